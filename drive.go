@@ -1,0 +1,142 @@
+package drivebay
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Drive is one physical drive and everything known about it at one moment. It
+// is a value in a Snapshot: nobody changes one that has been published.
+type Drive struct {
+	// ID is stable across reboots, renames and slots, and is a legal DNS-1123
+	// name: "naa-5000c500a1b2c3d4", "eui-...", "nguid-...", else
+	// "sn-vendor-model-serial", else "path-..." with an IdentityIssue.
+	ID            string `json:"id"`
+	IdentityIssue string `json:"identityIssue,omitempty"` // why this drive cannot be trusted to be told from others
+
+	Identity
+	Name         string    `json:"name"`  // kernel name today, "sda"; the head for NVMe
+	Paths        []Path    `json:"paths"` // every way the kernel reaches it; more than one is multipath
+	Type         Type      `json:"type"`
+	Transport    Transport `json:"transport"`
+	Protocol     Protocol  `json:"protocol"`
+	LogicalBlock int       `json:"logicalBlockSize,omitempty"`
+	PhysBlock    int       `json:"physicalBlockSize,omitempty"`
+	ReadOnly     bool      `json:"readOnly,omitempty"`
+	Removable    bool      `json:"removable,omitempty"`
+
+	Slot    Slot    `json:"slot"`
+	System  bool    `json:"system"`
+	Uses    []Use   `json:"uses,omitempty"` // who has it now: mounts, swap, md, dm ...
+	Content Content `json:"content"`
+
+	Status   Status    `json:"status"`
+	Health   Health    `json:"health"`
+	Findings []Finding `json:"findings,omitempty"` // worst first; empty when GOOD
+	Usage    Usage     `json:"usage"`
+	Cordoned bool      `json:"cordoned,omitempty"`
+
+	Temperature  *int    `json:"temperature,omitempty"` // degrees Celsius
+	PowerOnHours *uint64 `json:"powerOnHours,omitempty"`
+	Wear         *Wear   `json:"wear,omitempty"`
+
+	FirstSeen time.Time `json:"firstSeen"`
+	LastSeen  time.Time `json:"lastSeen"`
+
+	Evidence *Evidence `json:"evidence,omitempty"` // the last look at the drive itself
+	Kernel   *Kernel   `json:"kernel,omitempty"`   // what the kernel says of it, no touch needed
+}
+
+// Identity is what a drive says it is. Strings are trimmed, valid UTF-8.
+type Identity struct {
+	Vendor   string `json:"vendor,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Serial   string `json:"serial,omitempty"`
+	Firmware string `json:"firmware,omitempty"`
+	WWN      string `json:"wwn,omitempty"`  // "naa.5000...", "eui.0025...", "uuid...." as the kernel's wwid writes it
+	Size     uint64 `json:"size,omitempty"` // bytes
+	RPM      int    `json:"rpm,omitempty"`  // 0 unknown or solid state
+}
+
+// Path is one way to a drive.
+type Path struct {
+	Name    string `json:"name"`              // "sda", or the hidden NVMe path "nvme0c0n1"
+	Dev     string `json:"dev,omitempty"`     // "/dev/sda"; empty for hidden paths
+	DevNum  string `json:"devnum,omitempty"`  // "8:0"
+	Address string `json:"address,omitempty"` // SCSI H:C:T:L, or PCI address of the NVMe controller
+	SysPath string `json:"syspath,omitempty"` // canonical folder below the machine's root, "sys/devices/..."
+	State   string `json:"state,omitempty"`   // running, offline, live, dead ...
+}
+
+// Slot is where a hand finds the drive.
+type Slot struct {
+	Enclosure string `json:"enclosure,omitempty"` // id of the enclosure; empty for a PCI slot
+	Bay       string `json:"bay,omitempty"`       // what is printed beside the sled, as the enclosure names it
+	Locate    string `json:"locate,omitempty"`    // file below the machine's root that lights it; empty: no light
+	Fault     string `json:"fault,omitempty"`     // file that lights the fault LED
+	Lit       bool   `json:"lit,omitempty"`
+}
+
+// Use is one thing that has the drive open or would break without it.
+type Use struct {
+	Kind   string `json:"kind"`             // mount, swap, md, lvm, crypt, dm, btrfs, zfs, partition, multipath
+	Device string `json:"device,omitempty"` // "sda2", "dm-0"
+	What   string `json:"what,omitempty"`   // mount point, md name, volume group/logical volume
+}
+
+// Content is what is written on the drive.
+type Content struct {
+	Kind       ContentKind `json:"kind"`
+	Signatures []Signature `json:"signatures,omitempty"`
+	Reason     string      `json:"reason,omitempty"` // why unknown
+}
+
+// Signature is one recognised format on a drive or a partition of it.
+type Signature struct {
+	Format    string `json:"format"` // gpt, mbr, ext4, xfs, LVM2_member, linux_raid_member, crypto_LUKS ...
+	Label     string `json:"label,omitempty"`
+	UUID      string `json:"uuid,omitempty"`
+	Partition string `json:"partition,omitempty"` // "" for the whole drive, else "1", "2" ...
+	Offset    uint64 `json:"offset"`
+}
+
+// Finding is one reason for a verdict, with its evidence in words.
+type Finding struct {
+	Code     string    `json:"code"`     // row of the rule table, "ATAReallocatedSectors"
+	Severity Health    `json:"severity"` // SUSPECT, BAD or UNKNOWN
+	Text     string    `json:"text"`     // "Reallocated_Sector_Ct 1176, +24 in 7 days"
+	Advice   string    `json:"advice,omitempty"`
+	Level    uint64    `json:"level,omitempty"` // the number judged, where there is one
+	Since    time.Time `json:"since,omitzero"`
+	Gone     time.Time `json:"gone,omitzero"` // the cause is away since; the finding stays until it stayed away
+}
+
+// Wear is how much of a solid-state drive is used up.
+type Wear struct {
+	PercentUsed   int      `json:"percentUsed"`             // 0..255, 100 is the rated endurance
+	DaysLeft      *float64 `json:"daysLeft,omitempty"`      // nil: not enough history
+	BytesPerDay   *uint64  `json:"bytesPerDay,omitempty"`   // written by the host
+	TotalWritten  *uint64  `json:"totalWritten,omitempty"`  // bytes
+	ForecastBasis string   `json:"forecastBasis,omitempty"` // "3 % in 41 days", what the forecast stands on
+}
+
+// WorstOf is the verdict that a set of findings adds up to.
+func WorstOf(findings []Finding) Health {
+	worst := HealthGood
+	for _, f := range findings {
+		worst = worst.Worse(f.Severity)
+	}
+	return worst
+}
+
+// SortFindings puts the worst first and keeps the order stable between rounds.
+func SortFindings(f []Finding) {
+	slices.SortStableFunc(f, func(a, b Finding) int {
+		if c := cmp.Compare(b.Severity.Rank(), a.Severity.Rank()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Code, b.Code)
+	})
+}

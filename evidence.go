@@ -1,0 +1,196 @@
+package drivebay
+
+import "time"
+
+// Evidence is what one look at a drive brought back, decoded, judged by nobody
+// yet. A nil part was not read; Problems say what was asked for and failed.
+type Evidence struct {
+	At       time.Time `json:"at"`
+	Source   string    `json:"source"` // "drive", "smartctl 7.4", "ata blocks"
+	Protocol Protocol  `json:"protocol"`
+	Type     Type      `json:"type,omitempty"`
+	Identity Identity  `json:"identity"`
+
+	Verdict      Verdict `json:"verdict"`
+	Standby      bool    `json:"standby,omitempty"`     // asleep and left asleep: the rest is from before or absent
+	Temperature  *int    `json:"temperature,omitempty"` // degrees Celsius
+	PowerOnHours *uint64 `json:"powerOnHours,omitempty"`
+	PowerCycles  *uint64 `json:"powerCycles,omitempty"`
+	PercentUsed  *int    `json:"percentUsed,omitempty"` // endurance, 0..255
+	BytesWritten *uint64 `json:"bytesWritten,omitempty"`
+	BytesRead    *uint64 `json:"bytesRead,omitempty"`
+
+	ATA       *ATA       `json:"ata,omitempty"`
+	NVMe      *NVMe      `json:"nvme,omitempty"`
+	SCSI      *SCSI      `json:"scsi,omitempty"`
+	SelfTests []SelfTest `json:"selfTests,omitempty"` // newest first; one in progress is SelfTestProgress
+	// SelfTestProgress is the percentage still to go of a running self-test.
+	SelfTestProgress *int `json:"selfTestRemaining,omitempty"`
+
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Problem is a page that was asked for and cannot be used.
+type Problem struct {
+	Page string `json:"page"` // "ata-smart-data"; "" for the document as a whole
+	Text string `json:"text"`
+	// Expected is true where the drive never promised the page: not a fault.
+	Expected bool `json:"expected,omitempty"`
+}
+
+// ATA is the health side of an ATA drive.
+type ATA struct {
+	SMARTSupported bool        `json:"smartSupported"`
+	SMARTEnabled   bool        `json:"smartEnabled"`
+	Attributes     []Attribute `json:"attributes,omitempty"`
+	Statistics     []Statistic `json:"statistics,omitempty"` // device statistics log
+	ErrorCount     *uint64     `json:"errorCount,omitempty"` // of the drive's own error log, whole life
+	Errors         []DriveLog  `json:"errors,omitempty"`     // newest first
+}
+
+// Attribute is one row of the ATA SMART table.
+type Attribute struct {
+	ID         uint8  `json:"id"`
+	Name       string `json:"name"`
+	Value      uint8  `json:"value"`
+	Worst      uint8  `json:"worst"`
+	Threshold  *uint8 `json:"threshold,omitempty"` // nil: not known
+	Prefail    bool   `json:"prefail"`
+	FailedNow  bool   `json:"failedNow,omitempty"`
+	FailedPast bool   `json:"failedPast,omitempty"`
+	Raw        uint64 `json:"raw"`   // the 48 bits as they stand
+	Count      uint64 `json:"count"` // what the raw bits mean as a number, masked by the vendor's format
+	Text       string `json:"text"`  // what the raw bits mean for people
+}
+
+// Statistic is one entry of the ATA device statistics log.
+type Statistic struct {
+	Page       uint8  `json:"page"`
+	Offset     uint16 `json:"offset"`
+	Name       string `json:"name"`
+	Value      int64  `json:"value"`
+	Normalized bool   `json:"normalized,omitempty"`
+}
+
+// NVMe is the SMART / health information log (log page 02h) and its company.
+// 128-bit counters that do not fit are held at the largest uint64.
+type NVMe struct {
+	CriticalWarning   uint8      `json:"criticalWarning"`
+	AvailableSpare    uint8      `json:"availableSpare"`
+	SpareThreshold    uint8      `json:"spareThreshold"`
+	PercentageUsed    uint8      `json:"percentageUsed"`
+	DataUnitsRead     uint64     `json:"dataUnitsRead"` // thousands of 512-byte units
+	DataUnitsWritten  uint64     `json:"dataUnitsWritten"`
+	HostReads         uint64     `json:"hostReads"`
+	HostWrites        uint64     `json:"hostWrites"`
+	BusyMinutes       uint64     `json:"busyMinutes"`
+	PowerCycles       uint64     `json:"powerCycles"`
+	PowerOnHours      uint64     `json:"powerOnHours"`
+	UnsafeShutdowns   uint64     `json:"unsafeShutdowns"`
+	MediaErrors       uint64     `json:"mediaErrors"`
+	ErrorLogEntries   uint64     `json:"errorLogEntries"`
+	WarningTempTime   uint32     `json:"warningTempMinutes"`
+	CriticalTempTime  uint32     `json:"criticalTempMinutes"`
+	TemperatureKelvin uint16     `json:"temperatureKelvin"`
+	Errors            []DriveLog `json:"errors,omitempty"`
+	// WarningTemp and CriticalTemp are the limits of identify, Celsius; 0 unknown.
+	WarningTemp  int `json:"warningTemp,omitempty"`
+	CriticalTemp int `json:"criticalTemp,omitempty"`
+}
+
+// SCSI is the health side of a SAS or other SCSI drive, from its log pages.
+type SCSI struct {
+	ASC             uint8                   `json:"asc"` // informational exceptions: 0x5D is a failure prediction
+	ASCQ            uint8                   `json:"ascq"`
+	HasIE           bool                    `json:"hasIE"`            // the informational exceptions page was read
+	ErrorCounters   map[string]ErrorCounter `json:"errors,omitempty"` // read, write, verify
+	NonMedium       *uint64                 `json:"nonMedium,omitempty"`
+	GrownDefects    *uint64                 `json:"grownDefects,omitempty"`
+	PendingDefects  *uint64                 `json:"pendingDefects,omitempty"`
+	BackgroundScan  *uint8                  `json:"backgroundScan,omitempty"` // status code of log page 15h
+	TripTemperature *int                    `json:"tripTemperature,omitempty"`
+	StartStops      *uint64                 `json:"startStops,omitempty"`
+}
+
+// ErrorCounter is one SCSI error counter log page.
+type ErrorCounter struct {
+	CorrectedFast    uint64 `json:"correctedFast"`
+	CorrectedDelayed uint64 `json:"correctedDelayed"`
+	Rereads          uint64 `json:"rereads"`
+	Corrected        uint64 `json:"corrected"`
+	Invocations      uint64 `json:"invocations"`
+	Bytes            uint64 `json:"bytes"`
+	Uncorrected      uint64 `json:"uncorrected"`
+}
+
+// DriveLog is one entry of a drive's own error log.
+type DriveLog struct {
+	Number uint64 `json:"number,omitempty"`
+	Hours  uint64 `json:"hours,omitempty"` // power-on hours when it happened; 0 unknown
+	LBA    uint64 `json:"lba,omitempty"`
+	Text   string `json:"text"`
+}
+
+// SelfTestResult is how a self-test ended.
+type SelfTestResult uint8
+
+const (
+	SelfTestUnknown SelfTestResult = iota
+	SelfTestPassed
+	SelfTestAborted // by the host or a reset: says nothing of the drive
+	SelfTestFailed  // read, servo, electrical or another failure of the drive
+	SelfTestFatal   // the drive could not complete it and does not say why
+	SelfTestRunning
+)
+
+var selfTestNames = names[SelfTestResult]{"self-test result", []string{"unknown", "passed", "aborted", "failed", "fatal", "running"}}
+
+func (r SelfTestResult) String() string                { return selfTestNames.text(r) }
+func (r SelfTestResult) MarshalText() ([]byte, error)  { return []byte(r.String()), nil }
+func (r *SelfTestResult) UnmarshalText(b []byte) error { return selfTestNames.parse(r, b) }
+
+// SelfTest is one entry of a drive's self-test log.
+type SelfTest struct {
+	Kind   string         `json:"kind"` // short, long, conveyance, selective, other
+	Result SelfTestResult `json:"result"`
+	Text   string         `json:"text"`
+	Hours  uint64         `json:"hours"` // power-on hours when it ended
+	LBA    *uint64        `json:"lba,omitempty"`
+}
+
+// Kernel is what the kernel knows of a drive; reading it touches no disk.
+type Kernel struct {
+	At         time.Time `json:"at"`
+	State      string    `json:"state,omitempty"`      // device state; for NVMe the best of its controllers
+	SizeZero   bool      `json:"sizeZero,omitempty"`   // the kernel holds the device at 0 bytes
+	IOErrors   *uint64   `json:"ioErrors,omitempty"`   // ioerr_cnt: judge by growth, it is not 0 on healthy drives
+	IOTimeouts *uint64   `json:"ioTimeouts,omitempty"` // iotmo_cnt
+	IODone     *uint64   `json:"ioDone,omitempty"`
+	Inflight   uint64    `json:"inflight"`
+	Completed  uint64    `json:"completed"` // reads+writes+discards+flushes that came back
+	// Frozen is how long requests have been waiting with none coming back.
+	Frozen time.Duration `json:"frozen,omitempty"`
+	// LaneStuck is how long our own question to the drive has had no answer.
+	LaneStuck time.Duration `json:"laneStuck,omitempty"`
+	OpenError string        `json:"openError,omitempty"` // "no such device or address"
+
+	MediaErrors24h uint64    `json:"mediaErrors24h,omitempty"` // distinct sectors in the kernel log
+	OtherErrors24h uint64    `json:"otherErrors24h,omitempty"`
+	Resets1h       uint64    `json:"resets1h,omitempty"`
+	LastLog        string    `json:"lastLog,omitempty"`
+	Filesystems    []FSError `json:"filesystems,omitempty"`
+}
+
+// FSError is a filesystem's own count of the errors it met on this drive.
+type FSError struct {
+	Device   string `json:"device"` // "sda1", "dm-3"
+	FS       string `json:"fs"`
+	Errors   uint64 `json:"errors"`
+	Warnings uint64 `json:"warnings,omitempty"`
+}
+
+// Sample is the counters of one look, kept so that growth can be judged.
+type Sample struct {
+	At       time.Time         `json:"at"`
+	Counters map[string]uint64 `json:"counters"`
+}

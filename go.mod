@@ -1,0 +1,3 @@
+module github.com/drivebay/drivebay
+
+go 1.26

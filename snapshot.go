@@ -1,0 +1,133 @@
+package drivebay
+
+import (
+	"strings"
+	"time"
+)
+
+// Snapshot is one machine at one moment. It is immutable: whoever holds one may
+// read it for as long as he likes, and everybody reads the same one.
+type Snapshot struct {
+	Seq     uint64    `json:"seq"` // grows by one with each publication
+	At      time.Time `json:"at"`
+	Machine Machine   `json:"machine"`
+	// Complete is false while the list of drives itself could not be read whole;
+	// then absence proves nothing, and no drive turns OFFLINE.
+	Complete bool     `json:"complete"`
+	Drives   []Drive  `json:"drives"`             // by ID
+	Bays     []Bay    `json:"bays,omitempty"`     // every slot of every enclosure, empty ones too
+	Problems []string `json:"problems,omitempty"` // what could not be seen, and what would let us see it
+}
+
+// Machine says whose drives these are.
+type Machine struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // real, recorded, simulated
+}
+
+// Bay is a place for a drive.
+type Bay struct {
+	Slot
+	Drive string `json:"drive,omitempty"` // id; empty when the bay is empty or its drive is not known
+}
+
+// Find returns the drive that an operator means: its id, kernel name, /dev path,
+// serial, WWN, or the only drive whose id begins so. Ambiguity is not a match.
+func (s *Snapshot) Find(what string) (*Drive, bool) {
+	if s == nil || what == "" {
+		return nil, false
+	}
+	name := strings.TrimPrefix(what, "/dev/")
+	var hit *Drive
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if d.ID == what {
+			return d, true
+		}
+		if d.named(what, name) {
+			if hit != nil {
+				return nil, false
+			}
+			hit = d
+		}
+	}
+	return hit, hit != nil
+}
+
+func (d *Drive) named(what, name string) bool {
+	if d.Name == name || (d.Serial != "" && strings.EqualFold(d.Serial, what)) || (d.WWN != "" && strings.EqualFold(d.WWN, what)) {
+		return true
+	}
+	for _, p := range d.Paths {
+		if p.Name == name {
+			return true
+		}
+	}
+	return len(what) >= 6 && strings.HasPrefix(d.ID, what)
+}
+
+// FindBay returns the bay of that name; "enclosure/bay" where one name is not enough.
+func (s *Snapshot) FindBay(what string) (*Bay, bool) {
+	var hit *Bay
+	for i := range s.Bays {
+		b := &s.Bays[i]
+		if b.Bay == what || b.Enclosure+"/"+b.Bay == what {
+			if hit != nil {
+				return nil, false
+			}
+			hit = b
+		}
+	}
+	return hit, hit != nil
+}
+
+// EventKind says what happened.
+type EventKind string
+
+const (
+	EventAppeared    EventKind = "DriveAppeared"
+	EventVanished    EventKind = "DriveVanished"
+	EventReturned    EventKind = "DriveReturned"
+	EventRenamed     EventKind = "DriveRenamed"
+	EventMoved       EventKind = "DriveMoved"
+	EventHealth      EventKind = "HealthChanged"
+	EventFinding     EventKind = "FindingAdded"
+	EventCleared     EventKind = "FindingCleared"
+	EventIdentity    EventKind = "IdentityConflict"
+	EventSelfTest    EventKind = "SelfTest"
+	EventLocate      EventKind = "Locate"
+	EventAcknowledge EventKind = "Acknowledged"
+	EventCordon      EventKind = "Cordon"
+	EventMachine     EventKind = "Machine"
+)
+
+// Event is one change of state, with its cause.
+type Event struct {
+	Seq   uint64    `json:"seq"`
+	At    time.Time `json:"at"`
+	Kind  EventKind `json:"kind"`
+	Drive string    `json:"drive,omitempty"`
+	From  string    `json:"from,omitempty"`
+	To    string    `json:"to,omitempty"`
+	Cause string    `json:"cause"` // a sentence: what was seen, on which drive, in which bay
+}
+
+// Record is what is remembered of a drive across restarts. All of it is lost
+// without losing data: a drive is known again the next time it is seen.
+type Record struct {
+	Drive    Drive    `json:"drive"`   // as it was last published, without Evidence and Kernel
+	History  []Sample `json:"history"` // oldest first, thinned with age
+	Memory   Memory   `json:"memory"`
+	Cordoned bool     `json:"cordoned,omitempty"`
+	Usage    Usage    `json:"usage"`
+	// LastShort and LastLong are when a self-test was last started by us.
+	LastShort time.Time `json:"lastShort,omitzero"`
+	LastLong  time.Time `json:"lastLong,omitzero"`
+}
+
+// Memory is what the verdict on a drive remembers, so that it does not flap.
+type Memory struct {
+	Findings []Finding         `json:"findings,omitempty"` // standing, those whose cause is gone included
+	Seen     map[string]int    `json:"seen,omitempty"`     // rounds in a row that a candidate was seen
+	Acked    map[string]uint64 `json:"acked,omitempty"`    // code -> level that an operator accepted
+}

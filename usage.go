@@ -1,0 +1,41 @@
+package drivebay
+
+import "fmt"
+
+// UsageEvent is what moves a drive through its working life.
+type UsageEvent uint8
+
+const (
+	UsageSeen     UsageEvent = iota + 1 // first seen, or accepted as a successor
+	UsageRelease                        // its health or an operator asks it to leave
+	UsageEmptied                        // nothing depends on it any more
+	UsageApprove                        // an operator lets it be taken out
+	UsageTakenOut                       // it is offline and safe to pull
+	UsageFail                           // the step under way failed; the cause is in the event
+	UsageRetry                          // an operator asks for another try
+	UsageKeep                           // an operator keeps it after all
+)
+
+var usageEventNames = names[UsageEvent]{"usage event", []string{"none", "seen", "release", "emptied", "approve", "taken out", "fail", "retry", "keep"}}
+
+func (e UsageEvent) String() string { return usageEventNames.text(e) }
+
+// usageMoves is the whole life of a drive here. FAILED is no sink: retry and
+// keep lead out of it.
+var usageMoves = map[Usage]map[UsageEvent]Usage{
+	UsageUnknown:   {UsageSeen: UsageInUse},
+	UsageInUse:     {UsageRelease: UsageReleasing},
+	UsageReleasing: {UsageEmptied: UsageReleased, UsageFail: UsageFailed, UsageKeep: UsageInUse},
+	UsageReleased:  {UsageApprove: UsageRemoving, UsageKeep: UsageInUse},
+	UsageRemoving:  {UsageTakenOut: UsageRemoved, UsageFail: UsageFailed, UsageKeep: UsageInUse},
+	UsageRemoved:   {UsageSeen: UsageInUse},
+	UsageFailed:    {UsageRetry: UsageReleasing, UsageKeep: UsageInUse},
+}
+
+// Next is the only way from one usage to another.
+func (u Usage) Next(e UsageEvent) (Usage, error) {
+	if to, ok := usageMoves[u][e]; ok {
+		return to, nil
+	}
+	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
+}
