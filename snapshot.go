@@ -131,3 +131,10 @@ type Memory struct {
 	Seen     map[string]int    `json:"seen,omitempty"`     // rounds in a row that a candidate was seen
 	Acked    map[string]uint64 `json:"acked,omitempty"`    // code -> level that an operator accepted
 }
+
+// RawPage is one answer of a drive as it came, for those who decode themselves.
+type RawPage struct {
+	Page  string `json:"page"`
+	Data  []byte `json:"data,omitempty"`
+	Error string `json:"error,omitempty"`
+}
