@@ -1,0 +1,61 @@
+# Targets are listed by `make help`. Only Go and make are needed for build, run and test.
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := build
+.PHONY: help build run test test-race test-root fuzz assess bench lint generate image clean need-go
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
+
+need-go:
+	@command -v $(GO) >/dev/null || { echo 'make: Go 1.26 or newer is needed and "$(GO)" is not in PATH: see README.md, "What you need"' >&2; exit 1; }
+
+build: need-go ## build bin/drivebay, static
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/drivebay ./cmd/drivebay
+
+run: build ## run the daemon on this machine's real drives (ctrl-c stops it)
+	./bin/drivebay serve
+
+test: need-go ## the fast tests: no root, no network, no C compiler
+	$(GO) test ./...
+
+test-race: ## the same with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+test-root: need-go ## tests on loop devices and the real kernel (needs root)
+	$(GO) run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
+
+fuzz: need-go ## a short run of every fuzz target (FUZZTIME=10s)
+	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),10s)
+
+assess: build ## judge the recorded fleet and print the table
+	./bin/drivebay assess --table $(CORPUS)/fleet.jsonl.gz
+
+bench: need-go ## the budgets, as a table
+	$(GO) run ./hack/bench
+
+lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be reached
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
+	$(GO) vet ./... && $(GO) vet -tags root ./...
+	$(GO) run $(STATICCHECK) ./...
+	@$(GO) run $(GOVULNCHECK) ./... || { rc=$$?; [ $$rc -eq 3 ] && exit 3; echo 'govulncheck: its database cannot be reached from here: not run' >&2; }
+
+generate: need-go ## write the generated pages anew
+	$(GO) run ./cmd/drivebay docs rules >docs/health-rules.md
+	$(GO) run ./cmd/drivebay docs cli >docs/cli.md
+	$(GO) run ./cmd/drivebay docs config >examples/drivebay.yaml
+	$(GO) test -count=1 -run TestArchitectureDiagrams . -update
+
+image: ## build the container image (needs docker, podman or buildah)
+	@engine=$$(command -v docker podman 2>/dev/null | head -n 1); \
+	if [ -z "$$engine" ]; then echo 'make image: no docker or podman here; `go test ./deploy/...` proves the list of files without one' >&2; exit 1; fi; \
+	"$$engine" build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t drivebay:$(VERSION) .
+
+clean: ## remove what was built
+	rm -rf bin .cache

@@ -1,0 +1,204 @@
+package drivebay
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the diagrams of ARCHITECTURE.md anew")
+
+const module = "github.com/drivebay/drivebay"
+
+// may is the import graph: what each package may import of this module, and of
+// the world beyond the standard library. A package that is not here may not
+// exist; that is how the house stays the one on the drawing.
+var may = map[string]struct{ ours, theirs []string }{
+	".":                        {},
+	"internal/smart":           {ours: []string{"."}},
+	"internal/health":          {ours: []string{"."}},
+	"internal/content":         {ours: []string{"."}},
+	"internal/smartctl":        {ours: []string{"."}},
+	"internal/assess":          {ours: []string{".", "internal/smartctl", "internal/smart", "internal/health"}},
+	"internal/host":            {theirs: []string{"golang.org/x/sys"}},
+	"internal/host/hosttest":   {ours: []string{"internal/host"}},
+	"internal/hostsim":         {ours: []string{"internal/host"}, theirs: []string{"go.yaml.in/yaml"}},
+	"drivemgr":                 {ours: []string{".", "internal/health", "internal/smart", "internal/content", "internal/host"}},
+	"internal/store":           {ours: []string{"."}, theirs: []string{"go.etcd.io/bbolt"}},
+	"internal/store/storetest": {ours: []string{"."}},
+	"internal/api":             {ours: []string{"."}},
+	"internal/metrics":         {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
+	"internal/config":          {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
+}
+
+// only says who alone may use the parts of the standard library that touch the
+// kernel or other programs.
+var only = map[string][]string{
+	"os/exec":  {"internal/host"},
+	"syscall":  {"internal/host", "cmd/drivebay"}, // cmd: the names of the signals it is stopped with
+	"net/http": {"internal/api", "internal/metrics", "internal/hostsim", "cmd/drivebay"},
+}
+
+type listed struct {
+	ImportPath, Name string
+	Imports          []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func short(path string) string {
+	if path == module {
+		return "."
+	}
+	return strings.TrimPrefix(path, module+"/")
+}
+
+func TestImportGraph(t *testing.T) {
+	for _, p := range packages(t) {
+		name := short(p.ImportPath)
+		free := strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "hack/") || strings.HasPrefix(name, "docs/")
+		rule, known := may[name]
+		if !known && !free {
+			t.Errorf("%s is not on the drawing: give it a place in the import graph", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if free {
+				continue
+			}
+			std := !strings.Contains(strings.SplitN(imp, "/", 2)[0], ".")
+			switch {
+			case std:
+				if who, ok := only[imp]; ok && !slices.Contains(who, name) {
+					t.Errorf("%s imports %s: only %v may", name, imp, who)
+				}
+			case strings.HasPrefix(imp, module):
+				if !slices.Contains(rule.ours, short(imp)) {
+					t.Errorf("%s imports %s: it may import %v", name, short(imp), rule.ours)
+				}
+			default:
+				if !slices.ContainsFunc(rule.theirs, func(p string) bool { return imp == p || strings.HasPrefix(imp, p+"/") }) {
+					t.Errorf("%s imports %s: it may import %v", name, imp, rule.theirs)
+				}
+			}
+		}
+	}
+}
+
+// TestUsageMoves walks every pair of usage and event.
+func TestUsageMoves(t *testing.T) {
+	reached := map[Usage]bool{UsageUnknown: true}
+	for u := UsageUnknown; u <= UsageFailed; u++ {
+		leaves := false
+		for e := UsageSeen; e <= UsageKeep; e++ {
+			to, err := u.Next(e)
+			if want, ok := usageMoves[u][e]; ok != (err == nil) || (ok && to != want) || (!ok && to != u) {
+				t.Errorf("%v on %v goes to %v, %v", u, e, to, err)
+			}
+			if err == nil {
+				reached[to], leaves = true, leaves || to != u
+			}
+		}
+		if !leaves {
+			t.Errorf("%v is a sink", u)
+		}
+	}
+	for u := UsageUnknown; u <= UsageFailed; u++ {
+		if !reached[u] {
+			t.Errorf("nothing leads to %v", u)
+		}
+	}
+}
+
+// TestArchitectureDiagrams holds the diagrams of ARCHITECTURE.md against the
+// code; -update writes them.
+func TestArchitectureDiagrams(t *testing.T) {
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := replaceBlock(t, replaceBlock(t, string(page), "imports", importDiagram(t)), "usage", usageDiagram())
+	if *update {
+		if err := os.WriteFile("ARCHITECTURE.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(page) {
+		t.Error("ARCHITECTURE.md does not show the code as it is: run make generate")
+	}
+}
+
+func replaceBlock(t *testing.T, page, name, body string) string {
+	t.Helper()
+	begin, end := "<!-- "+name+": written by make generate -->\n", "<!-- end "+name+" -->"
+	i, j := strings.Index(page, begin), strings.Index(page, end)
+	if i < 0 || j < i {
+		t.Fatalf("ARCHITECTURE.md has no block %q", name)
+	}
+	return page[:i+len(begin)] + body + page[j:]
+}
+
+func importDiagram(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("```\n")
+	for _, p := range packages(t) {
+		name := short(p.ImportPath)
+		if strings.HasPrefix(name, "hack/") || strings.HasPrefix(name, "docs/") {
+			continue
+		}
+		var ours []string
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, module) {
+				ours = append(ours, short(imp))
+			}
+		}
+		if len(ours) == 0 {
+			ours = []string{"-"}
+		}
+		fmt.Fprintf(&b, "%-26s ─► %s\n", name, strings.Join(ours, "  "))
+	}
+	b.WriteString("```\n")
+	return b.String()
+}
+
+func usageDiagram() string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	for u := UsageUnknown; u <= UsageFailed; u++ {
+		for e := UsageSeen; e <= UsageKeep; e++ {
+			if to, err := u.Next(e); err == nil {
+				from := u.String()
+				if u == UsageUnknown {
+					from = "[*]"
+				}
+				fmt.Fprintf(&b, "    %s --> %s: %s\n", from, to, e)
+			}
+		}
+	}
+	b.WriteString("```\n")
+	return b.String()
+}

@@ -1,0 +1,113 @@
+// Command tier runs one tier of tests and refuses to call it passed when it ran
+// nothing or skipped something: a tier that cannot run must not look green.
+//
+//	go run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64
+}
+
+func main() {
+	name := flag.String("name", "", "name of the tier; names the log")
+	least := flag.Int("min", 1, "how many tests must have run")
+	flag.Parse()
+	if *name == "" || flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: tier -name NAME [-min N] -- ARGUMENTS OF go test")
+		os.Exit(2)
+	}
+	if err := run(*name, *least, flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "tier %s: %v\n", *name, err)
+		os.Exit(1)
+	}
+}
+
+func run(name string, least int, args []string) error {
+	if err := os.MkdirAll(".cache", 0o755); err != nil {
+		return err
+	}
+	logPath := filepath.Join(".cache", "test-"+name+".log")
+	log, err := os.Create(logPath)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+
+	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	passed, skipped, failed := tally(out, log)
+	err = cmd.Wait()
+	fmt.Printf("tier %s: %d passed, %d failed, %d skipped; log in %s\n", name, passed, len(failed), len(skipped), logPath)
+	for _, t := range failed {
+		fmt.Println("FAILED", t)
+	}
+	for _, t := range skipped {
+		fmt.Println("skipped", t)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("go test: %w", err)
+	case len(skipped) > 0:
+		return fmt.Errorf("%d tests were skipped: this tier has what they need, or it is not this tier", len(skipped))
+	case passed < least:
+		return fmt.Errorf("%d tests ran, at least %d must", passed, least)
+	}
+	return nil
+}
+
+// tally counts top-level tests and shows the output of the packages as they end.
+func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int, skipped, failed []string) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20)
+	kept := map[string][]string{}
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			fmt.Println(lines.Text())
+			continue
+		}
+		key := e.Package + " " + e.Test
+		switch e.Action {
+		case "output":
+			fmt.Fprint(log, e.Output)
+			kept[key] = append(kept[key], e.Output)
+		case "pass":
+			if e.Test != "" {
+				passed++
+				delete(kept, key)
+			} else {
+				fmt.Printf("ok   %s %.1fs\n", e.Package, e.Elapsed)
+			}
+		case "skip":
+			if e.Test != "" {
+				skipped = append(skipped, key)
+			}
+		case "fail":
+			for _, l := range kept[key] {
+				fmt.Print(l)
+			}
+			if e.Test != "" {
+				failed = append(failed, key)
+			}
+		}
+	}
+	return passed, skipped, failed
+}
