@@ -1,0 +1,118 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// special are the checks that a tag cannot say.
+var special = map[string]func(string) error{
+	"api":      checkAPI,
+	"listen":   checkListen,
+	"root":     checkAbsolute,
+	"stateDir": checkAbsolute,
+}
+
+// check looks at every value and says where a bad one came from.
+func (l *loader) check() {
+	for _, f := range l.fields {
+		if f.Section || l.bad[f.Path] {
+			continue
+		}
+		err := f.check()
+		if test := special[f.Path]; err == nil && test != nil {
+			err = test(f.Text())
+		}
+		if err != nil {
+			l.failKey(f.Path, l.where(f), err)
+		}
+	}
+	if len(l.bad) == 0 && l.config.Sim != "" && l.config.Root != "/" {
+		l.fail(l.origin["sim"], "sim and root exclude each other: a simulated machine has no folder")
+	}
+}
+
+func (l *loader) where(f Field) string {
+	if where, ok := l.origin[f.Path]; ok {
+		return where
+	}
+	return "default"
+}
+
+func (f Field) list() bool { return f.value.Kind() == reflect.Slice }
+
+// check compares a value with the tags of its field.
+func (f Field) check() error {
+	if f.oneof != "" && !slices.Contains(strings.Fields(f.oneof), f.Text()) {
+		return fmt.Errorf("%q is none of %s", f.Text(), strings.Join(strings.Fields(f.oneof), ", "))
+	}
+	if f.min == "" || f.max == "" {
+		return nil
+	}
+	low, high := reflect.New(f.value.Type()).Elem(), reflect.New(f.value.Type()).Elem()
+	if err := errors.Join(setText(low, f.min), setText(high, f.max)); err != nil {
+		return fmt.Errorf("limits of %s: %w", f.Path, err)
+	}
+	if number(f.value) < number(low) || number(f.value) > number(high) {
+		return fmt.Errorf("%s is not between %s and %s", f.Text(), f.min, f.max)
+	}
+	return nil
+}
+
+func number(v reflect.Value) float64 {
+	switch {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	}
+	return 0
+}
+
+// maxSocketPath is what fits into sun_path of sockaddr_un (unix(7)), with its 0.
+const maxSocketPath = 107
+
+func checkAPI(s string) error {
+	if s == "" {
+		return nil
+	}
+	path, ok := strings.CutPrefix(s, "unix://")
+	switch {
+	case !ok || !filepath.IsAbs(path):
+		return fmt.Errorf("%q is no socket: write it as unix:///run/drivebay/drivebay.sock", s)
+	case len(path) > maxSocketPath:
+		return fmt.Errorf("%q is longer than the %d bytes that the kernel takes for a socket", s, maxSocketPath)
+	}
+	return nil
+}
+
+func checkListen(s string) error {
+	if s == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("%q is no address: write it as 127.0.0.1:9100 or :9100", s)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q: port %q is not between 0 and 65535", s, port)
+	} else if n == 0 && port != "0" {
+		return fmt.Errorf("%q: port %q is not a number", s, port)
+	}
+	return nil
+}
+
+func checkAbsolute(s string) error {
+	if s != "" && !filepath.IsAbs(s) {
+		return fmt.Errorf("%q is not an absolute path", s)
+	}
+	return nil
+}

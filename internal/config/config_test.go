@@ -1,0 +1,244 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write examples/drivebay.yaml from the defaults")
+
+const example = "../../examples/drivebay.yaml"
+
+func TestExampleIsTheDefault(t *testing.T) {
+	var want bytes.Buffer
+	want.WriteString("# The configuration of drivebay serve. Every key is shown with its default: an empty\n" +
+		"# file means the same. Keys that are not known are refused.\n\n")
+	if err := Print(&want, Default()); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(example, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error("examples/drivebay.yaml is not what the defaults print: go test ./internal/config -update")
+	}
+	c, err := Parse(example, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c != Default() {
+		t.Errorf("the example reads as %+v, want the defaults %+v", c, Default())
+	}
+}
+
+func TestPrintReadsBack(t *testing.T) {
+	c := Default()
+	c.StateDir, c.API, c.Listen = "/tmp/with: colon", "unix:///run/x.sock", ":9100"
+	c.Log = Log{Level: "debug", Format: "json"}
+	c.Poll.Tick, c.Poll.ForgetAfter = 1500*time.Millisecond, 36*time.Hour
+	c.SelfTests = SelfTests{Enabled: true, Short: 0, Long: 90 * day, MaxConcurrent: 3}
+	var text bytes.Buffer
+	if err := Print(&text, c); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse("printed", text.Bytes())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &text)
+	}
+	if back != c {
+		t.Errorf("got  %+v\nwant %+v\n%s", back, c, &text)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, tc := range []struct{ name, file, want string }{
+		{"near key", "log:\n  lvel: info\n", `f.yaml:2: unknown key "log.lvel": did you mean "log.level"?`},
+		{"near section", "pol:\n  tick: 1s\n", `f.yaml:1: unknown key "pol": did you mean "poll"?`},
+		{"key of another section", "rescan: 1m\n", `f.yaml:1: unknown key "rescan": did you mean "poll.rescan"?`},
+		{"no idea", "bananas: 1\n", `f.yaml:1: unknown key "bananas"`},
+		{"case", "statedir: /x\n", `f.yaml:1: unknown key "statedir": did you mean "stateDir"?`},
+		{"twice", "root: /a\nroot: /b\n", `f.yaml:2: root is already set in line 1`},
+		{"range", "\npoll:\n  tick: 5h\n", `f.yaml:3: poll.tick: 5h is not between 100ms and 1m`},
+		{"duration", "poll:\n  rescan: soon\n", `f.yaml:2: poll.rescan: "soon" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
+		{"bare number", "poll:\n  rescan: 300\n", `f.yaml:2: poll.rescan: "300" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
+		{"word", "log:\n  level: loud\n", `f.yaml:2: log.level: "loud" is none of debug, info, warn, error`},
+		{"bool", "loop: maybe\n", `f.yaml:1: loop: "maybe" is not true or false`},
+		{"number", "selfTests:\n  maxConcurrent: many\n", `f.yaml:2: selfTests.maxConcurrent: "many" is not a whole number`},
+		{"window", "selfTests:\n  window: nights\n", `f.yaml:2: selfTests.window: "nights" is no window: write it as 01:00-05:00`},
+		{"list for value", "root: [a, b]\n", `f.yaml:1: root: wants one value, not a list`},
+		{"value for section", "log: info\n", `f.yaml:1: log holds keys, not a plain value`},
+		{"top is a list", "- a\n", `f.yaml:1: the file holds keys, not a list`},
+		{"no value", "root:\n", `f.yaml:1: root: has no value: leave the key out for the default`},
+		{"relative", "stateDir: state\n", `f.yaml:1: stateDir: "state" is not an absolute path`},
+		{"socket", "api: tcp://1\n", `f.yaml:1: api: "tcp://1" is no socket: write it as unix:///run/drivebay/drivebay.sock`},
+		{"long socket", "api: unix:///" + strings.Repeat("x", 107) + "\n", `is longer than the 107 bytes`},
+		{"listen", "listen: everywhere\n", `f.yaml:1: listen: "everywhere" is no address: write it as 127.0.0.1:9100 or :9100`},
+		{"port", "listen: :99999\n", `f.yaml:1: listen: ":99999": port "99999" is not between 0 and 65535`},
+		{"sim and root", "sim: x.yaml\nroot: /tmp\n", `f.yaml:1: sim and root exclude each other`},
+		{"syntax", "log:\n\tlevel: x\n", `f.yaml: line 2: found character that cannot start any token`},
+		{"two documents", "root: /\n---\nroot: /\n", `f.yaml: holds more than one YAML document`},
+		{"thresholds", "thresholds:\n  notAThreshold: 1\n", `f.yaml:2: unknown key "thresholds.notAThreshold"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Parse("f.yaml", []byte(tc.file))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAllErrorsAtOnce(t *testing.T) {
+	_, err := Parse("f.yaml", []byte("rot: /\nlog: {level: loud, fromat: text}\npoll: {tick: x, rescan: 1s}\n"))
+	want := []string{
+		`f.yaml:1: unknown key "rot": did you mean "root"?`,
+		`f.yaml:2: unknown key "log.fromat": did you mean "log.format"?`,
+		`f.yaml:3: poll.tick: "x" is no duration`,
+		`f.yaml:2: log.level: "loud" is none of`,
+		`f.yaml:3: poll.rescan: 1s is not between 10s and 1d`,
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("got %d errors, want %d:\n%v", len(lines), len(want), err)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(lines[i], w) {
+			t.Errorf("line %d: got %q, want %q", i, lines[i], w)
+		}
+	}
+}
+
+func TestEmptyFilesAreTheDefault(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "---\n", "{}\n", "log:\npoll:\n"} {
+		if c, err := Parse("f", []byte(text)); err != nil || c != Default() {
+			t.Errorf("%q: %+v, %v", text, c, err)
+		}
+	}
+}
+
+func TestWhoWins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "drivebay.yaml")
+	if err := os.WriteFile(file, []byte("listen: :1\nroot: /file\nlog: {level: warn, format: json}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(Sources{
+		File:  file,
+		Env:   []string{"DRIVEBAY_LISTEN=:2", "DRIVEBAY_ROOT=/env", "DRIVEBAY_SELF_TESTS_MAX_CONCURRENT=4", "DRIVEBAY_LOG_LEVL=x", "DRIVEBAY_SERVICE_HOST=10.0.0.1", "HOME=/"},
+		Flags: map[string]string{"listen": ":3"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Config
+	if c.Listen != ":3" || c.Root != "/env" || c.Log.Level != "warn" || c.SelfTests.MaxConcurrent != 4 || c.Poll != Default().Poll {
+		t.Errorf("got %+v", c)
+	}
+	if want := []string{"variable DRIVEBAY_LOG_LEVL is not known: did you mean DRIVEBAY_LOG_LEVEL?"}; !slices.Equal(got.Warnings, want) {
+		t.Errorf("warnings %q, want %q", got.Warnings, want)
+	}
+	_, err = Load(Sources{File: file, Env: []string{"DRIVEBAY_POLL_TICK=5h"}, Flags: map[string]string{"log.level": "loud"}})
+	for _, want := range []string{"--log-level: log.level: \"loud\"", "DRIVEBAY_POLL_TICK: poll.tick: 5h"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	if _, err := Load(Sources{File: file + ".no"}); err == nil {
+		t.Error("a missing file is no error")
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "never": 0, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * day, "weekly": 7 * day,
+		"2w": 14 * day, "1w1d": 8 * day, "1d12h": 36 * time.Hour, "0.5d": 12 * time.Hour, "monthly": 30 * day,
+	} {
+		got, err := ParseDuration(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+		if back, err := ParseDuration(FormatDuration(got)); err != nil || back != got {
+			t.Errorf("%q is printed as %q, which reads as %v, %v", text, FormatDuration(got), back, err)
+		}
+	}
+	for _, text := range []string{"", "x", "7", "d", "1d2w", "1x", "99999999d", "1d1"} {
+		if d, err := ParseDuration(text); err == nil {
+			t.Errorf("%q was read as %v", text, d)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	old, now := Default(), Default()
+	now.Log.Level, now.Log.Format, now.Listen = "debug", "json", ":1"
+	now.SelfTests.Enabled, now.Poll.Evidence = true, time.Minute
+	live, restart := Changes(old, now)
+	if want := []string{"log.level", "poll.evidence", "selfTests.enabled"}; !slices.Equal(live, want) {
+		t.Errorf("live %q, want %q", live, want)
+	}
+	if want := []string{"listen", "log.format"}; !slices.Equal(restart, want) {
+		t.Errorf("restart %q, want %q", restart, want)
+	}
+}
+
+func TestEveryKeyIsExplained(t *testing.T) {
+	c := Default()
+	envs := map[string]string{}
+	for _, f := range c.Fields() {
+		if f.Doc == "" {
+			t.Errorf("%s has no doc", f.Path)
+		}
+		if other, twice := envs[f.Env]; twice {
+			t.Errorf("%s and %s share %s", f.Path, other, f.Env)
+		}
+		envs[f.Env] = f.Path
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	env := func(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
+	for _, tc := range []struct {
+		place      Place
+		state, api string
+	}{
+		{Place{Root: true, Getenv: env(nil)}, "/var/lib/drivebay", "unix:///run/drivebay/drivebay.sock"},
+		{Place{Getenv: env(map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7"})}, "/home/u/.local/state/drivebay", "unix:///run/user/7/drivebay/drivebay.sock"},
+		{Place{Getenv: env(map[string]string{"XDG_STATE_HOME": "/s"})}, "/s/drivebay", "unix:///s/drivebay/drivebay.sock"},
+	} {
+		c := Default().Resolve(tc.place)
+		if c.StateDir != tc.state || c.API != tc.api || tc.place.API() != tc.api {
+			t.Errorf("got %s %s %s, want %s %s", c.StateDir, c.API, tc.place.API(), tc.state, tc.api)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("log: {level: info}\n"))
+	f.Add([]byte("poll:\n  tick: 1d2h\nselfTests: &a {window: 23:00-01:00}\nthresholds: *a\n"))
+	f.Add([]byte("? [a]\n: b\n<<: {root: /}\n"))
+	f.Add([]byte("root: !!binary aGk=\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("f", data)
+		if err != nil {
+			return
+		}
+		var text bytes.Buffer
+		if err := Print(&text, c); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Parse("printed", text.Bytes()); err != nil || back != c {
+			t.Errorf("%q is printed as\n%s\nwhich reads as %+v, %v", data, &text, back, err)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"encoding"
+	"reflect"
+	"strings"
+	"unicode"
+)
+
+// Field is one key of the configuration that holds a value, or a section.
+type Field struct {
+	Path    string // "log.level"
+	Env     string // "DRIVEBAY_LOG_LEVEL"
+	Flag    string // "log-level"; empty: there is none
+	Doc     string
+	Live    bool // takes effect on SIGHUP
+	Section bool
+	Bool    bool
+
+	oneof, min, max string
+	value           reflect.Value
+}
+
+// Key is the last word of the path.
+func (f Field) Key() string { return f.Path[strings.LastIndex(f.Path, ".")+1:] }
+
+// Text is the value as it is written in the file.
+func (f Field) Text() string { return getText(f.value) }
+
+// Fields lists every key in the order of the file; a section comes before what
+// is in it. The fields are those of c: setting one changes it.
+func (c *Config) Fields() []Field {
+	return appendFields(nil, reflect.ValueOf(c).Elem(), "", false)
+}
+
+func appendFields(list []Field, v reflect.Value, prefix string, live bool) []Field {
+	for i := range v.NumField() {
+		sf := v.Type().Field(i)
+		if !sf.IsExported() {
+			continue
+		}
+		path := prefix + keyOf(sf)
+		f := Field{
+			Path: path, Env: envOf(path), Flag: sf.Tag.Get("flag"), Doc: sf.Tag.Get("doc"),
+			Live:  live || sf.Tag.Get("live") != "",
+			oneof: sf.Tag.Get("oneof"), min: sf.Tag.Get("min"), max: sf.Tag.Get("max"),
+			value: v.Field(i), Bool: sf.Type.Kind() == reflect.Bool,
+		}
+		f.Section = isSection(f.value)
+		list = append(list, f)
+		if f.Section {
+			list = appendFields(list, f.value, path+".", f.Live)
+		}
+	}
+	return list
+}
+
+func isSection(v reflect.Value) bool {
+	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return false
+	}
+	return v.Kind() == reflect.Struct
+}
+
+// keyOf is the key of a struct field: its yaml tag, else its json tag, else its
+// name with a small first word.
+func keyOf(sf reflect.StructField) string {
+	for _, tag := range []string{"yaml", "json"} {
+		if name, _, _ := strings.Cut(sf.Tag.Get(tag), ","); name != "" && name != "-" {
+			return name
+		}
+	}
+	runes := []rune(sf.Name)
+	for i := range runes {
+		// "ATAReallocated" begins with the word "ATA", "HDDMax" with "HDD".
+		if i > 0 && (unicode.IsLower(runes[i]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+			break
+		}
+		runes[i] = unicode.ToLower(runes[i])
+	}
+	return string(runes)
+}
+
+// envOf turns "selfTests.maxConcurrent" into DRIVEBAY_SELF_TESTS_MAX_CONCURRENT.
+func envOf(path string) string {
+	var b strings.Builder
+	b.WriteString("DRIVEBAY_")
+	before := '_'
+	for _, r := range path {
+		switch {
+		case r == '.':
+			r = '_'
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+		before = r
+	}
+	return b.String()
+}

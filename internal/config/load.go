@@ -1,0 +1,116 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Sources is where a configuration comes from.
+type Sources struct {
+	File  string            // path of the YAML file; empty: none
+	Env   []string          // as os.Environ gives it
+	Flags map[string]string // path of the key -> text, of the flags that were given
+}
+
+// Loaded is a configuration and what should be said about it.
+type Loaded struct {
+	Config
+	Warnings []string
+}
+
+// Load reads all sources. Its error holds everything that is wrong, one line each.
+func Load(src Sources) (Loaded, error) {
+	l := loader{config: Default(), origin: map[string]string{}}
+	l.fields = l.config.Fields()
+	if src.File != "" {
+		data, err := os.ReadFile(src.File)
+		if err != nil {
+			return Loaded{}, fmt.Errorf("config file: %w", err)
+		}
+		l.file(src.File, data)
+	}
+	l.env(src.Env)
+	l.flags(src.Flags)
+	l.check()
+	return Loaded{l.config, l.warnings}, errors.Join(l.errs...)
+}
+
+// Parse reads one file's text, checks it and nothing else.
+func Parse(name string, data []byte) (Config, error) {
+	l := loader{config: Default(), origin: map[string]string{}}
+	l.fields = l.config.Fields()
+	l.file(name, data)
+	l.check()
+	return l.config, errors.Join(l.errs...)
+}
+
+// loader fills a configuration and remembers who said what, so that an error
+// found at the end still names the line that caused it.
+type loader struct {
+	config   Config
+	fields   []Field
+	origin   map[string]string // path of a key -> "drivebay.yaml:7", "DRIVEBAY_ROOT" or "--root"
+	bad      map[string]bool   // keys with an error already: their value is not checked again
+	errs     []error
+	warnings []string
+}
+
+func (l *loader) fail(where, format string, args ...any) {
+	l.errs = append(l.errs, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
+}
+
+// set puts a text into a key.
+func (l *loader) set(f Field, where, text string) {
+	l.origin[f.Path] = where
+	if err := setText(f.value, text); err != nil {
+		l.failKey(f.Path, where, err)
+	}
+}
+
+func (l *loader) failKey(path, where string, err error) {
+	if l.bad == nil {
+		l.bad = map[string]bool{}
+	}
+	l.bad[path] = true
+	l.fail(where, "%s: %w", path, err)
+}
+
+// notKeys are variables of ours that are not keys of the file.
+var notKeys = map[string]bool{"DRIVEBAY_CONFIG": true, "DRIVEBAY_CORPUS": true}
+
+func (l *loader) env(environ []string) {
+	byName := map[string]Field{}
+	var known []string
+	for _, f := range l.fields {
+		if !f.Section {
+			byName[f.Env] = f
+			known = append(known, f.Env)
+		}
+	}
+	for _, entry := range environ {
+		name, text, _ := strings.Cut(entry, "=")
+		if f, ok := byName[name]; ok {
+			l.set(f, name, text)
+			continue
+		}
+		// A cluster puts variables such as DRIVEBAY_SERVICE_HOST into every
+		// container, so an unknown one is no error; one that is nearly ours is
+		// worth a word.
+		if !strings.HasPrefix(name, "DRIVEBAY_") || notKeys[name] {
+			continue
+		}
+		if near, ok := Nearest(name, known); ok {
+			l.warnings = append(l.warnings, fmt.Sprintf("variable %s is not known: did you mean %s?", name, near))
+		}
+	}
+}
+
+func (l *loader) flags(given map[string]string) {
+	for _, f := range l.fields {
+		if text, ok := given[f.Path]; ok {
+			l.set(f, "--"+f.Flag, text)
+		}
+	}
+}

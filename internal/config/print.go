@@ -1,0 +1,77 @@
+package config
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// docWidth is where the comments of a printed file are broken.
+const docWidth = 100
+
+// Print writes a configuration as a file that reads back as the same one, with
+// what each key means above it.
+func Print(w io.Writer, c Config) error {
+	out := bufio.NewWriter(w)
+	for i, f := range c.Fields() {
+		indent := strings.Repeat("  ", strings.Count(f.Path, "."))
+		if i > 0 && (indent == "" || f.Section) {
+			fmt.Fprintln(out)
+		}
+		for _, line := range wrap(f.Doc, docWidth-len(indent)) {
+			fmt.Fprintf(out, "%s# %s\n", indent, line)
+		}
+		if f.Section {
+			fmt.Fprintf(out, "%s%s:\n", indent, f.Key())
+			continue
+		}
+		text, err := f.yaml()
+		if err != nil {
+			return fmt.Errorf("print %s: %w", f.Path, err)
+		}
+		fmt.Fprintf(out, "%s%s: %s\n", indent, f.Key(), text)
+	}
+	return out.Flush()
+}
+
+// yaml is the value in YAML. Whatever is not a number, a truth or a list is a
+// string, quoted where it must be.
+func (f Field) yaml() (string, error) {
+	switch {
+	case f.list():
+		return "[" + f.Text() + "]", nil
+	case f.value.Type() != durationType && (f.Bool || f.value.CanInt() || f.value.CanUint() || f.value.CanFloat()) && !isText(f.value):
+		return f.Text(), nil
+	}
+	b, err := yaml.Marshal(f.Text())
+	return strings.TrimSpace(string(b)), err
+}
+
+func isText(v reflect.Value) bool {
+	_, ok := v.Addr().Interface().(interface{ UnmarshalText([]byte) error })
+	return ok
+}
+
+// wrap breaks a text at spaces into lines of at most width letters.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

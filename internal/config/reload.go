@@ -1,0 +1,18 @@
+package config
+
+// Changes lists the keys that differ between two configurations: those that can
+// take effect at once, and those that need a restart.
+func Changes(old, now Config) (live, restart []string) {
+	before, after := old.Fields(), now.Fields()
+	for i, f := range after {
+		if f.Section || f.Text() == before[i].Text() {
+			continue
+		}
+		if f.Live {
+			live = append(live, f.Path)
+		} else {
+			restart = append(restart, f.Path)
+		}
+	}
+	return live, restart
+}
