@@ -1,0 +1,272 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/drivebay/drivebay"
+	bolt "go.etcd.io/bbolt"
+)
+
+var (
+	metaBucket       = []byte("meta")
+	recordsBucket    = []byte("records")
+	eventsBucket     = []byte("events")
+	quarantineBucket = []byte("quarantine") // what could not be decoded, under "bucket/key"
+)
+
+// Bolt is a store in one file.
+type Bolt struct {
+	db   *bolt.DB
+	file *os.File
+	path string
+
+	mu       sync.Mutex
+	problems []string
+	broken   error // the file turned out to be damaged while in use
+}
+
+// Problems says, in words, what was lost: a file that was put aside, records
+// that could not be read. An operator should see it; nothing needs to stop.
+func (b *Bolt) Problems() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.problems...)
+}
+
+func (b *Bolt) note(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := fmt.Sprintf("store %s: ", b.path) + fmt.Sprintf(format, args...)
+	if !slices.Contains(b.problems, text) {
+		b.problems = append(b.problems, text)
+	}
+}
+
+// Records returns what is remembered of every drive. A record that does not
+// decode is put into quarantine and the others are returned.
+func (b *Bolt) Records() (map[string]drivebay.Record, error) {
+	out := map[string]drivebay.Record{}
+	err := b.scan(recordsBucket, nil, func(k, v []byte) (bool, error) {
+		var r drivebay.Record
+		if err := json.Unmarshal(v, &r); err != nil {
+			return true, err
+		}
+		out[string(k)] = r
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// PutRecords stores records in one transaction.
+func (b *Bolt) PutRecords(records map[string]drivebay.Record) error {
+	encoded, err := encodeRecords(records)
+	if err != nil || len(encoded) == 0 {
+		return err
+	}
+	return b.update("write records", func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(recordsBucket)
+		for id, v := range encoded {
+			if err := bucket.Put([]byte(id), v); err != nil {
+				return fmt.Errorf("drive %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteRecords forgets drives; one that is not there is forgotten already.
+func (b *Bolt) DeleteRecords(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return b.update("delete records", func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(recordsBucket)
+		for _, id := range ids {
+			if err := bucket.Delete([]byte(id)); err != nil {
+				return fmt.Errorf("drive %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// AppendEvents stores events under their numbers and drops those that are too
+// old, in one transaction. Storing an event twice is storing it once.
+func (b *Bolt) AppendEvents(events []drivebay.Event) error {
+	encoded, err := encodeEvents(events)
+	if err != nil || len(encoded) == 0 {
+		return err
+	}
+	return b.update("write events", func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(eventsBucket)
+		last := bucket.Sequence()
+		for i, v := range encoded {
+			if err := bucket.Put(eventKey(events[i].Seq), v); err != nil {
+				return fmt.Errorf("event %d: %w", events[i].Seq, err)
+			}
+			last = max(last, events[i].Seq)
+		}
+		if err := trim(bucket, oldestKept(last)); err != nil {
+			return err
+		}
+		// The bucket's own sequence survives the loss of the newest event: no
+		// number is ever given twice.
+		return bucket.SetSequence(last)
+	})
+}
+
+func trim(bucket *bolt.Bucket, oldest uint64) error {
+	c := bucket.Cursor()
+	for k, _ := c.First(); k != nil && binary.BigEndian.Uint64(k) < oldest; k, _ = c.First() {
+		if err := c.Delete(); err != nil {
+			return fmt.Errorf("drop old events: %w", err)
+		}
+	}
+	return nil
+}
+
+// Events returns at most limit events newer than after, oldest first; a limit of
+// 0 means all.
+func (b *Bolt) Events(after uint64, limit int) ([]drivebay.Event, error) {
+	if after+1 == 0 {
+		return nil, nil
+	}
+	var out []drivebay.Event
+	err := b.scan(eventsBucket, eventKey(after+1), func(k, v []byte) (bool, error) {
+		var e drivebay.Event
+		if err := json.Unmarshal(v, &e); err != nil {
+			return true, err
+		}
+		if !bytes.Equal(k, eventKey(e.Seq)) {
+			return true, fmt.Errorf("event %d is not where it belongs", e.Seq)
+		}
+		out = append(out, e)
+		return limit <= 0 || len(out) < limit, nil
+	})
+	return out, err
+}
+
+// LastEvent is the number of the newest event ever stored.
+func (b *Bolt) LastEvent() (last uint64, err error) {
+	err = b.view("read events", func(tx *bolt.Tx) error {
+		last = tx.Bucket(eventsBucket).Sequence()
+		return nil
+	})
+	return last, err
+}
+
+// Close gives the file back.
+func (b *Bolt) Close() error {
+	b.mu.Lock()
+	closing := b.db.Close
+	if b.broken != nil {
+		closing = b.file.Close // a panic may have left bolt's locks held: it would wait for ever
+	}
+	b.mu.Unlock()
+	if err := closing(); err != nil {
+		return fmt.Errorf("store %s: close: %w", b.path, err)
+	}
+	return nil
+}
+
+// scan shows the entries of a bucket from a key on until each says stop. An
+// entry that each cannot decode is put into quarantine.
+func (b *Bolt) scan(name, from []byte, each func(k, v []byte) (more bool, err error)) error {
+	bad := map[string]error{}
+	err := b.view("read "+string(name), func(tx *bolt.Tx) error {
+		c := tx.Bucket(name).Cursor()
+		more := true
+		for k, v := c.Seek(from); k != nil && more; k, v = c.Next() {
+			var err error
+			if more, err = each(k, v); err != nil {
+				bad[string(k)] = err
+			}
+		}
+		return nil
+	})
+	if err == nil && len(bad) > 0 {
+		b.quarantine(name, bad)
+	}
+	return err
+}
+
+// quarantine moves entries aside. That it cannot (a full disk) is no reason to
+// withhold the good ones: they are met, and skipped, again next time.
+func (b *Bolt) quarantine(name []byte, bad map[string]error) {
+	err := b.update("quarantine", func(tx *bolt.Tx) error {
+		from, to := tx.Bucket(name), tx.Bucket(quarantineBucket)
+		for k := range bad {
+			if err := to.Put([]byte(string(name)+"/"+k), append([]byte(nil), from.Get([]byte(k))...)); err != nil {
+				return err
+			}
+			if err := from.Delete([]byte(k)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for k, why := range bad {
+		if string(name) == string(eventsBucket) {
+			k = fmt.Sprint(binary.BigEndian.Uint64([]byte(k)))
+		}
+		b.note("%s entry %q is damaged and left out: %v", name, k, why)
+	}
+	if err != nil {
+		b.note("%v", err)
+	}
+}
+
+func (b *Bolt) view(op string, f func(*bolt.Tx) error) error {
+	return b.guard(op, func() error { return b.db.View(f) })
+}
+
+func (b *Bolt) update(op string, f func(*bolt.Tx) error) error {
+	return b.guard(op, func() error { return b.db.Update(f) })
+}
+
+// guard refuses everything once the file is known to be damaged.
+func (b *Bolt) guard(op string, f func() error) error {
+	b.mu.Lock()
+	err := b.broken
+	b.mu.Unlock()
+	if err == nil {
+		err = guard(f)
+	}
+	if errors.Is(err, errDamaged) {
+		b.mu.Lock()
+		b.broken = err
+		b.mu.Unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("store %s: %s: %w", b.path, op, err)
+	}
+	return nil
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// guard turns the ways in which a damaged memory-mapped file ends a process into
+// errors: bbolt panics on impossible pages, and the kernel raises SIGBUS for
+// pages that the disk cannot read or the file no longer has.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errDamaged, r)
+		}
+	}()
+	return f()
+}
+
+func eventKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Mem keeps records and events for as long as the process lives. It holds them
+// encoded, as a file would, so that nobody can change what was put by changing
+// what he put.
+type Mem struct {
+	mu      sync.Mutex
+	records map[string][]byte
+	events  map[uint64][]byte
+	last    uint64
+}
+
+// Memory is a store that forgets at the end of the process.
+func Memory() *Mem {
+	return &Mem{records: map[string][]byte{}, events: map[uint64][]byte{}}
+}
+
+// Records returns what is remembered of every drive.
+func (m *Mem) Records() (map[string]drivebay.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[string]drivebay.Record, len(m.records))
+	for id, b := range m.records {
+		var r drivebay.Record
+		if err := json.Unmarshal(b, &r); err != nil {
+			return nil, fmt.Errorf("record of drive %s: %w", id, err)
+		}
+		out[id] = r
+	}
+	return out, nil
+}
+
+// PutRecords stores records, all or none.
+func (m *Mem) PutRecords(records map[string]drivebay.Record) error {
+	encoded, err := encodeRecords(records)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.Copy(m.records, encoded)
+	return nil
+}
+
+// DeleteRecords forgets drives; one that is not there is forgotten already.
+func (m *Mem) DeleteRecords(ids []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		delete(m.records, id)
+	}
+	return nil
+}
+
+// AppendEvents stores events under their numbers and drops those that are too old.
+func (m *Mem) AppendEvents(events []drivebay.Event) error {
+	encoded, err := encodeEvents(events)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, b := range encoded {
+		m.events[events[i].Seq] = b
+		m.last = max(m.last, events[i].Seq)
+	}
+	oldest := oldestKept(m.last)
+	maps.DeleteFunc(m.events, func(seq uint64, _ []byte) bool { return seq < oldest })
+	return nil
+}
+
+// Events returns at most limit events newer than after, oldest first; a limit of
+// 0 means all.
+func (m *Mem) Events(after uint64, limit int) ([]drivebay.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []drivebay.Event
+	for _, seq := range slices.Sorted(maps.Keys(m.events)) {
+		if seq <= after {
+			continue
+		}
+		if limit > 0 && len(out) == limit {
+			break
+		}
+		var e drivebay.Event
+		if err := json.Unmarshal(m.events[seq], &e); err != nil {
+			return nil, fmt.Errorf("event %d: %w", seq, err)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// LastEvent is the number of the newest event ever stored.
+func (m *Mem) LastEvent() (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last, nil
+}
+
+// Close forgets nothing yet: there is nothing to close.
+func (m *Mem) Close() error { return nil }

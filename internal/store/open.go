@@ -1,0 +1,144 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// schema is the version of what the buckets hold. A program never opens a file
+// of a version that it does not know.
+const schema = 1
+
+var schemaKey = []byte("schema")
+
+// lockWait is how long another process may hold the file before we say so.
+const lockWait = 2 * time.Second
+
+// Open opens or makes the store at path. A file that is damaged is put aside
+// under another name and a new one is begun; Problems says so.
+func Open(path string) (*Bolt, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("store %s: %w: it is no regular file", path, drivebay.ErrInvalid)
+	}
+	b, err := open(path)
+	if !errors.Is(err, errDamaged) {
+		return b, err
+	}
+	damage := err
+	aside, err := putAside(path, time.Now())
+	if err != nil {
+		return nil, errors.Join(damage, err)
+	}
+	if b, err = open(path); err != nil {
+		return nil, errors.Join(damage, err)
+	}
+	b.note("%v; it was put aside as %s and a new store was begun: history, acknowledgements and cordons of before are lost, drives and their data are not", damage, aside)
+	return b, nil
+}
+
+// putAside renames a damaged file without ever replacing an earlier one.
+func putAside(path string, now time.Time) (string, error) {
+	base := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	aside := base
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(aside); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		aside = base + "-" + strconv.Itoa(i)
+	}
+	if err := os.Rename(path, aside); err != nil {
+		return "", fmt.Errorf("store %s: put the damaged file aside: %w", path, err)
+	}
+	return aside, nil
+}
+
+// open opens one file; errDamaged in the error says that it cannot be used.
+func open(path string) (*Bolt, error) {
+	b := &Bolt{path: path}
+	err := guard(func() (err error) {
+		b.db, err = bolt.Open(path, 0o600, &bolt.Options{
+			Timeout: lockWait,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				b.file, err = os.OpenFile(name, flag, mode)
+				return b.file, err
+			},
+		})
+		return err
+	})
+	if err == nil {
+		err = b.prepare()
+	}
+	if err == nil {
+		return b, nil
+	}
+	if b.db != nil {
+		_ = guard(b.db.Close)
+	}
+	if b.file != nil {
+		_ = b.file.Close() // a panic in bolt.Open leaves it open, and locked
+	}
+	return nil, openError(path, err)
+}
+
+// minSize is the two meta pages without which bolt refuses a file; it has no
+// error of its own for that.
+var minSize = int64(2 * os.Getpagesize())
+
+// openError says what stands behind an error of bolt.Open.
+func openError(path string, err error) error {
+	for _, damage := range []error{berrors.ErrInvalid, berrors.ErrChecksum, berrors.ErrVersionMismatch, berrors.ErrInvalidMapping} {
+		if errors.Is(err, damage) {
+			return fmt.Errorf("store %s: %w: %w", path, errDamaged, err)
+		}
+	}
+	if errors.Is(err, berrors.ErrTimeout) {
+		return fmt.Errorf("store %s: %w: another daemon holds it", path, drivebay.ErrBusy)
+	}
+	if st, serr := os.Stat(path); serr == nil && st.Size() > 0 && st.Size() < minSize {
+		return fmt.Errorf("store %s: %w: %w", path, errDamaged, err)
+	}
+	return fmt.Errorf("store %s: %w", path, err)
+}
+
+// prepare checks a file that bolt accepted, and makes the buckets.
+func (b *Bolt) prepare() error {
+	if err := b.file.Chmod(0o600); err != nil {
+		return err
+	}
+	if err := guard(func() error { return b.db.View(func(tx *bolt.Tx) error { return check(tx, b.file) }) }); err != nil {
+		return err
+	}
+	return guard(func() error { return b.db.Update(prepareSchema) })
+}
+
+func prepareSchema(tx *bolt.Tx) error {
+	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, quarantineBucket} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return fmt.Errorf("bucket %s: %w", name, err)
+		}
+	}
+	meta := tx.Bucket(metaBucket)
+	v := meta.Get(schemaKey)
+	if v == nil {
+		return meta.Put(schemaKey, []byte(strconv.Itoa(schema)))
+	}
+	version, err := strconv.Atoi(string(v))
+	if err != nil {
+		return fmt.Errorf("%w: schema version %q", errDamaged, v)
+	}
+	if version > schema {
+		return fmt.Errorf("%w: it was written by a newer drivebay (schema %d, this one knows %d): use that one, or another state directory", drivebay.ErrNoSupport, version, schema)
+	}
+	return nil
+}
