@@ -1,0 +1,160 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// opinions say what a verdict without findings means.
+var opinions = map[drivebay.Health]string{
+	drivebay.HealthGood:    "No rule found anything against it.",
+	drivebay.HealthUnknown: "Nobody can say how it is: it should answer and does not, or has not been asked yet.",
+}
+
+// Explain says why a drive has the verdict that it has: which rules, on which
+// evidence, since when, what to do, and what could not be looked at.
+func Explain(d *drivebay.Drive, s Style) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s  %s\n\n", s.paint(bold, Clean(d.Name)), s.health(d.Health), Clean(headline(d)))
+	if d.IdentityIssue != "" {
+		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")
+	}
+	if d.Status == drivebay.StatusOffline {
+		fmt.Fprintf(&out, "The kernel does not have it any more: last seen %s.\n\n", s.ago(d.LastSeen))
+	}
+	if len(d.Findings) > 0 {
+		out.WriteString(s.findings(d.Findings))
+	} else if text := opinions[d.Health]; text != "" {
+		out.WriteString(text + "\n")
+	}
+	out.WriteString("\n" + s.looked(d) + s.notRead(d))
+	return out.String()
+}
+
+func headline(d *drivebay.Drive) string {
+	var parts []string
+	if model := strings.TrimSpace(d.Vendor + " " + d.Model); model != "" {
+		parts = append(parts, model)
+	}
+	parts = append(parts, "serial "+dash(d.Serial))
+	if d.Slot.Bay != "" {
+		parts = append(parts, "bay "+place(d.Slot))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// looked lists what a verdict stands on and how old it is.
+func (s Style) looked(d *drivebay.Drive) string {
+	var p pairs
+	ev := d.Evidence
+	if ev != nil {
+		p.add("asked", s.ago(ev.At)+", "+ev.Source)
+		if ev.Standby {
+			p.add("asleep", "it was left asleep")
+		}
+		p.add("its own verdict", ev.Verdict.String())
+		p.add("temperature", celsius(ev.Temperature))
+		addATA(&p, ev.ATA)
+		addNVMe(&p, ev.NVMe)
+		addSCSI(&p, ev.SCSI)
+		if len(ev.SelfTests) > 0 {
+			p.add("self-tests", fmt.Sprintf("%d in the log, the newest: %s %s", len(ev.SelfTests), ev.SelfTests[0].Kind, Clean(ev.SelfTests[0].Text)))
+		}
+	}
+	if k := d.Kernel; k != nil {
+		p.add("kernel", s.ago(k.At)+", "+kernelSays(k))
+		for _, fs := range k.Filesystems {
+			p.add("filesystem", fmt.Sprintf("%s on %s: %s", fs.FS, fs.Device, count(int(fs.Errors), "error", "errors")))
+		}
+		p.add("kernel log", Clean(k.LastLog))
+	}
+	if len(p.names) == 0 {
+		return "Nothing has been read from it yet.\n"
+	}
+	return "Looked at:\n" + p.String("  ")
+}
+
+func addATA(p *pairs, a *drivebay.ATA) {
+	if a == nil {
+		return
+	}
+	if !a.SMARTSupported || !a.SMARTEnabled {
+		p.add("SMART", map[bool]string{true: "switched off", false: "not supported"}[a.SMARTSupported])
+	}
+	p.add("attributes", fmt.Sprint(len(a.Attributes)))
+	p.add("device statistics", fmt.Sprint(len(a.Statistics)))
+	if a.ErrorCount != nil {
+		p.add("error log", count(int(*a.ErrorCount), "error", "errors")+" in its whole life")
+	}
+}
+
+func addNVMe(p *pairs, n *drivebay.NVMe) {
+	if n == nil {
+		return
+	}
+	p.add("critical warning", fmt.Sprintf("0x%02x", n.CriticalWarning))
+	p.add("spare", fmt.Sprintf("%d %%, threshold %d %%", n.AvailableSpare, n.SpareThreshold))
+	p.add("used", fmt.Sprintf("%d %%", n.PercentageUsed))
+	p.add("media errors", fmt.Sprint(n.MediaErrors))
+}
+
+func addSCSI(p *pairs, c *drivebay.SCSI) {
+	if c == nil {
+		return
+	}
+	if c.HasIE {
+		p.add("exceptions", fmt.Sprintf("ASC 0x%02x, ASCQ 0x%02x", c.ASC, c.ASCQ))
+	}
+	p.add("grown defects", number(c.GrownDefects))
+	p.add("pending defects", number(c.PendingDefects))
+	for _, name := range []string{"read", "write", "verify"} {
+		if e, ok := c.ErrorCounters[name]; ok {
+			p.add(name+" errors", fmt.Sprintf("%d corrected, %d uncorrected", e.Corrected, e.Uncorrected))
+		}
+	}
+}
+
+// kernelSays is the kernel's view in one line.
+func kernelSays(k *drivebay.Kernel) string {
+	parts := []string{"state " + dash(k.State)}
+	add := func(show bool, format string, args ...any) {
+		if show {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(k.SizeZero, "0 bytes long")
+	add(k.OpenError != "", "cannot be opened: %s", k.OpenError)
+	add(k.IOErrors != nil, "ioerr_cnt %s", number(k.IOErrors))
+	add(k.IOTimeouts != nil, "iotmo_cnt %s", number(k.IOTimeouts))
+	add(k.Frozen > 0, "%d requests waiting for %s", k.Inflight, Span(k.Frozen))
+	add(k.LaneStuck > 0, "our own question waits for %s", Span(k.LaneStuck))
+	add(k.MediaErrors24h > 0, "%d bad sectors in 24 h", k.MediaErrors24h)
+	add(k.OtherErrors24h > 0, "%d other I/O errors in 24 h", k.OtherErrors24h)
+	add(k.Resets1h > 0, "%d resets in 1 h", k.Resets1h)
+	return Clean(strings.Join(parts, ", "))
+}
+
+// notRead lists what was asked for and cannot be used: a verdict is worth what
+// it stands on.
+func (s Style) notRead(d *drivebay.Drive) string {
+	var lines strings.Builder
+	if d.Evidence == nil {
+		if d.Protocol == drivebay.ProtocolNone {
+			return "\nA drive of this kind has no health pages: the kernel's own evidence is all there is.\n"
+		}
+		return "\nCould not be read:\n  all of its health pages\n"
+	}
+	for _, p := range d.Evidence.Problems {
+		text := dash(p.Page) + ": " + p.Text
+		if p.Expected {
+			text += " (it never promised this page)"
+		}
+		lines.WriteString(wrapped(Clean(text), "  ", s.Width))
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return "\nCould not be read:\n" + lines.String()
+}

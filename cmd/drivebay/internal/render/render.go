@@ -1,0 +1,87 @@
+// Package render turns what is known into text for people: pure functions from
+// dictionary values to lines. Nothing in it asks, waits or decides.
+package render
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Style is how the reader sees the text.
+type Style struct {
+	Color bool
+	Width int       // columns of the screen; 0: as wide as it gets
+	Now   time.Time // what ages are counted from
+}
+
+// SGR colours (ECMA-48 8.3.117).
+const (
+	red     = "1;31"
+	green   = "32"
+	yellow  = "33"
+	magenta = "35"
+	bold    = "1"
+	faint   = "2"
+)
+
+var healthColor = map[drivebay.Health]string{
+	drivebay.HealthGood: green, drivebay.HealthSuspect: yellow, drivebay.HealthBad: red, drivebay.HealthUnknown: magenta,
+}
+
+func (s Style) paint(code, text string) string {
+	if !s.Color || code == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s Style) health(h drivebay.Health) string { return s.paint(healthColor[h], h.String()) }
+
+// Clean makes a text that came from a drive safe to show: one line, and nothing
+// in it that a terminal would obey.
+func Clean(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "?")
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// cut shortens a text to a number of columns; 0 is no limit.
+func cut(text string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return strings.TrimRight(string([]rune(text)[:max(width-1, 0)]), " ") + "…"
+}
+
+// wrapped breaks a text at spaces and indents every line.
+func wrapped(text, indent string, width int) string {
+	if width <= 0 {
+		return indent + text + "\n"
+	}
+	var out strings.Builder
+	line := indent
+	for _, word := range strings.Fields(text) {
+		if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			out.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	return out.String() + line + "\n"
+}

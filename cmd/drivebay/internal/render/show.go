@@ -1,0 +1,144 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Drive is everything about one drive that is not a number of its health pages.
+func Drive(d *drivebay.Drive, s Style) string {
+	var p pairs
+	p.add("id", d.ID)
+	p.add("identity", Clean(d.IdentityIssue))
+	p.add("name", Clean(d.Name))
+	p.add("model", Clean(strings.TrimSpace(d.Vendor+" "+d.Model)))
+	p.add("serial", Clean(d.Serial))
+	p.add("firmware", Clean(d.Firmware))
+	p.add("wwn", Clean(d.WWN))
+	p.add("type", kind(d))
+	p.add("size", fmt.Sprintf("%s (%d bytes, blocks of %d, physical %d)", size(d.Size), d.Size, d.LogicalBlock, d.PhysBlock))
+	p.add("bay", bay(d.Slot))
+	for _, path := range d.Paths {
+		p.add("path", Clean(strings.Join(strings.Fields(path.Name+" "+path.Address+" "+path.State), "  ")))
+	}
+	p.add("status", s.status(d))
+	p.add("health", s.health(d.Health))
+	p.add("usage", d.Usage.String())
+	p.add("system", yes(d.System))
+	for _, u := range d.Uses {
+		p.add("used by", Clean(strings.Join(strings.Fields(u.Kind+" "+u.Device+" "+u.What), " ")))
+	}
+	p.add("content", d.Content.Kind.String()+because(d.Content.Reason))
+	for _, sig := range d.Content.Signatures {
+		p.add("holds", signature(sig))
+	}
+	p.add("temperature", celsius(d.Temperature))
+	p.add("power-on", powerOn(d.PowerOnHours))
+	p.add("wear", wearLine(d.Wear))
+	p.add("first seen", s.ago(d.FirstSeen))
+	p.add("last seen", s.ago(d.LastSeen))
+	if d.Evidence != nil {
+		p.add("last asked", s.ago(d.Evidence.At))
+	}
+	out := p.String("")
+	if len(d.Findings) > 0 {
+		out += "\n" + s.findings(d.Findings)
+	}
+	return out
+}
+
+func (s Style) status(d *drivebay.Drive) string {
+	c := statusCell(d)
+	return s.paint(c.color, c.text)
+}
+
+func kind(d *drivebay.Drive) string {
+	text := fmt.Sprintf("%s, %s", d.Type, d.Transport)
+	if d.RPM > 0 {
+		text += fmt.Sprintf(", %d rpm", d.RPM)
+	}
+	if d.ReadOnly {
+		text += ", read-only"
+	}
+	if d.Removable {
+		text += ", removable"
+	}
+	return text
+}
+
+func bay(slot drivebay.Slot) string {
+	text := Clean(place(slot))
+	if text == "" {
+		return "not known"
+	}
+	if slot.Lit {
+		text += " (the light is on)"
+	}
+	return text
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + Clean(reason)
+}
+
+func signature(sig drivebay.Signature) string {
+	text := sig.Format
+	if sig.Partition != "" {
+		text = "partition " + sig.Partition + " " + text
+	}
+	if sig.Label != "" {
+		text += fmt.Sprintf(" %q", sig.Label)
+	}
+	return Clean(strings.TrimSpace(text + " " + sig.UUID))
+}
+
+func powerOn(hours *uint64) string {
+	if hours == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d h (%.1f years)", *hours, float64(*hours)/(24*365.25))
+}
+
+func wearLine(w *drivebay.Wear) string {
+	if w == nil {
+		return ""
+	}
+	text := wear(w) + " used"
+	if w.DaysLeft != nil {
+		text += fmt.Sprintf(", %.0f days left", *w.DaysLeft)
+	}
+	if w.ForecastBasis != "" {
+		text += " (" + Clean(w.ForecastBasis) + ")"
+	}
+	if w.TotalWritten != nil {
+		text += ", " + Bytes(*w.TotalWritten) + " written"
+	}
+	if w.BytesPerDay != nil {
+		text += ", " + Bytes(*w.BytesPerDay) + " a day"
+	}
+	return text
+}
+
+// findings are the reasons of a verdict, each with what to do about it.
+func (s Style) findings(list []drivebay.Finding) string {
+	var out strings.Builder
+	for _, f := range list {
+		fmt.Fprintf(&out, "%s  %s\n", s.health(f.Severity), s.paint(bold, Clean(f.Code)))
+		out.WriteString(wrapped(Clean(f.Text), "  ", s.Width))
+		if !f.Since.IsZero() {
+			fmt.Fprintf(&out, "  since %s\n", s.ago(f.Since))
+		}
+		if !f.Gone.IsZero() {
+			fmt.Fprintf(&out, "  the cause is gone since %s; it stands until it has stayed away\n", s.ago(f.Gone))
+		}
+		if f.Advice != "" {
+			out.WriteString(wrapped("what to do: "+Clean(f.Advice), "  ", s.Width))
+		}
+	}
+	return out.String()
+}

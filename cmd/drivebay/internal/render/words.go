@@ -1,0 +1,160 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Bytes is a size as it is printed on a drive: powers of ten.
+func Bytes(n uint64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
+	value, unit := float64(n), 0
+	for value >= 999.5 && unit < len(units)-1 {
+		value, unit = value/1000, unit+1
+	}
+	if unit == 0 || value >= 99.95 {
+		return fmt.Sprintf("%.0f %s", value, units[unit])
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
+}
+
+func size(n uint64) string {
+	if n == 0 {
+		return "-"
+	}
+	return Bytes(n)
+}
+
+// Span is a length of time with the one unit that matters.
+func Span(d time.Duration) string {
+	for _, u := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}} {
+		if d >= 2*u.length {
+			return fmt.Sprintf("%d %s", d/u.length, u.name)
+		}
+	}
+	if d < time.Second && d > 0 {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%d s", max(d, 0)/time.Second)
+}
+
+// ago says when something was, and how long that is ago.
+func (s Style) ago(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z") + " (" + Span(s.Now.Sub(t)) + " ago)"
+}
+
+func number[T int | uint8 | uint16 | uint32 | uint64 | int64](n *T) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprint(*n)
+}
+
+func celsius(t *int) string {
+	if t == nil {
+		return ""
+	}
+	return strconv.Itoa(*t) + " °C"
+}
+
+func wear(w *drivebay.Wear) string {
+	if w == nil {
+		return ""
+	}
+	return strconv.Itoa(w.PercentUsed) + " %"
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// place is where a hand finds a drive: "enclosure/bay", or the bay alone.
+func place(slot drivebay.Slot) string {
+	switch {
+	case slot.Bay == "":
+		return ""
+	case slot.Enclosure == "":
+		return slot.Bay
+	}
+	return slot.Enclosure + "/" + slot.Bay
+}
+
+// status is ONLINE, OFFLINE,CORDONED ...
+func status(d *drivebay.Drive) string {
+	text := d.Status.String()
+	if d.Cordoned {
+		text += ",CORDONED"
+	}
+	return text
+}
+
+// use says in a few words who has a drive.
+func use(d *drivebay.Drive) string {
+	var words []string
+	for _, u := range d.Uses {
+		word := cmp.Or(u.What, u.Kind)
+		if u.Kind != "partition" && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 0 && len(d.Uses) > 0 {
+		words = []string{"partitions"}
+	}
+	text := cut(strings.Join(words, ","), 24)
+	if d.System {
+		text = strings.TrimSpace("system " + text)
+	}
+	return text
+}
+
+// holds says what is written on a drive: "foreign gpt,ext4".
+func holds(c drivebay.Content) string {
+	var formats []string
+	for _, s := range c.Signatures {
+		if !slices.Contains(formats, s.Format) {
+			formats = append(formats, s.Format)
+		}
+	}
+	return strings.TrimSpace(c.Kind.String() + " " + cut(strings.Join(formats, ","), 24))
+}
+
+// why is the worst thing to say about a drive.
+func why(d *drivebay.Drive) string {
+	if len(d.Findings) == 0 {
+		return d.IdentityIssue
+	}
+	text := d.Findings[0].Text
+	if more := len(d.Findings) - 1; more > 0 {
+		text += fmt.Sprintf(" (+%d more)", more)
+	}
+	return text
+}
