@@ -1,0 +1,240 @@
+package smartctl
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+func ata(ev *drivebay.Evidence, root node) {
+	a := &drivebay.ATA{SMARTSupported: true, SMARTEnabled: true}
+	if available, ok := root.at("smart_support", "available").bool(); ok {
+		a.SMARTSupported = available
+	}
+	if enabled, ok := root.at("smart_support", "enabled").bool(); ok {
+		a.SMARTEnabled = enabled && a.SMARTSupported
+		if a.SMARTSupported && !enabled {
+			ev.Problems = append(ev.Problems, drivebay.Problem{Page: "smart", Text: "SMART is switched off in the drive"})
+		}
+	}
+	for _, row := range root.at("ata_smart_attributes", "table").list() {
+		if attr, ok := attribute(row); ok {
+			a.Attributes = append(a.Attributes, attr)
+		}
+	}
+	for _, page := range root.at("ata_device_statistics", "pages").list() {
+		a.Statistics = append(a.Statistics, statistics(page)...)
+	}
+	ataErrors(a, root.at("ata_smart_error_log"))
+	ev.ATA = a
+	if ev.Verdict == drivebay.VerdictUnknown && len(a.Attributes) == 0 && a.SMARTEnabled {
+		root.t.problem("ata-smart-data", "the document says nothing of the drive's health")
+	}
+	ev.SelfTests = ataSelfTests(root.at("ata_smart_self_test_log"))
+	status := root.at("ata_smart_data", "self_test", "status")
+	if v, ok := status.at("value").within(0xFF); ok && v>>4 == 0xF {
+		ev.SelfTestProgress = ptr(status.at("remaining_percent").int())
+	}
+	block, ok := root.at("logical_block_size").within(1 << 20)
+	if !ok {
+		block = 512
+	}
+	ataTotals(ev, block)
+}
+
+// attribute reads a row of the SMART table. A row whose id is no number is no
+// row; a normalised value that is missing stays 0, which is no legal one
+// (ATA/ATAPI-5 to ATA8-ACS: 01h..FDh), and smartctl's word on the threshold holds.
+func attribute(row node) (drivebay.Attribute, bool) {
+	id, ok := row.at("id").within(255)
+	if !ok || id == 0 {
+		return drivebay.Attribute{}, false
+	}
+	a := drivebay.Attribute{ID: uint8(id), Name: row.at("name").text()}
+	value, okValue := row.at("value").within(255)
+	worst, _ := row.at("worst").within(255)
+	a.Value, a.Worst = uint8(value), uint8(worst)
+	if t, ok := row.at("thresh").within(255); ok {
+		thresh := uint8(t)
+		a.Threshold = &thresh
+	}
+	a.Prefail = row.at("flags", "prefailure").isTrue()
+	when := strings.ToLower(row.at("when_failed").text())
+	a.FailedNow = when == "now" || when == "failing_now"
+	a.FailedPast = when == "past" || when == "in_the_past"
+	// A tool between smartctl and us may drop the word and keep the numbers.
+	if !row.at("when_failed").there() && okValue && a.Threshold != nil && *a.Threshold > 0 {
+		a.FailedNow = a.Value > 0 && a.Value <= *a.Threshold
+		a.FailedPast = !a.FailedNow && a.Worst > 0 && a.Worst <= *a.Threshold
+	}
+	raw, okRaw := row.at("raw").wide("value")
+	a.Raw = raw
+	a.Text = row.at("raw", "string").text()
+	if n, ok := leading(a.Text); ok {
+		a.Count = n
+	} else if okRaw {
+		a.Count = mask(a.ID, raw)
+	}
+	return a, true
+}
+
+// leading reads the number that a raw string begins with. smartctl's drive
+// database knows the vendor's format; what follows the number is company:
+// "35 (Min/Max 20/50)", "12345h+32m", "0 (2000 0)", "0/23899760".
+func leading(s string) (uint64, bool) {
+	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(s)
+	}
+	if end == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[:end], 10, 64)
+	if err != nil {
+		return math.MaxUint64, true
+	}
+	return n, true
+}
+
+// masks are the bits that count where nobody formatted the raw value. 5 and 196
+// are 16-bit words in smartctl's own default format (raw16(raw16)): the upper
+// ones hold the spare pool of a Fujitsu or the retry history of a Hitachi. Hours
+// are 24 bits before minutes and flags (raw24(raw8)), a temperature is the low
+// byte, its extremes above it (tempminmax).
+var masks = map[uint8]uint64{5: 0xFFFF, 196: 0xFFFF, 3: 0xFFFF, 9: 0xFFFFFF, 240: 0xFFFFFF, 190: 0xFF, 194: 0xFF}
+
+func mask(id uint8, raw uint64) uint64 {
+	if m, ok := masks[id]; ok {
+		return raw & m
+	}
+	return raw
+}
+
+// statistics reads a page of the device statistics log; an entry that is not
+// valid or was never initialised says nothing (ACS-4, 9.5).
+func statistics(page node) []drivebay.Statistic {
+	number, ok := page.at("number").within(255)
+	if !ok {
+		return nil
+	}
+	var out []drivebay.Statistic
+	for _, row := range page.at("table").list() {
+		offset, okOffset := row.at("offset").within(0xFFFF)
+		value, okValue := row.at("value").int64()
+		if valid, told := row.at("flags", "valid").bool(); !okOffset || !okValue || (told && !valid) {
+			continue
+		}
+		out = append(out, drivebay.Statistic{Page: uint8(number), Offset: uint16(offset), Name: row.at("name").text(),
+			Value: value, Normalized: row.at("flags", "normalized").isTrue()})
+	}
+	return out
+}
+
+// ataErrors prefers the extended log: the summary log holds five.
+func ataErrors(a *drivebay.ATA, log node) {
+	for _, name := range []string{"extended", "summary"} {
+		if n, ok := log.at(name, "count").uint(); ok && a.ErrorCount == nil {
+			a.ErrorCount = &n
+		}
+		if len(a.Errors) > 0 {
+			continue
+		}
+		for _, row := range log.at(name, "table").list() {
+			e := drivebay.DriveLog{Text: row.at("error_description").text()}
+			e.Number, _ = row.at("error_number").uint()
+			e.Hours, _ = row.at("lifetime_hours").uint()
+			e.LBA, _ = row.at("completion_registers", "lba").uint()
+			a.Errors = append(a.Errors, e)
+		}
+	}
+}
+
+// ataSelfTests reads the self-test log, newest first as smartctl writes it.
+func ataSelfTests(log node) []drivebay.SelfTest {
+	rows := log.at("extended", "table").list()
+	if len(rows) == 0 {
+		rows = log.at("standard", "table").list()
+	}
+	var out []drivebay.SelfTest
+	for _, row := range rows {
+		status, ok := row.at("status", "value").within(255)
+		if !ok {
+			continue
+		}
+		kind, _ := row.at("type", "value").within(255)
+		t := drivebay.SelfTest{Kind: selfTestKind(ataKinds, kind&0x7F), Result: ataResults[status>>4],
+			Text: row.at("status", "string").text(), LBA: ptr(row.at("lba").uint())}
+		t.Hours, _ = row.at("lifetime_hours").uint()
+		out = append(out, t)
+	}
+	return out
+}
+
+// ataKinds are the subcommands of SMART EXECUTE OFF-LINE IMMEDIATE (ACS-4),
+// without the captive bit.
+var ataKinds = map[uint64]string{1: "short", 2: "long", 3: "conveyance", 4: "selective"}
+
+func selfTestKind(kinds map[uint64]string, n uint64) string {
+	if k, ok := kinds[n]; ok {
+		return k
+	}
+	return "other"
+}
+
+// ataResults is the high nibble of the self-test execution status (ACS-4, table
+// "Self-test execution status values").
+var ataResults = [16]drivebay.SelfTestResult{
+	0x0: drivebay.SelfTestPassed,
+	0x1: drivebay.SelfTestAborted,
+	0x2: drivebay.SelfTestAborted,
+	0x3: drivebay.SelfTestFatal,
+	0x4: drivebay.SelfTestFailed,
+	0x5: drivebay.SelfTestFailed,
+	0x6: drivebay.SelfTestFailed,
+	0x7: drivebay.SelfTestFailed,
+	0x8: drivebay.SelfTestFailed,
+	0xF: drivebay.SelfTestRunning,
+}
+
+// ataTotals fills the common fields from the table where the document has no
+// line of its own for them (documents that are not from -x).
+func ataTotals(ev *drivebay.Evidence, block uint64) {
+	for _, a := range ev.ATA.Attributes {
+		n := a.Count
+		switch {
+		case a.ID == 9 && ev.PowerOnHours == nil && (a.Name == "Power_On_Hours" || a.Name == "Power_On_Hours_and_Msec"):
+			ev.PowerOnHours = &n
+		case a.ID == 12 && ev.PowerCycles == nil && a.Name == "Power_Cycle_Count":
+			ev.PowerCycles = &n
+		case a.ID == 194 && ev.Temperature == nil && strings.HasPrefix(a.Name, "Temperature") && n > 0 && n < 200:
+			t := int(n)
+			ev.Temperature = &t
+		case a.ID == 241 && ev.BytesWritten == nil && a.Name == "Total_LBAs_Written":
+			ev.BytesWritten = ptr(times(n, block), true)
+		case a.ID == 242 && ev.BytesRead == nil && a.Name == "Total_LBAs_Read":
+			ev.BytesRead = ptr(times(n, block), true)
+		}
+	}
+	for _, s := range ev.ATA.Statistics {
+		switch {
+		case s.Value < 0:
+		case s.Page == 1 && s.Offset == 0x18: // logical sectors written
+			ev.BytesWritten = ptr(times(uint64(s.Value), block), true)
+		case s.Page == 1 && s.Offset == 0x28: // logical sectors read
+			ev.BytesRead = ptr(times(uint64(s.Value), block), true)
+		case s.Page == 7 && s.Offset == 0x08 && s.Value <= 255: // percentage used endurance indicator
+			used := int(s.Value)
+			ev.PercentUsed = &used
+		}
+	}
+}
+
+// times multiplies and holds at the largest instead of wrapping.
+func times(n, by uint64) uint64 {
+	if by != 0 && n > math.MaxUint64/by {
+		return math.MaxUint64
+	}
+	return n * by
+}

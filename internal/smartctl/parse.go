@@ -1,0 +1,166 @@
+package smartctl
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Bits of smartctl's exit status (smartctl(8), "EXIT STATUS").
+const (
+	exitOpenFailed = 1 << 1
+	exitFailing    = 1 << 3
+)
+
+// Document is one smartctl document, read.
+type Document struct {
+	Evidence  *drivebay.Evidence
+	Transport drivebay.Transport
+}
+
+// Parse reads one document and returns its evidence.
+func Parse(b []byte) (*drivebay.Evidence, error) {
+	doc, err := Read(b)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Evidence, nil
+}
+
+// Read reads one document. It fails only for what holds no evidence at all; the
+// error then carries what smartctl itself had to say.
+func Read(b []byte) (*Document, error) {
+	root, err := decode(b)
+	if err != nil {
+		return nil, err
+	}
+	if !speaksOf(root) {
+		return nil, nothing(root)
+	}
+	ev := &drivebay.Evidence{Source: source(root), Protocol: protocol(root)}
+	if t, ok := root.at("local_time", "time_t").int64(); ok && t > 0 {
+		ev.At = time.Unix(t, 0).UTC()
+	}
+	identity(ev, root)
+	common(ev, root)
+	read := map[drivebay.Protocol]func(*drivebay.Evidence, node){
+		drivebay.ProtocolATA:  ata,
+		drivebay.ProtocolNVMe: nvme,
+		drivebay.ProtocolSCSI: scsi,
+	}[ev.Protocol]
+	if read != nil {
+		read(ev, root)
+	}
+	ev.Type = medium(ev, root)
+	for _, m := range messages(root) {
+		root.t.problem("", "smartctl: %s", m)
+	}
+	ev.Problems = append(ev.Problems, root.t.problems...)
+	return &Document{Evidence: ev, Transport: transport(root, ev)}, nil
+}
+
+func decode(b []byte) (node, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return node{}, errors.New("smartctl document: it is cut off")
+		}
+		return node{}, fmt.Errorf("smartctl document: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return node{}, errors.New("smartctl document: something follows its end")
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return node{}, fmt.Errorf("smartctl document: %w: not an object", drivebay.ErrInvalid)
+	}
+	return node{t: &tree{}, v: v}, nil
+}
+
+// speaksOf tells a document about a drive from one about a failed attempt: the
+// latter names the device, and nothing that came from it.
+func speaksOf(root node) bool {
+	for _, key := range []string{
+		"smart_status", "model_name", "scsi_model_name", "scsi_product", "product", "serial_number",
+		"ata_smart_attributes", "ata_smart_data", "ata_device_statistics",
+		"nvme_smart_health_information_log", "scsi_error_counter_log", "scsi_grown_defect_list",
+	} {
+		if root.at(key).there() {
+			return true
+		}
+	}
+	return false
+}
+
+func nothing(root node) error {
+	if said := messages(root); len(said) > 0 {
+		return fmt.Errorf("smartctl: %s", strings.Join(said, "; "))
+	}
+	if status, ok := root.at("smartctl", "exit_status").int(); ok {
+		if status&exitOpenFailed != 0 {
+			return fmt.Errorf("smartctl: the device could not be opened (exit status %d)", status)
+		}
+		return fmt.Errorf("smartctl document: no drive in it (exit status %d)", status)
+	}
+	return fmt.Errorf("smartctl document: %w: no drive in it", drivebay.ErrInvalid)
+}
+
+// messages are what smartctl itself complained of.
+func messages(root node) []string {
+	var out []string
+	for _, m := range root.at("smartctl", "messages").list() {
+		if s := m.at("string").text(); s != "" && m.at("severity").text() != "information" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func source(root node) string {
+	s := "smartctl"
+	for i, v := range root.at("smartctl", "version").list() {
+		if n, ok := v.int(); ok && i < 3 {
+			s += map[bool]string{true: " ", false: "."}[i == 0] + fmt.Sprint(n)
+		}
+	}
+	return s
+}
+
+// verdict reads the drive's opinion of itself. Silence is not consent: without a
+// status only the exit status can say FAILED, and nothing can say PASSED.
+func verdict(root node) drivebay.Verdict {
+	if status, ok := root.at("smartctl", "exit_status").int(); ok && status&exitFailing != 0 {
+		return drivebay.VerdictFailed
+	}
+	switch passed, ok := root.at("smart_status", "passed").bool(); {
+	case !ok:
+		return drivebay.VerdictUnknown
+	case passed:
+		return drivebay.VerdictPassed
+	}
+	return drivebay.VerdictFailed
+}
+
+// common reads what smartctl writes alike for every kind of drive.
+func common(ev *drivebay.Evidence, root node) {
+	ev.Verdict = verdict(root)
+	ev.Temperature = ptr(root.at("temperature", "current").int())
+	ev.PowerOnHours = ptr(root.at("power_on_time", "hours").uint())
+	ev.PowerCycles = ptr(root.at("power_cycle_count").uint())
+	if used, ok := root.at("endurance_used", "current_percent").within(255); ok {
+		percent := int(used)
+		ev.PercentUsed = &percent
+	}
+	mode := strings.ToUpper(root.at("power_mode", "ata_string").text())
+	ev.Standby = strings.Contains(mode, "STANDBY") || strings.Contains(mode, "SLEEP")
+	if available, ok := root.at("smart_support", "available").bool(); ok && !available {
+		ev.Problems = append(ev.Problems, drivebay.Problem{Page: "smart", Text: "the drive has no SMART", Expected: true})
+	}
+}
