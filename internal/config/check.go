@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // special are the checks that a tag cannot say.
@@ -33,9 +34,39 @@ func (l *loader) check() {
 			l.failKey(f.Path, l.where(f), err)
 		}
 	}
+	l.checkThresholds()
 	if len(l.bad) == 0 && l.config.Sim != "" && l.config.Root != "/" {
 		l.fail(l.origin["sim"], "sim and root exclude each other: a simulated machine has no folder")
 	}
+}
+
+// checkThresholds asks the rules themselves. What they refuse is laid at the door
+// of a key that the message names and somebody has set.
+func (l *loader) checkThresholds() {
+	for _, err := range flatten(l.config.Thresholds.Validate()) {
+		where := "default"
+		for _, f := range l.fields {
+			section, key, nested := strings.Cut(f.Path, ".")
+			if origin, ok := l.origin[f.Path]; ok && nested && section == "thresholds" && slices.Contains(strings.FieldsFunc(err.Error(), notLetter), key) {
+				where = origin
+				break
+			}
+		}
+		l.errs = append(l.errs, fmt.Errorf("%s: %w", where, err))
+	}
+}
+
+func notLetter(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// flatten takes a joined error apart.
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
 }
 
 func (l *loader) where(f Field) string {

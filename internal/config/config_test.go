@@ -17,9 +17,7 @@ const example = "../../examples/drivebay.yaml"
 
 func TestExampleIsTheDefault(t *testing.T) {
 	var want bytes.Buffer
-	want.WriteString("# The configuration of drivebay serve. Every key is shown with its default: an empty\n" +
-		"# file means the same. Keys that are not known are refused.\n\n")
-	if err := Print(&want, Default()); err != nil {
+	if err := Example(&want); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -32,7 +30,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("examples/drivebay.yaml is not what the defaults print: go test ./internal/config -update")
+		t.Error("examples/drivebay.yaml is not what the defaults print: make generate")
 	}
 	c, err := Parse(example, got)
 	if err != nil {
@@ -89,6 +87,10 @@ func TestErrors(t *testing.T) {
 		{"sim and root", "sim: x.yaml\nroot: /tmp\n", `f.yaml:1: sim and root exclude each other`},
 		{"syntax", "log:\n\tlevel: x\n", `f.yaml: line 2: found character that cannot start any token`},
 		{"two documents", "root: /\n---\nroot: /\n", `f.yaml: holds more than one YAML document`},
+		{"threshold order", "thresholds:\n  wearUsed: 90\n  hddPendingBad: 2\n", `f.yaml:3: health threshold hddPendingBad: invalid: it lies below hddPendingSure`},
+		{"threshold order, other key", "thresholds:\n  hddPendingSure: 1000\n", `f.yaml:2: health threshold hddPendingBad: invalid`},
+		{"threshold percent", "thresholds: {wearUsed: 101}\n", `f.yaml:1: health threshold wearUsed: invalid`},
+		{"threshold near", "thresholds: {wearusd: 11}\n", `f.yaml:1: unknown key "thresholds.wearusd": did you mean "thresholds.wearUsed"?`},
 		{"thresholds", "thresholds:\n  notAThreshold: 1\n", `f.yaml:2: unknown key "thresholds.notAThreshold"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

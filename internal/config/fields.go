@@ -36,10 +36,7 @@ func (c *Config) Fields() []Field {
 func appendFields(list []Field, v reflect.Value, prefix string, live bool) []Field {
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
-		if !sf.IsExported() {
-			continue
-		}
-		path := prefix + keyOf(sf)
+		path := prefix + sf.Tag.Get("yaml")
 		f := Field{
 			Path: path, Env: envOf(path), Flag: sf.Tag.Get("flag"), Doc: sf.Tag.Get("doc"),
 			Live:  live || sf.Tag.Get("live") != "",
@@ -60,25 +57,6 @@ func isSection(v reflect.Value) bool {
 		return false
 	}
 	return v.Kind() == reflect.Struct
-}
-
-// keyOf is the key of a struct field: its yaml tag, else its json tag, else its
-// name with a small first word.
-func keyOf(sf reflect.StructField) string {
-	for _, tag := range []string{"yaml", "json"} {
-		if name, _, _ := strings.Cut(sf.Tag.Get(tag), ","); name != "" && name != "-" {
-			return name
-		}
-	}
-	runes := []rune(sf.Name)
-	for i := range runes {
-		// "ATAReallocated" begins with the word "ATA", "HDDMax" with "HDD".
-		if i > 0 && (unicode.IsLower(runes[i]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
-			break
-		}
-		runes[i] = unicode.ToLower(runes[i])
-	}
-	return string(runes)
 }
 
 // envOf turns "selfTests.maxConcurrent" into DRIVEBAY_SELF_TESTS_MAX_CONCURRENT.

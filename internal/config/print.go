@@ -13,6 +13,16 @@ import (
 // docWidth is where the comments of a printed file are broken.
 const docWidth = 100
 
+// Example writes examples/drivebay.yaml: the defaults, explained.
+func Example(w io.Writer) error {
+	const head = "# The configuration of drivebay serve. Every key is shown with its default: an empty\n" +
+		"# file means the same. Keys that are not known are refused.\n\n"
+	if _, err := io.WriteString(w, head); err != nil {
+		return err
+	}
+	return Print(w, Default())
+}
+
 // Print writes a configuration as a file that reads back as the same one, with
 // what each key means above it.
 func Print(w io.Writer, c Config) error {
