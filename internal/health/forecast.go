@@ -1,0 +1,67 @@
+package health
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+const (
+	paceWindow = 90 * day // the pace of the last quarter is the pace of now
+	paceLeast  = day      // a shorter history has no pace
+	wearLeast  = 7 * day  // nor has wear, which moves in whole percents
+)
+
+// Forecast says how much of a solid-state drive is used and, where the history
+// allows, how long the rest will last. It is nil for a drive that keeps no such
+// number.
+func Forecast(ev *drivebay.Evidence, history []drivebay.Sample, now time.Time) *drivebay.Wear {
+	if ev == nil || ev.PercentUsed == nil {
+		return nil
+	}
+	w := &drivebay.Wear{PercentUsed: *ev.PercentUsed, TotalWritten: ev.BytesWritten}
+	used, left := float64(w.PercentUsed), float64(100-w.PercentUsed)
+	if left <= 0 {
+		w.DaysLeft, w.ForecastBasis = new(float64), "the rated endurance is used up"
+		return w
+	}
+	var perDay float64
+	if ev.BytesWritten != nil {
+		if grown, over := pace(history, keyWritten, *ev.BytesWritten, now); over >= paceLeast {
+			perDay = float64(grown) / over.Hours() * 24
+			n := uint64(perDay)
+			w.BytesPerDay = &n
+		}
+	}
+	if grown, over := pace(history, keyPercentUsed, uint64(w.PercentUsed), now); grown > 0 && over >= wearLeast {
+		days := left / (float64(grown) / (over.Hours() / 24))
+		w.DaysLeft, w.ForecastBasis = &days, fmt.Sprintf("%d %% in %.0f days", grown, over.Hours()/24)
+		return w
+	}
+	// The percentage has not moved yet: what it took to get here tells what a
+	// percent costs, once there were a few of them.
+	if perDay > 0 && w.PercentUsed >= 5 {
+		days := left * (float64(*ev.BytesWritten) / used) / perDay
+		w.DaysLeft, w.ForecastBasis = &days, fmt.Sprintf("%.0f GB a day, %d %% after %.0f GB", perDay/1e9, w.PercentUsed, float64(*ev.BytesWritten)/1e9)
+	}
+	return w
+}
+
+// pace returns the growth of a counter over the last quarter, and over how much
+// of it. A counter that went back (another drive's history, a firmware's reset)
+// has no pace.
+func pace(history []drivebay.Sample, key string, current uint64, now time.Time) (grown uint64, over time.Duration) {
+	for _, s := range history {
+		v, ok := s.Counters[key]
+		age := now.Sub(s.At)
+		if !ok || age > paceWindow || age <= 0 {
+			continue
+		}
+		if v > current {
+			return 0, 0
+		}
+		return current - v, age
+	}
+	return 0, 0
+}

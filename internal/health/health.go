@@ -1,0 +1,97 @@
+// Package health turns evidence into a verdict and its reasons.
+//
+// It is one table of rules (Rules). A rule looks at what a drive, the kernel and
+// the past say, and returns a finding or nothing; the worst finding is the
+// verdict. Nothing here reads a clock, a file or a device, so that the same
+// evidence always gives the same verdict, in the daemon and in a test.
+package health
+
+import (
+	"slices"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Input is all that a verdict may stand on. A nil part was not looked at: it
+// neither accuses nor acquits.
+type Input struct {
+	Evidence  *drivebay.Evidence
+	Kernel    *drivebay.Kernel
+	History   []drivebay.Sample // oldest first
+	Type      drivebay.Type
+	Transport drivebay.Transport
+	Protocol  drivebay.Protocol
+	Now       time.Time // zero for a document of unknown age
+}
+
+// Assess judges one look. The findings are worst first, one a code at most, and
+// empty for a GOOD drive; Settle gives them their history.
+func Assess(in Input, th Thresholds) []drivebay.Finding {
+	l := newLook(in, th)
+	var found []drivebay.Finding
+	for i := range table {
+		r := &table[i]
+		if !r.applies(l) {
+			continue
+		}
+		if h := r.check(l); h != nil {
+			found = append(found, drivebay.Finding{Code: r.Code, Severity: h.severity, Text: h.text, Advice: r.Advice, Level: h.level, Since: l.now})
+		}
+	}
+	drivebay.SortFindings(found)
+	return found
+}
+
+// Rule is one row of the table. The conditions are words for people, in which
+// {key} stands for a threshold; check is the same for the machine.
+type Rule struct {
+	Code      string
+	Protocols []drivebay.Protocol // nil: any
+	Types     []drivebay.Type     // nil: any
+	Suspect   string              // when the rule says SUSPECT; "" never
+	Bad       string              // when it says BAD
+	Unknown   string              // when it says UNKNOWN
+	Advice    string              // the next step of a hand
+	Source    string              // why anybody should believe it
+	Polls     int                 // rounds in a row that must agree; 0 and 1: the first is enough
+	Quick     bool                // clears after Thresholds.ClearQuick instead of ClearAfter
+
+	check func(*look) *hit
+}
+
+// hit is what a rule found.
+type hit struct {
+	severity drivebay.Health
+	level    uint64
+	text     string
+}
+
+func (r *Rule) applies(l *look) bool {
+	if r.Protocols != nil && !slices.Contains(r.Protocols, l.protocol) {
+		return false
+	}
+	return r.Types == nil || slices.Contains(r.Types, l.kind)
+}
+
+// table is every rule there is; the order is that of the reference page.
+var table = slices.Concat(generalRules, ataRules, hddRules, ssdRules, nvmeRules, scsiRules, kernelRules, silenceRules)
+
+var byCode = func() map[string]*Rule {
+	m := make(map[string]*Rule, len(table))
+	for i := range table {
+		m[table[i].Code] = &table[i]
+	}
+	return m
+}()
+
+// Rules returns a copy of the table.
+func Rules() []Rule { return slices.Clone(table) }
+
+var (
+	onATA  = []drivebay.Protocol{drivebay.ProtocolATA}
+	onNVMe = []drivebay.Protocol{drivebay.ProtocolNVMe}
+	onSCSI = []drivebay.Protocol{drivebay.ProtocolSCSI}
+	onHDD  = []drivebay.Type{drivebay.TypeHDD}
+	onSSD  = []drivebay.Type{drivebay.TypeSSD}
+)

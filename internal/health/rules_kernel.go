@@ -1,0 +1,229 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+const pull = "Reseat the drive; if it stays away, replace it."
+
+// kernelRules judge what the kernel says; no drive is touched for it.
+var kernelRules = []Rule{
+	{
+		Code:   "KernelOffline",
+		Bad:    "the kernel holds the device offline, or the NVMe controller dead",
+		Advice: pull, Source: "Linux SCSI error handling sets offline when every reset failed; drivers/nvme sets dead",
+		Quick: true,
+		check: func(l *look) *hit {
+			switch s := l.k.State; s {
+			case "offline", "transport-offline", "dead":
+				return bad(0, "the kernel has given the device up: state %s", s)
+			}
+			return nil
+		},
+	},
+	{
+		Code:   "KernelSizeZero",
+		Bad:    "the kernel holds the device at 0 bytes",
+		Advice: pull, Source: "Linux sets the capacity to 0 when a drive does not answer READ CAPACITY or its namespace is gone",
+		Quick: true,
+		check: func(l *look) *hit {
+			if l.k.SizeZero {
+				return bad(0, "the kernel holds the device at 0 bytes")
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "KernelOpen",
+		Bad:     "opening the device fails with \"no such device or address\"",
+		Unknown: "opening the device fails in another way",
+		Advice:  pull, Source: "open(2): ENXIO, ENODEV on a device node that exists",
+		Quick: true,
+		check: func(l *look) *hit {
+			e := strings.ToLower(l.k.OpenError)
+			switch {
+			case e == "":
+				return nil
+			case strings.Contains(e, "no such device"), strings.Contains(e, "enxio"), strings.Contains(e, "enodev"):
+				return bad(0, "the device cannot be opened: %s", l.k.OpenError)
+			}
+			return unknown("the device cannot be opened: %s", l.k.OpenError)
+		},
+	},
+	{
+		Code:    "KernelFrozen",
+		Suspect: "requests wait for {frozenSuspect} and none comes back",
+		Bad:     "for {frozenBad}",
+		Advice:  "Do not touch the filesystem; see the kernel log, and be ready to pull the drive.",
+		Source:  "/sys/block/*/inflight and stat: visible on a hung disk in a second, with no touch",
+		Quick:   true,
+		check: func(l *look) *hit {
+			if severity, ok := grade(uint64(max(l.k.Frozen, 0)), uint64(l.th.FrozenSuspect), uint64(l.th.FrozenBad)); ok {
+				return &hit{severity, 0, fmt.Sprintf("%d requests wait and none has come back for %s", l.k.Inflight, l.k.Frozen)}
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "KernelSilent",
+		Suspect: "the drive leaves our own question unanswered for {silentSuspect}",
+		Bad:     "for {silentBad}",
+		Advice:  "See the kernel log, and be ready to pull the drive.",
+		Source:  "a drive that sleeps answers within its spin-up time, about 15 s",
+		Quick:   true,
+		check: func(l *look) *hit {
+			if severity, ok := grade(uint64(max(l.k.LaneStuck, 0)), uint64(l.th.SilentSuspect), uint64(l.th.SilentBad)); ok {
+				return &hit{severity, 0, fmt.Sprintf("a question to the drive has had no answer for %s", l.k.LaneStuck)}
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "KernelMediaErrors",
+		Suspect: "the kernel met unrecovered errors on {kernelMediaSuspect} sector in 24 h",
+		Bad:     "on {kernelMediaBad} distinct sectors",
+		Advice:  watch, Source: "kernel log: medium error, critical medium error, unrecovered read error",
+		check: func(l *look) *hit {
+			n := l.k.MediaErrors24h
+			if severity, ok := grade(n, l.th.KernelMediaSuspect, l.th.KernelMediaBad); ok {
+				return &hit{severity, n, fmt.Sprintf("the kernel met unrecovered errors on %d sectors in 24 h%s", n, l.lastLog())}
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "KernelErrors",
+		Suspect: "{kernelOther} other errors of the drive in the kernel log in 24 h, or the kernel's error counter +{kernelIOErrors} in an hour",
+		Advice:  checkLink,
+		Source:  "kernel log; /sys/block/*/device/ioerr_cnt, which is not zero on sound drives and counts refused questions too: only growth is evidence",
+		Quick:   true,
+		check: func(l *look) *hit {
+			p := l.since(keyIOErrors, hour)
+			if n := l.k.OtherErrors24h; n >= l.th.KernelOther {
+				return suspect(n, "%d errors in the kernel log in 24 h%s", n, l.lastLog())
+			}
+			if p.grown >= l.th.KernelIOErrors {
+				return suspect(p.grown, "the kernel's error counter grew by %d in %s", p.grown, span(hour))
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "KernelTimeouts",
+		Suspect: "command timeouts +{kernelTimeouts}, or {kernelResets} resets, in an hour",
+		Advice:  checkLink, Source: "/sys/block/*/device/iotmo_cnt; kernel log",
+		Quick: true,
+		check: func(l *look) *hit {
+			p := l.since(keyIOTimeouts, hour)
+			if p.grown >= l.th.KernelTimeouts || l.k.Resets1h >= l.th.KernelResets {
+				return suspect(max(p.grown, l.k.Resets1h), "%d command timeouts and %d resets in %s%s", p.grown, l.k.Resets1h, span(hour), l.lastLog())
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "FilesystemErrors",
+		Suspect: "a filesystem on the drive has counted {filesystemErrors} errors",
+		Advice:  "Check the filesystem when it is not mounted; the count goes to zero with it.",
+		Source:  "ext4 keeps errors_count in the superblock and in /sys/fs/ext4",
+		check: func(l *look) *hit {
+			var total uint64
+			var parts []string
+			for _, f := range l.k.Filesystems {
+				if f.Errors > 0 {
+					total = max(total, f.Errors)
+					parts = append(parts, fmt.Sprintf("%s on %s has counted %d errors", f.FS, f.Device, f.Errors))
+				}
+			}
+			if total >= l.th.FilesystemErrors {
+				return suspect(total, "%s", list(parts))
+			}
+			return nil
+		},
+	},
+}
+
+// lastLog quotes the kernel, which says it better.
+func (l *look) lastLog() string {
+	if l.k.LastLog == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", l.k.LastLog)
+}
+
+// silenceRules tell a drive that cannot be judged from a good one.
+var silenceRules = []Rule{
+	{
+		Code:    "EvidenceMissing",
+		Unknown: "a drive that can be asked was not looked at yet, or gave nothing usable",
+		Advice:  "See `drivebay smart` for what was asked and what came back; check the permissions and the controller.",
+		Source:  "a failed read is a fact about the drive, and never a healthy one. A drive that never promised SMART (virtio, loop, most USB bridges) is not asked to prove its health",
+		check:   evidenceMissing,
+	},
+	{
+		Code:    "EvidenceStale",
+		Unknown: "the last look at the drive is older than {staleAfter} and the drive is not asleep",
+		Advice:  "The drive has stopped answering: see the kernel log.",
+		Source:  "what was true then need not be true now",
+		check: func(l *look) *hit {
+			if l.Evidence == nil || l.Now.IsZero() || l.ev.At.IsZero() || l.ev.Standby || l.protocol == drivebay.ProtocolNone {
+				return nil
+			}
+			if age := l.Now.Sub(l.ev.At); age >= l.th.StaleAfter {
+				return unknown("the last answer of the drive is %s old", span(age.Truncate(1e9)))
+			}
+			return nil
+		},
+	},
+}
+
+func evidenceMissing(l *look) *hit {
+	if l.protocol == drivebay.ProtocolNone {
+		return nil
+	}
+	if l.Evidence == nil {
+		return unknown("the drive was not looked at yet")
+	}
+	if l.usable() {
+		return nil
+	}
+	promised := l.protocol != drivebay.ProtocolSCSI
+	for _, p := range l.ev.Problems {
+		if !p.Expected {
+			return unknown("the drive's health could not be read: %s", p.Text)
+		}
+		promised = false
+	}
+	switch {
+	case l.ev.Standby:
+		return unknown("the drive is asleep and was never asked")
+	case promised:
+		return unknown("the drive's health could not be read")
+	}
+	return nil
+}
+
+// usable is whether anything in the evidence could have shown a fault.
+func (l *look) usable() bool {
+	ev := l.ev
+	if l.protocol == drivebay.ProtocolNVMe {
+		return ev.NVMe != nil && !blankLog(ev.NVMe)
+	}
+	if ev.Verdict != drivebay.VerdictUnknown {
+		return true
+	}
+	if ev.ATA != nil && len(ev.ATA.Attributes) > 0 {
+		return true
+	}
+	return ev.SCSI != nil && (ev.SCSI.HasIE || len(ev.SCSI.ErrorCounters) > 0 || ev.SCSI.GrownDefects != nil)
+}
+
+// blankLog is a health log that a failed command left behind: no drive is at 0 K,
+// has no spare and was never on.
+func blankLog(n *drivebay.NVMe) bool {
+	return n.TemperatureKelvin == 0 && n.CriticalWarning|n.AvailableSpare|n.SpareThreshold|n.PercentageUsed == 0 &&
+		n.PowerOnHours|n.PowerCycles|n.DataUnitsRead|n.DataUnitsWritten|n.MediaErrors == 0
+}

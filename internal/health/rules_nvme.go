@@ -1,0 +1,149 @@
+package health
+
+import "github.com/drivebay/drivebay"
+
+// Bits of the critical warning (NVM Express base specification 2.0, figure 207).
+const (
+	warnSpare = 1 << iota
+	warnHeat
+	warnReliability
+	warnReadOnly
+	warnBackup
+	warnMemoryRegion
+	warnReserved = 0xC0
+)
+
+const nvmeSpec = "NVM Express base specification 2.0, SMART / health information log (02h)"
+
+// nvmeRules do not look at the number of error log entries: it counts every
+// command that the host should not have sent, millions on sound drives.
+var nvmeRules = []Rule{
+	{
+		Code: "NVMeSpare", Protocols: onNVMe,
+		Suspect: "the available spare lies less than {nvmeSpareMargin} above the drive's threshold",
+		Bad:     "critical warning bit 0, or the available spare lies below the threshold",
+		Advice:  replaceSoon, Source: nvmeSpec,
+		check: nvmeSpare,
+	},
+	{
+		Code: "NVMeHeat", Protocols: onNVMe,
+		Suspect: "critical warning bit 1, or the temperature has reached the drive's critical limit",
+		Advice:  "Check fans, filters and the airflow of the bay.", Source: nvmeSpec,
+		Quick: true,
+		check: nvmeHeat,
+	},
+	{
+		Code: "NVMeReliability", Protocols: onNVMe,
+		Suspect: "critical warning bit 2 on a drive that has used 100 % of its endurance",
+		Bad:     "critical warning bit 2 on any other drive",
+		Advice:  replaceSoon, Source: nvmeSpec + "; worn out by use the bit says no more than the percentage does",
+		check: func(l *look) *hit {
+			if l.warning()&warnReliability == 0 {
+				return nil
+			}
+			used := l.ev.NVMe.PercentageUsed
+			if used >= 100 {
+				return suspect(uint64(used), "reliability degraded (critical warning bit 2), %d %% used", used)
+			}
+			return bad(uint64(used), "reliability degraded (critical warning bit 2) at %d %% used", used)
+		},
+	},
+	{
+		Code: "NVMeReadOnly", Protocols: onNVMe,
+		Bad:    "critical warning bit 3",
+		Advice: "The drive takes no more writes: copy the data off and replace it.", Source: nvmeSpec,
+		check: func(l *look) *hit {
+			if l.warning()&warnReadOnly != 0 {
+				return bad(0, "the medium has turned read-only (critical warning bit 3)")
+			}
+			return nil
+		},
+	},
+	{
+		Code: "NVMeBackup", Protocols: onNVMe,
+		Suspect: "critical warning bit 4 or 5, or a bit that is not defined",
+		Advice:  "The drive's protection against power loss has failed: replace it, and trust no write that was not flushed.", Source: nvmeSpec,
+		check: func(l *look) *hit {
+			if w := l.warning(); w&(warnBackup|warnMemoryRegion|warnReserved) != 0 {
+				return suspect(0, "volatile memory backup or persistent memory failed (critical warning 0x%02x)", w)
+			}
+			return nil
+		},
+	},
+	{
+		Code: "NVMeMediaErrors", Protocols: onNVMe,
+		Suspect: "media and data integrity errors >= {nvmeMediaSuspect}",
+		Bad:     ">= {nvmeMediaBad}, or more than 7 days ago when there were some already",
+		Advice:  watch, Source: nvmeSpec,
+		check: func(l *look) *hit {
+			if l.ev.NVMe == nil {
+				return nil
+			}
+			n := l.ev.NVMe.MediaErrors
+			p := l.since(keyNVMeMedia, week)
+			if n >= l.th.NVMeMediaBad || (n >= l.th.NVMeMediaSuspect && p.base > 0 && p.grown > 0) {
+				return bad(n, "media and data integrity errors %d%s", n, plus(p, week))
+			}
+			if n >= l.th.NVMeMediaSuspect {
+				return suspect(n, "media and data integrity errors %d%s", n, plus(p, week))
+			}
+			return nil
+		},
+	},
+	{
+		Code: "NVMeController", Protocols: onNVMe,
+		Suspect: "the best of the drive's controllers is not live in two rounds in a row",
+		Advice:  "Check the slot and the PCIe link; see the kernel log.", Source: "Linux drivers/nvme: the controller's state file",
+		Polls: 2, Quick: true,
+		check: func(l *look) *hit {
+			if s := l.k.State; s == "connecting" || s == "resetting" || s == "new" {
+				return suspect(0, "the controller is %s", s)
+			}
+			return nil
+		},
+	},
+}
+
+func (l *look) warning() uint8 {
+	if l.ev.NVMe == nil {
+		return 0
+	}
+	return l.ev.NVMe.CriticalWarning
+}
+
+func nvmeSpare(l *look) *hit {
+	n := l.ev.NVMe
+	if n == nil {
+		return nil
+	}
+	spare, limit := uint64(n.AvailableSpare), uint64(n.SpareThreshold)
+	switch {
+	case n.CriticalWarning&warnSpare != 0:
+		return bad(100-min(spare, 100), "available spare %d %% below the drive's threshold of %d %% (critical warning bit 0)", spare, limit)
+	case spare == 0 && limit == 0: // a drive that keeps no such number
+		return nil
+	case spare < limit:
+		return bad(100-min(spare, 100), "available spare %d %% below the drive's threshold of %d %%", spare, limit)
+	case spare < min(limit+l.th.NVMeSpareMargin, 100):
+		return suspect(100-spare, "available spare %d %%, the drive's threshold is %d %%", spare, limit)
+	}
+	return nil
+}
+
+func nvmeHeat(l *look) *hit {
+	n := l.ev.NVMe
+	if n == nil {
+		return nil
+	}
+	celsius := int(n.TemperatureKelvin) - 273
+	if n.CriticalWarning&warnHeat != 0 {
+		return suspect(0, "temperature outside the drive's limits (critical warning bit 1), %d °C", celsius)
+	}
+	if n.CriticalTemp > 0 && celsius >= n.CriticalTemp {
+		return suspect(0, "temperature %d °C, the drive's critical limit is %d °C", celsius, n.CriticalTemp)
+	}
+	return nil
+}
+
+// heatOnly is whether an NVMe drive fails itself for its temperature alone.
+func heatOnly(n *drivebay.NVMe) bool { return n != nil && n.CriticalWarning == warnHeat }

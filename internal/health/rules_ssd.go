@@ -1,0 +1,153 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// ssdRules judge solid-state drives of the ATA kind, whose ids mean what the
+// maker of the controller likes; and the wear of all kinds.
+var ssdRules = []Rule{
+	{
+		Code: "SSDRetiredBlocks", Protocols: onATA, Types: onSSD,
+		Suspect: "attribute 5, by its name, >= {ssdRetired} blocks",
+		Bad:     "the same together with a prefail attribute under its threshold, growth within 7 days or I/O errors of the kernel",
+		Advice:  watch,
+		Source:  "Meza et al., A Large-Scale Study of Flash Memory Failures in the Field, SIGMETRICS 2015; makers' attribute lists. Some blocks are spent on every drive",
+		check: func(l *look) *hit {
+			n, name := l.count(reallocated)
+			if n < l.th.SSDRetired {
+				return nil
+			}
+			p := l.since("ata.5", week)
+			return l.joined(n, fmt.Sprintf("%s %d%s", name, n, plus(p, week)), p)
+		},
+	},
+	{
+		Code: "SSDUncorrectable", Protocols: onATA, Types: onSSD,
+		Suspect: "attribute 187, 197 or 198, by its name, >= {ssdUncorrect}; 197 and 198 do not count where they repeat 5 and 196",
+		Bad:     "the same together with a prefail attribute under its threshold, growth within 7 days or I/O errors of the kernel",
+		Advice:  watch,
+		Source:  "Schroeder et al., Flash Reliability in Production, FAST 2016: uncorrectable errors come before failure",
+		check:   ssdUncorrectable,
+	},
+	{
+		Code: "SSDWearAttribute", Protocols: onATA, Types: onSSD,
+		Suspect: "an attribute that by its name is the life left has a normalised value <= {wearLeft}",
+		Bad:     "the same attribute stands at or under its threshold",
+		Advice:  "The flash is worn out: replace the drive before it turns read-only.",
+		Source:  "makers' attribute lists: 169, 173, 177, 201, 202, 231, 233 count down from 100",
+		check:   wearAttribute,
+	},
+	{
+		Code:    "WearUsed",
+		Suspect: "the percentage used of the rated endurance >= {wearUsed}",
+		Advice:  "The flash is worn out: plan the replacement.",
+		Source:  "NVM Express base specification, log 02h; ACS-4 device statistics page 7; SBC-4 log page 11h. 100 % is the rating, not the end: never BAD by itself",
+		check: func(l *look) *hit {
+			if used := l.counters[keyPercentUsed]; used >= l.th.WearUsed {
+				return suspect(used, "%d %% of the rated endurance used", used)
+			}
+			return nil
+		},
+	},
+	{
+		Code:    "WearForecast",
+		Suspect: "the endurance runs out in less than {wearOutDays} days at the pace of the history",
+		Advice:  "Plan the replacement, or find out who writes so much.",
+		Source:  "percentage used and bytes written over the last 90 days",
+		check: func(l *look) *hit {
+			w := Forecast(l.ev, l.History, l.now)
+			if w == nil || w.DaysLeft == nil || *w.DaysLeft >= float64(l.th.WearOutDays) {
+				return nil
+			}
+			return suspect(l.counters[keyPercentUsed], "endurance runs out in %.0f days (%s)", *w.DaysLeft, w.ForecastBasis)
+		},
+	},
+}
+
+// joined is SUSPECT by itself and BAD where something else agrees.
+func (l *look) joined(n uint64, text string, p past) *hit {
+	switch prefail := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); {
+	case len(prefail) > 0:
+		return bad(n, "%s, and %s under its threshold", text, list(prefail))
+	case p.grown > 0:
+		return bad(n, "%s", text)
+	case l.kernelErrors():
+		return bad(n, "%s, and the kernel meets errors too", text)
+	}
+	return suspect(n, "%s", text)
+}
+
+// kernelErrors is whether the kernel saw the drive fail today.
+func (l *look) kernelErrors() bool {
+	return l.k.MediaErrors24h > 0 || l.since(keyIOErrors, day).grown >= l.th.KernelIOErrors
+}
+
+// ssdUncorrectable takes the worst of three ids. Silicon Motion's firmware shows
+// the bad blocks of 5 and 196 again as 197 and 198; flash has no sector that
+// waits to be moved.
+func ssdUncorrectable(l *look) *hit {
+	moved, _ := l.count(reallocated)
+	moves, _ := l.count(events)
+	var n uint64
+	var parts []string
+	var grown past
+	for _, m := range []struct {
+		meaning
+		key    string
+		repeat uint64
+	}{{uncorrect, "ata.187", 0}, {pending, "ata.197", moved}, {offline, "ata.198", moves}} {
+		v, name := l.count(m.meaning)
+		if v < l.th.SSDUncorrect || v == m.repeat {
+			continue
+		}
+		p := l.since(m.key, week)
+		grown.grown += p.grown
+		n = max(n, v)
+		parts = append(parts, fmt.Sprintf("%s %d%s", name, v, plus(p, week)))
+	}
+	if n == 0 {
+		return nil
+	}
+	return l.joined(n, list(parts), grown)
+}
+
+var (
+	wearIDs   = map[uint8]bool{169: true, 173: true, 177: true, 201: true, 202: true, 231: true, 233: true}
+	wearNames = []string{"lifeleft", "lifetimeleft", "lifetimeremain", "remaininglife", "wearout", "wearleveling", "lifeused", "lifetimeused", "erasec"}
+)
+
+// wearAttribute reads normalised values only: the raw ones are cycles, gigabytes
+// or percentages, up or down. 0 is no legal value (ATA8-ACS: 1 to 253), so a
+// drive that gives it is judged by its threshold alone.
+func wearAttribute(l *look) *hit {
+	if l.ev.ATA == nil {
+		return nil
+	}
+	for i := range l.ev.ATA.Attributes {
+		a := &l.ev.ATA.Attributes[i]
+		if !wearIDs[a.ID] || !named(a.Name, wearNames) {
+			continue
+		}
+		switch {
+		case a.FailedNow && !atStart(a):
+			return bad(100, "%s (%d) at the drive's own threshold, raw %s", a.Name, a.ID, rawText(a))
+		case a.Value > 0 && uint64(a.Value) <= l.th.WearLeft:
+			return suspect(100-uint64(a.Value), "%s (%d) has %d left of 100", a.Name, a.ID, a.Value)
+		}
+	}
+	return nil
+}
+
+func named(name string, parts []string) bool {
+	name = plain(name)
+	for _, p := range parts {
+		if strings.Contains(name, p) {
+			return true
+		}
+	}
+	return false
+}
