@@ -42,6 +42,7 @@ type Problem struct {
 type ATA struct {
 	SMARTSupported bool        `json:"smartSupported"`
 	SMARTEnabled   bool        `json:"smartEnabled"`
+	LogicalSector  uint64      `json:"logicalSector,omitempty"` // bytes; what the drive's sector counts count. 0 unknown
 	Attributes     []Attribute `json:"attributes,omitempty"`
 	Statistics     []Statistic `json:"statistics,omitempty"` // device statistics log
 	ErrorCount     *uint64     `json:"errorCount,omitempty"` // of the drive's own error log, whole life

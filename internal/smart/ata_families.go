@@ -1,0 +1,100 @@
+package smart
+
+import (
+	"maps"
+	"path"
+
+	"github.com/drivebay/drivebay"
+)
+
+// meanings are what a family of drives says otherwise than the customary table.
+type meanings map[uint8]meaning
+
+// family ties models (and firmware, where it matters) to their meanings. The
+// patterns are those of path.Match and cover the whole name.
+type family struct {
+	models   []string
+	firmware string // "" for any
+	meanings meanings
+}
+
+func (f family) has(id drivebay.Identity) bool {
+	if f.firmware != "" && !matches(f.firmware, id.Firmware) {
+		return false
+	}
+	for _, m := range f.models {
+		if matches(m, id.Model) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches is path.Match for patterns that are constants: a test compiles them all.
+func matches(pattern, s string) bool {
+	ok, err := path.Match(pattern, s)
+	return ok && err == nil
+}
+
+func familyOf(id drivebay.Identity) meanings {
+	for _, f := range families {
+		if f.has(id) {
+			return f.meanings
+		}
+	}
+	return nil
+}
+
+// with joins tables; the later ones win.
+func with(parts ...meanings) meanings {
+	all := meanings{}
+	for _, p := range parts {
+		maps.Copy(all, p)
+	}
+	return all
+}
+
+// families are in order of precedence: the first that has a drive decides.
+var families = append(hddFamilies, ssdFamilies...)
+
+// Facts about hard disks. Sources: the drives' product manuals where they have a
+// SMART chapter (Seagate, Hitachi, Fujitsu), recorded pages of the models named.
+var hddFamilies = []family{
+	// 9 counts minutes on this firmware (129691 at a normalised 96); 197 and 198
+	// fill all 48 bits and stand for no sectors.
+	{[]string{"FUJITSU MHY2*BH"}, "0085000B", meanings{9: inMinutes, 197: {name: vendorName}, 198: {name: vendorName}}},
+	{[]string{"FUJITSU MH[YZ]2*BH*"}, "", meanings{240: {name: "Transfer_Error_Rate"}}},
+	{[]string{"FUJITSU MHZ2*BJ*"}, "", meanings{9: inMinutes}},
+	{[]string{"FUJITSU MH[GHJKLMNRSTUV]2*", "FUJITSU MP[A-G]3*", "FUJITSU M1623TAU"}, "", meanings{9: {"Power_On_Seconds", seconds, 0}}},
+	// More pending sectors (282013244) than the drive has sectors: another number.
+	{[]string{"SAMSUNG HS122JC"}, "", meanings{197: {name: vendorName}, 198: {name: vendorName}}},
+	{[]string{"SAMSUNG SV0412H", "SAMSUNG SV1204H"}, "", meanings{9: inHalfMinutes, 194: {"Temperature_Celsius", tens, 0}}},
+	{[]string{"SAMSUNG SV*", "SAMSUNG SP40A2H", "SAMSUNG SP80*H", "SAMSUNG MP0[3468]0[24]H", "SAMSUNG MP0804H",
+		"SAMSUNG HM[01246]*[0J][CI]"}, "", meanings{9: inHalfMinutes}},
+	{[]string{"SAMSUNG SP*[CN]"}, "*-2[3-9]", meanings{9: inHalfMinutes}},
+	{[]string{"SAMSUNG SP*[CN]"}, "*-3[0-4]", meanings{9: inHalfMinutes}},
+	{[]string{"Maxtor *"}, "", meanings{9: inMinutes}},
+	{[]string{"HITACHI_DK*", "HTA422020F9AT*", "HE[JN]4230*F9AT00"}, "", meanings{9: inMinutes}},
+	{[]string{"TOSHIBA MK*GS[XY]*"}, "", meanings{9: inMinutes}},
+	{[]string{"TOSHIBA MG0[89]*", "TOSHIBA MG1*"}, "", meanings{23: {name: "Helium_Condition_Lower"}, 24: {name: "Helium_Condition_Upper"}, 27: {name: "MAMR_Health_Monitor"}}},
+	{[]string{"WDC *UH[72]*", "WUH7*", "HGST HUH*", "HUH7*"}, "", meanings{22: {name: "Helium_Level"}}},
+	{[]string{"ST[1-9]*NM*", "ST[1-9]*V[NEX]*", "ST[1-9]*N[ET]*", "ST[1-9]*DM*-*", "ST[1-9]*LM*"}, "", seagate},
+	{[]string{"ST[1-9]*", "MAXTOR ST*"}, "", meanings{1: seagate[1], 7: seagate[7]}},
+}
+
+var (
+	inMinutes     = meaning{"Power_On_Minutes", minutes, 0}
+	inHalfMinutes = meaning{"Power_On_Half_Minutes", halfMinutes, 0}
+)
+
+// seagate splits the error rates: errors above, operations below (the normalised
+// value is a logarithm of their ratio). 188 has three words: all timeouts, those
+// over 5 s and those over 7.5 s.
+var seagate = meanings{
+	1:   {"Raw_Read_Error_Rate", over, 0},
+	7:   {"Seek_Error_Rate", over, 0},
+	9:   {"Power_On_Hours", hours, 0},
+	18:  {name: "Head_Health"},
+	188: {"Command_Timeout", three, 0},
+	195: {"Hardware_ECC_Recovered", over, 0},
+}
