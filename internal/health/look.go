@@ -85,19 +85,18 @@ func (l *look) since(key string, window time.Duration) past {
 	return p
 }
 
-// before reports the newest earlier sample of a counter.
-func (l *look) before(key string) (uint64, bool) {
+// before is what a counter was in the newest earlier look that had it.
+func (l *look) before(key string) uint64 {
 	at := l.ev.At
 	if at.IsZero() {
 		at = l.now
 	}
 	for i := len(l.History) - 1; i >= 0; i-- {
-		if s := l.History[i]; s.At.Before(at) {
-			v, ok := s.Counters[key]
-			return v, ok
+		if v, ok := l.History[i].Counters[key]; ok && l.History[i].At.Before(at) {
+			return v
 		}
 	}
-	return 0, false
+	return 0
 }
 
 const (

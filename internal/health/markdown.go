@@ -56,7 +56,7 @@ func Markdown(w io.Writer, th Thresholds) error {
 	for i := range table {
 		table[i].markdown(b, values)
 	}
-	b.WriteString("\n## Thresholds\n\nKeys of the section `health` of the configuration file.\n\n| key | default | meaning |\n|---|---|---|\n")
+	b.WriteString("\n## Thresholds\n\nKeys of the section `thresholds` of the configuration file.\n\n| key | default | meaning |\n|---|---|---|\n")
 	for _, f := range th.fields() {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.key, f.text, f.doc)
 	}

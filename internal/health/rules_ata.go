@@ -172,28 +172,33 @@ var hddRules = []Rule{
 }
 
 func pendingSectors(l *look) *hit {
-	now, nameNow := l.count(pending)
-	off, nameOff := l.count(offline)
-	n, key, text := now, "ata.197", fmt.Sprintf("%s %d", nameNow, now)
-	switch {
-	case off > now:
-		n, key, text = off, "ata.198", fmt.Sprintf("%s %d", nameOff, off)
-	case off > 0:
-		text += fmt.Sprintf(", %s %d", nameOff, off)
+	var n uint64
+	var parts []string
+	var growing, again bool
+	for _, m := range []struct {
+		meaning
+		key string
+	}{{pending, "ata.197"}, {offline, "ata.198"}} {
+		v, name := l.count(m.meaning)
+		if v == 0 {
+			continue
+		}
+		p := l.since(m.key, day)
+		n = max(n, v)
+		parts = append(parts, fmt.Sprintf("%s %d%s", name, v, plus(p, day)))
+		growing = growing || (p.covered && p.base > 0 && v > p.base)
+		again = again || l.before(m.key) > 0
 	}
 	if n == 0 {
 		return nil
 	}
-	p := l.since(key, day)
-	text += plus(p, day)
-	if n >= l.th.HDDPendingBad || (p.covered && p.base > 0 && n > p.base) {
-		return bad(n, "%s", text)
+	if n >= l.th.HDDPendingBad || growing {
+		return bad(n, "%s", list(parts))
 	}
 	moved, _ := l.count(reallocated)
 	reported, _ := l.count(uncorrect)
-	earlier, _ := l.before(key)
-	if n >= l.th.HDDPendingSure || moved > 0 || reported > 0 || (now > 0 && off > 0) || earlier > 0 {
-		return suspect(n, "%s", text)
+	if n >= l.th.HDDPendingSure || moved > 0 || reported > 0 || len(parts) > 1 || again {
+		return suspect(n, "%s", list(parts))
 	}
 	return nil
 }

@@ -210,7 +210,10 @@ func evidenceMissing(l *look) *hit {
 func (l *look) usable() bool {
 	ev := l.ev
 	if l.protocol == drivebay.ProtocolNVMe {
-		return ev.NVMe != nil && !blankLog(ev.NVMe)
+		if ev.NVMe == nil { // a status alone, where the log was not asked for
+			return ev.Verdict != drivebay.VerdictUnknown && len(ev.Problems) == 0
+		}
+		return !blankLog(ev.NVMe)
 	}
 	if ev.Verdict != drivebay.VerdictUnknown {
 		return true

@@ -53,7 +53,7 @@ type Thresholds struct {
 	SilentSuspect      time.Duration `yaml:"silentSuspect" json:"silentSuspect" doc:"time in which the drive leaves our own question unanswered"`
 	SilentBad          time.Duration `yaml:"silentBad" json:"silentBad" doc:"the same, for BAD"`
 
-	StaleAfter time.Duration `yaml:"staleAfter" json:"staleAfter" doc:"age at which the last look at a drive says nothing any more; three polls"`
+	StaleAfter time.Duration `yaml:"staleAfter" json:"staleAfter" doc:"age at which the last look at a drive says nothing any more; three times the interval of the polls"`
 	ClearAfter time.Duration `yaml:"clearAfter" json:"clearAfter" doc:"how long a cause must stay away before its finding goes"`
 	ClearQuick time.Duration `yaml:"clearQuick" json:"clearQuick" doc:"the same for what passes: heat, resets, a drive that is back"`
 }
@@ -72,7 +72,7 @@ func Default() Thresholds {
 		KernelMediaSuspect: 1, KernelMediaBad: 10, KernelOther: 10, KernelIOErrors: 20, KernelTimeouts: 3, KernelResets: 3,
 		FilesystemErrors: 1, FrozenSuspect: 5 * time.Second, FrozenBad: time.Minute,
 		SilentSuspect: 20 * time.Second, SilentBad: 2 * time.Minute,
-		StaleAfter: 3 * time.Hour, ClearAfter: 24 * time.Hour, ClearQuick: 10 * time.Minute,
+		StaleAfter: 30 * time.Minute, ClearAfter: 24 * time.Hour, ClearQuick: 10 * time.Minute,
 	}
 }
 

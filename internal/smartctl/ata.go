@@ -198,6 +198,15 @@ var ataResults = [16]drivebay.SelfTestResult{
 	0xF: drivebay.SelfTestRunning,
 }
 
+// written are the names under which smartctl's drive database shows what the
+// host has written, and their unit.
+var written = map[string]uint64{
+	"Total_LBAs_Written": sectors, "Host_Writes_32MiB": 32 << 20, "Host_Writes_MiB": 1 << 20, "Host_Writes_GiB": 1 << 30,
+	"Lifetime_Writes_GiB": 1 << 30, "Total_Writes_GiB": 1 << 30, "Total_Writes_GB": 1e9,
+}
+
+const sectors = 0 // the unit is the logical block
+
 // ataTotals fills the common fields from the table where the document has no
 // line of its own for them (documents that are not from -x).
 func ataTotals(ev *drivebay.Evidence, block uint64) {
@@ -211,9 +220,14 @@ func ataTotals(ev *drivebay.Evidence, block uint64) {
 		case a.ID == 194 && ev.Temperature == nil && strings.HasPrefix(a.Name, "Temperature") && n > 0 && n < 200:
 			t := int(n)
 			ev.Temperature = &t
-		case a.ID == 241 && ev.BytesWritten == nil && a.Name == "Total_LBAs_Written":
-			ev.BytesWritten = ptr(times(n, block), true)
-		case a.ID == 242 && ev.BytesRead == nil && a.Name == "Total_LBAs_Read":
+		}
+		if unit, ok := written[a.Name]; ok && ev.BytesWritten == nil {
+			if unit == sectors {
+				unit = block
+			}
+			ev.BytesWritten = ptr(times(n, unit), true)
+		}
+		if a.ID == 242 && ev.BytesRead == nil && a.Name == "Total_LBAs_Read" {
 			ev.BytesRead = ptr(times(n, block), true)
 		}
 	}

@@ -13,17 +13,23 @@ const nvmeSmartPage = "nvme-smart-log"
 func nvme(ev *drivebay.Evidence, root node) {
 	log := root.at("nvme_smart_health_information_log")
 	nvmeSelfTests(ev, root.at("nvme_self_test_log"))
+	warning, warned := root.at("smart_status", "nvme", "value").within(255)
 	if obj, ok := log.v.(map[string]any); !ok || len(obj) == 0 {
-		root.t.problem(nvmeSmartPage, "the document has no SMART / health information log")
+		// The status is a byte of the log: where it is, the log was read and only
+		// its printing was not asked for (smartctl -H).
+		switch {
+		case warned && warning != 0:
+			ev.NVMe = &drivebay.NVMe{CriticalWarning: uint8(warning)}
+		case !warned || log.there():
+			root.t.problem(nvmeSmartPage, "the document has no SMART / health information log")
+		}
 		return
 	}
 	n := nvmeLog(log)
 	limits := root.at("nvme_composite_temperature_threshold")
 	n.WarningTemp, _ = limits.at("warning").int()
 	n.CriticalTemp, _ = limits.at("critical").int()
-	if w, ok := root.at("smart_status", "nvme", "value").within(255); ok {
-		n.CriticalWarning |= uint8(w)
-	}
+	n.CriticalWarning |= uint8(warning)
 	n.Errors = nvmeErrors(root.at("nvme_error_information_log"))
 	if blank(n) {
 		root.t.problem(nvmeSmartPage, "every field of the SMART / health information log is zero: the command failed and was not noticed")

@@ -1,6 +1,7 @@
 package smartctl
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -144,6 +145,16 @@ func TestNVMeSilence(t *testing.T) {
 			t.Errorf("%s: a log out of nothing: %+v", name, ev.NVMe)
 		}
 		wantProblems(t, ev, nvmeSmartPage)
+	}
+}
+
+func TestNVMeStatusOnly(t *testing.T) {
+	const doc = `{"device":{"type":"nvme","protocol":"NVMe"},"model_name":"N","smart_status":{"passed":%v,"nvme":{"value":%d}}}`
+	if ev := parse(t, fmt.Sprintf(doc, true, 0)).Evidence; ev.NVMe != nil || len(ev.Problems) != 0 {
+		t.Errorf("a passed status is an answer: %+v", ev)
+	}
+	if ev := parse(t, fmt.Sprintf(doc, false, 4)).Evidence; ev.NVMe == nil || ev.NVMe.CriticalWarning != 4 {
+		t.Errorf("the status carries the critical warning: %+v", ev)
 	}
 }
 
