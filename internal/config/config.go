@@ -19,7 +19,7 @@ type Config struct {
 	API      string `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
 	Listen   string `yaml:"listen" flag:"listen" doc:"Also serve HTTP, read-only, at this TCP address, such as 127.0.0.1:9100. Empty: do not."`
 	Root     string `yaml:"root" flag:"root" doc:"The folder that holds sys/, proc/ and run/ of the machine."`
-	Loop     bool   `yaml:"loop" flag:"loop" doc:"Show loop devices as drives."`
+	Loop     bool   `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
 	Sim      string `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one."`
 
 	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`

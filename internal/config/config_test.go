@@ -192,6 +192,9 @@ func TestChanges(t *testing.T) {
 	if want := []string{"listen", "log.format"}; !slices.Equal(restart, want) {
 		t.Errorf("restart %q, want %q", restart, want)
 	}
+	if live, restart := Changes(old.Live(now), now); len(live) > 0 || len(restart) != 2 {
+		t.Errorf("after a reload these differ still: %q, %q", live, restart)
+	}
 }
 
 func TestEveryKeyIsExplained(t *testing.T) {

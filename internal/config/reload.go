@@ -16,3 +16,14 @@ func Changes(old, now Config) (live, restart []string) {
 	}
 	return live, restart
 }
+
+// Live is the configuration with the live keys of another one.
+func (c Config) Live(now Config) Config {
+	ours, theirs := c.Fields(), now.Fields()
+	for i, f := range ours {
+		if f.Live && !f.Section {
+			f.value.Set(theirs[i].value)
+		}
+	}
+	return c
+}

@@ -103,7 +103,7 @@ func Summary(drives []drivebay.Drive, s Style) string {
 	var parts []string
 	for _, h := range []drivebay.Health{drivebay.HealthGood, drivebay.HealthSuspect, drivebay.HealthBad, drivebay.HealthUnknown} {
 		if n := health[h]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s.health(h)))
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.Health(h)))
 		}
 	}
 	text := count(len(drives), "drive", "drives") + ": " + strings.Join(parts, ", ")

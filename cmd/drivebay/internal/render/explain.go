@@ -17,7 +17,7 @@ var opinions = map[drivebay.Health]string{
 // evidence, since when, what to do, and what could not be looked at.
 func Explain(d *drivebay.Drive, s Style) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s  %s\n\n", s.paint(bold, Clean(d.Name)), s.health(d.Health), Clean(headline(d)))
+	fmt.Fprintf(&out, "%s  %s  %s\n\n", s.paint(bold, Clean(d.Name)), s.Health(d.Health), Clean(headline(d)))
 	if d.IdentityIssue != "" {
 		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")
 	}

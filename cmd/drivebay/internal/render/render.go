@@ -39,7 +39,8 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (s Style) health(h drivebay.Health) string { return s.paint(healthColor[h], h.String()) }
+// Health is the word of a verdict in its colour.
+func (s Style) Health(h drivebay.Health) string { return s.paint(healthColor[h], h.String()) }
 
 // Clean makes a text that came from a drive safe to show: one line, and nothing
 // in it that a terminal would obey.

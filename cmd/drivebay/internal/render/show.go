@@ -24,7 +24,7 @@ func Drive(d *drivebay.Drive, s Style) string {
 		p.add("path", Clean(strings.Join(strings.Fields(path.Name+" "+path.Address+" "+path.State), "  ")))
 	}
 	p.add("status", s.status(d))
-	p.add("health", s.health(d.Health))
+	p.add("health", s.Health(d.Health))
 	p.add("usage", d.Usage.String())
 	p.add("system", yes(d.System))
 	for _, u := range d.Uses {
@@ -128,7 +128,7 @@ func wearLine(w *drivebay.Wear) string {
 func (s Style) findings(list []drivebay.Finding) string {
 	var out strings.Builder
 	for _, f := range list {
-		fmt.Fprintf(&out, "%s  %s\n", s.health(f.Severity), s.paint(bold, Clean(f.Code)))
+		fmt.Fprintf(&out, "%s  %s\n", s.Health(f.Severity), s.paint(bold, Clean(f.Code)))
 		out.WriteString(wrapped(Clean(f.Text), "  ", s.Width))
 		if !f.Since.IsZero() {
 			fmt.Fprintf(&out, "  since %s\n", s.ago(f.Since))

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/assess"
+	"github.com/drivebay/drivebay/internal/config"
+	"github.com/drivebay/drivebay/internal/health"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) assessCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "assess PATH...", Short: "Judge recorded drives", Args: cobra.MinimumNArgs(1),
+		Long: "Judges recorded evidence, one line a drive: documents of smartctl -x -j, files of one such\n" +
+			"document a line (.jsonl, .jsonl.gz), raw ATA blocks, recorded machines, and folders of\n" +
+			"these. The exit status is 0 whatever the drives are like: what cannot be read is said in\n" +
+			"its line.",
+		Example: "  drivebay assess fleet.jsonl.gz -o json\n  smartctl -x -j /dev/sda > sda.json; drivebay assess sda.json",
+	}
+	out := outputFlag(cmd, "table", "json")
+	count := cmd.Flags().Bool("table", false, "print how many drives got which verdict instead")
+	file := cmd.Flags().String("thresholds", "", "configuration file to take the thresholds from")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		style, err := a.style()
+		if err != nil {
+			return err
+		}
+		loaded, err := config.Load(config.Sources{File: *file})
+		if err != nil {
+			return err
+		}
+		opt := assess.Options{Thresholds: loaded.Thresholds, Recording: func(dir string) ([]assess.Subject, error) {
+			return recordedDrives(cmd.Context(), dir, loaded.Thresholds)
+		}}
+		w := bufio.NewWriter(a.out)
+		emit := printVerdict(w, style)
+		if out.format == "json" {
+			enc := json.NewEncoder(w)
+			enc.SetEscapeHTML(false)
+			emit = func(v assess.Verdict) error { return enc.Encode(v) }
+		}
+		var table assess.Table
+		if *count {
+			emit = func(v assess.Verdict) error { table.Add(v); return nil }
+		}
+		if err := assess.Files(args, opt, emit); err != nil {
+			return fmt.Errorf("assess: %w", err)
+		}
+		if *count {
+			if err := table.Write(w); err != nil {
+				return err
+			}
+		}
+		return w.Flush()
+	}
+	return cmd
+}
+
+// recordedDrives looks at a recorded machine. The moment of the recording is its
+// own present.
+func recordedDrives(ctx context.Context, dir string, th health.Thresholds) ([]assess.Subject, error) {
+	machine, err := host.Recorded(dir)
+	if err != nil {
+		return nil, err
+	}
+	opt := drivemgr.DefaultOptions()
+	opt.Thresholds = th
+	s, err := drivemgr.Look(ctx, machine, opt)
+	if err != nil {
+		return nil, err
+	}
+	var out []assess.Subject
+	for _, d := range render.Order(s.Drives) {
+		out = append(out, assess.Subject{
+			Name: d.Name, Serial: d.Serial, Model: d.Model,
+			Input: health.Input{Evidence: d.Evidence, Kernel: d.Kernel, Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: s.At},
+		})
+	}
+	return out, nil
+}
+
+// printVerdict writes one line a document: verdict, file, drive, reasons.
+func printVerdict(w *bufio.Writer, s render.Style) func(assess.Verdict) error {
+	return func(v assess.Verdict) error {
+		if v.Err != nil {
+			_, err := fmt.Fprintf(w, "%-7s  %s  %s\n", "ERROR", render.Clean(v.File), render.Clean(v.Err.Error()))
+			return err
+		}
+		var why []string
+		for _, r := range v.Reasons {
+			why = append(why, r.Text)
+		}
+		pad := strings.Repeat(" ", max(0, len(drivebay.HealthSuspect.String())-len(v.Health.String())))
+		line := fmt.Sprintf("%s%s  %s  %s  %s  %s", s.Health(v.Health), pad, render.Clean(v.File),
+			render.Clean(orDash(v.Model)), render.Clean(orDash(v.Serial)), render.Clean(strings.Join(why, "; ")))
+		_, err := fmt.Fprintln(w, strings.TrimRight(line, " "))
+		return err
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/config"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/store"
+)
+
+// stopTime is how long the parts get to end; a drive that hangs, be it the one
+// under the state directory, does not hold us longer.
+const stopTime = 4 * time.Second
+
+// daemon is one run of drivebay serve.
+type daemon struct {
+	app    *app
+	load   func() (config.Loaded, error)
+	config config.Config // what is in force
+	level  slog.LevelVar
+	log    *slog.Logger
+	tcp    string // the address that HTTP is really served at
+
+	machine host.Machine
+	engine  *drivemgr.Manager
+	notify  notifier
+}
+
+// serve puts the parts together and runs them until ctx ends.
+func (d *daemon) serve(ctx context.Context) (err error) {
+	if err := useStateDir(d.config.StateDir); err != nil {
+		return err
+	}
+	st, err := store.Open(filepath.Join(d.config.StateDir, "drivebay.db"))
+	if err != nil {
+		return err
+	}
+	for _, p := range st.Problems() {
+		d.log.Warn(p, "op", "store")
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	sim, err := d.open()
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	d.engine = drivemgr.New(d.machine, st, options(d.config, d.log))
+	edge := d.edge(sim)
+	listeners, err := d.listen(ctx)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	d.notify = newNotifier(d.app.getenv)
+
+	ended := make(chan error, 2)
+	go func() { ended <- d.engine.Run(ctx) }()
+	go func() { ended <- edge.Serve(ctx, listeners...) }()
+	go d.attend(ctx, hangups(ctx))
+	go d.notify.watchdog(ctx, d.machine, d.app.getenv("WATCHDOG_USEC"), d.alive)
+
+	var first error
+	running := 2
+	select {
+	case <-ctx.Done():
+	case first = <-ended:
+		running--
+		cancel(first)
+	}
+	return errors.Join(first, d.stop(ended, running, st))
+}
+
+// staleAfter is an age of the snapshot at which the engine must be stuck: it
+// publishes at every tick, and no tick is longer than a minute.
+const staleAfter = 3 * time.Minute
+
+func (d *daemon) alive() bool {
+	s := d.engine.Snapshot()
+	return s.Seq == 0 || d.machine.Now().Sub(s.At) < staleAfter
+}
+
+// attend says that we are there once there is something to show, and from then
+// on reads the configuration again at every SIGHUP.
+func (d *daemon) attend(ctx context.Context, hup <-chan os.Signal) {
+	s, err := d.engine.Wait(ctx, 0)
+	if err != nil {
+		return // stopped before the first round
+	}
+	d.greet(s)
+	if err := d.notify.send("READY=1"); err != nil {
+		d.log.Warn("start not reported", "op", "notify", "err", err)
+	}
+	for {
+		select {
+		case <-hup:
+			d.reload(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reload puts in force what can change while we run, and says what cannot. A
+// configuration that is not good changes nothing.
+func (d *daemon) reload(ctx context.Context) {
+	loaded, err := d.load()
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			d.log.Error("the configuration is not good and was not taken", "op", "reload", "err", line)
+		}
+		return
+	}
+	next := loaded.Resolve(d.app.place())
+	live, restart := config.Changes(d.config, next)
+	setLevel(&d.level, next.Log.Level)
+	if err := d.engine.Configure(ctx, options(next, d.log)); err != nil {
+		d.log.Error("the configuration was not taken", "op", "reload", "err", err)
+		return
+	}
+	d.config = d.config.Live(next)
+	d.log.Info("configuration read again", "op", "reload", "changed", strings.Join(live, ","))
+	if len(restart) > 0 {
+		d.log.Warn("these keys need a restart", "op", "reload", "keys", strings.Join(restart, ","))
+	}
+}
+
+// stop waits for the parts to end, and no longer than stopTime.
+func (d *daemon) stop(ended <-chan error, running int, st *store.Bolt) error {
+	if err := d.notify.send("STOPPING=1"); err != nil {
+		d.log.Warn("stop not reported", "op", "notify", "err", err)
+	}
+	d.log.Info("stopping", "op", "stop")
+	late, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	var errs []error
+	for range running {
+		select {
+		case err := <-ended:
+			errs = append(errs, err)
+		case <-late.Done():
+			d.log.Warn("something does not end, a drive or the state directory hangs: going without it", "op", "stop")
+			return errors.Join(errs...)
+		}
+	}
+	return errors.Join(append(errs, st.Close())...)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/spf13/cobra"
+)
+
+// oneDrive is the argument of commands about one drive.
+var oneDrive = cobra.ExactArgs(1)
+
+func (a *app) driveCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "drive", Short: "Show or change one drive"}
+	show := a.showCommand("show ID", "Show everything about a drive", render.Drive)
+	cordon := &cobra.Command{Use: "cordon ID", Short: "Keep new data off a drive", Args: oneDrive}
+	cordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
+		return "cordoned", src.Cordon(cmd.Context(), d.ID, true)
+	})
+	uncordon := &cobra.Command{Use: "uncordon ID", Short: "Let new data onto a drive again", Args: oneDrive}
+	uncordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
+		return "uncordoned", src.Cordon(cmd.Context(), d.ID, false)
+	})
+	acknowledge := &cobra.Command{
+		Use: "acknowledge ID [CODE]", Short: "Accept what stands against a drive as it is",
+		Long: "Accepts a finding at its present level: it counts again when it grows. Only SUSPECT\nfindings, and findings whose cause is gone, can be accepted. Without CODE all of them are.",
+		Args: cobra.RangeArgs(1, 2),
+	}
+	acknowledge.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, rest []string) (string, error) {
+		code := ""
+		if len(rest) > 0 {
+			code = rest[0]
+		}
+		return "acknowledged", src.Acknowledge(cmd.Context(), d.ID, code)
+	})
+	cmd.AddCommand(show, cordon, uncordon, acknowledge)
+	return cmd
+}
+
+// change is a command that changes one drive and says so.
+func (a *app) change(do func(source, *drivebay.Drive, *cobra.Command, []string) (string, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		src, d, err := a.pick(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		done, err := do(src, d, cmd, args[1:])
+		if err != nil {
+			return err
+		}
+		return a.print(fmt.Sprintf("drive %s (%s) %s\n", d.ID, render.Clean(d.Name), done))
+	}
+}
+
+// showCommand is a command that draws one drive.
+func (a *app) showCommand(use, short string, draw func(*drivebay.Drive, render.Style) string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: oneDrive}
+	out := outputFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		_, d, err := a.drive(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return a.printAs(out, d, func(s render.Style) string { return draw(d, s) })
+	}
+	return cmd
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	return a.showCommand("explain ID", "Say why a drive has the health that it has, and what to do", render.Explain)
+}
+
+func (a *app) smartCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "smart ID", Short: "Show the health pages of a drive", Args: oneDrive}
+	raw := cmd.Flags().Bool("raw", false, "ask the drive now, and show the pages as they come")
+	out := outputFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		src, d, err := a.drive(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if !*raw {
+			return a.printAs(out, d.Evidence, func(s render.Style) string { return render.Smart(d, s) })
+		}
+		pages, err := src.Pages(cmd.Context(), d.ID)
+		if err != nil {
+			return err
+		}
+		return a.printAs(out, pages, func(s render.Style) string { return render.Pages(pages, s) })
+	}
+	return cmd
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/spf13/cobra"
+)
+
+// filter keeps the drives that were asked for.
+type filter struct{ health, types []string }
+
+func (f *filter) keep(d *drivebay.Drive) bool {
+	return (len(f.health) == 0 || slices.Contains(f.health, d.Health.String())) &&
+		(len(f.types) == 0 || slices.Contains(f.types, d.Type.String()))
+}
+
+// check brings the words into the dictionary's form and refuses unknown ones.
+func (f *filter) check() error {
+	for i, w := range f.health {
+		f.health[i] = strings.ToUpper(w)
+		if err := new(drivebay.Health).UnmarshalText([]byte(f.health[i])); err != nil {
+			return usage("--health: %w", err)
+		}
+	}
+	for i, w := range f.types {
+		f.types[i] = strings.ToUpper(w)
+		if err := new(drivebay.Type).UnmarshalText([]byte(f.types[i])); err != nil {
+			return usage("--type: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *app) drivesCommand() *cobra.Command {
+	var want filter
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "drives",
+		Short: "List the drives and how they are",
+		Example: "  drivebay drives --health suspect,bad\n" +
+			"  drivebay drives --watch\n" +
+			"  drivebay drives --root ./recording -o json",
+	}
+	out := outputFlag(cmd, "table", "wide", "json", "yaml")
+	cmd.Flags().StringSliceVar(&want.health, "health", nil, "only drives of this health: GOOD, SUSPECT, BAD, UNKNOWN")
+	cmd.Flags().StringSliceVar(&want.types, "type", nil, "only drives of this type: HDD, SSD, NVME")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "draw again whenever something changes")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := errors.Join(out.check(), want.check()); err != nil {
+			return err
+		}
+		src, err := a.source()
+		if err != nil {
+			return err
+		}
+		s, err := src.Drives(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if watch {
+			return a.watch(cmd.Context(), src, s, func(s *drivebay.Snapshot) error { return a.printDrives(s, want, out) })
+		}
+		return a.printDrives(s, want, out)
+	}
+	return cmd
+}
+
+// clearScreen moves the cursor home and clears what is below it (ECMA-48 CUP, ED).
+const clearScreen = "\x1b[H\x1b[2J"
+
+// watch draws every new snapshot until we are told to stop.
+func (a *app) watch(ctx context.Context, src source, s *drivebay.Snapshot, draw func(*drivebay.Snapshot) error) error {
+	for {
+		if a.tty {
+			if err := a.print(clearScreen); err != nil {
+				return err
+			}
+		}
+		if err := draw(s); err != nil {
+			return err
+		}
+		next, err := src.Wait(ctx, s.Seq)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s = next
+	}
+}
+
+func (a *app) printDrives(s *drivebay.Snapshot, want filter, out *output) error {
+	shown := *s
+	shown.Drives = []drivebay.Drive{}
+	for _, d := range render.Order(s.Drives) {
+		if want.keep(&d) {
+			shown.Drives = append(shown.Drives, d)
+		}
+	}
+	err := a.printAs(out, shown, func(st render.Style) string {
+		return render.Drives(shown.Drives, st, out.format == "wide")
+	})
+	a.notes(s)
+	return err
+}
+
+// notes says what could not be seen, beside the answer.
+func (a *app) notes(s *drivebay.Snapshot) {
+	if !s.Complete {
+		fmt.Fprintln(a.err, "note: the list of drives is not complete")
+	}
+	for _, p := range s.Problems {
+		fmt.Fprintln(a.err, "note: "+render.Clean(p))
+	}
+}

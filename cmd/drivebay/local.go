@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// local is a machine that we look at ourselves. Looking needs no engine; what
+// asks or changes a drive starts one for as long as that takes.
+type local struct {
+	machine host.Machine
+	opt     drivemgr.Options
+	seen    *drivebay.Snapshot // the last look
+}
+
+func lookAtThis() (source, error) {
+	return &local{machine: host.Real("/"), opt: drivemgr.DefaultOptions()}, nil
+}
+
+// lookAtRecorded takes any folder that holds sys/, ours or not, as a machine.
+func lookAtRecorded(root string) (source, error) {
+	if st, err := os.Stat(filepath.Join(root, "sys")); err != nil {
+		return nil, fmt.Errorf("--root %s: it holds no sys/: %w", root, err)
+	} else if !st.IsDir() {
+		return nil, fmt.Errorf("--root %s: sys is no folder", root)
+	}
+	machine, err := host.Recorded(root)
+	if err != nil {
+		return nil, err
+	}
+	return &local{machine: machine, opt: drivemgr.DefaultOptions()}, nil
+}
+
+func (l *local) Drives(ctx context.Context) (*drivebay.Snapshot, error) {
+	s, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Drives {
+		s.Drives[i].Evidence = nil // as the daemon lists them
+	}
+	return s, nil
+}
+
+// look looks once and remembers what it saw, for the questions that follow.
+func (l *local) look(ctx context.Context) (*drivebay.Snapshot, error) {
+	s, err := drivemgr.Look(ctx, l.machine, l.opt)
+	if err != nil {
+		return nil, fmt.Errorf("look at the machine: %w", err)
+	}
+	l.seen = s
+	own := *s
+	own.Drives = slices.Clone(s.Drives)
+	return &own, nil
+}
+
+// Drive is a drive of the last look.
+func (l *local) Drive(ctx context.Context, what string) (*drivebay.Drive, error) {
+	if l.seen == nil {
+		if _, err := l.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return find(l.seen, what)
+}
+
+// Wait looks again after a while: without a daemon nobody tells us of a change.
+func (l *local) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
+	select {
+	case <-l.machine.After(l.opt.Tick):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s, err := l.Drives(ctx)
+	if err == nil {
+		s.Seq = after + 1
+	}
+	return s, err
+}
+
+// with runs an engine on the machine until f is done.
+func (l *local) with(ctx context.Context, f func(context.Context, *drivemgr.Manager) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	m := drivemgr.New(l.machine, nil, l.opt)
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = m.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+	if _, err := m.Wait(ctx, 0); err != nil {
+		return err
+	}
+	return f(ctx, m)
+}
+
+func (l *local) Pages(ctx context.Context, drive string) (pages []drivebay.RawPage, err error) {
+	err = l.with(ctx, func(ctx context.Context, m *drivemgr.Manager) error {
+		pages, err = m.Pages(ctx, drive)
+		return err
+	})
+	return pages, err
+}
+
+func (l *local) SelfTest(ctx context.Context, drive, kind string) error {
+	return l.with(ctx, func(ctx context.Context, m *drivemgr.Manager) error { return m.SelfTest(ctx, drive, kind) })
+}
+
+func (l *local) Locate(ctx context.Context, bay string, on bool) error {
+	return l.with(ctx, func(ctx context.Context, m *drivemgr.Manager) error { return m.Locate(ctx, bay, on) })
+}
+
+// needsDaemon is the answer to what only somebody who remembers can do.
+func needsDaemon(what string) error {
+	return fmt.Errorf("%s: %w without the daemon: nobody would remember it", what, drivebay.ErrNoSupport)
+}
+
+func (l *local) Events(context.Context, uint64, int) ([]drivebay.Event, error) {
+	return nil, needsDaemon("events")
+}
+
+func (l *local) WaitEvents(context.Context, uint64) ([]drivebay.Event, error) {
+	return nil, needsDaemon("events")
+}
+
+func (l *local) Acknowledge(context.Context, string, string) error { return needsDaemon("acknowledge") }
+
+func (l *local) Cordon(context.Context, string, bool) error { return needsDaemon("cordon") }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/spf13/cobra"
+)
+
+// output is the -o flag of a command.
+type output struct {
+	format string
+	known  []string
+}
+
+// outputFlag gives a command -o; the first format is the default.
+func outputFlag(cmd *cobra.Command, formats ...string) *output {
+	o := &output{known: formats}
+	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "how to print: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return o
+}
+
+func (o *output) check() error {
+	if !slices.Contains(o.known, o.format) {
+		return usage("-o %q: want %s", o.format, strings.Join(o.known, ", "))
+	}
+	return nil
+}
+
+// print writes a value as it was asked for: as data, or drawn by draw.
+func (a *app) printAs(o *output, value any, draw func(render.Style) string) error {
+	var text string
+	var err error
+	switch o.format {
+	case "json":
+		text, err = render.JSON(value)
+	case "yaml":
+		text, err = render.YAML(value)
+	default:
+		var s render.Style
+		if s, err = a.style(); err == nil {
+			text = draw(s)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(text)
+}

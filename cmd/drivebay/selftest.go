@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/spf13/cobra"
+)
+
+var selfTestKinds = []string{"short", "long", "abort"}
+
+func (a *app) selftestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "selftest ID short|long|abort", Short: "Let a drive test itself in the background", Args: cobra.ExactArgs(2),
+		Long: "Starts a self-test of a drive, or aborts one. The drive goes on working meanwhile. The\nresult is in its log: drivebay smart ID.",
+	}
+	wait := cmd.Flags().Bool("wait", false, "wait for the result; a failed test is exit status 1")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		kind := args[1]
+		if !slices.Contains(selfTestKinds, kind) {
+			return usage("%q: want %s", kind, strings.Join(selfTestKinds, ", "))
+		}
+		src, d, err := a.drive(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		before := newestTest(d)
+		if err := src.SelfTest(cmd.Context(), d.ID, kind); err != nil {
+			return err
+		}
+		if kind == "abort" {
+			return a.print(fmt.Sprintf("drive %s: self-test aborted\n", d.ID))
+		}
+		if !*wait {
+			return a.print(fmt.Sprintf("drive %s: %s self-test started\n", d.ID, kind))
+		}
+		return a.awaitSelfTest(cmd.Context(), src, d.ID, before)
+	}
+	return cmd
+}
+
+// newestTest is the newest entry of a drive's self-test log that has ended.
+func newestTest(d *drivebay.Drive) drivebay.SelfTest {
+	if d.Evidence != nil {
+		for _, t := range d.Evidence.SelfTests {
+			if t.Result != drivebay.SelfTestRunning {
+				t.LBA = nil
+				return t
+			}
+		}
+	}
+	return drivebay.SelfTest{}
+}
+
+// awaitSelfTest follows a test until the drive has logged how it ended.
+func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before drivebay.SelfTest) error {
+	seq, seen, shown := uint64(0), false, ""
+	for {
+		s, err := src.Wait(ctx, seq)
+		if err != nil {
+			return fmt.Errorf("drive %s: the test goes on, waiting for it ended: %w", id, err)
+		}
+		seq = s.Seq
+		d, err := src.Drive(ctx, id)
+		if err != nil {
+			return err
+		}
+		if d.Status == drivebay.StatusOffline {
+			return fmt.Errorf("drive %s went offline during its self-test", id)
+		}
+		if d.Evidence == nil {
+			continue
+		}
+		newest := newestTest(d)
+		left := d.Evidence.SelfTestProgress
+		switch {
+		case left != nil:
+			seen = true
+			if line := fmt.Sprintf("drive %s: self-test, %d %% to go", id, *left); line != shown {
+				shown = line
+				a.progress(line)
+			}
+		case newest != before:
+			a.progress("")
+			return a.selfTestEnded(id, newest)
+		case seen:
+			return fmt.Errorf("drive %s: the self-test ended and the drive logged no result", id)
+		}
+	}
+}
+
+func (a *app) selfTestEnded(id string, t drivebay.SelfTest) error {
+	text := fmt.Sprintf("drive %s: %s self-test %s: %s", id, t.Kind, t.Result, render.Clean(t.Text))
+	if t.Result != drivebay.SelfTestPassed {
+		return fmt.Errorf("%s", text)
+	}
+	return a.print(text + "\n")
+}
+
+// progress shows a line on a terminal in place of the one before, and nothing
+// where nobody watches.
+func (a *app) progress(line string) {
+	if a.tty {
+		fmt.Fprint(a.err, "\r\x1b[K"+line)
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/config"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the daemon that watches the drives",
+		Long: "Watches the drives of this machine and answers on a unix socket. Flags win over\nDRIVEBAY_* variables, these over the configuration file, that over the defaults. SIGHUP\nreads the configuration again, SIGTERM ends the daemon.",
+		Example: "  drivebay serve --listen 127.0.0.1:9100\n" +
+			"  drivebay serve --sim examples/rack24.yaml --state-dir /tmp/rack --api unix:///tmp/rack.sock",
+	}
+	file := cmd.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), "configuration file (also $DRIVEBAY_CONFIG)")
+	given := configFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if a.local {
+			return usage("--local means without a daemon, and this is the daemon")
+		}
+		load := func() (config.Loaded, error) {
+			return config.Load(config.Sources{File: *file, Env: a.environ, Flags: given()})
+		}
+		loaded, err := load()
+		if err != nil {
+			return fmt.Errorf("the configuration is not good:\n%w", err)
+		}
+		d := &daemon{app: a, load: load, config: loaded.Resolve(a.place())}
+		d.log = newLog(a.err, d.config.Log, &d.level)
+		for _, w := range loaded.Warnings {
+			d.log.Warn(w, "op", "config")
+		}
+		return d.serve(cmd.Context())
+	}
+	return cmd
+}
+
+// newLog makes the logger; level can be moved while it is in use.
+func newLog(w io.Writer, c config.Log, level *slog.LevelVar) *slog.Logger {
+	setLevel(level, c.Level)
+	opt := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt))
+	}
+	return slog.New(slog.NewTextHandler(w, opt))
+}
+
+func setLevel(level *slog.LevelVar, name string) {
+	var l slog.Level
+	if l.UnmarshalText([]byte(name)) == nil { // the configuration has checked it
+		level.Set(l)
+	}
+}
+
+// options are the engine's part of the configuration.
+func options(c config.Config, log *slog.Logger) drivemgr.Options {
+	return drivemgr.Options{
+		Thresholds: c.Thresholds,
+		SelfTests: drivemgr.SelfTestPlan{
+			Enabled: c.SelfTests.Enabled, Short: c.SelfTests.Short, Long: c.SelfTests.Long,
+			From: c.SelfTests.Window.From, To: c.SelfTests.Window.To, AtOnce: c.SelfTests.MaxConcurrent,
+		},
+		Loop: c.Loop, Tick: c.Poll.Tick, Poll: c.Poll.Evidence, Rescan: c.Poll.Rescan,
+		LookTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
+		Log: log,
+	}
+}
+
+// useStateDir makes the state directory and proves that it can be written.
+func useStateDir(dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(dir, ".probe-*"); err == nil {
+			probe.Close()
+			err = os.Remove(probe.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("state directory %s cannot be written: %w: run as its owner (root, as a rule), or name another with --state-dir", dir, err)
+	}
+	return nil
+}
+
+// greet says where everything is, and what cannot be seen.
+func (d *daemon) greet(s *drivebay.Snapshot) {
+	v, _ := buildVersion()
+	fmt.Fprintf(d.app.out, "drivebay %s watches %s (%s): %s\n", v, s.Machine.Name, s.Machine.Kind, driveCount(len(s.Drives)))
+	rows := [][2]string{{"API", d.config.API}, {"state", filepath.Clean(d.config.StateDir)}}
+	if d.tcp != "" {
+		rows = append(rows, [2]string{"HTTP", "http://" + d.tcp + "/api/v1/drives (read-only)"}, [2]string{"metrics", "http://" + d.tcp + "/metrics"})
+	} else {
+		rows = append(rows, [2]string{"metrics", d.config.API + " /metrics (--listen ADDR serves them over HTTP)"})
+	}
+	if d.config.Sim != "" {
+		rows = append(rows, [2]string{"simulator", d.config.API + " /sim/"})
+	}
+	if os.Geteuid() != 0 && d.config.Sim == "" {
+		rows = append(rows, [2]string{"missing", "we are not root: health pages, contents and the kernel log cannot be read"})
+	}
+	for _, p := range s.Problems {
+		rows = append(rows, [2]string{"missing", p})
+	}
+	for _, r := range rows {
+		fmt.Fprintf(d.app.out, "  %-10s%s\n", r[0], r[1])
+	}
+	fmt.Fprintf(d.app.out, "try: drivebay drives%s\n", d.apiHint())
+}
+
+func driveCount(n int) string {
+	if n == 1 {
+		return "1 drive"
+	}
+	return fmt.Sprintf("%d drives", n)
+}
+
+// apiHint is the flag that a client needs to find us, if it needs one.
+func (d *daemon) apiHint() string {
+	if d.config.API == d.app.place().API() {
+		return ""
+	}
+	return " --api " + d.config.API
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/api"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/metrics"
+)
+
+// open opens the machine; a simulated one comes with a handler that breaks its
+// drives.
+func (d *daemon) open() (http.Handler, error) {
+	if d.config.Sim == "" {
+		d.machine = host.Real(d.config.Root)
+		return nil, nil
+	}
+	sim, err := hostsim.Load(d.config.Sim)
+	if err != nil {
+		return nil, fmt.Errorf("simulated machine: %w", err)
+	}
+	d.machine = sim
+	return sim.Handler(), nil
+}
+
+// edge makes the server of the API, the metrics and the simulator.
+func (d *daemon) edge(sim http.Handler) *api.Server {
+	version, commit := buildVersion()
+	server := api.New(d.engine, api.Options{
+		Version: api.Version{Version: version, Commit: commit, Go: runtime.Version(), Started: d.machine.Now()},
+		Metrics: metrics.Handler(d.engine, version, commit),
+		Log:     d.log,
+	})
+	if sim != nil {
+		server.Mount("/sim/", sim)
+	}
+	return server
+}
+
+// listen opens the socket, and the TCP address where one is asked for.
+func (d *daemon) listen(ctx context.Context) ([]api.Listener, error) {
+	unix, err := api.ListenUnix(strings.TrimPrefix(d.config.API, "unix://"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: name another socket with --api unix:///path", err)
+	}
+	if d.config.Listen == "" {
+		return []api.Listener{unix}, nil
+	}
+	tcp, err := api.ListenTCP(ctx, d.config.Listen)
+	if err != nil {
+		unix.Close()
+		return nil, err
+	}
+	d.tcp = tcp.Addr().String()
+	return []api.Listener{unix, tcp}, nil
+}
