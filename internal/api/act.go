@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+var errStarting = failf(http.StatusServiceUnavailable, "starting", "the first look at the machine is not done yet")
+
+func (s *Server) drive(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, d)
+	return nil
+}
+
+// find resolves what the caller calls a drive, so that the engine is given an id
+// and never a kernel name that may be another drive's by then.
+func (s *Server) find(r *http.Request) (*drivebay.Drive, error) {
+	what, snap := r.PathValue("id"), s.engine.Snapshot()
+	if snap.Seq == 0 {
+		return nil, errStarting
+	}
+	if d, ok := snap.Find(what); ok {
+		return d, nil
+	}
+	for _, d := range snap.Drives {
+		one := drivebay.Snapshot{Drives: []drivebay.Drive{d}}
+		if _, ok := one.Find(what); ok {
+			return nil, fmt.Errorf("drive %q: %w: more than one is called so, give the id", what, drivebay.ErrAmbiguous)
+		}
+	}
+	return nil, fmt.Errorf("drive %q: %w", what, drivebay.ErrNotFound)
+}
+
+func (s *Server) pages(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), opTimeout)
+	defer cancel()
+	pages, err := s.engine.Pages(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, append([]drivebay.RawPage{}, pages...))
+	return nil
+}
+
+// The bodies of the calls that change something.
+type (
+	selfTestBody struct {
+		Kind string `json:"kind"` // short, long, abort
+	}
+	acknowledgeBody struct {
+		Code string `json:"code"` // "": all that can be
+	}
+	switchBody struct {
+		On *bool `json:"on"`
+	}
+)
+
+func (s *Server) selfTest(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, b selfTestBody) error {
+		d, err := s.find(r)
+		if err != nil {
+			return err
+		}
+		if b.Kind == "" {
+			return fmt.Errorf("kind: %w: want short, long or abort", drivebay.ErrInvalid)
+		}
+		return s.engine.SelfTest(ctx, d.ID, b.Kind)
+	})
+}
+
+func (s *Server) acknowledge(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, b acknowledgeBody) error {
+		d, err := s.find(r)
+		if err != nil {
+			return err
+		}
+		return s.engine.Acknowledge(ctx, d.ID, b.Code)
+	})
+}
+
+func (s *Server) cordon(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, b switchBody) error {
+		d, err := s.find(r)
+		if err != nil {
+			return err
+		}
+		on, err := b.value()
+		if err != nil {
+			return err
+		}
+		return s.engine.Cordon(ctx, d.ID, on)
+	})
+}
+
+func (s *Server) locate(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, b switchBody) error {
+		if s.engine.Snapshot().Seq == 0 {
+			return errStarting
+		}
+		on, err := b.value()
+		if err != nil {
+			return err
+		}
+		return s.engine.Locate(ctx, r.PathValue("bay"), on)
+	})
+}
+
+func (s *Server) refresh(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, _ struct{}) error { return s.engine.Refresh(ctx) })
+}
+
+func (b switchBody) value() (bool, error) {
+	if b.On == nil {
+		return false, fmt.Errorf("on: %w: want true or false", drivebay.ErrInvalid)
+	}
+	return *b.On, nil
+}
+
+// act reads the body, does it, and answers 204.
+func act[B any](_ *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, B) error) error {
+	var body B
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), opTimeout)
+	defer cancel()
+	if err := do(ctx, body); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// readBody reads one JSON object and refuses what it does not know: a misspelt
+// field is a caller who means something else than we do. No body is {}.
+func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+	if t := r.Header.Get("Content-Type"); t != "" {
+		if kind, _, err := mime.ParseMediaType(t); err != nil || kind != "application/json" {
+			return failf(http.StatusUnsupportedMediaType, "invalid", "content type %q: want application/json", t)
+		}
+	}
+	// Not every ResponseWriter has deadlines; the server's own does.
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime))
+	body, err := io.ReadAll(r.Body)
+	_ = c.SetReadDeadline(time.Time{})
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return failf(http.StatusRequestEntityTooLarge, "invalid", "the body is larger than %d bytes", maxBody)
+	}
+	if err != nil {
+		return fmt.Errorf("read the body: %w: %w", drivebay.ErrInvalid, err)
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	return strict(body, into)
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/drivebay/drivebay"
+)
+
+// codes ties the errors that cross package borders to the wire, both ways.
+var codes = []struct {
+	err    error
+	status int
+	code   string
+}{
+	{drivebay.ErrNotFound, http.StatusNotFound, "not_found"},
+	{drivebay.ErrAmbiguous, http.StatusConflict, "ambiguous"},
+	{drivebay.ErrInvalid, http.StatusBadRequest, "invalid"},
+	{drivebay.ErrBusy, http.StatusConflict, "busy"},
+	{drivebay.ErrNoSupport, http.StatusNotImplemented, "not_supported"},
+	{drivebay.ErrPermission, http.StatusForbidden, "permission_denied"},
+	{drivebay.ErrTimeout, http.StatusGatewayTimeout, "timeout"},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
+}
+
+// Error is a refusal as it travels. It unwraps to the error of package drivebay
+// that it stands for.
+type Error struct {
+	Status  int    `json:"-"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap finds the error that the code stands for.
+func (e *Error) Unwrap() error {
+	for _, c := range codes {
+		if c.code == e.Code {
+			return c.err
+		}
+	}
+	return nil
+}
+
+// errorBody is the one shape of every refusal.
+type errorBody struct {
+	Error *Error `json:"error"`
+}
+
+var errReadOnly = failf(http.StatusForbidden, "read_only", "this address is for reading only: use the daemon's unix socket")
+
+func failf(status int, code, format string, args ...any) *Error {
+	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// codeOf finds status and code of an error.
+func codeOf(err error) (int, string) {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status, e.Code
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return c.status, c.code
+		}
+	}
+	return http.StatusInternalServerError, "internal"
+}
+
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, errorBody{&Error{Code: code, Message: message}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be encoded"}}`)
+	}
+	writeBody(w, status, body)
+}
+
+// writeBody sends an answer. That the caller is gone is his affair.
+func writeBody(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

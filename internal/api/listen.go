@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Listener is an address to be served on.
+type Listener struct {
+	net.Listener
+	ReadOnly bool // privileged routes are refused here
+}
+
+const (
+	socketMode    = 0o600
+	socketDirMode = 0o750
+	probeTime     = time.Second
+)
+
+// ListenUnix opens the owner's socket. One that a dead daemon left behind is
+// replaced; one where somebody answers is not, and neither is any other file.
+func ListenUnix(path string) (Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), socketDirMode); err != nil {
+		return Listener{}, fmt.Errorf("socket %s: %w", path, err)
+	}
+	if err := clearStale(path); err != nil {
+		return Listener{}, fmt.Errorf("socket %s: %w", path, err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return Listener{}, fmt.Errorf("socket %s: %w", path, err)
+	}
+	if err := os.Chmod(path, socketMode); err != nil {
+		return Listener{}, errors.Join(fmt.Errorf("socket %s: %w", path, err), l.Close())
+	}
+	return Listener{Listener: l}, nil
+}
+
+func clearStale(path string) error {
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%w: there is another kind of file", drivebay.ErrInvalid)
+	}
+	conn, err := net.DialTimeout("unix", path, probeTime)
+	if err == nil {
+		_ = conn.Close()
+		return fmt.Errorf("%w: another daemon answers there", drivebay.ErrBusy)
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return fmt.Errorf("%w: another daemon holds it and does not answer", drivebay.ErrBusy)
+	}
+	return os.Remove(path)
+}
+
+// ListenTCP opens an address for reading.
+func ListenTCP(ctx context.Context, addr string) (Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return Listener{}, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return Listener{Listener: l, ReadOnly: true}, nil
+}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// EventList is a run of events, oldest first. Last is the number to go on from.
+type EventList struct {
+	Last   uint64           `json:"last"`
+	Events []drivebay.Event `json:"events"`
+}
+
+// BayList is every place for a drive at one moment.
+type BayList struct {
+	Seq  uint64         `json:"seq"`
+	Bays []drivebay.Bay `json:"bays"`
+}
+
+// Status is how the daemon itself is.
+type Status struct {
+	Status  string   `json:"status"` // ok, not ready
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+func (s *Server) alive(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, Status{Status: "ok"})
+	return nil
+}
+
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) error {
+	var reasons []string
+	if s.engine.Snapshot().Seq == 0 {
+		reasons = append(reasons, errStarting.Message)
+	}
+	if s.opt.Ready != nil {
+		reasons = append(reasons, s.opt.Ready()...)
+	}
+	if len(reasons) > 0 {
+		writeJSON(w, http.StatusServiceUnavailable, Status{"not ready", reasons})
+		return nil
+	}
+	return s.alive(w, nil)
+}
+
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
+	if s.opt.Metrics == nil {
+		return fmt.Errorf("metrics: %w", drivebay.ErrNoSupport)
+	}
+	s.opt.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
+	if s.opt.OpenAPI == nil {
+		return fmt.Errorf("API description: %w", drivebay.ErrNoSupport)
+	}
+	w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
+	_, _ = w.Write(s.opt.OpenAPI)
+	return nil
+}
+
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, s.opt.Version)
+	return nil
+}
+
+func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) error {
+	return s.view(w, r, "snapshot", func(snap *drivebay.Snapshot) any { return snap })
+}
+
+// drives is the snapshot without the evidence, which is the bulk of it.
+func (s *Server) drives(w http.ResponseWriter, r *http.Request) error {
+	return s.view(w, r, "drives", func(snap *drivebay.Snapshot) any {
+		short := *snap
+		short.Drives = make([]drivebay.Drive, len(snap.Drives))
+		for i, d := range snap.Drives {
+			d.Evidence = nil
+			short.Drives[i] = d
+		}
+		return short
+	})
+}
+
+func (s *Server) bays(w http.ResponseWriter, r *http.Request) error {
+	return s.view(w, r, "bays", func(snap *drivebay.Snapshot) any {
+		return BayList{snap.Seq, append([]drivebay.Bay{}, snap.Bays...)}
+	})
+}
+
+// view sends a picture of the snapshot. It is encoded once for all callers.
+func (s *Server) view(w http.ResponseWriter, r *http.Request, name string, picture func(*drivebay.Snapshot) any) error {
+	snap, err := s.wanted(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.encode(snap, name, picture)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	writeBody(w, http.StatusOK, body)
+	return nil
+}
+
+func (s *Server) encode(snap *drivebay.Snapshot, name string, picture func(*drivebay.Snapshot) any) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept := s.cache[name]; kept.of == snap {
+		return kept.body, nil
+	}
+	body, err := json.Marshal(picture(snap))
+	if err == nil {
+		s.cache[name] = encoded{snap, body}
+	}
+	return body, err
+}
+
+// wanted is the newest snapshot, or with ?after=SEQ&wait=TIME the first one that
+// is not SEQ. A SEQ that we have not come to is from before a restart.
+func (s *Server) wanted(r *http.Request) (*drivebay.Snapshot, error) {
+	after, wait, err := waitOf(r)
+	snap := s.engine.Snapshot()
+	if err != nil || wait == 0 || snap.Seq != after {
+		return snap, err
+	}
+	ctx, cancel := s.patience(r, wait)
+	defer cancel()
+	next, err := s.engine.Wait(ctx, after)
+	if err == nil {
+		return next, nil
+	}
+	if ctx.Err() != nil {
+		return s.engine.Snapshot(), nil // nothing happened: that is an answer
+	}
+	return nil, err
+}
+
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	after, wait, err := waitOf(r)
+	if err != nil {
+		return err
+	}
+	limit, err := number(r, "limit", fewEvents)
+	if err != nil {
+		return err
+	}
+	limit = min(limit, maxEvents)
+	events := s.engine.Events(after, int(limit))
+	if len(events) == 0 && wait > 0 {
+		ctx, cancel := s.patience(r, wait)
+		defer cancel()
+		if _, err := s.engine.WaitEvents(ctx, after); err != nil && ctx.Err() == nil {
+			return err
+		}
+		events = s.engine.Events(after, int(limit))
+	}
+	list := EventList{Last: after, Events: append([]drivebay.Event{}, events...)}
+	if len(events) > 0 {
+		list.Last = events[len(events)-1].Seq
+	}
+	writeJSON(w, http.StatusOK, list)
+	return nil
+}
+
+// patience ends with the caller, with the time he gave, or with the daemon.
+func (s *Server) patience(r *http.Request, wait time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	undo := context.AfterFunc(s.stopping, cancel)
+	return ctx, func() { undo(); cancel() }
+}
+
+func waitOf(r *http.Request) (after uint64, wait time.Duration, err error) {
+	if after, err = number(r, "after", 0); err != nil {
+		return 0, 0, err
+	}
+	if text := r.URL.Query().Get("wait"); text != "" {
+		if wait, err = time.ParseDuration(text); err != nil || wait < 0 {
+			return 0, 0, fmt.Errorf("wait=%q: %w: want a time such as 30s", text, drivebay.ErrInvalid)
+		}
+	}
+	return after, min(wait, maxWait), nil
+}
+
+func number(r *http.Request, name string, otherwise uint64) (uint64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%q: %w: want a whole number", name, text, drivebay.ErrInvalid)
+	}
+	return n, nil
+}

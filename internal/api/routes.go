@@ -1,0 +1,127 @@
+package api
+
+import (
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// handler answers one request, or says why not.
+type handler func(*Server, http.ResponseWriter, *http.Request) error
+
+// route is one method of one path. A privileged route changes something or makes
+// a drive work: it is served to the owner of the unix socket only.
+type route struct {
+	method, path string
+	privileged   bool
+	serve        handler
+}
+
+var routes = []route{
+	{"GET", "/healthz", false, (*Server).alive},
+	{"GET", "/readyz", false, (*Server).ready},
+	{"GET", "/metrics", false, (*Server).metrics},
+	{"GET", "/api/v1/version", false, (*Server).version},
+	{"GET", "/api/v1/openapi.yaml", false, (*Server).openapi},
+	{"GET", "/api/v1/snapshot", false, (*Server).snapshot},
+	{"GET", "/api/v1/drives", false, (*Server).drives},
+	{"GET", "/api/v1/drives/{id}", false, (*Server).drive},
+	{"GET", "/api/v1/drives/{id}/pages", true, (*Server).pages},
+	{"POST", "/api/v1/drives/{id}/selftest", true, (*Server).selfTest},
+	{"POST", "/api/v1/drives/{id}/acknowledge", true, (*Server).acknowledge},
+	{"POST", "/api/v1/drives/{id}/cordon", true, (*Server).cordon},
+	{"GET", "/api/v1/bays", false, (*Server).bays},
+	{"POST", "/api/v1/bays/{bay}/locate", true, (*Server).locate},
+	{"GET", "/api/v1/events", false, (*Server).events},
+	{"POST", "/api/v1/refresh", true, (*Server).refresh},
+}
+
+// Handler serves the table of routes and what is mounted beside it.
+func (s *Server) Handler(readOnly bool) http.Handler {
+	mux := http.NewServeMux()
+	allowed := map[string][]string{}
+	for _, r := range routes {
+		allowed[r.path] = append(allowed[r.path], r.method)
+		serve := r.serve
+		if readOnly && r.privileged {
+			serve = refuse
+		}
+		mux.Handle(r.method+" "+r.path, s.answer(serve))
+	}
+	for path, methods := range allowed {
+		mux.Handle(path, s.answer(wrongMethod(methods)))
+	}
+	for pattern, h := range s.mounts {
+		mux.Handle(pattern, s.answer(mounted(h, readOnly)))
+	}
+	if _, taken := s.mounts["/"]; !taken {
+		mux.Handle("/", s.answer(unknownPath))
+	}
+	return mux
+}
+
+// answer runs a handler; its error, or its panic, becomes the answer to this one
+// request.
+func (s *Server) answer(serve handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		log := s.opt.Log.With("op", r.Method+" "+r.URL.Path)
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			log.Error("panic", "panic", p, "stack", string(debug.Stack()))
+			writeError(w, http.StatusInternalServerError, "internal", "internal error: see the daemon's log")
+		}()
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		err := serve(s, w, r)
+		switch {
+		case r.Context().Err() != nil:
+			log.Debug("caller is gone", "error", err)
+		case err != nil:
+			status, code := codeOf(err)
+			log.Debug("refused", "status", status, "error", err)
+			if status == http.StatusInternalServerError {
+				log.Error("failed", "error", err)
+			}
+			writeError(w, status, code, err.Error())
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			log.Info("done")
+		}
+	})
+}
+
+func refuse(*Server, http.ResponseWriter, *http.Request) error { return errReadOnly }
+
+func unknownPath(_ *Server, _ http.ResponseWriter, r *http.Request) error {
+	return failf(http.StatusNotFound, "not_found", "nothing is served at %s", r.URL.Path)
+}
+
+func wrongMethod(methods []string) handler {
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
+	}
+	allow := strings.Join(methods, ", ")
+	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Allow", allow)
+		return failf(http.StatusMethodNotAllowed, "method_not_allowed", "%s is served for %s, not for %s", r.URL.Path, allow, r.Method)
+	}
+}
+
+// mounted guards a handler that is not ours to look into.
+func mounted(h http.Handler, readOnly bool) handler {
+	reading := map[string]bool{http.MethodGet: true, http.MethodHead: true}
+	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {
+		if readOnly && !reading[r.Method] {
+			return errReadOnly
+		}
+		h.ServeHTTP(w, r)
+		return nil
+	}
+}

@@ -1,0 +1,126 @@
+// Package api is the HTTP edge: the engine's snapshot and its few verbs as JSON,
+// and a client that mirrors them.
+//
+// Reading never touches a drive: it answers from the last snapshot, whatever the
+// drives are doing. What changes something, or makes a drive work, is privileged
+// and served on the unix socket only.
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Engine is what the edge needs of the drive manager.
+type Engine interface {
+	Snapshot() *drivebay.Snapshot
+	Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error)
+	Events(after uint64, limit int) []drivebay.Event
+	WaitEvents(ctx context.Context, after uint64) ([]drivebay.Event, error)
+	Refresh(ctx context.Context) error
+	Pages(ctx context.Context, drive string) ([]drivebay.RawPage, error)
+	SelfTest(ctx context.Context, drive, kind string) error
+	Locate(ctx context.Context, bay string, on bool) error
+	Acknowledge(ctx context.Context, drive, code string) error
+	Cordon(ctx context.Context, drive string, on bool) error
+}
+
+// Version says which program answers.
+type Version struct {
+	Version string    `json:"version"`
+	Commit  string    `json:"commit,omitempty"`
+	Go      string    `json:"go,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+}
+
+// Options are what the edge serves beside the engine. All may be left out.
+type Options struct {
+	Version Version
+	Metrics http.Handler    // GET /metrics
+	OpenAPI []byte          // GET /api/v1/openapi.yaml
+	Ready   func() []string // further reasons why the daemon is not ready, none when it is
+	Log     *slog.Logger
+}
+
+const (
+	maxBody    = 64 << 10
+	maxWait    = time.Minute      // of a long poll
+	opTimeout  = time.Minute      // of a call that asks a drive
+	bodyTime   = 10 * time.Second // to send a body
+	writeTime  = 2 * time.Minute  // of a whole answer, the wait included
+	stopTime   = 5 * time.Second  // for answers under way when the daemon stops
+	maxEvents  = 10_000
+	fewEvents  = 1000 // when the caller names no limit
+	headerTime = 5 * time.Second
+)
+
+// Server answers for one engine.
+type Server struct {
+	engine Engine
+	opt    Options
+	mounts map[string]http.Handler
+
+	stopping context.Context // ends the long polls when the daemon stops
+	stop     context.CancelFunc
+
+	mu    sync.Mutex
+	cache map[string]encoded // by view
+}
+
+type encoded struct {
+	of   *drivebay.Snapshot
+	body []byte
+}
+
+// New makes a server; nothing listens yet.
+func New(engine Engine, opt Options) *Server {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{engine: engine, opt: opt, mounts: map[string]http.Handler{}, cache: map[string]encoded{}}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Mount adds a handler under a pattern of net/http ("/sim/") before serving
+// begins. Where only reading is allowed, only its GET requests arrive.
+func (s *Server) Mount(pattern string, h http.Handler) { s.mounts[pattern] = h }
+
+// Serve answers on all listeners until ctx ends or one of them fails, lets the
+// answers under way finish, and closes the listeners.
+func (s *Server) Serve(ctx context.Context, listeners ...Listener) error {
+	failed := make(chan error, len(listeners))
+	var servers []*http.Server
+	for _, l := range listeners {
+		srv := &http.Server{
+			Handler:           s.Handler(l.ReadOnly),
+			ReadHeaderTimeout: headerTime,
+			WriteTimeout:      writeTime,
+			IdleTimeout:       writeTime,
+			MaxHeaderBytes:    maxBody,
+			ErrorLog:          slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
+		}
+		servers = append(servers, srv)
+		go func() { failed <- srv.Serve(l) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.stop()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	for _, srv := range servers {
+		if srv.Shutdown(grace) != nil {
+			err = errors.Join(err, srv.Close())
+		}
+	}
+	return err
+}
