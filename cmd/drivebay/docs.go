@@ -28,11 +28,12 @@ func reference(root *cobra.Command) string {
 	b.WriteString("Exit status: 0 done, 1 failed, 2 the call itself is wrong.\n\n")
 	b.WriteString("Flags of every command:\n\n" + flagTable(root.PersistentFlags()))
 	describe(&b, root)
+	b.WriteString("\n## drivebay completion\n\n`drivebay completion bash|zsh|fish` prints a script that completes commands and flags.\n")
 	return b.String()
 }
 
 func describe(b *strings.Builder, cmd *cobra.Command) {
-	if cmd.Hidden || cmd.Name() == "help" {
+	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" { // those two are cobra's
 		return
 	}
 	if !cmd.HasSubCommands() {
