@@ -35,6 +35,10 @@ type daemon struct {
 
 // serve puts the parts together and runs them until ctx ends.
 func (d *daemon) serve(ctx context.Context) (err error) {
+	sim, err := d.open()
+	if err != nil {
+		return err
+	}
 	if err := useStateDir(d.config.StateDir); err != nil {
 		return err
 	}
@@ -47,10 +51,6 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	sim, err := d.open()
-	if err != nil {
-		return errors.Join(err, st.Close())
-	}
 	d.engine = drivemgr.New(d.machine, st, options(d.config, d.log))
 	edge := d.edge(sim)
 	listeners, err := d.listen(ctx)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestServeRefuses(t *testing.T) {
+	dir := shortDir(t)
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"DRIVEBAY_STATE_DIR": filepath.Join(dir, "state"), "DRIVEBAY_API": "unix://" + filepath.Join(dir, "s")}
+	for _, tc := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"serve --state-dir " + file + "/below", exitFailure, []string{"state directory " + file + "/below cannot be written: ", "--state-dir"}},
+		{"serve --state-dir relative", exitFailure, []string{`--state-dir: stateDir: "relative" is not an absolute path`}},
+		{"serve --log-level loud --listen nowhere", exitFailure, []string{`--log-level: log.level: "loud"`, `--listen: listen: "nowhere"`}},
+		{"serve --config /nowhere.yaml", exitFailure, []string{"config file: open /nowhere.yaml"}},
+		{"serve --sim /nowhere.yaml", exitFailure, []string{"simulated machine", "/nowhere.yaml"}},
+		{"serve --sim /x --root /y", exitFailure, []string{"exclude each other"}},
+		{"serve --api unix://" + file, exitFailure, []string{"socket " + file, "--api"}},
+		{"serve --api http://127.0.0.1:1", exitFailure, []string{"is no socket"}},
+		{"serve --local", exitUsage, []string{"this is the daemon"}},
+		{"serve now", exitUsage, []string{"unknown command"}},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			_, errs, code := call(t, env, strings.Fields(tc.args)...)
+			if code != tc.code {
+				t.Errorf("exit status %d, want %d: %s", code, tc.code, errs)
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(errs, w) {
+					t.Errorf("%q is not in %q", w, errs)
+				}
+			}
+		})
+	}
+}
+
+func TestSignalsEndTheContext(t *testing.T) {
+	ctx := untilSignal(t.Context())
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("SIGTERM did not end the context")
+	}
+}
+
+// handClock is a clock that somebody turns by hand.
+type handClock chan time.Time
+
+func (c handClock) Now() time.Time                       { return time.Time{} }
+func (c handClock) After(time.Duration) <-chan time.Time { return c }
+
+func TestNotify(t *testing.T) {
+	path := filepath.Join(shortDir(t), "n")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	read := func() string {
+		if err := l.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 100)
+		n, err := l.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	n := newNotifier(func(string) string { return path })
+	if err := n.send("READY=1"); err != nil || read() != "READY=1" {
+		t.Errorf("READY did not arrive: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	clock, ended, alive := make(handClock), make(chan struct{}), make(chan bool, 2)
+	go func() {
+		defer close(ended)
+		n.watchdog(ctx, clock, "2000000", func() bool { return <-alive })
+	}()
+	alive <- false // stuck: not a word
+	alive <- true
+	clock <- time.Time{}
+	clock <- time.Time{}
+	if got := read(); got != "WATCHDOG=1" {
+		t.Errorf("got %q", got)
+	}
+	cancel()
+	<-ended
+	if err := newNotifier(func(string) string { return "" }).send("READY=1"); err != nil {
+		t.Errorf("without a service manager: %v", err)
+	}
+	if err := newNotifier(func(string) string { return path + ".gone" }).send("READY=1"); err == nil {
+		t.Error("a socket that is gone is no error")
+	}
+}
