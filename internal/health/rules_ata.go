@@ -22,7 +22,7 @@ var ataRules = []Rule{
 		Source: "ATA8-ACS SMART: a prefail attribute under its threshold predicts failure within 24 hours of use",
 		check: func(l *look) *hit {
 			if s := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); len(s) > 0 {
-				return bad(uint64(len(s)), "%s under the drive's own failure threshold", list(s))
+				return bad(uint64(len(s)), "under the drive's own failure threshold: %s", list(s))
 			}
 			return nil
 		},
@@ -36,7 +36,7 @@ var ataRules = []Rule{
 			if s := l.rows(func(a *drivebay.Attribute) bool {
 				return a.Prefail && a.FailedPast && !a.FailedNow && !usage[a.ID] && !corrected(a.Name)
 			}); len(s) > 0 {
-				return suspect(uint64(len(s)), "%s was under the drive's own failure threshold", list(s))
+				return suspect(uint64(len(s)), "once under the drive's own failure threshold: %s", list(s))
 			}
 			return nil
 		},
@@ -50,7 +50,7 @@ var ataRules = []Rule{
 			if s := l.rows(func(a *drivebay.Attribute) bool {
 				return !a.Prefail && a.FailedNow && !usage[a.ID] && !atStart(a)
 			}); len(s) > 0 {
-				return suspect(uint64(len(s)), "%s at the end of its design life", list(s))
+				return suspect(uint64(len(s)), "at the end of the design life: %s", list(s))
 			}
 			return nil
 		},
@@ -86,8 +86,11 @@ func (l *look) rows(is func(*drivebay.Attribute) bool) []string {
 		if a.Value > 0 {
 			s += fmt.Sprintf(" at %d", a.Value)
 		}
+		if a.FailedPast && a.Worst > 0 {
+			s += fmt.Sprintf(", worst %d", a.Worst)
+		}
 		if a.Threshold != nil {
-			s += fmt.Sprintf(" of threshold %d", *a.Threshold)
+			s += fmt.Sprintf(", threshold %d", *a.Threshold)
 		}
 		out = append(out, s+fmt.Sprintf(", raw %s", rawText(a)))
 	}

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -211,7 +212,8 @@ func (l *look) usable() bool {
 	ev := l.ev
 	if l.protocol == drivebay.ProtocolNVMe {
 		if ev.NVMe == nil { // a status alone, where the log was not asked for
-			return ev.Verdict != drivebay.VerdictUnknown && len(ev.Problems) == 0
+			return ev.Verdict != drivebay.VerdictUnknown &&
+				!slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return p.Page == "nvme-smart-log" })
 		}
 		return !blankLog(ev.NVMe)
 	}

@@ -72,7 +72,7 @@ var ssdRules = []Rule{
 func (l *look) joined(n uint64, text string, p past) *hit {
 	switch prefail := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); {
 	case len(prefail) > 0:
-		return bad(n, "%s, and %s under its threshold", text, list(prefail))
+		return bad(n, "%s; and under the drive's own failure threshold: %s", text, list(prefail))
 	case p.grown > 0:
 		return bad(n, "%s", text)
 	case l.kernelErrors():

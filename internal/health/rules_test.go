@@ -92,7 +92,7 @@ var judgedATA = []judged{
 	{"nothing", hdd(), good, "", ""},
 	{"own verdict", hdd().own(drivebay.VerdictFailed), dead, "OwnVerdict", "FAILED"},
 	{"own verdict, SSD", ssd().own(drivebay.VerdictFailed), dead, "OwnVerdict", ""},
-	{"prefail now", hdd(failing(attr(5, "Reallocated_Sector_Ct", 3), true, true)), dead, "ATAPrefailNow", "Reallocated_Sector_Ct (5) at 20 of threshold 36, raw 3"},
+	{"prefail now", hdd(failing(attr(5, "Reallocated_Sector_Ct", 3), true, true)), dead, "ATAPrefailNow", "Reallocated_Sector_Ct (5) at 20, threshold 36, raw 3"},
 	{"prefail past", hdd(failing(attr(1, "Raw_Read_Error_Rate", 3), true, false)), sus, "ATAPrefailPast", "Raw_Read_Error_Rate"},
 	{"prefail past, counts corrections", ssd(failing(attr(195, "Cumulativ_Corrected_ECC", 0), true, false)), good, "", ""},
 	{"prefail past, counts no corrections", ssd(failing(attr(195, "Uncorrected_ECC", 0), true, false)), sus, "ATAPrefailPast", ""},
@@ -246,7 +246,8 @@ var judgedSilence = []judged{
 	{"SCSI never promised", silent(drivebay.ProtocolSCSI), good, "", ""},
 	{"SCSI failed", silent(drivebay.ProtocolSCSI, drivebay.Problem{Text: "x", Expected: true}, drivebay.Problem{Page: "scsi-log-2f", Text: "timeout"}), dunno, "EvidenceMissing", "timeout"},
 	{"NVMe without a log", silent(drivebay.ProtocolNVMe).own(drivebay.VerdictPassed), good, "", ""},
-	{"NVMe with a broken log", silent(drivebay.ProtocolNVMe, drivebay.Problem{Text: "all zero"}).own(drivebay.VerdictPassed), dunno, "EvidenceMissing", "all zero"},
+	{"NVMe with a broken log", silent(drivebay.ProtocolNVMe, drivebay.Problem{Page: "nvme-smart-log", Text: "all zero"}).own(drivebay.VerdictPassed), dunno, "EvidenceMissing", "all zero"},
+	{"NVMe status, and a warning of the tool", silent(drivebay.ProtocolNVMe, drivebay.Problem{Text: "no error log"}).own(drivebay.VerdictPassed), good, "", ""},
 	{"verdict alone", silent(drivebay.ProtocolATA).own(drivebay.VerdictPassed), good, "", ""},
 	{"stale", func() Input { in := hdd(); in.Evidence.At = t0.Add(-31 * time.Minute); return in }(), dunno, "EvidenceStale", "31 min"},
 	{"asleep", func() Input {

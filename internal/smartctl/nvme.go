@@ -58,13 +58,19 @@ func nvmeLog(log node) *drivebay.NVMe {
 		into *uint8
 	}{
 		{"critical_warning", &n.CriticalWarning},
-		{"available_spare", &n.AvailableSpare},
 		{"available_spare_threshold", &n.SpareThreshold},
 		{"percentage_used", &n.PercentageUsed},
 	} {
 		if v, ok := log.at(f.key).uint(); ok {
 			*f.into = uint8(min(v, 255)) // a drive holds anything above 254 % at 255 itself
 		}
+	}
+	// A spare of 0 beside its threshold would be a dead drive: without the one,
+	// the other means nothing.
+	if spare, ok := log.at("available_spare").within(255); ok {
+		n.AvailableSpare = uint8(spare)
+	} else {
+		n.SpareThreshold = 0
 	}
 	for _, f := range []struct {
 		key  string

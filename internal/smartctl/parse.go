@@ -58,10 +58,14 @@ func Read(b []byte) (*Document, error) {
 		read(ev, root)
 	}
 	ev.Type = medium(ev, root)
-	for _, m := range messages(root) {
-		root.t.problem("", "smartctl: %s", m)
-	}
+	// A drive without SMART makes smartctl complain of every page it tried.
+	expected := len(ev.Problems) > 0 && ev.Problems[0].Expected
 	ev.Problems = append(ev.Problems, root.t.problems...)
+	for _, m := range messages(root) {
+		if len(ev.Problems) < 2*maxProblems {
+			ev.Problems = append(ev.Problems, drivebay.Problem{Text: "smartctl: " + m, Expected: expected})
+		}
+	}
 	return &Document{Evidence: ev, Transport: transport(root, ev)}, nil
 }
 
