@@ -1,0 +1,174 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// A recording may hold links of any kind. None of them reads this machine.
+func TestLinksStayInside(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "outside")
+	write(t, filepath.Join(dir, "sys/inside"), "inside")
+	for name, target := range map[string]string{
+		"sys/absolute": secret, "sys/up": "../../../../../../../" + secret, "sys/good": "/sys/inside", "sys/loop": "loop",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Recorded(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sys/absolute", "sys/up", "sys/loop", "../../../../../.." + secret} {
+		if b, err := m.ReadFile(name); err == nil {
+			t.Errorf("%s reads %q from outside", name, b)
+		}
+	}
+	if b, err := m.ReadFile("sys/good"); err != nil || string(b) != "inside" {
+		t.Errorf("an absolute link inside: %q, %v", b, err)
+	}
+	if got, err := m.Resolve("sys/good"); err != nil || got != "sys/inside" {
+		t.Errorf("resolved to %q, %v", got, err)
+	}
+	if got, err := m.Readlink("sys/good"); err != nil || got != "/sys/inside" {
+		t.Errorf("the link's text is %q, %v", got, err)
+	}
+	if _, err := m.ReadFile("sys/absent"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an absent file: %v", err)
+	}
+	if err := m.WriteFile("sys/inside", []byte("x")); !errors.Is(err, ErrNotHere) {
+		t.Errorf("a recording can be written: %v", err)
+	}
+}
+
+func TestRealWritesCreateNothing(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "attr"), "0")
+	m, err := Real(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.WriteFile("attr", []byte("1")); err != nil {
+		t.Error(err)
+	}
+	if err := m.WriteFile("new", []byte("1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("writing a file that is not there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("a file was created")
+	}
+	big := bytes.Repeat([]byte("x"), MaxFile+1)
+	write(t, filepath.Join(dir, "big"), string(big))
+	if _, err := m.ReadFile("big"); err == nil {
+		t.Error("a file without end is read whole")
+	}
+	write(t, filepath.Join(dir, "full"), string(big[:MaxFile]))
+	if b, err := m.ReadFile("full"); err != nil || len(b) != MaxFile {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+func TestRun(t *testing.T) {
+	m, err := Real("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := m.Run(t.Context(), "echo", "a b"); err != nil || string(out) != "a b\n" {
+		t.Errorf("echo: %q, %v", out, err)
+	}
+	var exit *ExitError
+	if _, err := m.Run(t.Context(), "sh", "-c", "echo why >&2; exit 5"); !errors.As(err, &exit) || exit.Code != 5 || exit.Stderr != "why\n" {
+		t.Errorf("exit 5: %v", err)
+	}
+	if _, err := m.Run(t.Context(), "no-such-program-here"); err == nil || !bytes.Contains([]byte(err.Error()), []byte("no-such-program-here is not installed")) {
+		t.Errorf("a missing program: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := m.Run(ctx, "sleep", "60"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
+		t.Errorf("a program that hangs: %v after %v", err, time.Since(began))
+	}
+}
+
+func TestMountsAgree(t *testing.T) {
+	m, err := Real("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := m.Mounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mt := range mounts {
+		if mt.Target == "/" {
+			return
+		}
+	}
+	t.Errorf("no root among %d mounts", len(mounts))
+}
+
+func TestParseMountinfo(t *testing.T) {
+	got := parseMountinfo([]byte("36 35 98:0 /mnt1 /with\\040blank rw,noatime master:1 - ext3 /dev/root rw,errors=continue\nnonsense\n22 27 0:21 / /proc rw - proc proc rw\n"))
+	want := []Mount{
+		{ID: 36, DevNum: "98:0", Root: "/mnt1", Target: "/with blank", FS: "ext3", Source: "/dev/root", Opts: "rw,noatime,rw,errors=continue"},
+		{ID: 22, DevNum: "0:21", Root: "/", Target: "/proc", FS: "proc", Source: "proc", Opts: "rw,rw"},
+	}
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestParseUevent(t *testing.T) {
+	e, ok := parseUevent([]byte("add@/devices/x/block/sde\x00ACTION=add\x00DEVPATH=/devices/x/block/sde\x00SUBSYSTEM=block\x00DEVNAME=sde\x00"))
+	if !ok || e.Action != "add" || e.Subsystem != "block" || e.DevName != "sde" || e.DevPath != "/devices/x/block/sde" {
+		t.Errorf("%+v %v", e, ok)
+	}
+	for _, bad := range []string{"", "libudev\x00\xfe\xed\xca\xfe", "add@/x\x00", "no nul"} {
+		if _, ok := parseUevent([]byte(bad)); ok {
+			t.Errorf("%q is a uevent", bad)
+		}
+	}
+}
+
+func TestParseKmsg(t *testing.T) {
+	boot := time.Unix(1000, 0)
+	l, ok := parseKmsg("3,1234,5000000,-;I/O error, dev sdc, sector 4096\n SUBSYSTEM=block\n", boot)
+	if !ok || l.Priority != 3 || l.Text != "I/O error, dev sdc, sector 4096" || !l.At.Equal(time.Unix(1005, 0)) {
+		t.Errorf("%+v %v", l, ok)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add([]byte("add@/devices/x\x00ACTION=add\x00DEVPATH=/devices/x\x00"))
+	f.Add([]byte("3,1,5,-;text\n A=b\n"))
+	f.Add([]byte("36 35 98:0 /a\\040 /b rw - ext3 /dev/root rw\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		parseUevent(b)
+		parseMountinfo(b)
+		parseMounts(b)
+		if l, ok := parseKmsg(string(b), time.Time{}); ok && !utf8.ValidString(l.Text) {
+			t.Errorf("kernel log text is no text: %q", l.Text)
+		}
+	})
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,80 @@
+package host
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parseMountinfo reads a mount table as proc_pid_mountinfo(5) writes it. Lines
+// that do not fit are left out: half a table is better than none, and the kernel
+// writes none that do not fit.
+func parseMountinfo(b []byte) []Mount {
+	var out []Mount
+	for line := range strings.Lines(string(b)) {
+		before, after, ok := strings.Cut(strings.TrimSpace(line), " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if !ok || len(f) < 6 || len(g) < 2 {
+			continue
+		}
+		id, err := strconv.Atoi(f[0])
+		if err != nil {
+			continue
+		}
+		opts := f[5]
+		if len(g) > 2 {
+			opts += "," + g[2]
+		}
+		out = append(out, Mount{ID: id, DevNum: f[2], Root: unescape(f[3]), Target: unescape(f[4]), FS: g[0], Source: unescape(g[1]), Opts: opts})
+	}
+	return out
+}
+
+// parseMounts reads the older table, proc_pid_mounts(5), which has no device numbers.
+func parseMounts(b []byte) []Mount {
+	var out []Mount
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) >= 4 {
+			out = append(out, Mount{Source: unescape(f[0]), Target: unescape(f[1]), FS: f[2], Opts: f[3], Root: "/"})
+		}
+	}
+	return out
+}
+
+// unescape undoes the octal escapes of blanks, tabs, newlines and backslashes.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// mountsOf reads the mount table of a machine: that of its first process, whose
+// world is the machine's, else our own.
+func mountsOf(files Files) ([]Mount, error) {
+	var first error
+	for _, try := range []struct {
+		name  string
+		parse func([]byte) []Mount
+	}{{"proc/1/mountinfo", parseMountinfo}, {"proc/self/mountinfo", parseMountinfo}, {"proc/self/mounts", parseMounts}, {"proc/mounts", parseMounts}} {
+		b, err := files.ReadFile(try.name)
+		if err == nil {
+			return try.parse(b), nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("mount table: %w", first)
+}

@@ -1,0 +1,159 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A recording is a folder that holds sys/ and whatever else of a machine was
+// copied: proc/, run/udev/data/. One of ours also holds
+//
+//	manifest.json                what was recorded, when
+//	pages/NAME/PAGE.bin          what the drive NAME answered
+//	pages/NAME/PAGE.err          how it refused, one of refusals
+//	commands/ARGV.txt            what a program printed
+type recorded struct {
+	*tree
+	wall
+	name string
+	at   time.Time // zero: not known
+}
+
+// Manifest is the first page of a recording.
+type Manifest struct {
+	Format int       `json:"format"`
+	Host   string    `json:"host"`
+	At     time.Time `json:"at"`
+	Kernel string    `json:"kernel"`
+}
+
+// ManifestFormat is the version of the layout above.
+const ManifestFormat = 1
+
+// Recorded opens a recording, ours or any copy of a machine's sysfs.
+func Recorded(dir string) (Machine, error) {
+	if _, err := os.Stat(filepath.Join(dir, "sys")); err != nil {
+		inner := filepath.Join(dir, "sysroot")
+		if _, innerErr := os.Stat(filepath.Join(inner, "sys")); innerErr != nil {
+			return nil, fmt.Errorf("%s is no recording: it holds no sys/: %w", dir, err)
+		}
+		dir = inner
+	}
+	t, err := newTree(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &recorded{tree: t, name: filepath.Base(t.dir)}
+	b, err := r.ReadFile("manifest.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	var m Manifest
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err == nil && m.Format != ManifestFormat {
+		err = fmt.Errorf("format %d: this program reads format %d", m.Format, ManifestFormat)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s/manifest.json: %w", dir, err)
+	}
+	r.name, r.at = m.Host, m.At
+	return r, nil
+}
+
+func (r *recorded) Describe() Description { return Description{Name: r.name, Kind: "recorded"} }
+
+// Now stands still at the time of the recording, so that ages in it keep their
+// meaning; a folder of unknown age is taken for a look at this moment.
+func (r *recorded) Now() time.Time {
+	if r.at.IsZero() {
+		return time.Now()
+	}
+	return r.at
+}
+
+func (r *recorded) Mounts(context.Context) ([]Mount, error) { return mountsOf(r) }
+
+func (r *recorded) WriteFile(name string, _ []byte) error {
+	return fmt.Errorf("write %s: %w: a recording cannot be changed", name, ErrNotHere)
+}
+
+// Uevents of a recording never come.
+func (r *recorded) Uevents(ctx context.Context) (<-chan Uevent, error) {
+	return never[Uevent](ctx), nil
+}
+
+// KernelLog of a recording has no new lines.
+func (r *recorded) KernelLog(ctx context.Context) (<-chan LogLine, error) {
+	return never[LogLine](ctx), nil
+}
+
+func never[T any](ctx context.Context) <-chan T {
+	ch := make(chan T)
+	context.AfterFunc(ctx, func() { close(ch) })
+	return ch
+}
+
+func (r *recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
+	name := strings.NewReplacer("/", "_", " ", "_").Replace(strings.Join(argv, " "))
+	b, err := r.ReadFile("commands/" + name + ".txt")
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w: it was not recorded", argv, ErrNotHere)
+	}
+	return b, nil
+}
+
+func (r *recorded) OpenDrive(_ context.Context, dev string) (Drive, error) {
+	name := path.Base(dev)
+	if _, err := r.ReadDir("sys/class/block/" + name); err != nil {
+		if _, err := r.ReadDir("sys/block/" + name); err != nil {
+			return nil, fmt.Errorf("open %s: %w", dev, ErrGone)
+		}
+	}
+	return &recordedDrive{r, "pages/" + name}, nil
+}
+
+// refusals are the answers that a recording keeps by name.
+var refusals = map[string]error{
+	"unsupported": ErrUnsupported, "standby": ErrStandby, "timeout": ErrTimeout, "permission": ErrPermission, "gone": ErrGone,
+}
+
+type recordedDrive struct {
+	r   *recorded
+	dir string
+}
+
+func (d *recordedDrive) Close() error { return nil }
+
+func (d *recordedDrive) Page(_ context.Context, p Page) ([]byte, error) {
+	b, err := d.r.ReadFile(d.dir + "/" + string(p) + ".bin")
+	if err == nil {
+		return b, nil
+	}
+	why, err := d.r.ReadFile(d.dir + "/" + string(p) + ".err")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: it was not recorded", p, ErrNotHere)
+	}
+	text := strings.TrimSpace(string(why))
+	if known, ok := refusals[text]; ok {
+		return nil, fmt.Errorf("%s: %w", p, known)
+	}
+	return nil, fmt.Errorf("%s: %s", p, text)
+}
+
+func (d *recordedDrive) ReadAt([]byte, int64) (int, error) {
+	return 0, fmt.Errorf("%w: what is on a drive is not recorded", ErrNotHere)
+}
+
+func (d *recordedDrive) SelfTest(context.Context, SelfTest) error {
+	return fmt.Errorf("self-test: %w: a recording cannot be changed", ErrNotHere)
+}
