@@ -74,8 +74,29 @@ func (r *Rule) applies(l *look) bool {
 	return r.Types == nil || slices.Contains(r.Types, l.kind)
 }
 
-// table is every rule there is; the order is that of the reference page.
-var table = slices.Concat(generalRules, ataRules, hddRules, ssdRules, nvmeRules, scsiRules, kernelRules, silenceRules)
+// groups are all rules, in the order of the reference page.
+var groups = []struct {
+	title string
+	rules []Rule
+}{
+	{"Every drive that can be asked", generalRules},
+	{"ATA drives, by their own thresholds", ataRules},
+	{"ATA hard disks", hddRules},
+	{"ATA solid-state drives", ssdRules},
+	{"Wear of solid-state drives of any kind", wearRules},
+	{"NVMe drives", nvmeRules},
+	{"SCSI and SAS drives", scsiRules},
+	{"Every drive, by what the kernel says", kernelRules},
+	{"Every drive that does not answer", silenceRules},
+}
+
+var table = func() []Rule {
+	var all []Rule
+	for _, g := range groups {
+		all = append(all, g.rules...)
+	}
+	return all
+}()
 
 var byCode = func() map[string]*Rule {
 	m := make(map[string]*Rule, len(table))

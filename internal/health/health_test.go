@@ -74,7 +74,7 @@ func TestMarkdown(t *testing.T) {
 	}
 	page := b.String()
 	for _, r := range Rules() {
-		if !strings.Contains(page, "### "+r.Code+"\n") {
+		if !strings.Contains(page, "| `"+r.Code+"` | ") {
 			t.Errorf("%s is not on the page", r.Code)
 		}
 	}

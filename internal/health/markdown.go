@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/drivebay/drivebay"
 )
 
 const intro = `# Health rules
@@ -48,13 +46,20 @@ const hysteresis = `
 func Markdown(w io.Writer, th Thresholds) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(intro)
-	b.WriteString("\n## Rules\n")
 	values := map[string]string{}
 	for _, f := range th.fields() {
 		values[f.key] = f.text
 	}
-	for i := range table {
-		table[i].markdown(b, values)
+	b.WriteString("\n## Rules\n")
+	for _, g := range groups {
+		fmt.Fprintf(b, "\n### %s\n\n| rule | verdict | when |\n|---|---|---|\n", g.title)
+		for _, r := range g.rules {
+			r.conditions(b, values)
+		}
+		b.WriteString("\n")
+		for _, r := range g.rules {
+			r.remarks(b, values)
+		}
 	}
 	b.WriteString("\n## Thresholds\n\nKeys of the section `thresholds` of the configuration file.\n\n| key | default | meaning |\n|---|---|---|\n")
 	for _, f := range th.fields() {
@@ -67,30 +72,27 @@ func Markdown(w io.Writer, th Thresholds) error {
 	return nil
 }
 
-func (r *Rule) markdown(w io.Writer, values map[string]string) {
-	fmt.Fprintf(w, "\n### %s\n\n| | |\n|---|---|\n| applies to | %s |\n", r.Code, r.scope())
-	for _, row := range [][2]string{{"SUSPECT when", r.Suspect}, {"BAD when", r.Bad}, {"UNKNOWN when", r.Unknown}, {"what to do", r.Advice}, {"source", r.Source}} {
-		if row[1] != "" {
-			fmt.Fprintf(w, "| %s | %s |\n", row[0], strings.ReplaceAll(fill(row[1], values), "|", `\|`))
+// conditions writes a row of the table for each verdict that a rule can give.
+func (r *Rule) conditions(w io.Writer, values map[string]string) {
+	name := "`" + r.Code + "`"
+	for _, c := range [][2]string{{"SUSPECT", r.Suspect}, {"BAD", r.Bad}, {"UNKNOWN", r.Unknown}} {
+		if c[1] != "" {
+			fmt.Fprintf(w, "| %s | %s | %s |\n", name, c[0], strings.ReplaceAll(fill(c[1], values), "|", `\|`))
+			name = ""
 		}
-	}
-	if r.Polls > 1 {
-		fmt.Fprintf(w, "| rounds | %d in a row |\n", r.Polls)
-	}
-	if r.Quick {
-		fmt.Fprintf(w, "| clears | quick: after %s |\n", values["clearQuick"])
 	}
 }
 
-// scope says in words to which drives a rule applies.
-func (r *Rule) scope() string {
-	if len(r.Types) == 1 {
-		return map[drivebay.Type]string{drivebay.TypeHDD: "ATA hard disks", drivebay.TypeSSD: "ATA solid-state drives"}[r.Types[0]]
+// remarks says what to do, why to believe it, and how long it stands.
+func (r *Rule) remarks(w io.Writer, values map[string]string) {
+	fmt.Fprintf(w, "- `%s`: %s *Source: %s.*", r.Code, r.Advice, fill(r.Source, values))
+	if r.Polls > 1 {
+		fmt.Fprintf(w, " Wants %d rounds in a row.", r.Polls)
 	}
-	if len(r.Protocols) == 1 {
-		return map[drivebay.Protocol]string{drivebay.ProtocolATA: "ATA drives", drivebay.ProtocolNVMe: "NVMe drives", drivebay.ProtocolSCSI: "SCSI and SAS drives"}[r.Protocols[0]]
+	if r.Quick {
+		fmt.Fprintf(w, " Quick: clears after %s.", values["clearQuick"])
 	}
-	return "every drive"
+	io.WriteString(w, "\n")
 }
 
 // fill puts the thresholds in place of their keys.

@@ -64,7 +64,7 @@ var ataRules = []Rule{
 		check: func(l *look) *hit {
 			crc, timeout := l.since("ata.199", day), l.since("ata.188", day)
 			if worst := max(crc.grown, timeout.grown); worst >= l.th.LinkErrorsGrowth {
-				return suspect(0, "transmission errors %d%s, command timeouts %d%s", l.counters["ata.199"], plus(crc, day), l.counters["ata.188"], plus(timeout, day))
+				return suspect(l.counters["ata.199"]+l.counters["ata.188"], "transmission errors %d%s, command timeouts %d%s", l.counters["ata.199"], plus(crc, day), l.counters["ata.188"], plus(timeout, day))
 			}
 			return nil
 		},

@@ -10,8 +10,8 @@ import (
 var generalRules = []Rule{
 	{
 		Code:    "OwnVerdict",
-		Suspect: "the drive's own verdict is FAILED for its temperature alone (NVMe, SCSI)",
-		Bad:     "the drive's own verdict is FAILED; for NVMe the bits of its critical warning are judged one by one, below",
+		Suspect: "the drive's own verdict is FAILED for its temperature alone (NVMe, SCSI), or for bits of an NVMe critical warning, which are judged one by one below",
+		Bad:     "the drive's own verdict is FAILED for any other reason, or for none that it gives",
 		Advice:  replaceSoon,
 		Source:  "SMART RETURN STATUS (ACS-4), informational exceptions (SPC-5), critical warning (NVMe). Five of forty failing SSDs say it nowhere else",
 		check:   ownVerdict,
@@ -61,11 +61,11 @@ func selfTest(l *look) *hit {
 	switch {
 	case newest.Result == drivebay.SelfTestFatal:
 	case len(done) > 1 && done[1].Result == drivebay.SelfTestFailed:
-		return bad(2, "%s, and so did the one before it", text)
+		return bad(newest.Hours, "%s, and so did the one before it", text)
 	case l.unreadable():
-		return bad(1, "%s, and sectors are unreadable", text)
+		return bad(newest.Hours, "%s, and sectors are unreadable", text)
 	}
-	return suspect(1, "%s", text)
+	return suspect(newest.Hours, "%s", text)
 }
 
 // unreadable is whether the drive knows of sectors that it cannot give back now.

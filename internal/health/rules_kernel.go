@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -63,7 +64,7 @@ var kernelRules = []Rule{
 		Quick:   true,
 		check: func(l *look) *hit {
 			if severity, ok := grade(uint64(max(l.k.Frozen, 0)), uint64(l.th.FrozenSuspect), uint64(l.th.FrozenBad)); ok {
-				return &hit{severity, 0, fmt.Sprintf("%d requests wait and none has come back for %s", l.k.Inflight, l.k.Frozen)}
+				return &hit{severity, uint64(l.k.Frozen / time.Second), fmt.Sprintf("%d requests wait and none has come back for %s", l.k.Inflight, l.k.Frozen)}
 			}
 			return nil
 		},
@@ -77,7 +78,7 @@ var kernelRules = []Rule{
 		Quick:   true,
 		check: func(l *look) *hit {
 			if severity, ok := grade(uint64(max(l.k.LaneStuck, 0)), uint64(l.th.SilentSuspect), uint64(l.th.SilentBad)); ok {
-				return &hit{severity, 0, fmt.Sprintf("a question to the drive has had no answer for %s", l.k.LaneStuck)}
+				return &hit{severity, uint64(l.k.LaneStuck / time.Second), fmt.Sprintf("a question to the drive has had no answer for %s", l.k.LaneStuck)}
 			}
 			return nil
 		},

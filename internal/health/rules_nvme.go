@@ -65,7 +65,7 @@ var nvmeRules = []Rule{
 		Advice:  "The drive's protection against power loss has failed: replace it, and trust no write that was not flushed.", Source: nvmeSpec,
 		check: func(l *look) *hit {
 			if w := l.warning(); w&(warnBackup|warnMemoryRegion|warnReserved) != 0 {
-				return suspect(0, "volatile memory backup or persistent memory failed (critical warning 0x%02x)", w)
+				return suspect(uint64(w), "volatile memory backup or persistent memory failed (critical warning 0x%02x)", w)
 			}
 			return nil
 		},
@@ -137,10 +137,10 @@ func nvmeHeat(l *look) *hit {
 	}
 	celsius := int(n.TemperatureKelvin) - 273
 	if n.CriticalWarning&warnHeat != 0 {
-		return suspect(0, "temperature outside the drive's limits (critical warning bit 1), %d °C", celsius)
+		return suspect(uint64(max(celsius, 0)), "temperature outside the drive's limits (critical warning bit 1), %d °C", celsius)
 	}
 	if n.CriticalTemp > 0 && celsius >= n.CriticalTemp {
-		return suspect(0, "temperature %d °C, the drive's critical limit is %d °C", celsius, n.CriticalTemp)
+		return suspect(uint64(max(celsius, 0)), "temperature %d °C, the drive's critical limit is %d °C", celsius, n.CriticalTemp)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ var scsiRules = []Rule{
 			case s.ASC == ascWarning && s.ASCQ == ascqHeat:
 				return suspect(0, "the drive warns of its temperature (sense 0B/01)")
 			case s.ASC == ascWarning:
-				return suspect(0, "the drive warns (sense %02X/%02X)", s.ASC, s.ASCQ)
+				return suspect(uint64(s.ASCQ), "the drive warns (sense %02X/%02X)", s.ASC, s.ASCQ)
 			}
 			return nil
 		},
@@ -102,7 +102,7 @@ var scsiRules = []Rule{
 		check: func(l *look) *hit {
 			s, t := l.ev.SCSI, l.ev.Temperature
 			if s != nil && t != nil && s.TripTemperature != nil && *s.TripTemperature > 0 && *t >= *s.TripTemperature {
-				return suspect(0, "temperature %d °C, the drive's trip temperature is %d °C", *t, *s.TripTemperature)
+				return suspect(uint64(*t), "temperature %d °C, the drive's trip temperature is %d °C", *t, *s.TripTemperature)
 			}
 			return nil
 		},

@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -16,7 +17,7 @@ import (
 //     cause stayed away for ClearAfter (ClearQuick for what passes);
 //   - UNKNOWN ends with the answer: it was never about the drive's past;
 //   - one that an operator accepted stays away until its number grows or it
-//     turns BAD.
+//     turns BAD; what passes by nature (Quick) is accepted until it has passed.
 //
 // mem is left as it was; what stands is in the Findings of the result.
 func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thresholds) drivebay.Memory {
@@ -42,6 +43,7 @@ func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thr
 			s.leave(old)
 		}
 	}
+	s.forget(found)
 	drivebay.SortFindings(s.out.Findings)
 	return s.out
 }
@@ -66,6 +68,17 @@ func (s *settling) accepted(f drivebay.Finding) bool {
 		delete(s.out.Acked, f.Code)
 	}
 	return false
+}
+
+// forget drops what was accepted of passing things once they have passed: the
+// next time is another event. What only grows is accepted for good.
+func (s *settling) forget(found []drivebay.Finding) {
+	for code := range s.out.Acked {
+		r := byCode[code]
+		if r != nil && r.Quick && !slices.ContainsFunc(found, func(f drivebay.Finding) bool { return f.Code == code }) {
+			delete(s.out.Acked, code)
+		}
+	}
 }
 
 // confirmed counts the rounds in a row of a rule that wants several.

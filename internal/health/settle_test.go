@@ -113,6 +113,23 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
+func TestAcknowledgePassing(t *testing.T) {
+	hot := []drivebay.Finding{find("NVMeHeat", sus, 85)}
+	mem, err := Acknowledge(Settle(drivebay.Memory{}, hot, t0, Default()), "NVMeHeat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		found []drivebay.Finding
+		want  drivebay.Health
+	}{{hot, good}, {nil, good}, {hot, sus}} {
+		mem = Settle(mem, step.found, t0.Add(time.Duration(i)*hour), Default())
+		if got := drivebay.WorstOf(mem.Findings); got != step.want {
+			t.Fatalf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
+}
+
 // TestSettleIdempotent: the same input again changes nothing, once rules that
 // want several rounds have had them.
 func TestSettleIdempotent(t *testing.T) {
