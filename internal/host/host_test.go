@@ -43,6 +43,16 @@ func TestLinksStayInside(t *testing.T) {
 	if got, err := m.Readlink("sys/good"); err != nil || got != "/sys/inside" {
 		t.Errorf("the link's text is %q, %v", got, err)
 	}
+	// A link that an archive kept as text is the link it was; other text is text.
+	write(t, filepath.Join(dir, "sys/devices/d/size"), "8\n")
+	write(t, filepath.Join(dir, "sys/block/sda"), "../devices/d")
+	write(t, filepath.Join(dir, "sys/devices/d/note"), "../devices/d\n")
+	if b, err := m.ReadFile("sys/block/sda/size"); err != nil || string(b) != "8\n" {
+		t.Errorf("through a link kept as text: %q, %v", b, err)
+	}
+	if b, err := m.ReadFile("sys/block/sda/note"); err != nil || string(b) != "../devices/d\n" {
+		t.Errorf("text that is no link: %q, %v", b, err)
+	}
 	if _, err := m.ReadFile("sys/absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an absent file: %v", err)
 	}

@@ -21,7 +21,7 @@ import (
 //	pages/NAME/PAGE.err          how it refused, one of refusals
 //	commands/ARGV.txt            what a program printed
 type recorded struct {
-	*tree
+	walker
 	wall
 	name string
 	at   time.Time // zero: not known
@@ -47,11 +47,11 @@ func Recorded(dir string) (Machine, error) {
 		}
 		dir = inner
 	}
-	t, err := newTree(dir)
+	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &recorded{tree: t, name: filepath.Base(t.dir)}
+	r := &recorded{walker: walker{abs}, name: filepath.Base(abs)}
 	b, err := r.ReadFile("manifest.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
