@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -20,22 +18,16 @@ type local struct {
 	seen    *drivebay.Snapshot // the last look
 }
 
-func lookAtThis() (source, error) {
-	return &local{machine: host.Real("/"), opt: drivemgr.DefaultOptions()}, nil
-}
+func lookAtThis() (source, error) { return lookAt(host.Real("/")) }
 
 // lookAtRecorded takes any folder that holds sys/, ours or not, as a machine.
-func lookAtRecorded(root string) (source, error) {
-	if st, err := os.Stat(filepath.Join(root, "sys")); err != nil {
-		return nil, fmt.Errorf("--root %s: it holds no sys/: %w", root, err)
-	} else if !st.IsDir() {
-		return nil, fmt.Errorf("--root %s: sys is no folder", root)
-	}
-	machine, err := host.Recorded(root)
+func lookAtRecorded(root string) (source, error) { return lookAt(host.Recorded(root)) }
+
+func lookAt(m host.Machine, err error) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &local{machine: machine, opt: drivemgr.DefaultOptions()}, nil
+	return &local{machine: m, opt: drivemgr.DefaultOptions()}, nil
 }
 
 func (l *local) Drives(ctx context.Context) (*drivebay.Snapshot, error) {

@@ -15,17 +15,17 @@ import (
 
 // open opens the machine; a simulated one comes with a handler that breaks its
 // drives.
-func (d *daemon) open() (http.Handler, error) {
+func (d *daemon) open() (sim http.Handler, err error) {
 	if d.config.Sim == "" {
-		d.machine = host.Real(d.config.Root)
-		return nil, nil
+		d.machine, err = host.Real(d.config.Root)
+		return nil, err
 	}
-	sim, err := hostsim.Load(d.config.Sim)
+	machine, err := hostsim.Load(d.config.Sim)
 	if err != nil {
 		return nil, fmt.Errorf("simulated machine: %w", err)
 	}
-	d.machine = sim
-	return sim.Handler(), nil
+	d.machine = machine
+	return machine.Handler(), nil
 }
 
 // edge makes the server of the API, the metrics and the simulator.
