@@ -73,9 +73,10 @@ var hddFamilies = []family{
 		"SAMSUNG HM[01246]*[0J][CI]"}, "", meanings{9: inHalfMinutes}},
 	{[]string{"SAMSUNG SP*[CN]"}, "*-2[3-9]", meanings{9: inHalfMinutes}},
 	{[]string{"SAMSUNG SP*[CN]"}, "*-3[0-4]", meanings{9: inHalfMinutes}},
+	{[]string{"Maxtor 6V*", "Maxtor 7[BV]*", "Maxtor STM*"}, "", nil}, // these count hours
 	{[]string{"Maxtor *"}, "", meanings{9: inMinutes}},
 	{[]string{"HITACHI_DK*", "HTA422020F9AT*", "HE[JN]4230*F9AT00"}, "", meanings{9: inMinutes}},
-	{[]string{"TOSHIBA MK*GS[XY]*"}, "", meanings{9: inMinutes}},
+	{[]string{"TOSHIBA MK??5[16]GSY*", "TOSHIBA MK??61GSY*", "TOSHIBA MK??76GSX"}, "", meanings{9: inMinutes}},
 	{[]string{"TOSHIBA MG0[89]*", "TOSHIBA MG1*"}, "", meanings{23: {name: "Helium_Condition_Lower"}, 24: {name: "Helium_Condition_Upper"}, 27: {name: "MAMR_Health_Monitor"}}},
 	{[]string{"WDC *UH[72]*", "WUH7*", "HGST HUH*", "HUH7*"}, "", meanings{22: {name: "Helium_Level"}}},
 	{[]string{"ST[1-9]*NM*", "ST[1-9]*V[NEX]*", "ST[1-9]*N[ET]*", "ST[1-9]*DM*-*", "ST[1-9]*LM*"}, "", seagate},

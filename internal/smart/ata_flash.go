@@ -13,33 +13,41 @@ var (
 // ssdFamilies: the vendors' SMART application notes (Intel, Micron TN-FD-34,
 // Samsung, Kingston, SandForce) and what the models named have been seen to say.
 var ssdFamilies = []family{
-	{[]string{"INTEL SSDSC[2K]*[WF]*8*"}, "", with(intel, meanings{190: {"Temperature_Case", warmth, 0}, 249: {name: "NAND_Writes_1GiB"}})},
-	{[]string{"INTEL SSDSC2C[TW]*", "INTEL SSDSC2CW*"}, "", sandForceIntel},
-	{[]string{"INTEL SSDSC2BB016T7", "INTEL SSDSC[2K][JB]B*G7*[^37]", "INTEL SSDSC2K[BG]*", "INTEL SSDSCKK[BG]*"}, "", with(intel, intelLater)},
+	{[]string{"INTEL SSDSC[2K]K[WF]???[GT]8*"}, "", with(intel, meanings{190: {"Temperature_Case", warmth, 0}, 249: {name: "NAND_Writes_1GiB"}})},
+	{[]string{"INTEL SSDSC2[CB][TFW]*", "INTEL SSDMCEA[CW]*", "INTEL SSDSC[2K]K[WF]*6*"}, "", sandForceIntel},
+	{[]string{"INTEL SSDSC2BB0??T7*", "INTEL SSDSC[2K]JB*"}, "", with(intel, intelLater, meanings{190: {"Case_Temperature", warmth, 0}, 194: {"Drive_Temperature", warmth, 0}})},
+	{[]string{"INTEL SSDSC2K[BG]*", "INTEL SSDSCKK[BG]*"}, "", with(intel, intelLater)},
 	{[]string{"INTEL SSDSC2BB*", "INTEL SSDSC2BP*", "INTEL SSDSC2BX*", "INTEL SSDSC1N*"}, "", with(intel, intelDC)},
 	{[]string{"INTEL SSDSC2BA*3", "INTEL SSDSC2BA*3?"}, "", with(intel, intelDC)},
 	{[]string{"INTEL SSDSA[12][BCN]?*G3*"}, "", with(intel, meanings{170: {name: "Reserve_Block_Count"}})},
 	{[]string{"INTEL SSDSA2SH*G1*", "INTEL SSDSA[12]MH*G1*"}, "", meanings{192: intel[192], 225: intel[225],
 		226: {name: "Intel_Internal"}, 227: {name: "Intel_Internal"}, 228: {name: "Intel_Internal"}}},
 	{[]string{"INTEL SSD*"}, "", intel},
+	{[]string{"SSDSC[2K]*[78]R"}, "", with(intel, intelDell)},
 	{[]string{"SAMSUNG MZ*", "Samsung SSD *", "SAMSUNG SSD *", "SAMSUNG MMC*"}, "", samsung},
 	{[]string{"MCCOE*", "MMCRE*", "MCBQE*"}, "", meanings{202: {name: unknownSSDName}}},
 	{[]string{"Micron_5[123]*", "MTFDDAK*TD?", "MTFDDAK*TC?"}, "", with(micron, micronDC)},
 	{[]string{"C300-CTFDD*", "P300-MTFDD*"}, "", with(micronOld, meanings{202: {name: "Percent_Lifetime_Used"}})},
-	{[]string{"C400-MTFDD*", "M4-CT*"}, "", with(micronOld, meanings{202: {name: "Perc_Rated_Life_Used"}})},
+	{[]string{"C400-MTFDD*", "M4-CT*", "MTFDDA[ACK]*MAM-*"}, "", with(micronOld, meanings{202: {name: "Perc_Rated_Life_Used"}})},
 	{[]string{"CT*BX[12]00SSD1"}, "", siliconMotion},
-	{[]string{"CT*[MB]X*SSD*", "CT*M5*SSD*", "Crucial_CT*", "Micron_M5*", "Micron_M600*", "Micron_1[13]00*", "MICRON_M510*"}, "", micron},
+	// 197 of this firmware goes to 1 and back with every flash refresh.
+	{[]string{"CT*MX500SSD*"}, "M3CR0[12]*", with(micron, meanings{197: {name: "Bogus_Current_Pend_Sect"}})},
+	{[]string{"CT*[MB]X*SSD*", "CT*M5*SSD*", "Crucial_CT*", "Micron_M5*", "Micron_M600*", "Micron[ _]1[13]00*", "MICRON_M510*",
+		"MTFDDA[KV]*M[AB][FY]-*", "MTFDDA[KV]*TBN-*", "MTFDDA[KV]*TDL*"}, "", micron},
 	{[]string{"KINGSTON SUV[45]00*"}, "", with(hostGiB, meanings{170: {name: "Reserved_Block_Count"}, 171: {name: "Program_Fail_Count"},
 		172: {name: "Erase_Fail_Count"}, 174: {name: "Unexpect_Power_Loss_Ct"}, 201: {name: "Unc_Read_Error_Rate"}, 231: {name: "SSD_Life_Left"}})},
-	{[]string{"KINGSTON S[VHM]3*", "KINGSTON SV300*", "KINGSTON SH103*", "KINGSTON SKC[13][08]0*", "KINGSTON SE100*", "OCZ-VERTEX[23]*", "OCZ-AGILITY[23]*",
+	{[]string{"KINGSTON SKC600*", "ADATA SU[67]*"}, "", meanings{231: {name: "SSD_Life_Left"}}},
+	{[]string{"KINGSTON SV[3P]*", "SanDisk SDSSDX[0-9]*", "KINGSTON SH103*", "KINGSTON SHFS*", "KINGSTON SMS200*", "KINGSTON SNS4151*", "KINGSTON SKC[13][08]0*", "KINGSTON SE100*",
+		"MKNSSD*", "OWC Mercury E*", "Patriot Pyro*", "ADATA SSD S[35]*", "OCZ-VERTEX[23]*", "OCZ-AGILITY[23]*",
 		"OCZ VERTEX[23]*", "OCZ-SOLID3*", "Corsair Force [3G]*", "Corsair CSSD-F*", "ADATA SP[389]00", "ADATA SX900*", "OCZ-REVODRIVE*"}, "", sandForce},
-	{[]string{"KINGSTON SA400*", "KINGSTON SKC4*", "KINGSTON SEDC[45]*", "KINGSTON SKC310*", "KINGSTON SHFS*", "KINGSTON OCP*", "KINGSTON OM*", "GIGABYTE GP-*",
+	{[]string{"KINGSTON SA400*", "KINGSTON SKC4*", "KINGSTON SEDC[45]*", "KINGSTON SKC310*", "KINGSTON SHSS*", "KINGSTON SM2280S3*", "KINGSTON SS200*", "KINGSTON SUV300*", "KINGSTON OCP*", "KINGSTON OM*", "GIGABYTE GP-*",
 		"Patriot Burst*", "Patriot Blast*", "Patriot Blaze*", "Corsair Force LE*", "GOODRAM IRIDIUM*", "IR-SSDPR-*"}, "", phison},
-	{[]string{"*"}, "S[89AB]FM[0-9][0-9].[0-9]", phison},
-	{[]string{"*"}, "SBF[MK]*", phison},
-	{[]string{"TS*GMTS400*", "TS*GSSD[23]*", "TS*GMTS8*", "ADATA SU[679]*", "ADATA SP550", "ADATA SP580"}, "", siliconMotion},
+	{[]string{"*"}, "S[89AB]F[MK]*", with(phison, meanings{196: {name: "Not_In_Use"}})}, // the controller's own firmware under any label
+	{[]string{"TS*GMTS400*", "TS*GSSD[23]*", "TS*GMTS8*", "ADATA SU[89]*", "ADATA SP550*"}, "", siliconMotion},
 	{[]string{"WDC WDS*", "WDC  WDS*", "WDC WDBNCE*"}, "", with(hostGiB, wdBlue)},
-	{[]string{"SanDisk SD5S*", "SanDisk SD[678]S*", "SanDisk SDSSDX*", "SanDisk SDSSDH*", "SanDisk Ultra II*"}, "", with(totalGiB, sanDisk)},
+	{[]string{"SanDisk SD5SG2*", "SanDisk SD6S[BF][12]M*1022*", "SanDisk SD[78]S[BN][68][SU]*1122", "SanDisk SD[78]S[BN][68][SU]*1006", "SanDisk SD9S[BN]8W*",
+		"SanDisk SSD PLUS*", "SanDisk SSD G5*", "SanDisk SDSSDA-*", "SanDisk SDSSDXPS*", "SanDisk SDSSDH*", "SanDisk Ultra II*"}, "", with(totalGiB, sanDisk, sanDiskNAND)},
+	{[]string{"SanDisk SDSSDP*", "SanDisk SDSSDRC*", "SanDisk SSD [iU]1*", "SanDisk SDSA6*", "SanDisk [ip]SSD*", "SanDisk SD7[SU]B[23]Q*"}, "", sanDisk},
 	{[]string{"SK?hynix*", "HFS*G3*", "SKhynix*"}, "", hynix},
 	{[]string{"OCZ-TRION*", "TOSHIBA-TR150", "TOSHIBA Q300*", "TOSHIBA THNS*"}, "", toshibaFlash},
 }
@@ -77,6 +85,19 @@ var intelLater = meanings{
 	234: {"Thermal_Throttle_Status", over, 0},
 	235: {"Power_Loss_Cap_Test", word, 0},
 	243: {name: "NAND_Writes_32MiB"},
+}
+
+// intelDell are the drives that Dell sells under its own part of the name.
+var intelDell = meanings{
+	174: {name: "Unsafe_Shutdown_Count"},
+	195: {name: "Uncorrectable_Error_Cnt"},
+	201: {"Power_Loss_Cap_Test", word, 0},
+	202: {name: "End_of_Life"},
+	233: {name: "Total_LBAs_Written"},
+	234: {"Thermal_Throttle_Status", over, 0},
+	241: {name: unknownSSDName},
+	242: {name: unknownSSDName},
+	245: {name: "Percent_Life_Remaining"},
 }
 
 var samsung = with(lbas, meanings{
@@ -205,7 +226,6 @@ var phison = with(lifetimeGiB, meanings{
 	192: {name: "Unsafe_Shutdown_Count"},
 	193: {name: "Power_Fail_Uncompl_Cnt"},
 	195: {name: "Power_Fail_Health"},
-	196: {name: "Not_In_Use"},
 	197: {name: "Not_In_Use"},
 	199: {name: "SATA_CRC_Error_Count"},
 	207: {name: "Thermal_Throttling_Cnt"},
@@ -262,13 +282,17 @@ var sanDisk = meanings{
 	172: {name: "Erase_Fail_Count"},
 	173: {name: "Avg_Write/Erase_Count"},
 	174: {name: "Unexpect_Power_Loss_Ct"},
-	199: {name: "SATA_CRC_Error"},
 	212: {name: "SATA_PHY_Error"},
 	230: {"Perc_Write/Erase_Count", three, 0},
 	232: {name: "Perc_Avail_Resrvd_Space"},
-	233: {name: "Total_NAND_Writes_GiB"},
 	234: {name: "Perc_Write/Erase_Ct_BC"},
 	244: {name: "Thermal_Throttle"},
+}
+
+var sanDiskNAND = meanings{
+	199: {name: "SATA_CRC_Error"},
+	201: {name: "Lifetime_Remaining%"},
+	233: {name: "Total_NAND_Writes_GiB"},
 }
 
 var hynix = meanings{

@@ -123,7 +123,7 @@ func kind(kinds map[byte]string, n byte) string {
 }
 
 // ataResults and ataWords are the upper half of the self-test execution status
-// (ACS-4, 9.x "Self-test execution status values").
+// (ACS-3, table "Self-test execution status values").
 var (
 	ataResults = [16]drivebay.SelfTestResult{
 		0x0: drivebay.SelfTestPassed, 0x1: drivebay.SelfTestAborted, 0x2: drivebay.SelfTestAborted, 0x3: drivebay.SelfTestFatal,

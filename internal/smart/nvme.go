@@ -153,6 +153,9 @@ func NVMeErrorLog(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageNVMeErrors, b, size); err != nil {
 		return err
 	}
+	if uniform(b, 0xFF) {
+		return ignored(pageNVMeErrors, "all bytes are FFh")
+	}
 	if ev.NVMe == nil {
 		return ignored(pageNVMeErrors, "there is no SMART log to keep it with")
 	}

@@ -48,15 +48,15 @@ func uniform(b []byte, v byte) bool {
 	return true
 }
 
-// summed checks the ATA data structure checksum: the 512 bytes add up to 0 (ACS-4, 9.x "CHECKSUM").
+// summed checks the ATA data structure checksum: the 512 bytes add up to 0 (ACS-3, A.14.7 and the other logs alike).
 func summed(page string, b []byte) error {
 	if err := atLeast(page, b, sector); err != nil {
 		return err
 	}
-	if uniform(b[:sector], 0) {
-		return ignored(page, "it is all zeros")
+	if b = b[:sector]; uniform(b, 0) || uniform(b, 0xFF) { // both add up to 0
+		return ignored(page, "all bytes are %02Xh", b[0])
 	}
-	if checksum(b[:sector]) != 0 {
+	if checksum(b) != 0 {
 		return ignored(page, "checksum is wrong")
 	}
 	return nil

@@ -103,7 +103,7 @@ func rankOf(d []byte) int {
 	case 8:
 		return 9
 	case 3:
-		return map[byte]int{6: 8, 5: 5, 2: 4, 3: 1}[d[4]>>4]
+		return map[byte]int{6: 8, 5: 5, 4: 4, 2: 4, 3: 1}[d[4]>>4]
 	case 2:
 		return map[int]int{16: 7, 12: 6, 8: 3}[size]
 	case 1:
