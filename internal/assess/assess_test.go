@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,47 @@ func TestRecordingFails(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRules judges a document for every rule that a document can speak to; each
+// carries what is expected of it.
+func TestRules(t *testing.T) {
+	path := filepath.Join("testdata", "rules.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	verdicts := collect(t, path)
+	if len(verdicts) != len(lines) {
+		t.Fatalf("%d verdicts of %d lines", len(verdicts), len(lines))
+	}
+	met := map[string]bool{}
+	for i, v := range verdicts {
+		var want struct {
+			Expect struct {
+				Health drivebay.Health
+				Code   string
+			}
+		}
+		if err := json.Unmarshal([]byte(lines[i]), &want); err != nil {
+			t.Fatal(err)
+		}
+		said := want.Expect.Code == ""
+		for _, r := range v.Reasons {
+			met[r.Code] = true
+			said = said || r.Code == want.Expect.Code && r.Severity == v.Health
+		}
+		if v.Err != nil || v.Health != want.Expect.Health || !said {
+			t.Errorf("%s: %v %v %+v, want %+v", v.File, v.Err, v.Health, v.Reasons, want.Expect)
+		}
+	}
+	for _, r := range health.Rules() {
+		needsMore := strings.HasPrefix(r.Code, "Kernel") || slices.Contains([]string{"ATALinkErrors", "NVMeController", "FilesystemErrors", "EvidenceStale"}, r.Code)
+		if !met[r.Code] && !needsMore {
+			t.Errorf("no document makes rule %s speak", r.Code)
+		}
 	}
 }
 

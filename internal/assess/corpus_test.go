@@ -51,11 +51,21 @@ var limits = map[drivebay.Type]float64{drivebay.TypeHDD: 0.145, drivebay.TypeSSD
 // slack is what half a fleet may lie above by chance.
 const slack = 0.011
 
+var fleetOnce []Verdict
+
+// fleet judges the fleet, once for all tests.
+func fleet(t *testing.T) []Verdict {
+	t.Helper()
+	if fleetOnce == nil {
+		start := time.Now()
+		fleetOnce = collect(t, filepath.Join(corpus(t), "fleet.jsonl.gz"))
+		t.Logf("%d drives in %v", len(fleetOnce), time.Since(start))
+	}
+	return fleetOnce
+}
+
 func TestFleet(t *testing.T) {
-	start := time.Now()
-	verdicts := collect(t, filepath.Join(corpus(t), "fleet.jsonl.gz"))
-	took := time.Since(start)
-	t.Logf("%d drives in %v", len(verdicts), took)
+	verdicts := slices.Clone(fleet(t))
 	if len(verdicts) != 12155 {
 		t.Fatalf("%d verdicts, want 12155", len(verdicts))
 	}
@@ -104,7 +114,7 @@ func checkFleet(t *testing.T, name string, verdicts []Verdict, slack float64) {
 // which no count, no attribute and no log says anything, is GOOD.
 func TestNoEvidenceIsGood(t *testing.T) {
 	path := filepath.Join(corpus(t), "fleet.jsonl.gz")
-	verdicts := collect(t, path)
+	verdicts := fleet(t)
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
