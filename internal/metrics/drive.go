@@ -1,0 +1,180 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+const (
+	percent     = 100
+	hourSeconds = 3600
+	daySeconds  = 24 * hourSeconds
+)
+
+var healths = []drivebay.Health{drivebay.HealthUnknown, drivebay.HealthGood, drivebay.HealthSuspect, drivebay.HealthBad}
+
+var snapshotMetrics = []metric[*drivebay.Snapshot]{
+	{"machine_info", "The machine whose drives these are.", gauge, []string{"machine", "kind"}, func(s *drivebay.Snapshot, add emit) {
+		add(1, s.Machine.Name, s.Machine.Kind)
+	}},
+	{"snapshot_sequence", "Number of the snapshot shown here; 0 before the first look.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+		add(float64(s.Seq))
+	}},
+	{"snapshot_timestamp_seconds", "When the snapshot was taken.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+		add(seconds(s.At))
+	}},
+	{"snapshot_complete", "Whether the list of drives could be read whole.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+		add(truth(s.Complete))
+	}},
+	{"snapshot_problems", "How many things could not be seen.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+		add(float64(len(s.Problems)))
+	}},
+	{"drives", "Drives by verdict.", gauge, []string{"health"}, func(s *drivebay.Snapshot, add emit) {
+		count := map[drivebay.Health]int{}
+		for _, d := range s.Drives {
+			count[d.Health]++
+		}
+		for _, h := range healths {
+			add(float64(count[h]), h.String())
+		}
+	}},
+	{"bay_occupied", "Whether a known drive is in the bay.", gauge, []string{"enclosure", "bay"}, func(s *drivebay.Snapshot, add emit) {
+		for _, b := range s.Bays {
+			add(truth(b.Drive != ""), b.Enclosure, b.Bay)
+		}
+	}},
+	{"bay_locate_light", "Whether the light of the bay is on.", gauge, []string{"enclosure", "bay"}, func(s *drivebay.Snapshot, add emit) {
+		for _, b := range s.Bays {
+			if b.Locate != "" {
+				add(truth(b.Lit), b.Enclosure, b.Bay)
+			}
+		}
+	}},
+}
+
+var infoLabels = []string{"name", "path", "model", "vendor", "serial", "firmware", "wwn", "type", "transport", "protocol", "enclosure", "bay", "address"}
+
+// generalMetrics are those that every kind of drive can have.
+var generalMetrics = []metric[*drivebay.Drive]{
+	{"info", "Joins the drive to what people call it.", gauge, infoLabels, func(d *drivebay.Drive, add emit) {
+		var p drivebay.Path
+		if len(d.Paths) > 0 {
+			p = d.Paths[0]
+		}
+		add(1, d.Name, p.Dev, d.Model, d.Vendor, d.Serial, d.Firmware, d.WWN, d.Type.String(), d.Transport.String(), d.Protocol.String(), d.Slot.Enclosure, d.Slot.Bay, p.Address)
+	}},
+	{"health", "The verdict: 1 for the one that holds, 0 for the others.", gauge, []string{"health"}, func(d *drivebay.Drive, add emit) {
+		for _, h := range healths {
+			add(truth(d.Health == h), h.String())
+		}
+	}},
+	{"finding", "One reason for the verdict. It stays until its cause stayed away.", gauge, []string{"code", "severity"}, func(d *drivebay.Drive, add emit) {
+		for _, f := range d.Findings {
+			add(1, f.Code, f.Severity.String())
+		}
+	}},
+	{"online", "Whether the kernel has the drive; absent while that is not known.", gauge, nil, func(d *drivebay.Drive, add emit) {
+		if d.Status != drivebay.StatusUnknown {
+			add(truth(d.Status == drivebay.StatusOnline))
+		}
+	}},
+	{"paths", "Ways by which the kernel reaches the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(len(d.Paths))) }},
+	{"system", "Whether the running system depends on the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.System)) }},
+	{"cordoned", "Whether an operator keeps new data off the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Cordoned)) }},
+	{"identity_conflict", "Whether the drive cannot be told from others for certain.", gauge, nil, func(d *drivebay.Drive, add emit) {
+		add(truth(d.IdentityIssue != ""))
+	}},
+	{"usage", "Where the drive stands in its working life.", gauge, []string{"usage"}, func(d *drivebay.Drive, add emit) { add(1, d.Usage.String()) }},
+	{"content", "What is written on the drive.", gauge, []string{"content"}, func(d *drivebay.Drive, add emit) { add(1, d.Content.Kind.String()) }},
+	{"size_bytes", "Capacity.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(d.Size)) }},
+	{"temperature_celsius", "Temperature at the last look.", gauge, nil, func(d *drivebay.Drive, add emit) { number(add, d.Temperature) }},
+	{"power_on_seconds_total", "Time under power, to the hour.", counter, nil, func(d *drivebay.Drive, add emit) {
+		if d.PowerOnHours != nil {
+			add(float64(*d.PowerOnHours) * hourSeconds)
+		}
+	}},
+	{"wear_ratio", "Rated endurance used up: 1 is all of it, more is possible.", gauge, nil, func(d *drivebay.Drive, add emit) {
+		if d.Wear != nil {
+			add(float64(d.Wear.PercentUsed) / percent)
+		}
+	}},
+	{"wear_forecast_seconds", "Time until the rated endurance is used up; absent without enough history.", gauge, nil, func(d *drivebay.Drive, add emit) {
+		if d.Wear != nil && d.Wear.DaysLeft != nil {
+			add(*d.Wear.DaysLeft * daySeconds)
+		}
+	}},
+	{"media_errors_total", "Data that the drive could not read back: NVMe media errors, SCSI uncorrected errors, ATA attribute 187.", counter, nil, mediaErrors},
+	{"evidence_timestamp_seconds", "When the drive last answered.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { add(seconds(e.At)) })},
+	{"evidence_problems", "Pages that the drive owed at the last look and did not give.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
+		n := 0
+		for _, p := range e.Problems {
+			if !p.Expected {
+				n++
+			}
+		}
+		add(float64(n))
+	})},
+	{"standby", "Whether the drive slept at the last look and was left asleep.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { add(truth(e.Standby)) })},
+	{"self_assessment", "The drive's opinion of itself.", gauge, []string{"verdict"}, ofEvidence(func(e *drivebay.Evidence, add emit) { add(1, e.Verdict.String()) })},
+	{"power_cycles_total", "Times that the drive was switched on.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.PowerCycles) })},
+	{"host_written_bytes_total", "Written by the host in the drive's life.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesWritten) })},
+	{"host_read_bytes_total", "Read by the host in the drive's life.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesRead) })},
+	{"selftest_last_result", "How the newest self-test of each kind ended.", gauge, []string{"kind", "result"}, ofEvidence(lastSelfTests)},
+	{"selftest_remaining_ratio", "What a running self-test has still to do; absent when none runs.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
+		if e.SelfTestProgress != nil {
+			add(float64(*e.SelfTestProgress) / percent)
+		}
+	})},
+}
+
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}
+
+// ofEvidence reads what is only there once the drive has answered.
+func ofEvidence(f func(*drivebay.Evidence, emit)) func(*drivebay.Drive, emit) {
+	return func(d *drivebay.Drive, add emit) {
+		if d.Evidence != nil {
+			f(d.Evidence, add)
+		}
+	}
+}
+
+func lastSelfTests(e *drivebay.Evidence, add emit) {
+	seen := map[string]bool{}
+	for _, t := range e.SelfTests { // newest first
+		if !seen[t.Kind] {
+			seen[t.Kind] = true
+			add(1, t.Kind, t.Result.String())
+		}
+	}
+}
+
+// reportedUncorrectable is ATA attribute 187, which counts as the other two
+// protocols' counters do.
+const reportedUncorrectable = 187
+
+func mediaErrors(d *drivebay.Drive, add emit) {
+	e := d.Evidence
+	switch {
+	case e == nil:
+	case e.NVMe != nil:
+		add(float64(e.NVMe.MediaErrors))
+	case e.SCSI != nil && len(e.SCSI.ErrorCounters) > 0:
+		sum := 0.0
+		for _, c := range e.SCSI.ErrorCounters {
+			sum += float64(c.Uncorrected)
+		}
+		add(sum)
+	case e.ATA != nil:
+		for _, a := range e.ATA.Attributes {
+			if a.ID == reportedUncorrectable {
+				add(float64(a.Count))
+			}
+		}
+	}
+}

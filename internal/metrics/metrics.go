@@ -1,0 +1,91 @@
+// Package metrics shows a snapshot to Prometheus. Every series of a drive carries
+// the label drive, its id; drivebay_drive_info joins that to model, serial, path
+// and bay.
+//
+// The page is written straight from the tables of this package: a registry that
+// sorts, hashes and checks each of the seven thousand series of a hundred drives
+// anew takes ten times as long as the scrape may. What it would check cannot go
+// wrong here, see page.go. The Go runtime and the process come from a registry.
+package metrics
+
+import (
+	"net/http"
+	"runtime"
+
+	"github.com/drivebay/drivebay"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Source is what the edge needs of the engine.
+type Source interface {
+	Snapshot() *drivebay.Snapshot
+}
+
+// Handler serves the metrics of the newest snapshot, and of this process. It
+// touches no drive.
+func Handler(source Source, version, commit string) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	process := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.ContinueOnError})
+	build := metric[*drivebay.Snapshot]{"build_info", "The program that runs.", gauge, []string{"version", "commit", "goversion"}, func(_ *drivebay.Snapshot, add emit) {
+		add(1, version, commit, runtime.Version())
+	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		plain := r.Clone(r.Context())
+		plain.Header.Del("Accept") // the one format that both halves of the page are in
+		process.ServeHTTP(w, plain)
+		snap := source.Snapshot()
+		p := page{text: make([]byte, 0, (len(snap.Drives)+1)*textPerDrive)}
+		p.snapshot(snap, build)
+		for _, m := range snapshotMetrics {
+			p.snapshot(snap, m)
+		}
+		for _, m := range driveMetrics() {
+			p.drives(snap.Drives, m)
+		}
+		_, _ = w.Write(p.text)
+	})
+}
+
+// emit adds one sample; the labels are those of the metric, in order.
+type emit func(value float64, labels ...string)
+
+// metric is one row of a table: a family of series and where its values are.
+type metric[T any] struct {
+	name, help string
+	kind       string
+	labels     []string
+	values     func(T, emit)
+}
+
+// textPerDrive is about what a drive takes; a guess saves the page from growing.
+const textPerDrive = 12 << 10
+
+const (
+	gauge   = "gauge"
+	counter = "counter"
+)
+
+// driveMetrics are all rows about a drive.
+func driveMetrics() (all []metric[*drivebay.Drive]) {
+	for _, table := range [][]metric[*drivebay.Drive]{generalMetrics, ataMetrics, nvmeMetrics, scsiMetrics, kernelMetrics} {
+		all = append(all, table...)
+	}
+	return all
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// number emits a value that may be absent.
+func number[N ~int | ~uint64](add emit, n *N) {
+	if n != nil {
+		add(float64(*n))
+	}
+}
