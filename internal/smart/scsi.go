@@ -78,7 +78,7 @@ func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 	best, rank := "", 0
 	for len(data) >= 4 && len(data) >= 4+int(data[3]) {
 		d := data[:4+int(data[3])]
-		if r := rankOf(d); r > rank {
+		if r := rankOf(d); r > 0 && r >= rank { // of equals the kernel takes the last
 			if name := designator(d); name != "" {
 				best, rank = name, r
 			}
@@ -93,8 +93,8 @@ func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 }
 
 // rankOf orders designators as the kernel does (drivers/scsi/scsi_lib.c,
-// scsi_vpd_lun_id): SCSI name string, NAA 6, EUI-128, EUI-96, NAA 5, NAA 2 and 3,
-// EUI-64, T10 vendor.
+// scsi_vpd_lun_id): SCSI name string, NAA 6, EUI-128, EUI-96, NAA 5, NAA 2 (and
+// the obsolete 4), EUI-64, then NAA 3 and T10 vendor.
 func rankOf(d []byte) int {
 	if d[1]&0x30 != 0 || d[3] == 0 { // of a port or a target, not of the unit; or empty
 		return 0

@@ -247,10 +247,11 @@ func SCSIPending(ev *drivebay.Evidence, b []byte) error {
 }
 
 // SCSILogIE decodes informational exceptions, page 2Fh (SPC-5, 7.3.12). No code
-// at all is a drive that has nothing to report. 5Dh is its prediction of failure
-// and 0Bh a warning (0Bh/01h is heat, 0Bh/04h and on what the background scan
-// found); smartctl reports either as not passed (its scsiGetIEString), and so do
-// we: the code says what to make of it. Any other code is no verdict.
+// at all is a drive that has nothing to report, 5Dh its prediction of failure
+// (5Dh/FFh one that was asked for as a test; smartctl reports that as a failure
+// too). Any other code is no verdict but a reason to look at the code: 0Bh warns,
+// of heat (01h), of what the background scan found (04h and on), of a power
+// supply that is not the drive's.
 func SCSILogIE(ev *drivebay.Evidence, b []byte) error {
 	var asc, ascq uint8
 	heat := byte(notKnown)
@@ -265,12 +266,7 @@ func SCSILogIE(ev *drivebay.Evidence, b []byte) error {
 	}
 	s := scsi(ev)
 	s.HasIE, s.ASC, s.ASCQ = true, asc, ascq
-	switch asc {
-	case 0x00:
-		ev.Verdict = drivebay.VerdictPassed
-	case 0x0B, 0x5D:
-		ev.Verdict = drivebay.VerdictFailed
-	}
+	ev.Verdict = map[uint8]drivebay.Verdict{0x00: drivebay.VerdictPassed, 0x5D: drivebay.VerdictFailed}[asc]
 	if heat != notKnown && heat != 0 {
 		first(&ev.Temperature, int(heat))
 	}

@@ -166,7 +166,7 @@ func TestSCSILogIE(t *testing.T) {
 		want      drivebay.Verdict
 	}{
 		{0, 0, drivebay.VerdictPassed}, {0x5D, 0x00, drivebay.VerdictFailed}, {0x5D, 0x10, drivebay.VerdictFailed},
-		{0x0B, 0x01, drivebay.VerdictFailed}, {0x80, 0, drivebay.VerdictUnknown},
+		{0x0B, 0x01, drivebay.VerdictUnknown}, {0x80, 0, drivebay.VerdictUnknown},
 	} {
 		ev := decode(t, nil, SCSILogIE, logOf(0x2F, 0, param(0, c.asc, c.ascq, 40, 65)))
 		if ev.Verdict != c.want || !ev.SCSI.HasIE || ev.SCSI.ASC != c.asc || ev.SCSI.ASCQ != c.ascq || *ev.Temperature != 40 {
