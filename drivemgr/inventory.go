@@ -1,0 +1,234 @@
+package drivemgr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// InventoryOptions say what counts as a drive where opinions differ.
+type InventoryOptions struct {
+	Loop bool // loop devices count as drives
+}
+
+// Listing is the drives of a machine at one moment, as the kernel tells them.
+type Listing struct {
+	Drives []drivebay.Drive
+	Bays   []drivebay.Bay
+	// Complete is false when the list itself could not be read; what is in it is
+	// true, what is not in it may be there all the same.
+	Complete bool
+	Problems []string
+}
+
+// Observe lists the drives of a machine. It reads sysfs and the udev database
+// and opens no device.
+func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listing {
+	s := &sysfs{Files: files}
+	names, err := s.blockDevices()
+	if err != nil {
+		return Listing{Problems: []string{"the list of block devices cannot be read: " + err.Error()}}
+	}
+	places := readPlaces(s)
+	uses := readUses(s, names, mounts)
+	var drives []drivebay.Drive
+	for _, name := range names {
+		if !mayBeDrive(name, opt) {
+			continue
+		}
+		if d, ok := s.readDrive(name); ok {
+			places.give(&d)
+			uses.give(&d)
+			drives = append(drives, d)
+		}
+	}
+	drives = joinNVMePaths(s, drives, names)
+	drives = joinPaths(drives)
+	identify(drives)
+	return Listing{Drives: drives, Bays: places.bays, Complete: true, Problems: s.problems()}
+}
+
+// never are block devices that stand for something else than a drive.
+var never = regexp.MustCompile(`^(dm-|md|zram|ram|sr|fd|nbd|rbd|drbd|bcache|zd|nullb|ublkb|mtdblock|pmem|mmcblk\d+(boot\d+|rpmb|gp\d+)|nvme\d+c\d+n\d+)`)
+
+func mayBeDrive(name string, opt InventoryOptions) bool {
+	if strings.HasPrefix(name, "loop") {
+		return opt.Loop
+	}
+	return !never.MatchString(name)
+}
+
+// transports tells the wire from the device's place in the tree; the first that
+// fits is it. A path names every bus on the way, so the order is from the more
+// telling to the less.
+var transports = []struct {
+	path *regexp.Regexp
+	is   drivebay.Transport
+}{
+	{regexp.MustCompile(`/usb\d+/`), drivebay.TransportUSB},
+	{regexp.MustCompile(`/nvme|/nvme-subsystem/`), drivebay.TransportNVMe},
+	{regexp.MustCompile(`/ata\d+/`), drivebay.TransportSATA},
+	{regexp.MustCompile(`/rport-`), drivebay.TransportFC},
+	{regexp.MustCompile(`/(end_device|expander|port)-\d+:`), drivebay.TransportSAS},
+	{regexp.MustCompile(`/mmc\d+:`), drivebay.TransportMMC},
+	{regexp.MustCompile(`/virtual/block/loop`), drivebay.TransportLoop},
+	{regexp.MustCompile(`/virtio\d+/block/`), drivebay.TransportVirtio},
+	{regexp.MustCompile(`/target\d+:`), drivebay.TransportSCSI},
+}
+
+// readDrive reads one block device. It is no drive when it went away meanwhile,
+// is hidden, holds no medium, or is a SCSI device of another kind.
+func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
+	dir := s.blockDir + "/" + name
+	path, err := s.Resolve(dir)
+	if err != nil {
+		path = dir
+	}
+	d := drivebay.Drive{Name: name, Status: drivebay.StatusOnline, Content: drivebay.Content{Reason: "not read"}}
+	sectors, ok := s.number(path + "/size")
+	if !ok || s.text(path+"/hidden") == "1" {
+		return d, false
+	}
+	d.Removable = s.text(path+"/removable") == "1"
+	if sectors == 0 && (d.Removable || strings.HasPrefix(name, "loop")) { // a card reader without a card, a loop device without a file
+		return d, false
+	}
+	d.Size = sectors * 512 // always in 512-byte units, whatever the drive's block is (block/genhd.c)
+	logical, _ := s.number(path + "/queue/logical_block_size")
+	physical, _ := s.number(path + "/queue/physical_block_size")
+	d.LogicalBlock, d.PhysBlock = int(logical), int(physical)
+	d.ReadOnly = s.text(path+"/ro") == "1"
+	d.Transport = transportOf(path)
+	d.Paths = []drivebay.Path{{Name: name, Dev: "/dev/" + name, DevNum: s.text(path + "/dev"), SysPath: path}}
+	if family := familyOf(name, s, path); family != nil && !family(s, path, &d) {
+		return d, false
+	}
+	udev := s.udev(d.Paths[0].DevNum)
+	udev.complete(&d)
+	udev.content(&d)
+	return d, true
+}
+
+func transportOf(path string) drivebay.Transport {
+	for _, t := range transports {
+		if t.path.MatchString(path) {
+			return t.is
+		}
+	}
+	return drivebay.TransportUnknown
+}
+
+// familyOf picks the reader that knows the attributes of this kind of device.
+func familyOf(name string, s *sysfs, path string) func(*sysfs, string, *drivebay.Drive) bool {
+	switch {
+	case strings.HasPrefix(name, "nvme"):
+		return readNVMe
+	case strings.HasPrefix(name, "mmcblk"):
+		return readMMC
+	case strings.HasPrefix(name, "loop"):
+		return nil
+	case s.exists(path+"/device/vendor") && s.exists(path+"/device/model"):
+		return readSCSI
+	}
+	return readVirtio
+}
+
+// scsiDisks are the peripheral device types that are drives (SPC-5 table 150):
+// direct access, optical memory, simplified direct access, host-managed zoned.
+var scsiDisks = map[string]bool{"0": true, "7": true, "14": true, "20": true, "": true}
+
+func readSCSI(s *sysfs, path string, d *drivebay.Drive) bool {
+	dev := path + "/device"
+	if !scsiDisks[s.text(dev+"/type")] {
+		return false
+	}
+	d.Vendor, d.Model, d.Firmware = s.text(dev+"/vendor"), s.text(dev+"/model"), s.text(dev+"/rev")
+	d.WWN = usableWWN(s.text(dev + "/wwid"))
+	d.Serial = s.serialPage(dev + "/vpd_pg80")
+	at := &d.Paths[0]
+	at.State, at.Address = s.text(dev+"/state"), s.base(dev)
+	d.Protocol = drivebay.ProtocolSCSI
+	// libata and SAS controllers put "ATA" in the vendor field for drives behind a
+	// translator (SAT-4 10.3.2); VPD page 89h is the translator's own word.
+	if d.Vendor == "ATA" || s.exists(dev+"/vpd_pg89") {
+		d.Protocol = drivebay.ProtocolATA
+		if d.Vendor == "ATA" {
+			d.Vendor = ""
+		}
+		if d.Transport == drivebay.TransportSAS {
+			d.Transport = drivebay.TransportSATA
+		}
+	} else if d.Transport == drivebay.TransportSCSI && s.exists(dev+"/sas_address") {
+		d.Transport = drivebay.TransportSAS
+	}
+	d.Type = s.medium(path)
+	// USB bridges and emulated disks say "rotational" of anything.
+	if d.Type == drivebay.TypeHDD && d.Transport == drivebay.TransportUSB {
+		d.Type = drivebay.TypeUnknown
+	}
+	return true
+}
+
+func readNVMe(s *sysfs, path string, d *drivebay.Drive) bool {
+	d.Type, d.Transport, d.Protocol = drivebay.TypeNVMe, drivebay.TransportNVMe, drivebay.ProtocolNVMe
+	dev := path + "/device" // the controller, or the subsystem when the kernel does multipath
+	if !s.exists(dev) {
+		dev = path[:strings.LastIndex(path, "/")]
+	}
+	d.Model, d.Serial, d.Firmware = s.text(dev+"/model"), s.text(dev+"/serial"), s.text(dev+"/firmware_rev")
+	d.WWN = usableWWN(s.text(path + "/wwid"))
+	at := &d.Paths[0]
+	at.State, at.Address = s.text(dev+"/state"), s.text(dev+"/address")
+	return true
+}
+
+func readMMC(s *sysfs, path string, d *drivebay.Drive) bool {
+	dev := path + "/device"
+	d.Type, d.Transport = drivebay.TypeSSD, drivebay.TransportMMC
+	d.Model, d.Serial, d.Firmware = s.text(dev+"/name"), s.text(dev+"/serial"), s.text(dev+"/fwrev")
+	return true
+}
+
+// readVirtio also serves disks of other hypervisors. Their "rotational" says
+// nothing of the medium behind.
+func readVirtio(s *sysfs, path string, d *drivebay.Drive) bool {
+	d.Serial = s.text(path + "/serial")
+	return true
+}
+
+// medium tells a hard disk from a solid-state drive, as the kernel learnt it.
+func (s *sysfs) medium(path string) drivebay.Type {
+	switch s.text(path + "/queue/rotational") {
+	case "0":
+		return drivebay.TypeSSD
+	case "1":
+		return drivebay.TypeHDD
+	}
+	return drivebay.TypeUnknown
+}
+
+// blockDevices lists whole block devices. Incomplete copies of a sysfs may lack
+// sys/block and still have sys/class/block, which holds partitions as well.
+func (s *sysfs) blockDevices() ([]string, error) {
+	s.blockDir = "sys/block"
+	names, err := s.ReadDir(s.blockDir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return names, err
+	}
+	s.blockDir = "sys/class/block"
+	all, err := s.ReadDir(s.blockDir)
+	if err != nil {
+		return nil, fmt.Errorf("neither sys/block nor %w", err)
+	}
+	for _, name := range all {
+		if !s.exists(s.blockDir + "/" + name + "/partition") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,198 @@
+package drivemgr
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Store is what the manager needs of a record store.
+type Store interface {
+	Records() (map[string]drivebay.Record, error)
+	PutRecords(map[string]drivebay.Record) error
+	DeleteRecords(ids []string) error
+	AppendEvents([]drivebay.Event) error
+	Events(after uint64, limit int) ([]drivebay.Event, error)
+	LastEvent() (uint64, error)
+}
+
+// maxEvents is how many events are kept at hand; the store keeps as many.
+const maxEvents = 10_000
+
+// keeper remembers: events at hand for readers, and records and events on disk.
+// The disk may be the very one that hangs, so writing happens in a goroutine of
+// its own and the newest state of a record wins while it waits.
+type keeper struct {
+	store Store // nil: nothing outlives us
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	events  []drivebay.Event // oldest first
+	last    uint64
+	grew    chan struct{} // closed and replaced when an event is added
+	records map[string]drivebay.Record
+	dropped map[string]bool
+	unsaved []drivebay.Event
+	wake    chan struct{}
+	broken  error
+}
+
+func newKeeper(st Store, log *slog.Logger) *keeper {
+	return &keeper{
+		store: st, log: log, grew: make(chan struct{}), wake: make(chan struct{}, 1),
+		records: map[string]drivebay.Record{}, dropped: map[string]bool{},
+	}
+}
+
+// load brings back what an earlier run kept.
+func (k *keeper) load() (map[string]drivebay.Record, error) {
+	if k.store == nil {
+		return nil, nil
+	}
+	last, err := k.store.LastEvent()
+	if err != nil {
+		return nil, err
+	}
+	after := uint64(0)
+	if last > maxEvents {
+		after = last - maxEvents
+	}
+	if k.events, err = k.store.Events(after, maxEvents); err != nil {
+		return nil, err
+	}
+	k.last = last
+	return k.store.Records()
+}
+
+// add numbers events and keeps them.
+func (k *keeper) add(events ...drivebay.Event) {
+	if len(events) == 0 {
+		return
+	}
+	k.mu.Lock()
+	for i := range events {
+		k.last++
+		events[i].Seq = k.last
+	}
+	k.events = append(k.events, events...)
+	if over := len(k.events) - maxEvents; over > 0 {
+		k.events = append([]drivebay.Event(nil), k.events[over:]...)
+	}
+	k.unsaved = append(k.unsaved, events...)
+	if over := len(k.unsaved) - maxEvents; over > 0 {
+		k.unsaved = k.unsaved[over:]
+	}
+	close(k.grew)
+	k.grew = make(chan struct{})
+	k.mu.Unlock()
+	k.poke()
+	for _, e := range events {
+		k.log.Info("event", "kind", e.Kind, "drive", e.Drive, "from", e.From, "to", e.To, "cause", e.Cause)
+	}
+}
+
+// since returns the events after a sequence number, and a channel that closes
+// when there are more.
+func (k *keeper) since(after uint64, limit int) ([]drivebay.Event, <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var out []drivebay.Event
+	for _, e := range k.events {
+		if e.Seq > after && (limit <= 0 || len(out) < limit) {
+			out = append(out, e)
+		}
+	}
+	return out, k.grew
+}
+
+func (k *keeper) keep(id string, r drivebay.Record) {
+	k.mu.Lock()
+	k.records[id] = r
+	delete(k.dropped, id)
+	k.mu.Unlock()
+	k.poke()
+}
+
+func (k *keeper) forget(id string) {
+	k.mu.Lock()
+	delete(k.records, id)
+	k.dropped[id] = true
+	k.mu.Unlock()
+	k.poke()
+}
+
+func (k *keeper) poke() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until ctx ends, then once more.
+func (k *keeper) run(ctx context.Context) {
+	for {
+		select {
+		case <-k.wake:
+			k.flush()
+		case <-ctx.Done():
+			k.flush()
+			return
+		}
+	}
+}
+
+// flush writes what is waiting. What cannot be written waits for the next time.
+func (k *keeper) flush() {
+	k.mu.Lock()
+	records, dropped, events := k.records, k.dropped, k.unsaved
+	k.records, k.dropped, k.unsaved = map[string]drivebay.Record{}, map[string]bool{}, nil
+	k.mu.Unlock()
+	if k.store == nil {
+		return
+	}
+	err := k.write(records, dropped, events)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		if k.broken == nil {
+			k.log.Error("the record store cannot be written", "op", "store", "err", err)
+		}
+		// Newer states that came meanwhile win over the ones taken back.
+		maps.Copy(records, k.records)
+		maps.Copy(dropped, k.dropped)
+		k.records, k.dropped = records, dropped
+		k.unsaved = append(events, k.unsaved...)
+	}
+	k.broken = err
+}
+
+func (k *keeper) write(records map[string]drivebay.Record, dropped map[string]bool, events []drivebay.Event) error {
+	if len(records) > 0 {
+		if err := k.store.PutRecords(records); err != nil {
+			return err
+		}
+	}
+	if len(dropped) > 0 {
+		ids := make([]string, 0, len(dropped))
+		for id := range dropped {
+			ids = append(ids, id)
+		}
+		if err := k.store.DeleteRecords(ids); err != nil {
+			return err
+		}
+	}
+	if len(events) > 0 {
+		return k.store.AppendEvents(events)
+	}
+	return nil
+}
+
+// failing is the error of the last write, nil when it went well.
+func (k *keeper) failing() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.broken
+}

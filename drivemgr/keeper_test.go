@@ -1,0 +1,102 @@
+package drivemgr
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+)
+
+// sick is a store whose disk fails until it is healed.
+type sick struct {
+	broken  bool
+	records map[string]drivebay.Record
+	events  []drivebay.Event
+}
+
+func (s *sick) err() error {
+	if s.broken {
+		return errors.New("no space left on device")
+	}
+	return nil
+}
+func (s *sick) Records() (map[string]drivebay.Record, error) { return s.records, s.err() }
+func (s *sick) PutRecords(r map[string]drivebay.Record) error {
+	if s.broken {
+		return s.err()
+	}
+	for id, rec := range r {
+		s.records[id] = rec
+	}
+	return nil
+}
+func (s *sick) DeleteRecords(ids []string) error {
+	for _, id := range ids {
+		delete(s.records, id)
+	}
+	return s.err()
+}
+func (s *sick) AppendEvents(e []drivebay.Event) error {
+	if s.broken {
+		return s.err()
+	}
+	s.events = append(s.events, e...)
+	return nil
+}
+func (s *sick) Events(uint64, int) ([]drivebay.Event, error) { return s.events, s.err() }
+func (s *sick) LastEvent() (uint64, error)                   { return uint64(len(s.events)), s.err() }
+
+// What cannot be written is said, kept, and written when the disk has room again.
+func TestKeeperOutlivesAFullDisk(t *testing.T) {
+	st := &sick{broken: true, records: map[string]drivebay.Record{"gone": {}}}
+	k := newKeeper(st, slog.New(slog.DiscardHandler))
+	k.keep("a", drivebay.Record{Cordoned: true})
+	k.forget("gone")
+	k.add(drivebay.Event{Cause: "one"})
+	k.flush()
+	if k.failing() == nil {
+		t.Fatal("a full disk is no failure")
+	}
+	k.keep("a", drivebay.Record{Cordoned: false, Usage: drivebay.UsageInUse})
+	k.add(drivebay.Event{Cause: "two"})
+	st.broken = false
+	k.flush()
+	if err := k.failing(); err != nil {
+		t.Fatal(err)
+	}
+	if r := st.records["a"]; r.Cordoned || r.Usage != drivebay.UsageInUse {
+		t.Errorf("the older state of a record won: %+v", r)
+	}
+	if _, there := st.records["gone"]; there {
+		t.Error("a forgotten record is still there")
+	}
+	if len(st.events) != 2 || st.events[0].Seq != 1 || st.events[1].Seq != 2 {
+		t.Errorf("events in the store: %+v", st.events)
+	}
+}
+
+func TestKeeperEvents(t *testing.T) {
+	k := newKeeper(nil, slog.New(slog.DiscardHandler))
+	_, grew := k.since(0, 0)
+	for range maxEvents + 5 {
+		k.add(drivebay.Event{})
+	}
+	select {
+	case <-grew:
+	default:
+		t.Error("waiters were not told")
+	}
+	all, _ := k.since(0, 0)
+	if len(all) != maxEvents || all[len(all)-1].Seq != maxEvents+5 {
+		t.Errorf("%d events, last %d", len(all), all[len(all)-1].Seq)
+	}
+	some, _ := k.since(maxEvents, 3)
+	if len(some) != 3 || some[0].Seq != maxEvents+1 {
+		t.Errorf("after %d: %+v", maxEvents, some)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	k.run(ctx) // ends at once, and writes nothing to no store
+}

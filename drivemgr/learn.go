@@ -1,0 +1,284 @@
+package drivemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/health"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// lookResult is the end of one look at a drive.
+type lookResult struct {
+	id string
+	looked
+}
+
+// failedLooks is how many looks in a row may bring nothing before what the last
+// good one brought is no longer believed ("stale over 3 polls").
+const failedLooks = 3
+
+// scheduleLooks starts the looks that are due, each in its drive's lane.
+func (m *Manager) scheduleLooks(ctx context.Context) {
+	now := m.machine.Now()
+	for id, t := range m.drives {
+		if !t.present || t.looking || t.nextLook.After(now) || (t.drive.Protocol == drivebay.ProtocolNone && !t.fresh) {
+			continue
+		}
+		if t.lane.occupied(now) > 0 { // still held by an earlier question
+			t.nextLook = now.Add(m.opt.Tick)
+			continue
+		}
+		t.looking, t.lookedAt = true, now
+		go func(d drivebay.Drive, l *lane, readContent bool, timeout time.Duration) {
+			r := m.lookThrough(ctx, l, &d, readContent, timeout)
+			select {
+			case m.results <- lookResult{id, r}:
+			case <-ctx.Done():
+			}
+		}(t.drive, t.lane, t.fresh, m.opt.LookTimeout)
+	}
+}
+
+// lookThrough looks at a drive in its lane, as one of a bounded number. A look
+// that hangs gives its place to others when its time is up.
+func (m *Manager) lookThrough(ctx context.Context, l *lane, d *drivebay.Drive, readContent bool, timeout time.Duration) looked {
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return looked{err: ctx.Err()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out, err := through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
+		return look(ctx, m.machine, d, readContent)
+	})
+	out.err = err
+	return out
+}
+
+// learn takes what a look brought.
+func (m *Manager) learn(r lookResult) {
+	t := m.drives[r.id]
+	if t == nil { // renamed or forgotten meanwhile: the next look is its own
+		return
+	}
+	t.looking = false
+	now := m.machine.Now()
+	t.nextLook = m.nextLook(t, r, now)
+	if !t.present {
+		return
+	}
+	m.takeEvidence(t, r.looked, now)
+	if r.content != nil {
+		t.fresh = r.content.Kind == drivebay.ContentUnknown
+		t.drive.Content = settleContent(t.drive, *r.content)
+	}
+	t.openError = ""
+	if r.err != nil {
+		t.openError = r.err.Error()
+	}
+	m.refreshKernel(t, now)
+	m.assess(t)
+	m.keepRecord(t)
+}
+
+// nextLook spreads the drives over the poll interval, so that a hundred of them
+// are not asked in the same moment; a running self-test is watched more closely.
+func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
+	if t.nextLook.After(now) { // somebody asked for a look meanwhile
+		return t.nextLook
+	}
+	wait := m.opt.Poll
+	switch {
+	case r.err != nil:
+		wait = min(wait, time.Minute)
+	case r.evidence != nil && r.evidence.SelfTestProgress != nil:
+		wait = min(wait, time.Minute)
+	case t.drive.Evidence == nil:
+		h := fnv.New32a()
+		h.Write([]byte(r.id))
+		wait = wait/2 + time.Duration(float64(wait/2)*float64(h.Sum32()%1000)/1000)
+	}
+	return now.Add(wait)
+}
+
+// takeEvidence puts new evidence in the place of the old. A look that brought
+// nothing leaves the old evidence standing, until it failed too often.
+func (m *Manager) takeEvidence(t *tracked, r looked, now time.Time) {
+	old := t.drive.Evidence
+	switch {
+	case r.err == nil && r.evidence.Standby:
+		t.failures = 0
+		if old != nil {
+			kept := *old
+			kept.Standby = true
+			r.evidence = &kept
+		}
+		t.drive.Evidence = r.evidence
+		return
+	case r.err == nil:
+		t.failures = 0
+		t.drive.Evidence = r.evidence
+	default:
+		if t.failures++; old != nil && t.failures < failedLooks && !errors.Is(r.err, host.ErrGone) {
+			return
+		}
+		t.drive.Evidence = &drivebay.Evidence{At: now, Source: "drive", Protocol: t.drive.Protocol,
+			Identity: t.drive.Identity, Type: t.drive.Type,
+			Problems: []drivebay.Problem{{Text: r.err.Error()}}}
+		return
+	}
+	ev := t.drive.Evidence
+	fillIdentity(&t.drive)
+	t.drive.Temperature, t.drive.PowerOnHours = ev.Temperature, ev.PowerOnHours
+	if counters := health.Counters(ev, t.drive.Kernel); len(counters) > 0 {
+		t.rec.History = health.Thin(append(t.rec.History, drivebay.Sample{At: now, Counters: counters}), now)
+	}
+	t.drive.Wear = health.Forecast(ev, t.rec.History, now)
+	m.reportSelfTests(t, old, now)
+}
+
+// settleContent joins what the drive's bytes say with what the kernel says: a
+// drive that has partitions or users is never blank.
+func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
+	if read.Kind == drivebay.ContentBlank && len(d.Uses) > 0 {
+		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: "in use: " + d.Uses[0].Kind}
+	}
+	if read.Kind == drivebay.ContentUnknown && d.Content.Kind == drivebay.ContentForeign {
+		return d.Content
+	}
+	return read
+}
+
+// assess has the drive judged on all that is known of it and notes what changed.
+func (m *Manager) assess(t *tracked) {
+	now := m.machine.Now()
+	d := &t.drive
+	found := health.Assess(health.Input{
+		Evidence: d.Evidence, Kernel: d.Kernel, History: t.rec.History,
+		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now,
+	}, m.opt.Thresholds)
+	if d.Status == drivebay.StatusOffline {
+		found = append(found, drivebay.Finding{Code: "DriveOffline", Severity: drivebay.HealthUnknown,
+			Text:   "the kernel has the drive no more; last seen " + d.LastSeen.UTC().Format(time.RFC3339),
+			Advice: "If nobody pulled it, check the sled, the cable and the power of the bay."})
+	}
+	if t.unasked() { // its first look is under way: no answer yet is no fault yet
+		found = slices.DeleteFunc(found, func(f drivebay.Finding) bool { return f.Severity == drivebay.HealthUnknown })
+	}
+	t.rec.Memory = health.Settle(t.rec.Memory, found, now, m.opt.Thresholds)
+	findings := slices.Clone(t.rec.Memory.Findings)
+	drivebay.SortFindings(findings)
+	verdict := drivebay.WorstOf(findings)
+	if t.unasked() && verdict == drivebay.HealthGood {
+		verdict = drivebay.HealthUnknown
+	}
+	m.reportVerdict(t, verdict, findings, now)
+	d.Health, d.Findings = verdict, findings
+	t.judged = t.judged || !t.unasked()
+}
+
+// unasked says that a drive which can be asked has not been asked yet.
+func (t *tracked) unasked() bool {
+	return t.drive.Evidence == nil && t.drive.Protocol != drivebay.ProtocolNone
+}
+
+// reportVerdict notes findings that came and went, and a changed verdict.
+// That a new drive turns out to be GOOD is no news.
+func (m *Manager) reportVerdict(t *tracked, verdict drivebay.Health, findings []drivebay.Finding, now time.Time) {
+	d := &t.drive
+	old := map[string]drivebay.Finding{}
+	for _, f := range d.Findings {
+		old[f.Code] = f
+	}
+	var events []drivebay.Event
+	cause := "nothing stands against it"
+	for _, f := range findings {
+		if was, ok := old[f.Code]; !ok || was.Severity != f.Severity {
+			events = append(events, drivebay.Event{At: now, Kind: drivebay.EventFinding, Drive: d.ID,
+				To: f.Code, Cause: fmt.Sprintf("%v: %s (%s)", f.Severity, f.Text, describe(d))})
+		}
+		delete(old, f.Code)
+	}
+	if len(findings) > 0 {
+		cause = findings[0].Text
+	}
+	for code := range old {
+		events = append(events, drivebay.Event{At: now, Kind: drivebay.EventCleared, Drive: d.ID, From: code, Cause: "the cause is gone"})
+	}
+	if d.Health != verdict && (t.judged || verdict != drivebay.HealthGood) {
+		events = append(events, drivebay.Event{At: now, Kind: drivebay.EventHealth, Drive: d.ID,
+			From: d.Health.String(), To: verdict.String(), Cause: cause + " (" + describe(d) + ")"})
+	}
+	m.keeper.add(events...)
+}
+
+// readKernel brings the kernel's own evidence up to date for all drives. It
+// forks nothing and touches no disk.
+func (m *Manager) readKernel() {
+	now := m.machine.Now()
+	for _, t := range m.drives {
+		if !t.present {
+			continue
+		}
+		// Where something stands against a drive, time itself may change the verdict.
+		if m.refreshKernel(t, now) || len(t.rec.Memory.Findings) > 0 {
+			m.assess(t)
+		}
+	}
+}
+
+// refreshKernel reads the kernel's evidence of one drive and says whether it changed.
+func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
+	k := m.kernelOf(t, now)
+	if sameKernel(t.drive.Kernel, k) {
+		return false
+	}
+	t.drive.Kernel = k
+	return true
+}
+
+// kernelOf reads the kernel's evidence of one drive and adds our own: how long
+// its lane is held, what the kernel log said, how opening it ended.
+func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
+	k := ReadKernel(m.machine, &t.drive, t.drive.Kernel, now)
+	if held := t.lane.occupied(now); held > m.opt.LookTimeout/3 {
+		k.LaneStuck = held.Truncate(time.Second)
+	}
+	t.kernlog.count(k, now)
+	k.OpenError = t.openError
+	return k
+}
+
+// sameKernel says whether two readings differ in nothing but their time.
+func sameKernel(a, b *drivebay.Kernel) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.At, y.At = time.Time{}, time.Time{}
+	return reflect.DeepEqual(x, y)
+}
+
+// keepRecord hands what must outlive us to the keeper.
+func (m *Manager) keepRecord(t *tracked) {
+	t.rec.Drive = t.drive
+	t.rec.Drive.Kernel = nil
+	rec := t.rec
+	rec.History = slices.Clone(rec.History) // the keeper reads it while we append
+	m.keeper.keep(t.drive.ID, rec)
+}
+
+func (m *Manager) keepAll() {
+	for _, t := range m.drives {
+		m.keepRecord(t)
+	}
+}

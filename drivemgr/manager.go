@@ -1,0 +1,278 @@
+package drivemgr
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/health"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// Options are the settings of a manager. Zero fields take the default.
+type Options struct {
+	Thresholds  health.Thresholds
+	SelfTests   SelfTestPlan
+	Loop        bool          // count loop devices as drives
+	Tick        time.Duration // how often the kernel's own evidence is read; touches no disk
+	Poll        time.Duration // how often each drive is asked
+	Rescan      time.Duration // how often everything is listed without being told to
+	LookTimeout time.Duration // how long a drive may take to answer
+	Parallel    int           // drives asked at the same time
+	ForgetAfter time.Duration // how long a drive that left is remembered
+	Log         *slog.Logger
+}
+
+// DefaultOptions are the settings of a daemon that nobody configured.
+func DefaultOptions() Options {
+	return Options{
+		Thresholds:  health.Default(),
+		SelfTests:   DefaultSelfTestPlan(),
+		Tick:        2 * time.Second,
+		Poll:        10 * time.Minute,
+		Rescan:      5 * time.Minute,
+		LookTimeout: 30 * time.Second,
+		Parallel:    16,
+		ForgetAfter: 30 * 24 * time.Hour,
+		Log:         slog.New(slog.DiscardHandler),
+	}
+}
+
+// uevents come in bursts: wait for the burst to settle, and list at most so often.
+const (
+	settleUevents = 30 * time.Millisecond
+	betweenLists  = 250 * time.Millisecond
+)
+
+// Manager knows the drives of one machine.
+type Manager struct {
+	machine host.Machine
+	keeper  *keeper
+	log     *slog.Logger
+	slots   chan struct{} // bounds the looks under way
+
+	snapshot atomic.Pointer[drivebay.Snapshot]
+	seqMu    sync.Mutex
+	seqGrew  chan struct{} // closed and replaced when Seq grows
+
+	// What follows belongs to the goroutine in Run (or in Look, which has none).
+	opt      Options
+	drives   map[string]*tracked
+	listing  Listing
+	listed   bool      // a first listing has come
+	listedAt time.Time // when the last listing came
+	problems []string  // of ourselves: no uevents, no kernel log ...
+
+	calls    chan func()
+	results  chan lookResult
+	listings chan Listing
+}
+
+// tracked is all that the manager has about one drive.
+type tracked struct {
+	rec       drivebay.Record
+	drive     drivebay.Drive // as it goes into the next snapshot
+	lane      *lane
+	kernlog   logWindow
+	present   bool
+	judged    bool // a verdict has been given on real evidence
+	looking   bool
+	lookedAt  time.Time // when the last look began
+	nextLook  time.Time
+	failures  int    // looks in a row that brought nothing
+	openError string // how the last of them ended
+	fresh     bool   // what is written on it is not known, or may have changed
+}
+
+// New makes a manager. st may be nil: then nothing outlives it.
+func New(m host.Machine, st Store, opt Options) *Manager {
+	opt = withDefaults(opt)
+	mgr := &Manager{
+		machine: m, opt: opt, log: opt.Log,
+		keeper:   newKeeper(st, opt.Log),
+		slots:    make(chan struct{}, opt.Parallel),
+		seqGrew:  make(chan struct{}),
+		drives:   map[string]*tracked{},
+		calls:    make(chan func()),
+		results:  make(chan lookResult),
+		listings: make(chan Listing, 1),
+	}
+	d := m.Describe()
+	mgr.snapshot.Store(&drivebay.Snapshot{Machine: drivebay.Machine{Name: d.Name, Kind: d.Kind}})
+	return mgr
+}
+
+func withDefaults(o Options) Options {
+	def := DefaultOptions()
+	pick := func(d *time.Duration, def time.Duration) {
+		if *d <= 0 {
+			*d = def
+		}
+	}
+	pick(&o.Tick, def.Tick)
+	pick(&o.Poll, def.Poll)
+	pick(&o.Rescan, def.Rescan)
+	pick(&o.LookTimeout, def.LookTimeout)
+	pick(&o.ForgetAfter, def.ForgetAfter)
+	if o.Parallel <= 0 {
+		o.Parallel = def.Parallel
+	}
+	if o.Log == nil {
+		o.Log = def.Log
+	}
+	if o.Thresholds == (health.Thresholds{}) {
+		o.Thresholds = def.Thresholds
+	}
+	return o
+}
+
+// Run keeps the snapshot true until ctx ends. It never waits for a drive.
+func (m *Manager) Run(ctx context.Context) error {
+	m.recall()
+	var background sync.WaitGroup
+	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	background.Go(func() { m.keeper.run(keeping) })
+	defer func() { m.keepAll(); stopKeeping(); background.Wait() }()
+
+	uevents := m.listen(ctx)
+	kernlog := m.readKernelLog(ctx)
+	list := m.machine.After(0)
+	tick := m.machine.After(m.opt.Tick)
+	listing := false
+	soon := func(d time.Duration) {
+		if wait := betweenLists - m.machine.Now().Sub(m.listedAt); d < wait {
+			d = wait
+		}
+		list = m.machine.After(d)
+	}
+	pending := false // a uevent asked for a listing that has not begun
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-uevents:
+			if !ok {
+				uevents = nil
+			} else if m.heed(e) && !pending {
+				pending = true
+				soon(settleUevents)
+			}
+			continue
+		case l, ok := <-kernlog:
+			if !ok {
+				kernlog = nil
+			}
+			m.note(l)
+			continue
+		case <-list:
+			pending = false
+			list = m.machine.After(m.opt.Rescan)
+			if listing { // the last one has not come back: look again shortly
+				pending = true
+				soon(betweenLists)
+				continue
+			}
+			listing = true
+			m.observeAside(ctx)
+			continue
+		case l := <-m.listings:
+			listing = false
+			m.take(l)
+		case r := <-m.results:
+			m.learn(r)
+		case f := <-m.calls:
+			f()
+		case <-tick:
+			tick = m.machine.After(m.opt.Tick)
+			m.readKernel()
+			m.scheduleSelfTests(ctx)
+		}
+		m.scheduleLooks(ctx)
+		m.publish()
+	}
+}
+
+// observeAside lists the machine in a goroutine: even sysfs can hang, an
+// enclosure's LED file asks the enclosure.
+func (m *Manager) observeAside(ctx context.Context) {
+	opt := InventoryOptions{Loop: m.opt.Loop}
+	go func() {
+		l := observe(ctx, m.machine, opt)
+		select {
+		case m.listings <- l:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+func observe(ctx context.Context, machine host.Machine, opt InventoryOptions) Listing {
+	mounts, err := machine.Mounts(ctx)
+	l := Observe(machine, mounts, opt)
+	if err != nil {
+		l.Problems = append(l.Problems, "the mount table cannot be read, so uses and system drives may be missing: "+err.Error())
+	}
+	return l
+}
+
+// listen opens the stream of uevents; without one the slow rescan has to do.
+func (m *Manager) listen(ctx context.Context) <-chan host.Uevent {
+	ch, err := m.machine.Uevents(ctx)
+	if err != nil {
+		m.problems = append(m.problems, "no uevents, changes are noticed at the next rescan only: "+err.Error())
+	}
+	return ch
+}
+
+func (m *Manager) readKernelLog(ctx context.Context) <-chan host.LogLine {
+	ch, err := m.machine.KernelLog(ctx)
+	if err != nil {
+		m.problems = append(m.problems, "no kernel log, I/O errors are known by their counters only: "+err.Error())
+	}
+	return ch
+}
+
+// recall takes up what an earlier run knew. Nothing of it is believed before the
+// machine has been listed.
+func (m *Manager) recall() {
+	records, err := m.keeper.load()
+	if err != nil {
+		m.log.Error("the record store cannot be read", "op", "recall", "err", err)
+		m.problems = append(m.problems, "the record store cannot be read, history starts anew: "+err.Error())
+	}
+	for id, rec := range records {
+		t := &tracked{rec: rec, drive: rec.Drive, lane: newLane(), judged: rec.Drive.Health != drivebay.HealthUnknown}
+		t.drive.Kernel = nil
+		if t.drive.Status == drivebay.StatusOnline {
+			t.drive.Status = drivebay.StatusUnknown
+		}
+		m.drives[id] = t
+	}
+}
+
+// do runs f in the goroutine that owns the state and waits for it.
+func (m *Manager) do(ctx context.Context, f func() error) error {
+	came := make(chan error, 1)
+	select {
+	case m.calls <- func() { came <- f() }:
+		return <-came
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Configure takes new settings; those that shape the machine's view (Loop) act
+// from the next listing on.
+func (m *Manager) Configure(ctx context.Context, opt Options) error {
+	return m.do(ctx, func() error {
+		opt := withDefaults(opt)
+		opt.Parallel, opt.Log = m.opt.Parallel, m.opt.Log
+		m.opt = opt
+		for _, t := range m.drives {
+			m.assess(t)
+		}
+		return nil
+	})
+}

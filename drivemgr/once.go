@@ -1,0 +1,29 @@
+package drivemgr
+
+import (
+	"context"
+	"sync"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// Look looks at a machine once, without a daemon: list, ask every drive, judge.
+// It changes nothing and remembers nothing.
+func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Snapshot, error) {
+	m := New(machine, nil, opt)
+	m.take(observe(ctx, machine, InventoryOptions{Loop: m.opt.Loop}))
+	var wg sync.WaitGroup
+	results := make(chan lookResult, len(m.drives))
+	for id, t := range m.drives {
+		d, l := t.drive, t.lane
+		wg.Go(func() { results <- lookResult{id, m.lookThrough(ctx, l, &d, true, m.opt.LookTimeout)} })
+	}
+	wg.Wait()
+	close(results)
+	for r := range results {
+		m.learn(r)
+	}
+	m.publish()
+	return m.Snapshot(), ctx.Err()
+}

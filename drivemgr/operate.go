@@ -1,0 +1,206 @@
+package drivemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/health"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// find is Snapshot.Find with an error that says what went wrong.
+func (m *Manager) find(what string) (*drivebay.Drive, error) {
+	if d, ok := m.Snapshot().Find(what); ok {
+		return d, nil
+	}
+	return nil, fmt.Errorf("drive %q: %w", what, drivebay.ErrNotFound)
+}
+
+// ask opens a drive in its lane and lets f talk to it, for as long as a look may
+// take.
+func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Context, *drivebay.Drive) (T, error)) (T, error) {
+	var (
+		zero    T
+		l       *lane
+		timeout time.Duration
+	)
+	d, err := m.find(what)
+	if err != nil {
+		return zero, err
+	}
+	err = m.do(ctx, func() error {
+		t := m.drives[d.ID]
+		if t == nil || !t.present {
+			return fmt.Errorf("drive %s: %w: it is offline", d.ID, drivebay.ErrNotFound)
+		}
+		l, timeout = t.lane, m.opt.LookTimeout
+		return nil
+	})
+	if err != nil {
+		return zero, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out, err := through(ctx, l, m.machine, func(ctx context.Context) (T, error) { return f(ctx, d) })
+	if err != nil {
+		return zero, fmt.Errorf("drive %s: %w", d.ID, translate(err))
+	}
+	return out, nil
+}
+
+// Refresh lists the machine and looks at every drive now.
+func (m *Manager) Refresh(ctx context.Context) error {
+	var opt InventoryOptions
+	if err := m.do(ctx, func() error { opt.Loop = m.opt.Loop; return nil }); err != nil {
+		return err
+	}
+	l := observe(ctx, m.machine, opt)
+	return m.do(ctx, func() error {
+		m.take(l)
+		for _, t := range m.drives {
+			t.nextLook = m.machine.Now()
+		}
+		return nil
+	})
+}
+
+// Pages asks a drive for all its pages now and returns them undecoded.
+func (m *Manager) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, error) {
+	return ask(ctx, m, drive, func(ctx context.Context, d *drivebay.Drive) ([]drivebay.RawPage, error) {
+		return rawPages(ctx, m.machine, d)
+	})
+}
+
+// Locate lights a bay, or puts its light out, and reads it back.
+func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
+	b, err := m.findBay(bay)
+	if err != nil {
+		return err
+	}
+	if b.Locate == "" {
+		return fmt.Errorf("bay %s: %w: it has no light that the kernel can reach; drive %q", b.Bay, drivebay.ErrNoSupport, b.Drive)
+	}
+	want := map[bool]string{true: "1", false: "0"}[on]
+	if err := m.machine.WriteFile(b.Locate, []byte(want)); err != nil {
+		return fmt.Errorf("bay %s: light: %w", b.Bay, translate(err))
+	}
+	is, err := m.machine.ReadFile(b.Locate)
+	if err != nil {
+		return fmt.Errorf("bay %s: read the light back: %w", b.Bay, translate(err))
+	}
+	if got := strings.TrimSpace(string(is)) != "0"; got != on {
+		return fmt.Errorf("bay %s: the light was set to %s and reads back %q", b.Bay, want, strings.TrimSpace(string(is)))
+	}
+	return m.do(ctx, func() error {
+		for i := range m.listing.Bays {
+			if p := &m.listing.Bays[i]; p.Enclosure == b.Enclosure && p.Bay == b.Bay {
+				p.Lit = on
+			}
+		}
+		if t := m.drives[b.Drive]; t != nil {
+			t.drive.Slot.Lit = on
+		}
+		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
+		return nil
+	})
+}
+
+// findBay finds a bay by its own name or by the drive that is in it.
+func (m *Manager) findBay(what string) (drivebay.Bay, error) {
+	s := m.Snapshot()
+	if b, ok := s.FindBay(what); ok {
+		return *b, nil
+	}
+	if d, ok := s.Find(what); ok && d.Slot.Bay != "" {
+		return drivebay.Bay{Slot: d.Slot, Drive: d.ID}, nil
+	}
+	return drivebay.Bay{}, fmt.Errorf("bay %q: %w", what, drivebay.ErrNotFound)
+}
+
+// Acknowledge accepts what stands against a drive as it is: it counts again when
+// it grows. Code "" takes all that can be accepted.
+func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
+	return m.change(ctx, drive, func(t *tracked) error {
+		memory, err := health.Acknowledge(t.rec.Memory, code)
+		if err != nil {
+			return fmt.Errorf("drive %s: %w", t.drive.ID, err)
+		}
+		t.rec.Memory = memory
+		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator accepted what stands against it"})
+		m.assess(t)
+		return nil
+	})
+}
+
+// Cordon keeps new data off a drive, or lets it back on.
+func (m *Manager) Cordon(ctx context.Context, drive string, on bool) error {
+	return m.change(ctx, drive, func(t *tracked) error {
+		if t.rec.Cordoned == on {
+			return nil
+		}
+		t.rec.Cordoned, t.drive.Cordoned = on, on
+		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventCordon, Drive: t.drive.ID, To: fmt.Sprint(on), Cause: "an operator asked for it"})
+		return nil
+	})
+}
+
+// change changes one drive in the goroutine that owns it, and keeps the change.
+func (m *Manager) change(ctx context.Context, drive string, f func(*tracked) error) error {
+	d, err := m.find(drive)
+	if err != nil {
+		return err
+	}
+	return m.do(ctx, func() error {
+		t := m.drives[d.ID]
+		if t == nil {
+			return fmt.Errorf("drive %q: %w", drive, drivebay.ErrNotFound)
+		}
+		if err := f(t); err != nil {
+			return err
+		}
+		m.keepRecord(t)
+		return nil
+	})
+}
+
+// Events returns events after a sequence number, oldest first.
+func (m *Manager) Events(after uint64, limit int) []drivebay.Event {
+	out, _ := m.keeper.since(after, limit)
+	return out
+}
+
+// WaitEvents returns the events after a sequence number, waiting for the first.
+func (m *Manager) WaitEvents(ctx context.Context, after uint64) ([]drivebay.Event, error) {
+	for {
+		out, grew := m.keeper.since(after, 0)
+		if len(out) > 0 {
+			return out, nil
+		}
+		select {
+		case <-grew:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// translate turns the machine's errors into the dictionary's.
+func translate(err error) error {
+	for _, pair := range []struct{ from, to error }{
+		{host.ErrUnsupported, drivebay.ErrNoSupport},
+		{host.ErrNotHere, drivebay.ErrNoSupport},
+		{host.ErrStandby, drivebay.ErrBusy},
+		{host.ErrTimeout, drivebay.ErrTimeout},
+		{host.ErrPermission, drivebay.ErrPermission},
+		{host.ErrGone, drivebay.ErrNotFound},
+	} {
+		if errors.Is(err, pair.from) {
+			return fmt.Errorf("%w: %w", pair.to, err)
+		}
+	}
+	return err
+}

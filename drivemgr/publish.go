@@ -1,0 +1,72 @@
+package drivemgr
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Snapshot is the newest state. It is never nil; Seq is 0 before the first round.
+func (m *Manager) Snapshot() *drivebay.Snapshot { return m.snapshot.Load() }
+
+// Wait returns the first snapshot newer than after.
+func (m *Manager) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
+	for {
+		m.seqMu.Lock()
+		grew := m.seqGrew
+		m.seqMu.Unlock()
+		if s := m.Snapshot(); s.Seq > after {
+			return s, nil
+		}
+		select {
+		case <-grew:
+		case <-ctx.Done():
+			return m.Snapshot(), ctx.Err()
+		}
+	}
+}
+
+// publish makes the state of the owner's goroutine the snapshot that all read.
+// Seq grows only when something other than the time has changed.
+func (m *Manager) publish() {
+	if !m.listed {
+		return
+	}
+	old := m.Snapshot()
+	next := &drivebay.Snapshot{
+		Seq: old.Seq, At: m.machine.Now(), Machine: old.Machine,
+		Complete: m.listing.Complete,
+		Drives:   make([]drivebay.Drive, 0, len(m.drives)),
+		Bays:     m.listing.Bays,
+		Problems: m.allProblems(),
+	}
+	for _, t := range m.drives {
+		next.Drives = append(next.Drives, t.drive)
+	}
+	slices.SortFunc(next.Drives, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
+	changed := old.Seq == 0 || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) ||
+		!slices.Equal(old.Bays, next.Bays) || !reflect.DeepEqual(old.Drives, next.Drives)
+	if !changed {
+		next.Drives, next.Bays = old.Drives, old.Bays
+		m.snapshot.Store(next)
+		return
+	}
+	next.Seq++
+	next.Bays = slices.Clone(next.Bays)
+	m.snapshot.Store(next)
+	m.seqMu.Lock()
+	close(m.seqGrew)
+	m.seqGrew = make(chan struct{})
+	m.seqMu.Unlock()
+}
+
+func (m *Manager) allProblems() []string {
+	all := slices.Concat(m.problems, m.listing.Problems)
+	if err := m.keeper.failing(); err != nil {
+		all = append(all, "the record store cannot be written, history will not outlive the daemon: "+err.Error())
+	}
+	return all
+}

@@ -1,0 +1,201 @@
+package drivemgr
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// SelfTestPlan says when drives test themselves. Zero intervals switch a kind off.
+type SelfTestPlan struct {
+	Enabled bool
+	Short   time.Duration // between two short tests of a drive
+	Long    time.Duration
+	// From and To are the window of the day, as durations since local midnight;
+	// a window may pass midnight. Equal: the whole day.
+	From, To time.Duration
+	// AtOnce is how many drives of the machine may test at the same time.
+	AtOnce int
+}
+
+// DefaultSelfTestPlan is short weekly, long monthly, at night, one by one. It is
+// off until somebody asks for it: a long test slows a busy drive.
+func DefaultSelfTestPlan() SelfTestPlan {
+	const day = 24 * time.Hour
+	return SelfTestPlan{Short: 7 * day, Long: 30 * day, From: 1 * time.Hour, To: 5 * time.Hour, AtOnce: 1}
+}
+
+// open says whether the window is open at that time of day.
+func (p SelfTestPlan) open(now time.Time) bool {
+	if p.From == p.To {
+		return true
+	}
+	h, m, s := now.Clock()
+	at := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second
+	if p.From < p.To {
+		return p.From <= at && at < p.To
+	}
+	return p.From <= at || at < p.To
+}
+
+// candidate is what the plan needs to know of a drive.
+type candidate struct {
+	id        string
+	running   bool
+	able      bool // present, awake, speaks a language with self-tests
+	lastShort time.Time
+	lastLong  time.Time
+}
+
+// start is a decision to test a drive.
+type start struct {
+	id   string
+	kind host.SelfTestKind
+}
+
+// due decides which drives start a test now: the longest overdue first, never
+// more than AtOnce running. A long test that is due makes the short one needless.
+func (p SelfTestPlan) due(all []candidate, now time.Time) []start {
+	if !p.Enabled || !p.open(now) {
+		return nil
+	}
+	free := p.AtOnce
+	type wish struct {
+		start
+		last time.Time
+	}
+	var wishes []wish
+	for _, c := range all {
+		if c.running {
+			free--
+		}
+		if c.running || !c.able {
+			continue
+		}
+		switch {
+		case p.Long > 0 && now.Sub(c.lastLong) >= p.Long:
+			wishes = append(wishes, wish{start{c.id, host.SelfTestLong}, c.lastLong})
+		case p.Short > 0 && now.Sub(later(c.lastShort, c.lastLong)) >= p.Short:
+			wishes = append(wishes, wish{start{c.id, host.SelfTestShort}, later(c.lastShort, c.lastLong)})
+		}
+	}
+	slices.SortFunc(wishes, func(a, b wish) int {
+		return cmp.Or(a.last.Compare(b.last), strings.Compare(a.id, b.id))
+	})
+	var out []start
+	for _, w := range wishes[:min(max(free, 0), len(wishes))] {
+		out = append(out, w.start)
+	}
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+var families = map[drivebay.Protocol]host.Family{
+	drivebay.ProtocolATA:  host.FamilyATA,
+	drivebay.ProtocolNVMe: host.FamilyNVMe,
+	drivebay.ProtocolSCSI: host.FamilySCSI,
+}
+
+// scheduleSelfTests starts what the plan says. A start that fails is not tried
+// again before its next turn.
+func (m *Manager) scheduleSelfTests(ctx context.Context) {
+	now := m.machine.Now()
+	if !m.opt.SelfTests.Enabled || !m.opt.SelfTests.open(now) {
+		return
+	}
+	var all []candidate
+	for id, t := range m.drives {
+		ev := t.drive.Evidence
+		_, speaks := families[t.drive.Protocol]
+		all = append(all, candidate{
+			id: id, running: t.testing(now),
+			able:      t.present && speaks && ev != nil && !ev.Standby && t.failures == 0,
+			lastShort: t.rec.LastShort, lastLong: t.rec.LastLong,
+		})
+	}
+	for _, s := range m.opt.SelfTests.due(all, now) {
+		m.drives[s.id].markSelfTest(s.kind, now)
+		go func() {
+			if err := m.SelfTest(ctx, s.id, string(s.kind)); err != nil {
+				m.log.Warn("a scheduled self-test did not start", "drive", s.id, "op", "selftest", "err", err)
+			}
+		}()
+	}
+}
+
+// justStarted bridges the time until the drive itself says that a test runs.
+const justStarted = 2 * time.Minute
+
+func (t *tracked) testing(now time.Time) bool {
+	ev := t.drive.Evidence
+	return ev != nil && ev.SelfTestProgress != nil || now.Sub(later(t.rec.LastShort, t.rec.LastLong)) < justStarted
+}
+
+func (t *tracked) markSelfTest(kind host.SelfTestKind, now time.Time) {
+	switch kind {
+	case host.SelfTestShort:
+		t.rec.LastShort = now
+	case host.SelfTestLong:
+		t.rec.LastLong = now
+	}
+}
+
+// SelfTest starts or aborts a self-test of a drive.
+func (m *Manager) SelfTest(ctx context.Context, drive, kind string) error {
+	k := host.SelfTestKind(kind)
+	if k != host.SelfTestShort && k != host.SelfTestLong && k != host.SelfTestAbort {
+		return fmt.Errorf("self-test %q: %w: want short, long or abort", kind, drivebay.ErrInvalid)
+	}
+	_, err := ask(ctx, m, drive, func(ctx context.Context, d *drivebay.Drive) (struct{}, error) {
+		family, ok := families[d.Protocol]
+		if !ok {
+			return struct{}{}, fmt.Errorf("%w: a %s drive has no self-test", drivebay.ErrNoSupport, d.Transport)
+		}
+		h, err := m.machine.OpenDrive(ctx, devOf(d))
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer h.Close()
+		return struct{}{}, h.SelfTest(ctx, host.SelfTest{Family: family, Kind: k})
+	})
+	if err != nil {
+		return fmt.Errorf("self-test %s: %w", kind, err)
+	}
+	return m.change(ctx, drive, func(t *tracked) error {
+		now := m.machine.Now()
+		t.markSelfTest(k, now)
+		t.nextLook = now
+		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, To: kind, Cause: "asked for: " + describe(&t.drive)})
+		return nil
+	})
+}
+
+// reportSelfTests notes self-tests that ended since the last look.
+func (m *Manager) reportSelfTests(t *tracked, old *drivebay.Evidence, now time.Time) {
+	ev := t.drive.Evidence
+	if old == nil || len(ev.SelfTests) == 0 {
+		return
+	}
+	newest := ev.SelfTests[0]
+	if newest.Result == drivebay.SelfTestRunning || (len(old.SelfTests) > 0 && sameTest(newest, old.SelfTests[0])) {
+		return
+	}
+	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, From: newest.Kind, To: newest.Result.String(),
+		Cause: fmt.Sprintf("%s self-test ended: %s (%s)", newest.Kind, newest.Text, describe(&t.drive))})
+}
+
+func sameTest(a, b drivebay.SelfTest) bool {
+	return a.Kind == b.Kind && a.Result == b.Result && a.Hours == b.Hours
+}

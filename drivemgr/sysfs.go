@@ -1,0 +1,93 @@
+package drivemgr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// sysfs reads attributes. One that is absent reads as empty: drives, kernels and
+// recordings differ in what they have. One that we may not read is noted.
+type sysfs struct {
+	host.Files
+	blockDir string // sys/block, or sys/class/block in copies without it
+	denied   []string
+}
+
+func (s *sysfs) read(name string) ([]byte, bool) {
+	b, err := s.ReadFile(name)
+	if errors.Is(err, fs.ErrPermission) {
+		s.denied = append(s.denied, name)
+	}
+	return b, err == nil
+}
+
+// text is an attribute as a string that can be shown: one line, trimmed, UTF-8.
+func (s *sysfs) text(name string) string {
+	b, _ := s.read(name)
+	return clean(string(b))
+}
+
+func (s *sysfs) number(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(s.text(name), 10, 64)
+	return n, err == nil
+}
+
+func (s *sysfs) exists(name string) bool {
+	_, err := s.Resolve(name)
+	return err == nil
+}
+
+// base is the last name of what a link leads to.
+func (s *sysfs) base(name string) string {
+	to, err := s.Resolve(name)
+	if err != nil {
+		return ""
+	}
+	return path.Base(to)
+}
+
+func (s *sysfs) list(dir string) []string {
+	names, err := s.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		s.denied = append(s.denied, dir)
+	}
+	return names
+}
+
+// serialPage is the unit serial number VPD page (SPC-5 7.7.19) as sysfs keeps it.
+func (s *sysfs) serialPage(name string) string {
+	b, _ := s.read(name)
+	if len(b) < 4 || b[1] != 0x80 {
+		return ""
+	}
+	n := int(b[2])<<8 | int(b[3])
+	return clean(string(b[4:min(len(b), 4+n)]))
+}
+
+func (s *sysfs) problems() []string {
+	if len(s.denied) == 0 {
+		return nil
+	}
+	slices.Sort(s.denied)
+	s.denied = slices.Compact(s.denied)
+	return []string{fmt.Sprintf("no permission to read %s (%d attributes in all): run as root to see what they say", s.denied[0], len(s.denied))}
+}
+
+// clean makes what a drive or a kernel says fit to be shown.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}

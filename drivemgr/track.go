@@ -1,0 +1,200 @@
+package drivemgr
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// take makes a listing the state of the machine. Absence counts only when the
+// listing is complete: a failed read is not a pulled drive.
+func (m *Manager) take(l Listing) {
+	now := m.machine.Now()
+	m.listing, m.listedAt = l, now
+	seen := map[string]bool{}
+	for i := range l.Drives {
+		seen[l.Drives[i].ID] = true
+	}
+	for i := range l.Drives {
+		m.takeDrive(&l.Drives[i], seen, now)
+	}
+	if l.Complete {
+		for id, t := range m.drives {
+			if !seen[id] {
+				m.miss(id, t, now)
+			}
+		}
+	}
+	m.listed = true
+	m.fillBays()
+}
+
+// takeDrive brings one listed drive up to date.
+func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Time) {
+	t := m.drives[d.ID]
+	if t == nil {
+		t = m.adopt(d, seen)
+	}
+	if t == nil {
+		t = &tracked{lane: newLane(), fresh: true}
+		t.rec.Usage, _ = drivebay.UsageUnknown.Next(drivebay.UsageSeen)
+		t.drive.FirstSeen = now
+		m.drives[d.ID] = t
+		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
+	} else {
+		m.keeper.add(changes(&t.drive, d, now)...)
+	}
+	if !t.present { // new here, or back: whatever we knew of its state is old
+		t.present, t.fresh, t.failures, t.nextLook = true, true, 0, now
+		if t.lane.occupied(now) > 0 {
+			t.lane = newLane() // the old device's question may never end; this is another device
+		}
+	}
+	before := t.drive
+	t.drive = merge(before, *d)
+	t.drive.LastSeen = now.Truncate(time.Minute)
+	t.drive.Usage, t.drive.Cordoned = t.rec.Usage, t.rec.Cordoned
+	m.refreshKernel(t, now)
+	m.assess(t)
+	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
+		m.keepRecord(t)
+	}
+}
+
+// adopt finds the drive that d was until now under another id. An id changes in
+// place when a second drive turns up with the same serial, or that one leaves.
+func (m *Manager) adopt(d *drivebay.Drive, seen map[string]bool) *tracked {
+	for id, t := range m.drives {
+		old := &t.drive
+		if seen[id] || !t.present || old.Serial != d.Serial || old.WWN != d.WWN || old.Size != d.Size || !samePlace(old, d) {
+			continue
+		}
+		if old.IdentityIssue == "" && d.IdentityIssue == "" {
+			continue
+		}
+		delete(m.drives, id)
+		m.keeper.forget(id)
+		m.drives[d.ID] = t
+		return t
+	}
+	return nil
+}
+
+func samePlace(a, b *drivebay.Drive) bool {
+	return len(a.Paths) > 0 && len(b.Paths) > 0 && a.Paths[0].SysPath != "" && a.Paths[0].SysPath == b.Paths[0].SysPath
+}
+
+// merge lays a new listing of a drive over what is known of it. The listing says
+// what the drive is and where; what was read from the drive itself stays.
+func merge(old, d drivebay.Drive) drivebay.Drive {
+	d.Status = drivebay.StatusOnline
+	d.Evidence, d.Findings, d.Health = old.Evidence, old.Findings, old.Health
+	d.Kernel = old.Kernel
+	d.Temperature, d.PowerOnHours, d.Wear = old.Temperature, old.PowerOnHours, old.Wear
+	d.FirstSeen = old.FirstSeen
+	if d.Content.Kind == drivebay.ContentUnknown && old.Content.Kind != drivebay.ContentUnknown {
+		d.Content = old.Content
+	}
+	fillIdentity(&d)
+	return d
+}
+
+// changes says what differs between two listings of one drive, as events.
+func changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
+	var out []drivebay.Event
+	add := func(kind drivebay.EventKind, from, to, cause string) {
+		out = append(out, drivebay.Event{At: now, Kind: kind, Drive: d.ID, From: from, To: to, Cause: cause})
+	}
+	if old.Status == drivebay.StatusOffline {
+		add(drivebay.EventReturned, "OFFLINE", "ONLINE", "back: "+describe(d))
+	}
+	if old.Name != d.Name {
+		add(drivebay.EventRenamed, old.Name, d.Name, "the kernel gave it another name: "+describe(d))
+	}
+	if place(old) != place(d) && place(d) != "" {
+		add(drivebay.EventMoved, place(old), place(d), "moved: "+describe(d))
+	}
+	if old.IdentityIssue != d.IdentityIssue {
+		cause := d.IdentityIssue
+		if cause == "" {
+			cause = "the conflict is over"
+		}
+		add(drivebay.EventIdentity, old.ID, d.ID, cause)
+	}
+	return out
+}
+
+// miss turns a drive that a complete listing does not have OFFLINE.
+func (m *Manager) miss(id string, t *tracked, now time.Time) {
+	t.present = false
+	if t.drive.Status != drivebay.StatusOffline {
+		was := t.drive
+		t.drive.Status = drivebay.StatusOffline
+		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit = nil, nil, false
+		t.drive.LastSeen = now.Truncate(time.Second)
+		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
+			From: was.Status.String(), To: t.drive.Status.String(),
+			Cause: "the kernel has it no more: " + describe(&was)})
+		m.assess(t)
+		m.keepRecord(t)
+		return
+	}
+	if now.Sub(t.drive.LastSeen) > m.opt.ForgetAfter {
+		delete(m.drives, id)
+		m.keeper.forget(id)
+	}
+}
+
+// fillBays says which drive is in which bay.
+func (m *Manager) fillBays() {
+	byPlace := map[string]string{}
+	for id, t := range m.drives {
+		if t.present && t.drive.Slot.Bay != "" {
+			byPlace[place(&t.drive)] = id
+		}
+	}
+	for i := range m.listing.Bays {
+		b := &m.listing.Bays[i]
+		b.Drive = byPlace[b.Enclosure+"/"+b.Bay]
+	}
+}
+
+// fillIdentity completes what sysfs cuts short with what the drive itself said.
+func fillIdentity(d *drivebay.Drive) {
+	if d.Evidence == nil {
+		return
+	}
+	said := d.Evidence.Identity
+	if len(said.Model) > len(d.Model) { // sysfs keeps 16 characters of an ATA model
+		d.Model = said.Model
+	}
+	for _, f := range []struct{ have, said *string }{{&d.Serial, &said.Serial}, {&d.Firmware, &said.Firmware}, {&d.Vendor, &said.Vendor}, {&d.WWN, &said.WWN}} {
+		if *f.have == "" {
+			*f.have = *f.said
+		}
+	}
+	if d.RPM == 0 {
+		d.RPM = said.RPM
+	}
+	if d.Type == drivebay.TypeUnknown {
+		d.Type = d.Evidence.Type
+	}
+}
+
+// place names a bay uniquely within the machine.
+func place(d *drivebay.Drive) string {
+	if d.Slot.Bay == "" {
+		return ""
+	}
+	return d.Slot.Enclosure + "/" + d.Slot.Bay
+}
+
+// describe names a drive so that a person in the aisle finds it.
+func describe(d *drivebay.Drive) string {
+	text := fmt.Sprintf("%s %s, serial %s, %s", d.Type, d.Model, d.Serial, d.Name)
+	if d.Slot.Bay != "" {
+		text += ", bay " + d.Slot.Bay
+	}
+	return text
+}

@@ -1,0 +1,98 @@
+package drivemgr
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// udevEntry is what udev's rules found out about a device, from its database
+// (run/udev/data/bMAJOR:MINOR). In a container without it the map is empty.
+type udevEntry map[string]string
+
+func (s *sysfs) udev(devnum string) udevEntry {
+	if devnum == "" {
+		return nil
+	}
+	b, ok := s.read("run/udev/data/b" + devnum)
+	if !ok {
+		return nil
+	}
+	e := udevEntry{}
+	for line := range strings.Lines(string(b)) {
+		if k, v, ok := strings.Cut(strings.TrimPrefix(line, "E:"), "="); ok && strings.HasPrefix(line, "E:") {
+			e[k] = clean(v)
+		}
+	}
+	return e
+}
+
+// complete fills in what sysfs did not say, and the part of an ATA model that
+// sysfs cuts off after 16 characters.
+func (e udevEntry) complete(d *drivebay.Drive) {
+	if e == nil {
+		return
+	}
+	model := clean(unescapeUdev(e["ID_MODEL_ENC"]))
+	if model == "" {
+		model = strings.ReplaceAll(e["ID_MODEL"], "_", " ")
+	}
+	if d.Model == "" || (len(model) > len(d.Model) && strings.HasPrefix(model, d.Model)) {
+		d.Model = model
+	}
+	set := func(field *string, keys ...string) {
+		for _, k := range keys {
+			if *field == "" {
+				*field = e[k]
+			}
+		}
+	}
+	set(&d.Serial, "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
+	set(&d.Firmware, "ID_REVISION")
+	if d.Protocol != drivebay.ProtocolATA {
+		set(&d.Vendor, "ID_VENDOR")
+	}
+	if d.WWN == "" && d.Protocol != drivebay.ProtocolNVMe {
+		wwn := e["ID_WWN_WITH_EXTENSION"]
+		if wwn == "" {
+			wwn = e["ID_WWN"]
+		}
+		if hex, ok := strings.CutPrefix(wwn, "0x"); ok {
+			d.WWN = usableWWN("naa." + hex)
+		}
+	}
+	if d.RPM == 0 {
+		d.RPM, _ = strconv.Atoi(e["ID_ATA_ROTATION_RATE_RPM"])
+	}
+}
+
+// content notes what udev found written on the device. That it found nothing
+// proves nothing: a failed read looks the same.
+func (e udevEntry) content(d *drivebay.Drive) {
+	add := func(format, label, uuid string) {
+		if format == "" {
+			return
+		}
+		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, ""
+		d.Content.Signatures = append(d.Content.Signatures, drivebay.Signature{Format: format, Label: label, UUID: uuid})
+	}
+	add(e["ID_PART_TABLE_TYPE"], "", e["ID_PART_TABLE_UUID"])
+	add(e["ID_FS_TYPE"], e["ID_FS_LABEL"], e["ID_FS_UUID"])
+}
+
+// unescapeUdev undoes the \xNN of udev's *_ENC values.
+func unescapeUdev(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if strings.HasPrefix(s[i:], `\x`) && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+2:i+4], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
