@@ -33,12 +33,7 @@ func FuzzATA(f *testing.F) {
 	f.Add(thresholdPage(map[uint8]uint8{5: 36}))
 	f.Add(statisticsPage())
 	f.Add([]byte{0x4F, 0xC2})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		fuzz(t, ataDecoders, b)
-		if len(b) > 0 {
-			Asleep(b[0])
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { fuzz(t, ataDecoders, b) })
 }
 
 func FuzzNVMe(f *testing.F) {
