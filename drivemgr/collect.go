@@ -11,55 +11,88 @@ import (
 	"github.com/drivebay/drivebay/internal/smart"
 )
 
-// question is one page of a look: what to ask and who understands the answer.
-// Only pages marked must are owed by every drive of the family; for the others
-// "not supported" is an answer like any other.
+// question is one page of a look: what to ask, who understands the answer, and
+// what the drive must have promised before. Every drive of the family owes the
+// pages marked must.
 type question struct {
 	page   host.Page
-	decode func(*drivebay.Evidence, []byte) error
+	decode func(*drivebay.Evidence, []byte) error // nil: only promises stand in it
 	must   bool
+	when   func(answers) bool // nil: always
 }
+
+// answers are the pages that a look has brought so far.
+type answers map[host.Page][]byte
 
 // looks is what a drive is asked, in order, by the language it speaks. The
 // question that finds out whether the drive sleeps is not here: it comes first.
 var looks = map[drivebay.Protocol][]question{
 	drivebay.ProtocolATA: {
-		{host.ATAIdentify, smart.ATAIdentify, true},
-		{host.ATASmartData, smart.ATASmartData, true},
-		{host.ATASmartThresholds, smart.ATASmartThresholds, false},
-		{host.ATASmartStatus, smart.ATASmartStatus, true},
-		{host.ATADevStats, smart.ATADevStats, false},
-		{host.ATASummaryErrorLog, smart.ATASummaryErrorLog, false},
-		{host.ATAExtErrorLog, smart.ATAExtErrorLog, false},
-		{host.ATASelfTestLog, smart.ATASelfTestLog, false},
-		{host.ATAExtSelfTestLog, smart.ATAExtSelfTestLog, false},
+		{host.ATAIdentify, smart.ATAIdentify, true, nil},
+		{host.ATASmartData, smart.ATASmartData, true, hasSMART},
+		{host.ATASmartThresholds, smart.ATASmartThresholds, false, hasSMART},
+		{host.ATASmartStatus, smart.ATASmartStatus, true, hasSMART},
+		{host.ATASummaryErrorLog, smart.ATASummaryErrorLog, false, hasErrorLog},
+		{host.ATASelfTestLog, smart.ATASelfTestLog, false, hasSelfTests},
+		{host.ATALogDirectory, nil, false, hasGeneralLogs},
+		{host.ATADevStats, smart.ATADevStats, false, hasLog(0x04)},
+		{host.ATAExtErrorLog, smart.ATAExtErrorLog, false, hasLog(0x03)},
+		{host.ATAExtSelfTestLog, smart.ATAExtSelfTestLog, false, hasLog(0x07)},
 	},
 	drivebay.ProtocolNVMe: {
-		{host.NVMeIdentifyController, smart.NVMeIdentifyController, true},
-		{host.NVMeIdentifyNamespace, smart.NVMeIdentifyNamespace, false},
-		{host.NVMeSmartLog, smart.NVMeSmartLog, true},
-		{host.NVMeErrorLog, smart.NVMeErrorLog, false},
-		{host.NVMeSelfTestLog, smart.NVMeSelfTestLog, false},
+		{host.NVMeSmartLog, smart.NVMeSmartLog, true, nil}, // first: the limits in identify belong to it
+		{host.NVMeIdentifyController, smart.NVMeIdentifyController, true, nil},
+		{host.NVMeIdentifyNamespace, smart.NVMeIdentifyNamespace, false, nil},
+		{host.NVMeErrorLog, smart.NVMeErrorLog, false, nil},
+		{host.NVMeSelfTestLog, smart.NVMeSelfTestLog, false, func(a answers) bool { return smart.NVMeHasSelfTests(a[host.NVMeIdentifyController]) }},
 	},
 	drivebay.ProtocolSCSI: {
-		{host.SCSIInquiry, smart.SCSIInquiry, true},
-		{host.SCSIVPDSerial, smart.SCSIVPDSerial, false},
-		{host.SCSIVPDDeviceID, smart.SCSIVPDDeviceID, false},
-		{host.SCSIVPDBlockChar, smart.SCSIVPDBlockChar, false},
-		{host.SCSICapacity, smart.SCSICapacity, false},
-		{host.SCSILogIE, smart.SCSILogIE, false},
-		{host.SCSILogRead, smart.SCSILogRead, false},
-		{host.SCSILogWrite, smart.SCSILogWrite, false},
-		{host.SCSILogVerify, smart.SCSILogVerify, false},
-		{host.SCSILogNonMedium, smart.SCSILogNonMedium, false},
-		{host.SCSILogTemp, smart.SCSILogTemp, false},
-		{host.SCSILogStartStop, smart.SCSILogStartStop, false},
-		{host.SCSILogSelfTest, smart.SCSILogSelfTest, false},
-		{host.SCSILogSSD, smart.SCSILogSSD, false},
-		{host.SCSILogBackground, smart.SCSILogBackground, false},
-		{host.SCSIPending, smart.SCSIPending, false},
-		{host.SCSIGrownDefects, smart.SCSIGrownDefects, false},
+		{host.SCSIInquiry, smart.SCSIInquiry, true, nil},
+		{host.SCSIVPDSupported, nil, false, nil},
+		{host.SCSIVPDSerial, smart.SCSIVPDSerial, false, hasVPD(0x80)},
+		{host.SCSIVPDDeviceID, smart.SCSIVPDDeviceID, false, hasVPD(0x83)},
+		{host.SCSIVPDBlockChar, smart.SCSIVPDBlockChar, false, hasVPD(0xb1)},
+		{host.SCSICapacity, smart.SCSICapacity, false, nil},
+		{host.SCSILogSupported, nil, false, nil},
+		{host.SCSILogIE, smart.SCSILogIE, false, hasSCSILog(0x2f)},
+		{host.SCSILogRead, smart.SCSILogRead, false, hasSCSILog(0x03)},
+		{host.SCSILogWrite, smart.SCSILogWrite, false, hasSCSILog(0x02)},
+		{host.SCSILogVerify, smart.SCSILogVerify, false, hasSCSILog(0x05)},
+		{host.SCSILogNonMedium, smart.SCSILogNonMedium, false, hasSCSILog(0x06)},
+		{host.SCSILogTemp, smart.SCSILogTemp, false, hasSCSILog(0x0d)},
+		{host.SCSILogStartStop, smart.SCSILogStartStop, false, hasSCSILog(0x0e)},
+		{host.SCSILogSelfTest, smart.SCSILogSelfTest, false, hasSCSILog(0x10)},
+		{host.SCSILogSSD, smart.SCSILogSSD, false, hasSCSILog(0x11)},
+		{host.SCSILogBackground, smart.SCSILogBackground, false, hasSCSILog(0x15)},
+		{host.SCSIPending, smart.SCSIPending, false, hasSCSILog(0x15)},
+		// A drive that keeps logs keeps a list of defects; one without is a bridge
+		// or an emulation, to which the command is unknown.
+		{host.SCSIGrownDefects, smart.SCSIGrownDefects, false, hasSCSILog(0x03)},
 	},
+}
+
+func hasSMART(a answers) bool { return smart.ATAHasSMART(a[host.ATAIdentify]) }
+
+func hasErrorLog(a answers) bool {
+	return hasSMART(a) && smart.ATAHasErrorLog(a[host.ATAIdentify], a[host.ATASmartData])
+}
+
+func hasSelfTests(a answers) bool {
+	return hasSMART(a) && smart.ATAHasSelfTests(a[host.ATAIdentify], a[host.ATASmartData])
+}
+
+func hasGeneralLogs(a answers) bool { return smart.ATAHasGeneralLogs(a[host.ATAIdentify]) }
+
+func hasLog(log byte) func(answers) bool {
+	return func(a answers) bool { return smart.ATAHasLog(a[host.ATALogDirectory], log) }
+}
+
+func hasVPD(page byte) func(answers) bool {
+	return func(a answers) bool { return smart.SCSIHasPage(a[host.SCSIVPDSupported], page) }
+}
+
+func hasSCSILog(page byte) func(answers) bool {
+	return func(a answers) bool { return smart.SCSIHasPage(a[host.SCSILogSupported], page) }
 }
 
 // looked is what one look at a drive brought.
@@ -94,11 +127,18 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 // askAll asks the questions one after another. A drive that stops answering at
 // all ends the look with an error; anything less becomes a Problem.
 func askAll(ctx context.Context, h host.Drive, questions []question, ev *drivebay.Evidence) error {
+	got := answers{}
 	for _, q := range questions {
+		if q.when != nil && !q.when(got) {
+			continue
+		}
 		page, err := h.Page(ctx, q.page)
 		switch {
 		case err == nil:
-			err = q.decode(ev, page)
+			got[q.page] = page
+			if q.decode != nil {
+				err = q.decode(ev, page)
+			}
 		case errors.Is(err, host.ErrStandby):
 			ev.Standby = true
 			return nil
@@ -142,11 +182,16 @@ func rawPages(ctx context.Context, m host.Machine, d *drivebay.Drive) ([]driveba
 		return nil, fmt.Errorf("drive %s: %w: it is left asleep", d.ID, host.ErrStandby)
 	}
 	var pages []drivebay.RawPage
+	got := answers{}
 	for _, q := range looks[d.Protocol] {
+		if q.when != nil && !q.when(got) {
+			continue
+		}
 		raw := drivebay.RawPage{Page: string(q.page)}
 		if raw.Data, err = h.Page(ctx, q.page); err != nil {
 			raw.Error = err.Error()
 		}
+		got[q.page] = raw.Data
 		pages = append(pages, raw)
 	}
 	return pages, nil

@@ -153,9 +153,10 @@ func readSCSI(s *sysfs, path string, d *drivebay.Drive) bool {
 	at := &d.Paths[0]
 	at.State, at.Address = s.text(dev+"/state"), s.base(dev)
 	d.Protocol = drivebay.ProtocolSCSI
-	// libata and SAS controllers put "ATA" in the vendor field for drives behind a
-	// translator (SAT-4 10.3.2); VPD page 89h is the translator's own word.
-	if d.Vendor == "ATA" || s.exists(dev+"/vpd_pg89") {
+	// A translator puts "ATA" in the vendor field (SAT-4 10.3.2). USB bridges put
+	// their maker there; VPD page 89h is their word for a drive behind them. On
+	// other wires the page proves nothing: scsi_debug has it and knows no ATA.
+	if d.Vendor == "ATA" || (d.Transport == drivebay.TransportUSB && s.exists(dev+"/vpd_pg89")) {
 		d.Protocol = drivebay.ProtocolATA
 		if d.Vendor == "ATA" {
 			d.Vendor = ""

@@ -82,7 +82,7 @@ func (m *Manager) learn(r lookResult) {
 		t.drive.Content = settleContent(t.drive, *r.content)
 	}
 	t.openError = ""
-	if r.err != nil {
+	if r.err != nil && !errors.Is(r.err, host.ErrPermission) { // that we may not ask says nothing of the drive
 		t.openError = r.err.Error()
 	}
 	m.refreshKernel(t, now)

@@ -166,6 +166,7 @@ func fillIdentity(d *drivebay.Drive) {
 		return
 	}
 	said := d.Evidence.Identity
+	said.WWN = usableWWN(said.WWN)
 	if len(said.Model) > len(d.Model) { // sysfs keeps 16 characters of an ATA model
 		d.Model = said.Model
 	}

@@ -85,10 +85,10 @@ func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 		}
 		data = data[len(d):]
 	}
-	if best == "" {
+	if best == "" && len(data) > 0 {
 		return ignored(pageVPDDeviceID, "no whole designator names the logical unit")
 	}
-	ev.Identity.WWN = best
+	take(&ev.Identity.WWN, best) // a USB stick need not name its unit
 	return nil
 }
 

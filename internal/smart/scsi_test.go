@@ -69,14 +69,14 @@ func TestSCSIVPDDeviceID(t *testing.T) {
 		{[][]byte{t10}, "t10.ATA     disk"},
 		{[][]byte{named, naa6}, "name"},
 		{[][]byte{naa5, naa6[:9]}, "naa.5000c500a1b2c3d4"}, // the last one is cut off
+		{[][]byte{port}, ""},                               // a unit need not have a name
+		{[][]byte{{1, 3, 0, 1, 0x50}}, ""},
 	} {
 		if ev := decode(t, nil, SCSIVPDDeviceID, vpdOf(0x83, slices.Concat(c.designators...)...)); ev.Identity.WWN != c.want {
 			t.Errorf("%q, want %q", ev.Identity.WWN, c.want)
 		}
 	}
-	refuse(t, SCSIVPDDeviceID, vpdOf(0x83, port...), "no whole designator")
 	refuse(t, SCSIVPDDeviceID, vpdOf(0x83, naa5[:8]...), "no whole designator")
-	refuse(t, SCSIVPDDeviceID, vpdOf(0x83, 1, 3, 0, 1, 0x50), "no whole designator")
 }
 
 func TestSCSIErrorCounters(t *testing.T) {
