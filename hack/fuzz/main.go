@@ -28,7 +28,7 @@ func main() {
 		for _, m := range target.FindAllStringSubmatch(string(src), -1) {
 			pkg := "./" + filepath.Dir(path)
 			fmt.Printf("%s %s\n", pkg, m[1])
-			cmd := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+m[1]+"$", "-fuzztime", *long, pkg)
+			cmd := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+m[1]+"$", "-fuzztime", *long, "-fuzzminimizetime", "5x", pkg)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				return fmt.Errorf("%s %s: %w\n%s", pkg, m[1], err, out)
 			}
