@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	apidoc "github.com/drivebay/drivebay/docs/api"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
@@ -20,9 +21,9 @@ func (d *daemon) open() (sim http.Handler, err error) {
 		d.machine, err = host.Real(d.config.Root)
 		return nil, err
 	}
-	machine, err := hostsim.Load(d.config.Sim)
+	machine, err := hostsim.LoadFile(d.config.Sim)
 	if err != nil {
-		return nil, fmt.Errorf("simulated machine: %w", err)
+		return nil, err
 	}
 	d.machine = machine
 	return machine.Handler(), nil
@@ -34,6 +35,7 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 	server := api.New(d.engine, api.Options{
 		Version: api.Version{Version: version, Commit: commit, Go: runtime.Version(), Started: d.machine.Now()},
 		Metrics: metrics.Handler(d.engine, version, commit),
+		OpenAPI: apidoc.OpenAPI,
 		Log:     d.log,
 	})
 	if sim != nil {

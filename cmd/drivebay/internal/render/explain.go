@@ -118,12 +118,13 @@ func addSCSI(p *pairs, c *drivebay.SCSI) {
 
 // kernelSays is the kernel's view in one line.
 func kernelSays(k *drivebay.Kernel) string {
-	parts := []string{"state " + dash(k.State)}
+	var parts []string
 	add := func(show bool, format string, args ...any) {
 		if show {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
+	add(k.State != "", "state %s", k.State)
 	add(k.SizeZero, "0 bytes long")
 	add(k.OpenError != "", "cannot be opened: %s", k.OpenError)
 	add(k.IOErrors != nil, "ioerr_cnt %s", number(k.IOErrors))
@@ -133,6 +134,9 @@ func kernelSays(k *drivebay.Kernel) string {
 	add(k.MediaErrors24h > 0, "%d bad sectors in 24 h", k.MediaErrors24h)
 	add(k.OtherErrors24h > 0, "%d other I/O errors in 24 h", k.OtherErrors24h)
 	add(k.Resets1h > 0, "%d resets in 1 h", k.Resets1h)
+	if len(parts) == 0 {
+		return "nothing unusual"
+	}
 	return Clean(strings.Join(parts, ", "))
 }
 
@@ -147,7 +151,7 @@ func (s Style) notRead(d *drivebay.Drive) string {
 		return "\nCould not be read:\n  all of its health pages\n"
 	}
 	for _, p := range d.Evidence.Problems {
-		text := dash(p.Page) + ": " + p.Text
+		text := problem(p.Page, p.Text)
 		if p.Expected {
 			text += " (it never promised this page)"
 		}

@@ -170,14 +170,22 @@ func selfTests(ev *drivebay.Evidence, s Style) string {
 func Pages(pages []drivebay.RawPage, s Style) string {
 	var out strings.Builder
 	for i, p := range pages {
+		if p.Error != "" {
+			out.WriteString(wrapped(Clean(problem(p.Page, p.Error)), "", s.Width))
+			continue
+		}
 		if i > 0 {
 			out.WriteString("\n")
-		}
-		if p.Error != "" {
-			fmt.Fprintf(&out, "%s: %s\n", s.paint(bold, Clean(p.Page)), Clean(p.Error))
-			continue
 		}
 		fmt.Fprintf(&out, "%s: %d bytes\n%s", s.paint(bold, Clean(p.Page)), len(p.Data), hex.Dump(p.Data))
 	}
 	return out.String()
+}
+
+// problem names the page, unless the text begins with it already.
+func problem(page, text string) string {
+	if page == "" || strings.HasPrefix(text, page) {
+		return text
+	}
+	return page + ": " + text
 }
