@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/api"
+)
+
+// running is a daemon in this process.
+type running struct {
+	env      map[string]string
+	dir      string
+	out, err safeBuffer
+	stop     context.CancelFunc
+	ended    chan int
+}
+
+// serve starts a daemon and waits until it has said where it is.
+func serve(t *testing.T, args ...string) *running {
+	t.Helper()
+	dir := shortDir(t)
+	r := &running{dir: dir, ended: make(chan int, 1), env: map[string]string{"DRIVEBAY_API": "unix://" + dir + "/s", "DRIVEBAY_STATE_DIR": dir + "/state"}}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	a := testApp(r.env, &r.out, &r.err)
+	go func() { r.ended <- a.run(ctx, append([]string{"serve"}, args...)) }()
+	t.Cleanup(func() {
+		stop()
+		<-r.ended
+	})
+	eventually(t, 20*time.Second, func() bool { return strings.Contains(r.out.String(), "try: drivebay drives") || len(r.ended) > 0 }, func() string { return r.out.String() + r.err.String() })
+	return r
+}
+
+// end ends a daemon and returns its exit status and how long that took.
+func (r *running) end() (int, time.Duration) {
+	start := time.Now()
+	r.stop()
+	code := <-r.ended
+	r.ended <- code
+	return code, time.Since(start)
+}
+
+func TestServe(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "c.yaml")
+	write(t, config, "log: {level: info}\npoll: {tick: 100ms}\n")
+	r := serve(t, "--root", recording(t), "--config", config, "--listen", "127.0.0.1:0")
+
+	greeting := r.out.String()
+	for _, want := range []string{"(real): 2 drives", "API       unix://" + r.dir + "/s", "state     " + r.dir + "/state", "metrics   http://127.0.0.1:"} {
+		if !strings.Contains(greeting, want) {
+			t.Errorf("%q is not in the greeting:\n%s", want, greeting)
+		}
+	}
+	if out, errs, code := call(t, r.env, "drives"); code != 0 || !strings.Contains(out, "Z1Z2AAAA") {
+		t.Errorf("drives: %d %q %q", code, out, errs)
+	}
+	if out, errs, code := call(t, r.env, "events"); code != 0 || strings.Count(out, "DriveAppeared") != 2 {
+		t.Errorf("events: %d %q %q", code, out, errs)
+	}
+	address := regexp.MustCompile(`http://[0-9.:]+`).FindString(greeting)
+	if out, errs, code := call(t, nil, "drives", "--api", address); code != 0 || !strings.Contains(out, "Z1Z2BBBB") {
+		t.Errorf("drives over TCP: %d %q %q", code, out, errs)
+	}
+	if _, errs, code := call(t, nil, "drive", "cordon", "sda", "--api", address); code != exitFailure || !strings.Contains(errs, "for reading only") {
+		t.Errorf("a change over TCP: %d %q", code, errs)
+	}
+
+	// Another daemon on the same state or socket is refused.
+	if _, errs, code := call(t, r.env, "serve"); code != exitFailure || !strings.Contains(errs, "another daemon") {
+		t.Errorf("a second daemon: %d %q", code, errs)
+	}
+
+	if code, took := r.end(); code != exitOK || took > 5*time.Second {
+		t.Errorf("exit status %d after %v:\n%s", code, took, r.err.String())
+	}
+	if _, err := os.Lstat(r.dir + "/s"); err == nil {
+		t.Error("the socket is still there")
+	}
+}
+
+func TestWhatWasSaidOutlivesARestart(t *testing.T) {
+	root := recording(t)
+	r := serve(t, "--root", root)
+	if _, errs, code := call(t, r.env, "drive", "cordon", "sda"); code != 0 {
+		t.Fatal(errs)
+	}
+	r.end()
+	again := serve(t, "--root", root, "--state-dir", r.dir+"/state")
+	if out, errs, code := call(t, again.env, "drive", "show", "sda"); code != 0 || !strings.Contains(out, "CORDONED") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+}
+
+func TestReload(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "c.yaml")
+	write(t, config, "log: {level: info}\n")
+	r := serve(t, "--root", recording(t), "--config", config)
+	hangUp := func(want string) {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 5*time.Second, func() bool { return strings.Contains(r.err.String(), want) }, r.err.String)
+	}
+	write(t, config, "log: {level: warn}\nlisten: 127.0.0.1:1\npoll: {evidence: 1m}\n")
+	hangUp("these keys need a restart")
+	if !strings.Contains(r.err.String(), "keys=listen") {
+		t.Errorf("the key is not named: %s", r.err.String())
+	}
+	write(t, config, "log: {lvel: info}\n")
+	hangUp(`did you mean \"log.level\"?`)
+	write(t, config, "log: {level: info}\n")
+	hangUp("changed=log.level,poll.evidence")
+	if _, errs, code := call(t, r.env, "drives"); code != 0 {
+		t.Errorf("after reloads: %s", errs)
+	}
+}
+
+// A daemon that has a long poll open still ends at once.
+func TestStopEndsLongPolls(t *testing.T) {
+	r := serve(t, "--root", recording(t))
+	client := api.Dial(r.env["DRIVEBAY_API"])
+	defer client.Close()
+	waiting := make(chan struct{})
+	go func() {
+		defer close(waiting)
+		events, err := client.WaitEvents(context.Background(), 1<<40)
+		if err == nil {
+			t.Errorf("got %v", events)
+		}
+	}()
+	if code, took := r.end(); code != exitOK || took > 5*time.Second {
+		t.Errorf("exit status %d after %v", code, took)
+	}
+	<-waiting
+}
