@@ -99,12 +99,13 @@ func hasSCSILog(page byte) func(answers) bool {
 type looked struct {
 	evidence *drivebay.Evidence
 	content  *drivebay.Content // nil: not read this time
+	refused  uint64            // commands that the kernel counts as errors although they are ours
 	err      error             // the drive could not be asked at all
 }
 
 // look opens a drive and asks it everything. It may block for as long as the
 // kernel likes: call it in the drive's lane.
-func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bool) (looked, error) {
+func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bool) (out looked, err error) {
 	ev := &drivebay.Evidence{At: m.Now(), Source: "drive", Protocol: d.Protocol, Type: d.Type}
 	h, err := m.OpenDrive(ctx, devOf(d))
 	if err != nil {
@@ -112,16 +113,35 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	}
 	defer h.Close()
 
-	out := looked{evidence: ev}
-	if ev.Standby = asleep(ctx, h, d.Protocol); ev.Standby {
+	out.evidence = ev
+	counted := &countingDrive{Drive: h}
+	defer func() { out.refused = counted.refused }()
+	if ev.Standby = asleep(ctx, counted, d.Protocol); ev.Standby {
 		return out, nil
 	}
-	err = askAll(ctx, h, looks[d.Protocol], ev)
+	err = askAll(ctx, counted, looks[d.Protocol], ev)
 	if readContent && !ev.Standby && err == nil {
 		c := content.Detect(h, d.Size, d.LogicalBlock)
 		out.content = &c
 	}
 	return out, err
+}
+
+// countingDrive counts the questions that raise the kernel's ioerr_cnt without
+// anything being wrong: the SCSI layer counts each command that ends in CHECK
+// CONDITION (scsi_lib.c, scsi_complete). A refused page does, and so do the two
+// ATA commands that answer with registers, which come back as sense data.
+type countingDrive struct {
+	host.Drive
+	refused uint64
+}
+
+func (c *countingDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
+	b, err := c.Drive.Page(ctx, p)
+	if err != nil || p == host.ATAPowerMode || p == host.ATASmartStatus {
+		c.refused++
+	}
+	return b, err
 }
 
 // askAll asks the questions one after another. A drive that stops answering at

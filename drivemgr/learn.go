@@ -58,9 +58,13 @@ func (m *Manager) lookThrough(ctx context.Context, l *lane, d *drivebay.Drive, r
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
-		return look(ctx, m.machine, d, readContent)
+		out, err := look(ctx, m.machine, d, readContent)
+		out.err = err
+		return out, nil
 	})
-	out.err = err
+	if err != nil {
+		out.err = err
+	}
 	return out
 }
 
@@ -81,6 +85,7 @@ func (m *Manager) learn(r lookResult) {
 		t.fresh = r.content.Kind == drivebay.ContentUnknown
 		t.drive.Content = settleContent(t.drive, *r.content)
 	}
+	t.ourErrors += r.refused
 	t.openError = ""
 	if r.err != nil && !errors.Is(r.err, host.ErrPermission) { // that we may not ask says nothing of the drive
 		t.openError = r.err.Error()
@@ -255,6 +260,9 @@ func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
 	}
 	t.kernlog.count(k, now)
 	k.OpenError = t.openError
+	if k.IOErrors != nil {
+		*k.IOErrors -= min(*k.IOErrors, t.ourErrors)
+	}
 	return k
 }
 

@@ -84,6 +84,7 @@ type tracked struct {
 	nextLook  time.Time
 	failures  int    // looks in a row that brought nothing
 	openError string // how the last of them ended
+	ourErrors uint64 // what our own questions added to ioerr_cnt
 	fresh     bool   // what is written on it is not known, or may have changed
 }
 

@@ -1,7 +1,6 @@
 package drivemgr
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -46,7 +45,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		m.keeper.add(changes(&t.drive, d, now)...)
 	}
 	if !t.present { // new here, or back: whatever we knew of its state is old
-		t.present, t.fresh, t.failures, t.nextLook = true, true, 0, now
+		t.present, t.fresh, t.failures, t.ourErrors, t.nextLook = true, true, 0, 0, now
 		if t.lane.occupied(now) > 0 {
 			t.lane = newLane() // the old device's question may never end; this is another device
 		}
@@ -193,9 +192,11 @@ func place(d *drivebay.Drive) string {
 
 // describe names a drive so that a person in the aisle finds it.
 func describe(d *drivebay.Drive) string {
-	text := fmt.Sprintf("%s %s, serial %s, %s", d.Type, d.Model, d.Serial, d.Name)
-	if d.Slot.Bay != "" {
-		text += ", bay " + d.Slot.Bay
+	text := d.Name
+	for _, f := range []struct{ word, value string }{{"", d.Vendor}, {"", d.Model}, {"serial ", d.Serial}, {"bay ", d.Slot.Bay}} {
+		if f.value != "" {
+			text += ", " + f.word + f.value
+		}
 	}
 	return text
 }
