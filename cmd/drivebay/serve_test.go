@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,15 +52,44 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-func TestSignalsEndTheContext(t *testing.T) {
-	ctx := untilSignal(t.Context())
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+// stubborn makes this test binary a program that hears the first signal and
+// does not end.
+const stubborn = "DRIVEBAY_TEST_STUBBORN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(stubborn) != "" {
+		ctx := untilSignal(context.Background())
+		fmt.Println("ready")
+		<-ctx.Done()
+		fmt.Println("heard")
+		<-time.After(time.Minute)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), stubborn+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(5 * time.Second):
-		t.Fatal("SIGTERM did not end the context")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"ready", "heard"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Fatalf("got %q, want %q", lines.Text(), want)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("the second signal: %v", err)
 	}
 }
 

@@ -7,11 +7,20 @@ import (
 	"syscall"
 )
 
-// untilSignal ends the context at the first SIGINT or SIGTERM. From then on the
-// signals do what they do by default, so that a second one ends us at once.
+// untilSignal ends the context at the first SIGINT or SIGTERM. By then the
+// signals do again what they do by default: a second one ends us at once.
 func untilSignal(parent context.Context) context.Context {
-	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(parent)
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+		}
+		signal.Stop(ch)
+		cancel()
+	}()
 	return ctx
 }
 
