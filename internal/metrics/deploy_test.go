@@ -1,0 +1,258 @@
+package metrics
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const deploy = "../../deploy/"
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// exported is the name of every family with its labels.
+func exported() map[string][]string {
+	out := map[string][]string{"drivebay_build_info": {"version", "commit", "goversion"}}
+	for _, m := range snapshotMetrics {
+		out["drivebay_"+m.name] = m.labels
+	}
+	for _, m := range driveMetrics() {
+		out["drivebay_drive_"+m.name] = append([]string{"drive"}, m.labels...)
+	}
+	return out
+}
+
+var (
+	metricName = regexp.MustCompile(`\bdrivebay_[a-z0-9_]+`)
+	selector   = regexp.MustCompile(`(drivebay_[a-z0-9_]+)\{([^}]*)\}`)
+	labelName  = regexp.MustCompile(`(\w+)(?:=~|!~|!=|=)"`)
+)
+
+// known checks that an expression asks for nothing that is not served.
+func known(t *testing.T, where, expr string) {
+	t.Helper()
+	served := exported()
+	for _, name := range metricName.FindAllString(expr, -1) {
+		if _, ok := served[name]; !ok {
+			t.Errorf("%s: %s is not served", where, name)
+		}
+	}
+	for _, s := range selector.FindAllStringSubmatch(expr, -1) {
+		for _, l := range labelName.FindAllStringSubmatch(s[2], -1) {
+			if l[1] != "instance" && l[1] != "job" && !slices.Contains(served[s[1]], l[1]) {
+				t.Errorf("%s: %s has no label %s", where, s[1], l[1])
+			}
+		}
+	}
+}
+
+type rule struct {
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+func rules(t *testing.T) (out []rule) {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Rules []rule `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	if err := yaml.Unmarshal(read(t, deploy+"prometheus/drivebay.rules.yaml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		out = append(out, g.Rules...)
+	}
+	if len(out) == 0 {
+		t.Fatal("no rules")
+	}
+	return out
+}
+
+func TestRulesUseWhatIsServed(t *testing.T) {
+	for _, r := range rules(t) {
+		known(t, r.Alert, r.Expr)
+		for name := range r.Annotations {
+			if !slices.Contains([]string{"summary", "action", "runbook"}, name) {
+				t.Errorf("%s: annotation %s", r.Alert, name)
+			}
+		}
+		if r.Annotations["runbook"] != "docs/alerts.md#"+strings.ToLower(r.Alert) || r.Annotations["action"] == "" {
+			t.Errorf("%s: runbook %q, action %q", r.Alert, r.Annotations["runbook"], r.Annotations["action"])
+		}
+		if strings.HasPrefix(r.Alert, "Drive") && !strings.HasPrefix(r.Alert, "Drives") && !strings.HasPrefix(r.Alert, "Drivebay") {
+			for _, label := range []string{"instance", "bay", "serial"} {
+				if !strings.Contains(r.Annotations["summary"], "$labels."+label) {
+					t.Errorf("%s: the summary does not name the %s", r.Alert, label)
+				}
+			}
+		}
+	}
+}
+
+// TestAlertsPage holds docs/alerts.md and the rules together.
+func TestAlertsPage(t *testing.T) {
+	page := string(read(t, "../../docs/alerts.md"))
+	heads := regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(page, -1)
+	described := map[string]bool{}
+	for _, h := range heads {
+		described[h[1]] = true
+	}
+	for _, r := range rules(t) {
+		after := r.For
+		if after == "" {
+			after = "at once"
+		}
+		row := "| [" + r.Alert + "](#" + strings.ToLower(r.Alert) + ") | " + r.Labels["severity"] + " | " + after + " |"
+		if !described[r.Alert] || !strings.Contains(page, row) {
+			t.Errorf("docs/alerts.md lacks a section %s or the row %s", r.Alert, row)
+		}
+		delete(described, r.Alert)
+	}
+	for name := range described {
+		t.Errorf("docs/alerts.md describes %s, which is no rule", name)
+	}
+}
+
+// TestRulesAreTested: each alert has a case where it fires and one where not.
+func TestRulesAreTested(t *testing.T) {
+	var file struct {
+		Tests []struct {
+			Cases []struct {
+				Alert string `yaml:"alertname"`
+				Want  []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		} `yaml:"tests"`
+	}
+	if err := yaml.Unmarshal(read(t, deploy+"prometheus/drivebay.rules.test.yaml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	fires, quiet := map[string]bool{}, map[string]bool{}
+	for _, test := range file.Tests {
+		for _, c := range test.Cases {
+			if len(c.Want) > 0 {
+				fires[c.Alert] = true
+			} else {
+				quiet[c.Alert] = true
+			}
+		}
+	}
+	for _, r := range rules(t) {
+		if !fires[r.Alert] || !quiet[r.Alert] {
+			t.Errorf("%s: fires in a test: %v, stays quiet in one: %v", r.Alert, fires[r.Alert], quiet[r.Alert])
+		}
+	}
+}
+
+func TestPromtoolRules(t *testing.T) {
+	tool := promtool(t)
+	for _, args := range [][]string{{"check", "rules", "drivebay.rules.yaml"}, {"test", "rules", "drivebay.rules.test.yaml"}} {
+		cmd := exec.Command(tool, args...)
+		cmd.Dir = filepath.FromSlash(deploy + "prometheus")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func TestDashboard(t *testing.T) {
+	var board struct {
+		UID    string `json:"uid"`
+		Title  string `json:"title"`
+		Panels []struct {
+			ID      int    `json:"id"`
+			Title   string `json:"title"`
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+		Templating struct {
+			List []struct {
+				Name       string `json:"name"`
+				Definition string `json:"definition"`
+			} `json:"list"`
+		} `json:"templating"`
+	}
+	raw := read(t, deploy+"grafana/drivebay.json")
+	if err := json.Unmarshal(raw, &board); err != nil {
+		t.Fatal(err)
+	}
+	if board.UID == "" || board.Title == "" || len(board.Panels) < 10 {
+		t.Errorf("dashboard %q %q with %d panels", board.UID, board.Title, len(board.Panels))
+	}
+	ids := map[int]bool{}
+	for _, p := range board.Panels {
+		if ids[p.ID] || len(p.Targets) == 0 {
+			t.Errorf("panel %q: id %d, %d queries", p.Title, p.ID, len(p.Targets))
+		}
+		ids[p.ID] = true
+		for _, target := range p.Targets {
+			known(t, "panel "+p.Title, target.Expr)
+		}
+	}
+	variables := map[string]bool{}
+	for _, v := range board.Templating.List {
+		variables[v.Name] = true
+		known(t, "variable "+v.Name, v.Definition)
+	}
+	for _, use := range regexp.MustCompile(`\$\{?([a-z]+)\}?`).FindAllStringSubmatch(string(raw), -1) {
+		if !variables[use[1]] {
+			t.Errorf("variable %s is used and not defined: %v", use[1], slices.Collect(maps.Keys(variables)))
+		}
+	}
+}
+
+// TestDashboardQueriesParse has promtool read every query as the rule of a file.
+func TestDashboardQueriesParse(t *testing.T) {
+	tool := promtool(t)
+	var board struct {
+		Panels []struct {
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal(read(t, deploy+"grafana/drivebay.json"), &board); err != nil {
+		t.Fatal(err)
+	}
+	type record struct {
+		Record string `yaml:"record"`
+		Expr   string `yaml:"expr"`
+	}
+	var records []record
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			records = append(records, record{"x:y" + string(rune('a'+len(records))), target.Expr})
+		}
+	}
+	body, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "board", "rules": records}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "board.yaml")
+	if err := os.WriteFile(file, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(tool, "check", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
