@@ -1,0 +1,47 @@
+package hostsim
+
+import (
+	"fmt"
+	"time"
+)
+
+// age is Age in the units of the pages.
+type age struct {
+	Age
+	written uint64 // bytes
+	born    time.Time
+}
+
+// newAge checks an age and fills in what is usual.
+func newAge(a Age) (age, error) {
+	out := age{Age: a}
+	if a.Written != "" {
+		n, err := parseSize(a.Written)
+		if err != nil {
+			return out, fmt.Errorf("age: written: %w", err)
+		}
+		out.written = n
+	}
+	for _, r := range []struct {
+		name       string
+		value, max int
+	}{{"percentage_used", a.PercentageUsed, 255}, {"spare", a.Spare, 100}, {"temperature", a.Temperature, 125}} {
+		if r.value < 0 || r.value > r.max {
+			return out, fmt.Errorf("age: %s %d: want 0 to %d", r.name, r.value, r.max)
+		}
+	}
+	out.PowerOnHours = orNumber(a.PowerOnHours, 8760)
+	out.PowerCycles = orNumber(a.PowerCycles, 24)
+	out.Temperature = orNumber(a.Temperature, 34)
+	out.Spare = orNumber(a.Spare, 100)
+	out.written = orNumber(out.written, 40e12)
+	return out, nil
+}
+
+func orNumber[T comparable](n, usual T) T {
+	var zero T
+	if n == zero {
+		return usual
+	}
+	return n
+}

@@ -1,0 +1,317 @@
+package hostsim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+var (
+	le = binary.LittleEndian
+	be = binary.BigEndian
+)
+
+// pageTable says what each family of drives answers. Filled by init because the
+// VPD page 89h holds another page of the table.
+var pageTable map[host.Family]map[host.Page]func(*drive) []byte
+
+func init() {
+	pageTable = map[host.Family]map[host.Page]func(*drive) []byte{familyATA: ataPages, familyNVMe: nvmePages, familySCSI: scsiPages}
+	for _, p := range []host.Page{host.SCSITestUnitReady, host.SCSIInquiry, host.SCSIVPDSupported, host.SCSIVPDSerial, host.SCSIVPDDeviceID, host.SCSIVPDATA, host.SCSIVPDBlockChar, host.SCSICapacity} {
+		ataPages[p] = scsiPages[p] // the translator in front of every SATA drive answers these
+	}
+}
+
+var ataPages = map[host.Page]func(*drive) []byte{
+	host.ATAPowerMode:       (*drive).ataPowerMode,
+	host.ATAIdentify:        (*drive).ataIdentify,
+	host.ATASmartData:       (*drive).ataSmartData,
+	host.ATASmartThresholds: (*drive).ataThresholds,
+	host.ATASmartStatus:     (*drive).ataStatus,
+	host.ATALogDirectory:    (*drive).ataDirectory,
+	host.ATASummaryErrorLog: (*drive).ataErrorLog,
+	host.ATAExtErrorLog:     (*drive).ataExtErrorLog,
+	host.ATASelfTestLog:     (*drive).ataSelfTestLog,
+	host.ATAExtSelfTestLog:  (*drive).ataExtSelfTestLog,
+	host.ATADevStats:        (*drive).ataStatistics,
+}
+
+const sector = 512
+
+// seal writes the checksum: all bytes of the sector add up to 0.
+func seal(b []byte) []byte {
+	var sum byte
+	b[sector-1] = 0
+	for _, x := range b[:sector] {
+		sum += x
+	}
+	b[sector-1] = -sum
+	return b
+}
+
+// ataText writes a string as ATA does: blanks after it, and the two characters
+// of each word the other way round (ACS-4, 3.4.10).
+func ataText(b []byte, s string) {
+	for i := range b {
+		b[i^1] = ' '
+		if i < len(s) {
+			b[i^1] = s[i]
+		}
+	}
+}
+
+// ataPowerMode: FFh is active or idle, 00h standby (ACS-4, 7.3).
+func (d *drive) ataPowerMode() []byte {
+	if d.asleep {
+		return []byte{0x00}
+	}
+	return []byte{0xFF}
+}
+
+// ataIdentify: IDENTIFY DEVICE (ACS-4, 7.13).
+func (d *drive) ataIdentify() []byte {
+	b := make([]byte, sector)
+	word := func(n int, v uint64) { le.PutUint16(b[2*n:], uint16(v)) }
+	word(0, 0x0040)
+	ataText(b[20:40], d.serial)
+	ataText(b[46:54], d.firmware)
+	ataText(b[54:94], d.model)
+	sectors := d.size / d.block
+	word(49, 0x2F00) // LBA, DMA, standby timer
+	word(53, 0x0006) // words 64..70 and 88 are valid
+	le.PutUint32(b[120:], uint32(min(sectors, 0x0FFFFFFF)))
+	word(75, 31)     // queue depth 32
+	word(76, 0x850E) // SATA 1, 2, 3 and NCQ
+	word(80, 0x0FF0) // ATA/ATAPI-4 to ACS-4
+	word(82, 0x346B) // SMART, power management, write cache
+	word(83, 0x7D61) // 48-bit addresses, flush
+	word(84, 0x4163) // general logs, self-test, error log, world wide name
+	word(85, 0x3469)
+	word(86, 0xBC41)
+	word(87, 0x4163)
+	le.PutUint64(b[200:], sectors)
+	if d.block == 4096 {
+		word(106, 0x5000) // a logical sector is longer than 256 words
+		le.PutUint32(b[234:], uint32(d.block/2))
+	} else if d.kind.rotational {
+		word(106, 0x6003) // eight logical sectors in a physical one
+	}
+	for i := range 4 {
+		word(108+i, d.wwn>>(48-16*i))
+	}
+	rate := uint64(d.kind.rpm)
+	if rate == 0 {
+		rate = 1
+		word(169, 1) // TRIM
+	}
+	word(217, rate)
+	word(222, 0x10FF) // serial transport
+	b[510] = 0xA5
+	return seal(b)
+}
+
+// ataStatus: SMART RETURN STATUS leaves the signature of its command in the
+// address fields, or another one when a threshold is exceeded (ACS-3, 7.48.8).
+func (d *drive) ataStatus() []byte {
+	if d.age.Failed {
+		return []byte{0xF4, 0x2C}
+	}
+	return []byte{0x4F, 0xC2}
+}
+
+// ataDirectory: READ LOG EXT 00h; a word a log, its length in sectors.
+func (d *drive) ataDirectory() []byte {
+	b := make([]byte, sector)
+	for log, n := range map[int]uint16{0: 1, 1: 1, 3: 1, 4: 8, 6: 1, 7: 1} {
+		le.PutUint16(b[2*log:], n)
+	}
+	return b
+}
+
+// ataSmartData: SMART READ DATA (ACS-3, 7.48.6; the attributes as SFF-8035i).
+func (d *drive) ataSmartData() []byte {
+	b := make([]byte, sector)
+	le.PutUint16(b, 0x0010)
+	for i, a := range d.attributes() {
+		e := b[2+12*i:]
+		raw, norm := a.value(d)
+		if d.faults.countersMax {
+			raw = 1<<48 - 1
+		}
+		e[0] = a.id
+		le.PutUint16(e[1:], a.flags)
+		e[3], e[4] = norm, norm
+		le.PutUint32(e[5:], uint32(raw))
+		le.PutUint16(e[9:], uint16(raw>>32))
+	}
+	b[362] = 0x82 // the last off-line collection was completed
+	b[363] = d.ataTestStatus()
+	le.PutUint16(b[364:], 567)
+	b[367] = 0x7B
+	le.PutUint16(b[368:], 3)
+	b[370] = 1
+	b[372] = byte(shortTest / time.Minute)
+	minutes := uint16(min(d.longTest/time.Minute, 0xFFFE))
+	if b[373] = byte(minutes); minutes > 254 {
+		b[373] = 0xFF
+		le.PutUint16(b[375:], minutes)
+	}
+	return seal(b)
+}
+
+// ataTestStatus: result of the last self-test, or Fh and the tenths that are left.
+func (d *drive) ataTestStatus() byte {
+	switch {
+	case d.running != nil:
+		return testRunning<<4 | byte((109-d.running.progress(d.m.clock.Now()))/10)
+	case len(d.tests) > 0:
+		return d.tests[0].result << 4
+	}
+	return 0
+}
+
+// ataThresholds: SMART READ THRESHOLDS.
+func (d *drive) ataThresholds() []byte {
+	b := make([]byte, sector)
+	le.PutUint16(b, 0x0010)
+	for i, a := range d.attributes() {
+		b[2+12*i], b[3+12*i] = a.id, a.threshold
+	}
+	return seal(b)
+}
+
+// ataErrors is how many errors the drive's log counts.
+func (d *drive) ataErrors() uint64 {
+	if d.faults.countersMax {
+		return 0xFFFF
+	}
+	return min(d.age.Uncorrectable, 0xFFFF)
+}
+
+// ataErrorLog: SMART log 01h, five errors of 90 bytes (ACS-3, A.18).
+func (d *drive) ataErrorLog() []byte {
+	b := make([]byte, sector)
+	b[0] = 1
+	total := d.ataErrors()
+	for i := range min(total, 5) {
+		e := b[2+90*i:][60:90]
+		e[1], e[7] = 0x40, 0x51 // uncorrectable data; ready, seek complete, error
+		le.PutUint32(e[3:], uint32(failingLBA+i))
+		e[6] = 0xE0
+		le.PutUint16(e[28:], uint16(d.hours()))
+	}
+	if total > 0 {
+		b[1] = byte((total-1)%5) + 1
+	}
+	le.PutUint16(b[452:], uint16(total))
+	return seal(b)
+}
+
+// ataExtErrorLog: log 03h, four errors of 124 bytes a sector (ACS-4, 9.7). The
+// log is one sector long here.
+func (d *drive) ataExtErrorLog() []byte {
+	b := make([]byte, sector)
+	b[0] = 1
+	total := d.ataErrors()
+	for i := range min(total, 4) {
+		e := b[4+124*i:][90:124]
+		e[1], e[11] = 0x40, 0x51
+		lba := uint64(failingLBA + i)
+		e[4], e[6], e[8] = byte(lba), byte(lba>>8), byte(lba>>16)
+		le.PutUint16(e[32:], uint16(d.hours()))
+	}
+	if total > 0 {
+		le.PutUint16(b[2:], uint16((total-1)%4)+1)
+	}
+	le.PutUint16(b[500:], uint16(total))
+	return seal(b)
+}
+
+// ringOf places results in a ring so that the newest is the last written.
+func (d *drive) ringOf(put func(slot int, t testResult)) (newest int) {
+	n := len(d.tests)
+	for i, t := range d.tests {
+		put(n-1-i, t)
+	}
+	return n
+}
+
+// ataSelfTestLog: SMART log 06h, 21 results of 24 bytes (ACS-3, A.17).
+func (d *drive) ataSelfTestLog() []byte {
+	b := make([]byte, sector)
+	le.PutUint16(b, 1)
+	b[508] = byte(d.ringOf(func(slot int, t testResult) {
+		e := b[2+24*slot:]
+		t.ataHead(e)
+		le.PutUint32(e[5:], 0xFFFFFFFF)
+		if t.result == testFailed {
+			le.PutUint32(e[5:], uint32(t.lba))
+		}
+	}))
+	return seal(b)
+}
+
+func (t testResult) ataHead(e []byte) {
+	e[0], e[1] = t.kind, t.result<<4
+	le.PutUint16(e[2:], uint16(t.hours))
+}
+
+// ataExtSelfTestLog: log 07h, 19 results of 26 bytes a sector (ACS-4, 9.13).
+func (d *drive) ataExtSelfTestLog() []byte {
+	b := make([]byte, sector)
+	b[0] = 1
+	le.PutUint16(b[2:], uint16(d.ringOf(func(slot int, t testResult) {
+		e := b[4+26*slot:]
+		t.ataHead(e)
+		lba := uint64(1<<48 - 1)
+		if t.result == testFailed {
+			lba = t.lba
+		}
+		le.PutUint32(e[5:], uint32(lba))
+		le.PutUint16(e[9:], uint16(lba>>32))
+	})))
+	return seal(b)
+}
+
+// ataStatistics: log 04h, pages 0 to 7 (ACS-4, 9.5). The upper byte of an entry
+// says that it is supported and valid.
+func (d *drive) ataStatistics() []byte {
+	b := make([]byte, 8*sector)
+	page := func(n int, values map[int]uint64) {
+		p := b[n*sector:]
+		le.PutUint16(p, 1)
+		p[2] = byte(n)
+		for at, v := range values {
+			if d.faults.countersMax {
+				v = 1<<48 - 1
+			}
+			le.PutUint64(p[at:], 0xC0<<56|v&(1<<56-1))
+		}
+	}
+	hours := d.hours()
+	le.PutUint16(b, 1)
+	copy(b[8:], []byte{5, 1, 3, 4, 5, 6}) // the list of pages that there are
+	page(1, map[int]uint64{0x08: d.age.PowerCycles, 0x10: hours, 0x18: d.age.written / d.block, 0x28: d.age.written / d.block / 2})
+	page(4, map[int]uint64{0x08: d.age.Uncorrectable, 0x10: 0})
+	page(5, map[int]uint64{0x08: uint64(d.age.Temperature), 0x20: uint64(d.age.Temperature + 9), 0x28: 19, 0x58: 60, 0x68: 5})
+	page(6, map[int]uint64{0x08: 12, 0x18: d.age.CRCErrors})
+	if d.kind.rpm > 0 {
+		page(3, map[int]uint64{0x08: hours, 0x20: d.age.Reallocated, 0x38: d.age.Pending})
+		return b
+	}
+	copy(b[8:], []byte{5, 1, 4, 5, 6, 7})
+	page(7, nil)
+	le.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalised: percent
+	return b
+}
+
+// vpdATA: ATA information (SAT-4, 12.4.2), with the identify data of the drive.
+func (d *drive) vpdATA() []byte {
+	data := make([]byte, 56+sector)
+	copy(data[4:], fmt.Sprintf("%-8s%-16s%-4s", "LSI", "SIM SATA", "1.0"))
+	data[52] = 0xEC
+	copy(data[56:], d.ataIdentify())
+	return vpdPage(0x89, data)
+}

@@ -1,0 +1,92 @@
+package hostsim
+
+// attribute is one SMART attribute: what a drive of its kind has.
+type attribute struct {
+	id        byte
+	threshold byte
+	flags     uint16 // bit 0: prefail
+	value     func(*drive) (raw uint64, normalized byte)
+}
+
+const (
+	prefail = 0x0033
+	oldAge  = 0x0032
+)
+
+// left is a normalised value: 100 and less the more of a budget is used up.
+func left(n, budget uint64) byte {
+	if n >= budget {
+		return 1
+	}
+	return byte(100 - 99*n/budget)
+}
+
+func counter(of func(*drive) uint64, budget uint64) func(*drive) (uint64, byte) {
+	return func(d *drive) (uint64, byte) { return of(d), left(of(d), budget) }
+}
+
+func always(raw uint64, norm byte) func(*drive) (uint64, byte) {
+	return func(*drive) (uint64, byte) { return raw, norm }
+}
+
+func hoursOf(d *drive) uint64       { return d.hours() }
+func cyclesOf(d *drive) uint64      { return d.age.PowerCycles }
+func reallocatedOf(d *drive) uint64 { return d.age.Reallocated }
+func pendingOf(d *drive) uint64     { return d.age.Pending }
+func uncorrectOf(d *drive) uint64   { return d.age.Uncorrectable }
+func crcOf(d *drive) uint64         { return d.age.CRCErrors }
+func writtenOf(d *drive) uint64     { return d.age.written / 512 }
+
+func heatOf(d *drive) (uint64, byte) {
+	return uint64(d.age.Temperature), byte(100 - d.age.Temperature)
+}
+
+func wearOf(d *drive) (uint64, byte) {
+	return uint64(d.age.PercentageUsed) * 10, byte(max(1, 100-d.age.PercentageUsed))
+}
+
+// hddAttributes and ssdAttributes are what the two kinds of SATA drives report,
+// with the usual ids, kinds and thresholds.
+var (
+	hddAttributes = []attribute{
+		{1, 44, 0x000F, always(0, 100)},
+		{3, 0, 0x0003, always(0, 98)},
+		{4, 20, oldAge, counter(cyclesOf, 20000)},
+		{5, 10, prefail, counter(reallocatedOf, 4000)},
+		{7, 45, 0x000F, always(0, 90)},
+		{9, 0, oldAge, counter(hoursOf, 100000)},
+		{10, 97, 0x0013, always(0, 100)},
+		{12, 20, oldAge, counter(cyclesOf, 20000)},
+		{187, 0, oldAge, counter(uncorrectOf, 100)},
+		{188, 0, oldAge, always(0, 100)},
+		{190, 40, 0x0022, heatOf},
+		{193, 0, oldAge, always(1200, 99)},
+		{194, 0, 0x0022, func(d *drive) (uint64, byte) { return uint64(d.age.Temperature), byte(d.age.Temperature) }},
+		{197, 0, 0x0012, counter(pendingOf, 4000)},
+		{198, 0, 0x0010, counter(pendingOf, 4000)},
+		{199, 0, 0x003E, counter(crcOf, 10000)},
+		{241, 0, 0, counter(writtenOf, 1<<62)},
+	}
+	ssdAttributes = []attribute{
+		{5, 10, prefail, counter(reallocatedOf, 1000)},
+		{9, 0, oldAge, counter(hoursOf, 100000)},
+		{12, 0, oldAge, counter(cyclesOf, 20000)},
+		{177, 5, 0x0013, wearOf},
+		{179, 10, 0x0013, counter(reallocatedOf, 1000)},
+		{184, 97, prefail, always(0, 100)},
+		{187, 0, oldAge, counter(uncorrectOf, 100)},
+		{190, 0, oldAge, heatOf},
+		{194, 0, 0x0022, heatOf},
+		{197, 0, oldAge, counter(pendingOf, 1000)},
+		{199, 0, 0x003E, counter(crcOf, 10000)},
+		{235, 0, 0x0012, always(11, 99)},
+		{241, 0, oldAge, counter(writtenOf, 1<<62)},
+	}
+)
+
+func (d *drive) attributes() []attribute {
+	if d.kind.rpm > 0 {
+		return hddAttributes
+	}
+	return ssdAttributes
+}

@@ -1,0 +1,235 @@
+package hostsim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// bay is a place for a drive.
+type bay struct {
+	row    *row
+	number int
+	drive  *drive
+	folder string // with locate and fault, or attention
+	lights map[string]string
+}
+
+// row is an enclosure with its bays.
+type row struct {
+	name   string
+	kind   EnclosureKind
+	number int // among the rows of its kind
+	host   int // SCSI host of the expander
+	m      *Machine
+}
+
+// addEnclosure builds a row of empty bays.
+func (m *Machine) addEnclosure(e *Enclosure) error {
+	if e.Bays < 1 || e.Bays > 96 || e.First < 0 || e.First > 1000 {
+		return fmt.Errorf("%s: %d bays from number %d: want 1 to 96 bays", e.Name, e.Bays, e.First)
+	}
+	r := &row{name: or(e.Name, string(e.Kind)), kind: e.Kind, m: m}
+	for _, b := range m.bays {
+		if b.row.name == r.name {
+			return fmt.Errorf("enclosure %q is there twice", r.name)
+		}
+		if b.row.kind == r.kind && b.row.number >= r.number {
+			r.number = b.row.number + 1
+		}
+		if e.Kind == EnclosurePCI && b.row.kind == EnclosurePCI && b.number >= e.First && b.number < e.First+e.Bays {
+			return fmt.Errorf("enclosure %q: there is a PCI slot %d already", r.name, b.number)
+		}
+	}
+	switch e.Kind {
+	case EnclosureSES:
+		r.host = m.newHost()
+		r.buildProcessor(e.Bays)
+	case EnclosurePCI:
+	default:
+		return fmt.Errorf("enclosure %q: kind %q: want ses or pci", r.name, e.Kind)
+	}
+	for n := e.First; n < e.First+e.Bays; n++ {
+		b := &bay{row: r, number: n, lights: map[string]string{}}
+		m.bays = append(m.bays, b)
+		b.build()
+	}
+	return nil
+}
+
+// newHost gives out a SCSI host number.
+func (m *Machine) newHost() int {
+	m.hosts++
+	return m.hosts - 1
+}
+
+// bayFor finds the empty bay that a drive of a kind is meant for.
+func (m *Machine) bayFor(k *kind, enclosure string, number int) (*bay, error) {
+	var hit *bay
+	for _, b := range m.bays {
+		if b.number != number || b.row.kind != k.bay || (enclosure != "" && b.row.name != enclosure) {
+			continue
+		}
+		if hit != nil {
+			return nil, fmt.Errorf("bay %d: both %s and %s have one: give enclosure", number, hit.row.name, b.row.name)
+		}
+		hit = b
+	}
+	switch {
+	case hit == nil:
+		return nil, fmt.Errorf("bay %d: no enclosure has such a bay for a %s drive", number, k.name)
+	case hit.drive != nil:
+		return nil, fmt.Errorf("bay %d of %s: there is a drive in it already", number, hit.row.name)
+	}
+	return hit, nil
+}
+
+// called says whether a person means this bay: "7", "07", "Slot 07", "front/7".
+func (b *bay) called(what string) bool {
+	if row, rest, ok := strings.Cut(what, "/"); ok {
+		if row != b.row.name && row != b.row.address() {
+			return false
+		}
+		what = rest
+	}
+	what = strings.TrimSpace(strings.TrimPrefix(what, "Slot"))
+	if len(what) > 1 {
+		what = strings.TrimLeft(what[:len(what)-1], "0") + what[len(what)-1:]
+	}
+	return what == fmt.Sprint(b.number)
+}
+
+// hba is the PCI address of a row's SAS controller; the second path of a
+// dual-ported drive goes through another one.
+func (r *row) hba(path int) string { return fmt.Sprintf("0000:%02x:00.0", 0x10+2*r.number+path) }
+
+// hostOf is the SCSI host of a path.
+func (r *row) hostOf(path int) int {
+	if path == 0 {
+		return r.host
+	}
+	return 64 + r.host
+}
+
+// expander is the folder of a row's SAS expander.
+func (r *row) expander(path int) string {
+	h := r.hostOf(path)
+	return fmt.Sprintf("sys/devices/pci0000:00/0000:00:%02x.0/%s/host%d/port-%d:0/expander-%d:0", 0x02+2*r.number+path, r.hba(path), h, h, h)
+}
+
+// processor is the number of the enclosure processor behind the expander: the
+// one after all bays.
+const processor = 200
+
+// address names the row in /sys/class/enclosure.
+func (r *row) address() string { return fmt.Sprintf("%d:0:%d:0", r.host, processor) }
+
+// buildProcessor builds the SCSI Enclosure Services device of a row
+// (Documentation/scsi/... is silent; drivers/misc/enclosure.c makes the files).
+func (r *row) buildProcessor(bays int) {
+	t, h, a := r.m.tree, r.host, r.address()
+	dev := fmt.Sprintf("%s/port-%d:0:%d/end_device-%d:0:%d/target%d:0:%d/%s", r.expander(0), h, processor, h, processor, h, processor, a)
+	enc := dev + "/enclosure/" + a
+	for name, text := range map[string]string{
+		"vendor": "SIMVEND \n", "model": "SAS3x28         \n", "rev": "0601\n", "type": "13\n", "state": "running\n", "scsi_level": "7\n",
+		"uevent":                         "DEVTYPE=scsi_device\nDRIVER=ses\nMODALIAS=scsi:t-0x0d\n",
+		"enclosure/" + a + "/components": fmt.Sprintf("%d\n", bays),
+		"enclosure/" + a + "/id":         fmt.Sprintf("%016x\n", 0x500304801f7a0000|uint64(h)<<8|0x3d),
+		"enclosure/" + a + "/uevent":     "",
+	} {
+		t.put(dev+"/"+name, &node{text: text, keep: true})
+	}
+	t.keep(enc)
+	link := func(path, target string) { t.put(path, &node{link: relative(path, target), keep: true}) }
+	link(enc+"/device", dev)
+	link(enc+"/subsystem", "sys/class/enclosure")
+	link("sys/class/enclosure/"+a, enc)
+	link("sys/class/scsi_device/"+a, dev+"/scsi_device/"+a)
+	link(dev+"/scsi_device/"+a+"/device", dev)
+	r.m.buildHost(h, r.expander(0))
+}
+
+// buildHost makes the entry of a SCSI host.
+func (m *Machine) buildHost(h int, below string) {
+	name := fmt.Sprintf("host%d", h)
+	at := strings.Index(below, "/"+name)
+	dir := below[:at] + "/" + name + "/scsi_host/" + name
+	m.tree.put(dir+"/state", &node{text: "running\n", keep: true})
+	path := "sys/class/scsi_host/" + name
+	m.tree.put(path, &node{link: relative(path, dir), keep: true})
+}
+
+// build makes the entries of a bay that are there without a drive, too.
+func (b *bay) build() {
+	if b.row.kind == EnclosurePCI {
+		b.folder = fmt.Sprintf("sys/bus/pci/slots/%d", b.number)
+		b.put("address", pciSlot(b.number)[:len("0000:40:00")]+"\n")
+		b.put("cur_bus_speed", "16.0 GT/s PCIe\n")
+		b.put("max_bus_speed", "16.0 GT/s PCIe\n")
+		b.show("adapter", func() string { return flag01(b.drive != nil && b.drive.present) })
+		b.show("power", func() string { return flag01(b.drive != nil && b.drive.present) })
+		b.light("attention", "2") // off, on, blink as the kernel's pciehp keeps them: 0, 1, 2
+		return
+	}
+	r := b.row
+	b.folder = fmt.Sprintf("%s/Slot %02d", r.m.mustResolve("sys/class/enclosure/"+r.address()), b.number)
+	b.put("slot", fmt.Sprintf("%d\n", b.number))
+	b.put("type", "array device\n")
+	b.put("active", "0\n")
+	b.put("power_status", "on\n")
+	b.put("uevent", "")
+	b.show("status", func() string {
+		if b.drive != nil && b.drive.present {
+			return "OK\n"
+		}
+		return "not installed\n"
+	})
+	b.light("locate", "1")
+	b.light("fault", "1")
+}
+
+func (b *bay) put(name, text string) {
+	b.row.m.tree.put(b.folder+"/"+name, &node{text: text, keep: true})
+}
+
+func (b *bay) show(name string, f func() string) {
+	b.row.m.tree.put(b.folder+"/"+name, &node{read: f, keep: true})
+}
+
+// light makes a light that can be switched: 0 up to most.
+func (b *bay) light(name, most string) {
+	b.lights[name] = "0"
+	b.row.m.tree.put(b.folder+"/"+name, &node{keep: true,
+		read: func() string { return b.lights[name] + "\n" },
+		write: func(s string) error {
+			s = strings.TrimSpace(s)
+			if len(s) != 1 || s < "0" || s > most {
+				return errInvalid
+			}
+			b.lights[name] = s
+			return nil
+		}})
+}
+
+// connect links a bay and the drive in it, as the kernel's ses driver does.
+func (b *bay) connect(d *drive) {
+	if b.row.kind == EnclosureSES {
+		d.link(b.folder+"/device", d.places[0].device)
+		_, slot := split(b.folder)
+		d.link(d.places[0].device+"/enclosure_device:"+slot, b.folder)
+	}
+}
+
+func flag01(on bool) string {
+	if on {
+		return "1\n"
+	}
+	return "0\n"
+}
+
+func (m *Machine) mustResolve(name string) string {
+	n, err := m.tree.walk(name, true)
+	if err != nil {
+		panic(name + ": " + err.Error()) // the builder made it a moment ago
+	}
+	return n.path
+}

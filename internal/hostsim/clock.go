@@ -1,0 +1,64 @@
+package hostsim
+
+import (
+	"sync"
+	"time"
+)
+
+// wall is the real clock; inside a testing/synctest bubble it is the bubble's.
+type wall struct{}
+
+func (wall) Now() time.Time                         { return time.Now() }
+func (wall) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// ManualClock is a clock that only Advance moves.
+type ManualClock struct {
+	mu    sync.Mutex
+	now   time.Time
+	waits []wait
+}
+
+type wait struct {
+	at time.Time
+	ch chan time.Time
+}
+
+// NewManualClock makes a clock that stands at t.
+func NewManualClock(t time.Time) *ManualClock { return &ManualClock{now: t} }
+
+// Now implements host.Clock.
+func (c *ManualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// After implements host.Clock.
+func (c *ManualClock) After(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := wait{c.now.Add(d), make(chan time.Time, 1)}
+	c.waits = append(c.waits, w)
+	c.ring()
+	return w.ch
+}
+
+// Advance moves the clock and wakes whoever waited for a time that has come.
+func (c *ManualClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	c.ring()
+}
+
+func (c *ManualClock) ring() {
+	left := c.waits[:0]
+	for _, w := range c.waits {
+		if w.at.After(c.now) {
+			left = append(left, w)
+		} else {
+			w.ch <- c.now
+		}
+	}
+	c.waits = left
+}

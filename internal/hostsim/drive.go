@@ -1,0 +1,248 @@
+package hostsim
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// drive is one simulated drive, in the machine or pulled out of it. The
+// machine's lock guards it.
+type drive struct {
+	m      *Machine
+	kind   *kind
+	number int // in the order of the description, from 0
+	identity
+	firmware string
+	size     uint64
+	block    uint64
+	paths    int
+	system   bool
+	longTest time.Duration
+	content  content
+
+	bay     *bay // nil: inside the case
+	present bool
+	name    string // "sda", "nvme0n1"
+	names   []string
+	index   int // of the kernel name
+	places  []place
+	nodes   []*node
+	parts   []partition
+
+	age    age
+	faults faults
+	born   struct {
+		identity
+		age age
+	}
+	tests   []testResult
+	running *runningTest
+	asleep  bool
+	io      ioCounters
+	turn    uint64 // grows each time it is plugged in: handles of before are dead
+	stats   DriveStats
+	blinks  atomic.Uint32 // reads while the entries flicker
+}
+
+// identity is what tells a drive from others.
+type identity struct {
+	vendor, model, serial string
+	wwn                   uint64 // NAA 5; for NVMe the EUI-64 part of the NGUID
+}
+
+// place is where one of a drive's paths is in the machine.
+type place struct {
+	device   string // folder of the SCSI device, the NVMe controller or the virtio device
+	block    string // folder of the block device
+	hctl     string // "0:0:7:0"; SCSI only
+	pci      string // PCI address of the drive or of its controller
+	udevPath string // ID_PATH of the udev database
+	ctrl     string // "nvme0"; NVMe only
+	dev      string // "8:16"
+}
+
+// ioCounters are the kernel's counters of requests.
+type ioCounters struct {
+	done, errors, timeouts uint64 // of the SCSI layer, passed-through commands included
+	reads, writes, sectors uint64
+}
+
+// partition is a partition of a drive.
+type partition struct {
+	number      int
+	name        string
+	start, size uint64 // sectors of 512 bytes
+	dev         string
+	label       string
+}
+
+// newDrive makes a drive of a group.
+func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
+	d := &drive{m: m, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
+	d.identity = identity{vendor: or(g.Vendor, k.vendor), model: or(g.Model, k.model)}
+	d.firmware = or(g.Firmware, k.firmware)
+	d.serial = strings.ReplaceAll(or(g.Serial, fallbackSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
+	d.wwn = wwnOf(k, d.model+d.serial)
+	if d.paths > k.maxPaths {
+		return nil, fmt.Errorf("%d paths: a %s drive has at most %d", d.paths, k.name, k.maxPaths)
+	}
+	switch d.block = uint64(g.Block); d.block {
+	case 0:
+		d.block = 512
+	case 512, 4096:
+	default:
+		return nil, fmt.Errorf("block %d: want 512 or 4096", g.Block)
+	}
+	size, err := parseSize(or(g.Size, k.size))
+	if err != nil {
+		return nil, err
+	}
+	if d.size = size &^ (1<<20 - 1); d.size < 64<<20 { // drives end on whole megabytes near enough
+		return nil, fmt.Errorf("size %s: want at least 64MiB", g.Size)
+	}
+	if d.age, err = newAge(g.Age); err != nil {
+		return nil, err
+	}
+	kindOfContent := g.Content
+	if d.system {
+		kindOfContent = "gpt"
+	}
+	if d.content, err = newContent(or(kindOfContent, "blank"), d.size, d.block); err != nil {
+		return nil, err
+	}
+	if d.longTest = g.LongTest; d.longTest == 0 {
+		d.longTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.rpm > 0]
+	}
+	d.age.born = m.clock.Now()
+	d.io = ioCounters{done: 0x22d + d.age.Reallocated, errors: 0x2, reads: 91, sectors: 3208}
+	d.born.identity, d.born.age = d.identity, d.age
+	return d, nil
+}
+
+func fallbackSerial(k *kind) string {
+	if k.name == KindNVMe {
+		return "S64HNE0R{n}"
+	}
+	return "ZR5SIM{n}"
+}
+
+// wwnOf makes a name of NAA 5: company and a number that follows from the rest,
+// so that it is the same at every start.
+func wwnOf(k *kind, seed string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(seed))
+	return 5<<60 | k.oui<<36 | h.Sum64()&(1<<36-1)
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// wwid is the drive's name as the kernel writes it.
+func (d *drive) wwid() string {
+	switch {
+	case d.kind.name == KindNVMe:
+		return "eui." + d.nguid()
+	case d.wwn == 0:
+		return fmt.Sprintf("t10.%-8s%-16s%s", d.vendor, d.model, d.serial)
+	}
+	return fmt.Sprintf("naa.%016x", d.wwn)
+}
+
+// nguid is a namespace's 128-bit name: vendor extension, company, number.
+func (d *drive) nguid() string {
+	if d.wwn == 0 {
+		return strings.Repeat("0", 32)
+	}
+	return fmt.Sprintf("%08x%016x%08x", d.wwn>>28&0xFFFFFFFF, 0x0025380000000000|d.wwn&0xFFFFFFFF, 1)
+}
+
+// add puts a node of the drive into the machine.
+func (d *drive) add(path string, n *node) {
+	n.owner = d
+	d.nodes = append(d.nodes, d.m.tree.put(path, n))
+}
+
+func (d *drive) file(path, text string)            { d.add(path, &node{text: text}) }
+func (d *drive) live(path string, f func() string) { d.add(path, &node{read: f}) }
+func (d *drive) link(path, target string)          { d.add(path, &node{link: relative(path, target)}) }
+
+// files puts several files into a folder: name, text, name, text ...
+func (d *drive) files(dir string, nameText ...string) {
+	for i := 0; i+1 < len(nameText); i += 2 {
+		d.file(dir+"/"+nameText[i], nameText[i+1])
+	}
+}
+
+// plug makes the kernel see the drive. rename gives it a kernel name that was
+// never used before.
+func (d *drive) plug(rename bool) {
+	d.index = d.m.freeIndex(d.kind.letters, d.paths, rename)
+	d.present = true
+	d.turn++
+	d.names, d.places, d.parts = nil, nil, nil
+	for path := range d.paths {
+		d.places = append(d.places, d.kind.place(d, path))
+	}
+	d.kind.build(d)
+	if d.bay != nil {
+		d.bay.drive = d
+		d.bay.connect(d)
+	}
+	if d.system {
+		d.m.refreshSystem()
+	}
+}
+
+// unplug takes the drive's entries away. Questions that hang come back: the
+// kernel fails the requests of a device that is gone.
+func (d *drive) unplug() {
+	for _, n := range d.nodes {
+		d.m.tree.drop(n)
+	}
+	for _, n := range append([]string{d.name}, d.names...) {
+		delete(d.m.byName, n)
+	}
+	d.nodes, d.present = nil, false
+	d.release()
+	if d.bay != nil {
+		d.bay.drive = nil
+	}
+	if d.system {
+		d.m.refreshSystem()
+	}
+}
+
+// register makes a kernel name lead to the drive.
+func (d *drive) register(name string) {
+	d.names = append(d.names, name)
+	d.m.byName[name] = d
+}
+
+// flickers says that this read falls into a moment in which the entry is not there.
+func (d *drive) flickers() bool { return d.faults.flicker && d.blinks.Add(1)%3 == 0 }
+
+// hours is how long the drive has been powered on by now.
+func (d *drive) hours() uint64 {
+	if d.faults.countersMax {
+		return 1<<48 - 1
+	}
+	return d.age.PowerOnHours + uint64(d.m.clock.Now().Sub(d.age.born)/time.Hour)
+}
+
+// label names the drive for people: its bay, else its kernel name or serial.
+func (d *drive) label() string {
+	switch {
+	case d.bay != nil:
+		return fmt.Sprint(d.bay.number)
+	case d.present:
+		return d.name
+	}
+	return d.serial
+}

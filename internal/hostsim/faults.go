@@ -1,0 +1,237 @@
+package hostsim
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Fault is something that happens to a drive, named by its bay, or by kernel
+// name or serial number where it has none.
+type Fault struct {
+	Bay   string `yaml:"bay" json:"bay,omitempty"`
+	Drive string `yaml:"drive" json:"drive,omitempty"`
+	Fault string `yaml:"fault" json:"fault"`
+	Args  Args   `yaml:"args" json:"args,omitempty"`
+}
+
+// Args are the arguments of a fault; numbers and truth values may be written as such.
+type Args map[string]string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Args) UnmarshalJSON(b []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	*a = Args{}
+	for k, v := range raw {
+		text := string(v)
+		if strings.HasPrefix(text, `"`) {
+			if err := json.Unmarshal(v, &text); err != nil {
+				return err
+			}
+		} else if strings.ContainsAny(text[:1], "{[n") {
+			return fmt.Errorf("argument %s: want a text or a number", k)
+		}
+		(*a)[k] = text
+	}
+	return nil
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler: every scalar is taken as it is written.
+func (a *Args) UnmarshalYAML(n *yaml.Node) error {
+	var raw map[string]yaml.Node
+	if err := n.Decode(&raw); err != nil {
+		return err
+	}
+	*a = Args{}
+	for k, v := range raw {
+		if v.Kind != yaml.ScalarNode {
+			return fmt.Errorf("line %d: argument %s: want a text or a number", v.Line, k)
+		}
+		(*a)[k] = v.Value
+	}
+	return nil
+}
+
+// faults is what is wrong with a drive beyond its age.
+type faults struct {
+	hang        chan struct{} // closed when the drive answers again; nil: it does
+	slow        time.Duration
+	eio         bool
+	offline     bool
+	dead        bool
+	denied      bool
+	garbage     bool
+	shortPages  bool
+	badChecksum bool
+	countersMax bool
+	testsFail   bool
+	flicker     bool
+	calm        chan struct{} // closed to end a storm of uevents
+}
+
+// waiting is how many requests are on their way and do not come back.
+func (f *faults) waiting() int {
+	if f.hang != nil {
+		return 2
+	}
+	return 0
+}
+
+func (f *faults) scsiState() string {
+	if f.offline {
+		return "offline"
+	}
+	return "running"
+}
+
+func (f *faults) nvmeState() string {
+	if f.dead {
+		return "dead"
+	}
+	return "live"
+}
+
+// release lets hanging questions go on and ends a storm.
+func (d *drive) release() {
+	for _, ch := range []chan struct{}{d.faults.hang, d.faults.calm} {
+		if ch != nil {
+			close(ch)
+		}
+	}
+	d.faults.hang, d.faults.calm = nil, nil
+}
+
+// FaultDoc explains a fault.
+type FaultDoc struct {
+	Name string `json:"name"`
+	Args string `json:"args,omitempty"`
+	Text string `json:"text"`
+}
+
+// FaultNames lists all faults in the order in which a person would try them.
+func FaultNames() []FaultDoc {
+	var docs []FaultDoc
+	for _, f := range faultTable {
+		docs = append(docs, f.FaultDoc)
+	}
+	return docs
+}
+
+// Inject makes a fault happen.
+func (m *Machine) Inject(f Fault) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	row, d, err := m.aim(&f)
+	if err != nil {
+		return err
+	}
+	if !d.present && !row.absent {
+		return fmt.Errorf("fault %s: drive %s is not in the machine: return or heal it first", f.Fault, d.label())
+	}
+	if err := row.do(d, arguments{f.Args}); err != nil {
+		return fmt.Errorf("fault %s on drive %s: %w", f.Fault, d.label(), err)
+	}
+	return nil
+}
+
+// check says whether a fault of a script could ever happen. The caller holds the
+// lock or is alone.
+func (m *Machine) check(f *Fault) error {
+	_, _, err := m.aim(f)
+	return err
+}
+
+// aim finds the fault and its drive and refuses arguments that are not known.
+func (m *Machine) aim(f *Fault) (*faultRow, *drive, error) {
+	i := slices.IndexFunc(faultTable, func(r faultRow) bool { return r.Name == f.Fault })
+	if i < 0 {
+		var names []string
+		for _, r := range faultTable {
+			names = append(names, r.Name)
+		}
+		return nil, nil, fmt.Errorf("fault %q: %w: want one of %s", f.Fault, errInvalid, strings.Join(names, ", "))
+	}
+	row := &faultTable[i]
+	for _, k := range slices.Sorted(maps.Keys(f.Args)) {
+		if !slices.Contains(row.keys(), k) {
+			return nil, nil, fmt.Errorf("fault %s: argument %q: %w: it takes %s", f.Fault, k, errInvalid, cmp.Or(row.Args, "none"))
+		}
+	}
+	d, err := m.target(f)
+	return row, d, err
+}
+
+// keys are the names of the arguments, which Args shows as "n=1 rename=false".
+func (r *faultRow) keys() []string {
+	var keys []string
+	for field := range strings.FieldsSeq(r.Args) {
+		k, _, _ := strings.Cut(field, "=")
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// target finds the one drive that is meant: by bay, the drive in it, or the one
+// that was in it last; else by kernel name or serial number.
+func (m *Machine) target(f *Fault) (*drive, error) {
+	if (f.Bay == "") == (f.Drive == "") {
+		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, errInvalid)
+	}
+	var hits []*drive
+	for _, d := range m.drives {
+		named := d.serial != "" && d.serial == f.Drive || d.present && (d.name == f.Drive || slices.Contains(d.names, f.Drive))
+		if f.Drive != "" && named || f.Bay != "" && d.bay != nil && d.bay.called(f.Bay) {
+			hits = append(hits, d)
+		}
+	}
+	if i := slices.IndexFunc(hits, func(d *drive) bool { return d.present }); f.Bay != "" && len(hits) > 1 && i >= 0 {
+		hits = slices.DeleteFunc(hits, func(d *drive) bool { return !d.present && d.bay == hits[i].bay })
+	}
+	switch {
+	case len(hits) == 1:
+		return hits[0], nil
+	case len(hits) > 1:
+		return nil, fmt.Errorf("fault %s: %q is more than one drive: say enclosure/bay or a kernel name", f.Fault, f.Bay+f.Drive)
+	case f.Bay != "":
+		return nil, fmt.Errorf("fault %s: no drive is or was in bay %q", f.Fault, f.Bay)
+	}
+	return nil, fmt.Errorf("fault %s: no drive is called %q", f.Fault, f.Drive)
+}
+
+// arguments reads the arguments of a fault.
+type arguments struct{ args Args }
+
+func (a arguments) text(key, usual string) string { return or(a.args[key], usual) }
+
+func (a arguments) number(key string, usual, most uint64) (uint64, error) {
+	text := a.args[key]
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil || n > most {
+		return 0, fmt.Errorf("%s=%s: %w: want a number up to %d", key, text, errInvalid, most)
+	}
+	return n, nil
+}
+
+func (a arguments) flag(key string) (bool, error) {
+	switch text := a.args[key]; text {
+	case "", "false", "no", "0":
+		return false, nil
+	case "true", "yes", "1":
+		return true, nil
+	default:
+		return false, fmt.Errorf("%s=%s: %w: want true or false", key, text, errInvalid)
+	}
+}

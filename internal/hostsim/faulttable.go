@@ -1,0 +1,264 @@
+package hostsim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// faultRow is a fault: its explanation and what it does.
+type faultRow struct {
+	FaultDoc
+	absent bool // can happen to a drive that is not in the machine
+	do     func(*drive, arguments) error
+}
+
+// switchOn is a fault that only turns something on.
+func switchOn(of func(*faults) *bool) func(*drive, arguments) error {
+	return func(d *drive, _ arguments) error {
+		*of(&d.faults) = true
+		return nil
+	}
+}
+
+// count is a fault that sets a counter of a drive to n.
+func count(usual, most uint64, of func(*age) *uint64, then func(*drive, uint64)) func(*drive, arguments) error {
+	return func(d *drive, a arguments) error {
+		n, err := a.number("n", usual, most)
+		if err != nil {
+			return err
+		}
+		*of(&d.age) = n
+		if then != nil {
+			then(d, n)
+		}
+		return nil
+	}
+}
+
+const manyErrors = 1 << 40
+
+// maxLogged bounds the log lines of one fault.
+const maxLogged = 64
+
+var faultTable = []faultRow{
+	{FaultDoc{"vanish", "", "pull the drive: its entries go, uevents are sent, open handles end"}, false, vanish},
+	{FaultDoc{"return", "rename=false", "push it back into its bay; rename=true under a kernel name that was never used"}, true, comeBack},
+	{FaultDoc{"move", "to=BAY", "pull it and push it into another bay, which must be empty"}, true, move},
+	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang},
+	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO},
+	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow},
+	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear},
+	{FaultDoc{"reallocate", "n=100", "reallocated sectors, or grown defects of a SAS drive, become n"}, false, count(100, manyErrors, func(a *age) *uint64 { return &a.Reallocated }, nil)},
+	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *age) *uint64 { return &a.Pending }, func(d *drive, n uint64) { d.logSectors(min(n, 1)) })},
+	{FaultDoc{"media-errors", "n=5", "n reads could not be corrected, each with a line in the kernel log"}, false, mediaErrors},
+	{FaultDoc{"critical-warning", "bits=0x04", "NVMe: the bits of critical_warning"}, false, criticalWarning},
+	{FaultDoc{"fail", "", "the drive's own verdict becomes FAILED"}, false, func(d *drive, _ arguments) error {
+		d.age.Failed = true
+		return d.needFamily("verdict", familyATA, familyNVMe, familySCSI)
+	}},
+	{FaultDoc{"heat", "celsius=75", "the temperature becomes celsius"}, false, heat},
+	{FaultDoc{"crc", "n=200", "ATA: n transfers were damaged on the cable"}, false, count(200, manyErrors, func(a *age) *uint64 { return &a.CRCErrors }, nil)},
+	{FaultDoc{"change-serial", "serial=CHANGED1", "the drive comes back with another serial number and name, as a swapped one does"}, false, changeSerial},
+	{FaultDoc{"duplicate-serial", "of=BAY", "the drive comes back with the serial number and world wide name of another"}, false, duplicateSerial},
+	{FaultDoc{"no-serial", "wwn=true", "the drive comes back without a serial number; wwn=false: nor a world wide name"}, false, noSerial},
+	{FaultDoc{"non-utf8", "", "the drive comes back with bytes in its model name that are no UTF-8"}, false, nonUTF8},
+	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(f *faults) *bool { return &f.garbage })},
+	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(f *faults) *bool { return &f.shortPages })},
+	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, func(d *drive, _ arguments) error {
+		d.faults.badChecksum = true
+		return d.needFamily("checksum", familyATA)
+	}},
+	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, func(d *drive, _ arguments) error { d.faults.countersMax, d.age.PercentageUsed = true, 255; return nil }},
+	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby},
+	{FaultDoc{"offline", "", "SCSI: the kernel gives the device up: state offline, open fails"}, false, offline},
+	{FaultDoc{"nvme-dead", "", "NVMe: the controller is given up: state dead, size 0"}, false, nvmeDead},
+	{FaultDoc{"selftest-fail", "count=1", "count self-tests ended with a read failure, and further ones will"}, false, selftestFail},
+	{FaultDoc{"uevent-storm", "rate=100 seconds=10", "change events for the drive, rate a second"}, false, storm},
+	{FaultDoc{"overflow", "", "uevents were lost: the receivers are told so"}, true, overflow},
+	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(f *faults) *bool { return &f.flicker })},
+	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(f *faults) *bool { return &f.denied })},
+	{FaultDoc{"heal", "", "undo everything, pulling it included"}, true, heal},
+}
+
+// needFamily refuses a fault that drives of this kind cannot have.
+func (d *drive) needFamily(what string, families ...host.Family) error {
+	for _, f := range families {
+		if f == d.family() {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: a %s drive has no %s", errInvalid, d.kind.name, what)
+}
+
+func wear(d *drive, a arguments) error {
+	used, err := a.number("percent", 95, 255)
+	if err != nil {
+		return err
+	}
+	spare, err := a.number("spare", uint64(d.age.Spare), 100)
+	if err != nil {
+		return err
+	}
+	if d.kind.rpm > 0 {
+		return fmt.Errorf("%w: a %s drive does not wear", errInvalid, d.kind.name)
+	}
+	d.age.PercentageUsed, d.age.Spare = int(used), int(spare)
+	return nil
+}
+
+func mediaErrors(d *drive, a arguments) error {
+	n, err := a.number("n", 5, manyErrors)
+	if err != nil {
+		return err
+	}
+	d.age.MediaErrors, d.age.Uncorrectable = n, n
+	d.logSectors(min(n, maxLogged))
+	return nil
+}
+
+func (d *drive) logSectors(n uint64) {
+	for i := range n {
+		d.logMedium(failingLBA + 8*i)
+	}
+}
+
+func criticalWarning(d *drive, a arguments) error {
+	if err := d.needFamily("critical warning", familyNVMe); err != nil {
+		return err
+	}
+	bits, err := a.number("bits", 0x04, 0xFF)
+	if err == nil {
+		d.age.CriticalWarning = uint8(bits)
+	}
+	return err
+}
+
+func heat(d *drive, a arguments) error {
+	n, err := a.number("celsius", 75, 120)
+	if err == nil {
+		d.age.Temperature = int(n)
+	}
+	return err
+}
+
+func failIO(d *drive, a arguments) error {
+	n, err := a.number("lines", 3, maxLogged)
+	if err != nil {
+		return err
+	}
+	d.faults.eio = true
+	for i := range n {
+		d.io.errors++
+		d.logIO(2048 + 8*i)
+	}
+	return nil
+}
+
+func slow(d *drive, a arguments) error {
+	text := a.text("delay", "2s")
+	delay, err := time.ParseDuration(text)
+	if err != nil || delay < 0 || delay > time.Hour {
+		return fmt.Errorf("delay=%s: %w: want a time such as 500ms or 2s", text, errInvalid)
+	}
+	d.faults.slow = delay
+	return nil
+}
+
+func hang(d *drive, _ arguments) error {
+	if d.faults.hang == nil {
+		d.faults.hang = make(chan struct{})
+		d.logTimeout()
+	}
+	return nil
+}
+
+func standby(d *drive, _ arguments) error {
+	if err := d.needFamily("standby", familyATA, familySCSI); err != nil {
+		return err
+	}
+	d.asleep = true
+	return nil
+}
+
+func offline(d *drive, _ arguments) error {
+	if d.kind.letters != "sd" {
+		return fmt.Errorf("%w: a %s drive is no SCSI device", errInvalid, d.kind.name)
+	}
+	d.faults.offline = true
+	d.io.timeouts++
+	for _, p := range d.places {
+		d.m.logf(levelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
+		d.m.logf(levelErr, "sd %s: Device offlined - not ready after error recovery", p.hctl)
+	}
+	d.changed()
+	return nil
+}
+
+func nvmeDead(d *drive, _ arguments) error {
+	if err := d.needFamily("controller state", familyNVMe); err != nil {
+		return err
+	}
+	d.faults.dead = true
+	for _, p := range d.places {
+		d.m.logf(levelErr, "nvme %s: Device not ready; aborting reset, CSTS=0x1", p.ctrl)
+		d.m.logf(levelErr, "nvme %s: Disabling device after reset failure: -19", p.ctrl)
+	}
+	d.changed()
+	return nil
+}
+
+func selftestFail(d *drive, a arguments) error {
+	n, err := a.number("count", 1, maxTests)
+	if err != nil {
+		return err
+	}
+	d.faults.testsFail = true
+	for range n {
+		d.logTest(testResult{kind: testShort, result: testFailed, hours: d.hours(), lba: failingLBA})
+	}
+	return nil
+}
+
+func overflow(d *drive, _ arguments) error {
+	d.m.uevents.send(d.m.uevents.lost)
+	return nil
+}
+
+// storm sends change events until its time is over, the drive is healed or
+// pulled, or the machine closed.
+func storm(d *drive, a arguments) error {
+	rate, err := a.number("rate", 100, 10000)
+	if err != nil {
+		return err
+	}
+	seconds, err := a.number("seconds", 10, 3600)
+	if err != nil || rate == 0 {
+		return fmt.Errorf("rate=%d seconds=%s: %w", rate, strconv.Quote(a.text("seconds", "10")), errInvalid)
+	}
+	if d.faults.calm != nil {
+		close(d.faults.calm)
+	}
+	calm := make(chan struct{})
+	d.faults.calm = calm
+	d.m.busy.Go(func() { d.blow(calm, int(rate*seconds), time.Second/time.Duration(rate)) })
+	return nil
+}
+
+func (d *drive) blow(calm <-chan struct{}, n int, every time.Duration) {
+	for range n {
+		select {
+		case <-calm:
+			return
+		default:
+		}
+		d.m.mu.Lock()
+		d.changed()
+		d.m.mu.Unlock()
+		if !d.m.pause(every) {
+			return
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package hostsim
+
+import (
+	"context"
+	"sync"
+)
+
+// backlog is how many messages a slow reader may leave waiting before some are
+// lost, as in a netlink socket's buffer.
+const backlog = 2048
+
+// feed hands messages to everybody who listens.
+type feed[T any] struct {
+	mu   sync.Mutex
+	subs map[*queue[T]]struct{}
+	lost T // what tells a reader that messages were lost
+}
+
+type queue[T any] struct {
+	waiting []T
+	wake    chan struct{}
+}
+
+// listen gives a channel of what is sent from now on; it closes after ctx ends.
+func (f *feed[T]) listen(ctx context.Context) <-chan T {
+	out := make(chan T)
+	q := &queue[T]{wake: make(chan struct{}, 1)}
+	f.mu.Lock()
+	if f.subs == nil {
+		f.subs = map[*queue[T]]struct{}{}
+	}
+	f.subs[q] = struct{}{}
+	f.mu.Unlock()
+	go func() {
+		defer close(out)
+		defer f.leave(q)
+		f.pump(ctx, q, out)
+	}()
+	return out
+}
+
+func (f *feed[T]) leave(q *queue[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.subs, q)
+}
+
+func (f *feed[T]) pump(ctx context.Context, q *queue[T], out chan<- T) {
+	for {
+		f.mu.Lock()
+		batch := q.waiting
+		q.waiting = nil
+		f.mu.Unlock()
+		for _, msg := range batch {
+			select {
+			case out <- msg:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send gives messages to every listener and waits for none of them.
+func (f *feed[T]) send(msgs ...T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for q := range f.subs {
+		if len(q.waiting)+len(msgs) > backlog {
+			q.waiting = []T{f.lost}
+		} else {
+			q.waiting = append(q.waiting, msgs...)
+		}
+		select {
+		case q.wake <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package hostsim
+
+import "fmt"
+
+// Generate describes a machine of n drives for tests and measurements: a system
+// mirror on NVMe inside the case, a third NVMe and two thirds SATA and SAS in
+// bays, none of them with a fault.
+func Generate(n int) Spec {
+	s := Spec{Machine: fmt.Sprintf("rack%d", n)}
+	system := min(n, 2)
+	s.Drives = append(s.Drives, Group{Count: system, Kind: KindNVMe, Model: "Micron_7450_MTFDKBA480TFR", Size: "480GB", Serial: "SYS{n}", System: true})
+	n -= system
+	for _, r := range []struct {
+		row    EnclosureKind
+		kind   Kind
+		drives int
+	}{{EnclosurePCI, KindNVMe, n / 3}, {EnclosureSES, KindSATAHDD, n / 3}, {EnclosureSES, KindSASHDD, n - 2*(n/3)}} {
+		for first := 0; first < r.drives; first += 24 {
+			some := min(24, r.drives-first)
+			name := fmt.Sprintf("%s-%d", r.kind, first/24)
+			at := first
+			s.Enclosures = append(s.Enclosures, Enclosure{Name: name, Kind: r.row, Bays: some, First: at})
+			s.Drives = append(s.Drives, Group{Enclosure: name, Bays: fmt.Sprintf("%d-%d", at, at+some-1), Kind: r.kind})
+		}
+	}
+	return s
+}

@@ -1,0 +1,195 @@
+package hostsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+const (
+	familyATA  = host.FamilyATA
+	familyNVMe = host.FamilyNVMe
+	familySCSI = host.FamilySCSI
+)
+
+var (
+	errIO      = errors.New("input/output error")
+	errInvalid = errors.New("invalid argument")
+)
+
+func (d *drive) family() host.Family { return d.kind.family }
+
+// handle is an open drive.
+type handle struct {
+	d    *drive
+	dev  string
+	turn uint64
+}
+
+// OpenDrive implements host.Machine.
+func (m *Machine) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", dev, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.byName[strings.TrimPrefix(dev, "/dev/")]
+	switch {
+	case d == nil || !strings.HasPrefix(dev, "/dev/"):
+		return nil, fmt.Errorf("open %s: %w", dev, host.ErrGone)
+	case d.faults.denied:
+		return nil, fmt.Errorf("open %s: %w", dev, host.ErrPermission)
+	case d.faults.offline: // ENXIO, as sd_open gives for a device that is offline
+		return nil, fmt.Errorf("open %s: no such device or address: %w", dev, host.ErrGone)
+	}
+	d.stats.Opens++
+	return &handle{d, dev, d.turn}, nil
+}
+
+// enter waits until the drive takes a command and then holds the machine's lock
+// unless it gives an error. While the drive hangs, nothing but healing or
+// removal ends the wait: a thread in an uninterruptible sleep heeds no context.
+func (h *handle) enter(ctx context.Context) error {
+	d := h.d
+	if err := d.dawdle(ctx); err != nil {
+		return err
+	}
+	d.m.mu.Lock()
+	for d.faults.hang != nil && d.turn == h.turn {
+		released := d.faults.hang
+		d.m.mu.Unlock()
+		<-released
+		d.m.mu.Lock()
+	}
+	err := h.check()
+	if err != nil {
+		d.m.mu.Unlock()
+	}
+	return err
+}
+
+func (h *handle) check() error {
+	d := h.d
+	switch {
+	case !d.present || d.turn != h.turn || d.faults.offline:
+		return host.ErrGone
+	case d.faults.eio:
+		d.io.errors++
+		return errIO
+	case d.faults.dead:
+		return errIO
+	}
+	d.io.done++
+	return nil
+}
+
+// dawdle is the delay of a slow drive; it ends with the time that the command was given.
+func (d *drive) dawdle(ctx context.Context) error {
+	d.m.mu.RLock()
+	delay := d.faults.slow
+	d.m.mu.RUnlock()
+	if err := ctx.Err(); err != nil || delay == 0 {
+		return err
+	}
+	select {
+	case <-d.m.clock.After(delay):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", host.ErrTimeout, ctx.Err())
+	}
+}
+
+// Page implements host.Drive.
+func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
+	if err := h.enter(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, err)
+	}
+	d := h.d
+	defer d.m.mu.Unlock()
+	d.stats.Pages++
+	if d.asleep {
+		if p == host.SCSITestUnitReady && d.family() == familySCSI {
+			return nil, fmt.Errorf("%s: %s: %w: sense key 2h, additional sense 04/02h", h.dev, p, host.ErrStandby)
+		}
+		if p != host.ATAPowerMode && p != host.SCSITestUnitReady {
+			d.asleep = false
+			d.stats.Wakeups++
+		}
+	}
+	encode := pageTable[d.family()][p]
+	if encode == nil {
+		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, host.ErrUnsupported)
+	}
+	d.finishTest()
+	b := encode(d)
+	if b == nil {
+		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, host.ErrUnsupported)
+	}
+	return d.faults.spoil(b), nil
+}
+
+// spoil makes of a good page what a drive with a fault sends.
+func (f *faults) spoil(b []byte) []byte {
+	switch {
+	case f.garbage:
+		for i := range b {
+			b[i] = byte(rand.Uint32())
+		}
+	case f.shortPages:
+		b = b[:len(b)/3]
+	case f.badChecksum && len(b) >= 512:
+		b[len(b)-1] ^= 0x55
+	}
+	return b
+}
+
+// ReadAt implements io.ReaderAt: what is written on the drive.
+func (h *handle) ReadAt(p []byte, off int64) (int, error) {
+	if err := h.enter(context.Background()); err != nil {
+		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, err)
+	}
+	d := h.d
+	defer d.m.mu.Unlock()
+	if off < 0 {
+		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, errInvalid)
+	}
+	if d.asleep {
+		d.asleep = false
+		d.stats.Wakeups++
+	}
+	d.stats.Reads++
+	d.io.reads++
+	if uint64(off) >= d.size {
+		return 0, io.EOF
+	}
+	n := int(min(uint64(len(p)), d.size-uint64(off)))
+	d.io.sectors += uint64(n+511) / 512
+	d.content.read(p[:n], uint64(off))
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// SelfTest implements host.Drive.
+func (h *handle) SelfTest(ctx context.Context, t host.SelfTest) error {
+	if err := h.enter(ctx); err != nil {
+		return fmt.Errorf("%s: self-test: %w", h.dev, err)
+	}
+	defer h.d.m.mu.Unlock()
+	if t.Family != h.d.family() || t.Family == "" || h.d.kind.name == KindUSB {
+		return fmt.Errorf("%s: %s self-test: %w", h.dev, t.Family, host.ErrUnsupported)
+	}
+	if err := h.d.startTest(t.Kind); err != nil {
+		return fmt.Errorf("%s: self-test: %w", h.dev, err)
+	}
+	return nil
+}
+
+// Close implements io.Closer.
+func (h *handle) Close() error { return nil }

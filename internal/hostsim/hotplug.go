@@ -1,0 +1,135 @@
+package hostsim
+
+import "fmt"
+
+// pull takes a drive out and tells so.
+func (d *drive) pull() {
+	d.announce("remove")
+	d.logGone()
+	d.unplug()
+}
+
+// push puts a drive in and tells so.
+func (d *drive) push(rename bool) {
+	d.plug(rename)
+	d.logBack()
+	d.announce("add")
+}
+
+// reappear is a drive that the kernel looks at anew, with another identity.
+func (d *drive) reappear(id identity) {
+	d.pull()
+	d.identity = id
+	d.push(false)
+}
+
+func vanish(d *drive, _ arguments) error {
+	d.pull()
+	return nil
+}
+
+func comeBack(d *drive, a arguments) error {
+	rename, err := a.flag("rename")
+	switch {
+	case err != nil:
+		return err
+	case d.present:
+		return fmt.Errorf("%w: it is in the machine", errInvalid)
+	case d.bay != nil && d.bay.drive != nil:
+		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
+	}
+	d.push(rename)
+	return nil
+}
+
+func move(d *drive, a arguments) error {
+	to := a.text("to", "")
+	var target *bay
+	for _, b := range d.m.bays {
+		if to != "" && b.called(to) && b.row.kind == d.kind.bay {
+			target = b
+		}
+	}
+	switch {
+	case target == nil:
+		return fmt.Errorf("to=%s: %w: no bay of that name takes a %s drive", to, errInvalid, d.kind.name)
+	case target.drive != nil:
+		return fmt.Errorf("to=%s: %w: there is a drive in it already", to, errInvalid)
+	}
+	if d.present {
+		d.pull()
+	}
+	d.bay = target
+	d.push(false)
+	return nil
+}
+
+func changeSerial(d *drive, a arguments) error {
+	id := d.identity
+	id.serial = a.text("serial", "CHANGED1")
+	if id.wwn != 0 {
+		id.wwn = wwnOf(d.kind, id.model+id.serial)
+	}
+	d.reappear(id)
+	return nil
+}
+
+func duplicateSerial(d *drive, a arguments) error {
+	of := a.text("of", "")
+	other, err := d.m.target(&Fault{Bay: of, Fault: "duplicate-serial"})
+	if err != nil {
+		return err
+	}
+	if other == d {
+		return fmt.Errorf("of=%s: %w: that is the drive itself", of, errInvalid)
+	}
+	id := d.identity
+	id.serial, id.wwn = other.serial, other.wwn
+	d.reappear(id)
+	return nil
+}
+
+func noSerial(d *drive, a arguments) error {
+	id := d.identity
+	id.serial = ""
+	if a.args["wwn"] != "" {
+		keep, err := a.flag("wwn")
+		if err != nil {
+			return err
+		}
+		if !keep {
+			id.wwn = 0
+		}
+	}
+	d.reappear(id)
+	return nil
+}
+
+func nonUTF8(d *drive, _ arguments) error {
+	id := d.identity
+	id.model = "SIM\xff\xfeMODEL\x80"
+	d.reappear(id)
+	return nil
+}
+
+// heal makes a drive what it was when the machine started, but for the hours
+// that it has been on since, and puts it back in.
+func heal(d *drive, _ arguments) error {
+	if !d.present && d.bay != nil && d.bay.drive != nil {
+		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
+	}
+	changed := d.faults.offline || d.faults.dead
+	d.release()
+	d.faults = faults{}
+	d.age, d.asleep, d.tests, d.running = d.born.age, false, nil, nil
+	switch {
+	case !d.present:
+		d.identity = d.born.identity
+		d.push(false)
+	case d.identity != d.born.identity:
+		d.reappear(d.born.identity)
+	case changed:
+		d.changed()
+	}
+	return nil
+}

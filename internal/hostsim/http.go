@@ -1,0 +1,102 @@
+package hostsim
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// DriveView is a drive as GET /sim/v1/drives shows it.
+type DriveView struct {
+	Bay       string     `json:"bay,omitempty"`
+	Enclosure string     `json:"enclosure,omitempty"`
+	Name      string     `json:"name,omitempty"` // kernel name, while it is there
+	Kind      Kind       `json:"kind"`
+	Vendor    string     `json:"vendor,omitempty"`
+	Model     string     `json:"model"`
+	Serial    string     `json:"serial"`
+	Size      uint64     `json:"size"`
+	Present   bool       `json:"present"`
+	System    bool       `json:"system,omitempty"`
+	Content   string     `json:"content"`
+	Faults    []string   `json:"faults,omitempty"` // what is wrong now
+	Stats     DriveStats `json:"stats"`
+}
+
+// View lists the drives, those that were pulled too.
+func (m *Machine) View() []DriveView {
+	stats := m.Stats()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	list := []DriveView{}
+	for i, d := range m.drives {
+		v := DriveView{Kind: d.kind.name, Vendor: d.vendor, Model: d.model, Serial: d.serial, Size: d.size,
+			Present: d.present, System: d.system, Content: d.content.kind, Faults: d.troubles(), Stats: stats.Drives[i]}
+		if d.present {
+			v.Name = d.name
+		}
+		if d.bay != nil {
+			v.Bay, v.Enclosure = d.label(), d.bay.row.name
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// troubles names the faults that a drive has now.
+func (d *drive) troubles() []string {
+	var names []string
+	for _, t := range []struct {
+		name string
+		on   bool
+	}{
+		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"offline", d.faults.offline},
+		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"garbage", d.faults.garbage}, {"short-pages", d.faults.shortPages},
+		{"bad-checksum", d.faults.badChecksum}, {"counters-max", d.faults.countersMax}, {"selftest-fail", d.faults.testsFail},
+		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},
+		{"identity", d.identity != d.born.identity}, {"age", d.age.Age != d.born.age.Age},
+	} {
+		if t.on {
+			names = append(names, t.name)
+		}
+	}
+	return names
+}
+
+// maxBody bounds a request.
+const maxBody = 64 << 10
+
+// Handler serves GET /sim/v1/drives, GET and POST /sim/v1/faults.
+func (m *Machine) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /sim/v1/drives", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, m.View()) })
+	mux.HandleFunc("GET /sim/v1/faults", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, FaultNames()) })
+	mux.HandleFunc("POST /sim/v1/faults", func(w http.ResponseWriter, r *http.Request) {
+		var f Fault
+		dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+		dec.DisallowUnknownFields()
+		err := dec.Decode(&f)
+		if err == nil && !errors.Is(dec.Decode(new(any)), io.EOF) {
+			err = errors.New("more than one JSON value")
+		}
+		if err == nil {
+			err = m.Inject(f)
+		}
+		if err != nil {
+			answer(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, f)
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	// An error here is a client that went away: there is nobody left to tell.
+	_ = enc.Encode(v)
+}

@@ -1,0 +1,53 @@
+package hostsim
+
+import "github.com/drivebay/drivebay/internal/host"
+
+// Kind is a kind of drive.
+type Kind string
+
+const (
+	KindNVMe    Kind = "nvme"
+	KindSATAHDD Kind = "sata-hdd"
+	KindSATASSD Kind = "sata-ssd"
+	KindSASHDD  Kind = "sas-hdd"
+	KindSASSSD  Kind = "sas-ssd"
+	KindVirtio  Kind = "virtio"
+	KindUSB     Kind = "usb"
+)
+
+// kind is what all drives of a kind have in common. The names, the size and the
+// wear are the defaults of a group that does not give its own.
+type kind struct {
+	name       Kind
+	family     host.Family   // whose pages it answers; "" for none
+	letters    string        // kernel name: sd, nvme, vd
+	rotational bool          // as the kernel's queue says
+	rpm        int           // 0: does not turn
+	bay        EnclosureKind // where it fits; "" for no bay at all
+	vendor     string
+	model      string
+	size       string
+	firmware   string
+	oui        uint64 // company part of its world wide name
+	maxPaths   int
+	place      func(*drive, int) place
+	build      func(*drive)
+}
+
+// kinds is filled in by init, because the functions in it look into it again.
+var kinds map[Kind]*kind
+
+func init() {
+	kinds = map[Kind]*kind{}
+	for _, k := range []kind{
+		{KindNVMe, host.FamilyNVMe, "nvme", false, 0, EnclosurePCI, "", "SAMSUNG MZQL23T8HCLS-00A07", "3.84TB", "GDC5602Q", 0x002538, 2, placeNVMe, buildNVMe},
+		{KindSATAHDD, host.FamilyATA, "sd", true, 7200, EnclosureSES, "ATA", "ST16000NM001G-2KK103", "16TB", "SN03", 0x000C50, 1, placeATA, buildSCSI},
+		{KindSATASSD, host.FamilyATA, "sd", false, 0, EnclosureSES, "ATA", "SAMSUNG MZ7LH960HAJR-00005", "960GB", "HXT7404Q", 0x002538, 1, placeATA, buildSCSI},
+		{KindSASHDD, host.FamilySCSI, "sd", true, 7200, EnclosureSES, "SEAGATE", "ST16000NM004J", "16TB", "E004", 0x000C50, 2, placeSAS, buildSCSI},
+		{KindSASSSD, host.FamilySCSI, "sd", false, 0, EnclosureSES, "SAMSUNG", "MZILT3T8HBLS/007", "3.84TB", "GXA0", 0x002538, 2, placeSAS, buildSCSI},
+		{KindVirtio, "", "vd", true, 0, "", "0x1af4", "", "40GiB", "", 0, 1, placeVirtio, buildVirtio},
+		{KindUSB, host.FamilySCSI, "sd", true, 5400, "", "WD", "Elements 25A3", "2TB", "1021", 0, 1, placeUSB, buildSCSI},
+	} {
+		kinds[k.name] = &k
+	}
+}

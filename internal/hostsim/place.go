@@ -1,0 +1,95 @@
+package hostsim
+
+import "fmt"
+
+// Where drives are in the machine: the folders that a server of this kind shows
+// under /sys/devices.
+
+// pciSlot is the PCI address of the drive in a hot-plug slot.
+func pciSlot(number int) string { return fmt.Sprintf("%04x:%02x:00.0", number/160, 0x40+number%160) }
+
+func placeNVMe(d *drive, path int) place {
+	pci, port := fmt.Sprintf("0000:%02x:00.0", 0x04+d.number%8), fmt.Sprintf("0000:00:1c.%d", d.number%8)
+	if d.bay != nil {
+		pci = pciSlot(d.bay.number)
+		port = fmt.Sprintf("%s:00:%02x.%d", pci[:4], 0x10+d.bay.number/8%10, d.bay.number%8)
+	}
+	if path > 0 { // the second port of the drive, on the other root complex
+		pci, port = "1"+pci[1:], "1"+port[1:]
+	}
+	ctrl := fmt.Sprintf("nvme%d", d.index+path)
+	dev := fmt.Sprintf("sys/devices/pci%s:00/%s/%s/nvme/%s", pci[:4], port, pci, ctrl)
+	return place{device: dev, pci: pci, ctrl: ctrl, udevPath: "pci-" + pci + "-nvme-1"}
+}
+
+// placeSAS is a place behind the expander of the bay's row; without a bay,
+// directly on a controller of its own.
+func placeSAS(d *drive, path int) place {
+	if d.bay == nil {
+		h := d.caseHost()
+		pci := fmt.Sprintf("0000:%02x:00.0", 0x30+d.number%16)
+		hctl := fmt.Sprintf("%d:0:0:0", h)
+		dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:0a.0/%s/host%d/port-%d:0/end_device-%d:0/target%d:0:0/%s", pci, h, h, h, h, hctl)
+		return d.scsiPlace(dev, hctl, pci, "pci-"+pci+"-sas-0x"+d.port(path)+"-lun-0", path)
+	}
+	r, n := d.bay.row, d.bay.number
+	h := r.hostOf(path)
+	hctl := fmt.Sprintf("%d:0:%d:0", h, n)
+	dev := fmt.Sprintf("%s/port-%d:0:%d/end_device-%d:0:%d/target%d:0:%d/%s", r.expander(path), h, n, h, n, h, n, hctl)
+	return d.scsiPlace(dev, hctl, r.hba(path), fmt.Sprintf("pci-%s-sas-exp0x500304801f7a0%02x3f-phy%d-lun-0", r.hba(path), r.host, n), path)
+}
+
+// placeATA is a port of the chipset's AHCI controller; in a bay a SATA drive is
+// behind the SAS expander like the others.
+func placeATA(d *drive, path int) place {
+	if d.bay != nil {
+		return placeSAS(d, path)
+	}
+	h := d.caseHost()
+	hctl := fmt.Sprintf("%d:0:0:0", h)
+	dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:17.0/ata%d/host%d/target%d:0:0/%s", h+1, h, h, hctl)
+	return d.scsiPlace(dev, hctl, "0000:00:17.0", fmt.Sprintf("pci-0000:00:17.0-ata-%d", h+1), path)
+}
+
+func placeUSB(d *drive, path int) place {
+	h := d.caseHost()
+	hctl := fmt.Sprintf("%d:0:0:0", h)
+	port := d.number%16 + 1
+	dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:14.0/usb2/2-%d/2-%d:1.0/host%d/target%d:0:0/%s", port, port, h, h, hctl)
+	return d.scsiPlace(dev, hctl, "0000:00:14.0", fmt.Sprintf("pci-0000:00:14.0-usb-0:%d:1.0-scsi-0:0:0:0", port), path)
+}
+
+func placeVirtio(d *drive, _ int) place {
+	pci := fmt.Sprintf("0000:%02x:01.0", 0xd0+d.number%32)
+	dev := fmt.Sprintf("sys/devices/pci0000:00/%s/virtio%d", pci, d.index+1)
+	return place{device: dev, block: dev + "/block/" + letters("vd", d.index), pci: pci, udevPath: "pci-" + pci, dev: fmt.Sprintf("254:%d", 16*d.index)}
+}
+
+// scsiPlace completes a place with the names that a SCSI disk gets.
+func (d *drive) scsiPlace(dev, hctl, pci, udevPath string, path int) place {
+	n := d.index + path
+	return place{device: dev, block: dev + "/block/" + letters("sd", n), hctl: hctl, pci: pci, udevPath: udevPath, dev: sdDev(n, 0)}
+}
+
+// caseHost is the SCSI host of a drive that sits in no bay.
+func (d *drive) caseHost() int { return d.m.hosts + d.number }
+
+// port is the SAS address of one of the drive's ports.
+func (d *drive) port(path int) string { return fmt.Sprintf("%016x", d.wwn+uint64(path)+1) }
+
+// letters is the kernel's name of disk n: sda ... sdz, sdaa ... (drivers/scsi/sd.c).
+func letters(prefix string, n int) string {
+	name := ""
+	for n++; n > 0; n = (n - 1) / 26 {
+		name = string(rune('a'+(n-1)%26)) + name
+	}
+	return prefix + name
+}
+
+// sdDev is the device number of a partition of SCSI disk n, 0 for the whole disk
+// (Documentation/admin-guide/devices.txt: majors 8, 65 to 71, 128 to 135; disks
+// above them share the first major again, with higher minors).
+func sdDev(n, part int) string {
+	majors := [16]int{8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135}
+	return fmt.Sprintf("%d:%d", majors[n>>4&15], n>>8<<8|n&15<<4|part)
+}

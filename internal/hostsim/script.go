@@ -1,0 +1,53 @@
+package hostsim
+
+import "time"
+
+// play runs the faults of a script, in the order of their times.
+func (m *Machine) play(steps []Step) {
+	var at time.Duration
+	for i := range steps {
+		if wait := steps[i].After - at; wait > 0 && !m.pause(wait) {
+			return
+		}
+		at = steps[i].After
+		if err := m.Inject(steps[i].Fault); err != nil {
+			m.logf(levelWarn, "simulator: script: %v", err)
+		}
+	}
+}
+
+// Stats counts what was asked of the machine.
+type Stats struct {
+	Runs   int // programs that somebody wanted to run
+	Writes int // attributes written
+	Drives []DriveStats
+}
+
+// DriveStats counts what was asked of a drive.
+type DriveStats struct {
+	Bay       string `json:"bay,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Serial    string `json:"serial"`
+	Opens     int    `json:"opens"`
+	Pages     int    `json:"pages"`
+	Reads     int    `json:"reads"`
+	Wakeups   int    `json:"wakeups"`
+	SelfTests int    `json:"selfTests"`
+}
+
+// Stats returns the counters of now; the drives are in the order of the
+// description.
+func (m *Machine) Stats() Stats {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	s := m.stats
+	for _, d := range m.drives {
+		one := d.stats
+		one.Name, one.Serial = d.name, d.serial
+		if d.bay != nil {
+			one.Bay = d.label()
+		}
+		s.Drives = append(s.Drives, one)
+	}
+	return s
+}

@@ -1,0 +1,245 @@
+package hostsim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+var scsiPages = map[host.Page]func(*drive) []byte{
+	host.SCSITestUnitReady: func(*drive) []byte { return []byte{0, 0, 0} },
+	host.SCSIInquiry:       (*drive).inquiry,
+	host.SCSIVPDSupported:  (*drive).vpdSupported,
+	host.SCSIVPDSerial:     (*drive).vpdSerial,
+	host.SCSIVPDDeviceID:   func(d *drive) []byte { return d.vpdIDs(0) },
+	host.SCSIVPDATA:        (*drive).vpdATAOrNone,
+	host.SCSIVPDBlockChar:  (*drive).vpdBlock,
+	host.SCSICapacity:      (*drive).capacity,
+	host.SCSILogSupported:  (*drive).logSupported,
+	host.SCSILogWrite:      func(d *drive) []byte { return d.logErrors(0x02, d.age.written) },
+	host.SCSILogRead:       func(d *drive) []byte { return d.logErrors(0x03, d.age.written/2) },
+	host.SCSILogVerify:     func(d *drive) []byte { return d.logErrors(0x05, 0) },
+	host.SCSILogNonMedium:  func(d *drive) []byte { return d.log(0x06, 0, param{0, d.number32(17)}) },
+	host.SCSILogTemp:       (*drive).logTemp,
+	host.SCSILogStartStop:  (*drive).logStartStop,
+	host.SCSILogSelfTest:   (*drive).logSelfTests,
+	host.SCSILogSSD:        (*drive).logSSD,
+	host.SCSILogBackground: (*drive).logBackground,
+	host.SCSIPending:       func(d *drive) []byte { return d.log(0x15, 1, param{0, be.AppendUint32(nil, uint32(d.age.Pending))}) },
+	host.SCSILogIE:         (*drive).logIE,
+	host.SCSIGrownDefects:  (*drive).grownDefects,
+}
+
+// inquiry: standard INQUIRY data (SPC-5, 6.7.2).
+func (d *drive) inquiry() []byte {
+	b := make([]byte, 96)
+	b[2], b[3], b[4], b[7] = 7, 0x12, byte(len(b)-5), 0x02
+	copy(b[8:36], fmt.Sprintf("%-8.8s%-16.16s%-4.4s", d.vendor, d.model, d.revision()))
+	if d.family() == familySCSI {
+		copy(b[36:56], fmt.Sprintf("%-20.20s", d.serial))
+	}
+	return b
+}
+
+// vpdSupported: the list of pages (SPC-5, 7.7.16).
+func (d *drive) vpdSupported() []byte {
+	list := []byte{0x00, 0x80, 0x83, 0x89, 0xB1}
+	if d.family() != familyATA {
+		list = slices.DeleteFunc(list, func(p byte) bool { return p == 0x89 })
+	}
+	return vpdPage(0x00, list)
+}
+
+func (d *drive) vpdSerial() []byte { return vpdPage(0x80, []byte(d.serial)) }
+
+// vpdIDs: device identification (SPC-5, 7.7.6): the unit's name, the port's, or
+// what is left for a drive without a world wide name.
+func (d *drive) vpdIDs(path int) []byte {
+	var data []byte
+	if d.family() == familyATA || d.wwn == 0 {
+		t10 := fmt.Sprintf("%-8.8s%-40.40s%-20.20s", d.vendor, d.model, d.serial)
+		data = append(append(data, 0x02, 0x01, 0, byte(len(t10))), t10...)
+	}
+	if d.wwn != 0 {
+		data = be.AppendUint64(append(data, 0x01, 0x03, 0, 8), d.wwn)
+		data = be.AppendUint64(append(data, 0x61, 0x93, 0, 8), d.wwn+uint64(path)+1)
+	}
+	return vpdPage(0x83, data)
+}
+
+func (d *drive) vpdATAOrNone() []byte {
+	if d.family() != familyATA {
+		return nil
+	}
+	return d.vpdATA()
+}
+
+// vpdBlock: block device characteristics (SBC-4, 6.6.2).
+func (d *drive) vpdBlock() []byte {
+	data := make([]byte, 60)
+	be.PutUint16(data, uint16(max(d.kind.rpm, 1)))
+	data[3] = 2 // 3.5 inch
+	return vpdPage(0xB1, data)
+}
+
+// capacity: READ CAPACITY (16) (SBC-4, 5.20).
+func (d *drive) capacity() []byte {
+	b := make([]byte, 32)
+	be.PutUint64(b, d.size/d.block-1)
+	be.PutUint32(b[8:], uint32(d.block))
+	if d.block == 512 && d.kind.rotational {
+		b[13] = 3 // eight logical blocks in a physical one
+	}
+	return b
+}
+
+// param is a log parameter (SPC-5, 7.3.2.2).
+type param struct {
+	code uint16
+	data []byte
+}
+
+// log makes a LOG SENSE page. A USB bridge has none.
+func (d *drive) log(code, subpage byte, params ...param) []byte {
+	if d.kind.name == KindUSB {
+		return nil
+	}
+	var body []byte
+	for _, p := range params {
+		body = be.AppendUint16(body, p.code)
+		body = append(body, 0x03, byte(len(p.data)))
+		body = append(body, p.data...)
+	}
+	head := []byte{code, subpage, 0, 0}
+	if subpage != 0 {
+		head[0] |= 0x40
+	}
+	be.PutUint16(head[2:], uint16(len(body)))
+	return append(head, body...)
+}
+
+// number32 and number64 are counters, held at their largest by the fault.
+func (d *drive) number32(n uint64) []byte {
+	if d.faults.countersMax {
+		n = math.MaxUint32
+	}
+	return be.AppendUint32(nil, uint32(min(n, math.MaxUint32)))
+}
+
+func (d *drive) number64(n uint64) []byte {
+	if d.faults.countersMax {
+		n = 1<<48 - 1
+	}
+	return be.AppendUint64(nil, n)
+}
+
+func (d *drive) logSupported() []byte {
+	if d.kind.name == KindUSB {
+		return nil
+	}
+	list := []byte{0x00, 0x02, 0x03, 0x05, 0x06, 0x0D, 0x0E, 0x10, 0x15, 0x2F}
+	if d.kind.rpm == 0 {
+		list = []byte{0x00, 0x02, 0x03, 0x05, 0x06, 0x0D, 0x10, 0x11, 0x15, 0x2F}
+	}
+	return append([]byte{0, 0, 0, byte(len(list))}, list...)
+}
+
+// logErrors: an error counter page (SPC-5, 7.3.8). Uncorrected errors are told
+// of reads only.
+func (d *drive) logErrors(code byte, bytes uint64) []byte {
+	var fast, bad uint64
+	if code == 0x03 {
+		fast, bad = d.age.Reallocated*3+120, d.age.Uncorrectable
+	}
+	return d.log(code, 0, param{0, d.number32(fast)}, param{1, d.number32(0)}, param{2, d.number32(0)}, param{3, d.number32(fast)},
+		param{4, d.number32(fast + bad)}, param{5, d.number64(bytes)}, param{6, d.number32(bad)})
+}
+
+// logTemp: page 0Dh: now, and the temperature not to exceed.
+func (d *drive) logTemp() []byte {
+	return d.log(0x0D, 0, param{0, []byte{0, byte(d.age.Temperature)}}, param{1, []byte{0, tripTemp}})
+}
+
+const tripTemp = 60
+
+// logStartStop: page 0Eh: date of manufacture, cycles that it is made for and had.
+func (d *drive) logStartStop() []byte {
+	if d.kind.rpm == 0 {
+		return nil
+	}
+	return d.log(0x0E, 0, param{1, []byte("202319")}, param{3, be.AppendUint32(nil, 50000)}, param{4, d.number32(d.age.PowerCycles)},
+		param{5, be.AppendUint32(nil, 600000)}, param{6, d.number32(d.age.PowerCycles + 1000)})
+}
+
+// logSelfTests: page 10h, 20 results (SPC-5, 7.3.18); one under way comes first.
+func (d *drive) logSelfTests() []byte {
+	all := d.tests
+	if d.running != nil {
+		all = append([]testResult{{kind: d.running.kind, result: testRunning}}, all...)
+	}
+	params := make([]param, 20)
+	for i := range params {
+		params[i] = param{uint16(i + 1), make([]byte, 16)}
+		if i >= len(all) {
+			continue
+		}
+		t, e := all[i], params[i].data
+		e[0] = t.kind<<5 | t.result
+		be.PutUint16(e[2:], uint16(min(t.hours, 0xFFFF)))
+		be.PutUint64(e[4:], math.MaxUint64)
+		if t.result == testFailed {
+			be.PutUint64(e[4:], t.lba)
+			e[12], e[13] = 0x03, 0x11 // medium error, unrecovered read error
+		}
+	}
+	return d.log(0x10, 0, params...)
+}
+
+// logSSD: page 11h: percentage of the endurance that is used (SBC-4, 6.4.11).
+func (d *drive) logSSD() []byte {
+	if d.kind.rpm > 0 {
+		return nil
+	}
+	used := byte(d.age.PercentageUsed)
+	if d.faults.countersMax {
+		used = 255
+	}
+	return d.log(0x11, 0, param{1, []byte{0, 0, 0, used}})
+}
+
+// logBackground: page 15h: minutes powered on and the scan's status (SBC-4,
+// 6.4.2); 8 is waiting between scans.
+func (d *drive) logBackground() []byte {
+	data := make([]byte, 12)
+	be.PutUint32(data, uint32(min(d.hours()*60, math.MaxUint32)))
+	data[5] = 8
+	be.PutUint16(data[6:], 42)
+	return d.log(0x15, 0, param{0, data})
+}
+
+// logIE: informational exceptions (SPC-5, 7.3.12); 5Dh predicts a failure, 0Bh/01h
+// warns of heat.
+func (d *drive) logIE() []byte {
+	data := []byte{0, 0, byte(d.age.Temperature), tripTemp}
+	switch {
+	case d.age.Failed:
+		data[0], data[1] = 0x5D, 0x10
+	case d.age.Temperature > tripTemp:
+		data[0], data[1] = 0x0B, 0x01
+	}
+	return d.log(0x2F, 0, param{0, data})
+}
+
+// grownDefects: the header of READ DEFECT DATA (12) (SBC-4, 5.21): the grown
+// list, physical sectors of 8 bytes each.
+func (d *drive) grownDefects() []byte {
+	if d.kind.name == KindUSB {
+		return nil
+	}
+	b := make([]byte, 8)
+	b[1] = 0x08 | 0x05
+	be.PutUint32(b[4:], uint32(8*min(d.age.Reallocated, 1<<20)))
+	return b
+}

@@ -1,0 +1,92 @@
+package hostsim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// Results of self-tests; the three command sets use the same numbers for these
+// (ACS-4 9.x, NVM Express base 2.0 figure 213, SPC-5 table 389).
+const (
+	testPassed  = 0x0
+	testAborted = 0x1
+	testFailed  = 0x7
+	testRunning = 0xF
+)
+
+// Kinds of self-tests, as ATA and NVMe number them; SCSI does too, in the
+// background.
+const (
+	testShort = 1
+	testLong  = 2
+)
+
+// testResult is an entry of the self-test log.
+type testResult struct {
+	kind, result byte
+	hours        uint64
+	lba          uint64 // of the first failure
+}
+
+// runningTest is a self-test under way.
+type runningTest struct {
+	kind  byte
+	begun time.Time
+	takes time.Duration
+}
+
+// shortTest is how long a short self-test takes: ATA recommends two minutes (ACS-4, SMART READ DATA byte 372).
+const shortTest = 2 * time.Minute
+
+// maxTests is how many results are kept; the logs have room for 19 to 21.
+const maxTests = 19
+
+func (d *drive) startTest(kind host.SelfTestKind) error {
+	d.finishTest()
+	now := d.m.clock.Now()
+	switch kind {
+	case host.SelfTestShort:
+		d.running = &runningTest{testShort, now, shortTest}
+	case host.SelfTestLong:
+		d.running = &runningTest{testLong, now, d.longTest}
+	case host.SelfTestAbort:
+		if d.running != nil {
+			d.logTest(testResult{kind: d.running.kind, result: testAborted, hours: d.hours()})
+		}
+		d.running = nil
+		return nil
+	default:
+		return fmt.Errorf("kind %q: want short, long or abort: %w", kind, errors.ErrUnsupported)
+	}
+	d.stats.SelfTests++
+	return nil
+}
+
+// finishTest ends a self-test whose time is over.
+func (d *drive) finishTest() {
+	if d.running == nil || d.m.clock.Now().Sub(d.running.begun) < d.running.takes {
+		return
+	}
+	r := testResult{kind: d.running.kind, hours: d.hours()}
+	if d.faults.testsFail {
+		r.result, r.lba = testFailed, failingLBA
+	}
+	d.running = nil
+	d.logTest(r)
+}
+
+// failingLBA is where the tests and the reads of a broken drive stop.
+const failingLBA = 0x1234
+
+func (d *drive) logTest(r testResult) {
+	d.tests = append([]testResult{r}, d.tests...)
+	d.tests = d.tests[:min(len(d.tests), maxTests)]
+}
+
+// progress is how many percent of the self-test are done.
+func (r *runningTest) progress(now time.Time) int {
+	return min(99, int(100*now.Sub(r.begun)/r.takes))
+}

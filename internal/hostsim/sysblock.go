@@ -1,0 +1,136 @@
+package hostsim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// queueFiles are the attributes of a request queue with the values of an
+// ordinary drive; buildBlock replaces those that depend on the drive.
+var queueFiles = []string{
+	"add_random", "0", "chunk_sectors", "0", "dax", "0", "discard_granularity", "512", "discard_max_bytes", "0", "discard_max_hw_bytes", "0",
+	"discard_zeroes_data", "0", "dma_alignment", "511", "fua", "0", "io_poll", "0", "io_poll_delay", "-1", "io_timeout", "30000", "iostats", "1",
+	"max_discard_segments", "1", "max_hw_sectors_kb", "16383", "max_integrity_segments", "0", "max_sectors_kb", "1280", "max_segment_size", "65536",
+	"max_segments", "128", "minimum_io_size", "512", "nomerges", "0", "nr_requests", "256", "nr_zones", "0", "optimal_io_size", "0", "read_ahead_kb", "128",
+	"rq_affinity", "1", "scheduler", "[mq-deadline] none", "stable_writes", "0", "virt_boundary_mask", "0", "wbt_lat_usec", "75000", "write_cache", "write back",
+	"write_same_max_bytes", "0", "write_zeroes_max_bytes", "0", "zone_append_max_bytes", "0", "zone_write_granularity", "0", "zoned", "none",
+}
+
+// blockDevice is what buildBlock needs to know of one block device.
+type blockDevice struct {
+	dir, name, dev string
+	device         string // folder that the link "device" leads to
+	hidden         bool   // a path behind an NVMe head: no device number of its own
+	partScan       int    // ext_range
+}
+
+// buildBlock makes the folder of a block device and the links that lead to it.
+func (d *drive) buildBlock(b blockDevice) {
+	seq := d.m.nextSeq()
+	uevent := fmt.Sprintf("DEVTYPE=disk\nDISKSEQ=%d\n", seq)
+	if !b.hidden {
+		uevent = devUevent(b.dev, b.name, "disk") + fmt.Sprintf("DISKSEQ=%d\n", seq)
+		d.file(b.dir+"/dev", b.dev+"\n")
+		d.link("sys/dev/block/"+b.dev, b.dir)
+		d.link(b.dir+"/bdi", "sys/devices/virtual/bdi/"+b.dev)
+		d.file("sys/devices/virtual/bdi/"+b.dev+"/read_ahead_kb", "128\n")
+		d.m.tree.keep("sys/devices/virtual/bdi")
+	}
+	d.files(b.dir, "alignment_offset", "0\n", "capability", "0\n", "discard_alignment", "0\n", "diskseq", fmt.Sprintln(seq), "events", "", "events_async", "",
+		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", flag01(b.hidden), "range", "16\n", "removable", "0\n", "ro", "0\n", "uevent", uevent)
+	d.live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
+	d.live(b.dir+"/stat", d.stat)
+	d.live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.faults.waiting(), 0) })
+	d.buildQueue(b.dir + "/queue/")
+	d.link(b.dir+"/device", b.device)
+	d.link(b.dir+"/subsystem", "sys/class/block")
+	d.link("sys/block/"+b.name, b.dir)
+	d.link("sys/class/block/"+b.name, b.dir)
+	d.m.tree.folder(b.dir + "/holders")
+	d.m.tree.folder(b.dir + "/slaves")
+	d.nodes = append(d.nodes, d.m.tree.folder(b.dir+"/holders"), d.m.tree.folder(b.dir+"/slaves"))
+}
+
+func (d *drive) buildQueue(dir string) {
+	for i := 0; i+1 < len(queueFiles); i += 2 {
+		d.file(dir+queueFiles[i], queueFiles[i+1]+"\n")
+	}
+	physical := d.block
+	if d.kind.rotational {
+		physical = 4096
+	}
+	d.file(dir+"logical_block_size", fmt.Sprintln(d.block))
+	d.file(dir+"hw_sector_size", fmt.Sprintln(d.block))
+	d.file(dir+"physical_block_size", fmt.Sprintln(physical))
+	d.file(dir+"rotational", flag01(d.kind.rotational))
+	if d.kind.name == KindNVMe {
+		d.file(dir+"scheduler", "[none] mq-deadline \n")
+	}
+}
+
+// devUevent is the beginning of a block device's uevent file.
+func devUevent(dev, name, devtype string) string {
+	major, minor, _ := strings.Cut(dev, ":")
+	return fmt.Sprintf("MAJOR=%s\nMINOR=%s\nDEVNAME=%s\nDEVTYPE=%s\n", major, minor, name, devtype)
+}
+
+// sectors is the size that the kernel holds the drive at. A dead NVMe drive has
+// none (nvme_mark_namespaces_dead sets the capacity to 0).
+func (d *drive) sectors() uint64 {
+	if d.faults.dead {
+		return 0
+	}
+	return d.size / 512
+}
+
+// stat is the line of Documentation/block/stat.rst.
+func (d *drive) stat() string {
+	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, 0, 0, uint64(d.faults.waiting()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
+	var b strings.Builder
+	for i, n := range f {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%8d", n)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// buildPartitions makes the partitions of the system drive: firmware and the rest.
+func (d *drive) buildPartitions(dir, name, dev func(int) string) {
+	if !d.system {
+		return
+	}
+	const mib = 2048 // in sectors
+	rest := d.size/512 - 513*mib - mib
+	for _, p := range []partition{{number: 1, start: mib, size: 512 * mib, label: "EFI System Partition"}, {number: 2, start: 513 * mib, size: rest, label: "root"}} {
+		p.name, p.dev = name(p.number), dev(p.number)
+		at := dir(p.number)
+		d.parts = append(d.parts, p)
+		d.files(at, "alignment_offset", "0\n", "dev", p.dev+"\n", "discard_alignment", "0\n", "inflight", "       0        0\n", "partition", fmt.Sprintln(p.number),
+			"ro", "0\n", "size", fmt.Sprintln(p.size), "start", fmt.Sprintln(p.start), "stat", strings.Repeat("       0 ", 16)+"       0\n",
+			"uevent", devUevent(p.dev, p.name, "partition")+fmt.Sprintf("PARTN=%d\nPARTNAME=%s\n", p.number, p.label))
+		d.link(at+"/subsystem", "sys/class/block")
+		d.link("sys/class/block/"+p.name, at)
+		d.link("sys/dev/block/"+p.dev, at)
+		holders, slaves := d.m.tree.folder(at+"/holders"), d.m.tree.folder(at+"/slaves")
+		d.nodes = append(d.nodes, holders, slaves)
+		d.udev(p.dev, "E:DEVTYPE=partition", fmt.Sprintf("E:ID_PART_ENTRY_NUMBER=%d", p.number), "E:ID_PART_ENTRY_NAME="+p.label, "E:ID_PART_ENTRY_SCHEME=gpt")
+		d.register(p.name)
+	}
+}
+
+// udev writes an entry of the udev database (systemd, sd-device: S links, E
+// properties, I microseconds of initialisation).
+func (d *drive) udev(dev string, lines ...string) {
+	d.file("run/udev/data/b"+dev, strings.Join(lines, "\n")+"\nI:5265654\nG:systemd\nQ:systemd\nV:1\n")
+}
+
+func (m *Machine) nextSeq() uint64 {
+	m.seq++
+	return m.seq
+}
+
+// word replaces what udev does not want in a property or a link.
+func word(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "/", " ")), "_") }

@@ -1,0 +1,75 @@
+package hostsim
+
+import "fmt"
+
+// buildNVMe makes the controllers of a drive and its namespace. A drive with one
+// port has its namespace below the controller; with two, the kernel makes a head
+// below the subsystem and hides the paths (drivers/nvme/host/multipath.c).
+func buildNVMe(d *drive) {
+	d.name = fmt.Sprintf("nvme%dn1", d.index)
+	subsys := fmt.Sprintf("sys/devices/virtual/nvme-subsystem/nvme-subsys%d", d.index)
+	nqn := "nqn.2014.08.org.nvmexpress:144d144d" + d.serial + d.model
+	d.files(subsys, "model", fmt.Sprintf("%-40.40s\n", d.model), "serial", fmt.Sprintf("%-20.20s\n", d.serial), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
+		"subsysnqn", nqn+"\n", "subsystype", "nvm\n", "iopolicy", "numa\n", "uevent", "")
+	d.link(subsys+"/subsystem", "sys/class/nvme-subsystem")
+	d.link("sys/class/nvme-subsystem/"+fmt.Sprintf("nvme-subsys%d", d.index), subsys)
+
+	number := 2 * d.index * (maxNVMeParts + 1)
+	for i := range d.places {
+		p := &d.places[i]
+		d.buildController(p, i, nqn)
+		d.link(subsys+"/"+p.ctrl, p.device)
+		if len(d.places) > 1 {
+			name := fmt.Sprintf("nvme%dc%dn1", d.index, d.index+i)
+			d.buildBlock(blockDevice{dir: p.device + "/" + name, name: name, device: p.device, hidden: true})
+			d.buildNamespace(p.device + "/" + name)
+		}
+		p.dev = fmt.Sprintf("259:%d", number)
+	}
+	p := &d.places[0]
+	p.block = p.device + "/" + d.name
+	device := p.device
+	if len(d.places) > 1 {
+		p.block, device = subsys+"/"+d.name, subsys
+	}
+	d.register(d.name)
+	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: device, partScan: 256})
+	d.buildNamespace(p.block)
+	d.buildPartitions(
+		func(n int) string { return fmt.Sprintf("%s/%sp%d", p.block, d.name, n) },
+		func(n int) string { return fmt.Sprintf("%sp%d", d.name, n) },
+		func(n int) string { return fmt.Sprintf("259:%d", number+n) })
+	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+word(d.model)+"_"+d.serial, "S:disk/by-id/nvme-"+d.wwid(),
+		"E:ID_SERIAL_SHORT="+d.serial, "E:ID_WWN="+d.wwid(), "E:ID_MODEL="+d.model, "E:ID_REVISION="+d.firmware, "E:ID_NSID=1",
+		"E:ID_SERIAL="+word(d.model)+"_"+d.serial+"_1", "E:ID_PATH="+p.udevPath)
+}
+
+// maxNVMeParts keeps device numbers of drives and their partitions apart.
+const maxNVMeParts = 3
+
+// buildController makes an NVMe controller and the PCI device that it is.
+func (d *drive) buildController(p *place, path int, nqn string) {
+	pciDir, _ := split(p.device)
+	pciDir, _ = split(pciDir)
+	d.files(pciDir, "class", "0x010802\n", "vendor", "0x144d\n", "device", "0xa80a\n", "subsystem_vendor", "0x144d\n", "subsystem_device", "0xa813\n", "enable", "1\n",
+		"current_link_speed", "16.0 GT/s PCIe\n", "current_link_width", "4\n", "max_link_speed", "16.0 GT/s PCIe\n", "max_link_width", "4\n", "numa_node", "0\n",
+		"uevent", "DRIVER=nvme\nPCI_CLASS=10802\nPCI_ID=144D:A80A\nPCI_SLOT_NAME="+p.pci+"\n")
+	d.link("sys/bus/pci/devices/"+p.pci, pciDir)
+	d.files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
+		"kato", "0\n", "model", fmt.Sprintf("%-40.40s\n", d.model), "numa_node", "0\n", "queue_count", "17\n", "rescan_controller", "", "reset_controller", "",
+		"serial", fmt.Sprintf("%-20.20s\n", d.serial), "sqsize", "1023\n", "subsysnqn", nqn+"\n", "transport", "pcie\n",
+		"uevent", fmt.Sprintf("MAJOR=239\nMINOR=%d\nDEVNAME=%s\nNVME_TRTYPE=pcie\n", d.index+path, p.ctrl))
+	d.live(p.device+"/state", func() string { return d.faults.nvmeState() + "\n" })
+	d.link(p.device+"/device", pciDir)
+	d.link(p.device+"/subsystem", "sys/class/nvme")
+	d.link("sys/class/nvme/"+p.ctrl, p.device)
+	d.register(p.ctrl)
+}
+
+func (d *drive) buildNamespace(dir string) {
+	d.files(dir, "nsid", "1\n", "wwid", d.wwid()+"\n", "ana_state", "optimized\n")
+	if d.wwn != 0 {
+		g := d.nguid()
+		d.files(dir, "nguid", fmt.Sprintf("%s-%s-%s-%s-%s\n", g[:8], g[8:12], g[12:16], g[16:20], g[20:]))
+	}
+}

@@ -1,0 +1,123 @@
+package hostsim
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// buildSCSI makes the SCSI devices of a drive, one for each of its paths, and
+// their disks.
+func buildSCSI(d *drive) {
+	for path := range d.places {
+		p := &d.places[path]
+		name := letters("sd", d.index+path)
+		if path == 0 {
+			d.name = name
+		}
+		d.register(name)
+		d.buildSCSIDevice(p, path)
+		d.buildBlock(blockDevice{dir: p.block, name: name, dev: p.dev, device: p.device, partScan: 256})
+		if path == 0 {
+			d.buildPartitions(
+				func(n int) string { return fmt.Sprintf("%s/%s%d", p.block, name, n) },
+				func(n int) string { return fmt.Sprintf("%s%d", name, n) },
+				func(n int) string { return sdDev(d.index, n) })
+		}
+		d.udev(p.dev, d.udevSCSI(p)...)
+	}
+}
+
+// buildSCSIDevice makes the folder of a SCSI device (drivers/scsi/scsi_sysfs.c).
+func (d *drive) buildSCSIDevice(p *place, path int) {
+	d.files(p.device, "access_state", "", "blacklist", "", "delete", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
+		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
+		"vendor", fmt.Sprintf("%-8.8s\n", d.vendor), "model", fmt.Sprintf("%-16.16s\n", d.model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
+		"queue_depth", "32\n", "queue_type", "simple\n", "rescan", "", "scsi_level", "7\n", "timeout", "30\n", "type", "0\n",
+		"uevent", "DEVTYPE=scsi_device\nDRIVER=sd\nMODALIAS=scsi:t-0x00\n")
+	d.live(p.device+"/state", func() string { return d.faults.scsiState() + "\n" })
+	for name, n := range map[string]*uint64{"iodone_cnt": &d.io.done, "ioerr_cnt": &d.io.errors, "iotmo_cnt": &d.io.timeouts} {
+		d.live(p.device+"/"+name, func() string { return fmt.Sprintf("%#x\n", *n) })
+	}
+	d.live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.faults.waiting())) })
+	d.buildVPD(p, path)
+	d.link(p.device+"/subsystem", "sys/bus/scsi")
+	d.m.tree.keep("sys/bus/scsi")
+	class := p.device + "/scsi_device/" + p.hctl
+	d.link(class+"/device", p.device)
+	d.link("sys/class/scsi_device/"+p.hctl, class)
+	sg := fmt.Sprintf("sg%d", d.index+path)
+	generic := p.device + "/scsi_generic/" + sg
+	d.file(generic+"/dev", fmt.Sprintf("21:%d\n", d.index+path))
+	d.link(generic+"/device", p.device)
+	d.link("sys/class/scsi_generic/"+sg, generic)
+	if d.kind.bay == EnclosureSES && (d.family() == familySCSI || d.bay != nil) {
+		d.file(p.device+"/sas_address", "0x"+d.port(path)+"\n")
+		d.file(p.device+"/sas_device_handle", fmt.Sprintf("%#06x\n", 0x0a+d.number))
+	}
+}
+
+// buildVPD makes the copies of the vital product data that the kernel keeps.
+func (d *drive) buildVPD(p *place, path int) {
+	if d.wwn != 0 || d.serial != "" {
+		d.file(p.device+"/wwid", d.wwid()+"\n")
+	}
+	for name, page := range map[string][]byte{
+		"inquiry": d.inquiry(), "vpd_pg0": d.vpdSupported(), "vpd_pg80": d.vpdSerial(), "vpd_pg83": d.vpdIDs(path), "vpd_pgb1": d.vpdBlock(),
+	} {
+		d.file(p.device+"/"+name, string(page))
+	}
+	if d.family() == familyATA {
+		d.file(p.device+"/vpd_pg89", string(d.vpdATA()))
+	}
+}
+
+// revision is the four characters of firmware that SCSI has room for; a SATA
+// drive's longer one keeps its end (SAT-4, 8.1.2).
+func (d *drive) revision() string {
+	if d.family() == familyATA && len(d.firmware) > 4 {
+		return d.firmware[len(d.firmware)-4:]
+	}
+	return d.firmware
+}
+
+func (d *drive) udevSCSI(p *place) []string {
+	bus := map[Kind]string{KindSATAHDD: "ata", KindSATASSD: "ata", KindUSB: "usb"}[d.kind.name]
+	lines := []string{
+		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + or(bus, "scsi") + "-" + word(d.model) + "_" + d.serial,
+		"E:ID_TYPE=disk", "E:ID_BUS=" + or(bus, "scsi"), "E:ID_VENDOR=" + word(d.vendor), "E:ID_MODEL=" + word(d.model), "E:ID_REVISION=" + d.revision(),
+		"E:ID_PATH=" + p.udevPath,
+	}
+	if d.serial != "" {
+		lines = append(lines, "E:ID_SERIAL="+word(d.model)+"_"+d.serial, "E:ID_SERIAL_SHORT="+d.serial, "E:ID_SCSI_SERIAL="+d.serial)
+	}
+	if d.wwn != 0 {
+		wwn := fmt.Sprintf("0x%016x", d.wwn)
+		lines = append(lines, "S:disk/by-id/wwn-"+wwn, "E:ID_WWN="+wwn, "E:ID_WWN_WITH_EXTENSION="+wwn)
+	}
+	if bus == "ata" {
+		lines = append(lines, "E:ID_ATA=1", "E:ID_ATA_SATA=1", "E:ID_ATA_FEATURE_SET_SMART=1", "E:ID_ATA_FEATURE_SET_SMART_ENABLED=1")
+	}
+	return lines
+}
+
+// buildVirtio makes a virtio disk.
+func buildVirtio(d *drive) {
+	p := &d.places[0]
+	d.name = letters("vd", d.index)
+	d.register(d.name)
+	d.files(p.device, "device", "0x0002\n", "vendor", "0x1af4\n", "status", "0x0000000f\n", "modalias", "virtio:d00000002v00001AF4\n", "uevent", "DRIVER=virtio_blk\nMODALIAS=virtio:d00000002v00001AF4\n")
+	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
+	d.files(p.block, "serial", d.serial, "cache_type", "write back\n")
+	d.buildPartitions(
+		func(n int) string { return fmt.Sprintf("%s/%s%d", p.block, d.name, n) },
+		func(n int) string { return fmt.Sprintf("%s%d", d.name, n) },
+		func(n int) string { return fmt.Sprintf("254:%d", 16*d.index+n) })
+	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
+}
+
+// header of a vital product data page (SPC-5, 7.7): length follows the code.
+func vpdPage(code byte, data []byte) []byte {
+	page := []byte{0, code, 0, 0}
+	binary.BigEndian.PutUint16(page[2:], uint16(len(data)))
+	return append(page, data...)
+}
