@@ -78,7 +78,7 @@ func (d *realDrive) ata(c ataCommand, timeout time.Duration) ([]byte, error) {
 	}
 	r := s.ata
 	if r != nil && r.status&0x21 != 0 { // ERR or device fault
-		if r.error&0x04 != 0 { // ABRT: the drive does not know the command
+		if r.status&0x20 == 0 && r.error&0x04 != 0 { // ABRT: the drive does not know the command
 			return nil, fmt.Errorf("%w: command %02xh aborted", ErrUnsupported, c.command)
 		}
 		return nil, fmt.Errorf("ATA command %02xh: status %02xh, error %02xh", c.command, r.status, r.error)
@@ -89,10 +89,10 @@ func (d *realDrive) ata(c ataCommand, timeout time.Duration) ([]byte, error) {
 		}
 		return data, err
 	}
-	if r == nil {
-		if err == nil {
-			err = fmt.Errorf("%w: the controller returns no registers", ErrUnsupported)
-		}
+	if err == nil && r == nil {
+		err = fmt.Errorf("%w: the controller returns no registers", ErrUnsupported)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c.returns(*r), nil

@@ -65,7 +65,13 @@ func (d *realDrive) Page(ctx context.Context, p Page) ([]byte, error) {
 			return d.nvmeRead(n, timeout)
 		}
 	case FamilySCSI:
-		return d.scsi(p, timeout)
+		if p == SCSITestUnitReady {
+			return d.ready(timeout)
+		}
+		if c, ok := scsiPages[p]; ok {
+			b, _, err := sgExec(d.fd, c.cdb, c.length, timeout)
+			return b, err
+		}
 	}
 	return nil, fmt.Errorf("%s: %w: no such page", p, ErrUnsupported)
 }

@@ -15,14 +15,19 @@ import (
 // tree is the files below a root. For the root "/" the kernel resolves names as
 // for everybody; below any other root it resolves them as if that folder were
 // the whole world (openat2 RESOLVE_IN_ROOT, Linux 5.6), so that an absolute link
-// in a recording cannot read the machine that looks at it.
+// of the machine there does not read ours. Where that call is missing or
+// forbidden, names are walked here.
 type tree struct {
-	dir string // "" for "/"
-	fd  int    // O_PATH handle of dir; unused for "/"
+	dir    string // "" for "/"
+	fd     int    // O_PATH handle of dir; unused for "/"
+	walker *walker
 }
 
 func newTree(dir string) (*tree, error) {
 	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs) // as the kernel names it: Resolve cuts it off
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +38,14 @@ func newTree(dir string) (*tree, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: abs, Err: err}
 	}
-	return &tree{dir: abs, fd: fd}, nil
+	t := &tree{dir: abs, fd: fd}
+	probe, err := t.openat(".", unix.O_PATH|unix.O_CLOEXEC)
+	if err != nil { // ENOSYS of an old kernel, EPERM of a container that does not know the call
+		unix.Close(fd)
+		return &tree{dir: abs, fd: -1, walker: &walker{dir: abs}}, nil
+	}
+	unix.Close(probe)
+	return t, nil
 }
 
 func (t *tree) open(name string, flags int) (*os.File, error) {
@@ -46,8 +58,17 @@ func (t *tree) open(name string, flags int) (*os.File, error) {
 }
 
 func (t *tree) openat(name string, flags int) (int, error) {
-	if t.dir == "" {
+	switch {
+	case t.dir == "":
 		return unix.Open("/"+name, flags, 0)
+	case t.walker != nil:
+		at, err := t.walker.walk(name, flags&unix.O_NOFOLLOW == 0)
+		if err != nil {
+			return -1, unwrap(err)
+		}
+		return unix.Open(filepath.Join(t.dir, at), flags|unix.O_NOFOLLOW, 0)
+	case name == "":
+		name = "."
 	}
 	for {
 		fd, err := unix.Openat2(t.fd, name, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})

@@ -111,7 +111,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestMountsAgree(t *testing.T) {
+func TestMounts(t *testing.T) {
 	m, err := Real("/")
 	if err != nil {
 		t.Fatal(err)

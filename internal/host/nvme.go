@@ -96,6 +96,9 @@ func (d *realDrive) nvmeRead(p nvmePage, timeout time.Duration) ([]byte, error) 
 func (d *realDrive) nvmeAdmin(c *nvmeCommand, timeout time.Duration) error {
 	c.timeout = uint32(timeout.Milliseconds())
 	status, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(d.fd), nvmeIoctlCmd, uintptr(unsafe.Pointer(c)))
+	if errno == unix.EINTR { // the driver cancelled it: a timeout, or a reset under way (nvme_submit_user_cmd)
+		return fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
+	}
 	if errno != 0 {
 		return ioctlError(errno)
 	}
@@ -109,6 +112,8 @@ func nvmeStatus(status uint16) error {
 		return nil
 	case 0x001, 0x002, 0x00b, 0x109: // invalid opcode, field, namespace; invalid log page
 		return fmt.Errorf("%w: NVMe status %03xh", ErrUnsupported, status&0x7ff)
+	case 0x007, 0x371: // aborted on request, by the host: what the driver does after its timeout
+		return fmt.Errorf("%w: NVMe status %03xh", ErrTimeout, status&0x7ff)
 	}
 	return fmt.Errorf("the drive failed the command: NVMe status %03xh", status&0x7ff)
 }

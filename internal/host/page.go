@@ -40,7 +40,7 @@ const (
 
 // SCSI pages (SPC-5, SBC-4). LOG SENSE answers carry their 4-byte header.
 const (
-	SCSITestUnitReady Page = "scsi-test-unit-ready" // 3 bytes: sense key, ASC, ASCQ (all 0 when ready). Does not spin up
+	SCSITestUnitReady Page = "scsi-test-unit-ready" // 3 bytes: sense key, ASC, ASCQ (all 0 when ready); ErrStandby of a stopped drive. Does not spin up
 	SCSIInquiry       Page = "scsi-inquiry"         // standard INQUIRY
 	SCSIVPDSupported  Page = "scsi-vpd-00"
 	SCSIVPDSerial     Page = "scsi-vpd-80"

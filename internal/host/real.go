@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -46,13 +47,22 @@ func (r *real) Describe() Description {
 	return Description{Name: host, Kind: "real"}
 }
 
-func (r *real) Mounts(context.Context) ([]Mount, error) { return mountsOf(r) }
+// Mounts asks the kernel by system call where that shows what the first process
+// sees, and reads its table else.
+func (r *real) Mounts(context.Context) ([]Mount, error) {
+	if r.dir == "" && samePlaceAsInit() {
+		if mounts, err := mountsByCall(); err == nil {
+			return mounts, nil
+		}
+	}
+	return mountsOf(r)
+}
 
 // maxOutput bounds what a program may print.
 const maxOutput = 64 << 20
 
-// Run runs a program with a plain environment. A program that ctx ends gets two
-// seconds to let go of its pipes.
+// Run runs a program of our own world, not of the root, in the C locale. A
+// program that ctx ends gets two seconds to let go of its pipes.
 func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("run: no program")
@@ -60,15 +70,16 @@ func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = 2 * time.Second
-	var out, errs bounded
-	out.left, errs.left = maxOutput, 64<<10
+	out, errs := bounded{left: maxOutput}, bounded{left: 64 << 10}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", argv[0], ctx.Err())
-	case errors.Is(err, exec.ErrNotFound):
+	case out.cut:
+		return nil, fmt.Errorf("%s prints more than %d bytes", argv[0], maxOutput)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s is not installed: %w", argv[0], err)
 	case errors.As(err, &exit):
 		return out.Bytes(), &ExitError{Argv: argv, Code: exit.ExitCode(), Stderr: errs.String()}
@@ -78,26 +89,34 @@ func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// bounded is a buffer that refuses to grow without end.
+// bounded keeps the first bytes of an output and drops the rest, so that the
+// program ends as it would have ended.
 type bounded struct {
 	bytes.Buffer
 	left int
+	cut  bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if len(p) > b.left {
-		return 0, errors.New("the program prints too much")
-	}
-	b.left -= len(p)
-	return b.Buffer.Write(p)
+	keep := p[:min(len(p), b.left)]
+	b.cut = b.cut || len(keep) < len(p)
+	b.left -= len(keep)
+	b.Buffer.Write(keep)
+	return len(p), nil
 }
 
-// OpenDrive opens without O_EXCL and without waiting: O_NONBLOCK keeps the block
-// layer from checking media, so that opening wakes nothing (sd_open, open(2)).
+// OpenDrive opens the device node below the root, without O_EXCL and without
+// waiting: with O_NONBLOCK sd_open checks no medium, so that opening wakes no
+// drive. Whoever must not wake one asks ATAPowerMode or SCSITestUnitReady first.
 func (r *real) OpenDrive(_ context.Context, dev string) (Drive, error) {
-	fd, err := unix.Open(filepath.Join("/", r.dir, dev), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := r.openat(strings.TrimPrefix(dev, "/"), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, openError(err))
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		unix.Close(fd)
+		return nil, fmt.Errorf("open %s: %w: it is no block device", dev, ErrUnsupported)
 	}
 	return &realDrive{fd: fd}, nil
 }

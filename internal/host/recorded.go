@@ -19,7 +19,7 @@ import (
 //	manifest.json                what was recorded, when
 //	pages/NAME/PAGE.bin          what the drive NAME answered
 //	pages/NAME/PAGE.err          how it refused, one of refusals
-//	commands/ARGV.txt            what a program printed
+//	commands/ARGV.txt            what a program printed, ARGV joined by blanks
 type recorded struct {
 	walker
 	wall
@@ -51,7 +51,7 @@ func Recorded(dir string) (Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recorded{walker: walker{abs}, name: filepath.Base(abs)}
+	r := &recorded{walker: walker{abs, true}, name: filepath.Base(abs)}
 	b, err := r.ReadFile("manifest.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -104,7 +104,7 @@ func never[T any](ctx context.Context) <-chan T {
 }
 
 func (r *recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
-	name := strings.NewReplacer("/", "_", " ", "_").Replace(strings.Join(argv, " "))
+	name := strings.ReplaceAll(strings.Join(argv, " "), "/", "_")
 	b, err := r.ReadFile("commands/" + name + ".txt")
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w: it was not recorded", argv, ErrNotHere)
@@ -125,6 +125,17 @@ func (r *recorded) OpenDrive(_ context.Context, dev string) (Drive, error) {
 // refusals are the answers that a recording keeps by name.
 var refusals = map[string]error{
 	"unsupported": ErrUnsupported, "standby": ErrStandby, "timeout": ErrTimeout, "permission": ErrPermission, "gone": ErrGone,
+}
+
+// RefusalName is how a recording writes an error down: a word that reads back as
+// the same error, or the error's text.
+func RefusalName(err error) string {
+	for name, known := range refusals {
+		if errors.Is(err, known) {
+			return name
+		}
+	}
+	return err.Error()
 }
 
 type recordedDrive struct {

@@ -2,7 +2,7 @@ package host
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"time"
 )
 
@@ -56,18 +56,12 @@ func logSense(page, sub byte) []byte {
 	return b
 }
 
-func (d *realDrive) scsi(p Page, timeout time.Duration) ([]byte, error) {
-	if p == SCSITestUnitReady {
-		_, s, err := sgExec(d.fd, make([]byte, 6), 0, timeout)
-		if err != nil {
-			return nil, err
-		}
-		return []byte{s.key, s.asc, s.ascq}, nil
+// ready is TEST UNIT READY. What the drive says is the page, except that a drive
+// that sleeps or is gone is an error as everywhere.
+func (d *realDrive) ready(timeout time.Duration) ([]byte, error) {
+	_, s, err := sgExec(d.fd, make([]byte, 6), 0, timeout)
+	if err != nil && (s.key == keyNone || errors.Is(err, ErrStandby) || errors.Is(err, ErrGone)) {
+		return nil, err
 	}
-	c, ok := scsiPages[p]
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", p, ErrUnsupported)
-	}
-	b, _, err := sgExec(d.fd, c.cdb, c.length, timeout)
-	return b, err
+	return []byte{s.key, s.asc, s.ascq}, nil
 }

@@ -15,7 +15,7 @@ const (
 	keyRecovered      = 0x1
 	keyNotReady       = 0x2
 	keyIllegalRequest = 0x5
-	keyAborted        = 0xb
+	keyUnitAttention  = 0x6
 )
 
 // parseSense reads fixed (70h, 71h) and descriptor (72h, 73h) format.

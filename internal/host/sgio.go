@@ -41,14 +41,25 @@ const (
 	didNoConn  = 0x01 // DID_NO_CONNECT (include/scsi/scsi_status.h)
 	didTimeout = 0x03 // DID_TIME_OUT
 	didBadTgt  = 0x04 // DID_BAD_TARGET
-	drvSense   = 0x08 // DRIVER_SENSE, set by kernels before 5.14
+	drvTimeout = 0x06 // DRIVER_TIMEOUT and DRIVER_SENSE, of kernels before 5.14
+	drvSense   = 0x08
 	statusOK   = 0x00
 	statusChk  = 0x02 // CHECK CONDITION
 )
 
 // sgExec sends one SCSI command that reads n bytes, or none, and returns what
-// came, and the sense. A command that did not succeed never returns data.
+// came, and the sense. A command that did not succeed never returns data. A unit
+// attention is news of the drive (a reset, a change) in place of the answer; the
+// command was not carried out and is sent once more (SAM-5 5.14).
 func sgExec(fd int, cdb []byte, n int, timeout time.Duration) ([]byte, sense, error) {
+	b, s, err := sgExecOnce(fd, cdb, n, timeout)
+	if err != nil && s.key == keyUnitAttention {
+		return sgExecOnce(fd, cdb, n, timeout)
+	}
+	return b, s, err
+}
+
+func sgExecOnce(fd int, cdb []byte, n int, timeout time.Duration) ([]byte, sense, error) {
 	buf, senseBuf := make([]byte, n), make([]byte, 64)
 	h := sgHeader{
 		interfaceID: 'S', direction: sgNone, cmdLen: uint8(len(cdb)), cmd: unsafe.Pointer(&cdb[0]),
@@ -63,27 +74,32 @@ func sgExec(fd int, cdb []byte, n int, timeout time.Duration) ([]byte, sense, er
 	if err != nil {
 		return nil, sense{}, err
 	}
+	s, err := h.outcome(senseBuf)
+	if err != nil {
+		return nil, s, err
+	}
+	return buf[:n-min(max(int(h.residual), 0), n)], s, nil
+}
+
+// outcome reads the three places where a failure can stand: the controller's
+// status, the driver's, the drive's own with its sense.
+func (h *sgHeader) outcome(senseBuf []byte) (sense, error) {
 	s, has := parseSense(senseBuf[:min(int(h.senseWritten), len(senseBuf))])
-	switch {
-	case h.hostStatus == didTimeout:
-		return nil, s, fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
+	switch driver := h.driverStatus & 0x0f; {
+	case h.hostStatus == didTimeout, driver == drvTimeout:
+		return s, fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
 	case h.hostStatus == didNoConn, h.hostStatus == didBadTgt:
-		return nil, s, fmt.Errorf("%w: host status %02xh", ErrGone, h.hostStatus)
+		return s, fmt.Errorf("%w: host status %02xh", ErrGone, h.hostStatus)
 	case h.hostStatus != 0:
-		return nil, s, fmt.Errorf("the controller failed the command: host status %02xh", h.hostStatus)
+		return s, fmt.Errorf("the controller failed the command: host status %02xh", h.hostStatus)
 	case h.status == statusChk && has:
-		if err := s.err(); err != nil {
-			return nil, s, err
-		}
+		return s, s.err()
 	case h.status != statusOK:
-		return nil, s, fmt.Errorf("the drive failed the command: status %02xh", h.status)
-	case h.driverStatus&^drvSense != 0:
-		return nil, s, fmt.Errorf("the driver failed the command: driver status %02xh", h.driverStatus)
+		return s, fmt.Errorf("the drive failed the command: status %02xh", h.status)
+	case driver != 0 && driver != drvSense:
+		return s, fmt.Errorf("the driver failed the command: driver status %02xh", h.driverStatus)
 	}
-	if h.residual > 0 && int(h.residual) <= n {
-		buf = buf[:n-int(h.residual)]
-	}
-	return buf, s, nil
+	return s, nil
 }
 
 // ioctl calls the kernel and names its refusals.

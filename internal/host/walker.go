@@ -14,8 +14,12 @@ import (
 // walker is the files of a recording. It walks names itself: below another
 // root, absolute links start there and ".." ends there. Archives and copies
 // often keep a link as a small file with its target in it; sysfs has no
-// attribute that begins with "../", so such a file is taken for the link it was.
-type walker struct{ dir string }
+// attribute that begins with "../", so with texts set such a file is taken for
+// the link it was.
+type walker struct {
+	dir   string
+	texts bool
+}
 
 const maxLinks = 40 // as the kernel, include/linux/namei.h MAXSYMLINKS
 
@@ -63,7 +67,7 @@ func (w *walker) target(at []string, last bool) (string, error) {
 		return "", nil
 	case info.Mode()&fs.ModeSymlink != 0:
 		return os.Readlink(full)
-	case info.Mode().IsRegular():
+	case w.texts && info.Mode().IsRegular():
 		return linkText(full, info.Size()), nil
 	}
 	return "", nil

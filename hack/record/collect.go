@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// recording is a tree in memory: names below the root, without a leading slash.
+type recording struct {
+	host   string
+	files  map[string][]byte
+	links  map[string]string
+	drives int
+}
+
+// classes are the folders of links that lead to everything a drive is known by.
+var classes = []string{
+	"sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device",
+	"sys/class/scsi_host", "sys/class/enclosure", "sys/class/sas_device", "sys/class/sas_end_device", "sys/dev/block",
+}
+
+// plain are folders without links that are taken as they are.
+var plain = []string{"sys/bus/pci/slots", "sys/fs/ext4", "sys/fs/btrfs"}
+
+const (
+	deep    = 4         // how far into a device's own folder
+	maxAttr = 256 << 10 // no attribute that we want is longer
+)
+
+// skipped are folders of a device that say nothing of the drive, or too much.
+var skipped = map[string]bool{"power": true, "trace": true, "mq": true, "msi_irqs": true, "driver": true, "firmware_node": true}
+
+func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recording, error) {
+	r := &recording{host: m.Describe().Name, files: map[string][]byte{}, links: map[string]string{}}
+	for _, dir := range classes {
+		names, _ := m.ReadDir(dir)
+		for _, name := range names {
+			r.follow(m, dir+"/"+name)
+		}
+	}
+	for _, dir := range plain {
+		r.copy(m, dir, deep)
+	}
+	entries, _ := m.ReadDir("run/udev/data")
+	for _, e := range entries {
+		if strings.HasPrefix(e, "b") {
+			r.file(m, "run/udev/data/"+e)
+		}
+	}
+	for _, name := range []string{"proc/1/mountinfo", "proc/self/mountinfo", "proc/swaps", "proc/mdstat"} {
+		r.file(m, name)
+	}
+	if len(r.links) == 0 && len(r.files) == 0 {
+		return nil, errors.New("nothing could be read: is there a sys/ below the root?")
+	}
+	r.askDrives(ctx, m, progress)
+	r.report(ctx, m, "lvm", "fullreport", "--reportformat", "json", "--units", "b", "--nosuffix")
+	release, _ := m.ReadFile("proc/sys/kernel/osrelease")
+	manifest, err := json.MarshalIndent(host.Manifest{
+		Format: host.ManifestFormat, Host: r.host, At: m.Now().UTC().Truncate(time.Second), Kernel: strings.TrimSpace(string(release)),
+	}, "", "  ")
+	r.files["manifest.json"] = append(manifest, '\n')
+	return r, err
+}
+
+// follow takes a link and the folder that it leads to.
+func (r *recording) follow(m host.Machine, name string) {
+	if target, err := m.Readlink(name); err == nil {
+		r.links[name] = target
+	}
+	real, err := m.Resolve(name)
+	if err != nil {
+		return
+	}
+	r.copy(m, real, deep)
+	if device, err := m.Resolve(real + "/device"); err == nil {
+		r.copy(m, device, 1)
+	}
+}
+
+// copy takes a folder: its attributes, its links as links, its folders so deep.
+func (r *recording) copy(m host.Machine, dir string, depth int) {
+	names, err := m.ReadDir(dir)
+	if err != nil || depth < 0 {
+		return
+	}
+	for _, name := range names {
+		full := dir + "/" + name
+		if skipped[name] || r.links[full] != "" || r.files[full] != nil {
+			continue
+		}
+		if target, err := m.Readlink(full); err == nil {
+			r.links[full] = target
+			continue
+		}
+		if _, err := m.ReadDir(full); err == nil {
+			r.copy(m, full, depth-1)
+			continue
+		}
+		r.file(m, full)
+	}
+}
+
+func (r *recording) file(m host.Machine, name string) {
+	b, err := m.ReadFile(name)
+	if err == nil && len(b) <= maxAttr {
+		r.files[name] = b
+	}
+}
+
+// report keeps what a program prints, where it is installed.
+func (r *recording) report(ctx context.Context, m host.Machine, argv ...string) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if out, err := m.Run(ctx, argv...); err == nil {
+		r.files["commands/"+strings.Join(argv, " ")+".txt"] = out
+	}
+}
+
+// pages are all questions, by the family that a device node speaks.
+var pages = map[host.Family][]host.Page{
+	host.FamilyATA: {host.ATAPowerMode, host.ATAIdentify, host.ATASmartData, host.ATASmartThresholds, host.ATASmartStatus, host.ATALogDirectory,
+		host.ATASummaryErrorLog, host.ATAExtErrorLog, host.ATASelfTestLog, host.ATAExtSelfTestLog, host.ATADevStats},
+	host.FamilyNVMe: {host.NVMeIdentifyController, host.NVMeIdentifyNamespace, host.NVMeSmartLog, host.NVMeErrorLog, host.NVMeSelfTestLog},
+	host.FamilySCSI: {host.SCSITestUnitReady, host.SCSIInquiry, host.SCSIVPDSupported, host.SCSIVPDSerial, host.SCSIVPDDeviceID, host.SCSIVPDATA,
+		host.SCSIVPDBlockChar, host.SCSICapacity, host.SCSILogSupported, host.SCSILogWrite, host.SCSILogRead, host.SCSILogVerify, host.SCSILogNonMedium,
+		host.SCSILogTemp, host.SCSILogStartStop, host.SCSILogSelfTest, host.SCSILogSSD, host.SCSILogBackground, host.SCSIPending, host.SCSILogIE, host.SCSIGrownDefects},
+}
+
+func families(r *recording, name string) []host.Family {
+	switch {
+	case strings.HasPrefix(name, "nvme"):
+		return []host.Family{host.FamilyNVMe}
+	case strings.HasPrefix(name, "sd"):
+		device := path.Dir(path.Dir(r.resolved("sys/block/" + name)))
+		if strings.HasPrefix(string(r.files[device+"/vendor"]), "ATA ") {
+			return []host.Family{host.FamilyATA, host.FamilySCSI}
+		}
+		return []host.Family{host.FamilySCSI}
+	}
+	return nil
+}
+
+// resolved is where a class link leads, below the root.
+func (r *recording) resolved(link string) string {
+	return path.Join(path.Dir(link), r.links[link])
+}
+
+// askDrives asks every drive for every page. A drive that sleeps is left asleep.
+func (r *recording) askDrives(ctx context.Context, m host.Machine, progress io.Writer) {
+	names, _ := m.ReadDir("sys/block")
+	for _, name := range names {
+		for _, f := range families(r, name) {
+			fmt.Fprintf(progress, "asking %s (%s)\n", name, f)
+			r.askDrive(ctx, m, name, f)
+		}
+		if len(families(r, name)) > 0 {
+			r.drives++
+		}
+	}
+}
+
+func (r *recording) askDrive(ctx context.Context, m host.Machine, name string, f host.Family) {
+	dir := "pages/" + name + "/"
+	h, err := m.OpenDrive(ctx, "/dev/"+name)
+	if err != nil {
+		for _, p := range pages[f] {
+			r.files[dir+string(p)+".err"] = []byte(host.RefusalName(err) + "\n")
+		}
+		return
+	}
+	defer h.Close()
+	asleep := false
+	for _, p := range pages[f] {
+		if asleep {
+			r.files[dir+string(p)+".err"] = []byte(host.RefusalName(host.ErrStandby) + "\n")
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+		b, err := h.Page(ctx, p)
+		cancel()
+		if err != nil {
+			r.files[dir+string(p)+".err"] = []byte(host.RefusalName(err) + "\n")
+		} else {
+			r.files[dir+string(p)+".bin"] = b
+		}
+		// 00h and 01h are standby (ACS-4 7.4.4): the next question would spin it up.
+		asleep = errors.Is(err, host.ErrStandby) || (p == host.ATAPowerMode && err == nil && b[0] <= 1)
+	}
+}
+
+// write makes the recording's folder, which must not be there yet.
+func (r *recording) write(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for name, b := range r.files {
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(full, b, 0o644); err != nil {
+			return err
+		}
+	}
+	for name, target := range r.links {
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(target, full); err != nil {
+			return err
+		}
+	}
+	return nil
+}
