@@ -2,21 +2,22 @@ package content
 
 import (
 	"encoding/binary"
-	"io"
-	"strconv"
+	"hash/crc32"
+	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 )
 
-// table is a partition table and what is in its partitions.
-type table struct {
-	signatures []drivebay.Signature
-	names      []string // GPT names, one a partition
-	err        error
-}
-
 // maxPartitions bounds how many partitions are looked into.
 const maxPartitions = 128
+
+// table is a partition table.
+type table struct {
+	signatures []drivebay.Signature
+	partitions []extent
+	ours       bool // a sound GPT, and we have named every partition of it
+}
 
 type extent struct {
 	number      int
@@ -24,111 +25,196 @@ type extent struct {
 	name        string
 }
 
-// readTable reads GPT or MBR and looks into each partition.
-func readTable(r io.ReaderAt, v view, size uint64, blockSize int) table {
-	var t table
-	gpt, parts := readGPT(r, v, size, blockSize)
-	switch {
-	case gpt != nil:
-		t.signatures = append(t.signatures, *gpt)
-	case isMBR(v):
-		t.signatures = append(t.signatures, drivebay.Signature{Format: "dos", Offset: 510})
-		parts = readMBR(v, max(blockSize, 512))
+func (e extent) inside(size uint64) bool {
+	return e.size > 0 && e.start < size && e.size <= size-e.start
+}
+
+// inPartition says whether a mark that was found by its place on the drive lies
+// in a partition, and so speaks of that one at most.
+func (t table) inPartition(s drivebay.Signature) bool {
+	return slices.ContainsFunc(t.partitions, func(p extent) bool { return s.Offset >= p.start && s.Offset-p.start < p.size })
+}
+
+func readTable(v *view, blockSize uint64) table {
+	if t, ok := readGPT(v, blockSize); ok {
+		return t
 	}
-	for _, p := range parts {
-		t.names = append(t.names, p.name)
-		if p.size == 0 || p.start >= size || p.size > size-p.start {
+	parts, format := readMBR(v, max(blockSize, 512))
+	if format == "" {
+		return table{}
+	}
+	return table{signatures: []drivebay.Signature{{Format: format, Offset: 510}}, partitions: parts}
+}
+
+// gptHeader is what is needed of one (UEFI 2.10, 5.3.2).
+type gptHeader struct {
+	at, block    uint64
+	guid         string
+	entries      uint64 // LBA of the partition entries
+	count, entry uint32
+	sum          uint32 // CRC of the entries
+	sound        bool   // its own CRC is right and it stands where it says
+}
+
+// readGPT finds the header after the protective MBR, or its backup in the last
+// block, for the block size that is known and for both usual ones.
+func readGPT(v *view, blockSize uint64) (table, bool) {
+	sizes := []uint64{512, 4096}
+	if blockSize > 0 && blockSize != 512 {
+		sizes = []uint64{blockSize, 512, 4096}
+	}
+	for _, bs := range sizes {
+		if v.size < 3*bs {
 			continue
 		}
-		inside, err := read(r, p.start, p.size)
-		if err != nil {
-			t.err = err
+		first, ok := v.gptHeader(bs, bs)
+		backup, hasBackup := v.gptHeader(v.size/bs*bs-bs, bs)
+		switch {
+		case !ok && !hasBackup:
 			continue
+		case !ok || (!first.sound && hasBackup && backup.sound):
+			first = backup
 		}
-		t.signatures = append(t.signatures, signaturesOf(inside, strconv.Itoa(p.number))...)
+		t := v.gptTable(first)
+		t.ours = t.ours && first.at == bs && protective(v) && !(hasBackup && backup.sound && backup.guid != first.guid)
+		return t, true
 	}
+	return table{}, false
+}
+
+func (v *view) gptHeader(at, bs uint64) (gptHeader, bool) {
+	b := v.at(int64(at), 92)
+	if b == nil || string(b[:8]) != "EFI PART" {
+		return gptHeader{}, false
+	}
+	le := binary.LittleEndian
+	h := gptHeader{at: at, block: bs, guid: guid(b[56:72]), entries: le.Uint64(b[72:]), count: le.Uint32(b[80:]), entry: le.Uint32(b[84:]), sum: le.Uint32(b[88:])}
+	if n := le.Uint32(b[12:]); n >= 92 && uint64(n) <= bs {
+		if whole := slices.Clone(v.at(int64(at), int(n))); whole != nil {
+			clear(whole[16:20]) // the sum is taken with its own field at zero
+			h.sound = crc32.ChecksumIEEE(whole) == le.Uint32(b[16:]) && le.Uint64(b[24:]) == at/bs
+		}
+	}
+	return h, true
+}
+
+// gptTable reads the partitions that a header leads to, sound or not: what it
+// names may be somebody's data either way.
+func (v *view) gptTable(h gptHeader) table {
+	t := table{}
+	whole := h.sound && h.count <= maxPartitions
+	var names []string
+	if h.entry >= 128 && h.entry <= 4096 && h.entries < v.size/h.block {
+		entries := v.at(int64(h.entries*h.block), int(min(h.count, maxPartitions)*h.entry))
+		whole = whole && entries != nil && crc32.ChecksumIEEE(entries) == h.sum
+		for i := 0; i+int(h.entry) <= len(entries); i += int(h.entry) {
+			if p, used := gptEntry(entries[i:], h.block); used {
+				p.number = i/int(h.entry) + 1
+				whole = whole && p.inside(v.size) && strings.HasPrefix(p.name, OursPrefix)
+				t.partitions = append(t.partitions, p)
+				names = append(names, p.name)
+			}
+		}
+	}
+	t.ours = whole && len(t.partitions) > 0
+	names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
+	t.signatures = []drivebay.Signature{{Format: "gpt", UUID: h.guid, Label: strings.Join(names, ", "), Offset: h.at}}
 	return t
 }
 
-// readGPT finds the header after the protective MBR or its backup in the last
-// block (UEFI 2.10, 5.3.2), for the block size that is known, else for both usual ones.
-func readGPT(r io.ReaderAt, v view, size uint64, blockSize int) (*drivebay.Signature, []extent) {
-	sizes := []uint64{512, 4096}
-	if blockSize > 0 {
-		sizes = []uint64{uint64(blockSize), 512, 4096}
+func gptEntry(e []byte, bs uint64) (extent, bool) {
+	le := binary.LittleEndian
+	if le.Uint64(e) == 0 && le.Uint64(e[8:]) == 0 {
+		return extent{}, false
 	}
-	for _, bs := range sizes {
-		for _, at := range []int64{int64(bs), -int64(bs)} {
-			h := v.at(at, 92)
-			if h == nil || string(h[:8]) != "EFI PART" {
-				continue
-			}
-			off := uint64(at)
-			if at < 0 {
-				off = size - bs
-			}
-			return &drivebay.Signature{Format: "gpt", UUID: guid(h[56:72]), Offset: off}, gptEntries(r, h, bs, size)
-		}
+	p := extent{name: utf16Text(e[56:128])}
+	const most = 1 << 51 // blocks; what is beyond any drive is not multiplied
+	if first, last := le.Uint64(e[32:]), le.Uint64(e[40:]); first <= last && last < most {
+		p.start, p.size = first*bs, (last-first+1)*bs
 	}
-	return nil, nil
+	return p, true
 }
 
-func gptEntries(r io.ReaderAt, h []byte, bs, size uint64) []extent {
-	lba, count, entry := binary.LittleEndian.Uint64(h[72:]), binary.LittleEndian.Uint32(h[80:]), binary.LittleEndian.Uint32(h[84:])
-	if entry < 128 || entry > 4096 || lba > size/bs {
-		return nil
-	}
-	buf := make([]byte, int(min(count, maxPartitions))*int(entry))
-	if fill(r, buf, lba*bs) != nil {
-		return nil
-	}
-	var out []extent
-	for i := 0; i*int(entry) < len(buf); i++ {
-		e := buf[i*int(entry):][:128]
-		if binary.LittleEndian.Uint64(e) == 0 && binary.LittleEndian.Uint64(e[8:]) == 0 {
-			continue
-		}
-		first, last := binary.LittleEndian.Uint64(e[32:]), binary.LittleEndian.Uint64(e[40:])
-		p := extent{number: i + 1, name: utf16Text(e[56:128])}
-		if first <= last && last < size/bs {
-			p.start, p.size = first*bs, (last-first+1)*bs
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// guid writes a GUID as people write it: the first three fields are little-endian.
+// guid writes a GUID as people write it: its first three fields are little-endian.
 func guid(b []byte) string {
 	return uuid([]byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]})
 }
 
-// isMBR believes 55AAh only beside four entries that make sense: boot sectors of
-// filesystems end with it too.
-func isMBR(v view) bool {
-	b := v.at(0, 512)
-	if b == nil || b[510] != 0x55 || b[511] != 0xaa {
-		return false
-	}
-	used := false
-	for i := range 4 {
-		e := b[446+16*i:][:16]
-		if e[0]&0x7f != 0 {
-			return false
-		}
-		used = used || (e[4] != 0 && binary.LittleEndian.Uint32(e[12:]) != 0)
-	}
-	return used
+const (
+	mbrEntries  = 446
+	mbrSlots    = 4
+	typeGPT     = 0xee
+	mbrEntryLen = 16
+)
+
+var extendedTypes = map[byte]bool{0x05: true, 0x0f: true, 0x85: true}
+
+type mbrEntry struct {
+	status, kind byte
+	start, count uint64 // in blocks
 }
 
-func readMBR(v view, bs int) []extent {
+func mbr(b []byte) []mbrEntry {
+	if b == nil || b[510] != 0x55 || b[511] != 0xaa {
+		return nil
+	}
+	out := make([]mbrEntry, mbrSlots)
+	for i := range out {
+		e := b[mbrEntries+mbrEntryLen*i:][:mbrEntryLen]
+		out[i] = mbrEntry{e[0], e[4], uint64(binary.LittleEndian.Uint32(e[8:])), uint64(binary.LittleEndian.Uint32(e[12:]))}
+	}
+	return out
+}
+
+func (e mbrEntry) used() bool { return e.kind != 0 && e.count != 0 }
+
+// protective says whether the MBR before a GPT claims the drive for that alone.
+func protective(v *view) bool {
+	used := slices.DeleteFunc(mbr(v.at(0, 512)), func(e mbrEntry) bool { return !e.used() })
+	return len(used) == 1 && used[0].kind == typeGPT
+}
+
+// readMBR believes 55AAh only beside four entries that make sense: boot sectors
+// of filesystems end with it too.
+func readMBR(v *view, bs uint64) ([]extent, string) {
+	entries := mbr(v.at(0, 512))
+	if !slices.ContainsFunc(entries, mbrEntry.used) || slices.ContainsFunc(entries, func(e mbrEntry) bool { return e.status&0x7f != 0 }) {
+		return nil, ""
+	}
 	var out []extent
-	for i := range 4 {
-		e := v.at(446+16*int64(i), 16)
-		start, count := binary.LittleEndian.Uint32(e[8:]), binary.LittleEndian.Uint32(e[12:])
-		if e[4] != 0 && count != 0 {
-			out = append(out, extent{number: i + 1, start: uint64(start) * uint64(bs), size: uint64(count) * uint64(bs)})
+	for i, e := range entries {
+		switch {
+		case e.kind == typeGPT:
+			return nil, "PMBR"
+		case e.used():
+			out = append(out, extent{number: i + 1, start: e.start * bs, size: e.count * bs})
 		}
+	}
+	for _, e := range entries {
+		if e.used() && extendedTypes[e.kind] {
+			out = append(out, logical(v, e.start, bs)...)
+		}
+	}
+	return out, "dos"
+}
+
+// logical follows the chain of extended boot records: the first entry of each is
+// a partition, counted from the record, the second the next record, counted from
+// the first one.
+func logical(v *view, first, bs uint64) []extent {
+	var out []extent
+	for at, n := first, 0; n < maxPartitions; n++ {
+		e := mbr(v.at(int64(at*bs), 512))
+		if e == nil {
+			break
+		}
+		if e[0].used() {
+			out = append(out, extent{number: mbrSlots + 1 + n, start: (at + e[0].start) * bs, size: e[0].count * bs})
+		}
+		if !e[1].used() || e[1].start == 0 {
+			break
+		}
+		at = first + e[1].start
 	}
 	return out
 }

@@ -1,0 +1,84 @@
+package content
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// view is the two ends of a drive or of a partition.
+type view struct {
+	r    io.ReaderAt
+	base uint64 // where it begins on the drive
+	size uint64
+	head []byte
+	tail []byte // the last bytes; overlaps head on a small one
+	err  error  // the first thing that could not be read
+}
+
+// look reads both ends. An end that fails keeps what came before the failure.
+func look(r io.ReaderAt, base, size uint64, head, tail uint64) *view {
+	v := &view{r: r, base: base, size: size}
+	v.head = v.read(0, min(size, head))
+	from := size - min(size, tail)
+	if b := v.read(from, size-from); uint64(len(b)) == size-from {
+		v.tail = b
+	}
+	return v
+}
+
+// read returns what it can of n bytes at off: a short read is an error.
+func (v *view) read(off, n uint64) []byte {
+	b := make([]byte, n)
+	got, err := v.r.ReadAt(b, int64(v.base+off))
+	got = max(0, min(got, len(b)))
+	if got < len(b) && v.err == nil {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		v.err = fmt.Errorf("reading %d bytes at %d: %w", n, v.base+off, err)
+	}
+	return b[:got]
+}
+
+// at returns n bytes at an offset from the beginning, or from the end where off
+// is negative; nil where the view does not reach or could not be read. What lies
+// between the ends is read on the spot.
+func (v *view) at(off int64, n int) []byte {
+	if off < 0 {
+		off += int64(v.size)
+	}
+	if off < 0 || uint64(off)+uint64(n) > v.size {
+		return nil
+	}
+	if end := off + int64(n); end <= int64(len(v.head)) {
+		return v.head[off:end]
+	}
+	if in := off - int64(v.size) + int64(len(v.tail)); in >= 0 {
+		return v.tail[in:][:n]
+	}
+	if b := v.read(uint64(off), uint64(n)); len(b) == n {
+		return b
+	}
+	return nil
+}
+
+// uniform says whether everything read is one byte, zero or all ones: what an
+// empty drive returns (NVMe DLFEAT allows both after a deallocate).
+func (v *view) uniform() bool {
+	if v.err != nil || len(v.head) == 0 {
+		return false
+	}
+	first := v.head[0]
+	if first != 0x00 && first != 0xff {
+		return false
+	}
+	for _, part := range [][]byte{v.head, v.tail} {
+		for _, b := range part {
+			if b != first {
+				return false
+			}
+		}
+	}
+	return true
+}
