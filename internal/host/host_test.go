@@ -61,6 +61,62 @@ func TestLinksStayInside(t *testing.T) {
 	}
 }
 
+// The machine below a folder is read the same way by the kernel and by the walk
+// that stands in for it.
+func TestOtherRoot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "root")
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "outside")
+	write(t, filepath.Join(dir, "sys/devices/a/size"), "8\n")
+	write(t, filepath.Join(dir, "sys/devices/a/text"), "../a")
+	for name, target := range map[string]string{"sys/a": "/sys/devices/a", "sys/up": "../../.." + secret, "sys/loop": "loop", "sys/dead": "nowhere"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "alias") // the root may be named through a link
+	if err := os.Symlink(dir, other); err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := newTree(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, files := range map[string]Files{"kernel": kernel, "walk": &tree{dir: kernel.dir, fd: -1, walker: &walker{dir: kernel.dir}}} {
+		t.Run(name, func(t *testing.T) {
+			if b, err := files.ReadFile("sys/a/size"); err != nil || string(b) != "8\n" {
+				t.Errorf("through a link: %q, %v", b, err)
+			}
+			if b, err := files.ReadFile("sys/a/text"); err != nil || string(b) != "../a" {
+				t.Errorf("text is text here: %q, %v", b, err)
+			}
+			if got, err := files.Resolve("sys/a/size"); err != nil || got != "sys/devices/a/size" {
+				t.Errorf("resolved to %q, %v", got, err)
+			}
+			if got, err := files.Readlink("sys/a"); err != nil || got != "/sys/devices/a" {
+				t.Errorf("the link's text is %q, %v", got, err)
+			}
+			if names, err := files.ReadDir("sys/a"); err != nil || len(names) != 2 {
+				t.Errorf("listed %q, %v", names, err)
+			}
+			if names, err := files.ReadDir(""); err != nil || len(names) != 1 {
+				t.Errorf("the root holds %q, %v", names, err)
+			}
+			for _, name := range []string{"sys/up", "sys/loop", "../../../.." + secret} {
+				if b, err := files.ReadFile(name); err == nil {
+					t.Errorf("%s reads %q", name, b)
+				}
+			}
+			if _, err := files.ReadFile("sys/dead"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a dead link: %v", err)
+			}
+			if _, err := files.Readlink("sys/devices"); err == nil {
+				t.Error("a folder is a link")
+			}
+		})
+	}
+}
+
 func TestRealWritesCreateNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "attr"), "0")
@@ -102,6 +158,15 @@ func TestRun(t *testing.T) {
 	}
 	if _, err := m.Run(t.Context(), "no-such-program-here"); err == nil || !bytes.Contains([]byte(err.Error()), []byte("no-such-program-here is not installed")) {
 		t.Errorf("a missing program: %v", err)
+	}
+	if _, err := m.Run(t.Context(), "head", "-c", "65000000", "/dev/zero"); err != nil {
+		t.Errorf("62 MiB: %v", err)
+	}
+	if _, err := m.Run(t.Context(), "head", "-c", "70000000", "/dev/zero"); err == nil || !bytes.Contains([]byte(err.Error()), []byte("prints more")) {
+		t.Errorf("67 MiB: %v", err)
+	}
+	if _, err := m.Run(t.Context(), "sh", "-c", "kill -9 $$"); !errors.As(err, &exit) || exit.Code != -1 {
+		t.Errorf("killed: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -82,17 +82,17 @@ func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s is not installed: %w", argv[0], err)
 	case errors.As(err, &exit):
-		return out.Bytes(), &ExitError{Argv: argv, Code: exit.ExitCode(), Stderr: errs.String()}
+		return out.kept.Bytes(), &ExitError{Argv: argv, Code: exit.ExitCode(), Stderr: errs.kept.String()}
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", argv[0], err)
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
 // bounded keeps the first bytes of an output and drops the rest, so that the
 // program ends as it would have ended.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: its ReadFrom would go round Write
 	left int
 	cut  bool
 }
@@ -101,7 +101,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	keep := p[:min(len(p), b.left)]
 	b.cut = b.cut || len(keep) < len(p)
 	b.left -= len(keep)
-	b.Buffer.Write(keep)
+	b.kept.Write(keep)
 	return len(p), nil
 }
 

@@ -129,7 +129,8 @@ func TestRootKernelLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("drivebay: a line of process %d at %d", os.Getpid(), time.Now().UnixNano())
-	if err := m.WriteFile("dev/kmsg", []byte("<4>"+text)); err != nil {
+	// Without its newline the kernel keeps a line back: it may go on.
+	if err := m.WriteFile("dev/kmsg", []byte("<4>"+text+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	l := await(t, lines, func(l LogLine) bool { return l.Text == text })
