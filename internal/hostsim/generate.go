@@ -10,6 +10,7 @@ func Generate(n int) Spec {
 	system := min(n, 2)
 	s.Drives = append(s.Drives, Group{Count: system, Kind: KindNVMe, Model: "Micron_7450_MTFDKBA480TFR", Size: "480GB", Serial: "SYS{n}", System: true})
 	n -= system
+	bay := 0
 	for _, r := range []struct {
 		row    EnclosureKind
 		kind   Kind
@@ -18,9 +19,9 @@ func Generate(n int) Spec {
 		for first := 0; first < r.drives; first += 24 {
 			some := min(24, r.drives-first)
 			name := fmt.Sprintf("%s-%d", r.kind, first/24)
-			at := first
-			s.Enclosures = append(s.Enclosures, Enclosure{Name: name, Kind: r.row, Bays: some, First: at})
-			s.Drives = append(s.Drives, Group{Enclosure: name, Bays: fmt.Sprintf("%d-%d", at, at+some-1), Kind: r.kind})
+			s.Enclosures = append(s.Enclosures, Enclosure{Name: name, Kind: r.row, Bays: some, First: bay})
+			s.Drives = append(s.Drives, Group{Enclosure: name, Bays: fmt.Sprintf("%d-%d", bay, bay+some-1), Kind: r.kind})
+			bay += some
 		}
 	}
 	return s

@@ -102,7 +102,11 @@ func (m *Machine) buildProc() {
 
 	var info, mounts strings.Builder
 	for _, x := range m.system.mounts {
-		fmt.Fprintf(&info, "%d 1 %s %s %s rw,relatime - %s %s %s\n", x.ID, x.DevNum, x.Root, x.Target, x.FS, x.Source, x.Opts)
+		parent := 21
+		if x.Target == "/" {
+			parent = 1
+		}
+		fmt.Fprintf(&info, "%d %d %s %s %s rw,relatime - %s %s %s\n", x.ID, parent, x.DevNum, x.Root, x.Target, x.FS, x.Source, x.Opts)
 		fmt.Fprintf(&mounts, "%s %s %s %s 0 0\n", x.Source, x.Target, x.FS, x.Opts)
 	}
 	for _, dir := range []string{"proc/self", "proc/1"} {
