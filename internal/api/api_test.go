@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -346,29 +345,4 @@ func TestEventsLimit(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Last != 3 || len(got.Events) != 2 || got.Events[0].Seq != 2 {
 		t.Errorf("%s", w.Body)
 	}
-}
-
-func FuzzBody(f *testing.F) {
-	for _, s := range []string{`{}`, `{"on":true}`, `{"on":"x"}`, `[`, `{"on":true}}`, "\xff", `{"kind":"short"}`} {
-		f.Add(s, "sda")
-	}
-	e := newEngine(1)
-	h := New(e, Options{}).Handler(false)
-	f.Fuzz(func(t *testing.T, body, id string) {
-		for _, verb := range []string{"cordon", "selftest", "acknowledge"} {
-			r := httptest.NewRequest("POST", "/", strings.NewReader(body))
-			r.URL.Path = "/api/v1/drives/" + id + "/" + verb
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			if w.Code == 500 {
-				t.Errorf("%q: %s", body, w.Body)
-			}
-			if out, _ := io.ReadAll(w.Body); w.Code >= 400 && !json.Valid(out) {
-				t.Errorf("%q: no JSON: %s", body, out)
-			}
-		}
-		e.mu.Lock()
-		e.calls = nil
-		e.mu.Unlock()
-	})
 }
