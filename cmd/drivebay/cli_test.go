@@ -146,9 +146,13 @@ func twoDrives() drivebay.Snapshot {
 			Identity: drivebay.Identity{Serial: "SN" + n, Model: "Disk"}, Slot: drivebay.Slot{Bay: "Slot " + n},
 			Evidence: &drivebay.Evidence{Source: "drive", ATA: &drivebay.ATA{Attributes: []drivebay.Attribute{{ID: 5, Name: "Reallocated_Sector_Ct", Text: "7"}}}}}
 	}
+	bay := func(encl, name string) drivebay.Bay {
+		return drivebay.Bay{Slot: drivebay.Slot{Enclosure: encl, Bay: name}}
+	}
 	bad := drive("2", drivebay.HealthBad)
 	bad.Findings = []drivebay.Finding{{Code: "ATAFailed", Severity: drivebay.HealthBad, Text: "it says so itself", Advice: "Replace it."}}
 	return drivebay.Snapshot{Seq: 1, Complete: true, Machine: drivebay.Machine{Name: "box", Kind: "real"}, Problems: []string{"no kernel log"},
+		Bays:   []drivebay.Bay{bay("encl", "Slot 07"), bay("encl", "8"), bay("encl", "Slot 09"), bay("other", "Disk 9")},
 		Drives: []drivebay.Drive{drive("1", drivebay.HealthGood), bad}}
 }
 
@@ -235,8 +239,10 @@ func TestActing(t *testing.T) {
 		{"drive uncordon sd1", "cordon naa-aaaa01 false", "uncordoned"},
 		{"drive acknowledge sd2", `ack naa-aaaa02 ""`, "acknowledged"},
 		{"drive acknowledge sd2 ATAFailed", `ack naa-aaaa02 "ATAFailed"`, "acknowledged"},
-		{"locate 7 on", "locate 7 true", "the light of 7 is on"},
-		{"locate sd1 off", "locate sd1 false", "is off"},
+		{"locate 7 on", "locate encl/Slot 07 true", "the light of bay encl/Slot 07 is on"},
+		{"locate encl/8 on", "locate encl/8 true", "is on"},
+		{"locate sd1 off", "locate naa-aaaa01 false", "is off"},
+		{"refresh", "refresh", "being asked"},
 		{"selftest sd1 long", "selftest naa-aaaa01 long", "long self-test started"},
 		{"selftest sd1 abort", "selftest naa-aaaa01 abort", "aborted"},
 	} {
@@ -329,6 +335,8 @@ func TestWrongCalls(t *testing.T) {
 		{"assess", exitUsage, "requires at least 1 arg"},
 		{"config check", exitUsage, "accepts 1 arg"},
 		{"drive show sd", exitFailure, "did you mean one of these? naa-aaaa01 (sd1), naa-aaaa02 (sd2)"},
+		{"locate 9 on", exitFailure, `bay "9": ambiguous: encl/Slot 09, other/Disk 9`},
+		{"locate 77 on", exitFailure, `bay "77": not found: there are encl/Slot 07, encl/8`},
 		{"drive show zzz", exitFailure, "`drivebay drives` lists them"},
 		{"explain Slot", exitFailure, "did you mean one of these?"},
 		{"drives --root /nowhere", exitFailure, "it holds no sys/"},

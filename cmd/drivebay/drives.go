@@ -71,6 +71,22 @@ func (a *app) drivesCommand() *cobra.Command {
 	return cmd
 }
 
+func (a *app) refreshCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "refresh", Short: "Have the daemon list the machine and ask every drive now",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			src, err := a.source()
+			if err != nil {
+				return err
+			}
+			if err := src.Refresh(cmd.Context()); err != nil {
+				return err
+			}
+			return a.print("listed; every drive that is awake is being asked\n")
+		},
+	}
+}
+
 // clearScreen moves the cursor home and clears what is below it (ECMA-48 CUP, ED).
 const clearScreen = "\x1b[H\x1b[2J"
 

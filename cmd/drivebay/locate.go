@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -10,7 +12,7 @@ import (
 func (a *app) locateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "locate BAY on|off", Short: "Switch the light of a bay", Args: cobra.ExactArgs(2),
-		Long:              "Switches the light beside a bay. BAY is its name, ENCLOSURE/BAY where several have that\nname, or a drive in it.",
+		Long:              "Switches the light beside a bay. BAY is its name or its number, ENCLOSURE/BAY where\nseveral are called so, or the drive in it.",
 		Example:           "  drivebay locate 'Slot 7' on\n  drivebay locate sdc off",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -21,10 +23,61 @@ func (a *app) locateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := src.Locate(cmd.Context(), args[0], args[1] == "on"); err != nil {
+			s, err := src.Drives(cmd.Context())
+			if err != nil {
 				return err
 			}
-			return a.print(fmt.Sprintf("the light of %s is %s\n", render.Clean(args[0]), args[1]))
+			bay, err := findBay(s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := src.Locate(cmd.Context(), bay, args[1] == "on"); err != nil {
+				return err
+			}
+			return a.print(fmt.Sprintf("the light of bay %s is %s\n", render.Clean(bay), args[1]))
 		},
 	}
+}
+
+// findBay finds the bay that somebody means: by its name, by the drive in it, or
+// by its number alone, where only one bay has it. "7" is "Slot 07".
+func findBay(s *drivebay.Snapshot, what string) (string, error) {
+	if _, ok := s.FindBay(what); ok {
+		return what, nil
+	}
+	if d, ok := s.Find(what); ok {
+		if d.Slot.Bay == "" {
+			return "", fmt.Errorf("drive %s (%s): %w: it is in no bay that the machine knows of", d.ID, d.Name, drivebay.ErrNotFound)
+		}
+		return d.ID, nil
+	}
+	var all, same []string
+	for _, b := range s.Bays {
+		name := strings.TrimPrefix(b.Enclosure+"/"+b.Bay, "/")
+		all = append(all, name)
+		if n := bayNumber(b.Bay); n != "" && n == bayNumber(what) {
+			same = append(same, name)
+		}
+	}
+	switch {
+	case len(same) == 1:
+		return same[0], nil
+	case len(same) > 1:
+		return "", fmt.Errorf("bay %q: %w: %s", what, drivebay.ErrAmbiguous, strings.Join(same, ", "))
+	case len(all) == 0:
+		return "", fmt.Errorf("bay %q: %w: this machine tells of no bays", what, drivebay.ErrNotFound)
+	}
+	return "", fmt.Errorf("bay %q: %w: there are %s", what, drivebay.ErrNotFound, strings.Join(all, ", "))
+}
+
+// bayNumber is the number at the end of a bay's name, without leading zeros.
+func bayNumber(name string) string {
+	start := strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' }) + 1
+	if start == len(name) {
+		return ""
+	}
+	if n := strings.TrimLeft(name[start:], "0"); n != "" {
+		return n
+	}
+	return "0"
 }

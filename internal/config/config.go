@@ -20,7 +20,7 @@ type Config struct {
 	Listen   string `yaml:"listen" flag:"listen" doc:"Also serve HTTP, read-only, at this TCP address, such as 127.0.0.1:9100. Empty: do not."`
 	Root     string `yaml:"root" flag:"root" doc:"The folder that holds sys/, proc/ and run/ of the machine."`
 	Loop     bool   `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
-	Sim      string `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one."`
+	Sim      string `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
 	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`
 	Poll       Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`

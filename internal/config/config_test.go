@@ -156,6 +156,17 @@ func TestWhoWins(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
+	for flags, want := range map[string]time.Duration{"sim": simEvidence, "sim poll.evidence": time.Minute, "listen": 10 * time.Minute} {
+		given := map[string]string{"sim": "x.yaml", "poll.evidence": "1m", "listen": ":1"}
+		for path := range given {
+			if !slices.Contains(strings.Fields(flags), path) {
+				delete(given, path)
+			}
+		}
+		if got, err := Load(Sources{Flags: given}); err != nil || got.Poll.Evidence != want {
+			t.Errorf("%s: drives are asked every %v, %v; want %v", flags, got.Poll.Evidence, err, want)
+		}
+	}
 	if _, err := Load(Sources{File: file + ".no"}); err == nil {
 		t.Error("a missing file is no error")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // Sources is where a configuration comes from.
@@ -20,6 +21,10 @@ type Loaded struct {
 	Warnings []string
 }
 
+// simEvidence is how often simulated drives are asked, unless somebody says
+// otherwise: whoever breaks one wants to see it now, and they cost nothing.
+const simEvidence = 10 * time.Second
+
 // Load reads all sources. Its error holds everything that is wrong, one line each.
 func Load(src Sources) (Loaded, error) {
 	l := loader{config: Default(), origin: map[string]string{}}
@@ -33,6 +38,9 @@ func Load(src Sources) (Loaded, error) {
 	}
 	l.env(src.Env)
 	l.flags(src.Flags)
+	if _, set := l.origin["poll.evidence"]; !set && l.config.Sim != "" {
+		l.config.Poll.Evidence = simEvidence
+	}
 	l.check()
 	return Loaded{l.config, l.warnings}, errors.Join(l.errs...)
 }

@@ -133,3 +133,15 @@ func (p *pairs) String(indent string) string {
 	}
 	return out.String()
 }
+
+// Table lines up rows of plain text under their heads.
+func Table(heads []string, rows [][]string, s Style) string {
+	var t table
+	for _, h := range heads {
+		t.columns = append(t.columns, column{head: h})
+	}
+	for _, row := range rows {
+		t.add(plain(row...)...)
+	}
+	return t.String(s)
+}

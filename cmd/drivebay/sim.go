@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) simCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "sim", Short: "Break the drives of a simulated machine (drivebay serve --sim)"}
+	drives := &cobra.Command{Use: "drives", Short: "List the simulated drives as they really are"}
+	drivesOut := outputFlag(drives, "table", "json", "yaml")
+	drives.RunE = func(cmd *cobra.Command, _ []string) error {
+		var list []hostsim.DriveView
+		if err := errors.Join(drivesOut.check(), a.askSim(cmd.Context(), http.MethodGet, "drives", nil, &list)); err != nil {
+			return err
+		}
+		return a.printAs(drivesOut, list, func(s render.Style) string { return simDrives(list, s) })
+	}
+	faults := &cobra.Command{Use: "faults", Short: "List the faults that can be asked for"}
+	faultsOut := outputFlag(faults, "table", "json", "yaml")
+	faults.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := faultsOut.check(); err != nil {
+			return err
+		}
+		list := hostsim.FaultNames()
+		return a.printAs(faultsOut, list, func(s render.Style) string {
+			rows := make([][]string, len(list))
+			for i, f := range list {
+				rows[i] = []string{f.Name, f.Args, f.Text}
+			}
+			return render.Table([]string{"FAULT", "ARGUMENTS", "WHAT HAPPENS"}, rows, s)
+		})
+	}
+	fault := &cobra.Command{
+		Use: "fault BAY|DRIVE FAULT [KEY=VALUE...]", Short: "Make a fault happen", Args: cobra.MinimumNArgs(2),
+		Long:    "Makes a fault happen to the drive in a bay, or to the drive of that kernel name or serial.",
+		Example: "  drivebay sim fault 7 vanish\n  drivebay sim fault sdc reallocate n=1200\n  drivebay sim fault 7 heal",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.injectFault(cmd.Context(), args) },
+	}
+	cmd.AddCommand(drives, faults, fault)
+	return cmd
+}
+
+func simDrives(list []hostsim.DriveView, s render.Style) string {
+	rows := make([][]string, len(list))
+	for i, d := range list {
+		rows[i] = []string{orDash(d.Enclosure), orDash(d.Bay), orDash(d.Name), string(d.Kind), d.Model, orDash(d.Serial), render.Bytes(d.Size), strings.Join(d.Faults, ",")}
+	}
+	return render.Table([]string{"ENCLOSURE", "BAY", "NAME", "KIND", "MODEL", "SERIAL", "SIZE", "FAULTS"}, rows, s)
+}
+
+// injectFault sends one fault. A word that is a drive's name or serial is that
+// drive; any other is a bay.
+func (a *app) injectFault(ctx context.Context, args []string) error {
+	f := hostsim.Fault{Fault: args[1], Args: hostsim.Args{}}
+	for _, arg := range args[2:] {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			return usage("%q: want KEY=VALUE", arg)
+		}
+		f.Args[key] = value
+	}
+	var list []hostsim.DriveView
+	if err := a.askSim(ctx, http.MethodGet, "drives", nil, &list); err != nil {
+		return err
+	}
+	target := strings.TrimPrefix(args[0], "/dev/")
+	if slices.ContainsFunc(list, func(d hostsim.DriveView) bool { return target == d.Name || target == d.Serial }) {
+		f.Drive = target
+	} else {
+		f.Bay = target
+	}
+	if err := a.askSim(ctx, http.MethodPost, "faults", f, nil); err != nil {
+		return err
+	}
+	return a.print(fmt.Sprintf("%s: %s\n", args[0], f.Fault))
+}
+
+// askSim asks the simulator inside the daemon; answer may be nil.
+func (a *app) askSim(ctx context.Context, method, what string, question, answer any) error {
+	var transport http.Transport
+	defer transport.CloseIdleConnections()
+	base := a.api
+	if path, ok := strings.CutPrefix(a.api, "unix://"); ok {
+		base = "http://drivebay"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	body, err := json.Marshal(question)
+	if err != nil {
+		return fmt.Errorf("simulator: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+"/sim/v1/"+what, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("simulator: %w", err)
+	}
+	resp, err := (&http.Client{Transport: &transport}).Do(req)
+	if err != nil {
+		return fmt.Errorf("no simulator answers at %s: start one with `drivebay serve --sim FILE`: %w", a.api, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return fmt.Errorf("simulator: %w", err)
+	case resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("the daemon at %s watches a real machine: start one with `drivebay serve --sim FILE`", a.api)
+	case resp.StatusCode != http.StatusOK:
+		return simRefusal(text)
+	case answer == nil:
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// simRefusal is what the simulator, or the edge before it, says against it.
+func simRefusal(text []byte) error {
+	var sim struct{ Error string }
+	if json.Unmarshal(text, &sim) == nil && sim.Error != "" {
+		return errors.New(sim.Error)
+	}
+	var edge struct{ Error struct{ Message string } }
+	if json.Unmarshal(text, &edge) == nil && edge.Error.Message != "" {
+		return errors.New(edge.Error.Message)
+	}
+	return fmt.Errorf("simulator: %s", render.Clean(string(text)))
+}
