@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 type page struct {
 	text  []byte
 	drive map[string]bool // ids written in this family
-	seen  map[string]bool // series written in this family, of this drive
+	seen  map[uint64]bool // hashes of the series written in this family, of this drive
 }
 
 // escapes are for what a label value may not hold as it is.
@@ -21,7 +22,7 @@ var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 func (p *page) snapshot(s *drivebay.Snapshot, m metric[*drivebay.Snapshot]) {
 	p.family("drivebay_"+m.name, m.help, m.kind, func(name string) {
-		p.seen = map[string]bool{}
+		p.seen = map[uint64]bool{}
 		m.values(s, func(v float64, labels ...string) { p.sample(name, m.labels, labels, v) })
 	})
 }
@@ -31,7 +32,7 @@ func (p *page) drives(drives []drivebay.Drive, m metric[*drivebay.Drive]) {
 	values := make([]string, len(names))
 	p.family("drivebay_drive_"+m.name, m.help, m.kind, func(name string) {
 		p.drive = map[string]bool{}
-		p.seen = map[string]bool{}
+		p.seen = map[uint64]bool{}
 		for i := range drives {
 			values[0] = strings.ToValidUTF8(drives[i].ID, "\uFFFD")
 			if p.drive[values[0]] {
@@ -74,15 +75,18 @@ func (p *page) sample(name string, labels, values []string, v float64) {
 	if len(labels) > 0 {
 		p.text = append(p.text, '}')
 	}
-	if p.seen[string(p.text[start:])] {
+	hash := maphash.Bytes(seed, p.text[start:])
+	if p.seen[hash] {
 		p.text = p.text[:start]
 		return
 	}
-	p.seen[string(p.text[start:])] = true
+	p.seen[hash] = true
 	p.text = append(p.text, ' ')
 	p.text = strconv.AppendFloat(p.text, v, 'g', -1, 64)
 	p.text = append(p.text, '\n')
 }
+
+var seed = maphash.MakeSeed()
 
 func clean(value string) string {
 	return escapes.Replace(strings.ToValidUTF8(value, "\uFFFD"))
