@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,15 +13,19 @@ import (
 )
 
 // usableWWN keeps worldwide names that are worth the name: NAA, EUI, NGUID and
-// UUID that are not all zero. The kernel makes up "nvme." and "t10." ones from
-// serial and model when a drive has none.
+// UUID with something in them. The kernel makes up "nvme." and "t10." ones from
+// serial and model when a drive has none; bridges send all zeros or all ones,
+// or a format digit and nothing after it.
 func usableWWN(wwid string) string {
-	kind, value, ok := strings.Cut(strings.ToLower(wwid), ".")
-	if !ok || (kind != "naa" && kind != "eui" && kind != "uuid") || strings.Trim(value, "0-") == "" {
+	wwid = strings.ToLower(wwid)
+	m := worldwide.FindStringSubmatch(wwid)
+	if m == nil || strings.Trim(m[2], "0-") == "" || strings.Trim(m[2], "f-") == "" || (m[1] == "naa" && strings.Trim(m[2][1:], "0") == "") {
 		return ""
 	}
-	return kind + "." + value
+	return wwid
 }
+
+var worldwide = regexp.MustCompile(`^(naa|eui|uuid)\.([0-9a-f-]{8,64})$`)
 
 // junk are serials that makers of bridges and emulators give to every drive.
 var junk = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
@@ -41,27 +46,49 @@ func usableSerial(serial string) (why string) {
 // baseID is the id that a drive earns by itself, and what is wrong with it.
 func baseID(d *drivebay.Drive) (id, issue string) {
 	if d.WWN != "" {
-		return slug(strings.Replace(d.WWN, ".", "-", 1)), ""
+		return bounded(slug(strings.Replace(d.WWN, ".", "-", 1))), ""
 	}
 	why := usableSerial(d.Serial)
 	if why == "" {
-		return "sn-" + strings.TrimPrefix(slug(d.Vendor+" "+d.Model)+"-", "-") + exactSlug(d.Serial), ""
+		return bounded("sn-" + strings.TrimPrefix(slug(d.Vendor+" "+d.Model)+"-", "-") + exactSlug(d.Serial)), ""
 	}
-	return "path-" + slug(placeOf(d)), "no worldwide name, and " + why + ": it is known by its place only"
+	return bounded("path-" + slug(placeOf(d))), "no worldwide name, and " + why + ": it is known by its place only"
+}
+
+// bounded keeps an id short enough to be a name with something added to it; 253
+// characters is the most (RFC 1123).
+func bounded(id string) string {
+	const most = 200
+	if len(id) <= most {
+		return id
+	}
+	return strings.Trim(id[:most], "-") + "-" + hash(id)
 }
 
 // placeOf is where the machine has the drive; it outlives a reboot as long as
-// nobody moves cables. Numbers that the kernel hands out anew are left out.
+// nobody moves cables. Numbers that the kernel hands out anew are left out, and
+// so is the kernel name but for the namespace in it.
 func placeOf(d *drivebay.Drive) string {
 	if len(d.Paths) == 0 || d.Paths[0].SysPath == "" {
 		return d.Name
 	}
-	p := strings.TrimPrefix(d.Paths[0].SysPath, "sys/devices/")
-	p = handedOut.ReplaceAllString(p, "")
-	return strings.TrimPrefix(p, "virtual/")
+	dir, name := path.Split(strings.TrimPrefix(d.Paths[0].SysPath, "sys/devices/"))
+	parts := strings.Split(dir, "/")
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" || handedOut.MatchString(p) })
+	for i, p := range parts {
+		parts[i] = hostNumber.ReplaceAllString(p, "$1$2$3")
+	}
+	if len(parts) == 0 {
+		return name
+	}
+	return strings.Join(append(parts, namespace.FindString(name)), "/")
 }
 
-var handedOut = regexp.MustCompile(`/(block|host\d+|virtio\d+|nvme|sd[a-z]+|target[0-9:]+)`)
+var (
+	handedOut  = regexp.MustCompile(`^(virtual|block|scsi|nvme|host\d+|virtio\d+|nvme\d+|nvme-subsys\d+|nvme-subsystem|target[0-9:]+)$`)
+	hostNumber = regexp.MustCompile(`^(?:(port-|expander-|end_device-|rport-)\d+:([0-9:-]+)|\d+:(\d+:\d+:\d+))$`)
+	namespace  = regexp.MustCompile(`n\d+$`)
+)
 
 // identify gives every drive its id. Drives that would share one are told apart
 // by their place, and each says which others claim to be it.
@@ -72,20 +99,29 @@ func identify(drives []drivebay.Drive) {
 		d.ID, d.IdentityIssue = baseID(d)
 		claims[d.ID] = append(claims[d.ID], i)
 	}
-	for id, who := range claims {
+	taken := map[string]bool{}
+	for id := range claims {
+		taken[id] = true
+	}
+	for i := range drives {
+		d := &drives[i]
+		who := claims[d.ID]
 		if len(who) == 1 {
 			continue
 		}
-		for _, i := range who {
-			d := &drives[i]
-			d.ID = fmt.Sprintf("%s-at-%s", id, hash(placeOf(d)))
-			d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of %s", d.Serial, d.WWN, others(drives, who, i))
+		at := d.ID + "-at-" + hash(placeOf(d))
+		d.ID = at
+		for n := 2; taken[d.ID]; n++ { // two at one place: only the kernel's order tells them apart
+			d.ID = fmt.Sprintf("%s-%d", at, n)
 		}
+		taken[d.ID] = true
+		d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of %s", d.Serial, d.WWN, others(drives, who, i))
 	}
 	sharedSerials(drives)
 }
 
 // sharedSerials reports drives with worldwide names of their own and one serial.
+// The namespaces of a controller and the units of a target share theirs rightly.
 func sharedSerials(drives []drivebay.Drive) {
 	bySerial := map[string][]int{}
 	for i := range drives {
@@ -96,12 +132,27 @@ func sharedSerials(drives []drivebay.Drive) {
 	}
 	for _, who := range bySerial {
 		for _, i := range who {
-			if len(who) > 1 && drives[i].IdentityIssue == "" {
-				drives[i].IdentityIssue = fmt.Sprintf("serial %q is also that of %s", drives[i].Serial, others(drives, who, i))
+			strangers := slices.DeleteFunc(slices.Clone(who), func(o int) bool { return o != i && deviceOf(&drives[o]) == deviceOf(&drives[i]) })
+			if len(strangers) > 1 && drives[i].IdentityIssue == "" {
+				drives[i].IdentityIssue = fmt.Sprintf("serial %q is also that of %s", drives[i].Serial, others(drives, strangers, i))
 			}
 		}
 	}
 }
+
+// deviceOf is the folder of the SCSI target or NVMe controller that a drive is a
+// unit of, its own where it is none.
+func deviceOf(d *drivebay.Drive) string {
+	if len(d.Paths) == 0 {
+		return d.Name
+	}
+	if dir := unitOf.FindString(d.Paths[0].SysPath); dir != "" {
+		return dir
+	}
+	return d.Paths[0].SysPath
+}
+
+var unitOf = regexp.MustCompile(`^.*/(target[0-9:]+|nvme\d+|nvme-subsys\d+)/`)
 
 func others(drives []drivebay.Drive, who []int, me int) string {
 	var names []string
@@ -150,7 +201,10 @@ func joinPaths(drives []drivebay.Drive) []drivebay.Drive {
 	for _, d := range drives {
 		key, ok := portKey(&d)
 		at, seen := first[key]
-		if ok && seen && place(&out[at]) == place(&d) {
+		if ok && seen && (place(&out[at]) == place(&d) || place(&out[at]) == "" || place(&d) == "") {
+			if out[at].Slot.Bay == "" {
+				out[at].Slot = d.Slot // one of the ways may know the bay and not the other
+			}
 			out[at].Paths = append(out[at].Paths, d.Paths...)
 			out[at].Uses = mergeUses(out[at].Uses, d.Uses)
 			out[at].System = out[at].System || d.System
@@ -194,12 +248,12 @@ func joinNVMePaths(s *sysfs, drives []drivebay.Drive, names []string) []drivebay
 			continue
 		}
 		ctrl := "sys/class/nvme/nvme" + m[2]
-		path, err := s.Resolve(s.blockDir + "/" + name)
+		dir, err := s.Resolve(s.blockDir + "/" + name)
 		if err != nil {
 			continue
 		}
 		head := "nvme" + m[1] + "n" + m[3]
-		byHead[head] = append(byHead[head], drivebay.Path{Name: name, DevNum: s.text(path + "/dev"), SysPath: path, State: s.text(ctrl + "/state"), Address: s.text(ctrl + "/address")})
+		byHead[head] = append(byHead[head], drivebay.Path{Name: name, DevNum: s.text(dir + "/dev"), SysPath: dir, State: s.text(ctrl + "/state"), Address: s.text(ctrl + "/address")})
 	}
 	for i := range drives {
 		d := &drives[i]

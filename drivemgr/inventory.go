@@ -42,15 +42,17 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 			continue
 		}
 		if d, ok := s.readDrive(name); ok {
-			places.give(&d)
 			uses.give(&d)
 			drives = append(drives, d)
 		}
 	}
 	drives = joinNVMePaths(s, drives, names)
+	for i := range drives {
+		places.give(&drives[i])
+	}
 	drives = joinPaths(drives)
 	identify(drives)
-	return Listing{Drives: drives, Bays: places.bays, Complete: true, Problems: s.problems()}
+	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.lost) == 0, Problems: s.problems()}
 }
 
 // never are block devices that stand for something else than a drive.
@@ -91,6 +93,9 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	}
 	d := drivebay.Drive{Name: name, Status: drivebay.StatusOnline, Content: drivebay.Content{Reason: "not read"}}
 	sectors, ok := s.number(path + "/size")
+	if !ok && s.exists(dir) { // it is there and cannot be read: that is no absent drive
+		s.lost = append(s.lost, name)
+	}
 	if !ok || s.text(path+"/hidden") == "1" {
 		return d, false
 	}

@@ -18,9 +18,15 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	k := &drivebay.Kernel{At: now}
 	size, ok := s.number(dir + "/size")
 	k.SizeZero = ok && size == 0
-	k.Completed, k.Inflight = completed(s.text(dir+"/stat")), inflight(s.text(dir+"/inflight"))
 	k.State = bestState(s, d)
-	k.IOErrors, k.IOTimeouts, k.IODone = hexCounter(s, dir, "ioerr_cnt"), hexCounter(s, dir, "iotmo_cnt"), hexCounter(s, dir, "iodone_cnt")
+	for _, name := range ways(d) {
+		way := "sys/class/block/" + name
+		k.Completed += completed(s.text(way + "/stat"))
+		k.Inflight += inflight(s.text(way + "/inflight"))
+		k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
+		k.IOTimeouts = plus(k.IOTimeouts, s, way+"/device/iotmo_cnt")
+		k.IODone = plus(k.IODone, s, way+"/device/iodone_cnt")
+	}
 	for _, u := range d.Uses {
 		if u.Kind == "mount" {
 			k.Filesystems = appendFSErrors(k.Filesystems, s, u.Device)
@@ -56,11 +62,26 @@ func inflight(text string) uint64 {
 	return sum
 }
 
-// hexCounter reads ioerr_cnt and its company: hexadecimal, of the SCSI midlayer.
-func hexCounter(s *sysfs, dir, name string) *uint64 {
-	n, err := strconv.ParseUint(strings.TrimPrefix(s.text(dir+"/device/"+name), "0x"), 16, 64)
+// ways are the block devices whose requests are the drive's: every path of a drive
+// with two ports, but the head alone of an NVMe drive, which counts for its paths.
+func ways(d *drivebay.Drive) []string {
+	names := []string{d.Name}
+	for _, p := range d.Paths {
+		if p.Dev != "" && p.Name != d.Name {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// plus adds ioerr_cnt or its company to a sum: hexadecimal, of the SCSI midlayer.
+func plus(sum *uint64, s *sysfs, name string) *uint64 {
+	n, err := strconv.ParseUint(strings.TrimPrefix(s.text(name), "0x"), 16, 64)
 	if err != nil {
-		return nil
+		return sum
+	}
+	if sum != nil {
+		n += *sum
 	}
 	return &n
 }
@@ -131,14 +152,13 @@ var logLines = []struct {
 	// drivers/scsi/scsi_error.c, sd.c
 	{LogOffline, regexp.MustCompile(`(?:sd|scsi) (?P<dev>\d+:\d+:\d+:\d+): (?:\[\w+\] )?(?:Device offlined|rejecting I/O to (?:offline|dead) device)`)},
 	{LogTimeout, regexp.MustCompile(`(?:sd|scsi) (?P<dev>\d+:\d+:\d+:\d+): (?:\[\w+\] )?.*FAILED Result: hostbyte=DID_TIME_OUT`)},
-	// drivers/nvme/host/pci.c names the controller, its first namespace stands for it.
+	// drivers/nvme/host/pci.c names the controller.
 	{LogTimeout, regexp.MustCompile(`nvme (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d|nvme\d+): I/O .*timeout`)},
-	{LogTimeout, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:I/O tag|I/O) .*timeout`)},
 	{LogReset, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:resetting controller|controller is down; will reset)`)},
 	{LogOffline, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:Removing after probe failure|Device not ready; aborting reset|Disabling device after reset failure)`)},
 	// fs/ext4/super.c, fs/xfs/xfs_message.c, fs/btrfs
 	{LogFilesystem, regexp.MustCompile(`EXT4-fs error \(device (?P<dev>[\w-]+)\)`)},
-	{LogFilesystem, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata (?:corruption|CRC error)|Corruption|metadata I/O error|log I/O error|Filesystem has been shut down)`)},
+	{LogFilesystem, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata (?:corruption|CRC error|I/O Error)|Corruption|metadata I/O error|log I/O error|Filesystem has been shut down)`)},
 	{LogFilesystem, regexp.MustCompile(`BTRFS (?:error|critical) \(device (?P<dev>[\w-]+)`)},
 }
 

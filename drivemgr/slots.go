@@ -50,13 +50,21 @@ func (p *places) readEnclosure(dir string) {
 		if s.exists(slotDir + "/fault") {
 			slot.Fault = slotDir + "/fault"
 		}
-		p.bays = append(p.bays, drivebay.Bay{Slot: slot})
+		p.addBay(slot)
 		if s.exists(slotDir + "/device") {
 			p.byAddress[s.base(slotDir+"/device")] = slot
 		}
 		if n := s.text(slotDir + "/slot"); n != "" {
 			p.byAddress["slot "+id+" "+n] = slot
 		}
+	}
+}
+
+// addBay lists a bay once: an enclosure with two expanders shows each bay twice.
+func (p *places) addBay(slot drivebay.Slot) {
+	known := func(b drivebay.Bay) bool { return b.Slot.Enclosure == slot.Enclosure && b.Slot.Bay == slot.Bay }
+	if !slices.ContainsFunc(p.bays, known) {
+		p.bays = append(p.bays, drivebay.Bay{Slot: slot})
 	}
 }
 
@@ -75,7 +83,7 @@ func (p *places) readSASBays() {
 		slot, known := p.byAddress["slot "+enclosure+" "+bay]
 		if !known {
 			slot = drivebay.Slot{Enclosure: enclosure, Bay: bay}
-			p.bays = append(p.bays, drivebay.Bay{Slot: slot})
+			p.addBay(slot)
 		}
 		p.byAddress[name] = slot
 	}
@@ -115,19 +123,21 @@ var (
 	pciFunction = regexp.MustCompile(`[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]`)
 )
 
-// give puts a drive into its bay.
+// give puts a drive into its bay, which one of its ways may know and not another.
 func (p *places) give(d *drivebay.Drive) {
-	way := d.Paths[0]
-	if slot, ok := p.byAddress[way.Address]; ok && way.Address != "" {
-		d.Slot = slot
-		return
-	}
-	if slot, ok := p.byAddress[endDevice.FindString(way.SysPath)]; ok {
-		d.Slot = slot
-		return
-	}
-	if d.Transport == drivebay.TransportNVMe {
-		p.givePCI(d, way)
+	for _, way := range d.Paths {
+		slot, ok := p.byAddress[way.Address]
+		if !ok || way.Address == "" {
+			slot, ok = p.byAddress[endDevice.FindString(way.SysPath)]
+		}
+		if ok {
+			d.Slot = slot
+		} else if d.Transport == drivebay.TransportNVMe {
+			p.givePCI(d, way)
+		}
+		if d.Slot.Bay != "" {
+			return
+		}
 	}
 }
 
@@ -156,7 +166,7 @@ func (p *places) givePCI(d *drivebay.Drive, way drivebay.Path) {
 			d.Slot.Locate, d.Slot.Lit = led, lit(p.sysfs.text(led))
 		}
 	}
-	if d.Slot.Bay != "" && !slices.ContainsFunc(p.bays, func(b drivebay.Bay) bool { return b.Slot == d.Slot }) {
-		p.bays = append(p.bays, drivebay.Bay{Slot: d.Slot})
+	if d.Slot.Bay != "" {
+		p.addBay(d.Slot)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -18,6 +19,7 @@ type sysfs struct {
 	host.Files
 	blockDir string // sys/block, or sys/class/block in copies without it
 	denied   []string
+	lost     []string // devices that are there and whose size cannot be read
 }
 
 func (s *sysfs) read(name string) ([]byte, bool) {
@@ -72,19 +74,23 @@ func (s *sysfs) serialPage(name string) string {
 }
 
 func (s *sysfs) problems() []string {
+	var out []string
+	for _, name := range s.lost {
+		out = append(out, fmt.Sprintf("block device %s is there and its size cannot be read", name))
+	}
 	if len(s.denied) == 0 {
-		return nil
+		return out
 	}
 	slices.Sort(s.denied)
 	s.denied = slices.Compact(s.denied)
-	return []string{fmt.Sprintf("no permission to read %s (%d attributes in all): run as root to see what they say", s.denied[0], len(s.denied))}
+	return append(out, fmt.Sprintf("no permission to read %s (%d attributes in all): run as root to see what they say", s.denied[0], len(s.denied)))
 }
 
 // clean makes what a drive or a kernel says fit to be shown.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r

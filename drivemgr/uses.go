@@ -62,13 +62,22 @@ func (s *sysfs) dmName(name string) string {
 }
 
 // readBtrfs finds the devices of each mounted btrfs: its device number belongs
-// to no device, and only one of several is named in the mount table.
+// to no device, and only one of several is named in the mount table, if it is:
+// what the table calls "/dev/root" or by a link may be any of those in sysfs.
 func (u *usage) readBtrfs(mounts []host.Mount, kernelName func(string) string) {
+	var filesystems [][]string
 	for _, fsid := range u.sysfs.list("sys/fs/btrfs") {
-		devices := u.sysfs.list("sys/fs/btrfs/" + fsid + "/devices")
-		for _, m := range mounts {
-			if m.FS == "btrfs" && slices.Contains(devices, kernelName(m.Source)) {
-				for _, d := range devices {
+		filesystems = append(filesystems, u.sysfs.list("sys/fs/btrfs/"+fsid+"/devices"))
+	}
+	for _, m := range mounts {
+		if m.FS != "btrfs" {
+			continue
+		}
+		has := func(devices []string) bool { return slices.Contains(devices, kernelName(m.Source)) }
+		anybody := !slices.ContainsFunc(filesystems, has)
+		for _, devices := range filesystems {
+			for _, d := range devices {
+				if anybody || has(devices) {
 					u.btrfs[d] = append(u.btrfs[d], m.Target)
 				}
 			}
@@ -85,7 +94,7 @@ func (u *usage) give(d *drivebay.Drive) {
 }
 
 func (u *usage) walk(d *drivebay.Drive, dir, name string, been map[string]bool) {
-	if been[name] || len(been) > 256 {
+	if been[name] {
 		return
 	}
 	been[name] = true
