@@ -130,7 +130,7 @@ func TestOneHungDriveOf64(t *testing.T) {
 	}
 
 	address := regexp.MustCompile(`http://\S+/metrics`).FindString(r.out.String())
-	if took := median(t, func() error { return fetch(t.Context(), address) }); took > 20*time.Millisecond {
+	if took := fastest(t, func() error { return fetch(t.Context(), address) }); took > 20*time.Millisecond {
 		t.Errorf("/metrics takes %v", took)
 	}
 	eventually(t, 15*time.Second, func() bool {
@@ -162,19 +162,19 @@ func fetch(ctx context.Context, address string) error {
 	return err
 }
 
-// median is how long something takes, mostly.
-func median(t *testing.T, f func() error) time.Duration {
+// fastest is how long something takes when nothing else on this machine is in
+// its way: a drive that hangs would be in the way every time.
+func fastest(t *testing.T, f func() error) time.Duration {
 	t.Helper()
-	var took []time.Duration
+	best := time.Hour
 	for range 21 {
 		start := time.Now()
 		if err := f(); err != nil {
 			t.Fatal(err)
 		}
-		took = append(took, time.Since(start))
+		best = min(best, time.Since(start))
 	}
-	slices.Sort(took)
-	return took[len(took)/2]
+	return best
 }
 
 func TestSimCommands(t *testing.T) {
