@@ -50,6 +50,7 @@ generate: need-go ## write the generated pages anew
 	$(GO) run ./cmd/drivebay docs rules >docs/health-rules.md
 	$(GO) run ./cmd/drivebay docs cli >docs/cli.md
 	$(GO) run ./cmd/drivebay docs config >examples/drivebay.yaml
+	$(GO) test -count=1 -run OpenAPI ./internal/api -update
 	$(GO) test -count=1 -run TestArchitectureDiagrams . -update
 
 image: ## build the container image (needs docker, podman or buildah)

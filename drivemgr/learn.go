@@ -170,7 +170,7 @@ func (m *Manager) assess(t *tracked) {
 	found := health.Assess(health.Input{
 		Evidence: d.Evidence, Kernel: d.Kernel, History: t.rec.History,
 		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now,
-	}, m.opt.Thresholds)
+	}, m.thresholds())
 	if d.Status == drivebay.StatusOffline {
 		found = append(found, drivebay.Finding{Code: "DriveOffline", Severity: drivebay.HealthUnknown,
 			Text:   "the kernel has the drive no more; last seen " + d.LastSeen.UTC().Format(time.RFC3339),
@@ -189,6 +189,14 @@ func (m *Manager) assess(t *tracked) {
 	m.reportVerdict(t, verdict, findings, now)
 	d.Health, d.Findings = verdict, findings
 	t.judged = t.judged || !t.unasked()
+}
+
+// thresholds are the configured ones, but evidence is not stale before it could
+// have been renewed a few times.
+func (m *Manager) thresholds() health.Thresholds {
+	th := m.opt.Thresholds
+	th.StaleAfter = max(th.StaleAfter, failedLooks*m.opt.Poll)
+	return th
 }
 
 // unasked says that a drive which can be asked has not been asked yet.

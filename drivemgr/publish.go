@@ -63,6 +63,18 @@ func (m *Manager) publish() {
 	m.seqMu.Unlock()
 }
 
+// Ready says what keeps the manager from being ready; nothing when it is.
+func (m *Manager) Ready() []string {
+	var not []string
+	if m.Snapshot().Seq == 0 {
+		not = append(not, "the drives have not been listed yet")
+	}
+	if err := m.keeper.failing(); err != nil {
+		not = append(not, "the record store cannot be written: "+err.Error())
+	}
+	return not
+}
+
 func (m *Manager) allProblems() []string {
 	all := slices.Concat(m.problems, m.listing.Problems)
 	if err := m.keeper.failing(); err != nil {

@@ -218,10 +218,13 @@ func (l *look) usable() bool {
 		}
 		return !blankLog(ev.NVMe)
 	}
-	if ev.Verdict != drivebay.VerdictUnknown {
+	if ev.ATA != nil && len(ev.ATA.Attributes) > 0 {
 		return true
 	}
-	if ev.ATA != nil && len(ev.ATA.Attributes) > 0 {
+	if slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return p.Page == "ata-smart-data" && !p.Expected }) {
+		return false // it has attributes and they cannot be believed: its own PASSED is not enough
+	}
+	if ev.Verdict != drivebay.VerdictUnknown {
 		return true
 	}
 	return ev.SCSI != nil && (ev.SCSI.HasIE || len(ev.SCSI.ErrorCounters) > 0 || ev.SCSI.GrownDefects != nil)

@@ -1,0 +1,392 @@
+package drivemgr_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/hostsim"
+)
+
+// rig is a manager on a simulated machine, in a bubble whose clock stands still
+// while anybody works.
+type rig struct {
+	*testing.T
+	sim *hostsim.Machine
+	mgr *drivemgr.Manager
+}
+
+func onRack(t *testing.T, drives int, st drivemgr.Store, opt drivemgr.Options, test func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		sim, err := hostsim.New(hostsim.Generate(drives))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &rig{T: t, sim: sim, mgr: drivemgr.New(sim, st, opt)}
+		done := make(chan error)
+		go func() { done <- r.mgr.Run(ctx) }()
+		defer func() {
+			cancel()
+			sim.Close()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(20 * time.Second) // listed, and everybody looked at
+		test(r)
+	})
+}
+
+// inject lets a fault happen to a drive; drives are named by their serials here.
+func (r *rig) inject(serial, fault string, args ...string) {
+	r.Helper()
+	f := hostsim.Fault{Drive: serial, Fault: fault, Args: hostsim.Args{}}
+	for _, a := range args {
+		k, v, _ := strings.Cut(a, "=")
+		f.Args[k] = v
+	}
+	if err := r.sim.Inject(f); err != nil {
+		r.Fatalf("%s of drive %s: %v", fault, serial, err)
+	}
+}
+
+// pick is the n-th drive of a kind that sits in a bay.
+func (r *rig) pick(p drivebay.Protocol, n int) *drivebay.Drive {
+	r.Helper()
+	s := r.mgr.Snapshot()
+	for i := range s.Drives {
+		if d := &s.Drives[i]; d.Protocol == p && d.Slot.Bay != "" {
+			if n--; n < 0 {
+				return d
+			}
+		}
+	}
+	r.Fatalf("too few drives that speak %v", p)
+	return nil
+}
+
+func (r *rig) drive(id string) *drivebay.Drive {
+	r.Helper()
+	d, ok := r.mgr.Snapshot().Find(id)
+	if !ok {
+		r.Fatalf("no drive %s", id)
+	}
+	return d
+}
+
+func TestRackIsGood(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		s := r.mgr.Snapshot()
+		if len(s.Drives) != 24 || !s.Complete {
+			r.Fatalf("%d drives, complete %v: %v", len(s.Drives), s.Complete, s.Problems)
+		}
+		system := 0
+		for _, d := range s.Drives {
+			if d.Health != drivebay.HealthGood {
+				r.Errorf("%s is %v: %+v\n%+v", d.Name, d.Health, d.Findings, d.Evidence)
+			}
+			if d.Evidence == nil || len(d.Evidence.Problems) > 0 {
+				r.Errorf("%s (%v): %+v", d.Name, d.Protocol, d.Evidence)
+			}
+			if d.Serial == "" || d.Model == "" || d.Size == 0 || d.Usage != drivebay.UsageInUse || d.IdentityIssue != "" {
+				r.Errorf("%s is not whole: %+v", d.Name, d)
+			}
+			if d.System {
+				system++
+			} else if d.Content.Kind != drivebay.ContentBlank {
+				r.Errorf("%s holds %+v", d.Name, d.Content)
+			}
+		}
+		if system != 2 {
+			r.Errorf("%d system drives, want the 2 of the mirror", system)
+		}
+	})
+}
+
+// A pulled drive is OFFLINE within a second, by uevent, and itself when it is back.
+func TestPullAndReturn(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		was := r.pick(drivebay.ProtocolATA, 0)
+		id := was.ID
+		r.inject(was.Serial, "vanish")
+		time.Sleep(time.Second)
+		if d := r.drive(id); d.Status != drivebay.StatusOffline || d.Health != drivebay.HealthUnknown {
+			r.Errorf("a second after the pull it is %v, %v", d.Status, d.Health)
+		}
+		r.inject(was.Serial, "return", "rename=true")
+		time.Sleep(5 * time.Second)
+		d := r.drive(id)
+		if d.Status != drivebay.StatusOnline || d.Health != drivebay.HealthGood || d.Slot.Bay != was.Slot.Bay {
+			r.Errorf("back it is %v, %v in %q: %+v", d.Status, d.Health, d.Slot.Bay, d.Findings)
+		}
+		var kinds []string
+		for _, e := range r.mgr.Events(0, 0) {
+			if e.Drive == id {
+				kinds = append(kinds, string(e.Kind))
+			}
+		}
+		want := "DriveAppeared DriveVanished FindingAdded HealthChanged DriveReturned DriveRenamed FindingCleared HealthChanged"
+		if got := strings.Join(kinds, " "); got != want {
+			r.Errorf("events\n %s, want\n %s", got, want)
+		}
+	})
+}
+
+// A duplicated serial is reported on both drives, merges nothing, and is over
+// when one of them leaves. The drive that was there first keeps its history.
+func TestDuplicateSerial(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		first, second := *r.pick(drivebay.ProtocolATA, 0), *r.pick(drivebay.ProtocolATA, 1)
+		if err := r.mgr.Cordon(r.Context(), first.ID, true); err != nil {
+			r.Fatal(err)
+		}
+		r.inject(second.Serial, "duplicate-serial", "of="+first.Slot.Bay)
+		time.Sleep(5 * time.Second)
+		at := func(bay drivebay.Slot) (found drivebay.Drive) {
+			online := 0
+			for _, d := range r.mgr.Snapshot().Drives {
+				if d.Status == drivebay.StatusOnline {
+					online++
+				}
+				if d.Status == drivebay.StatusOnline && d.Slot == bay {
+					found = d
+				}
+			}
+			if online < 23 {
+				r.Errorf("only %d drives are online", online)
+			}
+			return found
+		}
+		a, b := at(first.Slot), at(second.Slot)
+		if a.ID == b.ID || a.Serial != b.Serial || a.IdentityIssue == "" || b.IdentityIssue == "" {
+			r.Errorf("two drives with one serial: %q (%s) and %q (%s)", a.ID, a.IdentityIssue, b.ID, b.IdentityIssue)
+		}
+		if !a.Cordoned || b.Cordoned {
+			r.Errorf("the cordon of the first: %v, of the second: %v", a.Cordoned, b.Cordoned)
+		}
+		r.inject(b.Name, "vanish")
+		time.Sleep(2 * time.Second)
+		if d := at(first.Slot); d.ID != first.ID || d.IdentityIssue != "" || !d.Cordoned {
+			r.Errorf("alone again it is %q, %q, cordoned %v", d.ID, d.IdentityIssue, d.Cordoned)
+		}
+	})
+}
+
+// One hung drive of 64 takes nothing from the others.
+func TestOneHungDrive(t *testing.T) {
+	onRack(t, 64, nil, drivemgr.Options{Tick: 5 * time.Second, Poll: time.Minute}, func(r *rig) {
+		hung := r.pick(drivebay.ProtocolATA, 0)
+		id := hung.ID
+		r.inject(hung.Serial, "hang")
+		time.Sleep(10 * time.Minute)
+		now := r.sim.Now()
+		for _, d := range r.mgr.Snapshot().Drives {
+			if d.ID == id {
+				if d.Health != drivebay.HealthBad || d.Kernel.LaneStuck < 5*time.Minute {
+					r.Errorf("the hung drive is %v: %+v", d.Health, d.Findings)
+				}
+				continue
+			}
+			if age := now.Sub(d.Evidence.At); age > 2*time.Minute || d.Health != drivebay.HealthGood {
+				r.Errorf("%s: evidence is %v old, %v", d.Name, age, d.Health)
+			}
+		}
+		if err := r.mgr.SelfTest(r.Context(), id, "short"); err == nil {
+			r.Error("a self-test was started on a drive that answers nothing")
+		}
+		r.inject(hung.Serial, "heal")
+		time.Sleep(30 * time.Minute)
+		if d := r.drive(id); d.Health != drivebay.HealthGood {
+			r.Errorf("healed it is %v: %+v", d.Health, d.Findings)
+		}
+	})
+}
+
+// What each fault is judged as, within two polls.
+func TestFaults(t *testing.T) {
+	const sata, sas, nvme = drivebay.ProtocolATA, drivebay.ProtocolSCSI, drivebay.ProtocolNVMe
+	for _, c := range []struct {
+		on          drivebay.Protocol
+		fault, args string
+		want        drivebay.Health
+		code        string
+	}{
+		{sata, "reallocate", "n=1200", drivebay.HealthBad, "ATAReallocatedSectors"},
+		{sata, "pending", "n=200", drivebay.HealthBad, "ATAPendingSectors"},
+		{sata, "fail", "", drivebay.HealthBad, "OwnVerdict"},
+		{sata, "bad-checksum", "", drivebay.HealthUnknown, ""},
+		{sata, "garbage", "", drivebay.HealthUnknown, ""},
+		{sata, "offline", "", drivebay.HealthBad, ""},
+		{sas, "fail", "", drivebay.HealthBad, "OwnVerdict"},
+		{sas, "reallocate", "n=1500", drivebay.HealthBad, ""},
+		{nvme, "critical-warning", "bits=0x08", drivebay.HealthBad, ""},
+		{nvme, "wear", "percent=95", drivebay.HealthSuspect, ""},
+		{nvme, "nvme-dead", "", drivebay.HealthBad, ""},
+		{nvme, "eio", "", drivebay.HealthUnknown, ""},
+		{nvme, "garbage", "", drivebay.HealthUnknown, ""},
+	} {
+		t.Run(fmt.Sprintf("%s of %v", c.fault, c.on), func(t *testing.T) {
+			onRack(t, 24, nil, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
+				broken := r.pick(c.on, 0)
+				id := broken.ID
+				r.inject(broken.Serial, c.fault, strings.Fields(c.args)...)
+				time.Sleep(5 * time.Minute)
+				d := r.drive(id)
+				if d.Health.Rank() < c.want.Rank() {
+					r.Errorf("%v, want %v: %+v\n%+v\n%+v", d.Health, c.want, d.Findings, d.Evidence, d.Kernel)
+				}
+				if c.code != "" && (len(d.Findings) == 0 || d.Findings[0].Code != c.code) {
+					r.Errorf("found %+v, want %s first", d.Findings, c.code)
+				}
+				for _, o := range r.mgr.Snapshot().Drives {
+					if o.ID != id && o.Health != drivebay.HealthGood {
+						r.Errorf("%s became %v: %+v", o.Name, o.Health, o.Findings)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A day of doing nothing: no program is run, no sleeping drive is woken, and the
+// snapshot is not published anew for nothing.
+func TestIdleDay(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{Tick: time.Minute}, func(r *rig) {
+		asleep := []*drivebay.Drive{r.pick(drivebay.ProtocolATA, 0), r.pick(drivebay.ProtocolSCSI, 0)}
+		for _, d := range asleep {
+			r.inject(d.Serial, "standby")
+		}
+		time.Sleep(24 * time.Hour)
+		stats := r.sim.Stats()
+		if stats.Runs != 0 {
+			r.Errorf("an idle daemon ran %d programs", stats.Runs)
+		}
+		for _, d := range stats.Drives {
+			if d.Wakeups != 0 {
+				r.Errorf("%s was woken %d times", d.Name, d.Wakeups)
+			}
+		}
+		for _, was := range asleep {
+			if d := r.drive(was.ID); d.Health != drivebay.HealthGood || !d.Evidence.Standby {
+				r.Errorf("asleep it is %v, standby %v: %+v", d.Health, d.Evidence.Standby, d.Findings)
+			}
+		}
+	})
+}
+
+// A storm of uevents is not a storm of commands, and a lost uevent is made good.
+func TestUeventStorm(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		pages := func() (n int) {
+			for _, d := range r.sim.Stats().Drives {
+				n += d.Pages
+			}
+			return n
+		}
+		before := pages()
+		stormy := r.pick(drivebay.ProtocolATA, 0)
+		r.inject(stormy.Serial, "uevent-storm", "rate=100", "seconds=60")
+		time.Sleep(70 * time.Second)
+		if asked := pages() - before; asked > 7*24 {
+			r.Errorf("6000 uevents asked for %d pages", asked)
+		}
+		r.inject(stormy.Serial, "overflow")
+		time.Sleep(time.Second)
+		if s := r.mgr.Snapshot(); len(s.Drives) != 24 {
+			r.Errorf("%d drives after an overflow", len(s.Drives))
+		}
+	})
+}
+
+// A drive whose entries come and go while they are read neither vanishes for
+// good nor takes others with it.
+func TestFlicker(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{Rescan: time.Second}, func(r *rig) {
+		d := r.pick(drivebay.ProtocolATA, 0)
+		r.inject(d.Serial, "sysfs-flicker")
+		time.Sleep(time.Minute)
+		r.inject(d.Serial, "heal")
+		time.Sleep(5 * time.Second)
+		for _, d := range r.mgr.Snapshot().Drives {
+			if d.Status != drivebay.StatusOnline {
+				r.Errorf("%s is %v", d.ID, d.Status)
+			}
+		}
+	})
+}
+
+func TestSelfTests(t *testing.T) {
+	plan := drivemgr.DefaultSelfTestPlan()
+	plan.Enabled, plan.From, plan.To, plan.AtOnce = true, 0, 0, 2
+	onRack(t, 8, nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
+		most := 0
+		for range 36 * 12 {
+			time.Sleep(5 * time.Minute)
+			running := 0
+			for _, d := range r.mgr.Snapshot().Drives {
+				if d.Evidence.SelfTestProgress != nil {
+					running++
+				}
+			}
+			most = max(most, running)
+		}
+		if most == 0 || most > 2 {
+			r.Errorf("%d drives tested themselves at once, want 1 or 2", most)
+		}
+		for _, d := range r.mgr.Snapshot().Drives {
+			if len(d.Evidence.SelfTests) == 0 || d.Evidence.SelfTests[0].Result != drivebay.SelfTestPassed {
+				r.Errorf("%s (%v) has tests %+v", d.Name, d.Protocol, d.Evidence.SelfTests)
+			}
+		}
+	})
+}
+
+func TestLocate(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		first, second, third := r.pick(drivebay.ProtocolATA, 0), r.pick(drivebay.ProtocolATA, 1), r.pick(drivebay.ProtocolATA, 2)
+		bay := first.Slot.Enclosure + "/" + first.Slot.Bay
+		for _, what := range []string{bay, second.ID} {
+			if err := r.mgr.Locate(r.Context(), what, true); err != nil {
+				r.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if !r.drive(first.ID).Slot.Lit || !r.drive(second.ID).Slot.Lit || r.drive(third.ID).Slot.Lit {
+			r.Error("the wrong bays are lit")
+		}
+		if err := r.mgr.Locate(r.Context(), bay, false); err != nil {
+			r.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if r.drive(first.ID).Slot.Lit {
+			r.Error("the light does not go out")
+		}
+		if err := r.mgr.Locate(r.Context(), "no such bay", true); err == nil {
+			r.Error("a bay that is not there was lit")
+		}
+	})
+}
+
+func TestLookOnce(t *testing.T) {
+	sim, err := hostsim.New(hostsim.Generate(24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sim.Close()
+	s, err := drivemgr.Look(t.Context(), sim, drivemgr.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range s.Drives {
+		if d.Health != drivebay.HealthGood || d.Evidence == nil {
+			t.Errorf("%s is %v: %+v", d.Name, d.Health, d.Findings)
+		}
+	}
+}
