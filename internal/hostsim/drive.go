@@ -41,6 +41,7 @@ type drive struct {
 	tests   []testResult
 	running *runningTest
 	asleep  bool
+	held    int // questions that wait while it hangs
 	io      ioCounters
 	turn    uint64 // grows each time it is plugged in: handles of before are dead
 	stats   DriveStats
@@ -227,6 +228,15 @@ func (d *drive) register(name string) {
 
 // flickers says that this read falls into a moment in which the entry is not there.
 func (d *drive) flickers() bool { return d.faults.flicker && d.blinks.Add(1)%3 == 0 }
+
+// inflight is how many requests are on their way and do not come back: those of
+// the machine's own users, and ours.
+func (d *drive) inflight() int {
+	if d.faults.hang == nil {
+		return 0
+	}
+	return 2 + d.held
+}
 
 // hours is how long the drive has been powered on by now.
 func (d *drive) hours() uint64 {

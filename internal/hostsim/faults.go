@@ -79,14 +79,6 @@ type faults struct {
 	calm        chan struct{} // closed to end a storm of uevents
 }
 
-// waiting is how many requests are on their way and do not come back.
-func (f *faults) waiting() int {
-	if f.hang != nil {
-		return 2
-	}
-	return 0
-}
-
 func (f *faults) scsiState() string {
 	if f.offline {
 		return "offline"

@@ -55,10 +55,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *age) *uint64 { return &a.Pending }, func(d *drive, n uint64) { d.logSectors(min(n, 1)) })},
 	{FaultDoc{"media-errors", "n=5", "n reads could not be corrected, each with a line in the kernel log"}, false, mediaErrors},
 	{FaultDoc{"critical-warning", "bits=0x04", "NVMe: the bits of critical_warning"}, false, criticalWarning},
-	{FaultDoc{"fail", "", "the drive's own verdict becomes FAILED"}, false, func(d *drive, _ arguments) error {
-		d.age.Failed = true
-		return d.needFamily("verdict", familyATA, familyNVMe, familySCSI)
-	}},
+	{FaultDoc{"fail", "", "the drive's own verdict becomes FAILED"}, false, failVerdict},
 	{FaultDoc{"heat", "celsius=75", "the temperature becomes celsius"}, false, heat},
 	{FaultDoc{"crc", "n=200", "ATA: n transfers were damaged on the cable"}, false, count(200, manyErrors, func(a *age) *uint64 { return &a.CRCErrors }, nil)},
 	{FaultDoc{"change-serial", "serial=CHANGED1", "the drive comes back with another serial number and name, as a swapped one does"}, false, changeSerial},
@@ -67,10 +64,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"non-utf8", "", "the drive comes back with bytes in its model name that are no UTF-8"}, false, nonUTF8},
 	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(f *faults) *bool { return &f.garbage })},
 	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(f *faults) *bool { return &f.shortPages })},
-	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, func(d *drive, _ arguments) error {
-		d.faults.badChecksum = true
-		return d.needFamily("checksum", familyATA)
-	}},
+	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, badChecksum},
 	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, func(d *drive, _ arguments) error { d.faults.countersMax, d.age.PercentageUsed = true, 255; return nil }},
 	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby},
 	{FaultDoc{"offline", "", "SCSI: the kernel gives the device up: state offline, open fails"}, false, offline},
@@ -91,6 +85,27 @@ func (d *drive) needFamily(what string, families ...host.Family) error {
 		}
 	}
 	return fmt.Errorf("%w: a %s drive has no %s", errInvalid, d.kind.name, what)
+}
+
+func failVerdict(d *drive, _ arguments) error {
+	if err := d.needFamily("verdict", familyATA, familyNVMe, familySCSI); err != nil {
+		return err
+	}
+	d.age.Failed = true
+	return nil
+}
+
+func badChecksum(d *drive, _ arguments) error {
+	if err := d.needFamily("checksum", familyATA); err != nil {
+		return err
+	}
+	d.faults.badChecksum = true
+	return nil
+}
+
+func countersMax(d *drive, _ arguments) error {
+	d.faults.countersMax, d.age.PercentageUsed = true, 255
+	return nil
 }
 
 func wear(d *drive, a arguments) error {

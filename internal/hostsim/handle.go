@@ -62,9 +62,11 @@ func (h *handle) enter(ctx context.Context) error {
 	d.m.mu.Lock()
 	for d.faults.hang != nil && d.turn == h.turn {
 		released := d.faults.hang
+		d.held++
 		d.m.mu.Unlock()
 		<-released
 		d.m.mu.Lock()
+		d.held--
 	}
 	err := h.check()
 	if err != nil {

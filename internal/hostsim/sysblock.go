@@ -40,7 +40,7 @@ func (d *drive) buildBlock(b blockDevice) {
 		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", flag01(b.hidden), "range", "16\n", "removable", "0\n", "ro", "0\n", "uevent", uevent)
 	d.live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
 	d.live(b.dir+"/stat", d.stat)
-	d.live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.faults.waiting(), 0) })
+	d.live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
 	d.buildQueue(b.dir + "/queue/")
 	d.link(b.dir+"/device", b.device)
 	d.link(b.dir+"/subsystem", "sys/class/block")
@@ -85,7 +85,7 @@ func (d *drive) sectors() uint64 {
 
 // stat is the line of Documentation/block/stat.rst.
 func (d *drive) stat() string {
-	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, 0, 0, uint64(d.faults.waiting()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
+	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, 0, 0, uint64(d.inflight()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
 	var b strings.Builder
 	for i, n := range f {
 		if i > 0 {

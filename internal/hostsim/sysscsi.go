@@ -38,7 +38,7 @@ func (d *drive) buildSCSIDevice(p *place, path int) {
 	for name, n := range map[string]*uint64{"iodone_cnt": &d.io.done, "ioerr_cnt": &d.io.errors, "iotmo_cnt": &d.io.timeouts} {
 		d.live(p.device+"/"+name, func() string { return fmt.Sprintf("%#x\n", *n) })
 	}
-	d.live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.faults.waiting())) })
+	d.live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.inflight())) })
 	d.buildVPD(p, path)
 	d.link(p.device+"/subsystem", "sys/bus/scsi")
 	d.m.tree.keep("sys/bus/scsi")
