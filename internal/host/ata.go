@@ -73,6 +73,12 @@ func (c ataCommand) cdb() []byte {
 
 func (d *realDrive) ata(c ataCommand, timeout time.Duration) ([]byte, error) {
 	data, s, err := sgExec(d.fd, c.cdb(), c.sectors*512, timeout)
+	return c.answer(data, s, err)
+}
+
+// answer judges what came back by the drive's own registers where there are any:
+// they say more than the sense that a translator made of them.
+func (c ataCommand) answer(data []byte, s sense, err error) ([]byte, error) {
 	if errors.Is(err, ErrTimeout) || errors.Is(err, ErrGone) || errors.Is(err, ErrPermission) {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ const (
 	keyNotReady       = 0x2
 	keyIllegalRequest = 0x5
 	keyUnitAttention  = 0x6
+	keyAborted        = 0xb
 )
 
 // parseSense reads fixed (70h, 71h) and descriptor (72h, 73h) format.
@@ -29,10 +30,8 @@ func parseSense(b []byte) (sense, bool) {
 		if len(b) >= 14 {
 			s.asc, s.ascq = b[12], b[13]
 		}
-		// "ATA pass-through information available": the registers fill the
-		// information fields (SAT-4 table 181).
-		if len(b) >= 14 && s.asc == 0x00 && s.ascq == 0x1d {
-			s.ata = &registers{error: b[3], status: b[4], count: b[6], lbaLow: b[9], lbaMid: b[10], lbaHigh: b[11]}
+		if len(b) >= 14 {
+			s.ata = fixedRegisters(b, s)
 		}
 		return s, true
 	case 0x72, 0x73:
@@ -49,6 +48,25 @@ func parseSense(b []byte) (sense, bool) {
 		return s, true
 	}
 	return sense{}, false
+}
+
+// fixedRegisters finds the registers in fixed format: in the information fields
+// (SAT-4 table 181), when the sense says so or tells of an aborted command.
+// libata before Linux 6.10 wrote those of a failed command five bytes further on.
+func fixedRegisters(b []byte, s sense) *registers {
+	const failed = 0x21 // ERR, or device fault
+	here := &registers{error: b[3], status: b[4], count: b[6], lbaLow: b[9], lbaMid: b[10], lbaHigh: b[11]}
+	switch {
+	case s.asc == 0x00 && s.ascq == 0x1d:
+		return here
+	case s.key != keyAborted || s.asc != 0 || s.ascq != 0:
+		return nil
+	case b[4]&failed != 0:
+		return here
+	case b[3]|b[4]|b[5]|b[6] == 0 && b[9]&failed != 0:
+		return &registers{error: b[8], status: b[9], count: b[11]}
+	}
+	return nil
 }
 
 // err is the error that a sense means, nil when the command did its work.
