@@ -274,25 +274,25 @@ func TestHandler(t *testing.T) {
 	m, _ := load(t, small)
 	server := httptest.NewServer(m.Handler())
 	defer server.Close()
-	for body, want := range map[string]string{
-		`{"bay":"2","fault":"reallocate","args":{"n":50}}`:         "",
-		`{"bay":"Slot 03","fault":"wear","args":{"percent":"99"}}`: "",
-		`{"bay":"disks/4","fault":"vanish"}`:                       "",
-		`{"drive":"VIRT0","fault":"slow"}`:                         "",
-		`{"bay":"2","fault":"explode"}`:                            `\"explode\"`,
-		`{"bay":"7","fault":"vanish"}`:                             "no drive is or was in bay",
-		`{"fault":"vanish"}`:                                       "give either a bay or a drive",
-		`{"bay":"2","fault":"wear"}`:                               "does not wear",
-		`{"bay":"4","fault":"hang"}`:                               "is not in the machine",
-		`{"bay":"2","fault":"heat","args":{"celsius":"hot"}}`:      "celsius=hot",
-		`{"bay":"2","fault":"heat","args":{"kelvin":"300"}}`:       `\"kelvin\"`,
-		`{"bay":"2","fault":"move","args":{"to":"5"}}`:             "there is a drive in it already",
-		`{"bay":"2","fault":"move","args":{"to":"1"}}`:             "no bay of that name takes",
-		`{"bay":"2","fault":"bad-checksum","speed":1}`:             "unknown field",
-		`{"bay":"0","fault":"standby"}`:                            "has no standby",
-		`{"bay":"2","fault":"duplicate-serial"}`:                   "give either",
+	for _, k := range []struct{ body, want string }{
+		{`{"bay":"2","fault":"reallocate","args":{"n":50}}`, ""},
+		{`{"bay":"Slot 03","fault":"wear","args":{"percent":"99"}}`, ""},
+		{`{"bay":"disks/4","fault":"vanish"}`, ""},
+		{`{"drive":"VIRT0","fault":"slow"}`, ""},
+		{`{"bay":"2","fault":"explode"}`, `\"explode\"`},
+		{`{"bay":"7","fault":"vanish"}`, "no drive is or was in bay"},
+		{`{"fault":"vanish"}`, "give either a bay or a drive"},
+		{`{"bay":"2","fault":"wear"}`, "does not wear"},
+		{`{"bay":"4","fault":"hang"}`, "is not in the machine"},
+		{`{"bay":"2","fault":"heat","args":{"celsius":"hot"}}`, "celsius=hot"},
+		{`{"bay":"2","fault":"heat","args":{"kelvin":"300"}}`, `\"kelvin\"`},
+		{`{"bay":"2","fault":"move","args":{"to":"5"}}`, "there is a drive in it already"},
+		{`{"bay":"2","fault":"move","args":{"to":"1"}}`, "no bay of that name takes"},
+		{`{"bay":"2","fault":"bad-checksum","speed":1}`, "unknown field"},
+		{`{"bay":"0","fault":"standby"}`, "has no standby"},
+		{`{"bay":"2","fault":"duplicate-serial"}`, "give either"},
 	} {
-		r, err := http.Post(server.URL+"/sim/v1/faults", "application/json", strings.NewReader(body))
+		r, err := http.Post(server.URL+"/sim/v1/faults", "application/json", strings.NewReader(k.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,8 +301,8 @@ func TestHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Body.Close()
-		if (r.StatusCode == http.StatusOK) != (want == "") || !strings.Contains(text.String(), want) {
-			t.Errorf("%s: %d %s", body, r.StatusCode, text.String())
+		if (r.StatusCode == http.StatusOK) != (k.want == "") || !strings.Contains(text.String(), k.want) {
+			t.Errorf("%s: %d %s", k.body, r.StatusCode, text.String())
 		}
 	}
 	r, err := http.Get(server.URL + "/sim/v1/drives")

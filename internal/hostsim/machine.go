@@ -93,13 +93,19 @@ func (m *Machine) build(spec *Spec) error {
 	return nil
 }
 
+// maxDrives bounds a machine, so that a slip of the finger fills no memory.
+const maxDrives = 1000
+
 // addGroup makes the drives of a group.
 func (m *Machine) addGroup(g *Group) error {
 	k := kinds[g.Kind]
 	if k == nil {
 		return fmt.Errorf("kind %q: want one of nvme, sata-hdd, sata-ssd, sas-hdd, sas-ssd, virtio, usb", g.Kind)
 	}
-	places := make([]*bay, max(g.Count, 0))
+	if g.Count < 0 || g.Count+len(m.drives) > maxDrives {
+		return fmt.Errorf("count %d: want 1 to %d drives in all", g.Count, maxDrives)
+	}
+	places := make([]*bay, g.Count)
 	if g.Bays != "" {
 		if g.Count != 0 {
 			return fmt.Errorf("both bays and count: give one of them")

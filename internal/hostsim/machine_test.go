@@ -79,6 +79,7 @@ func TestLoadRefuses(t *testing.T) {
 		"machine: a\nnonsense: 1\n":              "line 2: field nonsense not found",
 		bay + "{bays: 0, kind: sas-hdd, rpm: 1}": "line 3: field rpm not found",
 		"drives: [{count: 1, kind: floppy}]":     `drives[0]: kind "floppy": want one of nvme`,
+		"drives: [{count: 1001, kind: nvme}]":    "want 1 to 1000 drives",
 		"drives: [{kind: nvme}]":                 "drives[0]: no drives",
 		"drives: [{kind: nvme, bays: 1}]":        "drives[0]: bay 1: no enclosure",
 		bay + "{bays: 1, kind: nvme}":            "bay 1: no enclosure has such a bay for a nvme",

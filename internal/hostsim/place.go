@@ -9,7 +9,7 @@ import "fmt"
 func pciSlot(number int) string { return fmt.Sprintf("%04x:%02x:00.0", number/160, 0x40+number%160) }
 
 func placeNVMe(d *drive, path int) place {
-	pci, port := fmt.Sprintf("0000:%02x:00.0", 0x04+d.number%8), fmt.Sprintf("0000:00:1c.%d", d.number%8)
+	pci, port := fmt.Sprintf("0000:%02x:%02x.0", 0x04+d.number%8, d.number/8%32), fmt.Sprintf("0000:00:1c.%d", d.number%8)
 	if d.bay != nil {
 		pci = pciSlot(d.bay.number)
 		port = fmt.Sprintf("%s:00:%02x.%d", pci[:4], 0x10+d.bay.number/8%10, d.bay.number%8)
@@ -60,7 +60,7 @@ func placeUSB(d *drive, path int) place {
 }
 
 func placeVirtio(d *drive, _ int) place {
-	pci := fmt.Sprintf("0000:%02x:01.0", 0xd0+d.number%32)
+	pci := fmt.Sprintf("0000:%02x:%02x.0", 0xd0+d.number%32, 1+d.number/32%31)
 	dev := fmt.Sprintf("sys/devices/pci0000:00/%s/virtio%d", pci, d.index+1)
 	return place{device: dev, block: dev + "/block/" + letters("vd", d.index), pci: pci, udevPath: "pci-" + pci, dev: fmt.Sprintf("254:%d", 16*d.index)}
 }
