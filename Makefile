@@ -37,7 +37,7 @@ fuzz: need-go ## a short run of every fuzz target (FUZZTIME=10s)
 assess: build ## judge the recorded fleet and print the table
 	./bin/drivebay assess --table $(CORPUS)/fleet.jsonl.gz
 
-bench: need-go ## the budgets, as a table
+bench: build ## the budgets, as a table
 	$(GO) run ./hack/bench
 
 lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be reached

@@ -1,0 +1,116 @@
+// Command bench measures the budgets of the design and prints them as a table.
+// It runs bin/drivebay on a simulated machine of 100 drives; build that first.
+//
+//	make bench
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/hostsim"
+)
+
+// row is one budget.
+type row struct {
+	what, target, measured string
+	kept                   bool
+}
+
+func main() {
+	binary := flag.String("binary", "bin/drivebay", "the program to measure")
+	fleet := flag.String("fleet", "../shared/corpus/fleet.jsonl.gz", "recorded fleet to judge; left out when it is not there")
+	flag.Parse()
+	rows, err := measure(*binary, *fleet)
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "WHAT\tTARGET\tMEASURED\t")
+	for _, r := range rows {
+		verdict := "ok"
+		if !r.kept {
+			verdict = "OVER"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.what, r.target, r.measured, verdict)
+	}
+	w.Flush()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(binary, fleet string) ([]row, error) {
+	rows, err := inProcess()
+	if err != nil {
+		return rows, err
+	}
+	for _, hung := range []int{0, 5} {
+		r, err := coldStart(binary, hung)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, r)
+	}
+	running, err := daemonRows(binary)
+	rows = append(rows, running...)
+	if err != nil {
+		return rows, err
+	}
+	if _, err := os.Stat(fleet); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: no fleet to judge:", err)
+		return rows, nil
+	}
+	r, err := assess(binary, fleet)
+	return append(rows, r), err
+}
+
+// inProcess measures what the engine does by itself.
+func inProcess() ([]row, error) {
+	sim, err := hostsim.New(hostsim.Generate(100))
+	if err != nil {
+		return nil, err
+	}
+	defer sim.Close()
+	mounts, err := sim.Mounts(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	rescan := medianOf(50, func() { drivemgr.Observe(sim, mounts, drivemgr.InventoryOptions{}) })
+	s, err := drivemgr.Look(context.Background(), sim, drivemgr.Options{})
+	if err != nil {
+		return nil, err
+	}
+	tick := medianOf(50, func() {
+		for i := range s.Drives {
+			drivemgr.ReadKernel(sim, &s.Drives[i], s.Drives[i].Kernel, sim.Now())
+		}
+	})
+	runs := sim.Stats().Runs
+	return []row{
+		{"rescan of 100 drives", "<= 25 ms", ms(rescan), rescan <= 25*time.Millisecond},
+		{"kernel evidence of 100 drives, one tick", "-", ms(tick), true},
+		{"programs run by listing, looking and ticking", "0", fmt.Sprint(runs), runs == 0},
+	}, nil
+}
+
+func medianOf(n int, f func()) time.Duration {
+	took := make([]time.Duration, n)
+	for i := range took {
+		began := time.Now()
+		f()
+		took[i] = time.Since(began)
+	}
+	return percentile(took, 50)
+}
+
+func percentile(d []time.Duration, p int) time.Duration {
+	d = slices.Sorted(slices.Values(d))
+	return d[min(len(d)-1, len(d)*p/100)]
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
