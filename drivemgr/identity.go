@@ -69,7 +69,7 @@ func bounded(id string) string {
 // nobody moves cables. Numbers that the kernel hands out anew are left out, and
 // so is the kernel name but for the namespace in it.
 func placeOf(d *drivebay.Drive) string {
-	if len(d.Paths) == 0 || d.Paths[0].SysPath == "" {
+	if len(d.Paths) == 0 || !strings.HasPrefix(d.Paths[0].SysPath, "sys/devices/") {
 		return d.Name
 	}
 	dir, name := path.Split(strings.TrimPrefix(d.Paths[0].SysPath, "sys/devices/"))

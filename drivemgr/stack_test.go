@@ -1,0 +1,213 @@
+package drivemgr
+
+import (
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+func mount(devnum, target, fs, source string) host.Mount {
+	return host.Mount{DevNum: devnum, Target: target, FS: fs, Source: source, Root: "/"}
+}
+
+func TestUses(t *testing.T) {
+	rows := []struct {
+		name   string
+		build  func(w tree, a, b string)
+		mounts []host.Mount
+		a, b   string
+		system [2]bool
+	}{
+		{name: "nothing"},
+		{name: "a data partition",
+			build:  func(w tree, a, _ string) { w.partition(a, "sda1", "8:1") },
+			mounts: []host.Mount{mount("8:1", "/mnt/data", "ext4", "/dev/sda1")},
+			a:      "partition:sda1 mount:sda1:/mnt/data"},
+		{name: "mounted, in a table without numbers",
+			mounts: []host.Mount{mount("", "/mnt/data", "ext4", "/dev/sdb")}, b: "mount:sdb:/mnt/data"},
+		{name: "root on md of two drives",
+			build: func(w tree, a, b string) {
+				w.block("sys/devices/virtual/block", "md0", "9:0", map[string]string{"md/level": "raid1"})
+				w.hold("md0", w.partition(a, "sda2", "8:2"), w.partition(b, "sdb2", "8:18"))
+			},
+			mounts: []host.Mount{mount("9:0", "/", "ext4", "/dev/md0")},
+			a:      "partition:sda2 md:md0:raid1 mount:md0:/", b: "partition:sdb2 md:md0:raid1 mount:md0:/", system: [2]bool{true, true}},
+		{name: "root on LUKS on LVM on a partition",
+			build: func(w tree, a, _ string) {
+				lv := w.dm(0, "vg-root", "LVM-abc", w.partition(a, "sda3", "8:3"))
+				w.dm(1, "root_crypt", "CRYPT-LUKS2-abc", lv)
+			},
+			mounts: []host.Mount{mount("253:1", "/", "xfs", "/dev/mapper/root_crypt")},
+			a:      "partition:sda3 lvm:dm-0:vg-root crypt:dm-1:root_crypt mount:dm-1:/", system: [2]bool{true, false}},
+		{name: "btrfs of two drives on /",
+			build: func(w tree, a, b string) {
+				w["sys/fs/btrfs/uuid/devices/sda"], w["sys/fs/btrfs/uuid/devices/sdb"] = "-> "+a, "-> "+b
+			},
+			mounts: []host.Mount{mount("0:35", "/", "btrfs", "/dev/sdb")},
+			a:      "btrfs:sda:/", b: "btrfs:sdb:/", system: [2]bool{true, true}},
+		{name: "btrfs of a name nobody knows",
+			build:  func(w tree, a, _ string) { w["sys/fs/btrfs/uuid/devices/sda"] = "-> " + a },
+			mounts: []host.Mount{mount("0:35", "/", "btrfs", "/dev/root")},
+			a:      "btrfs:sda:/", system: [2]bool{true, false}},
+		{name: "swap on a partition",
+			build: func(w tree, a, _ string) {
+				w.partition(a, "sda1", "8:1")
+				w["proc/swaps"] = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/sda1                               partition\t8388604\t0\t-2\n"
+			},
+			a: "partition:sda1 swap:sda1", system: [2]bool{true, false}},
+		{name: "swap by a mapper name",
+			build: func(w tree, _, b string) {
+				w.dm(3, "vg-swap", "LVM-x", b)
+				w["proc/swaps"] = "Filename Type\n/dev/mapper/vg-swap partition 1 0 -2\n"
+			},
+			b: "lvm:dm-3:vg-swap swap:dm-3", system: [2]bool{false, true}},
+		{name: "zfs, as udev saw it",
+			build: func(w tree, a, _ string) {
+				w.partition(a, "sda1", "8:1")
+				w["run/udev/data/b8:1"] = "S:disk/by-label/tank\nE:ID_FS_TYPE=zfs_member\n"
+			},
+			a: "partition:sda1 zfs:sda1"},
+		{name: "holders in a ring",
+			build: func(w tree, a, _ string) {
+				one := w.dm(0, "a", "x", a)
+				w.dm(1, "b", "x", one)
+				w.hold("dm-0", "sys/devices/virtual/block/dm-1")
+			},
+			a: "dm:dm-0:a dm:dm-1:b"},
+	}
+	for _, r := range rows {
+		w := tree{}
+		a := w.sata(1, "sda", map[string]string{"serial": "A1"})
+		b := w.sata(2, "sdb", map[string]string{"serial": "B1"})
+		if r.build != nil {
+			r.build(w, a, b)
+		}
+		_, drives := w.observe(t, InventoryOptions{}, r.mounts...)
+		da, db := drives["sda"], drives["sdb"]
+		if uses(da) != r.a || uses(db) != r.b {
+			t.Errorf("%s: %q and %q, want %q and %q", r.name, uses(da), uses(db), r.a, r.b)
+		}
+		if got := [2]bool{da.System, db.System}; got != r.system {
+			t.Errorf("%s: system %v, want %v", r.name, got, r.system)
+		}
+		for _, d := range []drivebay.Drive{da, db} {
+			if (len(d.Uses) > 0) != (d.Content.Kind == drivebay.ContentForeign) {
+				t.Errorf("%s: %s is used %q and %v", r.name, d.Name, uses(d), d.Content.Kind)
+			}
+		}
+	}
+}
+
+func TestManyVolumesOnOneDrive(t *testing.T) {
+	w := tree{}
+	a := w.sata(1, "sda", map[string]string{"serial": "A1"})
+	for i := range 400 {
+		w.dm(i, "vg-v"+string(rune('a'+i%26)), "LVM-x", a)
+	}
+	_, drives := w.observe(t, InventoryOptions{}, mount("253:99", "/var", "ext4", "x"), mount("253:399", "/", "ext4", "x"))
+	if d := drives["sda"]; !d.System || len(d.Uses) != 402 {
+		t.Errorf("system %v, %d uses", d.System, len(d.Uses))
+	}
+}
+
+func TestPathsOfOneDrive(t *testing.T) {
+	same := map[string]string{"serial": "Z1", "wwid": "naa.5000c500a0000001"}
+	w := tree{}
+	w.sas(1, 4, "sda", same)
+	b := w.sas(2, 4, "sdb", same)
+	w.partition(b, "sdb1", "8:17")
+	w.sas(1, 5, "sdc", map[string]string{"serial": "Z2", "wwid": "naa.5000c500a0000002"})
+	_, drives := w.observe(t, InventoryOptions{}, mount("8:17", "/", "ext4", "/dev/sdb1"))
+	d := drives["sda"]
+	if len(drives) != 2 || len(d.Paths) != 2 || d.Paths[1].Name != "sdb" || !d.System || d.Transport != drivebay.TransportSAS || d.IdentityIssue != "" {
+		t.Errorf("%d drives, %+v", len(drives), d)
+	}
+
+	// Two bays are two drives, whatever they say of themselves.
+	for i, bay := range []string{"Slot 01", "Slot 02"} {
+		at := "sys/devices/enc/0:0:9:0/enclosure/0:0:9:0/" + bay
+		w[at+"/type"] = "array device\n"
+		w[at+"/device"] = "-> " + [2]string{"sys/devices/pci0000:3a/0000:3a:00.1/host1/port-1:0/expander-1:0/port-1:0:4/end_device-1:0:4/target1:0:4/1:0:4:0", "sys/devices/pci0000:3a/0000:3a:00.2/host2/port-2:0/expander-2:0/port-2:0:4/end_device-2:0:4/target2:0:4/2:0:4:0"}[i]
+	}
+	w["sys/class/enclosure/0:0:9:0"] = "-> sys/devices/enc/0:0:9:0/enclosure/0:0:9:0"
+	if _, drives := w.observe(t, InventoryOptions{}); len(drives) != 3 || drives["sda"].IdentityIssue == "" {
+		t.Errorf("two bays: %d drives, issue %q", len(drives), drives["sda"].IdentityIssue)
+	}
+
+	w = tree{}
+	a := w.sata(1, "sda", same)
+	b = w.sata(2, "sdb", same)
+	w.dm(0, "mpatha", "mpath-35000c500a0000001", a, b)
+	if _, drives := w.observe(t, InventoryOptions{}); len(drives) != 1 || len(drives["sda"].Paths) != 2 || uses(drives["sda"]) != "multipath:dm-0:mpatha" {
+		t.Errorf("multipath: %d drives, %+v", len(drives), drives["sda"])
+	}
+}
+
+func TestNVMePaths(t *testing.T) {
+	w := tree{}
+	subsys := "sys/devices/virtual/nvme-subsystem/nvme-subsys0"
+	w[subsys+"/model"], w[subsys+"/serial"], w[subsys+"/firmware_rev"] = "MODEL\n", "SER1\n", "F1\n"
+	head := w.block(subsys, "nvme0n1", "259:0", map[string]string{"wwid": "eui.0025385500000001", "queue/rotational": "0"})
+	w[head+"/device"] = "-> " + subsys
+	w.partition(head, "nvme0n1p1", "259:1")
+	for i, state := range []string{"dead", "live"} {
+		name, pci := "nvme"+string(rune('0'+i)), "0000:3"+string(rune('b'+i))+":00.0"
+		ctrl := "sys/devices/pci0000:3a/" + pci + "/nvme/" + name
+		w[ctrl+"/state"], w[ctrl+"/address"] = state+"\n", pci+"\n"
+		w["sys/class/nvme/"+name] = "-> " + ctrl
+		w["sys/bus/pci/devices/"+pci] = "-> sys/devices/pci0000:3a/" + pci
+		w.block(ctrl, "nvme0c"+string(rune('0'+i))+"n1", "259:"+string(rune('4'+i)), map[string]string{"hidden": "1"})
+	}
+	w["sys/bus/pci/slots/14/address"] = "0000:3c:00\n"
+	w["sys/bus/pci/slots/14/attention"] = "0\n"
+	l, drives := w.observe(t, InventoryOptions{}, mount("259:1", "/data", "xfs", "/dev/nvme0n1p1"))
+	d := drives["nvme0n1"]
+	if len(l.Drives) != 1 || len(d.Paths) != 2 || d.Paths[0].State != "dead" || d.Paths[1].State != "live" || d.Model != "MODEL" || d.ID != "eui-0025385500000001" {
+		t.Errorf("%d drives, %+v", len(l.Drives), d)
+	}
+	if uses(d) != "partition:nvme0n1p1 mount:nvme0n1p1:/data" || d.Slot.Bay != "14" {
+		t.Errorf("uses %q, bay %q", uses(d), d.Slot.Bay)
+	}
+	if k := ReadKernel(w.machine(t), &d, nil, drives["nvme0n1"].FirstSeen); k.State != "live" {
+		t.Errorf("the better way is %q", k.State)
+	}
+}
+
+func TestBays(t *testing.T) {
+	w := tree{}
+	enc := "sys/devices/pci0000:3a/enc/0:0:9:0/enclosure/0:0:9:0"
+	w["sys/class/enclosure/0:0:9:0"] = "-> " + enc
+	w[enc+"/id"] = "0x50030480001a2b3f\n"
+	for i, bay := range []string{"Slot 01", "Slot 02", "Slot 03"} {
+		at := enc + "/" + bay
+		w[at+"/type"], w[at+"/slot"], w[at+"/locate"], w[at+"/fault"] = "array device\n", string(rune('1'+i))+"\n", string("010"[i])+"\n", "0\n"
+	}
+	w[enc+"/Fan 1/type"] = "cooling\n"
+	w.sas(1, 1, "sda", map[string]string{"serial": "A1"})
+	w[enc+"/Slot 01/device"] = "-> sys/devices/pci0000:3a/0000:3a:00.1/host1/port-1:0/expander-1:0/port-1:0:1/end_device-1:0:1/target1:0:1/1:0:1:0"
+	w.sas(1, 2, "sdb", map[string]string{"serial": "B1"}) // no link from the bay, but the transport knows
+	w["sys/class/sas_device/end_device-1:0:2/bay_identifier"], w["sys/class/sas_device/end_device-1:0:2/enclosure_identifier"] = "2\n", "0x50030480001a2b3f\n"
+	w.nvme("0000:3b:00.0", 0, nil)
+	w.nvme("0000:3c:00.0", 1, nil)
+	w.nvme("0000:3d:00.0", 2, nil)
+	w["sys/bus/pci/slots/7/address"], w["sys/bus/pci/slots/7/attention"] = "0000:3b:00\n", "1\n"
+	w["sys/bus/pci/slots/8/address"] = "0000:3c:00\n"
+	w["sys/class/leds/0000:3c:00.0:enclosure:locate/brightness"] = "1\n"
+	l, drives := w.observe(t, InventoryOptions{})
+	se := "sys/class/enclosure/0:0:9:0/"
+	for name, want := range map[string]drivebay.Slot{
+		"sda":     {Enclosure: "0x50030480001a2b3f", Bay: "Slot 01", Locate: se + "Slot 01/locate", Fault: se + "Slot 01/fault"},
+		"sdb":     {Enclosure: "0x50030480001a2b3f", Bay: "Slot 02", Locate: se + "Slot 02/locate", Fault: se + "Slot 02/fault", Lit: true},
+		"nvme0n1": {Bay: "7", Locate: "sys/bus/pci/slots/7/attention", Lit: true},
+		"nvme1n1": {Bay: "8", Locate: "sys/class/leds/0000:3c:00.0:enclosure:locate/brightness", Lit: true},
+		"nvme2n1": {},
+	} {
+		if drives[name].Slot != want {
+			t.Errorf("%s: %+v, want %+v", name, drives[name].Slot, want)
+		}
+	}
+	if len(l.Bays) != 5 {
+		t.Errorf("%d bays: %+v", len(l.Bays), l.Bays)
+	}
+}
