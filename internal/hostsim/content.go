@@ -10,6 +10,7 @@ import (
 // content is what is written on a drive: zeros, but for some pieces.
 type content struct {
 	kind   string
+	udev   string
 	pieces []piece
 }
 
@@ -34,24 +35,25 @@ func (c *content) read(p []byte, off uint64) {
 }
 
 // contents are the kinds of content, as few bytes each as a reader of signatures
-// must see.
+// must see, and what udev's rules find (blkid(8)).
 var contents = []struct {
 	kind   string
+	udev   string
 	pieces func(size, block uint64) []piece
 }{
-	{"blank", func(uint64, uint64) []piece { return nil }},
-	{"gpt", gpt},
-	{"mbr", func(size, _ uint64) []piece { return []piece{{0, mbr(0x83, 2048, size/512-2048)}} }},
-	{"ext4", func(size, _ uint64) []piece { return []piece{{1024, ext4(size)}} }},
-	{"xfs", func(size, _ uint64) []piece { return []piece{{0, xfs(size)}} }},
-	{"btrfs", func(uint64, uint64) []piece { return []piece{{0x10040, []byte("_BHRfS_M")}} }},
-	{"lvm", func(uint64, uint64) []piece { return []piece{{512, lvm()}} }},
-	{"luks", func(uint64, uint64) []piece {
+	{"blank", "", func(uint64, uint64) []piece { return nil }},
+	{"gpt", "E:ID_PART_TABLE_TYPE=gpt", gpt},
+	{"mbr", "E:ID_PART_TABLE_TYPE=dos", func(size, _ uint64) []piece { return []piece{{0, mbr(0x83, 2048, size/512-2048)}} }},
+	{"ext4", "E:ID_FS_TYPE=ext4", func(size, _ uint64) []piece { return []piece{{1024, ext4(size)}} }},
+	{"xfs", "E:ID_FS_TYPE=xfs", func(size, _ uint64) []piece { return []piece{{0, xfs(size)}} }},
+	{"btrfs", "E:ID_FS_TYPE=btrfs", func(uint64, uint64) []piece { return []piece{{0x10040, []byte("_BHRfS_M")}} }},
+	{"lvm", "E:ID_FS_TYPE=LVM2_member", func(uint64, uint64) []piece { return []piece{{512, lvm()}} }},
+	{"luks", "E:ID_FS_TYPE=crypto_LUKS", func(uint64, uint64) []piece {
 		return []piece{{0, append([]byte("LUKS\xba\xbe\x00\x02"), make([]byte, 160)...)}, {168, []byte(someUUID)}}
 	}},
-	{"md", func(uint64, uint64) []piece { return []piece{{4096, mdSuper()}} }},
-	{"swap", func(uint64, uint64) []piece { return []piece{{4086, []byte("SWAPSPACE2")}} }},
-	{"bluestore", func(uint64, uint64) []piece {
+	{"md", "E:ID_FS_TYPE=linux_raid_member", func(uint64, uint64) []piece { return []piece{{4096, mdSuper()}} }},
+	{"swap", "E:ID_FS_TYPE=swap", func(uint64, uint64) []piece { return []piece{{4086, []byte("SWAPSPACE2")}} }},
+	{"bluestore", "E:ID_FS_TYPE=ceph_bluestore", func(uint64, uint64) []piece {
 		return []piece{{0, []byte("bluestore block device\n" + someUUID + "\n")}}
 	}},
 }
@@ -62,7 +64,7 @@ func newContent(kind string, size, block uint64) (content, error) {
 	var known []string
 	for _, c := range contents {
 		if c.kind == kind {
-			return content{kind, c.pieces(size, block)}, nil
+			return content{kind, c.udev, c.pieces(size, block)}, nil
 		}
 		known = append(known, c.kind)
 	}

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -124,6 +125,9 @@ func (d *drive) buildPartitions(dir, name, dev func(int) string) {
 // udev writes an entry of the udev database (systemd, sd-device: S links, E
 // properties, I microseconds of initialisation).
 func (d *drive) udev(dev string, lines ...string) {
+	if d.content.udev != "" && !slices.Contains(lines, "E:DEVTYPE=partition") {
+		lines = append(lines, d.content.udev)
+	}
 	d.file("run/udev/data/b"+dev, strings.Join(lines, "\n")+"\nI:5265654\nG:systemd\nQ:systemd\nV:1\n")
 }
 

@@ -24,6 +24,26 @@ func TestSimulated(t *testing.T) {
 	}})
 }
 
+// TestSimulatedLater: a machine on which things have happened is one all the same.
+func TestSimulatedLater(t *testing.T) {
+	m, err := hostsim.LoadFile(filepath.Join(repository, "examples", "rack24.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	for _, f := range []hostsim.Fault{
+		{Bay: "0", Fault: "vanish"}, {Bay: "5", Fault: "move", Args: hostsim.Args{"to": "7"}}, {Bay: "9", Fault: "vanish"},
+		{Bay: "9", Fault: "return", Args: hostsim.Args{"rename": "true"}}, {Bay: "10", Fault: "no-serial", Args: hostsim.Args{"wwn": "false"}},
+		{Bay: "11", Fault: "duplicate-serial", Args: hostsim.Args{"of": "8"}}, {Bay: "12", Fault: "non-utf8"}, {Bay: "21", Fault: "vanish"},
+		{Drive: "nvme0n1", Fault: "vanish"}, {Bay: "4", Fault: "nvme-dead"}, {Bay: "13", Fault: "garbage"}, {Bay: "14", Fault: "eio"}, {Bay: "18", Fault: "offline"},
+	} {
+		if err := m.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hosttest.Conformance(t, m, hosttest.Options{Min: map[string]int{"canonical": 130, "block": 50, "scsi": 60, "nvme": 30, "foreign-page": 40}})
+}
+
 func TestRecorded(t *testing.T) {
 	folder := os.Getenv("DRIVEBAY_CORPUS")
 	asked := folder != ""
