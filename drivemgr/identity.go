@@ -55,11 +55,11 @@ func baseID(d *drivebay.Drive) (id, issue string) {
 	return bounded("path-" + slug(placeOf(d))), "no worldwide name, and " + why + ": it is known by its place only"
 }
 
-// bounded keeps an id short enough to be a name with something added to it; 253
-// characters is the most (RFC 1123).
+// bounded keeps an id a name, and short enough for something to be added to it:
+// 253 characters is the most (RFC 1123).
 func bounded(id string) string {
 	const most = 200
-	if len(id) <= most {
+	if id = strings.Trim(id, "-"); len(id) <= most {
 		return id
 	}
 	return strings.Trim(id[:most], "-") + "-" + hash(id)

@@ -19,7 +19,8 @@ type sysfs struct {
 	host.Files
 	blockDir string // sys/block, or sys/class/block in copies without it
 	denied   []string
-	lost     []string // devices that are there and whose size cannot be read
+	entries  map[string]udevEntry // of the udev database, as far as read
+	lost     []string             // devices that are there and whose size cannot be read
 }
 
 func (s *sysfs) read(name string) ([]byte, bool) {

@@ -15,6 +15,18 @@ func (s *sysfs) udev(devnum string) udevEntry {
 	if devnum == "" {
 		return nil
 	}
+	if e, known := s.entries[devnum]; known {
+		return e
+	}
+	e := s.readUdev(devnum)
+	if s.entries == nil {
+		s.entries = map[string]udevEntry{}
+	}
+	s.entries[devnum] = e
+	return e
+}
+
+func (s *sysfs) readUdev(devnum string) udevEntry {
 	b, ok := s.read("run/udev/data/b" + devnum)
 	if !ok {
 		return nil

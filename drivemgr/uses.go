@@ -114,7 +114,8 @@ func (u *usage) walk(d *drivebay.Drive, dir, name string, been map[string]bool) 
 
 // here notes what uses this very device.
 func (u *usage) here(d *drivebay.Drive, dir, name string) {
-	for _, m := range u.mounts[u.sysfs.text(dir+"/dev")] {
+	devnum := u.sysfs.text(dir + "/dev")
+	for _, m := range u.mounts[devnum] {
 		addUse(d, drivebay.Use{Kind: "mount", Device: name, What: m.Target})
 		d.System = d.System || systemMounts[m.Target]
 	}
@@ -126,7 +127,7 @@ func (u *usage) here(d *drivebay.Drive, dir, name string) {
 		addUse(d, drivebay.Use{Kind: "swap", Device: name})
 		d.System = true
 	}
-	if u.sysfs.udev(u.sysfs.text(dir + "/dev"))["ID_FS_TYPE"] == "zfs_member" {
+	if u.sysfs.udev(devnum)["ID_FS_TYPE"] == "zfs_member" {
 		addUse(d, drivebay.Use{Kind: "zfs", Device: name})
 	}
 }
