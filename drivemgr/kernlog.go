@@ -2,6 +2,7 @@ package drivemgr
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -34,9 +35,13 @@ func (m *Manager) note(l host.LogLine) {
 	}
 }
 
-// speaksOf says whether a kernel device name is the drive or something on it.
+// speaksOf says whether a name in the kernel log is the drive, something on it,
+// or something on the way to it: a controller ("nvme0"), a port ("ata3").
 func speaksOf(dev string, d *drivebay.Drive) bool {
-	return dev == d.Name || slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool { return p.Name == dev || p.Address == dev }) ||
+	return dev == d.Name ||
+		slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool {
+			return p.Name == dev || p.Address == dev || strings.Contains(p.SysPath+"/", "/"+dev+"/")
+		}) ||
 		slices.ContainsFunc(d.Uses, func(u drivebay.Use) bool { return u.Device == dev })
 }
 

@@ -63,16 +63,12 @@ func (m *Manager) publish() {
 	m.seqMu.Unlock()
 }
 
-// Ready says what keeps the manager from being ready; nothing when it is.
-func (m *Manager) Ready() []string {
-	var not []string
-	if m.Snapshot().Seq == 0 {
-		not = append(not, "the drives have not been listed yet")
-	}
+// Unready says what keeps us from being ready besides the first listing.
+func (m *Manager) Unready() []string {
 	if err := m.keeper.failing(); err != nil {
-		not = append(not, "the record store cannot be written: "+err.Error())
+		return []string{"the record store cannot be written: " + err.Error()}
 	}
-	return not
+	return nil
 }
 
 func (m *Manager) allProblems() []string {

@@ -1,6 +1,7 @@
 package drivemgr
 
 import (
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -10,6 +11,7 @@ import (
 // listing is complete: a failed read is not a pulled drive.
 func (m *Manager) take(l Listing) {
 	now := m.machine.Now()
+	l.Bays = keepSlots(m.listing.Bays, l.Bays)
 	m.listing, m.listedAt = l, now
 	seen := map[string]bool{}
 	for i := range l.Drives {
@@ -143,6 +145,17 @@ func (m *Manager) miss(id string, t *tracked, now time.Time) {
 		delete(m.drives, id)
 		m.keeper.forget(id)
 	}
+}
+
+// keepSlots keeps PCI slots in the list of bays that once held a drive. An empty
+// one does not say what it is for; that a drive was there does.
+func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
+	for _, b := range old {
+		if b.Enclosure == "" && !slices.ContainsFunc(bays, func(o drivebay.Bay) bool { return o.Enclosure == "" && o.Bay == b.Bay }) {
+			bays = append(bays, drivebay.Bay{Slot: b.Slot})
+		}
+	}
+	return bays
 }
 
 // fillBays says which drive is in which bay.

@@ -36,6 +36,7 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 		Version: api.Version{Version: version, Commit: commit, Go: runtime.Version(), Started: d.machine.Now()},
 		Metrics: metrics.Handler(d.engine, version, commit),
 		OpenAPI: apidoc.OpenAPI,
+		Ready:   d.engine.Unready,
 		Log:     d.log,
 	})
 	if sim != nil {
