@@ -20,6 +20,7 @@ type recording struct {
 	host   string
 	files  map[string][]byte
 	links  map[string]string
+	dirs   map[string]bool // where links lead that hold nothing we want
 	drives int
 }
 
@@ -27,6 +28,7 @@ type recording struct {
 var classes = []string{
 	"sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device",
 	"sys/class/scsi_host", "sys/class/enclosure", "sys/class/sas_device", "sys/class/sas_end_device", "sys/dev/block",
+	"sys/class/leds",
 }
 
 // plain are folders without links that are taken as they are.
@@ -41,7 +43,7 @@ const (
 var skipped = map[string]bool{"power": true, "trace": true, "mq": true, "msi_irqs": true, "driver": true, "firmware_node": true}
 
 func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recording, error) {
-	r := &recording{host: m.Describe().Name, files: map[string][]byte{}, links: map[string]string{}}
+	r := &recording{host: m.Describe().Name, files: map[string][]byte{}, links: map[string]string{}, dirs: map[string]bool{}}
 	for _, dir := range classes {
 		names, _ := m.ReadDir(dir)
 		for _, name := range names {
@@ -51,6 +53,7 @@ func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recordin
 	for _, dir := range plain {
 		r.copy(m, dir, deep)
 	}
+	r.addresses(m)
 	entries, _ := m.ReadDir("run/udev/data")
 	for _, e := range entries {
 		if strings.HasPrefix(e, "b") {
@@ -76,7 +79,7 @@ func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recordin
 // follow takes a link and the folder that it leads to.
 func (r *recording) follow(m host.Machine, name string) {
 	if target, err := m.Readlink(name); err == nil {
-		r.links[name] = target
+		r.link(m, name, target)
 	}
 	real, err := m.Resolve(name)
 	if err != nil {
@@ -85,6 +88,36 @@ func (r *recording) follow(m host.Machine, name string) {
 	r.copy(m, real, deep)
 	if device, err := m.Resolve(real + "/device"); err == nil {
 		r.copy(m, device, 1)
+	}
+}
+
+// addresses takes the links to the PCI devices that lead to a drive: slots are
+// known by them.
+func (r *recording) addresses(m host.Machine) {
+	names, _ := m.ReadDir("sys/bus/pci/devices")
+	for _, name := range names {
+		link := "sys/bus/pci/devices/" + name
+		target, err := m.Readlink(link)
+		full, err2 := m.Resolve(link)
+		if err != nil || err2 != nil {
+			continue
+		}
+		for file := range r.files {
+			if strings.HasPrefix(file, full+"/") {
+				r.links[link] = target
+				break
+			}
+		}
+	}
+}
+
+// link keeps a link, and the folder that it leads to, so that it resolves.
+func (r *recording) link(m host.Machine, name, target string) {
+	r.links[name] = target
+	if full, err := m.Resolve(name); err == nil {
+		if _, err := m.ReadDir(full); err == nil {
+			r.dirs[full] = true
+		}
 	}
 }
 
@@ -100,7 +133,7 @@ func (r *recording) copy(m host.Machine, dir string, depth int) {
 			continue
 		}
 		if target, err := m.Readlink(full); err == nil {
-			r.links[full] = target
+			r.link(m, full, target)
 			continue
 		}
 		if _, err := m.ReadDir(full); err == nil {
@@ -160,28 +193,30 @@ func (r *recording) resolved(link string) string {
 func (r *recording) askDrives(ctx context.Context, m host.Machine, progress io.Writer) {
 	names, _ := m.ReadDir("sys/block")
 	for _, name := range names {
+		var questions []host.Page
 		for _, f := range families(r, name) {
-			fmt.Fprintf(progress, "asking %s (%s)\n", name, f)
-			r.askDrive(ctx, m, name, f)
+			questions = append(questions, pages[f]...)
 		}
-		if len(families(r, name)) > 0 {
+		if len(questions) > 0 {
+			fmt.Fprintln(progress, "asking", name)
+			r.askDrive(ctx, m, name, questions)
 			r.drives++
 		}
 	}
 }
 
-func (r *recording) askDrive(ctx context.Context, m host.Machine, name string, f host.Family) {
+func (r *recording) askDrive(ctx context.Context, m host.Machine, name string, questions []host.Page) {
 	dir := "pages/" + name + "/"
 	h, err := m.OpenDrive(ctx, "/dev/"+name)
 	if err != nil {
-		for _, p := range pages[f] {
+		for _, p := range questions {
 			r.files[dir+string(p)+".err"] = []byte(host.RefusalName(err) + "\n")
 		}
 		return
 	}
 	defer h.Close()
 	asleep := false
-	for _, p := range pages[f] {
+	for _, p := range questions {
 		if asleep {
 			r.files[dir+string(p)+".err"] = []byte(host.RefusalName(host.ErrStandby) + "\n")
 			continue
@@ -203,6 +238,11 @@ func (r *recording) askDrive(ctx context.Context, m host.Machine, name string, f
 func (r *recording) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
+	}
+	for name := range r.dirs {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			return err
+		}
 	}
 	for name, b := range r.files {
 		full := filepath.Join(dir, name)

@@ -97,6 +97,60 @@ func TestScrubbedRecordingKeepsNoSecret(t *testing.T) {
 	}
 }
 
+// Every way in which an identity is written down, and next to it what must stay.
+func TestScrubbedForms(t *testing.T) {
+	vpd83 := "\x00\x83\x00\x30\x01\x03\x00\x08\x50\x00\xc5\x00\xa0\xb1\xc2\xd3\x61\x93\x00\x08\x50\x00\xc5\x00\xa0\xb1\xc2\xd1\x63\xa8\x00\x14naa.5000C500A0B1C2D3\x00"
+	lun := strings.Repeat("aB3dE6", 5) + "x1"
+	r := &recording{host: "prod-storage-17.example.net", links: map[string]string{}, files: map[string][]byte{}}
+	for name, text := range map[string]string{
+		"sys/block/sda/device/wwid":                 "t10.ATA     WDC_WD40EFRX-68N32N0                    WD-WCC7K0ABCDEF\n",
+		"sys/block/sda/device/model":                "WDC_WD40EFRX-68N32N0\n",
+		"sys/block/sda/device/vpd_pg80":             "\x00\x80\x00\x0fWD-WCC7K0ABCDEF",
+		"sys/block/sda/queue/io_timeout":            "30000\n",
+		"sys/block/sdb/device/vpd_pg80":             "\x00\x80\x00\x0530000",
+		"pages/sdb/scsi-vpd-83.bin":                 vpd83,
+		"run/udev/data/b8:16":                       "S:disk/by-id/scsi-35000c500a0b1c2d3\nE:ID_SERIAL=35000c500a0b1c2d3\nE:ID_SERIAL_SHORT=5000c500a0b1c2d3\nE:ID_SCSI_SERIAL=30000\n",
+		"sys/block/dm-0/dm/uuid":                    "LVM-" + lun + strings.ToUpper(lun) + "\n",
+		"sys/block/dm-0/dm/name":                    "prod--storage--17-root\n",
+		"sys/block/dm-1/dm/uuid":                    "CRYPT-LUKS2-1b4e28ba2fa111d2883f0016d3cca427-crypt\n",
+		"commands/lvm fullreport.txt":               `{"vg_uuid":"` + lun[:6] + "-" + lun[6:10] + "-" + lun[10:14] + "-" + lun[14:18] + "-" + lun[18:22] + "-" + lun[22:26] + "-" + lun[26:] + `"}`,
+		"sys/class/nvme/nvme0/serial":               "S4EVNX0R123456      \n",
+		"sys/block/nvme0n1/wwid":                    "nvme.144d-" + hex.EncodeToString([]byte("S4EVNX0R123456")) + "-53616d73756e67-00000001\n",
+		"sys/block/nvme0n1/eui":                     "00 25 38 5b 71 b0 12 34\n",
+		"pages/nvme0n1/nvme-identify-namespace.bin": strings.Repeat("\x00", 120) + "\x00\x25\x38\x5b\x71\xb0\x12\x34",
+		"pages/sdc/ata-identify.bin":                strings.Repeat("\x00", 20) + string(swapped("             BRIDGED")) + strings.Repeat(" ", 472),
+	} {
+		r.files[name] = []byte(text)
+	}
+	out := r.scrubbed()
+	for name, b := range out.files {
+		for _, secret := range []string{"WCC7K0", "\xa0\xb1\xc2", "a0b1c2d3", "A0B1C2D3", lun, strings.ToUpper(lun), lun[:6] + "-", "storage", "1b4e28ba", "S4EVNX",
+			hex.EncodeToString([]byte("S4EVNX")), "5b 71 b0", "\x5b\x71\xb0", "RBDIEG", string(swapped(" BRIDGED"))} {
+			if bytes.Contains(b, []byte(secret)) {
+				t.Errorf("%s still holds %q: %q", name, secret, b)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"sys/block/sda/device/model": "WDC_WD40EFRX-68N32N0\n", "sys/block/sda/device/wwid": "t10.ATA     WDC_WD40EFRX-68N32N0 ",
+		"sys/block/sda/queue/io_timeout": "30000\n", "sys/block/dm-0/dm/uuid": "LVM-", "sys/block/dm-1/dm/uuid": "CRYPT-LUKS2-", "sys/block/nvme0n1/wwid": "nvme.144d-",
+	} {
+		if !strings.HasPrefix(string(out.files[name]), want) {
+			t.Errorf("%s reads %q, want %q", name, out.files[name], want)
+		}
+	}
+	serial := string(out.files["sys/block/sdb/device/vpd_pg80"][4:])
+	if udev := string(out.files["run/udev/data/b8:16"]); serial == "30000" || !strings.Contains(udev, "ID_SCSI_SERIAL="+serial+"\n") {
+		t.Errorf("short serial %q is not that of udev: %s", serial, udev)
+	}
+	if wwid := string(out.files["sys/block/nvme0n1/wwid"]); !strings.Contains(wwid, hex.EncodeToString(bytes.TrimSpace(out.files["sys/class/nvme/nvme0/serial"]))) {
+		t.Errorf("the serial in %q is not that of the controller", wwid)
+	}
+	if len(r.files) != len(out.files) || len(out.files["pages/sdb/scsi-vpd-83.bin"]) != len(vpd83) {
+		t.Error("something changed its length or went")
+	}
+}
+
 // What belongs together still does, and the recording opens as a machine.
 func TestRecordingReadsBack(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "rec")

@@ -1,173 +1,216 @@
 package main
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// secretFiles are attributes whose whole text names one drive or host.
-var secretFiles = map[string]bool{
-	"serial": true, "wwid": true, "nguid": true, "eui": true, "uuid": true, "sas_address": true, "hostnqn": true, "hostid": true, "enclosure_identifier": true, "subsysnqn": true,
-}
-
-// secretKeys are udev properties of that kind.
-var secretKeys = regexp.MustCompile(`^E:(?:ID_SERIAL|ID_SERIAL_SHORT|ID_SCSI_SERIAL|ID_WWN|ID_WWN_WITH_EXTENSION|ID_FS_UUID(?:_ENC|_SUB)?|ID_FS_LABEL(?:_ENC)?|ID_PART_TABLE_UUID|ID_PART_ENTRY_UUID|DM_UUID|DM_VG_NAME|DM_LV_NAME)=(.+)$`)
-
-// secretForms are texts that are identities wherever they stand.
-var secretForms = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-z]{6}(?:-[0-9a-z]{4}){5}-[0-9a-z]{6}\b|(?:naa\.|eui\.|wwn-0x|0x)[0-9a-f]{16,32}`)
-
 // scrubber replaces identities by others of the same length and alphabet, always
 // the same for the same one, so that what belongs together still does.
 type scrubber struct {
-	key   []byte
-	pairs [][2][]byte // what is found, what takes its place; longest first
+	key  []byte
+	used map[string]bool
+	// strong stand for nothing else wherever they are found. Weak ones, short or
+	// plain words, could: they are replaced as whole words, where identities are kept.
+	strong, weak [][2]string
+	replacer     *strings.Replacer
 }
 
 // scrubbed is the recording without identities: in files, names and links.
 func (r *recording) scrubbed() *recording {
-	s := &scrubber{key: make([]byte, 32)}
-	_, _ = rand.Read(s.key) // never fails (crypto/rand)
-	secrets := map[string]bool{}
-	add := func(text string) {
-		if text = strings.TrimSpace(text); telling(text) {
-			secrets[text] = true
-		}
-	}
-	add(r.host)
+	s := newScrubber(r.find())
+	out := &recording{host: s.everywhere(s.words(r.host)), files: map[string][]byte{}, links: map[string]string{}, dirs: map[string]bool{}, drives: r.drives}
 	for name, b := range r.files {
-		text := string(b)
-		switch {
-		case secretFiles[path.Base(name)]:
-			for _, word := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" .:\n\t", c) }) {
-				if len(word) >= 6 { // the words "naa" and "eui" are no secrets
-					add(word)
-				}
-			}
-		case path.Base(name) == "vpd_pg80" && len(b) > 4:
-			add(text[4:])
+		text := s.everywhere(string(b))
+		if keepsIdentities(name) {
+			text = s.words(text)
 		}
-		if strings.HasPrefix(name, "run/udev/data/") {
-			for line := range strings.Lines(text) {
-				if m := secretKeys.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-					add(m[1])
-				}
-			}
-		}
-		if !strings.HasPrefix(name, "pages/") {
-			for _, form := range secretForms.FindAllString(text, -1) {
-				add(form)
-			}
-		}
-	}
-	for text := range secrets {
-		s.hide(text)
-	}
-	slices.SortFunc(s.pairs, func(a, b [2][]byte) int {
-		if n := len(b[0]) - len(a[0]); n != 0 {
-			return n
-		}
-		return bytes.Compare(a[0], b[0])
-	})
-	out := &recording{host: string(s.bytes([]byte(r.host))), files: map[string][]byte{}, links: map[string]string{}, drives: r.drives}
-	for name, b := range r.files {
-		b = s.bytes(b)
-		if strings.HasSuffix(name, "/ata-identify.bin") {
+		b = []byte(text)
+		switch path.Base(name) {
+		case "ata-identify.bin":
 			fixChecksum(b)
+		case "scsi-vpd-89.bin", "vpd_pg89":
+			fixChecksum(b[min(60, len(b)):])
 		}
-		out.files[string(s.bytes([]byte(name)))] = b
+		out.files[s.everywhere(name)] = b
 	}
 	for name, target := range r.links {
-		out.links[string(s.bytes([]byte(name)))] = string(s.bytes([]byte(target)))
+		out.links[s.everywhere(name)] = s.everywhere(target)
+	}
+	for name := range r.dirs {
+		out.dirs[s.everywhere(name)] = true
 	}
 	return out
 }
 
-// telling keeps what can name one thing among many. All zeroes and short numbers
-// stand in too many places that mean something else.
-func telling(text string) bool {
-	distinct := map[rune]bool{}
-	number := true
-	for _, c := range text {
-		distinct[c] = true
-		number = number && c >= '0' && c <= '9'
-	}
-	return len(distinct) >= 4 && len(text) >= 4 && (!number || len(text) >= 8)
+// keepsIdentities are the files in which a short word can be a serial.
+func keepsIdentities(name string) bool {
+	base := path.Base(name)
+	_, page := binaryFiles[strings.TrimSuffix(base, ".bin")]
+	return page || base == "serial" || base == "wwid" || base == "subsysnqn" || base == "manifest.json" ||
+		base == "mountinfo" || strings.HasSuffix(name, "/dm/name") ||
+		strings.HasPrefix(name, "run/udev/data/") || strings.HasPrefix(name, "commands/")
 }
 
-var hexPart = regexp.MustCompile(`(?i)[0-9a-f]{16,}`)
+func newScrubber(id *identities) *scrubber {
+	s := &scrubber{key: make([]byte, 32), used: map[string]bool{}}
+	_, _ = rand.Read(s.key) // never fails (crypto/rand)
+	for _, digits := range slices.Sorted(maps.Keys(id.hex)) {
+		s.hideHex(digits)
+	}
+	for _, text := range slices.Sorted(maps.Keys(id.text)) {
+		s.hideText(text)
+	}
+	longer := func(a, b [2]string) int {
+		if n := len(b[0]) - len(a[0]); n != 0 {
+			return n
+		}
+		return strings.Compare(a[0], b[0])
+	}
+	slices.SortFunc(s.strong, longer)
+	slices.SortFunc(s.weak, longer)
+	var pairs []string
+	for _, p := range s.strong {
+		pairs = append(pairs, p[0], p[1])
+	}
+	s.replacer = strings.NewReplacer(pairs...)
+	return s
+}
 
-// hide adds every form that an identity takes: as text, with the bytes of each
-// word swapped as ATA keeps strings, and hexadecimal ones as bytes.
-func (s *scrubber) hide(text string) {
-	other := s.pseudonym(text)
-	add := func(a, b []byte) { s.pairs = append(s.pairs, [2][]byte{a, b}) }
-	add([]byte(text), []byte(other))
-	if len(text)%2 == 1 {
-		add(swapped(text+" "), swapped(other+" "))
-	} else {
-		add(swapped(text), swapped(other))
+// hideHex adds every form of a worldwide name or UUID: digits in both cases,
+// dashed, in groups as sysfs prints EUIs, as bytes, as ATA words.
+func (s *scrubber) hideHex(digits string) {
+	other := s.pseudonym(digits, "0123456789abcdef")
+	add := func(form func(string) string) {
+		s.strong = append(s.strong, [2]string{form(digits), form(other)})
 	}
-	if under := strings.ReplaceAll(text, " ", "_"); under != text {
-		add([]byte(under), []byte(strings.ReplaceAll(other, " ", "_")))
+	add(func(d string) string { return d })
+	add(strings.ToUpper)
+	add(func(d string) string { b, _ := hex.DecodeString(d); return string(b) })
+	add(func(d string) string { b, _ := hex.DecodeString(d); return string(swapped(string(b))) })
+	add(func(d string) string {
+		var groups []string
+		for pair := range slices.Chunk([]byte(d), 2) {
+			groups = append(groups, string(pair))
+		}
+		return strings.Join(groups, " ")
+	})
+	if len(digits) == 32 {
+		dashed := func(d string) string { return strings.Join([]string{d[:8], d[8:12], d[12:16], d[16:20], d[20:]}, "-") }
+		add(dashed)
+		add(func(d string) string { return strings.ToUpper(dashed(d)) })
 	}
-	digits := strings.ReplaceAll(text, "-", "")
-	if h := hexPart.FindString(digits); h != "" && len(h)%2 == 0 {
-		if raw, err := hex.DecodeString(h); err == nil {
-			o := hexPart.FindString(strings.ReplaceAll(other, "-", ""))
-			if rawOther, err := hex.DecodeString(o); err == nil && len(rawOther) == len(raw) {
-				add(raw, rawOther)
+}
+
+// hideText adds every form of a serial: plain, with udev's underscores, with the
+// dashes of a mapped device, with the bytes of each word swapped as ATA keeps
+// strings, and as the hexadecimal digits of which Linux makes NVMe names. LVM's
+// UUIDs have dashes or none.
+func (s *scrubber) hideText(text string) {
+	other := s.pseudonym(text, "")
+	list := &s.strong
+	if weak(text) {
+		list = &s.weak
+	}
+	add := func(form func(string) string) {
+		if from := form(text); !slices.ContainsFunc(*list, func(p [2]string) bool { return p[0] == from }) {
+			*list = append(*list, [2]string{from, form(other)})
+		}
+	}
+	add(func(t string) string { return t })
+	add(func(t string) string { return strings.ReplaceAll(t, " ", "_") })
+	add(func(t string) string { return strings.ReplaceAll(t, "-", "--") }) // device mapper
+	add(func(t string) string { return string(swapped(t + strings.Repeat(" ", len(t)%2))) })
+	add(func(t string) string { return string(swapped(" " + t + strings.Repeat(" ", (len(t)+1)%2))) }) // right-aligned
+	add(func(t string) string { return hex.EncodeToString([]byte(t)) })
+	if len(text) == 32 && !strings.Contains(text, "-") {
+		add(func(t string) string {
+			return strings.Join([]string{t[:6], t[6:10], t[10:14], t[14:18], t[18:22], t[22:26], t[26:]}, "-")
+		})
+	}
+}
+
+// weak says whether a text could as well be a number or a word.
+func weak(text string) bool {
+	digits := strings.Count(strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return '#'
+		}
+		return c
+	}, text), "#")
+	return len(text) < 6 || digits == 0 || (digits == len(text) && digits < 10) || distinct(text) < 4
+}
+
+// pseudonym draws a text of the same shape that nobody else has. The first digit
+// of a hexadecimal name stays: it tells the kind of name (NAA 5h, 6h).
+func (s *scrubber) pseudonym(text, alphabet string) string {
+	for round := byte(0); ; round++ {
+		var stream []byte
+		mac := hmac.New(sha256.New, s.key)
+		for len(stream) < len(text) {
+			mac.Write(append([]byte(text), round, byte(len(stream))))
+			stream = mac.Sum(stream)
+		}
+		out := []byte(text)
+		for i, c := range out {
+			from := alphabet
+			switch {
+			case alphabet != "" && i == 0:
+				continue
+			case alphabet != "":
+			case c >= '0' && c <= '9':
+				from = "0123456789"
+			case c >= 'A' && c <= 'Z':
+				from = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			case c >= 'a' && c <= 'z':
+				from = "abcdefghijklmnopqrstuvwxyz"
+			default:
+				continue
 			}
+			out[i] = from[int(stream[i])%len(from)]
+		}
+		if other := string(out); other != text && !s.used[other] || round == 255 {
+			s.used[other] = true
+			return other
 		}
 	}
 }
 
-// pseudonym draws a text of the same shape. The first hex digit of a number
-// stays: it is the kind of a worldwide name.
-func (s *scrubber) pseudonym(text string) string {
-	// The digest of the digits alone, so that "0x5000..", "naa.5000.." and "5000.."
-	// get the same ones.
-	core := text
-	if h := hexPart.FindString(strings.ReplaceAll(text, "-", "")); h != "" {
-		core = strings.ToLower(h)
-	}
-	mac := hmac.New(sha256.New, s.key)
-	mac.Write([]byte(core))
-	stream := mac.Sum(nil)
-	isHex := core != text || hexPart.MatchString(text)
-	start := 0
-	if i := hexPart.FindStringIndex(text); i != nil {
-		start = i[0]
-	}
-	out, n := []byte(text), 0
-	for i, c := range out {
-		if i < start || (isHex && i == start) {
-			continue
+func (s *scrubber) everywhere(text string) string { return s.replacer.Replace(text) }
+
+// words replaces weak identities where they stand alone.
+func (s *scrubber) words(text string) string {
+	for _, p := range s.weak {
+		var out strings.Builder
+		rest := text
+		for {
+			at := strings.Index(rest, p[0])
+			if at < 0 {
+				break
+			}
+			end := at + len(p[0])
+			alone := (at == 0 || !alphanumeric(rest[at-1])) && (end == len(rest) || !alphanumeric(rest[end]))
+			out.WriteString(rest[:at])
+			if alone {
+				out.WriteString(p[1])
+			} else {
+				out.WriteString(p[0])
+			}
+			rest = rest[end:]
 		}
-		x := int(stream[n%len(stream)])
-		switch {
-		case isHex && (c >= '0' && c <= '9' || c >= 'a' && c <= 'f'):
-			out[i] = "0123456789abcdef"[x%16]
-		case isHex && c >= 'A' && c <= 'F':
-			out[i] = "0123456789ABCDEF"[x%16]
-		case c >= '0' && c <= '9':
-			out[i] = byte('0' + x%10)
-		case c >= 'A' && c <= 'Z':
-			out[i] = byte('A' + x%26)
-		case c >= 'a' && c <= 'z':
-			out[i] = byte('a' + x%26)
-		default:
-			continue
-		}
-		n++
+		text = out.String() + rest
 	}
-	return string(out)
+	return text
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 func swapped(text string) []byte {
@@ -178,21 +221,15 @@ func swapped(text string) []byte {
 	return b
 }
 
-func (s *scrubber) bytes(b []byte) []byte {
-	for _, p := range s.pairs {
-		b = bytes.ReplaceAll(b, p[0], p[1])
-	}
-	return b
-}
-
 // fixChecksum makes the integrity word of identify data right again where it is
 // used (ACS-4 7.13.6.93: signature A5h, then a byte that makes the sum zero).
 func fixChecksum(b []byte) {
 	if len(b) < 512 || b[510] != 0xa5 {
 		return
 	}
+	b[511] = 0
 	var sum byte
-	for _, c := range b[:511] {
+	for _, c := range b[:512] {
 		sum += c
 	}
 	b[511] = -sum
