@@ -156,6 +156,8 @@ var logLines = []struct {
 	{LogTimeout, regexp.MustCompile(`nvme (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d|nvme\d+): I/O .*timeout`)},
 	{LogReset, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:resetting controller|controller is down; will reset)`)},
 	{LogOffline, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:Removing after probe failure|Device not ready; aborting reset|Disabling device after reset failure)`)},
+	// drivers/ata/libata-eh.c; a port has one drive, or one expander.
+	{LogReset, regexp.MustCompile(`(?P<dev>ata\d+)(?:\.\d+)?: (?:hard|soft) resetting link`)},
 	// fs/ext4/super.c, fs/xfs/xfs_message.c, fs/btrfs
 	{LogFilesystem, regexp.MustCompile(`EXT4-fs error \(device (?P<dev>[\w-]+)\)`)},
 	{LogFilesystem, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata (?:corruption|CRC error|I/O Error)|Corruption|metadata I/O error|log I/O error|Filesystem has been shut down)`)},

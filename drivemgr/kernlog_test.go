@@ -22,6 +22,17 @@ func TestKernelLogReachesItsDrive(t *testing.T) {
 	}
 }
 
+func TestLinkResets(t *testing.T) {
+	for line, want := range map[string]string{"ata3: hard resetting link": "ata3", "ata12.00: soft resetting link": "ata12"} {
+		if dev, kind, _, ok := ClassifyLog(line); !ok || dev != want || kind != LogReset {
+			t.Errorf("%q: %q %v %v", line, dev, kind, ok)
+		}
+	}
+	if _, _, _, ok := ClassifyLog("ata3: SATA link up 6.0 Gbps (SStatus 133 SControl 300)"); ok {
+		t.Error("a link that comes up is an error")
+	}
+}
+
 // Sectors count once, everything is forgotten in time, and a drive that logs
 // without end is bounded.
 func TestLogWindow(t *testing.T) {
