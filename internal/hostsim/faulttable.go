@@ -65,7 +65,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(f *faults) *bool { return &f.garbage })},
 	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(f *faults) *bool { return &f.shortPages })},
 	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, badChecksum},
-	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, func(d *drive, _ arguments) error { d.faults.countersMax, d.age.PercentageUsed = true, 255; return nil }},
+	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, countersMax},
 	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby},
 	{FaultDoc{"offline", "", "SCSI: the kernel gives the device up: state offline, open fails"}, false, offline},
 	{FaultDoc{"nvme-dead", "", "NVMe: the controller is given up: state dead, size 0"}, false, nvmeDead},
