@@ -28,7 +28,7 @@ func usableWWN(wwid string) string {
 var worldwide = regexp.MustCompile(`^(naa|eui|uuid)\.([0-9a-f-]{8,64})$`)
 
 // junk are serials that makers of bridges and emulators give to every drive.
-var junk = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
+var junk = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|0{8,}\d{1,2}|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
 
 // usableSerial says why a serial cannot tell two drives apart, or nothing.
 func usableSerial(serial string) (why string) {
@@ -45,14 +45,42 @@ func usableSerial(serial string) (why string) {
 
 // baseID is the id that a drive earns by itself, and what is wrong with it.
 func baseID(d *drivebay.Drive) (id, issue string) {
-	if d.WWN != "" {
-		return bounded(slug(strings.Replace(d.WWN, ".", "-", 1))), ""
+	if kind, value, ok := strings.Cut(d.WWN, "."); ok {
+		if kind == "eui" && len(value) == 32 && d.Protocol == drivebay.ProtocolNVMe {
+			kind = "nguid" // the kernel writes both as "eui."
+		}
+		return bounded(kind + "-" + value), ""
 	}
 	why := usableSerial(d.Serial)
 	if why == "" {
-		return bounded("sn-" + strings.TrimPrefix(slug(d.Vendor+" "+d.Model)+"-", "-") + exactSlug(d.Serial)), ""
+		words := []string{"sn", slug(d.Vendor), slug(shortModel(d.Model)), exactSlug(d.Serial), unitOfSeveral(d)}
+		return bounded(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "-")), ""
 	}
 	return bounded("path-" + slug(placeOf(d))), "no worldwide name, and " + why + ": it is known by its place only"
+}
+
+// shortModel is as much of a model as every source has: sysfs keeps 16 characters
+// of an ATA drive's, and the id must be the same with and without a udev database.
+func shortModel(model string) string {
+	r := []rune(model)
+	return string(r[:min(16, len(r))])
+}
+
+var unit = regexp.MustCompile(`^nvme\d+n(\d+)$`)
+
+// unitOfSeveral tells the namespaces of an NVMe drive and the slots of a card
+// reader apart: they carry the one serial of the whole. The first needs no word.
+func unitOfSeveral(d *drivebay.Drive) string {
+	n := ""
+	if m := unit.FindStringSubmatch(d.Name); m != nil && m[1] != "1" {
+		n = "n" + m[1]
+	}
+	if len(d.Paths) > 0 && d.Transport == drivebay.TransportUSB {
+		if at := d.Paths[0].Address; strings.Contains(at, ":") && !strings.HasSuffix(at, ":0") {
+			n = "lun" + at[strings.LastIndex(at, ":")+1:]
+		}
+	}
+	return n
 }
 
 // bounded keeps an id a name, and short enough for something to be added to it:

@@ -73,14 +73,14 @@ var transports = []struct {
 	is   drivebay.Transport
 }{
 	{regexp.MustCompile(`/usb\d+/`), drivebay.TransportUSB},
-	{regexp.MustCompile(`/nvme|/nvme-subsystem/`), drivebay.TransportNVMe},
+	{regexp.MustCompile(`/nvme`), drivebay.TransportNVMe},
 	{regexp.MustCompile(`/ata\d+/`), drivebay.TransportSATA},
 	{regexp.MustCompile(`/rport-`), drivebay.TransportFC},
 	{regexp.MustCompile(`/(end_device|expander|port)-\d+:`), drivebay.TransportSAS},
-	{regexp.MustCompile(`/mmc\d+:`), drivebay.TransportMMC},
-	{regexp.MustCompile(`/virtual/block/loop`), drivebay.TransportLoop},
-	{regexp.MustCompile(`/virtio\d+/block/`), drivebay.TransportVirtio},
-	{regexp.MustCompile(`/target\d+:`), drivebay.TransportSCSI},
+	{regexp.MustCompile(`/mmc\d+:|/mmcblk\d+$`), drivebay.TransportMMC},
+	{regexp.MustCompile(`/loop\d+$`), drivebay.TransportLoop},
+	{regexp.MustCompile(`/virtio\d+/block/|/vd[a-z]+$`), drivebay.TransportVirtio},
+	{regexp.MustCompile(`/target\d+:|/sd[a-z]+$`), drivebay.TransportSCSI},
 }
 
 // readDrive reads one block device. It is no drive when it went away meanwhile,
@@ -96,7 +96,7 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	if !ok && s.exists(dir) { // it is there and cannot be read: that is no absent drive
 		s.lost = append(s.lost, name)
 	}
-	if !ok || s.text(path+"/hidden") == "1" {
+	if !ok || (strings.HasPrefix(name, "nvme") && s.text(path+"/hidden") == "1") {
 		return d, false
 	}
 	d.Removable = s.text(path+"/removable") == "1"
@@ -104,9 +104,8 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 		return d, false
 	}
 	d.Size = sectors * 512 // always in 512-byte units, whatever the drive's block is (block/genhd.c)
-	logical, _ := s.number(path + "/queue/logical_block_size")
-	physical, _ := s.number(path + "/queue/physical_block_size")
-	d.LogicalBlock, d.PhysBlock = int(logical), int(physical)
+	d.LogicalBlock = s.small(path + "/queue/logical_block_size")
+	d.PhysBlock = s.small(path + "/queue/physical_block_size")
 	d.ReadOnly = s.text(path+"/ro") == "1"
 	d.Transport = transportOf(path)
 	d.Paths = []drivebay.Path{{Name: name, Dev: "/dev/" + name, DevNum: s.text(path + "/dev"), SysPath: path}}
@@ -137,47 +136,10 @@ func familyOf(name string, s *sysfs, path string) func(*sysfs, string, *drivebay
 		return readMMC
 	case strings.HasPrefix(name, "loop"):
 		return nil
-	case s.exists(path+"/device/vendor") && s.exists(path+"/device/model"):
+	case strings.HasPrefix(name, "sd"):
 		return readSCSI
 	}
 	return readVirtio
-}
-
-// scsiDisks are the peripheral device types that are drives (SPC-5 table 150):
-// direct access, optical memory, simplified direct access, host-managed zoned.
-var scsiDisks = map[string]bool{"0": true, "7": true, "14": true, "20": true, "": true}
-
-func readSCSI(s *sysfs, path string, d *drivebay.Drive) bool {
-	dev := path + "/device"
-	if !scsiDisks[s.text(dev+"/type")] {
-		return false
-	}
-	d.Vendor, d.Model, d.Firmware = s.text(dev+"/vendor"), s.text(dev+"/model"), s.text(dev+"/rev")
-	d.WWN = usableWWN(s.text(dev + "/wwid"))
-	d.Serial = s.serialPage(dev + "/vpd_pg80")
-	at := &d.Paths[0]
-	at.State, at.Address = s.text(dev+"/state"), s.base(dev)
-	d.Protocol = drivebay.ProtocolSCSI
-	// A translator puts "ATA" in the vendor field (SAT-4 10.3.2). USB bridges put
-	// their maker there; VPD page 89h is their word for a drive behind them. On
-	// other wires the page proves nothing: scsi_debug has it and knows no ATA.
-	if d.Vendor == "ATA" || (d.Transport == drivebay.TransportUSB && s.exists(dev+"/vpd_pg89")) {
-		d.Protocol = drivebay.ProtocolATA
-		if d.Vendor == "ATA" {
-			d.Vendor = ""
-		}
-		if d.Transport == drivebay.TransportSAS {
-			d.Transport = drivebay.TransportSATA
-		}
-	} else if d.Transport == drivebay.TransportSCSI && s.exists(dev+"/sas_address") {
-		d.Transport = drivebay.TransportSAS
-	}
-	d.Type = s.medium(path)
-	// USB bridges and emulated disks say "rotational" of anything.
-	if d.Type == drivebay.TypeHDD && d.Transport == drivebay.TransportUSB {
-		d.Type = drivebay.TypeUnknown
-	}
-	return true
 }
 
 func readNVMe(s *sysfs, path string, d *drivebay.Drive) bool {
@@ -187,10 +149,25 @@ func readNVMe(s *sysfs, path string, d *drivebay.Drive) bool {
 		dev = path[:strings.LastIndex(path, "/")]
 	}
 	d.Model, d.Serial, d.Firmware = s.text(dev+"/model"), s.text(dev+"/serial"), s.text(dev+"/firmware_rev")
-	d.WWN = usableWWN(s.text(path + "/wwid"))
+	d.WWN = s.nvmeWWN(path)
 	at := &d.Paths[0]
 	at.State, at.Address = s.text(dev+"/state"), s.text(dev+"/address")
 	return true
+}
+
+// nvmeWWN is a namespace's own name. Kernels before 4.13 had one attribute for
+// each kind of it: NGUID with dashes, EUI-64 in bytes.
+func (s *sysfs) nvmeWWN(path string) string {
+	if wwid := s.text(path + "/wwid"); wwid != "" {
+		return usableWWN(wwid)
+	}
+	bare := strings.NewReplacer(" ", "", "-", "")
+	for _, wwn := range []string{"uuid." + s.text(path+"/uuid"), "eui." + bare.Replace(s.text(path+"/nguid")), "eui." + bare.Replace(s.text(path+"/eui"))} {
+		if wwn = usableWWN(wwn); wwn != "" {
+			return wwn
+		}
+	}
+	return ""
 }
 
 func readMMC(s *sysfs, path string, d *drivebay.Drive) bool {
@@ -201,21 +178,11 @@ func readMMC(s *sysfs, path string, d *drivebay.Drive) bool {
 }
 
 // readVirtio also serves disks of other hypervisors. Their "rotational" says
-// nothing of the medium behind.
+// nothing of the medium behind: it is 1 where nobody says otherwise. The type
+// stays unknown, so that nobody judges them by the rules of a hard disk.
 func readVirtio(s *sysfs, path string, d *drivebay.Drive) bool {
 	d.Serial = s.text(path + "/serial")
 	return true
-}
-
-// medium tells a hard disk from a solid-state drive, as the kernel learnt it.
-func (s *sysfs) medium(path string) drivebay.Type {
-	switch s.text(path + "/queue/rotational") {
-	case "0":
-		return drivebay.TypeSSD
-	case "1":
-		return drivebay.TypeHDD
-	}
-	return drivebay.TypeUnknown
 }
 
 // blockDevices lists whole block devices. Incomplete copies of a sysfs may lack
@@ -232,7 +199,9 @@ func (s *sysfs) blockDevices() ([]string, error) {
 		return nil, fmt.Errorf("neither sys/block nor %w", err)
 	}
 	for _, name := range all {
-		if !s.exists(s.blockDir + "/" + name + "/partition") {
+		if s.exists(s.blockDir + "/" + name + "/partition") {
+			s.partitions = append(s.partitions, name)
+		} else {
 			names = append(names, name)
 		}
 	}

@@ -3,6 +3,7 @@ package drivemgr
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -15,11 +16,11 @@ type places struct {
 	// byAddress finds a bay by SCSI H:C:T:L, by SAS end device, or by PCI slot
 	// address without its function ("0000:3b:00").
 	byAddress map[string]drivebay.Slot
-	leds      map[string]string // PCI function -> NPEM locate LED
+	leds      map[string]map[string]string // PCI function -> NPEM indication -> file
 }
 
 func readPlaces(s *sysfs) *places {
-	p := &places{sysfs: s, byAddress: map[string]drivebay.Slot{}, leds: map[string]string{}}
+	p := &places{sysfs: s, byAddress: map[string]drivebay.Slot{}, leds: map[string]map[string]string{}}
 	for _, e := range s.list("sys/class/enclosure") {
 		p.readEnclosure("sys/class/enclosure/" + e)
 	}
@@ -51,11 +52,11 @@ func (p *places) readEnclosure(dir string) {
 			slot.Fault = slotDir + "/fault"
 		}
 		p.addBay(slot)
-		if s.exists(slotDir + "/device") {
-			p.byAddress[s.base(slotDir+"/device")] = slot
+		if address := s.base(slotDir + "/device"); address != "" {
+			p.byAddress[address] = slot
 		}
 		if n := s.text(slotDir + "/slot"); n != "" {
-			p.byAddress["slot "+id+" "+n] = slot
+			p.byAddress[bayKey(id, n)] = slot
 		}
 	}
 }
@@ -70,20 +71,31 @@ func (p *places) addBay(slot drivebay.Slot) {
 
 func lit(text string) bool { return text != "" && text != "0" }
 
+// bayKey is an enclosure and a number in it. The enclosure class writes the id
+// without leading zeros (drivers/scsi/ses.c), the SAS class with them.
+func bayKey(enclosure, number string) string {
+	if n, err := strconv.ParseUint(strings.TrimPrefix(enclosure, "0x"), 16, 64); err == nil {
+		enclosure = strconv.FormatUint(n, 16)
+	}
+	return "slot " + enclosure + " " + number
+}
+
 // readSASBays asks the SAS transport class, which knows enclosure and bay of an
 // end device where no SES device link exists (scsi_transport_sas).
 func (p *places) readSASBays() {
 	s := p.sysfs
 	for _, name := range s.list("sys/class/sas_device") {
+		if !endDevice.MatchString(name) { // an expander stands in no bay
+			continue
+		}
 		dir := "sys/class/sas_device/" + name
 		bay, enclosure := s.text(dir+"/bay_identifier"), s.text(dir+"/enclosure_identifier")
 		if bay == "" {
 			continue
 		}
-		slot, known := p.byAddress["slot "+enclosure+" "+bay]
-		if !known {
+		slot, known := p.byAddress[bayKey(enclosure, bay)]
+		if !known { // listed when there is a drive in it: enclosures are end devices too
 			slot = drivebay.Slot{Enclosure: enclosure, Bay: bay}
-			p.addBay(slot)
 		}
 		p.byAddress[name] = slot
 	}
@@ -112,9 +124,14 @@ func (p *places) readPCISlots() {
 // (drivers/pci/npem.c), as "0000:3b:00.0:enclosure:locate".
 func (p *places) readNPEM() {
 	for _, name := range p.sysfs.list("sys/class/leds") {
-		if port, ok := strings.CutSuffix(name, ":enclosure:locate"); ok {
-			p.leds[port] = "sys/class/leds/" + name + "/brightness"
+		port, indication, ok := strings.Cut(name, ":enclosure:")
+		if !ok {
+			continue
 		}
+		if p.leds[port] == nil {
+			p.leds[port] = map[string]string{}
+		}
+		p.leds[port][indication] = "sys/class/leds/" + name + "/brightness"
 	}
 }
 
@@ -136,6 +153,7 @@ func (p *places) give(d *drivebay.Drive) {
 			p.givePCI(d, way)
 		}
 		if d.Slot.Bay != "" {
+			p.addBay(d.Slot)
 			return
 		}
 	}
@@ -162,11 +180,11 @@ func (p *places) givePCI(d *drivebay.Drive, way drivebay.Path) {
 		break
 	}
 	for _, f := range functions {
-		if led := p.leds[f]; led != "" && d.Slot.Locate == "" && d.Slot.Bay != "" {
-			d.Slot.Locate, d.Slot.Lit = led, lit(p.sysfs.text(led))
+		leds := p.leds[f]
+		if leds["locate"] == "" || d.Slot.Locate != "" || d.Slot.Bay == "" {
+			continue
 		}
-	}
-	if d.Slot.Bay != "" {
-		p.addBay(d.Slot)
+		d.Slot.Locate, d.Slot.Fault = leds["locate"], leds["fail"]
+		d.Slot.Lit = lit(p.sysfs.text(d.Slot.Locate))
 	}
 }

@@ -18,9 +18,11 @@ import (
 type sysfs struct {
 	host.Files
 	blockDir string // sys/block, or sys/class/block in copies without it
-	denied   []string
-	entries  map[string]udevEntry // of the udev database, as far as read
-	lost     []string             // devices that are there and whose size cannot be read
+	// partitions are known only where sys/class/block stands in for sys/block.
+	partitions []string
+	denied     []string
+	entries    map[string]udevEntry // of the udev database, as far as read
+	lost       []string             // devices that are there and whose size cannot be read
 }
 
 func (s *sysfs) read(name string) ([]byte, bool) {
@@ -38,8 +40,17 @@ func (s *sysfs) text(name string) string {
 }
 
 func (s *sysfs) number(name string) (uint64, bool) {
-	n, err := strconv.ParseUint(s.text(name), 10, 64)
+	n, err := strconv.ParseUint(s.text(name), 10, 54) // times 512 is still a number
 	return n, err == nil
+}
+
+// small is a number that fits an int; anything else is not known.
+func (s *sysfs) small(name string) int {
+	n, ok := s.number(name)
+	if !ok || n > 1<<30 {
+		return 0
+	}
+	return int(n)
 }
 
 func (s *sysfs) exists(name string) bool {

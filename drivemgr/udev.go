@@ -55,12 +55,18 @@ func (e udevEntry) complete(d *drivebay.Drive) {
 	}
 	set := func(field *string, keys ...string) {
 		for _, k := range keys {
-			if *field == "" {
-				*field = e[k]
+			if v := e[k]; *field == "" && (v == "" || v != strings.TrimPrefix(e["ID_WWN"], "0x")) { // scsi_id calls the worldwide name a serial
+				*field = v
 			}
 		}
 	}
 	set(&d.Serial, "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
+	if d.Transport == drivebay.TransportVirtio || d.Transport == drivebay.TransportMMC { // elsewhere vendor and model are in it
+		set(&d.Serial, "ID_SERIAL")
+	}
+	if rev := e["ID_REVISION"]; d.Protocol == drivebay.ProtocolATA && d.Firmware != "" && len(rev) > len(d.Firmware) && strings.Contains(rev, d.Firmware) {
+		d.Firmware = rev // INQUIRY has room for four of eight characters
+	}
 	set(&d.Firmware, "ID_REVISION")
 	if d.Protocol != drivebay.ProtocolATA {
 		set(&d.Vendor, "ID_VENDOR")
@@ -74,8 +80,8 @@ func (e udevEntry) complete(d *drivebay.Drive) {
 			d.WWN = usableWWN("naa." + hex)
 		}
 	}
-	if d.RPM == 0 {
-		d.RPM, _ = strconv.Atoi(e["ID_ATA_ROTATION_RATE_RPM"])
+	if rpm, err := strconv.Atoi(e["ID_ATA_ROTATION_RATE_RPM"]); err == nil && rpm > 0 && d.RPM == 0 {
+		d.RPM = rpm
 	}
 }
 

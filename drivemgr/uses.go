@@ -2,6 +2,7 @@ package drivemgr
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,122 +14,227 @@ import (
 // that the kernel has stacked on it.
 type usage struct {
 	sysfs  *sysfs
+	mapper map[string]string       // /dev/mapper/x -> kernel name
 	mounts map[string][]host.Mount // by MAJ:MIN
-	swaps  map[string]bool         // by kernel name
-	btrfs  map[string][]string     // kernel name -> mount points of its filesystem
+	named  map[string][]string     // kernel name -> mount points of filesystems without a device number
+	pools  map[string][]string     // ZFS pool -> mount points
+	swaps  map[string]bool         // by kernel name, or MAJ:MIN of what a swap file is on
+	live   map[string]string       // kernel name -> filesystem that is mounted, here or where we cannot see
 }
 
-// systemMounts are mount points without which the machine does not run.
+// systemMounts are mount points without which the machine is not this machine.
+// /home and /opt are in use like any other mount.
 var systemMounts = map[string]bool{
 	"/": true, "/boot": true, "/boot/efi": true, "/efi": true, "/usr": true, "/etc": true,
-	"/var": true, "/var/lib": true, "/var/log": true, "/opt": true, "/home": true, "/nix": true, "/sysroot": true,
+	"/var": true, "/var/lib": true, "/var/log": true, "/nix": true, "/nix/store": true, "/sysroot": true,
 }
 
 func readUses(s *sysfs, names []string, mounts []host.Mount) *usage {
-	u := &usage{sysfs: s, mounts: map[string][]host.Mount{}, swaps: map[string]bool{}, btrfs: map[string][]string{}}
-	byName := map[string]string{} // /dev/mapper/x and the like -> kernel name
+	u := &usage{
+		sysfs: s, mapper: map[string]string{}, mounts: map[string][]host.Mount{}, named: map[string][]string{},
+		pools: map[string][]string{}, swaps: map[string]bool{}, live: map[string]string{},
+	}
 	for _, name := range names {
-		if dm := s.dmName(name); dm != "" {
-			byName["/dev/mapper/"+dm] = name
+		if strings.HasPrefix(name, "dm-") {
+			u.mapper["/dev/mapper/"+s.text(s.blockDir+"/"+name+"/dm/name")] = name
 		}
 	}
-	kernelName := func(dev string) string {
-		if name, ok := byName[dev]; ok {
-			return name
+	for _, fs := range []string{"ext4", "xfs", "f2fs"} { // each has a folder for every device it has mounted
+		for _, name := range s.list("sys/fs/" + fs) {
+			u.live[name] = fs
 		}
-		return path.Base(dev)
 	}
 	for _, m := range mounts {
-		if m.DevNum == "" { // an old table without numbers: go by the name
-			m.DevNum = s.text("sys/class/block/" + kernelName(m.Source) + "/dev")
-		}
-		u.mounts[m.DevNum] = append(u.mounts[m.DevNum], m)
+		u.readMount(m)
 	}
-	swaps, _ := s.read("proc/swaps")
-	for line := range strings.Lines(string(swaps)) {
-		if dev, _, _ := strings.Cut(line, " "); strings.HasPrefix(dev, "/dev/") {
-			u.swaps[kernelName(strings.TrimSpace(dev))] = true
-		}
-	}
-	u.readBtrfs(mounts, kernelName)
+	u.readBtrfs(mounts)
+	u.readSwaps(mounts)
 	return u
 }
 
-func (s *sysfs) dmName(name string) string {
-	if !strings.HasPrefix(name, "dm-") {
-		return ""
+// kernelName is the name below sys/class/block of a path below /dev.
+func (u *usage) kernelName(dev string) string {
+	if name, ok := u.mapper[dev]; ok {
+		return name
 	}
-	return s.text(s.blockDir + "/" + name + "/dm/name")
+	return path.Base(dev)
+}
+
+// readMount files a mount under what it is on. ZFS names a dataset of a pool;
+// bcachefs has no device number of its own and names its devices; an old mount
+// table has no numbers at all.
+func (u *usage) readMount(m host.Mount) {
+	switch {
+	case m.DevNum != "" && !strings.HasPrefix(m.DevNum, "0:"):
+		u.mounts[m.DevNum] = append(u.mounts[m.DevNum], m)
+	case m.FS == "zfs":
+		pool, _, _ := strings.Cut(m.Source, "/")
+		u.pools[pool] = append(u.pools[pool], m.Target)
+	case m.FS != "btrfs" && strings.HasPrefix(m.Source, "/dev/"):
+		for _, dev := range strings.Split(m.Source, ":") {
+			name := u.kernelName(dev)
+			u.named[name] = append(u.named[name], m.Target)
+		}
+	}
 }
 
 // readBtrfs finds the devices of each mounted btrfs: its device number belongs
 // to no device, and only one of several is named in the mount table, if it is:
 // what the table calls "/dev/root" or by a link may be any of those in sysfs.
-func (u *usage) readBtrfs(mounts []host.Mount, kernelName func(string) string) {
+func (u *usage) readBtrfs(mounts []host.Mount) {
 	var filesystems [][]string
 	for _, fsid := range u.sysfs.list("sys/fs/btrfs") {
-		filesystems = append(filesystems, u.sysfs.list("sys/fs/btrfs/"+fsid+"/devices"))
+		devices := u.sysfs.list("sys/fs/btrfs/" + fsid + "/devices")
+		filesystems = append(filesystems, devices)
+		for _, d := range devices {
+			u.live[d] = "btrfs"
+		}
 	}
 	for _, m := range mounts {
 		if m.FS != "btrfs" {
 			continue
 		}
-		has := func(devices []string) bool { return slices.Contains(devices, kernelName(m.Source)) }
+		name := u.kernelName(m.Source)
+		has := func(devices []string) bool { return slices.Contains(devices, name) }
+		if len(filesystems) == 0 { // a copy without sys/fs
+			u.named[name] = append(u.named[name], m.Target)
+		}
 		anybody := !slices.ContainsFunc(filesystems, has)
 		for _, devices := range filesystems {
 			for _, d := range devices {
 				if anybody || has(devices) {
-					u.btrfs[d] = append(u.btrfs[d], m.Target)
+					u.named[d] = append(u.named[d], m.Target)
 				}
 			}
 		}
 	}
 }
 
+// readSwaps finds the devices that are swapped to, and those that a swap file is
+// on: of the mounts, the deepest that holds the file.
+func (u *usage) readSwaps(mounts []host.Mount) {
+	text, _ := u.sysfs.read("proc/swaps")
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || !strings.HasPrefix(f[0], "/") {
+			continue
+		}
+		if strings.HasPrefix(f[0], "/dev/") {
+			u.swaps[u.kernelName(f[0])] = true
+			continue
+		}
+		var on host.Mount
+		for _, m := range mounts {
+			if len(m.Target) >= len(on.Target) && strings.HasPrefix(f[0], strings.TrimSuffix(m.Target, "/")+"/") {
+				on = m
+			}
+		}
+		if on.FS == "btrfs" {
+			u.swaps[u.kernelName(on.Source)] = true
+		} else if on.DevNum != "" {
+			u.swaps[on.DevNum] = true
+		}
+	}
+}
+
 // give writes down who uses a drive, at any depth of the stack on it.
 func (u *usage) give(d *drivebay.Drive) {
-	u.walk(d, d.Paths[0].SysPath, d.Name, map[string]bool{})
+	w := walk{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
+	w.device(d.Paths[0].SysPath, d.Name)
 	if len(d.Uses) > 0 && d.Content.Kind == drivebay.ContentUnknown {
 		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, "in use: "+d.Uses[0].Kind
 	}
 }
 
-func (u *usage) walk(d *drivebay.Drive, dir, name string, been map[string]bool) {
-	if been[name] {
-		return
-	}
-	been[name] = true
-	u.here(d, dir, name)
-	for _, entry := range u.sysfs.list(dir) {
-		if strings.HasPrefix(entry, name) && u.sysfs.exists(dir+"/"+entry+"/partition") {
-			addUse(d, drivebay.Use{Kind: "partition", Device: entry})
-			u.walk(d, dir+"/"+entry, entry, been)
-		}
-	}
-	for _, holder := range u.sysfs.list(dir + "/holders") {
-		up := u.sysfs.blockDir + "/" + holder
-		addUse(d, u.holder(up, holder))
-		u.walk(d, up, holder, been)
+// walk goes up the stack from one block device.
+type walk struct {
+	*usage
+	drive *drivebay.Drive
+	been  map[string]bool
+	said  map[drivebay.Use]bool // a machine can have a thousand mounts of one device
+}
+
+func (w *walk) use(kind, device, what string) {
+	if u := (drivebay.Use{Kind: kind, Device: device, What: what}); !w.said[u] {
+		w.said[u] = true
+		w.drive.Uses = append(w.drive.Uses, u)
 	}
 }
 
+func (w *walk) mount(kind, device, target string) {
+	w.use(kind, device, target)
+	w.drive.System = w.drive.System || systemMounts[target]
+}
+
+func (w *walk) device(dir, name string) {
+	if w.been[name] {
+		return
+	}
+	w.been[name] = true
+	w.here(dir, name)
+	for _, part := range w.partitionsOf(dir, name) {
+		w.use("partition", path.Base(part), "")
+		w.device(part, path.Base(part))
+	}
+	for _, holder := range w.sysfs.list(dir + "/holders") {
+		up := w.sysfs.blockDir + "/" + holder
+		kind, what := w.holder(up, holder)
+		w.use(kind, holder, what)
+		w.device(up, holder)
+	}
+}
+
+// partitionsOf lists the folders of the partitions of a device: in its own, or,
+// where a copy has lost those, the ones named after it.
+func (w *walk) partitionsOf(dir, name string) []string {
+	var out []string
+	for _, entry := range w.sysfs.list(dir) {
+		if strings.HasPrefix(entry, name) && w.sysfs.exists(dir+"/"+entry+"/partition") {
+			out = append(out, dir+"/"+entry)
+		}
+	}
+	for _, part := range w.sysfs.partitions {
+		if m := partitionName.FindStringSubmatch(part); m != nil && (m[1] == name || m[2] == name) && !slices.Contains(out, dir+"/"+part) {
+			out = append(out, w.sysfs.blockDir+"/"+part)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return len(a) - len(b) }) // sda2 before sda10
+	return out
+}
+
+// partitionName splits "nvme0n1p2" and "sda2": a "p" stands between where the name
+// of the drive ends in a digit (block/partitions/core.c).
+var partitionName = regexp.MustCompile(`^(?:(.*\d)p\d+|(.*\D)\d+)$`)
+
 // here notes what uses this very device.
-func (u *usage) here(d *drivebay.Drive, dir, name string) {
-	devnum := u.sysfs.text(dir + "/dev")
-	for _, m := range u.mounts[devnum] {
-		addUse(d, drivebay.Use{Kind: "mount", Device: name, What: m.Target})
-		d.System = d.System || systemMounts[m.Target]
+func (w *walk) here(dir, name string) {
+	num := w.sysfs.text(dir + "/dev")
+	mounted := false
+	for _, m := range w.mounts[num] {
+		w.mount("mount", name, m.Target)
+		mounted = true
 	}
-	for _, target := range u.btrfs[name] {
-		addUse(d, drivebay.Use{Kind: "btrfs", Device: name, What: target})
-		d.System = d.System || systemMounts[target]
+	kind := "mount"
+	if w.live[name] == "btrfs" {
+		kind = "btrfs"
 	}
-	if u.swaps[name] {
-		addUse(d, drivebay.Use{Kind: "swap", Device: name})
-		d.System = true
+	for _, target := range w.named[name] {
+		w.mount(kind, name, target)
+		mounted = true
 	}
-	if u.sysfs.udev(devnum)["ID_FS_TYPE"] == "zfs_member" {
-		addUse(d, drivebay.Use{Kind: "zfs", Device: name})
+	if w.live[name] != "" && !mounted { // for a container, or whoever has mounts of his own
+		w.use(kind, name, "")
+	}
+	if w.swaps[name] || w.swaps[num] {
+		w.use("swap", name, "")
+		w.drive.System = true
+	}
+	if udev := w.sysfs.udev(num); udev["ID_FS_TYPE"] == "zfs_member" {
+		pool := udev["ID_FS_LABEL"]
+		w.use("zfs", name, pool)
+		for _, target := range w.pools[pool] {
+			w.mount("zfs", name, target)
+		}
 	}
 }
 
@@ -138,28 +244,21 @@ var stacks = []struct{ prefix, kind string }{
 	{"LVM-", "lvm"}, {"CRYPT-", "crypt"}, {"mpath-", "multipath"}, {"part", "partition"},
 }
 
-func (u *usage) holder(dir, name string) drivebay.Use {
-	use := drivebay.Use{Kind: "holder", Device: name}
+func (w *walk) holder(dir, name string) (kind, what string) {
+	s := w.sysfs
 	switch {
 	case strings.HasPrefix(name, "md"):
-		use.Kind, use.What = "md", u.sysfs.text(dir+"/md/level")
+		return "md", s.text(dir + "/md/level")
 	case strings.HasPrefix(name, "bcache"):
-		use.Kind = "bcache"
-	case strings.HasPrefix(name, "dm-"):
-		use.Kind, use.What = "dm", u.sysfs.text(dir+"/dm/name")
-		uuid := u.sysfs.text(dir + "/dm/uuid")
-		for _, s := range stacks {
-			if strings.HasPrefix(uuid, s.prefix) {
-				use.Kind = s.kind
-				break
-			}
+		return "bcache", ""
+	case !strings.HasPrefix(name, "dm-"):
+		return "holder", ""
+	}
+	uuid := s.text(dir + "/dm/uuid")
+	for _, k := range stacks {
+		if strings.HasPrefix(uuid, k.prefix) {
+			return k.kind, s.text(dir + "/dm/name")
 		}
 	}
-	return use
-}
-
-func addUse(d *drivebay.Drive, u drivebay.Use) {
-	if !slices.Contains(d.Uses, u) {
-		d.Uses = append(d.Uses, u)
-	}
+	return "dm", s.text(dir + "/dm/name")
 }

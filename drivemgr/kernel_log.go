@@ -1,0 +1,59 @@
+package drivemgr
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// LogKind is what a line of the kernel log says happened.
+type LogKind uint8
+
+const (
+	LogMedium     LogKind = iota + 1 // a sector cannot be read or written
+	LogIO                            // a request failed for another reason
+	LogTimeout                       // a command was given up
+	LogReset                         // the device or its link was reset
+	LogOffline                       // the kernel gave the device up
+	LogFilesystem                    // a filesystem on it found an error
+)
+
+// logLines are the lines that speak of a drive's health. dev is a kernel name or
+// a SCSI H:C:T:L. Lines that ride along with another one are left out, so that
+// one error counts once: the block layer's line is the one that is read.
+var logLines = []struct {
+	kind LogKind
+	line *regexp.Regexp
+}{
+	// block/blk-core.c blk_errors[]; "critical medium" is ENODATA, the rest EIO and friends.
+	{LogMedium, regexp.MustCompile(`critical medium error, dev (?P<dev>[\w-]+), sector (?P<sector>\d+)`)},
+	{LogIO, regexp.MustCompile(`(?:I/O|critical target|critical nexus|protection|timeout|recoverable transport|critical space allocation) error, dev (?P<dev>[\w-]+), sector (?P<sector>\d+)`)},
+	{LogIO, regexp.MustCompile(`Buffer I/O error on dev (?P<dev>[\w-]+), logical block (?P<sector>\d+), lost`)},
+	// drivers/scsi/scsi_error.c, sd.c
+	{LogOffline, regexp.MustCompile(`(?:sd|scsi) (?P<dev>\d+:\d+:\d+:\d+): (?:\[\w+\] )?(?:Device offlined|rejecting I/O to (?:offline|dead) device)`)},
+	{LogTimeout, regexp.MustCompile(`(?:sd|scsi) (?P<dev>\d+:\d+:\d+:\d+): (?:\[\w+\] )?.*FAILED Result: hostbyte=DID_TIME_OUT`)},
+	// drivers/nvme/host/pci.c names the controller.
+	{LogTimeout, regexp.MustCompile(`nvme (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d|nvme\d+): I/O .*timeout`)},
+	{LogReset, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:resetting controller|controller is down; will reset)`)},
+	{LogOffline, regexp.MustCompile(`nvme (?P<dev>nvme\d+): (?:Removing after probe failure|Device not ready; aborting reset|Disabling device after reset failure)`)},
+	// drivers/ata/libata-eh.c; a port has one drive, or one expander.
+	{LogReset, regexp.MustCompile(`(?P<dev>ata\d+)(?:\.\d+)?: (?:hard|soft) resetting link`)},
+	// fs/ext4/super.c, fs/xfs/xfs_message.c, fs/btrfs
+	{LogFilesystem, regexp.MustCompile(`EXT4-fs error \(device (?P<dev>[\w-]+)\)`)},
+	{LogFilesystem, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata (?:corruption|CRC error|I/O Error)|Corruption|metadata I/O error|log I/O error|Filesystem has been shut down)`)},
+	{LogFilesystem, regexp.MustCompile(`BTRFS (?:error|critical) \(device (?P<dev>[\w-]+)`)},
+}
+
+// ClassifyLog reads one line of the kernel log.
+func ClassifyLog(line string) (dev string, kind LogKind, sector uint64, ok bool) {
+	for _, l := range logLines {
+		m := l.line.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if i := l.line.SubexpIndex("sector"); i > 0 {
+			sector, _ = strconv.ParseUint(m[i], 10, 64)
+		}
+		return m[l.line.SubexpIndex("dev")], l.kind, sector, true
+	}
+	return "", 0, 0, false
+}
