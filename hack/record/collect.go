@@ -39,15 +39,29 @@ const (
 	maxAttr = 256 << 10 // no attribute that we want is longer
 )
 
-// skipped are folders of a device that say nothing of the drive, or too much.
-var skipped = map[string]bool{"power": true, "trace": true, "mq": true, "msi_irqs": true, "driver": true, "firmware_node": true}
+// skipped are parts of a device that say nothing of the drive, or too much: PCI
+// configuration space and vital product data hold serial numbers in binary.
+var skipped = map[string]bool{
+	"power": true, "trace": true, "mq": true, "msi_irqs": true, "driver": true, "firmware_node": true,
+	"config": true, "vpd": true, "rom": true, "resource": true, "modalias": true,
+}
+
+// unused says whether a block device is a loop or memory device without anything
+// in it; a kernel makes them by the dozen.
+func unused(m host.Machine, dir string) bool {
+	size, _ := m.ReadFile(dir + "/size")
+	base := strings.TrimLeft(path.Base(dir), "z")
+	return (strings.HasPrefix(base, "loop") || strings.HasPrefix(base, "ram")) && strings.TrimSpace(string(size)) == "0"
+}
 
 func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recording, error) {
 	r := &recording{host: m.Describe().Name, files: map[string][]byte{}, links: map[string]string{}, dirs: map[string]bool{}}
 	for _, dir := range classes {
 		names, _ := m.ReadDir(dir)
 		for _, name := range names {
-			r.follow(m, dir+"/"+name)
+			if full, err := m.Resolve(dir + "/" + name); err == nil && !unused(m, full) {
+				r.follow(m, dir+"/"+name)
+			}
 		}
 	}
 	for _, dir := range plain {
@@ -81,12 +95,12 @@ func (r *recording) follow(m host.Machine, name string) {
 	if target, err := m.Readlink(name); err == nil {
 		r.link(m, name, target)
 	}
-	real, err := m.Resolve(name)
+	full, err := m.Resolve(name)
 	if err != nil {
 		return
 	}
-	r.copy(m, real, deep)
-	if device, err := m.Resolve(real + "/device"); err == nil {
+	r.copy(m, full, deep)
+	if device, err := m.Resolve(full + "/device"); err == nil {
 		r.copy(m, device, 1)
 	}
 }

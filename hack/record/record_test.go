@@ -20,14 +20,18 @@ func source(t *testing.T) string {
 	dev := "sys/devices/pci0000:00/ata1/host1/1:0:0:0"
 	for name, text := range map[string]string{
 		dev + "/vendor": "ATA     \n", dev + "/model": "LABDISK\n", dev + "/wwid": "naa.5000c500a0b1c2d3\n",
-		dev + "/vpd_pg80":              "\x00\x80\x00\x14ZA12QX77            ",
-		dev + "/vpd_pg83":              "\x00\x83\x00\x0c\x01\x03\x00\x08\x50\x00\xc5\x00\xa0\xb1\xc2\xd3",
-		dev + "/block/sda/size":        "2048\n",
-		dev + "/block/sda/dev":         "8:0\n",
-		dev + "/block/sda/queue/depth": "0000000000000000\n",
-		"run/udev/data/b8:0":           "S:disk/by-id/ata-LABDISK_ZA12QX77\nE:ID_SERIAL=LABDISK_ZA12QX77\nE:ID_SERIAL_SHORT=ZA12QX77\nE:ID_WWN=0x5000c500a0b1c2d3\nE:ID_FS_UUID=1b4e28ba-2fa1-11d2-883f-0016d3cca427\nE:ID_FS_TYPE=ext4\n",
-		"proc/1/mountinfo":             "1 0 8:0 / / rw - ext4 /dev/disk/by-uuid/1b4e28ba-2fa1-11d2-883f-0016d3cca427 rw\n",
-		"etc/hostname":                 "prod-storage-17\n",
+		dev + "/vpd_pg80":                      "\x00\x80\x00\x14ZA12QX77            ",
+		dev + "/vpd_pg83":                      "\x00\x83\x00\x0c\x01\x03\x00\x08\x50\x00\xc5\x00\xa0\xb1\xc2\xd3",
+		dev + "/block/sda/size":                "2048\n",
+		dev + "/block/sda/dev":                 "8:0\n",
+		dev + "/block/sda/queue/depth":         "0000000000000000\n",
+		"run/udev/data/b8:0":                   "S:disk/by-id/ata-LABDISK_ZA12QX77\nE:ID_SERIAL=LABDISK_ZA12QX77\nE:ID_SERIAL_SHORT=ZA12QX77\nE:ID_WWN=0x5000c500a0b1c2d3\nE:ID_FS_UUID=1b4e28ba-2fa1-11d2-883f-0016d3cca427\nE:ID_FS_TYPE=ext4\n",
+		"proc/1/mountinfo":                     "1 0 8:0 / / rw - ext4 /dev/disk/by-uuid/1b4e28ba-2fa1-11d2-883f-0016d3cca427 rw\n",
+		"sys/devices/virtual/block/loop0/size": "0\n",
+		"sys/devices/virtual/block/loop1/size": "8\n",
+		dev + "/config":                        "PCI space",
+		"etc/hostname":                         "prod-storage-17\n",
+		"sys/bus/scsi/drivers_probe":           "",
 	} {
 		full := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
@@ -38,10 +42,14 @@ func source(t *testing.T) string {
 		}
 	}
 	for name, target := range map[string]string{
-		"sys/block/sda":             "../devices/pci0000:00/ata1/host1/1:0:0:0/block/sda",
-		dev + "/block/sda/device":   "../../../1:0:0:0",
-		"sys/class/block/sda":       "../../devices/pci0000:00/ata1/host1/1:0:0:0/block/sda",
-		"sys/class/scsi_device/1:0": "../../devices/pci0000:00/ata1/host1/1:0:0:0",
+		"sys/block/loop0": "../devices/virtual/block/loop0", "sys/block/loop1": "../devices/virtual/block/loop1",
+		"sys/bus/pci/devices/0000:00:17.0": "../../../devices/pci0000:00/ata1",
+		"sys/bus/pci/devices/0000:00:18.0": "../../../bus/scsi", // leads to no drive
+		dev + "/subsystem":                 "../../../../../bus/scsi",
+		"sys/block/sda":                    "../devices/pci0000:00/ata1/host1/1:0:0:0/block/sda",
+		dev + "/block/sda/device":          "../../../1:0:0:0",
+		"sys/class/block/sda":              "../../devices/pci0000:00/ata1/host1/1:0:0:0/block/sda",
+		"sys/class/scsi_device/1:0":        "../../devices/pci0000:00/ata1/host1/1:0:0:0",
 	} {
 		full := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
@@ -178,6 +186,20 @@ func TestRecordingReadsBack(t *testing.T) {
 	}
 	if got, err := m.ReadFile("sys/block/sda/size"); err != nil || string(got) != "2048\n" {
 		t.Errorf("size %q, %v", got, err)
+	}
+	for link, want := range map[string]string{"sys/bus/pci/devices/0000:00:17.0": "sys/devices/pci0000:00/ata1", "sys/block/sda/device/subsystem": "sys/bus/scsi"} {
+		if got, err := m.Resolve(link); err != nil || got != want {
+			t.Errorf("%s leads to %q, %v", link, got, err)
+		}
+	}
+	if names, err := m.ReadDir("sys/block"); err != nil || strings.Join(names, " ") != "loop1 sda" {
+		t.Errorf("block devices %q, %v", names, err)
+	}
+	if _, err := m.Readlink("sys/bus/pci/devices/0000:00:18.0"); err == nil {
+		t.Error("a device without drives was recorded")
+	}
+	if _, err := m.ReadFile("sys/block/sda/device/config"); err == nil {
+		t.Error("PCI configuration space was recorded")
 	}
 	if err := run(context.Background(), source(t), out, true); err == nil {
 		t.Error("an older recording was overwritten")

@@ -52,7 +52,8 @@ func parseSense(b []byte) (sense, bool) {
 
 // fixedRegisters finds the registers in fixed format: in the information fields
 // (SAT-4 table 181), when the sense says so or tells of an aborted command.
-// libata before Linux 6.10 wrote those of a failed command five bytes further on.
+// libata for years (seen on Linux 6.1) wrote those of a failed command five bytes
+// further on.
 func fixedRegisters(b []byte, s sense) *registers {
 	const failed = 0x21 // ERR, or device fault
 	here := &registers{error: b[3], status: b[4], count: b[6], lbaLow: b[9], lbaMid: b[10], lbaHigh: b[11]}
