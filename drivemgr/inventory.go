@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -92,7 +93,7 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 		path = dir
 	}
 	d := drivebay.Drive{Name: name, Status: drivebay.StatusOnline, Content: drivebay.Content{Reason: "not read"}}
-	sectors, ok := s.number(path + "/size")
+	sectors, ok := s.size(path)
 	if !ok && s.exists(dir) { // it is there and cannot be read: that is no absent drive
 		s.lost = append(s.lost, name)
 	}
@@ -116,6 +117,17 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	udev.complete(&d)
 	udev.content(&d)
 	return d, true
+}
+
+// size is in sectors, 0 where a copy of a machine has lost it but not the drive.
+func (s *sysfs) size(path string) (uint64, bool) {
+	b, err := s.ReadFile(path + "/size")
+	s.note(path+"/size", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, s.exists(path)
+	}
+	n, bad := strconv.ParseUint(clean(string(b)), 10, 54) // times 512 is still a number
+	return n, err == nil && bad == nil
 }
 
 func transportOf(path string) drivebay.Transport {

@@ -22,7 +22,10 @@ func readSCSI(s *sysfs, path string, d *drivebay.Drive) bool {
 	d.Serial = s.serialPage(dev + "/vpd_pg80")
 	s.readWWID(dev, d)
 	at := &d.Paths[0]
-	at.State, at.Address = s.text(dev+"/state"), s.base(dev)
+	at.State, at.Address = s.text(dev+"/state"), scsiAddress.FindString(path)
+	if at.Address == "" { // a copy that has lost the tree above the device
+		at.Address = s.base(dev)
+	}
 	d.Protocol = drivebay.ProtocolSCSI
 	// A translator puts "ATA" in the vendor field (SAT-4 10.3.2). USB bridges put
 	// their maker there; VPD page 89h is their word for a drive behind them. On
@@ -49,6 +52,9 @@ func readSCSI(s *sysfs, path string, d *drivebay.Drive) bool {
 	s.readMedium(path, d)
 	return true
 }
+
+// scsiAddress is the H:C:T:L among the folders above a disk.
+var scsiAddress = regexp.MustCompile(`\b\d+:\d+:\d+:\d+\b`)
 
 // usbDevice is the folder of the USB device above a disk, before its interface.
 var usbDevice = regexp.MustCompile(`^.*/usb\d+(?:/\d+-[0-9.]+)+/`)

@@ -45,10 +45,10 @@ func (p *places) readEnclosure(dir string) {
 			continue
 		}
 		slot := drivebay.Slot{Enclosure: id, Bay: clean(name)}
-		if s.exists(slotDir + "/locate") {
-			slot.Locate, slot.Lit = slotDir+"/locate", lit(s.text(slotDir+"/locate"))
+		if state, ok := s.read(slotDir + "/locate"); ok {
+			slot.Locate, slot.Lit = slotDir+"/locate", lit(clean(string(state)))
 		}
-		if s.exists(slotDir + "/fault") {
+		if s.exists(slotDir + "/fault") { // not read: each reading is a command to the enclosure
 			slot.Fault = slotDir + "/fault"
 		}
 		p.addBay(slot)

@@ -27,10 +27,14 @@ type sysfs struct {
 
 func (s *sysfs) read(name string) ([]byte, bool) {
 	b, err := s.ReadFile(name)
+	s.note(name, err)
+	return b, err == nil
+}
+
+func (s *sysfs) note(name string, err error) {
 	if errors.Is(err, fs.ErrPermission) {
 		s.denied = append(s.denied, name)
 	}
-	return b, err == nil
 }
 
 // text is an attribute as a string that can be shown: one line, trimmed, UTF-8.
@@ -40,7 +44,7 @@ func (s *sysfs) text(name string) string {
 }
 
 func (s *sysfs) number(name string) (uint64, bool) {
-	n, err := strconv.ParseUint(s.text(name), 10, 54) // times 512 is still a number
+	n, err := strconv.ParseUint(s.text(name), 10, 64)
 	return n, err == nil
 }
 
@@ -58,8 +62,12 @@ func (s *sysfs) exists(name string) bool {
 	return err == nil
 }
 
-// base is the last name of what a link leads to.
+// base is the last name of what a link leads to. The text of the link says it
+// without a walk through the tree; where there is no link, the walk does.
 func (s *sysfs) base(name string) string {
+	if text, err := s.Readlink(name); err == nil && path.Base(text) != ".." {
+		return path.Base(text)
+	}
 	to, err := s.Resolve(name)
 	if err != nil {
 		return ""
@@ -69,9 +77,7 @@ func (s *sysfs) base(name string) string {
 
 func (s *sysfs) list(dir string) []string {
 	names, err := s.ReadDir(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		s.denied = append(s.denied, dir)
-	}
+	s.note(dir, err)
 	return names
 }
 

@@ -15,6 +15,7 @@ import (
 type usage struct {
 	sysfs  *sysfs
 	mapper map[string]string       // /dev/mapper/x -> kernel name
+	titles map[string]string       // kernel name -> x
 	mounts map[string][]host.Mount // by MAJ:MIN
 	named  map[string][]string     // kernel name -> mount points of filesystems without a device number
 	pools  map[string][]string     // ZFS pool -> mount points
@@ -31,12 +32,13 @@ var systemMounts = map[string]bool{
 
 func readUses(s *sysfs, names []string, mounts []host.Mount) *usage {
 	u := &usage{
-		sysfs: s, mapper: map[string]string{}, mounts: map[string][]host.Mount{}, named: map[string][]string{},
+		sysfs: s, mapper: map[string]string{}, titles: map[string]string{}, mounts: map[string][]host.Mount{}, named: map[string][]string{},
 		pools: map[string][]string{}, swaps: map[string]bool{}, live: map[string]string{},
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "dm-") {
-			u.mapper["/dev/mapper/"+s.text(s.blockDir+"/"+name+"/dm/name")] = name
+			title := s.text(s.blockDir + "/" + name + "/dm/name")
+			u.mapper["/dev/mapper/"+title], u.titles[name] = name, title
 		}
 	}
 	for _, fs := range []string{"ext4", "xfs", "f2fs"} { // each has a folder for every device it has mounted
@@ -140,7 +142,7 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 // give writes down who uses a drive, at any depth of the stack on it.
 func (u *usage) give(d *drivebay.Drive) {
 	w := walk{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
-	w.device(d.Paths[0].SysPath, d.Name)
+	w.device(d.Paths[0].SysPath, d.Name, d.Paths[0].DevNum)
 	if len(d.Uses) > 0 && d.Content.Kind == drivebay.ContentUnknown {
 		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, "in use: "+d.Uses[0].Kind
 	}
@@ -166,31 +168,36 @@ func (w *walk) mount(kind, device, target string) {
 	w.drive.System = w.drive.System || systemMounts[target]
 }
 
-func (w *walk) device(dir, name string) {
+func (w *walk) device(dir, name, devnum string) {
 	if w.been[name] {
 		return
 	}
 	w.been[name] = true
-	w.here(dir, name)
+	w.here(name, devnum)
 	for _, part := range w.partitionsOf(dir, name) {
 		w.use("partition", path.Base(part), "")
-		w.device(part, path.Base(part))
+		w.device(part, path.Base(part), w.sysfs.text(part+"/dev"))
 	}
 	for _, holder := range w.sysfs.list(dir + "/holders") {
 		up := w.sysfs.blockDir + "/" + holder
 		kind, what := w.holder(up, holder)
 		w.use(kind, holder, what)
-		w.device(up, holder)
+		w.device(up, holder, w.sysfs.text(up+"/dev"))
 	}
 }
 
 // partitionsOf lists the folders of the partitions of a device: in its own, or,
 // where a copy has lost those, the ones named after it.
 func (w *walk) partitionsOf(dir, name string) []string {
+	if strings.HasPrefix(name, "dm-") { // the kernel makes none there, kpartx makes holders
+		return nil
+	}
 	var out []string
 	for _, entry := range w.sysfs.list(dir) {
-		if strings.HasPrefix(entry, name) && w.sysfs.exists(dir+"/"+entry+"/partition") {
-			out = append(out, dir+"/"+entry)
+		if strings.HasPrefix(entry, name) {
+			if _, ok := w.sysfs.read(dir + "/" + entry + "/partition"); ok {
+				out = append(out, dir+"/"+entry)
+			}
 		}
 	}
 	for _, part := range w.sysfs.partitions {
@@ -207,8 +214,7 @@ func (w *walk) partitionsOf(dir, name string) []string {
 var partitionName = regexp.MustCompile(`^(?:(.*\d)p\d+|(.*\D)\d+)$`)
 
 // here notes what uses this very device.
-func (w *walk) here(dir, name string) {
-	num := w.sysfs.text(dir + "/dev")
+func (w *walk) here(name, num string) {
 	mounted := false
 	for _, m := range w.mounts[num] {
 		w.mount("mount", name, m.Target)
@@ -257,8 +263,8 @@ func (w *walk) holder(dir, name string) (kind, what string) {
 	uuid := s.text(dir + "/dm/uuid")
 	for _, k := range stacks {
 		if strings.HasPrefix(uuid, k.prefix) {
-			return k.kind, s.text(dir + "/dm/name")
+			return k.kind, w.titles[name]
 		}
 	}
-	return "dm", s.text(dir + "/dm/name")
+	return "dm", w.titles[name]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 )
 
@@ -64,6 +65,16 @@ func TestPartitionsOfACopy(t *testing.T) {
 		if d := drives[name]; uses(d) != want || d.System != (name == "sda") {
 			t.Errorf("%s: %q system %v, want %q", name, uses(d), d.System, want)
 		}
+	}
+}
+
+// TestTrimmedCopy is a machine of which somebody kept next to nothing: the drive is
+// listed all the same, and what is not known is left out.
+func TestTrimmedCopy(t *testing.T) {
+	w := tree{"sys/block/sda/queue/rotational": "0\n", "sys/block/loop0/queue/rotational": "0\n", "sys/block/sr0/queue/rotational": "1\n"}
+	l, drives := w.observe(t, InventoryOptions{Loop: true})
+	if d := drives["sda"]; names(l) != "sda" || !l.Complete || d.Size != 0 || d.Type != drivebay.TypeSSD || d.ID != "path-sda" || d.IdentityIssue == "" {
+		t.Errorf("%q, complete %v, %+v", names(l), l.Complete, d)
 	}
 }
 
