@@ -211,3 +211,19 @@ func TestRecordingReadsBack(t *testing.T) {
 		t.Errorf("more was recorded than the drives: %v", err)
 	}
 }
+
+// Pages come from drives, and recordings from strangers.
+func FuzzIdentities(f *testing.F) {
+	f.Add("scsi-vpd-83.bin", []byte("\x00\x83\x00\x0c\x01\x03\x00\x08\x50\x00\xc5\x00\xa0\xb1\xc2\xd3"))
+	f.Add("ata-identify.bin", make([]byte, 512))
+	f.Add("vpd_pg80", []byte("\x00\x80\x00\xffABC"))
+	f.Add("wwid", []byte("t10.ATA     MODEL   SERIAL7\n"))
+	f.Fuzz(func(t *testing.T, name string, b []byte) {
+		r := &recording{host: "host-1", files: map[string][]byte{"pages/sda/" + name: b}}
+		for _, got := range r.scrubbed().files {
+			if len(got) != len(b) {
+				t.Errorf("%d bytes became %d", len(b), len(got))
+			}
+		}
+	})
+}

@@ -169,7 +169,7 @@ func (id *identities) addHost(name string) {
 
 func (id *identities) addHex(digits string) {
 	digits = strings.ToLower(digits)
-	if len(digits) >= 16 && distinct(digits) >= 3 {
+	if raw, err := hex.DecodeString(digits); err == nil && len(raw) >= 8 && distinct(digits) >= 3 {
 		id.hex[digits] = true
 	}
 }
