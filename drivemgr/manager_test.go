@@ -181,7 +181,7 @@ func TestDuplicateSerial(t *testing.T) {
 
 // One hung drive of 64 takes nothing from the others.
 func TestOneHungDrive(t *testing.T) {
-	onRack(t, 64, nil, drivemgr.Options{Tick: 5 * time.Second, Poll: time.Minute}, func(r *rig) {
+	onRack(t, 64, nil, drivemgr.Options{Tick: 10 * time.Second, Poll: time.Minute}, func(r *rig) {
 		hung := r.pick(drivebay.ProtocolATA, 0)
 		id := hung.ID
 		r.inject(hung.Serial, "hang")
@@ -233,7 +233,7 @@ func TestFaults(t *testing.T) {
 		{nvme, "garbage", "", drivebay.HealthUnknown, ""},
 	} {
 		t.Run(fmt.Sprintf("%s of %v", c.fault, c.on), func(t *testing.T) {
-			onRack(t, 24, nil, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
+			onRack(t, 9, nil, drivemgr.Options{Tick: 10 * time.Second, Poll: time.Minute}, func(r *rig) {
 				broken := r.pick(c.on, 0)
 				id := broken.ID
 				r.inject(broken.Serial, c.fault, strings.Fields(c.args)...)
@@ -258,7 +258,7 @@ func TestFaults(t *testing.T) {
 // A day of doing nothing: no program is run, no sleeping drive is woken, and the
 // snapshot is not published anew for nothing.
 func TestIdleDay(t *testing.T) {
-	onRack(t, 24, nil, drivemgr.Options{Tick: time.Minute}, func(r *rig) {
+	onRack(t, 9, nil, drivemgr.Options{Tick: time.Minute}, func(r *rig) {
 		asleep := []*drivebay.Drive{r.pick(drivebay.ProtocolATA, 0), r.pick(drivebay.ProtocolSCSI, 0)}
 		for _, d := range asleep {
 			r.inject(d.Serial, "standby")
