@@ -167,15 +167,14 @@ func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
 func (m *Manager) assess(t *tracked) {
 	now := m.machine.Now()
 	d := &t.drive
-	found := health.Assess(health.Input{
+	in := health.Input{
 		Evidence: d.Evidence, Kernel: d.Kernel, History: t.rec.History,
 		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now,
-	}, m.thresholds())
-	if d.Status == drivebay.StatusOffline {
-		found = append(found, drivebay.Finding{Code: "DriveOffline", Severity: drivebay.HealthUnknown,
-			Text:   "the kernel has the drive no more; last seen " + d.LastSeen.UTC().Format(time.RFC3339),
-			Advice: "If nobody pulled it, check the sled, the cable and the power of the bay."})
 	}
+	if d.Status == drivebay.StatusOffline {
+		in.Gone = d.LastSeen
+	}
+	found := health.Assess(in, m.thresholds())
 	if t.unasked() { // its first look is under way: no answer yet is no fault yet
 		found = slices.DeleteFunc(found, func(f drivebay.Finding) bool { return f.Severity == drivebay.HealthUnknown })
 	}

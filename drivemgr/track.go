@@ -94,7 +94,9 @@ func merge(old, d drivebay.Drive) drivebay.Drive {
 	d.Kernel = old.Kernel
 	d.Temperature, d.PowerOnHours, d.Wear = old.Temperature, old.PowerOnHours, old.Wear
 	d.FirstSeen = old.FirstSeen
-	if d.Content.Kind == drivebay.ContentUnknown && old.Content.Kind != drivebay.ContentUnknown {
+	// What was read from the drive says more than what sysfs can know, until sysfs
+	// says that it is another kind of thing.
+	if d.Content.Kind == drivebay.ContentUnknown || d.Content.Kind == old.Content.Kind {
 		d.Content = old.Content
 	}
 	fillIdentity(&d)

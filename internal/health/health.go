@@ -23,6 +23,7 @@ type Input struct {
 	Transport drivebay.Transport
 	Protocol  drivebay.Protocol
 	Now       time.Time // zero for a document of unknown age
+	Gone      time.Time // when a complete listing first lacked the drive; zero while it is there
 }
 
 // Assess judges one look. The findings are worst first, one a code at most, and

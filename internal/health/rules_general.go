@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -15,6 +16,18 @@ var generalRules = []Rule{
 		Advice:  replaceSoon,
 		Source:  "SMART RETURN STATUS (ACS-4), informational exceptions (SPC-5), critical warning (NVMe). Five of forty failing SSDs say it nowhere else",
 		check:   ownVerdict,
+	},
+	{
+		Code:    "DriveOffline",
+		Unknown: "a complete listing of the machine lacks the drive",
+		Advice:  "If nobody pulled it, check the sled, the cable and the power of its bay.",
+		Source:  "sysfs: the kernel has removed the device. What the drive said last need not be true now",
+		check: func(l *look) *hit {
+			if l.Gone.IsZero() {
+				return nil
+			}
+			return unknown("the kernel has the drive no more, since %s", l.Gone.UTC().Format(time.RFC3339))
+		},
 	},
 	{
 		Code:    "SelfTest",

@@ -171,7 +171,7 @@ var silenceRules = []Rule{
 		Advice:  "The drive has stopped answering: see the kernel log.",
 		Source:  "what was true then need not be true now",
 		check: func(l *look) *hit {
-			if l.Evidence == nil || l.Now.IsZero() || l.ev.At.IsZero() || l.ev.Standby || l.protocol == drivebay.ProtocolNone {
+			if l.Evidence == nil || l.Now.IsZero() || l.ev.At.IsZero() || l.ev.Standby || l.protocol == drivebay.ProtocolNone || !l.Gone.IsZero() {
 				return nil
 			}
 			if age := l.Now.Sub(l.ev.At); age >= l.th.StaleAfter {

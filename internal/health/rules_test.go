@@ -250,6 +250,11 @@ var judgedSilence = []judged{
 	{"NVMe status, and a warning of the tool", silent(drivebay.ProtocolNVMe, drivebay.Problem{Text: "no error log"}).own(drivebay.VerdictPassed), good, "", ""},
 	{"verdict alone", silent(drivebay.ProtocolATA).own(drivebay.VerdictPassed), good, "", ""},
 	{"stale", func() Input { in := hdd(); in.Evidence.At = t0.Add(-31 * time.Minute); return in }(), dunno, "EvidenceStale", "31 min"},
+	{"gone, its evidence old", func() Input {
+		in := hdd()
+		in.Evidence.At, in.Gone = t0.Add(-99*time.Hour), t0.Add(-98*time.Hour)
+		return in
+	}(), dunno, "DriveOffline", "no more"},
 	{"asleep", func() Input {
 		in := hdd()
 		in.Evidence.At, in.Evidence.Standby = t0.Add(-99*time.Hour), true
