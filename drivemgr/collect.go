@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
@@ -99,8 +100,10 @@ func hasSCSILog(page byte) func(answers) bool {
 type looked struct {
 	evidence *drivebay.Evidence
 	content  *drivebay.Content // nil: not read this time
-	refused  uint64            // commands that the kernel counts as errors although they are ours
-	err      error             // the drive could not be asked at all
+	// Commands that the kernel counts as errors, and as timeouts, although nothing
+	// is wrong but that we asked.
+	refused, aborted uint64
+	err              error // the drive could not be asked at all
 }
 
 // look opens a drive and asks it everything. It may block for as long as the
@@ -115,7 +118,7 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 
 	out.evidence = ev
 	counted := &countingDrive{Drive: h}
-	defer func() { out.refused = counted.refused }()
+	defer func() { out.refused, out.aborted = counted.refused, counted.aborted }()
 	if ev.Standby = asleep(ctx, counted, d.Protocol); ev.Standby {
 		return out, nil
 	}
@@ -130,16 +133,21 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 // countingDrive counts the questions that raise the kernel's ioerr_cnt without
 // anything being wrong: the SCSI layer counts each command that ends in CHECK
 // CONDITION (scsi_lib.c, scsi_complete). A refused page does, and so do the two
-// ATA commands that answer with registers, which come back as sense data.
+// ATA commands that answer with registers, which come back as sense data. An ATA
+// command that the drive aborts also raises iotmo_cnt: libata's error handler
+// ends it as it ends one that timed out (seen on Linux 6.1).
 type countingDrive struct {
 	host.Drive
-	refused uint64
+	refused, aborted uint64
 }
 
 func (c *countingDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	b, err := c.Drive.Page(ctx, p)
 	if err != nil || p == host.ATAPowerMode || p == host.ATASmartStatus {
 		c.refused++
+	}
+	if err != nil && strings.HasPrefix(string(p), string(host.FamilyATA)) {
+		c.aborted++
 	}
 	return b, err
 }

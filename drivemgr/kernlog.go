@@ -110,7 +110,7 @@ func (m *Manager) lookAgain(dev string) {
 	for _, t := range m.drives {
 		if t.present && speaksOf(dev, &t.drive) {
 			t.fresh = true
-			if soonest := later(now, t.lookedAt.Add(betweenLooks)); t.nextLook.After(soonest) {
+			if soonest := later(now, t.lookedAt.Add(betweenLooks)); t.nextLook.IsZero() || t.nextLook.After(soonest) {
 				t.nextLook = soonest
 			}
 		}

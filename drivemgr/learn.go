@@ -16,7 +16,8 @@ import (
 
 // lookResult is the end of one look at a drive.
 type lookResult struct {
-	id string
+	id          string
+	readContent bool // it was to read what is written on the drive, too
 	looked
 }
 
@@ -35,14 +36,16 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 			t.nextLook = now.Add(m.opt.Tick)
 			continue
 		}
-		t.looking, t.lookedAt = true, now
-		go func(d drivebay.Drive, l *lane, readContent bool, timeout time.Duration) {
+		// What is asked for from now on is meant for the next look, not for this one.
+		readContent := t.fresh
+		t.looking, t.lookedAt, t.nextLook, t.fresh = true, now, time.Time{}, false
+		go func(d drivebay.Drive, l *lane, timeout time.Duration) {
 			r := m.lookThrough(ctx, l, &d, readContent, timeout)
 			select {
-			case m.results <- lookResult{id, r}:
+			case m.results <- lookResult{id, readContent, r}:
 			case <-ctx.Done():
 			}
-		}(t.drive, t.lane, t.fresh, m.opt.LookTimeout)
+		}(t.drive, t.lane, m.opt.LookTimeout)
 	}
 }
 
@@ -81,11 +84,11 @@ func (m *Manager) learn(r lookResult) {
 		return
 	}
 	m.takeEvidence(t, r.looked, now)
+	t.fresh = t.fresh || r.readContent && (r.content == nil || r.content.Kind == drivebay.ContentUnknown)
 	if r.content != nil {
-		t.fresh = r.content.Kind == drivebay.ContentUnknown
 		t.drive.Content = settleContent(t.drive, *r.content)
 	}
-	t.ourErrors += r.refused
+	t.ourErrors, t.ourTimeouts = t.ourErrors+r.refused, t.ourTimeouts+r.aborted
 	t.openError = ""
 	if r.err != nil && !errors.Is(r.err, host.ErrPermission) { // that we may not ask says nothing of the drive
 		t.openError = r.err.Error()
@@ -98,7 +101,7 @@ func (m *Manager) learn(r lookResult) {
 // nextLook spreads the drives over the poll interval, so that a hundred of them
 // are not asked in the same moment; a running self-test is watched more closely.
 func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
-	if t.nextLook.After(now) { // somebody asked for a look meanwhile
+	if !t.nextLook.IsZero() { // somebody asked for another one meanwhile
 		return t.nextLook
 	}
 	wait := m.opt.Poll
@@ -267,10 +270,15 @@ func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
 	}
 	t.kernlog.count(k, now)
 	k.OpenError = t.openError
-	if k.IOErrors != nil {
-		*k.IOErrors -= min(*k.IOErrors, t.ourErrors)
-	}
+	deduct(k.IOErrors, t.ourErrors)
+	deduct(k.IOTimeouts, t.ourTimeouts)
 	return k
+}
+
+func deduct(counter *uint64, ours uint64) {
+	if counter != nil {
+		*counter -= min(*counter, ours)
+	}
 }
 
 // sameKernel says whether two readings differ in nothing but their time.

@@ -84,8 +84,9 @@ type tracked struct {
 	nextLook  time.Time
 	failures  int    // looks in a row that brought nothing
 	openError string // how the last of them ended
-	ourErrors uint64 // what our own questions added to ioerr_cnt
-	fresh     bool   // what is written on it is not known, or may have changed
+	// What our own questions added to ioerr_cnt and iotmo_cnt.
+	ourErrors, ourTimeouts uint64
+	fresh                  bool // what is written on it is not known, or may have changed
 }
 
 // New makes a manager. st may be nil: then nothing outlives it.

@@ -17,7 +17,7 @@ func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Sna
 	results := make(chan lookResult, len(m.drives))
 	for id, t := range m.drives {
 		d, l := t.drive, t.lane
-		wg.Go(func() { results <- lookResult{id, m.lookThrough(ctx, l, &d, true, m.opt.LookTimeout)} })
+		wg.Go(func() { results <- lookResult{id, true, m.lookThrough(ctx, l, &d, true, m.opt.LookTimeout)} })
 	}
 	wg.Wait()
 	close(results)

@@ -135,12 +135,17 @@ func (m *Manager) scheduleSelfTests(ctx context.Context) {
 	}
 }
 
-// justStarted bridges the time until the drive itself says that a test runs.
-const justStarted = 2 * time.Minute
+// unheard bounds how long a test that we started counts as running on our word
+// alone, until the drive itself says so.
+const unheard = time.Hour
 
 func (t *tracked) testing(now time.Time) bool {
 	ev := t.drive.Evidence
-	return ev != nil && ev.SelfTestProgress != nil || now.Sub(later(t.rec.LastShort, t.rec.LastLong)) < justStarted
+	if ev != nil && ev.SelfTestProgress != nil {
+		return true
+	}
+	started := later(t.rec.LastShort, t.rec.LastLong)
+	return now.Sub(started) < unheard && t.lookedAt.Before(started.Add(time.Second))
 }
 
 func (t *tracked) markSelfTest(kind host.SelfTestKind, now time.Time) {

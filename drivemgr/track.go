@@ -47,7 +47,8 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		m.keeper.add(changes(&t.drive, d, now)...)
 	}
 	if !t.present { // new here, or back: whatever we knew of its state is old
-		t.present, t.fresh, t.failures, t.ourErrors, t.nextLook = true, true, 0, 0, now
+		t.present, t.fresh, t.failures, t.nextLook = true, true, 0, now
+		t.ourErrors, t.ourTimeouts = 0, 0
 		if t.lane.occupied(now) > 0 {
 			t.lane = newLane() // the old device's question may never end; this is another device
 		}
