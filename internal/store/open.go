@@ -97,7 +97,7 @@ var minSize = int64(2 * os.Getpagesize())
 
 // openError says what stands behind an error of bolt.Open.
 func openError(path string, err error) error {
-	for _, damage := range []error{berrors.ErrInvalid, berrors.ErrChecksum, berrors.ErrVersionMismatch, berrors.ErrInvalidMapping} {
+	for _, damage := range []error{berrors.ErrInvalid, berrors.ErrChecksum, berrors.ErrVersionMismatch, berrors.ErrInvalidMapping, berrors.ErrIncompatibleValue} {
 		if errors.Is(err, damage) {
 			return fmt.Errorf("store %s: %w: %w", path, errDamaged, err)
 		}
