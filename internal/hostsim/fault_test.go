@@ -262,7 +262,9 @@ func TestOverflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3000 { // nobody reads meanwhile
+	// Nobody reads meanwhile. One backlog may be on its way to the reader already,
+	// one may be waiting; what comes then is too much.
+	for range 6000 {
 		inject(t, m, "0", "nvme-dead")
 	}
 	next(t, events, "overflow", func(e host.Uevent) bool { return e.Overflow })
