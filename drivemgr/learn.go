@@ -16,7 +16,8 @@ import (
 
 // lookResult is the end of one look at a drive.
 type lookResult struct {
-	id          string
+	of          *tracked
+	life        int  // of the drive when the look began
 	readContent bool // it was to read what is written on the drive, too
 	looked
 }
@@ -28,7 +29,7 @@ const failedLooks = 3
 // scheduleLooks starts the looks that are due, each in its drive's lane.
 func (m *Manager) scheduleLooks(ctx context.Context) {
 	now := m.machine.Now()
-	for id, t := range m.drives {
+	for _, t := range m.drives {
 		if !t.present || t.looking || t.nextLook.After(now) || (t.drive.Protocol == drivebay.ProtocolNone && !t.fresh) {
 			continue
 		}
@@ -37,12 +38,12 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 			continue
 		}
 		// What is asked for from now on is meant for the next look, not for this one.
-		readContent := t.fresh
+		r := lookResult{of: t, life: t.life, readContent: t.fresh}
 		t.looking, t.lookedAt, t.nextLook, t.fresh = true, now, time.Time{}, false
 		go func(d drivebay.Drive, l *lane, timeout time.Duration) {
-			r := m.lookThrough(ctx, l, &d, readContent, timeout)
+			r.looked = m.lookThrough(ctx, l, &d, r.readContent, timeout)
 			select {
-			case m.results <- lookResult{id, readContent, r}:
+			case m.results <- r:
 			case <-ctx.Done():
 			}
 		}(t.drive, t.lane, m.opt.LookTimeout)
@@ -71,13 +72,33 @@ func (m *Manager) lookThrough(ctx context.Context, l *lane, d *drivebay.Drive, r
 	return out
 }
 
-// learn takes what a look brought.
+// errAnother is an answer from another drive than the one that was listed: they
+// were swapped, and the uevents are still on their way.
+var errAnother = errors.New("another drive answers")
+
+// another says whether the evidence cannot be of this drive. USB bridges answer
+// with serials of their own, so only drives that speak for themselves are held to it.
+func another(d *drivebay.Drive, ev *drivebay.Evidence) error {
+	if ev == nil || d.Transport == drivebay.TransportUSB || d.Protocol == drivebay.ProtocolNone {
+		return nil
+	}
+	if said := ev.Identity.Serial; said != "" && d.Serial != "" && said != d.Serial {
+		return fmt.Errorf("%s: %w: serial %q instead of %q", d.Name, errAnother, said, d.Serial)
+	}
+	return nil
+}
+
+// learn takes what a look brought. A drive that was pulled and is back leads
+// another life: what was asked before is not about it.
 func (m *Manager) learn(r lookResult) {
-	t := m.drives[r.id]
-	if t == nil { // renamed or forgotten meanwhile: the next look is its own
+	t := r.of
+	if r.life != t.life {
 		return
 	}
 	t.looking = false
+	if r.err == nil {
+		r.err = another(&t.drive, r.evidence)
+	}
 	now := m.machine.Now()
 	t.nextLook = m.nextLook(t, r, now)
 	if !t.present {
@@ -85,12 +106,13 @@ func (m *Manager) learn(r lookResult) {
 	}
 	m.takeEvidence(t, r.looked, now)
 	t.fresh = t.fresh || r.readContent && (r.content == nil || r.content.Kind == drivebay.ContentUnknown)
-	if r.content != nil {
+	if r.content != nil && !errors.Is(r.err, errAnother) {
 		t.drive.Content = settleContent(t.drive, *r.content)
 	}
 	t.ourErrors, t.ourTimeouts = t.ourErrors+r.refused, t.ourTimeouts+r.aborted
 	t.openError = ""
-	if r.err != nil && !errors.Is(r.err, host.ErrPermission) { // that we may not ask says nothing of the drive
+	// That we may not ask, or asked the wrong one, says nothing of the drive.
+	if r.err != nil && !errors.Is(r.err, host.ErrPermission) && !errors.Is(r.err, errAnother) {
 		t.openError = r.err.Error()
 	}
 	m.refreshKernel(t, now)
@@ -112,7 +134,7 @@ func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
 		wait = min(wait, time.Minute)
 	case t.drive.Evidence == nil:
 		h := fnv.New32a()
-		h.Write([]byte(r.id))
+		h.Write([]byte(t.drive.ID))
 		wait = wait/2 + time.Duration(float64(wait/2)*float64(h.Sum32()%1000)/1000)
 	}
 	return now.Add(wait)

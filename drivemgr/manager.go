@@ -64,7 +64,9 @@ type Manager struct {
 	listing  Listing
 	listed   bool      // a first listing has come
 	listedAt time.Time // when the last listing came
-	problems []string  // of ourselves: no uevents, no kernel log ...
+	// listingSince is when the listing under way began; zero: none is.
+	listingSince time.Time
+	problems     []string // of ourselves: no uevents, no kernel log ...
 
 	calls    chan func()
 	results  chan lookResult
@@ -77,6 +79,7 @@ type tracked struct {
 	drive     drivebay.Drive // as it goes into the next snapshot
 	lane      *lane
 	kernlog   logWindow
+	life      int // grows each time the drive comes
 	present   bool
 	judged    bool // a verdict has been given on real evidence
 	looking   bool
@@ -143,7 +146,6 @@ func (m *Manager) Run(ctx context.Context) error {
 	kernlog := m.readKernelLog(ctx)
 	list := m.machine.After(0)
 	tick := m.machine.After(m.opt.Tick)
-	listing := false
 	soon := func(d time.Duration) {
 		if wait := betweenLists - m.machine.Now().Sub(m.listedAt); d < wait {
 			d = wait
@@ -172,16 +174,16 @@ func (m *Manager) Run(ctx context.Context) error {
 		case <-list:
 			pending = false
 			list = m.machine.After(m.opt.Rescan)
-			if listing { // the last one has not come back: look again shortly
+			if !m.listingSince.IsZero() { // the last one has not come back: look again shortly
 				pending = true
 				soon(betweenLists)
 				continue
 			}
-			listing = true
+			m.listingSince = m.machine.Now()
 			m.observeAside(ctx)
 			continue
 		case l := <-m.listings:
-			listing = false
+			m.listingSince = time.Time{}
 			m.take(l)
 		case r := <-m.results:
 			m.learn(r)

@@ -3,7 +3,10 @@ package drivemgr_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -389,4 +392,119 @@ func TestLookOnce(t *testing.T) {
 			t.Errorf("%s is %v: %+v", d.Name, d.Health, d.Findings)
 		}
 	}
+}
+
+// A drive that hung, was pulled and pushed in again is asked at once, and is not
+// blamed for the question that its former life left unanswered.
+func TestPulledWhileHung(t *testing.T) {
+	onRack(t, 9, nil, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
+		d := r.pick(drivebay.ProtocolATA, 0)
+		r.inject(d.Serial, "hang")
+		time.Sleep(65 * time.Second) // a question is inside
+		r.inject(d.Serial, "vanish")
+		time.Sleep(time.Second)
+		r.inject(d.Serial, "heal")
+		back := r.sim.Now()
+		time.Sleep(3 * time.Second)
+		is := r.drive(d.ID)
+		if is.Evidence.At.Before(back) {
+			r.Errorf("three seconds after it is back its evidence is of %v", is.Evidence.At)
+		}
+		time.Sleep(40 * time.Second)
+		if is := r.drive(d.ID); is.Kernel.OpenError != "" || is.Evidence.Verdict != drivebay.VerdictPassed {
+			r.Errorf("blamed for its former life: %q, %+v", is.Kernel.OpenError, is.Findings)
+		}
+	})
+}
+
+// A drive whose id changes while it is being asked is asked again.
+func TestRenamedWhileAsked(t *testing.T) {
+	onRack(t, 9, nil, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
+		first, second := *r.pick(drivebay.ProtocolATA, 0), *r.pick(drivebay.ProtocolATA, 1)
+		r.inject(first.Serial, "slow", "delay=1s")
+		time.Sleep(61 * time.Second)
+		r.inject(second.Serial, "duplicate-serial", "of="+first.Slot.Bay)
+		time.Sleep(10 * time.Minute)
+		for _, d := range r.mgr.Snapshot().Drives {
+			if age := r.sim.Now().Sub(d.Evidence.At); d.Status == drivebay.StatusOnline && age > 3*time.Minute {
+				r.Errorf("%s was last asked %v ago", d.ID, age)
+			}
+		}
+	})
+}
+
+// A daemon that starts again knows its drives, their history and what was said
+// of them, and takes nothing of the past for news.
+func TestRestart(t *testing.T) {
+	st := &memory{records: map[string]drivebay.Record{}}
+	var gone string
+	onRack(t, 9, st, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
+		time.Sleep(6 * time.Hour)
+		d := r.pick(drivebay.ProtocolATA, 0)
+		gone = d.ID
+		r.inject(d.Serial, "vanish")
+		time.Sleep(time.Minute)
+	})
+	before := len(st.events)
+	onRack(t, 9, st, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
+		time.Sleep(30 * time.Minute)
+		for _, d := range r.mgr.Snapshot().Drives {
+			if d.Health != drivebay.HealthGood {
+				r.Errorf("%s is %v: %+v", d.ID, d.Health, d.Findings)
+			}
+		}
+		for _, e := range r.mgr.Events(uint64(before), 0) {
+			if e.Drive != gone {
+				r.Errorf("news of the past: %+v", e)
+			}
+		}
+	})
+}
+
+// memory is a store without a disk.
+type memory struct {
+	mu      sync.Mutex
+	records map[string]drivebay.Record
+	events  []drivebay.Event
+}
+
+func (m *memory) Records() (map[string]drivebay.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.records), nil
+}
+
+func (m *memory) PutRecords(r map[string]drivebay.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.Copy(m.records, r)
+	return nil
+}
+
+func (m *memory) DeleteRecords(ids []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		delete(m.records, id)
+	}
+	return nil
+}
+
+func (m *memory) AppendEvents(e []drivebay.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = append(m.events, e...)
+	return nil
+}
+
+func (m *memory) Events(after uint64, _ int) ([]drivebay.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.events[min(after, uint64(len(m.events))):]), nil
+}
+
+func (m *memory) LastEvent() (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return uint64(len(m.events)), nil
 }

@@ -15,9 +15,12 @@ func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Sna
 	m.take(observe(ctx, machine, InventoryOptions{Loop: m.opt.Loop}))
 	var wg sync.WaitGroup
 	results := make(chan lookResult, len(m.drives))
-	for id, t := range m.drives {
-		d, l := t.drive, t.lane
-		wg.Go(func() { results <- lookResult{id, true, m.lookThrough(ctx, l, &d, true, m.opt.LookTimeout)} })
+	for _, t := range m.drives {
+		d, l, r := t.drive, t.lane, lookResult{of: t, life: t.life, readContent: true}
+		wg.Go(func() {
+			r.looked = m.lookThrough(ctx, l, &d, true, m.opt.LookTimeout)
+			results <- r
+		})
 	}
 	wg.Wait()
 	close(results)

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -76,5 +77,11 @@ func (m *Manager) allProblems() []string {
 	if err := m.keeper.failing(); err != nil {
 		all = append(all, "the record store cannot be written, history will not outlive the daemon: "+err.Error())
 	}
+	if s := m.listingSince; !s.IsZero() && m.machine.Now().Sub(s) > slowListing {
+		all = append(all, "listing the drives has not ended since "+s.UTC().Format(time.RFC3339)+": an enclosure or a controller may hang")
+	}
 	return all
 }
+
+// slowListing is how long a listing may take before that is worth a word.
+const slowListing = 10 * time.Second

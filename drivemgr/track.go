@@ -1,7 +1,9 @@
 package drivemgr
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -47,11 +49,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		m.keeper.add(changes(&t.drive, d, now)...)
 	}
 	if !t.present { // new here, or back: whatever we knew of its state is old
-		t.present, t.fresh, t.failures, t.nextLook = true, true, 0, now
-		t.ourErrors, t.ourTimeouts = 0, 0
-		if t.lane.occupied(now) > 0 {
-			t.lane = newLane() // the old device's question may never end; this is another device
-		}
+		t.begin(now)
 	}
 	before := t.drive
 	t.drive = merge(before, *d)
@@ -61,6 +59,23 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	m.assess(t)
 	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
 		m.keepRecord(t)
+	}
+}
+
+// begin begins a life of a drive: it is new here, or back, or we are. The kernel
+// counts from zero again, or from where we cannot tell its errors from those of
+// our own questions, so what it counted before is no measure of growth.
+func (t *tracked) begin(now time.Time) {
+	t.life++
+	t.present, t.looking, t.fresh, t.nextLook = true, false, true, now
+	t.failures, t.openError, t.ourErrors, t.ourTimeouts = 0, "", 0, 0
+	if t.lane.occupied(now) > 0 {
+		t.lane = newLane() // the old device's question may never end; this is another device
+	}
+	for i, s := range t.rec.History {
+		counters := maps.Clone(s.Counters)
+		maps.DeleteFunc(counters, func(key string, _ uint64) bool { return strings.HasPrefix(key, "kernel.") })
+		t.rec.History[i].Counters = counters
 	}
 }
 
