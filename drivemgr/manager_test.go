@@ -394,29 +394,6 @@ func TestLookOnce(t *testing.T) {
 	}
 }
 
-// A drive that hung, was pulled and pushed in again is asked at once, and is not
-// blamed for the question that its former life left unanswered.
-func TestPulledWhileHung(t *testing.T) {
-	onRack(t, 9, nil, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
-		d := r.pick(drivebay.ProtocolATA, 0)
-		r.inject(d.Serial, "hang")
-		time.Sleep(65 * time.Second) // a question is inside
-		r.inject(d.Serial, "vanish")
-		time.Sleep(time.Second)
-		r.inject(d.Serial, "heal")
-		back := r.sim.Now()
-		time.Sleep(3 * time.Second)
-		is := r.drive(d.ID)
-		if is.Evidence.At.Before(back) {
-			r.Errorf("three seconds after it is back its evidence is of %v", is.Evidence.At)
-		}
-		time.Sleep(40 * time.Second)
-		if is := r.drive(d.ID); is.Kernel.OpenError != "" || is.Evidence.Verdict != drivebay.VerdictPassed {
-			r.Errorf("blamed for its former life: %q, %+v", is.Kernel.OpenError, is.Findings)
-		}
-	})
-}
-
 // A drive whose id changes while it is being asked is asked again.
 func TestRenamedWhileAsked(t *testing.T) {
 	onRack(t, 9, nil, drivemgr.Options{Poll: time.Minute}, func(r *rig) {

@@ -1,0 +1,76 @@
+package drivemgr
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// oneTracked is a manager on the recorded machine and one of its drives, listed
+// and not yet looked at.
+func oneTracked(t *testing.T, name string) (*Manager, *tracked) {
+	t.Helper()
+	machine, err := host.Recorded("../testdata/lab-recording")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := New(machine, nil, Options{})
+	m.take(observe(context.Background(), machine, InventoryOptions{}))
+	for _, tr := range m.drives {
+		if tr.drive.Name == name {
+			return m, tr
+		}
+	}
+	t.Fatalf("no %s in the recording", name)
+	return nil, nil
+}
+
+// The answer to a question of a former life is about another device.
+func TestAnswerOfAFormerLife(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	old := lookResult{of: tr, life: tr.life, looked: looked{err: errors.New("it hung")}}
+	tr.looking = true
+	tr.present = false // pulled
+	tr.begin(m.machine.Now())
+	tr.looking = true // asked again
+	m.learn(old)
+	if !tr.looking || tr.openError != "" || tr.failures != 0 {
+		t.Errorf("looking %v, open error %q, %d failures", tr.looking, tr.openError, tr.failures)
+	}
+	m.learn(lookResult{of: tr, life: tr.life, looked: looked{err: errors.New("it hangs")}})
+	if tr.looking || tr.openError == "" || tr.failures != 1 {
+		t.Errorf("its own answer: looking %v, open error %q, %d failures", tr.looking, tr.openError, tr.failures)
+	}
+}
+
+// Evidence of another serial is not taken for the drive's, and does not accuse it.
+func TestAnswerOfAnotherDrive(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	ev := &drivebay.Evidence{Protocol: drivebay.ProtocolATA, Verdict: drivebay.VerdictFailed, Identity: drivebay.Identity{Serial: "OTHER"}}
+	m.learn(lookResult{of: tr, life: tr.life, looked: looked{evidence: ev}})
+	if tr.drive.Evidence == ev || tr.openError != "" || tr.drive.Health == drivebay.HealthBad || tr.drive.Health == drivebay.HealthGood {
+		t.Errorf("%v, %q, %+v", tr.drive.Health, tr.openError, tr.drive.Evidence)
+	}
+	ev.Identity.Serial = tr.drive.Serial
+	m.learn(lookResult{of: tr, life: tr.life, looked: looked{evidence: ev}})
+	if tr.drive.Evidence != ev || tr.drive.Health != drivebay.HealthBad {
+		t.Errorf("its own answer: %v, %+v", tr.drive.Health, tr.drive.Evidence)
+	}
+}
+
+// The kernel's counters of a former life are no measure of growth.
+func TestBeginForgetsTheKernelsCounters(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	sample := drivebay.Sample{Counters: map[string]uint64{"kernel.ioErrors": 5, "ata.5": 7}}
+	tr.rec.History = []drivebay.Sample{sample}
+	tr.begin(m.machine.Now())
+	if got := tr.rec.History[0].Counters; len(got) != 1 || got["ata.5"] != 7 {
+		t.Errorf("%v", got)
+	}
+	if len(sample.Counters) != 2 {
+		t.Error("the sample that others may be reading was changed")
+	}
+}
