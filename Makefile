@@ -31,8 +31,8 @@ test-race: ## the same with the race detector (needs a C compiler)
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
 	$(GO) run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
 
-fuzz: need-go ## a short run of every fuzz target (FUZZTIME=10s)
-	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),10s)
+fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s)
+	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x)
 
 assess: build ## judge the recorded fleet and print the table
 	./bin/drivebay assess --table $(CORPUS)/fleet.jsonl.gz
