@@ -63,8 +63,38 @@ func putAside(path string, now time.Time) (string, error) {
 	return aside, nil
 }
 
+// verify walks through a file that is there, opened for reading: then bolt takes
+// the lock and believes no more than the two meta pages.
+func verify(path string) error {
+	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
+		return nil // none, or an empty one: bolt begins it
+	}
+	var file *os.File
+	err := guard(func() error {
+		db, err := bolt.Open(path, 0, &bolt.Options{
+			ReadOnly: true, Timeout: lockWait,
+			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+				file, err = os.OpenFile(name, flag, mode)
+				return file, err
+			},
+		})
+		if err != nil {
+			return err
+		}
+		err = db.View(func(tx *bolt.Tx) error { return walk(tx, file) })
+		return errors.Join(err, db.Close())
+	})
+	if file != nil {
+		_ = file.Close() // a panic in bolt.Open leaves it open, and locked
+	}
+	return err
+}
+
 // open opens one file; errDamaged in the error says that it cannot be used.
 func open(path string) (*Bolt, error) {
+	if err := verify(path); err != nil {
+		return nil, openError(path, err)
+	}
 	b := &Bolt{path: path}
 	err := guard(func() (err error) {
 		b.db, err = bolt.Open(path, 0o600, &bolt.Options{
@@ -116,7 +146,7 @@ func (b *Bolt) prepare() error {
 	if err := b.file.Chmod(0o600); err != nil {
 		return err
 	}
-	if err := guard(func() error { return b.db.View(func(tx *bolt.Tx) error { return check(tx, b.file) }) }); err != nil {
+	if err := guard(func() error { return b.db.View(check) }); err != nil {
 		return err
 	}
 	return guard(func() error { return b.db.Update(prepareSchema) })

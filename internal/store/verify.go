@@ -23,19 +23,22 @@ const (
 	bucketHeader = 16 // root page uint64, sequence uint64; root 0: a page follows in place
 )
 
-// check walks the whole file once, under the lock. Bolt's own check, which knows
-// about order and free pages, comes after the walk.
-func check(tx *bolt.Tx, file *os.File) error {
+// walk goes through the whole file once, under the lock. It comes before the file
+// is opened for writing: that alone makes bolt believe the list of free pages.
+func walk(tx *bolt.Tx, file *os.File) error {
 	size := int64(tx.DB().Info().PageSize)
 	t := tree{file: file, pageSize: size, pages: uint64(tx.Size() / size), seen: map[uint64]bool{}}
 	if err := t.page(uint64(tx.Cursor().Bucket().Root())); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	// Two pages are meta pages and one at least lists the free ones; bolt's check
-	// finds pages that are in no list, and this finds a list of pages that are not.
-	if free := tx.DB().Stats().FreePageN; uint64(len(t.seen)+free)+3 > t.pages {
-		return fmt.Errorf("%w: %d pages in use and %d free of %d", errDamaged, len(t.seen), free, t.pages)
+	if err := t.freeList(uint64(tx.ID())); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
+	return nil
+}
+
+// check is bolt's own, which knows about order and free pages.
+func check(tx *bolt.Tx) error {
 	var first error
 	for err := range tx.Check() {
 		if first == nil {
@@ -43,6 +46,66 @@ func check(tx *bolt.Tx, file *os.File) error {
 		}
 	}
 	return first
+}
+
+// The meta pages are 0 and 1: after the header magic, version and page size, each
+// uint32, flags uint32, the root bucket, then the page of the free list, the
+// number of pages, the transaction, a checksum, each uint64 (meta.go).
+const (
+	metaFreeList = pageHeader + 32
+	metaTx       = pageHeader + 48
+	metaSize     = pageHeader + 64
+	freeListFlag = 0x10
+	noFreeList   = ^uint64(0)
+)
+
+// freeList checks the list of free pages that transaction txid left: page numbers,
+// their count in the header, or where that is FFFFh in front of them (freelist.go).
+func (t *tree) freeList(txid uint64) error {
+	for id := range int64(2) {
+		meta := make([]byte, metaSize)
+		if _, err := t.file.ReadAt(meta, id*t.pageSize); err != nil {
+			return fmt.Errorf("meta page %d: %w", id, err)
+		}
+		if at := binary.LittleEndian.Uint64(meta[metaFreeList:]); binary.LittleEndian.Uint64(meta[metaTx:]) == txid && at != noFreeList {
+			if err := t.freePages(at); err != nil {
+				return fmt.Errorf("list of free pages: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tree) freePages(id uint64) error {
+	if id < 2 || id >= t.pages {
+		return fmt.Errorf("page %d of %d", id, t.pages)
+	}
+	head := make([]byte, pageHeader+8)
+	if _, err := t.file.ReadAt(head, int64(id)*t.pageSize); err != nil {
+		return fmt.Errorf("page %d: %w", id, err)
+	}
+	overflow, first := uint64(binary.LittleEndian.Uint32(head[12:])), uint64(pageHeader)
+	if binary.LittleEndian.Uint64(head) != id || binary.LittleEndian.Uint16(head[8:]) != freeListFlag || id+overflow >= t.pages {
+		return fmt.Errorf("page %d: impossible header % x", id, head[:pageHeader])
+	}
+	count := uint64(binary.LittleEndian.Uint16(head[10:]))
+	if count == 0xffff {
+		count, first = binary.LittleEndian.Uint64(head[pageHeader:]), pageHeader+8
+	}
+	if count > t.pages || first+8*count > (1+overflow)*uint64(t.pageSize) {
+		return fmt.Errorf("page %d: %d pages do not fit", id, count)
+	}
+	list := make([]byte, 8*count)
+	if _, err := t.file.ReadAt(list, int64(id)*t.pageSize+int64(first)); err != nil {
+		return fmt.Errorf("page %d: %w", id, err)
+	}
+	for ; len(list) > 0; list = list[8:] {
+		free := binary.LittleEndian.Uint64(list)
+		if free < 2 || free >= t.pages || t.seen[free] {
+			return fmt.Errorf("page %d of %d is not free", free, t.pages)
+		}
+	}
+	return nil
 }
 
 type tree struct {
