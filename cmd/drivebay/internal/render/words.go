@@ -149,7 +149,11 @@ func holds(c drivebay.Content) string {
 
 // why is the worst thing to say about a drive.
 func why(d *drivebay.Drive) string {
-	if len(d.Findings) == 0 {
+	switch {
+	case len(d.Findings) > 0:
+	case d.IdentityIssue == "" && d.Health == drivebay.HealthUnknown:
+		return "not asked yet"
+	default:
 		return d.IdentityIssue
 	}
 	text := d.Findings[0].Text
