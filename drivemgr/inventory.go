@@ -15,6 +15,9 @@ import (
 // InventoryOptions say what counts as a drive where opinions differ.
 type InventoryOptions struct {
 	Loop bool // loop devices count as drives
+	// Dark leaves the lights of enclosures unread: each reading is a command to the
+	// enclosure (drivers/scsi/ses.c, ses_get_locate), and a big one has a hundred bays.
+	Dark bool
 }
 
 // Listing is the drives of a machine at one moment, as the kernel tells them.
@@ -24,6 +27,7 @@ type Listing struct {
 	// Complete is false when the list itself could not be read; what is in it is
 	// true, what is not in it may be there all the same.
 	Complete bool
+	Dark     bool // the lights of enclosures were not read
 	Problems []string
 }
 
@@ -35,7 +39,7 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 	if err != nil {
 		return Listing{Problems: []string{"the list of block devices cannot be read: " + err.Error()}}
 	}
-	places := readPlaces(s)
+	places := readPlaces(s, opt.Dark)
 	uses := readUses(s, names, mounts)
 	var drives []drivebay.Drive
 	for _, name := range names {
@@ -53,7 +57,7 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 	}
 	drives = joinPaths(drives)
 	identify(drives)
-	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.lost) == 0, Problems: s.problems()}
+	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.lost) == 0, Dark: opt.Dark, Problems: s.problems()}
 }
 
 // never are block devices that stand for something else than a drive.

@@ -172,6 +172,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.note(l)
 			continue
 		case <-list:
+			hurry := pending // somebody waits to see what a uevent changed
 			pending = false
 			list = m.machine.After(m.opt.Rescan)
 			if !m.listingSince.IsZero() { // the last one has not come back: look again shortly
@@ -180,7 +181,7 @@ func (m *Manager) Run(ctx context.Context) error {
 				continue
 			}
 			m.listingSince = m.machine.Now()
-			m.observeAside(ctx)
+			m.observeAside(ctx, hurry)
 			continue
 		case l := <-m.listings:
 			m.listingSince = time.Time{}
@@ -201,8 +202,8 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // observeAside lists the machine in a goroutine: even sysfs can hang, an
 // enclosure's LED file asks the enclosure.
-func (m *Manager) observeAside(ctx context.Context) {
-	opt := InventoryOptions{Loop: m.opt.Loop}
+func (m *Manager) observeAside(ctx context.Context, hurry bool) {
+	opt := InventoryOptions{Loop: m.opt.Loop, Dark: hurry}
 	go func() {
 		l := observe(ctx, m.machine, opt)
 		select {

@@ -364,6 +364,11 @@ func TestLocate(t *testing.T) {
 		if !r.drive(first.ID).Slot.Lit || !r.drive(second.ID).Slot.Lit || r.drive(third.ID).Slot.Lit {
 			r.Error("the wrong bays are lit")
 		}
+		r.inject(third.Serial, "vanish") // a listing in a hurry, which does not ask the enclosure
+		time.Sleep(time.Second)
+		if !r.drive(first.ID).Slot.Lit || r.drive(third.ID).Slot.Lit {
+			r.Error("a listing in a hurry forgets the lights")
+		}
 		if err := r.mgr.Locate(r.Context(), bay, false); err != nil {
 			r.Fatal(err)
 		}

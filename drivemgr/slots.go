@@ -12,6 +12,7 @@ import (
 // places knows which bay of the machine is behind which address.
 type places struct {
 	sysfs *sysfs
+	dark  bool // lights of enclosures are left unread
 	bays  []drivebay.Bay
 	// byAddress finds a bay by SCSI H:C:T:L, by SAS end device, or by PCI slot
 	// address without its function ("0000:3b:00").
@@ -19,8 +20,8 @@ type places struct {
 	leds      map[string]map[string]string // PCI function -> NPEM indication -> file
 }
 
-func readPlaces(s *sysfs) *places {
-	p := &places{sysfs: s, byAddress: map[string]drivebay.Slot{}, leds: map[string]map[string]string{}}
+func readPlaces(s *sysfs, dark bool) *places {
+	p := &places{sysfs: s, dark: dark, byAddress: map[string]drivebay.Slot{}, leds: map[string]map[string]string{}}
 	for _, e := range s.list("sys/class/enclosure") {
 		p.readEnclosure("sys/class/enclosure/" + e)
 	}
@@ -45,10 +46,11 @@ func (p *places) readEnclosure(dir string) {
 			continue
 		}
 		slot := drivebay.Slot{Enclosure: id, Bay: clean(name)}
-		if state, ok := s.read(slotDir + "/locate"); ok {
-			slot.Locate, slot.Lit = slotDir+"/locate", lit(clean(string(state)))
+		if s.exists(slotDir + "/locate") {
+			slot.Locate = slotDir + "/locate"
+			slot.Lit = !p.dark && lit(s.text(slot.Locate))
 		}
-		if s.exists(slotDir + "/fault") { // not read: each reading is a command to the enclosure
+		if s.exists(slotDir + "/fault") {
 			slot.Fault = slotDir + "/fault"
 		}
 		p.addBay(slot)

@@ -14,6 +14,9 @@ import (
 func (m *Manager) take(l Listing) {
 	now := m.machine.Now()
 	l.Bays = keepSlots(m.listing.Bays, l.Bays)
+	if l.Dark {
+		keepLights(m.listing.Bays, &l)
+	}
 	m.listing, m.listedAt = l, now
 	seen := map[string]bool{}
 	for i := range l.Drives {
@@ -174,6 +177,25 @@ func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 		}
 	}
 	return bays
+}
+
+// keepLights has the bays of enclosures as lit as they were when last asked.
+func keepLights(old []drivebay.Bay, l *Listing) {
+	lit := map[string]bool{}
+	for _, b := range old {
+		lit[b.Enclosure+"/"+b.Bay] = b.Lit && b.Enclosure != ""
+	}
+	relight := func(s *drivebay.Slot) {
+		if s.Enclosure != "" {
+			s.Lit = lit[s.Enclosure+"/"+s.Bay]
+		}
+	}
+	for i := range l.Bays {
+		relight(&l.Bays[i].Slot)
+	}
+	for i := range l.Drives {
+		relight(&l.Drives[i].Slot)
+	}
 }
 
 // fillBays says which drive is in which bay.
