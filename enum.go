@@ -135,12 +135,6 @@ func (c *ContentKind) UnmarshalText(b []byte) error { return contentNames.parse(
 func (v *Verdict) UnmarshalText(b []byte) error     { return verdictNames.parse(v, b) }
 func (u *Usage) UnmarshalText(b []byte) error       { return usageNames.parse(u, b) }
 
-// ParseHealth reads the text form of a verdict.
-func ParseHealth(s string) (Health, error) {
-	var h Health
-	return h, h.UnmarshalText([]byte(s))
-}
-
 // Rank orders verdicts by how much attention they need. UNKNOWN ranks above
 // GOOD: a drive that does not answer is not a healthy drive.
 func (h Health) Rank() int {

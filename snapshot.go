@@ -98,7 +98,6 @@ const (
 	EventLocate      EventKind = "Locate"
 	EventAcknowledge EventKind = "Acknowledged"
 	EventCordon      EventKind = "Cordon"
-	EventMachine     EventKind = "Machine"
 )
 
 // Event is one change of state, with its cause.

@@ -3,10 +3,8 @@ package drivemgr_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/store"
 )
 
 // rig is a manager on a simulated machine, in a bubble whose clock stands still
@@ -418,7 +417,7 @@ func TestRenamedWhileAsked(t *testing.T) {
 // A daemon that starts again knows its drives, their history and what was said
 // of them, and takes nothing of the past for news.
 func TestRestart(t *testing.T) {
-	st := &memory{records: map[string]drivebay.Record{}}
+	st := store.Memory()
 	var gone string
 	onRack(t, 9, st, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
 		time.Sleep(6 * time.Hour)
@@ -427,7 +426,10 @@ func TestRestart(t *testing.T) {
 		r.inject(d.Serial, "vanish")
 		time.Sleep(time.Minute)
 	})
-	before := len(st.events)
+	before, err := st.LastEvent()
+	if err != nil {
+		t.Fatal(err)
+	}
 	onRack(t, 9, st, drivemgr.Options{Poll: time.Minute}, func(r *rig) {
 		time.Sleep(30 * time.Minute)
 		for _, d := range r.mgr.Snapshot().Drives {
@@ -435,58 +437,17 @@ func TestRestart(t *testing.T) {
 				r.Errorf("%s is %v: %+v", d.ID, d.Health, d.Findings)
 			}
 		}
-		for _, e := range r.mgr.Events(uint64(before), 0) {
+		back := slices.ContainsFunc(r.mgr.Events(before, 0), func(e drivebay.Event) bool { return e.Drive == gone && e.Kind == drivebay.EventReturned })
+		if !back {
+			r.Error("the drive that left before the restart is not known to be back")
+		}
+		if old := r.mgr.Events(0, 0); uint64(len(old)) < before {
+			r.Errorf("%d of %d events are left", len(old), before)
+		}
+		for _, e := range r.mgr.Events(before, 0) {
 			if e.Drive != gone {
 				r.Errorf("news of the past: %+v", e)
 			}
 		}
 	})
-}
-
-// memory is a store without a disk.
-type memory struct {
-	mu      sync.Mutex
-	records map[string]drivebay.Record
-	events  []drivebay.Event
-}
-
-func (m *memory) Records() (map[string]drivebay.Record, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.records), nil
-}
-
-func (m *memory) PutRecords(r map[string]drivebay.Record) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.Copy(m.records, r)
-	return nil
-}
-
-func (m *memory) DeleteRecords(ids []string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, id := range ids {
-		delete(m.records, id)
-	}
-	return nil
-}
-
-func (m *memory) AppendEvents(e []drivebay.Event) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.events = append(m.events, e...)
-	return nil
-}
-
-func (m *memory) Events(after uint64, _ int) ([]drivebay.Event, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.events[min(after, uint64(len(m.events))):]), nil
-}
-
-func (m *memory) LastEvent() (uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return uint64(len(m.events)), nil
 }

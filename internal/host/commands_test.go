@@ -46,6 +46,25 @@ func TestATACommands(t *testing.T) {
 	}
 }
 
+// A self-test runs in the background of the drive (off-line mode, background
+// self-test): the captive ones, whose codes are these with a bit set, stop all I/O.
+func TestSelfTestCommands(t *testing.T) {
+	for kind, want := range map[SelfTestKind]struct{ ata, nvme, scsi byte }{
+		SelfTestShort: {0x01, 0x1, 0x20}, SelfTestLong: {0x02, 0x2, 0x40}, SelfTestAbort: {0x7f, 0xf, 0x80},
+	} {
+		cdb := ataSelfTest(selfTestCode[FamilyATA][kind]).cdb()
+		if spelt := []byte{0x85, 0x06, 0x20, 0, 0xd4, 0, 0, 0, want.ata, 0, 0x4f, 0, 0xc2, 0, 0xb0, 0}; !bytes.Equal(cdb, spelt) {
+			t.Errorf("ATA %s: % x, want % x", kind, cdb, spelt)
+		}
+		if got := selfTestCode[FamilyNVMe][kind]; got != want.nvme {
+			t.Errorf("NVMe %s: %x, want %x", kind, got, want.nvme)
+		}
+		if got := sendDiagnostic(selfTestCode[FamilySCSI][kind]); !bytes.Equal(got, []byte{0x1d, want.scsi, 0, 0, 0, 0}) {
+			t.Errorf("SCSI %s: % x", kind, got)
+		}
+	}
+}
+
 // No command that can be sent as a page writes: the list of opcodes is closed.
 func TestNothingWrites(t *testing.T) {
 	reads := map[byte]bool{0xe5: true, 0xec: true, 0xb0: true, 0x2f: true}
