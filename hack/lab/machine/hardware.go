@@ -1,0 +1,289 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Plug puts a new drive in and waits until the guest sees it.
+func (m *Machine) Plug(ctx context.Context, d Drive) error {
+	if err := d.check(); err != nil {
+		return fmt.Errorf("drive %s: %w", d.ID, err)
+	}
+	if d.cold() || d.Paths > 1 {
+		return fmt.Errorf("drive %s: a drive of this kind must be there when the machine starts", d.ID)
+	}
+	if m.drives[d.ID] != nil {
+		return fmt.Errorf("drive %s is there already: use Replug", d.ID)
+	}
+	if err := m.adopt(d); err != nil {
+		return err
+	}
+	return m.Replug(ctx, d.ID)
+}
+
+// Replug puts a drive that was pulled in again, with what is on it.
+func (m *Machine) Replug(ctx context.Context, id string) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if err := m.plug(ctx, d); err != nil {
+		return err
+	}
+	return m.await(ctx, []string{d.Serial})
+}
+
+// Unplug pulls a drive without asking anybody, as a hand does.
+func (m *Machine) Unplug(ctx context.Context, id string) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if d.cold() {
+		return fmt.Errorf("pull %s: QEMU cannot pull a drive from this controller; in the guest, write 1 to its device/delete", id)
+	}
+	if !d.plugged {
+		return fmt.Errorf("pull %s: it is not plugged in", id)
+	}
+	for _, dev := range slices.Backward(d.devices) {
+		if dev["driver"] == "nvme-subsys" || dev["driver"] == "nvme-ns" {
+			continue // they go with the controllers
+		}
+		if err := m.deviceDel(ctx, dev["id"].(string)); err != nil {
+			return err
+		}
+	}
+	d.plugged = false
+	return m.dropNodes(ctx, d)
+}
+
+// UnplugPath pulls one of the controllers of an NVMe drive that has several.
+func (m *Machine) UnplugPath(ctx context.Context, id string, path int) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if path < 0 || path >= d.Paths || d.Paths == 1 {
+		return fmt.Errorf("%s has no path %d to pull", id, path)
+	}
+	return m.deviceDel(ctx, fmt.Sprintf("%s-%d", id, path))
+}
+
+func (m *Machine) drive(id string) (*drive, error) {
+	if d := m.drives[id]; d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("the machine has no drive %q", id)
+}
+
+func (m *Machine) plug(ctx context.Context, d *drive) error {
+	if d.plugged {
+		return fmt.Errorf("plug %s: it is plugged in", d.ID)
+	}
+	if _, err := m.control.Run(ctx, "blockdev-add", blockdev(d.Drive)); err != nil {
+		return fmt.Errorf("plug %s: %w", d.ID, err)
+	}
+	for _, dev := range d.devices {
+		if _, err := m.control.Run(ctx, "device_add", dev); err != nil {
+			return fmt.Errorf("plug %s: %w", d.ID, err)
+		}
+	}
+	d.plugged = true
+	return nil
+}
+
+// deviceDel removes a device and waits until it is gone. A virtio device tells
+// of its inner part first, which has no name of its own.
+func (m *Machine) deviceDel(ctx context.Context, id string) error {
+	gone := m.control.Expect("DEVICE_DELETED", func(data json.RawMessage) bool {
+		var e struct{ Device string }
+		return json.Unmarshal(data, &e) == nil && e.Device == id
+	})
+	if _, err := m.control.Run(ctx, "device_del", map[string]any{"id": id}); err != nil {
+		gone.Cancel()
+		return fmt.Errorf("pull %s: %w", id, err)
+	}
+	if err := gone.Done(ctx); err != nil {
+		return fmt.Errorf("pull %s: %w", id, err)
+	}
+	return nil
+}
+
+// dropNodes gives up the block nodes of a drive that is out, the topmost first.
+func (m *Machine) dropNodes(ctx context.Context, d *drive) error {
+	err := m.removeLayers(ctx, d)
+	_, err2 := m.control.Run(ctx, "blockdev-del", map[string]any{"node-name": node(d.Drive)})
+	return errors.Join(err, err2)
+}
+
+// SetCriticalWarning sets the critical warning bits of an NVMe drive's health
+// log (NVM Express base specification, figure "SMART / Health Information"):
+// 1 spare, 2 temperature, 4 reliability, 8 read only, 16 volatile memory. QEMU
+// sends no event for it: it is seen when the log is read.
+func (m *Machine) SetCriticalWarning(ctx context.Context, id string, bits uint8) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if d.Kind != NVMe {
+		return fmt.Errorf("%s is no NVMe drive", id)
+	}
+	for _, dev := range d.devices {
+		if dev["driver"] != "nvme" {
+			continue
+		}
+		if err := m.set(ctx, dev["id"].(string), "smart_critical_warning", bits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Machine) set(ctx context.Context, dev, property string, value any) error {
+	_, err := m.control.Run(ctx, "qom-set", map[string]any{"path": "/machine/peripheral/" + dev, "property": property, "value": value})
+	return err
+}
+
+// backend is the device of a drive that reads and writes its content.
+func (d *drive) backend() string {
+	for _, dev := range d.devices {
+		if dev["drive"] != nil {
+			return dev["id"].(string)
+		}
+	}
+	return d.ID
+}
+
+// IOError is what a faulty drive answers.
+type IOError struct {
+	Op     string // read, write, flush, discard
+	Sector int64  // of 512 bytes; Everywhere for all of the drive
+	Once   bool
+}
+
+// Everywhere is the sector of an error that every access meets.
+const Everywhere = -1
+
+// FailIO makes a drive answer with errors from now on, until Heal. Its SMART
+// counters know nothing of it.
+func (m *Machine) FailIO(ctx context.Context, id string, faults ...IOError) error {
+	rules := []map[string]any{}
+	for _, f := range faults {
+		rule := map[string]any{"event": "none", "iotype": f.Op, "errno": 5, "once": f.Once}
+		if f.Sector != Everywhere {
+			rule["sector"] = f.Sector
+		}
+		rules = append(rules, rule)
+	}
+	return m.insert(ctx, id, "errors", map[string]any{"driver": "blkdebug", "inject-error": rules})
+}
+
+// Limit is how slow a drive gets.
+type Limit struct {
+	IOPS  int64
+	Bytes int64 // a second
+}
+
+// Slow limits a drive, until Heal.
+func (m *Machine) Slow(ctx context.Context, id string, l Limit) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	group := "limit-" + id
+	limits := map[string]any{}
+	if l.IOPS > 0 {
+		limits["iops-total"] = l.IOPS
+	}
+	if l.Bytes > 0 {
+		limits["bps-total"] = l.Bytes
+	}
+	if d.Kind == NVMe && l.Bytes > 0 && l.Bytes < 1<<20 {
+		// The controller reset that the guest's driver tries makes QEMU wait for
+		// the very requests that are held back: nothing but kill -9 helps then.
+		return errors.New("an NVMe drive that hangs freezes QEMU: hang a SCSI one, or suspend a dm device over it")
+	}
+	if _, err := m.control.Run(ctx, "object-add", map[string]any{"qom-type": "throttle-group", "id": group, "limits": limits}); err != nil {
+		return err
+	}
+	return m.insert(ctx, id, "slow", map[string]any{"driver": "throttle", "throttle-group": group})
+}
+
+// Hang makes a SCSI drive hold back every read and write, until Heal. It still
+// answers inquiries, as a drive with a stuck head does.
+func (m *Machine) Hang(ctx context.Context, id string) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if d.Kind != SCSI {
+		return fmt.Errorf("hang %s: only a SCSI drive hangs without hanging QEMU", id)
+	}
+	return m.Slow(ctx, id, Limit{Bytes: 100})
+}
+
+// insert puts a filter over a drive's content, while it is in use.
+func (m *Machine) insert(ctx context.Context, id, name string, filter map[string]any) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if len(d.layers) > 0 {
+		return fmt.Errorf("%s has a fault already: heal it first", id)
+	}
+	filter["node-name"] = name + "-" + id
+	below := "file"
+	if filter["driver"] == "blkdebug" {
+		below = "image"
+	}
+	filter[below] = node(d.Drive)
+	if _, err := m.control.Run(ctx, "blockdev-add", filter); err != nil {
+		return fmt.Errorf("break %s: %w", id, err)
+	}
+	d.layers = []string{name + "-" + id}
+	if err := m.set(ctx, d.backend(), "drive", d.layers[0]); err != nil {
+		return errors.Join(err, m.removeLayers(ctx, d))
+	}
+	return nil
+}
+
+// Heal ends what FailIO, Slow and Hang began.
+func (m *Machine) Heal(ctx context.Context, id string) error {
+	d, err := m.drive(id)
+	if err != nil {
+		return err
+	}
+	if len(d.layers) == 0 {
+		return nil
+	}
+	if strings.HasPrefix(d.layers[0], "slow-") {
+		// What is held back must come home before the filter can be taken out.
+		limits := map[string]any{"iops-total": 0, "bps-total": 0}
+		if _, err := m.control.Run(ctx, "qom-set", map[string]any{"path": "/objects/limit-" + id, "property": "limits", "value": limits}); err != nil {
+			return err
+		}
+	}
+	if err := m.set(ctx, d.backend(), "drive", node(d.Drive)); err != nil {
+		return err
+	}
+	return m.removeLayers(ctx, d)
+}
+
+func (m *Machine) removeLayers(ctx context.Context, d *drive) error {
+	var errs []error
+	for _, n := range d.layers {
+		_, err := m.control.Run(ctx, "blockdev-del", map[string]any{"node-name": n})
+		errs = append(errs, err)
+		if strings.HasPrefix(n, "slow-") {
+			_, err := m.control.Run(ctx, "object-del", map[string]any{"id": "limit-" + d.ID})
+			errs = append(errs, err)
+		}
+	}
+	d.layers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,235 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/drivebay/drivebay/hack/lab/agent"
+	"github.com/drivebay/drivebay/hack/lab/image"
+	"github.com/drivebay/drivebay/hack/lab/qmp"
+)
+
+// Machine is a computer that runs.
+type Machine struct {
+	Guest *agent.Client // runs things inside
+	Dir   string        // everything that it has on the host; gone after Close
+
+	img     *image.Image
+	cache   string
+	spec    Spec
+	log     io.Writer
+	qemu    *exec.Cmd
+	exited  chan struct{} // closed when qemu has ended
+	said    bytes.Buffer  // by qemu, to be read once exited is closed
+	control *qmp.Client
+	lock    *os.File // held while the folder is in use
+
+	mu     sync.Mutex
+	drives map[string]*drive
+	taken  map[int]string // PCI slot -> who is in it
+}
+
+// drive is a drive as it is plugged in.
+type drive struct {
+	Drive
+	slots   []int
+	devices []device
+	plugged bool
+	layers  []string // block nodes put over the drive's own by a fault
+}
+
+// Options are what is the same for all machines of a program.
+type Options struct {
+	Image *image.Image
+	Cache string    // where saved machines are kept
+	Log   io.Writer // progress of what takes long; nil drops it
+	Cold  bool      // boot it, whatever is saved
+}
+
+// Start brings up a machine: from a saved one where that is possible, else by
+// booting it. It is ready when the kernel shows all its drives.
+func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
+	spec, err := spec.complete()
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{img: opt.Image, cache: opt.Cache, spec: spec, log: opt.Log, drives: map[string]*drive{}, taken: map[int]string{}}
+	if m.log == nil {
+		m.log = io.Discard
+	}
+	if err := m.makeDir(); err != nil {
+		return nil, err
+	}
+	saved := ""
+	if !opt.Cold && spec.restorable() {
+		if saved, err = savedState(ctx, opt, spec); err != nil {
+			m.Close()
+			return nil, err
+		}
+	}
+	if err := m.up(ctx, saved); err != nil {
+		err = fmt.Errorf("start the machine: %w%s", err, m.lastWords())
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// restorable: QEMU cannot save a machine that has an NVMe controller, and only
+// at the start can it put one namespace behind two of them.
+func (s Spec) restorable() bool {
+	return !slices.ContainsFunc(s.Drives, func(d Drive) bool { return d.Paths > 1 })
+}
+
+// up starts QEMU, gets hold of the guest and plugs in what is not there yet.
+func (m *Machine) up(ctx context.Context, saved string) error {
+	if err := m.makeDisks(); err != nil {
+		return err
+	}
+	atStart := func(d Drive) bool { return d.cold() || !m.spec.restorable() }
+	args := append(m.spec.shape(m.img), m.local(atStart)...)
+	if saved != "" {
+		args = append(args, "-incoming", "exec:cat '"+saved+"'")
+	}
+	if err := m.spawn(ctx, args); err != nil {
+		return err
+	}
+	if err := m.greet(ctx, saved != ""); err != nil {
+		return err
+	}
+	if err := m.plugShares(ctx); err != nil {
+		return err
+	}
+	var serials []string
+	for _, d := range m.spec.Drives {
+		serials = append(serials, d.Serial)
+		if !atStart(d) {
+			if err := m.plug(ctx, m.drives[d.ID]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.mountShares(ctx); err != nil {
+		return err
+	}
+	return m.await(ctx, serials)
+}
+
+// await waits for the kernel and for udev to have seen the drives.
+func (m *Machine) await(ctx context.Context, serials []string) error {
+	if _, err := m.Guest.Drives(ctx, serials, 20*time.Second); err != nil {
+		return err
+	}
+	_, err := m.Guest.Output(ctx, "udevadm", "settle", "-t", "20")
+	return err
+}
+
+// greet waits until the guest's agent is there and sets the guest's clock.
+func (m *Machine) greet(ctx context.Context, restored bool) error {
+	control, err := qmp.Connect(ctx, filepath.Join(m.Dir, "qmp"))
+	if err != nil {
+		return err
+	}
+	m.control = control
+	m.Guest = agent.Connect(filepath.Join(m.Dir, "agent"))
+	if restored {
+		if err := m.awaitRunning(ctx); err != nil {
+			return err
+		}
+	}
+	// The agent answers once it has opened its port; until then this waits.
+	if err := m.Guest.SetClock(ctx, time.Now()); err != nil {
+		return fmt.Errorf("the guest does not answer: %w", err)
+	}
+	return nil
+}
+
+func (m *Machine) awaitRunning(ctx context.Context) error {
+	for {
+		b, err := m.control.Run(ctx, "query-status", nil)
+		if err != nil {
+			return err
+		}
+		var status struct{ Running bool }
+		if json.Unmarshal(b, &status) == nil && status.Running {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// spawn starts QEMU. It dies with this process, however this process ends.
+func (m *Machine) spawn(ctx context.Context, args []string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, socket := range []string{"qmp", "qmp-guest", "agent"} {
+		os.Remove(filepath.Join(m.Dir, socket))
+	}
+	m.said.Reset()
+	m.qemu = exec.Command("qemu-system-x86_64", args...)
+	m.qemu.Stdout, m.qemu.Stderr = &m.said, &m.said
+	m.qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	m.exited = make(chan struct{})
+	if err := startLocked(m.qemu); err != nil {
+		return err
+	}
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		cmd.Wait()
+		close(done)
+	}(m.qemu, m.exited)
+	return nil
+}
+
+// kill ends QEMU as a power cut ends a machine.
+func (m *Machine) kill() {
+	if m.control != nil {
+		m.control.Close()
+	}
+	if m.Guest != nil {
+		m.Guest.Close()
+	}
+	if m.qemu != nil && m.qemu.Process != nil {
+		m.qemu.Process.Kill()
+		<-m.exited
+	}
+}
+
+// Close ends the machine and removes what it left.
+func (m *Machine) Close() error {
+	m.kill()
+	err := os.RemoveAll(m.Dir)
+	return errors.Join(err, m.lock.Close())
+}
+
+// lastWords is what the console and QEMU said before something went wrong.
+func (m *Machine) lastWords() string {
+	m.kill()
+	console, _ := os.ReadFile(filepath.Join(m.Dir, "console"))
+	text := ""
+	for _, part := range []struct{ who, what string }{{"qemu", m.said.String()}, {"console", string(console)}} {
+		if what := strings.TrimSpace(part.what); what != "" {
+			text += fmt.Sprintf("\n%s: %s", part.who, what[max(0, len(what)-1500):])
+		}
+	}
+	return text
+}
+
+// Log is the guest's kernel log.
+func (m *Machine) Log(ctx context.Context) (string, error) { return m.Guest.Output(ctx, "dmesg") }
