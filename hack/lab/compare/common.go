@@ -35,7 +35,6 @@ var commonRows = []row{
 		return agreed(told(d.PowerOnHours), told(d.Evidence.PowerOnHours))
 	}},
 	{"power_cycle_count", func(d *drivebay.Drive, _ *leaf) any { return told(d.Evidence.PowerCycles) }},
-	{"endurance_used.current_percent", func(d *drivebay.Drive, _ *leaf) any { return told(d.Evidence.PercentUsed) }},
 }
 
 func firmware(d *drivebay.Drive, _ *leaf) any {

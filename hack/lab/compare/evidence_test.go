@@ -234,3 +234,22 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// TestSCSIByHand: what none of the recorded drives says, each both ways.
+func TestSCSIByHand(t *testing.T) {
+	trip, warm := 65, 38
+	drive := drivebay.Drive{Protocol: drivebay.ProtocolSCSI, Transport: drivebay.TransportSAS, Temperature: &warm, Evidence: &drivebay.Evidence{
+		Protocol: drivebay.ProtocolSCSI, Temperature: &warm, SCSI: &drivebay.SCSI{TripTemperature: &trip}}}
+	for document, want := range map[string][]string{
+		`"scsi_transport_protocol": {"value": 6}`: nil,
+		`"scsi_transport_protocol": {"value": 0}`: {"scsi_transport_protocol.value"},
+		`"scsi_temperature": {"drive_trip": 65}`:  nil,
+		`"scsi_temperature": {"drive_trip": 0}`:   {"scsi_temperature.drive_trip"}, // no page for smartctl, and one for us
+		`"temperature": {"current": 0}`:           {"temperature.current"},
+	} {
+		_, differences := Evidence([]byte(`{"device": {"protocol": "SCSI"}, `+document+`}`), drive)
+		if !slices.Equal(paths(differences), want) {
+			t.Errorf("%s: %v", document, differences)
+		}
+	}
+}
