@@ -253,3 +253,27 @@ func TestSCSIByHand(t *testing.T) {
 		}
 	}
 }
+
+// TestSelfTestUnderWay: one side alone that knows of a running self-test is a difference.
+func TestSelfTestUnderWay(t *testing.T) {
+	status := "ata_smart_data.self_test.status."
+	left := 40
+	for name, want := range map[string][]string{"sat-testing": {status + "value", status + "remaining_percent"}, "ata-hdd": {status + "value"}} {
+		for _, p := range pairs(t) {
+			if p.name != name {
+				continue
+			}
+			if p.drive.Evidence.SelfTestProgress == nil {
+				p.drive.Evidence.SelfTestProgress = &left
+			} else {
+				p.drive.Evidence.SelfTestProgress = nil
+			}
+			_, differences := Evidence(p.document, p.drive)
+			for _, path := range want {
+				if !slices.Contains(paths(differences), path) {
+					t.Errorf("%s: %s is not named: %v", name, path, differences)
+				}
+			}
+		}
+	}
+}
