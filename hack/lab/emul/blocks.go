@@ -15,7 +15,7 @@ type store interface {
 }
 
 // chunkSize is what a disk in memory grows by.
-const chunkSize = 64 << 10
+const chunkSize = 16 << 10
 
 // memory is a sparse disk: chunks that hold only zeros are not kept.
 type memory map[int64]*[chunkSize]byte

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/drivebay/drivebay/hack/lab/emul"
@@ -75,8 +76,12 @@ func (d *Device) Plug(ctx context.Context) error {
 		n := d.Names()
 		return n.Generic != "" && (n.Dev != "" || !d.Unit.IsDisk()), nil
 	})
+	if err == nil {
+		// tcm_loop allows 1024; what is in flight must fit into the data area.
+		err = set(sysfs(d.Names().Address), "queue_depth", strconv.Itoa(queueDepth))
+	}
 	if err != nil {
-		return fmt.Errorf("plug %s: wait for its SCSI device: %w", d.Unit.Name, err)
+		return fmt.Errorf("plug %s: its SCSI device: %w", d.Unit.Name, err)
 	}
 	return nil
 }
@@ -99,6 +104,7 @@ func (d *Device) Unplug() error {
 
 // Detach undoes Attach, however far it came.
 func (d *Device) Detach() error {
+	d.Unit.Pull(true) // a Plug that waits for a hung device ends now
 	err := d.Unplug()
 	remove := func(undo func() error) {
 		if e := undo(); e != nil && !errors.Is(e, os.ErrNotExist) {
@@ -122,12 +128,15 @@ func (d *Device) Names() Names {
 	if err != nil {
 		return Names{}
 	}
-	dir := filepath.Join("/sys/class/scsi_device", address, "device")
+	dir := sysfs(address)
 	if _, err := os.Stat(dir); err != nil {
 		return Names{}
 	}
 	return Names{Dev: only(dir, "block"), Generic: only(dir, "scsi_generic"), Address: address}
 }
+
+// sysfs is the folder of a SCSI device.
+func sysfs(address string) string { return filepath.Join("/sys/class/scsi_device", address, "device") }
 
 // only is the name of the one entry of a folder.
 func only(dir, name string) string {
