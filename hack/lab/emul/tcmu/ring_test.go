@@ -55,7 +55,7 @@ func (k *kernel) room(n uint32) bool {
 		return false
 	}
 	if k.size-head < n {
-		le.PutUint32(k.mem[k.off+head:], k.size-head|opPad)
+		le.PutUint32(k.mem[k.off+head:], k.size-head) // opPad is 0
 		k.setHead(0)
 	}
 	return true
