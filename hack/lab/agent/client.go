@@ -295,3 +295,17 @@ func (c *Client) Output(ctx context.Context, argv ...string) (string, error) {
 func (c *Client) Shell(ctx context.Context, line string) (string, error) {
 	return c.Output(ctx, "/bin/bash", "-c", line)
 }
+
+// Join copies both ways between two connections until both have said all.
+func Join(a, b net.Conn) {
+	done := make(chan struct{})
+	one := func(to, from net.Conn) {
+		io.Copy(to, from)
+		if half, ok := to.(interface{ CloseWrite() error }); ok {
+			half.CloseWrite()
+		}
+	}
+	go func() { one(a, b); close(done) }()
+	one(b, a)
+	<-done
+}

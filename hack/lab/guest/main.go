@@ -57,6 +57,9 @@ func bringUp() error {
 		"HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8", "LAB_GUEST": "1"} {
 		os.Setenv(k, v)
 	}
+	if err := syscall.Sethostname([]byte("lab")); err != nil {
+		return err
+	}
 	if err := command("modprobe", "-a", "configfs", "virtio_console", "dm-mod", "loop", "sd_mod", "sg"); err != nil {
 		return err
 	}

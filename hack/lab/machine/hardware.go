@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Plug puts a new drive in and waits until the guest sees it.
@@ -23,6 +24,7 @@ func (m *Machine) Plug(ctx context.Context, d Drive) error {
 	if err := m.adopt(d); err != nil {
 		return err
 	}
+	m.spec.Drives = append(m.spec.Drives, d)
 	return m.Replug(ctx, d.ID)
 }
 
@@ -174,7 +176,11 @@ const Everywhere = -1
 func (m *Machine) FailIO(ctx context.Context, id string, faults ...IOError) error {
 	rules := []map[string]any{}
 	for _, f := range faults {
-		rule := map[string]any{"event": "none", "iotype": f.Op, "errno": 5, "once": f.Once}
+		errno := syscall.EIO
+		if f.Op == "read" {
+			errno = syscall.ENODATA // which a SCSI drive of QEMU answers as a medium error
+		}
+		rule := map[string]any{"event": "none", "iotype": f.Op, "errno": int(errno), "once": f.Once}
 		if f.Sector != Everywhere {
 			rule["sector"] = f.Sector
 		}

@@ -39,6 +39,8 @@ type Machine struct {
 	mu     sync.Mutex
 	drives map[string]*drive
 	taken  map[int]string // PCI slot -> who is in it
+
+	linkEnd int // 1 or 2; 0: no cable yet
 }
 
 // drive is a drive as it is plugged in.
@@ -98,7 +100,7 @@ func (m *Machine) up(ctx context.Context, saved string) error {
 	if err := m.makeDisks(); err != nil {
 		return err
 	}
-	atStart := func(d Drive) bool { return d.cold() || !m.spec.restorable() }
+	atStart := func(d Drive) bool { return d.cold() || saved == "" }
 	args := append(m.spec.shape(m.img), m.local(atStart)...)
 	if saved != "" {
 		args = append(args, "-incoming", "exec:cat '"+saved+"'")
@@ -110,6 +112,9 @@ func (m *Machine) up(ctx context.Context, saved string) error {
 		return err
 	}
 	if err := m.plugShares(ctx); err != nil {
+		return err
+	}
+	if err := m.plugLink(ctx); err != nil {
 		return err
 	}
 	var serials []string

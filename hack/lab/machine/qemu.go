@@ -29,7 +29,7 @@ func (s Spec) shape(img *image.Image) []string {
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", img.Kernel, "-initrd", img.Initrd, "-append", kernelLine,
 		"-device", "vmgenid,guid=auto", // two copies of a saved guest do not share their random numbers
-		"-drive", "file=" + img.Root + ",if=none,id=root,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=root,addr=3",
+		"-drive", "file=" + img.Root + ",if=none,id=root,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=root,serial=LABROOT,addr=3",
 		"-device", "virtio-scsi-pci,id=vs,addr=4", "-device", "virtio-serial-pci,addr=5", "-device", "qemu-xhci,id=xhci,addr=6",
 		"-device", "virtserialport,id=agent-port,chardev=agent,name=lab.agent", "-device", "virtserialport,chardev=qmp-guest,name=lab.qmp",
 	}
@@ -38,6 +38,9 @@ func (s Spec) shape(img *image.Image) []string {
 	}
 	for i := range slots {
 		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=slot%d,chassis=%d,slot=%d,addr=%x.%x,multifunction=on", i+1, i+1, i+1, 8+i/8, i%8))
+	}
+	if s.NativeSlots {
+		args = append(args, "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
 	}
 	if slices.ContainsFunc(s.Drives, func(d Drive) bool { return d.Kind == SAS }) {
 		args = append(args, "-device", "mptsas1068,id=sas,addr=2")

@@ -49,6 +49,12 @@ type Spec struct {
 	Memory int // MiB; 768
 	CPUs   int // 2
 	Drives []Drive
+	// NativeSlots has the PCI slots numbered and lit as servers do it (pciehp):
+	// each has a light that Linux can blink, and a drive is asked to leave, which
+	// takes six seconds. Else ACPI removes a drive at once, as a hand does.
+	NativeSlots bool
+	// Link is a network to other machines with the same one.
+	Link *Link
 	// Shares are folders of the host that the guest sees read-only below /share.
 	Shares map[string]string
 }

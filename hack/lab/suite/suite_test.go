@@ -1,0 +1,70 @@
+//go:build lab
+
+package suite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/hack/lab/machine"
+)
+
+// quick is the configuration of a daemon that asks its drives as often as it may.
+const quick = "poll: {evidence: 10s}\n"
+
+// poll is how long the answer to one poll of quick may take to be seen.
+const poll = 10*time.Second + 2*time.Second
+
+// nvme, scsi ... are drives whose serial number is their id.
+func nvme(id string) machine.Drive {
+	return machine.Drive{ID: id, Kind: machine.NVMe, Serial: id}
+}
+
+func scsi(id string, wwn uint64) machine.Drive {
+	return machine.Drive{ID: id, Kind: machine.SCSI, Serial: id, Vendor: "LABVEND", Model: "LABSCSI", WWN: wwn, RPM: 7200}
+}
+
+func sata(id string, wwn uint64) machine.Drive {
+	return machine.Drive{ID: id, Kind: machine.SATA, Serial: id, Model: "LABDISK", Firmware: "1.2", WWN: wwn, RPM: 7200}
+}
+
+// is wants a drive's status.
+func is(status drivebay.Status) func(*drivebay.Drive) error {
+	return func(d *drivebay.Drive) error {
+		if d.Status != status {
+			return fmt.Errorf("it is %s, want %s", d.Status, status)
+		}
+		return nil
+	}
+}
+
+// judged wants a verdict on a drive and the finding that led to it.
+func judged(h drivebay.Health, code string) func(*drivebay.Drive) error {
+	return func(d *drivebay.Drive) error {
+		if d.Health != h || !slices.ContainsFunc(d.Findings, func(f drivebay.Finding) bool { return f.Code == code && f.Severity == h }) {
+			return fmt.Errorf("it is %s: %s; want %s: %s", d.Health, findings(d), h, code)
+		}
+		return nil
+	}
+}
+
+func findings(d *drivebay.Drive) string {
+	var out []string
+	for _, f := range d.Findings {
+		out = append(out, fmt.Sprintf("%s %s (%s)", f.Severity, f.Code, f.Text))
+	}
+	return strings.Join(out, ", ")
+}
+
+// within fails the test when something took longer than it may.
+func within(t *testing.T, what string, took, limit time.Duration) {
+	t.Helper()
+	t.Logf("%s: %v (<= %v)", what, took.Round(time.Millisecond), limit)
+	if took > limit {
+		t.Errorf("%s took %v, at most %v", what, took, limit)
+	}
+}
