@@ -82,6 +82,17 @@ func (m *Machine) Sh(format string, args ...any) string {
 	return strings.TrimSpace(out)
 }
 
+// Output runs a line of shell and returns what it wrote, however it ended:
+// smartctl's exit status is an opinion.
+func (m *Machine) Output(line string) string {
+	m.t.Helper()
+	out, err := m.Guest.Shell(m.t.Context(), line)
+	if _, ended := errors.AsType[*agent.ExitError](err); err != nil && !ended {
+		m.t.Fatal(err)
+	}
+	return out
+}
+
 // Must ends the test if a change of the hardware failed.
 func (m *Machine) Must(err error) {
 	m.t.Helper()
