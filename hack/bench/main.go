@@ -26,8 +26,15 @@ type row struct {
 func main() {
 	binary := flag.String("binary", "bin/drivebay", "the program to measure")
 	fleet := flag.String("fleet", "../shared/corpus/fleet.jsonl.gz", "recorded fleet to judge; left out when it is not there")
+	real := flag.Bool("real", false, "measure the listing of this machine's own drives instead")
 	flag.Parse()
-	rows, err := measure(*binary, *fleet)
+	var rows []row
+	var err error
+	if *real {
+		rows, err = realRows()
+	} else {
+		rows, err = measure(*binary, *fleet)
+	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "WHAT\tTARGET\tMEASURED\t")
 	for _, r := range rows {

@@ -1,44 +1,48 @@
-// Command lab starts emulated machines with drives of every kind and breaks
-// them: see docs/lab.md.
+// Command lab starts emulated machines with drives of every kind: to build them,
+// to look around in one, to watch a drive fail. docs/lab.md describes it.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
-	"github.com/drivebay/drivebay/hack/lab/lab"
-	"github.com/drivebay/drivebay/hack/lab/machine"
+	"github.com/spf13/cobra"
+
+	"github.com/drivebay/drivebay/hack/lab/agent"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	began := time.Now()
-	lap := func(s string) { fmt.Printf("%6.2f %s\n", time.Since(began).Seconds(), s) }
-	opt, err := lab.Setup(ctx, os.Stderr)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(1)
+	err := command().ExecuteContext(ctx)
+	if err == nil {
+		return
 	}
-	lap("setup")
-	for range 3 {
-		began = time.Now()
-		m, err := machine.Start(ctx, opt, machine.Spec{Shares: map[string]string{"src": "/work/main"}, Drives: []machine.Drive{
-			{ID: "nvme0", Kind: machine.NVMe, Serial: "NV0"}, {ID: "nvme1", Kind: machine.NVMe, Serial: "NV1"},
-			{ID: "sd0", Kind: machine.SCSI, Serial: "SD0"}, {ID: "usb0", Kind: machine.USB, Serial: "USB0"}, {ID: "vd0", Kind: machine.Virtio, Serial: "VD0"}}})
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "lab:", err)
-			os.Exit(1)
-		}
-		lap("up")
-		out, err := m.Guest.Shell(ctx, "lsblk -o NAME,SERIAL,SIZE,TRAN,MODEL; ls /share/src; cat /proc/uptime; free -m; ls /sys/bus/pci/slots; dmesg | tail -5")
-		fmt.Println(out, err)
-		lap("shell")
-		m.Close()
-		lap("closed")
+	stop()
+	if e, ok := errors.AsType[*agent.ExitError](err); ok {
+		os.Exit(e.Code) // the guest has said why
 	}
+	fmt.Fprintln(os.Stderr, "lab:", err)
+	os.Exit(1)
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lab",
+		Short: "Emulated machines with drives of every kind, to try things on and to break",
+		Long: `Starts small emulated machines (QEMU, no KVM needed) with NVMe, SATA, SCSI, SAS, USB and
+virtio drives. Everything comes from Debian packages and is kept in the cache: $DRIVEBAY_LAB_CACHE,
+else /root/.cache/drivebay-lab and the like. The first start takes about a minute, later ones a second.`,
+		Example: `  go run ./hack/lab shell
+  go run ./hack/lab demo
+  go test -exec 'go run ./hack/lab exec' ./internal/store`,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(buildCommand(), execCommand(), shellCommand(), demoCommand(), cleanCommand())
+	return root
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
+)
+
+// realRows measures this machine's own drives, with the simulated rack beside
+// them: the ratio of the two holds on a fast machine and on a slow one.
+func realRows() ([]row, error) {
+	m, err := host.Real("/")
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := m.Mounts(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	sim, err := hostsim.New(hostsim.Generate(100))
+	if err != nil {
+		return nil, err
+	}
+	defer sim.Close()
+	simMounts, err := sim.Mounts(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	var found drivemgr.Listing
+	before := cpu()
+	const rounds = 20
+	rescan := medianOf(rounds, func() { found = drivemgr.Observe(m, mounts, drivemgr.InventoryOptions{}) })
+	spent := (cpu() - before) / rounds
+	simulated := medianOf(rounds, func() { drivemgr.Observe(sim, simMounts, drivemgr.InventoryOptions{}) })
+	tick := medianOf(rounds, func() {
+		for i := range found.Drives {
+			drivemgr.ReadKernel(m, &found.Drives[i], found.Drives[i].Kernel, m.Now())
+		}
+	})
+	n := len(found.Drives)
+	return []row{
+		{fmt.Sprintf("rescan of the %d drives here", n), "-", ms(rescan), true},
+		{"CPU of one such rescan", "-", ms(spent), true},
+		{fmt.Sprintf("kernel evidence of %d drives, one tick", n), "-", ms(tick), true},
+		{"rescan of 100 simulated drives", "-", ms(simulated), true},
+	}, nil
+}
+
+// cpu is the time that this process has computed.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
