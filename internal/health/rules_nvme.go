@@ -119,7 +119,7 @@ func nvmeSpare(l *look) *hit {
 	spare, limit := uint64(n.AvailableSpare), uint64(n.SpareThreshold)
 	switch {
 	case n.CriticalWarning&warnSpare != 0:
-		return bad(100-min(spare, 100), "available spare %d %% below the drive's threshold of %d %% (critical warning bit 0)", spare, limit)
+		return bad(100-min(spare, 100), "the drive says that its spare has run low (critical warning bit 0): %d %%, its threshold is %d %%", spare, limit)
 	case spare == 0 && limit == 0: // a drive that keeps no such number
 		return nil
 	case spare < limit:

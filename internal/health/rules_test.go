@@ -156,7 +156,7 @@ var judgedATA = []judged{
 
 var judgedNVMe = []judged{
 	{"nothing", nvme(nil), good, "", ""},
-	{"spare bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning = 1 }), dead, "NVMeSpare", "bit 0"},
+	{"spare bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning = 1 }), dead, "NVMeSpare", "says that its spare has run low (critical warning bit 0): 100 %"},
 	{"heat bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning = 2 }), sus, "NVMeHeat", "bit 1"},
 	{"reliability bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning, n.PercentageUsed = 4, 95 }), dead, "NVMeReliability", "95 %"},
 	{"reliability bit, worn", nvme(func(n *drivebay.NVMe) { n.CriticalWarning, n.PercentageUsed = 4, 140 }), sus, "NVMeReliability", "140 %"},
