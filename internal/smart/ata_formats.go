@@ -58,16 +58,51 @@ func tens(raw uint64) (uint64, string) {
 	return n / 10, fmt.Sprintf("%d.%d", n/10, n%10)
 }
 
-// warmth: degrees in the low byte, extremes above it in one of several layouts.
+// warmth: degrees in the low byte, as a signed number, and mostly the extremes
+// above it. The layout is told from its shape; they are those that smartctl knows
+// (smartmontools, format tempminmax). Where none fits, because a vendor keeps one
+// extreme only or those of another time, the bytes are shown as they are, the
+// highest first, as smartctl shows them: nothing is hidden and nothing made up.
 func warmth(raw uint64) (uint64, string) {
-	n := raw & 0xFF
-	for _, shift := range [][2]uint{{16, 32}, {32, 16}, {16, 24}} { // lowest, highest
-		low, high := int8(raw>>shift[0]), int8(raw>>shift[1])
-		if raw>>8 != 0 && n < 128 && low <= int8(n) && int8(n) <= high && high > 0 && low > -60 {
-			return n, fmt.Sprintf("%d (Min/Max %d/%d)", n, low, high)
+	n, t, above := raw&0xFF, int8(raw), raw>>32
+	alone := degrees(uint16(raw))
+	if alone && raw>>16 == 0 {
+		return n, fmt.Sprint(t)
+	}
+	for _, l := range []struct {
+		fits bool
+		a, b uint // where the extremes stand, in either order
+	}{
+		{alone && above == 0, 16, 24}, // Maxtor, Samsung, Seagate, Toshiba
+		{raw>>24 == 0, 8, 16},         // Western Digital
+		{above != 0 && degrees(uint16(raw), uint16(raw>>16), uint16(raw>>32)), 16, 32}, // Hitachi; Kingston the other way round
+	} {
+		if low, high, ok := extremes(t, raw>>l.a, raw>>l.b); ok && l.fits {
+			return n, fmt.Sprintf("%d (Min/Max %d/%d)", t, low, high)
 		}
 	}
-	return n, fmt.Sprint(n)
+	// Western Digital: how often it was too hot; then it was hot at least once.
+	if low, high, ok := extremes(t, raw>>16, raw>>24); ok && alone && 0 < above && above < 0x7FFF && high >= 40 {
+		return n, fmt.Sprintf("%d (Min/Max %d/%d #%d)", t, low, high, above)
+	}
+	return n, fmt.Sprintf("%d (%d %d %d %d %d)", n, raw>>40, raw>>32&0xFF, raw>>24&0xFF, raw>>16&0xFF, raw>>8&0xFF)
+}
+
+// degrees says whether words hold a byte each, all of them with their sign
+// extended or none.
+func degrees(words ...uint16) bool {
+	bare, signed := true, true
+	for _, w := range words {
+		bare, signed = bare && w <= 0xFF, signed && int16(w) == int16(int8(w))
+	}
+	return bare || signed
+}
+
+// extremes are two bytes between which t lies and which a drive can live through.
+// FFh beside 00h is no frost but flags.
+func extremes(t int8, a, b uint64) (low, high int8, ok bool) {
+	low, high = min(int8(a), int8(b)), max(int8(a), int8(b))
+	return low, high, -60 <= low && low <= t && t <= high && high <= 120 && (low != -1 || high > 0)
 }
 
 // hours: 24 bits of hours; above them fractions of one or flags.

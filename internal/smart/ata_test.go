@@ -185,7 +185,7 @@ func TestCommonFields(t *testing.T) {
 		{"ST4000NM0035-1V4107", "", hdd, attr{id: 1, raw: 3<<32 | 77}, "Raw_Read_Error_Rate", 3, "3/77", nil},
 		{"ST4000NM0035-1V4107", "", hdd, attr{id: 188, raw: 0x0001_0002_0003}, "Command_Timeout", 3, "1 2 3", nil},
 		{"", "", 0, attr{id: 194, raw: 0x0014_0034_0022}, "Temperature_Celsius", 34, "34 (Min/Max 20/52)", func(e *drivebay.Evidence) bool { return *e.Temperature == 34 }},
-		{"", "", 0, attr{id: 194, raw: 0xFFFF_FFFF_FFFF}, "Temperature_Celsius", 255, "255", func(e *drivebay.Evidence) bool { return e.Temperature == nil }},
+		{"", "", 0, attr{id: 194, raw: 0xFFFF_FFFF_FFFF}, "Temperature_Celsius", 255, "255 (255 255 255 255 255)", func(e *drivebay.Evidence) bool { return e.Temperature == nil }},
 		{"", "", 0, attr{id: 5, raw: 8589934592000}, "Reallocated_Sector_Ct", 0, "0 (2000 0)", nil},
 		{"INTEL SSDSC2KB480G8", "", ssd, attr{id: 241, raw: 10}, "Host_Writes_32MiB", 10, "10", func(e *drivebay.Evidence) bool { return *e.BytesWritten == 10*32<<20 }},
 		{"Samsung SSD 860 EVO 500GB", "", ssd, attr{id: 241, raw: 10}, "Total_LBAs_Written", 10, "10", func(e *drivebay.Evidence) bool { return *e.BytesWritten == 5120 }},
@@ -204,6 +204,42 @@ func TestCommonFields(t *testing.T) {
 		}
 		if c.ok != nil && !c.ok(ev) {
 			t.Errorf("%s %d: common fields %+v", c.model, c.attr.id, ev)
+		}
+	}
+}
+
+// TestWarmth: every layout that is known, and what lies beside each. The texts are
+// smartctl 7.3's for the same bits.
+func TestWarmth(t *testing.T) {
+	for raw, want := range map[uint64]string{
+		0x0000_0000_001F: "31",
+		0x0000_0000_FFF6: "-10", // the sign extended
+		0x0000_0000_00F6: "-10",
+		0x0000_0000_121F: "31 (0 0 0 0 18)",
+		0x0000_1F1F_001F: "31 (Min/Max 31/31)",
+		0x0000_2212_001F: "31 (Min/Max 18/34)",
+		0x0000_1222_001F: "31 (Min/Max 18/34)",
+		0x0000_0022_121F: "31 (Min/Max 18/34)",
+		0x0000_0012_221F: "31 (Min/Max 18/34)",
+		0x0000_22F6_001F: "31 (Min/Max -10/34)",
+		0x0022_0012_001F: "31 (Min/Max 18/34)",
+		0x0012_0022_001F: "31 (Min/Max 18/34)",
+		0x0022_FFF6_001F: "31 (Min/Max -10/34)",
+		0x0022_FFF6_FFFF: "-1 (Min/Max -10/34)",
+		0x0022_FFF6_00FF: "255 (0 34 255 246 0)", // one sign extended, one not
+		0x0003_3412_001F: "31 (Min/Max 18/52 #3)",
+		0x0003_2712_001F: "31 (0 3 39 18 0)",     // too hot three times, and never above 39
+		0x7FFF_3412_001F: "31 (127 255 52 18 0)", // no count
+		0x0021_0007_0024: "36 (0 33 0 7 0)",      // 36 lies above its maximum
+		0x0012_0000_0018: "24 (0 18 0 0 0)",      // one extreme (Seagate)
+		0x0000_0000_221F: "31 (Min/Max 0/34)",
+		0x0000_79F6_001F: "31 (0 0 121 246 0)", // 121 degrees
+		0x0000_22C3_001F: "31 (0 0 34 195 0)",  // -61 degrees
+		0x0000_FF00_0000: "0 (0 0 255 0 0)",    // flags
+		0xFFFF_FFFF_FFFF: "255 (255 255 255 255 255)",
+	} {
+		if n, got := warmth(raw); n != raw&0xFF || got != want {
+			t.Errorf("%012X: %d, %q, want %q", raw, n, got, want)
 		}
 	}
 }
