@@ -92,6 +92,9 @@ Made for: go test -exec 'go run ./hack/lab exec' ./...`,
 			if err != nil {
 				return err
 			}
+			if err := m.Share(cmd.Context(), "src"); err != nil {
+				return err
+			}
 			return lab.Exec(cmd.Context(), m.Guest, dir, args[0], args[1:], agent.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 		},
 	}
@@ -124,6 +127,9 @@ func startDaemon(ctx context.Context, m *machine.Machine) (*agent.Process, error
 	}
 	program, err := lab.Build(ctx, cache, "./cmd/drivebay")
 	if err != nil {
+		return nil, err
+	}
+	if err := m.Share(ctx, "bin"); err != nil {
 		return nil, err
 	}
 	const prepare = `ln -sf /share/bin/%s /usr/local/bin/drivebay; echo 'poll: {evidence: 10s}' >/etc/drivebay.yaml`

@@ -104,6 +104,11 @@ func (c *Client) Drives(ctx context.Context, serials []string, wait time.Duratio
 	return names, json.NewDecoder(resp.Body).Decode(&names)
 }
 
+// Share mounts a folder of the host as /share/TAG once the guest sees its device.
+func (c *Client) Share(ctx context.Context, tag string) error {
+	return c.call(ctx, http.MethodPost, "/share", url.Values{"tag": {tag}}, nil)
+}
+
 // Dial connects to something that listens in the guest.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -29,6 +29,7 @@ func Serve(conn net.Conn) error {
 	mux.HandleFunc("POST /dial", serveDial)
 	mux.HandleFunc("POST /clock", serveClock)
 	mux.HandleFunc("POST /drives", serveDrives)
+	mux.HandleFunc("POST /share", serveShare)
 	server := &http.Server{Handler: mux, Protocols: unencrypted()}
 	return server.Serve(&one{conn: conn, closed: make(chan struct{})})
 }
@@ -269,5 +270,27 @@ func serveClock(w http.ResponseWriter, r *http.Request) {
 	tv := syscall.NsecToTimeval(ns)
 	if err := syscall.Settimeofday(&tv); err != nil {
 		fail(w, err)
+	}
+}
+
+// serveShare mounts a folder of the host once its device has come. It tries by
+// itself: starting mount(8) again and again costs an emulated machine more than
+// all the rest of its start.
+func serveShare(w http.ResponseWriter, r *http.Request) {
+	tag := r.FormValue("tag")
+	dir := filepath.Join("/share", filepath.Base(tag))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		fail(w, err)
+		return
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		err := syscall.Mount(tag, dir, "9p", syscall.MS_RDONLY, "trans=virtio,version=9p2000.L,msize=262144,cache=loose")
+		if err == nil {
+			return
+		}
+		if r.Context().Err() != nil || time.Now().After(end) {
+			fail(w, fmt.Errorf("mount the share %s: %w", tag, err))
+			return
+		}
 	}
 }

@@ -125,6 +125,11 @@ func (b *builder) disk() error {
 	if err := os.WriteFile(root+"/etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n"), 0o644); err != nil {
 		return err
 	}
+	// hdparm's rule runs a long shell script for every disk that comes: a second each
+	// on an emulated processor, and nothing there has a setting.
+	if err := os.Remove(root + "/usr/lib/udev/rules.d/85-hdparm.rules"); err != nil {
+		return err
+	}
 	mke2fs, err := lookPath("mke2fs")
 	if err != nil {
 		return err

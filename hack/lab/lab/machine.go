@@ -126,6 +126,7 @@ func (m *Machine) Program(pkg string, flags ...string) string {
 	if err == nil {
 		var file string
 		if file, err = Build(m.t.Context(), opt.Cache, pkg, flags...); err == nil {
+			m.Must(m.Share(m.t.Context(), "bin"))
 			return "/share/bin/" + filepath.Base(file)
 		}
 	}

@@ -45,6 +45,8 @@ func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 		argv = append(argv, "-test.gocoverdir="+guestCover)
 		m.Sh("mkdir -p " + guestCover)
 	}
+	m.Must(m.Share(t.Context(), "bin"))
+	m.Must(m.Share(t.Context(), "src"))
 	said := &verdicts{to: t.Output()}
 	cmd := agent.Command{Argv: argv, Dir: "/share/src/" + strings.TrimPrefix(pkg, "./"), Env: []string{"LAB_QMP=/dev/virtio-ports/lab.qmp"}}
 	p, err := m.Guest.Start(t.Context(), cmd, agent.Streams{Out: said, Err: said})

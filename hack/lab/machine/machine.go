@@ -40,7 +40,8 @@ type Machine struct {
 	drives map[string]*drive
 	taken  map[int]string // PCI slot -> who is in it
 
-	linkEnd int // 1 or 2; 0: no cable yet
+	linkEnd int             // 1 or 2; 0: no cable yet
+	mounted map[string]bool // shares
 }
 
 // drive is a drive as it is plugged in.
@@ -111,9 +112,6 @@ func (m *Machine) up(ctx context.Context, saved string) error {
 	if err := m.greet(ctx, saved != ""); err != nil {
 		return err
 	}
-	if err := m.plugShares(ctx); err != nil {
-		return err
-	}
 	if err := m.plugLink(ctx); err != nil {
 		return err
 	}
@@ -125,9 +123,6 @@ func (m *Machine) up(ctx context.Context, saved string) error {
 				return err
 			}
 		}
-	}
-	if err := m.mountShares(ctx); err != nil {
-		return err
 	}
 	return m.await(ctx, serials)
 }
@@ -188,6 +183,7 @@ func (m *Machine) spawn(ctx context.Context, args []string) error {
 		os.Remove(filepath.Join(m.Dir, socket))
 	}
 	m.said.Reset()
+	m.mounted = map[string]bool{}
 	m.qemu = exec.Command("qemu-system-x86_64", args...)
 	m.qemu.Stdout, m.qemu.Stderr = &m.said, &m.said
 	m.qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}

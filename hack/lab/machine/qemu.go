@@ -90,25 +90,27 @@ func asJSON(v any) string {
 
 func shareTags(s Spec) []string { return slices.Sorted(maps.Keys(s.Shares)) }
 
-// plugShares plugs the folders in; they are mounted once the drives are on their
-// way. A machine that has one mounted cannot be saved.
-func (m *Machine) plugShares(ctx context.Context) error {
-	for i, tag := range shareTags(m.spec) {
-		n := strconv.Itoa(i)
-		dev := device{"driver": "virtio-9p-pci", "id": "share-fs" + n, "bus": "share" + n, "fsdev": "fs" + n, "mount_tag": tag}
-		if _, err := m.control.Run(ctx, "device_add", dev); err != nil {
-			return fmt.Errorf("share %s: %w", m.spec.Shares[tag], err)
-		}
+// Share mounts one of the description's folders in the guest, as /share/TAG; when
+// it is there already nothing happens. Not every test needs one, and a machine
+// that has one cannot be saved.
+func (m *Machine) Share(ctx context.Context, tag string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.Index(shareTags(m.spec), tag)
+	if i < 0 {
+		return fmt.Errorf("the machine has no share %q", tag)
 	}
-	return nil
-}
-
-func (m *Machine) mountShares(ctx context.Context) error {
-	for _, tag := range shareTags(m.spec) {
-		const mount = `mkdir -p /share/%[1]s; for i in $(seq 200); do mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=loose,ro %[1]s /share/%[1]s 2>/dev/null && exit; sleep 0.02; done; exit 1`
-		if _, err := m.Guest.Shell(ctx, fmt.Sprintf(mount, tag)); err != nil {
-			return fmt.Errorf("mount the share %s: %w", tag, err)
-		}
+	if m.mounted[tag] {
+		return nil
 	}
+	n := strconv.Itoa(i)
+	dev := device{"driver": "virtio-9p-pci", "id": "share-fs" + n, "bus": "share" + n, "fsdev": "fs" + n, "mount_tag": tag}
+	if _, err := m.control.Run(ctx, "device_add", dev); err != nil {
+		return fmt.Errorf("share %s: %w", m.spec.Shares[tag], err)
+	}
+	if err := m.Guest.Share(ctx, tag); err != nil {
+		return err
+	}
+	m.mounted[tag] = true
 	return nil
 }
