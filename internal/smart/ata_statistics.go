@@ -115,25 +115,27 @@ func (s statistic) read(b []byte) (drivebay.Statistic, bool) {
 	return drivebay.Statistic{Page: s.page, Offset: s.offset, Name: s.name, Value: v, Normalized: flags&statNormalized != 0}, true
 }
 
-// counted fills the common fields. Amounts of data and wear are better known
-// here than from attributes, whose units differ; the rest only fills gaps.
+// counted fills the common fields. The log is of the standard (ACS-4, 9.5), the
+// attributes are each vendor's: where both say something this is believed, as
+// smartctl does.
 func counted(ev *drivebay.Evidence) {
 	for _, s := range ev.ATA.Statistics {
-		n := uint64(max(s.Value, 0))
+		n, small := uint64(max(s.Value, 0)), int(s.Value)
 		switch [2]uint16{uint16(s.Page), s.Offset} {
+		case [2]uint16{1, 0x08}:
+			ev.PowerCycles = &n
 		case [2]uint16{1, 0x10}:
-			first(&ev.PowerOnHours, n)
+			ev.PowerOnHours = &n
 		case [2]uint16{1, 0x18}:
-			bytes := times(n, sectorOf(ev.ATA))
-			ev.BytesWritten = &bytes
+			n = times(n, sectorOf(ev.ATA))
+			ev.BytesWritten = &n
 		case [2]uint16{1, 0x28}:
-			bytes := times(n, sectorOf(ev.ATA))
-			ev.BytesRead = &bytes
+			n = times(n, sectorOf(ev.ATA))
+			ev.BytesRead = &n
 		case [2]uint16{5, 0x08}:
-			first(&ev.Temperature, int(s.Value))
+			ev.Temperature = &small
 		case [2]uint16{7, 0x08}:
-			used := int(s.Value)
-			ev.PercentUsed = &used
+			ev.PercentUsed = &small
 		}
 	}
 }

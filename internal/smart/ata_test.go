@@ -254,6 +254,7 @@ func statisticsPage() []byte {
 		binary.LittleEndian.PutUint64(b[page*512+offset:], v)
 		b[page*512+offset+7] = flags
 	}
+	set(1, 0x08, 0xC0, 77)
 	set(1, 0x10, 0xC0, 1234)
 	set(1, 0x18, 0xC0, 1<<48-1)
 	set(1, 0x28, 0x80, 77) // not valid
@@ -266,6 +267,7 @@ func statisticsPage() []byte {
 func TestATADevStats(t *testing.T) {
 	ev := decode(t, nil, ATADevStats, statisticsPage())
 	want := []drivebay.Statistic{
+		{Page: 1, Offset: 0x08, Name: "Lifetime Power-On Resets", Value: 77},
 		{Page: 1, Offset: 0x10, Name: "Power-on Hours", Value: 1234},
 		{Page: 1, Offset: 0x18, Name: "Logical Sectors Written", Value: 1<<48 - 1},
 		{Page: 3, Offset: 0x20, Name: "Number of Reallocated Logical Sectors", Value: 9},
@@ -275,7 +277,7 @@ func TestATADevStats(t *testing.T) {
 	if !reflect.DeepEqual(ev.ATA.Statistics, want) {
 		t.Errorf("%+v", ev.ATA.Statistics)
 	}
-	if *ev.PowerOnHours != 1234 || *ev.BytesWritten != (1<<48-1)*512 || ev.BytesRead != nil || *ev.Temperature != -10 || *ev.PercentUsed != 255 {
+	if *ev.PowerOnHours != 1234 || *ev.PowerCycles != 77 || *ev.BytesWritten != (1<<48-1)*512 || ev.BytesRead != nil || *ev.Temperature != -10 || *ev.PercentUsed != 255 {
 		t.Errorf("%+v", ev)
 	}
 	ev = decode(t, &drivebay.Evidence{ATA: &drivebay.ATA{LogicalSector: 4096}}, ATADevStats, statisticsPage())
@@ -285,10 +287,29 @@ func TestATADevStats(t *testing.T) {
 	wrong := statisticsPage()
 	wrong[3*512+2] = 9
 	ev = decode(t, nil, ATADevStats, wrong)
-	if len(ev.ATA.Statistics) != 4 || len(ev.Problems) != 1 || *ev.PercentUsed != 255 {
+	if len(ev.ATA.Statistics) != 5 || len(ev.Problems) != 1 || *ev.PercentUsed != 255 {
 		t.Errorf("page 3 says 9: %+v %v", ev.ATA.Statistics, ev.Problems)
 	}
 	refuse(t, ATADevStats, make([]byte, 4096), "none of its pages")
+}
+
+// TestStatisticsBeforeAttributes: where the drive says the same thing twice, the
+// standard's page is believed before the vendor's, if the drive vouches for it.
+func TestStatisticsBeforeAttributes(t *testing.T) {
+	ev := decode(t, nil, ATASmartData, dataPage(attr{id: 9, raw: 12}, attr{id: 12, raw: 5}, attr{id: 194, raw: 36}))
+	b := statisticsPage()
+	decode(t, ev, ATADevStats, b)
+	if *ev.PowerOnHours != 1234 || *ev.PowerCycles != 77 || *ev.Temperature != -10 {
+		t.Errorf("%d hours, %d cycles, %d degrees", *ev.PowerOnHours, *ev.PowerCycles, *ev.Temperature)
+	}
+	for _, at := range []int{512 + 0x08, 512 + 0x10, 5*512 + 0x08} {
+		b[at+7] = 0x80 // supported, not valid
+	}
+	ev = decode(t, nil, ATASmartData, dataPage(attr{id: 9, raw: 12}, attr{id: 12, raw: 5}, attr{id: 194, raw: 36}))
+	decode(t, ev, ATADevStats, b)
+	if *ev.PowerOnHours != 12 || *ev.PowerCycles != 5 || *ev.Temperature != 36 {
+		t.Errorf("nothing to believe instead: %d hours, %d cycles, %d degrees", *ev.PowerOnHours, *ev.PowerCycles, *ev.Temperature)
+	}
 }
 
 func TestATAErrorLogs(t *testing.T) {

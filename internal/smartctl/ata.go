@@ -42,6 +42,7 @@ func ata(ev *drivebay.Evidence, root node) {
 		block = 512
 	}
 	ataTotals(ev, block)
+	ataCounted(ev, block)
 }
 
 // attribute reads a row of the SMART table. A row whose id is no number is no
@@ -231,16 +232,29 @@ func ataTotals(ev *drivebay.Evidence, block uint64) {
 			ev.BytesRead = ptr(times(n, block), true)
 		}
 	}
+}
+
+// ataCounted fills the common fields from the device statistics, which are of the
+// standard and are believed before attributes, as smartctl 7.3 does itself. What no
+// drive can mean is passed over.
+func ataCounted(ev *drivebay.Evidence, block uint64) {
 	for _, s := range ev.ATA.Statistics {
+		is := func(page uint8, offset uint16) bool { return s.Page == page && s.Offset == offset }
+		n, small := uint64(max(s.Value, 0)), int(s.Value)
 		switch {
+		case is(5, 0x08) && -128 <= s.Value && s.Value <= 127: // current temperature
+			ev.Temperature = &small
 		case s.Value < 0:
-		case s.Page == 1 && s.Offset == 0x18: // logical sectors written
-			ev.BytesWritten = ptr(times(uint64(s.Value), block), true)
-		case s.Page == 1 && s.Offset == 0x28: // logical sectors read
-			ev.BytesRead = ptr(times(uint64(s.Value), block), true)
-		case s.Page == 7 && s.Offset == 0x08 && s.Value <= 255: // percentage used endurance indicator
-			used := int(s.Value)
-			ev.PercentUsed = &used
+		case is(1, 0x08): // lifetime power-on resets
+			ev.PowerCycles = &n
+		case is(1, 0x10): // power-on hours
+			ev.PowerOnHours = &n
+		case is(1, 0x18): // logical sectors written
+			ev.BytesWritten = ptr(times(n, block), true)
+		case is(1, 0x28): // logical sectors read
+			ev.BytesRead = ptr(times(n, block), true)
+		case is(7, 0x08) && s.Value <= 255: // percentage used endurance indicator
+			ev.PercentUsed = &small
 		}
 	}
 }

@@ -86,6 +86,24 @@ func TestATA(t *testing.T) {
 	wantProblems(t, ev, "table[3].id", "table[5].value", "table[1].status.value")
 }
 
+// TestStatisticsBeforeAttributes: the document of a smartctl that did not yet know
+// what the statistics mean says less than the drive did.
+func TestStatisticsBeforeAttributes(t *testing.T) {
+	doc := func(hours, cycles, celsius string) string {
+		entry := func(offset int, value string) string {
+			return fmt.Sprintf(`{"offset":%d,"value":%s,"flags":{"valid":true}}`, offset, value)
+		}
+		return `{"device":{"protocol":"ATA"},"model_name":"M","power_on_time":{"hours":12},"power_cycle_count":5,"temperature":{"current":36},
+			"ata_device_statistics":{"pages":[{"number":1,"table":[` + entry(8, cycles) + "," + entry(16, hours) + `]},{"number":5,"table":[` + entry(8, celsius) + `]}]}}`
+	}
+	if ev := parse(t, doc("1234", "77", "-10")).Evidence; *ev.PowerOnHours != 1234 || *ev.PowerCycles != 77 || *ev.Temperature != -10 {
+		t.Errorf("%d hours, %d cycles, %d degrees", *ev.PowerOnHours, *ev.PowerCycles, *ev.Temperature)
+	}
+	if ev := parse(t, doc("-1", "-1", "300")).Evidence; *ev.PowerOnHours != 12 || *ev.PowerCycles != 5 || *ev.Temperature != 36 {
+		t.Errorf("nonsense is believed: %d hours, %d cycles, %d degrees", *ev.PowerOnHours, *ev.PowerCycles, *ev.Temperature)
+	}
+}
+
 func wantProblems(t *testing.T, ev *drivebay.Evidence, pages ...string) {
 	t.Helper()
 	for _, want := range pages {
