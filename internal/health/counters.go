@@ -75,10 +75,11 @@ const (
 	dense    = day             // as far back as samples are kept close together
 	step     = 5 * time.Minute // how close
 	keepDays = 400 * day       // as far back as there is one a day
+	newest   = 2               // looks that are kept however close: rules ask for two in a row
 )
 
 // Thin bounds a history: the first sample of every five minutes for a day, the
-// first of every day for 400 days, and always the newest. About 700 at most.
+// first of every day for 400 days, and always the two newest. About 700 at most.
 func Thin(history []drivebay.Sample, now time.Time) []drivebay.Sample {
 	var out []drivebay.Sample
 	var last time.Time
@@ -91,7 +92,7 @@ func Thin(history []drivebay.Sample, now time.Time) []drivebay.Sample {
 		if age > dense {
 			slot = s.At.Truncate(day)
 		}
-		if len(out) > 0 && i < len(history)-1 && !slot.After(last) {
+		if len(out) > 0 && i < len(history)-newest && !slot.After(last) {
 			continue
 		}
 		out = append(out, s)

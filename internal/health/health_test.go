@@ -133,6 +133,38 @@ func TestThin(t *testing.T) {
 	}
 }
 
+// TestTwoLooks: what must be seen in two looks in a row is not seen in the first
+// and is in the second, however often the drive is looked at, and the history
+// stays bounded.
+func TestTwoLooks(t *testing.T) {
+	for _, poll := range []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 5 * hour, day} {
+		var history []drivebay.Sample
+		look := func(n int, count uint64) []drivebay.Finding {
+			in := hdd(attr(197, "Current_Pending_Sector", count))
+			in.Evidence.At = t0.Add(time.Duration(n) * poll)
+			in.Now = in.Evidence.At.Add(time.Second) // the drive has answered
+			history = Thin(append(history, drivebay.Sample{At: in.Now, Counters: Counters(in.Evidence, nil)}), in.Now)
+			in.History = history
+			return Assess(in, Default())
+		}
+		const sound = 1001 // not the first of its five minutes
+		for n := range sound {
+			if found := look(n, 0); len(found) > 0 {
+				t.Fatalf("every %v: look %d of a sound drive found %+v", poll, n, found)
+			}
+		}
+		if found := look(sound, 1); len(found) > 0 {
+			t.Errorf("every %v: the first look found %+v", poll, found)
+		}
+		if found := look(sound+1, 1); len(found) != 1 || found[0].Code != "ATAPendingSectors" || found[0].Severity != sus {
+			t.Errorf("every %v: the second look found %+v", poll, found)
+		}
+		if len(history) > 720 {
+			t.Errorf("every %v: %d samples are kept", poll, len(history))
+		}
+	}
+}
+
 func TestForecast(t *testing.T) {
 	ev := func(used int, written uint64) *drivebay.Evidence {
 		return &drivebay.Evidence{PercentUsed: &used, BytesWritten: &written}
