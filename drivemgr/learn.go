@@ -287,7 +287,8 @@ func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
 // its lane is held, what the kernel log said, how opening it ended.
 func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
 	k := ReadKernel(m.machine, &t.drive, t.drive.Kernel, now)
-	if held := t.lane.occupied(now); held > m.opt.LookTimeout/3 {
+	// A question that was just asked is no news; one that a rule may judge is.
+	if held := t.lane.occupied(now); held >= min(m.opt.LookTimeout/3, m.opt.Thresholds.SilentSuspect) {
 		k.LaneStuck = held.Truncate(time.Second)
 	}
 	t.kernlog.count(k, now)

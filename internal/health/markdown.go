@@ -42,6 +42,17 @@ const hysteresis = `
 * The history of heat and use (attributes 4, 9, 12, 190, 192, 193, 194, 225).
 `
 
+const hangs = `
+## How soon a drive that hangs is found
+
+* A drive in use: requests wait in the kernel and none comes back. This is read with every ` + "`poll.tick`" + ` and asks the drive
+  nothing: ` + "`KernelFrozen`" + ` comes within {frozenSuspect} and two ticks.
+* A drive that nobody uses: nothing waits in the kernel, which does not count questions such as ours among the requests
+  (block/blk-mq.c, blk_account_io_start). Our next question, at most ` + "`poll.evidence`" + ` away, has no answer: ` + "`KernelSilent`" + `
+  comes {silentSuspect} and one tick after it was asked, unless so many drives hang that our questions wait for each other
+  (` + "`poll.parallel`" + `). Less than {silentSuspect} would accuse a sound disk that is just starting.
+`
+
 // Markdown writes the reference page of the rules with these thresholds.
 func Markdown(w io.Writer, th Thresholds) error {
 	b := bufio.NewWriter(w)
@@ -65,6 +76,7 @@ func Markdown(w io.Writer, th Thresholds) error {
 	for _, f := range th.fields() {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.key, f.text, f.doc)
 	}
+	b.WriteString(fill(hangs, values))
 	b.WriteString(hysteresis)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("health rules page: %w", err)
