@@ -165,7 +165,7 @@ type Kernel struct {
 	State      string    `json:"state,omitempty"`      // device state; for NVMe the best of its controllers
 	SizeZero   bool      `json:"sizeZero,omitempty"`   // the kernel holds the device at 0 bytes
 	IOErrors   *uint64   `json:"ioErrors,omitempty"`   // ioerr_cnt: judge by growth, it is not 0 on healthy drives
-	IOTimeouts *uint64   `json:"ioTimeouts,omitempty"` // iotmo_cnt
+	IOTimeouts *uint64   `json:"ioTimeouts,omitempty"` // iotmo_cnt: no answer in time; on SATA commands that failed, too
 	IODone     *uint64   `json:"ioDone,omitempty"`
 	Inflight   uint64    `json:"inflight"`
 	Completed  uint64    `json:"completed"` // reads+writes+discards+flushes that came back

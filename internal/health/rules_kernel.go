@@ -115,16 +115,12 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "KernelTimeouts",
-		Suspect: "command timeouts +{kernelTimeouts}, or {kernelResets} resets, in an hour",
-		Advice:  checkLink, Source: "/sys/block/*/device/iotmo_cnt; kernel log",
+		Suspect: "the kernel's timeout counter +{kernelTimeouts}, or {kernelResets} resets, in an hour; on SATA it counts commands that failed, too",
+		Advice:  "Reseat the drive and check cable, backplane and controller. Beside errors of its medium it is the drive.",
+		Source: "kernel log; /sys/block/*/device/iotmo_cnt counts calls of scsi_timeout (drivers/scsi/scsi_error.c), and libata sends each command that " +
+			"fails through it (drivers/ata/libata-eh.c, ata_qc_schedule_eh): six tries of one unreadable sector count six",
 		Quick: true,
-		check: func(l *look) *hit {
-			p := l.since(keyIOTimeouts, hour)
-			if p.grown >= l.th.KernelTimeouts || l.k.Resets1h >= l.th.KernelResets {
-				return suspect(max(p.grown, l.k.Resets1h), "%d command timeouts and %d resets in %s%s", p.grown, l.k.Resets1h, span(hour), l.lastLog())
-			}
-			return nil
-		},
+		check: kernelTimeouts,
 	},
 	{
 		Code:    "FilesystemErrors",
@@ -146,6 +142,21 @@ var kernelRules = []Rule{
 			return nil
 		},
 	},
+}
+
+func kernelTimeouts(l *look) *hit {
+	p, resets := l.since(keyIOTimeouts, hour), l.k.Resets1h
+	if p.grown < l.th.KernelTimeouts && resets < l.th.KernelResets {
+		return nil
+	}
+	var parts []string
+	if p.grown > 0 {
+		parts = append(parts, fmt.Sprintf("%d commands timed out or failed", p.grown))
+	}
+	if resets > 0 {
+		parts = append(parts, fmt.Sprintf("%d resets", resets))
+	}
+	return suspect(max(p.grown, resets), "%s in %s%s", strings.Join(parts, " and "), span(hour), l.lastLog())
 }
 
 // lastLog quotes the kernel, which says it better.

@@ -227,9 +227,10 @@ var judgedKernel = []judged{
 	{"media 10", kernel(drivebay.Kernel{MediaErrors24h: 10}), dead, "KernelMediaErrors", ""},
 	{"other errors", kernel(drivebay.Kernel{OtherErrors24h: 10}), sus, "KernelErrors", ""},
 	{"error counter", kernel(drivebay.Kernel{IOErrors: p(uint64(30))}).past(30*time.Minute, one{"kernel.ioErrors": 10}), sus, "KernelErrors", "20"},
-	{"timeouts", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "3 command timeouts"},
+	{"timeouts", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "3 commands timed out or failed in 1 h"},
 	{"timeouts of yesterday", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(day, one{"kernel.ioTimeouts": 0}), good, "", ""},
-	{"resets", kernel(drivebay.Kernel{Resets1h: 3}), sus, "KernelTimeouts", "3 resets"},
+	{"timeouts and a reset", kernel(drivebay.Kernel{IOTimeouts: p(uint64(6)), Resets1h: 1}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "6 commands timed out or failed and 1 resets in 1 h"},
+	{"resets", kernel(drivebay.Kernel{Resets1h: 3}), sus, "KernelTimeouts", "3 resets in 1 h"},
 	{"filesystem", kernel(drivebay.Kernel{Filesystems: []drivebay.FSError{{Device: "dm-3", FS: "ext4", Errors: 2}}}), sus, "FilesystemErrors", "ext4 on dm-3"},
 }
 

@@ -131,7 +131,7 @@ func ofKernel(f func(*drivebay.Kernel, emit)) func(*drivebay.Drive, emit) {
 // kernelMetrics are what the kernel says; they are there when the drive is not.
 var kernelMetrics = []metric[*drivebay.Drive]{
 	{"kernel_io_errors_total", "Commands that failed; not 0 on healthy drives, watch the growth.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { number(add, k.IOErrors) })},
-	{"kernel_io_timeouts_total", "Commands that had no answer in time.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { number(add, k.IOTimeouts) })},
+	{"kernel_io_timeouts_total", "Commands that had no answer in time; on SATA also those that failed.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { number(add, k.IOTimeouts) })},
 	{"kernel_io_done_total", "Commands that ended.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { number(add, k.IODone) })},
 	{"kernel_completed_total", "Reads, writes, discards and flushes that came back.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { add(float64(k.Completed)) })},
 	{"kernel_inflight", "Requests under way.", gauge, nil, ofKernel(func(k *drivebay.Kernel, add emit) { add(float64(k.Inflight)) })},
