@@ -8,7 +8,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-race test-root fuzz assess bench lint generate image clean need-go
+.PHONY: help build run test test-race test-root lab fuzz assess bench lint generate image clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -31,6 +31,10 @@ test-race: ## the same with the race detector (needs a C compiler)
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
 	$(GO) run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
 
+lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
+	$(GO) run ./hack/lab build
+	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 20m -parallel 3 -run Lab ./hack/lab/suite
+
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x)
 
@@ -42,8 +46,8 @@ bench: build ## the budgets, as a table
 
 lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be reached
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
-	$(GO) vet ./... && $(GO) vet -tags root ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet ./... && $(GO) vet -tags root,lab ./...
+	$(GO) run $(STATICCHECK) -tags root,lab ./...
 	@out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1) || case "$$out" in \
 	*'no such host'*|*'connection refused'*|*'i/o timeout'*) echo 'govulncheck: its database cannot be reached from here: not run' >&2 ;; \
 	*) echo "$$out" >&2; exit 1 ;; esac

@@ -80,7 +80,7 @@ func execCommand() *cobra.Command {
 		Use: "exec BINARY [ARGUMENT]...", Short: "Run a binary of this machine in a fresh guest",
 		Long: `Runs a binary of this machine in a fresh guest with two NVMe, two SATA, two SCSI drives, one USB and one
 virtio drive, in the same folder of the source tree. Its exit status becomes that of this command.
-Made for: go test -exec 'go run ./hack/lab exec' ./...`,
+Made for: go test -exec 'go run github.com/drivebay/drivebay/hack/lab exec' ./...`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := lab.Up(cmd.Context(), showcase())

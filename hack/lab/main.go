@@ -39,7 +39,7 @@ virtio drives. Everything comes from Debian packages and is kept in the cache: $
 else /root/.cache/drivebay-lab and the like. The first start takes about a minute, later ones a second.`,
 		Example: `  go run ./hack/lab shell
   go run ./hack/lab demo
-  go test -exec 'go run ./hack/lab exec' ./internal/store`,
+  go test -exec 'go run github.com/drivebay/drivebay/hack/lab exec' ./internal/store`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 type event struct {
@@ -73,6 +74,9 @@ func run(name string, least int, args []string) error {
 	return nil
 }
 
+// slow tests, in seconds, are shown as they pass: somebody is waiting.
+const slow = 1
+
 // tally counts top-level tests and shows the output of the packages as they end.
 func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int, skipped, failed []string) {
 	lines := bufio.NewScanner(out)
@@ -93,6 +97,9 @@ func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int
 			if e.Test != "" {
 				passed++
 				delete(kept, key)
+				if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+					fmt.Printf("pass %s %.1fs\n", e.Test, e.Elapsed)
+				}
 			} else {
 				fmt.Printf("ok   %s %.1fs\n", e.Package, e.Elapsed)
 			}

@@ -88,7 +88,9 @@ func (d *Daemon) Stop() {
 		d.m.t.Errorf("the daemon ended badly: %v\n%s", err, d.log)
 	}
 	if dir := os.Getenv("DRIVEBAY_LAB_COVER"); dir != "" {
-		d.m.FetchCover(dir)
+		if err := fetchCover(ctx, d.m.Guest, dir); err != nil {
+			d.m.t.Errorf("coverage of the daemon: %v", err)
+		}
 	}
 }
 

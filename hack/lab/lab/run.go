@@ -2,8 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -48,7 +46,7 @@ func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 	m.Must(m.Share(t.Context(), "bin"))
 	m.Must(m.Share(t.Context(), "src"))
 	said := &verdicts{to: t.Output()}
-	cmd := agent.Command{Argv: argv, Dir: "/share/src/" + strings.TrimPrefix(pkg, "./"), Env: []string{"LAB_QMP=/dev/virtio-ports/lab.qmp"}}
+	cmd := agent.Command{Argv: argv, Dir: "/share/src/" + strings.TrimPrefix(pkg, "./")}
 	p, err := m.Guest.Start(t.Context(), cmd, agent.Streams{Out: said, Err: said})
 	if err != nil {
 		t.Fatal(err)
@@ -63,27 +61,31 @@ func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 		t.Errorf("%s in the guest: %d tests were skipped: the lab has what they need", pkg, said.skipped)
 	}
 	if coverDir != "" {
-		m.FetchCover(coverDir)
+		m.Must(fetchCover(t.Context(), m.Guest, coverDir))
 	}
 }
 
 const guestCover = "/tmp/cover"
 
-// FetchCover copies the coverage that programs left in the guest.
-func (m *Machine) FetchCover(dir string) {
-	m.t.Helper()
+// fetchCover copies the coverage that programs left in the guest.
+func fetchCover(ctx context.Context, guest *agent.Client, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		m.t.Fatal(err)
+		return err
 	}
-	for _, name := range strings.Fields(m.Sh("ls " + guestCover)) {
-		b, err := m.Guest.Get(m.t.Context(), guestCover+"/"+name)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o644)
-		}
+	names, err := guest.Output(ctx, "ls", guestCover)
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Fields(names) {
+		b, err := guest.Get(ctx, guestCover+"/"+name)
 		if err != nil {
-			m.t.Fatal(err)
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // verdicts passes a test's output on and counts its results.
@@ -109,46 +111,4 @@ func (v *verdicts) Write(b []byte) (int, error) {
 		}
 	}
 	return v.to.Write(b)
-}
-
-// Exec runs a binary of this machine in the guest: what `go test -exec` asks
-// for. Files that a test binary writes for the go command are brought home.
-func Exec(ctx context.Context, guest *agent.Client, dir, binary string, args []string, streams agent.Streams) error {
-	f, err := os.Open(binary)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	inside := "/tmp/lab-exec/" + filepath.Base(binary)
-	if err := guest.Put(ctx, inside, 0o755, f); err != nil {
-		return err
-	}
-	argv, results := []string{inside}, map[string]string{}
-	for i, a := range args {
-		flag, value, ok := strings.Cut(a, "=")
-		switch flag {
-		case "-test.coverprofile", "-test.testlogfile", "-test.cpuprofile", "-test.memprofile", "-test.trace":
-			if ok && value != "" {
-				results[value] = fmt.Sprintf("/tmp/lab-exec/result%d", i)
-				a = flag + "=" + results[value]
-			}
-		}
-		argv = append(argv, a)
-	}
-	p, err := guest.Start(ctx, agent.Command{Argv: argv, Dir: dir}, streams)
-	if err != nil {
-		return err
-	}
-	err = p.Wait()
-	for here, there := range results {
-		b, err2 := guest.Get(ctx, there)
-		if errors.Is(err2, os.ErrNotExist) {
-			continue // it ended before it wrote one
-		}
-		err = errors.Join(err, err2)
-		if err2 == nil {
-			err = errors.Join(err, os.WriteFile(here, b, 0o644))
-		}
-	}
-	return err
 }

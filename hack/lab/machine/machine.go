@@ -179,7 +179,7 @@ func (m *Machine) spawn(ctx context.Context, args []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, socket := range []string{"qmp", "qmp-guest", "agent"} {
+	for _, socket := range []string{"qmp", "agent"} {
 		os.Remove(filepath.Join(m.Dir, socket))
 	}
 	m.said.Reset()

@@ -31,7 +31,7 @@ func (s Spec) shape(img *image.Image) []string {
 		"-device", "vmgenid,guid=auto", // two copies of a saved guest do not share their random numbers
 		"-drive", "file=" + img.Root + ",if=none,id=root,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=root,serial=LABROOT,addr=3",
 		"-device", "virtio-scsi-pci,id=vs,addr=4", "-device", "virtio-serial-pci,addr=5", "-device", "qemu-xhci,id=xhci,addr=6",
-		"-device", "virtserialport,id=agent-port,chardev=agent,name=lab.agent", "-device", "virtserialport,chardev=qmp-guest,name=lab.qmp",
+		"-device", "virtserialport,id=agent-port,chardev=agent,name=lab.agent",
 	}
 	for i := range shares {
 		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=share%d,chassis=%d,slot=%d,addr=7.%x,multifunction=on", i, 100+i, 100+i, i))
@@ -54,9 +54,8 @@ func (m *Machine) local(atStart func(Drive) bool) []string {
 	in := func(name string) string { return filepath.Join(m.Dir, name) }
 	args := []string{
 		"-name", "drivebay-lab", "-serial", "file:" + in("console"),
-		"-qmp", "unix:" + in("qmp") + ",server=on,wait=off", "-qmp", "unix:" + in("qmp-guest") + ",server=on,wait=off",
+		"-qmp", "unix:" + in("qmp") + ",server=on,wait=off",
 		"-chardev", "socket,id=agent,path=" + in("agent") + ",server=on,wait=off",
-		"-chardev", "socket,id=qmp-guest,path=" + in("qmp-guest") + ",reconnect=1",
 	}
 	for i, tag := range shareTags(m.spec) {
 		args = append(args, "-fsdev", fmt.Sprintf("local,id=fs%d,path=%s,security_model=none,multidevs=remap,readonly=on", i, strings.ReplaceAll(m.spec.Shares[tag], ",", ",,")))

@@ -40,6 +40,7 @@ func ptr[T any](v T) *T { return &v }
 // it, from a sound disk, a solid-state one with 4096-byte blocks and a failing one
 // with full logs, and what it says at run time is seen within one poll.
 func TestLabATAHealth(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	ssd := disk("ATASSD", 0x5000c500d0000001)
 	ssd.Model, ssd.RPM, ssd.Block, ssd.FixedSense, ssd.Size = "LAB SSD 960", 1, 4096, true, 960<<30
@@ -73,6 +74,7 @@ func TestLabATAHealth(t *testing.T) {
 // TestLabStandby: a disk that sleeps is asked for its power mode and for nothing
 // else, so it sleeps on, and what was known of it stays known.
 func TestLabStandby(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	e := m.Emulate(emul.Spec{Disks: []emul.Disk{disk("SLEEPER", 0x5000c500d0000000), disk("AWAKE", 0x5000c500d0000001)}})
 	d := m.Daemon("poll: {evidence: 10s, rescan: 10s, tick: 1s}\n")
@@ -112,6 +114,7 @@ func TestLabStandby(t *testing.T) {
 // TestLabSilent: a disk that leaves our questions unanswered, as behind a
 // controller that died, holds up nobody else's.
 func TestLabSilent(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NVWELL")}})
 	e := m.Emulate(emul.Spec{Disks: []emul.Disk{disk("SILENT", 0x5000c500d0000000), disk("WELL", 0x5000c500d0000001)}})
 	d := m.Daemon(quick)

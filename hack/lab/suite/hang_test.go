@@ -15,6 +15,7 @@ import (
 // TestLabHang: a drive that answers no read is seen as frozen, and the evidence
 // of the others stays as fresh as before.
 func TestLabHang(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{
 		scsi("SDHANG", 0x5000c500b0000000), scsi("SDWELL", 0x5000c500b0000001), nvme("NVWELL"), sata("ATWELL", 0x5000c500a0000000)}})
 	d := m.Daemon(quick)
@@ -50,6 +51,7 @@ func TestLabHang(t *testing.T) {
 
 // TestLabSlow: slow is not broken.
 func TestLabSlow(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("SDSLOW", 0x5000c500b0000000), nvme("NVSLOW")}})
 	d := m.Daemon(quick)
 	for _, id := range []string{"SDSLOW", "NVSLOW"} {

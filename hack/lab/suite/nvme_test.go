@@ -15,6 +15,7 @@ import (
 // TestLabNVMeCriticalWarning sets each bit of the health log's critical warning
 // at run time: the verdict of docs/health-rules.md follows within one poll.
 func TestLabNVMeCriticalWarning(t *testing.T) {
+	t.Parallel()
 	bits := []struct {
 		id   string
 		bit  uint8

@@ -70,6 +70,7 @@ func TestLabPowerCut(t *testing.T) {
 
 // TestLabClock: a clock that jumps neither ages evidence nor stops the polls.
 func TestLabClock(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NVA"), scsi("SDA", 0x5000c500b0000000)}})
 	d := m.Daemon(quick)
 	for _, jump := range []time.Duration{26 * time.Hour, -50 * time.Hour, 24 * time.Hour} {

@@ -61,6 +61,7 @@ func TestLabScsiDebug(t *testing.T) {
 // TestLabDriveOffline: a drive that answers nothing any more is given up by the
 // kernel's error recovery; we say so when it does.
 func TestLabDriveOffline(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NVWELL")}})
 	names := m.ScsiDebug("dev_size_mb=16 statistics=1")
 	serial := m.Sh("sg_vpd -r -p sn /dev/%s | tail -c +5 | tr -d ' '", names[0])
