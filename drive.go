@@ -77,6 +77,7 @@ type Slot struct {
 	Locate    string `json:"locate,omitempty"`    // file below the machine's root that lights it; empty: no light
 	Fault     string `json:"fault,omitempty"`     // file that lights the fault LED
 	Lit       bool   `json:"lit,omitempty"`
+	Status    string `json:"status,omitempty"` // what the enclosure says of the bay, in the kernel's words: OK, not installed, critical ...
 }
 
 // Use is one thing that has the drive open or would break without it.

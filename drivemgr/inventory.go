@@ -15,8 +15,9 @@ import (
 // InventoryOptions say what counts as a drive where opinions differ.
 type InventoryOptions struct {
 	Loop bool // loop devices count as drives
-	// Dark leaves the lights of enclosures unread: each reading is a command to the
-	// enclosure (drivers/scsi/ses.c, ses_get_locate), and a big one has a hundred bays.
+	// Dark leaves the lights of enclosures and the status of their bays unread: each
+	// reading is a command to the enclosure (drivers/scsi/ses.c, ses_get_locate and
+	// ses_get_status), and a big one has a hundred bays.
 	Dark bool
 }
 
@@ -27,7 +28,7 @@ type Listing struct {
 	// Complete is false when the list itself could not be read; what is in it is
 	// true, what is not in it may be there all the same.
 	Complete bool
-	Dark     bool // the lights of enclosures were not read
+	Dark     bool // enclosures were not asked for lights and status
 	Problems []string
 }
 

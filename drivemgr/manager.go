@@ -45,6 +45,9 @@ func DefaultOptions() Options {
 const (
 	settleUevents = 30 * time.Millisecond
 	betweenLists  = 250 * time.Millisecond
+	// A listing in a hurry leaves enclosures unasked; where drives came or went they
+	// have something new to say.
+	askEnclosures = 2 * time.Second
 )
 
 // Manager knows the drives of one machine.
@@ -64,6 +67,7 @@ type Manager struct {
 	listing  Listing
 	listed   bool      // a first listing has come
 	listedAt time.Time // when the last listing came
+	moved    bool      // drives came or went since enclosures were asked
 	// listingSince is when the listing under way began; zero: none is.
 	listingSince time.Time
 	problems     []string // of ourselves: no uevents, no kernel log ...
@@ -186,6 +190,9 @@ func (m *Manager) Run(ctx context.Context) error {
 		case l := <-m.listings:
 			m.listingSince = time.Time{}
 			m.take(l)
+			if m.moved && !pending {
+				list = m.machine.After(askEnclosures)
+			}
 		case r := <-m.results:
 			m.learn(r)
 		case f := <-m.calls:

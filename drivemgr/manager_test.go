@@ -381,6 +381,36 @@ func TestLocate(t *testing.T) {
 	})
 }
 
+// What the enclosure says of a bay follows the drive in it, though a listing in a
+// hurry does not ask the enclosure.
+func TestBayStatus(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		first, second := *r.pick(drivebay.ProtocolATA, 0), *r.pick(drivebay.ProtocolATA, 1)
+		want := func(what string, first1, second1 string) {
+			r.Helper()
+			for slot, want := range map[drivebay.Slot]string{first.Slot: first1, second.Slot: second1} {
+				b, ok := r.mgr.Snapshot().FindBay(slot.Enclosure + "/" + slot.Bay)
+				if !ok || b.Status != want {
+					r.Errorf("%s: bay %+v, want it to be %q", what, b, want)
+				}
+			}
+		}
+		want("both there", "OK", "OK")
+		r.inject(first.Serial, "vanish")
+		time.Sleep(5 * time.Second)
+		want("one pulled", "not installed", "OK")
+		if d := r.drive(first.ID); d.Slot.Status != "" {
+			r.Errorf("the drive that was pulled is still in a bay that is %q", d.Slot.Status)
+		}
+		r.inject(first.Serial, "return")
+		time.Sleep(5 * time.Second)
+		want("back", "OK", "OK")
+		if d := r.drive(first.ID); d.Slot.Status != "OK" {
+			r.Errorf("the drive that is back is in a bay that is %q", d.Slot.Status)
+		}
+	})
+}
+
 func TestLookOnce(t *testing.T) {
 	sim, err := hostsim.New(hostsim.Generate(24))
 	if err != nil {

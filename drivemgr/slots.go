@@ -12,7 +12,7 @@ import (
 // places knows which bay of the machine is behind which address.
 type places struct {
 	sysfs *sysfs
-	dark  bool // lights of enclosures are left unread
+	dark  bool // enclosures are not asked
 	bays  []drivebay.Bay
 	// byAddress finds a bay by SCSI H:C:T:L, by SAS end device, or by PCI slot
 	// address without its function ("0000:3b:00").
@@ -49,6 +49,9 @@ func (p *places) readEnclosure(dir string) {
 		if s.exists(slotDir + "/locate") {
 			slot.Locate = slotDir + "/locate"
 			slot.Lit = !p.dark && lit(s.text(slot.Locate))
+		}
+		if !p.dark {
+			slot.Status = s.text(slotDir + "/status")
 		}
 		if s.exists(slotDir + "/fault") {
 			slot.Fault = slotDir + "/fault"

@@ -183,6 +183,7 @@ func TestBays(t *testing.T) {
 		at := enc + "/" + bay
 		w[at+"/type"], w[at+"/slot"], w[at+"/locate"], w[at+"/fault"] = "array device\n", string(rune('1'+i))+"\n", string("010"[i])+"\n", "0\n"
 	}
+	w[enc+"/Slot 01/status"], w[enc+"/Slot 03/status"] = "OK\n", "not installed\n" // the second is of a kernel that cannot tell
 	w[enc+"/Fan 1/type"] = "cooling\n"
 	w.sas(1, 1, "sda", map[string]string{"serial": "A1"})
 	w[enc+"/Slot 01/device"] = "-> sys/devices/pci0000:3a/0000:3a:00.1/host1/port-1:0/expander-1:0/port-1:0:1/end_device-1:0:1/target1:0:1/1:0:1:0"
@@ -197,7 +198,7 @@ func TestBays(t *testing.T) {
 	l, drives := w.observe(t, InventoryOptions{})
 	se := "sys/class/enclosure/0:0:9:0/"
 	for name, want := range map[string]drivebay.Slot{
-		"sda":     {Enclosure: "0x50030480001a2b3f", Bay: "Slot 01", Locate: se + "Slot 01/locate", Fault: se + "Slot 01/fault"},
+		"sda":     {Enclosure: "0x50030480001a2b3f", Bay: "Slot 01", Locate: se + "Slot 01/locate", Fault: se + "Slot 01/fault", Status: "OK"},
 		"sdb":     {Enclosure: "0x50030480001a2b3f", Bay: "Slot 02", Locate: se + "Slot 02/locate", Fault: se + "Slot 02/fault", Lit: true},
 		"nvme0n1": {Bay: "7", Locate: "sys/bus/pci/slots/7/attention", Lit: true},
 		"nvme1n1": {Bay: "8", Locate: "sys/class/leds/0000:3c:00.0:enclosure:locate/brightness", Lit: true},
@@ -209,5 +210,11 @@ func TestBays(t *testing.T) {
 	}
 	if len(l.Bays) != 5 {
 		t.Errorf("%d bays: %+v", len(l.Bays), l.Bays)
+	}
+	if empty := l.Bays[2]; empty.Bay != "Slot 03" || empty.Status != "not installed" {
+		t.Errorf("the empty bay: %+v", empty)
+	}
+	if l, _ := w.observe(t, InventoryOptions{Dark: true}); l.Bays[1].Lit || l.Bays[2].Status != "" {
+		t.Errorf("the enclosure was asked in the dark: %+v", l.Bays)
 	}
 }

@@ -14,8 +14,9 @@ import (
 func (m *Manager) take(l Listing) {
 	now := m.machine.Now()
 	l.Bays = keepSlots(m.listing.Bays, l.Bays)
+	m.moved = l.Dark && (m.moved || !slices.EqualFunc(m.listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
 	if l.Dark {
-		keepLights(m.listing.Bays, &l)
+		keepAnswers(m.listing.Bays, &l)
 	}
 	m.listing, m.listedAt = l, now
 	seen := map[string]bool{}
@@ -153,7 +154,7 @@ func (m *Manager) miss(id string, t *tracked, now time.Time) {
 	if t.drive.Status != drivebay.StatusOffline {
 		was := t.drive
 		t.drive.Status = drivebay.StatusOffline
-		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit = nil, nil, false
+		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.Status = nil, nil, false, ""
 		t.drive.LastSeen = now.Truncate(time.Second)
 		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.drive.Status.String(),
@@ -179,22 +180,23 @@ func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 	return bays
 }
 
-// keepLights has the bays of enclosures as lit as they were when last asked.
-func keepLights(old []drivebay.Bay, l *Listing) {
-	lit := map[string]bool{}
+// keepAnswers has the bays of enclosures be as they were when last asked.
+func keepAnswers(old []drivebay.Bay, l *Listing) {
+	last := map[string]drivebay.Slot{}
 	for _, b := range old {
-		lit[b.Enclosure+"/"+b.Bay] = b.Lit && b.Enclosure != ""
+		last[b.Enclosure+"/"+b.Bay] = b.Slot
 	}
-	relight := func(s *drivebay.Slot) {
+	keep := func(s *drivebay.Slot) {
 		if s.Enclosure != "" {
-			s.Lit = lit[s.Enclosure+"/"+s.Bay]
+			was := last[s.Enclosure+"/"+s.Bay]
+			s.Lit, s.Status = was.Lit, was.Status
 		}
 	}
 	for i := range l.Bays {
-		relight(&l.Bays[i].Slot)
+		keep(&l.Bays[i].Slot)
 	}
 	for i := range l.Drives {
-		relight(&l.Drives[i].Slot)
+		keep(&l.Drives[i].Slot)
 	}
 }
 

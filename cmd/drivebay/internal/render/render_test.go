@@ -26,7 +26,7 @@ func rack() []drivebay.Drive {
 	hdd := drivebay.Drive{
 		ID: "naa-5000c500a1b2c3d4", Name: "sda", Type: drivebay.TypeHDD, Transport: drivebay.TransportSATA, Protocol: drivebay.ProtocolATA,
 		Identity: drivebay.Identity{Model: "ST4000NM0033", Serial: "Z1Z2AAAA", Firmware: "SN06", WWN: "naa.5000c500a1b2c3d4", Size: 4000787030016, RPM: 7200},
-		Slot:     drivebay.Slot{Enclosure: "0:0:8:0", Bay: "Slot 10", Locate: "x", Lit: true}, LogicalBlock: 512, PhysBlock: 4096,
+		Slot:     drivebay.Slot{Enclosure: "0:0:8:0", Bay: "Slot 10", Locate: "x", Lit: true, Status: "critical"}, LogicalBlock: 512, PhysBlock: 4096,
 		Paths:  []drivebay.Path{{Name: "sda", Dev: "/dev/sda", Address: "0:0:1:0", State: "running"}},
 		Status: drivebay.StatusOnline, Health: drivebay.HealthBad, Usage: drivebay.UsageInUse, Temperature: ptr(38), PowerOnHours: ptr(uint64(41234)),
 		Content:   drivebay.Content{Kind: drivebay.ContentForeign, Signatures: []drivebay.Signature{{Format: "gpt"}, {Format: "ext4", Partition: "1", Label: "data", UUID: "aa-bb"}}},

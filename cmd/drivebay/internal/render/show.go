@@ -76,6 +76,9 @@ func bay(slot drivebay.Slot) string {
 	if slot.Lit {
 		text += " (the light is on)"
 	}
+	if slot.Status != "" && slot.Status != "OK" {
+		text += ", which the enclosure calls " + Clean(slot.Status)
+	}
 	return text
 }
 
