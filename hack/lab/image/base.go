@@ -30,6 +30,9 @@ func makeBase(ctx context.Context, cache string, log io.Writer) (string, error) 
 	if _, err := os.Stat(base); err == nil {
 		return base, nil
 	}
+	if os.Geteuid() != 0 {
+		return "", fmt.Errorf("making the lab's image takes root, once: run it as root with DRIVEBAY_LAB_CACHE=%s, machines then start without", cache)
+	}
 	Prune(cache, "base-*", 14*24*time.Hour)
 	b := &builder{ctx: ctx, work: base + ".tmp", log: log, began: time.Now()}
 	if err := os.RemoveAll(b.work); err != nil {

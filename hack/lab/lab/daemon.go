@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,7 +34,7 @@ const (
 func (m *Machine) Daemon(config string) *Daemon {
 	m.t.Helper()
 	var build, env []string
-	if os.Getenv("DRIVEBAY_LAB_COVER") != "" {
+	if coverDir() != "" {
 		build, env = []string{"-cover", "-coverpkg=./..."}, []string{"GOCOVERDIR=" + guestCover}
 		m.Sh("mkdir -p " + guestCover)
 	}
@@ -87,7 +86,7 @@ func (d *Daemon) Stop() {
 	if err := d.process.Wait(); err != nil {
 		d.m.t.Errorf("the daemon ended badly: %v\n%s", err, d.log)
 	}
-	if dir := os.Getenv("DRIVEBAY_LAB_COVER"); dir != "" {
+	if dir := coverDir(); dir != "" {
 		if err := fetchCover(ctx, d.m.Guest, dir); err != nil {
 			d.m.t.Errorf("coverage of the daemon: %v", err)
 		}

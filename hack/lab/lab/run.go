@@ -24,7 +24,7 @@ func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-tags") {
 		build, args = append(build, args[0]), args[1:]
 	}
-	coverDir := os.Getenv("DRIVEBAY_LAB_COVER")
+	coverDir := coverDir()
 	if coverDir != "" {
 		build = append(build, "-cover", "-coverpkg=./...")
 	}
@@ -66,6 +66,15 @@ func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 }
 
 const guestCover = "/tmp/cover"
+
+// coverDir is where coverage is wanted, "" if it is not; from the checkout's root.
+func coverDir() string {
+	dir := os.Getenv("DRIVEBAY_LAB_COVER")
+	if root, err := Root(); err == nil && dir != "" && !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	return dir
+}
 
 // fetchCover copies the coverage that programs left in the guest.
 func fetchCover(ctx context.Context, guest *agent.Client, dir string) error {
