@@ -2,126 +2,11 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 )
-
-// Plug puts a new drive in and waits until the guest sees it.
-func (m *Machine) Plug(ctx context.Context, d Drive) error {
-	if err := d.check(); err != nil {
-		return fmt.Errorf("drive %s: %w", d.ID, err)
-	}
-	if d.cold() || d.Paths > 1 {
-		return fmt.Errorf("drive %s: a drive of this kind must be there when the machine starts", d.ID)
-	}
-	if m.drives[d.ID] != nil {
-		return fmt.Errorf("drive %s is there already: use Replug", d.ID)
-	}
-	if err := m.adopt(d); err != nil {
-		return err
-	}
-	m.spec.Drives = append(m.spec.Drives, d)
-	return m.Replug(ctx, d.ID)
-}
-
-// Replug puts a drive that was pulled in again, with what is on it.
-func (m *Machine) Replug(ctx context.Context, id string) error {
-	d, err := m.drive(id)
-	if err != nil {
-		return err
-	}
-	if err := m.plug(ctx, d); err != nil {
-		return err
-	}
-	return m.await(ctx, []string{d.Serial})
-}
-
-// Unplug pulls a drive without asking anybody, as a hand does.
-func (m *Machine) Unplug(ctx context.Context, id string) error {
-	d, err := m.drive(id)
-	if err != nil {
-		return err
-	}
-	if d.cold() {
-		return fmt.Errorf("pull %s: QEMU cannot pull a drive from this controller; in the guest, write 1 to its device/delete", id)
-	}
-	if !d.plugged {
-		return fmt.Errorf("pull %s: it is not plugged in", id)
-	}
-	for _, dev := range slices.Backward(d.devices) {
-		if dev["driver"] == "nvme-subsys" || dev["driver"] == "nvme-ns" {
-			continue // they go with the controllers
-		}
-		if err := m.deviceDel(ctx, dev["id"].(string)); err != nil {
-			return err
-		}
-	}
-	d.plugged = false
-	return m.dropNodes(ctx, d)
-}
-
-// UnplugPath pulls one of the controllers of an NVMe drive that has several.
-func (m *Machine) UnplugPath(ctx context.Context, id string, path int) error {
-	d, err := m.drive(id)
-	if err != nil {
-		return err
-	}
-	if path < 0 || path >= d.Paths || d.Paths == 1 {
-		return fmt.Errorf("%s has no path %d to pull", id, path)
-	}
-	return m.deviceDel(ctx, fmt.Sprintf("%s-%d", id, path))
-}
-
-func (m *Machine) drive(id string) (*drive, error) {
-	if d := m.drives[id]; d != nil {
-		return d, nil
-	}
-	return nil, fmt.Errorf("the machine has no drive %q", id)
-}
-
-func (m *Machine) plug(ctx context.Context, d *drive) error {
-	if d.plugged {
-		return fmt.Errorf("plug %s: it is plugged in", d.ID)
-	}
-	if _, err := m.control.Run(ctx, "blockdev-add", blockdev(d.Drive)); err != nil {
-		return fmt.Errorf("plug %s: %w", d.ID, err)
-	}
-	for _, dev := range d.devices {
-		if _, err := m.control.Run(ctx, "device_add", dev); err != nil {
-			return fmt.Errorf("plug %s: %w", d.ID, err)
-		}
-	}
-	d.plugged = true
-	return nil
-}
-
-// deviceDel removes a device and waits until it is gone. A virtio device tells
-// of its inner part first, which has no name of its own.
-func (m *Machine) deviceDel(ctx context.Context, id string) error {
-	gone := m.control.Expect("DEVICE_DELETED", func(data json.RawMessage) bool {
-		var e struct{ Device string }
-		return json.Unmarshal(data, &e) == nil && e.Device == id
-	})
-	if _, err := m.control.Run(ctx, "device_del", map[string]any{"id": id}); err != nil {
-		gone.Cancel()
-		return fmt.Errorf("pull %s: %w", id, err)
-	}
-	if err := gone.Done(ctx); err != nil {
-		return fmt.Errorf("pull %s: %w", id, err)
-	}
-	return nil
-}
-
-// dropNodes gives up the block nodes of a drive that is out, the topmost first.
-func (m *Machine) dropNodes(ctx context.Context, d *drive) error {
-	err := m.removeLayers(ctx, d)
-	_, err2 := m.control.Run(ctx, "blockdev-del", map[string]any{"node-name": node(d.Drive)})
-	return errors.Join(err, err2)
-}
 
 // SetCriticalWarning sets the critical warning bits of an NVMe drive's health
 // log (NVM Express base specification, figure "SMART / Health Information"):
@@ -163,7 +48,7 @@ func (d *drive) backend() string {
 
 // IOError is what a faulty drive answers.
 type IOError struct {
-	Op     string // read, write, flush, discard
+	Op     string // read, write or flush
 	Sector int64  // of 512 bytes; Everywhere for all of the drive
 	Once   bool
 }
@@ -176,6 +61,9 @@ const Everywhere = -1
 func (m *Machine) FailIO(ctx context.Context, id string, faults ...IOError) error {
 	rules := []map[string]any{}
 	for _, f := range faults {
+		if f.Op != "read" && f.Op != "write" && f.Op != "flush" {
+			return fmt.Errorf("break %s: no drive can be made to fail at %q", id, f.Op)
+		}
 		errno := syscall.EIO
 		if f.Op == "read" {
 			errno = syscall.ENODATA // which a SCSI drive of QEMU answers as a medium error
@@ -217,7 +105,11 @@ func (m *Machine) Slow(ctx context.Context, id string, l Limit) error {
 	if _, err := m.control.Run(ctx, "object-add", map[string]any{"qom-type": "throttle-group", "id": group, "limits": limits}); err != nil {
 		return err
 	}
-	return m.insert(ctx, id, "slow", map[string]any{"driver": "throttle", "throttle-group": group})
+	if err := m.insert(ctx, id, "slow", map[string]any{"driver": "throttle", "throttle-group": group}); err != nil {
+		_, err2 := m.control.Run(ctx, "object-del", map[string]any{"id": group})
+		return errors.Join(err, err2)
+	}
+	return nil
 }
 
 // Hang makes a SCSI drive hold back every read and write, until Heal. It still
@@ -238,6 +130,11 @@ func (m *Machine) insert(ctx context.Context, id, name string, filter map[string
 	d, err := m.drive(id)
 	if err != nil {
 		return err
+	}
+	if d.Kind == USB {
+		// The content belongs to an inner device that a change of the stick's own
+		// property does not reach: nothing would happen.
+		return fmt.Errorf("break %s: a USB drive of QEMU cannot be broken, only pulled", id)
 	}
 	if len(d.layers) > 0 {
 		return fmt.Errorf("%s has a fault already: heal it first", id)
