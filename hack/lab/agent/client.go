@@ -22,22 +22,34 @@ import (
 
 // Client is the host's side of the wire to one guest.
 type Client struct {
-	http      *http.Client
-	transport *http.Transport
+	http *http.Client
+	mu   sync.Mutex
+	conn net.Conn // the one in use; nil: none yet
 }
 
 // Connect speaks to the guest behind a unix socket of QEMU. The wire knows one
 // connection only: a second one would find the guest in the middle of the first.
 func Connect(socket string) *Client {
-	t := &http.Transport{Protocols: unencrypted(), DisableCompression: true}
+	t := &http.Transport{Protocols: unencrypted(), DisableCompression: true, MaxConnsPerHost: 1}
+	c := &Client{http: &http.Client{Transport: t}}
 	t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.conn = conn
+		return conn, err
 	}
-	return &Client{http: &http.Client{Transport: t}, transport: t}
+	return c
 }
 
-// Close hangs up.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close hangs up, whatever still runs.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn != nil {
+		c.conn.Close()
+	}
+}
 
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://guest"+path+"?"+query.Encode(), body)
@@ -109,38 +121,6 @@ func (c *Client) Share(ctx context.Context, tag string) error {
 	return c.call(ctx, http.MethodPost, "/share", url.Values{"tag": {tag}}, nil)
 }
 
-// Dial connects to something that listens in the guest.
-func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	in, out := io.Pipe()
-	resp, err := c.send(ctx, http.MethodPost, "/dial", url.Values{"network": {network}, "address": {address}}, in)
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("dial %s: %w", address, err)
-	}
-	return &stream{Reader: resp.Body, WriteCloser: out, body: resp.Body, cancel: cancel}, nil
-}
-
-// stream is a connection into the guest. It has no deadlines: closing it ends
-// what waits.
-type stream struct {
-	io.Reader
-	io.WriteCloser
-	body   io.Closer
-	cancel context.CancelFunc
-}
-
-func (s *stream) CloseWrite() error { return s.WriteCloser.Close() }
-func (s *stream) Close() error {
-	s.cancel()
-	return errors.Join(s.WriteCloser.Close(), s.body.Close())
-}
-func (s *stream) LocalAddr() net.Addr              { return portAddr{} }
-func (s *stream) RemoteAddr() net.Addr             { return portAddr{} }
-func (s *stream) SetDeadline(time.Time) error      { return nil }
-func (s *stream) SetReadDeadline(time.Time) error  { return nil }
-func (s *stream) SetWriteDeadline(time.Time) error { return nil }
-
 // Streams are the standard streams of a command; what is nil is empty or dropped.
 type Streams struct {
 	In       io.Reader
@@ -185,6 +165,7 @@ func (c *Client) Start(ctx context.Context, cmd Command, io Streams) (*Process, 
 		cancel()
 		return nil, fmt.Errorf("%s: %w", strings.Join(cmd.Argv, " "), err)
 	}
+	closeAtEnd(ctx, resp.Body)
 	p := &Process{client: c, cancel: cancel, done: make(chan struct{})}
 	started := make(chan struct{})
 	go func() {
@@ -209,14 +190,20 @@ func (c *Client) Start(ctx context.Context, cmd Command, io Streams) (*Process, 
 	return p, nil
 }
 
-// request is the command as one line of JSON, then what it reads.
+// request is the command as one line of JSON, then what it reads: through a pipe,
+// because closing one ends who waits for more of it.
 func request(cmd Command, stdin io.Reader) io.Reader {
 	line, _ := json.Marshal(cmd)
 	head := bytes.NewReader(append(line, '\n'))
 	if stdin == nil {
 		return head
 	}
-	return io.MultiReader(head, stdin)
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, io.MultiReader(head, stdin))
+		w.CloseWithError(err)
+	}()
+	return r
 }
 
 // follow hands out the records until the command has ended.
@@ -299,18 +286,4 @@ func (c *Client) Output(ctx context.Context, argv ...string) (string, error) {
 // Shell runs a line of shell and returns what it wrote.
 func (c *Client) Shell(ctx context.Context, line string) (string, error) {
 	return c.Output(ctx, "/bin/bash", "-c", line)
-}
-
-// Join copies both ways between two connections until both have said all.
-func Join(a, b net.Conn) {
-	done := make(chan struct{})
-	one := func(to, from net.Conn) {
-		io.Copy(to, from)
-		if half, ok := to.(interface{ CloseWrite() error }); ok {
-			half.CloseWrite()
-		}
-	}
-	go func() { one(a, b); close(done) }()
-	one(b, a)
-	<-done
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +29,9 @@ func Serve(conn net.Conn) error {
 	mux.HandleFunc("POST /clock", serveClock)
 	mux.HandleFunc("POST /drives", serveDrives)
 	mux.HandleFunc("POST /share", serveShare)
-	server := &http.Server{Handler: mux, Protocols: unencrypted()}
+	// A command that does not read its input fills its own window, not that of all.
+	windows := &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 1 << 30}
+	server := &http.Server{Handler: mux, Protocols: unencrypted(), HTTP2: windows}
 	return server.Serve(&one{conn: conn, closed: make(chan struct{})})
 }
 
@@ -87,33 +88,6 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// records writes the answer of an exec; stdout and stderr come from goroutines
-// of their own.
-type records struct {
-	mu sync.Mutex
-	w  http.ResponseWriter
-}
-
-func (r *records) put(kind byte, b []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	head := [5]byte{kind}
-	binary.BigEndian.PutUint32(head[1:], uint32(len(b)))
-	if _, err := r.w.Write(head[:]); err != nil {
-		return err
-	}
-	_, err := r.w.Write(b)
-	r.w.(http.Flusher).Flush()
-	return err
-}
-
-type recordWriter struct {
-	to   *records
-	kind byte
-}
-
-func (w recordWriter) Write(b []byte) (int, error) { return len(b), w.to.put(w.kind, b) }
-
 func serveExec(w http.ResponseWriter, r *http.Request) {
 	body := bufio.NewReader(r.Body)
 	line, err := body.ReadBytes('\n')
@@ -138,15 +112,14 @@ func execute(r *http.Request, c Command, stdin io.Reader, out *records) exit {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	finish, err := connect(cmd, c.Terminal, stdin, out)
+	s, err := connect(cmd, c.Terminal, stdin, out)
 	if err != nil {
 		return exit{Code: 127, Error: err.Error()}
 	}
-	if err := cmd.Start(); err != nil {
-		finish()
+	if err := out.begin(cmd, s); err != nil {
+		s.finish()
 		return exit{Code: 127, Error: err.Error()}
 	}
-	out.put(recordPID, []byte(strconv.Itoa(cmd.Process.Pid)))
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -157,9 +130,9 @@ func execute(r *http.Request, c Command, stdin io.Reader, out *records) exit {
 		}
 	}()
 	err = cmd.Wait()
-	finish()
-	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		return exit{Code: 128 + int(s.Signal()), Signal: int(s.Signal())}
+	s.finish()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return exit{Code: 128 + int(status.Signal()), Signal: int(status.Signal())}
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 0 || err == nil {
 		return exit{Code: code}
@@ -167,23 +140,11 @@ func execute(r *http.Request, c Command, stdin io.Reader, out *records) exit {
 	return exit{Code: 126, Error: err.Error()}
 }
 
-// connect gives the command its standard streams; finish is called when it has ended.
-func connect(cmd *exec.Cmd, window *Window, stdin io.Reader, out *records) (finish func(), err error) {
-	// A grandchild that keeps a stream open does not keep the command from ending.
-	cmd.WaitDelay = time.Second
+func connect(cmd *exec.Cmd, window *Window, stdin io.Reader, out *records) (streams, error) {
 	if window != nil {
 		return onTerminal(cmd, *window, stdin, out)
 	}
-	cmd.Stdout, cmd.Stderr = recordWriter{out, recordStdout}, recordWriter{out, recordStderr}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	go func() {
-		io.Copy(in, stdin)
-		in.Close()
-	}()
-	return func() {}, nil
+	return onPipes(cmd, stdin, out)
 }
 
 func serveSignal(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +166,9 @@ func serveGet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.Close()
-	io.Copy(w, f)
+	if _, err := io.Copy(w, f); err != nil {
+		panic(http.ErrAbortHandler) // half a file must not look like a file
+	}
 }
 
 func servePut(w http.ResponseWriter, r *http.Request) {
@@ -225,7 +188,7 @@ func servePut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, err = io.Copy(f, r.Body)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(os.FileMode(mode)), f.Close()); err != nil {
 		fail(w, err)
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,32 +19,31 @@ import (
 var terminals sync.Map
 
 // onTerminal gives the command a new pseudo terminal (pty(7)) as its controlling one.
-func onTerminal(cmd *exec.Cmd, window Window, stdin io.Reader, out *records) (finish func(), err error) {
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+func onTerminal(cmd *exec.Cmd, window Window, stdin io.Reader, out *records) (streams, error) {
+	// Only what does not block can be told to stop reading.
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return streams{}, err
 	}
 	slave, err := slaveOf(master)
 	if err != nil {
 		master.Close()
-		return nil, err
+		return streams{}, err
 	}
 	resize(master, window)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	go io.Copy(master, stdin)
-	drained := make(chan struct{})
-	go func() {
-		io.Copy(recordWriter{out, recordStdout}, master) // EIO once nobody has the slave open
-		close(drained)
-	}()
-	terminals.Store(cmd, master)
-	return func() {
+	drained := drain(recordWriter{out, recordStdout}, master) // EIO once nobody has the slave open
+	number := 0
+	return streams{started: func(pid int) {
+		number = pid
+		terminals.Store(pid, master)
+	}, finish: func() {
 		slave.Close()
-		<-drained
-		terminals.Delete(cmd)
-		master.Close()
-	}, nil
+		terminals.CompareAndDelete(number, master) // the number may be another's already
+		drained()
+	}}, nil
 }
 
 func slaveOf(master *os.File) (*os.File, error) {
@@ -58,7 +58,15 @@ func slaveOf(master *os.File) (*os.File, error) {
 }
 
 func resize(master *os.File, w Window) error {
-	return unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: w.Rows, Col: w.Cols})
+	raw, err := master.SyscallConn() // unlike Fd it waits with a closing of the file
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: w.Rows, Col: w.Cols})
+	})
+	return errors.Join(err, failed)
 }
 
 func serveWindow(w http.ResponseWriter, r *http.Request) {
@@ -68,10 +76,7 @@ func serveWindow(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	terminals.Range(func(cmd, master any) bool {
-		if p := cmd.(*exec.Cmd).Process; p != nil && p.Pid == pid {
-			resize(master.(*os.File), size)
-		}
-		return true
-	})
+	if master, ok := terminals.Load(pid); ok {
+		resize(master.(*os.File), size)
+	}
 }
