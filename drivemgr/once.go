@@ -9,7 +9,10 @@ import (
 )
 
 // Look looks at a machine once, without a daemon: list, ask every drive, judge.
-// It changes nothing and remembers nothing.
+// It changes nothing and remembers nothing. A drive that answers nothing is waited
+// for as long as a look may take: the program could not end sooner, since the kernel
+// lets nobody interrupt a command (block/blk-mq.c, blk_execute_rq), and a command
+// that is given less time has the kernel reset a drive that is only just starting.
 func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Snapshot, error) {
 	m := New(machine, nil, opt)
 	m.take(observe(ctx, machine, InventoryOptions{Loop: m.opt.Loop}))
