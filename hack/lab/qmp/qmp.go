@@ -19,7 +19,7 @@ type Client struct {
 	conn net.Conn
 
 	turn  sync.Mutex // one command at a time
-	reply chan answer
+	reply chan answer   // closed when the connection ended and the last answer was taken
 	gone  chan struct{} // closed when the connection ended
 
 	mu    sync.Mutex
@@ -76,6 +76,7 @@ func (c *Client) Gone() <-chan struct{} { return c.gone }
 
 func (c *Client) read() {
 	defer close(c.gone)
+	defer close(c.reply)
 	lines := bufio.NewScanner(c.conn)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
@@ -115,14 +116,15 @@ func (c *Client) Run(ctx context.Context, command string, arguments any) (json.R
 		return nil, fmt.Errorf("%s: %w: %w", command, ErrGone, err)
 	}
 	select {
-	case a := <-c.reply:
+	case a, ok := <-c.reply:
+		if !ok {
+			return nil, fmt.Errorf("%s: %w", command, ErrGone)
+		}
 		if a.Error != nil {
 			a.Error.Command = command
 			return nil, a.Error
 		}
 		return a.Return, nil
-	case <-c.gone:
-		return nil, fmt.Errorf("%s: %w", command, ErrGone)
 	case <-ctx.Done():
 		c.conn.Close() // an answer that comes later would be taken for another's
 		return nil, fmt.Errorf("%s: no answer from qemu: %w", command, context.Cause(ctx))
@@ -164,6 +166,11 @@ func (w *Wait) Done(ctx context.Context) error {
 	case <-w.came:
 		return nil
 	case <-w.client.gone:
+		select {
+		case <-w.came: // it was the last thing that QEMU said
+			return nil
+		default:
+		}
 		return fmt.Errorf("wait for %s: %w", w.name, ErrGone)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for %s of qemu: %w", w.name, context.Cause(ctx))
