@@ -37,6 +37,7 @@ type Drive struct {
 	Findings []Finding `json:"findings,omitempty"` // worst first; empty when GOOD
 	Usage    Usage     `json:"usage"`
 	Cordoned bool      `json:"cordoned,omitempty"`
+	Claim    *Claim    `json:"claim,omitempty"` // the administrator's word that we may use it; nil: we may not
 
 	Temperature  *int    `json:"temperature,omitempty"` // degrees Celsius
 	PowerOnHours *uint64 `json:"powerOnHours,omitempty"`

@@ -10,5 +10,6 @@ var (
 	ErrBusy       = errors.New("busy")
 	ErrNoSupport  = errors.New("not supported")
 	ErrPermission = errors.New("permission denied")
+	ErrRefused    = errors.New("refused") // it would endanger data, or a rule forbids it
 	ErrTimeout    = errors.New("no answer in time")
 )

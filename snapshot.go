@@ -98,6 +98,7 @@ const (
 	EventLocate      EventKind = "Locate"
 	EventAcknowledge EventKind = "Acknowledged"
 	EventCordon      EventKind = "Cordon"
+	EventClaim       EventKind = "Claim"
 )
 
 // Event is one change of state, with its cause.
@@ -118,6 +119,7 @@ type Record struct {
 	History  []Sample `json:"history"` // oldest first, thinned with age
 	Memory   Memory   `json:"memory"`
 	Cordoned bool     `json:"cordoned,omitempty"`
+	Claim    *Claim   `json:"claim,omitempty"`
 	Usage    Usage    `json:"usage"`
 	// LastShort and LastLong are when a self-test was last started by us.
 	LastShort time.Time `json:"lastShort,omitzero"`

@@ -213,6 +213,7 @@ func (m *Manager) assess(t *tracked) {
 	m.reportVerdict(t, verdict, findings, now)
 	d.Health, d.Findings = verdict, findings
 	t.judged = t.judged || !t.unasked()
+	m.followSelectors(t)
 }
 
 // thresholds are the configured ones, but evidence is not stale before it could

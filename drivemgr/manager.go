@@ -22,6 +22,7 @@ type Options struct {
 	Rescan      time.Duration // how often everything is listed without being told to
 	LookTimeout time.Duration // how long a drive may take to answer
 	Parallel    int           // drives asked at the same time
+	Claim       drivebay.Selectors
 	ForgetAfter time.Duration // how long a drive that left is remembered
 	Log         *slog.Logger
 }

@@ -58,7 +58,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	before := t.drive
 	t.drive = merge(before, *d)
 	t.drive.LastSeen = now.Truncate(time.Minute)
-	t.drive.Usage, t.drive.Cordoned = t.rec.Usage, t.rec.Cordoned
+	t.drive.Usage, t.drive.Cordoned, t.drive.Claim = t.rec.Usage, t.rec.Cordoned, t.rec.Claim
 	m.refreshKernel(t, now)
 	m.assess(t)
 	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {

@@ -139,6 +139,9 @@ func (e *engine) Acknowledge(_ context.Context, d, c string) error { return e.di
 func (e *engine) Cordon(_ context.Context, d string, on bool) error {
 	return e.did("cordon %s %v", d, on)
 }
+func (e *engine) Claim(_ context.Context, d string, on bool) error {
+	return e.did("claim %s %v", d, on)
+}
 
 func twoDrives() drivebay.Snapshot {
 	drive := func(n string, h drivebay.Health) drivebay.Drive {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
@@ -28,9 +29,10 @@ type daemon struct {
 	log    *slog.Logger
 	tcp    string // the address that HTTP is really served at
 
-	machine host.Machine
-	engine  *drivemgr.Manager
-	notify  notifier
+	machine  host.Machine
+	simClaim drivebay.Selectors // of the simulated machine's file; the configuration's own win
+	engine   *drivemgr.Manager
+	notify   notifier
 }
 
 // serve puts the parts together and runs them until ctx ends.
@@ -51,7 +53,7 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d.engine = drivemgr.New(d.machine, st, options(d.config, d.log))
+	d.engine = drivemgr.New(d.machine, st, d.options(d.config))
 	edge := d.edge(sim)
 	listeners, err := d.listen(ctx)
 	if err != nil {
@@ -119,7 +121,7 @@ func (d *daemon) reload(ctx context.Context) {
 	next := loaded.Resolve(d.app.place())
 	live, restart := config.Changes(d.config, next)
 	setLevel(&d.level, next.Log.Level)
-	if err := d.engine.Configure(ctx, options(next, d.log)); err != nil {
+	if err := d.engine.Configure(ctx, d.options(next)); err != nil {
 		d.log.Error("the configuration was not taken", "op", "reload", "err", err)
 		return
 	}

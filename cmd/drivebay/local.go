@@ -122,5 +122,6 @@ func (l *local) WaitEvents(context.Context, uint64) ([]drivebay.Event, error) {
 func (l *local) Acknowledge(context.Context, string, string) error { return needsDaemon("acknowledge") }
 
 func (l *local) Cordon(context.Context, string, bool) error { return needsDaemon("cordon") }
+func (l *local) Claim(context.Context, string, bool) error  { return needsDaemon("claim") }
 
 func (l *local) Refresh(context.Context) error { return needsDaemon("refresh") }

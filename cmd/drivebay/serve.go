@@ -61,7 +61,10 @@ func setLevel(level *slog.LevelVar, name string) {
 }
 
 // options are the engine's part of the configuration.
-func options(c config.Config, log *slog.Logger) drivemgr.Options {
+func (d *daemon) options(c config.Config) drivemgr.Options {
+	if len(c.Claim) == 0 {
+		c.Claim = d.simClaim
+	}
 	return drivemgr.Options{
 		Thresholds: c.Thresholds,
 		SelfTests: drivemgr.SelfTestPlan{
@@ -69,8 +72,8 @@ func options(c config.Config, log *slog.Logger) drivemgr.Options {
 			From: c.SelfTests.Window.From, To: c.SelfTests.Window.To, AtOnce: c.SelfTests.MaxConcurrent,
 		},
 		Loop: c.Loop, Tick: c.Poll.Tick, Poll: c.Poll.Evidence, Rescan: c.Poll.Rescan,
-		LookTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
-		Log: log,
+		Claim: c.Claim, LookTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
+		Log: d.log,
 	}
 }
 

@@ -226,3 +226,41 @@ func TestSimCommands(t *testing.T) {
 		t.Errorf("sim on a real machine: %d %q", code, errs)
 	}
 }
+
+// Claims on the simulated rack: the file's own claim holds, what holds data is
+// refused with its reason, and the list of programs says the same.
+func TestClaims(t *testing.T) {
+	t.Chdir("../..")
+	r := serve(t, "--sim", "examples/rack24.yaml")
+	eventually(t, 20*time.Second, func() bool {
+		out, _, _ := call(t, r.env, "claim")
+		return strings.Count(out, "configuration") >= 15
+	}, r.err.String)
+	out, errs, code := call(t, r.env, "claim", "nvme0n1", "no-such-drive")
+	if code == exitOK || out != "" || !strings.Contains(errs, "the machine runs from it") || !strings.Contains(errs, "no-such-drive") {
+		t.Errorf("a system drive and none: exit %d, printed %q, said %q", code, out, errs)
+	}
+	if _, errs, code := call(t, r.env, "unclaim", "nvme2n1"); code == exitOK || !strings.Contains(errs, "configuration") {
+		t.Errorf("the configuration's claim taken back: exit %d, said %q", code, errs)
+	}
+	if out, errs, code := call(t, r.env, "claim", "nvme2n1"); code != exitOK || !strings.Contains(out, "claimed") {
+		t.Errorf("claimed by hand: exit %d, printed %q, said %q", code, out, errs)
+	}
+	var rows []struct {
+		Name    string
+		Claim   *drivebay.Claim
+		Against []string
+	}
+	out, _, _ = call(t, r.env, "claim", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 24 {
+		t.Fatalf("%d rows, %v: %s", len(rows), err, out)
+	}
+	for _, row := range rows {
+		if (row.Claim == nil) != (len(row.Against) > 0) {
+			t.Errorf("%s: claim %v, against it %q", row.Name, row.Claim, row.Against)
+		}
+		if row.Name == "nvme2n1" && row.Claim.By != drivebay.ClaimedByOperator {
+			t.Errorf("%s is claimed by %s", row.Name, row.Claim.By)
+		}
+	}
+}

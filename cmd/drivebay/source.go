@@ -22,6 +22,7 @@ type source interface {
 	Locate(ctx context.Context, bay string, on bool) error
 	Acknowledge(ctx context.Context, drive, code string) error
 	Cordon(ctx context.Context, drive string, on bool) error
+	Claim(ctx context.Context, drive string, on bool) error
 	Refresh(ctx context.Context) error
 }
 

@@ -26,6 +26,9 @@ func (d *daemon) open() (sim http.Handler, err error) {
 		return nil, err
 	}
 	d.machine = machine
+	if err := d.simClaim.UnmarshalText([]byte(machine.Claim())); err != nil {
+		return nil, fmt.Errorf("%s: claim: %w", d.config.Sim, err)
+	}
 	return machine.Handler(), nil
 }
 

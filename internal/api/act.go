@@ -107,6 +107,20 @@ func (s *Server) cordon(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+func (s *Server) claim(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, b switchBody) error {
+		d, err := s.find(r)
+		if err != nil {
+			return err
+		}
+		on, err := b.value()
+		if err != nil {
+			return err
+		}
+		return s.engine.Claim(ctx, d.ID, on)
+	})
+}
+
 func (s *Server) locate(w http.ResponseWriter, r *http.Request) error {
 	return act(s, w, r, func(ctx context.Context, b switchBody) error {
 		if s.engine.Snapshot().Seq == 0 {

@@ -119,6 +119,9 @@ func (e *engine) Acknowledge(ctx context.Context, d, code string) error {
 func (e *engine) Cordon(ctx context.Context, d string, on bool) error {
 	return e.call(ctx, "cordon %s %v", d, on)
 }
+func (e *engine) Claim(ctx context.Context, d string, on bool) error {
+	return e.call(ctx, "claim %s %v", d, on)
+}
 
 func (e *engine) asked() []string {
 	e.mu.Lock()

@@ -106,6 +106,11 @@ func (c *Client) Cordon(ctx context.Context, drive string, on bool) error {
 	return c.post(ctx, drivePath(drive, "/cordon"), switchBody{&on})
 }
 
+// Claim lets a drive be used for volumes, or no more.
+func (c *Client) Claim(ctx context.Context, drive string, on bool) error {
+	return c.post(ctx, drivePath(drive, "/claim"), switchBody{&on})
+}
+
 // Bays lists every place for a drive.
 func (c *Client) Bays(ctx context.Context) ([]drivebay.Bay, error) {
 	list, err := get[BayList](ctx, c, "/api/v1/bays", nil)

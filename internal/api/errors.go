@@ -20,6 +20,7 @@ var codes = []struct {
 	{drivebay.ErrAmbiguous, http.StatusConflict, "ambiguous"},
 	{drivebay.ErrInvalid, http.StatusBadRequest, "invalid"},
 	{drivebay.ErrBusy, http.StatusConflict, "busy"},
+	{drivebay.ErrRefused, http.StatusConflict, "refused"},
 	{drivebay.ErrNoSupport, http.StatusNotImplemented, "not_supported"},
 	{drivebay.ErrPermission, http.StatusForbidden, "permission_denied"},
 	{drivebay.ErrTimeout, http.StatusGatewayTimeout, "timeout"},

@@ -31,6 +31,7 @@ var routes = []route{
 	{"POST", "/api/v1/drives/{id}/selftest", true, (*Server).selfTest},
 	{"POST", "/api/v1/drives/{id}/acknowledge", true, (*Server).acknowledge},
 	{"POST", "/api/v1/drives/{id}/cordon", true, (*Server).cordon},
+	{"POST", "/api/v1/drives/{id}/claim", true, (*Server).claim},
 	{"GET", "/api/v1/bays", false, (*Server).bays},
 	{"POST", "/api/v1/bays/{bay}/locate", true, (*Server).locate},
 	{"GET", "/api/v1/events", false, (*Server).events},

@@ -68,11 +68,11 @@ func TestClientMirrorsTheEngine(t *testing.T) {
 	if p, err := c.Pages(ctx, "sda"); err != nil || len(p) != 2 || string(p[0].Data) != "\x00\xff" {
 		t.Errorf("pages %v, %v", p, err)
 	}
-	err := errors.Join(c.SelfTest(ctx, "SDA", "x"), c.SelfTest(ctx, "sda", "long"), c.Acknowledge(ctx, "sdb", "C"), c.Cordon(ctx, "sdb", false), c.Locate(ctx, "Slot 7/ü %41", true), c.Refresh(ctx))
+	err := errors.Join(c.SelfTest(ctx, "SDA", "x"), c.SelfTest(ctx, "sda", "long"), c.Acknowledge(ctx, "sdb", "C"), c.Cordon(ctx, "sdb", false), c.Claim(ctx, "sdb", true), c.Locate(ctx, "Slot 7/ü %41", true), c.Refresh(ctx))
 	if !errors.Is(err, drivebay.ErrNotFound) || strings.Count(err.Error(), "\n") != 0 {
 		t.Errorf("want the one drive that is not found, got: %v", err)
 	}
-	want := []string{"pages naa-5000a", "selftest naa-5000a long", `acknowledge naa-5000b "C"`, "cordon naa-5000b false", "locate Slot 7/ü %41 true", "refresh"}
+	want := []string{"pages naa-5000a", "selftest naa-5000a long", `acknowledge naa-5000b "C"`, "cordon naa-5000b false", "claim naa-5000b true", "locate Slot 7/ü %41 true", "refresh"}
 	if got := e.asked(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the engine was asked %q, want %q", got, want)
 	}
@@ -87,7 +87,7 @@ func TestClientMirrorsTheEngine(t *testing.T) {
 func TestClientErrorsUnwrap(t *testing.T) {
 	e := newEngine(1)
 	c, _, stop := serve(t, e)
-	for _, sentinel := range []error{drivebay.ErrNotFound, drivebay.ErrAmbiguous, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout} {
+	for _, sentinel := range []error{drivebay.ErrNotFound, drivebay.ErrAmbiguous, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrRefused, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout} {
 		e.mu.Lock()
 		e.fail = sentinel
 		e.mu.Unlock()

@@ -29,6 +29,7 @@ type Engine interface {
 	Locate(ctx context.Context, bay string, on bool) error
 	Acknowledge(ctx context.Context, drive, code string) error
 	Cordon(ctx context.Context, drive string, on bool) error
+	Claim(ctx context.Context, drive string, on bool) error
 }
 
 // Version says which program answers.

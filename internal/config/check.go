@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"net"
@@ -76,7 +77,10 @@ func (l *loader) where(f Field) string {
 	return "default"
 }
 
-func (f Field) list() bool { return f.value.Kind() == reflect.Slice }
+func (f Field) list() bool {
+	_, text := f.value.Addr().Interface().(encoding.TextUnmarshaler)
+	return f.value.Kind() == reflect.Slice && !text
+}
 
 // check compares a value with the tags of its field.
 func (f Field) check() error {

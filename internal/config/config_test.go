@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c != Default() {
+	if !reflect.DeepEqual(c, Default()) {
 		t.Errorf("the example reads as %+v, want the defaults %+v", c, Default())
 	}
 }
@@ -55,7 +56,7 @@ func TestPrintReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &text)
 	}
-	if back != c {
+	if !reflect.DeepEqual(back, c) {
 		t.Errorf("got  %+v\nwant %+v\n%s", back, c, &text)
 	}
 }
@@ -124,7 +125,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 
 func TestEmptyFilesAreTheDefault(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n", "{}\n", "log:\npoll:\n"} {
-		if c, err := Parse("f", []byte(text)); err != nil || c != Default() {
+		if c, err := Parse("f", []byte(text)); err != nil || !reflect.DeepEqual(c, Default()) {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	}
@@ -253,7 +254,7 @@ func FuzzParse(f *testing.F) {
 		if err := Print(&text, c); err != nil {
 			t.Fatal(err)
 		}
-		if back, err := Parse("printed", text.Bytes()); err != nil || back != c {
+		if back, err := Parse("printed", text.Bytes()); err != nil || !reflect.DeepEqual(back, c) {
 			t.Errorf("%q is printed as\n%s\nwhich reads as %+v, %v", data, &text, back, err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 // Machine is a simulated host.Machine. Close stops its script.
 type Machine struct {
 	name  string
+	claim string
 	clock host.Clock
 	boot  time.Time
 
@@ -44,7 +45,7 @@ func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
 // New makes a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	m := &Machine{name: or(spec.Machine, "simulated"), clock: wall{}, tree: newTree(), byName: map[string]*drive{}, highest: map[string]int{}}
+	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, highest: map[string]int{}}
 	for _, o := range opts {
 		o(m)
 	}
@@ -163,6 +164,10 @@ func (m *Machine) freeIndex(letters string, paths int, unused bool) int {
 func (m *Machine) Describe() host.Description {
 	return host.Description{Name: m.name, Kind: "simulated"}
 }
+
+// Claim is what the description says of the drives that may be used for volumes,
+// for whoever serves the machine.
+func (m *Machine) Claim() string { return m.claim }
 
 // Now implements host.Clock.
 func (m *Machine) Now() time.Time { return m.clock.Now() }

@@ -16,6 +16,7 @@ import (
 // kind of drive.
 type Spec struct {
 	Machine    string      `yaml:"machine"`
+	Claim      string      `yaml:"claim"` // selectors of the drives that may be used for volumes
 	Enclosures []Enclosure `yaml:"enclosures"`
 	Drives     []Group     `yaml:"drives"`
 	Script     []Step      `yaml:"script"`

@@ -82,6 +82,7 @@ var generalMetrics = []metric[*drivebay.Drive]{
 	{"paths", "Ways by which the kernel reaches the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(len(d.Paths))) }},
 	{"system", "Whether the running system depends on the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.System)) }},
 	{"cordoned", "Whether an operator keeps new data off the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Cordoned)) }},
+	{"claimed", "Whether the drive may be used for volumes.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Claim != nil)) }},
 	{"identity_conflict", "Whether the drive cannot be told from others for certain.", gauge, nil, func(d *drivebay.Drive, add emit) {
 		add(truth(d.IdentityIssue != ""))
 	}},

@@ -73,6 +73,7 @@ func Record(id string) drivebay.Record {
 		History:   []drivebay.Sample{{At: at, Counters: map[string]uint64{"ATA5": math.MaxUint64}}},
 		Memory:    drivebay.Memory{Findings: []drivebay.Finding{{Code: "X", Severity: drivebay.HealthBad, Since: at}}, Seen: map[string]int{"Y": 2}, Acked: map[string]uint64{"Z": 7}},
 		Cordoned:  true,
+		Claim:     &drivebay.Claim{By: drivebay.ClaimedByOperator, Since: at},
 		Usage:     drivebay.UsageReleasing,
 		LastShort: at,
 	}

@@ -26,6 +26,7 @@ func Drive(d *drivebay.Drive, s Style) string {
 	p.add("status", s.status(d))
 	p.add("health", s.Health(d.Health))
 	p.add("usage", d.Usage.String())
+	p.add("claim", claim(d))
 	p.add("system", yes(d.System))
 	for _, u := range d.Uses {
 		p.add("used by", Clean(strings.Join(strings.Fields(u.Kind+" "+u.Device+" "+u.What), " ")))

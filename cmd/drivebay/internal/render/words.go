@@ -114,6 +114,9 @@ func status(d *drivebay.Drive) string {
 	if d.Cordoned {
 		text += ",CORDONED"
 	}
+	if d.Claim != nil {
+		text += ",CLAIMED"
+	}
 	return text
 }
 

@@ -1,0 +1,89 @@
+package drivebay
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Claim is the administrator's word that a drive is ours to use. Without one
+// nothing is ever written to a drive.
+type Claim struct {
+	By    ClaimedBy `json:"by"`
+	Since time.Time `json:"since"`
+}
+
+// ClaimedBy says who gave the word, and so who can take it back.
+type ClaimedBy string
+
+const (
+	ClaimedByOperator ClaimedBy = "operator"      // drivebay claim
+	ClaimedByConfig   ClaimedBy = "configuration" // a selector of the configuration matches
+)
+
+// Refusals are the reasons why nothing may be written to a drive, whatever
+// anybody has asked for: DESIGN's promises about other people's data. Without
+// any the drive may be claimed. What is not known is a reason.
+func (d *Drive) Refusals() []string {
+	var out []string
+	refuse := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if d.Status != StatusOnline {
+		refuse("it is %v", d.Status)
+	}
+	if d.IdentityIssue != "" {
+		refuse("it cannot be told from others: %s", d.IdentityIssue)
+	}
+	if d.System {
+		refuse("the machine runs from it")
+	}
+	if d.ReadOnly {
+		refuse("it cannot be written to")
+	}
+	if d.Size == 0 {
+		refuse("its size is not known")
+	}
+	if d.Usage != UsageInUse {
+		refuse("it is %v, not IN_USE", d.Usage)
+	}
+	for _, u := range d.Uses {
+		refuse("%s", u.refusal())
+	}
+	if r := d.Content.refusal(); r != "" {
+		refuse("%s", r)
+	}
+	return out
+}
+
+func (u Use) refusal() string {
+	text := "somebody uses it: " + u.Kind
+	if u.Device != "" {
+		text += " of " + u.Device
+	}
+	if u.What != "" {
+		text += ", " + u.What
+	}
+	return text
+}
+
+// refusal names what is written there; only a drive that reads back blank, or
+// that holds nothing but our own, may be written to.
+func (c Content) refusal() string {
+	switch c.Kind {
+	case ContentBlank, ContentOurs:
+		return ""
+	case ContentForeign:
+		var formats []string
+		for _, s := range c.Signatures {
+			format := s.Format
+			if s.Label != "" {
+				format += " " + fmt.Sprintf("%q", s.Label)
+			}
+			formats = append(formats, format)
+		}
+		return "something that is not ours is written on it: " + strings.Join(formats, ", ")
+	}
+	if c.Reason != "" {
+		return "what is written on it cannot be read: " + c.Reason
+	}
+	return "what is written on it is not known yet"
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) claimCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "claim [DRIVE]...", Short: "Let volumes be made on drives",
+		Long: "Lets volumes be made on drives. Nothing is written to them now. A drive that holds\n" +
+			"anything, that is in use, that the machine runs from or that cannot be told from\n" +
+			"others is refused, and the reason is told. Without DRIVE, every drive is listed with\n" +
+			"its claim or the reasons against one.",
+		Example: "  drivebay claim\n  drivebay claim sdc nvme0n1",
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	out := outputFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			return a.listClaims(cmd, out)
+		}
+		return a.setClaims(cmd, args, true)
+	}
+	return cmd
+}
+
+func (a *app) unclaimCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "unclaim DRIVE...", Short: "Make no more volumes on drives", Args: cobra.MinimumNArgs(1),
+		Long: "Takes back what `drivebay claim` gave. A drive that the configuration claims is claimed\nfor as long as it says so.",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.setClaims(cmd, args, false) },
+	}
+}
+
+// claimRow is a line of the list as programs read it.
+type claimRow struct {
+	Drive   string          `json:"drive"`
+	Name    string          `json:"name"`
+	Claim   *drivebay.Claim `json:"claim,omitempty"`
+	Against []string        `json:"against,omitempty"` // why nothing may be written to it
+}
+
+func (a *app) listClaims(cmd *cobra.Command, out *output) error {
+	src, err := a.source()
+	if err != nil {
+		return err
+	}
+	s, err := src.Drives(cmd.Context())
+	if err != nil {
+		return err
+	}
+	drives := render.Order(s.Drives)
+	rows := []claimRow{}
+	for i := range drives {
+		d := &drives[i]
+		rows = append(rows, claimRow{d.ID, d.Name, d.Claim, d.Refusals()})
+	}
+	return a.printAs(out, rows, func(st render.Style) string { return render.Claims(drives, st) })
+}
+
+// setClaims does what it can: one drive that is refused keeps no other from it.
+func (a *app) setClaims(cmd *cobra.Command, what []string, on bool) error {
+	done := map[bool]string{true: "claimed", false: "not claimed any more"}[on]
+	var failed error
+	for _, w := range what {
+		src, d, err := a.pick(cmd.Context(), w)
+		if err == nil {
+			err = src.Claim(cmd.Context(), d.ID, on)
+		}
+		if err == nil {
+			err = a.print(fmt.Sprintf("drive %s (%s) %s\n", d.ID, render.Clean(d.Name), done))
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}

@@ -1,0 +1,168 @@
+package drivebay
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Selectors say which drives are meant, by what they are and where they sit: a
+// drive is, when one of them matches it. None match nothing.
+type Selectors []Selector
+
+// Selector is a list of terms that must all hold; "all" has none.
+type Selector []term
+
+// term is "key=pattern", or a bound of the size.
+type term struct {
+	key, op, value string
+	size           uint64
+}
+
+// selectorKeys are what can be matched; the pattern is that of path.Match.
+var selectorKeys = map[string]func(*Drive) string{
+	"id":        func(d *Drive) string { return d.ID },
+	"serial":    func(d *Drive) string { return d.Serial },
+	"vendor":    func(d *Drive) string { return d.Vendor },
+	"model":     func(d *Drive) string { return d.Model },
+	"type":      func(d *Drive) string { return d.Type.String() },
+	"transport": func(d *Drive) string { return d.Transport.String() },
+	"bay":       func(d *Drive) string { return d.Slot.Bay },
+	"enclosure": func(d *Drive) string { return d.Slot.Enclosure },
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (s Selectors) MarshalText() ([]byte, error) {
+	var all []string
+	for _, sel := range s {
+		if len(sel) == 0 {
+			all = append(all, "all")
+			continue
+		}
+		var terms []string
+		for _, t := range sel {
+			terms = append(terms, t.key+t.op+t.value)
+		}
+		all = append(all, strings.Join(terms, ","))
+	}
+	return []byte(strings.Join(all, "; ")), nil
+}
+
+// UnmarshalText reads "type=nvme,size>=1TB; serial=S64H*" or "all".
+func (s *Selectors) UnmarshalText(b []byte) error {
+	*s = nil
+	if strings.TrimSpace(string(b)) == "" {
+		return nil
+	}
+	for one := range strings.SplitSeq(string(b), ";") {
+		sel, err := parseSelector(strings.TrimSpace(one))
+		if err != nil {
+			return err
+		}
+		*s = append(*s, sel)
+	}
+	return nil
+}
+
+func parseSelector(text string) (Selector, error) {
+	if text == "all" {
+		return Selector{}, nil
+	}
+	var sel Selector
+	for one := range strings.SplitSeq(text, ",") {
+		t, err := parseTerm(strings.TrimSpace(one))
+		if err != nil {
+			return nil, fmt.Errorf("selector %q: %w", text, err)
+		}
+		sel = append(sel, t)
+	}
+	return sel, nil
+}
+
+func parseTerm(text string) (term, error) {
+	for _, op := range []string{">=", "<=", "="} {
+		key, value, ok := strings.Cut(text, op)
+		if !ok {
+			continue
+		}
+		t := term{key: strings.TrimSpace(key), op: op, value: strings.TrimSpace(value)}
+		if t.value == "" {
+			return t, fmt.Errorf("%w: %q has no value", ErrInvalid, text)
+		}
+		if op != "=" {
+			return t.bound()
+		}
+		if selectorKeys[t.key] == nil {
+			return t, fmt.Errorf("%w: unknown key %q: want id, serial, vendor, model, type, transport, bay, enclosure or size", ErrInvalid, t.key)
+		}
+		if _, err := path.Match(t.value, ""); err != nil {
+			return t, fmt.Errorf("%w: pattern %q: %w", ErrInvalid, t.value, err)
+		}
+		return t, nil
+	}
+	return term{}, fmt.Errorf("%w: %q is no key=value, size>=value or size<=value", ErrInvalid, text)
+}
+
+func (t term) bound() (term, error) {
+	if t.key != "size" {
+		return t, fmt.Errorf("%w: only the size can be compared, not %q", ErrInvalid, t.key)
+	}
+	var err error
+	t.size, err = parseSize(t.value)
+	return t, err
+}
+
+// sizeUnits are decimal as on a drive's label, and binary with an i.
+var sizeUnits = []struct {
+	suffix string
+	factor float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1}, {"", 1}}
+
+func parseSize(s string) (uint64, error) {
+	for _, u := range sizeUnits {
+		number, ok := strings.CutSuffix(s, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || math.IsNaN(n) || n < 0 || n*u.factor >= math.MaxUint64 {
+			break
+		}
+		return uint64(n * u.factor), nil
+	}
+	return 0, fmt.Errorf("%w: %q is no size: write it as 960GB, 3.84TB or 500GiB", ErrInvalid, s)
+}
+
+// Match tells whether a drive is meant.
+func (s Selectors) Match(d *Drive) bool {
+	for _, sel := range s {
+		if sel.match(d) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s Selector) match(d *Drive) bool {
+	for _, t := range s {
+		if !t.match(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// match: words are compared without regard to case, for people write "nvme" where
+// we write NVME. A drive whose size is not known is no size.
+func (t term) match(d *Drive) bool {
+	switch t.op {
+	case ">=":
+		return d.Size >= t.size
+	case "<=":
+		return d.Size <= t.size && d.Size > 0
+	}
+	ok, err := path.Match(strings.ToLower(t.value), strings.ToLower(selectorKeys[t.key](d)))
+	return err == nil && ok
+}
