@@ -60,8 +60,9 @@ func TestLabATAHealth(t *testing.T) {
 			t.Errorf("%s is %s: %s", serial, x.Health, findings(x))
 		}
 	}
-	e.Set("ATAWELL", emul.Change{Attributes: []emul.Attribute{{ID: 197, Flags: 0x12, Value: 99, Worst: 99, Raw: 24}}})
-	d.UntilDrive("ATAWELL", "pending sectors seen", poll, judged(drivebay.HealthSuspect, "ATAPendingSectors"))
+	// One pending sector counts once it was seen twice, in looks that follow each other.
+	e.Set("ATAWELL", emul.Change{Attributes: []emul.Attribute{{ID: 197, Flags: 0x12, Value: 100, Worst: 100, Raw: 1}}})
+	d.UntilDrive("ATAWELL", "pending sector seen twice", 2*poll, judged(drivebay.HealthSuspect, "ATAPendingSectors"))
 	e.Set("ATAWELL", emul.Change{Failed: ptr(true)})
 	d.UntilDrive("ATAWELL", "its own verdict seen", poll, judged(drivebay.HealthBad, "OwnVerdict"))
 
@@ -156,6 +157,11 @@ func TestLabEnclosure(t *testing.T) {
 	}
 	if slices.Sort(names); !slices.Equal(names, []string{"Bay three", "Slot 01", "Slot 02"}) {
 		t.Errorf("bays %q", names)
+	}
+	for _, b := range bays {
+		if want := map[string]string{"Bay three": "not installed", "Slot 01": "OK", "Slot 02": "OK"}[b.Bay]; b.Status != want {
+			t.Errorf("bay %s is %q, the enclosure says %q", b.Bay, b.Status, want)
+		}
 	}
 	lights := func() map[string]bool {
 		out := map[string]bool{}

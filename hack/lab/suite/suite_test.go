@@ -16,8 +16,9 @@ import (
 // quick is the configuration of a daemon that asks its drives as often as it may.
 const quick = "poll: {evidence: 10s}\n"
 
-// poll is how long the answer to one poll of quick may take to be seen.
-const poll = 10*time.Second + 2*time.Second
+// poll is how long the answer to one poll of quick may take to be seen: the poll,
+// the tick of two seconds that starts it, and the look on a slow processor.
+const poll = (10 + 2 + 2) * time.Second
 
 // nvme, scsi ... are drives whose serial number is their id.
 func nvme(id string) machine.Drive {
