@@ -36,9 +36,6 @@ func blockdev(d Drive) map[string]any {
 		"file": map[string]any{"driver": "file", "filename": d.File, "discard": "unmap"}}
 }
 
-// sharedDevices are what a drive needs before its own parts: the subsystem that
-// holds an NVMe drive with several controllers together.
-//
 // devices lists the parts of a drive in the order of plugging them in; slots
 // names the PCI slots that it takes.
 func devices(d Drive, slots []int) []device {
