@@ -18,7 +18,7 @@ import (
 type Client struct {
 	conn net.Conn
 
-	turn  sync.Mutex // one command at a time
+	turn  sync.Mutex    // one command at a time
 	reply chan answer   // closed when the connection ended and the last answer was taken
 	gone  chan struct{} // closed when the connection ended
 

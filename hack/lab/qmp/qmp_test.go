@@ -28,18 +28,27 @@ type request struct {
 type peer struct {
 	t     *testing.T
 	conn  net.Conn
-	lines *bufio.Scanner
+	lines *bufio.Reader
 }
 
 // next reads the next command; ok is false when the client hung up.
 func (p *peer) next() (r request, ok bool) {
-	if !p.lines.Scan() {
+	line, err := p.lines.ReadBytes('\n')
+	if err != nil {
 		return r, false
 	}
-	if err := json.Unmarshal(p.lines.Bytes(), &r); err != nil {
-		p.t.Errorf("the client sent %q: %v", p.lines.Text(), err)
+	if err := json.Unmarshal(line, &r); err != nil {
+		p.t.Errorf("the client sent %q: %v", line, err)
 	}
 	return r, true
+}
+
+// quiet tells whether the client sends nothing for that long.
+func (p *peer) quiet(d time.Duration) bool {
+	p.conn.SetReadDeadline(time.Now().Add(d))
+	defer p.conn.SetReadDeadline(time.Time{})
+	_, err := p.lines.Peek(1)
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func (p *peer) say(format string, args ...any) { fmt.Fprintf(p.conn, format+"\r\n", args...) }
@@ -70,7 +79,7 @@ func listen(t *testing.T, serve func(*peer)) string {
 			return
 		}
 		defer conn.Close()
-		p := &peer{t: t, conn: conn, lines: bufio.NewScanner(conn)}
+		p := &peer{t: t, conn: conn, lines: bufio.NewReader(conn)}
 		p.say(greeting)
 		if r, ok := p.next(); !ok || r.Execute != "qmp_capabilities" {
 			t.Errorf("the first command is %q", r.Execute)
@@ -175,6 +184,48 @@ func TestRunTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestOneAtATime: which answer is whose is known only by their order.
+func TestOneAtATime(t *testing.T) {
+	c := connect(t, func(p *peer) {
+		for range 4 {
+			p.next()
+			if !p.quiet(20 * time.Millisecond) {
+				t.Error("a command came before the last one was answered")
+			}
+			p.say(`{"return": {}}`)
+		}
+	})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if _, err := c.Run(t.Context(), "query-status", nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestStrayAnswer: an answer that nobody asked for is not the next one's.
+func TestStrayAnswer(t *testing.T) {
+	begin := make(chan struct{})
+	c := connect(t, func(p *peer) {
+		<-begin
+		p.say(`{"return": "stray"}`)
+		p.say(`{"return": "another"}`)
+		p.event("RESUME", "{}")
+		echo(p)
+	})
+	w := c.Expect("RESUME", nil)
+	close(begin)
+	if err := w.Done(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := c.Run(t.Context(), "next", nil); err != nil || !strings.Contains(string(b), "next") {
+		t.Errorf("answer %s, %v", b, err)
+	}
 }
 
 // TestHangUp: QEMU goes away in the middle of a command, and everybody knows.
