@@ -127,12 +127,21 @@ func (m *Machine) up(ctx context.Context, saved string) error {
 	return m.await(ctx, serials)
 }
 
-// await waits for the kernel and for udev to have seen the drives.
+// await waits for the kernel and for udev to have seen the drives. When several
+// slots change at once a notification can get lost, as on real boards: looking
+// again by hand finds what was missed.
 func (m *Machine) await(ctx context.Context, serials []string) error {
-	if _, err := m.Guest.Drives(ctx, serials, 20*time.Second); err != nil {
+	_, err := m.Guest.Drives(ctx, serials, 10*time.Second)
+	if err != nil && ctx.Err() == nil {
+		if _, err := m.Guest.Shell(ctx, "echo 1 >/sys/bus/pci/rescan; for h in /sys/class/scsi_host/*/scan; do echo '- - -' >$h; done"); err != nil {
+			return err
+		}
+		_, err = m.Guest.Drives(ctx, serials, 20*time.Second)
+	}
+	if err != nil {
 		return err
 	}
-	_, err := m.Guest.Output(ctx, "udevadm", "settle", "-t", "20")
+	_, err = m.Guest.Output(ctx, "udevadm", "settle", "-t", "20")
 	return err
 }
 
