@@ -34,6 +34,15 @@ const dirPrefix = "drivebay-lab-"
 // makeDir makes the machine's folder and removes those of machines whose
 // program was killed: nobody holds their lock any more.
 func (m *Machine) makeDir() error {
+	// One program at a time: what is made and not yet locked looks abandoned.
+	tmp, err := os.Open(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer tmp.Close()
+	if err := syscall.Flock(int(tmp.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", tmp.Name(), err)
+	}
 	old, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
 	for _, dir := range old {
 		if f, err := lockDir(dir); err == nil {
@@ -65,6 +74,9 @@ func lockDir(dir string) (*os.File, error) {
 // makeDisks makes the blank disks, as files with nothing in them, and says which
 // PCI slots the drives go into.
 func (m *Machine) makeDisks() error {
+	if m.spec.Link != nil {
+		m.taken[slots] = linkID
+	}
 	for _, d := range m.spec.Drives {
 		if m.drives[d.ID] != nil {
 			continue // the machine was there before a power cut
