@@ -51,7 +51,7 @@ func TestExitErrorSaysWhy(t *testing.T) {
 			t.Errorf("error %v lacks %q", err, want)
 		}
 	}
-	if _, err := c.Output(t.Context(), "sh", "-c", "kill -HUP $$"); err == nil || !strings.Contains(err.Error(), "hangup") {
+	if _, err := c.Output(t.Context(), "sh", "-c", "kill -KILL $$"); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("killed by a signal: %v", err)
 	}
 }
