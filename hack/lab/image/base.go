@@ -168,8 +168,17 @@ func aptSources(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask apt for its sources: %w", err)
 	}
+	lines := debianSources(string(out))
+	if len(lines) == 0 {
+		return nil, errors.New("apt knows no Debian packages: the lab is built from Debian's, run apt-get update on a Debian machine")
+	}
+	return lines, nil
+}
+
+// debianSources makes sources.list(5) lines of the rows of apt-get indextargets.
+func debianSources(table string) []string {
 	var lines []string
-	for row := range strings.Lines(string(out)) {
+	for row := range strings.Lines(table) {
 		f := strings.Split(strings.TrimSpace(row), "\t")
 		if len(f) != 5 || f[0] != "Debian" || strings.Contains(f[3], "backports") {
 			continue
@@ -182,10 +191,7 @@ func aptSources(ctx context.Context) ([]string, error) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) == 0 {
-		return nil, errors.New("apt knows no Debian packages: the lab is built from Debian's, run apt-get update on a Debian machine")
-	}
-	return lines, nil
+	return lines
 }
 
 // releases drops from the lines whom they are fetched from: any mirror will do.
@@ -206,25 +212,29 @@ func kernelPackage(ctx context.Context) (name, version string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("ask apt for the kernel: %w", err)
 	}
-	for line := range strings.Lines(string(out)) {
-		if after, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image"); ok {
-			name = "linux-image" + after
-			break
-		}
-	}
-	if name == "" {
+	rest, ok := after(string(out), "Depends: linux-image")
+	if !ok {
 		return "", "", errors.New("apt knows no linux-image-amd64: run apt-get update")
 	}
+	name = "linux-image" + rest
 	out, err = exec.CommandContext(ctx, "apt-cache", "show", "--no-all-versions", name).Output()
 	if err != nil {
 		return "", "", fmt.Errorf("ask apt for %s: %w", name, err)
 	}
-	for line := range strings.Lines(string(out)) {
-		if after, ok := strings.CutPrefix(line, "Version: "); ok {
-			return name, strings.TrimSpace(after), nil
+	if version, ok = after(string(out), "Version: "); !ok {
+		return "", "", fmt.Errorf("apt does not say which version of %s it has", name)
+	}
+	return name, version, nil
+}
+
+// after is what follows a word in the first line that begins with it.
+func after(text, word string) (string, bool) {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), word); ok {
+			return rest, true
 		}
 	}
-	return "", "", fmt.Errorf("apt does not say which version of %s it has", name)
+	return "", false
 }
 
 // exists tells whether a file is there.

@@ -4,6 +4,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -138,7 +139,7 @@ func Lock(ctx context.Context, cache, name string, log io.Writer) (unlock func()
 		}
 		if err != syscall.EWOULDBLOCK || ctx.Err() != nil {
 			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", f.Name(), context.Cause(ctx))
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), cmp.Or(context.Cause(ctx), error(err)))
 		}
 		if !said {
 			fmt.Fprintf(log, "lab: somebody else is making the %s: waiting\n", name)

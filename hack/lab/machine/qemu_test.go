@@ -115,7 +115,7 @@ func option(args []string, name string) []string {
 func TestLocal(t *testing.T) {
 	m := newMachine(t, Spec{
 		Drives: []Drive{{ID: "nv0", Kind: NVMe, Serial: "N"}, {ID: "sa0", Kind: SATA, Serial: "A"}, {ID: "ss0", Kind: SAS, Serial: "S"}, {ID: "sa1", Kind: SATA, Serial: "B"}},
-		Shares: map[string]string{"b": "/with,comma", "a": "/plain"},
+		Shares: map[string]string{"d": "/last", "b": "/with,comma", "a": "/plain", "c": "/third"},
 	})
 	if err := m.makeDisks(); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,8 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%s is plugged in: %v", id, m.drives[id].plugged)
 		}
 	}
-	if fs := option(args, "-fsdev"); len(fs) != 2 || !strings.Contains(fs[0], "id=fs0,path=/plain,") || !strings.Contains(fs[1], "id=fs1,path=/with,,comma,") {
+	if fs := option(args, "-fsdev"); len(fs) != 4 || !strings.Contains(fs[0], "id=fs0,path=/plain,") || !strings.Contains(fs[1], "id=fs1,path=/with,,comma,") ||
+		!strings.Contains(fs[2], "id=fs2,path=/third,") || !strings.Contains(fs[3], "id=fs3,path=/last,") {
 		t.Errorf("shares %v", fs)
 	}
 	for _, fs := range option(args, "-fsdev") {
