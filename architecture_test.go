@@ -140,7 +140,10 @@ func TestArchitectureDiagrams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := replaceBlock(t, replaceBlock(t, string(page), "imports", importDiagram(t)), "usage", usageDiagram())
+	want := string(page)
+	for name, body := range map[string]string{"imports": importDiagram(t), "usage": usageDiagram(), "csi status": csiDiagram(), "volume usage": volumeUsageDiagram()} {
+		want = replaceBlock(t, want, name, body)
+	}
 	if *update {
 		if err := os.WriteFile("ARCHITECTURE.md", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -186,18 +189,65 @@ func importDiagram(t *testing.T) string {
 }
 
 func usageDiagram() string {
-	var b strings.Builder
-	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	var edges []string
 	for u := UsageUnknown; u <= UsageFailed; u++ {
 		for e := UsageSeen; e <= UsageKeep; e++ {
 			if to, err := u.Next(e); err == nil {
-				from := u.String()
-				if u == UsageUnknown {
-					from = "[*]"
-				}
-				fmt.Fprintf(&b, "    %s --> %s: %s\n", from, to, e)
+				edges = append(edges, edge(u, to, e, u == UsageUnknown))
 			}
 		}
+	}
+	return diagram(edges)
+}
+
+// csiDiagram leaves out what stays where it is: mounts that come and go under a
+// volume that is FAILED or being grown.
+func csiDiagram() string {
+	var edges []string
+	for s := CSIUnknown; s <= CSIFailed; s++ {
+		for before := CSIUnknown; before <= CSIFailed; before++ {
+			for _, e := range csiEvents {
+				for _, rest := range rests {
+					if to, err := (CSIState{s, before, rest}).Next(e); err == nil && to != s {
+						edges = append(edges, edge(s, to, e, s == CSIUnknown))
+					}
+				}
+			}
+		}
+	}
+	return diagram(edges)
+}
+
+func volumeUsageDiagram() string {
+	var edges []string
+	for u := VolumeUsageUnknown; u <= VolumeUsageFailed; u++ {
+		for e := VolumeUsageMade; e <= VolumeUsageKeep; e++ {
+			if to, err := u.Next(e); err == nil {
+				edges = append(edges, edge(u, to, e, u == VolumeUsageUnknown))
+			}
+		}
+	}
+	return diagram(edges)
+}
+
+func edge(from, to, event fmt.Stringer, first bool) string {
+	name := from.String()
+	if first {
+		name = "[*]"
+	}
+	return fmt.Sprintf("    %s --> %s: %s\n", name, to, event)
+}
+
+// diagram draws every edge once, where it first comes.
+func diagram(edges []string) string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	drawn := map[string]bool{}
+	for _, e := range edges {
+		if !drawn[e] {
+			b.WriteString(e)
+		}
+		drawn[e] = true
 	}
 	b.WriteString("```\n")
 	return b.String()

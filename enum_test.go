@@ -48,6 +48,13 @@ func TestEnumsRoundTrip(t *testing.T) {
 	roundTrip(t, verdictNames.words, func(e Verdict) enum { return e }, func(e *Verdict, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, usageNames.words, func(e Usage) enum { return e }, func(e *Usage, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, selfTestNames.words, func(e SelfTestResult) enum { return e }, func(e *SelfTestResult, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, volumeModeNames.words, func(e VolumeMode) enum { return e }, func(e *VolumeMode, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, locationNames.words, func(e LocationKind) enum { return e }, func(e *LocationKind, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, operationalNames.words, func(e OperationalStatus) enum { return e }, func(e *OperationalStatus, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, severityNames.words, func(e Severity) enum { return e }, func(e *Severity, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, retryNames.words, func(e RetryRule) enum { return e }, func(e *RetryRule, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, csiStatusNames.words, func(e CSIStatus) enum { return e }, func(e *CSIStatus, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, volumeUsageNames.words, func(e VolumeUsage) enum { return e }, func(e *VolumeUsage, b []byte) error { return e.UnmarshalText(b) })
 }
 
 // The forgotten value of every enum must be the one that promises nothing.

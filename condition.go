@@ -1,0 +1,183 @@
+package drivebay
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Facts is everything that the condition of a volume may stand on. A part that
+// is nil, or a number that is nil, was not looked at: it accuses nobody and
+// acquits nobody.
+type Facts struct {
+	Volume Volume
+	Drives []Drive // those of the volume, as known now
+	// Complete says that Drives come from a complete listing of the machine: a
+	// drive of the volume that is not among them is gone.
+	Complete bool
+	// Gone says that a complete listing of its drives' partitions or logical
+	// volumes lacks the volume's.
+	Gone  bool
+	LV    *LVFacts
+	FS    *FSFacts
+	IO    *IOFacts
+	Mount *MountFacts
+}
+
+// LVFacts is what LVM and device-mapper say of a logical volume.
+type LVFacts struct {
+	MissingPVs      []string // physical volumes that its group misses, as LVM names them
+	Partial         bool     // a part of it is on no device that is there
+	Inactive        bool
+	Suspended       bool
+	PoolFailed      bool // the thin pool cannot be used before it is repaired
+	OutOfData       bool // the thin pool says so itself
+	MetadataLocked  bool // the thin pool's metadata is read-only
+	DataPercent     *float64
+	MetadataPercent *float64
+	SyncPercent     *float64 // of a mirror: how much is the same on every leg
+	RefreshNeeded   bool     // a leg of the mirror has failed writes and is not used any more
+	Mismatches      uint64   // places where the legs differ, by the last check
+}
+
+// FSFacts is what is known of the filesystem without asking it anything now.
+type FSFacts struct {
+	Errors      uint64 // inconsistencies that the kernel counts
+	ReadOnly    bool   // the kernel turned it read-only; nobody asked for that
+	Shutdown    bool   // XFS gave it up
+	Bytes, Free *uint64
+	Inodes      *uint64
+	FreeInodes  *uint64
+	Scrub       *Scrub
+}
+
+// Scrub is the verdict of the read-only checks of a filesystem.
+type Scrub struct {
+	At      time.Time // of the newest
+	Corrupt int       // how many in a row, the newest among them, called it corrupted
+	Mounted bool      // it was mounted meanwhile: a single check can be wrong
+	Text    string    // what the newest found
+}
+
+// IOFacts is how the volume's device answers.
+type IOFacts struct {
+	Frozen    time.Duration // requests have been waiting so long and none came back
+	Await     time.Duration // how long a request takes lately
+	Errors    uint64        // failed requests within a day
+	ReadError string        // why our own small read of it failed
+}
+
+// MountFacts is the volume's mounts as seen from here.
+type MountFacts struct {
+	Staging *PathFacts // nil: not asked about
+	Target  *PathFacts
+}
+
+// PathFacts is one path.
+type PathFacts struct {
+	Path      string
+	Mounted   bool   // the mount table has this volume there
+	Other     string // what it has there instead
+	ReadError string // why reading it failed
+}
+
+// Condition is what is wrong with a volume, worst first, one finding a severity
+// and reason. Nothing is known to be wrong with an empty one.
+type Condition []VolumeFinding
+
+// VolumeFinding is one thing that is wrong with a volume.
+type VolumeFinding struct {
+	Severity Severity `json:"severity"`
+	Reason   string   `json:"reason"`  // CamelCase, for machines
+	Message  string   `json:"message"` // evidence, drives and the next step, for people
+}
+
+// Limits of a condition. Reason and message travel in every answer of a list.
+const (
+	maxFindings = 16
+	maxReason   = 256  // bytes
+	maxMessage  = 1024 // bytes
+	maxWord     = 64   // bytes of a name that came from elsewhere
+	maxText     = 320  // bytes of the evidence of one finding
+	maxLegs     = 3    // drives named in one message
+)
+
+// ConditionOf judges the facts by the table of rules. It reads no clock, file or
+// device: the same facts are the same condition everywhere.
+func ConditionOf(f Facts) Condition {
+	l := newLook(f)
+	return l.findings()
+}
+
+func (l *look) findings() Condition {
+	var c Condition
+	for i := range conditionRules {
+		r := &conditionRules[i]
+		h := r.check(l)
+		if h == nil {
+			continue
+		}
+		l.worst = max(l.worst, r.Severity)
+		c = append(c, VolumeFinding{Severity: r.Severity, Reason: r.Reason, Message: l.message(r, h)})
+	}
+	slices.SortStableFunc(c, func(a, b VolumeFinding) int { return cmp.Compare(b.Severity, a.Severity) })
+	return c[:min(len(c), maxFindings)]
+}
+
+// Abnormal says whether anything is wrong.
+func (c Condition) Abnormal() bool { return len(c) > 0 }
+
+// Severity is that of the worst finding.
+func (c Condition) Severity() Severity {
+	if len(c) == 0 {
+		return SeverityNone
+	}
+	return c[0].Severity
+}
+
+// Message says it in one line, for those who have no room for a list.
+func (c Condition) Message() string {
+	if len(c) == 0 {
+		return "no fault is known"
+	}
+	var also string
+	for i, f := range c[1:] {
+		if i == 0 {
+			also = " Also: " + f.Reason
+		} else {
+			also += ", " + f.Reason
+		}
+	}
+	also = clip(also, maxMessage/2)
+	return clip(c[0].Reason+": "+c[0].Message, maxMessage-len(also)) + also
+}
+
+// plain makes a short legal word of anything: valid UTF-8 without control
+// characters.
+func plain(s string, limit int) string {
+	if len(s) > 4*limit {
+		s = s[:4*limit] // the rest is cut anyway
+	}
+	return clip(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD")), limit)
+}
+
+// clip cuts a string at a rune so that it has no more than limit bytes.
+func clip(s string, limit int) string {
+	const dots = "…"
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(dots)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + dots
+}

@@ -1,0 +1,130 @@
+package drivebay
+
+import (
+	"fmt"
+	"time"
+)
+
+const tryAgain = "`drivebay volume retry {volume}` tries again now; `drivebay volume show {volume}` tells what was done."
+
+// recordConditions come last: they speak up where a status says that something
+// is wrong and nothing above has said what.
+var recordConditions = []ConditionRule{
+	{
+		Section: OnRecord, Reason: "OperationFailed", Severity: SeverityInaccessible,
+		When: "CSIStatus is FAILED, and the volume is half made or half removed, or it is not known what failed",
+		Says: "what failed, its cause, and who tries again", Next: tryAgain,
+		Source: seedCtl + ".2, CSIStatus == FAILED",
+		check: func(l *look) *hit {
+			if l.Volume.CSIStatus != CSIFailed || l.made() && l.doing() != CSIUnknown {
+				return nil
+			}
+			return failed(l.Volume.Failure)
+		},
+	},
+	{
+		Section: OnRecord, Reason: "OperationFailed", Severity: SeverityDegraded,
+		When: "CSIStatus is FAILED, and the volume is whole",
+		Says: "what failed, its cause, and who tries again", Next: tryAgain + " `drivebay volume clear {volume}` lets it be.",
+		Source: seedCtl + ".2, CSIStatus == FAILED",
+		check: func(l *look) *hit {
+			if l.Volume.CSIStatus != CSIFailed || !l.made() || l.doing() == CSIUnknown {
+				return nil
+			}
+			return failed(l.Volume.Failure)
+		},
+	},
+	{
+		Section: OnRecord, Reason: "ReleaseFailed", Severity: SeverityDegraded,
+		When: "Usage is FAILED: the volume could not be moved off a drive that has to leave",
+		Says: "the cause, and who tries again", Next: "Do not pull the drive. " + tryAgain,
+		Source: seedCtl + ".4, Usage == FAILED",
+		check: func(l *look) *hit {
+			if l.Volume.Usage != VolumeUsageFailed {
+				return nil
+			}
+			return failed(l.Volume.UsageFailure)
+		},
+	},
+	{
+		Section: OnRecord, Reason: "VolumeNotFound", Severity: SeverityInaccessible,
+		When: "a complete listing lacks its partition or logical volume, or OperationalStatus is MISSING, and its drives do not explain it",
+		Says: "what is not there", Next: "Somebody has removed it, or hidden it, outside of drivebay: do not delete the volume before its drive has been looked at.",
+		Source: kepCodes + "; " + seedCtl + ".3, OperationalStatus == MISSING",
+		check: func(l *look) *hit {
+			missing := l.Gone && l.made() || l.Volume.OperationalStatus == Missing
+			if !missing || l.lost(l.dead) {
+				return nil
+			}
+			return say(nil, "the volume is not where it was made: %v %s", l.Volume.Location.Kind, l.Volume.Location.name())
+		},
+	},
+	{
+		Section: OnRecord, Reason: "VolumeInoperative", Severity: SeverityInaccessible,
+		When: "OperationalStatus is INOPERATIVE, and nothing above says why",
+		Says: "that the reason is not known here", Next: "Ask on its node: `drivebay explain {volume}`.",
+		Source: "an answer about a volume of another node is no better than the last status that it sent",
+		check: func(l *look) *hit {
+			if l.Volume.OperationalStatus != Inoperative || l.worst >= SeverityInaccessible {
+				return nil
+			}
+			return say(nil, "the volume does not serve; why is known on node %s only", l.Volume.Node)
+		},
+	},
+	{
+		Section: OnRecord, Reason: "HealthNotGood", Severity: SeverityDegraded,
+		When: "Health is not GOOD, and nothing is known of the drives that says why",
+		Says: "the health", Next: "Ask on its node: `drivebay explain {volume}`.",
+		Source: seedCtl + ".1, Health != GOOD",
+		check: func(l *look) *hit {
+			health := l.Volume.Health.Worse(VolumeHealthOf(l.Facts))
+			if health == HealthGood || l.ailing() {
+				return nil
+			}
+			return say(nil, "the health of the volume is %v", health)
+		},
+	},
+	{
+		Section: OnRecord, Reason: "StatusUnknown", Severity: SeverityDegraded,
+		When: "CSIStatus, OperationalStatus or Usage is UNKNOWN",
+		Says: "which of them", Next: "Silence is not health: see that the daemon of its node runs, and `drivebay volume show {volume}`.",
+		Source: "what is unknown is reported as unknown",
+		check: func(l *look) *hit {
+			v := &l.Volume
+			if v.CSIStatus != CSIUnknown && v.OperationalStatus != OperationalUnknown && v.Usage != VolumeUsageUnknown {
+				return nil
+			}
+			return say(nil, "CSIStatus is %v, OperationalStatus %v, Usage %v", v.CSIStatus, v.OperationalStatus, v.Usage)
+		},
+	},
+}
+
+// failed tells a failure: of what, why, and who tries again.
+func failed[S ~uint8](f *Failure[S]) *hit {
+	if f == nil {
+		return say(nil, "something failed and its cause was not kept")
+	}
+	who := "nobody tries again before an operator says so"
+	switch f.Retry {
+	case RetryOnCall:
+		who = "the next call tries again"
+	case RetryTimed:
+		who = "tried again at " + f.Next.UTC().Format(time.RFC3339)
+	}
+	tries := ""
+	if f.Tries > 1 {
+		tries = fmt.Sprintf(", %d times", f.Tries)
+	}
+	return say(nil, "%v failed%s (%s): %s", f.Before, tries, who, f.Cause)
+}
+
+// name is what a person calls the place.
+func (l Location) name() string {
+	switch l.Kind {
+	case LocationPartition:
+		return l.Partition
+	case LocationLVM, LocationThin, LocationMirror:
+		return l.VG + "/" + l.LV
+	}
+	return ""
+}

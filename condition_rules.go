@@ -1,0 +1,179 @@
+package drivebay
+
+import "slices"
+
+// The sections of the table, in its order. The last looks at what those before
+// it found: a status that they explain is not told a second time.
+const (
+	OnDrives ConditionSection = "The drives"
+	OnLVM    ConditionSection = "LVM"
+	OnFS     ConditionSection = "The filesystem"
+	OnIO     ConditionSection = "Reads and writes"
+	OnMount  ConditionSection = "The mounts"
+	OnRecord ConditionSection = "The volume's own statuses"
+)
+
+const (
+	kepCodes = "KEP-1432, error codes"
+	seedCtl  = "csi-baremetal volume health proposal, ControllerGetVolume step 2"
+	seedNode = "csi-baremetal volume health proposal, NodeGetVolumeStats"
+)
+
+const (
+	replace = "Move the data away while it can be read and replace the drive: `drivebay drive show {drive}` says why."
+	putBack = "Put the sled back, or check cable and power of the bay; the volume returns with its drive."
+)
+
+// conditionRules is the whole of what can be said of a volume. A pair of
+// severity and reason is there once, so a condition cannot have it twice.
+var conditionRules = slices.Concat(driveConditions, lvmConditions, fsConditions, ioConditions, mountConditions, recordConditions)
+
+// ConditionRules returns a copy of the table.
+func ConditionRules() []ConditionRule { return slices.Clone(conditionRules) }
+
+var driveConditions = []ConditionRule{
+	{
+		Section: OnDrives, Reason: "DiskRemoved", Severity: SeverityInaccessible,
+		When: "a complete listing of the machine lacks the drive; of a mirror, all of its drives",
+		Says: "that the drive is gone", Next: putBack,
+		Source: kepCodes + "; sysfs: the kernel has removed the device",
+		check: func(l *look) *hit {
+			if !l.lost(l.missing) {
+				return nil
+			}
+			return say(l.missing, "the drive is gone from the machine")
+		},
+	},
+	{
+		Section: OnDrives, Reason: "DiskRemoved", Severity: SeverityDegraded,
+		When: "a mirror has lost a drive and still has another",
+		Says: "that a leg is gone", Next: "Put the sled back, or give the mirror a new drive: another failure now loses the volume.",
+		Source: kepCodes + "; csi-baremetal volume health proposal, use cases",
+		check: func(l *look) *hit {
+			if len(l.missing) == 0 || l.lost(l.missing) {
+				return nil
+			}
+			return say(l.missing, "a drive of the mirror is gone from the machine; the other serves")
+		},
+	},
+	{
+		Section: OnDrives, Reason: "DiskFailure", Severity: SeverityInaccessible,
+		When: "the kernel has given the drive up, and no other drive has a copy",
+		Says: "that the drive cannot be reached, and its worst finding", Next: "Reseat the drive; if it stays away, replace it and restore the volume.",
+		Source: kepCodes + "; Linux SCSI error handling sets offline when every reset failed, drivers/nvme sets dead, a capacity of 0 is a drive that does not answer",
+		check: func(l *look) *hit {
+			if !l.unreachable() {
+				return nil
+			}
+			return say(l.dead, "the kernel has given the drive up: %s", told(l.dead))
+		},
+	},
+	{
+		Section: OnDrives, Reason: "DiskFailure", Severity: SeverityDegraded,
+		When: "the drive, or one drive of a mirror, is BAD and can still be reached, or another has a copy",
+		Says: "the worst finding on the drive", Next: replace,
+		Source: kepCodes + "; " + seedCtl + ".1, Health != GOOD",
+		check: func(l *look) *hit {
+			legs := l.bad
+			if l.unreachable() { // those are told above
+				legs = slices.DeleteFunc(slices.Clone(legs), func(g leg) bool { return slices.Contains(l.dead, g) })
+			}
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the drive is BAD: %s", told(legs))
+		},
+	},
+	{
+		Section: OnDrives, Reason: "DiskDegrading", Severity: SeverityDegraded,
+		When: "a drive is SUSPECT",
+		Says: "the worst finding on the drive", Next: "Make sure that copies exist and plan its replacement: `drivebay drive show {drive}` says why.",
+		Source: kepCodes + "; " + seedCtl + ".1, Health != GOOD",
+		check: func(l *look) *hit {
+			if len(l.suspect) == 0 {
+				return nil
+			}
+			return say(l.suspect, "the drive is SUSPECT: %s", told(l.suspect))
+		},
+	},
+	{
+		Section: OnDrives, Reason: "HealthUnknown", Severity: SeverityDegraded,
+		When: "a drive should answer and does not, or it is not known if it is there at all",
+		Says: "what is not known, and why", Next: "Silence is not health: `drivebay refresh {drive}` asks again, the kernel log says more.",
+		Source: seedCtl + ".1, Health != GOOD",
+		check: func(l *look) *hit {
+			if len(l.unknown) == 0 {
+				return nil
+			}
+			return say(l.unknown, "the health of the drive is not known: %s", told(l.unknown))
+		},
+	},
+	{
+		Section: OnDrives, Reason: "IdentityConflict", Severity: SeverityDegraded,
+		When: "a drive cannot be told from another one: equal or empty serials or worldwide names",
+		Says: "which drives are alike", Next: "Take one of the two out of the machine before anything is moved, grown or removed.",
+		Source: "a write to the wrong one of two drives destroys data",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return d.IdentityIssue != "" })
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the drive cannot be told from others: %s", legs[0].drive.IdentityIssue)
+		},
+	},
+	{
+		Section: OnDrives, Reason: "ConfigError", Severity: SeverityInaccessible,
+		When: "the drive is write-protected; of a mirror, all of its drives",
+		Says: "that the kernel refuses writes to the drive", Next: "Take the write protection away (switch, `blockdev --setrw`, the drive's own setting) and stage the volume anew.",
+		Source: kepCodes + "; /sys/block/*/ro",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return d.ReadOnly })
+			if !l.lost(legs) {
+				return nil
+			}
+			return say(legs, "the drive is write-protected")
+		},
+	},
+	{
+		Section: OnDrives, Reason: "ConfigError", Severity: SeverityDegraded,
+		When: "a drive of a mirror is write-protected and another is not",
+		Says: "that the kernel refuses writes to the drive", Next: "Take the write protection away; a mirror leaves out a leg that fails writes.",
+		Source: kepCodes + "; /sys/block/*/ro; lvmraid(7), device failure",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return d.ReadOnly })
+			if len(legs) == 0 || l.lost(legs) {
+				return nil
+			}
+			return say(legs, "a drive of the mirror is write-protected")
+		},
+	},
+	{
+		Section: OnDrives, Reason: "NetworkError", Severity: SeverityDegraded,
+		When: "one of several paths to a drive is down",
+		Says: "which path, and its state", Next: "Check cable, expander or controller of that path; the other one serves.",
+		Source: kepCodes + "; a path's state in sysfs is running (SCSI) or live (NVMe)",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return downPath(d) != nil })
+			if len(legs) == 0 {
+				return nil
+			}
+			p := downPath(legs[0].drive)
+			return say(legs, "a path to the drive is down: %s is %s", p.Name, p.State)
+		},
+	},
+}
+
+// downPath is a path that does not work, of a drive that has others.
+func downPath(d *Drive) *Path {
+	if len(d.Paths) < 2 {
+		return nil
+	}
+	for i := range d.Paths {
+		switch d.Paths[i].State {
+		case "running", "live", "":
+		default:
+			return &d.Paths[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,425 @@
+package drivebay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func soundDrive(n int) Drive {
+	return Drive{ID: fmt.Sprintf("naa-%d", n), Identity: Identity{Serial: fmt.Sprintf("SER%d", n)}, Slot: Slot{Bay: fmt.Sprintf("bay-%d", n)},
+		Status: StatusOnline, Health: HealthGood, Usage: UsageInUse,
+		Paths: []Path{{Name: "sda", State: "running"}, {Name: "sdb", State: "running"}}, Kernel: &Kernel{State: "running"}}
+}
+
+// sound is a published volume on which everything was looked at and is well.
+func sound(kind LocationKind) Facts {
+	drives := []Drive{soundDrive(1)}
+	if kind == LocationMirror {
+		drives = append(drives, soundDrive(2))
+	}
+	f := Facts{
+		Volume: Volume{ID: "pvc-1", Node: "node-1", Size: 1 << 30, Mode: ModeFS, FSType: "ext4", Location: Location{Kind: kind, VG: "vg", LV: "lv", Pool: "pool"},
+			Health: HealthGood, CSIStatus: CSIPublished, OperationalStatus: Operative, Usage: VolumeInUse,
+			Publications: []Publication{{Path: "/staging", Staging: true}, {Path: "/target"}}},
+		Drives: drives, Complete: true,
+		LV:    &LVFacts{DataPercent: ptr(50.0), MetadataPercent: ptr(5.0), SyncPercent: ptr(100.0)},
+		FS:    &FSFacts{Bytes: ptr(uint64(1000)), Free: ptr(uint64(900)), Inodes: ptr(uint64(1000)), FreeInodes: ptr(uint64(900)), Scrub: &Scrub{Mounted: true, At: time.Unix(1e9, 0)}},
+		IO:    &IOFacts{Await: time.Millisecond},
+		Mount: &MountFacts{Staging: &PathFacts{Path: "/staging", Mounted: true}, Target: &PathFacts{Path: "/target", Mounted: true}},
+	}
+	for _, d := range drives {
+		f.Volume.Location.Drives = append(f.Volume.Location.Drives, d.ID)
+	}
+	return f
+}
+
+var kinds = []LocationKind{LocationDrive, LocationPartition, LocationLVM, LocationThin, LocationMirror}
+
+func failing(v *Volume, before CSIStatus) {
+	v.CSIStatus, v.Failure = CSIFailed, &Failure[CSIStatus]{Before: before, Cause: "no space", Tries: 2, Retry: RetryOnCall}
+}
+
+// faults are what can go wrong. Each only ever makes things worse, so that they
+// can be piled up; alone on its kind of volume it is exactly the finding wanted.
+var faults = []struct {
+	name   string
+	on     LocationKind
+	fault  func(*Facts)
+	want   Severity
+	reason string
+	says   string
+}{
+	{"drive pulled", LocationPartition, func(f *Facts) { f.Drives[0].Status = StatusOffline }, SeverityInaccessible, "DiskRemoved", "serial SER1, bay bay-1"},
+	{"drive not listed", LocationLVM, func(f *Facts) { f.Drives[0].ID = "naa-other" }, SeverityInaccessible, "DiskRemoved", "drive naa-1, serial not known"},
+	{"leg pulled", LocationMirror, func(f *Facts) { f.Drives[len(f.Drives)-1].Status = StatusOffline }, SeverityDegraded, "DiskRemoved", "drive naa-2, serial SER2, bay bay-2"},
+	{"drive offlined by the kernel", LocationDrive, func(f *Facts) { f.Drives[0].Kernel.State = "offline" }, SeverityInaccessible, "DiskFailure", "given the drive up"},
+	{"drive at 0 bytes", LocationDrive, func(f *Facts) { f.Drives[0].Kernel.SizeZero = true }, SeverityInaccessible, "DiskFailure", "given the drive up"},
+	{"drive BAD", LocationPartition, func(f *Facts) {
+		f.Drives[0].Health, f.Drives[0].Findings = HealthBad, []Finding{{Text: "1176 sectors"}}
+	}, SeverityDegraded, "DiskFailure", "1176 sectors"},
+	{"leg BAD", LocationMirror, func(f *Facts) { f.Drives[0].Health = HealthBad }, SeverityDegraded, "DiskFailure", "serial SER1"},
+	{"leg offlined", LocationMirror, func(f *Facts) { f.Drives[len(f.Drives)-1].Kernel.State = "dead" }, SeverityDegraded, "DiskFailure", "serial SER2"},
+	{"drive SUSPECT", LocationPartition, func(f *Facts) { f.Drives[0].Health = f.Drives[0].Health.Worse(HealthSuspect) }, SeverityDegraded, "DiskDegrading", "SER1"},
+	{"drive UNKNOWN", LocationPartition, func(f *Facts) { f.Drives[0].Health = f.Drives[0].Health.Worse(HealthUnknown) }, SeverityDegraded, "HealthUnknown", "SER1"},
+	{"drive unplaced", LocationPartition, func(f *Facts) {
+		if f.Drives[0].Status == StatusOnline {
+			f.Drives[0].Status = StatusUnknown
+		}
+	}, SeverityDegraded, "HealthUnknown", "SER1"},
+	{"twin drive", LocationPartition, func(f *Facts) { f.Drives[0].IdentityIssue = "like naa-9" }, SeverityDegraded, "IdentityConflict", "like naa-9"},
+	{"write-protected", LocationPartition, func(f *Facts) { f.Drives[0].ReadOnly = true }, SeverityInaccessible, "ConfigError", "write-protected"},
+	{"leg write-protected", LocationMirror, func(f *Facts) { f.Drives[0].ReadOnly = true }, SeverityDegraded, "ConfigError", "serial SER1"},
+	{"path down", LocationPartition, func(f *Facts) { f.Drives[0].Paths[1].State = "offline" }, SeverityDegraded, "NetworkError", "sdb is offline"},
+	{"PV missing", LocationLVM, func(f *Facts) { f.LV.MissingPVs = []string{"uuid-1", "uuid-2"} }, SeverityInaccessible, "PhysicalVolumeMissing", "uuid-1"},
+	{"PV of a leg missing", LocationMirror, func(f *Facts) {
+		if len(f.LV.MissingPVs) == 0 {
+			f.LV.MissingPVs = []string{"uuid-1"}
+		}
+	}, SeverityDegraded, "PhysicalVolumeMissing", "uuid-1"},
+	{"partial", LocationLVM, func(f *Facts) { f.LV.Partial = true }, SeverityInaccessible, "PartialActivation", "no device"},
+	{"partial mirror", LocationMirror, func(f *Facts) { f.LV.Partial = true }, SeverityDegraded, "PartialActivation", "without one"},
+	{"inactive", LocationLVM, func(f *Facts) { f.LV.Inactive = true }, SeverityInaccessible, "LogicalVolumeInactive", "not active"},
+	{"suspended", LocationLVM, func(f *Facts) { f.LV.Suspended = true }, SeverityInaccessible, "LogicalVolumeSuspended", "waits"},
+	{"pool failed", LocationThin, func(f *Facts) { f.LV.PoolFailed = true }, SeverityInaccessible, "ThinPoolFailed", "pool"},
+	{"pool out of data", LocationThin, func(f *Facts) { f.LV.OutOfData = true }, SeverityInaccessible, "ThinPoolOutOfDataSpace", "pool"},
+	{"pool full", LocationThin, func(f *Facts) { f.LV.DataPercent = ptr(100.0) }, SeverityInaccessible, "ThinPoolOutOfDataSpace", "pool"},
+	{"pool nearly full", LocationThin, func(f *Facts) { f.LV.DataPercent = ptr(max(*f.LV.DataPercent, 90)) }, SeverityDegraded, "ThinPoolLowOnDataSpace", "90 %"},
+	{"metadata locked", LocationThin, func(f *Facts) { f.LV.MetadataLocked = true }, SeverityInaccessible, "ThinPoolOutOfMetadataSpace", "pool"},
+	{"metadata full", LocationThin, func(f *Facts) { f.LV.MetadataPercent = ptr(100.0) }, SeverityInaccessible, "ThinPoolOutOfMetadataSpace", "pool"},
+	{"metadata nearly full", LocationThin, func(f *Facts) { f.LV.MetadataPercent = ptr(max(*f.LV.MetadataPercent, 95)) }, SeverityDegraded, "ThinPoolLowOnMetadataSpace", "95 %"},
+	{"resyncing", LocationMirror, func(f *Facts) { f.LV.SyncPercent = ptr(81.0) }, SeverityDegraded, "MirrorOutOfSync", "81 %"},
+	{"leg left out", LocationMirror, func(f *Facts) { f.LV.RefreshNeeded = true }, SeverityDegraded, "MirrorOutOfSync", "left out"},
+	{"legs differ", LocationMirror, func(f *Facts) { f.LV.Mismatches = 7 }, SeverityDegraded, "MirrorMismatch", "7 places"},
+	{"corrupted, mounted", LocationPartition, func(f *Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Text = 3, "bad magic" }, SeverityDataLoss, "FilesystemCorruption", "3 checks in a row, the newest at 2001-09-09T01:46:40Z, call the filesystem corrupted: bad magic"},
+	{"corrupted, unmounted", LocationPartition, func(f *Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Mounted = max(1, f.FS.Scrub.Corrupt), false }, SeverityDataLoss, "FilesystemCorruption", "1 checks"},
+	{"filesystem errors", LocationPartition, func(f *Facts) { f.FS.Errors = 4 }, SeverityDegraded, "FilesystemCorruption", "4 errors"},
+	{"shut down", LocationPartition, func(f *Facts) { f.FS.Shutdown = true }, SeverityInaccessible, "FilesystemShutdown", "shut itself down"},
+	{"read-only", LocationPartition, func(f *Facts) { f.FS.ReadOnly = true }, SeverityInaccessible, "ReadOnlyFilesystem", "read-only"},
+	{"no space", LocationPartition, func(f *Facts) { f.FS.Free = ptr(uint64(10)) }, SeverityDegraded, "OutOfCapacity", "space"},
+	{"no inodes", LocationPartition, func(f *Facts) { f.FS.FreeInodes = ptr(uint64(0)) }, SeverityDegraded, "OutOfCapacity", "inodes"},
+	{"cannot be read", LocationPartition, func(f *Facts) { f.IO.ReadError = "input/output error" }, SeverityInaccessible, "RWIOError", "input/output error"},
+	{"failed requests", LocationPartition, func(f *Facts) { f.IO.Errors = 2 }, SeverityDegraded, "RWIOError", "2 requests"},
+	{"hung", LocationPartition, func(f *Facts) { f.IO.Frozen = max(f.IO.Frozen, ioStalled) }, SeverityInaccessible, "IOStalled", "20s"},
+	{"slow to come back", LocationPartition, func(f *Facts) { f.IO.Frozen = max(f.IO.Frozen, ioSlow) }, SeverityDegraded, "HighLatency", "3s"},
+	{"slow", LocationPartition, func(f *Facts) { f.IO.Await = ioSlow }, SeverityDegraded, "HighLatency", "3s"},
+	{"target not mounted", LocationPartition, func(f *Facts) { f.Mount.Target.Mounted = false }, SeverityInaccessible, "VolumeUnmounted", "/target is not mounted"},
+	{"something else mounted", LocationPartition, func(f *Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, SeverityInaccessible, "VolumeUnmounted", "something else mounted: tmpfs"},
+	{"staging not mounted", LocationPartition, func(f *Facts) { f.Mount.Staging.Mounted = false }, SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
+	{"target not readable", LocationPartition, func(f *Facts) { f.Mount.Target.ReadError = "stale handle" }, SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
+	{"half made", LocationPartition, func(f *Facts) { failing(&f.Volume, CSICreating) }, SeverityInaccessible, "OperationFailed", "CREATING failed, 2 times (the next call tries again): no space"},
+	{"half removed", LocationPartition, func(f *Facts) { failing(&f.Volume, CSIRemoving) }, SeverityInaccessible, "OperationFailed", "REMOVING failed"},
+	{"failed, cause lost", LocationPartition, func(f *Facts) {
+		if f.Volume.CSIStatus != CSIFailed {
+			f.Volume.CSIStatus = CSIFailed
+		}
+	}, SeverityInaccessible, "OperationFailed", "not kept"},
+	{"not grown", LocationPartition, func(f *Facts) {
+		if f.Volume.CSIStatus == CSIPublished {
+			failing(&f.Volume, CSIResizing)
+		}
+	}, SeverityDegraded, "OperationFailed", "RESIZING failed"},
+	{"not released", LocationPartition, func(f *Facts) {
+		f.Volume.Usage, f.Volume.UsageFailure = VolumeUsageFailed, &Failure[VolumeUsage]{Before: VolumeReleasing, Cause: "no room", Retry: RetryOperator}
+	}, SeverityDegraded, "ReleaseFailed", "RELEASING failed (nobody tries again before an operator says so): no room"},
+	{"LV gone", LocationLVM, func(f *Facts) { f.Gone = true }, SeverityInaccessible, "VolumeNotFound", "vg/lv"},
+	{"MISSING", LocationPartition, func(f *Facts) { f.Volume.OperationalStatus = Missing }, SeverityInaccessible, "VolumeNotFound", "PARTITION"},
+	{"INOPERATIVE", LocationPartition, func(f *Facts) {
+		if f.Volume.OperationalStatus == Operative {
+			f.Volume.OperationalStatus = Inoperative
+		}
+	}, SeverityInaccessible, "VolumeInoperative", "node-1"},
+	{"health BAD", LocationPartition, func(f *Facts) { f.Volume.Health = HealthBad }, SeverityDegraded, "HealthNotGood", "BAD"},
+	{"health SUSPECT", LocationPartition, func(f *Facts) { f.Volume.Health = f.Volume.Health.Worse(HealthSuspect) }, SeverityDegraded, "HealthNotGood", "SUSPECT"},
+	{"health UNKNOWN", LocationPartition, func(f *Facts) { f.Volume.Health = f.Volume.Health.Worse(HealthUnknown) }, SeverityDegraded, "HealthNotGood", "UNKNOWN"},
+	{"status UNKNOWN", LocationPartition, func(f *Facts) {
+		if f.Volume.OperationalStatus == Operative {
+			f.Volume.OperationalStatus = OperationalUnknown
+		}
+	}, SeverityDegraded, "StatusUnknown", "OperationalStatus UNKNOWN"},
+}
+
+func TestEveryRuleFiresAlone(t *testing.T) {
+	fired := map[string]bool{}
+	for _, c := range faults {
+		f := sound(c.on)
+		c.fault(&f)
+		got := ConditionOf(f)
+		if len(got) != 1 || got[0].Severity != c.want || got[0].Reason != c.reason {
+			t.Errorf("%s: %+v, want %v %s alone", c.name, got, c.want, c.reason)
+			continue
+		}
+		for _, want := range []string{c.says, "drive naa-", ", serial ", ", bay "} {
+			if !strings.Contains(got[0].Message, want) {
+				t.Errorf("%s: message %q lacks %q", c.name, got[0].Message, want)
+			}
+		}
+		if strings.ContainsAny(got[0].Message, "{}") || strings.Contains(got[0].Message, "%!") || !strings.HasSuffix(got[0].Message, ".") {
+			t.Errorf("%s: message %q is not whole", c.name, got[0].Message)
+		}
+		fired[c.want.String()+c.reason] = true
+	}
+	for _, r := range ConditionRules() {
+		if !fired[r.Severity.String()+r.Reason] {
+			t.Errorf("no fault above makes %v %s", r.Severity, r.Reason)
+		}
+	}
+}
+
+func TestSoundVolumesHaveNoFindings(t *testing.T) {
+	for _, kind := range kinds {
+		for strip := range 32 { // any part may not have been looked at
+			f := sound(kind)
+			if strip&1 != 0 {
+				f.LV = nil
+			}
+			if strip&2 != 0 {
+				f.FS = nil
+			}
+			if strip&4 != 0 {
+				f.IO = nil
+			}
+			if strip&8 != 0 {
+				f.Mount = nil
+			}
+			if strip&16 != 0 {
+				f.Drives, f.Complete = nil, false
+			}
+			if got := ConditionOf(f); got.Abnormal() || got.Severity() != SeverityNone || got.Message() != "no fault is known" {
+				t.Errorf("%v without %05b: %+v", kind, strip, got)
+			}
+		}
+		f := sound(kind)
+		f.LV, f.FS, f.Mount = &LVFacts{Inactive: true}, &FSFacts{Bytes: ptr(uint64(0)), Free: ptr(uint64(0)), Scrub: &Scrub{Corrupt: 2, Mounted: true}}, &MountFacts{}
+		f.Volume.CSIStatus, f.Volume.Publications = CSICreated, nil
+		if got := ConditionOf(f); got.Abnormal() {
+			t.Errorf("%v with one bad check of a mounted filesystem: %+v", kind, got)
+		}
+		f.FS.Scrub = &Scrub{} // sound, and not mounted meanwhile
+		if got := ConditionOf(f); got.Abnormal() {
+			t.Errorf("%v mounted nowhere: %+v", kind, got)
+		}
+		f.Volume.CSIStatus, f.Volume.OperationalStatus, f.Gone = CSICreating, OperationalStaging, true
+		if got := ConditionOf(f); got.Abnormal() {
+			t.Errorf("%v being made: %+v", kind, got)
+		}
+	}
+}
+
+// What has one cause is told once, by its name.
+func TestOneCauseIsToldOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		on    LocationKind
+		fault func(*Facts)
+		want  string
+	}{
+		"pulled": {LocationPartition, func(f *Facts) {
+			f.Drives[0].Status, f.Drives[0].Health, f.Drives[0].Kernel.State = StatusOffline, HealthUnknown, "offline"
+			f.Volume.Health, f.Volume.OperationalStatus, f.Gone = HealthUnknown, Missing, true
+		}, "DiskRemoved"},
+		"failing": {LocationPartition, func(f *Facts) { f.Drives[0].Health, f.Volume.Health = HealthBad, HealthBad }, "DiskFailure"},
+		"given up": {LocationPartition, func(f *Facts) {
+			f.Drives[0].Health, f.Drives[0].Kernel.State = HealthBad, "offline"
+			f.Volume.Health, f.Volume.OperationalStatus = HealthBad, Inoperative
+		}, "DiskFailure"},
+		"hung": {LocationPartition, func(f *Facts) {
+			f.IO.Frozen, f.IO.Await, f.Volume.OperationalStatus = ioStalled, ioStalled, Inoperative
+		}, "IOStalled"},
+		"leg lost":    {LocationMirror, func(f *Facts) { f.Drives[0].Status, f.Volume.Health = StatusOffline, HealthSuspect }, "DiskRemoved"},
+		"pool full":   {LocationThin, func(f *Facts) { f.LV.OutOfData, f.LV.DataPercent = true, ptr(99.9) }, "ThinPoolOutOfDataSpace"},
+		"pool locked": {LocationThin, func(f *Facts) { f.LV.MetadataLocked, f.LV.MetadataPercent = true, ptr(99.9) }, "ThinPoolOutOfMetadataSpace"},
+	} {
+		f := sound(c.on)
+		c.fault(&f)
+		if got := ConditionOf(f); len(got) != 1 || got[0].Reason != c.want {
+			t.Errorf("%s: %+v, want %s alone", name, got, c.want)
+		}
+	}
+}
+
+func TestTableIsWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range ConditionRules() {
+		key := r.Severity.String() + " " + r.Reason
+		if seen[key] {
+			t.Errorf("%s is there twice", key)
+		}
+		seen[key] = true
+		if r.Section == "" || r.When == "" || r.Says == "" || r.Source == "" || r.Severity == SeverityNone || r.Severity > SeverityDataLoss {
+			t.Errorf("%s is not whole: %+v", key, r)
+		}
+		if len(r.Reason) > maxReason || len(r.Reason) > 32 || strings.ContainsFunc(r.Reason, func(c rune) bool { return c < 'A' || c > 'z' }) {
+			t.Errorf("reason %q is no short CamelCase word", r.Reason)
+		}
+		if len(r.Next) > 200 || !strings.HasSuffix(r.Next, ".") {
+			t.Errorf("%s: next step %q has %d bytes", key, r.Next, len(r.Next))
+		}
+	}
+	for _, reason := range []string{"VolumeNotFound", "OutOfCapacity", "DiskFailure", "DiskRemoved", "ConfigError", "NetworkError", "DiskDegrading", "VolumeUnmounted", "RWIOError", "FilesystemCorruption"} {
+		if !slices.ContainsFunc(ConditionRules(), func(r ConditionRule) bool { return r.Reason == reason }) {
+			t.Errorf("KEP-1432 has %s and the table has not", reason)
+		}
+	}
+}
+
+func sectionOf(f VolumeFinding) ConditionSection {
+	i := slices.IndexFunc(conditionRules, func(r ConditionRule) bool { return r.Reason == f.Reason && r.Severity == f.Severity })
+	return conditionRules[i].Section
+}
+
+// lawful holds for every condition there is.
+func lawful(t *testing.T, what string, c Condition) {
+	t.Helper()
+	seen := map[string]bool{}
+	for i, f := range c {
+		key := f.Severity.String() + f.Reason
+		if seen[key] || i > 0 && c[i-1].Severity < f.Severity || f.Severity == SeverityNone {
+			t.Fatalf("%s: %v %s is there twice or out of order", what, f.Severity, f.Reason)
+		}
+		seen[key] = true
+		if len(f.Reason) > maxReason || len(f.Message) > maxMessage || !utf8.ValidString(f.Message) || !strings.HasSuffix(f.Message, ".") {
+			t.Fatalf("%s: %s has a bad message of %d bytes: %q", what, f.Reason, len(f.Message), f.Message)
+		}
+	}
+	if m := c.Message(); len(m) > maxMessage || !utf8.ValidString(m) || len(c) > maxFindings || c.Abnormal() != (len(c) > 0) {
+		t.Fatalf("%s: %d findings, message %q", what, len(c), m)
+	}
+}
+
+// TestFaultsNeverImprove piles up random faults on random volumes. With each
+// one more the worst gets no better, and whatever was found is still found or
+// has given way to something as bad: a status to its explanation, a warning to
+// the event.
+func TestFaultsNeverImprove(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		f := sound(kinds[rnd.IntN(len(kinds))])
+		trail, last, health := f.Volume.Location.Kind.String(), ConditionOf(f), VolumeHealthOf(f)
+		for range 1 + rnd.IntN(12) {
+			c := faults[rnd.IntN(len(faults))]
+			c.fault(&f)
+			trail += ", " + c.name
+			now := ConditionOf(f)
+			lawful(t, trail, now)
+			if now.Severity() < last.Severity() || now.Severity() < SeverityDegraded {
+				t.Fatalf("%s: worst is %v after %v", trail, now.Severity(), last.Severity())
+			}
+			h := VolumeHealthOf(f)
+			if f.Drives[0].ID == f.Volume.Location.Drives[0] && health.Worse(h) != h { // what is not listed takes its verdict along
+				t.Fatalf("%s: health is %v after %v", trail, h, health)
+			}
+			health = h
+			for _, old := range last {
+				if len(now) < maxFindings && !heirOf(old, now) {
+					t.Fatalf("%s: %v %s is lost in %+v", trail, old.Severity, old.Reason, now)
+				}
+			}
+			last = now
+		}
+	}
+}
+
+// heirOf says whether a finding is still there, or one of its kind that is no
+// better. A bare status has done its part when anything explains it.
+func heirOf(old VolumeFinding, now Condition) bool {
+	return slices.ContainsFunc(now, func(f VolumeFinding) bool {
+		same := f.Reason == old.Reason || sectionOf(f) == sectionOf(old) || sectionOf(old) == OnRecord
+		return same && f.Severity >= old.Severity
+	})
+}
+
+func TestUnlookedMountsSayNothing(t *testing.T) {
+	mounted := func(c Condition) (out []string) {
+		for _, f := range c {
+			if sectionOf(f) == OnMount {
+				out = append(out, f.Reason)
+			}
+		}
+		return out
+	}
+	for _, c := range faults {
+		f := sound(c.on)
+		c.fault(&f)
+		all := ConditionOf(f)
+		f.Mount = nil
+		bare := ConditionOf(f)
+		if len(mounted(bare)) > 0 {
+			t.Errorf("%s: %v without a look at the mounts", c.name, mounted(bare))
+		}
+		if len(bare) != len(all)-len(mounted(all)) {
+			t.Errorf("%s: a look at the mounts changes other findings: %+v, %+v", c.name, bare, all)
+		}
+		f.Mount = &MountFacts{Staging: &PathFacts{Path: "/staging"}, Target: &PathFacts{Path: "/target"}}
+		if got := mounted(ConditionOf(f)); !slices.Equal(got, []string{"VolumeUnmounted", "VolumeUnmounted"}) {
+			t.Errorf("%s: suppresses the mounts: %v", c.name, got)
+		}
+	}
+}
+
+func TestHostileStringsKeepTheLimits(t *testing.T) {
+	for _, evil := range []string{strings.Repeat("A", 10_000), strings.Repeat("\xff\xfe", 5_000), strings.Repeat("ä", 5_000), strings.Repeat("€", 4_000), "x\x00\n\x1b[2J{drive}{volume}%s%d", strings.Repeat("\U0001F4A9", 3_000)} {
+		for _, kind := range kinds {
+			f := sound(kind)
+			for _, c := range faults {
+				c.fault(&f)
+			}
+			f.Volume.ID, f.Volume.Node, f.Volume.Location.VG, f.Volume.Location.Pool = evil, evil, evil, evil
+			f.Volume.UsageFailure.Cause, f.Volume.Failure.Cause = evil, evil
+			f.LV.MissingPVs, f.FS.Scrub.Text, f.IO.ReadError = []string{evil, evil}, evil, evil
+			f.Mount.Target.Path, f.Mount.Target.Other, f.Mount.Target.ReadError, f.Mount.Staging.Path = evil, evil, evil, evil
+			f.Volume.Location.Drives = nil
+			for i := range f.Drives {
+				d := &f.Drives[i]
+				d.ID, d.Serial, d.Slot.Bay, d.IdentityIssue = evil, evil, evil, evil
+				d.Findings, d.Paths[1] = []Finding{{Text: evil}}, Path{Name: evil, State: evil}
+			}
+			for range 9 {
+				f.Volume.Location.Drives = append(f.Volume.Location.Drives, evil)
+			}
+			c := ConditionOf(f)
+			if len(c) != maxFindings {
+				t.Errorf("%v: %d findings of everything at once, want the %d worst", kind, len(c), maxFindings)
+			}
+			lawful(t, kind.String(), c)
+			for _, found := range c {
+				if !strings.Contains(found.Message, "and 6 more). ") && !strings.Contains(found.Message, "…. ") {
+					t.Fatalf("%s: no next step after %q", found.Reason, found.Message)
+				}
+				if strings.ContainsAny(found.Message, "\x00\n\x1b") {
+					t.Fatalf("control characters in %q", found.Message)
+				}
+			}
+		}
+	}
+}
+
+// Whatever is left at zero must be heard of.
+func TestUnknownIsNeverHealthy(t *testing.T) {
+	if c := ConditionOf(Facts{}); !c.Abnormal() {
+		t.Error("the zero volume has no findings")
+	}
+	for name, forget := range map[string]func(*Facts){
+		"health":       func(f *Facts) { f.Volume.Health = HealthUnknown },
+		"csi status":   func(f *Facts) { f.Volume.CSIStatus = CSIUnknown },
+		"operational":  func(f *Facts) { f.Volume.OperationalStatus = OperationalUnknown },
+		"usage":        func(f *Facts) { f.Volume.Usage = VolumeUsageUnknown },
+		"drive health": func(f *Facts) { f.Drives[0].Health = HealthUnknown },
+		"drive status": func(f *Facts) { f.Drives[0].Status = StatusUnknown },
+		"drive":        func(f *Facts) { f.Drives, f.Complete = []Drive{}, false },
+		"location":     func(f *Facts) { f.Volume.Location = Location{} },
+	} {
+		for _, kind := range kinds {
+			f := sound(kind)
+			forget(&f)
+			if c := ConditionOf(f); !c.Abnormal() {
+				t.Errorf("%v without %s is fine", kind, name)
+			}
+		}
+	}
+}

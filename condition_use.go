@@ -1,0 +1,206 @@
+package drivebay
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// scrubsAgree is how many checks of a mounted filesystem in a row must call it
+	// corrupted: one alone may have read a half-done write.
+	scrubsAgree = 3
+	// ioSlow is longer than a sound disk takes under load. ioStalled is longer than
+	// one takes that was asleep: its spin-up is about 15 s.
+	ioSlow    = 3 * time.Second
+	ioStalled = 20 * time.Second
+)
+
+const evacuate = "Stop the pod, save what can be read, and restore from a copy if the drive is at fault: `drivebay drive show {drive}`."
+
+var fsConditions = []ConditionRule{
+	{
+		Section: OnFS, Reason: "FilesystemCorruption", Severity: SeverityDataLoss,
+		When: fmt.Sprintf("read-only checks call the filesystem corrupted: %d in a row, or one while it was not mounted", scrubsAgree),
+		Says: "how many agree, when the newest ran and what it found", Next: "Stop the pod, take a copy of the volume, then repair the filesystem unmounted or restore it.",
+		Source: kepCodes + "; " + seedNode + " step 6",
+		check: func(l *look) *hit {
+			s := l.scrub()
+			if s == nil || s.Corrupt < scrubsAgree && (s.Mounted || s.Corrupt < 1) {
+				return nil
+			}
+			return say(nil, "%d checks in a row, the newest %s, call the filesystem corrupted: %s", s.Corrupt, s.when(), s.Text)
+		},
+	},
+	{
+		Section: OnFS, Reason: "FilesystemCorruption", Severity: SeverityDegraded,
+		When: "the kernel counts errors in the filesystem",
+		Says: "how many", Next: "Check it with `drivebay scrub {volume}`; repair it unmounted.",
+		Source: kepCodes + "; fs/ext4/sysfs.c: errors_count",
+		check: func(l *look) *hit {
+			if l.FS == nil || l.FS.Errors == 0 {
+				return nil
+			}
+			return say(nil, "the kernel has met %d errors in the filesystem", l.FS.Errors)
+		},
+	},
+	{
+		Section: OnFS, Reason: "FilesystemShutdown", Severity: SeverityInaccessible,
+		When: "the filesystem has shut itself down",
+		Says: "that every access fails", Next: "Stop the pod and unstage the volume; once the drive is sound, staging it replays the log.",
+		Source: "KEP-1432, read/write I/O errors; XFS shuts down when it cannot write its log",
+		check: func(l *look) *hit {
+			if l.FS == nil || !l.FS.Shutdown {
+				return nil
+			}
+			return say(nil, "the filesystem has shut itself down: every access fails")
+		},
+	},
+	{
+		Section: OnFS, Reason: "ReadOnlyFilesystem", Severity: SeverityInaccessible,
+		When: "the kernel has turned the filesystem read-only; nobody asked for that",
+		Says: "that every write fails", Next: "Stop the pod and check the filesystem unmounted before it is written to again.",
+		Source: "KEP-1432, read/write I/O errors; ext4(5): errors=remount-ro",
+		check: func(l *look) *hit {
+			if l.FS == nil || !l.FS.ReadOnly {
+				return nil
+			}
+			return say(nil, "the kernel has turned the filesystem read-only: every write fails")
+		},
+	},
+	{
+		Section: OnFS, Reason: "OutOfCapacity", Severity: SeverityDegraded,
+		When: "at most 1 % of the filesystem's bytes or inodes are free",
+		Says: "what has run out", Next: "Expand the volume, or delete what it need not hold.",
+		Source: kepCodes,
+		check: func(l *look) *hit {
+			switch {
+			case l.FS == nil:
+				return nil
+			case full(l.FS.Free, l.FS.Bytes):
+				return say(nil, "at most 1 %% of the filesystem's space is free")
+			case full(l.FS.FreeInodes, l.FS.Inodes):
+				return say(nil, "at most 1 %% of the filesystem's inodes are free")
+			}
+			return nil
+		},
+	},
+}
+
+var ioConditions = []ConditionRule{
+	{
+		Section: OnIO, Reason: "RWIOError", Severity: SeverityInaccessible,
+		When: "a small read of the volume by us fails",
+		Says: "the kernel's error", Next: evacuate,
+		Source: kepCodes + "; a disk that returns errors looks healthy to statfs",
+		check: func(l *look) *hit {
+			if l.IO == nil || l.IO.ReadError == "" {
+				return nil
+			}
+			return say(nil, "the volume cannot be read: %s", l.IO.ReadError)
+		},
+	},
+	{
+		Section: OnIO, Reason: "RWIOError", Severity: SeverityDegraded,
+		When: "requests to the volume's device failed within a day",
+		Says: "how many", Next: "See the kernel log and `drivebay drive show {drive}`; check the filesystem with `drivebay scrub {volume}`.",
+		Source: kepCodes + "; kernel log, ioerr_cnt",
+		check: func(l *look) *hit {
+			if l.IO == nil || l.IO.Errors == 0 {
+				return nil
+			}
+			return say(nil, "%d requests to the volume failed within a day", l.IO.Errors)
+		},
+	},
+	{
+		Section: OnIO, Reason: "IOStalled", Severity: SeverityInaccessible,
+		When: fmt.Sprintf("requests wait for %v and none comes back", ioStalled),
+		Says: "that the drive hangs", Next: "Do not touch the mount; see the kernel log and be ready to pull the drive.",
+		Source: "/sys/block/*/inflight and stat: visible on a hung disk with no touch; csi-baremetal volume health proposal, use cases",
+		check: func(l *look) *hit {
+			if l.IO == nil || l.IO.Frozen < ioStalled {
+				return nil
+			}
+			return say(nil, "requests have been waiting for more than %v and none came back", ioStalled)
+		},
+	},
+	{
+		Section: OnIO, Reason: "HighLatency", Severity: SeverityDegraded,
+		When: fmt.Sprintf("requests take %v, or wait so long and none comes back", ioSlow),
+		Says: "that the drive is slow", Next: "See what else the drive does; `drivebay drive show {drive}` says if it is failing.",
+		Source: "KEP-1432: a degrading disk affects performance; /sys/block/*/stat",
+		check: func(l *look) *hit {
+			if l.IO == nil || l.IO.Frozen >= ioStalled || l.IO.Frozen < ioSlow && l.IO.Await < ioSlow {
+				return nil
+			}
+			return say(nil, "requests take more than %v", ioSlow)
+		},
+	},
+}
+
+var mountConditions = []ConditionRule{
+	{
+		Section: OnMount, Reason: "VolumeUnmounted", Severity: SeverityInaccessible,
+		When: "the path at which the volume is published is not a mount of it",
+		Says: "which path, and what is mounted there instead", Next: "Delete the pod: its successor mounts the volume again. What was written there meanwhile is not on the volume.",
+		Source: kepCodes + "; " + seedNode + " step 4",
+		check: func(l *look) *hit {
+			return unmounted(l.Mount, "target", func(m *MountFacts) *PathFacts { return m.Target })
+		},
+	},
+	{
+		Section: OnMount, Reason: "VolumeUnmounted", Severity: SeverityDegraded,
+		When: "the staging path is not a mount of the volume",
+		Says: "which path, and what is mounted there instead", Next: "Pods that have the volume keep it; no other can get it before it is unstaged and staged again.",
+		Source: kepCodes + "; " + seedNode + " step 3",
+		check: func(l *look) *hit {
+			return unmounted(l.Mount, "staging", func(m *MountFacts) *PathFacts { return m.Staging })
+		},
+	},
+	{
+		Section: OnMount, Reason: "PathUnreadable", Severity: SeverityInaccessible,
+		When: "reading the path at which the volume is published fails",
+		Says: "which path, and the kernel's error", Next: evacuate,
+		Source: seedNode + " step 5",
+		check: func(l *look) *hit {
+			if l.Mount == nil || l.Mount.Target == nil || l.Mount.Target.ReadError == "" {
+				return nil
+			}
+			t := l.Mount.Target
+			return say(nil, "reading %s fails: %s", plain(t.Path, maxText/2), t.ReadError)
+		},
+	},
+}
+
+func unmounted(m *MountFacts, what string, which func(*MountFacts) *PathFacts) *hit {
+	if m == nil {
+		return nil
+	}
+	p := which(m)
+	switch {
+	case p == nil || p.Mounted:
+		return nil
+	case p.Other != "":
+		return say(nil, "the %s path %s has something else mounted: %s", what, plain(p.Path, maxText/2), p.Other)
+	}
+	return say(nil, "the %s path %s is not mounted", what, p.Path)
+}
+
+// scrub is the newest verdict; block volumes have no filesystem of ours.
+func (l *look) scrub() *Scrub {
+	if l.FS == nil {
+		return nil
+	}
+	return l.FS.Scrub
+}
+
+func (s *Scrub) when() string {
+	if s.At.IsZero() {
+		return "at an unknown time"
+	}
+	return fmt.Sprintf("at %s", s.At.UTC().Format(time.RFC3339))
+}
+
+// full needs both numbers; a filesystem without fixed inodes has none of them.
+func full(free, of *uint64) bool {
+	return free != nil && of != nil && *of > 0 && *free <= *of/100
+}
