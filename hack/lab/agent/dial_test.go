@@ -109,6 +109,25 @@ func TestDialHangUp(t *testing.T) {
 	await(t, "the end of the reader", unblocked)
 }
 
+// TestDialHangUpOnTalker: nobody listens any more, and the server is told.
+func TestDialHangUpOnTalker(t *testing.T) {
+	ended := make(chan struct{})
+	socket := serveOn(t, func(conn *net.UnixConn) {
+		for {
+			if _, err := conn.Write(make([]byte, 1<<16)); err != nil {
+				close(ended)
+				return
+			}
+		}
+	})
+	conn := dial(t, newGuest(t), socket)
+	if _, err := io.ReadFull(conn, make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	await(t, "the end on the server's side", ended)
+}
+
 // TestDialUnread: a connection that nobody reads from holds up nobody else.
 func TestDialUnread(t *testing.T) {
 	socket := serveOn(t, func(conn *net.UnixConn) {
