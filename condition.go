@@ -97,12 +97,12 @@ type VolumeFinding struct {
 
 // Limits of a condition. Reason and message travel in every answer of a list.
 const (
-	maxFindings = 16
-	maxReason   = 256  // bytes
-	maxMessage  = 1024 // bytes
-	maxWord     = 64   // bytes of a name that came from elsewhere
-	maxText     = 320  // bytes of the evidence of one finding
-	maxLegs     = 3    // drives named in one message
+	maxConditionFindings = 16
+	maxConditionReason   = 256  // bytes
+	maxConditionMessage  = 1024 // bytes
+	maxConditionWord     = 64   // bytes of a name that came from elsewhere
+	maxConditionText     = 320  // bytes of the evidence of one finding
+	maxConditionLegs     = 3    // drives named in one message
 )
 
 // ConditionOf judges the facts by the table of rules. It reads no clock, file or
@@ -124,7 +124,7 @@ func (l *look) findings() Condition {
 		c = append(c, VolumeFinding{Severity: r.Severity, Reason: r.Reason, Message: l.message(r, h)})
 	}
 	slices.SortStableFunc(c, func(a, b VolumeFinding) int { return cmp.Compare(b.Severity, a.Severity) })
-	return c[:min(len(c), maxFindings)]
+	return c[:min(len(c), maxConditionFindings)]
 }
 
 // Abnormal says whether anything is wrong.
@@ -151,8 +151,8 @@ func (c Condition) Message() string {
 			also += ", " + f.Reason
 		}
 	}
-	also = clip(also, maxMessage/2)
-	return clip(c[0].Reason+": "+c[0].Message, maxMessage-len(also)) + also
+	also = clip(also, maxConditionMessage/2)
+	return clip(c[0].Reason+": "+c[0].Message, maxConditionMessage-len(also)) + also
 }
 
 // plain makes a short legal word of anything: valid UTF-8 without control

@@ -125,11 +125,11 @@ func (l *look) message(r *ConditionRule, h *hit) string {
 	}
 	drive := "DRIVE"
 	if len(legs) > 0 {
-		drive = plain(legs[0].id, maxWord)
+		drive = plain(legs[0].id, maxConditionWord)
 	}
-	next := strings.NewReplacer("{volume}", plain(l.Volume.ID, maxWord), "{drive}", drive).Replace(r.Next)
-	head := plain(h.text, maxText) + " (" + where(legs) + ")"
-	return clip(head, maxMessage-len(". ")-len(next)) + ". " + next
+	next := strings.NewReplacer("{volume}", plain(l.Volume.ID, maxConditionWord), "{drive}", drive).Replace(r.Next)
+	head := plain(h.text, maxConditionText) + " (" + where(legs) + ")"
+	return clip(head, maxConditionMessage-len(". ")-len(next)) + ". " + next
 }
 
 // where tells a hand which drives these are.
@@ -139,18 +139,18 @@ func where(legs []leg) string {
 	}
 	var parts []string
 	for i, g := range legs {
-		if i == maxLegs {
+		if i == maxConditionLegs {
 			parts = append(parts, fmt.Sprintf("and %d more", len(legs)-i))
 			break
 		}
 		serial, bay := "not known", "not known"
 		if g.drive != nil && g.drive.Serial != "" {
-			serial = plain(g.drive.Serial, maxWord)
+			serial = plain(g.drive.Serial, maxConditionWord)
 		}
 		if g.drive != nil && g.drive.Slot.Bay != "" {
-			bay = plain(g.drive.Slot.Bay, maxWord)
+			bay = plain(g.drive.Slot.Bay, maxConditionWord)
 		}
-		parts = append(parts, fmt.Sprintf("drive %s, serial %s, bay %s", plain(g.id, maxWord), serial, bay))
+		parts = append(parts, fmt.Sprintf("drive %s, serial %s, bay %s", plain(g.id, maxConditionWord), serial, bay))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -254,7 +254,7 @@ func TestTableIsWhole(t *testing.T) {
 		if r.Section == "" || r.When == "" || r.Says == "" || r.Source == "" || r.Severity == SeverityNone || r.Severity > SeverityDataLoss {
 			t.Errorf("%s is not whole: %+v", key, r)
 		}
-		if len(r.Reason) > maxReason || len(r.Reason) > 32 || strings.ContainsFunc(r.Reason, func(c rune) bool { return c < 'A' || c > 'z' }) {
+		if len(r.Reason) > maxConditionReason || len(r.Reason) > 32 || strings.ContainsFunc(r.Reason, func(c rune) bool { return c < 'A' || c > 'z' }) {
 			t.Errorf("reason %q is no short CamelCase word", r.Reason)
 		}
 		if len(r.Next) > 200 || !strings.HasSuffix(r.Next, ".") {
@@ -283,11 +283,11 @@ func lawful(t *testing.T, what string, c Condition) {
 			t.Fatalf("%s: %v %s is there twice or out of order", what, f.Severity, f.Reason)
 		}
 		seen[key] = true
-		if len(f.Reason) > maxReason || len(f.Message) > maxMessage || !utf8.ValidString(f.Message) || !strings.HasSuffix(f.Message, ".") {
+		if len(f.Reason) > maxConditionReason || len(f.Message) > maxConditionMessage || !utf8.ValidString(f.Message) || !strings.HasSuffix(f.Message, ".") {
 			t.Fatalf("%s: %s has a bad message of %d bytes: %q", what, f.Reason, len(f.Message), f.Message)
 		}
 	}
-	if m := c.Message(); len(m) > maxMessage || !utf8.ValidString(m) || len(c) > maxFindings || c.Abnormal() != (len(c) > 0) {
+	if m := c.Message(); len(m) > maxConditionMessage || !utf8.ValidString(m) || len(c) > maxConditionFindings || c.Abnormal() != (len(c) > 0) {
 		t.Fatalf("%s: %d findings, message %q", what, len(c), m)
 	}
 }
@@ -316,7 +316,7 @@ func TestFaultsNeverImprove(t *testing.T) {
 			}
 			health = h
 			for _, old := range last {
-				if len(now) < maxFindings && !heirOf(old, now) {
+				if len(now) < maxConditionFindings && !heirOf(old, now) {
 					t.Fatalf("%s: %v %s is lost in %+v", trail, old.Severity, old.Reason, now)
 				}
 			}
@@ -383,8 +383,8 @@ func TestHostileStringsKeepTheLimits(t *testing.T) {
 				f.Volume.Location.Drives = append(f.Volume.Location.Drives, evil)
 			}
 			c := ConditionOf(f)
-			if len(c) != maxFindings {
-				t.Errorf("%v: %d findings of everything at once, want the %d worst", kind, len(c), maxFindings)
+			if len(c) != maxConditionFindings {
+				t.Errorf("%v: %d findings of everything at once, want the %d worst", kind, len(c), maxConditionFindings)
 			}
 			lawful(t, kind.String(), c)
 			for _, found := range c {

@@ -166,7 +166,7 @@ var mountConditions = []ConditionRule{
 				return nil
 			}
 			t := l.Mount.Target
-			return say(nil, "reading %s fails: %s", plain(t.Path, maxText/2), t.ReadError)
+			return say(nil, "reading %s fails: %s", plain(t.Path, maxConditionText/2), t.ReadError)
 		},
 	},
 }
@@ -180,7 +180,7 @@ func unmounted(m *MountFacts, what string, which func(*MountFacts) *PathFacts) *
 	case p == nil || p.Mounted:
 		return nil
 	case p.Other != "":
-		return say(nil, "the %s path %s has something else mounted: %s", what, plain(p.Path, maxText/2), p.Other)
+		return say(nil, "the %s path %s has something else mounted: %s", what, plain(p.Path, maxConditionText/2), p.Other)
 	}
 	return say(nil, "the %s path %s is not mounted", what, p.Path)
 }
