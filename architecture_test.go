@@ -33,6 +33,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/store":           {ours: []string{"."}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},
+	"csi":                      {ours: []string{"."}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/metrics":         {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":          {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 }

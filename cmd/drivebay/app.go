@@ -83,7 +83,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.drivesCommand(), a.driveCommand(), a.explainCommand(), a.smartCommand(),
 		a.claimCommand(), a.unclaimCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
-		a.configCommand(), a.versionCommand(), a.docsCommand(),
+		a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	strict(root)
 	return root

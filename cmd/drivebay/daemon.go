@@ -59,16 +59,31 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
+	plugin, err := d.plugin()
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return errors.Join(err, st.Close())
+	}
 	d.notify = newNotifier(d.app.getenv)
 
-	ended := make(chan error, 2)
-	go func() { ended <- d.engine.Run(ctx) }()
-	go func() { ended <- edge.Serve(ctx, listeners...) }()
+	parts := []func() error{
+		func() error { return d.engine.Run(ctx) },
+		func() error { return edge.Serve(ctx, listeners...) },
+	}
+	if plugin != nil {
+		parts = append(parts, func() error { return plugin(ctx) })
+	}
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { ended <- part() }()
+	}
 	go d.attend(ctx, hangups(ctx))
 	go d.notify.watchdog(ctx, d.machine, d.app.getenv("WATCHDOG_USEC"), d.alive)
 
 	var first error
-	running := 2
+	running := len(parts)
 	select {
 	case <-ctx.Done():
 	case first = <-ended:

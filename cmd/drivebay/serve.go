@@ -103,6 +103,9 @@ func (d *daemon) greet(s *drivebay.Snapshot) {
 	} else {
 		rows = append(rows, [2]string{"metrics", d.config.API + " /metrics (--listen ADDR serves them over HTTP)"})
 	}
+	if d.config.CSIEndpoint != "" {
+		rows = append(rows, [2]string{"CSI", d.config.CSIEndpoint})
+	}
 	if d.config.Sim != "" {
 		rows = append(rows, [2]string{"simulator", d.config.API + " /sim/"})
 	}

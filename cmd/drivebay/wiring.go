@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/drivebay/drivebay/csi"
 	apidoc "github.com/drivebay/drivebay/docs/api"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/host"
@@ -46,6 +47,24 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 		server.Mount("/sim/", sim)
 	}
 	return server
+}
+
+// plugin makes the CSI server, where one is asked for.
+func (d *daemon) plugin() (serve func(context.Context) error, err error) {
+	if d.config.CSIEndpoint == "" {
+		return nil, nil
+	}
+	node := d.config.NodeID
+	if node == "" {
+		node = d.machine.Describe().Name
+	}
+	l, err := api.ListenUnix(strings.TrimPrefix(d.config.CSIEndpoint, "unix://"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: name another socket with --csi-endpoint unix:///path", err)
+	}
+	version, _ := buildVersion()
+	server := csi.New(d.engine, csi.Options{Version: version, NodeID: node, Log: d.log})
+	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
 }
 
 // listen opens the socket, and the TCP address where one is asked for.

@@ -15,10 +15,12 @@ import (
 
 // special are the checks that a tag cannot say.
 var special = map[string]func(string) error{
-	"api":      checkAPI,
-	"listen":   checkListen,
-	"root":     checkAbsolute,
-	"stateDir": checkAbsolute,
+	"api":         checkAPI,
+	"csiEndpoint": checkAPI,
+	"nodeID":      checkNodeID,
+	"listen":      checkListen,
+	"root":        checkAbsolute,
+	"stateDir":    checkAbsolute,
 }
 
 // check looks at every value and says where a bad one came from.
@@ -125,6 +127,18 @@ func checkAPI(s string) error {
 		return fmt.Errorf("%q is no socket: write it as unix:///run/drivebay/drivebay.sock", s)
 	case len(path) > maxSocketPath:
 		return fmt.Errorf("%q is longer than the %d bytes that the kernel takes for a socket", s, maxSocketPath)
+	}
+	return nil
+}
+
+// checkNodeID: CSI recommends 128 bytes at most (NodeGetInfoResponse), and it
+// becomes the value of a label in Kubernetes, which wants 63 letters, digits and -._.
+func checkNodeID(s string) error {
+	if len(s) > 128 {
+		return fmt.Errorf("%q is longer than 128 bytes", s)
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%q has a space or another character that no name of a node has", s)
 	}
 	return nil
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/drivebay/drivebay/csi"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) csiCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "csi [CALL [REQUEST]]", Short: "Call an RPC of the Container Storage Interface, to see what it answers",
+		Long: "Makes one call to a CSI plugin, this one or another, and prints the answer as JSON.\n" +
+			"CALL is named as in the specification, REQUEST is its message as JSON. Without CALL,\n" +
+			"every call is listed.",
+		Example: "  drivebay csi NodeGetStorageHealth --endpoint unix:///run/drivebay/csi.sock\n" +
+			"  drivebay csi GetCapacity '{\"parameters\": {\"drivebay.io/class\": \"nvme\"}}'",
+	}
+	cmd.Args = cobra.MaximumNArgs(2)
+	fallback := a.getenv("CSI_ENDPOINT")
+	if fallback == "" {
+		fallback = "unix:///run/drivebay/csi.sock"
+	}
+	endpoint := cmd.Flags().String("endpoint", fallback, "socket of the plugin (also $CSI_ENDPOINT)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return a.print(strings.Join(csi.Calls(), "\n") + "\n")
+		}
+		request := ""
+		if len(args) > 1 {
+			request = args[1]
+		}
+		answer, err := csi.Call(cmd.Context(), *endpoint, args[0], request)
+		if err != nil {
+			return err
+		}
+		return a.print(answer + "\n")
+	}
+	return cmd
+}

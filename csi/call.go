@@ -1,0 +1,82 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// Calls lists every RPC of the interface, "Node.NodeGetInfo", in its own order.
+func Calls() []string {
+	var out []string
+	services := wire.File_csi_proto.Services()
+	for i := range services.Len() {
+		methods := services.Get(i).Methods()
+		for j := range methods.Len() {
+			out = append(out, string(services.Get(i).Name())+"."+string(methods.Get(j).Name()))
+		}
+	}
+	return out
+}
+
+// Call makes one RPC by its name, with or without the service's, and returns the
+// answer. Request and answer are the interface's messages as JSON.
+func Call(ctx context.Context, endpoint, name, request string) (string, error) {
+	service, method, err := findCall(name)
+	if err != nil {
+		return "", err
+	}
+	in, err := newMessage(method.Input())
+	if err != nil {
+		return "", err
+	}
+	if request != "" {
+		if err := protojson.Unmarshal([]byte(request), in.Interface()); err != nil {
+			return "", fmt.Errorf("the request is no %s: %w", method.Input().Name(), err)
+		}
+	}
+	out, err := newMessage(method.Output())
+	if err != nil {
+		return "", err
+	}
+	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", endpoint, err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := conn.Invoke(ctx, fmt.Sprintf("/%s/%s", service.FullName(), method.Name()), in.Interface(), out.Interface()); err != nil {
+		return "", err
+	}
+	b, err := protojson.MarshalOptions{Multiline: true, EmitUnpopulated: true}.Marshal(out.Interface())
+	return string(b), err
+}
+
+func newMessage(d protoreflect.MessageDescriptor) (protoreflect.Message, error) {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		return nil, fmt.Errorf("message %s: %w", d.FullName(), err)
+	}
+	return t.New(), nil
+}
+
+func findCall(name string) (protoreflect.ServiceDescriptor, protoreflect.MethodDescriptor, error) {
+	want := name[strings.LastIndex(name, ".")+1:]
+	i := slices.IndexFunc(Calls(), func(c string) bool { return strings.EqualFold(c[strings.Index(c, ".")+1:], want) })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("CSI has no call %q: `drivebay csi` lists them", name)
+	}
+	service, method, _ := strings.Cut(Calls()[i], ".")
+	s := wire.File_csi_proto.Services().ByName(protoreflect.Name(service))
+	return s, s.Methods().ByName(protoreflect.Name(method)), nil
+}

@@ -1,0 +1,98 @@
+package drivebay
+
+import "fmt"
+
+// StorageFinding is a condition of a machine's storage that is larger than one
+// volume: what a scheduler should know before it puts anything there.
+type StorageFinding struct {
+	Unreachable bool   `json:"unreachable,omitempty"` // nothing can be reached; else it is degraded
+	Reason      string `json:"reason"`                // CamelCase, one of the Reason constants below
+	Message     string `json:"message"`
+}
+
+// The reasons, named as KEP-1432 names those of volumes.
+const (
+	StorageDiskFailure   = "DiskFailure"
+	StorageDiskDegrading = "DiskDegrading"
+	StorageDiskRemoved   = "DiskRemoved"
+	StorageDiskUnknown   = "HealthUnknown"
+	StorageNotObserved   = "StorageNotObserved"
+)
+
+// StorageFindings says what is wrong with the drives that volumes may be on:
+// those that are claimed. A drive of somebody else's is none of a scheduler's
+// business. One finding for each reason, the drives are named in its message.
+func StorageFindings(s *Snapshot) []StorageFinding {
+	var out []StorageFinding
+	if !s.Complete {
+		out = append(out, StorageFinding{Reason: StorageNotObserved, Message: message("the drives could not be listed: ", s.Problems)})
+	}
+	claimed, gone := 0, 0
+	byReason := map[string][]string{}
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if d.Claim == nil {
+			continue
+		}
+		claimed++
+		if d.Status == StatusOffline {
+			gone++
+		}
+		if reason := d.storageReason(); reason != "" {
+			byReason[reason] = append(byReason[reason], d.person())
+		}
+	}
+	for _, reason := range []string{StorageDiskRemoved, StorageDiskFailure, StorageDiskDegrading, StorageDiskUnknown} {
+		if names := byReason[reason]; len(names) > 0 {
+			out = append(out, StorageFinding{Unreachable: reason == StorageDiskRemoved && gone == claimed, Reason: reason,
+				Message: message(fmt.Sprintf("%d of %d drives: ", len(names), claimed), names)})
+		}
+	}
+	return out
+}
+
+func (d *Drive) storageReason() string {
+	if d.Status == StatusOffline {
+		return StorageDiskRemoved
+	}
+	switch d.Health {
+	case HealthBad:
+		return StorageDiskFailure
+	case HealthSuspect:
+		return StorageDiskDegrading
+	case HealthUnknown:
+		return StorageDiskUnknown
+	}
+	return ""
+}
+
+// person names a drive for somebody in the aisle, with what stands against it.
+func (d *Drive) person() string {
+	text := d.Name
+	if d.Serial != "" {
+		text += " (serial " + d.Serial + ")"
+	}
+	if d.Slot.Bay != "" {
+		text += " in bay " + d.Slot.Bay
+	}
+	if len(d.Findings) > 0 {
+		text += ": " + d.Findings[0].Text
+	}
+	return text
+}
+
+// message joins parts and leaves out what is too much, saying how many.
+func message(head string, parts []string) string {
+	text := head
+	for i, p := range parts {
+		if p = plain(p, maxConditionText); i > 0 {
+			p = "; " + p
+		}
+		more := fmt.Sprintf("; and %d more", len(parts)-i)
+		if len(text)+len(p)+len(more) > maxConditionMessage {
+			return text + more
+		}
+		text += p
+	}
+	return text
+}

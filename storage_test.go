@@ -1,0 +1,64 @@
+package drivebay_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/drivebay/drivebay"
+)
+
+func TestStorageFindings(t *testing.T) {
+	drive := func(name string, h drivebay.Health, s drivebay.Status) drivebay.Drive {
+		return drivebay.Drive{Name: name, Health: h, Status: s, Claim: &drivebay.Claim{}}
+	}
+	online, offline := drivebay.StatusOnline, drivebay.StatusOffline
+	for _, c := range []struct {
+		name string
+		snap drivebay.Snapshot
+		want string
+	}{
+		{"nothing claimed", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{{Health: drivebay.HealthBad}}}, ""},
+		{"well", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, online)}}, ""},
+		{"not listed", drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, online)}}, "StorageNotObserved"},
+		{"not judged", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthUnknown, online)}}, "HealthUnknown"},
+		{"one of two gone", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, offline), drive("b", drivebay.HealthGood, online)}}, "DiskRemoved"},
+		{"all gone", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, offline), drive("b", drivebay.HealthGood, offline)}}, "!DiskRemoved"},
+		{"of each kind", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, online), drive("b", drivebay.HealthSuspect, online), drive("c", drivebay.HealthBad, online)}}, "DiskFailure DiskDegrading"},
+	} {
+		var got []string
+		for _, f := range drivebay.StorageFindings(&c.snap) {
+			got = append(got, map[bool]string{true: "!"}[f.Unreachable]+f.Reason)
+			if f.Message == "" {
+				t.Errorf("%s: %s without a message", c.name, f.Reason)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// However many drives there are and whatever they call themselves, a message is
+// valid, not too long, and says how many it leaves out.
+func TestStorageMessages(t *testing.T) {
+	var many drivebay.Snapshot
+	many.Complete = true
+	for i := range 300 {
+		many.Drives = append(many.Drives, drivebay.Drive{Name: fmt.Sprint("sd", i), Health: drivebay.HealthBad, Status: drivebay.StatusOnline, Claim: &drivebay.Claim{},
+			Findings: []drivebay.Finding{{Text: "übel \xff"}}})
+	}
+	one := drivebay.Snapshot{Complete: true, Drives: many.Drives[:1:1]}
+	one.Drives = []drivebay.Drive{one.Drives[0]}
+	one.Drives[0].Findings = []drivebay.Finding{{Text: strings.Repeat("ü", 5000)}}
+	for _, s := range []*drivebay.Snapshot{&many, &one} {
+		f := drivebay.StorageFindings(s)
+		if len(f) != 1 || len(f[0].Message) > 1024 || !utf8.ValidString(f[0].Message) {
+			t.Fatalf("%d findings; %d bytes: %q", len(f), len(f[0].Message), f[0].Message)
+		}
+	}
+	if m := drivebay.StorageFindings(&many)[0].Message; !strings.Contains(m, "300 of 300") || !strings.Contains(m, " more") {
+		t.Errorf("message %q", m)
+	}
+}
