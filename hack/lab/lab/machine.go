@@ -32,8 +32,9 @@ var setup = sync.OnceValues(func() (machine.Options, error) { return Setup(conte
 // because the first one of its shape is booted and saved.
 const startTime = 3 * time.Minute
 
-// Start brings up a machine for a test and those below it. The guest sees our
-// compiled programs in /share/bin and the source tree in /share/src.
+// Start brings up a machine for a test and those below it. Our compiled programs
+// and the source tree come into it when something asks for them, as /share/bin and
+// /share/src.
 func Start(t testing.TB, spec machine.Spec) *Machine {
 	t.Helper()
 	m, err := Up(t.Context(), spec)
