@@ -119,6 +119,19 @@ func guestDir() (string, error) {
 	return filepath.Join("/share/src", rel), nil
 }
 
+// withDaemon does something with the machine of the showcase and our daemon in it.
+func withDaemon(ctx context.Context, do func(*machine.Machine) error) error {
+	m, err := lab.Up(ctx, showcase())
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if _, err := startDaemon(ctx, m); err != nil {
+		return err
+	}
+	return do(m)
+}
+
 // startDaemon puts our daemon into a guest and starts it.
 func startDaemon(ctx context.Context, m *machine.Machine) (*agent.Process, error) {
 	cache, err := image.Cache()

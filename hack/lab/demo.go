@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drivebay/drivebay/hack/lab/agent"
-	"github.com/drivebay/drivebay/hack/lab/lab"
 	"github.com/drivebay/drivebay/hack/lab/machine"
 )
 
@@ -53,30 +52,25 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Watch drives fail, and what drivebay says of it", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			m, err := lab.Up(ctx, showcase())
-			if err != nil {
-				return err
-			}
-			defer m.Close()
-			if _, err := startDaemon(ctx, m); err != nil {
-				return err
-			}
-			for _, s := range scenes {
-				if err := play(ctx, m, s); err != nil {
-					return fmt.Errorf("%s: %w", s.title, err)
-				}
-				select {
-				case <-time.After(pause):
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			}
-			return nil
+			return withDaemon(cmd.Context(), func(m *machine.Machine) error { return playAll(cmd.Context(), m, pause) })
 		},
 	}
 	cmd.Flags().DurationVar(&pause, "pause", 2*time.Second, "time to look between two scenes")
 	return cmd
+}
+
+func playAll(ctx context.Context, m *machine.Machine, pause time.Duration) error {
+	for _, s := range scenes {
+		if err := play(ctx, m, s); err != nil {
+			return fmt.Errorf("%s: %w", s.title, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func play(ctx context.Context, m *machine.Machine, s scene) error {

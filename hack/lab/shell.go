@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drivebay/drivebay/hack/lab/agent"
-	"github.com/drivebay/drivebay/hack/lab/lab"
+	"github.com/drivebay/drivebay/hack/lab/machine"
 )
 
 const welcome = `
@@ -30,19 +30,13 @@ func shellCommand() *cobra.Command {
 		Use: "shell", Short: "A shell in a machine with drives of every kind and our daemon", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			m, err := lab.Up(ctx, showcase())
-			if err != nil {
-				return err
-			}
-			defer m.Close()
-			if _, err := startDaemon(ctx, m); err != nil {
-				return err
-			}
-			if err := offerHands(ctx, m); err != nil {
-				return err
-			}
-			fmt.Printf(welcome, len(showcase().Drives), strings.TrimRight(usage(), "\n"))
-			return interact(ctx, m.Guest)
+			return withDaemon(ctx, func(m *machine.Machine) error {
+				if err := offerHands(ctx, m); err != nil {
+					return err
+				}
+				fmt.Printf(welcome, len(showcase().Drives), strings.TrimRight(usage(), "\n"))
+				return interact(ctx, m.Guest)
+			})
 		},
 	}
 }

@@ -94,20 +94,15 @@ func (s *Server) acknowledge(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) cordon(w http.ResponseWriter, r *http.Request) error {
-	return act(s, w, r, func(ctx context.Context, b switchBody) error {
-		d, err := s.find(r)
-		if err != nil {
-			return err
-		}
-		on, err := b.value()
-		if err != nil {
-			return err
-		}
-		return s.engine.Cordon(ctx, d.ID, on)
-	})
+	return s.switchDrive(w, r, s.engine.Cordon)
 }
 
 func (s *Server) claim(w http.ResponseWriter, r *http.Request) error {
+	return s.switchDrive(w, r, s.engine.Claim)
+}
+
+// switchDrive turns something of a drive on or off.
+func (s *Server) switchDrive(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, drive string, on bool) error) error {
 	return act(s, w, r, func(ctx context.Context, b switchBody) error {
 		d, err := s.find(r)
 		if err != nil {
@@ -117,7 +112,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.engine.Claim(ctx, d.ID, on)
+		return do(ctx, d.ID, on)
 	})
 }
 
