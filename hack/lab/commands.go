@@ -57,7 +57,6 @@ func cleanCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var errs error
 			for _, what := range []string{"base-*", "state-*", "bin", "*.lock"} {
 				names, err := filepath.Glob(filepath.Join(dir, what))
 				if err != nil {
@@ -70,7 +69,7 @@ func cleanCommand() *cobra.Command {
 				}
 			}
 			fmt.Println("removed what was in", dir)
-			return errs
+			return nil
 		},
 	}
 }
@@ -126,40 +125,40 @@ func withDaemon(ctx context.Context, do func(*machine.Machine) error) error {
 		return err
 	}
 	defer m.Close()
-	if _, err := startDaemon(ctx, m); err != nil {
+	if err := startDaemon(ctx, m); err != nil {
 		return err
 	}
 	return do(m)
 }
 
 // startDaemon puts our daemon into a guest and starts it.
-func startDaemon(ctx context.Context, m *machine.Machine) (*agent.Process, error) {
+func startDaemon(ctx context.Context, m *machine.Machine) error {
 	cache, err := image.Cache()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	program, err := lab.Build(ctx, cache, "./cmd/drivebay")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := m.Share(ctx, "bin"); err != nil {
-		return nil, err
+		return err
 	}
 	const prepare = `ln -sf /share/bin/%s /usr/local/bin/drivebay; echo 'poll: {evidence: 10s}' >/etc/drivebay.yaml`
 	if _, err := m.Guest.Shell(ctx, fmt.Sprintf(prepare, filepath.Base(program))); err != nil {
-		return nil, err
+		return err
 	}
 	log, err := os.Create(filepath.Join(m.Dir, "daemon.log"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, err := m.Guest.Start(ctx, agent.Command{Argv: []string{"drivebay", "serve", "--config", "/etc/drivebay.yaml"}}, agent.Streams{Out: log, Err: log})
+	_, err = m.Guest.Start(ctx, agent.Command{Argv: []string{"drivebay", "serve", "--config", "/etc/drivebay.yaml"}}, agent.Streams{Out: log, Err: log})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = m.Guest.Shell(ctx, "for i in $(seq 300); do [ -S /run/drivebay/drivebay.sock ] && exit 0; sleep 0.1; done; exit 1")
-	if err != nil {
-		return nil, fmt.Errorf("the daemon does not come up: see %s", log.Name())
+	if _, err := m.Guest.Shell(ctx, "for i in $(seq 300); do [ -S /run/drivebay/drivebay.sock ] && exit 0; sleep 0.1; done; exit 1"); err != nil {
+		said, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("the daemon does not come up:\n%s", said)
 	}
-	return p, nil
+	return nil
 }
