@@ -25,20 +25,16 @@ func (b *builder) unpackKernel(bzImage, elf string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(bzImage), err)
 	}
-	tool := []string{}
+	tool := ""
 	for _, format := range []struct {
-		magic string
-		argv  []string
-	}{
-		{"\xfd7zXZ\x00", []string{"xz", "-dc", "--single-stream"}},
-		{"\x1f\x8b", []string{"gzip", "-dc"}},
-		{"\x28\xb5\x2f\xfd", []string{"zstd", "-dc"}},
-	} {
-		if strings.HasPrefix(string(payload[:6]), format.magic) {
-			tool = format.argv
+		magic, tool string
+		size        int // of the unpacked length at the end (the kernel's scripts/Makefile.lib, size_append)
+	}{{"\xfd7zXZ\x00", "xz", 4}, {"\x1f\x8b", "gzip", 0}, {"\x28\xb5\x2f\xfd", "zstd", 4}} {
+		if strings.HasPrefix(string(payload), format.magic) {
+			tool, payload = format.tool, payload[:len(payload)-format.size]
 		}
 	}
-	if len(tool) == 0 {
+	if tool == "" {
 		return fmt.Errorf("%s is packed in a way that the lab does not know: it begins with % x", filepath.Base(bzImage), payload[:6])
 	}
 	out, err := os.Create(elf)
@@ -46,7 +42,7 @@ func (b *builder) unpackKernel(bzImage, elf string) error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.CommandContext(b.ctx, tool[0], tool[1:]...)
+	cmd := exec.CommandContext(b.ctx, tool, "-dc")
 	cmd.Stdin, cmd.Stdout = bytes.NewReader(payload), out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("unpack %s: %w", filepath.Base(bzImage), err)
