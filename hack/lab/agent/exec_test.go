@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -231,6 +232,33 @@ func TestUnreadInputHoldsUpNobody(t *testing.T) {
 		defer p.Kill()
 	}
 	works(t, c)
+}
+
+// zeros are without end; taken counts them.
+type zeros struct{ taken atomic.Int64 }
+
+func (r *zeros) Read(b []byte) (int, error) {
+	clear(b)
+	r.taken.Add(int64(len(b)))
+	return len(b), nil
+}
+
+// TestKillUnread: a command is killed although its input is stuck and nothing
+// else stirs on the wire.
+func TestKillUnread(t *testing.T) {
+	c := newGuest(t)
+	in := &zeros{}
+	p := start(t, c, Command{Argv: []string{"sleep", "1000"}}, Streams{In: in})
+	for last := int64(-1); last != in.taken.Load(); time.Sleep(100 * time.Millisecond) {
+		last = in.taken.Load()
+	}
+	killed := make(chan struct{})
+	go func() {
+		p.Kill()
+		close(killed)
+	}()
+	await(t, "the end", killed)
+	awaitDeath(t, p.PID)
 }
 
 // TestOutputOutlivesItsCommand: what a command wrote arrives although it has long

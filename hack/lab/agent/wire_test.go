@@ -6,8 +6,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestGuestHangsUp in the middle of a command: an error comes, and in the guest
@@ -49,6 +53,80 @@ func TestHostHangsUp(t *testing.T) {
 	awaitDeath(t, pids...)
 	if out, err := c.Output(t.Context(), "echo", "again"); err != nil || out != "again\n" {
 		t.Errorf("a new connection: %q, %v", out, err)
+	}
+}
+
+// TestOneConnection: a second one would find nobody there, however many commands
+// come at once.
+func TestOneConnection(t *testing.T) {
+	for range 5 {
+		l := listen(t)
+		var connections atomic.Int32
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				connections.Add(1)
+				go Serve(conn)
+			}
+		}()
+		c := Connect(l.Addr().String())
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if _, err := c.Output(t.Context(), "true"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := connections.Load(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+		c.Close()
+		l.Close()
+	}
+}
+
+func open(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// TestNothingStaysOpen of what has ended: the agent serves for as long as its machine.
+func TestNothingStaysOpen(t *testing.T) {
+	c := newGuest(t)
+	socket := serveOn(t, func(*net.UnixConn) {})
+	file := t.TempDir() + "/file"
+	each := func() {
+		for _, cmd := range []Command{sh("echo out; echo err >&2"), onWindow("echo out", Window{}), {Argv: []string{"no-such-program"}}, {Argv: []string{"no-such-program"}, Terminal: &Window{}}} {
+			if p, err := c.Start(t.Context(), cmd, Streams{In: strings.NewReader("in")}); err == nil {
+				p.Wait()
+			}
+		}
+		c.Put(t.Context(), file, 0o600, strings.NewReader("x"))
+		c.Get(t.Context(), file)
+		if conn, err := c.Dial(t.Context(), "unix", socket); err == nil {
+			conn.Close()
+		}
+	}
+	each() // the connection itself
+	before := open(t)
+	for range 20 {
+		each()
+	}
+	after := open(t)
+	for end := time.Now().Add(5 * time.Second); after > before && time.Now().Before(end); after = open(t) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if after > before {
+		t.Errorf("%d open files before, %d after", before, after)
 	}
 }
 
