@@ -69,7 +69,7 @@ func TestLabATAHealth(t *testing.T) {
 	// The disk's own medium error reaches the kernel's log and the verdict.
 	e.Set("ATASSD", emul.Change{ReadErrors: &[]uint64{1000}})
 	m.Sh("dd if=/dev/%s of=/dev/null bs=4096 skip=1000 count=1 iflag=direct 2>/dev/null || true", m.Name("ATASSD"))
-	d.UntilDrive("ATASSD", "medium error seen", 5*time.Second, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
+	d.UntilDrive("ATASSD", "medium error seen", soon, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
 }
 
 // TestLabStandby: a disk that sleeps is asked for its power mode and for nothing
@@ -144,6 +144,7 @@ func TestLabSilent(t *testing.T) {
 // TestLabEnclosure: the bays of a SES enclosure are listed by their own names,
 // and the lights that we switch on are on.
 func TestLabEnclosure(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	e := m.Emulate(emul.Spec{Enclosures: []emul.Enclosure{{Name: "shelf", LogicalID: 0x5000c500e0000000,
 		Slots: []emul.Slot{{Name: "Slot 01"}, {Name: "Slot 02"}, {Name: "Bay three", Status: 5}}}},

@@ -66,6 +66,7 @@ func expect(d machine.Drive, qemu string) compare.Expect {
 // TestLabInventory: the daemon lists what the machine was made of, field by
 // field, and says of each drive's health what smartctl says.
 func TestLabInventory(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, everyKind)
 	debug := m.ScsiDebug("dev_size_mb=64")
 	d := m.Daemon(quick)

@@ -14,6 +14,7 @@ import (
 // TestLabLink: two machines with a cable between them; cut, nothing passes, mended
 // it does again, and what was under way arrives.
 func TestLabLink(t *testing.T) {
+	t.Parallel()
 	cable := machine.NewLink()
 	a := lab.Start(t, machine.Spec{Link: cable})
 	b := lab.Start(t, machine.Spec{Link: cable})

@@ -17,6 +17,7 @@ import (
 // the kernel's words on it. Only some drives say "medium error": the others have
 // an I/O error, which is held against them when there are ten.
 func TestLabMediaErrors(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{
 		nvme("NVR"), nvme("NVW"), nvme("NVF"), scsi("SDR", 0x5000c500b0000000), scsi("SDW", 0x5000c500b0000001),
 		sata("ATR", 0x5000c500a0000000), {ID: "VDR", Kind: machine.Virtio, Serial: "VDR"}, scsi("SDGOOD", 0x5000c500b0000009),
@@ -48,7 +49,7 @@ func TestLabMediaErrors(t *testing.T) {
 			}
 			m.Must(m.Heal(t.Context(), c.id))
 			m.Sh(access[c.op], name) // a healed drive works
-			x, _ := d.UntilDrive(c.id, "error seen", 5*time.Second, func(x *drivebay.Drive) error {
+			x, _ := d.UntilDrive(c.id, "error seen", soon, func(x *drivebay.Drive) error {
 				if k := x.Kernel; c.medium && k.MediaErrors24h != 1 || !c.medium && k.OtherErrors24h != 1 {
 					return fmt.Errorf("%d medium errors, %d others", k.MediaErrors24h, k.OtherErrors24h)
 				}
@@ -58,16 +59,16 @@ func TestLabMediaErrors(t *testing.T) {
 				t.Errorf("the kernel's line is %q", x.Kernel.LastLog)
 			}
 			if c.medium {
-				d.UntilDrive(c.id, "judged", 5*time.Second, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
+				d.UntilDrive(c.id, "judged", soon, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
 			}
 		})
 	}
 	// libata runs every failed command through the timeout handler: the tries of
 	// one read are enough.
-	d.UntilDrive("ATR", "judged", 5*time.Second, judged(drivebay.HealthSuspect, "KernelTimeouts"))
+	d.UntilDrive("ATR", "judged", soon, judged(drivebay.HealthSuspect, "KernelTimeouts"))
 	m.Must(m.FailIO(t.Context(), "VDR", machine.IOError{Op: "read", Sector: machine.Everywhere}))
 	m.Sh("for i in $(seq 12); do dd if=/dev/%s of=/dev/null bs=512 skip=${i}000 count=1 iflag=direct 2>/dev/null || true; done", m.Name("VDR"))
-	d.UntilDrive("VDR", "judged", 5*time.Second, judged(drivebay.HealthSuspect, "KernelErrors"))
+	d.UntilDrive("VDR", "judged", soon, judged(drivebay.HealthSuspect, "KernelErrors"))
 	if x := d.BySerial("SDGOOD"); x.Health != drivebay.HealthGood {
 		t.Errorf("the drive that nothing was done to is %s: %s", x.Health, findings(x))
 	}
@@ -77,6 +78,7 @@ func TestLabMediaErrors(t *testing.T) {
 // drive, whatever the drive says of itself. The inodes of some files are
 // overwritten behind its back, as by a write that went astray.
 func TestLabFilesystemErrors(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NVFS"), nvme("NVOTHER")}})
 	name := m.Name("NVFS")
 	m.Sh("mkfs.ext4 -q -b 4096 /dev/%[1]s && mkdir -p /mnt/fs && mount /dev/%[1]s /mnt/fs && touch /mnt/fs/{1..100} && umount /mnt/fs", name)
@@ -95,11 +97,12 @@ mount -o errors=remount-ro /dev/%[1]s /mnt/fs; ls -l /mnt/fs >/dev/null 2>&1 || 
 
 // TestLabDeviceMapperErrors: what dm does above a drive is not the drive's fault.
 func TestLabDeviceMapperErrors(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("SDDM", 0x5000c500b0000000)}})
 	d := m.Daemon(quick)
 	name := m.Name("SDDM")
 	m.Sh("modprobe dm-flakey; echo 0 65536 flakey /dev/%s 0 0 1 1 error_writes | dmsetup create flaky; udevadm settle", name)
-	d.UntilDrive("SDDM", "in use by dm", 5*time.Second, func(x *drivebay.Drive) error {
+	d.UntilDrive("SDDM", "in use by dm", soon, func(x *drivebay.Drive) error {
 		for _, u := range x.Uses {
 			if u.Kind == "dm" && strings.Contains(u.What, "flaky") {
 				return nil

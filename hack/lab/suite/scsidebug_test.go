@@ -15,6 +15,7 @@ import (
 // TestLabScsiDebug: a SCSI drive that announces its failure, one with a bad
 // sector and one that the kernel gives up.
 func TestLabScsiDebug(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	names := m.ScsiDebug("dev_size_mb=16 add_host=3 statistics=1")
 	if len(names) != 3 {
@@ -29,7 +30,7 @@ func TestLabScsiDebug(t *testing.T) {
 
 	// opts=2: a medium error at sector 1234h.
 	m.Sh("echo 2 >/sys/bus/pseudo/drivers/scsi_debug/opts; dd if=/dev/%s of=/dev/null bs=512 skip=$((0x1234)) count=1 iflag=direct 2>/dev/null || true; echo 0 >/sys/bus/pseudo/drivers/scsi_debug/opts", bad)
-	x, _ := d.UntilDrive(serial[bad], "medium error", 5*time.Second, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
+	x, _ := d.UntilDrive(serial[bad], "medium error", soon, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
 	if x.Kernel.MediaErrors24h != 1 {
 		t.Errorf("%d medium errors", x.Kernel.MediaErrors24h)
 	}
@@ -38,15 +39,15 @@ func TestLabScsiDebug(t *testing.T) {
 	// here by hand, for that takes over a minute.
 	m.Sh("echo offline >/sys/block/%s/device/state", dies)
 	began := time.Now()
-	d.UntilDrive(serial[dies], "offline", 5*time.Second, func(x *drivebay.Drive) error {
+	d.UntilDrive(serial[dies], "offline", soon, func(x *drivebay.Drive) error {
 		if x.Kernel.State != "offline" || x.Health.Rank() < drivebay.HealthSuspect.Rank() {
 			return fmt.Errorf("state %s, %s: %s", x.Kernel.State, x.Health, findings(x))
 		}
 		return nil
 	})
-	within(t, "state offline seen", time.Since(began), 4*time.Second)
+	within(t, "state offline seen", time.Since(began), 10*time.Second)
 	m.Sh("echo running >/sys/block/%s/device/state", dies)
-	d.UntilDrive(serial[dies], "running", 5*time.Second, func(x *drivebay.Drive) error {
+	d.UntilDrive(serial[dies], "running", soon, func(x *drivebay.Drive) error {
 		if x.Kernel.State != "running" {
 			return fmt.Errorf("state %s", x.Kernel.State)
 		}
@@ -76,7 +77,7 @@ func TestLabDriveOffline(t *testing.T) {
 		return nil
 	})
 	t.Logf("offline after %v: %s: %s", took, x.Health, findings(x))
-	d.UntilDrive(serial, "held against it", 5*time.Second, judged(drivebay.HealthBad, "KernelOffline"))
+	d.UntilDrive(serial, "held against it", soon, judged(drivebay.HealthBad, "KernelOffline"))
 	if w := d.BySerial("NVWELL"); w.Health != drivebay.HealthGood || m.Now().Sub(w.Evidence.At) > poll {
 		t.Errorf("the other drive is %s, last looked at %v: %s", w.Health, w.Evidence.At, findings(w))
 	}

@@ -20,6 +20,10 @@ const quick = "poll: {evidence: 10s}\n"
 // the tick of two seconds that starts it, and the look on a slow processor.
 const poll = (10 + 2 + 2) * time.Second
 
+// soon is how long something may take that no budget bounds: the tests share two
+// processors.
+const soon = 20 * time.Second
+
 // nvme, scsi ... are drives whose serial number is their id.
 func nvme(id string) machine.Drive {
 	return machine.Drive{ID: id, Kind: machine.NVMe, Serial: id}

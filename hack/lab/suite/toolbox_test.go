@@ -12,6 +12,7 @@ import (
 // TestLabToolbox: what later tests build on is in the image and works on its
 // kernel: LVM of every kind that we make, encryption, filesystems, DRBD.
 func TestLabToolbox(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NV0"), nvme("NV1"), nvme("NV2")}})
 	dev := func(id string) string { return "/dev/" + m.Name(id) }
 	for _, step := range []struct{ name, line string }{
