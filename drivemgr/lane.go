@@ -2,6 +2,7 @@ package drivemgr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -16,18 +17,61 @@ import (
 // the kernel returns, so that a dead drive costs one thread and slows nobody.
 type lane struct {
 	token chan struct{}
-	since atomic.Int64 // unix nanoseconds when the question now inside went in; 0 when empty
+	since atomic.Int64 // unix nanoseconds when the drive last left us waiting; 0 when nobody waits
 }
 
 func newLane() *lane { return &lane{token: make(chan struct{}, 1)} }
 
-// occupied says for how long the question now inside has been waiting.
+// occupied says for how long the question now inside has been waiting. A look is
+// many questions: each answer begins the time anew, so that a drive which takes
+// three seconds for each of ten pages is slow and not silent.
 func (l *lane) occupied(now time.Time) time.Duration {
 	since := l.since.Load()
 	if since == 0 {
 		return 0
 	}
 	return max(now.Sub(time.Unix(0, since)), 0)
+}
+
+// hearing is the machine as a look through the lane sees it: what the drive
+// answers is heard by the lane.
+func (l *lane) hearing(m host.Machine) host.Machine { return hearing{m, l} }
+
+type hearing struct {
+	host.Machine
+	lane *lane
+}
+
+func (h hearing) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+	d, err := h.Machine.OpenDrive(ctx, dev)
+	if err != nil {
+		return nil, err
+	}
+	h.lane.since.Store(h.Now().UnixNano())
+	return heard{d, h}, nil
+}
+
+type heard struct {
+	host.Drive
+	by hearing
+}
+
+// Page: a refusal is an answer, too. That the time is up, or that there is no
+// drive, the kernel says and not the drive.
+func (d heard) Page(ctx context.Context, p host.Page) ([]byte, error) {
+	b, err := d.Drive.Page(ctx, p)
+	if !errors.Is(err, host.ErrTimeout) && !errors.Is(err, host.ErrGone) {
+		d.by.lane.since.Store(d.by.Now().UnixNano())
+	}
+	return b, err
+}
+
+func (d heard) ReadAt(b []byte, at int64) (int, error) {
+	n, err := d.Drive.ReadAt(b, at)
+	if err == nil || n > 0 {
+		d.by.lane.since.Store(d.by.Now().UnixNano())
+	}
+	return n, err
 }
 
 // through runs ask in the lane and waits for it until ctx ends. When it gives up

@@ -62,7 +62,7 @@ func (m *Manager) lookThrough(ctx context.Context, l *lane, d *drivebay.Drive, r
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
-		out, err := look(ctx, m.machine, d, readContent)
+		out, err := look(ctx, l.hearing(m.machine), d, readContent)
 		out.err = err
 		return out, nil
 	})

@@ -63,3 +63,26 @@ func TestSilence(t *testing.T) {
 		})
 	}
 }
+
+// A drive that takes three seconds for each page is slow, not silent, though its
+// look takes half a minute.
+func TestSlowIsNotSilent(t *testing.T) {
+	opt := drivemgr.DefaultOptions()
+	opt.Poll, opt.LookTimeout = 10*time.Second, 5*time.Minute
+	onRack(t, 9, nil, opt, func(r *rig) {
+		slow := *r.pick(drivebay.ProtocolATA, 0)
+		r.inject(slow.Serial, "slow", "delay=3s")
+		longest := time.Duration(0)
+		for range 1200 {
+			time.Sleep(100 * time.Millisecond)
+			d := r.drive(slow.ID)
+			longest = max(longest, r.mgr.Snapshot().At.Sub(d.Evidence.At))
+			if d.Health != drivebay.HealthGood {
+				r.Fatalf("it is %v: %+v", d.Health, d.Findings)
+			}
+		}
+		if longest < 25*time.Second {
+			r.Errorf("its looks were %v apart at most: it was not slow", longest)
+		}
+	})
+}
