@@ -94,7 +94,13 @@ Made for: go test -exec 'go run github.com/drivebay/drivebay/hack/lab exec' ./..
 			if err := m.Share(cmd.Context(), "src"); err != nil {
 				return err
 			}
-			return lab.Exec(cmd.Context(), m.Guest, dir, args[0], args[1:], agent.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+			err = lab.Exec(cmd.Context(), m.Guest, dir, args[0], args[1:], agent.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+			if err != nil {
+				if name, _, logErr := lab.KeepLogs(m, "exec-"+filepath.Base(args[0])); logErr == nil {
+					fmt.Fprintln(os.Stderr, "lab: kernel log of the guest:", name)
+				}
+			}
+			return err
 		},
 	}
 	cmd.Flags().SetInterspersed(false)

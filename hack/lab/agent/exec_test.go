@@ -43,7 +43,7 @@ func TestExit(t *testing.T) {
 
 func TestExitErrorSaysWhy(t *testing.T) {
 	c := newGuest(t)
-	out, err := c.Output(t.Context(), "sh", "-c", "echo partly; echo no such drive >&2; exit 4")
+	out, err := c.Output(t.Context(), "sh", "-c", "echo partly; echo no   such   drive >&2; exit 4")
 	if out != "partly\n" {
 		t.Errorf("output %q", out)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,6 +102,8 @@ func open(t *testing.T) int {
 
 // TestNothingStaysOpen of what has ended: the agent serves for as long as its machine.
 func TestNothingStaysOpen(t *testing.T) {
+	// What is forgotten is closed when its memory is collected, some time.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	c := newGuest(t)
 	socket := serveOn(t, func(*net.UnixConn) {})
 	file := t.TempDir() + "/file"

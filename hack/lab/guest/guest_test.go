@@ -102,7 +102,7 @@ func TestCommand(t *testing.T) {
 	if err := command("sh", "-c", "exit 0"); err != nil {
 		t.Error(err)
 	}
-	err := command("sh", "-c", "echo to one; echo to two >&2; exit 3")
+	err := command("sh", "-c", "echo to   one; echo to   two >&2; exit 3")
 	for _, want := range []string{"sh -c", "exit status 3", "to one", "to two"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)

@@ -170,25 +170,33 @@ func forward(l net.Listener, guest *agent.Client, socket string) {
 // keepLogs writes what the guest's kernel and console said beside the test's
 // name, for whoever reads the failure.
 func (m *Machine) keepLogs() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	kernel, err := m.Log(ctx)
-	console, err2 := os.ReadFile(filepath.Join(m.Dir, "console"))
-	root, err3 := Root()
-	if err := errors.Join(err2, err3); err != nil {
-		m.t.Logf("logs of the guest: %v", err)
-		return
-	}
+	name, kernel, err := KeepLogs(m.Machine, m.t.Name())
 	if err != nil {
-		kernel = fmt.Sprintf("the guest does not answer any more: %v\n", err)
-	}
-	dir := filepath.Join(root, ".cache", "lab")
-	name := filepath.Join(dir, strings.ReplaceAll(m.t.Name(), "/", "_")+".log")
-	text := bytes.Join([][]byte{[]byte("=== kernel log\n"), []byte(kernel), []byte("=== console\n"), console}, nil)
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(name, text, 0o644)); err != nil {
 		m.t.Logf("logs of the guest: %v", err)
 		return
 	}
 	lines := strings.Split(strings.TrimSpace(kernel), "\n")
 	m.t.Logf("kernel log of the guest, all of it in %s; its end:\n%s", name, strings.Join(lines[max(0, len(lines)-20):], "\n"))
+}
+
+// KeepLogs writes what a guest's kernel and console said to .cache/lab/WHAT.log of
+// the checkout.
+func KeepLogs(m *machine.Machine, what string) (name, kernel string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if kernel, err = m.Log(ctx); err != nil {
+		kernel = fmt.Sprintf("the guest does not answer any more: %v\n", err)
+	}
+	console, err := os.ReadFile(filepath.Join(m.Dir, "console"))
+	if err != nil {
+		return "", "", err
+	}
+	root, err := Root()
+	if err != nil {
+		return "", "", err
+	}
+	dir := filepath.Join(root, ".cache", "lab")
+	name = filepath.Join(dir, strings.ReplaceAll(what, "/", "_")+".log")
+	text := bytes.Join([][]byte{[]byte("=== kernel log\n"), []byte(kernel), []byte("=== console\n"), console}, nil)
+	return name, kernel, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(name, text, 0o644))
 }
