@@ -161,14 +161,18 @@ type SelfTest struct {
 
 // Kernel is what the kernel knows of a drive; reading it touches no disk.
 type Kernel struct {
-	At         time.Time `json:"at"`
-	State      string    `json:"state,omitempty"`      // device state; for NVMe the best of its controllers
-	SizeZero   bool      `json:"sizeZero,omitempty"`   // the kernel holds the device at 0 bytes
-	IOErrors   *uint64   `json:"ioErrors,omitempty"`   // ioerr_cnt: judge by growth, it is not 0 on healthy drives
-	IOTimeouts *uint64   `json:"ioTimeouts,omitempty"` // iotmo_cnt: no answer in time; on SATA commands that failed, too
-	IODone     *uint64   `json:"ioDone,omitempty"`
-	Inflight   uint64    `json:"inflight"`
-	Completed  uint64    `json:"completed"` // reads+writes+discards+flushes that came back
+	At       time.Time `json:"at"`
+	State    string    `json:"state,omitempty"`    // device state; for NVMe the best of its controllers
+	SizeZero bool      `json:"sizeZero,omitempty"` // the kernel holds the device at 0 bytes
+	// Zero is for how long it has done so. A drive that is just coming has no size
+	// for a moment: until READ CAPACITY was answered, or a unit attention made the
+	// kernel ask again.
+	Zero       time.Duration `json:"zero,omitempty"`
+	IOErrors   *uint64       `json:"ioErrors,omitempty"`   // ioerr_cnt: judge by growth, it is not 0 on healthy drives
+	IOTimeouts *uint64       `json:"ioTimeouts,omitempty"` // iotmo_cnt: no answer in time; on SATA commands that failed, too
+	IODone     *uint64       `json:"ioDone,omitempty"`
+	Inflight   uint64        `json:"inflight"`
+	Completed  uint64        `json:"completed"` // reads+writes+discards+flushes that came back
 	// Frozen is how long requests have been waiting with none coming back.
 	Frozen time.Duration `json:"frozen,omitempty"`
 	// LaneStuck is how long our own question to the drive has had no answer.
@@ -181,6 +185,10 @@ type Kernel struct {
 	LastLog        string    `json:"lastLog,omitempty"`
 	Filesystems    []FSError `json:"filesystems,omitempty"`
 }
+
+// NoSize says that the kernel holds the device at 0 bytes, and not just for the
+// moment in which a drive comes.
+func (k *Kernel) NoSize() bool { return k.SizeZero && k.Zero >= time.Second }
 
 // FSError is a filesystem's own count of the errors it met on this drive.
 type FSError struct {

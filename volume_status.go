@@ -49,7 +49,7 @@ func (l leg) givenUp() bool {
 	case "offline", "transport-offline", "dead":
 		return true
 	}
-	return l.drive.Kernel.SizeZero
+	return l.drive.Kernel.NoSize()
 }
 
 // inSync is false while a mirror is known not to have the same data on every leg.

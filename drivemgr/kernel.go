@@ -18,6 +18,9 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	k := &drivebay.Kernel{At: now}
 	size, ok := s.number(dir + "/size")
 	k.SizeZero = ok && size == 0
+	if k.SizeZero && prev != nil && prev.SizeZero {
+		k.Zero = prev.Zero + now.Sub(prev.At)
+	}
 	k.State = bestState(s, d)
 	for _, name := range ways(d) {
 		way := "sys/class/block/" + name

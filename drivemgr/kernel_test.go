@@ -52,8 +52,11 @@ func TestReadKernel(t *testing.T) {
 	}
 	w[at+"/inflight"], w[at+"/size"] = "0 0\n", "0\n"
 	m = w.machine(t)
-	if k := ReadKernel(m, &d, &drivebay.Kernel{At: at0, Completed: k.Completed, Inflight: 3, Frozen: time.Minute}, at0.Add(time.Second)); k.Frozen != 0 || !k.SizeZero {
-		t.Errorf("idle: frozen for %v, size zero %v", k.Frozen, k.SizeZero)
+	if k := ReadKernel(m, &d, &drivebay.Kernel{At: at0, Completed: k.Completed, Inflight: 3, Frozen: time.Minute}, at0.Add(time.Second)); k.Frozen != 0 || !k.SizeZero || k.Zero != 0 {
+		t.Errorf("idle: frozen for %v, size zero %v for %v", k.Frozen, k.SizeZero, k.Zero)
+	}
+	if k := ReadKernel(m, &d, &drivebay.Kernel{At: at0, SizeZero: true, Zero: 3 * time.Second}, at0.Add(2*time.Second)); k.Zero != 5*time.Second {
+		t.Errorf("at 0 bytes for %v, want 5 s", k.Zero)
 	}
 	empty := ReadKernel(tree{}.machine(t), &d, nil, at0)
 	if empty.IOErrors != nil || empty.State != "" || empty.SizeZero || len(empty.Filesystems) != 0 {

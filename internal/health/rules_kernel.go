@@ -28,11 +28,11 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:   "KernelSizeZero",
-		Bad:    "the kernel holds the device at 0 bytes",
-		Advice: pull, Source: "Linux sets the capacity to 0 when a drive does not answer READ CAPACITY or its namespace is gone",
+		Bad:    "the kernel has held the device at 0 bytes for a second or more",
+		Advice: pull, Source: "Linux sets the capacity to 0 when a drive does not answer READ CAPACITY or its namespace is gone; one that is just coming has none for a moment (seen for 0.1 s with virtio_scsi)",
 		Quick: true,
 		check: func(l *look) *hit {
-			if l.k.SizeZero {
+			if l.k.NoSize() {
 				return bad(0, "the kernel holds the device at 0 bytes")
 			}
 			return nil
