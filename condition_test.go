@@ -60,7 +60,7 @@ var faults = []struct {
 	{"drive not listed", LocationLVM, func(f *Facts) { f.Drives[0].ID = "naa-other" }, SeverityInaccessible, "DiskRemoved", "drive naa-1, serial not known"},
 	{"leg pulled", LocationMirror, func(f *Facts) { f.Drives[len(f.Drives)-1].Status = StatusOffline }, SeverityDegraded, "DiskRemoved", "drive naa-2, serial SER2, bay bay-2"},
 	{"drive offlined by the kernel", LocationDrive, func(f *Facts) { f.Drives[0].Kernel.State = "offline" }, SeverityInaccessible, "DiskFailure", "given the drive up"},
-	{"drive at 0 bytes", LocationDrive, func(f *Facts) { f.Drives[0].Kernel.SizeZero, f.Drives[0].Kernel.Zero = true, 2 * time.Second }, SeverityInaccessible, "DiskFailure", "given the drive up"},
+	{"drive at 0 bytes", LocationDrive, func(f *Facts) { f.Drives[0].Kernel.SizeZero, f.Drives[0].Kernel.Zero = true, 2*time.Second }, SeverityInaccessible, "DiskFailure", "given the drive up"},
 	{"drive BAD", LocationPartition, func(f *Facts) {
 		f.Drives[0].Health, f.Drives[0].Findings = HealthBad, []Finding{{Text: "1176 sectors"}}
 	}, SeverityDegraded, "DiskFailure", "1176 sectors"},
