@@ -143,7 +143,7 @@ func TestSlots(t *testing.T) {
 		"none left":           {many(21, NVMe), nil, "nvme20"},
 		"taken":               {[]Drive{nvme("a", 1, 2), nvme("b", 1, 2)}, nil, "for b"},
 		"half taken":          {[]Drive{nvme("a", 1, 3), nvme("b", 2, 2)}, nil, "for b"},
-		"beyond the last":     {[]Drive{nvme("a", 1, 21)}, nil, "for a"},
+		"a chosen one, later": {[]Drive{nvme("a", 1, 0), nvme("b", 1, 1)}, map[string][]int{"a": {2}, "b": {1}}, ""},
 		"half beyond":         {[]Drive{nvme("a", 2, 20)}, nil, "for a"},
 		"none for two":        {append(many(19, NVMe), nvme("a", 2, 0)), nil, "for a"},
 	} {

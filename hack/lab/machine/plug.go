@@ -16,8 +16,10 @@ func (m *Machine) Plug(ctx context.Context, d Drive) error {
 	if d.cold() || d.Paths > 1 {
 		return fmt.Errorf("drive %s: a drive of this kind must be there when the machine starts", d.ID)
 	}
-	if m.drives[d.ID] != nil {
-		return fmt.Errorf("drive %s is there already: use Replug", d.ID)
+	for _, other := range m.drives {
+		if other.ID == d.ID || other.Serial == d.Serial {
+			return fmt.Errorf("drive %s, serial number %s, is there already: use Replug", other.ID, other.Serial)
+		}
 	}
 	if err := m.adopt(d); err != nil {
 		return err

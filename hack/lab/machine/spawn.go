@@ -1,11 +1,13 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 )
 
@@ -77,7 +79,10 @@ func (m *Machine) makeDisks() error {
 	if m.spec.Link != nil {
 		m.taken[slots] = linkID
 	}
-	for _, d := range m.spec.Drives {
+	// Those that want a certain slot get it before the others take one.
+	drives := slices.Clone(m.spec.Drives)
+	slices.SortStableFunc(drives, func(a, b Drive) int { return cmp.Compare(min(b.Slot, 1), min(a.Slot, 1)) })
+	for _, d := range drives {
 		if m.drives[d.ID] != nil {
 			continue // the machine was there before a power cut
 		}

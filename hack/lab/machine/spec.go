@@ -9,7 +9,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Kind is how a drive is attached.
@@ -73,6 +75,9 @@ func (d Drive) cold() bool { return d.Kind == SATA || d.Kind == SAS }
 func (s Spec) complete() (Spec, error) {
 	s.Memory, s.CPUs = cmp.Or(s.Memory, 768), cmp.Or(s.CPUs, 2)
 	s.Drives = slices.Clone(s.Drives)
+	if s.Memory < 256 || s.CPUs < 1 || s.CPUs > 16 {
+		return s, fmt.Errorf("%d MiB and %d processors: a machine has 256 MiB or more and 1 to 16 processors", s.Memory, s.CPUs)
+	}
 	if len(s.Shares) > shares {
 		return s, fmt.Errorf("%d shares, there is room for %d", len(s.Shares), shares)
 	}
@@ -97,9 +102,22 @@ func (s Spec) complete() (Spec, error) {
 	return s, nil
 }
 
+// idPattern leaves room for the names that are made of an id: a block node of QEMU
+// has 31 characters.
+var idPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,23}$`)
+
+// ownIDs are devices of every machine.
+var ownIDs = []string{"root", "vs", "sas", "xhci", "agent", "agent-port", linkID, linkID + "-card"}
+
 func (d *Drive) check() error {
 	if d.ID == "" || d.Serial == "" {
 		return errors.New("a drive needs an id and a serial number")
+	}
+	if !idPattern.MatchString(d.ID) || slices.Contains(ownIDs, d.ID) {
+		return fmt.Errorf("id %q: QEMU wants a letter, then letters, digits, - and _, 24 in all, and %s are ours", d.ID, strings.Join(ownIDs, ", "))
+	}
+	if d.Paths < 0 || d.Paths > 4 || d.Slot < 0 || d.Slot > slots {
+		return fmt.Errorf("%d paths from slot %d: there are up to 4 and slots 1 to %d", d.Paths, d.Slot, slots)
 	}
 	if !slices.Contains([]Kind{NVMe, SATA, SCSI, SAS, USB, Virtio}, d.Kind) {
 		return fmt.Errorf("unknown kind %q", d.Kind)

@@ -78,6 +78,13 @@ func TestRefusals(t *testing.T) {
 		"SCSI serial, 37":        {Spec{Drives: serialOf(37, SCSI)}, "longer than 36"},
 		"SAS serial, 37":         {Spec{Drives: serialOf(37, SAS)}, "longer than 36"},
 		"USB serial, 37":         {Spec{Drives: serialOf(37, USB)}, "longer than 36"},
+		"id of a device":         {Spec{Drives: []Drive{{ID: "vs", Serial: "A", Kind: SCSI}}}, "are ours"},
+		"id with a comma":        {Spec{Drives: []Drive{{ID: "a,b", Serial: "A", Kind: SCSI}}}, "QEMU wants"},
+		"id of 25":               {Spec{Drives: []Drive{{ID: strings.Repeat("a", 25), Serial: "A", Kind: SCSI}}}, "QEMU wants"},
+		"no path at all":         {Spec{Drives: []Drive{{ID: "a", Serial: "A", Kind: NVMe, Paths: -1}}}, "-1 paths"},
+		"slot 21":                {Spec{Drives: []Drive{{ID: "a", Serial: "A", Kind: NVMe, Slot: 21}}}, "slot 21"},
+		"no memory":              {Spec{Memory: 64}, "64 MiB"},
+		"no processor":           {Spec{CPUs: -1}, "processors"},
 		"the last one is broken": {Spec{Drives: append(many(3, SCSI), Drive{ID: "bad", Kind: SCSI})}, "drive 3 (bad)"},
 	} {
 		t.Run(name, func(t *testing.T) {
