@@ -31,7 +31,7 @@ func makeBase(ctx context.Context, cache string, log io.Writer) (string, error) 
 		return base, nil
 	}
 	if os.Geteuid() != 0 {
-		return "", fmt.Errorf("making the lab's image takes root, once: run it as root with DRIVEBAY_LAB_CACHE=%s, machines then start without", cache)
+		return "", fmt.Errorf("making the lab's image takes root, once: run it as root with DRIVEBAY_LAB_CACHE=%[1]s and give that folder to yourself (chown -R %[2]d %[1]s); machines then start without", cache, os.Geteuid())
 	}
 	Prune(cache, "base-*", 14*24*time.Hour)
 	b := &builder{ctx: ctx, work: base + ".tmp", log: log, began: time.Now()}
