@@ -30,6 +30,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/host/hosttest":   {ours: []string{"internal/host"}},
 	"internal/hostsim":         {ours: []string{"internal/host"}, theirs: []string{"go.yaml.in/yaml"}},
 	"drivemgr":                 {ours: []string{".", "internal/health", "internal/smart", "internal/content", "internal/host"}},
+	"lvm":                      {ours: []string{".", "internal/host"}},
 	"internal/store":           {ours: []string{"."}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},

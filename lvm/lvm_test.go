@@ -1,0 +1,221 @@
+package lvm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// The reports in testdata were recorded by hack/lab/suite (see record there):
+// lvm2 2.03.16 on Debian 12.
+func recorded(t testing.TB, name string) *Report {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestParseHealthy(t *testing.T) {
+	r := recorded(t, "healthy")
+	g := r.Group("drivebay-all")
+	if g == nil || len(r.Groups) != 1 || len(g.PVs) != 3 || g.ExtentSize != ExtentSize || g.AutoActivation || g.Partial || g.FreeExtents*ExtentSize != g.Free {
+		t.Fatalf("the group is %+v", g)
+	}
+	if key, value, ok := DecodeTag(g.Tags[1]); !ok || key != "name" || value != `a volume, of "ours" #1` {
+		t.Errorf("its tag is %q", g.Tags)
+	}
+	mirror, pool, thin, snap := g.LV("drivebay-mir"), g.LV("drivebay-pool"), g.LV("drivebay-thin"), g.LV("drivebay-snap")
+	if mirror.Type != "raid1" || !mirror.Active || !mirror.Sync.Full() || mirror.Size != 40<<20 || len(g.Under("drivebay-mir")) != 2 || mirror.SyncAction != "idle" {
+		t.Errorf("the mirror is %+v on %v", mirror, g.Under("drivebay-mir"))
+	}
+	if pool.Type != "thin-pool" || !pool.ErrorWhenFull || !pool.Data.Known || !pool.Metadata.Known || pool.Data.Full() {
+		t.Errorf("the pool is %+v", pool)
+	}
+	if thin.Type != "thin" || thin.Pool != "drivebay-pool" || thin.ReadOnly || !slices.Equal(g.Under("drivebay-thin"), g.Under("drivebay-pool")) || len(g.Under("drivebay-thin")) != 1 {
+		t.Errorf("the thin volume is %+v on %v", thin, g.Under("drivebay-thin"))
+	}
+	if snap.Origin != "drivebay-thin" || !snap.ReadOnly || snap.Active || snap.Suspended || snap.Data.Known || snap.Major != -1 {
+		t.Errorf("the snapshot is %+v", snap)
+	}
+	if !g.Uses(g.PVs[0].UUID) || g.Uses(g.PVs[2].UUID) {
+		t.Error("the wrong drives hold data")
+	}
+	var given uint64
+	for _, lv := range g.LVs {
+		for _, e := range lv.Extents {
+			given += e.Count
+		}
+	}
+	if given*ExtentSize != g.Size-g.Free {
+		t.Errorf("%d extents are accounted for, of %d bytes given", given, g.Size-g.Free)
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	if pool := recorded(t, "thin-full").LV("drivebay-all", "drivebay-pool"); pool.Health != "out_of_data" || !pool.Data.Full() {
+		t.Errorf("the full pool is %+v", pool)
+	}
+	lost := recorded(t, "lost").Group("drivebay-lost")
+	mirror := lost.LV("drivebay-mir")
+	if missing := lost.Missing(); !lost.Partial || len(missing) != 1 || !slices.Contains(lost.Under("drivebay-mir"), missing[0]) || !mirror.Partial || !mirror.Active {
+		t.Errorf("the group with a lost drive: %v missing, mirror %+v", missing, mirror)
+	}
+	for _, p := range lost.PVs {
+		if p.Missing != (p.Device == "") || p.Size == 0 {
+			t.Errorf("physical volume %+v", p)
+		}
+	}
+	mended := recorded(t, "repaired").Group("drivebay-lost")
+	if mended.Partial || len(mended.Missing()) > 0 || mended.LV("drivebay-mir").Partial || len(mended.Under("drivebay-mir")) != 2 {
+		t.Errorf("the repaired group is %+v", mended)
+	}
+	g := recorded(t, "moving").Group("drivebay-move")
+	if under := g.Under("drivebay-vol"); len(under) != 2 {
+		t.Errorf("the volume that moves is on %v", under)
+	}
+	moves := 0
+	for _, p := range g.PVs {
+		if move := g.Move(p.UUID); move != nil && move.Sync.Known && !move.Sync.Full() {
+			moves++
+		}
+	}
+	if moves != 1 {
+		t.Errorf("%d moves are under way", moves)
+	}
+}
+
+func TestParseTolerates(t *testing.T) {
+	r, err := Parse([]byte(`{"report":[
+		{"vg":[{"vg_name":"a","vg_size":4096,"vg_tags":["x","y"],"new_field":{"deep":[1]}}],"later":[],
+		 "lv":[{"lv_uuid":"u","lv_name":"[hidden]","lv_size":null,"lv_kernel_major":7}],"pv":[{"pv_uuid":"p","pv_name":"[unknown]"}]},
+		{"pv":[{"pv_uuid":"f","pv_name":"/dev/sdz"}]}],"log":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.Group("a")
+	if g.Size != 4096 || !slices.Equal(g.Tags, []string{"x", "y"}) || g.LV("hidden") == nil || g.LVs[0].Major != 7 || !g.PVs[0].Missing || r.Free[0].Device != "/dev/sdz" {
+		t.Errorf("read as %+v", r)
+	}
+	for _, bad := range []string{``, `{}`, `[]`, `{"report":[{"vg":[{"vg_name":"a","vg_size":"4k"}]}]}`, `{"report":[{"vg":[{"vg_name":"a"},{"vg_name":"b"}]}]}`,
+		`{"report":[{"lv":[{"lv_name":"x"}]}]}`, `{"report":[{"vg":[{"vg_name":"a"}],"lv":[{"data_percent":"NaN"}]}]}`} {
+		if r, err := Parse([]byte(bad)); err == nil {
+			t.Errorf("%s is read as %+v", bad, r)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	names, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(names) == 0 {
+		f.Fatal(err, names)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Parse(b)
+		if err != nil {
+			return
+		}
+		for _, g := range r.Groups {
+			for _, lv := range g.LVs {
+				g.Under(lv.Name) // ends, also where volumes are their own parents
+				if v := lv.Data.Value; v < 0 || v > 100 {
+					t.Errorf("%v %% full", v)
+				}
+			}
+			for _, p := range g.PVs {
+				if p.Device == "" && !p.Missing {
+					t.Errorf("%+v has no device and is not missing", p)
+				}
+			}
+		}
+	})
+}
+
+func FuzzTag(f *testing.F) {
+	f.Add("id", "vol-1")
+	f.Add("name", "Größe, \x00#@ \"")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		tag, err := EncodeTag(key, value)
+		if err == nil {
+			k, v, ok := DecodeTag(tag)
+			if !ok || k != key || v != value || checkTag(tag) != nil {
+				t.Errorf("%q=%q became %q and that %q=%q", key, value, tag, k, v)
+			}
+		}
+		if k, v, ok := DecodeTag(value); ok {
+			if again, err := EncodeTag(k, v); err != nil || again != value {
+				t.Errorf("%q is read as %q=%q, which is written %q, %v", value, k, v, again, err)
+			}
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	for _, good := range []string{"a", "drivebay-1", "x.y", "+", "_a"} {
+		if err := CheckNames(good, good); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", "-a", ".", "..", "a b", "ä", "snapshot1", "pvmove0", "a_tdata", "x_rimage_0", "a/b", strings.Repeat("a", 128)} {
+		if err := CheckNames("g", bad); !errors.Is(err, drivebay.ErrInvalid) {
+			t.Errorf("%q is taken: %v", bad, err)
+		}
+	}
+	if err := CheckNames(strings.Repeat("a-", 30), "b-b-b-b-b-b-b-b-b"); !errors.Is(err, drivebay.ErrInvalid) {
+		t.Errorf("a device-mapper name that is too long is taken: %v", err)
+	}
+	id := "0f3e9f3a-1b1e-4a5e-9d60-1c2d3e4f5a6b"
+	g, err1 := GroupName(id)
+	v, err2 := VolumeName(id)
+	if err := errors.Join(err1, err2, CheckNames(g, v)); err != nil {
+		t.Error("two UUIDs do not fit:", err)
+	}
+	if u := NewPVUUID(); len(u) != 38 || strings.Count(u, "-") != 6 || u == NewPVUUID() {
+		t.Errorf("a physical volume's UUID is %s", u)
+	}
+}
+
+func TestClassify(t *testing.T) {
+	for text, kind := range map[string]error{ // as lvm2 2.03.16 says it
+		`Volume group "g" has insufficient free space (989 extents): 9999 required.`:                                         ErrNoSpace,
+		"Insufficient free space: 11 extents needed, but only 0 available":                                                   ErrNoSpace,
+		`Logical Volume "lv1" already exists in volume group "g"`:                                                            ErrExists,
+		"A volume group called g already exists.":                                                                            ErrExists,
+		"Physical volume '/dev/sda' is already in volume group 'g'":                                                          ErrExists,
+		"Volume group \"g\" not found\n  Cannot process volume group g":                                                      drivebay.ErrNotFound,
+		`Failed to find logical volume "g/x"`:                                                                                ErrNotFound,
+		"Logical volume g/x contains a filesystem in use.":                                                                   drivebay.ErrBusy,
+		"WARNING: ext4 signature detected on /dev/sda at offset 1080. Wipe it? [y/n]: [n]\n  Aborted wiping of ext4.":        drivebay.ErrRefused,
+		`Can't initialize physical volume "/dev/sda" of volume group "g" without -ff`:                                        ErrForeign,
+		"WARNING: Couldn't find device with uuid U.\n  Cannot change VG g while PVs are missing.\n  Cannot process volume g": ErrMissingPV,
+		"WARNING: Couldn't find device with uuid U.\n  Failed to find logical volume \"g/x\"":                                ErrNotFound,
+		"something new": ErrUnknown,
+	} {
+		err := classify("lvcreate", &host.ExitError{Argv: []string{"lvm"}, Code: 5, Stderr: "  " + text})
+		if e, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, kind) || e.Code != 5 || !strings.Contains(err.Error(), text[len(text)-5:]) {
+			t.Errorf("%q is %v, want %v", text, err, kind)
+		}
+	}
+	if err := classify("lvs", context.DeadlineExceeded); !errors.Is(err, drivebay.ErrTimeout) {
+		t.Error(err)
+	}
+}

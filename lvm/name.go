@@ -1,0 +1,170 @@
+package lvm
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// prefix begins the name of every group and volume that we make.
+const prefix = "drivebay-"
+
+// Lengths. lvm(8) allows 127 characters, but device-mapper's name for a volume
+// is group and volume with every hyphen doubled, and must fit DM_NAME_LEN (128,
+// linux/dm-ioctl.h) together with the longest suffix of a hidden volume
+// ("_rimage_0", "-tpool", "_extracted").
+const (
+	maxName    = 127
+	maxDMName  = 127 - 20
+	maxTag     = 1024
+	escapeByte = '#'
+)
+
+// The names that lvm keeps for itself (lvm(8), "VALID NAMES").
+var (
+	nameChars  = regexp.MustCompile(`^[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]*$`)
+	reservedAt = []string{"snapshot", "pvmove"}
+	reservedIn = []string{"_cdata", "_cmeta", "_corig", "_cvol", "_wcorig", "_iorig", "_imeta", "_mimage", "_mlog", "_pmspare",
+		"_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin"}
+)
+
+// GroupName is the name of the group with an id of ours.
+func GroupName(id string) (string, error) { return ourName("volume group", id) }
+
+// VolumeName is the name of the volume with an id of ours.
+func VolumeName(id string) (string, error) { return ourName("logical volume", id) }
+
+func ourName(what, id string) (string, error) {
+	if id == "" {
+		return "", fmt.Errorf("name of a %s: %w: the id is empty", what, drivebay.ErrInvalid)
+	}
+	return prefix + id, checkName(what, prefix+id)
+}
+
+// CheckNames says whether lvm and device-mapper take a volume of this name.
+func CheckNames(group, volume string) error {
+	if err := checkName("volume group", group); err != nil {
+		return err
+	}
+	if err := checkName("logical volume", volume); err != nil {
+		return err
+	}
+	if n := len(group) + strings.Count(group, "-") + 1 + len(volume) + strings.Count(volume, "-"); n > maxDMName {
+		return fmt.Errorf("logical volume %s/%s: %w: its device-mapper name has %d characters, at most %d fit", group, volume, drivebay.ErrInvalid, n, maxDMName)
+	}
+	return nil
+}
+
+func checkName(what, name string) error {
+	bad := func(why string) error { return fmt.Errorf("%s %q: %w: %s", what, name, drivebay.ErrInvalid, why) }
+	switch {
+	case !nameChars.MatchString(name):
+		return bad("a name has letters, digits and + _ . - and does not begin with a hyphen")
+	case name == "." || name == "..":
+		return bad("it is a folder's name")
+	case len(name) > maxName:
+		return bad("it is too long")
+	}
+	for _, r := range reservedAt {
+		if strings.HasPrefix(name, r) {
+			return bad("lvm keeps names that begin with " + r)
+		}
+	}
+	for _, r := range reservedIn {
+		if strings.Contains(name, r) {
+			return bad("lvm keeps names with " + r)
+		}
+	}
+	return nil
+}
+
+// Tag is on every group that we made.
+const Tag = "drivebay"
+
+// making is on a volume from its first moment until it is complete.
+const making = "drivebay-making"
+
+var keyChars = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// EncodeTag packs a key and any value into one tag of lvm, "drivebay:KEY=VALUE".
+// Tags are made of letters, digits and _ + . - / = ! : & # (lvm(8), "TAGS"); what
+// else a value has, and # itself, becomes # and two hexadecimal digits a byte.
+func EncodeTag(key, value string) (string, error) {
+	if !keyChars.MatchString(key) {
+		return "", fmt.Errorf("tag %q: %w: a key has small letters, digits and hyphens", key, drivebay.ErrInvalid)
+	}
+	var b strings.Builder
+	b.WriteString(Tag + ":" + key + "=")
+	for i := range len(value) {
+		if c := value[i]; c != escapeByte && tagByte(c) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%c%02x", escapeByte, c)
+		}
+	}
+	if b.Len() > maxTag {
+		return "", fmt.Errorf("tag %q: %w: it has %d characters, at most %d fit", key, drivebay.ErrInvalid, b.Len(), maxTag)
+	}
+	return b.String(), nil
+}
+
+// DecodeTag unpacks what EncodeTag made; ok is false for every other tag.
+func DecodeTag(tag string) (key, value string, ok bool) {
+	rest, ours := strings.CutPrefix(tag, Tag+":")
+	key, packed, found := strings.Cut(rest, "=")
+	if !ours || !found || !keyChars.MatchString(key) {
+		return "", "", false
+	}
+	var b []byte
+	for i := 0; i < len(packed); i++ {
+		if packed[i] != escapeByte {
+			b = append(b, packed[i])
+			continue
+		}
+		if i+3 > len(packed) {
+			return "", "", false
+		}
+		one, err := hex.DecodeString(packed[i+1 : i+3])
+		if err != nil {
+			return "", "", false
+		}
+		b = append(b, one...)
+		i += 2
+	}
+	// One value has one tag: what EncodeTag would write otherwise is not ours.
+	if again, err := EncodeTag(key, string(b)); err != nil || again != tag {
+		return "", "", false
+	}
+	return key, string(b), true
+}
+
+func tagByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_+.-/=!:&#", c) >= 0
+}
+
+func checkTag(tag string) error {
+	if tag == "" || len(tag) > maxTag || tag[0] == '-' {
+		return fmt.Errorf("tag %q: %w: a tag has 1 to %d characters and does not begin with a hyphen", tag, drivebay.ErrInvalid, maxTag)
+	}
+	for i := range len(tag) {
+		if !tagByte(tag[i]) {
+			return fmt.Errorf("tag %q: %w: lvm takes no %q", tag, drivebay.ErrInvalid, tag[i])
+		}
+	}
+	return nil
+}
+
+// NewPVUUID makes an identity for a physical volume that is to be: 32 letters
+// and digits in lvm's groups of 6-4-4-4-4-4-6.
+func NewPVUUID() string {
+	text := rand.Text() + rand.Text() // 26 characters each, A-Z and 2-7
+	var parts []string
+	for _, n := range []int{6, 4, 4, 4, 4, 4, 6} {
+		parts, text = append(parts, text[:n]), text[n:]
+	}
+	return strings.Join(parts, "-")
+}

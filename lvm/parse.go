@@ -1,0 +1,221 @@
+package lvm
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The fields that are asked for, section by section (lvmreport(7)).
+const (
+	groupFields = "vg_uuid,vg_name,vg_size,vg_free,vg_extent_size,vg_free_count,vg_mda_free,vg_seqno,vg_systemid,vg_tags,vg_partial,vg_autoactivation,vg_exported"
+	pvFields    = "pv_uuid,pv_name,dev_size,pv_size,pv_free,pe_start,pv_missing,pv_allocatable,pv_duplicate,pv_tags"
+	lvFields    = "lv_uuid,lv_name,lv_parent,lv_attr,lv_layout,lv_role,lv_size,origin,pool_lv,lv_tags,lv_path,lv_kernel_major,lv_kernel_minor," +
+		"lv_active,lv_suspended,lv_device_open,lv_permissions,lv_health_status,lv_when_full,data_percent,metadata_percent,copy_percent," +
+		"raid_sync_action,raid_mismatch_count,move_pv_uuid"
+	segmentFields = "lv_uuid,segtype,seg_start_pe,seg_size_pe,stripes,devices"
+	extentFields  = "pv_uuid,lv_uuid,pvseg_start,pvseg_size"
+)
+
+// value is a field of a report. lvm 2.03.16 writes every one as a string; the
+// json_std of later ones has numbers and lists as well.
+type value string
+
+func (v *value) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*v = value(s) // null leaves the empty string
+		return nil
+	}
+	var list []value
+	if json.Unmarshal(b, &list) == nil {
+		parts := make([]string, len(list))
+		for i, one := range list {
+			parts[i] = string(one)
+		}
+		*v = value(strings.Join(parts, ","))
+		return nil
+	}
+	*v = value(b)
+	return nil
+}
+
+type row map[string]value
+
+type section struct {
+	Group   []row `json:"vg"`
+	PV      []row `json:"pv"`
+	LV      []row `json:"lv"`
+	Segment []row `json:"seg"`
+	Extent  []row `json:"pvseg"`
+}
+
+// Parse reads the JSON of lvm fullreport. Fields it does not know are ignored; a
+// number that is none is an error, because half a truth is worse than none.
+func Parse(b []byte) (*Report, error) {
+	var doc struct {
+		Report []section `json:"report"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, fmt.Errorf("read lvm's report: %w", err)
+	}
+	if doc.Report == nil {
+		return nil, fmt.Errorf("read lvm's report: it has no part \"report\"")
+	}
+	out := &Report{}
+	for _, s := range doc.Report {
+		if err := out.add(s); err != nil {
+			return nil, fmt.Errorf("read lvm's report: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func (r *Report) add(s section) error {
+	var n numbers
+	var pvs []PV
+	for _, x := range s.PV {
+		pvs = append(pvs, n.pv(x))
+	}
+	if len(s.Group) > 1 {
+		return fmt.Errorf("%d groups in one section", len(s.Group))
+	}
+	// Physical volumes of no group come in a section of their own.
+	if len(s.Group) == 0 || s.Group[0]["vg_name"] == "" {
+		if len(s.LV) > 0 {
+			return fmt.Errorf("%d volumes of no group", len(s.LV))
+		}
+		r.Free = append(r.Free, pvs...)
+		return n.err
+	}
+	g := n.group(s.Group[0])
+	g.PVs = pvs
+	at := map[string]int{}
+	for _, x := range s.LV {
+		lv := n.lv(x)
+		if _, twice := at[lv.UUID]; twice {
+			continue
+		}
+		at[lv.UUID] = len(g.LVs)
+		g.LVs = append(g.LVs, lv)
+	}
+	for _, x := range s.Segment {
+		if i, ok := at[string(x["lv_uuid"])]; ok {
+			lv := &g.LVs[i]
+			lv.Segments = append(lv.Segments, n.segment(x))
+			lv.Type = lv.Segments[0].Type
+		}
+	}
+	for _, x := range s.Extent {
+		if i, ok := at[string(x["lv_uuid"])]; ok && x["lv_uuid"] != "" {
+			g.LVs[i].Extents = append(g.LVs[i].Extents,
+				Extent{PV: string(x["pv_uuid"]), Start: n.size(x, "pvseg_start"), Count: n.size(x, "pvseg_size")})
+		}
+	}
+	r.Groups = append(r.Groups, g)
+	if n.err != nil {
+		return fmt.Errorf("volume group %s: %w", g.Name, n.err)
+	}
+	return nil
+}
+
+// numbers translates rows and remembers the first number that was none.
+type numbers struct{ err error }
+
+func (n *numbers) size(r row, field string) uint64 {
+	v := r[field]
+	if v == "" || v == "-1" {
+		return 0
+	}
+	x, err := strconv.ParseUint(string(v), 10, 64)
+	if err != nil && n.err == nil {
+		n.err = fmt.Errorf("%s: %q is no number", field, v)
+	}
+	return x
+}
+
+func (n *numbers) percent(r row, field string) Percent {
+	v := r[field]
+	if v == "" || v == "-1" {
+		return Percent{}
+	}
+	x, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || math.IsNaN(x) || x < 0 || x > 100 {
+		if n.err == nil {
+			n.err = fmt.Errorf("%s: %q is no share of a hundred", field, v)
+		}
+		return Percent{}
+	}
+	return Percent{Known: true, Value: x}
+}
+
+// device is a kernel device number; -1 is that of a volume that is not active.
+func (n *numbers) device(r row, field string) int {
+	if v := r[field]; v == "" || v == "-1" {
+		return -1
+	}
+	return int(min(n.size(r, field), math.MaxInt32))
+}
+
+func (n *numbers) group(r row) Group {
+	return Group{
+		UUID: string(r["vg_uuid"]), Name: string(r["vg_name"]),
+		Size: n.size(r, "vg_size"), Free: n.size(r, "vg_free"), ExtentSize: n.size(r, "vg_extent_size"),
+		FreeExtents: n.size(r, "vg_free_count"), MetadataFree: n.size(r, "vg_mda_free"), Seq: n.size(r, "vg_seqno"),
+		SystemID: string(r["vg_systemid"]), Tags: list(r["vg_tags"]),
+		Partial: set(r["vg_partial"]), AutoActivation: set(r["vg_autoactivation"]), Exported: set(r["vg_exported"]),
+	}
+}
+
+func (n *numbers) pv(r row) PV {
+	p := PV{
+		UUID: string(r["pv_uuid"]), Device: string(r["pv_name"]), DeviceSize: n.size(r, "dev_size"),
+		Size: n.size(r, "pv_size"), Free: n.size(r, "pv_free"), DataStart: n.size(r, "pe_start"),
+		Missing: set(r["pv_missing"]), Allocatable: set(r["pv_allocatable"]), Duplicate: set(r["pv_duplicate"]), Tags: list(r["pv_tags"]),
+	}
+	if strings.HasPrefix(p.Device, "[") || p.Device == "" { // "[unknown]"
+		p.Device, p.Missing = "", true
+	}
+	return p
+}
+
+func (n *numbers) lv(r row) LV {
+	lv := LV{
+		UUID: string(r["lv_uuid"]), Name: name(r["lv_name"]), Parent: name(r["lv_parent"]), Attr: string(r["lv_attr"]),
+		Layout: list(r["lv_layout"]), Role: list(r["lv_role"]), Size: n.size(r, "lv_size"),
+		Origin: name(r["origin"]), Pool: name(r["pool_lv"]), Tags: list(r["lv_tags"]), Path: string(r["lv_path"]),
+		Major: n.device(r, "lv_kernel_major"), Minor: n.device(r, "lv_kernel_minor"),
+		Active: r["lv_active"] == "active", Suspended: r["lv_suspended"] == "suspended", Open: r["lv_device_open"] == "open",
+		ReadOnly: strings.HasPrefix(string(r["lv_permissions"]), "read-only"), Health: string(r["lv_health_status"]),
+		ErrorWhenFull: r["lv_when_full"] == "error", Data: n.percent(r, "data_percent"), Metadata: n.percent(r, "metadata_percent"),
+		Sync: n.percent(r, "copy_percent"), SyncAction: string(r["raid_sync_action"]), Mismatches: n.size(r, "raid_mismatch_count"),
+		MovesFrom: string(r["move_pv_uuid"]),
+	}
+	lv.Partial = lv.Health == "partial" || len(lv.Attr) > 8 && lv.Attr[8] == 'p'
+	return lv
+}
+
+func (n *numbers) segment(r row) Segment {
+	s := Segment{Type: string(r["segtype"]), Start: n.size(r, "seg_start_pe"), Count: n.size(r, "seg_size_pe"), Stripes: n.size(r, "stripes")}
+	for _, d := range list(r["devices"]) { // "NAME(FIRST EXTENT)"
+		d, _, _ = strings.Cut(d, "(")
+		s.On = append(s.On, name(value(d)))
+	}
+	return s
+}
+
+// set reads a field that holds a word while it is true and is empty else.
+func set(v value) bool { return v != "" && v != "0" && v != "unknown" && v != "-1" }
+
+// name takes off the brackets that mark a hidden volume.
+func name(v value) string { return strings.Trim(string(v), "[]") }
+
+func list(v value) []string {
+	if v == "" {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Split(string(v), ","), func(s string) bool { return s == "" })
+}

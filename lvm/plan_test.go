@@ -1,0 +1,203 @@
+package lvm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+)
+
+// replay answers every report with the next recording, the last one for ever,
+// and keeps the commands. It is a tape, not a model of lvm: what plans do to
+// real groups is tested in the lab.
+type replay struct {
+	t       *testing.T
+	reports []string
+	argv    [][]string
+}
+
+func (p *replay) Run(_ context.Context, argv ...string) ([]byte, error) {
+	p.argv = append(p.argv, argv)
+	if argv[1] != "fullreport" {
+		return nil, nil
+	}
+	name := p.reports[0]
+	if len(p.reports) > 1 {
+		p.reports = p.reports[1:]
+	}
+	return os.ReadFile("testdata/" + name + ".json")
+}
+
+var allDevices = []string{"/dev/nvme0n1", "/dev/nvme1n1", "/dev/sda"}
+
+// TestIsolated: no command leaves without the walls, none that labels a drive
+// answers lvm's questions.
+func TestIsolated(t *testing.T) {
+	tape := &replay{t: t, reports: []string{"healthy"}}
+	sys := New(tape, "/var/lib/x")
+	v := Volume{Group: "drivebay-all", Name: "drivebay-new", Size: 1 << 20}
+	var steps []Step
+	for _, more := range [][]Step{first(CreateGroup("drivebay-all", []string{"t"}, NewPV{"U", "/dev/sdx"})), ExtendGroup("drivebay-all", NewPV{"U", "/dev/sdx"}),
+		first(CreateLinear(v)), first(CreatePool(v, 1<<20)), first(CreateThin(v, "drivebay-pool")), first(Snapshot(v, "drivebay-thin"))} {
+		steps = append(steps, more...)
+	}
+	for _, s := range steps {
+		report := recorded(t, "healthy")
+		report.Free = append(report.Free, PV{UUID: "U", Device: "/dev/sdx"})
+		command, err := expand(report, s.Argv)
+		if err != nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+		if _, err := sys.run(t.Context(), allDevices, command); err != nil {
+			t.Fatal(err)
+		}
+		if labels := []string{"pvcreate", "vgcreate", "vgextend"}; slices.Contains(labels, command[0]) {
+			for _, a := range command {
+				if a == "--yes" || strings.HasPrefix(a, "-y") || strings.HasPrefix(a, "-f") || a == "--force" {
+					t.Errorf("%v answers lvm's questions", command)
+				}
+			}
+		}
+	}
+	for _, argv := range tape.argv {
+		text := strings.Join(argv, " ")
+		for _, want := range []string{"lvm ", " --config ", "--devices /dev/nvme0n1 --devices /dev/nvme1n1 --devices /dev/sda ", "scan_lvs=0", "hints=\"none\"", "/var/lib/x/archive"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q", text, want)
+			}
+		}
+	}
+	for _, bad := range [][]string{nil, {"sda"}, {"/dev/sda,/dev/sdb"}} {
+		if _, err := sys.run(t.Context(), bad, []string{"lvs"}); !errors.Is(err, drivebay.ErrInvalid) {
+			t.Errorf("devices %v are taken: %v", bad, err)
+		}
+	}
+}
+
+func first(steps []Step, err error) []Step {
+	if err != nil {
+		panic(err)
+	}
+	return steps
+}
+
+// TestRunSkips: what is done is not done again, and a command whose work does not
+// show is a failure.
+func TestRunSkips(t *testing.T) {
+	tape := &replay{t: t, reports: []string{"healthy"}}
+	sys := New(tape, "")
+	mirror := recorded(t, "healthy").Group("drivebay-all")
+	v := Volume{Group: "drivebay-all", Name: "drivebay-mir", Size: 40 << 20, PVs: mirror.Under("drivebay-mir")}
+	if _, err := sys.Run(t.Context(), v.Group, allDevices, first(CreateMirror(v))); err != nil || len(tape.argv) != 1 {
+		t.Errorf("a mirror that is there: %d commands, %v", len(tape.argv), err)
+	}
+	if _, err := sys.Run(t.Context(), v.Group, allDevices, first(CreateLinear(v))); !errors.Is(err, ErrExists) {
+		t.Errorf("a linear volume where a mirror is: %v", err)
+	}
+	tape.argv = nil
+	if _, err := sys.Run(t.Context(), v.Group, allDevices, Extend(v.Group, v.Name, 80<<20)); !errors.Is(err, ErrUnknown) || len(tape.argv) != 3 {
+		t.Errorf("an extension that does not show: %d commands, %v", len(tape.argv), err)
+	}
+	tape.argv, tape.reports = nil, []string{"lost"}
+	g := recorded(t, "lost").Group("drivebay-lost")
+	for name, steps := range map[string][]Step{
+		"nobody said that it is lost": RemoveMissing(g.Name),
+		"the mirror has a leg on it":  RemoveMissing(g.Name, g.Missing()...),
+		"it is nowhere":               ReduceGroup(g.Name, g.Missing()...),
+	} {
+		if _, err := sys.Run(t.Context(), g.Name, allDevices, steps); !errors.Is(err, ErrMissingPV) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if slices.ContainsFunc(tape.argv, func(a []string) bool { return a[1] != "fullreport" }) {
+		t.Errorf("something was done all the same: %v", tape.argv)
+	}
+}
+
+func TestOurs(t *testing.T) {
+	r := &Report{Groups: []Group{{Name: "g", Tags: []string{Tag}}}}
+	if err := errors.Join(ours(r, "g"), ours(r, "other")); err != nil {
+		t.Error(err)
+	}
+	r.Groups = append(r.Groups, Group{Name: "g", Tags: []string{Tag}})
+	if err := ours(r, "g"); !errors.Is(err, drivebay.ErrAmbiguous) {
+		t.Error(err)
+	}
+	r.Groups[1].Tags = nil
+	if err := ours(r, "g"); !errors.Is(err, drivebay.ErrRefused) {
+		t.Error(err)
+	}
+}
+
+// TestHalfMade: a volume that was interrupted is made anew.
+func TestHalfMade(t *testing.T) {
+	v := Volume{Group: "g", Name: "v", Size: 5 << 20}
+	steps := first(CreateLinear(v))
+	done := func(lvs ...LV) (out []bool) {
+		r := &Report{Groups: []Group{{Name: "g", Tags: []string{Tag}, LVs: lvs}}}
+		for _, s := range steps {
+			out = append(out, s.Done(r))
+		}
+		return out
+	}
+	whole := LV{Name: "v", Type: "linear", Size: 8 << 20}
+	half := whole
+	half.Tags = []string{making}
+	if got := done(); !slices.Equal(got, []bool{true, false, false}) {
+		t.Error("nothing there:", got)
+	}
+	if got := done(half); !slices.Equal(got, []bool{false, true, false}) {
+		t.Error("half made:", got)
+	}
+	if got := done(whole); !slices.Equal(got, []bool{true, true, true}) {
+		t.Error("made:", got)
+	}
+}
+
+func TestRefusedPlans(t *testing.T) {
+	v := Volume{Group: "g", Name: "v", Size: 1}
+	noSize, badTag, badName := v, v, v
+	noSize.Size, badTag.Tags, badName.Name = 0, []string{"a b"}, "a b"
+	for what, try := range map[string]func() ([]Step, error){
+		"no size":       func() ([]Step, error) { return CreateLinear(noSize) },
+		"a bad tag":     func() ([]Step, error) { return CreateLinear(badTag) },
+		"a bad name":    func() ([]Step, error) { return CreateLinear(badName) },
+		"one leg":       func() ([]Step, error) { return CreateMirror(v) },
+		"no drive":      func() ([]Step, error) { return CreateGroup("g", nil) },
+		"our own tag":   func() ([]Step, error) { return TagGroup("g", nil, []string{Tag}) },
+		"no tag at all": func() ([]Step, error) { return TagVolume("g", "v", nil, nil) },
+	} {
+		if _, err := try(); !errors.Is(err, drivebay.ErrInvalid) {
+			t.Errorf("%s is taken: %v", what, err)
+		}
+	}
+}
+
+// TestSerialised: a second change of a group waits, one of another does not.
+func TestSerialised(t *testing.T) {
+	sys := New(nil, "")
+	unlock, err := sys.lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sys.lock(ended, "a"); !errors.Is(err, drivebay.ErrBusy) {
+		t.Errorf("a second change begins: %v", err)
+	}
+	other, err := sys.lock(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	unlock()
+	again, err := sys.lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}

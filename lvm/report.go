@@ -1,0 +1,214 @@
+package lvm
+
+import "slices"
+
+// Report is what lvm says of the drives that it was shown, at one moment.
+type Report struct {
+	Groups []Group
+	Free   []PV // physical volumes of no group
+}
+
+// Group is a volume group with all that is in it.
+type Group struct {
+	UUID, Name     string
+	Size, Free     uint64 // bytes
+	ExtentSize     uint64 // bytes
+	FreeExtents    uint64
+	MetadataFree   uint64 // bytes left in the fullest metadata area
+	Seq            uint64 // grows with every change
+	SystemID       string
+	Tags           []string
+	Partial        bool // a physical volume is lost
+	AutoActivation bool
+	Exported       bool
+	PVs            []PV
+	LVs            []LV
+}
+
+// PV is a physical volume. A lost one has no Device.
+type PV struct {
+	UUID        string
+	Device      string // as the kernel names it now
+	DeviceSize  uint64
+	Size, Free  uint64 // bytes; of what can be given to volumes
+	DataStart   uint64 // bytes
+	Missing     bool   // lost, or back but not taken in again (RestoreMissing)
+	Allocatable bool
+	Duplicate   bool // two drives have this identity
+	Tags        []string
+}
+
+// LV is a logical volume, or a hidden part of one.
+type LV struct {
+	UUID, Name string
+	Parent     string // of a hidden part: the volume that it belongs to
+	Attr       string // lvs(8), "lv_attr bits"
+	Layout     []string
+	Role       []string
+	Size       uint64
+	Type       string // of its first segment: linear, raid1, thin, thin-pool ...
+	Origin     string // of a snapshot
+	Pool       string // of a thin volume
+	Tags       []string
+	Path       string // "/dev/GROUP/NAME"; hidden parts have none
+	Major      int    // -1 while it is not active
+	Minor      int
+
+	Active, Suspended, Open, ReadOnly bool
+	Partial                           bool   // extents of it are on a lost drive
+	Health                            string // as lvm words it: partial, refresh needed, mismatches exist, out_of_data ...; "" is healthy
+	ErrorWhenFull                     bool   // a full thin pool refuses writes at once
+
+	Data, Metadata Percent // how full a thin pool or volume is
+	Sync           Percent // how much of a mirror or a move is copied
+	SyncAction     string  // idle, resync, recover, check ...
+	Mismatches     uint64
+	MovesFrom      string // of a move: UUID of the physical volume that is emptied
+
+	Segments []Segment
+	Extents  []Extent
+}
+
+// Segment is a piece of a volume as it is mapped.
+type Segment struct {
+	Type         string
+	Start, Count uint64 // extents
+	Stripes      uint64
+	On           []string // devices of drives, or names of hidden volumes
+}
+
+// Extent is a run of extents of a physical volume that belongs to a volume.
+type Extent struct {
+	PV           string // UUID
+	Start, Count uint64
+}
+
+// Percent is a share that may be unknown: a volume that is not active has none.
+type Percent struct {
+	Known bool
+	Value float64 // 0 to 100
+}
+
+// Full says that everything is done or used.
+func (p Percent) Full() bool { return p.Known && p.Value >= 100 }
+
+// Group finds a volume group, nil if there is none.
+func (r *Report) Group(name string) *Group {
+	for i := range r.Groups {
+		if r.Groups[i].Name == name {
+			return &r.Groups[i]
+		}
+	}
+	return nil
+}
+
+// PV finds a physical volume and the group it is in, if it is in one.
+func (r *Report) PV(uuid string) (*PV, *Group) {
+	return r.findPV(func(p *PV) bool { return p.UUID == uuid })
+}
+
+// On finds the physical volume on a device of this name.
+func (r *Report) On(device string) (*PV, *Group) {
+	return r.findPV(func(p *PV) bool { return p.Device != "" && p.Device == device })
+}
+
+func (r *Report) findPV(is func(*PV) bool) (*PV, *Group) {
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		for j := range g.PVs {
+			if is(&g.PVs[j]) {
+				return &g.PVs[j], g
+			}
+		}
+	}
+	for i := range r.Free {
+		if is(&r.Free[i]) {
+			return &r.Free[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// LV finds a volume by group and name, nil if there is none.
+func (r *Report) LV(group, name string) *LV {
+	if g := r.Group(group); g != nil {
+		return g.LV(name)
+	}
+	return nil
+}
+
+// LV finds a volume, nil if there is none.
+func (g *Group) LV(name string) *LV {
+	for i := range g.LVs {
+		if g.LVs[i].Name == name {
+			return &g.LVs[i]
+		}
+	}
+	return nil
+}
+
+// Missing are the UUIDs of the physical volumes that are lost.
+func (g *Group) Missing() []string {
+	var out []string
+	for _, p := range g.PVs {
+		if p.Missing {
+			out = append(out, p.UUID)
+		}
+	}
+	return out
+}
+
+// Under are the UUIDs of the physical volumes that a volume needs: its own
+// extents, those of its hidden parts and those of its pool.
+func (g *Group) Under(name string) []string {
+	seen, found := map[string]bool{}, map[string]bool{}
+	var walk func(string)
+	walk = func(name string) {
+		if name == "" || seen[name] {
+			return
+		}
+		seen[name] = true
+		for i := range g.LVs {
+			lv := &g.LVs[i]
+			switch name {
+			case lv.Name:
+				for _, e := range lv.Extents {
+					found[e.PV] = true
+				}
+				walk(lv.Pool)
+				for _, s := range lv.Segments { // of a volume that is moved: the move
+					for _, on := range s.On {
+						walk(on)
+					}
+				}
+			case lv.Parent:
+				walk(lv.Name)
+			}
+		}
+	}
+	walk(name)
+	var out []string
+	for _, p := range g.PVs {
+		if found[p.UUID] {
+			out = append(out, p.UUID)
+		}
+	}
+	return out
+}
+
+// Uses says whether anything lies on a physical volume.
+func (g *Group) Uses(pv string) bool {
+	return slices.ContainsFunc(g.LVs, func(lv LV) bool {
+		return slices.ContainsFunc(lv.Extents, func(e Extent) bool { return e.PV == pv })
+	})
+}
+
+// Move is the pvmove under way that empties a physical volume, nil if there is none.
+func (g *Group) Move(pv string) *LV {
+	for i := range g.LVs {
+		if g.LVs[i].MovesFrom == pv {
+			return &g.LVs[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package lvm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Runner runs a program in the C locale; host.Machine is one.
+type Runner interface {
+	Run(ctx context.Context, argv ...string) ([]byte, error)
+}
+
+// System is the lvm of a machine. Changes of one group wait for each other.
+type System struct {
+	runner  Runner
+	archive string
+
+	mu   sync.Mutex
+	busy map[string]chan struct{} // by group; holds one token
+}
+
+// New makes a System that keeps lvm's copies of the metadata in folders below
+// archive; "" keeps none.
+func New(r Runner, archive string) *System {
+	return &System{runner: r, archive: archive, busy: map[string]chan struct{}{}}
+}
+
+// commandTime bounds a command that moves no data. A report of a thousand
+// volumes takes well under a second; what takes longer hangs in a drive.
+const commandTime = 2 * time.Minute
+
+// settings overrides what the machine's lvm.conf could say (lvm.conf(5)).
+func settings(archive string) string {
+	keep := `backup{backup=0 archive=0}`
+	if archive != "" {
+		keep = fmt.Sprintf(`backup{backup=1 archive=1 backup_dir="%s/backup" archive_dir="%s/archive" retain_min=10 retain_days=30}`, archive, archive)
+	}
+	return strings.Join([]string{
+		// Hints of a command that sees our drives only would mislead the host's own.
+		`devices{use_devicesfile=0 scan_lvs=0 hints="none" filter=["a|.*|"] global_filter=["a|.*|"] issue_discards=0}`,
+		// No daemon changes our groups behind our back.
+		`activation{monitoring=0}`,
+		`global{use_lvmpolld=0 use_lvmlockd=0 system_id_source="none" wait_for_locks=1}`,
+		`report{mark_hidden_devices=0 binary_values_as_numeric=0 list_item_separator=","}`,
+		`log{prefix="" command_names=0 silent=0 report_command_log=0}`,
+		keep,
+	}, " ")
+}
+
+// argv puts a command behind the walls that doc.go describes.
+func (s *System) argv(devices, command []string) ([]string, error) {
+	if len(devices) == 0 {
+		return nil, fmt.Errorf("%s: %w: without drives lvm would look at all of the machine's", command[0], drivebay.ErrInvalid)
+	}
+	out := []string{"lvm", command[0], "--config", settings(s.archive)}
+	for _, d := range devices {
+		if !strings.HasPrefix(d, "/dev/") || strings.ContainsAny(d, ", \n\"") {
+			return nil, fmt.Errorf("%s: %w: %q is no path of a drive", command[0], drivebay.ErrInvalid, d)
+		}
+		out = append(out, "--devices", d)
+	}
+	return append(out, command[1:]...), nil
+}
+
+func (s *System) run(ctx context.Context, devices, command []string) ([]byte, error) {
+	argv, err := s.argv(devices, command)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.runner.Run(ctx, argv...)
+	return out, classify(command[0], err)
+}
+
+// Read asks for everything that is on these drives: one command, whatever the
+// number of volumes.
+func (s *System) Read(ctx context.Context, devices []string) (*Report, error) {
+	if len(devices) == 0 {
+		return &Report{}, nil
+	}
+	command := []string{"fullreport", "--all", "--reportformat", "json", "--units", "b", "--nosuffix"}
+	for _, part := range [][2]string{{"vg", groupFields}, {"pv", pvFields}, {"lv", lvFields}, {"seg", segmentFields}, {"pvseg", extentFields}} {
+		command = append(command, "--configreport", part[0], "-o", part[1])
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	out, err := s.run(ctx, devices, command)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(out)
+}
+
+// Run carries out a plan for a group: what is done already is skipped, and after
+// each step a new report has to say that it is done. Devices are all drives of
+// the group, and those that the plan brings in. The last report comes back, also
+// with an error if there was one by then.
+func (s *System) Run(ctx context.Context, group string, devices []string, steps []Step) (*Report, error) {
+	unlock, err := s.lock(ctx, group)
+	if err != nil {
+		return nil, fmt.Errorf("volume group %s: %w", group, err)
+	}
+	defer unlock()
+	report, err := s.Read(ctx, devices)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range steps {
+		if err := ours(report, group); err != nil {
+			return report, fmt.Errorf("%s: %w", step.Name, err)
+		}
+		if !step.Always && step.Done(report) {
+			continue
+		}
+		if report, err = s.step(ctx, report, devices, step); err != nil {
+			return report, fmt.Errorf("%s: %w", step.Name, err)
+		}
+	}
+	return report, nil
+}
+
+func (s *System) step(ctx context.Context, before *Report, devices []string, step Step) (*Report, error) {
+	if step.May != nil {
+		if err := step.May(before); err != nil {
+			return before, err
+		}
+	}
+	command, err := expand(before, step.Argv)
+	if err != nil {
+		return before, err
+	}
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if !step.Long {
+		within, cancel = context.WithTimeout(ctx, commandTime)
+	}
+	defer cancel()
+	if _, err := s.run(within, devices, command); err != nil {
+		return before, err
+	}
+	after, err := s.Read(ctx, devices)
+	if err != nil {
+		return before, err
+	}
+	if !step.Done(after) {
+		return after, fmt.Errorf("%w: %s ended well, and yet the report does not show its work", ErrUnknown, command[0])
+	}
+	return after, nil
+}
+
+// ours refuses a group that has our name and not our tag, and one that is there
+// twice: no command could say which it means.
+func ours(r *Report, group string) error {
+	n := 0
+	for i := range r.Groups {
+		if g := &r.Groups[i]; g.Name == group {
+			n++
+			if !slices.Contains(g.Tags, Tag) {
+				return fmt.Errorf("volume group %s (%s): %w: it has no tag %q", group, g.UUID, ErrForeign, Tag)
+			}
+		}
+	}
+	if n > 1 {
+		return fmt.Errorf("volume group %s: %w: there are %d of this name", group, drivebay.ErrAmbiguous, n)
+	}
+	return nil
+}
+
+// lock waits until nobody else changes the group.
+func (s *System) lock(ctx context.Context, group string) (func(), error) {
+	s.mu.Lock()
+	token, ok := s.busy[group]
+	if !ok {
+		token = make(chan struct{}, 1)
+		s.busy[group] = token
+	}
+	s.mu.Unlock()
+	select {
+	case token <- struct{}{}:
+		return func() { <-token }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("another change is under way: %w: %w", ErrLocked, ctx.Err())
+	}
+}

@@ -1,0 +1,213 @@
+package lvm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Volume is a logical volume to be made.
+type Volume struct {
+	Group, Name string
+	Size        uint64 // bytes; lvm rounds up to whole extents
+	Tags        []string
+	PVs         []string // UUIDs of the drives to take; none: lvm chooses
+}
+
+func (v Volume) path() string { return v.Group + "/" + v.Name }
+
+func (v Volume) check() error {
+	if err := CheckNames(v.Group, v.Name); err != nil {
+		return err
+	}
+	if v.Size == 0 || v.Size > 1<<60 {
+		return fmt.Errorf("logical volume %s: %w: its size is %d bytes", v.path(), drivebay.ErrInvalid, v.Size)
+	}
+	return checkTags(v.Tags)
+}
+
+// CreateLinear plans a volume on one drive after the other.
+func CreateLinear(v Volume) ([]Step, error) {
+	return v.create("linear", v.size(), []string{"--wipesignatures", "y", "--zero", "y"})
+}
+
+// CreateMirror plans a volume with the same data on each of its drives. It is
+// synchronised from its first moment: what reads one leg reads the other.
+func CreateMirror(v Volume) ([]Step, error) {
+	if len(v.PVs) < 2 {
+		return nil, fmt.Errorf("logical volume %s: %w: a mirror needs two drives", v.path(), drivebay.ErrInvalid)
+	}
+	return v.create("raid1", v.size(), []string{"--mirrors", strconv.Itoa(len(v.PVs) - 1), "--wipesignatures", "y", "--zero", "y"})
+}
+
+// CreatePool plans a thin pool. It zeroes blocks before a volume sees them and
+// answers ENOSPC at once when it is full: by default it would hold back writes
+// for a minute and then fail them all the same (lvmthin(7)).
+func CreatePool(v Volume, metadata uint64) ([]Step, error) {
+	argv := []string{"--zero", "y"}
+	if metadata > 0 {
+		argv = append(argv, "--poolmetadatasize", bytes(metadata))
+	}
+	steps, err := v.create("thin-pool", v.size(), argv)
+	if err != nil {
+		return nil, err
+	}
+	fail := Step{
+		Name: "let thin pool " + v.path() + " fail writes when it is full",
+		Argv: []string{"lvchange", "--errorwhenfull", "y", v.path()},
+		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ErrorWhenFull },
+	}
+	return slices.Insert(steps, len(steps)-1, fail), nil
+}
+
+// CreateThin plans a thin volume in a pool.
+func CreateThin(v Volume, pool string) ([]Step, error) {
+	return v.create("thin", []string{"--virtualsize", bytes(v.Size)}, []string{"--thinpool", pool})
+}
+
+// Snapshot plans a copy of a thin volume as it is now, read-only and left
+// inactive; v.Size does not matter.
+func Snapshot(v Volume, origin string) ([]Step, error) {
+	v.Size = 1
+	return v.create("", nil, []string{"--snapshot", "--permission", "r", "--setactivationskip", "y", v.Group + "/" + origin})
+}
+
+// Clone plans a writable copy of a thin volume or snapshot as it is now.
+func Clone(v Volume, origin string) ([]Step, error) {
+	v.Size = 1
+	return v.create("", nil, []string{"--snapshot", "--permission", "rw", "--setactivationskip", "n", v.Group + "/" + origin})
+}
+
+func (v Volume) size() []string { return []string{"--size", bytes(v.Size)} }
+
+func bytes(n uint64) string { return strconv.FormatUint(n, 10) + "b" }
+
+// create plans a volume of a type; "" is a thin copy. lvm commits a new volume
+// before it wipes it: one that still has the tag "making" was interrupted, holds
+// nothing of anybody's, and is made anew.
+func (v Volume) create(kind string, size, more []string) ([]Step, error) {
+	if err := v.check(); err != nil {
+		return nil, err
+	}
+	argv := []string{"lvcreate", "--yes", "--name", v.Name}
+	if kind != "" {
+		argv = append(argv, "--type", kind)
+	}
+	argv = command(argv, size, tagArgs(slices.Concat([]string{Tag, making}, v.Tags)...), more)
+	if kind == "linear" || kind == "raid1" || kind == "thin-pool" {
+		argv = command(argv, []string{v.Group}, pvArgs(v.PVs))
+	} else if kind == "thin" {
+		argv = append(argv, v.Group)
+	}
+	want := kind
+	if want == "" {
+		want = "thin"
+	}
+	right := func(lv *LV) bool { return lv.Type == want && lv.Size >= v.Size }
+	half := func(r *Report) bool { return hasTag(r.LV(v.Group, v.Name), making) }
+	return []Step{{
+		Name: "clear a half-made volume " + v.path(),
+		Argv: []string{"lvremove", "--yes", v.path()},
+		Done: func(r *Report) bool { return !half(r) },
+	}, {
+		Name: "create volume " + v.path(),
+		Argv: argv,
+		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && right(lv) },
+		May: func(r *Report) error {
+			if lv := r.LV(v.Group, v.Name); lv != nil {
+				return fmt.Errorf("logical volume %s: %w: as %s of %d bytes", v.path(), ErrExists, lv.Type, lv.Size)
+			}
+			return nil
+		},
+	}, {
+		Name: "finish volume " + v.path(),
+		Argv: []string{"lvchange", "--deltag", making, v.path()},
+		Done: func(r *Report) bool { return r.LV(v.Group, v.Name) != nil && !half(r) },
+	}}, nil
+}
+
+func hasTag(lv *LV, tag string) bool { return lv != nil && slices.Contains(lv.Tags, tag) }
+
+// Extend plans to grow a volume to at least a size; PVs as in Volume.
+func Extend(group, name string, size uint64, pvs ...string) []Step {
+	path := group + "/" + name
+	return []Step{{
+		Name: "extend volume " + path,
+		Argv: command([]string{"lvextend", "--size", bytes(size), path}, pvArgs(pvs)),
+		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && lv.Size >= size },
+	}}
+}
+
+// Remove plans to remove a volume; lvm refuses one that is open.
+func Remove(group, name string) []Step {
+	path := group + "/" + name
+	return []Step{{
+		Name: "remove volume " + path,
+		Argv: []string{"lvremove", "--yes", path},
+		Done: func(r *Report) bool { return r.LV(group, name) == nil },
+		May:  known(group),
+	}}
+}
+
+// known refuses to take a group that is not seen for one without the volume.
+func known(group string) func(*Report) error {
+	return func(r *Report) error {
+		if r.Group(group) == nil {
+			return fmt.Errorf("volume group %s: %w", group, ErrNotFound)
+		}
+		return nil
+	}
+}
+
+// Activate plans a volume's device, also of a snapshot, which lvm leaves out
+// else. One that an interrupted command left suspended is resumed.
+func Activate(group, name string) []Step {
+	path := group + "/" + name
+	return []Step{{
+		Name: "activate volume " + path,
+		Argv: []string{"lvchange", "--activate", "y", "--ignoreactivationskip", path},
+		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && lv.Active },
+	}, {
+		Name: "resume volume " + path,
+		Argv: []string{"lvchange", "--refresh", path},
+		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && !lv.Suspended },
+	}}
+}
+
+// Refresh plans to load an active volume's tables anew. After a drive was away
+// and came back they still lead to the device that went, which no report shows:
+// a mirror takes its leg back and copies what it missed.
+func Refresh(group, name string) []Step {
+	path := group + "/" + name
+	return []Step{{
+		Name:   "refresh volume " + path,
+		Argv:   []string{"lvchange", "--refresh", path},
+		Always: true,
+		Done: func(r *Report) bool {
+			lv := r.LV(group, name)
+			return lv != nil && lv.Active && !lv.Suspended && lv.Health != "refresh needed"
+		},
+	}}
+}
+
+// Deactivate plans to take a volume's device away; lvm refuses one that is open.
+func Deactivate(group, name string) []Step {
+	path := group + "/" + name
+	return []Step{{
+		Name: "deactivate volume " + path,
+		Argv: []string{"lvchange", "--activate", "n", path},
+		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && !lv.Active },
+	}}
+}
+
+// TagVolume plans to change a volume's tags.
+func TagVolume(group, name string, add, del []string) ([]Step, error) {
+	return retag("lvchange", group+"/"+name, add, del, func(r *Report) ([]string, bool) {
+		if lv := r.LV(group, name); lv != nil {
+			return lv.Tags, true
+		}
+		return nil, false
+	})
+}
