@@ -79,6 +79,7 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	for _, part := range parts {
 		go func() { ended <- part() }()
 	}
+	go boundMemory(ctx, d.machine, d.app.getenv)
 	go d.attend(ctx, hangups(ctx))
 	go d.notify.watchdog(ctx, d.machine, d.app.getenv("WATCHDOG_USEC"), d.alive)
 
