@@ -81,10 +81,10 @@ func (b *lvmBench) insist(steps []lvm.Step) {
 // inside our volume, are neither seen nor touched, and nobody activates ours.
 func TestLabLVMStrangers(t *testing.T) {
 	t.Parallel()
-	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OURS"), small(nvme("THEIRS")), scsi("SPARE", 0x5000c500b0000000)}})
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OURS"), small(nvme("THEIRS")), scsi("SPARE", 0x5000c500b0000000), small(nvme("HOST"))}})
 	b := newLVM(t, m, "drivebay-same", "OURS", "SPARE")
 	theirs := "/dev/" + m.Name("THEIRS")
-	m.Sh("vgcreate -q %s %s; lvcreate -q -y -an -Zn -n drivebay-vol -L 40m %[1]s", b.group, theirs)
+	m.Sh("vgcreate -q %s %s; lvcreate -q -y -an -Zn -n theirs -L 40m %[1]s", b.group, theirs)
 	before := m.Sh("sha256sum <%s", theirs)
 	b.do(must(lvm.CreateGroup(b.group, nil, b.pvs[0])))
 	b.do(must(lvm.CreateLinear(b.volume("drivebay-vol", 200<<20, 0))))
@@ -109,18 +109,21 @@ func TestLabLVMStrangers(t *testing.T) {
 		t.Errorf("a guest's volume is active on the host: %s", dm)
 	}
 
-	// The host's own rules see the drive come and must leave it alone.
+	// The host's own rules see drives come and activate what lvm made with its
+	// defaults, but nothing of ours.
+	m.Sh("vgcreate -q host /dev/%s; lvcreate -q -y -an -Zn -n vol -L 40m host", m.Name("HOST"))
 	b.do(lvm.Deactivate(b.group, "drivebay-vol"))
-	for _, id := range []string{"OURS", "SPARE"} {
+	for _, id := range []string{"OURS", "SPARE", "HOST"} {
 		m.Must(m.Unplug(t.Context(), id))
 	}
-	for _, id := range []string{"OURS", "SPARE"} {
+	for _, id := range []string{"OURS", "SPARE", "HOST"} {
 		m.Must(m.Replug(t.Context(), id))
 		m.Name(id)
 	}
-	m.Sh("udevadm settle; for i in $(seq 20); do pgrep -x lvm || break; sleep 0.1; done")
-	if dm := m.Sh("dmsetup ls"); strings.Contains(dm, "drivebay") {
-		t.Errorf("somebody activated our volume: %s", dm)
+	dm := m.Sh("udevadm settle; dmsetup ls")
+	if strings.Contains(dm, "drivebay") || !strings.Contains(dm, "host-vol") {
+		t.Errorf("the host activated %s, want its own volume only", dm)
+		t.Log(m.Output("ls -R /run/lvm; lsblk; ls -la /run/systemd; udevadm test /block/" + m.Name("HOST") + " 2>&1 | tail -40; pvs; vgs"))
 	}
 	if got := m.Sh("sha256sum <%s", theirs); got != before {
 		t.Error("the stranger's drive has changed")
