@@ -20,27 +20,30 @@ func TestLabLVMKilled(t *testing.T) {
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("A"), nvme("B")}})
 	b := newLVM(t, m, "drivebay-kill", "A", "B")
 	b.insist(must(lvm.CreateGroup(b.group, nil, b.pvs...)))
-	for name, steps := range map[string][]lvm.Step{
-		"drivebay-lin":  must(lvm.CreateLinear(b.volume("drivebay-lin", 40<<20, 0))),
-		"drivebay-mir":  must(lvm.CreateMirror(b.volume("drivebay-mir", 40<<20, 0, 1))),
-		"drivebay-pool": must(lvm.CreatePool(b.volume("drivebay-pool", 32<<20, 1), 4<<20)),
-	} {
-		b.insist(steps)
+	pool, thin := b.volume("drivebay-pool", 32<<20, 1), b.volume("drivebay-thin", 64<<20)
+	for _, plan := range [][2][]lvm.Step{{
+		must(lvm.CreateMirror(b.volume("drivebay-mir", 40<<20, 0, 1))),
+		lvm.Remove(b.group, "drivebay-mir"),
+	}, {
+		slices.Concat(must(lvm.CreatePool(pool, 4<<20)), must(lvm.CreateThin(thin, pool.Name))),
+		slices.Concat(lvm.Remove(b.group, thin.Name), lvm.Remove(b.group, pool.Name)),
+	}} {
+		create, remove := plan[0], plan[1]
+		b.insist(create)
 		killed := b.read().Group(b.group)
-		b.insist(lvm.Remove(b.group, name))
-		b.do(steps)
-		calm := b.read().Group(b.group)
+		b.insist(remove)
+		calm := b.do(create).Group(b.group)
 		if killed.FreeExtents != calm.FreeExtents || !slices.Equal(names(killed), names(calm)) {
-			t.Errorf("%s: killed and run again leaves %v and %d extents, undisturbed %v and %d", name,
+			t.Errorf("killed and run again leaves %v and %d extents, undisturbed %v and %d",
 				names(killed), killed.FreeExtents, names(calm), calm.FreeExtents)
 		}
-		b.do(lvm.Remove(b.group, name))
+		b.do(remove)
 	}
 	if len(names(b.read().Group(b.group))) > 1 { // lvm keeps lvol0_pmspare
 		t.Errorf("left: %v", names(b.read().Group(b.group)))
 	}
 	t.Logf("%d commands were killed", b.killed)
-	if b.killed < 10 {
+	if b.killed < 6 {
 		t.Errorf("only %d commands were killed", b.killed)
 	}
 }
@@ -64,7 +67,7 @@ func names(g *lvm.Group) []string {
 func (b *lvmBench) insist(steps []lvm.Step) {
 	b.t.Helper()
 	defer func() { b.kill = 0 }()
-	for b.kill = 80 * time.Millisecond; b.kill < 40*time.Second; b.kill = b.kill * 5 / 2 {
+	for b.kill = 150 * time.Millisecond; b.kill < 40*time.Second; b.kill *= 3 {
 		before := b.killed
 		_, err := b.sys.Run(b.t.Context(), b.group, b.devices, steps)
 		if err == nil {
