@@ -6,19 +6,19 @@ import (
 )
 
 func TestDebianSources(t *testing.T) {
-	const table = "Debian\t/usr/share/keyrings/own.gpg\thttp://deb.debian.org/debian\ttrixie\tmain\n" +
-		"Debian\t/usr/share/keyrings/own.gpg\thttp://deb.debian.org/debian\ttrixie\tmain\n" + // once per architecture
-		"Debian\t$(SIGNED_BY)\thttp://deb.debian.org/debian\ttrixie-updates\tmain\n" +
-		"Debian\tABCDEF0123\thttp://security.debian.org\ttrixie-security\tcontrib\n" + // a fingerprint is no file
-		"Debian Backports\t\thttp://deb.debian.org/debian\ttrixie-backports\tmain\n" +
-		"Debian\t\thttp://deb.debian.org/debian\tbookworm-backports-sloppy\tmain\n" +
+	const table = "Debian\t/usr/share/keyrings/own.gpg\thttp://mirror.example/debian\ttrixie\tmain\n" +
+		"Debian\t/usr/share/keyrings/own.gpg\thttp://mirror.example/debian\ttrixie\tmain\n" + // once per architecture
+		"Debian\t$(SIGNED_BY)\thttp://mirror.example/debian\ttrixie-updates\tmain\n" +
+		"Debian\tABCDEF0123\thttp://security.example\ttrixie-security\tcontrib\n" + // a fingerprint is no file
+		"Debian Backports\t\thttp://mirror.example/debian\ttrixie-backports\tmain\n" +
+		"Debian\t\thttp://mirror.example/debian\tbookworm-backports-sloppy\tmain\n" +
 		"Docker\t/etc/apt/keyrings/docker.asc\thttps://download.docker.com/linux/debian\ttrixie\tstable\n" +
 		"\t\tfile:/srv/packages\t./\t\n" +
 		"Debian\tcut off\n"
 	want := []string{
-		"deb [signed-by=/usr/share/keyrings/own.gpg] http://deb.debian.org/debian trixie main",
-		"deb http://deb.debian.org/debian trixie-updates main",
-		"deb http://security.debian.org trixie-security contrib",
+		"deb [signed-by=/usr/share/keyrings/own.gpg] http://mirror.example/debian trixie main",
+		"deb http://mirror.example/debian trixie-updates main",
+		"deb http://security.example trixie-security contrib",
 	}
 	if got := debianSources(table); !slices.Equal(got, want) {
 		t.Errorf("sources\n%q, want\n%q", got, want)
