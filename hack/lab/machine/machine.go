@@ -141,7 +141,9 @@ func (m *Machine) await(ctx context.Context, serials []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.Guest.Output(ctx, "udevadm", "settle", "-t", "20")
+	// udevd drops the connection of who waits for it now and then ("Broken pipe");
+	// asking again is all there is to do.
+	_, err = m.Guest.Shell(ctx, "for i in 1 2 3 4 5; do udevadm settle -t 20 && exit; sleep 0.1; done; exit 1")
 	return err
 }
 
