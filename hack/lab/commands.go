@@ -137,29 +137,13 @@ func withDaemon(ctx context.Context, do func(*machine.Machine) error) error {
 	return do(m)
 }
 
-// startDaemon puts our daemon into a guest and starts it.
+// startDaemon starts our daemon in a guest and waits until it answers.
 func startDaemon(ctx context.Context, m *machine.Machine) error {
-	cache, err := image.Cache()
-	if err != nil {
-		return err
-	}
-	program, err := lab.Build(ctx, cache, "./cmd/drivebay")
-	if err != nil {
-		return err
-	}
-	if err := m.Share(ctx, "bin"); err != nil {
-		return err
-	}
-	const prepare = `ln -sf /share/bin/%s /usr/local/bin/drivebay; echo 'poll: {evidence: 10s}' >/etc/drivebay.yaml`
-	if _, err := m.Guest.Shell(ctx, fmt.Sprintf(prepare, filepath.Base(program))); err != nil {
-		return err
-	}
 	log, err := os.Create(filepath.Join(m.Dir, "daemon.log"))
 	if err != nil {
 		return err
 	}
-	_, err = m.Guest.Start(ctx, agent.Command{Argv: []string{"drivebay", "serve", "--config", "/etc/drivebay.yaml"}}, agent.Streams{Out: log, Err: log})
-	if err != nil {
+	if _, err := lab.StartDaemon(ctx, m, "poll: {evidence: 10s}\n", log); err != nil {
 		return err
 	}
 	if _, err := m.Guest.Shell(ctx, "for i in $(seq 300); do [ -S /run/drivebay/drivebay.sock ] && exit 0; sleep 0.1; done; exit 1"); err != nil {

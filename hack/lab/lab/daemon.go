@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/hack/lab/agent"
+	"github.com/drivebay/drivebay/hack/lab/machine"
 	"github.com/drivebay/drivebay/internal/api"
 )
 
@@ -33,21 +35,11 @@ const (
 // all drives. It ends with the test.
 func (m *Machine) Daemon(config string) *Daemon {
 	m.t.Helper()
-	var build, env []string
-	if coverDir() != "" {
-		build, env = []string{"-cover", "-coverpkg=./..."}, []string{"GOCOVERDIR=" + guestCover}
-		m.Sh("mkdir -p " + guestCover)
-	}
-	program := m.Program("./cmd/drivebay", build...)
-	m.Must(m.Guest.Put(m.t.Context(), daemonConfig, 0o644, strings.NewReader(config)))
-	m.Sh("ln -sf %s /usr/local/bin/drivebay", program)
 	d := &Daemon{m: m, log: &tail{}}
 	var err error
 	// It outlives the test's context: it is asked to end after that, politely.
-	d.process, err = m.Guest.Start(context.WithoutCancel(m.t.Context()), agent.Command{Argv: []string{"/usr/local/bin/drivebay", "serve", "--config", daemonConfig}, Env: env}, agent.Streams{Out: d.log, Err: d.log})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	d.process, err = StartDaemon(context.WithoutCancel(m.t.Context()), m.Machine, config, d.log)
+	m.Must(err)
 	began := m.Now()
 	d.Client = api.Dial("unix://" + m.Forward(daemonSocket))
 	m.t.Cleanup(func() {
@@ -69,6 +61,26 @@ func (m *Machine) Daemon(config string) *Daemon {
 		return nil
 	})
 	return d
+}
+
+// StartDaemon puts our daemon into a guest, as /usr/local/bin/drivebay, and starts
+// it with a configuration. It ends when ctx does.
+func StartDaemon(ctx context.Context, m *machine.Machine, config string, log io.Writer) (*agent.Process, error) {
+	var build, env []string
+	if coverDir() != "" {
+		build, env = []string{"-cover", "-coverpkg=./..."}, []string{"GOCOVERDIR=" + guestCover}
+	}
+	program, err := install(ctx, m, "./cmd/drivebay", build...)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Guest.Put(ctx, daemonConfig, 0o644, strings.NewReader(config)); err != nil {
+		return nil, err
+	}
+	if _, err := m.Guest.Shell(ctx, "mkdir -p "+guestCover+"; ln -sf "+program+" /usr/local/bin/drivebay"); err != nil {
+		return nil, err
+	}
+	return m.Guest.Start(ctx, agent.Command{Argv: []string{"drivebay", "serve", "--config", daemonConfig}, Env: env}, agent.Streams{Out: log, Err: log})
 }
 
 // Stop ends the daemon as an init system does, and takes its coverage home.

@@ -41,7 +41,7 @@ func (m *Machine) Emulate(spec emul.Spec) *Emulated {
 	case <-time.After(time.Minute):
 		m.t.Fatalf("the emulator is not ready after a minute: %s", said)
 	}
-	m.Sh("udevadm settle -t 20")
+	m.Must(m.Settle(m.t.Context()))
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return m.Guest.Dial(ctx, "unix", emulatorSocket)
 	}
@@ -95,7 +95,9 @@ func (l *line) Write(b []byte) (int, error) {
 // with its module parameters and returns their kernel names.
 func (m *Machine) ScsiDebug(parameters string) []string {
 	m.t.Helper()
-	return strings.Fields(m.Sh("modprobe scsi_debug %s; udevadm settle -t 30; cd /sys/bus/pseudo/drivers/scsi_debug && ls -d adapter*/host*/target*/*/block/* | xargs -n1 basename", parameters))
+	m.Sh("modprobe scsi_debug %s", parameters)
+	m.Must(m.Settle(m.t.Context()))
+	return strings.Fields(m.Sh("cd /sys/bus/pseudo/drivers/scsi_debug && ls -d adapter*/host*/target*/*/block/* | xargs -n1 basename"))
 }
 
 // PredictFailure has a scsi_debug drive announce its own failure: MODE SELECT of

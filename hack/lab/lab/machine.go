@@ -123,16 +123,21 @@ func (m *Machine) Now() time.Time {
 // Program compiles one of our programs and says where the guest finds it.
 func (m *Machine) Program(pkg string, flags ...string) string {
 	m.t.Helper()
+	file, err := install(m.t.Context(), m.Machine, pkg, flags...)
+	m.Must(err)
+	return file
+}
+
+func install(ctx context.Context, m *machine.Machine, pkg string, flags ...string) (string, error) {
 	opt, err := setup()
-	if err == nil {
-		var file string
-		if file, err = Build(m.t.Context(), opt.Cache, pkg, flags...); err == nil {
-			m.Must(m.Share(m.t.Context(), "bin"))
-			return "/share/bin/" + filepath.Base(file)
-		}
+	if err != nil {
+		return "", err
 	}
-	m.t.Fatal(err)
-	return ""
+	file, err := Build(ctx, opt.Cache, pkg, flags...)
+	if err != nil {
+		return "", err
+	}
+	return "/share/bin/" + filepath.Base(file), m.Share(ctx, "bin")
 }
 
 // Forward makes a unix socket of the guest reachable on the host and returns

@@ -136,7 +136,7 @@ func (m *Machine) insert(ctx context.Context, id, name string, filter map[string
 		// property does not reach: nothing would happen.
 		return fmt.Errorf("break %s: a USB drive of QEMU cannot be broken, only pulled", id)
 	}
-	if len(d.layers) > 0 {
+	if d.fault != "" {
 		return fmt.Errorf("%s has a fault already: heal it first", id)
 	}
 	filter["node-name"] = name + "-" + id
@@ -148,9 +148,9 @@ func (m *Machine) insert(ctx context.Context, id, name string, filter map[string
 	if _, err := m.control.Run(ctx, "blockdev-add", filter); err != nil {
 		return fmt.Errorf("break %s: %w", id, err)
 	}
-	d.layers = []string{name + "-" + id}
-	if err := m.set(ctx, d.backend(), "drive", d.layers[0]); err != nil {
-		return errors.Join(err, m.removeLayers(ctx, d))
+	d.fault = name + "-" + id
+	if err := m.set(ctx, d.backend(), "drive", d.fault); err != nil {
+		return errors.Join(err, m.removeFault(ctx, d))
 	}
 	return nil
 }
@@ -161,10 +161,10 @@ func (m *Machine) Heal(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if len(d.layers) == 0 {
+	if d.fault == "" {
 		return nil
 	}
-	if strings.HasPrefix(d.layers[0], "slow-") {
+	if strings.HasPrefix(d.fault, "slow-") {
 		// What is held back must come home before the filter can be taken out.
 		limits := map[string]any{"iops-total": 0, "bps-total": 0}
 		if _, err := m.control.Run(ctx, "qom-set", map[string]any{"path": "/objects/limit-" + id, "property": "limits", "value": limits}); err != nil {
@@ -174,19 +174,19 @@ func (m *Machine) Heal(ctx context.Context, id string) error {
 	if err := m.set(ctx, d.backend(), "drive", node(d.Drive)); err != nil {
 		return err
 	}
-	return m.removeLayers(ctx, d)
+	return m.removeFault(ctx, d)
 }
 
-func (m *Machine) removeLayers(ctx context.Context, d *drive) error {
-	var errs []error
-	for _, n := range d.layers {
-		_, err := m.control.Run(ctx, "blockdev-del", map[string]any{"node-name": n})
-		errs = append(errs, err)
-		if strings.HasPrefix(n, "slow-") {
-			_, err := m.control.Run(ctx, "object-del", map[string]any{"id": "limit-" + d.ID})
-			errs = append(errs, err)
-		}
+// removeFault takes the filter out again, and the limit that it had.
+func (m *Machine) removeFault(ctx context.Context, d *drive) error {
+	if d.fault == "" {
+		return nil
 	}
-	d.layers = nil
-	return errors.Join(errs...)
+	_, err := m.control.Run(ctx, "blockdev-del", map[string]any{"node-name": d.fault})
+	if strings.HasPrefix(d.fault, "slow-") {
+		_, err2 := m.control.Run(ctx, "object-del", map[string]any{"id": "limit-" + d.ID})
+		err = errors.Join(err, err2)
+	}
+	d.fault = ""
+	return err
 }

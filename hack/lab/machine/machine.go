@@ -27,9 +27,7 @@ type Machine struct {
 	Dir   string        // everything that it has on the host; gone after Close
 
 	img     *image.Image
-	cache   string
 	spec    Spec
-	log     io.Writer
 	qemu    *exec.Cmd
 	exited  chan struct{} // closed when qemu has ended
 	said    bytes.Buffer  // by qemu, to be read once exited is closed
@@ -50,14 +48,14 @@ type drive struct {
 	slots   []int
 	devices []device
 	plugged bool
-	layers  []string // block nodes put over the drive's own by a fault
+	fault   string // block node over the drive's own; "": none
 }
 
 // Options are what is the same for all machines of a program.
 type Options struct {
 	Image *image.Image
 	Cache string    // where saved machines are kept
-	Log   io.Writer // progress of what takes long; nil drops it
+	Log   io.Writer // progress of what takes long
 	Cold  bool      // boot it, whatever is saved
 }
 
@@ -68,10 +66,7 @@ func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{img: opt.Image, cache: opt.Cache, spec: spec, log: opt.Log, drives: map[string]*drive{}, taken: map[int]string{}}
-	if m.log == nil {
-		m.log = io.Discard
-	}
+	m := &Machine{img: opt.Image, spec: spec, drives: map[string]*drive{}, taken: map[int]string{}}
 	if err := m.makeDir(); err != nil {
 		return nil, err
 	}
@@ -141,9 +136,13 @@ func (m *Machine) await(ctx context.Context, serials []string) error {
 	if err != nil {
 		return err
 	}
-	// udevd drops the connection of who waits for it now and then ("Broken pipe");
-	// asking again is all there is to do.
-	_, err = m.Guest.Shell(ctx, "for i in 1 2 3 4 5; do udevadm settle -t 20 && exit; sleep 0.1; done; exit 1")
+	return m.Settle(ctx)
+}
+
+// Settle waits until udev has nothing left to do. udevd drops the connection of
+// who waits for it now and then ("Broken pipe"): then it is asked again.
+func (m *Machine) Settle(ctx context.Context) error {
+	_, err := m.Guest.Shell(ctx, "for i in 1 2 3 4 5; do udevadm settle -t 30 && exit; sleep 0.1; done; exit 1")
 	return err
 }
 

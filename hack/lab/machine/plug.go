@@ -118,7 +118,7 @@ func (m *Machine) deviceDel(ctx context.Context, id string) error {
 
 // dropNodes gives up the block nodes of a drive that is out, the topmost first.
 func (m *Machine) dropNodes(ctx context.Context, d *drive) error {
-	err := m.removeLayers(ctx, d)
+	err := m.removeFault(ctx, d)
 	_, err2 := m.control.Run(ctx, "blockdev-del", map[string]any{"node-name": node(d.Drive)})
 	return errors.Join(err, err2)
 }

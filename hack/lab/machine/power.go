@@ -22,7 +22,7 @@ func (m *Machine) Boot(ctx context.Context) error {
 	}
 	m.spec.Drives = slices.DeleteFunc(m.spec.Drives, func(d Drive) bool { return !m.drives[d.ID].plugged })
 	for _, d := range m.drives {
-		d.layers, d.plugged = nil, false
+		d.fault, d.plugged = "", false
 	}
 	if err := m.up(ctx, ""); err != nil {
 		return fmt.Errorf("boot: %w%s", err, m.lastWords())

@@ -28,9 +28,6 @@ func savedState(ctx context.Context, opt Options, spec Spec) (string, error) {
 	if _, err := os.Stat(state); err == nil {
 		return state, os.Chtimes(state, time.Now(), time.Now())
 	}
-	if opt.Log == nil {
-		opt.Log = os.Stderr
-	}
 	unlock, err := image.Lock(ctx, opt.Cache, "saved machine", opt.Log)
 	if err != nil {
 		return "", err
@@ -77,8 +74,13 @@ func save(ctx context.Context, opt Options, spec Spec, state string) error {
 		return err
 	}
 	defer m.Close()
-	line := "modprobe -a " + strings.Join(preload, " ") + "; udevadm settle; sync; echo 3 >/proc/sys/vm/drop_caches"
-	if _, err := m.Guest.Shell(ctx, line); err != nil {
+	if _, err := m.Guest.Shell(ctx, "modprobe -a "+strings.Join(preload, " ")); err != nil {
+		return err
+	}
+	if err := m.Settle(ctx); err != nil {
+		return err
+	}
+	if _, err := m.Guest.Shell(ctx, "sync; echo 3 >/proc/sys/vm/drop_caches"); err != nil {
 		return err
 	}
 	// The agent must be waiting for its first byte when the machine is frozen.

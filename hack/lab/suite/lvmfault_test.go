@@ -123,7 +123,8 @@ func TestLabLVMStrangers(t *testing.T) {
 		m.Must(m.Replug(t.Context(), id))
 		m.Name(id)
 	}
-	dm := m.Sh("udevadm settle; dmsetup ls")
+	m.Must(m.Settle(t.Context()))
+	dm := m.Sh("dmsetup ls")
 	if strings.Contains(dm, "drivebay") || !strings.Contains(dm, "host-vol") {
 		t.Errorf("the host activated %s, want its own volume only", dm)
 		t.Log(m.Output("ls -R /run/lvm; lsblk; ls -la /run/systemd; udevadm test /block/" + m.Name("HOST") + " 2>&1 | tail -40; pvs; vgs"))

@@ -103,7 +103,8 @@ func TestLabDeviceMapperErrors(t *testing.T) {
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("SDDM", 0x5000c500b0000000)}})
 	d := m.Daemon(quick)
 	name := m.Name("SDDM")
-	m.Sh("modprobe dm-flakey; echo 0 65536 flakey /dev/%s 0 0 1 1 error_writes | dmsetup create flaky; udevadm settle", name)
+	m.Sh("modprobe dm-flakey; echo 0 65536 flakey /dev/%s 0 0 1 1 error_writes | dmsetup create flaky", name)
+	m.Must(m.Settle(t.Context()))
 	d.UntilDrive("SDDM", "in use by dm", soon, func(x *drivebay.Drive) error {
 		for _, u := range x.Uses {
 			if u.Kind == "dm" && strings.Contains(u.What, "flaky") {

@@ -25,7 +25,7 @@ func TestLabToolbox(t *testing.T) {
 		{"ext4", "mkfs.ext4 -q /dev/vg/thin && mkdir -p /mnt/b && mount /dev/vg/thin /mnt/b && fstrim /mnt/b && umount /mnt/b && e2fsck -fn /dev/vg/thin"},
 		{"luks", "echo secret | cryptsetup -q luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - " + dev("NV2") + " && echo secret | cryptsetup open --key-file - " + dev("NV2") + " plain"},
 		{"btrfs", "mkfs.btrfs -q /dev/mapper/plain && mkdir -p /mnt/c && mount /dev/mapper/plain /mnt/c && umount /mnt/c && cryptsetup close plain"},
-		{"partitions", "wipefs -qa " + dev("NV2") + " && sgdisk -n 1:0:+100M " + dev("NV2") + " >/dev/null && udevadm settle && [ -b " + dev("NV2") + "p1 ]"},
+		{"partitions", "wipefs -qa " + dev("NV2") + " && sgdisk -n 1:0:+100M " + dev("NV2") + " >/dev/null; for i in $(seq 100); do [ -b " + dev("NV2") + "p1 ] && exit; sleep 0.1; done; exit 1"},
 		{"drbd", "modprobe drbd && drbdadm --version | grep -q DRBDADM_VERSION"},
 		{"io limits", "grep -qw io /sys/fs/cgroup/cgroup.controllers"},
 	} {
