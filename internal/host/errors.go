@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What can be wrong with a question to a drive.
+// What can be wrong with a question to a drive, or with work on it.
 var (
 	// ErrUnsupported: the drive says that it does not know the question.
 	ErrUnsupported = errors.New("not supported by the drive")
@@ -18,6 +18,12 @@ var (
 	ErrPermission = errors.New("no permission")
 	// ErrGone: there is no such device any more (ENXIO, ENODEV, ENOENT).
 	ErrGone = errors.New("device is gone")
+	// ErrBusy: somebody has it mounted, held or open.
+	ErrBusy = errors.New("in use")
+	// ErrNotMounted: there is nothing mounted at that place.
+	ErrNotMounted = errors.New("not mounted")
+	// ErrEscape: a link is in the way, or the path leads out of its root.
+	ErrEscape = errors.New("path leaves its root")
 	// ErrNotHere: this machine cannot do that at all (a recording has no uevents).
 	ErrNotHere = errors.New("not possible on this machine")
 )
