@@ -59,6 +59,12 @@ type Options struct {
 	Cold  bool      // boot it, whatever is saved
 }
 
+// restoreTime is how long a saved machine may take to come up; it takes a second
+// or two. About one in 300 never answers under load: a processor is halted with
+// interrupts allowed while its local APIC holds a timer's and a call's pending
+// (QEMU 7.2, `info registers` and `info lapic`), and nothing wakes it any more.
+const restoreTime = 30 * time.Second
+
 // Start brings up a machine: from a saved one where that is possible, else by
 // booting it. It is ready when the kernel shows all its drives.
 func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
@@ -66,16 +72,27 @@ func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{img: opt.Image, spec: spec, drives: map[string]*drive{}, taken: map[int]string{}}
-	if err := m.makeDir(); err != nil {
-		return nil, err
-	}
 	saved := ""
 	if !opt.Cold && spec.restorable() {
 		if saved, err = savedState(ctx, opt, spec); err != nil {
-			m.Close()
 			return nil, err
 		}
+		once, cancel := context.WithTimeoutCause(ctx, restoreTime, errors.New("not up in time"))
+		defer cancel()
+		m, err := start(once, opt, spec, saved)
+		if err == nil || once.Err() == nil || ctx.Err() != nil {
+			return m, err
+		}
+		fmt.Fprintf(opt.Log, "lab: once more, because a restored machine did not come up: %v\n", err)
+	}
+	return start(ctx, opt, spec, saved)
+}
+
+// start is one try.
+func start(ctx context.Context, opt Options, spec Spec, saved string) (*Machine, error) {
+	m := &Machine{img: opt.Image, spec: spec, drives: map[string]*drive{}, taken: map[int]string{}}
+	if err := m.makeDir(); err != nil {
+		return nil, err
 	}
 	if err := m.up(ctx, saved); err != nil {
 		err = fmt.Errorf("start the machine: %w%s", err, m.lastWords())

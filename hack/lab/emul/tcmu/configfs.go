@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // target is where the kernel's SCSI target is configured
@@ -35,7 +36,7 @@ func makeBackstore(name string, size uint64, block int) error {
 	if _, err := os.Stat(dir); err == nil {
 		return fmt.Errorf("%s is there already: another emulator serves it, or died", dir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeFolders(dir); err != nil {
 		return err
 	}
 	control := fmt.Sprintf("dev_config=%s/%s,dev_size=%d,hw_block_size=%d,max_data_area_mb=%d", subtype, name, size, block, dataArea)
@@ -47,6 +48,17 @@ func makeBackstore(name string, size uint64, block int) error {
 		func() error { return set(dir, "attrib/cmd_time_out", "0") },
 		func() error { return set(dir, "attrib/tmr_notification", "1") },
 	)
+}
+
+// making is held while folders are made. One that somebody else is just making is
+// hidden until it is complete, and what is made in it fails with "no such file"
+// (fs/configfs/dir.c, configfs_dirent_is_ready).
+var making sync.Mutex
+
+func makeFolders(dir string) error {
+	making.Lock()
+	defer making.Unlock()
+	return os.MkdirAll(dir, 0o755)
 }
 
 func removeBackstore(name string) error { return os.Remove(backstore(name)) }
@@ -68,7 +80,7 @@ func (p port) wwn(initiator int) string {
 }
 
 func (p port) make() error {
-	if err := os.MkdirAll(p.folder(), 0o755); err != nil {
+	if err := makeFolders(p.folder()); err != nil {
 		return err
 	}
 	return set(p.folder(), "nexus", p.wwn(1))
