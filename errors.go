@@ -8,6 +8,10 @@ var (
 	ErrAmbiguous  = errors.New("ambiguous")
 	ErrInvalid    = errors.New("invalid")
 	ErrBusy       = errors.New("busy")
+	ErrPending    = errors.New("another call for it is under way")
+	ErrExists     = errors.New("already exists, and differs")
+	ErrNoSpace    = errors.New("not enough space")
+	ErrRange      = errors.New("out of range")
 	ErrNoSupport  = errors.New("not supported")
 	ErrPermission = errors.New("permission denied")
 	ErrRefused    = errors.New("refused") // it would endanger data, or a rule forbids it

@@ -11,7 +11,10 @@ type Volume struct {
 	Size       uint64            `json:"size"` // bytes
 	Mode       VolumeMode        `json:"mode"`
 	FSType     string            `json:"fsType,omitempty"` // ext4, xfs, btrfs; empty for block volumes
+	FSUUID     string            `json:"fsUUID,omitempty"` // chosen before the filesystem is made
 	Parameters map[string]string `json:"parameters,omitempty"`
+	Source     Source            `json:"source,omitzero"`
+	Created    time.Time         `json:"created,omitzero"`
 	Location   Location          `json:"location"`
 
 	Health            Health            `json:"health"`            // by VolumeHealthOf
@@ -45,6 +48,8 @@ type Publication struct {
 	Path     string    `json:"path"`
 	Staging  bool      `json:"staging,omitempty"` // the one place of the node that the others are bound to
 	ReadOnly bool      `json:"readOnly,omitempty"`
+	Access   Access    `json:"access,omitempty"`
+	Flags    string    `json:"flags,omitempty"` // a hash of the mount options, which are written down nowhere
 	Since    time.Time `json:"since,omitzero"`
 }
 

@@ -1,0 +1,104 @@
+package drivebay
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// VolumeView is a volume with what is known of it.
+type VolumeView struct {
+	Volume
+	Condition Condition `json:"condition"`
+	// Facts are what the condition stands on, the mounts left out: who asks about a
+	// path adds that path's.
+	Facts *Facts `json:"-"`
+	// Work is what is under way, for people; empty: nothing.
+	Work string `json:"work,omitempty"`
+}
+
+// VolumeSet is all volumes at one moment. Nobody changes one that has been
+// published.
+type VolumeSet struct {
+	Seq       uint64           `json:"seq"` // 0: nothing has been looked at yet
+	At        time.Time        `json:"at"`
+	Volumes   []*VolumeView    `json:"volumes"`             // by ID
+	Snapshots []VolumeSnapshot `json:"snapshots,omitempty"` // by ID
+	Drives    *Snapshot        `json:"-"`                   // the drives that this stands on
+	Problems  []string         `json:"problems,omitempty"`
+}
+
+// Get finds a volume by its id.
+func (s *VolumeSet) Get(id string) (*VolumeView, bool) {
+	i, ok := slices.BinarySearchFunc(s.Volumes, id, func(v *VolumeView, id string) int { return strings.Compare(v.ID, id) })
+	if !ok {
+		return nil, false
+	}
+	return s.Volumes[i], true
+}
+
+// Find is Get for people: by id, name, or the beginning of an id that only one has.
+func (s *VolumeSet) Find(what string) (*VolumeView, bool) {
+	if v, ok := s.Get(what); ok || what == "" {
+		return v, ok
+	}
+	var hit *VolumeView
+	for _, v := range s.Volumes {
+		if v.Name == what || len(what) >= 6 && strings.HasPrefix(v.ID, what) {
+			if hit != nil {
+				return nil, false
+			}
+			hit = v
+		}
+	}
+	return hit, hit != nil
+}
+
+// After are the volumes whose ids come after one, which need not exist any more.
+func (s *VolumeSet) After(id string) []*VolumeView {
+	return s.Volumes[sort.Search(len(s.Volumes), func(i int) bool { return s.Volumes[i].ID > id }):]
+}
+
+// GetSnapshot finds a snapshot of a volume by its id.
+func (s *VolumeSet) GetSnapshot(id string) (*VolumeSnapshot, bool) {
+	i, ok := slices.BinarySearchFunc(s.Snapshots, id, func(v VolumeSnapshot, id string) int { return strings.Compare(v.ID, id) })
+	if !ok {
+		return nil, false
+	}
+	return &s.Snapshots[i], true
+}
+
+// VolumeRecord is what is remembered of a volume: itself, and what is being done
+// to it. Whoever finds Work unfinished takes it up again.
+type VolumeRecord struct {
+	Volume Volume `json:"volume"`
+	Work   *Work  `json:"work,omitempty"`
+}
+
+// Work is a piece of destructive work with everything chosen before it was begun,
+// so that doing it twice does it once.
+type Work struct {
+	Op    WorkOp    `json:"op"`
+	Since time.Time `json:"since,omitzero"`
+	Size  uint64    `json:"size,omitempty"` // in bytes, that the volume is to have
+	// PVs are the physical volumes to be made, by drive id.
+	PVs map[string]string `json:"pvs,omitempty"`
+	// Made are the steps that need no second look: a wipe, above all.
+	Made []string `json:"made,omitempty"`
+}
+
+// WorkOp names a kind of work.
+type WorkOp string
+
+const (
+	WorkCreate WorkOp = "create"
+	WorkExpand WorkOp = "expand"
+	WorkRemove WorkOp = "remove"
+)
+
+// SnapshotRecord is what is remembered of a snapshot.
+type SnapshotRecord struct {
+	Snapshot VolumeSnapshot `json:"snapshot"`
+	Work     *Work          `json:"work,omitempty"`
+}
