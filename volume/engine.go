@@ -1,0 +1,178 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// Drives is what the engine needs of whoever knows the drives.
+type Drives interface {
+	Snapshot() *drivebay.Snapshot
+	// Wait returns the first snapshot after one.
+	Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error)
+	// Same proves that the block device of that number is, or is a part of, the
+	// drive of that id: asked of an open device, right before the first write.
+	Same(ctx context.Context, id, devnum string) error
+	// Refresh lists the machine and looks at drives again.
+	Refresh(ctx context.Context) error
+	// Note writes down what happened to a volume.
+	Note(e drivebay.Event)
+}
+
+// Store is what outlives us.
+type Store interface {
+	Volumes() (map[string]drivebay.VolumeRecord, error)
+	PutVolume(drivebay.VolumeRecord) error
+	DeleteVolume(id string) error
+	VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error)
+	PutVolumeSnapshot(drivebay.SnapshotRecord) error
+	DeleteVolumeSnapshot(id string) error
+}
+
+// Options are the settings of an engine. Zero fields take the default.
+type Options struct {
+	Node  string   // name of this node
+	Roots []string // folders below which volumes may be staged and published
+	Tick  time.Duration
+	Log   *slog.Logger
+	// After is called after each step that was done, with its name; an error there
+	// ends the work as a crash would. For tests.
+	After func(volume, step string) error
+}
+
+// Engine makes, mounts and watches the volumes of one machine.
+type Engine struct {
+	machine host.Worker
+	drives  Drives
+	store   Store
+	lvm     *lvm.System
+	opt     Options
+	log     *slog.Logger
+
+	set     atomic.Pointer[drivebay.VolumeSet]
+	changed chan struct{} // a record has changed: publish
+
+	mu        sync.Mutex
+	records   map[string]*drivebay.VolumeRecord   // never changed in place
+	snapshots map[string]*drivebay.SnapshotRecord // likewise
+	busy      map[string]bool                     // ids that somebody works on
+	running   sync.WaitGroup                      // work that nobody may wait for any more
+	ctx       context.Context                     // of Run; work ends with it
+	stop      context.CancelFunc
+}
+
+// Volumes is the newest set; never nil.
+func (e *Engine) Volumes() *drivebay.VolumeSet { return e.set.Load() }
+
+// begin takes a volume or snapshot for one caller; whoever comes second is told.
+func (e *Engine) begin(id string) (end func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.busy[id] {
+		return nil, fmt.Errorf("volume %s: %w", id, drivebay.ErrPending)
+	}
+	e.busy[id] = true
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.busy, id)
+	}, nil
+}
+
+// work runs f for a volume and waits for it as long as the caller does. When he
+// gives up f goes on, and the volume stays taken until it has come to its end.
+func (e *Engine) work(ctx context.Context, id string, f func(context.Context) error) error {
+	end, err := e.begin(id)
+	if err != nil {
+		return err
+	}
+	came := make(chan error, 1)
+	e.running.Go(func() {
+		defer end()
+		defer func() {
+			if p := recover(); p != nil {
+				came <- fmt.Errorf("volume %s: panic: %v", id, p)
+			}
+		}()
+		came <- f(e.ctx)
+	})
+	select {
+	case err := <-came:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("volume %s: %w: the work goes on", id, ctx.Err())
+	}
+}
+
+// record is a volume as it is remembered.
+func (e *Engine) record(id string) (drivebay.VolumeRecord, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.records[id]; r != nil {
+		return *r, nil
+	}
+	return drivebay.VolumeRecord{}, fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+}
+
+// change changes a volume's record, on disk first. Only who has begun the volume
+// may, so nobody changes it in between.
+func (e *Engine) change(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
+	r, err := e.record(id)
+	if err == nil {
+		r.Volume.Publications = slices.Clone(r.Volume.Publications)
+		if r.Work != nil {
+			w := *r.Work
+			w.Made = slices.Clone(w.Made)
+			r.Work = &w
+		}
+		err = f(&r)
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, e.put(r)
+}
+
+func (e *Engine) put(r drivebay.VolumeRecord) error {
+	if err := e.store.PutVolume(r); err != nil {
+		return fmt.Errorf("volume %s: remember: %w", r.Volume.ID, err)
+	}
+	e.mu.Lock()
+	e.records[r.Volume.ID] = &r
+	e.mu.Unlock()
+	e.publish()
+	return nil
+}
+
+func (e *Engine) forget(id string) error {
+	if err := e.store.DeleteVolume(id); err != nil {
+		return fmt.Errorf("volume %s: forget: %w", id, err)
+	}
+	e.mu.Lock()
+	delete(e.records, id)
+	e.mu.Unlock()
+	e.publish()
+	return nil
+}
+
+// all are the records by id.
+func (e *Engine) all() []*drivebay.VolumeRecord {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*drivebay.VolumeRecord, 0, len(e.records))
+	for _, r := range e.records {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })
+	return out
+}

@@ -1,0 +1,48 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// New makes an engine over what the store remembers. Work that was interrupted is
+// taken up by Run.
+func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*Engine, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Tick <= 0 {
+		opt.Tick = 2 * time.Second
+	}
+	if opt.After == nil {
+		opt.After = func(string, string) error { return nil }
+	}
+	e := &Engine{
+		machine: m, drives: d, store: st, lvm: system, opt: opt, log: opt.Log,
+		changed: make(chan struct{}, 1),
+		records: map[string]*drivebay.VolumeRecord{}, snapshots: map[string]*drivebay.SnapshotRecord{}, busy: map[string]bool{},
+	}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.set.Store(&drivebay.VolumeSet{})
+	volumes, err := st.Volumes()
+	if err != nil {
+		return nil, fmt.Errorf("volumes: recall: %w", err)
+	}
+	for id, r := range volumes {
+		e.records[id] = &r
+	}
+	snapshots, err := st.VolumeSnapshots()
+	if err != nil {
+		return nil, fmt.Errorf("snapshots of volumes: recall: %w", err)
+	}
+	for id, r := range snapshots {
+		e.snapshots[id] = &r
+	}
+	return e, nil
+}
