@@ -31,6 +31,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/hostsim":         {ours: []string{"internal/host"}, theirs: []string{"go.yaml.in/yaml"}},
 	"drivemgr":                 {ours: []string{".", "internal/health", "internal/smart", "internal/content", "internal/host"}},
 	"lvm":                      {ours: []string{".", "internal/host"}},
+	"volume":                   {ours: []string{".", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
 	"internal/store":           {ours: []string{"."}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},
