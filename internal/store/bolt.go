@@ -53,19 +53,7 @@ func (b *Bolt) note(format string, args ...any) {
 // Records returns what is remembered of every drive. A record that does not
 // decode is put into quarantine and the others are returned.
 func (b *Bolt) Records() (map[string]drivebay.Record, error) {
-	out := map[string]drivebay.Record{}
-	err := b.scan(recordsBucket, nil, func(k, v []byte) (bool, error) {
-		var r drivebay.Record
-		if err := json.Unmarshal(v, &r); err != nil {
-			return true, err
-		}
-		out[string(k)] = r
-		return true, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return entries[drivebay.Record](b, recordsBucket)
 }
 
 // PutRecords stores records in one transaction.

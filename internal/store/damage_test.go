@@ -35,6 +35,8 @@ func TestDamagedEntriesAreLeftOut(t *testing.T) {
 		return errors.Join(
 			tx.Bucket([]byte("records")).Put([]byte("broken"), []byte(`{"drive":{"id":`)),
 			tx.Bucket([]byte("records")).Put([]byte("odd"), []byte(`{"usage":"NO_SUCH_USAGE"}`)),
+			tx.Bucket([]byte("volumes")).Put([]byte("broken"), []byte(`{"volume":{"csiStatus":"NONE_SUCH"}}`)),
+			tx.Bucket([]byte("snapshots")).Put([]byte("broken"), []byte(`[`)),
 			tx.Bucket([]byte("events")).Put([]byte{0, 0, 0, 0, 0, 0, 0, 2}, []byte(`no event`)),
 			tx.Bucket([]byte("events")).Put([]byte{0, 0, 0, 0, 0, 0, 0, 9}, []byte(`{"seq":4}`)),
 		)
@@ -47,13 +49,19 @@ func TestDamagedEntriesAreLeftOut(t *testing.T) {
 		if e, err := b.Events(0, 0); err != nil || len(e) != 2 || e[1].Seq != 3 {
 			t.Errorf("events %v, error %v", e, err)
 		}
-		if p := b.Problems(); len(p) != 4 {
+		if v, err := b.Volumes(); err != nil || len(v) != 1 {
+			t.Errorf("volumes %v, error %v", v, err)
+		}
+		if v, err := b.VolumeSnapshots(); err != nil || len(v) != 0 {
+			t.Errorf("snapshots %v, error %v", v, err)
+		}
+		if p := b.Problems(); len(p) != 6 {
 			t.Errorf("problems: %q", p)
 		}
 	}
 	shut(t, b)
 	raw(t, path, func(tx *bolt.Tx) error {
-		for _, key := range []string{"records/broken", "records/odd", "events/\x00\x00\x00\x00\x00\x00\x00\x02"} {
+		for _, key := range []string{"records/broken", "records/odd", "volumes/broken", "snapshots/broken", "events/\x00\x00\x00\x00\x00\x00\x00\x02"} {
 			if tx.Bucket([]byte("quarantine")).Get([]byte(key)) == nil {
 				t.Errorf("%q is not in quarantine", key)
 			}
@@ -63,6 +71,25 @@ func TestDamagedEntriesAreLeftOut(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestOlderFile: a file from before there were volumes.
+func TestOlderFile(t *testing.T) {
+	path := filled(t)
+	raw(t, path, func(tx *bolt.Tx) error {
+		return errors.Join(tx.DeleteBucket([]byte("volumes")), tx.DeleteBucket([]byte("snapshots")))
+	})
+	b := open(t, path)
+	defer shut(t, b)
+	if err := b.PutVolume(storetest.Volume("v")); err != nil {
+		t.Error(err)
+	}
+	if v, err := b.Volumes(); err != nil || len(v) != 1 {
+		t.Errorf("volumes %v, error %v", v, err)
+	}
+	if r, err := b.Records(); err != nil || len(r) != 2 || len(b.Problems()) != 0 {
+		t.Errorf("records %v, error %v, problems %v", r, err, b.Problems())
+	}
 }
 
 func TestDamagedFileIsPutAside(t *testing.T) {

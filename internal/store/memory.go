@@ -14,30 +14,20 @@ import (
 // encoded, as a file would, so that nobody can change what was put by changing
 // what he put.
 type Mem struct {
-	mu      sync.Mutex
-	records map[string][]byte
-	events  map[uint64][]byte
-	last    uint64
+	mu                          sync.Mutex
+	records, volumes, snapshots shelf
+	events                      map[uint64][]byte
+	last                        uint64
 }
 
 // Memory is a store that forgets at the end of the process.
 func Memory() *Mem {
-	return &Mem{records: map[string][]byte{}, events: map[uint64][]byte{}}
+	return &Mem{records: shelf{}, volumes: shelf{}, snapshots: shelf{}, events: map[uint64][]byte{}}
 }
 
 // Records returns what is remembered of every drive.
 func (m *Mem) Records() (map[string]drivebay.Record, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make(map[string]drivebay.Record, len(m.records))
-	for id, b := range m.records {
-		var r drivebay.Record
-		if err := json.Unmarshal(b, &r); err != nil {
-			return nil, fmt.Errorf("record of drive %s: %w", id, err)
-		}
-		out[id] = r
-	}
-	return out, nil
+	return shelved[drivebay.Record](m, m.records, "drive")
 }
 
 // PutRecords stores records, all or none.

@@ -43,7 +43,7 @@ func Open(path string) (*Bolt, error) {
 	if b, err = open(path); err != nil {
 		return nil, errors.Join(damage, err)
 	}
-	b.note("%v; it was put aside as %s and a new store was begun: history, acknowledgements and cordons of before are lost, drives and their data are not", damage, aside)
+	b.note("%v; it was put aside as %s and a new store was begun: history, acknowledgements and cordons of before are lost, drives, volumes and their data are not", damage, aside)
 	return b, nil
 }
 
@@ -153,7 +153,7 @@ func (b *Bolt) prepare() error {
 }
 
 func prepareSchema(tx *bolt.Tx) error {
-	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, quarantineBucket} {
+	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, quarantineBucket} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}

@@ -1,6 +1,7 @@
-// Package store keeps what is worth remembering of drives: one record a drive,
-// and the newest events. Losing it loses no volume and no data: a drive is known
-// again the next time it is seen.
+// Package store keeps what is worth remembering: one record a drive, a volume and
+// a snapshot, and the newest events. Losing it loses no volume and no data: a drive
+// is known again the next time it is seen, and a volume by what its piece of the
+// drive is called.
 //
 // Every backend passes the one suite of package storetest.
 package store
@@ -20,12 +21,9 @@ const MaxEvents = 10_000
 func encodeRecords(records map[string]drivebay.Record) (map[string][]byte, error) {
 	out := make(map[string][]byte, len(records))
 	for id, r := range records {
-		if id == "" {
-			return nil, fmt.Errorf("record without a drive id: %w", drivebay.ErrInvalid)
-		}
-		b, err := json.Marshal(r)
+		b, err := encode("drive", id, r)
 		if err != nil {
-			return nil, fmt.Errorf("record of drive %s: %w", id, err)
+			return nil, err
 		}
 		out[id] = b
 	}

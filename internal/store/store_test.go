@@ -37,6 +37,9 @@ func filled(t *testing.T) string {
 	b := open(t, path)
 	put(t, b, "a")
 	put(t, b, "b")
+	if err := b.PutVolume(storetest.Volume("v")); err != nil {
+		t.Fatal(err)
+	}
 	if err := b.AppendEvents([]drivebay.Event{{Seq: 1, Cause: "one"}, {Seq: 2, Cause: "two"}, {Seq: 3, Cause: "three"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,12 @@ type Store interface {
 	AppendEvents([]drivebay.Event) error
 	Events(after uint64, limit int) ([]drivebay.Event, error)
 	LastEvent() (uint64, error)
+	Volumes() (map[string]drivebay.VolumeRecord, error)
+	PutVolume(drivebay.VolumeRecord) error
+	DeleteVolume(id string) error
+	VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error)
+	PutVolumeSnapshot(drivebay.SnapshotRecord) error
+	DeleteVolumeSnapshot(id string) error
 	Close() error
 }
 
@@ -41,6 +47,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"events twice":     testEventsTwice,
 		"events bounded":   testEventsBounded,
 		"events refused":   testEventsRefused,
+		"volumes":          testVolumes,
+		"volume snapshots": testVolumeSnapshots,
 		"used by many":     testConcurrent,
 		"nothing to write": testNothing,
 	}

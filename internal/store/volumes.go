@@ -1,0 +1,153 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	bolt "go.etcd.io/bbolt"
+)
+
+var (
+	volumesBucket   = []byte("volumes")
+	snapshotsBucket = []byte("snapshots")
+)
+
+// Volumes returns what is remembered of every volume, by id.
+func (b *Bolt) Volumes() (map[string]drivebay.VolumeRecord, error) {
+	return entries[drivebay.VolumeRecord](b, volumesBucket)
+}
+
+// PutVolume stores the record of one volume.
+func (b *Bolt) PutVolume(r drivebay.VolumeRecord) error {
+	return b.putEntry(volumesBucket, "volume", r.Volume.ID, r)
+}
+
+// DeleteVolume forgets a volume; one that is not there is forgotten already.
+func (b *Bolt) DeleteVolume(id string) error { return b.deleteEntry(volumesBucket, id) }
+
+// VolumeSnapshots returns what is remembered of every snapshot of a volume, by id.
+func (b *Bolt) VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error) {
+	return entries[drivebay.SnapshotRecord](b, snapshotsBucket)
+}
+
+// PutVolumeSnapshot stores the record of one snapshot.
+func (b *Bolt) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
+	return b.putEntry(snapshotsBucket, "snapshot", r.Snapshot.ID, r)
+}
+
+// DeleteVolumeSnapshot forgets a snapshot; one that is not there is forgotten
+// already.
+func (b *Bolt) DeleteVolumeSnapshot(id string) error { return b.deleteEntry(snapshotsBucket, id) }
+
+func (b *Bolt) putEntry(bucket []byte, what, id string, r any) error {
+	v, err := encode(what, id, r)
+	if err != nil {
+		return err
+	}
+	return b.update("write a "+what, func(tx *bolt.Tx) error {
+		if err := tx.Bucket(bucket).Put([]byte(id), v); err != nil {
+			return fmt.Errorf("%s %s: %w", what, id, err)
+		}
+		return nil
+	})
+}
+
+func (b *Bolt) deleteEntry(bucket []byte, id string) error {
+	if id == "" {
+		return nil
+	}
+	return b.update("delete from "+string(bucket), func(tx *bolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
+}
+
+// entries are all that a bucket holds. One that does not decode is put into
+// quarantine and the others are returned.
+func entries[T any](b *Bolt, bucket []byte) (map[string]T, error) {
+	out := map[string]T{}
+	err := b.scan(bucket, nil, func(k, v []byte) (bool, error) {
+		var r T
+		if err := json.Unmarshal(v, &r); err != nil {
+			return true, err
+		}
+		out[string(k)] = r
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// encode turns a record into what is stored.
+func encode(what, id string, r any) ([]byte, error) {
+	if id == "" {
+		return nil, fmt.Errorf("record of a %s without an id: %w", what, drivebay.ErrInvalid)
+	}
+	v, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("record of %s %s: %w", what, id, err)
+	}
+	return v, nil
+}
+
+// shelf is a bucket in memory.
+type shelf map[string][]byte
+
+func shelved[T any](m *Mem, s shelf, what string) (map[string]T, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[string]T, len(s))
+	for id, b := range s {
+		var r T
+		if err := json.Unmarshal(b, &r); err != nil {
+			return nil, fmt.Errorf("record of %s %s: %w", what, id, err)
+		}
+		out[id] = r
+	}
+	return out, nil
+}
+
+func (m *Mem) putEntry(s shelf, what, id string, r any) error {
+	v, err := encode(what, id, r)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s[id] = v
+	return nil
+}
+
+func (m *Mem) deleteEntry(s shelf, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(s, id)
+	return nil
+}
+
+// Volumes returns what is remembered of every volume, by id.
+func (m *Mem) Volumes() (map[string]drivebay.VolumeRecord, error) {
+	return shelved[drivebay.VolumeRecord](m, m.volumes, "volume")
+}
+
+// PutVolume stores the record of one volume.
+func (m *Mem) PutVolume(r drivebay.VolumeRecord) error {
+	return m.putEntry(m.volumes, "volume", r.Volume.ID, r)
+}
+
+// DeleteVolume forgets a volume; one that is not there is forgotten already.
+func (m *Mem) DeleteVolume(id string) error { return m.deleteEntry(m.volumes, id) }
+
+// VolumeSnapshots returns what is remembered of every snapshot of a volume, by id.
+func (m *Mem) VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error) {
+	return shelved[drivebay.SnapshotRecord](m, m.snapshots, "snapshot")
+}
+
+// PutVolumeSnapshot stores the record of one snapshot.
+func (m *Mem) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
+	return m.putEntry(m.snapshots, "snapshot", r.Snapshot.ID, r)
+}
+
+// DeleteVolumeSnapshot forgets a snapshot; one that is not there is forgotten
+// already.
+func (m *Mem) DeleteVolumeSnapshot(id string) error { return m.deleteEntry(m.snapshots, id) }
