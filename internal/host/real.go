@@ -20,9 +20,11 @@ type real struct {
 	wall
 }
 
+var _ Worker = (*real)(nil)
+
 // Real opens the machine below root: "/" is this one, "/host" the one whose
 // files a container was given.
-func Real(root string) (Machine, error) {
+func Real(root string) (Worker, error) {
 	t, err := newTree(root)
 	if err != nil {
 		return nil, fmt.Errorf("machine below %s: %w", root, err)

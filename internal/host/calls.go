@@ -1,0 +1,51 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// workError puts an error of the kernel in our words.
+func workError(err error) error {
+	var ours error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EBUSY):
+		ours = ErrBusy
+	case errors.Is(err, unix.EOPNOTSUPP):
+		ours = ErrUnsupported
+	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
+		ours = ErrGone
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		ours = ErrPermission
+	case errors.Is(err, unix.ENOSYS):
+		ours = ErrNotHere
+	}
+	if ours == nil || errors.Is(err, ours) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ours, err)
+}
+
+// again does something until no signal comes between.
+func again(do func() error) error {
+	for {
+		if err := do(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// control is ioctl(2) with its answer as it is.
+func control(fd int, request uintptr, arg unsafe.Pointer) error {
+	return again(func() error {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg)); errno != 0 {
+			return errno
+		}
+		return nil
+	})
+}

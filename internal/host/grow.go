@@ -1,0 +1,112 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The calls with which resize2fs, xfs_growfs and btrfs do it, on any open folder
+// of the filesystem: fs/ext4/ext4.h, fs/xfs/libxfs/xfs_fs.h,
+// include/uapi/linux/btrfs.h.
+const (
+	ext4Resize    = 0x40086610 // EXT4_IOC_RESIZE_FS, _IOW('f', 16, __u64)
+	xfsGeometry   = 0x80705864 // XFS_IOC_FSGEOMETRY_V1, _IOR('X', 100, 112 bytes)
+	xfsGrow       = 0x4010586e // XFS_IOC_FSGROWFSDATA, _IOW('X', 110, 16 bytes)
+	btrfsResize   = 0x50009403 // BTRFS_IOC_RESIZE, _IOW(0x94, 3, 4096 bytes)
+	btrfsNameSize = 4088
+)
+
+// Grow is no work where the filesystem is as large as its device already; all
+// three kernels say so themselves.
+func (r *real) Grow(_ context.Context, p Place, fs string) error {
+	grow, ok := map[string]func(fd int, size func() (uint64, error)) error{"ext4": growExt4, "xfs": growXFS, "btrfs": growBtrfs}[fs]
+	if !ok {
+		return fmt.Errorf("grow %s: %w: %s cannot grow", p, ErrUnsupported, fs)
+	}
+	fd, err := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("grow %w", err)
+	}
+	defer unix.Close(fd)
+	if err := grow(fd, func() (uint64, error) { return r.deviceSize(fd) }); err != nil {
+		return fmt.Errorf("grow %w", placeError(p, fmt.Errorf("%s: %w", fs, err)))
+	}
+	return nil
+}
+
+// deviceSize is the size of the device under an open file, of a filesystem that
+// has one.
+func (r *real) deviceSize(fd int) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, err
+	}
+	name := "sys/dev/block/" + devNum(st.Dev) + "/size"
+	b, err := r.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	sectors, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return sectors * 512, nil
+}
+
+func growExt4(fd int, size func() (uint64, error)) error {
+	var st unix.Statfs_t
+	if err := again(func() error { return unix.Fstatfs(fd, &st) }); err != nil {
+		return err
+	}
+	bytes, err := size()
+	if err != nil {
+		return err
+	}
+	blocks := bytes / uint64(st.Bsize)
+	return control(fd, ext4Resize, unsafe.Pointer(&blocks))
+}
+
+// xfsGeometryV1 is struct xfs_fsop_geom_v1 as far as it matters.
+type xfsGeometryV1 struct {
+	blockSize    uint32
+	_            [6]uint32
+	inodePercent uint32
+	blocks       uint64
+	_            [9]uint64
+}
+
+// growXFS never asks for less than there is: newer kernels would shrink.
+func growXFS(fd int, size func() (uint64, error)) error {
+	var have xfsGeometryV1
+	if err := control(fd, xfsGeometry, unsafe.Pointer(&have)); err != nil {
+		return err
+	}
+	bytes, err := size()
+	if err != nil {
+		return err
+	}
+	blocks := bytes / uint64(have.blockSize)
+	if blocks <= have.blocks {
+		return nil
+	}
+	want := struct {
+		blocks       uint64
+		inodePercent uint32
+		_            uint32
+	}{blocks: blocks, inodePercent: have.inodePercent} // 0 would lift the limit
+	return control(fd, xfsGrow, unsafe.Pointer(&want))
+}
+
+func growBtrfs(fd int, _ func() (uint64, error)) error {
+	var arg struct {
+		fd   int64
+		name [btrfsNameSize]byte
+	}
+	copy(arg.name[:], "max")
+	return control(fd, btrfsResize, unsafe.Pointer(&arg))
+}

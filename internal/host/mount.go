@@ -1,0 +1,185 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mounts are made by file descriptors (fsopen, open_tree, move_mount: Linux 5.2;
+// mount_setattr: 5.12). A mount is whole, read-only and all, before anybody can
+// see it, and it goes to the folder that was opened, not to a name. Where these
+// calls are missing the answer is ErrNotHere.
+
+// Mount holds what the kernel says of options back: they may be secrets, and the
+// kernel's words name them.
+func (r *real) Mount(_ context.Context, m NewMount) error {
+	if err := r.mount(m); err != nil {
+		return fmt.Errorf("mount %s at %s: %w", m.Device, m.At, err)
+	}
+	return nil
+}
+
+func (r *real) mount(m NewMount) error {
+	dev, err := r.openNode(m.Device, unix.O_PATH|unix.O_CLOEXEC)
+	if err != nil {
+		return openError(err)
+	}
+	defer unix.Close(dev)
+	source, err := sourceName(dev)
+	if err != nil {
+		return err
+	}
+	at, err := m.At.open(unix.O_PATH | unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	tree, err := newMount(m, source)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	if now, err := sourceName(dev); err != nil || now != source {
+		return fmt.Errorf("%w: its name went to another device", ErrGone)
+	}
+	return moveTo(tree, at)
+}
+
+// sourceName is how the mount table shall name a device: as its node is named
+// now, if that still is this device, else by our handle, which nobody can read
+// once we are gone.
+func sourceName(dev int) (string, error) {
+	num, err := blockDevice(dev)
+	if err != nil {
+		return "", err
+	}
+	handle := fmt.Sprintf("/proc/self/fd/%d", dev)
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlink(handle, buf)
+	if err != nil {
+		return "", err
+	}
+	var st unix.Stat_t
+	name := string(buf[:n])
+	if unix.Stat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFBLK && devNum(st.Rdev) == num {
+		return name, nil
+	}
+	return handle, nil
+}
+
+// newMount is a mount of a filesystem that is nowhere yet.
+func newMount(m NewMount, source string) (int, error) {
+	o := sortOptions(m.Options, m.ReadOnly)
+	config, err := unix.Fsopen(m.FS, unix.FSOPEN_CLOEXEC)
+	if err == unix.ENODEV {
+		return -1, fmt.Errorf("%s: %w: the kernel has no such filesystem", m.FS, ErrNotHere)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", m.FS, workError(err))
+	}
+	defer unix.Close(config)
+	if err := unix.FsconfigSetString(config, "source", source); err != nil {
+		return -1, workError(err)
+	}
+	for i, option := range o.ofFS {
+		if key, value, ok := strings.Cut(option, "="); ok {
+			err = unix.FsconfigSetString(config, key, value)
+		} else {
+			err = unix.FsconfigSetFlag(config, key)
+		}
+		if err != nil {
+			return -1, fmt.Errorf("option %d of the filesystem is refused: %w", i+1, workError(err))
+		}
+	}
+	if err := unix.FsconfigCreate(config); err != nil {
+		return -1, workError(err)
+	}
+	tree, err := unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, o.attributes)
+	return tree, workError(err)
+}
+
+// Bind copies the topmost mount of the place alone, without what is mounted below.
+func (r *real) Bind(_ context.Context, from, to Place, readOnly bool) error {
+	what, err := from.open(unix.O_PATH)
+	if err == nil {
+		defer unix.Close(what)
+		err = bind(what, to, readOnly)
+	}
+	if err != nil {
+		return fmt.Errorf("bind %s at %s: %w", from, to, err)
+	}
+	return nil
+}
+
+// BindDevice: a mount that is read-only does not keep the device on it from being
+// written to, since it is not the filesystem of the node that is written. That
+// is what Disk.SetReadOnly is for.
+func (r *real) BindDevice(_ context.Context, dev string, to Place, readOnly bool) error {
+	what, err := r.openNode(dev, unix.O_PATH|unix.O_CLOEXEC)
+	if err == nil {
+		defer unix.Close(what)
+		_, err = blockDevice(what)
+	}
+	if err == nil {
+		err = bind(what, to, readOnly)
+	}
+	if err != nil {
+		return fmt.Errorf("bind %s at %s: %w", dev, to, openError(err))
+	}
+	return nil
+}
+
+func bind(what int, to Place, readOnly bool) error {
+	at, err := to.open(unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	tree, err := unix.OpenTree(what, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return workError(err)
+	}
+	defer unix.Close(tree)
+	if readOnly {
+		if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return workError(err)
+		}
+	}
+	return moveTo(tree, at)
+}
+
+// moveTo puts a mount that is nowhere yet on what is open. Folders go on folders
+// and all else on all else; the kernel says ENOTDIR.
+func moveTo(tree, at int) error {
+	return workError(unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
+}
+
+// Unmount names the last part in the folder that it is in: a handle to the mount
+// itself would keep it busy. Nothing asks the filesystem before, which may have
+// shut down.
+func (r *real) Unmount(_ context.Context, p Place) error {
+	folder, last, err := p.folder()
+	if err == nil {
+		defer unix.Close(folder)
+		err = again(func() error { return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/%s", folder, last), unix.UMOUNT_NOFOLLOW) })
+		if err == unix.EINVAL { // a link, or not mounted on
+			err = ErrNotMounted
+			if kind, _ := r.Look(p); kind == PlaceOther {
+				err = unix.ELOOP
+			}
+		}
+		err = placeError(p, err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrNotMounted, err)
+	}
+	if err != nil {
+		return fmt.Errorf("unmount %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// Places are names of our own world, like programs: a container is given the
+// folder of the kubelet at its own path, with mounts going both ways
+// (mountPropagation: Bidirectional), or the machine would see none of ours.
+
+// open opens a place. Its root is the configuration's and opened like any folder;
+// everything below it must be what it seems to be.
+func (p Place) open(flags uint64) (int, error) {
+	if !p.valid() {
+		return -1, fmt.Errorf("%s: %w", p, ErrEscape)
+	}
+	root, err := unix.Open(p.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, placeError(p, err)
+	}
+	defer unix.Close(root)
+	fd, err := beneath(root, p.Name, flags)
+	if err != nil {
+		return -1, placeError(p, err)
+	}
+	return fd, nil
+}
+
+// valid: fs.ValidPath wants no "..", no empty part and no "/" at either end.
+func (p Place) valid() bool { return path.IsAbs(p.Root) && fs.ValidPath(p.Name) }
+
+func beneath(root int, name string, flags uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		fd, err := unix.Openat2(root, name, &how)
+		if err != unix.EINTR && err != unix.EAGAIN { // EAGAIN: something moved meanwhile (openat2(2))
+			return fd, err
+		}
+	}
+}
+
+// folder opens the folder that the last part of a place is in. What is done to
+// the last part is then done to it by name in that very folder.
+func (p Place) folder() (fd int, last string, err error) {
+	if p.Name == "." || !p.valid() { // "." is the root, whose folder is outside
+		return -1, "", fmt.Errorf("%s: %w", p, ErrEscape)
+	}
+	last = path.Base(p.Name)
+	fd, err = Place{p.Root, path.Dir(p.Name)}.open(unix.O_PATH | unix.O_DIRECTORY)
+	return fd, last, err
+}
+
+func placeError(p Place, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EXDEV) {
+		return fmt.Errorf("%s: %w: %w", p, ErrEscape, err)
+	}
+	return fmt.Errorf("%s: %w", p, workError(err))
+}
+
+// Look tells a folder without asking its filesystem, which may have shut down or
+// hang: that a name leads to a folder is known to the kernel's own name cache.
+func (r *real) Look(p Place) (PlaceKind, error) {
+	fd, err := p.open(unix.O_PATH | unix.O_DIRECTORY)
+	if err == nil {
+		unix.Close(fd)
+		return PlaceFolder, nil
+	}
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) { // of the last part, or before it?
+		fd, err = p.open(unix.O_PATH | unix.O_NOFOLLOW)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return PlaceNothing, nil
+	case err != nil:
+		return PlaceNothing, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return PlaceNothing, placeError(p, err)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR: // it became one meanwhile
+		return PlaceFolder, nil
+	case unix.S_IFREG:
+		return PlaceFile, nil
+	case unix.S_IFBLK:
+		return PlaceDevice, nil
+	}
+	return PlaceOther, nil
+}
+
+func (r *real) MakeFolder(p Place) error {
+	return r.make(p, PlaceFolder, func(folder int, last string) error { return unix.Mkdirat(folder, last, 0o750) })
+}
+
+func (r *real) MakeFile(p Place) error {
+	return r.make(p, PlaceFile, func(folder int, last string) error {
+		fd, err := unix.Openat(folder, last, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o640)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	})
+}
+
+func (r *real) make(p Place, kind PlaceKind, do func(folder int, last string) error) error {
+	folder, last, err := p.folder()
+	if err != nil {
+		return fmt.Errorf("make %w", err)
+	}
+	defer unix.Close(folder)
+	err = do(folder, last)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.EEXIST) {
+		have, lookErr := r.Look(p)
+		switch {
+		case lookErr != nil:
+			return fmt.Errorf("make %w", lookErr)
+		case have == kind:
+			return nil
+		case have == PlaceOther:
+			err = unix.ELOOP // a link or worse
+		}
+	}
+	return fmt.Errorf("make %w", placeError(p, err))
+}
+
+func (r *real) Remove(p Place) error {
+	kind, err := r.Look(p)
+	switch {
+	case err != nil:
+		return fmt.Errorf("remove %w", err)
+	case kind == PlaceNothing:
+		return nil
+	case kind == PlaceOther:
+		return fmt.Errorf("remove %w", placeError(p, unix.ELOOP))
+	}
+	folder, last, err := p.folder()
+	if err == nil {
+		defer unix.Close(folder)
+		flags := 0
+		if kind == PlaceFolder {
+			flags = unix.AT_REMOVEDIR
+		}
+		if err = unix.Unlinkat(folder, last, flags); err != nil {
+			err = placeError(p, err)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %w", err)
+	}
+	return nil
+}
+
+// Usage asks through a handle that opens nothing: a folder that may not be read
+// has a filesystem as well.
+func (r *real) Usage(_ context.Context, p Place) (FSUsage, error) {
+	fd, err := p.open(unix.O_PATH)
+	if err != nil {
+		return FSUsage{}, fmt.Errorf("usage of %w", err)
+	}
+	defer unix.Close(fd)
+	var st unix.Statfs_t
+	if err := again(func() error { return unix.Fstatfs(fd, &st) }); err != nil {
+		return FSUsage{}, fmt.Errorf("usage of %w", placeError(p, err))
+	}
+	unit := uint64(st.Frsize)
+	if unit == 0 {
+		unit = uint64(st.Bsize)
+	}
+	return FSUsage{Bytes: st.Blocks * unit, Free: st.Bfree * unit, Available: st.Bavail * unit, Inodes: st.Files, FreeInodes: st.Ffree}, nil
+}
+
+// ReadFolder makes the filesystem read: names only, none is looked at.
+func (r *real) ReadFolder(ctx context.Context, p Place) (int, error) {
+	fd, err := p.open(unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK)
+	if err != nil {
+		return 0, fmt.Errorf("read %w", err)
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 64<<10)
+	for count := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return count, fmt.Errorf("read %s: %w", p, err)
+		}
+		var n int
+		err := again(func() (err error) { n, err = unix.Getdents(fd, buf); return err })
+		switch {
+		case err != nil:
+			return count, fmt.Errorf("read %w", placeError(p, err))
+		case n == 0:
+			return count, nil
+		}
+		_, entries, _ := unix.ParseDirent(buf[:n], -1, nil) // without "." and ".."
+		count += entries
+	}
+}
