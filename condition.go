@@ -13,75 +13,76 @@ import (
 // is nil, or a number that is nil, was not looked at: it accuses nobody and
 // acquits nobody.
 type Facts struct {
-	Volume Volume
-	Drives []Drive // those of the volume, as known now
+	Volume Volume  `json:"-"`
+	Drives []Drive `json:"drives,omitempty"` // those of the volume, as known now
 	// Complete says that Drives come from a complete listing of the machine: a
 	// drive of the volume that is not among them is gone.
-	Complete bool
+	Complete bool `json:"complete"`
 	// Gone says that a complete listing of its drives' partitions or logical
 	// volumes lacks the volume's.
-	Gone  bool
-	LV    *LVFacts
-	FS    *FSFacts
-	IO    *IOFacts
-	Mount *MountFacts
+	Gone  bool        `json:"gone,omitempty"`
+	LV    *LVFacts    `json:"lv,omitempty"`
+	FS    *FSFacts    `json:"fs,omitempty"`
+	IO    *IOFacts    `json:"io,omitempty"`
+	Mount *MountFacts `json:"mount,omitempty"`
 }
 
 // LVFacts is what LVM and device-mapper say of a logical volume.
 type LVFacts struct {
-	MissingPVs      []string // physical volumes that its group misses, as LVM names them
-	Partial         bool     // a part of it is on no device that is there
-	Inactive        bool
-	Suspended       bool
-	PoolFailed      bool // the thin pool cannot be used before it is repaired
-	OutOfData       bool // the thin pool says so itself
-	MetadataLocked  bool // the thin pool's metadata is read-only
-	DataPercent     *float64
-	MetadataPercent *float64
-	SyncPercent     *float64 // of a mirror: how much is the same on every leg
-	RefreshNeeded   bool     // a leg of the mirror has failed writes and is not used any more
-	Mismatches      uint64   // places where the legs differ, by the last check
+	MissingPVs      []string `json:"missingPVs,omitempty"` // physical volumes that its group misses, as LVM names them
+	Partial         bool     `json:"partial,omitempty"`    // a part of it is on no device that is there
+	Inactive        bool     `json:"inactive,omitempty"`
+	Suspended       bool     `json:"suspended,omitempty"`
+	PoolFailed      bool     `json:"poolFailed,omitempty"`     // the thin pool cannot be used before it is repaired
+	OutOfData       bool     `json:"outOfData,omitempty"`      // the thin pool says so itself
+	MetadataLocked  bool     `json:"metadataLocked,omitempty"` // the thin pool's metadata is read-only
+	DataPercent     *float64 `json:"dataPercent,omitempty"`
+	MetadataPercent *float64 `json:"metadataPercent,omitempty"`
+	SyncPercent     *float64 `json:"syncPercent,omitempty"`   // of a mirror: how much is the same on every leg
+	RefreshNeeded   bool     `json:"refreshNeeded,omitempty"` // a leg of the mirror has failed writes and is not used any more
+	Mismatches      uint64   `json:"mismatches,omitempty"`    // places where the legs differ, by the last check
 }
 
 // FSFacts is what is known of the filesystem without asking it anything now.
 type FSFacts struct {
-	Errors      uint64 // inconsistencies that the kernel counts
-	ReadOnly    bool   // the kernel turned it read-only; nobody asked for that
-	Shutdown    bool   // XFS gave it up
-	Bytes, Free *uint64
-	Inodes      *uint64
-	FreeInodes  *uint64
-	Scrub       *Scrub
+	Errors     uint64  `json:"errors,omitempty"`   // inconsistencies that the kernel counts
+	ReadOnly   bool    `json:"readOnly,omitempty"` // the kernel turned it read-only; nobody asked for that
+	Shutdown   bool    `json:"shutdown,omitempty"` // XFS gave it up
+	Bytes      *uint64 `json:"bytes,omitempty"`
+	Free       *uint64 `json:"free,omitempty"`
+	Inodes     *uint64 `json:"inodes,omitempty"`
+	FreeInodes *uint64 `json:"freeInodes,omitempty"`
+	Scrub      *Scrub  `json:"scrub,omitempty"`
 }
 
 // Scrub is the verdict of the read-only checks of a filesystem.
 type Scrub struct {
-	At      time.Time // of the newest
-	Corrupt int       // how many in a row, the newest among them, called it corrupted
-	Mounted bool      // it was mounted meanwhile: a single check can be wrong
-	Text    string    // what the newest found
+	At      time.Time `json:"at"`                // of the newest
+	Corrupt int       `json:"corrupt,omitempty"` // how many in a row, the newest among them, called it corrupted
+	Mounted bool      `json:"mounted,omitempty"` // it was mounted meanwhile: a single check can be wrong
+	Text    string    `json:"text,omitempty"`    // what the newest found
 }
 
 // IOFacts is how the volume's device answers.
 type IOFacts struct {
-	Frozen    time.Duration // requests have been waiting so long and none came back
-	Await     time.Duration // how long a request takes lately
-	Errors    uint64        // failed requests within a day
-	ReadError string        // why our own small read of it failed
+	Frozen    time.Duration `json:"frozen,omitempty"`    // requests have been waiting so long and none came back
+	Await     time.Duration `json:"await,omitempty"`     // how long a request takes lately
+	Errors    uint64        `json:"errors,omitempty"`    // failed requests within a day
+	ReadError string        `json:"readError,omitempty"` // why our own small read of it failed
 }
 
 // MountFacts is the volume's mounts as seen from here.
 type MountFacts struct {
-	Staging *PathFacts // nil: not asked about
-	Target  *PathFacts
+	Staging *PathFacts `json:"staging,omitempty"` // nil: not asked about
+	Target  *PathFacts `json:"target,omitempty"`
 }
 
 // PathFacts is one path.
 type PathFacts struct {
-	Path      string
-	Mounted   bool   // the mount table has this volume there
-	Other     string // what it has there instead
-	ReadError string // why reading it failed
+	Path      string `json:"path"`
+	Mounted   bool   `json:"mounted"`             // the mount table has this volume there
+	Other     string `json:"other,omitempty"`     // what it has there instead
+	ReadError string `json:"readError,omitempty"` // why reading it failed
 }
 
 // Condition is what is wrong with a volume, worst first, one finding a severity

@@ -99,7 +99,7 @@ var driveConditions = []ConditionRule{
 	{
 		Section: OnDrives, Reason: "HealthUnknown", Severity: SeverityDegraded,
 		When: "a drive should answer and does not, or it is not known if it is there at all",
-		Says: "what is not known, and why", Next: "Silence is not health: `drivebay refresh {drive}` asks again, the kernel log says more.",
+		Says: "what is not known, and why", Next: "Silence is not health: `drivebay refresh` asks again, the kernel log says more.",
 		Source: seedCtl + ".1, Health != GOOD",
 		check: func(l *look) *hit {
 			if len(l.unknown) == 0 {

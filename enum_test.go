@@ -52,6 +52,7 @@ func TestEnumsRoundTrip(t *testing.T) {
 	roundTrip(t, locationNames.words, func(e LocationKind) enum { return e }, func(e *LocationKind, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, operationalNames.words, func(e OperationalStatus) enum { return e }, func(e *OperationalStatus, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, severityNames.words, func(e Severity) enum { return e }, func(e *Severity, b []byte) error { return e.UnmarshalText(b) })
+	roundTrip(t, accessNames.words, func(e Access) enum { return e }, func(e *Access, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, retryNames.words, func(e RetryRule) enum { return e }, func(e *RetryRule, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, csiStatusNames.words, func(e CSIStatus) enum { return e }, func(e *CSIStatus, b []byte) error { return e.UnmarshalText(b) })
 	roundTrip(t, volumeUsageNames.words, func(e VolumeUsage) enum { return e }, func(e *VolumeUsage, b []byte) error { return e.UnmarshalText(b) })

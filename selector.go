@@ -110,7 +110,7 @@ func (t term) bound() (term, error) {
 		return t, fmt.Errorf("%w: only the size can be compared, not %q", ErrInvalid, t.key)
 	}
 	var err error
-	t.size, err = parseSize(t.value)
+	t.size, err = ParseSize(t.value)
 	return t, err
 }
 
@@ -120,7 +120,9 @@ var sizeUnits = []struct {
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1}, {"", 1}}
 
-func parseSize(s string) (uint64, error) {
+// ParseSize reads a size in bytes: 960GB and 3.84TB count in thousands, 500GiB in
+// 1024s, a bare number is bytes.
+func ParseSize(s string) (uint64, error) {
 	for _, u := range sizeUnits {
 		number, ok := strings.CutSuffix(s, u.suffix)
 		if !ok {

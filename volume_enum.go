@@ -63,6 +63,7 @@ var (
 	locationNames     = names[LocationKind]{"location", []string{"UNKNOWN", "DRIVE", "PARTITION", "LVM", "LVM_THIN", "LVM_MIRROR"}}
 	operationalNames  = names[OperationalStatus]{"operational status", []string{"UNKNOWN", "OPERATIVE", "INOPERATIVE", "STAGING", "MAINTENANCE", "MISSING", "REMOVING", "REMOVED"}}
 	severityNames     = names[Severity]{"severity", []string{"NONE", "DEGRADED", "INACCESSIBLE", "DATA_LOSS"}}
+	accessNames       = names[Access]{"access", []string{"UNKNOWN", "WRITER", "READER", "SINGLE_WRITER", "MULTI_WRITER"}}
 	retryNames        = names[RetryRule]{"retry rule", []string{"UNKNOWN", "ON_CALL", "TIMED", "OPERATOR"}}
 	csiStatusNames    = names[CSIStatus]{"CSI status", []string{"UNKNOWN", "CREATING", "CREATED", "VOLUME_READY", "PUBLISHED", "RESIZING", "RESIZED", "REMOVING", "REMOVED", "FAILED"}}
 	volumeUsageNames  = names[VolumeUsage]{"volume usage", []string{"UNKNOWN", "IN_USE", "RELEASING", "RELEASED", "FAILED"}}
@@ -74,6 +75,7 @@ func (m VolumeMode) String() string        { return volumeModeNames.text(m) }
 func (k LocationKind) String() string      { return locationNames.text(k) }
 func (s OperationalStatus) String() string { return operationalNames.text(s) }
 func (s Severity) String() string          { return severityNames.text(s) }
+func (a Access) String() string            { return accessNames.text(a) }
 func (r RetryRule) String() string         { return retryNames.text(r) }
 func (s CSIStatus) String() string         { return csiStatusNames.text(s) }
 func (u VolumeUsage) String() string       { return volumeUsageNames.text(u) }
@@ -84,6 +86,7 @@ func (m VolumeMode) MarshalText() ([]byte, error)        { return []byte(m.Strin
 func (k LocationKind) MarshalText() ([]byte, error)      { return []byte(k.String()), nil }
 func (s OperationalStatus) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s Severity) MarshalText() ([]byte, error)          { return []byte(s.String()), nil }
+func (a Access) MarshalText() ([]byte, error)            { return []byte(a.String()), nil }
 func (r RetryRule) MarshalText() ([]byte, error)         { return []byte(r.String()), nil }
 func (s CSIStatus) MarshalText() ([]byte, error)         { return []byte(s.String()), nil }
 func (u VolumeUsage) MarshalText() ([]byte, error)       { return []byte(u.String()), nil }
@@ -92,6 +95,7 @@ func (m *VolumeMode) UnmarshalText(b []byte) error        { return volumeModeNam
 func (k *LocationKind) UnmarshalText(b []byte) error      { return locationNames.parse(k, b) }
 func (s *OperationalStatus) UnmarshalText(b []byte) error { return operationalNames.parse(s, b) }
 func (s *Severity) UnmarshalText(b []byte) error          { return severityNames.parse(s, b) }
+func (a *Access) UnmarshalText(b []byte) error            { return accessNames.parse(a, b) }
 func (r *RetryRule) UnmarshalText(b []byte) error         { return retryNames.parse(r, b) }
 func (s *CSIStatus) UnmarshalText(b []byte) error         { return csiStatusNames.parse(s, b) }
 func (u *VolumeUsage) UnmarshalText(b []byte) error       { return volumeUsageNames.parse(u, b) }

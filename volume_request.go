@@ -131,9 +131,9 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // Capacity is what can be made of a class of volumes.
 type Capacity struct {
-	Available uint64 // in all
-	Largest   uint64 // of one volume: a volume of this size can be made, one extent more cannot
-	Smallest  uint64
+	Available uint64 `json:"available"` // in all
+	Largest   uint64 `json:"largest"`   // of one volume: a volume of this size can be made, one extent more cannot
+	Smallest  uint64 `json:"smallest"`
 }
 
 // VolumeSnapshot is a volume as it was at one moment.
