@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/health"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/lane"
 )
 
 // lookResult is the end of one look at a drive.
@@ -33,14 +34,14 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 		if !t.present || t.looking || t.nextLook.After(now) || (t.drive.Protocol == drivebay.ProtocolNone && !t.fresh) {
 			continue
 		}
-		if t.lane.occupied(now) > 0 { // still held by an earlier question
+		if t.lane.Occupied(now) > 0 { // still held by an earlier question
 			t.nextLook = now.Add(m.opt.Tick)
 			continue
 		}
 		// What is asked for from now on is meant for the next look, not for this one.
 		r := lookResult{of: t, life: t.life, readContent: t.fresh}
 		t.looking, t.lookedAt, t.nextLook, t.fresh = true, now, time.Time{}, false
-		go func(d drivebay.Drive, l *lane, timeout time.Duration) {
+		go func(d drivebay.Drive, l *lane.Lane, timeout time.Duration) {
 			r.looked = m.lookThrough(ctx, l, &d, r.readContent, timeout)
 			select {
 			case m.results <- r:
@@ -52,7 +53,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 
 // lookThrough looks at a drive in its lane, as one of a bounded number. A look
 // that hangs gives its place to others when its time is up.
-func (m *Manager) lookThrough(ctx context.Context, l *lane, d *drivebay.Drive, readContent bool, timeout time.Duration) looked {
+func (m *Manager) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Drive, readContent bool, timeout time.Duration) looked {
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
@@ -61,8 +62,8 @@ func (m *Manager) lookThrough(ctx context.Context, l *lane, d *drivebay.Drive, r
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, err := through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
-		out, err := look(ctx, l.hearing(m.machine), d, readContent)
+	out, err := lane.Through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
+		out, err := look(ctx, hearing{m.machine, l}, d, readContent)
 		out.err = err
 		return out, nil
 	})
@@ -289,7 +290,7 @@ func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
 func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
 	k := ReadKernel(m.machine, &t.drive, t.drive.Kernel, now)
 	// A question that was just asked is no news; one that a rule may judge is.
-	if held := t.lane.occupied(now); held >= min(m.opt.LookTimeout/3, m.opt.Thresholds.SilentSuspect) {
+	if held := t.lane.Occupied(now); held >= min(m.opt.LookTimeout/3, m.opt.Thresholds.SilentSuspect) {
 		k.LaneStuck = held.Truncate(time.Second)
 	}
 	t.kernlog.count(k, now)

@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/health"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/lane"
 )
 
 // Options are the settings of a manager. Zero fields take the default.
@@ -82,7 +83,7 @@ type Manager struct {
 type tracked struct {
 	rec       drivebay.Record
 	drive     drivebay.Drive // as it goes into the next snapshot
-	lane      *lane
+	lane      *lane.Lane
 	kernlog   logWindow
 	life      int // grows each time the drive comes
 	present   bool
@@ -256,7 +257,7 @@ func (m *Manager) recall() {
 		m.problems = append(m.problems, "the record store cannot be read, history starts anew: "+err.Error())
 	}
 	for id, rec := range records {
-		t := &tracked{rec: rec, drive: rec.Drive, lane: newLane(), judged: rec.Drive.Health != drivebay.HealthUnknown}
+		t := &tracked{rec: rec, drive: rec.Drive, lane: lane.New(), judged: rec.Drive.Health != drivebay.HealthUnknown}
 		t.drive.Kernel = nil
 		if t.drive.Status == drivebay.StatusOnline {
 			t.drive.Status = drivebay.StatusUnknown

@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/health"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/lane"
 )
 
 // find is Snapshot.Find with an error that says what went wrong.
@@ -25,7 +26,7 @@ func (m *Manager) find(what string) (*drivebay.Drive, error) {
 func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Context, *drivebay.Drive) (T, error)) (T, error) {
 	var (
 		zero    T
-		l       *lane
+		l       *lane.Lane
 		timeout time.Duration
 	)
 	d, err := m.find(what)
@@ -45,7 +46,7 @@ func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Con
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, err := through(ctx, l, m.machine, func(ctx context.Context) (T, error) { return f(ctx, d) })
+	out, err := lane.Through(ctx, l, m.machine, func(ctx context.Context) (T, error) { return f(ctx, d) })
 	if err != nil {
 		return zero, fmt.Errorf("drive %s: %w", d.ID, translate(err))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/lane"
 )
 
 // take makes a listing the state of the machine. Absence counts only when the
@@ -44,7 +45,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		t = m.adopt(d, seen)
 	}
 	if t == nil {
-		t = &tracked{lane: newLane(), fresh: true}
+		t = &tracked{lane: lane.New(), fresh: true}
 		t.rec.Usage, _ = drivebay.UsageUnknown.Next(drivebay.UsageSeen)
 		t.drive.FirstSeen = now
 		m.drives[d.ID] = t
@@ -73,8 +74,8 @@ func (t *tracked) begin(now time.Time) {
 	t.life++
 	t.present, t.looking, t.fresh, t.nextLook = true, false, true, now
 	t.failures, t.openError, t.ourErrors, t.ourTimeouts = 0, "", 0, 0
-	if t.lane.occupied(now) > 0 {
-		t.lane = newLane() // the old device's question may never end; this is another device
+	if t.lane.Occupied(now) > 0 {
+		t.lane = lane.New() // the old device's question may never end; this is another device
 	}
 	for i, s := range t.rec.History {
 		counters := maps.Clone(s.Counters)

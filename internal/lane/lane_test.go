@@ -1,4 +1,4 @@
-package drivemgr
+package lane
 
 import (
 	"context"
@@ -19,32 +19,32 @@ func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) 
 // next one nothing but a refusal; when the kernel lets go, the lane is free.
 func TestLaneHoldsOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, release := newLane(), make(chan struct{})
+		l, release := New(), make(chan struct{})
 		hang := func(context.Context) (int, error) { <-release; return 1, nil }
 		short := func() context.Context {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			t.Cleanup(cancel)
 			return ctx
 		}
-		if _, err := through(short(), l, wallClock{}, hang); !errors.Is(err, drivebay.ErrTimeout) {
+		if _, err := Through(short(), l, wallClock{}, hang); !errors.Is(err, drivebay.ErrTimeout) {
 			t.Errorf("a hung question: %v", err)
 		}
 		began := time.Now()
-		if _, err := through(short(), l, wallClock{}, hang); !errors.Is(err, drivebay.ErrBusy) {
+		if _, err := Through(short(), l, wallClock{}, hang); !errors.Is(err, drivebay.ErrBusy) {
 			t.Errorf("a second question: %v", err)
 		}
 		if waited := time.Since(began); waited != time.Second {
 			t.Errorf("the second asker waited %v", waited)
 		}
-		if held := l.occupied(time.Now()); held != 2*time.Second {
+		if held := l.Occupied(time.Now()); held != 2*time.Second {
 			t.Errorf("the lane is held for %v", held)
 		}
 		close(release)
 		synctest.Wait()
-		if held := l.occupied(time.Now()); held != 0 {
+		if held := l.Occupied(time.Now()); held != 0 {
 			t.Errorf("a free lane is held for %v", held)
 		}
-		got, err := through(short(), l, wallClock{}, func(context.Context) (int, error) { return 7, nil })
+		got, err := Through(short(), l, wallClock{}, func(context.Context) (int, error) { return 7, nil })
 		if got != 7 || err != nil {
 			t.Errorf("after the hang: %v, %v", got, err)
 		}
@@ -52,9 +52,9 @@ func TestLaneHoldsOneQuestion(t *testing.T) {
 }
 
 func TestLaneSurvivesPanic(t *testing.T) {
-	l := newLane()
+	l := New()
 	for range 2 {
-		_, err := through(t.Context(), l, wallClock{}, func(context.Context) (int, error) { panic("short page") })
+		_, err := Through(t.Context(), l, wallClock{}, func(context.Context) (int, error) { panic("short page") })
 		if err == nil {
 			t.Fatal("a panic is no error")
 		}
