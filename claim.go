@@ -46,7 +46,9 @@ func (d *Drive) Refusals() []string {
 		refuse("it is %v, not IN_USE", d.Usage)
 	}
 	for _, u := range d.Uses {
-		refuse("%s", u.refusal())
+		if !u.Ours { // whoever uses a volume of ours keeps nobody from making another
+			refuse("%s", u.refusal())
+		}
 	}
 	if r := d.Content.refusal(); r != "" {
 		refuse("%s", r)

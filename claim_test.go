@@ -21,6 +21,7 @@ func TestRefusals(t *testing.T) {
 	}
 	ours := usable()
 	ours.Content.Kind = drivebay.ContentOurs
+	ours.Uses = []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: "mount", Device: "sda1", What: "/srv", Ours: true}}
 	if r := ours.Refusals(); len(r) > 0 {
 		t.Errorf("a drive of our own is refused: %q", r)
 	}

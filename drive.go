@@ -86,6 +86,7 @@ type Use struct {
 	Kind   string `json:"kind"`             // mount, swap, md, lvm, crypt, dm, btrfs, zfs, partition, multipath
 	Device string `json:"device,omitempty"` // "sda2", "dm-0"
 	What   string `json:"what,omitempty"`   // mount point, md name, volume group/logical volume
+	Ours   bool   `json:"ours,omitempty"`   // a partition that we made, or what stands on one
 }
 
 // Content is what is written on the drive.

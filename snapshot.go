@@ -99,17 +99,28 @@ const (
 	EventAcknowledge EventKind = "Acknowledged"
 	EventCordon      EventKind = "Cordon"
 	EventClaim       EventKind = "Claim"
+
+	EventVolumeCreated   EventKind = "VolumeCreated"
+	EventVolumeFound     EventKind = "VolumeFound"
+	EventVolumeDeleted   EventKind = "VolumeDeleted"
+	EventVolumeExpanded  EventKind = "VolumeExpanded"
+	EventVolumeFailed    EventKind = "VolumeFailed"
+	EventVolumeStaged    EventKind = "VolumeStaged"
+	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
+	EventSnapshotCreated EventKind = "SnapshotCreated"
+	EventSnapshotDeleted EventKind = "SnapshotDeleted"
 )
 
 // Event is one change of state, with its cause.
 type Event struct {
-	Seq   uint64    `json:"seq"`
-	At    time.Time `json:"at"`
-	Kind  EventKind `json:"kind"`
-	Drive string    `json:"drive,omitempty"`
-	From  string    `json:"from,omitempty"`
-	To    string    `json:"to,omitempty"`
-	Cause string    `json:"cause"` // a sentence: what was seen, on which drive, in which bay
+	Seq    uint64    `json:"seq"`
+	At     time.Time `json:"at"`
+	Kind   EventKind `json:"kind"`
+	Drive  string    `json:"drive,omitempty"`
+	Volume string    `json:"volume,omitempty"`
+	From   string    `json:"from,omitempty"`
+	To     string    `json:"to,omitempty"`
+	Cause  string    `json:"cause"` // a sentence: what was seen, on which drive, in which bay
 }
 
 // Record is what is remembered of a drive across restarts. All of it is lost

@@ -90,7 +90,7 @@ func (k *keeper) add(events ...drivebay.Event) {
 	k.mu.Unlock()
 	k.poke()
 	for _, e := range events {
-		k.log.Info("event", "kind", e.Kind, "drive", e.Drive, "from", e.From, "to", e.To, "cause", e.Cause)
+		k.log.Info("event", "kind", e.Kind, "drive", e.Drive, "volume", e.Volume, "from", e.From, "to", e.To, "cause", e.Cause)
 	}
 }
 

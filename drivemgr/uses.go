@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/host"
 )
 
@@ -143,9 +144,27 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 func (u *usage) give(d *drivebay.Drive) {
 	w := walk{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
 	w.device(d.Paths[0].SysPath, d.Name, d.Paths[0].DevNum)
-	if len(d.Uses) > 0 && d.Content.Kind == drivebay.ContentUnknown {
-		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, "in use: "+d.Uses[0].Kind
+	stranger, used := strangerIn(d.Uses)
+	switch {
+	case used && d.Content.Kind == drivebay.ContentUnknown:
+		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, "in use: "+stranger.Kind
+	case !used && len(d.Uses) > 0 && onlyTable(d.Content):
+		// udev has seen the table that our partitions stand in. Whether all of it is
+		// ours is for the bytes themselves to say.
+		d.Content = drivebay.Content{Reason: "not read"}
 	}
+}
+
+// strangerIn finds a use that is not ours.
+func strangerIn(uses []drivebay.Use) (drivebay.Use, bool) {
+	if i := slices.IndexFunc(uses, func(u drivebay.Use) bool { return !u.Ours }); i >= 0 {
+		return uses[i], true
+	}
+	return drivebay.Use{}, false
+}
+
+func onlyTable(c drivebay.Content) bool {
+	return len(c.Signatures) == 1 && c.Signatures[0].Format == "gpt"
 }
 
 // walk goes up the stack from one block device.
@@ -154,10 +173,11 @@ type walk struct {
 	drive *drivebay.Drive
 	been  map[string]bool
 	said  map[drivebay.Use]bool // a machine can have a thousand mounts of one device
+	ours  bool                  // at a partition that we made, or above one
 }
 
 func (w *walk) use(kind, device, what string) {
-	if u := (drivebay.Use{Kind: kind, Device: device, What: what}); !w.said[u] {
+	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.ours}); !w.said[u] {
 		w.said[u] = true
 		w.drive.Uses = append(w.drive.Uses, u)
 	}
@@ -175,8 +195,11 @@ func (w *walk) device(dir, name, devnum string) {
 	w.been[name] = true
 	w.here(name, devnum)
 	for _, part := range w.partitionsOf(dir, name) {
+		below := w.ours
+		w.ours = below || w.madeByUs(part)
 		w.use("partition", path.Base(part), "")
 		w.device(part, path.Base(part), w.sysfs.text(part+"/dev"))
+		w.ours = below
 	}
 	for _, holder := range w.sysfs.list(dir + "/holders") {
 		up := w.sysfs.blockDir + "/" + holder
@@ -207,6 +230,18 @@ func (w *walk) partitionsOf(dir, name string) []string {
 	}
 	slices.SortStableFunc(out, func(a, b string) int { return len(a) - len(b) }) // sda2 before sda10
 	return out
+}
+
+// madeByUs goes by the name in the GPT, which the kernel shows of each partition
+// (block/partitions/efi.c, PARTNAME of its uevent).
+func (w *walk) madeByUs(part string) bool {
+	b, _ := w.sysfs.read(part + "/uevent")
+	for line := range strings.Lines(string(b)) {
+		if name, ok := strings.CutPrefix(line, "PARTNAME="); ok {
+			return strings.HasPrefix(name, content.OursPrefix)
+		}
+	}
+	return false
 }
 
 // partitionName splits "nvme0n1p2" and "sda2": a "p" stands between where the name

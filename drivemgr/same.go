@@ -1,0 +1,66 @@
+package drivemgr
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Same proves that the block device of a number is the drive of an id, or a
+// partition of it: what the kernel says of that device now is what was listed
+// under the id. Whoever has the device open can rely on the answer for as long as
+// he has: the kernel gives its number to nobody else meanwhile. No drive is
+// touched.
+func (m *Manager) Same(ctx context.Context, id, devnum string) error {
+	d, ok := m.Snapshot().Find(id)
+	if !ok || d.ID != id {
+		return fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("drive %s: %w", id, err)
+	}
+	s := &sysfs{Files: m.machine, blockDir: "sys/block"}
+	dir, err := s.Resolve("sys/dev/block/" + devnum) // drivers/base/core.c, device_create_sys_dev_entry
+	if err != nil {
+		return fmt.Errorf("drive %s: %w: what device %s is cannot be told: %w", id, drivebay.ErrRefused, devnum, err)
+	}
+	if s.exists(dir + "/partition") {
+		dir = path.Dir(dir)
+	}
+	is, ok := s.readDrive(path.Base(dir))
+	if !ok {
+		return fmt.Errorf("drive %s: %w: what device %s is cannot be read", id, drivebay.ErrRefused, devnum)
+	}
+	if why := different(d, &is); why != "" {
+		return fmt.Errorf("drive %s (%s): %w: device %s is another drive: %s", id, d.Name, drivebay.ErrRefused, devnum, why)
+	}
+	return nil
+}
+
+// different says why two listings are not of one drive; "" when they are. One of
+// them may know more than the other, but something has to prove it.
+func different(d, is *drivebay.Drive) string {
+	proof := false
+	for _, f := range []struct{ what, a, b string }{{"worldwide name", d.WWN, is.WWN}, {"serial", d.Serial, is.Serial}} {
+		switch {
+		case f.a != "" && f.b != "" && f.a != f.b:
+			return fmt.Sprintf("its %s is %q and not %q", f.what, f.b, f.a)
+		case f.a != "" && f.a == f.b:
+			proof = true
+		}
+	}
+	switch {
+	case d.IdentityIssue != "":
+		return "it cannot be told from others: " + d.IdentityIssue
+	case !proof:
+		return "it has neither a worldwide name nor a serial that would tell"
+	case d.Size != is.Size:
+		return fmt.Sprintf("it has %d bytes and not %d", is.Size, d.Size)
+	}
+	return ""
+}
+
+// Note writes down what happened elsewhere, to a volume.
+func (m *Manager) Note(e drivebay.Event) { m.keeper.add(e) }

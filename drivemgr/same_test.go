@@ -1,0 +1,89 @@
+package drivemgr
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// TestOurUses: what stands on a partition that we made keeps no drive from being
+// ours; anything else on the same drive does.
+func TestOurUses(t *testing.T) {
+	build := func() (tree, string) {
+		w := tree{}
+		a := w.sata(1, "sda", map[string]string{"serial": "A1"})
+		w["run/udev/data/b8:0"] = "E:ID_PART_TABLE_TYPE=gpt\n"
+		one, two := w.partition(a, "sda1", "8:1"), w.partition(a, "sda2", "8:2")
+		w[one+"/uevent"], w[two+"/uevent"] = "MAJOR=8\nPARTN=1\nPARTNAME=drivebay-x\n", "PARTN=2\nPARTNAME=drivebay-pv-1\n"
+		w.dm(0, "drivebay--g-drivebay--v", "LVM-x", two)
+		return w, a
+	}
+	mounts := []host.Mount{mount("8:1", "/var/lib/kubelet/a", "ext4", "/dev/sda1"), mount("253:0", "/var/lib/kubelet/b", "xfs", "x")}
+	for name, c := range map[string]struct {
+		change  func(w tree, a string)
+		mounts  []host.Mount
+		content drivebay.ContentKind
+		refused string
+	}{
+		"all ours":                 {nil, mounts, drivebay.ContentUnknown, ""},
+		"a stranger's partition":   {func(w tree, a string) { w.partition(a, "sda3", "8:3") }, mounts, drivebay.ContentForeign, "sda3"},
+		"a stranger on the drive":  {func(w tree, a string) { w.dm(1, "s", "x", a) }, mounts, drivebay.ContentForeign, "dm-1"},
+		"the machine runs from it": {nil, append(mounts, mount("8:1", "/var", "ext4", "/dev/sda1")), drivebay.ContentUnknown, "runs from it"},
+		"udev saw more":            {func(w tree, _ string) { w["run/udev/data/b8:0"] = "E:ID_FS_TYPE=zfs_member\n" }, mounts, drivebay.ContentForeign, "zfs"},
+	} {
+		w, a := build()
+		if c.change != nil {
+			c.change(w, a)
+		}
+		_, drives := w.observe(t, InventoryOptions{}, c.mounts...)
+		d := drives["sda"]
+		if d.Content.Kind != c.content || len(d.Uses) < 5 {
+			t.Errorf("%s: content %v, uses %q", name, d.Content.Kind, uses(d))
+		}
+		if d.Content.Kind == drivebay.ContentUnknown {
+			d.Content = settleContent(d, drivebay.Content{Kind: drivebay.ContentOurs})
+		}
+		d.Usage = drivebay.UsageInUse
+		if r := strings.Join(d.Refusals(), "; "); (r != "") != (c.refused != "") || !strings.Contains(r, c.refused) {
+			t.Errorf("%s: refused: %q", name, r)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	w := tree{}
+	a := w.sata(1, "sda", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001"})
+	b := w.sata(2, "sdb", map[string]string{"serial": "B1"})
+	c := w.sata(3, "sdc", map[string]string{"serial": "C1"})
+	none := w.sata(4, "sdd", nil)
+	for num, at := range map[string]string{"8:0": a, "8:1": w.partition(a, "sda1", "8:1"), "8:16": b, "8:32": c, "8:48": none, "253:0": w.dm(0, "x", "x")} {
+		w["sys/dev/block/"+num] = "-> " + at
+	}
+	_, drives := w.observe(t, InventoryOptions{})
+	m := New(w.machine(t), nil, Options{})
+	m.take(Observe(m.machine, nil, InventoryOptions{}))
+	m.publish()
+	w[c+"/size"] = "999\n"
+	m.machine = w.machine(t)
+	for _, c := range []struct {
+		drive, num string
+		want       error
+	}{
+		{"sda", "8:0", nil}, {"sda", "8:1", nil}, {"sdb", "8:16", nil},
+		{"sda", "8:16", drivebay.ErrRefused}, // renamed between look and write
+		{"sda", "253:0", drivebay.ErrRefused},
+		{"sda", "8:99", drivebay.ErrRefused},
+		{"sdc", "8:32", drivebay.ErrRefused}, // of another size
+		{"sdd", "8:48", drivebay.ErrRefused}, // nothing tells it from others
+	} {
+		if err := m.Same(t.Context(), drives[c.drive].ID, c.num); !errors.Is(err, c.want) {
+			t.Errorf("%s and %s: %v, want %v", c.drive, c.num, err, c.want)
+		}
+	}
+	if err := m.Same(t.Context(), "sda", "8:0"); !errors.Is(err, drivebay.ErrNotFound) {
+		t.Errorf("a name is no id: %v", err)
+	}
+}
