@@ -2,35 +2,20 @@ package hostsim
 
 import (
 	"fmt"
-	"hash/crc32"
-	"slices"
 	"strings"
 )
 
-// content is what is written on a drive: zeros, but for some pieces.
-type content struct {
-	kind   string
-	udev   string
-	pieces []piece
-}
+// content is what is written on a drive.
+type content struct{ sparse }
 
 type piece struct {
 	at   uint64
 	data []byte
 }
 
-// read copies what is at an offset.
-func (c *content) read(p []byte, off uint64) {
-	clear(p)
-	for _, x := range c.pieces {
-		end := x.at + uint64(len(x.data))
-		if x.at < off+uint64(len(p)) && off < end {
-			if x.at >= off {
-				copy(p[x.at-off:], x.data)
-			} else {
-				copy(p, x.data[off-x.at:])
-			}
-		}
+func (c *content) put(pieces []piece) {
+	for _, x := range pieces {
+		c.write(x.data, x.at)
 	}
 }
 
@@ -39,23 +24,52 @@ func (c *content) read(p []byte, off uint64) {
 var contents = []struct {
 	kind   string
 	udev   string
+	marks  []piece // any of which is proof
 	pieces func(size, block uint64) []piece
 }{
-	{"blank", "", func(uint64, uint64) []piece { return nil }},
-	{"gpt", "E:ID_PART_TABLE_TYPE=gpt", gpt},
-	{"mbr", "E:ID_PART_TABLE_TYPE=dos", func(size, _ uint64) []piece { return []piece{{0, mbr(0x83, 2048, size/512-2048)}} }},
-	{"ext4", "E:ID_FS_TYPE=ext4", func(size, _ uint64) []piece { return []piece{{1024, ext4(size)}} }},
-	{"xfs", "E:ID_FS_TYPE=xfs", func(size, _ uint64) []piece { return []piece{{0, xfs(size)}} }},
-	{"btrfs", "E:ID_FS_TYPE=btrfs", func(uint64, uint64) []piece { return []piece{{0x10040, []byte("_BHRfS_M")}} }},
-	{"lvm", "E:ID_FS_TYPE=LVM2_member", func(uint64, uint64) []piece { return []piece{{512, lvm()}} }},
-	{"luks", "E:ID_FS_TYPE=crypto_LUKS", func(uint64, uint64) []piece {
+	{"blank", "", nil, func(uint64, uint64) []piece { return nil }},
+	{"ext4", "E:ID_FS_TYPE=ext4", mark(0x438, "\x53\xef"), func(size, _ uint64) []piece { return []piece{{1024, ext4(size)}} }},
+	{"xfs", "E:ID_FS_TYPE=xfs", mark(0, "XFSB"), func(size, _ uint64) []piece { return []piece{{0, xfs(size)}} }},
+	{"btrfs", "E:ID_FS_TYPE=btrfs", mark(0x10040, "_BHRfS_M"), func(uint64, uint64) []piece { return []piece{{0x10040, []byte("_BHRfS_M")}} }},
+	{"lvm", "E:ID_FS_TYPE=LVM2_member", mark(512, "LABELONE"), func(uint64, uint64) []piece { return []piece{{512, lvmLabel("B935T0NeltK8HT493KKNfmMH3x0IrxOV")}} }},
+	{"luks", "E:ID_FS_TYPE=crypto_LUKS", mark(0, "LUKS\xba\xbe"), func(uint64, uint64) []piece {
 		return []piece{{0, append([]byte("LUKS\xba\xbe\x00\x02"), make([]byte, 160)...)}, {168, []byte(someUUID)}}
 	}},
-	{"md", "E:ID_FS_TYPE=linux_raid_member", func(uint64, uint64) []piece { return []piece{{4096, mdSuper()}} }},
-	{"swap", "E:ID_FS_TYPE=swap", func(uint64, uint64) []piece { return []piece{{4086, []byte("SWAPSPACE2")}} }},
-	{"bluestore", "E:ID_FS_TYPE=ceph_bluestore", func(uint64, uint64) []piece {
+	{"md", "E:ID_FS_TYPE=linux_raid_member", mark(4096, "\xfc\x4e\x2b\xa9"), func(uint64, uint64) []piece { return []piece{{4096, mdSuper()}} }},
+	{"swap", "E:ID_FS_TYPE=swap", mark(4086, "SWAPSPACE2"), func(uint64, uint64) []piece { return []piece{{4086, []byte("SWAPSPACE2")}} }},
+	{"bluestore", "E:ID_FS_TYPE=ceph_bluestore", mark(0, "bluestore block device"), func(uint64, uint64) []piece {
 		return []piece{{0, []byte("bluestore block device\n" + someUUID + "\n")}}
 	}},
+	{"gpt", "E:ID_PART_TABLE_TYPE=gpt", append(mark(512, "EFI PART"), mark(4096, "EFI PART")...), func(size, block uint64) []piece { return gpt(size, block, dataTable(size, block)...) }},
+	{"mbr", "E:ID_PART_TABLE_TYPE=dos", mark(510, "\x55\xaa"), func(size, _ uint64) []piece { return []piece{{0, mbr(0x83, 2048, size/512-2048)}} }},
+}
+
+func mark(at uint64, magic string) []piece { return []piece{{at, []byte(magic)}} }
+
+// recognise says what kind of content reads like this, and what udev says of
+// it; what bears no mark is "" here.
+func recognise(read func([]byte, uint64)) (kind, udev string) {
+	for _, c := range contents {
+		for _, x := range c.marks {
+			have := make([]byte, len(x.data))
+			if read(have, x.at); string(have) == string(x.data) {
+				return c.kind, c.udev
+			}
+		}
+	}
+	return "", ""
+}
+
+// sort names what is on a drive.
+func (c *content) sort() string {
+	kind, _ := recognise(c.read)
+	switch {
+	case kind != "":
+		return kind
+	case len(c.pages) == 0:
+		return "blank"
+	}
+	return "data"
 }
 
 const someUUID = "6d1e5a3c-9d2f-4c55-9a0e-3b1f5c7d9e21"
@@ -64,7 +78,9 @@ func newContent(kind string, size, block uint64) (content, error) {
 	var known []string
 	for _, c := range contents {
 		if c.kind == kind {
-			return content{kind, c.udev, c.pieces(size, block)}, nil
+			var out content
+			out.put(c.pieces(size, block))
+			return out, nil
 		}
 		known = append(known, c.kind)
 	}
@@ -80,44 +96,6 @@ func mbr(kind byte, start, sectors uint64) []byte {
 	le.PutUint32(e[12:], uint32(min(sectors, 0xFFFFFFFF)))
 	b[510], b[511] = 0x55, 0xAA
 	return b
-}
-
-// gpt is a table with one partition over the whole drive and its copy at the end
-// (UEFI 2.10, 5.3).
-func gpt(size, block uint64) []piece {
-	const entries, entry = 128, 128
-	table := make([]byte, entries*entry)
-	last := size/block - 1
-	long := uint64(len(table)) / block
-	first, end := 2+long, last-long-1
-	copy(table, []byte{0xAF, 0x3D, 0xC6, 0x0F, 0x83, 0x84, 0x72, 0x47, 0x8E, 0x79, 0x3D, 0x69, 0xD8, 0x47, 0x7D, 0xE4}) // Linux filesystem data
-	copy(table[16:], []byte("simulated part 1"))
-	le.PutUint64(table[32:], first)
-	le.PutUint64(table[40:], end)
-	for i, r := range "data" {
-		le.PutUint16(table[56+2*i:], uint16(r))
-	}
-	header := func(here, other, entriesAt uint64) []byte {
-		h := make([]byte, 92)
-		copy(h, "EFI PART")
-		le.PutUint32(h[8:], 0x00010000)
-		le.PutUint32(h[12:], uint32(len(h)))
-		le.PutUint64(h[24:], here)
-		le.PutUint64(h[32:], other)
-		le.PutUint64(h[40:], first)
-		le.PutUint64(h[48:], end)
-		copy(h[56:], "simulated disk 1")
-		le.PutUint64(h[72:], entriesAt)
-		le.PutUint32(h[80:], entries)
-		le.PutUint32(h[84:], entry)
-		le.PutUint32(h[88:], crc32.ChecksumIEEE(table))
-		le.PutUint32(h[16:], crc32.ChecksumIEEE(h))
-		return h
-	}
-	return []piece{
-		{0, mbr(0xEE, 1, size/512-1)}, {block, header(1, last, 2)}, {2 * block, table},
-		{(last - long) * block, slices.Clone(table)}, {last * block, header(last, 1, last-long)},
-	}
 }
 
 // ext4 is a superblock (Documentation/filesystems/ext4/super.rst).
@@ -152,14 +130,15 @@ func xfs(size uint64) []byte {
 	return b
 }
 
-// lvm is a label of a physical volume (lvm2, lib/label/label.h) in sector 1.
-func lvm() []byte {
+// lvmLabel is the label of a physical volume in sector 1 (lvm2,
+// lib/format_text/layout.h): label_header with its checksum, then pv_header.
+func lvmLabel(id string) []byte {
 	b := make([]byte, 512)
 	copy(b, "LABELONE")
 	le.PutUint64(b[8:], 1)
 	le.PutUint32(b[20:], 32)
 	copy(b[24:], "LVM2 001")
-	copy(b[32:], "B935T0NeltK8HT493KKNfmMH3x0IrxOV")
+	copy(b[32:], id)
 	return b
 }
 

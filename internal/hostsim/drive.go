@@ -3,6 +3,7 @@ package hostsim
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,7 @@ import (
 // drive is one simulated drive, in the machine or pulled out of it. The
 // machine's lock guards it.
 type drive struct {
-	m      *Machine
+	entries
 	kind   *kind
 	number int // in the order of the description, from 0
 	identity
@@ -29,8 +30,8 @@ type drive struct {
 	names   []string
 	index   int // of the kernel name
 	places  []place
-	nodes   []*node
-	parts   []partition
+	disks   []*device // by path
+	parts   []*device
 
 	age    age
 	faults faults
@@ -68,21 +69,14 @@ type place struct {
 // ioCounters are the kernel's counters of requests.
 type ioCounters struct {
 	done, errors, timeouts uint64 // of the SCSI layer, passed-through commands included
-	reads, writes, sectors uint64
-}
-
-// partition is a partition of a drive.
-type partition struct {
-	number      int
-	name        string
-	start, size uint64 // sectors of 512 bytes
-	dev         string
-	label       string
+	reads, sectors         uint64
+	writes, written        uint64 // written: sectors
 }
 
 // newDrive makes a drive of a group.
 func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
-	d := &drive{m: m, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
+	d := &drive{entries: entries{m: m}, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
+	d.owner = d
 	d.identity = identity{vendor: or(g.Vendor, k.vendor), model: or(g.Model, k.model)}
 	d.firmware = or(g.Firmware, k.firmware)
 	d.serial = strings.ReplaceAll(or(g.Serial, fallbackSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
@@ -107,12 +101,11 @@ func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	if d.age, err = newAge(g.Age); err != nil {
 		return nil, err
 	}
-	kindOfContent := g.Content
-	if d.system {
-		kindOfContent = "gpt"
-	}
-	if d.content, err = newContent(or(kindOfContent, "blank"), d.size, d.block); err != nil {
+	if d.content, err = newContent(or(g.Content, "blank"), d.size, d.block); err != nil {
 		return nil, err
+	}
+	if d.system {
+		d.content.put(gpt(d.size, d.block, systemTable(d.size, d.block)...))
 	}
 	if d.longTest = g.LongTest; d.longTest == 0 {
 		d.longTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.rpm > 0]
@@ -164,34 +157,18 @@ func (d *drive) nguid() string {
 	return fmt.Sprintf("%08x%016x%08x", d.wwn>>28&0xFFFFFFFF, 0x0025380000000000|d.wwn&0xFFFFFFFF, 1)
 }
 
-// add puts a node of the drive into the machine.
-func (d *drive) add(path string, n *node) {
-	n.owner = d
-	d.nodes = append(d.nodes, d.m.tree.put(path, n))
-}
-
-func (d *drive) file(path, text string)            { d.add(path, &node{text: text}) }
-func (d *drive) live(path string, f func() string) { d.add(path, &node{read: f}) }
-func (d *drive) link(path, target string)          { d.add(path, &node{link: relative(path, target)}) }
-
-// files puts several files into a folder: name, text, name, text ...
-func (d *drive) files(dir string, nameText ...string) {
-	for i := 0; i+1 < len(nameText); i += 2 {
-		d.file(dir+"/"+nameText[i], nameText[i+1])
-	}
-}
-
 // plug makes the kernel see the drive. rename gives it a kernel name that was
 // never used before.
 func (d *drive) plug(rename bool) {
 	d.index = d.m.freeIndex(d.kind.letters, d.paths, rename)
 	d.present = true
 	d.turn++
-	d.names, d.places, d.parts = nil, nil, nil
+	d.names, d.places, d.parts, d.disks = nil, nil, nil, nil
 	for path := range d.paths {
 		d.places = append(d.places, d.kind.place(d, path))
 	}
 	d.kind.build(d)
+	d.scan()
 	if d.bay != nil {
 		d.bay.drive = d
 		d.bay.connect(d)
@@ -204,13 +181,14 @@ func (d *drive) plug(rename bool) {
 // unplug takes the drive's entries away. Questions that hang come back: the
 // kernel fails the requests of a device that is gone.
 func (d *drive) unplug() {
-	for _, n := range d.nodes {
-		d.m.tree.drop(n)
+	for _, p := range slices.Concat(d.parts, d.disks) {
+		p.remove()
 	}
+	d.leave()
 	for _, n := range append([]string{d.name}, d.names...) {
 		delete(d.m.byName, n)
 	}
-	d.nodes, d.present = nil, false
+	d.present = false
 	d.release()
 	if d.bay != nil {
 		d.bay.drive = nil

@@ -70,6 +70,7 @@ type faults struct {
 	offline     bool
 	dead        bool
 	denied      bool
+	readOnly    bool
 	garbage     bool
 	shortPages  bool
 	badChecksum bool

@@ -50,6 +50,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang},
 	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO},
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow},
+	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear},
 	{FaultDoc{"reallocate", "n=100", "reallocated sectors, or grown defects of a SAS drive, become n"}, false, count(100, manyErrors, func(a *age) *uint64 { return &a.Reallocated }, nil)},
 	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *age) *uint64 { return &a.Pending }, func(d *drive, n uint64) { d.logSectors(min(n, 1)) })},
@@ -187,6 +188,12 @@ func hang(d *drive, _ arguments) error {
 		d.faults.hang = make(chan struct{})
 		d.logTimeout()
 	}
+	return nil
+}
+
+func readOnly(d *drive, _ arguments) error {
+	d.faults.readOnly = true
+	d.changed()
 	return nil
 }
 

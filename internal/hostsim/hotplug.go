@@ -118,7 +118,7 @@ func heal(d *drive, _ arguments) error {
 	if !d.present && d.bay != nil && d.bay.drive != nil {
 		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
 	}
-	changed := d.faults.offline || d.faults.dead
+	changed := d.faults.offline || d.faults.dead || d.faults.readOnly
 	d.release()
 	d.faults = faults{}
 	d.age, d.asleep, d.tests, d.running = d.born.age, false, nil, nil

@@ -32,7 +32,7 @@ func (m *Machine) View() []DriveView {
 	list := []DriveView{}
 	for i, d := range m.drives {
 		v := DriveView{Kind: d.kind.name, Vendor: d.vendor, Model: d.model, Serial: d.serial, Size: d.size,
-			Present: d.present, System: d.system, Content: d.content.kind, Faults: d.troubles(), Stats: stats.Drives[i]}
+			Present: d.present, System: d.system, Content: d.content.sort(), Faults: d.troubles(), Stats: stats.Drives[i]}
 		if d.present {
 			v.Name = d.name
 		}
@@ -52,7 +52,7 @@ func (d *drive) troubles() []string {
 		on   bool
 	}{
 		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"offline", d.faults.offline},
-		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"garbage", d.faults.garbage}, {"short-pages", d.faults.shortPages},
+		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.faults.garbage}, {"short-pages", d.faults.shortPages},
 		{"bad-checksum", d.faults.badChecksum}, {"counters-max", d.faults.countersMax}, {"selftest-fail", d.faults.testsFail},
 		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},
 		{"identity", d.identity != d.born.identity}, {"age", d.age.Age != d.born.age.Age},

@@ -56,7 +56,7 @@ func (d *drive) announce(action string) {
 		}
 	}
 	for _, p := range d.parts {
-		all = append(all, event{"block", d.places[0].block + "/" + p.name, p.name, "partition"})
+		all = append(all, event{"block", p.dir, p.name, "partition"})
 	}
 	for i := range all {
 		e := all[i]

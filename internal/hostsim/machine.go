@@ -25,6 +25,8 @@ type Machine struct {
 	bays    []*bay
 	hosts   int // SCSI hosts given out
 	byName  map[string]*drive
+	devices map[string]*device // by kernel name
+	fds     fds
 	highest map[string]int // kernel name letters -> the first index that was never given out
 	system  system
 	seq     uint64 // of uevents
@@ -45,7 +47,7 @@ func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
 // New makes a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, highest: map[string]int{}}
+	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, highest: map[string]int{}}
 	for _, o := range opts {
 		o(m)
 	}

@@ -31,6 +31,7 @@ type DriveStats struct {
 	Opens     int    `json:"opens"`
 	Pages     int    `json:"pages"`
 	Reads     int    `json:"reads"`
+	Writes    int    `json:"writes"`
 	Wakeups   int    `json:"wakeups"`
 	SelfTests int    `json:"selfTests"`
 }

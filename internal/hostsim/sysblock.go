@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -38,7 +37,15 @@ func (d *drive) buildBlock(b blockDevice) {
 		d.m.tree.keep("sys/devices/virtual/bdi")
 	}
 	d.files(b.dir, "alignment_offset", "0\n", "capability", "0\n", "discard_alignment", "0\n", "diskseq", fmt.Sprintln(seq), "events", "", "events_async", "",
-		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", flag01(b.hidden), "range", "16\n", "removable", "0\n", "ro", "0\n", "uevent", uevent)
+		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", flag01(b.hidden), "range", "16\n", "removable", "0\n", "uevent", uevent)
+	ro := func() bool { return d.faults.readOnly }
+	if !b.hidden {
+		disk := &device{entries: entries{m: d.m, owner: d}, name: b.name, num: b.dev, dir: b.dir, block: d.block, data: d, drive: d}
+		d.disks = append(d.disks, disk)
+		d.m.devices[b.name] = disk
+		ro = disk.refusesWrites
+	}
+	d.live(b.dir+"/ro", func() string { return flag01(ro()) })
 	d.live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
 	d.live(b.dir+"/stat", d.stat)
 	d.live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
@@ -47,9 +54,7 @@ func (d *drive) buildBlock(b blockDevice) {
 	d.link(b.dir+"/subsystem", "sys/class/block")
 	d.link("sys/block/"+b.name, b.dir)
 	d.link("sys/class/block/"+b.name, b.dir)
-	d.m.tree.folder(b.dir + "/holders")
-	d.m.tree.folder(b.dir + "/slaves")
-	d.nodes = append(d.nodes, d.m.tree.folder(b.dir+"/holders"), d.m.tree.folder(b.dir+"/slaves"))
+	d.folders(b.dir+"/holders", b.dir+"/slaves")
 }
 
 func (d *drive) buildQueue(dir string) {
@@ -64,6 +69,11 @@ func (d *drive) buildQueue(dir string) {
 	d.file(dir+"hw_sector_size", fmt.Sprintln(d.block))
 	d.file(dir+"physical_block_size", fmt.Sprintln(physical))
 	d.file(dir+"rotational", flag01(d.kind.rotational))
+	if d.discards() {
+		d.file(dir+"discard_granularity", fmt.Sprintln(physical))
+		d.file(dir+"discard_max_bytes", "2199023255040\n")
+		d.file(dir+"discard_max_hw_bytes", "2199023255040\n")
+	}
 	if d.kind.name == KindNVMe {
 		d.file(dir+"scheduler", "[none] mq-deadline \n")
 	}
@@ -86,7 +96,7 @@ func (d *drive) sectors() uint64 {
 
 // stat is the line of Documentation/block/stat.rst.
 func (d *drive) stat() string {
-	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, 0, 0, uint64(d.inflight()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
+	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, d.io.written, d.io.writes * 2, uint64(d.inflight()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
 	var b strings.Builder
 	for i, n := range f {
 		if i > 0 {
@@ -98,38 +108,20 @@ func (d *drive) stat() string {
 	return b.String()
 }
 
-// buildPartitions makes the partitions of the system drive: firmware and the rest.
-func (d *drive) buildPartitions(dir, name, dev func(int) string) {
-	if !d.system {
-		return
-	}
-	const mib = 2048 // in sectors
-	rest := d.size/512 - 513*mib - mib
-	for _, p := range []partition{{number: 1, start: mib, size: 512 * mib, label: "EFI System Partition"}, {number: 2, start: 513 * mib, size: rest, label: "root"}} {
-		p.name, p.dev = name(p.number), dev(p.number)
-		at := dir(p.number)
-		d.parts = append(d.parts, p)
-		d.files(at, "alignment_offset", "0\n", "dev", p.dev+"\n", "discard_alignment", "0\n", "inflight", "       0        0\n", "partition", fmt.Sprintln(p.number),
-			"ro", "0\n", "size", fmt.Sprintln(p.size), "start", fmt.Sprintln(p.start), "stat", strings.Repeat("       0 ", 16)+"       0\n",
-			"uevent", devUevent(p.dev, p.name, "partition")+fmt.Sprintf("PARTN=%d\nPARTNAME=%s\n", p.number, p.label))
-		d.link(at+"/subsystem", "sys/class/block")
-		d.link("sys/class/block/"+p.name, at)
-		d.link("sys/dev/block/"+p.dev, at)
-		holders, slaves := d.m.tree.folder(at+"/holders"), d.m.tree.folder(at+"/slaves")
-		d.nodes = append(d.nodes, holders, slaves)
-		d.udev(p.dev, "E:DEVTYPE=partition", fmt.Sprintf("E:ID_PART_ENTRY_NUMBER=%d", p.number), "E:ID_PART_ENTRY_NAME="+p.label, "E:ID_PART_ENTRY_SCHEME=gpt")
-		d.register(p.name)
-	}
-}
-
 // udev writes an entry of the udev database (systemd, sd-device: S links, E
 // properties, I microseconds of initialisation).
 func (d *drive) udev(dev string, lines ...string) {
-	if d.content.udev != "" && !slices.Contains(lines, "E:DEVTYPE=partition") {
-		lines = append(lines, d.content.udev)
-	}
-	d.file("run/udev/data/b"+dev, strings.Join(lines, "\n")+"\nI:5265654\nG:systemd\nQ:systemd\nV:1\n")
+	known := strings.Join(lines, "\n")
+	d.live("run/udev/data/b"+dev, func() string {
+		text := known
+		if _, found := recognise(d.content.read); found != "" {
+			text += "\n" + found
+		}
+		return text + udevEnd
+	})
 }
+
+const udevEnd = "\nI:5265654\nG:systemd\nQ:systemd\nV:1\n"
 
 func (m *Machine) nextSeq() uint64 {
 	m.seq++

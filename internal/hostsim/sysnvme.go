@@ -35,10 +35,6 @@ func buildNVMe(d *drive) {
 	d.register(d.name)
 	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: device, partScan: 256})
 	d.buildNamespace(p.block)
-	d.buildPartitions(
-		func(n int) string { return fmt.Sprintf("%s/%sp%d", p.block, d.name, n) },
-		func(n int) string { return fmt.Sprintf("%sp%d", d.name, n) },
-		func(n int) string { return fmt.Sprintf("259:%d", number+n) })
 	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+word(d.model)+"_"+d.serial, "S:disk/by-id/nvme-"+d.wwid(),
 		"E:ID_SERIAL_SHORT="+d.serial, "E:ID_WWN="+d.wwid(), "E:ID_MODEL="+d.model, "E:ID_REVISION="+d.firmware, "E:ID_NSID=1",
 		"E:ID_SERIAL="+word(d.model)+"_"+d.serial+"_1", "E:ID_PATH="+p.udevPath)

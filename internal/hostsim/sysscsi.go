@@ -17,12 +17,6 @@ func buildSCSI(d *drive) {
 		d.register(name)
 		d.buildSCSIDevice(p, path)
 		d.buildBlock(blockDevice{dir: p.block, name: name, dev: p.dev, device: p.device, partScan: 256})
-		if path == 0 {
-			d.buildPartitions(
-				func(n int) string { return fmt.Sprintf("%s/%s%d", p.block, name, n) },
-				func(n int) string { return fmt.Sprintf("%s%d", name, n) },
-				func(n int) string { return sdDev(d.index, n) })
-		}
 		d.udev(p.dev, d.udevSCSI(p)...)
 	}
 }
@@ -108,10 +102,6 @@ func buildVirtio(d *drive) {
 	d.files(p.device, "device", "0x0002\n", "vendor", "0x1af4\n", "status", "0x0000000f\n", "modalias", "virtio:d00000002v00001AF4\n", "uevent", "DRIVER=virtio_blk\nMODALIAS=virtio:d00000002v00001AF4\n")
 	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
 	d.files(p.block, "serial", d.serial, "cache_type", "write back\n")
-	d.buildPartitions(
-		func(n int) string { return fmt.Sprintf("%s/%s%d", p.block, d.name, n) },
-		func(n int) string { return fmt.Sprintf("%s%d", d.name, n) },
-		func(n int) string { return fmt.Sprintf("254:%d", 16*d.index+n) })
 	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
 }
 

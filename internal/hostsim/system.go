@@ -46,7 +46,7 @@ func (m *Machine) refreshSystem() {
 	for _, d := range m.system.drives {
 		if d.present && len(d.parts) == 2 {
 			halves = append(halves, m.mustResolve("sys/class/block/"+d.parts[1].name))
-			size = d.parts[1].size
+			size = d.parts[1].sectors
 		}
 	}
 	put := func(path, text string) {
@@ -74,6 +74,11 @@ func (m *Machine) refreshSystem() {
 	}
 }
 
+// booted says that the machine runs from a device.
+func (m *Machine) booted(d *device) bool {
+	return d.drive != nil && d.drive.system && d.number > 0 && d.number <= 2 && len(m.system.drives) > 0
+}
+
 // buildProc makes the mount table and what stands beside it.
 func (m *Machine) buildProc() {
 	add := func(dev, target, fs, source, opts string) {
@@ -83,12 +88,12 @@ func (m *Machine) buildProc() {
 	if m.mirrored() {
 		root, rootDev, rootFS = "md0", "9:0", "ext4"
 	} else if len(m.system.drives) == 1 {
-		root, rootDev, rootFS = m.system.drives[0].parts[1].name, m.system.drives[0].parts[1].dev, "ext4"
+		root, rootDev, rootFS = m.system.drives[0].parts[1].name, m.system.drives[0].parts[1].num, "ext4"
 	}
 	if rootFS == "ext4" {
 		add(rootDev, "/", rootFS, "/dev/"+root, "rw,relatime,errors=remount-ro")
 		efi := m.system.drives[0].parts[0]
-		add(efi.dev, "/boot/efi", "vfat", "/dev/"+efi.name, "rw,relatime")
+		add(efi.num, "/boot/efi", "vfat", "/dev/"+efi.name, "rw,relatime")
 		for name, text := range map[string]string{"errors_count": "0\n", "warning_count": "0\n", "first_error_time": "0\n", "last_error_time": "0\n"} {
 			m.tree.put("sys/fs/ext4/"+root+"/"+name, &node{text: text})
 		}

@@ -1,0 +1,237 @@
+package hostsim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// openDisk is a block device that is open for writing.
+type openDisk struct {
+	dev    *device
+	name   string // as it was asked for
+	fd     int
+	alone  bool
+	closed bool
+	wrote  bool
+}
+
+// fds are the open devices by number, so that Disk.Path leads to them.
+type fds struct {
+	open map[int]*openDisk
+	last int
+}
+
+// fdFolder is where a program finds what we have open.
+const fdFolder = "/proc/1/fd/"
+
+func (f *fds) device(path string) *device {
+	if number, ok := strings.CutPrefix(path, fdFolder); ok {
+		if n, err := strconv.Atoi(number); err == nil && f.open[n] != nil {
+			return f.open[n].dev
+		}
+	}
+	return nil
+}
+
+// OpenDisk implements host.Disks.
+func (m *Machine) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", dev, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.lookup(dev)
+	switch {
+	case d == nil || d.gone:
+		return nil, fmt.Errorf("open %s: %w", dev, host.ErrGone)
+	case d.drive != nil && d.drive.faults.denied:
+		return nil, fmt.Errorf("open %s: %w", dev, host.ErrPermission)
+	case d.drive != nil && d.drive.faults.offline: // ENXIO
+		return nil, fmt.Errorf("open %s: no such device or address: %w", dev, host.ErrGone)
+	case alone && d.busy():
+		return nil, fmt.Errorf("open %s alone: %w", dev, host.ErrBusy)
+	}
+	m.fds.last++
+	h := &openDisk{dev: d, name: dev, fd: m.fds.last, alone: alone}
+	if m.fds.open == nil {
+		m.fds.open = map[int]*openDisk{}
+	}
+	m.fds.open[h.fd] = h
+	d.handles++
+	d.alone = d.alone || alone
+	if d.drive != nil {
+		d.drive.stats.Opens++
+	}
+	return h, nil
+}
+
+func (h *openDisk) DevNum() string { return h.dev.num }
+
+func (h *openDisk) Path() string { return fdFolder + strconv.Itoa(h.fd) }
+
+func (h *openDisk) BlockSize() int { return int(h.dev.block) }
+
+func (h *openDisk) Size() uint64 {
+	h.dev.m.mu.RLock()
+	defer h.dev.m.mu.RUnlock()
+	if d := h.dev.drive; d != nil && d.faults.dead {
+		return 0
+	}
+	return h.dev.length()
+}
+
+// access does work on a range of the device.
+func (h *openDisk) access(ctx context.Context, what string, a access, work func() error) error {
+	err := h.dev.do(ctx, a, func() error {
+		switch {
+		case h.closed:
+			return fmt.Errorf("%w: it was closed", errInvalid)
+		case a.off > h.dev.length() || a.n > h.dev.length()-a.off:
+			return fmt.Errorf("%w: the device ends at %d", errInvalid, h.dev.length())
+		}
+		h.wrote = h.wrote || a.write
+		return work()
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %s %d bytes at %d: %w", h.name, what, a.n, a.off, err)
+	}
+	return nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (h *openDisk) ReadAt(p []byte, off int64) (int, error) {
+	size := h.Size()
+	if off < 0 {
+		return 0, fmt.Errorf("%s: read at %d: %w", h.name, off, errInvalid)
+	}
+	n := min(uint64(len(p)), size-min(size, uint64(off)))
+	if err := h.access(context.Background(), "read", access{off: min(uint64(off), size), n: n}, func() error {
+		h.dev.read(p[:n], uint64(off))
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	if n < uint64(len(p)) {
+		return int(n), io.EOF
+	}
+	return len(p), nil
+}
+
+// WriteAt implements io.WriterAt.
+func (h *openDisk) WriteAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("%s: write at %d: %w", h.name, off, errInvalid)
+	}
+	err := h.access(context.Background(), "write", access{true, uint64(off), uint64(len(p))}, func() error { return h.dev.write(p, uint64(off)) })
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Sync implements host.Disk.
+func (h *openDisk) Sync() error {
+	return h.access(context.Background(), "sync", access{}, func() error { return nil })
+}
+
+// Zero implements host.Disk.
+func (h *openDisk) Zero(ctx context.Context, off, n uint64) error {
+	return h.aligned(ctx, "zero", off, n, h.dev.zero)
+}
+
+// Discard implements host.Disk.
+func (h *openDisk) Discard(ctx context.Context, off, n uint64) error {
+	return h.aligned(ctx, "discard", off, n, h.dev.discard)
+}
+
+// aligned does what the kernel does for whole blocks only (blkdev_fallocate, BLKDISCARD).
+func (h *openDisk) aligned(ctx context.Context, what string, off, n uint64, work func(off, n uint64) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %s: %w", h.name, what, err)
+	}
+	if off%h.dev.block != 0 || n%h.dev.block != 0 {
+		return fmt.Errorf("%s: %s %d bytes at %d: %w: no whole blocks", h.name, what, n, off, errInvalid)
+	}
+	return h.access(ctx, what, access{true, off, n}, func() error { return work(off, n) })
+}
+
+// SetReadOnly implements host.Disk.
+func (h *openDisk) SetReadOnly(on bool) error {
+	h.dev.m.mu.Lock()
+	defer h.dev.m.mu.Unlock()
+	if h.dev.gone {
+		return fmt.Errorf("%s: set read-only: %w", h.name, host.ErrGone)
+	}
+	if h.dev.readOnly != on {
+		h.dev.readOnly = on
+		h.dev.changed()
+	}
+	return nil
+}
+
+// AddPartition implements host.Disk.
+func (h *openDisk) AddPartition(number int, start, size uint64) error {
+	return h.partition("add", number, func(d *drive) error {
+		if start%512 != 0 || size%512 != 0 {
+			return errInvalid
+		}
+		return d.introduce(number, start/512, size/512)
+	})
+}
+
+// ResizePartition implements host.Disk.
+func (h *openDisk) ResizePartition(number int, start, size uint64) error {
+	return h.partition("resize", number, func(d *drive) error {
+		if start%512 != 0 || size%512 != 0 {
+			return errInvalid
+		}
+		return d.resize(number, start/512, size/512)
+	})
+}
+
+// RemovePartition implements host.Disk.
+func (h *openDisk) RemovePartition(number int) error {
+	return h.partition("remove", number, func(d *drive) error { return d.delete(number) })
+}
+
+func (h *openDisk) partition(what string, number int, work func(*drive) error) error {
+	h.dev.m.mu.Lock()
+	defer h.dev.m.mu.Unlock()
+	err := errInvalid // a partition has none
+	switch {
+	case h.dev.gone:
+		err = host.ErrGone
+	case h.dev.drive != nil && h.dev.number == 0:
+		err = work(h.dev.drive)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s partition %d: %w", h.name, what, number, err)
+	}
+	return nil
+}
+
+// Close implements io.Closer. Whoever wrote to a device and closes it wakes
+// udev, which looks at it anew and says so (systemd, udev-watch).
+func (h *openDisk) Close() error {
+	m := h.dev.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h.closed {
+		return fmt.Errorf("%s: close: %w: it is closed", h.name, errInvalid)
+	}
+	h.closed = true
+	h.dev.handles--
+	if h.alone {
+		h.dev.alone = false
+	}
+	delete(m.fds.open, h.fd)
+	if h.wrote {
+		h.dev.changed()
+	}
+	return nil
+}

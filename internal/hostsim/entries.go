@@ -1,0 +1,46 @@
+package hostsim
+
+// entries are the files, links and folders that one thing has in the machine
+// and takes along when it goes.
+type entries struct {
+	m     *Machine
+	owner *drive // whose flicker hides them
+	nodes []*node
+}
+
+func (e *entries) add(path string, n *node) *node {
+	n.owner = e.owner
+	e.nodes = append(e.nodes, e.m.tree.put(path, n))
+	return n
+}
+
+func (e *entries) file(path, text string)            { e.add(path, &node{text: text}) }
+func (e *entries) live(path string, f func() string) { e.add(path, &node{read: f}) }
+func (e *entries) link(path, target string)          { e.add(path, &node{link: relative(path, target)}) }
+
+// files puts several files into a folder: name, text, name, text ...
+func (e *entries) files(dir string, nameText ...string) {
+	for i := 0; i+1 < len(nameText); i += 2 {
+		e.file(dir+"/"+nameText[i], nameText[i+1])
+	}
+}
+
+// folders makes folders that are there while they are empty, too.
+func (e *entries) folders(paths ...string) {
+	for _, path := range paths {
+		n := e.m.tree.folder(path)
+		n.keep = true
+		e.nodes = append(e.nodes, n)
+	}
+}
+
+// leave takes everything away.
+func (e *entries) leave() {
+	for _, n := range e.nodes {
+		if n.kids != nil {
+			n.keep = false
+		}
+		e.m.tree.drop(n)
+	}
+	e.nodes = nil
+}

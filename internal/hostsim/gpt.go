@@ -1,0 +1,154 @@
+package hostsim
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"unicode/utf16"
+)
+
+// The GUID partition table (UEFI 2.10, 5.3): a protective boot record, a header
+// with the entries behind it, and a copy of both at the end.
+const (
+	gptEntries = 128
+	gptEntry   = 128
+)
+
+// Types of partitions (UEFI 2.10, table 5.7; the discoverable partitions specification).
+var (
+	linuxData = [16]byte{0xAF, 0x3D, 0xC6, 0x0F, 0x83, 0x84, 0x72, 0x47, 0x8E, 0x79, 0x3D, 0x69, 0xD8, 0x47, 0x7D, 0xE4}
+	efiSystem = [16]byte{0x28, 0x73, 0x2A, 0xC1, 0x1F, 0xF8, 0xD2, 0x11, 0xBA, 0x4B, 0x00, 0xA0, 0xC9, 0x3E, 0xC9, 0x3B}
+)
+
+// entry is a partition of a table; first and last are logical blocks.
+type entry struct {
+	number      int
+	kind, id    [16]byte
+	first, last uint64
+	name        string
+}
+
+// dataTable is one partition over the whole drive.
+func dataTable(size, block uint64) []entry {
+	long := gptEntries * gptEntry / block
+	return []entry{{kind: linuxData, first: 2 + long, last: size/block - long - 2, name: "data"}}
+}
+
+// systemTable is what a drive holds that a machine boots from.
+func systemTable(size, block uint64) []entry {
+	mib := (1 << 20) / block
+	efi := min(512*mib, size/4/block/mib*mib)
+	return []entry{
+		{kind: efiSystem, first: mib, last: mib + efi - 1, name: "EFI System Partition"},
+		{kind: linuxData, first: mib + efi, last: size/block - mib - 1, name: "root"},
+	}
+}
+
+func gpt(size, block uint64, parts ...entry) []piece {
+	table := make([]byte, gptEntries*gptEntry)
+	last := size/block - 1
+	long := uint64(len(table)) / block
+	for n, p := range parts {
+		e := table[n*gptEntry:]
+		copy(e, p.kind[:])
+		copy(e[16:], fmt.Sprintf("simulated part %d", n+1))
+		le.PutUint64(e[32:], p.first)
+		le.PutUint64(e[40:], p.last)
+		for i, r := range utf16.Encode([]rune(p.name)) {
+			le.PutUint16(e[56+2*i:], r)
+		}
+	}
+	header := func(here, other, entriesAt uint64) []byte {
+		h := make([]byte, 92)
+		copy(h, "EFI PART")
+		le.PutUint32(h[8:], 0x00010000)
+		le.PutUint32(h[12:], uint32(len(h)))
+		le.PutUint64(h[24:], here)
+		le.PutUint64(h[32:], other)
+		le.PutUint64(h[40:], 2+long)
+		le.PutUint64(h[48:], last-long-1)
+		copy(h[56:], "simulated disk 1")
+		le.PutUint64(h[72:], entriesAt)
+		le.PutUint32(h[80:], gptEntries)
+		le.PutUint32(h[84:], gptEntry)
+		le.PutUint32(h[88:], crc32.ChecksumIEEE(table))
+		le.PutUint32(h[16:], crc32.ChecksumIEEE(h))
+		return h
+	}
+	return []piece{
+		{0, mbr(0xEE, 1, size/512-1)}, {block, header(1, last, 2)}, {2 * block, table},
+		{(last - long) * block, slices.Clone(table)}, {last * block, header(last, 1, last-long)},
+	}
+}
+
+// table reads the partitions that a kernel finds on a drive: those of the first
+// header, or of the copy where that is damaged (block/partitions/efi.c).
+func (d *drive) table() []entry {
+	if !d.protected() {
+		return nil
+	}
+	if list, ok := d.tableAt(1); ok {
+		return list
+	}
+	list, _ := d.tableAt(d.size/d.block - 1)
+	return list
+}
+
+// protected says whether the boot record says that there is a GPT.
+func (d *drive) protected() bool {
+	b := make([]byte, 512)
+	d.content.read(b, 0)
+	if b[510] != 0x55 || b[511] != 0xAA {
+		return false
+	}
+	for e := 446; e < 510; e += 16 {
+		if b[e+4] == 0xEE {
+			return true
+		}
+	}
+	return false
+}
+
+// tableAt reads the table whose header is in a block.
+func (d *drive) tableAt(lba uint64) ([]entry, bool) {
+	h := make([]byte, d.block)
+	d.content.read(h, lba*d.block)
+	long := le.Uint32(h[12:])
+	if string(h[:8]) != "EFI PART" || long < 92 || uint64(long) > d.block || le.Uint64(h[24:]) != lba {
+		return nil, false
+	}
+	sum := le.Uint32(h[16:])
+	le.PutUint32(h[16:], 0)
+	at, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
+	if crc32.ChecksumIEEE(h[:long]) != sum || each != gptEntry || count > 1024 || at >= d.size/d.block {
+		return nil, false
+	}
+	b := make([]byte, count*each)
+	d.content.read(b, at*d.block)
+	if crc32.ChecksumIEEE(b) != le.Uint32(h[88:]) {
+		return nil, false
+	}
+	var list []entry
+	for i := range int(count) {
+		if e := b[i*gptEntry:]; !bytes.Equal(e[:16], make([]byte, 16)) {
+			list = append(list, readEntry(i+1, e))
+		}
+	}
+	return slices.DeleteFunc(list, func(e entry) bool { return e.first > e.last || e.last >= d.size/d.block }), true
+}
+
+func readEntry(number int, b []byte) entry {
+	e := entry{number: number, kind: [16]byte(b), id: [16]byte(b[16:]), first: le.Uint64(b[32:]), last: le.Uint64(b[40:])}
+	var name []uint16
+	for i := 56; i < gptEntry && le.Uint16(b[i:]) != 0; i += 2 {
+		name = append(name, le.Uint16(b[i:]))
+	}
+	e.name = string(utf16.Decode(name))
+	return e
+}
+
+// guid writes an identity as people do: the first three numbers are little-endian.
+func guid(b [16]byte) string {
+	return fmt.Sprintf("%08x-%04x-%04x-%x-%x", le.Uint32(b[:]), le.Uint16(b[4:]), le.Uint16(b[6:]), b[8:10], b[10:])
+}

@@ -1,0 +1,7 @@
+package hostsim
+
+type mapped struct{}
+
+func (m *mapped) lost(*device) {}
+
+type filesystem struct{}

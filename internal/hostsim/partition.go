@@ -1,0 +1,168 @@
+package hostsim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// scan makes the partitions that are in the drive's table, as the kernel does
+// when it sees a drive.
+func (d *drive) scan() {
+	if len(d.disks) == 0 {
+		return
+	}
+	per := d.block / 512
+	for _, e := range d.table() {
+		d.addPartition(e.number, e.first*per, (e.last-e.first+1)*per)
+	}
+}
+
+// addPartition makes a block device of a range; start and size are sectors.
+func (d *drive) addPartition(number int, start, size uint64) *device {
+	disk := d.disks[0]
+	p := &device{entries: entries{m: d.m, owner: d}, block: d.block, drive: d, number: number, start: start, sectors: size}
+	p.name = disk.name + strconv.Itoa(number)
+	if c := disk.name[len(disk.name)-1]; c >= '0' && c <= '9' {
+		p.name = disk.name + "p" + strconv.Itoa(number)
+	}
+	p.num, p.dir, p.data = d.partitionNum(number), disk.dir+"/"+p.name, part{p}
+	d.parts = append(d.parts, p)
+	slices.SortFunc(d.parts, func(a, b *device) int { return a.number - b.number })
+	d.m.devices[p.name] = p
+	d.register(p.name)
+	p.show()
+	return p
+}
+
+// partitionNum is a device number beside the disk's own while there are any, an
+// extended one beyond (block/genhd.c, blk_alloc_ext_minor).
+func (d *drive) partitionNum(number int) string {
+	major, minor, _ := strings.Cut(d.disks[0].num, ":")
+	own := 15
+	if d.kind.name == KindNVMe {
+		own = maxNVMeParts
+	}
+	if number > own {
+		return fmt.Sprintf("259:%d", 1<<19+256*d.number+number)
+	}
+	first, _ := strconv.Atoi(minor) // it was printed from a number
+	return fmt.Sprintf("%s:%d", major, first+number)
+}
+
+// show makes what sysfs and udev say of a partition.
+func (p *device) show() {
+	d := p.drive
+	p.files(p.dir, "alignment_offset", "0\n", "dev", p.num+"\n", "discard_alignment", "0\n", "partition", fmt.Sprintln(p.number))
+	p.live(p.dir+"/start", func() string { return fmt.Sprintln(p.start) })
+	p.live(p.dir+"/size", func() string { return fmt.Sprintln(p.sectors) })
+	p.live(p.dir+"/ro", func() string { return flag01(p.refusesWrites()) })
+	p.live(p.dir+"/stat", d.stat)
+	p.live(p.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
+	p.live(p.dir+"/uevent", func() string {
+		text := devUevent(p.num, p.name, "partition") + fmt.Sprintf("PARTN=%d\n", p.number)
+		if e := p.entry(); e.name != "" {
+			text += "PARTNAME=" + e.name + "\n"
+		}
+		return text
+	})
+	p.folders(p.dir + "/holders")
+	p.link(p.dir+"/subsystem", "sys/class/block")
+	p.link("sys/class/block/"+p.name, p.dir)
+	p.link("sys/dev/block/"+p.num, p.dir)
+	p.live("run/udev/data/b"+p.num, p.udevData)
+}
+
+// entry is the line of the table that is about a partition.
+func (p *device) entry() entry {
+	table := p.drive.table()
+	if i := slices.IndexFunc(table, func(e entry) bool { return e.number == p.number }); i >= 0 {
+		return table[i]
+	}
+	return entry{}
+}
+
+func (p *device) udevData() string {
+	e := p.entry()
+	lines := []string{"S:disk/by-path/" + p.drive.places[0].udevPath + "-part" + strconv.Itoa(p.number), "E:DEVTYPE=partition",
+		fmt.Sprintf("E:ID_PART_ENTRY_NUMBER=%d", p.number), fmt.Sprintf("E:ID_PART_ENTRY_OFFSET=%d", p.start), fmt.Sprintf("E:ID_PART_ENTRY_SIZE=%d", p.sectors),
+		"E:ID_PART_ENTRY_DISK=" + p.drive.disks[0].num, "E:ID_PART_ENTRY_SCHEME=gpt"}
+	if e.number > 0 {
+		lines = append(lines, "S:disk/by-partuuid/"+guid(e.id), "E:ID_PART_ENTRY_UUID="+guid(e.id), "E:ID_PART_ENTRY_TYPE="+guid(e.kind))
+	}
+	if e.name != "" {
+		lines = append(lines, "E:ID_PART_ENTRY_NAME="+e.name)
+	}
+	if _, found := recognise(p.read); found != "" {
+		lines = append(lines, found)
+	}
+	return strings.Join(lines, "\n") + udevEnd
+}
+
+// partition finds the partition of a number.
+func (d *drive) partition(number int) *device {
+	if i := slices.IndexFunc(d.parts, func(p *device) bool { return p.number == number }); i >= 0 {
+		return d.parts[i]
+	}
+	return nil
+}
+
+// overlaps says whether a range meets a partition other than the one of a number.
+func (d *drive) overlaps(number int, start, size uint64) bool {
+	return slices.ContainsFunc(d.parts, func(p *device) bool {
+		return p.number != number && start < p.start+p.sectors && p.start < start+size
+	})
+}
+
+// introduce does what BLKPG_ADD_PARTITION does (block/partitions/core.c).
+func (d *drive) introduce(number int, start, size uint64) error {
+	p := d.partition(number)
+	switch {
+	case number < 1 || number > gptEntries || size == 0 || start+size > d.size/512:
+		return errInvalid
+	case p != nil && p.start == start && p.sectors == size:
+		return nil
+	case p != nil || d.overlaps(number, start, size):
+		return host.ErrBusy
+	}
+	p = d.addPartition(number, start, size)
+	d.m.uevent("add", "block", p.dir, p.name, map[string]string{"DEVTYPE": "partition"})
+	return nil
+}
+
+// resize does what BLKPG_RESIZE_PARTITION does.
+func (d *drive) resize(number int, start, size uint64) error {
+	p := d.partition(number)
+	switch {
+	case p == nil:
+		return host.ErrGone
+	case p.start != start || size == 0 || start+size > d.size/512:
+		return errInvalid
+	case d.overlaps(number, start, size):
+		return host.ErrBusy
+	case p.sectors != size:
+		p.sectors = size
+		p.changed()
+	}
+	return nil
+}
+
+// delete does what BLKPG_DEL_PARTITION does: whoever has it open keeps it.
+func (d *drive) delete(number int) error {
+	p := d.partition(number)
+	switch {
+	case p == nil:
+		return nil
+	case p.handles > 0 || p.claimed():
+		return host.ErrBusy
+	}
+	d.parts = slices.DeleteFunc(d.parts, func(x *device) bool { return x == p })
+	p.remove()
+	d.names = slices.DeleteFunc(d.names, func(n string) bool { return n == p.name })
+	delete(d.m.byName, p.name)
+	d.m.uevent("remove", "block", p.dir, p.name, map[string]string{"DEVTYPE": "partition"})
+	return nil
+}
