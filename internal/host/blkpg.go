@@ -15,8 +15,6 @@ import (
 //
 // EBUSY of an addition is also "there is one of that number" and "it overlaps
 // another" (block/partitions/core.c); what is known is therefore asked first.
-// EINVAL is a number or a place that no partition of this device can have: a loop
-// device without partscan has none at all.
 
 func (d *realDisk) AddPartition(number int, start, size uint64) error {
 	if have, ok := d.known(number); ok && have == (extent{start, size}) {

@@ -22,7 +22,8 @@ const (
 )
 
 // Grow is no work where the filesystem is as large as its device already; all
-// three kernels say so themselves.
+// three say so themselves. ext4 wants CAP_SYS_RESOURCE (fs/ext4/resize.c), which
+// not every container has, the others CAP_SYS_ADMIN.
 func (r *real) Grow(_ context.Context, p Place, fs string) error {
 	grow, ok := map[string]func(fd int, size func() (uint64, error)) error{"ext4": growExt4, "xfs": growXFS, "btrfs": growBtrfs}[fs]
 	if !ok {
@@ -102,11 +103,17 @@ func growXFS(fd int, size func() (uint64, error)) error {
 	return control(fd, xfsGrow, unsafe.Pointer(&want))
 }
 
+// growBtrfs: below 256 MiB btrfs changes no size (fs/btrfs/ioctl.c, btrfs_ioctl_resize),
+// and says of that EINVAL, as of nothing else that is asked here.
 func growBtrfs(fd int, _ func() (uint64, error)) error {
 	var arg struct {
 		fd   int64
 		name [btrfsNameSize]byte
 	}
 	copy(arg.name[:], "max")
-	return control(fd, btrfsResize, unsafe.Pointer(&arg))
+	err := control(fd, btrfsResize, unsafe.Pointer(&arg))
+	if err == unix.EINVAL {
+		return fmt.Errorf("%w: btrfs changes its size from 256 MiB on: %w", ErrUnsupported, err)
+	}
+	return err
 }

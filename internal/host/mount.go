@@ -154,7 +154,7 @@ func bind(what int, to Place, readOnly bool) error {
 }
 
 // moveTo puts a mount that is nowhere yet on what is open. Folders go on folders
-// and all else on all else; the kernel says ENOTDIR.
+// and all else on all else; the kernel says EINVAL.
 func moveTo(tree, at int) error {
 	return workError(unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 }
@@ -166,12 +166,16 @@ func (r *real) Unmount(_ context.Context, p Place) error {
 	folder, last, err := p.folder()
 	if err == nil {
 		defer unix.Close(folder)
-		err = again(func() error { return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/%s", folder, last), unix.UMOUNT_NOFOLLOW) })
-		if err == unix.EINVAL { // a link, or not mounted on
-			err = ErrNotMounted
+		err = again(func() error {
+			return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/%s", folder, last), unix.UMOUNT_NOFOLLOW)
+		})
+		if err == unix.EINVAL || err == unix.EPERM { // of a link too, which is not followed
 			if kind, _ := r.Look(p); kind == PlaceOther {
 				err = unix.ELOOP
 			}
+		}
+		if err == unix.EINVAL {
+			err = ErrNotMounted
 		}
 		err = placeError(p, err)
 	}
