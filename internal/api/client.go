@@ -167,7 +167,11 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	if err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(body, &out); err != nil {
+	return decode[T](c, body)
+}
+
+func decode[T any](c *Client, answer []byte) (out T, err error) {
+	if err := json.Unmarshal(answer, &out); err != nil {
 		return out, fmt.Errorf("%s: what answers there is no drivebay of this version: %w", c.url, err)
 	}
 	return out, nil

@@ -19,6 +19,10 @@ var codes = []struct {
 	{drivebay.ErrNotFound, http.StatusNotFound, "not_found"},
 	{drivebay.ErrAmbiguous, http.StatusConflict, "ambiguous"},
 	{drivebay.ErrInvalid, http.StatusBadRequest, "invalid"},
+	{drivebay.ErrPending, http.StatusConflict, "pending"},
+	{drivebay.ErrExists, http.StatusConflict, "exists"},
+	{drivebay.ErrNoSpace, http.StatusInsufficientStorage, "no_space"},
+	{drivebay.ErrRange, http.StatusBadRequest, "out_of_range"}, // not 416: that answers a Range header (RFC 9110, 15.5.17)
 	{drivebay.ErrBusy, http.StatusConflict, "busy"},
 	{drivebay.ErrRefused, http.StatusConflict, "refused"},
 	{drivebay.ErrNoSupport, http.StatusNotImplemented, "not_supported"},

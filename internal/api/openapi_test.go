@@ -31,6 +31,8 @@ const (
 var spoken = map[string]any{
 	"Snapshot": drivebay.Snapshot{}, "RawPage": drivebay.RawPage{},
 	"Version": Version{}, "Status": Status{}, "EventList": EventList{}, "BayList": BayList{}, "Refusal": errorBody{},
+	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{},
+	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},
 	"SelfTestRequest": selfTestBody{}, "AcknowledgeRequest": acknowledgeBody{}, "SwitchRequest": switchBody{},
 }
 
@@ -57,7 +59,7 @@ func (s *schemas) of(t reflect.Type) map[string]any {
 	case reflect.Pointer:
 		return s.of(t.Elem())
 	case reflect.Struct:
-		return s.ref(t.Name(), t)
+		return s.ref(plainName(t), t)
 	case reflect.Slice:
 		return map[string]any{"type": "array", "items": s.of(t.Elem())}
 	case reflect.Map:
@@ -92,6 +94,18 @@ func (s *schemas) ref(name string, t reflect.Type) map[string]any {
 	return map[string]any{"$ref": "#/components/schemas/" + name}
 }
 
+// plainName is the name of a type, of a generic one with that of its parameter:
+// FailureCSIStatus.
+func plainName(t reflect.Type) string {
+	name, parameter, _ := strings.Cut(strings.TrimSuffix(t.Name(), "]"), "[")
+	return name + parameter[strings.LastIndex(parameter, ".")+1:]
+}
+
+func genericName(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return name
+}
+
 func (s *schemas) fields(t reflect.Type, properties map[string]any, required *[]string) {
 	for f := range fieldsOf(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -107,7 +121,7 @@ func (s *schemas) fields(t reflect.Type, properties map[string]any, required *[]
 		if kind := f.Type.Kind(); !optional && (kind == reflect.Slice || kind == reflect.Pointer) && schema["type"] != nil {
 			schema["type"] = []string{schema["type"].(string), "null"}
 		}
-		if c := s.comments[t.Name()+"."+f.Name]; c != "" && schema["description"] == nil {
+		if c := s.comments[genericName(t)+"."+f.Name]; c != "" && schema["description"] == nil {
 			schema["description"] = c
 		}
 		properties[name] = schema

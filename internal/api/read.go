@@ -100,7 +100,7 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request, name string, pictu
 	if err != nil {
 		return err
 	}
-	body, err := s.encode(snap, name, picture)
+	body, err := s.encode(snap, name, func() any { return picture(snap) })
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
@@ -108,15 +108,16 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request, name string, pictu
 	return nil
 }
 
-func (s *Server) encode(snap *drivebay.Snapshot, name string, picture func(*drivebay.Snapshot) any) ([]byte, error) {
+// encode keeps the newest encoding of each view; of is what it was made of.
+func (s *Server) encode(of any, name string, picture func() any) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kept := s.cache[name]; kept.of == snap {
+	if kept := s.cache[name]; kept.of == of {
 		return kept.body, nil
 	}
-	body, err := json.Marshal(picture(snap))
+	body, err := json.Marshal(picture())
 	if err == nil {
-		s.cache[name] = encoded{snap, body}
+		s.cache[name] = encoded{of, body}
 	}
 	return body, err
 }

@@ -87,7 +87,7 @@ func TestClientMirrorsTheEngine(t *testing.T) {
 func TestClientErrorsUnwrap(t *testing.T) {
 	e := newEngine(1)
 	c, _, stop := serve(t, e)
-	for _, sentinel := range []error{drivebay.ErrNotFound, drivebay.ErrAmbiguous, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrRefused, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout} {
+	for _, sentinel := range []error{drivebay.ErrNotFound, drivebay.ErrAmbiguous, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrRefused, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout, drivebay.ErrPending, drivebay.ErrExists, drivebay.ErrNoSpace, drivebay.ErrRange} {
 		e.mu.Lock()
 		e.fail = sentinel
 		e.mu.Unlock()

@@ -43,6 +43,7 @@ type Version struct {
 // Options are what the edge serves beside the engine. All may be left out.
 type Options struct {
 	Version Version
+	Volumes Volumes         // nil: there is no volume engine here
 	Metrics http.Handler    // GET /metrics
 	OpenAPI []byte          // GET /api/v1/openapi.yaml
 	Ready   func() []string // further reasons why the daemon is not ready, none when it is
@@ -75,7 +76,7 @@ type Server struct {
 }
 
 type encoded struct {
-	of   *drivebay.Snapshot
+	of   any
 	body []byte
 }
 

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Volumes is every volume and snapshot.
+func (c *Client) Volumes(ctx context.Context) (*drivebay.VolumeSet, error) {
+	return get[*drivebay.VolumeSet](ctx, c, volumesPath, nil)
+}
+
+// WaitVolumes is Volumes once there is another set than that with number after.
+func (c *Client) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
+	for {
+		s, err := get[*drivebay.VolumeSet](ctx, c, volumesPath, polling(after))
+		if err != nil || s.Seq != after {
+			return s, err
+		}
+	}
+}
+
+// Volume is one volume with its facts, by id, name, or the beginning of its id.
+func (c *Client) Volume(ctx context.Context, what string) (*VolumeDetail, error) {
+	return get[*VolumeDetail](ctx, c, volumePath(what, ""), nil)
+}
+
+// CreateVolume makes a volume, or finds the one of that name.
+func (c *Client) CreateVolume(ctx context.Context, b VolumeBody) (drivebay.Volume, error) {
+	return send[drivebay.Volume](ctx, c, http.MethodPost, volumesPath, b)
+}
+
+// DeleteVolume wipes and removes a volume, by its whole id or name.
+func (c *Client) DeleteVolume(ctx context.Context, what string) error {
+	_, err := c.do(ctx, http.MethodDelete, volumePath(what, ""), nil)
+	return err
+}
+
+// ExpandVolume grows a volume to a size in bytes.
+func (c *Client) ExpandVolume(ctx context.Context, what string, size uint64) (drivebay.Volume, error) {
+	return send[drivebay.Volume](ctx, c, http.MethodPost, volumePath(what, "/expand"), expandBody{size})
+}
+
+// ScrubVolume has a filesystem checked now.
+func (c *Client) ScrubVolume(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/scrub"), struct{}{})
+}
+
+// RetryVolume tries again now what failed.
+func (c *Client) RetryVolume(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/retry"), struct{}{})
+}
+
+// ClearVolume lets a failure be.
+func (c *Client) ClearVolume(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/clear"), struct{}{})
+}
+
+// Snapshots are the snapshots of all volumes.
+func (c *Client) Snapshots(ctx context.Context) ([]drivebay.VolumeSnapshot, error) {
+	list, err := get[SnapshotList](ctx, c, "/api/v1/snapshots", nil)
+	return list.Snapshots, err
+}
+
+// CreateSnapshot keeps a volume as it is now.
+func (c *Client) CreateSnapshot(ctx context.Context, volume, name string) (drivebay.VolumeSnapshot, error) {
+	return send[drivebay.VolumeSnapshot](ctx, c, http.MethodPost, volumePath(volume, "/snapshots"), snapshotBody{name})
+}
+
+// DeleteSnapshot removes a snapshot, by its whole id or name.
+func (c *Client) DeleteSnapshot(ctx context.Context, what string) error {
+	_, err := c.do(ctx, http.MethodDelete, "/api/v1/snapshots/"+url.PathEscape(what), nil)
+	return err
+}
+
+// Capacity is what can be made of a class.
+func (c *Client) Capacity(ctx context.Context, parameters map[string]string) (Capacity, error) {
+	q := url.Values{}
+	for k, v := range parameters {
+		q.Set(k, v)
+	}
+	return get[Capacity](ctx, c, "/api/v1/capacity", q)
+}
+
+const volumesPath = "/api/v1/volumes"
+
+func volumePath(what, rest string) string { return volumesPath + "/" + url.PathEscape(what) + rest }
+
+// send asks for something to be made and returns it.
+func send[T any](ctx context.Context, c *Client, method, path string, body any) (out T, err error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", c.url, err)
+	}
+	answer, err := c.do(ctx, method, path, b)
+	if err != nil {
+		return out, err
+	}
+	return decode[T](c, answer)
+}

@@ -1,0 +1,220 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/drivebay/drivebay"
+)
+
+// VolumeBody asks for a volume.
+type VolumeBody struct {
+	Name       string            `json:"name"`                 // a second call with the same name finds the same volume
+	Size       uint64            `json:"size,omitempty"`       // bytes at least; 0: 1 GiB
+	Limit      uint64            `json:"limit,omitempty"`      // bytes at most; 0: any
+	Block      bool              `json:"block,omitempty"`      // a block device, not a filesystem
+	FSType     string            `json:"fsType,omitempty"`     // of a filesystem; empty: the class's
+	Parameters map[string]string `json:"parameters,omitempty"` // the class, in the words of a StorageClass
+	Source     drivebay.Source   `json:"source,omitzero"`      // what it begins with, by id or name
+}
+
+// The other bodies of calls about volumes.
+type (
+	expandBody struct {
+		Size uint64 `json:"size"` // bytes that it is to have in all
+	}
+	snapshotBody struct {
+		Name string `json:"name"` // a second call with the same name finds the same snapshot
+	}
+)
+
+// maxName is the longest name of a volume or snapshot (CSI specification, size limits).
+const maxName = 128
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("name: %w: there is none", drivebay.ErrInvalid)
+	case len(name) > maxName:
+		return fmt.Errorf("name: %w: it is longer than %d bytes", drivebay.ErrInvalid, maxName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("name %q: %w: it cannot be shown", name, drivebay.ErrInvalid)
+	}
+	return nil
+}
+
+// request is the body as the engine is asked.
+func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
+	switch {
+	case b.Limit > 0 && b.Limit < b.Size:
+		err = fmt.Errorf("limit: %w: %d is less than the size, %d", drivebay.ErrInvalid, b.Limit, b.Size)
+	case b.Block && b.FSType != "":
+		err = fmt.Errorf("fsType: %w: a block volume has none", drivebay.ErrInvalid)
+	case b.FSType != "" && !slices.Contains(drivebay.FSTypes, b.FSType):
+		err = fmt.Errorf("fsType: %w: %q is none of %s", drivebay.ErrInvalid, b.FSType, strings.Join(drivebay.FSTypes, ", "))
+	case b.Source.Snapshot != "" && b.Source.Volume != "":
+		err = fmt.Errorf("source: %w: a snapshot or a volume, not both", drivebay.ErrInvalid)
+	default:
+		err = checkName(b.Name)
+	}
+	if err != nil {
+		return r, err
+	}
+	class, err := drivebay.ParseClass(b.Parameters)
+	return drivebay.VolumeRequest{
+		Name: b.Name, Size: drivebay.SizeRange{Required: b.Size, Limit: b.Limit},
+		Block: b.Block, FSType: b.FSType, Class: class, Source: b.Source,
+	}, err
+}
+
+// named gives the ids of what the source names.
+func (s *Server) named(source drivebay.Source) (drivebay.Source, error) {
+	if source.Snapshot != "" {
+		snap, err := s.findSnapshot(source.Snapshot)
+		if err != nil {
+			return source, fmt.Errorf("source: %w", err)
+		}
+		source.Snapshot = snap.ID
+	}
+	if source.Volume != "" {
+		v, err := s.findVolume(source.Volume)
+		if err != nil {
+			return source, fmt.Errorf("source: %w", err)
+		}
+		source.Volume = v.ID
+	}
+	return source, nil
+}
+
+func (s *Server) createVolume(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, b VolumeBody) (any, error) {
+		request, err := b.request()
+		if err == nil {
+			request.Source, err = s.named(request.Source)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return engine.CreateVolume(ctx, request)
+	})
+}
+
+// deleteVolume wants the whole id or name: what only begins so may be another one.
+func (s *Server) deleteVolume(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
+		what := r.PathValue("id")
+		v, err := s.findVolume(what)
+		if err != nil {
+			return nil, err
+		}
+		if what != v.ID && what != v.Name {
+			return nil, fmt.Errorf("volume %q: %w: to delete it give its whole name or id, %s", what, drivebay.ErrAmbiguous, v.ID)
+		}
+		return nil, engine.DeleteVolume(ctx, v.ID)
+	})
+}
+
+// expandVolume grows the device, and its filesystem where it is mounted. Where it
+// is not, the status stays RESIZED: it grows when it is mounted the next time.
+func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, b expandBody) (any, error) {
+		if b.Size == 0 {
+			return nil, fmt.Errorf("size: %w: there is none", drivebay.ErrInvalid)
+		}
+		v, err := s.findVolume(r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		grown, node, err := engine.ExpandVolume(ctx, v.ID, drivebay.SizeRange{Required: b.Size})
+		if err != nil || !node || len(grown.Publications) == 0 {
+			return grown, err
+		}
+		if _, err := engine.ExpandNode(ctx, v.ID, grown.Publications[0].Path, drivebay.SizeRange{Required: b.Size}); err != nil {
+			return nil, err
+		}
+		if now, ok := engine.Volumes().Get(v.ID); ok {
+			grown = now.Volume
+		}
+		return grown, nil
+	})
+}
+
+func (s *Server) scrubVolume(w http.ResponseWriter, r *http.Request) error {
+	return s.onVolume(w, r, Volumes.ScrubVolume)
+}
+
+func (s *Server) retryVolume(w http.ResponseWriter, r *http.Request) error {
+	return s.onVolume(w, r, Volumes.RetryVolume)
+}
+
+func (s *Server) clearVolume(w http.ResponseWriter, r *http.Request) error {
+	return s.onVolume(w, r, Volumes.ClearVolume)
+}
+
+// onVolume does something that needs no more than the volume.
+func (s *Server) onVolume(w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
+		v, err := s.findVolume(r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		return nil, do(engine, ctx, v.ID)
+	})
+}
+
+func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, b snapshotBody) (any, error) {
+		if err := checkName(b.Name); err != nil {
+			return nil, err
+		}
+		v, err := s.findVolume(r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		return engine.CreateSnapshot(ctx, b.Name, v.ID)
+	})
+}
+
+func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
+		snap, err := s.findSnapshot(r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		return nil, engine.DeleteSnapshot(ctx, snap.ID)
+	})
+}
+
+// work reads the body, has the engine do it, and answers with what came of it, or
+// with 204. Work may outlast the caller's time: then it is pending, and the same
+// call again waits for its end.
+func work[B any](s *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, Volumes, B) (any, error)) error {
+	engine, err := s.engineOfVolumes()
+	if err != nil {
+		return err
+	}
+	var body B
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), opTimeout)
+	defer cancel()
+	answer, err := do(ctx, engine, body)
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", drivebay.ErrPending, err)
+	case err != nil:
+		return err
+	case answer == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		writeJSON(w, http.StatusOK, answer)
+	}
+	return nil
+}
