@@ -15,6 +15,8 @@ import (
 //
 // EBUSY of an addition is also "there is one of that number" and "it overlaps
 // another" (block/partitions/core.c); what is known is therefore asked first.
+// EBUSY of a removal is anybody who has the partition open, so also udev, which
+// looks at whatever was open for writing when it is closed: it passes.
 
 func (d *realDisk) AddPartition(number int, start, size uint64) error {
 	if have, ok := d.known(number); ok && have == (extent{start, size}) {

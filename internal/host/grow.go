@@ -10,15 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls with which resize2fs, xfs_growfs and btrfs do it, on any open folder
-// of the filesystem: fs/ext4/ext4.h, fs/xfs/libxfs/xfs_fs.h,
-// include/uapi/linux/btrfs.h.
+// The calls with which resize2fs and xfs_growfs do it, on any open folder of the
+// filesystem: fs/ext4/ext4.h, fs/xfs/libxfs/xfs_fs.h.
 const (
-	ext4Resize    = 0x40086610 // EXT4_IOC_RESIZE_FS, _IOW('f', 16, __u64)
-	xfsGeometry   = 0x80705864 // XFS_IOC_FSGEOMETRY_V1, _IOR('X', 100, 112 bytes)
-	xfsGrow       = 0x4010586e // XFS_IOC_FSGROWFSDATA, _IOW('X', 110, 16 bytes)
-	btrfsResize   = 0x50009403 // BTRFS_IOC_RESIZE, _IOW(0x94, 3, 4096 bytes)
-	btrfsNameSize = 4088
+	ext4Resize  = 0x40086610 // EXT4_IOC_RESIZE_FS, _IOW('f', 16, __u64)
+	xfsGeometry = 0x80705864 // XFS_IOC_FSGEOMETRY_V1, _IOR('X', 100, 112 bytes)
+	xfsGrow     = 0x4010586e // XFS_IOC_FSGROWFSDATA, _IOW('X', 110, 16 bytes)
 )
 
 // Grow is no work where the filesystem is as large as its device already; all
@@ -101,19 +98,4 @@ func growXFS(fd int, size func() (uint64, error)) error {
 		_            uint32
 	}{blocks: blocks, inodePercent: have.inodePercent} // 0 would lift the limit
 	return control(fd, xfsGrow, unsafe.Pointer(&want))
-}
-
-// growBtrfs: below 256 MiB btrfs changes no size (fs/btrfs/ioctl.c, btrfs_ioctl_resize),
-// and says of that EINVAL, as of nothing else that is asked here.
-func growBtrfs(fd int, _ func() (uint64, error)) error {
-	var arg struct {
-		fd   int64
-		name [btrfsNameSize]byte
-	}
-	copy(arg.name[:], "max")
-	err := control(fd, btrfsResize, unsafe.Pointer(&arg))
-	if err == unix.EINVAL {
-		return fmt.Errorf("%w: btrfs changes its size from 256 MiB on: %w", ErrUnsupported, err)
-	}
-	return err
 }

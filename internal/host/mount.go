@@ -39,6 +39,9 @@ func (r *real) mount(m NewMount) error {
 		return err
 	}
 	defer unix.Close(at)
+	if m.FS == "btrfs" {
+		r.forgetBtrfs(source)
+	}
 	tree, err := newMount(m, source)
 	if err != nil {
 		return err

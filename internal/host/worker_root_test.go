@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -191,7 +192,7 @@ func TestRootPartitions(t *testing.T) {
 	wants(t, "resize into the next", d.ResizePartition(1, mib, 40*mib), ErrBusy)
 	for range 2 {
 		must(t, d.ResizePartition(1, mib, 24*mib))
-		must(t, d.RemovePartition(3))
+		must(t, whenFree(func() error { return d.RemovePartition(3) }))
 		must(t, d.AddPartition(2, 32*mib, 16*mib))
 	}
 	p1, p2 := openDisk(t, w, dev+"p1", false), openDisk(t, w, dev+"p2", true)
@@ -205,6 +206,17 @@ func TestRootPartitions(t *testing.T) {
 	if _, err := d.ReadAt(b, 32*mib); err != nil || string(b) != "two" {
 		t.Errorf("the drive holds %q, %v", b, err)
 	}
+}
+
+// whenFree tries until udev has looked at a device, as it does whenever one is
+// closed that was open for writing.
+func whenFree(do func() error) (err error) {
+	for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+		if err = do(); !errors.Is(err, ErrBusy) {
+			break
+		}
+	}
+	return err
 }
 
 // filesystems are the ones that volumes have, of sizes that each can grow from.

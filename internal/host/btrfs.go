@@ -1,0 +1,50 @@
+package host
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// include/uapi/linux/btrfs.h
+const (
+	btrfsResize = 0x50009403 // BTRFS_IOC_RESIZE, _IOW(0x94, 3, struct btrfs_ioctl_vol_args)
+	btrfsForget = 0x50009405 // BTRFS_IOC_FORGET_DEV, _IOW(0x94, 5, the same), of /dev/btrfs-control
+)
+
+type btrfsArgs struct {
+	_    int64
+	name [4088]byte
+}
+
+func askBtrfs(fd int, request uintptr, name string) error {
+	var args btrfsArgs
+	if len(name) >= len(args.name) {
+		return unix.ENAMETOOLONG
+	}
+	copy(args.name[:], name)
+	return control(fd, request, unsafe.Pointer(&args))
+}
+
+// growBtrfs: below 256 MiB btrfs changes no size (fs/btrfs/ioctl.c, btrfs_ioctl_resize),
+// and says of that EINVAL, as of nothing else that is asked here.
+func growBtrfs(fd int, _ func() (uint64, error)) error {
+	err := askBtrfs(fd, btrfsResize, "max")
+	if err == unix.EINVAL {
+		return fmt.Errorf("%w: btrfs changes its size from 256 MiB on: %w", ErrUnsupported, err)
+	}
+	return err
+}
+
+// forgetBtrfs makes the kernel forget by which name it first heard of a device
+// that is not mounted. mkfs.btrfs tells it Disk.Path, and Linux 6.1 then shows that
+// name in the mount table (6.18 does not). Nothing depends on it: a kernel that knows no such device says ENOENT.
+func (r *real) forgetBtrfs(source string) {
+	fd, err := r.openat("dev/btrfs-control", unix.O_RDWR|unix.O_CLOEXEC)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	_ = askBtrfs(fd, btrfsForget, source)
+}
