@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // Calls lists every RPC of the interface, "Node.NodeGetInfo", in its own order.
@@ -35,18 +35,11 @@ func Call(ctx context.Context, endpoint, name, request string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in, err := newMessage(method.Input())
-	if err != nil {
-		return "", err
-	}
+	in, out := dynamicpb.NewMessage(method.Input()), dynamicpb.NewMessage(method.Output())
 	if request != "" {
-		if err := protojson.Unmarshal([]byte(request), in.Interface()); err != nil {
+		if err := protojson.Unmarshal([]byte(request), in); err != nil {
 			return "", fmt.Errorf("the request is no %s: %w", method.Input().Name(), err)
 		}
-	}
-	out, err := newMessage(method.Output())
-	if err != nil {
-		return "", err
 	}
 	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -55,19 +48,11 @@ func Call(ctx context.Context, endpoint, name, request string) (string, error) {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	if err := conn.Invoke(ctx, fmt.Sprintf("/%s/%s", service.FullName(), method.Name()), in.Interface(), out.Interface()); err != nil {
+	if err := conn.Invoke(ctx, fmt.Sprintf("/%s/%s", service.FullName(), method.Name()), in, out); err != nil {
 		return "", err
 	}
-	b, err := protojson.MarshalOptions{Multiline: true, EmitUnpopulated: true}.Marshal(out.Interface())
+	b, err := protojson.MarshalOptions{Multiline: true, EmitUnpopulated: true}.Marshal(out)
 	return string(b), err
-}
-
-func newMessage(d protoreflect.MessageDescriptor) (protoreflect.Message, error) {
-	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
-	if err != nil {
-		return nil, fmt.Errorf("message %s: %w", d.FullName(), err)
-	}
-	return t.New(), nil
 }
 
 func findCall(name string) (protoreflect.ServiceDescriptor, protoreflect.MethodDescriptor, error) {
@@ -77,6 +62,10 @@ func findCall(name string) (protoreflect.ServiceDescriptor, protoreflect.MethodD
 		return nil, nil, fmt.Errorf("CSI has no call %q: `drivebay csi` lists them", name)
 	}
 	service, method, _ := strings.Cut(Calls()[i], ".")
-	s := wire.File_csi_proto.Services().ByName(protoreflect.Name(service))
+	file, err := shape()
+	if err != nil {
+		return nil, nil, fmt.Errorf("csi.proto with VolumeCondition: %w", err)
+	}
+	s := file.Services().ByName(protoreflect.Name(service))
 	return s, s.Methods().ByName(protoreflect.Name(method)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,7 @@ func (e *engine) set(s drivebay.Snapshot, unready ...string) {
 }
 
 // rig is a server on a socket and a connection to it.
-func rig(t *testing.T) (*engine, string, *grpc.ClientConn, *lockedBuffer) {
+func rig(t *testing.T, volumes Volumes) (*engine, string, *grpc.ClientConn, *lockedBuffer) {
 	t.Helper()
 	e, log := &engine{}, &lockedBuffer{}
 	e.set(drivebay.Snapshot{})
@@ -53,7 +54,7 @@ func rig(t *testing.T) (*engine, string, *grpc.ClientConn, *lockedBuffer) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	s := New(e, Options{Version: "v9", NodeID: "node-1", Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := New(e, Options{Version: "v9", NodeID: "node-1", Volumes: volumes, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	go func() { done <- s.Serve(ctx, l) }()
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -92,7 +93,7 @@ func claimed(name string, h drivebay.Health, s drivebay.Status) drivebay.Drive {
 }
 
 func TestProbe(t *testing.T) {
-	e, _, conn, _ := rig(t)
+	e, _, conn, _ := rig(t, nil)
 	probe := func() (*wire.ProbeResponse, error) {
 		return wire.NewIdentityClient(conn).Probe(t.Context(), &wire.ProbeRequest{})
 	}
@@ -109,28 +110,98 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// promised are the calls that a capability promises, as the specification has it.
+// Some promise none: they say how one may be made.
+var promised = map[string][]string{
+	"":                       {"GetPluginInfo", "GetPluginCapabilities", "Probe", "NodeGetInfo", "NodeGetCapabilities"},
+	"CONTROLLER_SERVICE":     {"ControllerGetCapabilities", "ValidateVolumeCapabilities"},
+	"CREATE_DELETE_VOLUME":   {"CreateVolume", "DeleteVolume"},
+	"LIST_VOLUMES":           {"ListVolumes"},
+	"GET_CAPACITY":           {"GetCapacity"},
+	"controller EXPAND":      {"ControllerExpandVolume"},
+	"GET_VOLUME":             {"ControllerGetVolume"},
+	"controller HEALTH":      {"ControllerGetVolumeHealth"},
+	"LIST_VOLUME_HEALTH":     {"ControllerListVolumeHealth"},
+	"CREATE_DELETE_SNAPSHOT": {"CreateSnapshot", "DeleteSnapshot"},
+	"LIST_SNAPSHOTS":         {"ListSnapshots"},
+	"GET_SNAPSHOT":           {"GetSnapshot"},
+	"STAGE_UNSTAGE_VOLUME":   {"NodeStageVolume", "NodeUnstageVolume", "NodePublishVolume", "NodeUnpublishVolume"},
+	"GET_VOLUME_STATS":       {"NodeGetVolumeStats"},
+	"node EXPAND":            {"NodeExpandVolume"},
+	"node HEALTH":            {"NodeGetVolumeHealth"},
+	"GET_STORAGE_HEALTH":     {"NodeGetStorageHealth"},
+	"CLONE_VOLUME":           nil, "SINGLE_NODE_MULTI_WRITER": nil, "VOLUME_CONDITION": nil,
+	"VOLUME_ACCESSIBILITY_CONSTRAINTS": nil, "SNAPSHOT_ACCESSIBILITY_CONSTRAINTS": nil, "ONLINE": nil,
+}
+
 // Every RPC of the interface is either advertised and answers, or not advertised
-// and says that it is not implemented.
+// and says that it is not implemented; with volumes, with snapshots, and without.
 func TestCapabilitiesAreTrue(t *testing.T) {
-	e, endpoint, _, _ := rig(t)
-	e.set(drivebay.Snapshot{Seq: 1, Complete: true})
-	real := map[string]bool{"GetPluginInfo": true, "GetPluginCapabilities": true, "Probe": true, "NodeGetCapabilities": true, "NodeGetInfo": true}
-	for _, c := range nodeCapabilities {
-		real[map[wire.NodeServiceCapability_RPC_Type]string{wire.NodeServiceCapability_RPC_GET_STORAGE_HEALTH: "NodeGetStorageHealth"}[c]] = true
-	}
-	calls := Calls()
-	if len(calls) < 35 {
-		t.Errorf("the interface has %d calls: %v", len(calls), calls)
-	}
-	for _, call := range calls {
-		_, err := Call(t.Context(), endpoint, call, "")
-		if _, method, _ := strings.Cut(call, "."); real[method] {
-			if err != nil {
-				t.Errorf("%s: %v", call, err)
+	plain := newMemory()
+	plain.powers.Snapshots = false
+	for _, c := range []struct {
+		name    string
+		volumes Volumes
+		real    int
+	}{{"no volumes", nil, 6}, {"no snapshots", plain, 23}, {"snapshots", newMemory(), 27}} {
+		t.Run(c.name, func(t *testing.T) {
+			e, endpoint, _, _ := rig(t, c.volumes)
+			e.set(drivebay.Snapshot{Seq: 1, Complete: true})
+			real := advertised(t, endpoint)
+			if len(real) != c.real {
+				t.Errorf("%d calls are promised, want %d: %v", len(real), c.real, real)
 			}
-		} else if status.Code(err) != codes.Unimplemented {
-			t.Errorf("%s is not advertised and answers %v", call, err)
+			for _, call := range Calls() {
+				_, method, _ := strings.Cut(call, ".")
+				_, err := Call(t.Context(), endpoint, call, "")
+				switch code := status.Code(err); {
+				case real[method] && code != codes.OK && code != codes.InvalidArgument:
+					t.Errorf("%s is advertised and answers %v", call, err)
+				case !real[method] && code != codes.Unimplemented:
+					t.Errorf("%s is not advertised and answers %v", call, err)
+				}
+			}
+		})
+	}
+}
+
+// advertised are the calls that the three lists of capabilities promise.
+func advertised(t *testing.T, endpoint string) map[string]bool {
+	t.Helper()
+	real := map[string]bool{}
+	promise := func(kind string) {
+		calls, ok := promised[kind]
+		if !ok {
+			t.Errorf("%s is advertised: what does it promise?", kind)
 		}
+		for _, call := range calls {
+			real[call] = true
+		}
+	}
+	promise("")
+	for _, call := range []string{"GetPluginCapabilities", "ControllerGetCapabilities", "NodeGetCapabilities"} {
+		out, err := Call(t.Context(), endpoint, call, "")
+		if status.Code(err) == codes.Unimplemented && !real[call] {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"type": *"?([A-Z_0-9]+)`).FindAllStringSubmatch(out, -1) {
+			kind := m[1]
+			if side, _, ok := strings.Cut(call, "GetCapabilities"); ok {
+				kind = strings.NewReplacer("EXPAND_VOLUME", strings.ToLower(side)+" EXPAND", "GET_VOLUME_HEALTH", strings.ToLower(side)+" HEALTH").Replace(kind)
+			}
+			promise(kind)
+		}
+	}
+	return real
+}
+
+func TestCall(t *testing.T) {
+	_, endpoint, _, _ := rig(t, nil)
+	if calls := Calls(); len(calls) < 35 {
+		t.Errorf("the interface has %d calls: %v", len(calls), calls)
 	}
 	out, err := Call(t.Context(), endpoint, "nodegetinfo", "{}")
 	if err != nil || !strings.Contains(out, `"node-1"`) || !strings.Contains(out, TopologyKey) {
@@ -147,7 +218,7 @@ func TestCapabilitiesAreTrue(t *testing.T) {
 }
 
 func TestStorageHealth(t *testing.T) {
-	e, _, conn, _ := rig(t)
+	e, _, conn, _ := rig(t, nil)
 	ask := func() (*wire.NodeGetStorageHealthResponse, error) {
 		return wire.NewNodeClient(conn).NodeGetStorageHealth(t.Context(), &wire.NodeGetStorageHealthRequest{})
 	}
@@ -192,7 +263,7 @@ func TestStorageHealth(t *testing.T) {
 
 // A panic ends its own call only, and neither it nor what was sent reaches the log.
 func TestGuard(t *testing.T) {
-	e, _, conn, log := rig(t)
+	e, _, conn, log := rig(t, nil)
 	e.set(drivebay.Snapshot{Seq: 1, Complete: true})
 	client := wire.NewNodeClient(conn)
 	e.panics.Store(true)

@@ -12,25 +12,32 @@ import (
 
 type identity struct {
 	wire.UnimplementedIdentityServer
-	server *Server
+	*Server
 }
 
 func (i *identity) GetPluginInfo(context.Context, *wire.GetPluginInfoRequest) (*wire.GetPluginInfoResponse, error) {
-	return &wire.GetPluginInfoResponse{Name: Name, VendorVersion: i.server.opt.Version}, nil
+	return &wire.GetPluginInfoResponse{Name: Name, VendorVersion: clip(i.opt.Version, maxString)}, nil
 }
 
-// GetPluginCapabilities: volumes are on one node, so its topology counts.
 func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabilitiesRequest) (*wire.GetPluginCapabilitiesResponse, error) {
-	return &wire.GetPluginCapabilitiesResponse{Capabilities: []*wire.PluginCapability{{
-		Type: &wire.PluginCapability_Service_{Service: &wire.PluginCapability_Service{Type: wire.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS}},
-	}}}, nil
+	resp := &wire.GetPluginCapabilitiesResponse{}
+	for _, kind := range granted(serviceCapabilities, i.power()) {
+		resp.Capabilities = append(resp.Capabilities, &wire.PluginCapability{
+			Type: &wire.PluginCapability_Service_{Service: &wire.PluginCapability_Service{Type: kind}}})
+	}
+	for _, kind := range granted(expansionCapabilities, i.power()) {
+		resp.Capabilities = append(resp.Capabilities, &wire.PluginCapability{
+			Type: &wire.PluginCapability_VolumeExpansion_{VolumeExpansion: &wire.PluginCapability_VolumeExpansion{Type: kind}}})
+	}
+	return resp, nil
 }
 
 // Probe is not ready during the first inventory, and fails while something is
 // missing that only an administrator can mend.
 func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeResponse, error) {
-	if missing := i.server.engine.Unready(); len(missing) > 0 {
+	if missing := i.engine.Unready(); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
-	return &wire.ProbeResponse{Ready: wrapperspb.Bool(i.server.engine.Snapshot().Seq > 0)}, nil
+	ready := i.engine.Snapshot().Seq > 0 && (i.power() == bare || i.opt.Volumes.Volumes().Seq > 0)
+	return &wire.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil
 }

@@ -2,6 +2,8 @@ package csi
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
@@ -9,42 +11,56 @@ import (
 
 type node struct {
 	wire.UnimplementedNodeServer
-	server *Server
-}
-
-// nodeCapabilities are those that are real; a test calls every RPC and holds it
-// against this list.
-var nodeCapabilities = []wire.NodeServiceCapability_RPC_Type{
-	wire.NodeServiceCapability_RPC_GET_STORAGE_HEALTH,
+	*Server
 }
 
 func (n *node) NodeGetCapabilities(context.Context, *wire.NodeGetCapabilitiesRequest) (*wire.NodeGetCapabilitiesResponse, error) {
 	resp := &wire.NodeGetCapabilitiesResponse{}
-	for _, c := range nodeCapabilities {
+	for _, kind := range granted(nodeCapabilities, n.power()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.NodeServiceCapability{
-			Type: &wire.NodeServiceCapability_Rpc{Rpc: &wire.NodeServiceCapability_RPC{Type: c}}})
+			Type: &wire.NodeServiceCapability_Rpc{Rpc: &wire.NodeServiceCapability_RPC{Type: kind}}})
 	}
 	return resp, nil
 }
 
+// NodeGetInfo names no maximum of volumes: drives are full before any is reached.
 func (n *node) NodeGetInfo(context.Context, *wire.NodeGetInfoRequest) (*wire.NodeGetInfoResponse, error) {
-	id := n.server.opt.NodeID
-	return &wire.NodeGetInfoResponse{NodeId: id, AccessibleTopology: &wire.Topology{Segments: map[string]string{TopologyKey: id}}}, nil
+	return &wire.NodeGetInfoResponse{NodeId: n.opt.NodeID, AccessibleTopology: topologyOf(n.opt.NodeID)}, nil
 }
 
-// NodeGetStorageHealth answers from the last verdicts; no drive is asked for it.
-func (n *node) NodeGetStorageHealth(context.Context, *wire.NodeGetStorageHealthRequest) (*wire.NodeGetStorageHealthResponse, error) {
-	snap, err := n.server.snapshot()
+func (n *node) NodeGetVolumeStats(ctx context.Context, req *wire.NodeGetVolumeStatsRequest) (*wire.NodeGetVolumeStatsResponse, error) {
+	if err := findable(req.VolumeId, req.VolumePath); err != nil {
+		return nil, err
+	}
+	stats, err := n.opt.Volumes.Stats(ctx, drivebay.StatsRequest{Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath})
 	if err != nil {
 		return nil, err
 	}
-	resp := &wire.NodeGetStorageHealthResponse{}
-	for _, f := range drivebay.StorageFindings(snap) {
-		kind := wire.StorageHealthErrorType_STORAGE_DEGRADED
-		if f.Unreachable {
-			kind = wire.StorageHealthErrorType_STORAGE_UNREACHABLE
-		}
-		resp.BackendHealth = append(resp.BackendHealth, &wire.NodeGetStorageHealthResponse_StorageBackendHealth{Status: kind, Reason: f.Reason, Message: f.Message})
-	}
+	resp := &wire.NodeGetVolumeStatsResponse{Usage: usageAnswer(stats)}
+	setCondition(resp, stats.Condition)
 	return resp, nil
+}
+
+func (n *node) NodeExpandVolume(ctx context.Context, req *wire.NodeExpandVolumeRequest) (*wire.NodeExpandVolumeResponse, error) {
+	if err := findable(req.VolumeId, req.VolumePath); err != nil {
+		return nil, err
+	}
+	r, err := n.expansion(req.VolumeId, req.CapacityRange, req.VolumeCapability)
+	if err != nil {
+		return nil, err
+	}
+	size, err := n.opt.Volumes.ExpandNode(ctx, req.VolumeId, req.VolumePath, r)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.NodeExpandVolumeResponse{CapacityBytes: signed(size)}, nil
+}
+
+// findable refuses a path that is not absolute, as one where no volume is:
+// csi-sanity asks for "some/path" and wants NOT_FOUND.
+func findable(volume, path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("volume %q: %w: no volume is at a path that is not absolute", volume, drivebay.ErrNotFound)
+	}
+	return nil
 }

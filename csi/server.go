@@ -1,6 +1,11 @@
-// Package csi serves the Container Storage Interface, version 1.13, from the
-// snapshot: it translates between the interface's messages and the dictionary
-// and decides nothing. What is not real yet is not advertised.
+// Package csi serves the Container Storage Interface, version 1.13: it translates
+// between the interface's messages and the dictionary and decides nothing. What is
+// not real on a machine is not advertised there.
+//
+// A call goes through guard, which refuses what the specification forbids of every
+// request, to a handler, which reads the request into the dictionary, asks the
+// engine and writes its answer. Handlers return errors of the dictionary; guard
+// gives them their codes.
 package csi
 
 import (
@@ -9,8 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path"
-	"runtime/debug"
 	"time"
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
@@ -26,10 +29,11 @@ type Engine interface {
 	Unready() []string // what keeps the plugin from working, besides the first listing
 }
 
-// Options name the plugin to its callers.
+// Options name the plugin to its callers, and say what it has.
 type Options struct {
 	Version string
 	NodeID  string
+	Volumes Volumes // nil: no volumes can be made on this machine
 	Log     *slog.Logger
 }
 
@@ -56,8 +60,9 @@ func New(engine Engine, opt Options) *Server {
 	}
 	s := &Server{engine: engine, opt: opt}
 	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard), grpc.MaxRecvMsgSize(maxMessage))
-	wire.RegisterIdentityServer(s.grpc, &identity{server: s})
-	wire.RegisterNodeServer(s.grpc, &node{server: s})
+	wire.RegisterIdentityServer(s.grpc, &identity{Server: s})
+	wire.RegisterControllerServer(s.grpc, &controller{Server: s})
+	wire.RegisterNodeServer(s.grpc, &node{Server: s})
 	return s
 }
 
@@ -76,21 +81,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("csi: %w", err)
 	}
 	return nil
-}
-
-// guard is around every call: a panic is that call's end and nobody else's, and
-// the log names calls and outcomes but never what was sent: requests carry secrets.
-func (s *Server) guard(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	began := time.Now()
-	op := path.Base(info.FullMethod)
-	defer func() {
-		if p := recover(); p != nil {
-			s.opt.Log.Error("a call panicked", "op", op, "err", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			resp, err = nil, status.Errorf(codes.Internal, "%s failed in a way that it should not: see the log of the daemon", op)
-		}
-		s.opt.Log.Debug("csi call", "op", op, "code", status.Code(err).String(), "took", time.Since(began).String())
-	}()
-	return handler(ctx, req)
 }
 
 // snapshot is the newest state, once there is one.

@@ -1,0 +1,65 @@
+package csi
+
+import (
+	"cmp"
+	"math"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// signed is a number of bytes as the interface counts them.
+func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+func (s *Server) volumeAnswer(v *drivebay.Volume) *wire.Volume {
+	out := &wire.Volume{VolumeId: v.ID, CapacityBytes: signed(v.Size), AccessibleTopology: []*wire.Topology{topologyOf(cmp.Or(v.Node, s.opt.NodeID))}}
+	switch {
+	case v.Source.Snapshot != "":
+		out.ContentSource = &wire.VolumeContentSource{Type: &wire.VolumeContentSource_Snapshot{
+			Snapshot: &wire.VolumeContentSource_SnapshotSource{SnapshotId: v.Source.Snapshot}}}
+	case v.Source.Volume != "":
+		out.ContentSource = &wire.VolumeContentSource{Type: &wire.VolumeContentSource_Volume{
+			Volume: &wire.VolumeContentSource_VolumeSource{VolumeId: v.Source.Volume}}}
+	}
+	return out
+}
+
+// publishedNodes is the node that a volume is mounted on.
+func (s *Server) publishedNodes(v *drivebay.Volume) []string {
+	if len(v.Publications) == 0 {
+		return nil
+	}
+	return []string{cmp.Or(v.Node, s.opt.NodeID)}
+}
+
+func (s *Server) snapshotAnswer(v *drivebay.VolumeSnapshot) *wire.Snapshot {
+	return &wire.Snapshot{SnapshotId: v.ID, SourceVolumeId: v.Source, SizeBytes: signed(v.Size), ReadyToUse: true,
+		CreationTime: timestamppb.New(v.Created), AccessibleTopology: []*wire.Topology{topologyOf(cmp.Or(v.Node, s.opt.NodeID))}}
+}
+
+// healthAnswer is a condition in the words of 1.13. Reason and message have no
+// limit of their own there, so the general one holds, and the end of a message,
+// its next step, is cut off; the API and `drivebay explain` have all of it.
+func healthAnswer(id string, c drivebay.Condition) *wire.VolumeHealth {
+	out := &wire.VolumeHealth{VolumeId: id}
+	for _, f := range c {
+		out.HealthStatuses = append(out.HealthStatuses, &wire.VolumeHealth_VolumeHealthEntry{
+			Status: wire.VolumeHealthErrorType(f.Severity), Reason: clip(f.Reason, maxString), Message: clip(f.Message, maxString)})
+	}
+	return out
+}
+
+func usageAnswer(s drivebay.VolumeStats) []*wire.VolumeUsage {
+	// The bytes are always there: kubelet drops an answer without usage, and the
+	// condition with it (pkg/volume/csi/csi_client.go, NodeGetVolumeStats).
+	out := []*wire.VolumeUsage{amountAnswer(wire.VolumeUsage_BYTES, s.Bytes)}
+	if s.Inodes != nil {
+		out = append(out, amountAnswer(wire.VolumeUsage_INODES, *s.Inodes))
+	}
+	return out
+}
+
+func amountAnswer(unit wire.VolumeUsage_Unit, a drivebay.Amount) *wire.VolumeUsage {
+	return &wire.VolumeUsage{Unit: unit, Total: signed(a.Total), Used: signed(a.Used), Available: signed(a.Available)}
+}

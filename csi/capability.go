@@ -1,0 +1,112 @@
+package csi
+
+import wire "github.com/container-storage-interface/spec/lib/go/csi"
+
+// power is what a machine has to have for a call to be real.
+type power uint8
+
+const (
+	bare          power = iota // drives to look at
+	withVolumes                // and a volume engine
+	withSnapshots              // that can also take snapshots
+)
+
+func (s *Server) power() power {
+	switch v := s.opt.Volumes; {
+	case v == nil:
+		return bare
+	case v.Powers().Snapshots:
+		return withSnapshots
+	}
+	return withVolumes
+}
+
+// implemented are the calls that are, and what they need. A call that is not
+// here, or needs more than the machine has, is answered by guard.
+var implemented = map[string]power{
+	"GetPluginInfo":         bare,
+	"GetPluginCapabilities": bare,
+	"Probe":                 bare,
+
+	"ControllerGetCapabilities":  withVolumes,
+	"CreateVolume":               withVolumes,
+	"DeleteVolume":               withVolumes,
+	"ValidateVolumeCapabilities": withVolumes,
+	"ListVolumes":                withVolumes,
+	"ControllerGetVolume":        withVolumes,
+	"GetCapacity":                withVolumes,
+	"ControllerExpandVolume":     withVolumes,
+	"ControllerGetVolumeHealth":  withVolumes,
+	"ControllerListVolumeHealth": withVolumes,
+	"CreateSnapshot":             withSnapshots,
+	"DeleteSnapshot":             withSnapshots,
+	"ListSnapshots":              withSnapshots,
+	"GetSnapshot":                withSnapshots,
+
+	"NodeGetCapabilities":  bare,
+	"NodeGetInfo":          bare,
+	"NodeGetStorageHealth": bare,
+	"NodeStageVolume":      withVolumes,
+	"NodeUnstageVolume":    withVolumes,
+	"NodePublishVolume":    withVolumes,
+	"NodeUnpublishVolume":  withVolumes,
+	"NodeGetVolumeStats":   withVolumes,
+	"NodeExpandVolume":     withVolumes,
+	"NodeGetVolumeHealth":  withVolumes,
+}
+
+// capability is one that is advertised where the machine has the power. A test
+// calls every RPC and holds it against these lists.
+type capability[T any] struct {
+	kind  T
+	needs power
+}
+
+func granted[T any](all []capability[T], has power) []T {
+	var out []T
+	for _, c := range all {
+		if has >= c.needs {
+			out = append(out, c.kind)
+		}
+	}
+	return out
+}
+
+// Volumes are on one node, so its topology counts.
+var serviceCapabilities = []capability[wire.PluginCapability_Service_Type]{
+	{wire.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS, bare},
+	{wire.PluginCapability_Service_CONTROLLER_SERVICE, withVolumes},
+	{wire.PluginCapability_Service_SNAPSHOT_ACCESSIBILITY_CONSTRAINTS, withSnapshots},
+}
+
+var expansionCapabilities = []capability[wire.PluginCapability_VolumeExpansion_Type]{
+	{wire.PluginCapability_VolumeExpansion_ONLINE, withVolumes},
+}
+
+// LIST_VOLUMES_PUBLISHED_NODES is not among them, though the nodes are told: it
+// would promise ControllerPublishVolume.
+var controllerCapabilities = []capability[wire.ControllerServiceCapability_RPC_Type]{
+	{wire.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, withVolumes},
+	{wire.ControllerServiceCapability_RPC_LIST_VOLUMES, withVolumes},
+	{wire.ControllerServiceCapability_RPC_GET_CAPACITY, withVolumes},
+	{wire.ControllerServiceCapability_RPC_EXPAND_VOLUME, withVolumes},
+	{wire.ControllerServiceCapability_RPC_GET_VOLUME, withVolumes},
+	{wire.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER, withVolumes},
+	{wire.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH, withVolumes},
+	{wire.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH, withVolumes},
+	{controllerVolumeCondition, withVolumes},
+	{wire.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT, withSnapshots},
+	{wire.ControllerServiceCapability_RPC_LIST_SNAPSHOTS, withSnapshots},
+	{wire.ControllerServiceCapability_RPC_GET_SNAPSHOT, withSnapshots},
+	{wire.ControllerServiceCapability_RPC_CLONE_VOLUME, withSnapshots},
+}
+
+var nodeCapabilities = []capability[wire.NodeServiceCapability_RPC_Type]{
+	{wire.NodeServiceCapability_RPC_GET_STORAGE_HEALTH, bare},
+	{wire.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, withVolumes},
+	{wire.NodeServiceCapability_RPC_GET_VOLUME_STATS, withVolumes},
+	{wire.NodeServiceCapability_RPC_EXPAND_VOLUME, withVolumes},
+	{wire.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER, withVolumes},
+	{wire.NodeServiceCapability_RPC_GET_VOLUME_HEALTH, withVolumes},
+	{nodeVolumeCondition, withVolumes},
+}

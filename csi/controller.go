@@ -1,0 +1,116 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+type controller struct {
+	wire.UnimplementedControllerServer
+	*Server
+}
+
+func (c *controller) ControllerGetCapabilities(context.Context, *wire.ControllerGetCapabilitiesRequest) (*wire.ControllerGetCapabilitiesResponse, error) {
+	resp := &wire.ControllerGetCapabilitiesResponse{}
+	for _, kind := range granted(controllerCapabilities, c.power()) {
+		resp.Capabilities = append(resp.Capabilities, &wire.ControllerServiceCapability{
+			Type: &wire.ControllerServiceCapability_Rpc{Rpc: &wire.ControllerServiceCapability_RPC{Type: kind}}})
+	}
+	return resp, nil
+}
+
+func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeRequest) (*wire.CreateVolumeResponse, error) {
+	r, err := volumeRequest(req)
+	if err != nil {
+		return nil, err
+	}
+	if r.Source != (drivebay.Source{}) && c.power() < withSnapshots {
+		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones", drivebay.ErrNoSupport)
+	}
+	if err := c.reaches(req.AccessibilityRequirements); err != nil {
+		return nil, c.unlessExists(req.Name, err)
+	}
+	v, err := c.opt.Volumes.CreateVolume(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateVolumeResponse{Volume: c.volumeAnswer(&v)}, nil
+}
+
+// unlessExists turns the want of a place into the fault that there is a volume of
+// this name already, in the wrong place.
+func (c *controller) unlessExists(name string, err error) error {
+	there := slices.ContainsFunc(c.opt.Volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
+	if errors.Is(err, drivebay.ErrNoSpace) && there {
+		return fmt.Errorf("volume %q: %w: it is on node %s", name, drivebay.ErrExists, c.opt.NodeID)
+	}
+	return err
+}
+
+func (c *controller) DeleteVolume(ctx context.Context, req *wire.DeleteVolumeRequest) (*wire.DeleteVolumeResponse, error) {
+	return &wire.DeleteVolumeResponse{}, c.opt.Volumes.DeleteVolume(ctx, req.VolumeId)
+}
+
+func (c *controller) ControllerExpandVolume(ctx context.Context, req *wire.ControllerExpandVolumeRequest) (*wire.ControllerExpandVolumeResponse, error) {
+	r, err := c.expansion(req.VolumeId, req.CapacityRange, req.VolumeCapability)
+	if err != nil {
+		return nil, err
+	}
+	v, node, err := c.opt.Volumes.ExpandVolume(ctx, req.VolumeId, r)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.ControllerExpandVolumeResponse{CapacityBytes: signed(v.Size), NodeExpansionRequired: node}, nil
+}
+
+// expansion reads what both ExpandVolume calls ask for; the capability, where
+// there is one, has to be the volume's.
+func (s *Server) expansion(id string, size *wire.CapacityRange, c *wire.VolumeCapability) (drivebay.SizeRange, error) {
+	r, err := sizeRange(size)
+	if err != nil || c == nil {
+		return r, err
+	}
+	_, err = s.usable(id, c)
+	return r, err
+}
+
+// usable reads a capability that a volume has to have. A volume that is not in
+// the newest set may be in the next one: that is for the engine to say.
+func (s *Server) usable(id string, c *wire.VolumeCapability) (use, error) {
+	u, err := parseUse(c)
+	if err != nil {
+		return u, err
+	}
+	if v, ok := s.opt.Volumes.Volumes().Get(id); ok {
+		err = u.fits(&v.Volume)
+	}
+	return u, err
+}
+
+// GetCapacity says that there is none, rather than fail, where a volume of this
+// kind cannot be made: the question is whether to come here at all.
+func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityRequest) (*wire.GetCapacityResponse, error) {
+	class, err := drivebay.ParseClass(req.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	var has drivebay.Capacity
+	_, _, err = parseUses(req.VolumeCapabilities)
+	if err == nil && c.holds(req.AccessibleTopology) {
+		has, err = c.opt.Volumes.Capacity(ctx, class)
+	}
+	if err != nil && !errors.Is(err, drivebay.ErrNoSupport) {
+		return nil, err
+	}
+	resp := &wire.GetCapacityResponse{AvailableCapacity: signed(has.Available), MaximumVolumeSize: wrapperspb.Int64(signed(has.Largest))}
+	if has.Smallest > 0 {
+		resp.MinimumVolumeSize = wrapperspb.Int64(signed(has.Smallest))
+	}
+	return resp, nil
+}

@@ -1,0 +1,81 @@
+package csi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+)
+
+func (c *controller) ControllerGetVolumeHealth(_ context.Context, req *wire.ControllerGetVolumeHealthRequest) (*wire.ControllerGetVolumeHealthResponse, error) {
+	v, err := c.volume(req.VolumeId)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.ControllerGetVolumeHealthResponse{VolumeHealth: healthAnswer(v.ID, v.Condition)}, nil
+}
+
+// ControllerListVolumeHealth leaves out the volumes that nothing is wrong with.
+func (c *controller) ControllerListVolumeHealth(_ context.Context, req *wire.ControllerListVolumeHealthRequest) (*wire.ControllerListVolumeHealthResponse, error) {
+	p, after, err := newPage(listHealth, req.MaxEntries, req.StartingToken)
+	if err != nil {
+		return nil, err
+	}
+	set, err := c.volumes()
+	if err != nil {
+		return nil, err
+	}
+	resp := &wire.ControllerListVolumeHealthResponse{}
+	for _, v := range set.After(after) {
+		if !v.Condition.Abnormal() {
+			continue
+		}
+		entry := healthAnswer(v.ID, v.Condition)
+		if !p.takes(v.ID, entry) {
+			break
+		}
+		resp.Entries = append(resp.Entries, entry)
+	}
+	resp.NextToken = p.next()
+	return resp, nil
+}
+
+// NodeGetVolumeHealth adds what is known of the paths to what is known of the
+// volume. It may be asked of paths that the volume never came to.
+func (n *node) NodeGetVolumeHealth(ctx context.Context, req *wire.NodeGetVolumeHealthRequest) (*wire.NodeGetVolumeHealthResponse, error) {
+	v, err := n.volume(req.VolumeId)
+	if err != nil {
+		return nil, err
+	}
+	condition := v.Condition
+	if path := cmp.Or(req.VolumePublishPath, req.StagingTargetPath); path != "" {
+		stats, err := n.opt.Volumes.Stats(ctx, drivebay.StatsRequest{Volume: v.ID, Path: path, Staging: req.StagingTargetPath})
+		switch {
+		case err == nil:
+			condition = stats.Condition
+		case !errors.Is(err, drivebay.ErrNotFound):
+			return nil, err
+		}
+	}
+	return &wire.NodeGetVolumeHealthResponse{VolumeHealth: healthAnswer(v.ID, condition)}, nil
+}
+
+// NodeGetStorageHealth answers from the last verdicts; no drive is asked for it.
+func (n *node) NodeGetStorageHealth(context.Context, *wire.NodeGetStorageHealthRequest) (*wire.NodeGetStorageHealthResponse, error) {
+	snap, err := n.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	resp := &wire.NodeGetStorageHealthResponse{}
+	for _, f := range drivebay.StorageFindings(snap) {
+		kind := wire.StorageHealthErrorType_STORAGE_DEGRADED
+		if f.Unreachable {
+			kind = wire.StorageHealthErrorType_STORAGE_UNREACHABLE
+		}
+		resp.BackendHealth = append(resp.BackendHealth, &wire.NodeGetStorageHealthResponse_StorageBackendHealth{
+			Status: kind, Reason: clip(f.Reason, maxString), Message: clip(f.Message, maxString)})
+	}
+	return resp, nil
+}

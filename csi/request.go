@@ -1,0 +1,146 @@
+package csi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+)
+
+// use is how a caller is going to use a volume.
+type use struct {
+	block  bool
+	fsType string // empty: whatever the volume has
+	flags  []string
+	access drivebay.Access
+}
+
+// accesses are the access modes of a volume that is on one node.
+var accesses = map[wire.VolumeCapability_AccessMode_Mode]drivebay.Access{
+	wire.VolumeCapability_AccessMode_SINGLE_NODE_WRITER:        drivebay.AccessWriter,
+	wire.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   drivebay.AccessReader,
+	wire.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER: drivebay.AccessSingleWriter,
+	wire.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER:  drivebay.AccessMultiWriter,
+}
+
+// parseUse reads a capability. Its mount flags are never part of an error.
+func parseUse(c *wire.VolumeCapability) (use, error) {
+	mode := c.GetAccessMode().GetMode()
+	u := use{block: c.GetBlock() != nil, fsType: c.GetMount().GetFsType(), flags: c.GetMount().GetMountFlags(), access: accesses[mode]}
+	switch {
+	case u.access == drivebay.AccessUnknown:
+		return u, fmt.Errorf("access mode %v: %w: a volume is on one node", mode, drivebay.ErrNoSupport)
+	case u.fsType != "" && !slices.Contains(drivebay.FSTypes, u.fsType):
+		return u, fmt.Errorf("filesystem %q: %w: it is none of %s", u.fsType, drivebay.ErrNoSupport, strings.Join(drivebay.FSTypes, ", "))
+	case c.GetMount().GetVolumeMountGroup() != "":
+		return u, fmt.Errorf("volume_mount_group: %w", drivebay.ErrNoSupport)
+	}
+	return u, nil
+}
+
+// parseUses reads the capabilities that one volume has to have all of.
+func parseUses(all []*wire.VolumeCapability) (block bool, fsType string, err error) {
+	for i, c := range all {
+		u, err := parseUse(c)
+		if err != nil {
+			return false, "", err
+		}
+		if i > 0 && u.block != block {
+			return false, "", fmt.Errorf("volume_capabilities: %w: a volume is a block device or has a filesystem, not both", drivebay.ErrNoSupport)
+		}
+		if u.fsType != "" && fsType != "" && u.fsType != fsType {
+			return false, "", fmt.Errorf("volume_capabilities: %w: a volume has one filesystem, not %s and %s", drivebay.ErrNoSupport, fsType, u.fsType)
+		}
+		block = u.block
+		if u.fsType != "" {
+			fsType = u.fsType
+		}
+	}
+	return block, fsType, nil
+}
+
+// fits says whether a volume can be used so.
+func (u use) fits(v *drivebay.Volume) error {
+	switch {
+	case v.Mode == drivebay.ModeUnknown:
+		return fmt.Errorf("volume %s: %w: its mode is not known", v.ID, drivebay.ErrNoSupport)
+	case u.block && v.Mode == drivebay.ModeFS:
+		return fmt.Errorf("volume %s: %w: it has a filesystem and is no block device", v.ID, drivebay.ErrNoSupport)
+	case !u.block && v.Mode != drivebay.ModeFS:
+		return fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrNoSupport)
+	case u.fsType != "" && u.fsType != v.FSType:
+		return fmt.Errorf("volume %s: %w: its filesystem is %s, not %s", v.ID, drivebay.ErrNoSupport, v.FSType, u.fsType)
+	}
+	return nil
+}
+
+// sizeRange reads a range; none says nothing.
+func sizeRange(r *wire.CapacityRange) (drivebay.SizeRange, error) {
+	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
+	switch {
+	case required < 0 || limit < 0:
+		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: a size is negative", drivebay.ErrInvalid)
+	case r != nil && required == 0 && limit == 0:
+		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: neither required_bytes nor limit_bytes", drivebay.ErrInvalid)
+	case limit > 0 && limit < required:
+		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: no size is at least %d and at most %d", drivebay.ErrRange, required, limit)
+	}
+	return drivebay.SizeRange{Required: uint64(required), Limit: uint64(limit)}, nil
+}
+
+// source reads what a volume is to begin with.
+func source(s *wire.VolumeContentSource) drivebay.Source {
+	return drivebay.Source{Snapshot: s.GetSnapshot().GetSnapshotId(), Volume: s.GetVolume().GetVolumeId()}
+}
+
+// volumeRequest reads what CreateVolume asks for, the topology left out.
+func volumeRequest(req *wire.CreateVolumeRequest) (r drivebay.VolumeRequest, err error) {
+	r = drivebay.VolumeRequest{Name: req.Name, Source: source(req.VolumeContentSource)}
+	if len(req.MutableParameters) > 0 {
+		return r, fmt.Errorf("mutable_parameters: %w", drivebay.ErrNoSupport)
+	}
+	if r.Class, err = drivebay.ParseClass(req.Parameters); err != nil {
+		return r, err
+	}
+	if r.Size, err = sizeRange(req.CapacityRange); err != nil {
+		return r, err
+	}
+	r.Block, r.FSType, err = parseUses(req.VolumeCapabilities)
+	return r, err
+}
+
+// Keys of a volume_context that are the orchestrator's and not ours: Kubernetes
+// adds them by itself (external-provisioner; CSIDriver.spec.podInfoOnMount and
+// tokenRequests).
+var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
+
+const (
+	tokensKey    = "csi.storage.k8s.io/serviceAccount.tokens"
+	ephemeralKey = "csi.storage.k8s.io/ephemeral"
+)
+
+// checkContext holds a volume_context against that of our volumes: they have none.
+func checkContext(context map[string]string) error {
+	if context[ephemeralKey] == "true" {
+		return fmt.Errorf("volume_context: %w: a volume that comes and goes with a pod", drivebay.ErrNoSupport)
+	}
+	for key := range context {
+		if !slices.ContainsFunc(contextOfOthers, func(p string) bool { return strings.HasPrefix(key, p) }) {
+			return fmt.Errorf("volume_context: %w: %q is not of this volume", drivebay.ErrInvalid, key)
+		}
+	}
+	return nil
+}
+
+// snapshotParameters are read for what we do not know; we have none. The
+// snapshotter adds some by itself (external-snapshotter, --extra-create-metadata).
+func snapshotParameters(parameters map[string]string) error {
+	for key := range parameters {
+		if !strings.HasPrefix(key, "csi.storage.k8s.io/volumesnapshot") {
+			return fmt.Errorf("parameter %s: %w: there is no such parameter", key, drivebay.ErrInvalid)
+		}
+	}
+	return nil
+}

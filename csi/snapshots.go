@@ -1,0 +1,80 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+)
+
+func (c *controller) CreateSnapshot(ctx context.Context, req *wire.CreateSnapshotRequest) (*wire.CreateSnapshotResponse, error) {
+	if err := snapshotParameters(req.Parameters); err != nil {
+		return nil, err
+	}
+	if err := c.reaches(req.AccessibilityRequirements); err != nil {
+		return nil, err
+	}
+	snap, err := c.opt.Volumes.CreateSnapshot(ctx, req.Name, req.SourceVolumeId)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateSnapshotResponse{Snapshot: c.snapshotAnswer(&snap)}, nil
+}
+
+func (c *controller) DeleteSnapshot(ctx context.Context, req *wire.DeleteSnapshotRequest) (*wire.DeleteSnapshotResponse, error) {
+	return &wire.DeleteSnapshotResponse{}, c.opt.Volumes.DeleteSnapshot(ctx, req.SnapshotId)
+}
+
+func (c *controller) GetSnapshot(_ context.Context, req *wire.GetSnapshotRequest) (*wire.GetSnapshotResponse, error) {
+	set, err := c.volumes()
+	if err != nil {
+		return nil, err
+	}
+	snap, ok := set.GetSnapshot(req.SnapshotId)
+	if !ok {
+		return nil, fmt.Errorf("snapshot %q: %w", req.SnapshotId, drivebay.ErrNotFound)
+	}
+	return &wire.GetSnapshotResponse{Snapshot: c.snapshotAnswer(snap)}, nil
+}
+
+func (c *controller) ListSnapshots(_ context.Context, req *wire.ListSnapshotsRequest) (*wire.ListSnapshotsResponse, error) {
+	p, after, err := newPage(listSnapshots, req.MaxEntries, req.StartingToken)
+	if err != nil {
+		return nil, err
+	}
+	set, err := c.volumes()
+	if err != nil {
+		return nil, err
+	}
+	resp := &wire.ListSnapshotsResponse{}
+	for _, snap := range snapshotsAfter(set, after, req.SnapshotId) {
+		if req.SourceVolumeId != "" && snap.Source != req.SourceVolumeId {
+			continue
+		}
+		entry := &wire.ListSnapshotsResponse_Entry{Snapshot: c.snapshotAnswer(&snap)}
+		if !p.takes(snap.ID, entry) {
+			break
+		}
+		resp.Entries = append(resp.Entries, entry)
+	}
+	resp.NextToken = p.next()
+	return resp, nil
+}
+
+// snapshotsAfter are those whose ids come after one; of one id, where it is asked
+// for, that one alone.
+func snapshotsAfter(set *drivebay.VolumeSet, after, only string) []drivebay.VolumeSnapshot {
+	from := sort.Search(len(set.Snapshots), func(i int) bool { return set.Snapshots[i].ID > after })
+	all := set.Snapshots[from:]
+	if only == "" {
+		return all
+	}
+	i := slices.IndexFunc(all, func(s drivebay.VolumeSnapshot) bool { return s.ID == only })
+	if i < 0 {
+		return nil
+	}
+	return all[i : i+1]
+}

@@ -1,0 +1,59 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func (n *node) NodeStageVolume(ctx context.Context, req *wire.NodeStageVolumeRequest) (*wire.NodeStageVolumeResponse, error) {
+	u, err := n.mountable(req)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.NodeStageVolumeResponse{}, n.opt.Volumes.StageVolume(ctx, drivebay.StageRequest{
+		Volume: req.VolumeId, Path: req.StagingTargetPath, Block: u.block, FSType: u.fsType, Options: u.flags, Access: u.access, Secrets: req.Secrets})
+}
+
+func (n *node) NodeUnstageVolume(ctx context.Context, req *wire.NodeUnstageVolumeRequest) (*wire.NodeUnstageVolumeResponse, error) {
+	return &wire.NodeUnstageVolumeResponse{}, n.opt.Volumes.UnstageVolume(ctx, req.VolumeId, req.StagingTargetPath)
+}
+
+func (n *node) NodePublishVolume(ctx context.Context, req *wire.NodePublishVolumeRequest) (*wire.NodePublishVolumeResponse, error) {
+	if req.StagingTargetPath == "" { // a code of its own in the table of errors
+		return nil, status.Error(codes.FailedPrecondition, "staging_target_path: it is missing, and volumes are staged before they are published")
+	}
+	u, err := n.mountable(req)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.NodePublishVolumeResponse{}, n.opt.Volumes.PublishVolume(ctx, drivebay.PublishRequest{
+		Volume: req.VolumeId, Staging: req.StagingTargetPath, Target: req.TargetPath, Block: u.block, FSType: u.fsType, Options: u.flags,
+		Access: u.access, ReadOnly: req.Readonly || u.access == drivebay.AccessReader})
+}
+
+func (n *node) NodeUnpublishVolume(ctx context.Context, req *wire.NodeUnpublishVolumeRequest) (*wire.NodeUnpublishVolumeResponse, error) {
+	return &wire.NodeUnpublishVolumeResponse{}, n.opt.Volumes.UnpublishVolume(ctx, req.VolumeId, req.TargetPath)
+}
+
+// mounting is what a request to stage and one to publish have in common.
+type mounting interface {
+	GetVolumeId() string
+	GetVolumeCapability() *wire.VolumeCapability
+	GetVolumeContext() map[string]string
+	GetPublishContext() map[string]string
+}
+
+func (n *node) mountable(req mounting) (use, error) {
+	if len(req.GetPublishContext()) > 0 {
+		return use{}, fmt.Errorf("publish_context: %w: nothing is published by the controller here", drivebay.ErrInvalid)
+	}
+	if err := checkContext(req.GetVolumeContext()); err != nil {
+		return use{}, err
+	}
+	return n.usable(req.GetVolumeId(), req.GetVolumeCapability())
+}

@@ -1,0 +1,68 @@
+package csi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+)
+
+// legalSegment is the rule for values of a topology (spec.md, message Topology).
+var legalSegment = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+// segment is a node's name as the value of a topology. A name that is none, too
+// long above all, is told by its hash.
+func segment(node string) string {
+	if legalSegment.MatchString(node) {
+		return node
+	}
+	sum := sha256.Sum256([]byte(node))
+	return hex.EncodeToString(sum[:16])
+}
+
+func topologyOf(node string) *wire.Topology {
+	return &wire.Topology{Segments: map[string]string{TopologyKey: segment(node)}}
+}
+
+// holds says whether this node is inside a topology. Keys are case-insensitive;
+// one that is not ours describes no place that we know.
+func (s *Server) holds(t *wire.Topology) bool {
+	for key, value := range t.GetSegments() {
+		if !strings.EqualFold(key, TopologyKey) || value != segment(s.opt.NodeID) {
+			return false
+		}
+	}
+	return true
+}
+
+// reaches says whether what is made here can be reached from where it has to be.
+// What is only preferred binds nobody, but whatever is preferred has to be
+// requisite, too.
+func (s *Server) reaches(r *wire.TopologyRequirement) error {
+	const field = "accessibility_requirements"
+	if r == nil {
+		return nil
+	}
+	if len(r.Requisite)+len(r.Preferred) == 0 {
+		return fmt.Errorf("%s: %w: neither requisite nor preferred", field, drivebay.ErrInvalid)
+	}
+	if len(r.Requisite) == 0 {
+		return nil
+	}
+	for _, p := range r.Preferred {
+		same := func(t *wire.Topology) bool { return maps.Equal(t.GetSegments(), p.GetSegments()) }
+		if !slices.ContainsFunc(r.Requisite, same) {
+			return fmt.Errorf("%s: %w: a preferred topology is not requisite", field, drivebay.ErrInvalid)
+		}
+	}
+	if !slices.ContainsFunc(r.Requisite, s.holds) {
+		return fmt.Errorf("%s: %w: none of the requisite topologies is this node, %s=%s", field, drivebay.ErrNoSpace, TopologyKey, segment(s.opt.NodeID))
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Volumes is what the server needs of the volume engine. Errors are those of the
+// dictionary.
+type Volumes interface {
+	Volumes() *drivebay.VolumeSet
+	Powers() drivebay.VolumePowers
+	// CreateVolume returns the volume that there is or was made. One of the same
+	// name that does not fit the request: ErrExists.
+	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
+	// DeleteVolume is content when there is none; ErrBusy while it is staged or
+	// published.
+	DeleteVolume(ctx context.Context, id string) error
+	// ExpandVolume also says whether ExpandNode has to follow.
+	ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error)
+	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
+	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
+	DeleteSnapshot(ctx context.Context, id string) error
+
+	StageVolume(ctx context.Context, r drivebay.StageRequest) error
+	UnstageVolume(ctx context.Context, id, path string) error
+	PublishVolume(ctx context.Context, r drivebay.PublishRequest) error
+	UnpublishVolume(ctx context.Context, id, path string) error
+	ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error)
+	Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error)
+}
+
+// volumes is the newest set, once there is one.
+func (s *Server) volumes() (*drivebay.VolumeSet, error) {
+	set := s.opt.Volumes.Volumes()
+	if set.Seq == 0 {
+		return nil, status.Error(codes.Unavailable, "the volumes of this machine are not listed yet")
+	}
+	return set, nil
+}
+
+// volume is one of the newest set.
+func (s *Server) volume(id string) (*drivebay.VolumeView, error) {
+	set, err := s.volumes()
+	if err != nil {
+		return nil, err
+	}
+	v, ok := set.Get(id)
+	if !ok {
+		return nil, fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+	}
+	return v, nil
+}
