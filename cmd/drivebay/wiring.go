@@ -38,7 +38,7 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 	version, commit := buildVersion()
 	server := api.New(d.engine, api.Options{
 		Version: api.Version{Version: version, Commit: commit, Go: runtime.Version(), Started: d.machine.Now()},
-		Metrics: metrics.Handler(d.engine, version, commit),
+		Metrics: metrics.Handler(d.engine, nil, version, commit),
 		OpenAPI: apidoc.OpenAPI,
 		Ready:   d.engine.Unready,
 		Log:     d.log,

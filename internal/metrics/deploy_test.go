@@ -31,6 +31,12 @@ func exported() map[string][]string {
 	for _, m := range snapshotMetrics {
 		out["drivebay_"+m.name] = m.labels
 	}
+	for _, m := range setMetrics {
+		out["drivebay_"+m.name] = m.labels
+	}
+	for _, m := range volumeMetrics {
+		out["drivebay_volume_"+m.name] = append([]string{"volume"}, m.labels...)
+	}
 	for _, m := range driveMetrics() {
 		out["drivebay_drive_"+m.name] = append([]string{"drive"}, m.labels...)
 	}

@@ -1,6 +1,7 @@
 // Package metrics shows a snapshot to Prometheus. Every series of a drive carries
 // the label drive, its id; drivebay_drive_info joins that to model, serial, path
-// and bay.
+// and bay. Those of a volume carry the label volume; drivebay_volume_info has its
+// name, drivebay_volume_drive the drives that it is on.
 //
 // The page is written straight from the tables of this package: a registry that
 // sorts, hashes and checks each of the seven thousand series of a hundred drives
@@ -23,9 +24,14 @@ type Source interface {
 	Snapshot() *drivebay.Snapshot
 }
 
-// Handler serves the metrics of the newest snapshot, and of this process. It
-// touches no drive.
-func Handler(source Source, version, commit string) http.Handler {
+// Volumes is what the edge needs of the volume engine.
+type Volumes interface {
+	Volumes() *drivebay.VolumeSet
+}
+
+// Handler serves the metrics of the newest snapshot, of the volumes unless there is
+// no engine for them (nil), and of this process. It touches no drive.
+func Handler(source Source, volumes Volumes, version, commit string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	process := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.ContinueOnError})
@@ -38,15 +44,35 @@ func Handler(source Source, version, commit string) http.Handler {
 		process.ServeHTTP(w, plain)
 		snap := source.Snapshot()
 		p := page{text: make([]byte, 0, (len(snap.Drives)+1)*textPerDrive)}
-		p.snapshot(snap, build)
-		for _, m := range snapshotMetrics {
-			p.snapshot(snap, m)
-		}
-		for _, m := range driveMetrics() {
-			p.drives(snap.Drives, m)
+		whole(&p, snap, build)
+		p.drives(snap)
+		if volumes != nil {
+			p.volumes(volumes.Volumes())
 		}
 		_, _ = w.Write(p.text)
 	})
+}
+
+func (p *page) drives(snap *drivebay.Snapshot) {
+	for _, m := range snapshotMetrics {
+		whole(p, snap, m)
+	}
+	all := make([]*drivebay.Drive, len(snap.Drives))
+	for i := range snap.Drives {
+		all[i] = &snap.Drives[i]
+	}
+	for _, m := range driveMetrics() {
+		each(p, "drive", all, func(d *drivebay.Drive) string { return d.ID }, m)
+	}
+}
+
+func (p *page) volumes(set *drivebay.VolumeSet) {
+	for _, m := range setMetrics {
+		whole(p, set, m)
+	}
+	for _, m := range volumeMetrics {
+		each(p, "volume", set.Volumes, func(v *drivebay.VolumeView) string { return v.ID }, m)
+	}
 }
 
 // emit adds one sample; the labels are those of the metric, in order.

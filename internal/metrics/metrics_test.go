@@ -19,6 +19,10 @@ type fixed struct{ snap *drivebay.Snapshot }
 
 func (f fixed) Snapshot() *drivebay.Snapshot { return f.snap }
 
+type fixedVolumes struct{ set *drivebay.VolumeSet }
+
+func (f fixedVolumes) Volumes() *drivebay.VolumeSet { return f.set }
+
 func ptr[T any](v T) *T { return &v }
 
 var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -67,8 +71,13 @@ func machine(drives ...drivebay.Drive) *drivebay.Snapshot {
 
 func scrape(t testing.TB, snap *drivebay.Snapshot) string {
 	t.Helper()
+	return scrapeBoth(t, snap, nil)
+}
+
+func scrapeBoth(t testing.TB, snap *drivebay.Snapshot, volumes Volumes) string {
+	t.Helper()
 	w := httptest.NewRecorder()
-	Handler(fixed{snap}, "v1.2.3", "abc").ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	Handler(fixed{snap}, volumes, "v1.2.3", "abc").ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
@@ -206,7 +215,7 @@ func hundred() *drivebay.Snapshot {
 }
 
 func BenchmarkScrape100(b *testing.B) {
-	h := Handler(fixed{hundred()}, "v", "c")
+	h := Handler(fixed{hundred()}, nil, "v", "c")
 	for b.Loop() {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

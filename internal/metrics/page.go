@@ -4,43 +4,43 @@ import (
 	"hash/maphash"
 	"strconv"
 	"strings"
-
-	"github.com/drivebay/drivebay"
 )
 
 // page is a text in the exposition format 0.0.4 of Prometheus, being written. It
 // cannot hold a series twice nor bytes that are no UTF-8, whatever the drives
 // are called: either would cost the reader the whole page.
 type page struct {
-	text  []byte
-	drive map[string]bool // ids written in this family
-	seen  map[uint64]bool // hashes of the series written in this family, of this drive
+	text []byte
+	seen map[uint64]bool // hashes of the series written in this family, of this drive or volume
 }
 
 // escapes are for what a label value may not hold as it is.
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-func (p *page) snapshot(s *drivebay.Snapshot, m metric[*drivebay.Snapshot]) {
+// whole writes a family about everything together.
+func whole[T any](p *page, of T, m metric[T]) {
 	p.family("drivebay_"+m.name, m.help, m.kind, func(name string) {
 		p.seen = map[uint64]bool{}
-		m.values(s, func(v float64, labels ...string) { p.sample(name, m.labels, labels, v) })
+		m.values(of, func(v float64, labels ...string) { p.sample(name, m.labels, labels, v) })
 	})
 }
 
-func (p *page) drives(drives []drivebay.Drive, m metric[*drivebay.Drive]) {
-	names := append([]string{"drive"}, m.labels...)
+// each writes a family about every one of a kind, labelled with its id. Of two with
+// the same id the first is written.
+func each[T any](p *page, kind string, all []*T, id func(*T) string, m metric[*T]) {
+	names := append([]string{kind}, m.labels...)
 	values := make([]string, len(names))
-	p.family("drivebay_drive_"+m.name, m.help, m.kind, func(name string) {
-		p.drive = map[string]bool{}
+	p.family("drivebay_"+kind+"_"+m.name, m.help, m.kind, func(name string) {
+		written := map[string]bool{}
 		p.seen = map[uint64]bool{}
-		for i := range drives {
-			values[0] = strings.ToValidUTF8(drives[i].ID, "\uFFFD")
-			if p.drive[values[0]] {
+		for _, one := range all {
+			values[0] = strings.ToValidUTF8(id(one), "\uFFFD")
+			if written[values[0]] {
 				continue
 			}
-			p.drive[values[0]] = true
+			written[values[0]] = true
 			clear(p.seen)
-			m.values(&drives[i], func(v float64, labels ...string) {
+			m.values(one, func(v float64, labels ...string) {
 				copy(values[1:], labels)
 				p.sample(name, names, values, v)
 			})

@@ -1,0 +1,118 @@
+package metrics
+
+import "github.com/drivebay/drivebay"
+
+var (
+	operational  = []drivebay.OperationalStatus{drivebay.OperationalUnknown, drivebay.Operative, drivebay.Inoperative, drivebay.OperationalStaging, drivebay.Maintenance, drivebay.Missing, drivebay.OperationalRemoving, drivebay.OperationalRemoved}
+	statusLabels = []string{"status"}
+)
+
+// setMetrics are about all volumes together.
+var setMetrics = []metric[*drivebay.VolumeSet]{
+	{"volumes", "Volumes by operational status.", gauge, statusLabels, func(s *drivebay.VolumeSet, add emit) {
+		count := map[drivebay.OperationalStatus]int{}
+		for _, v := range s.Volumes {
+			count[v.OperationalStatus]++
+		}
+		for _, status := range operational {
+			add(float64(count[status]), status.String())
+		}
+	}},
+	{"volumes_abnormal", "Volumes with which something is wrong.", gauge, nil, func(s *drivebay.VolumeSet, add emit) {
+		n := 0
+		for _, v := range s.Volumes {
+			if v.Condition.Abnormal() {
+				n++
+			}
+		}
+		add(float64(n))
+	}},
+	{"volumes_timestamp_seconds", "When the volumes were looked at; 0 before the first look.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(seconds(s.At)) }},
+	{"volumes_problems", "How many things of volumes could not be seen.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Problems))) }},
+	{"snapshots", "Snapshots of volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Snapshots))) }},
+}
+
+// volumeMetrics are about one volume. What was not looked at is absent.
+var volumeMetrics = []metric[*drivebay.VolumeView]{
+	{"info", "Joins the volume to what people call it.", gauge, []string{"name", "node", "mode", "fs", "backing"}, func(v *drivebay.VolumeView, add emit) {
+		add(1, v.Name, v.Node, v.Mode.String(), v.FSType, v.Location.Kind.String())
+	}},
+	{"drive", "Joins the volume to each drive that it is on.", gauge, []string{"drive"}, func(v *drivebay.VolumeView, add emit) {
+		for _, d := range v.Location.Drives {
+			add(1, d)
+		}
+	}},
+	{"size_bytes", "Size.", gauge, nil, func(v *drivebay.VolumeView, add emit) { add(float64(v.Size)) }},
+	{"health", "The health that it has from its drives: 1 for the one that holds, 0 for the others.", gauge, []string{"health"}, func(v *drivebay.VolumeView, add emit) {
+		for _, h := range healths {
+			add(truth(v.Health == h), h.String())
+		}
+	}},
+	{"condition", "One thing that is wrong with the volume (docs/volume-conditions.md).", gauge, []string{"severity", "reason"}, func(v *drivebay.VolumeView, add emit) {
+		for _, f := range v.Condition {
+			add(1, f.Severity.String(), f.Reason)
+		}
+	}},
+	{"status", "How the volume serves.", gauge, statusLabels, func(v *drivebay.VolumeView, add emit) { add(1, v.OperationalStatus.String()) }},
+	{"csi_status", "How far the volume is on the way that CSI draws for it.", gauge, statusLabels, func(v *drivebay.VolumeView, add emit) { add(1, v.CSIStatus.String()) }},
+	{"usage", "Where the volume stands when its drive has to leave.", gauge, []string{"usage"}, func(v *drivebay.VolumeView, add emit) { add(1, v.Usage.String()) }},
+	{"published_paths", "Places at which the volume is published.", gauge, nil, func(v *drivebay.VolumeView, add emit) {
+		n := 0
+		for _, p := range v.Publications {
+			if !p.Staging {
+				n++
+			}
+		}
+		add(float64(n))
+	}},
+	{"filesystem_size_bytes", "Size of the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Bytes) })},
+	{"filesystem_free_bytes", "Free for users of the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Free) })},
+	{"filesystem_inodes", "Inodes of the filesystem; absent where their number is not fixed.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Inodes) })},
+	{"filesystem_free_inodes", "Free inodes of the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.FreeInodes) })},
+	{"filesystem_errors", "Inconsistencies that the kernel counts in the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { add(float64(f.Errors)) })},
+	{"filesystem_check_timestamp_seconds", "When the filesystem was last checked.", gauge, nil, ofScrub(func(s *drivebay.Scrub, add emit) { add(seconds(s.At)) })},
+	{"filesystem_check_corrupt", "Checks in a row, the newest among them, that call the filesystem corrupted.", gauge, nil, ofScrub(func(s *drivebay.Scrub, add emit) { add(float64(s.Corrupt)) })},
+	{"frozen_seconds", "How long requests to the volume have waited with none coming back.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(f.Frozen.Seconds()) })},
+	{"io_errors", "Requests to the volume that failed within a day.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(float64(f.Errors)) })},
+	{"pool_data_ratio", "Used of the data space of the volume's thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.DataPercent) })},
+	{"pool_metadata_ratio", "Used of the metadata space of the volume's thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.MetadataPercent) })},
+	{"mirror_sync_ratio", "How much of the mirror is the same on every drive.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.SyncPercent) })},
+}
+
+func ratio(add emit, p *float64) {
+	if p != nil {
+		add(*p / percent)
+	}
+}
+
+func ofFS(f func(*drivebay.FSFacts, emit)) func(*drivebay.VolumeView, emit) {
+	return ofFacts(func(facts *drivebay.Facts) *drivebay.FSFacts { return facts.FS }, f)
+}
+
+func ofScrub(f func(*drivebay.Scrub, emit)) func(*drivebay.VolumeView, emit) {
+	return ofFS(func(fs *drivebay.FSFacts, add emit) {
+		if fs.Scrub != nil {
+			f(fs.Scrub, add)
+		}
+	})
+}
+
+func ofVolumeIO(f func(*drivebay.IOFacts, emit)) func(*drivebay.VolumeView, emit) {
+	return ofFacts(func(facts *drivebay.Facts) *drivebay.IOFacts { return facts.IO }, f)
+}
+
+func ofLV(f func(*drivebay.LVFacts, emit)) func(*drivebay.VolumeView, emit) {
+	return ofFacts(func(facts *drivebay.Facts) *drivebay.LVFacts { return facts.LV }, f)
+}
+
+// ofFacts reads a part of the facts that may not have been looked at.
+func ofFacts[F any](part func(*drivebay.Facts) *F, f func(*F, emit)) func(*drivebay.VolumeView, emit) {
+	return func(v *drivebay.VolumeView, add emit) {
+		if v.Facts == nil {
+			return
+		}
+		if p := part(v.Facts); p != nil {
+			f(p, add)
+		}
+	}
+}
