@@ -180,8 +180,8 @@ func (m *Manager) takeEvidence(t *tracked, r looked, now time.Time) {
 // settleContent joins what the drive's bytes say with what the kernel says: a
 // drive that has partitions or users is never blank.
 func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
-	if read.Kind == drivebay.ContentBlank && len(d.Uses) > 0 {
-		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: "in use: " + d.Uses[0].Kind}
+	if stranger, used := strangerIn(d.Uses); used && read.Kind == drivebay.ContentBlank {
+		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: "in use: " + stranger.Kind}
 	}
 	if read.Kind == drivebay.ContentUnknown && d.Content.Kind == drivebay.ContentForeign {
 		return d.Content
