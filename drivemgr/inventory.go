@@ -152,7 +152,7 @@ func familyOf(name string, s *sysfs, path string) func(*sysfs, string, *drivebay
 	case strings.HasPrefix(name, "mmcblk"):
 		return readMMC
 	case strings.HasPrefix(name, "loop"):
-		return nil
+		return readLoop
 	case strings.HasPrefix(name, "sd"):
 		return readSCSI
 	}
@@ -191,6 +191,13 @@ func readMMC(s *sysfs, path string, d *drivebay.Drive) bool {
 	dev := path + "/device"
 	d.Type, d.Transport = drivebay.TypeSSD, drivebay.TransportMMC
 	d.Model, d.Serial, d.Firmware = s.text(dev+"/name"), s.text(dev+"/serial"), s.text(dev+"/fwrev")
+	return true
+}
+
+// readLoop: a loop device is its file, whatever number it has today
+// (drivers/block/loop.c, backing_file).
+func readLoop(s *sysfs, path string, d *drivebay.Drive) bool {
+	d.Model, d.Serial = "loop", s.text(path+"/loop/backing_file")
 	return true
 }
 

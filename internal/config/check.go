@@ -21,6 +21,7 @@ var special = map[string]func(string) error{
 	"listen":      checkListen,
 	"root":        checkAbsolute,
 	"stateDir":    checkAbsolute,
+	"volumeRoots": checkRoots,
 }
 
 // check looks at every value and says where a bad one came from.
@@ -155,6 +156,17 @@ func checkListen(s string) error {
 		return fmt.Errorf("%q: port %q is not between 0 and 65535", s, port)
 	} else if n == 0 && port != "0" {
 		return fmt.Errorf("%q: port %q is not a number", s, port)
+	}
+	return nil
+}
+
+// checkRoots: below "/" everything could be mounted over.
+func checkRoots(text string) error {
+	roots := strings.Split(text, ", ")
+	for _, r := range roots {
+		if !filepath.IsAbs(r) || filepath.Clean(r) != r || r == "/" {
+			return fmt.Errorf("%q is no folder that volumes may be mounted below: write it as /var/lib/kubelet", r)
+		}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Listen      string             `yaml:"listen" flag:"listen" doc:"Also serve HTTP, read-only, at this TCP address, such as 127.0.0.1:9100. Empty: do not."`
 	CSIEndpoint string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Serve the Container Storage Interface on this socket, as unix:///path. Empty: do not."`
 	NodeID      string             `yaml:"nodeID" flag:"node-id" doc:"What a container orchestrator calls this machine, 128 bytes at most. Empty: its host name."`
+	VolumeRoots []string           `yaml:"volumeRoots" flag:"volume-roots" doc:"Volumes are mounted below these folders only, absolute and without links: /var/lib/kubelet for Kubernetes, Nomad's client/csi folder, or one of your own."`
 	Root        string             `yaml:"root" flag:"root" doc:"The folder that holds sys/, proc/ and run/ of the machine."`
 	Loop        bool               `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
 	Claim       drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all. Empty: none but those that were claimed by hand. A drive with anything on it is never taken."`
@@ -60,8 +61,8 @@ type SelfTests struct {
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Root: "/",
-		Log:  Log{Level: "info", Format: "text"},
+		Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
+		Log: Log{Level: "info", Format: "text"},
 		Poll: Poll{
 			Tick: 2 * time.Second, Evidence: 10 * time.Minute, Rescan: 5 * time.Minute,
 			Timeout: 30 * time.Second, Parallel: 16, ForgetAfter: 30 * day,

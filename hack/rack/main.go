@@ -1,0 +1,151 @@
+// Command rack runs drivebay where there is something to see: on the spare drives
+// of this machine, if it has any and we are root; else, as root, on a rack of
+// loop devices with real partitions, filesystems and mounts; else on a simulated
+// rack.
+//
+//	go run ./hack/rack [-bays N] [-size BYTES] [-dir DIR] PROGRAM
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/drivebay/drivebay"
+)
+
+func main() {
+	bays := flag.Int("bays", 6, "how many loop devices")
+	size := flag.Int64("size", 4<<30, "how large each is; its file is sparse")
+	dir := flag.String("dir", ".cache/rack", "where their files, the daemon's state and the mounts are")
+	flag.Parse()
+	if flag.NArg() != 1 || *bays < 1 || *size < 64<<20 {
+		fmt.Fprintln(os.Stderr, "usage: rack [-bays N] [-size BYTES] [-dir DIR] PROGRAM")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, flag.Arg(0), *dir, *bays, *size); err != nil {
+		fmt.Fprintln(os.Stderr, "rack:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, program, dir string, bays int, size int64) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", "unix://" + filepath.Join(dir, "drivebay.sock"),
+		"--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock")}
+	switch spare, err := spareDrives(ctx, program); {
+	case os.Geteuid() != 0:
+		fmt.Println("not root: serving the simulated rack of examples/rack24.yaml; run as root for real drives, or loop devices where there are none to spare")
+		return serve(ctx, program, append(state, "--sim", "examples/rack24.yaml")...)
+	case err != nil:
+		return err
+	case spare > 0:
+		fmt.Printf("%d drives of this machine could be used for volumes; none is before it is claimed: see drivebay claim\n", spare)
+		return serve(ctx, program, "serve")
+	}
+	mounts := filepath.Join(dir, "mnt")
+	if err := os.MkdirAll(mounts, 0o750); err != nil {
+		return err
+	}
+	loops, err := attach(ctx, dir, bays, size)
+	defer func() { detach(loops) }()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("this machine has no drive to spare: serving %d loop devices over files in %s\n", len(loops), dir)
+	return serve(ctx, program, append(state, "--loop", "--claim", "transport=loop,serial="+dir+"/bay*", "--volume-roots", mounts)...)
+}
+
+// spareDrives counts the drives that could be claimed.
+func spareDrives(ctx context.Context, program string) (int, error) {
+	out, err := exec.CommandContext(ctx, program, "--local", "claim", "-o", "json").Output()
+	if err != nil {
+		return 0, fmt.Errorf("list the drives of this machine: %w", err)
+	}
+	var rows []struct {
+		Claim   *drivebay.Claim
+		Against []string
+	}
+	if err := json.Unmarshal(out, &rows); err != nil {
+		return 0, fmt.Errorf("list the drives of this machine: %w", err)
+	}
+	spare := 0
+	for _, r := range rows {
+		if len(r.Against) == 0 {
+			spare++
+		}
+	}
+	return spare, nil
+}
+
+// attach makes the files that are missing and a loop device of each. The files
+// stay: volumes on them are there again the next time.
+func attach(ctx context.Context, dir string, bays int, size int64) ([]string, error) {
+	var loops []string
+	for i := range bays {
+		file := filepath.Join(dir, fmt.Sprintf("bay%d", i+1))
+		if err := grow(file, size); err != nil {
+			return loops, err
+		}
+		out, err := exec.CommandContext(ctx, "losetup", "--find", "--show", "--partscan", "--direct-io=on", file).CombinedOutput()
+		if err != nil {
+			return loops, fmt.Errorf("loop device of %s: %w: %s", file, err, strings.TrimSpace(string(out)))
+		}
+		loops = append(loops, strings.TrimSpace(string(out)))
+	}
+	return loops, nil
+}
+
+// grow makes a file at least so large. It never shrinks one: there are volumes on it.
+func grow(file string, size int64) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if at, err := f.Stat(); err != nil || at.Size() >= size {
+		return err
+	}
+	return f.Truncate(size)
+}
+
+// detach lets go of the devices; one that is still mounted goes when it is
+// unmounted (losetup(8), lazy destruction).
+func detach(loops []string) {
+	for _, l := range loops {
+		if out, err := exec.Command("losetup", "--detach", l).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "rack: detach %s: %v: %s\n", l, err, out)
+		}
+	}
+}
+
+// serve runs the program until it ends or we are told to stop.
+func serve(ctx context.Context, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // ctrl-c comes to us alone
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		if _, ended := errors.AsType[*exec.ExitError](err); err == nil || ended {
+			return nil
+		}
+	}
+	return err
+}
