@@ -1,0 +1,196 @@
+// Package fusedisk is a file that misbehaves on demand, for loop devices over it:
+// a disk that hangs or answers with errors, as the kernel sees such a disk, on a
+// machine that has no device-mapper. It needs root and /dev/fuse.
+package fusedisk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Disk is the file. Its content is in memory, zeros take no room.
+type Disk struct {
+	dir  string
+	dev  *os.File
+	size uint64
+	done chan struct{}
+
+	mu     sync.Mutex
+	change *sync.Cond
+	pages  map[uint64][]byte
+	hang   bool
+	fail   bool
+	closed bool
+	reads  int
+	writes int
+}
+
+const page = 4096
+
+// New mounts a folder with the one file in it.
+func New(dir string, size uint64) (*Disk, error) {
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open /dev/fuse: %w", err)
+	}
+	d := &Disk{dir: dir, dev: os.NewFile(uintptr(fd), "/dev/fuse"), size: size, done: make(chan struct{}), pages: map[uint64][]byte{}}
+	d.change = sync.NewCond(&d.mu)
+	if err := unix.Mount("fusedisk", dir, "fuse", unix.MS_NODEV|unix.MS_NOSUID, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)); err != nil {
+		d.dev.Close()
+		return nil, fmt.Errorf("mount on %s: %w", dir, err)
+	}
+	go d.serve()
+	return d, nil
+}
+
+// Path is the file.
+func (d *Disk) Path() string { return filepath.Join(d.dir, "disk") }
+
+// Hang keeps every read and write until it is switched off.
+func (d *Disk) Hang(on bool) { d.set(func() { d.hang = on }) }
+
+// Fail answers every read and write with EIO.
+func (d *Disk) Fail(on bool) { d.set(func() { d.fail = on }) }
+
+// Asked says how many reads and writes have come.
+func (d *Disk) Asked() (reads, writes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reads, d.writes
+}
+
+func (d *Disk) set(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+	d.change.Broadcast()
+}
+
+// Close ends it: whoever waits gets an error. Detach loop devices before.
+func (d *Disk) Close() error {
+	d.set(func() { d.closed = true })
+	err := unix.Unmount(d.dir, unix.MNT_DETACH)
+	// The device is polled, so closing it ends the read under way.
+	err = errors.Join(err, d.dev.Close())
+	<-d.done
+	return err
+}
+
+func (d *Disk) serve() {
+	defer close(d.done)
+	for {
+		b := make([]byte, maxWrite+page)
+		n, err := d.dev.Read(b)
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT): // ENOENT: the asker went away meanwhile
+			continue
+		case err != nil || n < headIn:
+			return
+		}
+		r := parse(b[:n])
+		switch r.op {
+		case opForget, opForgets, opInterrupt:
+		case opRead, opWrite, opFsync:
+			go d.answerLater(r) // one that hangs keeps no other
+		default:
+			d.answer(r, d.handle)
+		}
+	}
+}
+
+func (d *Disk) answerLater(r request) { d.answer(r, d.transfer) }
+
+func (d *Disk) answer(r request, handle func(request) ([]byte, syscall.Errno)) {
+	body, errno := handle(r)
+	b := make([]byte, headOut, headOut+len(body))
+	le.PutUint32(b[4:], uint32(-int32(errno)))
+	le.PutUint64(b[8:], r.unique)
+	b = append(b, body...)
+	le.PutUint32(b, uint32(len(b)))
+	d.dev.Write(b)
+}
+
+func (d *Disk) handle(r request) ([]byte, syscall.Errno) {
+	switch r.op {
+	case opInit:
+		return initOut(), 0
+	case opLookup:
+		if string(r.body) != "disk\x00" {
+			return nil, syscall.ENOENT
+		}
+		return d.entryOut(), 0
+	case opGetattr, opSetattr:
+		return d.attrOut(r.node), 0
+	case opOpen:
+		return words(0, openDirect), 0
+	case opOpendir:
+		return words(0, 0), 0
+	case opStatfs:
+		return make([]byte, 80), 0
+	case opReaddir, opFlush, opRelease, opReleasedir, opDestroy:
+		return nil, 0
+	}
+	return nil, syscall.ENOSYS
+}
+
+// transfer moves data, once nothing keeps it from doing so.
+func (d *Disk) transfer(r request) ([]byte, syscall.Errno) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch r.op {
+	case opRead:
+		d.reads++
+	case opWrite:
+		d.writes++
+	}
+	for d.hang && !d.closed {
+		d.change.Wait()
+	}
+	if d.fail || d.closed {
+		return nil, syscall.EIO
+	}
+	if r.op == opFsync {
+		return nil, 0
+	}
+	at, n := le.Uint64(r.body[8:]), uint64(le.Uint32(r.body[16:]))
+	if r.op == opRead {
+		return d.read(at, n), 0
+	}
+	d.write(at, r.body[40:40+n])
+	return words(n), 0
+}
+
+func (d *Disk) read(at, n uint64) []byte {
+	if at >= d.size {
+		return nil
+	}
+	out := make([]byte, min(n, d.size-at))
+	for done := uint64(0); done < uint64(len(out)); {
+		off := (at + done) % page
+		piece := min(page-off, uint64(len(out))-done)
+		if p := d.pages[(at+done)/page]; p != nil {
+			copy(out[done:done+piece], p[off:])
+		}
+		done += piece
+	}
+	return out
+}
+
+func (d *Disk) write(at uint64, b []byte) {
+	for len(b) > 0 {
+		off := at % page
+		p := d.pages[at/page]
+		if p == nil {
+			p = make([]byte, page)
+			d.pages[at/page] = p
+		}
+		n := copy(p[off:], b)
+		at, b = at+uint64(n), b[n:]
+	}
+}
