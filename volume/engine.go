@@ -69,6 +69,8 @@ type Engine struct {
 	running   sync.WaitGroup                      // work that nobody may wait for any more
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
+
+	using // what mounting and watching remember
 }
 
 // Volumes is the newest set; never nil.

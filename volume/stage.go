@@ -2,37 +2,189 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
-// StageVolume makes a volume ready at a path of its own.
+// StageVolume makes a volume ready at a path of its own: its filesystem is
+// mounted there, and the paths of pods are bound to it. Of a block volume the
+// device is made to appear; its path stays empty.
 func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error {
-	return fmt.Errorf("volume %s: stage: %w", r.Volume, drivebay.ErrNoSupport)
+	at, err := e.spot(r.Path)
+	if err != nil {
+		return err
+	}
+	return e.onVolume(ctx, "stage", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
+		if err := canUse(&v, r.Block, r.FSType, r.Options); err != nil {
+			return err
+		}
+		if _, err := e.activate(ctx, &v); err != nil {
+			return inOurWords(err)
+		}
+		s, err := e.scene(ctx, v)
+		if err != nil {
+			return err
+		}
+		return s.stage(ctx, at, r)
+	})
 }
 
-// UnstageVolume undoes StageVolume.
+// canUse refuses what the volume cannot be used as. Errors name it, the caller
+// adds nothing.
+func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
+	if block == (v.Mode == drivebay.ModeFS) {
+		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrNoSupport, v.Mode)
+	}
+	if fs != "" && !block && fs != v.FSType {
+		return fmt.Errorf("%w: its filesystem is %s and not %q", drivebay.ErrNoSupport, v.FSType, fs)
+	}
+	doing := v.CSIStatus
+	if doing == drivebay.CSIFailed {
+		doing = v.State().Before
+	}
+	switch doing {
+	case drivebay.CSICreated, drivebay.CSIVolumeReady, drivebay.CSIPublished, drivebay.CSIResized:
+	case drivebay.CSIResizing:
+		if v.CSIStatus == drivebay.CSIResizing {
+			return fmt.Errorf("%w: it is being grown", drivebay.ErrPending)
+		}
+	default:
+		return fmt.Errorf("%w: it is %v", drivebay.ErrRefused, doing)
+	}
+	if block && len(options) > 0 {
+		return fmt.Errorf("%w: a block volume takes no mount options", drivebay.ErrInvalid)
+	}
+	return checkOptions(v.FSType, options)
+}
+
+func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) error {
+	want := drivebay.Publication{Path: at.String(), Staging: true, Access: r.Access, Flags: flagsOf(r.Options),
+		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.d.num + " " + s.d.name, Since: s.machine.Now()}
+	if have := s.staging(); have != nil && have.Path != want.Path {
+		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
+	}
+	if err := s.stranger(at); err != nil {
+		return err
+	}
+	if have := s.at(at); have != nil {
+		if !have.Staging || !same(*have, want) {
+			return fmt.Errorf("%w: it is staged there in another way", drivebay.ErrExists)
+		}
+		want.Since = have.Since
+	}
+	if s.v.Mode == drivebay.ModeFS && !s.live(at) {
+		if err := s.clear(ctx, at); err != nil {
+			return err
+		}
+		if err := s.mount(ctx, at, r.Options, want.ReadOnly); err != nil {
+			return s.failed(err)
+		}
+	}
+	s.with(want)
+	if err := s.keep(nil); err != nil {
+		return err
+	}
+	if err := s.grown(ctx, at); err != nil {
+		return s.failed(err)
+	}
+	return s.succeeded()
+}
+
+// same says whether a replay asks for what is there. Who crashed before he wrote
+// it down left no flags, and is believed.
+func same(have, want drivebay.Publication) bool {
+	return have.Flags == "" || have.Flags == want.Flags && have.Access == want.Access && have.ReadOnly == want.ReadOnly
+}
+
+// mount mounts the filesystem that the record names, and no other. The device is
+// held open meanwhile: neither its number nor its name can become another's.
+func (s *scene) mount(ctx context.Context, at spot, options []string, readOnly bool) error {
+	err := touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
+		disk, err := s.machine.OpenDisk(ctx, s.d.dev, false)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		if disk.DevNum() != s.d.num {
+			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.d.dev)
+		}
+		if err := proveFS(disk, &s.v); err != nil {
+			return err
+		}
+		if err := s.machine.MakeFolder(at.Place); err != nil {
+			return err
+		}
+		return s.machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.v.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(s.v.FSType, options)})
+	})
+	s.touched()
+	return err
+}
+
+// clear takes away every mount of the volume at a path. Those that are above
+// another's are not there to be taken.
+func (s *scene) clear(ctx context.Context, at spot) error {
+	for range len(s.ours(at)) {
+		if err := s.stranger(at); err != nil {
+			return err
+		}
+		err := touch(ctx, s.Engine, &s.v, unmountTime, func(ctx context.Context) error { return s.machine.Unmount(ctx, at.Place) })
+		s.touched()
+		if err != nil && !errors.Is(err, host.ErrNotMounted) {
+			return err
+		}
+		t, err := s.freshTable(ctx)
+		if err != nil {
+			return err
+		}
+		s.t = t
+	}
+	return s.stranger(at)
+}
+
+// UnstageVolume undoes StageVolume. Nothing that is wrong with the volume keeps
+// it from being let go, and a path that it is not staged at is one already.
 func (e *Engine) UnstageVolume(ctx context.Context, id, path string) error {
-	return fmt.Errorf("volume %s: unstage: %w", id, drivebay.ErrNoSupport)
+	at, err := e.spot(path)
+	if err != nil {
+		return err
+	}
+	return e.onVolume(ctx, "unstage", id, func(ctx context.Context, v drivebay.Volume) error {
+		s, err := e.scene(ctx, v)
+		if err != nil {
+			return err
+		}
+		return s.unstage(ctx, at)
+	})
 }
 
-// PublishVolume makes a staged volume appear at a path.
-func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) error {
-	return fmt.Errorf("volume %s: publish: %w", r.Volume, drivebay.ErrNoSupport)
-}
-
-// UnpublishVolume undoes PublishVolume.
-func (e *Engine) UnpublishVolume(ctx context.Context, id, path string) error {
-	return fmt.Errorf("volume %s: unpublish: %w", id, drivebay.ErrNoSupport)
-}
-
-// ExpandNode makes the filesystem of a volume as large as its device.
-func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
-	return 0, fmt.Errorf("volume %s: expand: %w", id, drivebay.ErrNoSupport)
-}
-
-// Stats says how full a volume is and how it is, as seen at a path.
-func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
-	return drivebay.VolumeStats{}, fmt.Errorf("volume %s: stats: %w", r.Volume, drivebay.ErrNoSupport)
+func (s *scene) unstage(ctx context.Context, at spot) error {
+	if have := s.at(at); have != nil && !have.Staging {
+		return fmt.Errorf("%w: it is published there, not staged", drivebay.ErrBusy)
+	}
+	if targets := s.targets(at); len(targets) > 0 && s.at(at) != nil {
+		return fmt.Errorf("%w: it is published at %s", drivebay.ErrBusy, targets[0].Path)
+	}
+	if len(s.ours(at)) > 0 {
+		if err := s.clear(ctx, at); err != nil {
+			return err
+		}
+	}
+	s.without(at)
+	if err := s.keep(nil); err != nil {
+		return err
+	}
+	if s.d.num == "" || len(s.now) > 0 || len(s.t.of(s.d)) > 0 {
+		return nil
+	}
+	// A device that stays harms nobody, and who lets go is not to be kept.
+	ctx, cancel := context.WithTimeout(ctx, unmountTime)
+	defer cancel()
+	if err := s.deactivate(ctx, &s.v); err != nil {
+		s.log.Warn("device not deactivated", "op", "unstage", "volume", s.v.ID, "err", err)
+	}
+	return nil
 }

@@ -20,6 +20,9 @@ type Lane struct {
 	since atomic.Int64 // unix nanoseconds when the drive last left us waiting; 0 when nobody waits
 }
 
+// ErrHeld: somebody else's question was inside for as long as we would wait.
+var ErrHeld = fmt.Errorf("%w: an earlier question to the drive has no answer yet", drivebay.ErrBusy)
+
 // New makes a lane that nobody is in.
 func New() *Lane { return &Lane{token: make(chan struct{}, 1)} }
 
@@ -44,7 +47,7 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 	select {
 	case l.token <- struct{}{}:
 	case <-ctx.Done():
-		return zero, fmt.Errorf("%w: an earlier question to the drive has no answer yet", drivebay.ErrBusy)
+		return zero, ErrHeld
 	}
 	l.since.Store(clock.Now().UnixNano())
 	type answer struct {

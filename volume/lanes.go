@@ -1,0 +1,89 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/lane"
+)
+
+// How long a touch may take. A mount replays a log, an unmount writes back what
+// is dirty, and a drive that slept needs 15 s to begin with.
+const (
+	mountTime   = 100 * time.Second // kubelet gives up after 120 s
+	unmountTime = 60 * time.Second
+	growTime    = 5 * time.Minute
+	probeTime   = 20 * time.Second
+	usageTime   = 100 * time.Millisecond
+)
+
+// lanes are the ways to the drives, for what is done to the filesystems on them.
+// Volumes of one drive share one: a drive that hangs holds one thread of ours,
+// however many volumes it has.
+type lanes struct {
+	mu sync.Mutex
+	of map[string]*lane.Lane
+}
+
+// lane is that of a volume's drives. A drive that left and came back is another
+// device to the kernel, and what still waits for the old one does not hold it up.
+func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
+	var key strings.Builder
+	s := e.drives.Snapshot()
+	for _, id := range v.Location.Drives {
+		key.WriteString(id)
+		if d, ok := driveOf(s, id); ok && len(d.Paths) > 0 {
+			key.WriteString("@" + d.Paths[0].DevNum)
+		}
+		key.WriteByte(' ')
+	}
+	e.lanes.mu.Lock()
+	defer e.lanes.mu.Unlock()
+	if e.lanes.of == nil {
+		e.lanes.of = map[string]*lane.Lane{}
+	}
+	l := e.lanes.of[key.String()]
+	if l == nil {
+		l = lane.New()
+		e.lanes.of[key.String()] = l
+	}
+	return l
+}
+
+// touch does something to a filesystem in the lane of its drives, and waits for
+// it no longer than limit. What the kernel does not let go of comes to its end by
+// itself.
+func touch(ctx context.Context, e *Engine, v *drivebay.Volume, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := lane.Through(ctx, e.lane(v), e.machine, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return inOurWords(err)
+}
+
+// hostErrors are the machine's words in those of the dictionary.
+var hostErrors = []struct{ from, to error }{
+	{host.ErrBusy, drivebay.ErrBusy},
+	{host.ErrTimeout, drivebay.ErrTimeout},
+	{host.ErrPermission, drivebay.ErrPermission},
+	{host.ErrEscape, drivebay.ErrInvalid},
+	{host.ErrNotHere, drivebay.ErrNoSupport},
+	{host.ErrUnsupported, drivebay.ErrNoSupport},
+}
+
+func inOurWords(err error) error {
+	if errors.Is(err, lane.ErrHeld) { // nobody's fault but the drive's
+		return fmt.Errorf("%w: an earlier call to the drive has not come back", drivebay.ErrTimeout)
+	}
+	for _, w := range hostErrors {
+		if errors.Is(err, w.from) && !errors.Is(err, w.to) {
+			return fmt.Errorf("%w: %w", w.to, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package volume
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// mountOptions are those that a class may ask for; what is not here is refused.
+// Options can do much: read another device (journal_dev, logdev, device), panic
+// the machine (errors=panic), skip the journal (norecovery). Those of mount(8)
+// that are no property of a mount (bind, remount, loop) have no business here.
+//
+// Always there is nodev: a volume holds data, and a device node on it would be a
+// way around every permission. Set-uid programs stay possible, as everywhere in
+// Kubernetes: images are unpacked onto volumes, and the runtime has a switch for
+// each container (no_new_privs); a class can ask for nosuid and noexec.
+// Discard is not asked for by us: it makes each delete wait for the drive, and a
+// trim now and then does the same.
+var mountOptions = map[string][]string{
+	"": words("defaults rw ro atime noatime relatime strictatime diratime nodiratime lazytime nolazytime sync async dirsync",
+		"suid nosuid exec noexec nodev nosymfollow discard nodiscard"),
+	"ext4": words("data=ordered data=journal data=writeback commit= barrier nobarrier barrier= delalloc nodelalloc auto_da_alloc noauto_da_alloc",
+		"stripe= inode_readahead_blks= journal_async_commit max_batch_time= min_batch_time= errors=remount-ro quota noquota usrquota grpquota prjquota user_xattr acl"),
+	"xfs": words("allocsize= inode64 inode32 largeio nolargeio logbufs= logbsize= swalloc wsync attr2 noquota quota uquota usrquota gquota grpquota pquota prjquota"),
+	"btrfs": words("compress compress= compress-force compress-force= autodefrag noautodefrag ssd nossd ssd_spread commit= datacow nodatacow",
+		"datasum nodatasum discard=async discard=sync flushoncommit max_inline= thread_pool= space_cache=v2 user_subvol_rm_allowed acl noacl"),
+}
+
+func words(lines ...string) []string { return strings.Fields(strings.Join(lines, " ")) }
+
+// checkOptions names an option that is refused by its place only: options may be
+// secrets.
+func checkOptions(fs string, options []string) error {
+	for i, o := range options {
+		name, _, hasValue := strings.Cut(o, "=")
+		known := func(list []string) bool {
+			return slices.Contains(list, o) || hasValue && slices.Contains(list, name+"=")
+		}
+		if strings.ContainsAny(o, ", \t\n\x00") || !known(mountOptions[""]) && !known(mountOptions[fs]) {
+			return fmt.Errorf("mount option %d of %d: %w: it is none that a volume with %s may be mounted with", i+1, len(options), drivebay.ErrInvalid, fs)
+		}
+	}
+	return nil
+}
+
+// ownOptions are the options that a filesystem is mounted with.
+func ownOptions(fs string, asked []string) []string {
+	out := append(slices.Clone(asked), "nodev")
+	if fs == "ext4" { // the default of mkfs is to go on writing (ext4(5))
+		out = append(out, "errors=remount-ro")
+	}
+	return out
+}
+
+// flagsOf is what is remembered of options: enough to tell others apart.
+func flagsOf(options []string) string {
+	set := map[string]bool{}
+	for _, o := range options {
+		set[o] = true
+	}
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(set)), "\x00")))
+	return hex.EncodeToString(sum[:8])
+}

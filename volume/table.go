@@ -1,0 +1,108 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// table is the mount table at one moment.
+type table struct {
+	at  time.Time
+	all []host.Mount
+	on  map[string][]host.Mount // by target, the topmost last
+}
+
+// mountAge is how old the table may be for whoever only looks. Our own mounts are
+// always in it.
+const mountAge = 200 * time.Millisecond
+
+// freshTable reads the mount table. Nothing of that asks a filesystem.
+func (e *Engine) freshTable(ctx context.Context) (*table, error) {
+	e.tableMu.Lock()
+	defer e.tableMu.Unlock()
+	return e.readTable(ctx)
+}
+
+// recentTable saves reading it for each of a thousand who ask at once.
+func (e *Engine) recentTable(ctx context.Context) (*table, error) {
+	e.tableMu.Lock()
+	defer e.tableMu.Unlock()
+	if t := e.lastTable; t != nil && e.machine.Now().Sub(t.at) < mountAge {
+		return t, nil
+	}
+	return e.readTable(ctx)
+}
+
+func (e *Engine) readTable(ctx context.Context) (*table, error) {
+	all, err := e.machine.Mounts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("mount table: %w", err)
+	}
+	next := &table{at: e.machine.Now(), all: all}
+	if last := e.lastTable; last != nil && slices.Equal(last.all, all) {
+		next.all, next.on = last.all, last.on
+	} else {
+		next.on = make(map[string][]host.Mount, len(all))
+		for _, m := range all {
+			next.on[m.Target] = append(next.on[m.Target], m)
+		}
+	}
+	e.lastTable = next
+	return next, nil
+}
+
+// touched forgets the table that others may still look at.
+func (e *Engine) touched() {
+	e.tableMu.Lock()
+	defer e.tableMu.Unlock()
+	e.lastTable = nil
+}
+
+// top is what is seen at a path.
+func (t *table) top(target string) (host.Mount, bool) {
+	on := t.on[target]
+	if len(on) == 0 {
+		return host.Mount{}, false
+	}
+	return on[len(on)-1], true
+}
+
+// carries says whether a mount shows a device: its filesystem, or its node.
+// A btrfs has a number of its own, but the mount table names its device; a node
+// is a file of devtmpfs.
+func carries(m host.Mount, d device) bool {
+	if d.num == "" {
+		return false
+	}
+	return m.DevNum == d.num || m.FS == "btrfs" && path.Base(m.Source) == d.name || shows(m) == d.name
+}
+
+// shows is the device whose node is bound there; "" for everything else. What is
+// unlinked meanwhile says so in its root.
+func shows(m host.Mount) string {
+	if m.FS != "devtmpfs" && m.FS != "tmpfs" || m.Root == "/" {
+		return ""
+	}
+	return path.Base(strings.TrimSuffix(m.Root, "//deleted"))
+}
+
+// what names a mount for people.
+func what(m host.Mount) string {
+	if node := shows(m); node != "" {
+		return "the block device " + node
+	}
+	return m.FS + " of " + m.Source
+}
+
+// kernelMadeReadOnly says that a filesystem that was mounted for writing is not
+// written to any more: the mount is rw still, its superblock says ro.
+func kernelMadeReadOnly(m host.Mount) bool {
+	opts := strings.Split(m.Opts, ",")
+	return opts[0] == "rw" && slices.Contains(opts[1:], "ro")
+}

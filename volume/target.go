@@ -1,0 +1,181 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// PublishVolume makes a staged volume appear at a path: a folder for its
+// filesystem, a file for its device.
+func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) error {
+	at, err := e.spot(r.Target)
+	if err != nil {
+		return err
+	}
+	if r.Staging == "" {
+		return fmt.Errorf("publish volume %s: %w: no staging path is given", r.Volume, drivebay.ErrBusy)
+	}
+	from, err := e.spot(r.Staging)
+	if err != nil {
+		return err
+	}
+	if at == from || strings.HasPrefix(at.target, from.target+"/") {
+		return fmt.Errorf("publish volume %s: path %s: %w: it is in the volume itself", r.Volume, at, drivebay.ErrInvalid)
+	}
+	return e.onVolume(ctx, "publish", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
+		if err := canUse(&v, r.Block, r.FSType, r.Options); err != nil {
+			return err
+		}
+		s, err := e.scene(ctx, v)
+		if err != nil {
+			return err
+		}
+		return s.publishAt(ctx, from, at, r)
+	})
+}
+
+func (s *scene) publishAt(ctx context.Context, from, at spot, r drivebay.PublishRequest) error {
+	want := drivebay.Publication{Path: at.String(), Access: r.Access, Flags: flagsOf(r.Options), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(),
+		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
+	staged := s.staging()
+	if staged == nil || staged.Path != from.String() || s.d.num == "" || s.v.Mode == drivebay.ModeFS && !s.live(from) {
+		return fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from)
+	}
+	if err := s.stranger(at); err != nil {
+		return err
+	}
+	if have := s.at(at); have != nil && s.live(at) {
+		if have.Staging || !same(*have, want) {
+			return fmt.Errorf("%w: it is published there in another way", drivebay.ErrExists)
+		}
+		want.Since = have.Since
+		if have.Flags != "" {
+			return s.keep(nil)
+		}
+	}
+	if err := s.mayJoin(at, want); err != nil {
+		return err
+	}
+	if !s.live(at) {
+		if err := s.clear(ctx, at); err != nil {
+			return err
+		}
+		if err := s.bind(ctx, from, at, want.ReadOnly); err != nil {
+			return s.failed(err)
+		}
+	}
+	s.with(want)
+	if err := s.keep(nil); err != nil {
+		return err
+	}
+	return s.succeeded()
+}
+
+// mayJoin is the table of the specification for a second path of one volume
+// (NodePublishVolume): one alone, or any number. The whole device of a block
+// volume is read-only or it is not, since the mount of its node says nothing
+// about writing to it.
+func (s *scene) mayJoin(at spot, want drivebay.Publication) error {
+	for _, p := range s.targets(at) {
+		switch {
+		case want.Access.Exclusive() || p.Access.Exclusive():
+			return fmt.Errorf("%w: only one path may have it, and %s has it", drivebay.ErrBusy, p.Path)
+		case s.v.Mode != drivebay.ModeFS && p.ReadOnly != want.ReadOnly:
+			return fmt.Errorf("%w: a block device is read-only for all or for nobody, and %s has it otherwise", drivebay.ErrBusy, p.Path)
+		}
+	}
+	return nil
+}
+
+func (s *scene) bind(ctx context.Context, from, at spot, readOnly bool) error {
+	defer s.touched()
+	if s.v.Mode != drivebay.ModeFS {
+		return s.bindDevice(ctx, at, readOnly)
+	}
+	if err := s.machine.MakeFolder(at.Place); err != nil {
+		return inOurWords(err)
+	}
+	return touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
+		return s.machine.Bind(ctx, from.Place, at.Place, readOnly)
+	})
+}
+
+func (s *scene) bindDevice(ctx context.Context, at spot, readOnly bool) error {
+	if err := s.machine.MakeFile(at.Place); err != nil {
+		return inOurWords(err)
+	}
+	return touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
+		disk, err := s.machine.OpenDisk(ctx, s.d.dev, false)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		if disk.DevNum() != s.d.num {
+			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.d.dev)
+		}
+		if err := disk.SetReadOnly(readOnly); err != nil {
+			return err
+		}
+		return s.machine.BindDevice(ctx, s.d.dev, at.Place, readOnly)
+	})
+}
+
+// UnpublishVolume undoes PublishVolume, whatever is wrong with the volume. The
+// path goes with the mount, but never anything that somebody has put there.
+func (e *Engine) UnpublishVolume(ctx context.Context, id, path string) error {
+	at, err := e.spot(path)
+	if err != nil {
+		return err
+	}
+	return e.onVolume(ctx, "unpublish", id, func(ctx context.Context, v drivebay.Volume) error {
+		s, err := e.scene(ctx, v)
+		if err != nil {
+			return err
+		}
+		return s.unpublish(ctx, at)
+	})
+}
+
+func (s *scene) unpublish(ctx context.Context, at spot) error {
+	have := s.at(at)
+	if have != nil && have.Staging {
+		return fmt.Errorf("%w: it is staged there, not published", drivebay.ErrBusy)
+	}
+	if err := s.clear(ctx, at); err != nil {
+		return err
+	}
+	if err := s.machine.Remove(at.Place); err != nil {
+		return inOurWords(err)
+	}
+	s.without(at)
+	if have != nil && have.ReadOnly && s.v.Mode != drivebay.ModeFS && len(s.targets(at)) == 0 {
+		s.writable(ctx)
+	}
+	return s.keep(nil)
+}
+
+// writable lets a device be written to again that was published read-only. Where
+// that fails the next publication says again what it is to be.
+func (s *scene) writable(ctx context.Context) {
+	if s.d.num == "" {
+		return
+	}
+	err := touch(ctx, s.Engine, &s.v, probeTime, func(ctx context.Context) error {
+		disk, err := s.machine.OpenDisk(ctx, s.d.dev, false)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		if disk.DevNum() != s.d.num {
+			return nil
+		}
+		return disk.SetReadOnly(false)
+	})
+	if err != nil {
+		s.log.Warn("device stays read-only", "op", "unpublish", "volume", s.v.ID, "err", err)
+	}
+}
