@@ -63,6 +63,11 @@ func (r *real) Mounts(context.Context) ([]Mount, error) {
 // maxOutput bounds what a program may print.
 const maxOutput = 64 << 20
 
+// unkillable is how long a program that was killed may take to be gone. One that
+// the kernel holds (a drive does not answer) is left behind: it dies by itself
+// when the kernel lets go of it.
+const unkillable = 3 * time.Second
+
 // Run runs a program of our own world, not of the root, in the C locale. A
 // program that ctx ends gets two seconds to let go of its pipes.
 func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
@@ -74,7 +79,10 @@ func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	cmd.WaitDelay = 2 * time.Second
 	out, errs := bounded{left: maxOutput}, bounded{left: 64 << 10}
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	err := wait(ctx, cmd)
+	if errors.Is(err, errHeld) {
+		return nil, fmt.Errorf("%s: %w: %w", argv[0], err, ctx.Err())
+	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -89,6 +97,26 @@ func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", argv[0], err)
 	}
 	return out.kept.Bytes(), nil
+}
+
+var errHeld = errors.New("the kernel holds it: it cannot be ended")
+
+// wait is cmd.Run, but for a program that cannot be killed. After errHeld nobody
+// may look at what it has printed: it may still print.
+func wait(ctx context.Context, cmd *exec.Cmd) error {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Run() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(unkillable):
+		return errHeld
+	}
 }
 
 // bounded keeps the first bytes of an output and drops the rest, so that the

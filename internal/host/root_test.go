@@ -4,6 +4,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drivebay/drivebay/hack/fusedisk"
 	"golang.org/x/sys/unix"
 )
 
@@ -179,5 +181,26 @@ func TestRootMountNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareMounts(t, called, parseMountinfo(text))
+	}
+}
+
+// A program that the kernel holds ends neither by a signal nor by our waiting.
+func TestRootRunHeldProgram(t *testing.T) {
+	disk, err := fusedisk.New(t.TempDir(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	m := machine(t)
+	disk.Hang(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err = m.Run(ctx, "head", "-c1", disk.Path())
+	if !errors.Is(err, errHeld) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it ended with %v", err)
+	}
+	if took := time.Since(began); took > unkillable+2*time.Second {
+		t.Errorf("it held us for %v", took)
 	}
 }
