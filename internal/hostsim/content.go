@@ -28,9 +28,9 @@ var contents = []struct {
 	pieces func(size, block uint64) []piece
 }{
 	{"blank", "", nil, func(uint64, uint64) []piece { return nil }},
-	{"ext4", "E:ID_FS_TYPE=ext4", mark(0x438, "\x53\xef"), func(size, _ uint64) []piece { return []piece{{1024, ext4(size)}} }},
-	{"xfs", "E:ID_FS_TYPE=xfs", mark(0, "XFSB"), func(size, _ uint64) []piece { return []piece{{0, xfs(size)}} }},
-	{"btrfs", "E:ID_FS_TYPE=btrfs", mark(0x10040, "_BHRfS_M"), func(uint64, uint64) []piece { return []piece{{0x10040, []byte("_BHRfS_M")}} }},
+	{"ext4", "E:ID_FS_TYPE=ext4", mark(0x438, "\x53\xef"), func(size, _ uint64) []piece { return []piece{{1024, writeExt4(someFS(size, "simulated ext4fs"))}} }},
+	{"xfs", "E:ID_FS_TYPE=xfs", mark(0, "XFSB"), func(size, _ uint64) []piece { return []piece{{0, writeXFS(someFS(size, "simulated xfs fs"))}} }},
+	{"btrfs", "E:ID_FS_TYPE=btrfs", mark(0x10040, "_BHRfS_M"), func(size, _ uint64) []piece { return []piece{{0x10000, writeBtrfs(someFS(size, "simulated btrfs "))}} }},
 	{"lvm", "E:ID_FS_TYPE=LVM2_member", mark(512, "LABELONE"), func(uint64, uint64) []piece { return []piece{{512, lvmLabel("B935T0NeltK8HT493KKNfmMH3x0IrxOV")}} }},
 	{"luks", "E:ID_FS_TYPE=crypto_LUKS", mark(0, "LUKS\xba\xbe"), func(uint64, uint64) []piece {
 		return []piece{{0, append([]byte("LUKS\xba\xbe\x00\x02"), make([]byte, 160)...)}, {168, []byte(someUUID)}}
@@ -72,6 +72,11 @@ func (c *content) sort() string {
 	return "data"
 }
 
+// someFS is the filesystem of a drive that has had one from the beginning.
+func someFS(size uint64, id string) *super {
+	return &super{uuid: [16]byte([]byte(id)), label: "data", size: size &^ 4095}
+}
+
 const someUUID = "6d1e5a3c-9d2f-4c55-9a0e-3b1f5c7d9e21"
 
 func newContent(kind string, size, block uint64) (content, error) {
@@ -95,38 +100,6 @@ func mbr(kind byte, start, sectors uint64) []byte {
 	le.PutUint32(e[8:], uint32(start))
 	le.PutUint32(e[12:], uint32(min(sectors, 0xFFFFFFFF)))
 	b[510], b[511] = 0x55, 0xAA
-	return b
-}
-
-// ext4 is a superblock (Documentation/filesystems/ext4/super.rst).
-func ext4(size uint64) []byte {
-	b := make([]byte, 1024)
-	le.PutUint32(b, 1<<20)                               // inodes
-	le.PutUint32(b[4:], uint32(min(size/4096, 1<<32-1))) // blocks
-	le.PutUint32(b[0x18:], 2)                            // of 4 KiB
-	le.PutUint32(b[0x20:], 32768)
-	le.PutUint32(b[0x28:], 8192)
-	le.PutUint16(b[0x38:], 0xEF53)
-	le.PutUint16(b[0x3A:], 1) // clean
-	le.PutUint32(b[0x4C:], 1)
-	le.PutUint16(b[0x58:], 256)
-	le.PutUint32(b[0x5C:], 0x3C)  // journal, extended attributes, resize, dir index
-	le.PutUint32(b[0x60:], 0x2C2) // file type, extents, 64 bits, flexible groups
-	le.PutUint32(b[0x64:], 0x46B)
-	copy(b[0x68:], "simulated ext4fs")
-	copy(b[0x78:], "data")
-	return b
-}
-
-// xfs is the beginning of a superblock (fs/xfs/libxfs/xfs_format.h).
-func xfs(size uint64) []byte {
-	b := make([]byte, 512)
-	copy(b, "XFSB")
-	be.PutUint32(b[4:], 4096)
-	be.PutUint64(b[8:], size/4096)
-	copy(b[32:], "simulated xfs fs")
-	be.PutUint16(b[100:], 0xB4A5)
-	be.PutUint16(b[102:], 512)
 	return b
 }
 

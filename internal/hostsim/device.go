@@ -261,3 +261,15 @@ func (d *device) changed() {
 		d.m.uevent("change", "block", d.dir, d.name, map[string]string{"DEVTYPE": devtype})
 	}
 }
+
+// ghost is a kernel name that is not given out again: its devices are gone, and
+// yet somebody has one of them open or mounted.
+type ghost struct {
+	letters string
+	index   int
+	devices []*device
+}
+
+func (g ghost) haunts() bool {
+	return slices.ContainsFunc(g.devices, func(d *device) bool { return d.handles > 0 || d.fs != nil || len(d.above) > 0 })
+}

@@ -181,8 +181,12 @@ func (d *drive) plug(rename bool) {
 // unplug takes the drive's entries away. Questions that hang come back: the
 // kernel fails the requests of a device that is gone.
 func (d *drive) unplug() {
-	for _, p := range slices.Concat(d.parts, d.disks) {
+	all := slices.Concat(d.parts, d.disks)
+	for _, p := range all {
 		p.remove()
+	}
+	for path := range d.paths {
+		d.m.ghosts = append(d.m.ghosts, ghost{d.kind.letters, d.index + path, all})
 	}
 	d.leave()
 	for _, n := range append([]string{d.name}, d.names...) {

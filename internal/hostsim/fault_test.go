@@ -20,10 +20,13 @@ import (
 func TestEveryFault(t *testing.T) {
 	only := map[string]string{"critical-warning": "0", "nvme-dead": "0", "wear": "3"}
 	args := map[string]string{"move": "to=6", "duplicate-serial": "of=3"}
-	silent := map[string]bool{"move": true, "overflow": true, "return": true, "heal": true}
+	silent := map[string]bool{"move": true, "overflow": true, "return": true, "heal": true, "fs-fill": true, "fs-unmount": true}
 	for _, doc := range hostsim.FaultNames() {
 		t.Run(doc.Name, func(t *testing.T) {
 			m, _ := load(t, small)
+			if strings.HasPrefix(doc.Name, "fs-") {
+				mounted(t, m, "ext4")
+			}
 			before := view(m)
 			bay := only[doc.Name]
 			if bay == "" {

@@ -124,7 +124,14 @@ func FaultNames() []FaultDoc {
 func (m *Machine) Inject(f Fault) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	row, d, err := m.aim(&f)
+	row, err := findFault(&f)
+	if err != nil {
+		return err
+	}
+	if row.fs != nil && (row.do == nil || m.volume(f.Bay+f.Drive) != nil) {
+		return m.injectFS(&f, row)
+	}
+	d, err := m.target(&f)
 	if err != nil {
 		return err
 	}
@@ -137,31 +144,51 @@ func (m *Machine) Inject(f Fault) error {
 	return nil
 }
 
-// check says whether a fault of a script could ever happen. The caller holds the
-// lock or is alone.
+// injectFS makes a fault happen to filesystems.
+func (m *Machine) injectFS(f *Fault, row *faultRow) error {
+	devices, err := m.aimFS(f)
+	if err != nil {
+		return fmt.Errorf("fault %s: %w", f.Fault, err)
+	}
+	var errs []error
+	for _, d := range devices {
+		if err := row.fs(d, arguments{f.Args}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == len(devices) { // of a drive, those that cannot have it are passed over
+		return fmt.Errorf("fault %s: %w", f.Fault, errs[0])
+	}
+	return nil
+}
+
+// check says whether a fault of a script could ever happen: a filesystem need not
+// be there yet. The caller holds the lock or is alone.
 func (m *Machine) check(f *Fault) error {
-	_, _, err := m.aim(f)
+	row, err := findFault(f)
+	if err == nil && row.fs == nil {
+		_, err = m.target(f)
+	}
 	return err
 }
 
-// aim finds the fault and its drive and refuses arguments that are not known.
-func (m *Machine) aim(f *Fault) (*faultRow, *drive, error) {
+// findFault finds the fault and refuses arguments that are not known.
+func findFault(f *Fault) (*faultRow, error) {
 	i := slices.IndexFunc(faultTable, func(r faultRow) bool { return r.Name == f.Fault })
 	if i < 0 {
 		var names []string
 		for _, r := range faultTable {
 			names = append(names, r.Name)
 		}
-		return nil, nil, fmt.Errorf("fault %q: %w: want one of %s", f.Fault, errInvalid, strings.Join(names, ", "))
+		return nil, fmt.Errorf("fault %q: %w: want one of %s", f.Fault, errInvalid, strings.Join(names, ", "))
 	}
 	row := &faultTable[i]
 	for _, k := range slices.Sorted(maps.Keys(f.Args)) {
 		if !slices.Contains(row.keys(), k) {
-			return nil, nil, fmt.Errorf("fault %s: argument %q: %w: it takes %s", f.Fault, k, errInvalid, cmp.Or(row.Args, "none"))
+			return nil, fmt.Errorf("fault %s: argument %q: %w: it takes %s", f.Fault, k, errInvalid, cmp.Or(row.Args, "none"))
 		}
 	}
-	d, err := m.target(f)
-	return row, d, err
+	return row, nil
 }
 
 // keys are the names of the arguments, which Args shows as "n=1 rename=false".

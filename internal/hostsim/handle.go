@@ -20,6 +20,10 @@ const (
 var (
 	errIO      = errors.New("input/output error")
 	errInvalid = errors.New("invalid argument")
+	errNoSpace = errors.New("no space left on device")
+	errExists  = errors.New("file exists")
+	errReadFS  = errors.New("read-only file system")
+	errFull    = errors.New("directory not empty")
 )
 
 func (d *drive) family() host.Family { return d.kind.family }

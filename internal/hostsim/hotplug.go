@@ -131,5 +131,10 @@ func heal(d *drive, _ arguments) error {
 	case changed:
 		d.changed()
 	}
+	for _, dev := range d.stack() {
+		if err := healFS(dev, arguments{}); err != nil {
+			return err
+		}
+	}
 	return nil
 }

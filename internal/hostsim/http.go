@@ -61,7 +61,7 @@ func (d *drive) troubles() []string {
 			names = append(names, t.name)
 		}
 	}
-	return names
+	return append(names, d.fsTroubles()...)
 }
 
 // maxBody bounds a request.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,23 +13,28 @@ import (
 
 // Machine is a simulated host.Machine. Close stops its script.
 type Machine struct {
-	name  string
-	claim string
-	clock host.Clock
-	boot  time.Time
+	name    string
+	claim   string
+	clock   host.Clock
+	boot    time.Time
+	without []string // programs that are not installed
 
-	mu      sync.RWMutex // guards everything below and every drive
-	tree    *tree
-	drives  []*drive
-	bays    []*bay
-	hosts   int // SCSI hosts given out
-	byName  map[string]*drive
-	devices map[string]*device // by kernel name
-	fds     fds
-	highest map[string]int // kernel name letters -> the first index that was never given out
-	system  system
-	seq     uint64 // of uevents
-	stats   Stats
+	mu                   sync.RWMutex // guards everything below and every drive
+	tree                 *tree
+	drives               []*drive
+	bays                 []*bay
+	hosts                int // SCSI hosts given out
+	byName               map[string]*drive
+	devices              map[string]*device // by kernel name
+	fds                  fds
+	mounts               []*mount
+	own                  map[string]host.PlaceKind // folders and files of no filesystem of a drive
+	ghosts               []ghost
+	lastMount, anonymous int
+	highest              map[string]int // kernel name letters -> the first index that was never given out
+	system               system
+	seq                  uint64 // of uevents
+	stats                Stats
 
 	uevents feed[host.Uevent]
 	klog    feed[host.LogLine]
@@ -47,7 +51,7 @@ func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
 // New makes a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, highest: map[string]int{}}
+	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, highest: map[string]int{}}
 	for _, o := range opts {
 		o(m)
 	}
@@ -151,6 +155,12 @@ func (m *Machine) freeIndex(letters string, paths int, unused bool) int {
 			}
 		}
 	}
+	m.ghosts = slices.DeleteFunc(m.ghosts, func(g ghost) bool { return !g.haunts() })
+	for _, g := range m.ghosts {
+		if g.letters == letters {
+			taken[g.index] = true
+		}
+	}
 	n := 0
 	if unused {
 		n = m.highest[letters]
@@ -176,18 +186,6 @@ func (m *Machine) Now() time.Time { return m.clock.Now() }
 
 // After implements host.Clock.
 func (m *Machine) After(d time.Duration) <-chan time.Time { return m.clock.After(d) }
-
-// Run implements host.Machine. There are no programs here; that somebody wanted
-// one is counted.
-func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
-	m.mu.Lock()
-	m.stats.Runs++
-	m.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("run %s: %w", strings.Join(argv, " "), err)
-	}
-	return nil, fmt.Errorf("run %s: %w: a simulated machine has no programs", strings.Join(argv, " "), host.ErrNotHere)
-}
 
 // Uevents implements host.Machine.
 func (m *Machine) Uevents(ctx context.Context) (<-chan host.Uevent, error) {

@@ -3,5 +3,3 @@ package hostsim
 type mapped struct{}
 
 func (m *mapped) lost(*device) {}
-
-type filesystem struct{}

@@ -16,7 +16,8 @@ import (
 // kind of drive.
 type Spec struct {
 	Machine    string      `yaml:"machine"`
-	Claim      string      `yaml:"claim"` // selectors of the drives that may be used for volumes
+	Claim      string      `yaml:"claim"`   // selectors of the drives that may be used for volumes
+	Without    []string    `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...
 	Enclosures []Enclosure `yaml:"enclosures"`
 	Drives     []Group     `yaml:"drives"`
 	Script     []Step      `yaml:"script"`

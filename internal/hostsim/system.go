@@ -1,7 +1,6 @@
 package hostsim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 type system struct {
 	drives []*drive
 	nodes  []*node // of the mirror
-	mounts []host.Mount
 }
 
 const mirror = "sys/devices/virtual/block/md0"
@@ -81,8 +79,8 @@ func (m *Machine) booted(d *device) bool {
 
 // buildProc makes the mount table and what stands beside it.
 func (m *Machine) buildProc() {
-	add := func(dev, target, fs, source, opts string) {
-		m.system.mounts = append(m.system.mounts, host.Mount{ID: 21 + len(m.system.mounts), DevNum: dev, Root: "/", Target: target, FS: fs, Source: source, Opts: opts})
+	add := func(dev, target, fs, source, super string, opts ...string) {
+		m.addMount(&mount{at: target, what: host.PlaceFolder, opts: append(opts, "relatime"), boot: super, own: host.Mount{DevNum: dev, Root: "/", FS: fs, Source: source}})
 	}
 	root, rootDev, rootFS := "rootfs", "0:2", "rootfs"
 	if m.mirrored() {
@@ -91,45 +89,26 @@ func (m *Machine) buildProc() {
 		root, rootDev, rootFS = m.system.drives[0].parts[1].name, m.system.drives[0].parts[1].num, "ext4"
 	}
 	if rootFS == "ext4" {
-		add(rootDev, "/", rootFS, "/dev/"+root, "rw,relatime,errors=remount-ro")
+		add(rootDev, "/", rootFS, "/dev/"+root, "rw,errors=remount-ro")
 		efi := m.system.drives[0].parts[0]
-		add(efi.num, "/boot/efi", "vfat", "/dev/"+efi.name, "rw,relatime")
+		add(efi.num, "/boot/efi", "vfat", "/dev/"+efi.name, "rw")
 		for name, text := range map[string]string{"errors_count": "0\n", "warning_count": "0\n", "first_error_time": "0\n", "last_error_time": "0\n"} {
 			m.tree.put("sys/fs/ext4/"+root+"/"+name, &node{text: text})
 		}
 	} else {
 		add(rootDev, "/", rootFS, root, "rw")
 	}
-	add("0:20", "/proc", "proc", "proc", "rw,nosuid,nodev,noexec,relatime")
-	add("0:21", "/sys", "sysfs", "sysfs", "rw,nosuid,nodev,noexec,relatime")
-	add("0:5", "/dev", "devtmpfs", "udev", "rw,nosuid,relatime")
-	add("0:23", "/run", "tmpfs", "tmpfs", "rw,nosuid,nodev,noexec,relatime")
+	add("0:20", "/proc", "proc", "proc", "rw", "nosuid", "nodev", "noexec")
+	add("0:21", "/sys", "sysfs", "sysfs", "rw", "nosuid", "nodev", "noexec")
+	add("0:5", "/dev", "devtmpfs", "udev", "rw", "nosuid")
+	add("0:23", "/run", "tmpfs", "tmpfs", "rw", "nosuid", "nodev", "noexec")
 
-	var info, mounts strings.Builder
-	for _, x := range m.system.mounts {
-		parent := 21
-		if x.Target == "/" {
-			parent = 1
-		}
-		fmt.Fprintf(&info, "%d %d %s %s %s rw,relatime - %s %s %s\n", x.ID, parent, x.DevNum, x.Root, x.Target, x.FS, x.Source, x.Opts)
-		fmt.Fprintf(&mounts, "%s %s %s %s 0 0\n", x.Source, x.Target, x.FS, x.Opts)
-	}
 	for _, dir := range []string{"proc/self", "proc/1"} {
-		m.tree.put(dir+"/mountinfo", &node{text: info.String()})
-		m.tree.put(dir+"/mounts", &node{text: mounts.String()})
+		m.tree.put(dir+"/mountinfo", &node{read: m.mountinfo})
+		m.tree.put(dir+"/mounts", &node{read: m.mountList})
 	}
 	m.tree.put("proc/mounts", &node{link: "self/mounts"})
 	m.tree.put("proc/swaps", &node{text: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"})
 	m.tree.put("proc/sys/kernel/hostname", &node{text: m.name + "\n"})
 	m.tree.put("etc/hostname", &node{text: m.name + "\n"})
-}
-
-// Mounts implements host.Machine.
-func (m *Machine) Mounts(ctx context.Context) ([]host.Mount, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("mounts: %w", err)
-	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return append([]host.Mount(nil), m.system.mounts...), nil
 }

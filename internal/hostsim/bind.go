@@ -1,0 +1,192 @@
+package hostsim
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// Bind implements host.Mounter.
+func (m *Machine) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.bind(from, to, readOnly); err != nil {
+		return fmt.Errorf("bind %s at %s: %w", from, to, err)
+	}
+	return nil
+}
+
+func (m *Machine) bind(from, to host.Place, readOnly bool) error {
+	source, err := m.where(from)
+	if err != nil {
+		return err
+	}
+	kind := m.kind(source)
+	switch kind {
+	case host.PlaceNothing:
+		return fs.ErrNotExist
+	case host.PlaceOther:
+		return host.ErrEscape
+	}
+	target, err := m.free(to, kind)
+	if err != nil {
+		return err
+	}
+	s := m.resolve(source)
+	x := &mount{at: target, what: kind, inner: s.inner, readOnly: readOnly, opts: []string{"relatime"}}
+	if s.on != nil {
+		x.fs, x.own, x.opts = s.on.fs, s.on.own, s.on.opts
+		x.readOnly = readOnly || s.on.readOnly
+	} else {
+		x.own = m.mounts[0].entry()
+		x.own.Root = source
+	}
+	m.addMount(x)
+	return nil
+}
+
+// BindDevice implements host.Mounter: what is mounted is the node, of the
+// filesystem that holds the nodes.
+func (m *Machine) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.lookup(dev)
+	var at string
+	err := host.ErrGone
+	if d != nil && !d.gone {
+		at, err = m.free(to, host.PlaceDevice)
+	}
+	if err != nil {
+		return fmt.Errorf("bind %s at %s: %w", dev, to, err)
+	}
+	m.addMount(&mount{at: at, what: host.PlaceDevice, readOnly: readOnly, opts: []string{"nosuid", "relatime"},
+		own: host.Mount{DevNum: "0:5", Root: "/" + d.name, FS: "devtmpfs", Source: "udev"}})
+	return nil
+}
+
+// Unmount implements host.Mounter.
+func (m *Machine) Unmount(ctx context.Context, p host.Place) error {
+	if err := m.unmount(ctx, p); err != nil {
+		return fmt.Errorf("unmount %s: %w", p, err)
+	}
+	return nil
+}
+
+func (m *Machine) unmount(ctx context.Context, p host.Place) error {
+	m.mu.Lock()
+	x, err := m.unmountable(p)
+	if err != nil || x.fs == nil || m.sharers(x.fs) > 1 {
+		defer m.mu.Unlock()
+		if err == nil {
+			m.drop(x)
+		}
+		return err
+	}
+	m.mu.Unlock()
+	// The last mount: the kernel writes what it still holds, waits as long as the
+	// drive makes it wait, and gives up what cannot be written.
+	work := func() error {
+		again, err := m.unmountable(p)
+		if err == nil && again == x {
+			m.drop(x)
+		}
+		return err
+	}
+	done := false
+	err = x.fs.dev.do(ctx, access{}, func() error { done = true; return work() })
+	if done || ctx.Err() != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return work()
+}
+
+// unmountable finds the mount that may be taken from a place.
+func (m *Machine) unmountable(p host.Place) (*mount, error) {
+	at, err := m.where(p)
+	if err != nil {
+		return nil, err
+	}
+	if p.Name == "." {
+		return nil, host.ErrEscape
+	}
+	x := m.top(at)
+	switch {
+	case x == nil && m.kind(at) == host.PlaceOther:
+		return nil, host.ErrEscape
+	case x == nil:
+		return nil, host.ErrNotMounted
+	case x.users > 0, x.boot != "", slices.ContainsFunc(m.mounts, func(y *mount) bool { return y.id > x.id && strings.HasPrefix(y.at, at+"/") }):
+		return nil, host.ErrBusy
+	}
+	return x, nil
+}
+
+// sharers is how many mounts show a filesystem.
+func (m *Machine) sharers(f *filesystem) int {
+	n := 0
+	for _, x := range m.mounts {
+		if x.fs == f {
+			n++
+		}
+	}
+	return n
+}
+
+// drop takes a mount out of the table, and its filesystem after the last one.
+func (m *Machine) drop(x *mount) {
+	m.mounts = slices.DeleteFunc(m.mounts, func(y *mount) bool { return y == x })
+	if f := x.fs; f != nil && m.sharers(f) == 0 {
+		f.leave()
+		f.dev.fs = nil
+	}
+}
+
+// Usage implements host.Mounter: the answer is in memory, whatever the drive does.
+func (m *Machine) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	at, err := m.where(p)
+	if err == nil && m.kind(at) == host.PlaceNothing {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return host.FSUsage{}, fmt.Errorf("usage of %s: %w", p, err)
+	}
+	if s := m.resolve(at); s.on != nil && s.on.fs != nil {
+		return s.on.fs.usage(), nil
+	}
+	return (&super{kind: "ext4", size: 100 << 30}).usage(), nil // the machine's own
+}
+
+// Grow implements host.Mounter.
+func (m *Machine) Grow(ctx context.Context, p host.Place, kind string) error {
+	m.mu.RLock()
+	at, err := m.where(p)
+	s := m.resolve(at)
+	m.mu.RUnlock()
+	switch {
+	case err != nil:
+	case s.on == nil || s.on.fs == nil:
+		err = host.ErrNotMounted
+	case s.on.fs.kind != kind:
+		err = fmt.Errorf("%w: it is %s", errInvalid, s.on.fs.kind)
+	case s.on.readOnly:
+		err = errReadFS
+	default:
+		f := s.on.fs
+		err = f.touch(ctx, true, func() error {
+			f.size = max(f.size, f.dev.length()&^4095)
+			return f.store(f.dev.write)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("grow %s: %w", p, err)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package hostsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// filesystem is one that is mounted, at one place or more.
+type filesystem struct {
+	entries
+	super
+	dev      *device
+	num      string // in the mount table: btrfs has one of its own
+	readOnly bool   // the superblock: no mount of it can be written through
+	wanted   bool   // it was mounted read-only
+	opts     []string
+}
+
+// show makes what the kernel says of a mounted filesystem.
+func (f *filesystem) show() {
+	switch dir := "sys/fs/" + f.kind + "/" + f.dev.name; f.kind {
+	case "ext4": // Documentation/ABI/testing/sysfs-fs-ext4
+		for name, n := range map[string]func() int64{
+			"errors_count": func() int64 { return int64(f.Errors) }, "warning_count": func() int64 { return int64(f.Warnings) },
+			"first_error_time": func() int64 { return f.First }, "last_error_time": func() int64 { return f.Last },
+		} {
+			f.live(dir+"/"+name, func() string { return fmt.Sprintln(n()) })
+		}
+	case "xfs":
+		f.file(dir+"/log/log_head_lsn", "1:2\n")
+	case "btrfs":
+		dir = "sys/fs/btrfs/" + uuidText(f.uuid)
+		f.file(dir+"/label", f.label+"\n")
+		f.link(dir+"/devices/"+f.dev.name, f.dev.dir)
+		f.live(dir+"/devinfo/1/error_stats", func() string {
+			return fmt.Sprintf("write_errs 0\nread_errs 0\nflush_errs 0\ncorruption_errs %d\ngeneration_errs 0\n", f.Errors)
+		})
+	}
+}
+
+// options are those of the superblock, as the mount table shows them.
+func (f *filesystem) options() string {
+	return strings.Join(append([]string{readWrite(f.readOnly)}, f.opts...), ",")
+}
+
+func readWrite(readOnly bool) string {
+	if readOnly {
+		return "ro"
+	}
+	return "rw"
+}
+
+// save writes what has changed, if the device lets it.
+func (f *filesystem) save() {
+	drives, err := f.dev.ask(access{write: true})
+	if err != nil || slices.ContainsFunc(drives, func(d *drive) bool { return d.faults.hang != nil }) {
+		return // it stays in memory, as the kernel's does
+	}
+	// An error is one of the device, which says so itself when it is asked next.
+	_ = f.store(f.dev.write)
+}
+
+// fail is what the kernel does about an error that it finds in a filesystem
+// (fs/ext4/super.c, ext4_handle_error).
+func (f *filesystem) fail(n uint64, what string) {
+	m := f.dev.m
+	now := m.clock.Now().Unix()
+	if f.Errors == 0 {
+		f.First = now
+	}
+	f.Errors += n
+	f.Last = now
+	switch f.kind {
+	case "ext4":
+		m.logf(levelErr, "EXT4-fs error (device %s): %s", f.dev.name, what)
+		if slices.Contains(f.opts, "errors=remount-ro") {
+			f.turnReadOnly()
+		}
+	case "xfs":
+		m.logf(levelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.name, what)
+	case "btrfs":
+		m.logf(levelErr, "BTRFS error (device %s): %s", f.dev.name, what)
+	}
+	f.save()
+}
+
+func (f *filesystem) turnReadOnly() {
+	if f.readOnly {
+		return
+	}
+	f.readOnly = true
+	m := f.dev.m
+	switch f.kind {
+	case "ext4":
+		m.logf(levelErr, "EXT4-fs (%s): Remounting filesystem read-only", f.dev.name)
+	case "xfs":
+		m.logf(levelErr, "XFS (%s): Filesystem has been shut down due to log error (0x2).", f.dev.name)
+	case "btrfs":
+		m.logf(levelErr, "BTRFS info (device %s): forced readonly", f.dev.name)
+	}
+}
+
+// touch reads or writes a mounted filesystem. That its device is gone is an
+// input/output error to whoever asks the filesystem.
+func (f *filesystem) touch(ctx context.Context, write bool, work func() error) error {
+	err := f.dev.do(ctx, access{write: write, n: 4096}, func() error {
+		if write && f.readOnly {
+			return errReadFS
+		}
+		return work()
+	})
+	if errors.Is(err, errIO) {
+		f.dev.m.mu.Lock()
+		defer f.dev.m.mu.Unlock()
+		if f.dev.fs == f {
+			f.fail(1, "ext4_find_entry: inode #2: comm drivebay: reading directory lblock 0")
+		}
+	}
+	if errors.Is(err, host.ErrGone) {
+		err = errIO
+	}
+	return err
+}
+
+// mountedOptions are what a filesystem may be told, by the beginning of the word.
+var mountedOptions = map[string][]string{
+	"ext4": {"discard", "nodiscard", "errors=", "data=", "commit=", "barrier", "nobarrier", "noload", "norecovery", "delalloc", "nodelalloc",
+		"user_xattr", "acl", "init_itable", "noinit_itable", "stripe=", "quota", "usrquota", "grpquota", "prjquota", "inode_readahead_blks="},
+	"xfs": {"discard", "nodiscard", "nouuid", "norecovery", "logbufs=", "logbsize=", "inode64", "inode32", "allocsize=", "noquota", "quota",
+		"uquota", "gquota", "pquota", "usrquota", "grpquota", "prjquota", "noalign", "sunit=", "swidth=", "attr2", "largeio"},
+	"btrfs": {"discard", "nodiscard", "compress", "ssd", "nossd", "space_cache", "subvol", "commit=", "autodefrag", "noautodefrag",
+		"nodatacow", "nodatasum", "degraded", "skip_balance", "rescue="},
+}
+
+var (
+	ofMount   = []string{"nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime", "strictatime", "nosymfollow"}
+	ofNobody  = []string{"", "defaults", "rw", "ro", "suid", "dev", "exec", "atime", "diratime", "symfollow", "auto", "noauto", "nofail", "_netdev"}
+	errOption = fmt.Errorf("%w: the filesystem does not know an option", errInvalid)
+)
+
+// sortOptions tells the options of the mount from those of the filesystem.
+func sortOptions(kind string, list []string) (own, fs []string, err error) {
+	for _, o := range list {
+		switch {
+		case slices.Contains(ofMount, o):
+			own = append(own, o)
+		case slices.Contains(ofNobody, o), strings.HasPrefix(o, "x-"):
+		case slices.ContainsFunc(mountedOptions[kind], func(known string) bool { return o == known || strings.HasPrefix(o, strings.TrimSuffix(known, "=")+"=") }):
+			fs = append(fs, o)
+		default:
+			return nil, nil, errOption
+		}
+	}
+	if !slices.ContainsFunc(own, func(o string) bool { return strings.HasSuffix(o, "atime") && o != "nodiratime" }) {
+		own = append(own, "relatime")
+	}
+	return own, fs, nil
+}

@@ -1,0 +1,93 @@
+package hostsim
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// What tests, and callers outside that know paths only, do to places.
+
+// MakePlace makes a folder at an absolute path, and the folders above it.
+func (m *Machine) MakePlace(at string) error {
+	place, err := placeOf(at)
+	if err != nil {
+		return err
+	}
+	return m.MakeFolder(place)
+}
+
+// LookAt says what is at an absolute path.
+func (m *Machine) LookAt(at string) (host.PlaceKind, error) {
+	place, err := placeOf(at)
+	if err != nil {
+		return host.PlaceNothing, err
+	}
+	return m.Look(place)
+}
+
+// RemovePlace removes the empty folder or the file at an absolute path.
+func (m *Machine) RemovePlace(at string) error {
+	place, err := placeOf(at)
+	if err != nil {
+		return err
+	}
+	return m.Remove(place)
+}
+
+func placeOf(at string) (host.Place, error) {
+	if !path.IsAbs(at) {
+		return host.Place{}, fmt.Errorf("%s: %w: want an absolute path", at, errInvalid)
+	}
+	at = path.Clean(at)
+	return host.Place{Root: "/", Name: or(at[1:], ".")}, nil
+}
+
+// PutLink lays something at a path that is no folder, file or device.
+func (m *Machine) PutLink(at string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
+}
+
+// HoldMount uses what is mounted at a path until release is called: it cannot be
+// unmounted meanwhile.
+func (m *Machine) HoldMount(at string) (release func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x := m.top(path.Clean(at))
+	if x == nil {
+		return nil, fmt.Errorf("%s: %w", at, host.ErrNotMounted)
+	}
+	x.users++
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		x.users--
+	}, nil
+}
+
+// UnmountBehind takes the topmost mount of a path away behind everybody's back.
+func (m *Machine) UnmountBehind(at string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x := m.top(path.Clean(at))
+	if x == nil {
+		return fmt.Errorf("%s: %w", at, host.ErrNotMounted)
+	}
+	m.drop(x)
+	return nil
+}
+
+// Fill makes a filesystem hold that many bytes. It is named by a device node, or
+// by a path that it is mounted at.
+func (m *Machine) Fill(what string, bytes uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dev := m.volume(what)
+	if dev == nil {
+		return fmt.Errorf("fill %s: %w", what, errNoFS)
+	}
+	return dev.edit(func(s *super) { s.Used = bytes })
+}

@@ -1,0 +1,173 @@
+package hostsim
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// mkfs is what the three programs have in common.
+type mkfs struct {
+	*process
+	super
+	force bool
+	least uint64 // bytes
+	shy   bool   // never on a device that holds something, unless forced
+}
+
+// called checks what the new filesystem is to be called.
+func (k *mkfs) called(uuid, label string, longest int) error {
+	if uuid == "" {
+		k.uuid = newUUID()
+	} else if id, ok := parseUUID(uuid); ok {
+		k.uuid = id
+	} else {
+		return fmt.Errorf("could not parse UUID: %s", uuid)
+	}
+	if len(label) > longest {
+		return fmt.Errorf("label %q is longer than %d characters", label, longest)
+	}
+	k.label = label
+	return nil
+}
+
+func newUUID() (id [16]byte) {
+	// It never fails (crypto/rand).
+	_, _ = rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0F|0x40, id[8]&0x3F|0x80 // version 4 (RFC 9562)
+	return id
+}
+
+// make writes the filesystem. words are how the program says that somebody has
+// the device, and that it holds something.
+func (k *mkfs) make(name string, busy, full, failed string) int {
+	dev := k.device(name)
+	code := 0
+	err := dev.do(k.ctx, access{write: true, n: 1 << 20}, func() error {
+		kind, _ := recognise(dev.read)
+		switch {
+		case dev.busy():
+			code = k.fail(1, busy, name)
+		case dev.length() < k.least:
+			code = k.fail(1, "%s: %s: the device is too small, it has %d bytes", k.process.name, name, dev.length())
+		case k.shy && !k.force && kind != "":
+			code = k.fail(1, full, name, kind)
+		}
+		if code != 0 {
+			return nil
+		}
+		k.size = dev.length() &^ 4095
+		for _, end := range []uint64{0, dev.length() - min(dev.length(), 64<<10)} {
+			if err := dev.zero(end, min(1<<20, dev.length()-end)); err != nil {
+				return err
+			}
+		}
+		if err := k.store(dev.write); err != nil {
+			return err
+		}
+		dev.changed()
+		return nil
+	})
+	if err != nil {
+		return k.fail(1, failed, name, reason(err))
+	}
+	return code
+}
+
+// reason is what a program is told of an error by the kernel.
+func reason(err error) string {
+	for _, r := range []struct {
+		is   error
+		text string
+	}{{host.ErrGone, "No such device or address"}, {host.ErrPermission, "Operation not permitted"}, {errNoSpace, "No space left on device"}, {host.ErrTimeout, "Interrupted system call"}} {
+		if errors.Is(err, r.is) {
+			return r.text
+		}
+	}
+	return "Input/output error"
+}
+
+// mkfsExt4 is mke2fs(8) of e2fsprogs 1.47.
+func mkfsExt4(p *process) int {
+	f, err := getopt(p.argv[1:], "b:cC:d:DE:e:FG:g:hi:I:jJ:KL:l:m:M:nN:o:O:qr:R:St:T:U:vVz:")
+	if err != nil {
+		return p.fail(1, "%s: %v\nUsage: %[1]s [-c|-l filename] [-b block-size] [-C cluster-size]", p.name, err)
+	}
+	if len(f.words) == 0 {
+		return p.fail(1, "Usage: %s [-c|-l filename] [-b block-size] [-C cluster-size]", p.name)
+	}
+	for option := range strings.SplitSeq(f.set["E"], ",") {
+		key, _, _ := strings.Cut(option, "=")
+		switch key {
+		case "", "lazy_itable_init", "lazy_journal_init", "discard", "nodiscard", "root_owner", "stride", "stripe_width", "resize", "num_backup_sb", "packed_meta_blocks", "quotatype", "test_fs", "no_copy_xattrs", "hash_seed", "offset", "orphan_file_size", "assume_storage_prezeroed":
+		default:
+			return p.fail(1, "\nBad option(s) specified: %s\n", option)
+		}
+	}
+	k := &mkfs{process: p, super: super{kind: "ext4"}, force: f.has("F"), least: 256 << 10}
+	dev := f.words[0]
+	if err := k.called(f.set["U"], f.set["L"], 16); err != nil {
+		return p.fail(1, "%s: %v\n", dev, err)
+	}
+	if p.device(dev) == nil {
+		return p.fail(1, "The file %s does not exist and no size was specified.", dev)
+	}
+	return k.make(dev, "%s is apparently in use by the system; will not make a filesystem here!\n", "", "%s: %s while setting up superblock")
+}
+
+// mkfsXFS is mkfs.xfs(8) of xfsprogs 6.1.
+func mkfsXFS(p *process) int {
+	const usage = "Usage: mkfs.xfs\n/* blocksize */\t\t[-b size=num]"
+	f, err := getopt(p.argv[1:], "b:c:d:fi:Kl:L:m:n:Np:qr:s:CV")
+	if err != nil {
+		return p.fail(1, "%s: %v\n%s", p.name, err, usage)
+	}
+	if len(f.words) != 1 {
+		return p.fail(1, "No device name specified\n%s", usage)
+	}
+	uuid := ""
+	for option := range strings.SplitSeq(f.set["m"], ",") {
+		switch key, value, _ := strings.Cut(option, "="); key {
+		case "uuid":
+			uuid = value
+		case "", "crc", "finobt", "rmapbt", "reflink", "inobtcount", "bigtime":
+		default:
+			return p.fail(1, "unknown option -m %s\n%s", option, usage)
+		}
+	}
+	k := &mkfs{process: p, super: super{kind: "xfs"}, force: f.has("f"), least: 300 << 20, shy: true}
+	if err := k.called(uuid, f.set["L"], 12); err != nil {
+		return p.fail(1, "Invalid value: %v\n%s", err, usage)
+	}
+	dev := f.words[0]
+	if p.device(dev) == nil {
+		return p.fail(1, "Error accessing specified device %s: No such file or directory\n%s", dev, usage)
+	}
+	return k.make(dev, "mkfs.xfs: cannot open %s: Device or resource busy",
+		"mkfs.xfs: %s appears to contain an existing filesystem (%s).\nmkfs.xfs: Use the -f option to force overwrite.", "mkfs.xfs: pwrite failed: %[2]s on %[1]s")
+}
+
+// mkfsBtrfs is mkfs.btrfs(8) of btrfs-progs 6.2.
+func mkfsBtrfs(p *process) int {
+	f, err := getopt(p.argv[1:], "A:b:d:fKl:L:m:Mn:O:qr:R:s:U:vV", "data:", "metadata:", "mixed", "csum:", "checksum:", "nodesize:", "sectorsize:", "features:",
+		"runtime-features:", "label:", "uuid:", "rootdir:", "shrink", "byte-count:", "nodiscard", "force", "quiet", "verbose", "version", "help", "alloc-start:", "leafsize:")
+	if err != nil {
+		return p.fail(1, "%s: %v\nusage: mkfs.btrfs [options] <dev> [<dev...>]", p.name, err)
+	}
+	if len(f.words) != 1 {
+		return p.fail(1, "usage: mkfs.btrfs [options] <dev> [<dev...>]")
+	}
+	k := &mkfs{process: p, super: super{kind: "btrfs"}, force: f.has("f") || f.has("force"), least: 114294784, shy: true}
+	if err := k.called(or(f.set["U"], f.set["uuid"]), or(f.set["L"], f.set["label"]), 255); err != nil {
+		return p.fail(1, "ERROR: %v", err)
+	}
+	dev := f.words[0]
+	if p.device(dev) == nil {
+		return p.fail(1, "ERROR: probe of %s failed, cannot detect existing filesystem\nWARNING: cannot read superblock on %[1]s, please check manually\n", dev)
+	}
+	return k.make(dev, "ERROR: unable to open %s: Device or resource busy",
+		"ERROR: %s appears to contain an existing filesystem (%s)\nERROR: use the -f option to force overwrite of %[1]s", "ERROR: error during mkfs: %[2]s on %[1]s")
+}

@@ -1,0 +1,213 @@
+package hostsim
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// mount is an entry of the mount table.
+type mount struct {
+	id       int
+	at       string         // absolute path
+	what     host.PlaceKind // that is seen there
+	fs       *filesystem    // nil: of the machine's own
+	inner    string         // what of the filesystem it shows
+	readOnly bool
+	opts     []string // of this mount alone
+	users    int      // who work in it
+	boot     string   // options of a filesystem that the machine was started with
+	own      host.Mount
+}
+
+// options are those of the mount and those of its superblock.
+func (x *mount) options() (own, super string) {
+	own = strings.Join(append([]string{readWrite(x.readOnly)}, x.opts...), ",")
+	if x.fs != nil {
+		return own, x.fs.options()
+	}
+	return own, or(x.boot, "rw")
+}
+
+// entry is the mount as the table shows it.
+func (x *mount) entry() host.Mount {
+	e := x.own
+	e.ID, e.Target = x.id, x.at
+	if x.fs != nil {
+		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.kind, "/dev/"+x.fs.dev.name, "/"+x.inner
+	}
+	own, super := x.options()
+	e.Opts = own + "," + super
+	return e
+}
+
+// addMount puts a mount on top of the table.
+func (m *Machine) addMount(x *mount) {
+	m.lastMount++
+	x.id = 20 + m.lastMount
+	m.mounts = append(m.mounts, x)
+}
+
+// top is the mount that is seen at a path, nil if nothing is mounted on it.
+func (m *Machine) top(at string) *mount {
+	for _, x := range slices.Backward(m.mounts) {
+		if x.at == at {
+			return x
+		}
+	}
+	return nil
+}
+
+// Mounts implements host.Machine.
+func (m *Machine) Mounts(ctx context.Context) ([]host.Mount, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("mounts: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var list []host.Mount
+	for _, x := range m.mounts {
+		list = append(list, x.entry())
+	}
+	return list, nil
+}
+
+// mountinfo is proc_pid_mountinfo(5).
+func (m *Machine) mountinfo() string {
+	var b strings.Builder
+	for _, x := range m.mounts {
+		e := x.entry()
+		own, super := x.options()
+		parent := 21
+		if x.at == "/" {
+			parent = 1
+		}
+		fmt.Fprintf(&b, "%d %d %s %s %s %s - %s %s %s\n", e.ID, parent, e.DevNum, escape(e.Root), escape(e.Target), own, e.FS, escape(e.Source), super)
+	}
+	return b.String()
+}
+
+// mountList is proc_pid_mounts(5).
+func (m *Machine) mountList() string {
+	var b strings.Builder
+	for _, x := range m.mounts {
+		e := x.entry()
+		fmt.Fprintf(&b, "%s %s %s %s 0 0\n", escape(e.Source), escape(e.Target), e.FS, e.Opts)
+	}
+	return b.String()
+}
+
+var escape = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace
+
+// Mount implements host.Mounter.
+func (m *Machine) Mount(ctx context.Context, n host.NewMount) error {
+	if err := m.mount(ctx, n); err != nil {
+		return fmt.Errorf("mount %s at %s: %w", n.Device, n.At, err)
+	}
+	return nil
+}
+
+func (m *Machine) mount(ctx context.Context, n host.NewMount) error {
+	own, opts, err := sortOptions(n.FS, n.Options)
+	readOnly := n.ReadOnly || slices.Contains(n.Options, "ro")
+	if err != nil {
+		return err
+	}
+	m.mu.RLock()
+	dev := m.lookup(n.Device)
+	m.mu.RUnlock()
+	if dev == nil {
+		return host.ErrGone
+	}
+	if _, ok := mountedOptions[n.FS]; !ok {
+		return fmt.Errorf("%s: %w: the kernel has no such filesystem", n.FS, host.ErrNotHere)
+	}
+	return dev.do(ctx, access{n: 4096}, func() error {
+		at, err := m.free(n.At, host.PlaceFolder)
+		if err != nil {
+			return err
+		}
+		f, err := dev.filesystem(n.FS, readOnly, opts)
+		if err != nil {
+			return err
+		}
+		if dev.fs == nil {
+			dev.fs = f
+			f.show()
+			m.logMounted(f)
+		}
+		m.addMount(&mount{at: at, what: host.PlaceFolder, fs: f, readOnly: readOnly, opts: own})
+		return nil
+	})
+}
+
+// free is the path of a place on which something can be mounted.
+func (m *Machine) free(p host.Place, kind host.PlaceKind) (string, error) {
+	at, err := m.where(p)
+	if err != nil {
+		return "", err
+	}
+	switch have := m.kind(at); {
+	case have == host.PlaceNothing:
+		return "", fs.ErrNotExist
+	case have == host.PlaceOther:
+		return "", host.ErrEscape
+	case (have == host.PlaceFolder) != (kind == host.PlaceFolder):
+		return "", errNotFolder
+	}
+	return at, nil
+}
+
+// filesystem is the one of a device that is to be mounted: the one that is
+// already, or a new one.
+func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesystem, error) {
+	s, ok := readSuper(d.read)
+	switch {
+	case d.fs != nil && (d.fs.kind != kind || d.fs.wanted != readOnly): // get_tree_bdev: one superblock for all
+		return nil, host.ErrBusy
+	case d.fs != nil:
+		return d.fs, nil
+	case d.busy():
+		return nil, host.ErrBusy
+	case !ok || s.kind != kind || s.size > d.length():
+		return nil, fmt.Errorf("%w: wrong filesystem, or a bad superblock", errInvalid)
+	case d.refusesWrites() && !readOnly: // EACCES
+		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
+	}
+	f := &filesystem{entries: entries{m: d.m, owner: d.drive}, super: s, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
+	for _, x := range d.m.mounts {
+		if x.fs == nil || x.fs.uuid != s.uuid || x.fs.kind != kind {
+			continue
+		}
+		if kind == "xfs" && !slices.Contains(opts, "nouuid") {
+			d.m.logf(levelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
+			return nil, fmt.Errorf("%w: its UUID is mounted already", errInvalid)
+		}
+		if kind == "btrfs" {
+			return nil, fmt.Errorf("%w: its UUID is mounted already", errExists)
+		}
+	}
+	if kind == "btrfs" {
+		d.m.anonymous++
+		f.num = fmt.Sprintf("0:%d", 40+d.m.anonymous)
+	}
+	return f, nil
+}
+
+func (m *Machine) logMounted(f *filesystem) {
+	switch f.kind {
+	case "ext4":
+		m.logf(levelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, uuidText(f.uuid))
+		if f.Errors > 0 {
+			m.logf(levelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
+		}
+	case "xfs":
+		m.logf(levelInfo, "XFS (%s): Ending clean mount", f.dev.name)
+	case "btrfs":
+		m.logf(levelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.name)
+	}
+}

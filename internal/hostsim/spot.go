@@ -1,0 +1,222 @@
+package hostsim
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// Spots are the folders and files of a simulated machine beside those of
+// tree.go: in memory, by absolute path; those of a filesystem are in its note.
+// Folders above a new one are made on the way: nobody else would make them.
+
+// spot is where a path leads to through the mounts.
+type spot struct {
+	on    *mount // nil: the machine's own
+	inner string // below the root of its filesystem; "" is the root
+}
+
+// resolve follows the mounts: of those at a path or above it, the last one made
+// lies on top.
+func (m *Machine) resolve(at string) spot {
+	for i := len(m.mounts) - 1; i >= 0; i-- {
+		if x := m.mounts[i]; x.boot == "" && (at == x.at || strings.HasPrefix(at, x.at+"/")) {
+			return spot{x, strings.Trim(path.Join(x.inner, at[len(x.at):]), "/")}
+		}
+	}
+	return spot{nil, strings.Trim(at, "/")}
+}
+
+// spots is the list that a spot is in.
+func (m *Machine) spots(s spot) map[string]host.PlaceKind {
+	if s.on == nil || s.on.fs == nil {
+		return m.own
+	}
+	return s.on.fs.Spots
+}
+
+// lay puts something at a spot, and folders above it.
+func (m *Machine) lay(s spot, kind host.PlaceKind) {
+	if s.on != nil && s.on.fs != nil && s.on.fs.Spots == nil {
+		s.on.fs.Spots = map[string]host.PlaceKind{}
+	}
+	list := m.spots(s)
+	list[s.inner] = kind
+	for up := path.Dir(s.inner); up != "."; up = path.Dir(up) {
+		list[up] = host.PlaceFolder
+	}
+}
+
+// kind is what is at a path, whatever is above it.
+func (m *Machine) kind(at string) host.PlaceKind {
+	s := m.resolve(at)
+	switch {
+	case s.on != nil && s.on.at == at:
+		return s.on.what
+	case s.inner == "":
+		return host.PlaceFolder
+	case s.on != nil && s.on.what != host.PlaceFolder:
+		return host.PlaceNothing
+	}
+	return m.spots(s)[s.inner]
+}
+
+// where checks a place and gives its path: nothing on the way below the root may
+// be anything but a folder.
+func (m *Machine) where(p host.Place) (string, error) {
+	if !path.IsAbs(p.Root) || !fs.ValidPath(p.Name) {
+		return "", host.ErrEscape
+	}
+	at := path.Clean(p.Root)
+	parts := strings.Split(p.Name, "/")
+	for _, part := range parts[:len(parts)-1] {
+		at = path.Join(at, part)
+		switch m.kind(at) {
+		case host.PlaceOther:
+			return "", host.ErrEscape
+		case host.PlaceFile, host.PlaceDevice:
+			return "", errNotFolder
+		}
+	}
+	return path.Join(at, parts[len(parts)-1]), nil
+}
+
+// Look implements host.Mounter.
+func (m *Machine) Look(p host.Place) (host.PlaceKind, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	at, err := m.where(p)
+	if err != nil {
+		return host.PlaceNothing, fmt.Errorf("%s: %w", p, err)
+	}
+	return m.kind(at), nil
+}
+
+// MakeFolder implements host.Mounter.
+func (m *Machine) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
+
+// MakeFile implements host.Mounter.
+func (m *Machine) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
+
+func (m *Machine) make(p host.Place, kind host.PlaceKind) error {
+	err := m.alter(p, func(at string, s spot) error {
+		switch have := m.kind(at); {
+		case have == kind:
+			return nil
+		case have == host.PlaceOther:
+			return host.ErrEscape
+		case have != host.PlaceNothing:
+			return errExists
+		case s.on != nil && s.on.readOnly:
+			return errReadFS
+		}
+		m.lay(s, kind)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("make %s: %w", p, err)
+	}
+	return nil
+}
+
+// Remove implements host.Mounter.
+func (m *Machine) Remove(p host.Place) error {
+	err := m.alter(p, func(at string, s spot) error {
+		switch kind := m.kind(at); {
+		case kind == host.PlaceNothing:
+			return nil
+		case kind == host.PlaceOther:
+			return host.ErrEscape
+		case s.on != nil && s.on.at == at:
+			return host.ErrBusy
+		case s.on != nil && s.on.readOnly:
+			return errReadFS
+		case m.count(at) > 0:
+			return errFull
+		}
+		delete(m.spots(s), s.inner)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", p, err)
+	}
+	return nil
+}
+
+// alter changes what is at a place: in a mounted filesystem its device is asked.
+func (m *Machine) alter(p host.Place, work func(at string, s spot) error) error {
+	m.mu.Lock()
+	at, err := m.where(p)
+	if err == nil && p.Name == "." {
+		err = host.ErrEscape
+	}
+	s := m.resolve(at)
+	if err != nil || s.on == nil || s.on.fs == nil || s.on.at == at {
+		defer m.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return work(at, s)
+	}
+	m.mu.Unlock()
+	return s.on.fs.touch(context.Background(), true, func() error {
+		err := work(at, s)
+		s.on.fs.save()
+		return err
+	})
+}
+
+// count is how many entries a folder has.
+func (m *Machine) count(at string) int {
+	s := m.resolve(at)
+	n := 0
+	for name := range m.spots(s) {
+		up := path.Dir(name)
+		if up == s.inner || up == "." && s.inner == "" {
+			n++
+		}
+	}
+	if s.inner == "" && s.on != nil && s.on.fs != nil && s.on.fs.kind == "ext4" {
+		n++ // lost+found
+	}
+	return n
+}
+
+// ReadFolder implements host.Mounter.
+func (m *Machine) ReadFolder(ctx context.Context, p host.Place) (int, error) {
+	n, err := m.readFolder(ctx, p)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", p, err)
+	}
+	return n, nil
+}
+
+func (m *Machine) readFolder(ctx context.Context, p host.Place) (n int, err error) {
+	m.mu.RLock()
+	at, err := m.where(p)
+	kind, s := m.kind(at), m.resolve(at)
+	m.mu.RUnlock()
+	switch {
+	case err != nil:
+		return 0, err
+	case kind == host.PlaceNothing:
+		return 0, fs.ErrNotExist
+	case kind == host.PlaceOther:
+		return 0, host.ErrEscape
+	case kind != host.PlaceFolder:
+		return 0, errNotFolder
+	case s.on == nil || s.on.fs == nil:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.count(at), nil
+	}
+	err = s.on.fs.touch(ctx, false, func() error {
+		n = m.count(at)
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,141 @@
+package hostsim
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// super is a filesystem as it is on a medium: its superblock, and a note of ours
+// with the rest, so that all of it goes where the bytes go.
+type super struct {
+	kind  string // ext4, xfs, btrfs
+	uuid  [16]byte
+	label string
+	size  uint64
+	note
+}
+
+// note is what a real filesystem keeps in many places.
+type note struct {
+	Used     uint64                    `json:"used,omitempty"`
+	Errors   uint64                    `json:"errors,omitempty"`
+	Warnings uint64                    `json:"warnings,omitempty"`
+	First    int64                     `json:"first,omitempty"` // time of the first error
+	Last     int64                     `json:"last,omitempty"`
+	Damaged  bool                      `json:"damaged,omitempty"`
+	Spots    map[string]host.PlaceKind `json:"spots,omitempty"` // files and folders
+}
+
+// The note is behind everything that a superblock is read from.
+const (
+	noteAt   = 128 << 10
+	noteRoom = 64 << 10
+)
+
+type formatRow struct {
+	kind  string
+	at    uint64
+	write func(*super) []byte
+	read  func([]byte, *super) bool
+}
+
+// filesystems are the kinds that can be made, and where their superblocks are.
+var filesystems = []formatRow{
+	{"ext4", 1024, writeExt4, readExt4},
+	{"xfs", 0, writeXFS, readXFS},
+	{"btrfs", 0x10000, writeBtrfs, readBtrfs},
+}
+
+// superLength is more than any superblock takes.
+const superLength = 4096
+
+// readSuper finds the filesystem that bytes hold.
+func readSuper(read func([]byte, uint64)) (super, bool) {
+	for _, f := range filesystems {
+		b := make([]byte, superLength)
+		read(b, f.at)
+		if s := (super{kind: f.kind}); f.read(b, &s) {
+			s.note = readNote(read)
+			return s, true
+		}
+	}
+	return super{}, false
+}
+
+func readNote(read func([]byte, uint64)) note {
+	var n note
+	b := make([]byte, noteRoom)
+	read(b[:4], noteAt)
+	if long := le.Uint32(b); long > 0 && long <= noteRoom-4 {
+		read(b[:long], noteAt+4)
+		if json.Unmarshal(b[:long], &n) != nil { // somebody wrote over it
+			return note{Damaged: true}
+		}
+	}
+	return n
+}
+
+// store writes the superblock and the note.
+func (s *super) store(write func([]byte, uint64) error) error {
+	i := slices.IndexFunc(filesystems, func(f formatRow) bool { return f.kind == s.kind })
+	f := filesystems[i]
+	text, err := json.Marshal(s.note)
+	if err != nil {
+		return err
+	}
+	if len(text) > noteRoom-4 {
+		return fmt.Errorf("%w: too many files for a simulated filesystem", errNoSpace)
+	}
+	b := le.AppendUint32(nil, uint32(len(text)))
+	if err := write(f.write(s), f.at); err != nil {
+		return err
+	}
+	return write(append(b, text...), noteAt)
+}
+
+// overhead is what a filesystem takes for itself: inode tables and journals.
+func (s *super) overhead() uint64 { return s.size/64 + 1<<20 }
+
+// usage is what statfs(2) says.
+func (s *super) usage() host.FSUsage {
+	u := host.FSUsage{Bytes: s.size - min(s.size, s.overhead())}
+	u.Free = u.Bytes - min(u.Bytes, s.Used+u.Bytes/50)
+	u.Available = u.Free
+	switch s.kind {
+	case "ext4": // an inode for 16 KiB, a twentieth for root (mke2fs.conf)
+		u.Available -= min(u.Free, u.Bytes/20)
+		u.Inodes = s.size / 16384
+		u.FreeInodes = u.Inodes - min(u.Inodes, 11+uint64(len(s.Spots)))
+	case "xfs": // a quarter of the space may become inodes (mkfs.xfs, imaxpct)
+		u.Inodes = s.size / 4 / 512
+		u.FreeInodes = u.Inodes - min(u.Inodes, 3+uint64(len(s.Spots)))
+	}
+	return u
+}
+
+func uuidText(b [16]byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func parseUUID(s string) (id [16]byte, ok bool) {
+	b, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+	if err != nil || len(b) != 16 || len(s) != 36 || s != uuidText([16]byte(b)) && strings.ToLower(s) != uuidText([16]byte(b)) {
+		return id, false
+	}
+	return [16]byte(b), true
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func crc32c(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+func cString(b []byte) string {
+	text, _, _ := strings.Cut(string(b), "\x00")
+	return text
+}
