@@ -24,6 +24,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/smart":           {ours: []string{"."}},
 	"internal/health":          {ours: []string{"."}},
 	"internal/content":         {ours: []string{"."}},
+	"internal/gpt":             {},
 	"internal/smartctl":        {ours: []string{"."}},
 	"internal/assess":          {ours: []string{".", "internal/smartctl", "internal/smart", "internal/health"}},
 	"internal/host":            {theirs: []string{"golang.org/x/sys"}},

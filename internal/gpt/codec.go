@@ -1,0 +1,163 @@
+package gpt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+var le = binary.LittleEndian
+
+const (
+	signature  = "EFI PART"
+	revision   = 0x00010000
+	headerSize = 92
+	entrySize  = 128
+	arraySize  = maxPartitions * entrySize
+)
+
+// layout is where things lie on a drive. Both copies take the same room: at the
+// front the protective MBR, the header and the entries, at the end the entries
+// and the header.
+type layout struct {
+	block, blocks uint64 // bytes, and how many
+	array         uint64 // blocks that the entries take
+}
+
+func layoutOf(d Disk) (layout, error) {
+	block := uint64(d.BlockSize())
+	switch block {
+	case 512, 1024, 2048, 4096:
+	default:
+		return layout{}, fmt.Errorf("a partition table on blocks of %d bytes", d.BlockSize())
+	}
+	l := layout{block, d.Size() / block, arraySize / block}
+	if l.blocks < 2*(l.array+2) || d.Size() > math.MaxInt64 {
+		return layout{}, fmt.Errorf("a partition table on %d bytes: %w", d.Size(), ErrNoRoom)
+	}
+	return l, nil
+}
+
+func (l layout) last() uint64  { return l.blocks - 1 }
+func (l layout) first() uint64 { return (2 + l.array) * l.block }        // bytes that are free for partitions: from here
+func (l layout) end() uint64   { return (l.last() - l.array) * l.block } // up to here
+
+// header is what a header says (UEFI 2.10, table 5.5).
+type header struct {
+	at, other, first, last, array uint64 // blocks
+	guid                          guid
+	count, entry, sum             uint32
+}
+
+func (h header) encode() []byte {
+	b := append(make([]byte, 0, headerSize), signature...)
+	b = le.AppendUint32(b, revision)
+	b = le.AppendUint32(b, headerSize)
+	b = append(b, make([]byte, 8)...) // the sum, and nothing
+	for _, n := range []uint64{h.at, h.other, h.first, h.last} {
+		b = le.AppendUint64(b, n)
+	}
+	b = append(b, h.guid[:]...)
+	b = le.AppendUint64(b, h.array)
+	for _, n := range []uint32{h.count, h.entry, h.sum} {
+		b = le.AppendUint32(b, n)
+	}
+	le.PutUint32(b[16:], crc32.ChecksumIEEE(b))
+	return b
+}
+
+// decodeHeader reads the header that is in a block.
+func decodeHeader(b []byte) (header, error) {
+	if string(b[:8]) != signature {
+		return header{}, errAbsent
+	}
+	size := le.Uint32(b[12:])
+	if le.Uint32(b[8:]) != revision || size < headerSize || int(size) > len(b) {
+		return header{}, errors.New("its header is of another revision or size")
+	}
+	body := append([]byte{}, b[:size]...)
+	clear(body[16:20])
+	if crc32.ChecksumIEEE(body) != le.Uint32(b[16:]) {
+		return header{}, errors.New("the sum of its header is wrong")
+	}
+	return header{
+		at: le.Uint64(b[24:]), other: le.Uint64(b[32:]), first: le.Uint64(b[40:]), last: le.Uint64(b[48:]), guid: guid(b[56:72]),
+		array: le.Uint64(b[72:]), count: le.Uint32(b[80:]), entry: le.Uint32(b[84:]), sum: le.Uint32(b[88:]),
+	}, nil
+}
+
+// fits says whether a header that was found in block at can be one of this drive.
+// The last block that it gives to partitions is not held against the size of the
+// drive, which may have grown, but for being on it.
+func (h header) fits(l layout, at uint64) error {
+	bytes := uint64(h.count) * uint64(h.entry)
+	switch {
+	case h.at != at:
+		return fmt.Errorf("its header says that it is in block %d and is in %d", h.at, at)
+	case h.entry < entrySize || h.entry > 4096 || h.entry&(h.entry-1) != 0 || h.count == 0 || bytes > 1<<20:
+		return fmt.Errorf("it has %d entries of %d bytes", h.count, h.entry)
+	}
+	array := (bytes + l.block - 1) / l.block
+	switch {
+	case h.first > h.last || h.last >= l.last():
+		return fmt.Errorf("it gives blocks %d to %d of %d to partitions", h.first, h.last, l.blocks)
+	case h.array < 2 || h.array >= l.blocks || array > l.blocks-h.array || (h.array <= h.last && h.array+array > h.first) || (h.array <= at && h.array+array > at):
+		return fmt.Errorf("its entries lie in block %d, where they cannot", h.array)
+	}
+	return nil
+}
+
+func (p Partition) encode(block uint64) []byte {
+	kind, _ := parseGUID(p.Type) // sound, see check
+	unique, _ := parseGUID(p.GUID)
+	name, _ := encodeName(p.Name)
+	b := append(make([]byte, 0, entrySize), kind[:]...)
+	b = append(b, unique[:]...)
+	b = le.AppendUint64(b, p.Start/block)
+	b = le.AppendUint64(b, p.end()/block-1)
+	b = le.AppendUint64(b, p.attributes)
+	for _, c := range name {
+		b = le.AppendUint16(b, c)
+	}
+	return b
+}
+
+// decodeEntry reads an entry; an empty one is no partition.
+func decodeEntry(b []byte, number int, block, blocks uint64) (p Partition, used bool, err error) {
+	kind, first, last := guid(b[:16]), le.Uint64(b[32:]), le.Uint64(b[40:])
+	if kind == (guid{}) {
+		return p, false, nil
+	}
+	if first > last || last >= blocks {
+		return p, true, fmt.Errorf("partition %d lies in blocks %d to %d of %d", number, first, last, blocks)
+	}
+	return Partition{
+		Number: number, Start: first * block, Size: (last - first + 1) * block,
+		Type: kind.String(), GUID: guid(b[16:32]).String(), Name: decodeName(b[56:entrySize]), attributes: le.Uint64(b[48:]),
+	}, true, nil
+}
+
+// protectiveMBR tells programs that know no GPT that the drive is taken (UEFI
+// 2.10, 5.2.3).
+func protectiveMBR(l layout) []byte {
+	b := make([]byte, l.block)
+	copy(b[446:], "\x00\x00\x02\x00\xee\xff\xff\xff\x01\x00\x00\x00")
+	le.PutUint32(b[458:], uint32(min(l.last(), 0xffffffff)))
+	copy(b[510:], "\x55\xaa")
+	return b
+}
+
+// isProtective: the kernel believes no GPT without (block/partitions/efi.c).
+func isProtective(b []byte) bool {
+	if string(b[510:512]) != "\x55\xaa" {
+		return false
+	}
+	for e := b[446:510]; len(e) > 0; e = e[16:] {
+		if e[4] == 0xee && le.Uint32(e[8:]) == 1 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package gpt
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"reflect"
+)
+
+// Disk is a whole drive that is open for writing. What is read after Sync comes
+// from the medium.
+type Disk interface {
+	io.ReaderAt
+	io.WriterAt
+	Size() uint64
+	BlockSize() int
+	Sync() error
+}
+
+// Read reads the table of a drive: the first copy if it can be believed, else the
+// backup. ErrNone is only said when both places were read and hold none.
+func Read(d Disk) (*Table, error) {
+	c, err := readCopies(d)
+	if err != nil {
+		return nil, err
+	}
+	return c.table()
+}
+
+// New makes an empty table for a drive, and writes nothing.
+func New(d Disk) (*Table, error) {
+	l, err := layoutOf(d)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{GUID: NewGUID(), First: l.first(), End: l.end(), block: l.block}
+	if len(t.Free(Align)) == 0 {
+		return nil, fmt.Errorf("a partition table on %d bytes: %w", d.Size(), ErrNoRoom)
+	}
+	return t, nil
+}
+
+// errAbsent is one copy that is not there, and not ErrNone: that takes both.
+var errAbsent = errors.New("there is none")
+
+// copies are the two tables of a drive, each with what is wrong with it.
+type copies struct {
+	layout        layout
+	mbr           []byte
+	first, backup *Table
+	firstErr      error
+	backupErr     error
+}
+
+func readCopies(d Disk) (copies, error) {
+	l, err := layoutOf(d)
+	if err != nil {
+		return copies{}, err
+	}
+	c := copies{layout: l}
+	c.mbr, c.firstErr = readBlocks(d, l, 0, 1)
+	if c.firstErr == nil {
+		c.first, c.firstErr = readCopy(d, l, 1)
+	}
+	c.backup, c.backupErr = readCopy(d, l, l.last())
+	return c, nil
+}
+
+// table is the one of the two that counts.
+func (c copies) table() (*Table, error) {
+	switch {
+	case c.first != nil && c.backup != nil:
+		if !reflect.DeepEqual(c.first, c.backup) {
+			c.first.Damaged = errors.New("the copies of the partition table differ")
+		}
+	case c.first != nil:
+		c.first.Damaged = fmt.Errorf("backup of the partition table: %w", c.backupErr)
+	case c.backup != nil:
+		c.backup.Damaged = fmt.Errorf("first copy of the partition table: %w", c.firstErr)
+		return c.backup, nil
+	case errors.Is(c.firstErr, errAbsent) && errors.Is(c.backupErr, errAbsent):
+		return nil, ErrNone
+	default:
+		return nil, fmt.Errorf("%w: the first copy: %w; the backup: %w", ErrDamaged, c.firstErr, c.backupErr)
+	}
+	if c.first.Damaged == nil && !isProtective(c.mbr) {
+		c.first.Damaged = errors.New("there is no protective MBR before the partition table")
+	}
+	return c.first, nil
+}
+
+func readBlocks(d Disk, l layout, at, n uint64) ([]byte, error) {
+	b := make([]byte, n*l.block)
+	if got, err := d.ReadAt(b, int64(at*l.block)); got < len(b) {
+		return nil, fmt.Errorf("read %d bytes at %d: %w", len(b), at*l.block, err)
+	}
+	return b, nil
+}
+
+// readCopy reads the table whose header is in a block.
+func readCopy(d Disk, l layout, at uint64) (*Table, error) {
+	block, err := readBlocks(d, l, at, 1)
+	if err != nil {
+		return nil, err
+	}
+	h, err := decodeHeader(block)
+	if err == nil {
+		err = h.fits(l, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	size := uint64(h.count) * uint64(h.entry)
+	array, err := readBlocks(d, l, h.array, (size+l.block-1)/l.block)
+	if err != nil {
+		return nil, err
+	}
+	if array = array[:size]; crc32.ChecksumIEEE(array) != h.sum {
+		return nil, errors.New("the sum of its entries is wrong")
+	}
+	// A drive that grew has more room than the header says.
+	t := &Table{GUID: h.guid.String(), First: max(h.first*l.block, l.first()), End: l.end(), block: l.block}
+	for n := range h.count {
+		p, used, err := decodeEntry(array[n*h.entry:], int(n)+1, l.block, l.blocks)
+		if err != nil {
+			return nil, err
+		}
+		if used {
+			t.Partitions = append(t.Partitions, p)
+		}
+	}
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}

@@ -1,0 +1,245 @@
+// Package gpt reads and changes the partition table of a drive (UEFI 2.10,
+// section 5.3), with no partition table lost whenever the power goes.
+//
+// It is ours and no library because of what happens on a bad day: what is damaged
+// must differ from what is not there, the backup must serve when the first copy
+// cannot even be read, and the only good copy must never be the one that is
+// written. go-diskfs v1.9.4 tells the first two cases by one unexported error,
+// leaves the backup alone after a read error, and always writes it first.
+package gpt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+var (
+	// ErrNone: there is no table at all, neither copy.
+	ErrNone = errors.New("no partition table")
+	// ErrDamaged: there is one or there may be, and neither copy can be read and
+	// believed.
+	ErrDamaged = errors.New("partition table is damaged or cannot be read")
+	// ErrNoRoom: that much is not free in one piece, or not behind the partition.
+	ErrNoRoom = errors.New("not enough free room in one piece")
+	// ErrNoPartition: there is no partition of that GUID.
+	ErrNoPartition = errors.New("no such partition")
+)
+
+// Align is what partitions are aligned to: whole erase blocks, stripes and
+// physical sectors of nearly everything there is.
+const Align = 1 << 20
+
+// maxPartitions is how many entries a table of ours has, as everybody's.
+const maxPartitions = 128
+
+// Table is a partition table. Changing it changes nothing on the drive: Write does.
+type Table struct {
+	GUID       string
+	First, End uint64 // bytes that partitions may take: from First, up to End
+	Partitions []Partition
+	// Damaged says what is wrong with one of the copies, or that they differ; nil
+	// when both are sound. Write repairs it.
+	Damaged error
+
+	block uint64
+}
+
+// Partition is an entry of a table. Start and Size are bytes. The GUIDs are
+// written in small letters.
+type Partition struct {
+	Number      int
+	Start, Size uint64
+	Type, GUID  string
+	Name        string
+
+	attributes uint64 // kept as they were
+}
+
+func (p Partition) end() uint64 { return p.Start + p.Size }
+
+// Range is a piece of a drive, in bytes.
+type Range struct{ Start, Size uint64 }
+
+// Free lists what no partition takes, cut to whole multiples of align.
+func (t *Table) Free(align uint64) []Range {
+	if align == 0 {
+		return nil
+	}
+	var out []Range
+	at := t.First
+	gap := func(end uint64) {
+		start := (at + align - 1) / align * align
+		if end = end / align * align; end > start {
+			out = append(out, Range{start, end - start})
+		}
+	}
+	for _, p := range t.byStart() {
+		gap(p.Start)
+		at = p.end()
+	}
+	gap(t.End)
+	return out
+}
+
+// Largest is the largest free range, the first of several; zero if there is none.
+func (t *Table) Largest(align uint64) Range {
+	var best Range
+	for _, r := range t.Free(align) {
+		if r.Size > best.Size {
+			best = r
+		}
+	}
+	return best
+}
+
+// Add makes a partition in the smallest free range that holds it.
+func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, error) {
+	fail := func(err error) (Partition, error) {
+		return Partition{}, fmt.Errorf("partition %s of %d bytes: %w", name, size, err)
+	}
+	if align == 0 || align%t.block != 0 || size == 0 || size%align != 0 {
+		return fail(fmt.Errorf("it is no multiple of %d bytes, or that of no block of %d", align, t.block))
+	}
+	p := Partition{Number: t.freeNumber(), Size: size, Type: strings.ToLower(kind), GUID: strings.ToLower(guid), Name: name}
+	var room Range
+	for _, r := range t.Free(align) {
+		if r.Size >= size && (room.Size == 0 || r.Size < room.Size) {
+			room = r
+		}
+	}
+	switch {
+	case room.Size == 0:
+		return fail(fmt.Errorf("%w: %d bytes are", ErrNoRoom, t.Largest(align).Size))
+	case p.Number == 0:
+		return fail(fmt.Errorf("%w: the table has %d entries already", ErrNoRoom, maxPartitions))
+	}
+	p.Start = room.Start
+	if err := p.sound(); err != nil {
+		return fail(err)
+	}
+	if _, ok := t.Find(p.GUID); ok {
+		return fail(errors.New("there is one of that GUID"))
+	}
+	t.Partitions = append(t.Partitions, p)
+	t.sort()
+	return p, nil
+}
+
+func (t *Table) Remove(guid string) error {
+	i := t.index(guid)
+	if i < 0 {
+		return fmt.Errorf("remove %s: %w", guid, ErrNoPartition)
+	}
+	t.Partitions = slices.Delete(t.Partitions, i, i+1)
+	return nil
+}
+
+// Grow makes a partition larger, into what is free right behind it; it makes none
+// smaller, and one that has the size already is no error.
+func (t *Table) Grow(guid string, size uint64) error {
+	i := t.index(guid)
+	if i < 0 {
+		return fmt.Errorf("grow %s: %w", guid, ErrNoPartition)
+	}
+	p := &t.Partitions[i]
+	limit := t.End
+	for _, q := range t.Partitions {
+		if q.Start > p.Start {
+			limit = min(limit, q.Start)
+		}
+	}
+	switch {
+	case size < p.Size:
+		return fmt.Errorf("grow %s: it has %d bytes already, more than %d", guid, p.Size, size)
+	case size%t.block != 0:
+		return fmt.Errorf("grow %s: %d bytes are no whole blocks of %d", guid, size, t.block)
+	case size > limit-p.Start:
+		return fmt.Errorf("grow %s to %d bytes: %w: %d can be had", guid, size, ErrNoRoom, limit-p.Start)
+	}
+	p.Size = size
+	return nil
+}
+
+func (t *Table) Find(guid string) (Partition, bool) { return t.at(t.index(guid)) }
+
+func (t *Table) FindName(name string) (Partition, bool) {
+	return t.at(slices.IndexFunc(t.Partitions, func(p Partition) bool { return p.Name == name }))
+}
+
+func (t *Table) at(i int) (Partition, bool) {
+	if i < 0 {
+		return Partition{}, false
+	}
+	return t.Partitions[i], true
+}
+
+func (t *Table) index(guid string) int {
+	return slices.IndexFunc(t.Partitions, func(p Partition) bool { return strings.EqualFold(p.GUID, guid) })
+}
+
+// freeNumber is the lowest number that nobody has, 0 if all are taken.
+func (t *Table) freeNumber() int {
+	for n := 1; n <= maxPartitions; n++ {
+		if !slices.ContainsFunc(t.Partitions, func(p Partition) bool { return p.Number == n }) {
+			return n
+		}
+	}
+	return 0
+}
+
+func (t *Table) sort() {
+	slices.SortFunc(t.Partitions, func(a, b Partition) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+func (t *Table) byStart() []Partition {
+	return slices.SortedFunc(slices.Values(t.Partitions), func(a, b Partition) int { return cmp.Compare(a.Start, b.Start) })
+}
+
+// check wants of a table what must be true before it is believed or written.
+func (t *Table) check() error {
+	if _, err := parseGUID(t.GUID); err != nil {
+		return err
+	}
+	if t.First > t.End || t.End > math.MaxInt64 {
+		return fmt.Errorf("partitions may begin at %d and end at %d", t.First, t.End)
+	}
+	numbers, guids := map[int]bool{}, map[string]bool{}
+	at := t.First
+	for _, p := range t.byStart() {
+		switch err := p.sound(); {
+		case err != nil:
+			return err
+		case p.Start%t.block != 0 || p.Size%t.block != 0 || p.Size == 0 || p.Start >= t.End || p.Size > t.End-p.Start:
+			return fmt.Errorf("partition %d lies at %d, %d bytes: not within %d and %d", p.Number, p.Start, p.Size, t.First, t.End)
+		case p.Start < at:
+			return fmt.Errorf("partition %d begins at %d, where another one lies or none may", p.Number, p.Start)
+		case numbers[p.Number] || guids[p.GUID]:
+			return fmt.Errorf("partition %d has a number or a GUID of another", p.Number)
+		}
+		numbers[p.Number], guids[p.GUID] = true, true
+		at = p.end()
+	}
+	return nil
+}
+
+// sound says whether a partition can be written down.
+func (p Partition) sound() error {
+	kind, err := parseGUID(p.Type)
+	if err == nil && kind == (guid{}) {
+		err = errors.New("its type is that of an empty entry")
+	}
+	if err == nil {
+		_, err = parseGUID(p.GUID)
+	}
+	if err == nil {
+		_, err = encodeName(p.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("partition %d: %w", p.Number, err)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package gpt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Write writes a new table or a changed one. While one copy is written the other
+// one is whole: it begins with the copy that Read would not have taken. Where
+// there is no table yet, all of the first copy goes in one write, so that whoever
+// is killed leaves a drive that is blank or one that is ours.
+func (t *Table) Write(d Disk) error {
+	c, err := readCopies(d)
+	if err != nil {
+		return fmt.Errorf("write partition table: %w", err)
+	}
+	l := c.layout
+	head, tail, err := t.encode(l)
+	if err != nil {
+		return fmt.Errorf("write partition table: %w", err)
+	}
+	order := []region{{"first copy", 0, head}, {"backup", l.end(), tail}}
+	if c.first != nil {
+		order[0], order[1] = order[1], order[0]
+	}
+	for _, r := range order {
+		if err := r.write(d); err != nil {
+			return fmt.Errorf("write partition table: %w", err)
+		}
+	}
+	t.Damaged = nil
+	return nil
+}
+
+// encode is what is to be at the front of a drive and at its end.
+func (t *Table) encode(l layout) (head, tail []byte, err error) {
+	// The table may have been made when the drive had another size.
+	t = &Table{GUID: t.GUID, First: max(t.First, l.first()), End: l.end(), Partitions: t.Partitions, block: l.block}
+	if err := t.check(); err != nil {
+		return nil, nil, err
+	}
+	array := make([]byte, arraySize)
+	for _, p := range t.Partitions {
+		if p.Number < 1 || p.Number > maxPartitions {
+			return nil, nil, fmt.Errorf("partition %d is beyond the %d of the tables that are written here", p.Number, maxPartitions)
+		}
+		copy(array[(p.Number-1)*entrySize:], p.encode(l.block))
+	}
+	id, _ := parseGUID(t.GUID)
+	h := header{
+		at: 1, other: l.last(), first: t.First / l.block, last: l.last() - l.array - 1, array: 2,
+		guid: id, count: maxPartitions, entry: entrySize, sum: crc32.ChecksumIEEE(array),
+	}
+	blockOf := func(h header) []byte { return append(h.encode(), make([]byte, l.block-headerSize)...) }
+	head = append(append(protectiveMBR(l), blockOf(h)...), array...)
+	h.at, h.other, h.array = l.last(), 1, l.end()/l.block
+	return head, append(array, blockOf(h)...), nil
+}
+
+// Begun says whether the places of a table on a drive hold nothing, or parts of
+// this very one: then a Write of it to a blank drive was cut short there by a loss
+// of power, and nobody else's table is lost by doing it again.
+func (t *Table) Begun(d Disk) (bool, error) {
+	l, err := layoutOf(d)
+	if err != nil {
+		return false, err
+	}
+	head, tail, err := t.encode(l)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range []region{{"first copy", 0, head}, {"backup", l.end(), tail}} {
+		have, err := readBlocks(d, l, r.at/l.block, uint64(len(r.data))/l.block)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", r.what, err)
+		}
+		for at := 0; at < len(have); at += sector {
+			is := have[at : at+sector]
+			if !bytes.Equal(is, r.data[at:at+sector]) && !uniform(is) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// sector is the least that a drive writes whole.
+const sector = 512
+
+// uniform: a blank drive reads as zeros, or as ones.
+func uniform(b []byte) bool {
+	return bytes.Count(b, []byte{0}) == len(b) || bytes.Count(b, []byte{0xff}) == len(b)
+}
+
+// region is bytes that are to be somewhere.
+type region struct {
+	what string
+	at   uint64
+	data []byte
+}
+
+// write returns when the medium holds the bytes, having read them back.
+func (r region) write(d Disk) error {
+	if _, err := d.WriteAt(r.data, int64(r.at)); err != nil {
+		return fmt.Errorf("%s: %w", r.what, err)
+	}
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("%s: %w", r.what, err)
+	}
+	back := make([]byte, len(r.data))
+	if n, err := d.ReadAt(back, int64(r.at)); n < len(back) {
+		return fmt.Errorf("%s, read back: %w", r.what, err)
+	}
+	if !bytes.Equal(back, r.data) {
+		return fmt.Errorf("%s: the drive holds something else than was written", r.what)
+	}
+	return nil
+}
+
+// Erase makes a drive blank whose table is empty. It takes the headers away first,
+// the backup's before the other: whoever is killed meanwhile can begin again. On
+// a drive without a table it takes a protective MBR away, and nothing else.
+func Erase(d Disk) error {
+	c, err := readCopies(d)
+	if err != nil {
+		return fmt.Errorf("erase partition table: %w", err)
+	}
+	t, err := c.table()
+	switch {
+	case errors.Is(err, ErrNone):
+		return c.eraseMBR(d)
+	case err != nil:
+		return fmt.Errorf("erase partition table: %w", err)
+	}
+	for _, other := range []*Table{t, c.backup} {
+		if other != nil && len(other.Partitions) > 0 {
+			return fmt.Errorf("erase partition table: it has %d partitions", len(other.Partitions))
+		}
+	}
+	l := c.layout
+	zeros := func(what string, at, n uint64) region { return region{what, at, make([]byte, n)} }
+	for _, r := range []region{
+		zeros("backup", l.last()*l.block, l.block), zeros("first copy", l.block, l.block),
+		zeros("entries of the backup", l.end(), l.array*l.block), zeros("entries", 2*l.block, l.array*l.block),
+	} {
+		if err := r.write(d); err != nil {
+			return fmt.Errorf("erase partition table: %w", err)
+		}
+	}
+	return c.eraseMBR(d)
+}
+
+// eraseMBR takes away an MBR that holds nothing but the protective entry.
+func (c copies) eraseMBR(d Disk) error {
+	ours := protectiveMBR(c.layout)
+	if c.mbr == nil || !bytes.Equal(c.mbr[:458], ours[:458]) || !bytes.Equal(c.mbr[462:], ours[462:]) { // between them its size
+		return nil
+	}
+	if err := (region{"protective MBR", 0, make([]byte, c.layout.block)}).write(d); err != nil {
+		return fmt.Errorf("erase partition table: %w", err)
+	}
+	return nil
+}
