@@ -1,0 +1,90 @@
+// Package csitest runs csi-sanity, the suite that every CSI plugin has to pass,
+// against a plugin of ours, whatever machine it runs on.
+package csitest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+)
+
+// Run is one pass of the suite.
+type Run struct {
+	Name   string
+	Config sanity.TestConfig
+}
+
+// Config is the suite's own for the plugin at an endpoint, "unix:///csi.sock".
+func Config(endpoint string) sanity.TestConfig {
+	c := sanity.NewTestConfig()
+	c.Address = endpoint
+	c.DialOptions = append(c.DialOptions, grpc.WithChainUnaryInterceptor(sized))
+	return c
+}
+
+// sized measures every answer. The suite compares a topology that it got with one
+// that it has sent by reflect.DeepEqual (controller.go, "with accessibility
+// requirements"), and a message that was sent remembers its size.
+func sized(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	err := call(ctx, method, req, reply, conn, opts...)
+	if m, ok := reply.(proto.Message); ok {
+		proto.Size(m)
+	}
+	return err
+}
+
+// skips are the reasons for which a test may leave itself out: what we do not
+// advertise.
+var skips = []string{
+	"ControllerPublishVolume not supported", "Controller Publish, UnpublishVolume not supported", "ControllerUnpublishVolume not supported", // a volume is on its node already
+	"ControllerModifyVolume not supported", "Modify volume not supported", "Modify Volume not supported", // nothing of a volume changes in place
+	"GroupControllerService not supported", // snapshots of several volumes are not of one moment
+}
+
+// Sanity runs the suite over all runs. Ginkgo has one tree of tests for each
+// process, so a test binary calls this once. On a machine without snapshots the
+// tests of snapshots and clones are left out, too.
+func Sanity(t *testing.T, snapshots bool, runs ...Run) {
+	for i := range runs {
+		ginkgo.Describe(runs[i].Name, func() { sanity.GinkgoTest(&runs[i].Config) })
+	}
+	passed := 0
+	ginkgo.ReportAfterSuite("what was left out", func(r types.Report) {
+		left := map[string]int{}
+		for _, spec := range r.SpecReports {
+			switch {
+			case spec.LeafNodeType == types.NodeTypeIt && spec.State.Is(types.SpecStatePassed):
+				passed++
+			case spec.State.Is(types.SpecStateSkipped):
+				left[spec.Failure.Message]++
+			}
+		}
+		for why, n := range left {
+			t.Logf("%d left out: %s", n, why)
+			if !mayLeaveOut(why, snapshots) {
+				t.Errorf("left out and should not be: %s", why)
+			}
+		}
+	})
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	ginkgo.RunSpecs(t, "csi-sanity")
+	t.Logf("%d tests passed", passed)
+	if passed < 50*len(runs) {
+		t.Errorf("only %d tests passed", passed)
+	}
+}
+
+func mayLeaveOut(why string, snapshots bool) bool {
+	if !snapshots && (strings.Contains(why, "Snapshot") || strings.Contains(why, "Cloning") || strings.Contains(why, "SNAPSHOT")) {
+		return true
+	}
+	return slices.Contains(skips, why)
+}
