@@ -162,6 +162,11 @@ func twoDrives() drivebay.Snapshot {
 // daemonFor serves an engine and returns the environment of its users.
 func daemonFor(t *testing.T, e *engine) map[string]string {
 	t.Helper()
+	return daemonWith(t, e, api.Options{})
+}
+
+func daemonWith(t *testing.T, e *engine, opt api.Options) map[string]string {
+	t.Helper()
 	path := filepath.Join(shortDir(t), "s")
 	l, err := api.ListenUnix(path)
 	if err != nil {
@@ -169,7 +174,7 @@ func daemonFor(t *testing.T, e *engine) map[string]string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.New(e, api.Options{}).Serve(ctx, l) }()
+	go func() { ended <- api.New(e, opt).Serve(ctx, l) }()
 	t.Cleanup(func() { stop(); <-ended })
 	return map[string]string{"DRIVEBAY_API": "unix://" + path}
 }

@@ -70,10 +70,6 @@ func (a *app) showCommand(use, short string, draw func(*drivebay.Drive, render.S
 	return cmd
 }
 
-func (a *app) explainCommand() *cobra.Command {
-	return a.showCommand("explain ID", "Say why a drive has the health that it has, and what to do", render.Explain)
-}
-
 func (a *app) smartCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "smart ID", Short: "Show the health pages of a drive", Args: oneDrive}
 	raw := cmd.Flags().Bool("raw", false, "ask the drive now, and show the pages as they come")

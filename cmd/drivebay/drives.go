@@ -39,7 +39,7 @@ func (f *filter) check() error {
 
 func (a *app) drivesCommand() *cobra.Command {
 	var want filter
-	var watch bool
+	var again bool
 	cmd := &cobra.Command{
 		Use:   "drives",
 		Short: "List the drives and how they are",
@@ -50,7 +50,7 @@ func (a *app) drivesCommand() *cobra.Command {
 	out := outputFlag(cmd, "table", "wide", "json", "yaml")
 	cmd.Flags().StringSliceVar(&want.health, "health", nil, "only drives of this health: GOOD, SUSPECT, BAD, UNKNOWN")
 	cmd.Flags().StringSliceVar(&want.types, "type", nil, "only drives of this type: HDD, SSD, NVME")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "draw again whenever something changes")
+	cmd.Flags().BoolVarP(&again, "watch", "w", false, "draw again whenever something changes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := errors.Join(out.check(), want.check()); err != nil {
 			return err
@@ -63,8 +63,9 @@ func (a *app) drivesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if watch {
-			return a.watch(cmd.Context(), src, s, func(s *drivebay.Snapshot) error { return a.printDrives(s, want, out) })
+		if again {
+			draw := func(s *drivebay.Snapshot) error { return a.printDrives(s, want, out) }
+			return watch(cmd.Context(), a, s, draw, func(s *drivebay.Snapshot) (*drivebay.Snapshot, error) { return src.Wait(cmd.Context(), s.Seq) })
 		}
 		return a.printDrives(s, want, out)
 	}
@@ -90,8 +91,8 @@ func (a *app) refreshCommand() *cobra.Command {
 // clearScreen moves the cursor home and clears what is below it (ECMA-48 CUP, ED).
 const clearScreen = "\x1b[H\x1b[2J"
 
-// watch draws every new snapshot until we are told to stop.
-func (a *app) watch(ctx context.Context, src source, s *drivebay.Snapshot, draw func(*drivebay.Snapshot) error) error {
+// watch draws what there is and whatever comes next, until we are told to stop.
+func watch[T any](ctx context.Context, a *app, s T, draw func(T) error, following func(T) (T, error)) error {
 	for {
 		if a.tty {
 			if err := a.print(clearScreen); err != nil {
@@ -101,7 +102,7 @@ func (a *app) watch(ctx context.Context, src source, s *drivebay.Snapshot, draw 
 		if err := draw(s); err != nil {
 			return err
 		}
-		next, err := src.Wait(ctx, s.Seq)
+		next, err := following(s)
 		if ctx.Err() != nil {
 			return nil
 		}

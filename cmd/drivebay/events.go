@@ -17,7 +17,7 @@ const eventPage = 1000
 func (a *app) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events", Short: "Show what happened",
-		Long: "Shows what happened to the drives, oldest first. With -o json each line is one event.",
+		Long: "Shows what happened to the drives and volumes, oldest first. With -o json each line is one event.",
 	}
 	out := outputFlag(cmd, "text", "json")
 	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what happens from now on")

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,7 +15,7 @@ func Event(e drivebay.Event, s Style) string {
 		change = "  " + dash(e.From) + " -> " + dash(e.To)
 	}
 	return fmt.Sprintf("%s  %s  %s%s  %s\n", e.At.UTC().Format("2006-01-02 15:04:05Z"),
-		s.paint(bold, fmt.Sprintf("%-16s", Clean(string(e.Kind)))), dash(Clean(e.Drive)), Clean(change), Clean(e.Cause))
+		s.paint(bold, fmt.Sprintf("%-16s", Clean(string(e.Kind)))), dash(Clean(cmp.Or(e.Volume, e.Drive))), Clean(change), Clean(e.Cause))
 }
 
 // Events are events, one a line, as they come.

@@ -115,6 +115,7 @@ func TestGoldens(t *testing.T) {
 		"events": Events([]drivebay.Event{
 			{Seq: 1, At: now, Kind: drivebay.EventAppeared, Drive: "naa-1", Cause: "seen in bay 7"},
 			{Seq: 2, At: now, Kind: drivebay.EventHealth, Drive: "naa-1", From: "GOOD", To: "BAD", Cause: "Reallocated_Sector_Ct\n1176"},
+			{Seq: 3, At: now, Kind: "VolumeCreated", Volume: "aaaa", Drive: "naa-1", Cause: "made"},
 		}, s),
 	}
 	for _, name := range []string{"sda", "nvme0n1", "sdaa", "sdb", "vda"} {

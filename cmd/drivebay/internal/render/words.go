@@ -24,6 +24,19 @@ func Bytes(n uint64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
 }
 
+// Binary is a size in powers of two, as volumes have them.
+func Binary(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	value, unit := float64(n), 0
+	for value >= 1023.5 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	if unit == 0 || value >= 99.95 {
+		return fmt.Sprintf("%.0f %s", value, units[unit])
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
+}
+
 func size(n uint64) string {
 	if n == 0 {
 		return "-"

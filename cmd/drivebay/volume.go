@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/api"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) volumeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "volume", Short: "Show, make or change one volume"}
+	cmd.AddCommand(
+		a.volumeShowCommand(), a.volumeCreateCommand(), a.volumeDeleteCommand(), a.volumeExpandCommand(),
+		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(),
+		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
+		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
+	)
+	return cmd
+}
+
+func (a *app) scrubCommand() *cobra.Command {
+	cmd := a.onVolume("scrub VOLUME", "Check the filesystem of a volume now, read-only",
+		"is being checked; `drivebay volume show` tells the verdict", (*api.Client).ScrubVolume)
+	cmd.Long = "Checks the filesystem of a volume now. Nothing is repaired and nothing is written. One check\nof a mounted filesystem can be wrong: several in a row have to agree before it counts."
+	return cmd
+}
+
+// onVolume is a command that needs no more than the volume, and says so when done.
+func (a *app) onVolume(use, short, done string, do func(*api.Client, context.Context, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, v, err := a.pickVolume(cmd.Context(), args[0])
+			if err == nil {
+				err = do(client, cmd.Context(), v.ID)
+			}
+			if err != nil {
+				return err
+			}
+			return a.print(fmt.Sprintf("%s %s\n", calledVolume(&v.Volume), done))
+		},
+	}
+}
+
+func calledVolume(v *drivebay.Volume) string {
+	return fmt.Sprintf("volume %s (%s)", v.ID, render.Clean(v.Name))
+}
+
+func (a *app) volumeShowCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "show VOLUME", Short: "Show everything about a volume", Args: cobra.ExactArgs(1)}
+	out := outputFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		v, err := a.volume(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return a.printAs(out, v, func(s render.Style) string { return render.Volume(&v.VolumeView, v.Snapshots, s) })
+	}
+	return cmd
+}
+
+func (a *app) volumeDeleteCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete VOLUME", Short: "Wipe a volume as its class says, and remove it", Args: cobra.ExactArgs(1),
+		Long: "Wipes a volume as its class says, and removes it. What is on it is gone for good. Without\n--yes nothing is done, and what would be lost is told. The whole id or name is wanted. A\nvolume that is mounted is refused.",
+	}
+	yes := cmd.Flags().Bool("yes", false, "yes, what is on it may be lost")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, v, err := a.pickVolume(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if !*yes {
+			return fmt.Errorf("%w: %s, and what is on it, would be lost for good: to delete it add --yes", drivebay.ErrRefused, lossOf(v))
+		}
+		err = a.untilDone(cmd.Context(), client, func() error { return client.DeleteVolume(cmd.Context(), args[0]) })
+		if err != nil {
+			return err
+		}
+		return a.print(calledVolume(&v.Volume) + " deleted\n")
+	}
+	return cmd
+}
+
+// lossOf names a volume so that nobody takes it for another.
+func lossOf(v *drivebay.VolumeView) string {
+	text := fmt.Sprintf("%s of %s, made %s", calledVolume(&v.Volume), render.Binary(v.Size), v.Created.UTC().Format("2006-01-02 15:04:05Z"))
+	for _, p := range v.Publications {
+		text += ", mounted at " + render.Clean(p.Path)
+	}
+	return text
+}
+
+func (a *app) volumeExpandCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "expand VOLUME SIZE", Short: "Grow a volume to a size", Args: cobra.ExactArgs(2),
+		Long:    "Grows a volume, and its filesystem where it is mounted; one that is not grows when it is\nmounted the next time. Nothing shrinks.",
+		Example: "  drivebay volume expand data-1 20GiB",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			size, err := someSize(args[1])
+			if err != nil {
+				return usage("SIZE: %w", err)
+			}
+			client, v, err := a.pickVolume(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var grown drivebay.Volume
+			err = a.untilDone(cmd.Context(), client, func() (err error) {
+				grown, err = client.ExpandVolume(cmd.Context(), v.ID, size)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			text := fmt.Sprintf("%s has %s", calledVolume(&grown), render.Binary(grown.Size))
+			if grown.CSIStatus == drivebay.CSIResized {
+				text += "; its filesystem grows when it is mounted the next time"
+			}
+			return a.print(text + "\n")
+		},
+	}
+}
+
+// someSize is a size that is not nothing.
+func someSize(text string) (uint64, error) {
+	size, err := drivebay.ParseSize(text)
+	if err == nil && size == 0 {
+		err = fmt.Errorf("%w: %q is nothing", drivebay.ErrInvalid, text)
+	}
+	return size, err
+}

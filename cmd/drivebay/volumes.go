@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/api"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) volumesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "volumes", Short: "List the volumes and how they are",
+		Example: "  drivebay volumes --abnormal\n  drivebay volumes --watch\n  drivebay volumes -o json",
+	}
+	out := outputFlag(cmd, "table", "wide", "json", "yaml")
+	abnormal := cmd.Flags().Bool("abnormal", false, "only volumes with which something is wrong")
+	again := cmd.Flags().BoolP("watch", "w", false, "draw again whenever something changes")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		set, err := client.Volumes(cmd.Context())
+		if err == nil {
+			err = nameDrives(cmd.Context(), client, set)
+		}
+		if err != nil {
+			return err
+		}
+		draw := func(set *drivebay.VolumeSet) error { return a.printVolumes(set, *abnormal, out) }
+		if !*again {
+			return draw(set)
+		}
+		return watch(cmd.Context(), a, set, draw, func(last *drivebay.VolumeSet) (*drivebay.VolumeSet, error) {
+			return nextVolumes(cmd.Context(), client, last)
+		})
+	}
+	return cmd
+}
+
+// client is the daemon, who alone knows of volumes.
+func (a *app) client() (*api.Client, error) {
+	if a.local || a.root != "" {
+		return nil, fmt.Errorf("volumes: %w with --local or --root: the daemon alone knows them", drivebay.ErrNoSupport)
+	}
+	return api.Dial(a.api), nil
+}
+
+// nameDrives lets the drives of volumes be called as people do.
+func nameDrives(ctx context.Context, client *api.Client, set *drivebay.VolumeSet) (err error) {
+	set.Drives, err = client.Drives(ctx)
+	return err
+}
+
+// nextVolumes is the first set in which a volume is not as it was in the last one.
+func nextVolumes(ctx context.Context, client *api.Client, last *drivebay.VolumeSet) (*drivebay.VolumeSet, error) {
+	for seq := last.Seq; ; {
+		next, err := client.WaitVolumes(ctx, seq)
+		if err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(next.Volumes, last.Volumes) {
+			return next, nameDrives(ctx, client, next)
+		}
+		seq = next.Seq
+	}
+}
+
+func (a *app) printVolumes(set *drivebay.VolumeSet, abnormal bool, out *output) error {
+	shown := *set
+	shown.Volumes = slices.DeleteFunc(render.OrderVolumes(set.Volumes), func(v *drivebay.VolumeView) bool { return abnormal && !v.Condition.Abnormal() })
+	err := a.printAs(out, shown, func(s render.Style) string { return render.Volumes(&shown, s, out.format == "wide") })
+	for _, p := range set.Problems {
+		fmt.Fprintln(a.err, "note: "+render.Clean(p))
+	}
+	return err
+}
+
+// findVolume finds the volume that somebody means, or says which he may mean.
+func findVolume(set *drivebay.VolumeSet, what string) (*drivebay.VolumeView, error) {
+	if v, ok := set.Find(what); ok {
+		return v, nil
+	}
+	var near []string
+	for _, v := range set.Volumes {
+		if what != "" && strings.Contains(strings.ToLower(v.ID+" "+v.Name), strings.ToLower(what)) {
+			near = append(near, fmt.Sprintf("%s (%s)", v.ID, v.Name))
+		}
+	}
+	switch {
+	case len(near) == 0 && len(set.Volumes) == 0:
+		return nil, fmt.Errorf("volume %q: %w: there is no volume at all", what, drivebay.ErrNotFound)
+	case len(near) == 0:
+		return nil, fmt.Errorf("volume %q: %w: `drivebay volumes` lists them; give an id or a name", what, drivebay.ErrNotFound)
+	case len(near) > maxNear:
+		near = append(near[:maxNear], "...")
+	}
+	return nil, fmt.Errorf("volume %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
+}
+
+// pickVolume finds the volume that an argument means.
+func (a *app) pickVolume(ctx context.Context, what string) (*api.Client, *drivebay.VolumeView, error) {
+	client, err := a.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := client.Volumes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := findVolume(set, what)
+	return client, v, err
+}
+
+// volume is pickVolume, and the volume comes with its facts.
+func (a *app) volume(ctx context.Context, what string) (*api.VolumeDetail, error) {
+	client, v, err := a.pickVolume(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	detail, err := client.Volume(ctx, v.ID)
+	if err == nil {
+		detail.VolumeView.Facts = detail.Facts
+	}
+	return detail, err
+}
+
+// untilDone repeats a call while the work that it began goes on: each of these
+// calls, made again, waits for the end of the first. Interrupted, the work goes on
+// in the daemon.
+func (a *app) untilDone(ctx context.Context, client *api.Client, call func() error) error {
+	for said := false; ; {
+		err := call()
+		if !errors.Is(err, drivebay.ErrPending) {
+			return err
+		}
+		if !said {
+			fmt.Fprintln(a.err, "note: this takes a while; stopped here, it goes on in the daemon: "+render.Clean(err.Error()))
+			said = true
+		}
+		set, err := client.Volumes(ctx)
+		if err == nil {
+			_, err = client.WaitVolumes(ctx, set.Seq)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

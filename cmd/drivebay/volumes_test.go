@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/api"
+)
+
+const (
+	dataVolume = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
+	rawVolume  = "bbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+// volumeEngine is what a daemon would know of volumes, and what it was told to do.
+type volumeEngine struct {
+	*engine
+	set     atomic.Pointer[drivebay.VolumeSet]
+	pending atomic.Int32 // so many calls are answered while the work goes on
+	resized bool         // what is expanded is mounted nowhere
+	lacks   drivebay.Backing
+}
+
+// newVolumes puts a volume on each of two drives, judged by the real rules.
+func newVolumes(e *engine) *volumeEngine {
+	v := &volumeEngine{engine: e}
+	set := &drivebay.VolumeSet{Seq: 1, Problems: []string{"LVM cannot be asked"}, Snapshots: []drivebay.VolumeSnapshot{{ID: "snap1", Name: "monday", Source: dataVolume, Size: 1 << 30}}}
+	for i, id := range []string{dataVolume, rawVolume} {
+		d := e.Snapshot().Drives[i]
+		f := drivebay.Facts{Complete: true, Drives: []drivebay.Drive{d}, Volume: drivebay.Volume{
+			ID: id, Name: []string{"data-1", "raw-1"}[i], Size: 10 << 30, Mode: []drivebay.VolumeMode{drivebay.ModeFS, drivebay.ModeRawPart}[i],
+			CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}}}}
+		f.Volume.Health, f.Volume.OperationalStatus = drivebay.VolumeHealthOf(f), drivebay.OperationalStatusOf(f)
+		set.Volumes = append(set.Volumes, &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f})
+	}
+	v.set.Store(set)
+	return v
+}
+
+func (v *volumeEngine) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
+func (v *volumeEngine) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{Snapshots: true} }
+
+// work is did, unless the work is still under way: then the next set comes soon.
+func (v *volumeEngine) work(format string, args ...any) error {
+	if v.pending.Add(-1) >= 0 {
+		next := *v.set.Load()
+		next.Seq++
+		time.AfterFunc(50*time.Millisecond, func() { v.set.Store(&next); v.next <- *v.Snapshot() })
+		return fmt.Errorf("volume x: %w", drivebay.ErrPending)
+	}
+	return v.did(format, args...)
+}
+func (v *volumeEngine) CreateVolume(_ context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
+	return drivebay.Volume{ID: "newid"}, v.work("create %s %+v block=%v fs=%q %+v %+v", r.Name, r.Size, r.Block, r.FSType, r.Class, r.Source)
+}
+func (v *volumeEngine) DeleteVolume(_ context.Context, id string) error {
+	return v.work("delete %s", id)
+}
+func (v *volumeEngine) ExpandVolume(_ context.Context, id string, r drivebay.SizeRange) (drivebay.Volume, bool, error) {
+	found, _ := v.Volumes().Get(id)
+	grown := found.Volume
+	if grown.Size = r.Required; v.resized {
+		grown.CSIStatus = drivebay.CSIResized
+	}
+	return grown, v.resized, v.work("expand %s %+v", id, r)
+}
+func (v *volumeEngine) ExpandNode(_ context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
+	return 0, v.work("grow %s %s %+v", id, path, r)
+}
+func (v *volumeEngine) CreateSnapshot(_ context.Context, name, id string) (drivebay.VolumeSnapshot, error) {
+	return drivebay.VolumeSnapshot{ID: "newsnap"}, v.work("snapshot %s %s", name, id)
+}
+func (v *volumeEngine) DeleteSnapshot(_ context.Context, id string) error {
+	return v.work("delete snapshot %s", id)
+}
+func (v *volumeEngine) Capacity(_ context.Context, c drivebay.Class) (drivebay.Capacity, error) {
+	if c.Backing == v.lacks {
+		return drivebay.Capacity{}, fmt.Errorf("%s: %w: no LVM here", c.Backing, drivebay.ErrNoSupport)
+	}
+	return drivebay.Capacity{Available: 3 << 30, Largest: 2 << 30, Smallest: 1 << 20}, nil
+}
+func (v *volumeEngine) ScrubVolume(_ context.Context, id string) error { return v.work("scrub %s", id) }
+func (v *volumeEngine) RetryVolume(_ context.Context, id string) error { return v.work("retry %s", id) }
+func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return v.work("clear %s", id) }
+
+func TestReadingVolumes(t *testing.T) {
+	e := newEngine(twoDrives())
+	v := newVolumes(e)
+	v.lacks = drivebay.BackingMirror
+	env := daemonWith(t, e, api.Options{Volumes: v})
+	for _, tc := range []struct {
+		args      string
+		want, not []string
+	}{
+		{"volumes", []string{"aaaaaaaaaa  data-1  10 GiB  FS", "sd1", "Slot 2", "OPERATIVE", "DiskFailure: ", "2 volumes: 2 OPERATIVE; 1 abnormal"}, []string{dataVolume}},
+		{"volumes -o wide", []string{dataVolume, "CREATED", "IN_USE"}, nil},
+		{"volumes --abnormal", []string{"raw-1", "1 volume: 1 OPERATIVE; 1 abnormal"}, []string{"data-1"}},
+		{"volumes --abnormal -o yaml", []string{"reason: DiskFailure"}, []string{"data-1"}},
+		{"volume show data-1", []string{dataVolume, "partition", "sd1  naa-aaaa01  Disk, serial SN1, bay Slot 1", "monday", "No fault is known."}, nil},
+		{"volume show bbbbbb -o json", []string{`"id": "` + rawVolume + `"`, `"facts": {`}, nil},
+		{"volume snapshots", []string{"snap1", "monday", "data-1"}, nil},
+		{"volume snapshots -o json", []string{`"source": "` + dataVolume + `"`}, nil},
+		{"explain raw-1", []string{"DEGRADED  DiskFailure", "it says so itself", "The drive under it:", "  BAD  ATAFailed", "what to do: Replace it.", "attributes"}, nil},
+		{"explain data-1 -o yaml", []string{"name: data-1", "evidence:"}, nil},
+		{"explain sd2", []string{"ATAFailed"}, []string{"The drive under it"}},
+		{"capacity", []string{"partition  3 GiB      2 GiB    1 MiB     no", "thin       3 GiB      2 GiB    1 MiB     yes", "mirror     -", "no LVM here"}, nil},
+		{"capacity --backing thin", []string{"thin"}, []string{"partition"}},
+		{"capacity -o json", []string{`"largest": 2147483648`, `"against": "mirror: not supported`}, nil},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			out, errs, code := call(t, env, strings.Fields(tc.args)...)
+			if code != 0 {
+				t.Fatalf("exit status %d: %s", code, errs)
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(out, w) {
+					t.Errorf("%q is not in\n%s", w, out)
+				}
+			}
+			for _, w := range tc.not {
+				if strings.Contains(out, w) {
+					t.Errorf("%q is in\n%s", w, out)
+				}
+			}
+			if strings.HasPrefix(tc.args, "volumes") && !strings.Contains(errs, "note: LVM cannot be asked") {
+				t.Errorf("what could not be seen is not said: %q", errs)
+			}
+		})
+	}
+}
+
+func TestVolumesJSONIsTheAPIs(t *testing.T) {
+	e := newEngine(twoDrives())
+	out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: newVolumes(e)}), "volumes", "-o", "json")
+	var got drivebay.VolumeSet
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || len(got.Volumes) != 2 || !got.Volumes[1].Condition.Abnormal() {
+		t.Errorf("%d %s %v: %+v", code, errs, err, got)
+	}
+}
+
+func TestActingOnVolumes(t *testing.T) {
+	const class = "{Drives:UNKNOWN Backing:partition Wipe:discard Encryption: FSType:ext4}"
+	for _, tc := range []struct{ args, did, says string }{
+		{"volume create new --size 10GiB", "create new {Required:10737418240 Limit:0} block=false fs=\"\" " + class + " {Snapshot: Volume:}", "newid\n"},
+		{"volume create new --size 1MB --limit 2MB --block --backing lvm --class ssd --wipe zero", "create new {Required:1000000 Limit:2000000} block=true fs=\"\" {Drives:SSD Backing:lvm Wipe:zero Encryption: FSType:ext4} {Snapshot: Volume:}", "newid\n"},
+		{"volume create new --fs xfs --param drivebay.io/encryption=luks2 --param drivebay.io/backing=thin --from-snapshot monday", "create new {Required:0 Limit:0} block=false fs=\"xfs\" {Drives:UNKNOWN Backing:thin Wipe:discard Encryption:luks2 FSType:ext4} {Snapshot:snap1 Volume:}", "newid\n"},
+		{"volume create new --from-volume data-1", "create new {Required:0 Limit:0} block=false fs=\"\" " + class + " {Snapshot: Volume:" + dataVolume + "}", "newid\n"},
+		{"volume delete data-1 --yes", "delete " + dataVolume, "volume " + dataVolume + " (data-1) deleted"},
+		{"volume delete " + rawVolume + " --yes", "delete " + rawVolume, "deleted"},
+		{"volume expand data-1 20GiB", "expand " + dataVolume + " {Required:21474836480 Limit:0}", "(data-1) has 20 GiB; its filesystem grows when it is mounted the next time"},
+		{"volume snapshot aaaaaa friday", "snapshot friday " + dataVolume, "newsnap\n"},
+		{"volume snapshot-delete monday --yes", "delete snapshot snap1", "snapshot monday deleted"},
+		{"volume retry data-1", "retry " + dataVolume, "tried again"},
+		{"volume clear data-1", "clear " + dataVolume, "cleared"},
+		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e := newEngine(twoDrives())
+			v := newVolumes(e)
+			v.resized = true
+			out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: v}), strings.Fields(tc.args)...)
+			if code != 0 || len(e.done) != 1 || e.done[0] != tc.did || !strings.Contains(out, tc.says) {
+				t.Errorf("exit status %d, did\n%q, want\n%q, said %q %q", code, e.done, tc.did, out, errs)
+			}
+		})
+	}
+}
+
+// Work that outlasts a call is waited for by the same call again.
+func TestLongWorkIsAwaited(t *testing.T) {
+	e := newEngine(twoDrives())
+	e.next = make(chan drivebay.Snapshot, 4)
+	v := newVolumes(e)
+	v.pending.Store(2)
+	out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: v}), "volume", "create", "new")
+	if code != 0 || out != "newid\n" || len(e.done) != 1 || strings.Count(errs, "note: this takes a while") != 1 {
+		t.Errorf("exit status %d, did %q, said %q %q", code, e.done, out, errs)
+	}
+}
+
+func TestVolumesWatchDrawsEveryChange(t *testing.T) {
+	e := newEngine(twoDrives())
+	e.next = make(chan drivebay.Snapshot)
+	v := newVolumes(e)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, errs safeBuffer
+	a := testApp(daemonWith(t, e, api.Options{Volumes: v}), &out, &errs)
+	ended := make(chan int, 1)
+	go func() { ended <- a.run(ctx, []string{"volumes", "--watch"}) }()
+	same, fewer := *v.set.Load(), *v.set.Load()
+	same.Seq, fewer.Seq, fewer.Volumes = 2, 3, fewer.Volumes[:1]
+	for _, set := range []*drivebay.VolumeSet{&same, &fewer} {
+		v.set.Store(set)
+		e.next <- *e.Snapshot()
+	}
+	eventually(t, 5*time.Second, func() bool { return strings.Contains(out.String(), "1 volume: 1 OPERATIVE") }, out.String)
+	cancel()
+	if code := <-ended; code != exitOK || strings.Count(out.String(), "2 volumes:") != 1 {
+		t.Errorf("exit status %d: %s%s", code, out.String(), errs.String())
+	}
+}
+
+func TestWrongCallsAboutVolumes(t *testing.T) {
+	e := newEngine(twoDrives())
+	v := newVolumes(e)
+	twin := *v.set.Load().Volumes[0]
+	twin.ID, twin.Name = "cccccccccccccccccccccccccc", "sd1"
+	set := *v.set.Load()
+	set.Volumes = append(set.Volumes, &twin)
+	v.set.Store(&set)
+	env := daemonWith(t, e, api.Options{Volumes: v})
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"volume sho data-1", exitUsage, `did you mean "show"?`},
+		{"volume create", exitUsage, "accepts 1 arg"},
+		{"volume create x --size much", exitUsage, `--size: invalid: "much" is no size`},
+		{"volume create x --size 0", exitUsage, "is nothing"},
+		{"volume create x --limit -1", exitUsage, "is no size"},
+		{"volume create x --fs ntfs", exitUsage, "want ext4, xfs, btrfs"},
+		{"volume create x --fs ext4 --block", exitUsage, "exclude each other"},
+		{"volume create x --from-volume a --from-snapshot b", exitUsage, "exclude each other"},
+		{"volume create x --backing raid5", exitUsage, `"raid5" is none of drive, lvm, mirror, partition, thin`},
+		{"volume create x --param backing=thin", exitUsage, "there is no such parameter"},
+		{"volume create x --param thin", exitUsage, "want KEY=VALUE"},
+		{"volume create x --backing thin --param drivebay.io/backing=lvm", exitUsage, `is both "lvm" and "thin"`},
+		{"volume create x --size 2GiB --limit 1GiB", exitFailure, "less than the size"},
+		{"volume expand data-1 more", exitUsage, "is no size"},
+		{"volume delete data-1", exitFailure, "volume " + dataVolume + " (data-1) of 10 GiB"},
+		{"volume delete aaaaaaa --yes", exitFailure, "whole name or id"},
+		{"volume snapshot-delete monday", exitFailure, "add --yes"},
+		{"volume snapshot-delete tuesday --yes", exitFailure, "not found"},
+		{"volume show nothing", exitFailure, "`drivebay volumes` lists them"},
+		{"volume show data", exitFailure, "did you mean one of these? " + dataVolume + " (data-1)"},
+		{"explain nothing", exitFailure, "nor is there a volume that is called so"},
+		{"explain dat", exitFailure, "did you mean one of these?"},
+		{"explain sd1", exitFailure, "it is drive naa-aaaa01 and volume cccccccccccccccccccccccccc: give the id"},
+		{"volumes -o xml", exitUsage, "want table, wide, json, yaml"},
+		{"volumes --root /nowhere", exitFailure, "the daemon alone knows them"},
+		{"capacity --local", exitFailure, "the daemon alone knows them"},
+		{"capacity --class tape", exitUsage, "is none of any, hdd, nvme, ssd"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			out, errs, code := call(t, env, strings.Fields(tc.args)...)
+			if code != tc.code || !strings.Contains(errs, tc.want) {
+				t.Errorf("exit status %d, want %d: %q, want %q in it", code, tc.code, errs, tc.want)
+			}
+			if out != "" || len(e.done) > 0 {
+				t.Errorf("something is on standard output: %q, or was done: %q", out, e.done)
+			}
+		})
+	}
+}
+
+// Without a volume engine drives are explained as ever, and the rest says why not.
+func TestNoVolumeEngine(t *testing.T) {
+	env := daemonFor(t, newEngine(twoDrives()))
+	if out, errs, code := call(t, env, "explain", "sd2"); code != 0 || !strings.Contains(out, "ATAFailed") {
+		t.Errorf("explain: %d %q %q", code, out, errs)
+	}
+	for _, args := range []string{"volumes", "volume create x", "capacity", "scrub x"} {
+		if _, errs, code := call(t, env, strings.Fields(args)...); code != exitFailure || !strings.Contains(errs, "makes no volumes") {
+			t.Errorf("%s: %d %q", args, code, errs)
+		}
+	}
+}
