@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
@@ -148,12 +149,25 @@ func (a *app) untilDone(ctx context.Context, client *api.Client, call func() err
 			fmt.Fprintln(a.err, "note: this takes a while; stopped here, it goes on in the daemon: "+render.Clean(err.Error()))
 			said = true
 		}
-		set, err := client.Volumes(ctx)
-		if err == nil {
-			_, err = client.WaitVolumes(ctx, set.Seq)
-		}
-		if err != nil {
+		if err := anyChange(ctx, client); err != nil {
 			return err
 		}
 	}
+}
+
+// askAgain is the longest time between two of these calls: work may end before we
+// wait for a change, or end without one.
+const askAgain = 5 * time.Second
+
+func anyChange(ctx context.Context, client *api.Client) error {
+	set, err := client.Volumes(ctx)
+	if err != nil {
+		return err
+	}
+	soon, cancel := context.WithTimeout(ctx, askAgain)
+	defer cancel()
+	if _, err := client.WaitVolumes(soon, set.Seq); err != nil && soon.Err() == nil {
+		return err
+	}
+	return ctx.Err()
 }
