@@ -200,6 +200,20 @@ func TestNoVolumeEngine(t *testing.T) {
 	}
 }
 
+type plainEngine interface{ Volumes }
+
+// An engine that cannot check or mend says so, and does the rest.
+func TestEngineThatCannotMend(t *testing.T) {
+	e := newEngine(3)
+	h := New(e, Options{Volumes: struct{ plainEngine }{newVolumes(e)}}).Handler(false)
+	for verb, want := range map[string]int{"/scrub": 501, "/retry": 501, "/clear": 501, "/expand": 200} {
+		body := map[int]string{200: `{"size":7}`}[want]
+		if w := ask(h, "POST", "/api/v1/volumes/data-1"+verb, body); w.Code != want {
+			t.Errorf("%s: status %d %s", verb, w.Code, w.Body)
+		}
+	}
+}
+
 func TestVolumesBeforeTheFirstLook(t *testing.T) {
 	e := newEngine(3)
 	v := newVolumes(e)

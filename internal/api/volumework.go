@@ -146,25 +146,29 @@ func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) scrubVolume(w http.ResponseWriter, r *http.Request) error {
-	return s.onVolume(w, r, Volumes.ScrubVolume)
+	return onVolume(s, w, r, Scrubber.ScrubVolume)
 }
 
 func (s *Server) retryVolume(w http.ResponseWriter, r *http.Request) error {
-	return s.onVolume(w, r, Volumes.RetryVolume)
+	return onVolume(s, w, r, Mender.RetryVolume)
 }
 
 func (s *Server) clearVolume(w http.ResponseWriter, r *http.Request) error {
-	return s.onVolume(w, r, Volumes.ClearVolume)
+	return onVolume(s, w, r, Mender.ClearVolume)
 }
 
-// onVolume does something that needs no more than the volume.
-func (s *Server) onVolume(w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
+// onVolume does something that needs no more than the volume, and an engine that can.
+func onVolume[E any](s *Server, w http.ResponseWriter, r *http.Request, do func(E, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
+		able, ok := engine.(E)
+		if !ok {
+			return nil, fmt.Errorf("volumes here: %w", drivebay.ErrNoSupport)
+		}
 		v, err := s.findVolume(r.PathValue("id"))
 		if err != nil {
 			return nil, err
 		}
-		return nil, do(engine, ctx, v.ID)
+		return nil, do(able, ctx, v.ID)
 	})
 }
 
