@@ -88,6 +88,9 @@ func (m *memory) CreateVolume(_ context.Context, r drivebay.VolumeRequest) (v dr
 		if _, ok := s.GetSnapshot(r.Source.Snapshot); r.Source.Snapshot != "" && !ok {
 			return fmt.Errorf("snapshot %q: %w", r.Source.Snapshot, drivebay.ErrNotFound)
 		}
+		if _, ok := s.Get(r.Source.Volume); r.Source.Volume != "" && !ok {
+			return fmt.Errorf("volume %q: %w", r.Source.Volume, drivebay.ErrNotFound)
+		}
 		if v.Size > memorySize {
 			return fmt.Errorf("volume %q: %w", r.Name, drivebay.ErrNoSpace)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drivebay/drivebay"
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
@@ -22,12 +23,41 @@ type Run struct {
 	Config sanity.TestConfig
 }
 
-// Config is the suite's own for the plugin at an endpoint, "unix:///csi.sock".
-func Config(endpoint string) sanity.TestConfig {
+// Paths makes and looks at paths where the plugin is, which may be a machine that
+// is simulated, or another one.
+type Paths interface {
+	MakeFolder(path string) error // with the folders above it
+	Remove(path string) error     // of an empty folder
+	Look(path string) (sanity.PathKind, error)
+}
+
+// Config is for the plugin at an endpoint, "unix:///csi.sock", that may mount
+// below a root. Without Paths they are those of this machine.
+func Config(endpoint, root string, at Paths) sanity.TestConfig {
 	c := sanity.NewTestConfig()
 	c.Address = endpoint
 	c.DialOptions = append(c.DialOptions, grpc.WithChainUnaryInterceptor(sized))
+	c.TargetPath, c.StagingPath = root+"/pods/sanity", root+"/plugins/sanity"
+	if at != nil {
+		c.CreateTargetDir = func(path string) (string, error) { return path, at.MakeFolder(path) }
+		c.CreateStagingDir = c.CreateTargetDir
+		c.RemoveTargetPath, c.RemoveStagingPath = at.Remove, at.Remove
+		c.CheckPath = at.Look
+	}
 	return c
+}
+
+// Runs are passes for volumes of each backing, with a filesystem and without.
+func Runs(c sanity.TestConfig, backings ...drivebay.Backing) []Run {
+	var out []Run
+	for _, b := range backings {
+		for _, access := range []string{"mount", "block"} {
+			c.TestVolumeAccessType = access
+			c.TestVolumeParameters = map[string]string{drivebay.ParameterBacking: string(b)}
+			out = append(out, Run{string(b) + ", " + access, c})
+		}
+	}
+	return out
 }
 
 // sized measures every answer. The suite compares a topology that it got with one
