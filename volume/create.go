@@ -2,38 +2,200 @@ package volume
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/drivebay/drivebay"
 )
 
-// Powers says what this machine can do beyond the plain.
-func (e *Engine) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
-
 // CreateVolume makes a volume, or returns the one of that name.
-func (e *Engine) CreateVolume(context.Context, drivebay.VolumeRequest) (drivebay.Volume, error) {
-	return drivebay.Volume{}, drivebay.ErrNoSupport
+func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
+	if err := errors.Join(check(r), e.can(r.Class)); err != nil {
+		return drivebay.Volume{}, err
+	}
+	r.Class.FSType = orElse(fsOf(r), r.Class.FSType)
+	id := volumeID(r.Name)
+	err := e.work(ctx, id, func(ctx context.Context) error {
+		have, err := e.record(id)
+		if errors.Is(err, drivebay.ErrNotFound) {
+			return e.create(ctx, id, r)
+		}
+		return e.recreate(ctx, have, r)
+	})
+	if err != nil {
+		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, err)
+	}
+	have, err := e.record(id)
+	return have.Volume, err
 }
 
-// DeleteVolume wipes and removes a volume; one that is not there is removed.
-func (e *Engine) DeleteVolume(context.Context, string) error { return drivebay.ErrNoSupport }
-
-// ExpandVolume grows a volume. Node says that its filesystem is to be grown next.
-func (e *Engine) ExpandVolume(context.Context, string, drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
-	return v, false, drivebay.ErrNoSupport
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
-// Capacity is what can be made of a class.
-func (e *Engine) Capacity(context.Context, drivebay.Class) (drivebay.Capacity, error) {
-	return drivebay.Capacity{}, nil
+// recreate answers who asks for a volume again that there is, or makes what the
+// first time did not come to an end.
+func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {
+	v := &have.Volume
+	if err := fits(v, r); err != nil {
+		return err
+	}
+	state := v.State()
+	if state.Status == drivebay.CSIRemoving || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSIRemoving {
+		return fmt.Errorf("volume %s: %w: it is being removed", v.ID, drivebay.ErrPending)
+	}
+	half := state.Status == drivebay.CSICreating || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSICreating
+	if v.Name != "" && !half {
+		return nil
+	}
+	_, err := e.change(v.ID, func(rec *drivebay.VolumeRecord) (err error) {
+		rec.Volume.Name, rec.Volume.Parameters = r.Name, parametersOf(r.Class)
+		if half && rec.Volume.CSIStatus == drivebay.CSIFailed {
+			rec.Volume.Mode, rec.Volume.FSType = modeOf(r), fsOf(r)
+			if !r.Block && rec.Volume.FSUUID == "" {
+				rec.Volume.FSUUID = newUUID()
+			}
+			if rec.Work == nil {
+				rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.machine.Now(), Size: rec.Volume.Size}
+			}
+			rec.Volume, err = rec.Volume.Moved(drivebay.CSICreate)
+		}
+		return err
+	})
+	if err != nil || !half {
+		return err
+	}
+	return e.make(ctx, v.ID)
 }
 
-// CreateSnapshot keeps a volume as it is now, or returns the snapshot of that name.
-func (e *Engine) CreateSnapshot(context.Context, string, string) (drivebay.VolumeSnapshot, error) {
-	return drivebay.VolumeSnapshot{}, drivebay.ErrNoSupport
+// create finds a place and makes a volume there. Where a drive turns out not to be
+// what was believed, and nothing was written to it, the next is tried.
+func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest) error {
+	without := map[string]bool{}
+	var refused error
+	for {
+		rec, err := e.place(id, r, without)
+		if err != nil {
+			return errors.Join(err, refused)
+		}
+		wrote := false
+		err = e.carryOut(ctx, id, &wrote)
+		switch {
+		case err == nil:
+			return e.finish(id)
+		case ctx.Err() != nil || errors.Is(err, errStopped):
+			return err
+		case wrote:
+			return e.failed(ctx, id, err)
+		}
+		if forgot := e.forget(id); forgot != nil {
+			return errors.Join(err, forgot)
+		}
+		refused = err
+		for _, d := range rec.Volume.Location.Drives {
+			without[d] = true
+		}
+	}
 }
 
-// DeleteSnapshot removes a snapshot; one that is not there is removed.
-func (e *Engine) DeleteSnapshot(context.Context, string) error { return drivebay.ErrNoSupport }
+// place chooses where a volume is to be and writes it down, with everything that
+// tells what is to be made from anything else.
+func (e *Engine) place(id string, r drivebay.VolumeRequest, without map[string]bool) (drivebay.VolumeRecord, error) {
+	e.placed.Lock()
+	defer e.placed.Unlock()
+	now := e.machine.Now()
+	v := drivebay.Volume{ID: id, Name: r.Name, Node: e.opt.Node, Mode: modeOf(r), FSType: fsOf(r), Parameters: parametersOf(r.Class), Source: r.Source, Created: now}
+	if !r.Block {
+		v.FSUUID = newUUID()
+	}
+	v.CSIStatus, _ = drivebay.CSIState{}.Next(drivebay.CSICreate)
+	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
+	work := drivebay.Work{Op: drivebay.WorkCreate, Since: now}
+	var err error
+	if r.Source != (drivebay.Source{}) {
+		err = e.besideSource(&v, &work, r, without)
+	} else {
+		err = e.anywhere(&v, &work, r, without)
+	}
+	if err != nil {
+		return drivebay.VolumeRecord{}, err
+	}
+	work.Size = v.Size
+	rec := drivebay.VolumeRecord{Volume: v, Work: &work}
+	return rec, e.put(rec)
+}
 
-// resume takes up work that was interrupted.
-func (e *Engine) resume(context.Context) {}
+func (e *Engine) anywhere(v *drivebay.Volume, work *drivebay.Work, r drivebay.VolumeRequest, without map[string]bool) error {
+	size, err := sizeOf(r.Size, r.Class, r.Block, 0)
+	if err != nil {
+		return err
+	}
+	at, err := e.seen().choose(r.Class, size, without)
+	if err != nil {
+		return err
+	}
+	if r.Class.Backing == drivebay.BackingDrive { // all of it
+		if size = at.most; !r.Size.Holds(size) {
+			return fmt.Errorf("%w: a whole drive has %d bytes, at most %d are asked for", drivebay.ErrRange, size, r.Size.Limit)
+		}
+	}
+	v.Size = size
+	v.Location, work.PVs, err = at.locate(r.Class, v.ID)
+	return err
+}
+
+// make brings a volume that was begun to its end.
+func (e *Engine) make(ctx context.Context, id string) error {
+	wrote := true // by somebody before us, for all that we know
+	if err := e.carryOut(ctx, id, &wrote); err != nil {
+		return e.failed(ctx, id, err)
+	}
+	return e.finish(id)
+}
+
+// carryOut runs the plan of a volume that is to be made.
+func (e *Engine) carryOut(ctx context.Context, id string, wrote *bool) error {
+	rec, err := e.record(id)
+	if err != nil {
+		return err
+	}
+	v := &rec.Volume
+	switch v.Location.Kind {
+	case drivebay.LocationPartition, drivebay.LocationDrive:
+		n := ofVolume(&rec)
+		half := func(ctx context.Context) (bool, error) { return e.ofType(ctx, n, typeMaking) }
+		plan := e.addEntry(n, wrote)
+		for _, s := range e.filled(v) {
+			plan = append(plan, when(half, s))
+		}
+		return e.run(ctx, id, append(plan, e.retype("finish", n, finalType(v))))
+	}
+	plan, err := e.makeLogical(&rec, wrote)
+	if err != nil {
+		return err
+	}
+	return e.run(ctx, id, plan)
+}
+
+// filled is what a new volume begins with: a filesystem, or zeros.
+func (e *Engine) filled(v *drivebay.Volume) []step {
+	if v.Mode == drivebay.ModeFS {
+		return []step{e.cleared(v), e.formatted(v)}
+	}
+	return []step{e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, 0, v.Size, zeroRange) })}
+}
+
+func (e *Engine) finish(id string) error {
+	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		r.Work = nil
+		r.Volume, err = r.Volume.Moved(drivebay.CSIDone)
+		return err
+	})
+	if err == nil {
+		e.note(drivebay.EventVolumeCreated, &r.Volume, fmt.Sprintf("volume %q of %d bytes was made as %v", r.Volume.Name, r.Volume.Size, r.Volume.Location.Kind))
+	}
+	return err
+}

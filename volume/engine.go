@@ -70,6 +70,7 @@ type Engine struct {
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
 
+	making
 	using // what mounting and watching remember
 }
 

@@ -1,10 +1,19 @@
 package volume
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
 )
 
 // device is where a volume is now.
@@ -15,22 +24,211 @@ type device struct {
 	size uint64 // bytes
 }
 
-// look lists what there is of volumes on the drives of a snapshot.
-func (e *Engine) look(context.Context, *drivebay.Snapshot) error { return nil }
+// part is a partition as the kernel has it.
+type part struct {
+	device
+	number int
+	start  uint64 // bytes
+	title  string // in the GPT; "" while nobody has told it to the kernel
+}
 
-// device is where a volume is now; no drive is touched.
+// index is what there is on the drives now, by drive id. Its maps are replaced,
+// never changed.
+type index struct {
+	parts map[string][]part // in order of their start; a drive that could not be listed is not in it
+	lvm   *lvmIndex
+}
+
+// look lists what there is of volumes on the drives of a snapshot, and takes in
+// those that are in no record.
+func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
+	parts := map[string][]part{}
+	var errs []error
+	e.mu.Lock()
+	before := maps.Clone(e.lists)
+	e.mu.Unlock()
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if d.Status != drivebay.StatusOnline {
+			continue
+		}
+		list, err := e.partsOf(ctx, d)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("drive %s: partitions: %w", d.ID, err))
+			continue
+		}
+		parts[d.ID] = list
+	}
+	e.mu.Lock()
+	for id, n := range e.lists { // what was listed since we began is newer
+		if list, there := e.index.parts[id]; there && n != before[id] {
+			parts[id] = list
+		}
+	}
+	e.index.parts = parts
+	e.mu.Unlock()
+	errs = append(errs, e.lookLVM(ctx, s), e.adopt(ctx, s))
+	return errors.Join(errs...)
+}
+
+// lookAt lists one drive again, after something was done to it.
+func (e *Engine) lookAt(ctx context.Context, d *drivebay.Drive) error {
+	list, err := e.partsOf(ctx, d)
+	if err != nil {
+		return fmt.Errorf("drive %s: partitions: %w", d.ID, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	parts := make(map[string][]part, len(e.index.parts)+1)
+	for id, p := range e.index.parts {
+		parts[id] = p
+	}
+	parts[d.ID] = list
+	e.index.parts = parts
+	e.lists[d.ID]++
+	return nil
+}
+
+// partsOf lists the partitions of a drive.
+func (e *Engine) partsOf(ctx context.Context, d *drivebay.Drive) ([]part, error) {
+	list, err := listParts(e.machine, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	return list, e.title(ctx, d, list)
+}
+
+// listParts reads the partitions of a block device from sysfs. Start and size are
+// in units of 512 bytes whatever the drive's block is (block/partitions/core.c).
+func listParts(files host.Files, disk string) ([]part, error) {
+	dir := "sys/block/" + disk
+	names, err := files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []part
+	for _, name := range names {
+		if !strings.HasPrefix(name, disk) {
+			continue
+		}
+		at := dir + "/" + name
+		number, err := readNumber(files, at+"/partition")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		start, err1 := readNumber(files, at+"/start")
+		size, err2 := readNumber(files, at+"/size")
+		num, err3 := files.ReadFile(at + "/dev")
+		if err := errors.Join(err, err1, err2, err3); err != nil {
+			return nil, err
+		}
+		p := part{number: int(number), start: start * 512}
+		p.device = device{dev: "/dev/" + name, num: strings.TrimSpace(string(num)), name: name, size: size * 512}
+		p.title = titleOf(files, at, p.num)
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b part) int { return cmp.Compare(a.start, b.start) })
+	return out, nil
+}
+
+func readNumber(files host.Files, name string) (uint64, error) {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 54)
+}
+
+// titleOf is the name of a partition in the GPT. The kernel knows it of those that
+// it has read itself, not of those that it was told of (BLKPG has no name); udev,
+// where there is one, of all.
+func titleOf(files host.Files, dir, num string) string {
+	for _, at := range []struct{ file, key string }{{dir + "/uevent", "PARTNAME="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME="}} {
+		b, _ := files.ReadFile(at.file)
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(line, at.key); ok {
+				return strings.TrimSpace(name)
+			}
+		}
+	}
+	return ""
+}
+
+// device is where a volume is now; no drive is touched. What the index says is
+// held against sysfs, for a drive may have gone and another have its name.
 func (e *Engine) device(v *drivebay.Volume) (device, error) {
-	return device{}, fmt.Errorf("volume %s: %w", v.ID, drivebay.ErrNotFound)
+	if v.Location.VG != "" {
+		return e.lvDevice(v)
+	}
+	p, ok := e.partition(v)
+	if !ok {
+		return device{}, fmt.Errorf("volume %s: partition %s: %w", v.ID, v.Location.Partition, drivebay.ErrNotFound)
+	}
+	at := "sys/dev/block/" + p.num
+	start, err := readNumber(e.machine, at+"/start")
+	size, err2 := readNumber(e.machine, at+"/size")
+	title := titleOf(e.machine, at, p.num)
+	if errors.Join(err, err2) != nil || start*512 != p.start || size*512 < p.size || (title != "" && title != p.title) {
+		return device{}, fmt.Errorf("volume %s: partition %s: %w: device %s is another now", v.ID, v.Location.Partition, drivebay.ErrNotFound, p.num)
+	}
+	p.size = size * 512
+	return p.device, nil
+}
+
+// partition is that of a volume, as last listed.
+func (e *Engine) partition(v *drivebay.Volume) (part, bool) {
+	if len(v.Location.Drives) == 0 {
+		return part{}, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return named(e.index.parts[v.Location.Drives[0]], partitionName(v.ID))
+}
+
+func named(parts []part, title string) (part, bool) {
+	if i := slices.IndexFunc(parts, func(p part) bool { return p.title == title }); i >= 0 {
+		return parts[i], true
+	}
+	return part{}, false
 }
 
 // activate makes the device of a volume appear.
-func (e *Engine) activate(_ context.Context, v *drivebay.Volume) (device, error) { return e.device(v) }
+func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, error) {
+	if v.Location.VG == "" {
+		return e.device(v)
+	}
+	if err := e.lvmRun(ctx, v.Location, lvm.Activate(v.Location.VG, v.Location.LV)); err != nil {
+		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	return e.device(v)
+}
 
 // deactivate makes it go, where it is one that can.
-func (e *Engine) deactivate(context.Context, *drivebay.Volume) error { return nil }
+func (e *Engine) deactivate(ctx context.Context, v *drivebay.Volume) error {
+	if v.Location.VG == "" {
+		return nil
+	}
+	if err := e.lvmRun(ctx, v.Location, lvm.Deactivate(v.Location.VG, v.Location.LV)); err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	return nil
+}
 
 // gone says that a complete listing of the volume's drives lacks it.
-func (e *Engine) gone(*drivebay.Volume) bool { return false }
-
-// lvFacts is what LVM says of a volume; nil of a partition.
-func (e *Engine) lvFacts(*drivebay.Volume) *drivebay.LVFacts { return nil }
+func (e *Engine) gone(v *drivebay.Volume) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range v.Location.Drives {
+		if _, listed := e.index.parts[id]; !listed {
+			return false
+		}
+	}
+	if v.Location.VG != "" {
+		return e.index.lvm.lacks(v.Location)
+	}
+	if len(v.Location.Drives) == 0 {
+		return false
+	}
+	_, there := named(e.index.parts[v.Location.Drives[0]], partitionName(v.ID))
+	return !there
+}

@@ -23,16 +23,30 @@ const (
 	usageTime   = 100 * time.Millisecond
 )
 
-// lanes are the ways to the drives, for what is done to the filesystems on them.
-// Volumes of one drive share one: a drive that hangs holds one thread of ours,
-// however many volumes it has.
+// lanes are the ways to whatever can hang, by what it is.
 type lanes struct {
 	mu sync.Mutex
-	of map[string]*lane.Lane
+	by map[string]*lane.Lane
 }
 
-// lane is that of a volume's drives. A drive that left and came back is another
-// device to the kernel, and what still waits for the old one does not hold it up.
+func (l *lanes) of(key string) *lane.Lane {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil {
+		l.by = map[string]*lane.Lane{}
+	}
+	way := l.by[key]
+	if way == nil {
+		way = lane.New()
+		l.by[key] = way
+	}
+	return way
+}
+
+// lane is that of a volume's drives, for what is done to the filesystems on them.
+// Volumes of one drive share it: a drive that hangs holds one thread of ours,
+// however many volumes it has. A drive that left and came back is another device
+// to the kernel, and what still waits for the old one does not hold it up.
 func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
 	var key strings.Builder
 	s := e.drives.Snapshot()
@@ -43,17 +57,7 @@ func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
 		}
 		key.WriteByte(' ')
 	}
-	e.lanes.mu.Lock()
-	defer e.lanes.mu.Unlock()
-	if e.lanes.of == nil {
-		e.lanes.of = map[string]*lane.Lane{}
-	}
-	l := e.lanes.of[key.String()]
-	if l == nil {
-		l = lane.New()
-		e.lanes.of[key.String()] = l
-	}
-	return l
+	return e.lanes.of(key.String())
 }
 
 // touch does something to a filesystem in the lane of its drives, and waits for

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/lvm"
 )
@@ -29,6 +30,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 		records: map[string]*drivebay.VolumeRecord{}, snapshots: map[string]*drivebay.SnapshotRecord{}, busy: map[string]bool{},
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.tables, e.lists = map[string][]gpt.Partition{}, map[string]uint64{}
 	e.set.Store(&drivebay.VolumeSet{})
 	volumes, err := st.Volumes()
 	if err != nil {

@@ -1,0 +1,93 @@
+package volume
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// origin is what a volume is a copy of.
+type origin struct {
+	drivebay.Location
+	size   uint64
+	block  bool
+	fs     string
+	fsUUID string // what is written in it: a copy has the same
+}
+
+// originOf finds what a volume begins as.
+func (e *Engine) originOf(s drivebay.Source) (origin, error) {
+	if s.Snapshot != "" {
+		r, ok := e.snapshot(s.Snapshot)
+		switch {
+		case !ok:
+			return origin{}, fmt.Errorf("snapshot %s: %w", s.Snapshot, drivebay.ErrNotFound)
+		case r.Work != nil:
+			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
+		}
+		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if g := e.index.lvm.group(o.VG); g != nil && g.LV(o.LV) != nil {
+			o.fsUUID = tagsOf(g.LV(o.LV))[keyUUID]
+		}
+		return o, nil
+	}
+	r, err := e.record(s.Volume)
+	if err != nil {
+		return origin{}, err
+	}
+	v := &r.Volume
+	if v.Location.Kind != drivebay.LocationThin {
+		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
+	}
+	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.FSUUID}, whole(v)
+}
+
+func tagsOf(lv *lvm.LV) map[string]string {
+	out := map[string]string{}
+	for _, t := range lv.Tags {
+		if key, value, ok := lvm.DecodeTag(t); ok {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// besideSource finds the place of a copy: in the pool of what it is a copy of. The
+// copy of a filesystem has the filesystem's identity; xfs is mounted with nouuid
+// for it, and that of a btrfs would be taken for a part of the original.
+func (e *Engine) besideSource(v *drivebay.Volume, work *drivebay.Work, r drivebay.VolumeRequest, without map[string]bool) error {
+	o, err := e.originOf(r.Source)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.block != r.Block:
+		return fmt.Errorf("%w: a copy is handed out as what it is a copy of", drivebay.ErrInvalid)
+	case !r.Block && r.FSType != "" && r.FSType != o.fs:
+		return fmt.Errorf("%w: the copy of a volume with %s has no %s", drivebay.ErrInvalid, o.fs, r.FSType)
+	case o.fs == "btrfs":
+		return fmt.Errorf("%w: two btrfs of one identity cannot be mounted", drivebay.ErrNoSupport)
+	}
+	r.Size.Required = cmp.Or(r.Size.Required, o.size)
+	if v.Size, err = sizeOf(r.Size, r.Class, r.Block, o.size); err != nil {
+		return err
+	}
+	for _, room := range e.seen().rooms(r.Class) {
+		if room.pv == nil || room.pv.group != o.VG || without[room.drive.ID] {
+			continue
+		}
+		if left := room.pv.extents * lvm.ExtentSize; left < v.Size {
+			return fmt.Errorf("%w: the pool has %d bytes left that are not promised", drivebay.ErrNoSpace, left)
+		}
+		v.Location, work.PVs = o.Location, room.pv.members
+		v.FSType, v.FSUUID = o.fs, o.fsUUID
+		v.Location.LV, err = lvm.VolumeName(v.ID)
+		return err
+	}
+	return fmt.Errorf("%w: drive %s takes no new volumes", drivebay.ErrNoSpace, strings.Join(o.Drives, ", "))
+}

@@ -1,0 +1,185 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// ends is how much of each end of a volume is made zero before a filesystem is
+// made, or when it is deleted without more: all that a format leaves its mark in,
+// but for those that are looked for one by one.
+const ends = 4 * mib
+
+// piece is how much is zeroed or discarded in one touch.
+const piece = gib
+
+// onDevice opens the device of a volume and proves that it is on the drives that
+// the record names. Alone: nobody else may have it.
+func (e *Engine) onDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
+	d, err := e.activate(ctx, v)
+	if err != nil {
+		return err
+	}
+	drive := "" // a logical volume is where its own name says
+	if v.Location.VG == "" {
+		drive = v.Location.Drives[0]
+	}
+	return e.onDisk(ctx, "volume "+v.ID, d, drive, alone, f)
+}
+
+// onDisk opens a device, in the lane of that name.
+func (e *Engine) onDisk(ctx context.Context, lane string, d device, drive string, alone bool, f func(context.Context, host.Disk) error) error {
+	_, err := through(ctx, e, lane, programTime, func(ctx context.Context) (struct{}, error) {
+		disk, err := e.machine.OpenDisk(ctx, d.dev, alone)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer disk.Close()
+		if disk.DevNum() != d.num {
+			return struct{}{}, fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
+		}
+		if drive != "" {
+			if err := e.drives.Same(ctx, drive, disk.DevNum()); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, f(ctx, disk)
+	})
+	return err
+}
+
+// contentOf reads what is written on a volume.
+func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (c drivebay.Content, err error) {
+	err = e.onDevice(ctx, v, false, func(_ context.Context, disk host.Disk) error {
+		c = content.Detect(disk, disk.Size(), disk.BlockSize())
+		if c.Kind == drivebay.ContentUnknown || c.Reason != "" {
+			return fmt.Errorf("%w: what is written on it cannot be read: %s", drivebay.ErrRefused, c.Reason)
+		}
+		return nil
+	})
+	return c, err
+}
+
+// hasFS says whether the filesystem that was chosen for the volume is on it.
+func hasFS(c drivebay.Content, v *drivebay.Volume) bool {
+	for _, s := range c.Signatures {
+		if s.Partition == "" && s.Format == v.FSType && strings.EqualFold(s.UUID, v.FSUUID) {
+			return true
+		}
+	}
+	return false
+}
+
+// cleared is a new volume without a mark of what was there before: its piece of
+// the drive is ours, whatever others have left on it.
+func (e *Engine) cleared(v *drivebay.Volume) step {
+	return step{
+		name: "clear",
+		done: func(ctx context.Context) (bool, error) {
+			c, err := e.contentOf(ctx, v)
+			return c.Kind == drivebay.ContentBlank || hasFS(c, v), err
+		},
+		do: func(ctx context.Context) error { return e.onDevice(ctx, v, true, clearMarks) },
+	}
+}
+
+// clearMarks zeroes both ends, and then every place where a mark is still found.
+func clearMarks(ctx context.Context, disk host.Disk) error {
+	size := disk.Size()
+	n := min(size, ends)
+	if err := errors.Join(disk.Zero(ctx, 0, n), disk.Zero(ctx, size-n, n), disk.Sync()); err != nil {
+		return err
+	}
+	const rounds = 8 // a format has its mark in a few places
+	for range rounds {
+		c := content.Detect(disk, size, disk.BlockSize())
+		if c.Kind == drivebay.ContentBlank || c.Reason != "" {
+			return nil // what cannot be read, done says
+		}
+		for _, s := range c.Signatures {
+			if at := s.Offset / mib * mib; at < size {
+				if err := disk.Zero(ctx, at, min(mib, size-at)); err != nil {
+					return err
+				}
+			}
+		}
+		if err := disk.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// formatted is a volume with its filesystem. It is made where nothing is written,
+// and nowhere else.
+func (e *Engine) formatted(v *drivebay.Volume) step {
+	return step{
+		name: "mkfs",
+		done: func(ctx context.Context) (bool, error) {
+			c, err := e.contentOf(ctx, v)
+			return hasFS(c, v), err
+		},
+		do: func(ctx context.Context) error {
+			return e.onDevice(ctx, v, false, func(ctx context.Context, disk host.Disk) error {
+				if c := content.Detect(disk, disk.Size(), disk.BlockSize()); c.Kind != drivebay.ContentBlank {
+					return fmt.Errorf("%w: it is not blank: %s", drivebay.ErrRefused, cannotBlank(c))
+				}
+				_, err := e.machine.Run(ctx, mkfs(v, disk.Path())...)
+				return err
+			})
+		},
+	}
+}
+
+// mkfs is the command for a filesystem with the identity that was chosen. None is
+// told to go on where it would ask.
+func mkfs(v *drivebay.Volume, dev string) []string {
+	switch v.FSType {
+	case "xfs":
+		return []string{"mkfs.xfs", "-q", "-m", "uuid=" + v.FSUUID, dev}
+	case "btrfs":
+		return []string{"mkfs.btrfs", "-q", "-U", v.FSUUID, dev}
+	}
+	// Blocks that only root may take are of no use to a pod.
+	return []string{"mkfs.ext4", "-q", "-m", "0", "-U", v.FSUUID, dev}
+}
+
+// overwrite zeroes or discards a range of a volume piece by piece. Nobody else may
+// have it open.
+func (e *Engine) overwrite(ctx context.Context, v *drivebay.Volume, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
+	for at := from; at < to; at += piece {
+		err := e.onDevice(ctx, v, from == 0, func(ctx context.Context, disk host.Disk) error {
+			if to > disk.Size() {
+				return fmt.Errorf("%w: it has %d bytes, and %d are to be written", drivebay.ErrRefused, disk.Size(), to)
+			}
+			if err := do(ctx, disk, at, min(piece, to-at)); err != nil {
+				return err
+			}
+			return disk.Sync()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func zeroRange(ctx context.Context, disk host.Disk, off, n uint64) error {
+	return disk.Zero(ctx, off, n)
+}
+
+// discardRange tells the drive that nobody needs a range; where it cannot be told,
+// zeros are written.
+func discardRange(ctx context.Context, disk host.Disk, off, n uint64) error {
+	err := disk.Discard(ctx, off, n)
+	if errors.Is(err, host.ErrUnsupported) {
+		return disk.Zero(ctx, off, n)
+	}
+	return err
+}

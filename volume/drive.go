@@ -1,0 +1,194 @@
+package volume
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// drive finds one by its id, where it is now.
+func (e *Engine) drive(id string) (*drivebay.Drive, error) {
+	d, ok := driveOf(e.drives.Snapshot(), id)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
+	case d.Status != drivebay.StatusOnline:
+		return nil, fmt.Errorf("drive %s: %w: it is %v", id, drivebay.ErrNotFound, d.Status)
+	}
+	return d, nil
+}
+
+// tableGUID is the identity of the table of a drive of ours: an empty one, which
+// was left by somebody who was killed, is known by it.
+func tableGUID(drive string) string {
+	sum := sha256.Sum256([]byte("gpt\x00" + drive))
+	return uuidOf([16]byte(sum[:16]))
+}
+
+// onTable opens a drive for writing, proves that it is the one that is meant and
+// that nothing on it is anybody else's, and shows its table to f. One at a time
+// for each drive.
+func (e *Engine) onTable(ctx context.Context, id string, f func(host.Disk, *gpt.Table) error) error {
+	_, err := through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (struct{}, error) {
+		disk, d, err := e.openDrive(ctx, id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer disk.Close()
+		t, err := readOurs(disk, d)
+		if err != nil {
+			return struct{}{}, err
+		}
+		e.keepTable(id, t.Partitions)
+		if err := e.lookAt(ctx, d); err != nil {
+			return struct{}{}, err
+		}
+		err = f(disk, t)
+		e.keepTable(id, t.Partitions)
+		return struct{}{}, errors.Join(err, e.lookAt(ctx, d))
+	})
+	return err
+}
+
+// openDrive opens a drive alone while it has no partitions: then nobody may have
+// it. The device that is open is the drive, whatever its name was a moment ago.
+func (e *Engine) openDrive(ctx context.Context, id string) (host.Disk, *drivebay.Drive, error) {
+	d, err := e.drive(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := listParts(e.machine, d.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("drive %s: partitions: %w", id, err)
+	}
+	disk, err := e.machine.OpenDisk(ctx, "/dev/"+d.Name, len(parts) == 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("drive %s: %w", id, err)
+	}
+	if err = e.drives.Same(ctx, id, disk.DevNum()); err == nil && disk.Size() != d.Size {
+		err = fmt.Errorf("drive %s: %w: it has %d bytes and not %d", id, drivebay.ErrRefused, disk.Size(), d.Size)
+	}
+	if err != nil {
+		disk.Close()
+		return nil, nil, err
+	}
+	return disk, d, nil
+}
+
+// readOurs reads the table of a drive that is blank or ours, and refuses all else.
+func readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
+	refuse := func(why string) (*gpt.Table, error) {
+		return nil, fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, why)
+	}
+	c := content.Detect(disk, disk.Size(), disk.BlockSize())
+	switch {
+	case c.Kind == drivebay.ContentUnknown:
+		return refuse("what is written on it cannot be read: " + c.Reason)
+	case c.Kind == drivebay.ContentBlank:
+		t, err := gpt.New(disk)
+		if err == nil {
+			t.GUID = tableGUID(d.ID)
+		}
+		return t, err
+	}
+	t, err := gpt.Read(disk)
+	empty := err == nil && len(t.Partitions) == 0 && t.GUID == tableGUID(d.ID) && len(c.Signatures) == 1
+	switch {
+	case c.Kind != drivebay.ContentOurs && !empty:
+		return refuse("something that is not ours is written on it: " + formats(c))
+	case err != nil:
+		return refuse(err.Error())
+	}
+	for _, p := range t.Partitions {
+		if !strings.HasPrefix(p.Name, content.OursPrefix) {
+			return refuse(fmt.Sprintf("partition %d is not ours: %q", p.Number, p.Name))
+		}
+	}
+	return t, nil
+}
+
+func formats(c drivebay.Content) string {
+	var out []string
+	for _, s := range c.Signatures {
+		out = append(out, s.Format)
+	}
+	return strings.Join(out, ", ")
+}
+
+// keepTable remembers a drive's partitions: their names, which the kernel does not
+// know of those that it was told of.
+func (e *Engine) keepTable(drive string, parts []gpt.Partition) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tables[drive] = slices.Clone(parts)
+}
+
+// title fills in the names that the kernel does not know, from the table as it was
+// last read; where that does not say, it is read now.
+func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) error {
+	nameless := func(p part) bool { return p.title == "" }
+	if !slices.ContainsFunc(list, nameless) {
+		return nil
+	}
+	e.mu.Lock()
+	known := e.tables[d.ID]
+	e.mu.Unlock()
+	fill(list, known)
+	if d.Content.Kind != drivebay.ContentOurs || !slices.ContainsFunc(list, nameless) {
+		return nil
+	}
+	known, err := e.readTitles(ctx, d)
+	fill(list, known)
+	return err
+}
+
+func fill(list []part, known []gpt.Partition) {
+	for i := range list {
+		for _, k := range known {
+			if p := &list[i]; p.title == "" && k.Number == p.number && k.Start == p.start {
+				p.title = k.Name
+			}
+		}
+	}
+}
+
+// readTitles reads the table of a drive, and writes nothing.
+func (e *Engine) readTitles(ctx context.Context, d *drivebay.Drive) ([]gpt.Partition, error) {
+	return through(ctx, e, "read "+d.ID, tableTime, func(ctx context.Context) ([]gpt.Partition, error) {
+		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
+		if err != nil {
+			return nil, fmt.Errorf("drive %s: %w", d.ID, err)
+		}
+		defer drive.Close()
+		t, err := gpt.Read(onlyRead{drive, d})
+		if errors.Is(err, gpt.ErrNone) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("drive %s: %w", d.ID, err)
+		}
+		e.keepTable(d.ID, t.Partitions)
+		return t.Partitions, nil
+	})
+}
+
+// onlyRead is a drive that was opened for questions, as a disk.
+type onlyRead struct {
+	host.Drive
+	d *drivebay.Drive
+}
+
+func (r onlyRead) Size() uint64   { return r.d.Size }
+func (r onlyRead) BlockSize() int { return max(r.d.LogicalBlock, 512) }
+func (r onlyRead) Sync() error    { return nil }
+func (r onlyRead) WriteAt([]byte, int64) (int, error) {
+	return 0, fmt.Errorf("drive %s: %w: it was opened to be read", r.d.ID, drivebay.ErrRefused)
+}

@@ -1,0 +1,219 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// ExpandVolume grows a volume. Node says that its filesystem is to be grown next.
+func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
+	if _, err := e.record(id); err != nil {
+		return v, false, err
+	}
+	err = e.work(ctx, id, func(ctx context.Context) error {
+		due, err := e.wantSize(id, r)
+		if err != nil || !due {
+			return err
+		}
+		return e.enlarge(ctx, id)
+	})
+	if err != nil {
+		return v, false, fmt.Errorf("expand volume %s: %w", id, err)
+	}
+	rec, err := e.record(id)
+	return rec.Volume, rec.Volume.Mode == drivebay.ModeFS, err
+}
+
+// wantSize writes down how large a volume is to be; due says that there is
+// something to do. What cannot be had changes nothing.
+func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error) {
+	e.placed.Lock()
+	defer e.placed.Unlock()
+	rec, err := e.record(id)
+	if err != nil {
+		return false, err
+	}
+	v := &rec.Volume
+	u := uint64(mib)
+	if v.Location.VG != "" {
+		u = lvm.ExtentSize
+	}
+	switch {
+	case r.Limit > 0 && r.Required > r.Limit:
+		return false, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrInvalid, r.Required, r.Limit)
+	case r.Limit > 0 && v.Size > r.Limit:
+		return false, fmt.Errorf("%w: it has %d bytes already, and none is made smaller", drivebay.ErrRange, v.Size)
+	case r.Required > most:
+		return false, fmt.Errorf("%w: no volume has %d bytes", drivebay.ErrRange, r.Required)
+	case v.Size >= r.Required:
+		return false, nil
+	}
+	size := (r.Required + u - 1) / u * u
+	if r.Limit > 0 && size > r.Limit {
+		return false, fmt.Errorf("%w: %d bytes are the least above what is asked for, at most %d are", drivebay.ErrRange, size, r.Limit)
+	}
+	if err := e.seen().mayGrow(v, size); err != nil {
+		return false, err
+	}
+	_, err = e.change(id, func(rec *drivebay.VolumeRecord) error {
+		v, err := rec.Volume.Moved(drivebay.CSIResize)
+		if err != nil {
+			return err
+		}
+		rec.Volume = v
+		rec.Work = &drivebay.Work{Op: drivebay.WorkExpand, Since: e.machine.Now(), Size: size}
+		return nil
+	})
+	return true, err
+}
+
+// mayGrow says whether there is room for a volume to grow where it is.
+func (s seen) mayGrow(v *drivebay.Volume, size uint64) error {
+	if len(v.Location.Drives) == 0 {
+		return fmt.Errorf("%w: where it is, is not known", drivebay.ErrNotFound)
+	}
+	var rooms []room
+	for _, id := range v.Location.Drives {
+		parts, listed := s.index.parts[id]
+		d, ok := driveOf(s.drives, id)
+		if !ok || !listed {
+			return fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
+		}
+		rooms = append(rooms, s.room(d, parts))
+	}
+	have := uint64(0)
+	if v.Location.VG == "" {
+		if p, ok := named(s.index.parts[v.Location.Drives[0]], partitionName(v.ID)); ok {
+			have = p.size
+			for _, f := range rooms[0].free {
+				if f.start == p.start+p.size {
+					have += f.size()
+				}
+			}
+		}
+	} else {
+		more := uint64(most)
+		for _, r := range rooms {
+			if r.pv == nil || r.pv.group != v.Location.VG {
+				more = 0
+			} else {
+				more = min(more, r.pv.extents*lvm.ExtentSize)
+			}
+		}
+		have = v.Size + more
+	}
+	if have < size {
+		return fmt.Errorf("%w: it can have %d bytes where it is, and nothing is moved to make room", drivebay.ErrNoSpace, have)
+	}
+	return nil
+}
+
+// enlarge brings the growth of a volume to its end.
+func (e *Engine) enlarge(ctx context.Context, id string) error {
+	rec, err := e.record(id)
+	if err != nil {
+		return err
+	}
+	if rec.Work == nil || rec.Work.Op != drivebay.WorkExpand {
+		return e.failed(ctx, id, fmt.Errorf("%w: its size is not written down", drivebay.ErrInvalid))
+	}
+	plan := e.growPartition(&rec)
+	if rec.Volume.Location.VG != "" {
+		plan = e.growLogical(&rec)
+	}
+	if err := e.run(ctx, id, plan); err != nil {
+		return e.failed(ctx, id, err)
+	}
+	if v := &rec.Volume; v.Location.VG != "" && v.Rest() == drivebay.CSICreated {
+		if err := e.deactivate(ctx, v); err != nil {
+			return e.failed(ctx, id, err)
+		}
+	}
+	done, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		r.Volume.Size, r.Work = r.Work.Size, nil
+		if r.Volume, err = r.Volume.Moved(drivebay.CSIDone); err == nil && r.Volume.Mode != drivebay.ModeFS {
+			r.Volume, err = r.Volume.Moved(drivebay.CSIDone)
+		}
+		return err
+	})
+	if err == nil {
+		e.note(drivebay.EventVolumeExpanded, &done.Volume, fmt.Sprintf("volume %q was grown to %d bytes", done.Volume.Name, done.Volume.Size))
+	}
+	return err
+}
+
+// growPartition plans to grow a partition in place. What it grows into is made
+// zero before anybody can see it.
+func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
+	v, size := &rec.Volume, rec.Work.Size
+	n := ofVolume(rec)
+	var plan []step
+	if v.Mode != drivebay.ModeFS {
+		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.zeroBehind(ctx, n, size) }))
+	}
+	return append(plan, step{
+		name: "table",
+		done: e.inTable(n, func(t *gpt.Table) (bool, error) {
+			p, _ := n.find(t)
+			return p.Size >= size, nil
+		}),
+		do: func(ctx context.Context) error {
+			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				p, _ := n.find(t)
+				if err := t.Grow(p.GUID, size); err != nil {
+					return noRoom(err)
+				}
+				return t.Write(disk)
+			})
+		},
+	}, e.addEntry(n, new(bool))[1])
+}
+
+// zeroBehind zeroes what a partition is to grow into, on the drive itself: it is in
+// nobody's partition yet. That nobody takes it meanwhile, the record sees to.
+func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
+	var from, to uint64
+	err := e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+		p, ok := n.find(t)
+		if !ok {
+			return fmt.Errorf("partition %s: %w", n.name, drivebay.ErrNotFound)
+		}
+		from, to = p.Start+p.Size, p.Start+size
+		return noRoom(t.Grow(p.GUID, max(size, p.Size)))
+	})
+	if err != nil {
+		return err
+	}
+	for at := from; at < to; at += piece {
+		_, err := through(ctx, e, "zero "+n.drive, pieceTime, func(ctx context.Context) (struct{}, error) {
+			disk, _, err := e.openDrive(ctx, n.drive)
+			if err != nil {
+				return struct{}{}, err
+			}
+			defer disk.Close()
+			return struct{}{}, errors.Join(disk.Zero(ctx, at, min(piece, to-at)), disk.Sync())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// growLogical plans to extend a logical volume. A thin one is zeroed by its pool;
+// what another one has got is zeroed before the caller hears of it.
+func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
+	v, size := &rec.Volume, rec.Work.Size
+	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
+	plan := []step{e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
+	if v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin {
+		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, v.Size, size, zeroRange) }))
+	}
+	return plan
+}

@@ -1,0 +1,105 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// dropGroup plans to give back the drives of a group that nobody has anything in
+// any more: the pool, the group, the labels, the partitions and the tables.
+func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
+	unused := func(ctx context.Context) (bool, error) {
+		if e.shared(l.VG, but) {
+			return false, nil
+		}
+		r, err := e.maybeReport(ctx, l)
+		if err != nil {
+			return false, err
+		}
+		g := r.Group(l.VG)
+		return g == nil || !slices.ContainsFunc(g.LVs, func(lv lvm.LV) bool { return lv.Name != poolName && lv.Parent == "" && !isSpare(lv) }), nil
+	}
+	plan := []step{when(unused, step{name: "group",
+		done: func(ctx context.Context) (bool, error) {
+			r, err := e.maybeReport(ctx, l)
+			return err == nil && r.Group(l.VG) == nil && len(e.labels(r, l)) == 0, err
+		},
+		do: func(ctx context.Context) error {
+			r, err := e.reportOf(ctx, l)
+			if err != nil {
+				return err
+			}
+			var steps []lvm.Step
+			if r.LV(l.VG, poolName) != nil {
+				steps = lvm.Remove(l.VG, poolName)
+			}
+			return e.lvmRun(ctx, l, append(steps, lvm.RemoveGroup(l.VG, e.labels(r, l)...)...))
+		},
+	})}
+	free := func(ctx context.Context) (bool, error) {
+		r, err := e.maybeReport(ctx, l)
+		return err == nil && !e.shared(l.VG, but) && r.Group(l.VG) == nil && len(e.labels(r, l)) == 0, err
+	}
+	for _, id := range l.Drives {
+		for _, s := range e.dropEntry(entry{drive: id, kind: typePV}) {
+			plan = append(plan, when(free, s))
+		}
+	}
+	return plan
+}
+
+// isSpare is the room that LVM keeps for the repair of a pool; it belongs to no
+// volume (lvmthin(7), "Spare metadata LV").
+func isSpare(lv lvm.LV) bool { return slices.Contains(lv.Role, "spare") || lv.Name == "lvol0_pmspare" }
+
+// shared says whether another volume or snapshot is in a group, or is to be.
+func (e *Engine) shared(group, but string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, r := range e.records {
+		if id != but && r.Volume.Location.VG == group {
+			return true
+		}
+	}
+	for id, r := range e.snapshots {
+		if id != but && r.Snapshot.Location.VG == group {
+			return true
+		}
+	}
+	return false
+}
+
+// labels are the physical volumes on the partitions of a location.
+func (e *Engine) labels(r *lvm.Report, l drivebay.Location) []string {
+	var out []string
+	for _, id := range l.Drives {
+		if p, ok := e.pvPart(id); ok {
+			if pv, _ := r.On(p.dev); pv != nil {
+				out = append(out, pv.UUID)
+			}
+		}
+	}
+	return out
+}
+
+// maybeReport is reportOf, where there may be no physical volume any more. A drive
+// that is not there is not one without.
+func (e *Engine) maybeReport(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
+	for _, id := range l.Drives {
+		if _, err := e.drive(id); err != nil {
+			return nil, err
+		}
+	}
+	r, err := e.reportOf(ctx, l)
+	if errors.Is(err, errNoPV) {
+		return &lvm.Report{}, nil
+	}
+	return r, err
+}
+
+var errNoPV = fmt.Errorf("no physical volume of ours: %w", drivebay.ErrNotFound)

@@ -1,0 +1,282 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// Tags of logical volumes: what the store has forgotten of one, it says itself.
+const (
+	keyWhat    = "what" // volume or snapshot
+	keyID      = "id"
+	keyName    = "name"
+	keyMode    = "mode"
+	keyFS      = "fs"
+	keyUUID    = "uuid" // of the filesystem
+	keyWipe    = "wipe"
+	keyClass   = "class"
+	keySource  = "source"
+	keyCreated = "created"
+	keyState   = "state"
+	halfMade   = "making" // of state: it is being made or wiped
+)
+
+func tags(pairs map[string]string) ([]string, error) {
+	var out []string
+	for key, value := range pairs {
+		if value == "" {
+			continue
+		}
+		t, err := lvm.EncodeTag(key, value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func volumeTags(v *drivebay.Volume) ([]string, error) {
+	source := ""
+	if v.Source.Snapshot != "" {
+		source = "snapshot:" + v.Source.Snapshot
+	} else if v.Source.Volume != "" {
+		source = "volume:" + v.Source.Volume
+	}
+	return tags(map[string]string{
+		keyWhat: "volume", keyID: v.ID, keyName: v.Name, keyMode: v.Mode.String(), keyFS: v.FSType, keyUUID: v.FSUUID,
+		keyWipe: v.Parameters[drivebay.ParameterWipe], keyClass: v.Parameters[drivebay.ParameterClass],
+		keySource: source, keyCreated: v.Created.UTC().Format(time.RFC3339), keyState: halfMade,
+	})
+}
+
+// stateTag is on a volume that is being made or wiped.
+func stateTag() string {
+	t, _ := lvm.EncodeTag(keyState, halfMade) // both are constants that fit
+	return t
+}
+
+// makeLogical plans a logical volume: the physical volumes and the group that it
+// needs, its pool, and itself.
+func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, wrote *bool) ([]step, error) {
+	v := &rec.Volume
+	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
+		return nil, fmt.Errorf("volume group %s: %w: its physical volumes are not written down", v.Location.VG, drivebay.ErrNotFound)
+	}
+	plan := e.makeGroup(v.Location, rec.Work.PVs, wrote)
+	if v.Location.Kind == drivebay.LocationThin {
+		plan = append(plan, e.makePool(v.Location, wrote))
+	}
+	made, err := e.makeVolume(rec)
+	if err != nil {
+		return nil, err
+	}
+	plan = append(plan, e.lvmStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil }))
+	copied := v.Source != (drivebay.Source{})
+	zeroed := v.Location.Kind == drivebay.LocationThin && v.Mode != drivebay.ModeFS // by the pool itself
+	if !copied && !zeroed {
+		for _, s := range e.filled(v) {
+			plan = append(plan, when(e.halfMade(v), s))
+		}
+	}
+	finish, err := lvm.TagVolume(v.Location.VG, v.Location.LV, nil, []string{stateTag()})
+	finish = append(finish, lvm.Deactivate(v.Location.VG, v.Location.LV)...)
+	return append(plan, e.lvmStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
+}
+
+// halfMade says whether a logical volume is being made: only then is it cleared.
+func (e *Engine) halfMade(v *drivebay.Volume) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		r, err := e.reportOf(ctx, v.Location)
+		if err != nil {
+			return false, err
+		}
+		lv := r.LV(v.Location.VG, v.Location.LV)
+		return lv != nil && slices.Contains(lv.Tags, stateTag()), nil
+	}
+}
+
+func (e *Engine) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
+	v := &rec.Volume
+	t, err := volumeTags(v)
+	if err != nil {
+		return nil, err
+	}
+	lv := lvm.Volume{Group: v.Location.VG, Name: v.Location.LV, Size: v.Size, Tags: t}
+	switch {
+	case v.Source != (drivebay.Source{}):
+		origin, err := e.originOf(v.Source)
+		if err != nil {
+			return nil, err
+		}
+		steps, err := lvm.Clone(lv, origin.LV)
+		return append(steps, lvm.Extend(lv.Group, lv.Name, v.Size)...), err
+	case v.Location.Kind == drivebay.LocationThin:
+		return lvm.CreateThin(lv, v.Location.Pool)
+	case v.Location.Kind == drivebay.LocationMirror:
+		for _, id := range v.Location.Drives {
+			lv.PVs = append(lv.PVs, rec.Work.PVs[id])
+		}
+		return lvm.CreateMirror(lv)
+	}
+	return lvm.CreateLinear(lv)
+}
+
+// makeGroup plans a group on partitions of their own, one for each drive.
+func (e *Engine) makeGroup(l drivebay.Location, pvs map[string]string, wrote *bool) []step {
+	var plan []step
+	for _, id := range l.Drives {
+		n := entry{drive: id, guid: pvGUID(pvs[id]), name: pvName(pvs[id]), kind: typePV}
+		plan = append(plan, e.addEntry(n, wrote)...)
+		plan = append(plan, e.clearPV(id, pvs[id]))
+	}
+	return append(plan, e.lvmStep("group", l, wrote, func(*lvm.Report) ([]lvm.Step, error) {
+		kind, err := tags(map[string]string{kindKey: l.Kind.String()})
+		if err != nil {
+			return nil, err
+		}
+		var members []lvm.NewPV
+		for _, id := range l.Drives {
+			p, ok := e.pvPart(id)
+			if !ok {
+				return nil, fmt.Errorf("drive %s: its physical volume: %w", id, drivebay.ErrNotFound)
+			}
+			members = append(members, lvm.NewPV{UUID: pvs[id], Device: p.dev})
+		}
+		return lvm.CreateGroup(l.VG, kind, members...)
+	}))
+}
+
+func (e *Engine) pvPart(drive string) (part, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return pvOn(e.index.parts[drive])
+}
+
+// makePool plans the one thin pool of a group; it takes all of it.
+func (e *Engine) makePool(l drivebay.Location, wrote *bool) step {
+	return e.lvmStep("pool", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
+		g := r.Group(l.VG)
+		if g == nil {
+			return nil, fmt.Errorf("volume group %s: %w", l.VG, drivebay.ErrNotFound)
+		}
+		all := g.Size / lvm.ExtentSize
+		data := poolExtents(all)
+		if data == 0 {
+			return nil, fmt.Errorf("volume group %s: %w: it has %d extents, too few for a thin pool", l.VG, drivebay.ErrNoSpace, all)
+		}
+		return lvm.CreatePool(lvm.Volume{Group: l.VG, Name: l.Pool, Size: data * lvm.ExtentSize}, poolMetadata(all)*lvm.ExtentSize)
+	})
+}
+
+// lvmStep is a plan of LVM as one step: done when LVM's own report says so of all
+// of it.
+func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan func(*lvm.Report) ([]lvm.Step, error)) step {
+	return step{
+		name: name,
+		done: func(ctx context.Context) (bool, error) {
+			r, err := e.reportOf(ctx, l)
+			if err != nil {
+				return false, err
+			}
+			steps, err := plan(r)
+			return !slices.ContainsFunc(steps, func(s lvm.Step) bool { return !s.Done(r) }), err
+		},
+		do: func(ctx context.Context) error {
+			r, err := e.reportOf(ctx, l)
+			if err != nil {
+				return err
+			}
+			steps, err := plan(r)
+			if err != nil {
+				return err
+			}
+			*wrote = true
+			return e.lvmRun(ctx, l, steps)
+		},
+	}
+}
+
+// reportOf asks LVM for what is on the drives of a location, and nothing else.
+func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
+	devices, err := e.lvmDevices(l)
+	if err != nil {
+		return nil, err
+	}
+	return through(ctx, e, "vg "+l.VG, reportTime, func(ctx context.Context) (*lvm.Report, error) { return e.lvm.Read(ctx, devices) })
+}
+
+// clearPV makes the partition of a physical volume blank: pvcreate refuses to
+// write over what it knows, and what was there before is nobody's.
+func (e *Engine) clearPV(drive, uuid string) step {
+	look := func(ctx context.Context, alone bool, f func(context.Context, host.Disk) error) error {
+		p, ok := e.pvPart(drive)
+		if !ok {
+			return fmt.Errorf("drive %s: its physical volume: %w", drive, drivebay.ErrNotFound)
+		}
+		return e.onDisk(ctx, "volume "+p.title, p.device, drive, alone, f)
+	}
+	return step{
+		name: "clear " + pvName(uuid),
+		done: func(ctx context.Context) (done bool, err error) {
+			err = look(ctx, false, func(_ context.Context, disk host.Disk) error {
+				c := content.Detect(disk, disk.Size(), disk.BlockSize())
+				done = c.Kind == drivebay.ContentBlank || slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
+					return s.Format == "LVM2_member" && strings.ReplaceAll(s.UUID, "-", "") == strings.ReplaceAll(uuid, "-", "")
+				})
+				if c.Reason != "" {
+					return fmt.Errorf("%w: what is written on it cannot be read: %s", drivebay.ErrRefused, c.Reason)
+				}
+				return nil
+			})
+			return done, err
+		},
+		do: func(ctx context.Context) error { return look(ctx, true, clearMarks) },
+	}
+}
+
+// removeLogical plans to remove a logical volume, and what was made for it and is
+// of no use to another.
+func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([]step, error) {
+	v, wrote := &rec.Volume, false
+	l := v.Location
+	there := func(ctx context.Context) (bool, error) {
+		r, err := e.maybeReport(ctx, l)
+		return err == nil && r.LV(l.VG, l.LV) != nil, err
+	}
+	mark, err := lvm.TagVolume(l.VG, l.LV, []string{stateTag()}, nil)
+	if err != nil {
+		return nil, err
+	}
+	mark = append(mark, lvm.Activate(l.VG, l.LV)...)
+	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
+	plan := []step{
+		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
+		e.wiped(v, there),
+		when(there, step{name: "volume",
+			done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
+			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}),
+	}
+	return append(plan, e.dropGroup(l, v.ID)...), nil
+}
+
+// when skips a step while there is nothing that it could be done to.
+func when(there func(context.Context) (bool, error), s step) step {
+	done := s.done
+	s.done = func(ctx context.Context) (bool, error) {
+		if is, err := there(ctx); err != nil || !is {
+			return !is, err
+		}
+		return done(ctx)
+	}
+	return s
+}

@@ -1,0 +1,288 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/lane"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// lvmIndex is the newest report of LVM, and what it is about. It is replaced,
+// never changed.
+type lvmIndex struct {
+	at        time.Time
+	key       string            // of the drives that it was made for
+	pvs       map[string]string // drive id -> device of its physical volume
+	report    *lvm.Report
+	suspended map[string]bool // "group/volume" that the report before had suspended
+}
+
+// reportEvery is how old a report may become while nothing seems to change: how
+// full a pool is and how far a mirror is copied, no event tells.
+const reportEvery = 30 * time.Second
+
+// reportTime bounds the one command that reads all physical volumes.
+const reportTime = 20 * time.Second
+
+// lookLVM makes a report when the drives have changed, or the last one is old. A
+// drive that does not answer is left out: to LVM it is lost until it does.
+func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
+	pvs, key := e.pvsOf(s)
+	e.mu.Lock()
+	last := e.index.lvm
+	e.mu.Unlock()
+	now := e.machine.Now()
+	if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 {
+		return nil
+	}
+	devices := make([]string, 0, len(pvs))
+	for _, dev := range pvs {
+		devices = append(devices, dev)
+	}
+	slices.Sort(devices)
+	for range 3 { // what is done meanwhile may be missing in it, or be in it no more
+		before := e.works.Load()
+		r, err := e.report(ctx, devices)
+		if err != nil {
+			return fmt.Errorf("logical volumes: %w", err)
+		}
+		next := &lvmIndex{at: now, key: key, pvs: pvs, report: r, suspended: last.nowSuspended()}
+		e.mu.Lock()
+		quiet := e.works.Load() == before
+		if quiet {
+			e.index.lvm = next
+		}
+		e.mu.Unlock()
+		if quiet {
+			break
+		}
+	}
+	return nil
+}
+
+func (e *Engine) report(ctx context.Context, devices []string) (*lvm.Report, error) {
+	if e.lvm == nil {
+		return &lvm.Report{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
+	defer cancel()
+	return lane.Through(ctx, e.lanes.of("lvm report"), e.machine, func(ctx context.Context) (*lvm.Report, error) {
+		return e.lvm.Read(ctx, devices)
+	})
+}
+
+// pvsOf are the physical volumes of ours on drives that answer.
+func (e *Engine) pvsOf(s *drivebay.Snapshot) (pvs map[string]string, key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	pvs = map[string]string{}
+	var b strings.Builder
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if d.Status != drivebay.StatusOnline || d.Kernel != nil && d.Kernel.LaneStuck > 0 {
+			continue
+		}
+		if p, ok := pvOn(e.index.parts[d.ID]); ok {
+			pvs[d.ID] = p.dev
+			fmt.Fprintln(&b, d.ID, p.dev, p.num, p.start, p.size)
+		}
+	}
+	return pvs, b.String()
+}
+
+func pvOn(parts []part) (part, bool) {
+	if i := slices.IndexFunc(parts, func(p part) bool { return strings.HasPrefix(p.title, pvPrefix) }); i >= 0 {
+		return parts[i], true
+	}
+	return part{}, false
+}
+
+func (x *lvmIndex) nowSuspended() map[string]bool {
+	out := map[string]bool{}
+	if x != nil {
+		for _, g := range x.report.Groups {
+			for _, lv := range g.LVs {
+				if lv.Suspended {
+					out[g.Name+"/"+lv.Name] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// group is the group of a name, nil if there is none of ours.
+func (x *lvmIndex) group(name string) *lvm.Group {
+	if x == nil {
+		return nil
+	}
+	if g := x.report.Group(name); g != nil && slices.Contains(g.Tags, lvm.Tag) {
+		return g
+	}
+	return nil
+}
+
+// lacks says that the report is about all of a volume's drives and has it not.
+func (x *lvmIndex) lacks(l drivebay.Location) bool {
+	if x == nil {
+		return false
+	}
+	for _, id := range l.Drives {
+		if x.pvs[id] == "" {
+			return false
+		}
+	}
+	return x.report.LV(l.VG, l.LV) == nil
+}
+
+// merge puts a newer report of one group in the place of what there was.
+func (x *lvmIndex) merge(l drivebay.Location, r *lvm.Report, parts map[string][]part) *lvmIndex {
+	next := &lvmIndex{report: &lvm.Report{}, pvs: map[string]string{}}
+	if x != nil {
+		*next = *x
+		next.pvs, next.report = maps.Clone(x.pvs), &lvm.Report{Free: x.report.Free}
+		for _, g := range x.report.Groups {
+			if g.Name != l.VG {
+				next.report.Groups = append(next.report.Groups, g)
+			}
+		}
+	}
+	if g := r.Group(l.VG); g != nil {
+		next.report.Groups = append(next.report.Groups, *g)
+	}
+	for _, id := range l.Drives {
+		if p, ok := pvOn(parts[id]); ok {
+			next.pvs[id] = p.dev
+		}
+	}
+	return next
+}
+
+// lvmRun carries out a plan for the group of a location and takes the report that
+// it ends with.
+func (e *Engine) lvmRun(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
+	devices, err := e.lvmDevices(l)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
+	r, err := lane.Through(ctx, e.lanes.of("vg "+l.VG), e.machine, func(ctx context.Context) (*lvm.Report, error) {
+		return e.lvm.Run(ctx, l.VG, devices, steps)
+	})
+	if r != nil {
+		e.works.Add(1)
+		e.mu.Lock()
+		e.index.lvm = e.index.lvm.merge(l, r, e.index.parts)
+		e.mu.Unlock()
+	}
+	return inOurWords(ourError(err))
+}
+
+// lvmDevices are the partitions of a location's physical volumes.
+func (e *Engine) lvmDevices(l drivebay.Location) ([]string, error) {
+	if e.lvm == nil {
+		return nil, fmt.Errorf("volume group %s: %w: this machine has no LVM", l.VG, drivebay.ErrNoSupport)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []string
+	for _, id := range l.Drives {
+		if p, ok := pvOn(e.index.parts[id]); ok {
+			out = append(out, p.dev)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("volume group %s: %w", l.VG, errNoPV)
+	}
+	return out, nil
+}
+
+// ourError puts LVM's words for a lack of space and a name that is taken in ours.
+func ourError(err error) error {
+	switch {
+	case errors.Is(err, lvm.ErrNoSpace):
+		return fmt.Errorf("%w: %w", drivebay.ErrNoSpace, err)
+	case errors.Is(err, lvm.ErrExists):
+		return fmt.Errorf("%w: %w", drivebay.ErrExists, err)
+	}
+	return err
+}
+
+// lvDevice is the device of a logical volume that is active.
+func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
+	e.mu.Lock()
+	g := e.index.lvm.group(v.Location.VG)
+	e.mu.Unlock()
+	missing := func(why string) (device, error) {
+		return device{}, fmt.Errorf("volume %s: logical volume %s/%s: %w: %s", v.ID, v.Location.VG, v.Location.LV, drivebay.ErrNotFound, why)
+	}
+	if g == nil || g.LV(v.Location.LV) == nil {
+		return missing("LVM has no such volume")
+	}
+	lv := g.LV(v.Location.LV)
+	if !lv.Active || lv.Major < 0 {
+		return missing("it is not active")
+	}
+	num := fmt.Sprintf("%d:%d", lv.Major, lv.Minor)
+	at := "sys/dev/block/" + num
+	title, err := e.machine.ReadFile(at + "/dm/name")
+	size, err2 := readNumber(e.machine, at+"/size")
+	if err = errors.Join(err, err2); err != nil {
+		return missing(err.Error())
+	}
+	if want := dmName(v.Location.VG, v.Location.LV); strings.TrimSpace(string(title)) != want {
+		return missing("device " + num + " is another now")
+	}
+	name := fmt.Sprintf("dm-%d", lv.Minor) // drivers/md/dm.c, alloc_dev
+	return device{dev: "/dev/" + name, num: num, name: name, size: size * 512}, nil
+}
+
+// dmName is device-mapper's name of a logical volume (lib/misc/lvm-string.c:
+// hyphens are doubled).
+func dmName(group, volume string) string {
+	double := strings.NewReplacer("-", "--")
+	return double.Replace(group) + "-" + double.Replace(volume)
+}
+
+// lvFacts is what LVM says of a volume; nil of a partition.
+func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {
+	if v.Location.VG == "" {
+		return nil
+	}
+	e.mu.Lock()
+	x := e.index.lvm
+	e.mu.Unlock()
+	g := x.group(v.Location.VG)
+	if g == nil || g.LV(v.Location.LV) == nil {
+		return nil
+	}
+	lv := g.LV(v.Location.LV)
+	f := &drivebay.LVFacts{
+		MissingPVs: g.Missing(), Partial: lv.Partial, Inactive: !lv.Active,
+		Suspended:     lv.Suspended && x.suspended[g.Name+"/"+lv.Name],
+		RefreshNeeded: lv.Health == "refresh needed", Mismatches: lv.Mismatches,
+	}
+	if v.Location.Mirrored() {
+		f.SyncPercent = percent(lv.Sync)
+	}
+	if pool := g.LV(lv.Pool); pool != nil {
+		f.PoolFailed, f.OutOfData, f.MetadataLocked = pool.Health == "failed", pool.Health == "out_of_data", pool.Health == "metadata_read_only"
+		f.DataPercent, f.MetadataPercent = percent(pool.Data), percent(pool.Metadata)
+	}
+	return f
+}
+
+func percent(p lvm.Percent) *float64 {
+	if !p.Known {
+		return nil
+	}
+	return &p.Value
+}

@@ -1,0 +1,111 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+)
+
+// making is what the half that makes and removes volumes remembers.
+type making struct {
+	index  index                      // guarded by Engine.mu, as the tables are
+	tables map[string][]gpt.Partition // of drives, as they were last read
+	lists  map[string]uint64          // how often a drive was listed by itself
+	works  atomic.Uint64              // grows with all that is done to logical volumes
+	placed sync.Mutex                 // one place is chosen at a time
+	lvmMay sync.Once
+	powers drivebay.VolumePowers
+}
+
+// seen is everything that a place is chosen by.
+func (e *Engine) seen() seen {
+	records := e.all()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := seen{drives: e.drives.Snapshot(), index: e.index, records: records}
+	for _, r := range e.snapshots {
+		s.snaps = append(s.snaps, r)
+	}
+	return s
+}
+
+// Capacity is what can be made of a class.
+func (e *Engine) Capacity(_ context.Context, c drivebay.Class) (drivebay.Capacity, error) {
+	if err := e.can(c); err != nil {
+		return drivebay.Capacity{}, err
+	}
+	return e.seen().capacity(c), nil
+}
+
+// can says whether volumes of a class can be made here at all.
+func (e *Engine) can(c drivebay.Class) error {
+	switch {
+	case c.Encryption != "":
+		return fmt.Errorf("encryption %q: %w", c.Encryption, drivebay.ErrNoSupport)
+	case kindOf(c.Backing) == drivebay.LocationUnknown || !slices.Contains(drivebay.FSTypes, c.FSType):
+		return fmt.Errorf("class: %w: backing %q, filesystem %q", drivebay.ErrInvalid, c.Backing, c.FSType)
+	case unit(c.Backing) != mib && !e.hasLVM():
+		return fmt.Errorf("backing %s: %w: this machine has no LVM", c.Backing, drivebay.ErrNoSupport)
+	}
+	return nil
+}
+
+// failed writes down that the work on a volume came to nothing. Work that was cut
+// short by our own end is not failed: it is taken up again.
+func (e *Engine) failed(ctx context.Context, id string, cause error) error {
+	if ctx.Err() != nil || errors.Is(cause, errStopped) {
+		return cause
+	}
+	r, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+		v, err := r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: cause.Error(), Since: e.machine.Now(), Retry: drivebay.RetryOnCall})
+		r.Volume = v
+		return err
+	})
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	e.note(drivebay.EventVolumeFailed, &r.Volume, cause.Error())
+	return cause
+}
+
+func (e *Engine) note(kind drivebay.EventKind, v *drivebay.Volume, cause string) {
+	ev := drivebay.Event{At: e.machine.Now(), Kind: kind, Volume: v.ID, To: v.CSIStatus.String(), Cause: cause}
+	if len(v.Location.Drives) > 0 {
+		ev.Drive = v.Location.Drives[0]
+	}
+	e.drives.Note(ev)
+}
+
+// resume takes up work that was cut short.
+func (e *Engine) resume(ctx context.Context) {
+	for _, r := range e.all() {
+		var again func(context.Context, string) error
+		switch {
+		case r.Work == nil:
+		case r.Volume.CSIStatus == drivebay.CSICreating:
+			again = e.make
+		case r.Volume.CSIStatus == drivebay.CSIResizing:
+			again = e.enlarge
+		case r.Volume.CSIStatus == drivebay.CSIRemoving:
+			again = e.remove
+		}
+		if again == nil {
+			continue
+		}
+		id := r.Volume.ID
+		e.running.Go(func() {
+			if err := e.work(ctx, id, func(ctx context.Context) error { return again(ctx, id) }); err != nil {
+				e.log.Warn("work that was cut short has failed again", "op", "resume", "volume", id, "err", err)
+			}
+		})
+	}
+	e.resumeSnapshots(ctx)
+}
+
+func contains(all []string, one string) bool { return slices.Contains(all, one) }

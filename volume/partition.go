@@ -1,0 +1,207 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// entry is a partition that is to be in the table of a drive.
+type entry struct {
+	drive, guid, name, kind string
+	size                    uint64 // 0: the largest free range
+}
+
+func ofVolume(r *drivebay.VolumeRecord) entry {
+	v := &r.Volume
+	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size}
+}
+
+// finalType says what the partition of a volume is, once it is one.
+func finalType(v *drivebay.Volume) string {
+	switch v.Mode {
+	case drivebay.ModeFS:
+		return typeFS
+	case drivebay.ModeRaw:
+		return typeRaw
+	}
+	return typeRawPart
+}
+
+// find looks an entry up: there is one of a volume's GUID, or name if the GUID was
+// lost with the record.
+func (n entry) find(t *gpt.Table) (gpt.Partition, bool) {
+	if n.kind == typePV { // a drive has one at most, whoever began it
+		i := slices.IndexFunc(t.Partitions, func(p gpt.Partition) bool { return p.Type == typePV })
+		if i < 0 {
+			return gpt.Partition{}, false
+		}
+		return t.Partitions[i], true
+	}
+	p, ok := t.Find(n.guid)
+	if !ok {
+		p, ok = t.FindName(n.name)
+	}
+	return p, ok && p.Name == n.name
+}
+
+// inKernel is the partition as the kernel has it, if that is what the table says.
+func (e *Engine) inKernel(n entry, t *gpt.Table) (part, bool, error) {
+	want, ok := n.find(t)
+	if !ok {
+		return part{}, false, nil
+	}
+	p, there := e.kernelPart(n.drive, want.Number)
+	if there && p.start != want.Start {
+		return p, false, fmt.Errorf("%w: the kernel has partition %d at %d, the table at %d", drivebay.ErrRefused, want.Number, p.start, want.Start)
+	}
+	return p, there && p.size == want.Size, nil
+}
+
+func (e *Engine) kernelPart(drive string, number int) (part, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.index.parts[drive] {
+		if p.number == number {
+			return p, true
+		}
+	}
+	return part{}, false
+}
+
+// addEntry makes a partition: in the table, then in the kernel.
+func (e *Engine) addEntry(n entry, wrote *bool) []step {
+	return []step{{
+		name: "table " + n.name,
+		done: e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil }),
+		do: func(ctx context.Context) error {
+			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				size := n.size
+				if size == 0 {
+					size = t.Largest(gpt.Align).Size
+				}
+				release := e.reserve(t)
+				_, err := t.Add(size, gpt.Align, n.kind, n.guid, n.name)
+				release()
+				if err != nil {
+					return noRoom(err)
+				}
+				*wrote = true
+				return t.Write(disk)
+			})
+		},
+	}, {
+		name: "kernel " + n.name,
+		done: e.inTable(n, func(t *gpt.Table) (bool, error) {
+			_, ok, err := e.inKernel(n, t)
+			return ok, err
+		}),
+		do: func(ctx context.Context) error {
+			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				p, _ := n.find(t)
+				have, there := e.kernelPart(n.drive, p.Number)
+				if there && have.start == p.Start {
+					return disk.ResizePartition(p.Number, p.Start, p.Size)
+				}
+				return disk.AddPartition(p.Number, p.Start, p.Size)
+			})
+		},
+	}}
+}
+
+// inTable asks a question about a partition that has to be in the table; the
+// answer is no while it is not.
+func (e *Engine) inTable(n entry, ask func(*gpt.Table) (bool, error)) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (yes bool, err error) {
+		err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+			if _, there := n.find(t); !there {
+				return nil
+			}
+			yes, err = ask(t)
+			return err
+		})
+		return yes, err
+	}
+}
+
+// ofType says whether the table has a partition as one of a type. Only one that is
+// being made is ever cleared.
+func (e *Engine) ofType(ctx context.Context, n entry, kind string) (bool, error) {
+	return e.inTable(n, func(t *gpt.Table) (bool, error) {
+		p, _ := n.find(t)
+		return p.Type == kind, nil
+	})(ctx)
+}
+
+// retype makes the table say of a partition what it is from now on.
+func (e *Engine) retype(name string, n entry, kind string) step {
+	return step{
+		name: name,
+		done: func(ctx context.Context) (is bool, err error) {
+			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+				p, there := n.find(t)
+				is = !there || p.Type == kind
+				return nil
+			})
+			return is, err
+		},
+		do: func(ctx context.Context) error {
+			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				for i := range t.Partitions {
+					if p, _ := n.find(t); t.Partitions[i].Number == p.Number {
+						t.Partitions[i].Type = kind
+					}
+				}
+				return t.Write(disk)
+			})
+		},
+	}
+}
+
+// dropEntry takes a partition away: from the kernel, then out of the table, and
+// the table when it was the last. Where it was, somebody else may be at once.
+func (e *Engine) dropEntry(n entry) []step {
+	return []step{{
+		name: "kernel without " + n.name,
+		done: func(ctx context.Context) (gone bool, err error) {
+			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+				p, there := n.find(t)
+				if gone = !there; there {
+					_, has := e.kernelPart(n.drive, p.Number)
+					gone = !has
+				}
+				return nil
+			})
+			return gone, err
+		},
+		do: func(ctx context.Context) error {
+			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				p, _ := n.find(t)
+				return disk.RemovePartition(p.Number)
+			})
+		},
+	}, {
+		name: "table without " + n.name,
+		done: func(ctx context.Context) (gone bool, err error) {
+			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+				_, there := n.find(t)
+				gone = !there
+				return nil
+			})
+			return gone, err
+		},
+		do: func(ctx context.Context) error {
+			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				p, _ := n.find(t)
+				if err := t.Remove(p.GUID); err != nil {
+					return err
+				}
+				return t.Write(disk)
+			})
+		},
+	}, e.blank(n.drive)}
+}

@@ -1,0 +1,173 @@
+package volume
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// site is where a volume can be made: one drive, or those of a mirror.
+type site struct {
+	rooms []room
+	most  uint64 // bytes, of one volume
+}
+
+// sites are the places for volumes of a class, the best first.
+func (s seen) sites(c drivebay.Class) []site {
+	rooms := s.rooms(c)
+	if c.Backing == drivebay.BackingMirror {
+		return mirrorSites(rooms)
+	}
+	var out []site
+	for _, r := range rooms {
+		most := uint64(0)
+		switch c.Backing {
+		case drivebay.BackingPartition:
+			most = largest(r.free).size()
+		case drivebay.BackingDrive:
+			if !r.used {
+				most = largest(r.free).size()
+			}
+		default:
+			most = r.extents(kindOf(c.Backing)) * lvm.ExtentSize
+		}
+		if most >= smallest(c, true) {
+			out = append(out, site{[]room{r}, most})
+		}
+	}
+	return out
+}
+
+// mirrorSites are the mirrors that there are, then new ones: of two drives each,
+// the largest with the largest, so that the most comes of them.
+func mirrorSites(rooms []room) []site {
+	var out []site
+	var single []room
+	for _, r := range rooms {
+		switch {
+		case r.extents(drivebay.LocationMirror) == 0:
+		case r.pv == nil || r.pv.group == "":
+			single = append(single, r)
+		default:
+			if s, ok := together(rooms, r); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortStableFunc(single, func(a, b room) int {
+		return int(int64(b.extents(drivebay.LocationMirror)) - int64(a.extents(drivebay.LocationMirror)))
+	})
+	for ; len(single) > 1; single = single[2:] {
+		out = append(out, mirrorOf(single[:2]))
+	}
+	return slices.DeleteFunc(out, func(s site) bool { return s.most == 0 })
+}
+
+// together is the mirror that a drive is in, told once: at the first of its drives.
+func together(rooms []room, r room) (site, bool) {
+	var all []room
+	for _, o := range rooms {
+		if o.pv != nil && o.pv.group == r.pv.group {
+			all = append(all, o)
+		}
+	}
+	if len(all) < 2 || len(all) != len(r.pv.members) || all[0].drive.ID != r.drive.ID {
+		return site{}, false
+	}
+	return mirrorOf(all), true
+}
+
+func mirrorOf(rooms []room) site {
+	most := rooms[0].extents(drivebay.LocationMirror)
+	for _, r := range rooms[1:] {
+		most = min(most, r.extents(drivebay.LocationMirror))
+	}
+	return site{slices.Clone(rooms), most * lvm.ExtentSize}
+}
+
+// choose finds the best place for a volume; drives in without have been tried.
+func (s seen) choose(c drivebay.Class, size uint64, without map[string]bool) (site, error) {
+	most := uint64(0)
+	for _, at := range s.sites(c) {
+		if slices.ContainsFunc(at.rooms, func(r room) bool { return without[r.drive.ID] }) {
+			continue
+		}
+		if at.most >= size {
+			return at, nil
+		}
+		most = max(most, at.most)
+	}
+	return site{}, fmt.Errorf("%w: %d bytes are asked for, the most that one volume of this class can have is %d", drivebay.ErrNoSpace, size, most)
+}
+
+// capacity is what can be made of a class.
+func (s seen) capacity(c drivebay.Class) drivebay.Capacity {
+	out := drivebay.Capacity{Smallest: smallest(c, false)}
+	for _, at := range s.sites(c) {
+		out.Largest = max(out.Largest, at.most)
+		out.Available += at.available(c)
+	}
+	if out.Largest < out.Smallest {
+		out.Available, out.Largest = 0, 0
+	}
+	return out
+}
+
+// available is what all volumes together can have at a place.
+func (at site) available(c drivebay.Class) uint64 {
+	if c.Backing != drivebay.BackingPartition {
+		return at.most
+	}
+	sum := uint64(0)
+	for _, f := range at.rooms[0].free {
+		sum += f.size()
+	}
+	return sum
+}
+
+// locate writes down where a volume is to be, and what has to be made for it.
+func (at site) locate(c drivebay.Class, id string) (drivebay.Location, map[string]string, error) {
+	l := drivebay.Location{Kind: kindOf(c.Backing)}
+	for _, r := range at.rooms {
+		l.Drives = append(l.Drives, r.drive.ID)
+	}
+	if l.Kind == drivebay.LocationPartition || l.Kind == drivebay.LocationDrive {
+		l.Partition = newUUID()
+		return l, nil, nil
+	}
+	var err error
+	if l.LV, err = lvm.VolumeName(id); err != nil {
+		return l, nil, err
+	}
+	if l.Kind == drivebay.LocationThin {
+		l.Pool = poolName
+	}
+	if pv := at.rooms[0].pv; pv != nil && pv.group != "" {
+		l.VG = pv.group
+		return l, pv.members, nil
+	}
+	pvs := map[string]string{}
+	for _, r := range at.rooms {
+		if pvs[r.drive.ID] = lvm.NewPVUUID(); r.pv != nil && r.pv.uuid != "" {
+			pvs[r.drive.ID] = r.pv.uuid
+		}
+	}
+	l.VG, err = lvm.GroupName(newGroup())
+	return l, pvs, err
+}
+
+// kindKey is the tag of a group that says what is made in it.
+const kindKey = "kind"
+
+// groupKind is what is made in a group: it says so itself.
+func groupKind(g *lvm.Group) drivebay.LocationKind {
+	for _, t := range g.Tags {
+		var kind drivebay.LocationKind
+		if key, value, ok := lvm.DecodeTag(t); ok && key == kindKey && kind.UnmarshalText([]byte(value)) == nil {
+			return kind
+		}
+	}
+	return drivebay.LocationUnknown
+}

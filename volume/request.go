@@ -1,0 +1,111 @@
+package volume
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+
+	"github.com/drivebay/drivebay"
+)
+
+// defaultSize is that of a volume whose size nobody cares about.
+const defaultSize = gib
+
+// most is a size beyond all drives: sums of a few of them are still numbers.
+const most = 1 << 60
+
+// sizeOf is how large a volume that is asked for is to be.
+func sizeOf(r drivebay.SizeRange, c drivebay.Class, block bool, least uint64) (uint64, error) {
+	u := unit(c.Backing)
+	least = max(least, smallest(c, block))
+	switch {
+	case r.Limit > 0 && r.Required > r.Limit:
+		return 0, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrInvalid, r.Required, r.Limit)
+	case r.Required > most:
+		return 0, fmt.Errorf("%w: no volume has %d bytes", drivebay.ErrRange, r.Required)
+	}
+	size := r.Required
+	if size == 0 {
+		if size = defaultSize; r.Limit > 0 {
+			size = min(size, r.Limit/u*u)
+		}
+	}
+	if size = (max(size, least) + u - 1) / u * u; r.Limit > 0 && size > r.Limit {
+		return 0, fmt.Errorf("%w: at most %d bytes are asked for, the least that can be had is %d", drivebay.ErrRange, r.Limit, size)
+	}
+	return size, nil
+}
+
+// modeOf is how a volume is handed out.
+func modeOf(r drivebay.VolumeRequest) drivebay.VolumeMode {
+	switch {
+	case !r.Block:
+		return drivebay.ModeFS
+	case r.Class.Backing == drivebay.BackingPartition:
+		return drivebay.ModeRawPart
+	}
+	return drivebay.ModeRaw
+}
+
+func fsOf(r drivebay.VolumeRequest) string {
+	if r.Block {
+		return ""
+	}
+	return cmp.Or(r.FSType, r.Class.FSType)
+}
+
+// parametersOf writes a class down as ParseClass reads it.
+func parametersOf(c drivebay.Class) map[string]string {
+	out := map[string]string{
+		drivebay.ParameterBacking: string(c.Backing), drivebay.ParameterWipe: string(c.Wipe), drivebay.ParameterFSType: c.FSType,
+		drivebay.ParameterClass: map[drivebay.Type]string{drivebay.TypeHDD: "hdd", drivebay.TypeSSD: "ssd", drivebay.TypeNVMe: "nvme"}[c.Drives], drivebay.ParameterEncryption: c.Encryption,
+	}
+	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
+	return out
+}
+
+// wipeOf is what becomes of a volume's data. Of one that was found again nobody
+// knows what was promised.
+func wipeOf(v *drivebay.Volume) drivebay.Wipe {
+	return cmp.Or(drivebay.Wipe(v.Parameters[drivebay.ParameterWipe]), drivebay.WipeDiscard)
+}
+
+// fits says why a volume that there is is not the one that is asked for. What was
+// lost with the store is not held against it.
+func fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
+	differs := func(what string, is, want any) error {
+		return fmt.Errorf("volume %s: %w: its %s is %v, asked for is %v", v.ID, drivebay.ErrExists, what, is, want)
+	}
+	want := parametersOf(r.Class)
+	switch {
+	case !r.Size.Holds(v.Size):
+		return differs("size", v.Size, r.Size)
+	case v.Mode != drivebay.ModeUnknown && v.Mode != modeOf(r):
+		return differs("mode", v.Mode, modeOf(r))
+	case v.FSType != "" && v.FSType != fsOf(r):
+		return differs("filesystem", v.FSType, fsOf(r))
+	case v.Location.Kind != kindOf(r.Class.Backing) && v.Name != "":
+		return differs("backing", v.Location.Kind, r.Class.Backing)
+	case v.Parameters != nil && v.Parameters[drivebay.ParameterWipe] != want[drivebay.ParameterWipe]:
+		return differs("wipe", v.Parameters[drivebay.ParameterWipe], want[drivebay.ParameterWipe])
+	case v.Parameters != nil && v.Parameters[drivebay.ParameterClass] != want[drivebay.ParameterClass]:
+		return differs("class", v.Parameters[drivebay.ParameterClass], want[drivebay.ParameterClass])
+	case v.Source != r.Source && v.Name != "":
+		return differs("source", v.Source, r.Source)
+	}
+	return nil
+}
+
+func check(r drivebay.VolumeRequest) error {
+	switch {
+	case r.Name == "" || len(r.Name) > 1<<10:
+		return fmt.Errorf("volume: %w: a name has 1 to 1024 bytes", drivebay.ErrInvalid)
+	case r.Source.Snapshot != "" && r.Source.Volume != "":
+		return fmt.Errorf("volume %q: %w: it can begin as one thing only", r.Name, drivebay.ErrInvalid)
+	case !r.Block && fsOf(r) != "ext4" && fsOf(r) != "xfs" && fsOf(r) != "btrfs":
+		return fmt.Errorf("volume %q: %w: filesystem %q", r.Name, drivebay.ErrInvalid, fsOf(r))
+	case r.Source != (drivebay.Source{}) && r.Class.Backing != drivebay.BackingThin:
+		return fmt.Errorf("volume %q: %w: only thin volumes can be copied", r.Name, drivebay.ErrNoSupport)
+	}
+	return nil
+}

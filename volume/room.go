@@ -1,0 +1,230 @@
+package volume
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// room is what a drive has left, by what is known without touching it. What is
+// being made counts as made.
+type room struct {
+	drive *drivebay.Drive
+	free  []span // of the table, by start
+	used  bool   // there are partitions, or will be
+	pv    *pvRoom
+}
+
+// pvRoom is the physical volume of a drive, and the group that it is in or is to
+// be in.
+type pvRoom struct {
+	uuid    string
+	group   string
+	kind    drivebay.LocationKind // UNKNOWN: nothing has been made in it yet
+	members map[string]string     // drive id -> PV
+	extents uint64                // free; of a thin group, of its pool
+}
+
+// span is a range of a drive in bytes.
+type span struct{ start, end uint64 }
+
+func (s span) size() uint64 { return s.end - s.start }
+
+// seen is what placement looks at.
+type seen struct {
+	drives  *drivebay.Snapshot
+	index   index
+	records []*drivebay.VolumeRecord
+	snaps   []*drivebay.SnapshotRecord
+}
+
+// rooms are those of the drives that a new volume of a class may be put on, the
+// best first: least worn, least filled, then by id.
+func (s seen) rooms(c drivebay.Class) []room {
+	var out []room
+	for i := range s.drives.Drives {
+		d := &s.drives.Drives[i]
+		parts, listed := s.index.parts[d.ID]
+		if listed && mayTake(d, c) && !slices.ContainsFunc(parts, func(p part) bool { return !strings.HasPrefix(p.title, content.OursPrefix) }) {
+			out = append(out, s.room(d, parts))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b room) int {
+		return cmp.Or(cmp.Compare(wornBy(a.drive), wornBy(b.drive)), cmp.Compare(b.share(c.Backing), a.share(c.Backing)), cmp.Compare(a.drive.ID, b.drive.ID))
+	})
+	return out
+}
+
+// mayTake says whether a drive takes new volumes of a class.
+func mayTake(d *drivebay.Drive, c drivebay.Class) bool {
+	return d.Claim != nil && !d.Cordoned && d.Health == drivebay.HealthGood && len(d.Refusals()) == 0 &&
+		(c.Drives == drivebay.TypeUnknown || c.Drives == d.Type)
+}
+
+func wornBy(d *drivebay.Drive) int {
+	if d.Wear == nil {
+		return 0
+	}
+	return d.Wear.PercentUsed
+}
+
+// share is how much of the drive is left for a backing, in thousandths.
+func (r *room) share(b drivebay.Backing) uint64 {
+	var left uint64
+	switch b {
+	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:
+		left = r.extents(kindOf(b)) * lvm.ExtentSize
+	default:
+		for _, f := range r.free {
+			left += f.size()
+		}
+	}
+	return left / (r.drive.Size/1000 + 1)
+}
+
+func kindOf(b drivebay.Backing) drivebay.LocationKind {
+	switch b {
+	case drivebay.BackingPartition:
+		return drivebay.LocationPartition
+	case drivebay.BackingDrive:
+		return drivebay.LocationDrive
+	case drivebay.BackingLVM:
+		return drivebay.LocationLVM
+	case drivebay.BackingThin:
+		return drivebay.LocationThin
+	case drivebay.BackingMirror:
+		return drivebay.LocationMirror
+	}
+	return drivebay.LocationUnknown
+}
+
+// room adds up what is left of one drive.
+func (s seen) room(d *drivebay.Drive, parts []part) room {
+	r := room{drive: d, used: len(parts) > 0}
+	taken := make([]span, 0, len(parts))
+	for _, p := range parts {
+		end := p.start + p.size
+		if rec := s.growing(p.title); rec != nil {
+			end = max(end, p.start+rec.Work.Size)
+		}
+		taken = append(taken, span{p.start, end})
+	}
+	r.free = freeSpans(d.Size, d.LogicalBlock, taken)
+	if p, ok := pvOn(parts); ok {
+		r.pv = s.physical(d, p.size)
+	}
+	for _, rec := range s.records {
+		l := rec.Volume.Location
+		if !slices.Contains(l.Drives, d.ID) || rec.Work == nil || rec.Work.Op != drivebay.WorkCreate {
+			continue
+		}
+		if l.VG == "" {
+			if _, there := named(parts, partitionName(rec.Volume.ID)); !there {
+				r.used = true
+				r.free, _ = take(r.free, rec.Work.Size)
+			}
+			continue
+		}
+		s.promise(&r, rec)
+	}
+	for _, snap := range s.snaps { // they are made in groups that there are
+		l := snap.Snapshot.Location
+		if r.pv != nil && r.pv.group == l.VG && snap.Work != nil && snap.Work.Op == drivebay.WorkCreate && s.index.lvm.lacks(l) {
+			r.pv.extents -= min(r.pv.extents, extentsOf(snap.Snapshot.Size))
+		}
+	}
+	return r
+}
+
+// growing is the record of the volume that a partition belongs to while it grows.
+func (s seen) growing(title string) *drivebay.VolumeRecord {
+	for _, rec := range s.records {
+		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && partitionName(rec.Volume.ID) == title {
+			return rec
+		}
+	}
+	return nil
+}
+
+// physical is the physical volume that LVM reports of a drive. A partition that is
+// meant for one and has none yet is as good as free.
+func (s seen) physical(d *drivebay.Drive, size uint64) *pvRoom {
+	out := &pvRoom{extents: pvExtents(size)}
+	x := s.index.lvm
+	if x == nil || x.pvs[d.ID] == "" {
+		out.extents = 0 // what is on it is not known
+		return out
+	}
+	pv, g := x.report.On(x.pvs[d.ID])
+	if pv == nil {
+		return out
+	}
+	out.uuid = pv.UUID
+	if g == nil {
+		return out
+	}
+	out.group, out.kind, out.members = g.Name, groupKind(g), s.members(g)
+	out.extents = pv.Free / lvm.ExtentSize
+	if out.kind == drivebay.LocationThin {
+		out.extents = poolExtents(pv.Free / lvm.ExtentSize)
+		if pool := g.LV(poolName); pool != nil {
+			out.extents = unpromised(g, pool)
+		}
+	}
+	if !pv.Allocatable || pv.Missing || len(g.Missing()) > 0 || x.group(g.Name) == nil {
+		out.extents = 0
+	}
+	return out
+}
+
+// members are the drives of a group.
+func (s seen) members(g *lvm.Group) map[string]string {
+	out := map[string]string{}
+	for id, dev := range s.index.lvm.pvs {
+		for _, p := range g.PVs {
+			if p.Device == dev {
+				out[id] = p.UUID
+			}
+		}
+	}
+	return out
+}
+
+// unpromised is what of a thin pool no volume or snapshot may ever fill.
+func unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
+	left := pool.Size
+	for _, lv := range g.LVs {
+		if lv.Pool == pool.Name {
+			left -= min(left, lv.Size)
+		}
+	}
+	return left / lvm.ExtentSize
+}
+
+// promise takes away what a volume that is being made will take.
+func (s seen) promise(r *room, rec *drivebay.VolumeRecord) {
+	l := rec.Volume.Location
+	if r.pv == nil || r.pv.group == "" { // its group is being made, too
+		if r.pv == nil {
+			var whole span
+			r.free, whole = largestOut(r.free)
+			r.pv, r.used = &pvRoom{extents: pvExtents(whole.size())}, true
+		}
+		r.pv.group, r.pv.kind, r.pv.members, r.pv.uuid = l.VG, l.Kind, rec.Work.PVs, rec.Work.PVs[r.drive.ID]
+		if l.Kind == drivebay.LocationThin {
+			r.pv.extents = poolExtents(r.pv.extents)
+		}
+	}
+	if s.index.lvm != nil && s.index.lvm.report.LV(l.VG, l.LV) != nil {
+		return
+	}
+	need := extentsOf(rec.Work.Size)
+	if l.Kind == drivebay.LocationMirror {
+		need++
+	}
+	r.pv.extents -= min(r.pv.extents, need)
+}

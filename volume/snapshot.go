@@ -1,0 +1,222 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// CreateSnapshot keeps a volume as it is now, or returns the snapshot of that name.
+func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error) {
+	if name == "" || len(name) > 1<<10 {
+		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot: %w: a name has 1 to 1024 bytes", drivebay.ErrInvalid)
+	}
+	id := snapshotID(name)
+	err := e.work(ctx, id, func(ctx context.Context) error {
+		if have, ok := e.snapshot(id); ok {
+			switch {
+			case have.Snapshot.Source != volume:
+				return fmt.Errorf("%w: it is one of volume %s", drivebay.ErrExists, have.Snapshot.Source)
+			case have.Work == nil:
+				return nil
+			case have.Work.Op == drivebay.WorkRemove:
+				return fmt.Errorf("%w: it is being removed", drivebay.ErrPending)
+			}
+		} else if err := e.placeSnapshot(id, name, volume); err != nil {
+			return err
+		}
+		return e.makeSnapshot(ctx, id)
+	})
+	if err != nil {
+		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot %q of volume %s: %w", name, volume, err)
+	}
+	have, ok := e.snapshot(id)
+	if !ok {
+		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot %s: %w", id, drivebay.ErrNotFound)
+	}
+	return have.Snapshot, nil
+}
+
+func (e *Engine) snapshot(id string) (drivebay.SnapshotRecord, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.snapshots[id]; r != nil {
+		return *r, true
+	}
+	return drivebay.SnapshotRecord{}, false
+}
+
+// placeSnapshot writes down what is to be made.
+func (e *Engine) placeSnapshot(id, name, volume string) error {
+	e.placed.Lock()
+	defer e.placed.Unlock()
+	r, err := e.record(volume)
+	if err != nil {
+		return err
+	}
+	v := &r.Volume
+	if v.Location.Kind != drivebay.LocationThin {
+		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v", drivebay.ErrNoSupport, v.Location.Kind)
+	}
+	if err := whole(v); err != nil {
+		return err
+	}
+	if err := e.seen().mayGrow(v, 2*v.Size); err != nil { // a snapshot may come to differ in every block
+		return fmt.Errorf("what the pool has left: %w", err)
+	}
+	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.opt.Node, Size: v.Size, Created: e.machine.Now(), Location: v.Location,
+		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS}
+	if s.Location.LV, err = lvm.VolumeName(id); err != nil {
+		return err
+	}
+	return e.putSnapshot(drivebay.SnapshotRecord{Snapshot: s, Work: &drivebay.Work{Op: drivebay.WorkCreate, Since: s.Created, Size: s.Size}})
+}
+
+// whole refuses what is half made or half removed.
+func whole(v *drivebay.Volume) error {
+	doing := v.CSIStatus
+	if doing == drivebay.CSIFailed {
+		doing = v.State().Before
+	}
+	switch doing {
+	case drivebay.CSICreating, drivebay.CSIRemoving, drivebay.CSIRemoved, drivebay.CSIUnknown:
+		return fmt.Errorf("volume %s: %w: it is %v", v.ID, drivebay.ErrPending, doing)
+	}
+	return nil
+}
+
+func (e *Engine) putSnapshot(r drivebay.SnapshotRecord) error {
+	if err := e.store.PutVolumeSnapshot(r); err != nil {
+		return fmt.Errorf("snapshot %s: remember: %w", r.Snapshot.ID, err)
+	}
+	e.mu.Lock()
+	e.snapshots[r.Snapshot.ID] = &r
+	e.mu.Unlock()
+	e.publish()
+	return nil
+}
+
+func (e *Engine) forgetSnapshot(id string) error {
+	if err := e.store.DeleteVolumeSnapshot(id); err != nil {
+		return fmt.Errorf("snapshot %s: forget: %w", id, err)
+	}
+	e.mu.Lock()
+	delete(e.snapshots, id)
+	e.mu.Unlock()
+	e.publish()
+	return nil
+}
+
+// makeSnapshot brings a snapshot that was begun to its end. What LVM would not
+// make at all leaves no record.
+func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
+	r, ok := e.snapshot(id)
+	if !ok {
+		return fmt.Errorf("snapshot %s: %w", id, drivebay.ErrNotFound)
+	}
+	s := &r.Snapshot
+	source, err := e.record(s.Source)
+	if err != nil {
+		return errors.Join(err, e.forgetSnapshot(id))
+	}
+	t, err := tags(map[string]string{keyWhat: "snapshot", keyID: id, keyName: s.Name, keyMode: source.Volume.Mode.String(), keyFS: s.FSType,
+		keyUUID: source.Volume.FSUUID, keySource: s.Source, keyCreated: s.Created.UTC().Format(time.RFC3339)})
+	if err != nil {
+		return err
+	}
+	l, wrote := s.Location, false
+	steps, err := lvm.Snapshot(lvm.Volume{Group: l.VG, Name: l.LV, Tags: t}, source.Volume.Location.LV)
+	if err != nil {
+		return err
+	}
+	err = e.run(ctx, id, []step{e.lvmStep("snapshot", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })})
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, errStopped) {
+			return err
+		}
+		if report, reportErr := e.maybeReport(ctx, l); reportErr == nil && report.LV(l.VG, l.LV) == nil {
+			return errors.Join(err, e.forgetSnapshot(id))
+		}
+		return err
+	}
+	r.Work = nil
+	if err := e.putSnapshot(r); err != nil {
+		return err
+	}
+	e.note(drivebay.EventSnapshotCreated, &source.Volume, fmt.Sprintf("snapshot %q (%s) was made", s.Name, id))
+	return nil
+}
+
+// DeleteSnapshot removes a snapshot; one that is not there is removed.
+func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
+	if _, ok := e.snapshot(id); !ok {
+		return nil
+	}
+	err := e.work(ctx, id, func(ctx context.Context) error {
+		r, ok := e.snapshot(id)
+		if !ok {
+			return nil
+		}
+		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
+			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.machine.Now()}
+			if err := e.putSnapshot(r); err != nil {
+				return err
+			}
+		}
+		return e.removeSnapshot(ctx, id)
+	})
+	if err != nil {
+		return fmt.Errorf("delete snapshot %s: %w", id, err)
+	}
+	return nil
+}
+
+func (e *Engine) removeSnapshot(ctx context.Context, id string) error {
+	r, ok := e.snapshot(id)
+	if !ok {
+		return nil
+	}
+	l := r.Snapshot.Location
+	there := func(ctx context.Context) (bool, error) {
+		r, err := e.maybeReport(ctx, l)
+		return err == nil && r.LV(l.VG, l.LV) != nil, err
+	}
+	plan := []step{when(there, step{name: "snapshot",
+		done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
+		do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, lvm.Remove(l.VG, l.LV)) }})}
+	if err := e.run(ctx, id, append(plan, e.dropGroup(l, id)...)); err != nil {
+		return err
+	}
+	if err := e.forgetSnapshot(id); err != nil {
+		return err
+	}
+	e.note(drivebay.EventSnapshotDeleted, &drivebay.Volume{ID: r.Snapshot.Source, Location: l}, fmt.Sprintf("snapshot %q (%s) was removed", r.Snapshot.Name, id))
+	return nil
+}
+
+// resumeSnapshots takes up those that were cut short.
+func (e *Engine) resumeSnapshots(ctx context.Context) {
+	e.mu.Lock()
+	all := slices.Collect(maps.Values(e.snapshots))
+	e.mu.Unlock()
+	for _, r := range all {
+		if r.Work == nil {
+			continue
+		}
+		id, again := r.Snapshot.ID, e.makeSnapshot
+		if r.Work.Op == drivebay.WorkRemove {
+			again = e.removeSnapshot
+		}
+		e.running.Go(func() {
+			if err := e.work(ctx, id, func(ctx context.Context) error { return again(ctx, id) }); err != nil {
+				e.log.Warn("work that was cut short has failed again", "op", "resume", "snapshot", id, "err", err)
+			}
+		})
+	}
+}

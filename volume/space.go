@@ -1,0 +1,139 @@
+package volume
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// freeSpans are the ranges of a drive that no partition has. A GPT keeps the first
+// MiB free of partitions, and at the end its backup: a header and 128 entries of
+// 128 bytes (UEFI 2.10, 5.3.1).
+func freeSpans(size uint64, block int, taken []span) []span {
+	bs := uint64(max(block, 512))
+	backup := bs + max(128*128, bs)
+	if size < 2*mib+backup {
+		return nil
+	}
+	slices.SortFunc(taken, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	var out []span
+	at, end := uint64(mib), (size/bs*bs-backup)/mib*mib
+	for _, t := range append(slices.Clone(taken), span{end, end}) {
+		if to := t.start / mib * mib; to > at {
+			out = append(out, span{at, min(to, end)})
+		}
+		at = max(at, (t.end+mib-1)/mib*mib)
+	}
+	return slices.DeleteFunc(out, func(s span) bool { return s.start >= s.end })
+}
+
+// take takes the start of the smallest span that a size fits in.
+func take(free []span, size uint64) (left []span, ok bool) {
+	best := -1
+	for i, s := range free {
+		if s.size() >= size && (best < 0 || s.size() < free[best].size()) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return free, false
+	}
+	left = slices.Clone(free)
+	if left[best].start += size; left[best].size() == 0 {
+		left = slices.Delete(left, best, best+1)
+	}
+	return left, true
+}
+
+func largest(free []span) span {
+	var out span
+	for _, s := range free {
+		if s.size() > out.size() {
+			out = s
+		}
+	}
+	return out
+}
+
+// largestOut takes the largest span out.
+func largestOut(free []span) ([]span, span) {
+	l := largest(free)
+	return slices.DeleteFunc(slices.Clone(free), func(s span) bool { return s == l }), l
+}
+
+// dataStart is where the data of a physical volume of ours begins: a label, 16 MiB
+// of metadata, and up to the next whole MiB (package lvm; seen as pe_start).
+const dataStart = 17 * mib
+
+// pvExtents is how many extents a partition has for volumes.
+func pvExtents(size uint64) uint64 {
+	if size < dataStart {
+		return 0
+	}
+	return (size - dataStart) / lvm.ExtentSize
+}
+
+func extentsOf(size uint64) uint64 { return (size + lvm.ExtentSize - 1) / lvm.ExtentSize }
+
+// poolName is that of the one thin pool of a group.
+const poolName = "drivebay-pool"
+
+// poolMetadata is how many extents a pool's own bookkeeping gets, which LVM makes
+// twice: once in use and once to repair with (lvmthin(7), "Spare metadata LV"). A
+// chunk takes 64 bytes (thin_metadata_size): chunks of 256 KiB fit up to 4 TiB,
+// LVM makes them larger beyond.
+func poolMetadata(extents uint64) uint64 {
+	return min(max(extentsOf(extents*lvm.ExtentSize/4096), 4), gib/lvm.ExtentSize)
+}
+
+// poolExtents is what volumes get of a pool that takes a whole group.
+func poolExtents(extents uint64) uint64 {
+	over := 2 * poolMetadata(extents)
+	return extents - min(extents, over)
+}
+
+// unit is what a volume's size is a multiple of.
+func unit(b drivebay.Backing) uint64 {
+	switch b {
+	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:
+		return lvm.ExtentSize
+	}
+	return mib
+}
+
+// smallest is the least that a volume of a class can have: a filesystem needs
+// room for itself (mkfs.xfs 6.1 refuses less than 300 MiB, mkfs.btrfs 6.2 less
+// than 109 MiB with its data and metadata mixed or not).
+func smallest(c drivebay.Class, block bool) uint64 {
+	if block {
+		return unit(c.Backing)
+	}
+	return map[string]uint64{"ext4": 16 * mib, "xfs": 300 * mib, "btrfs": 128 * mib}[c.FSType]
+}
+
+// extents is the largest volume of a kind that the drive alone has room for.
+func (r *room) extents(kind drivebay.LocationKind) uint64 {
+	n := uint64(0)
+	switch {
+	case r.pv == nil || r.pv.group == "" || r.pv.kind == drivebay.LocationUnknown:
+		if n = pvExtents(largest(r.free).size()); r.pv != nil {
+			n = r.pv.extents
+		}
+		if kind == drivebay.LocationThin {
+			n = poolExtents(n)
+		}
+	case r.pv.kind == kind:
+		n = r.pv.extents
+	}
+	if kind == drivebay.LocationMirror && n > 0 {
+		n-- // each leg keeps an extent for itself (lvmraid(7), rmeta)
+	}
+	return n
+}
