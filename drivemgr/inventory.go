@@ -19,6 +19,9 @@ type InventoryOptions struct {
 	// reading is a command to the enclosure (drivers/scsi/ses.c, ses_get_locate and
 	// ses_get_status), and a big one has a hundred bays.
 	Dark bool
+	// Ours are the kernel names of drives that were read and hold nothing but ours:
+	// whose partitions are, that have no name in the kernel, it knows from there.
+	Ours map[string]bool
 }
 
 // Listing is the drives of a machine at one moment, as the kernel tells them.
@@ -42,6 +45,7 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 	}
 	places := readPlaces(s, opt.Dark)
 	uses := readUses(s, names, mounts)
+	uses.ours = opt.Ours
 	var drives []drivebay.Drive
 	for _, name := range names {
 		if !mayBeDrive(name, opt) {

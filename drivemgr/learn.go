@@ -108,7 +108,10 @@ func (m *Manager) learn(r lookResult) {
 	m.takeEvidence(t, r.looked, now)
 	t.fresh = t.fresh || r.readContent && (r.content == nil || r.content.Kind == drivebay.ContentUnknown)
 	if r.content != nil && !errors.Is(r.err, errAnother) {
+		was := t.drive.Content.Kind
 		t.drive.Content = settleContent(t.drive, *r.content)
+		_, used := strangerIn(t.drive.Uses)
+		m.again = m.again || used && t.drive.Content.Kind == drivebay.ContentOurs && was != drivebay.ContentOurs
 	}
 	t.ourErrors, t.ourTimeouts = t.ourErrors+r.refused, t.ourTimeouts+r.aborted
 	t.openError = ""

@@ -1,6 +1,7 @@
 package drivemgr
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -90,8 +91,11 @@ func (m *Manager) heed(e host.Uevent) bool {
 	}
 	switch e.Subsystem {
 	case "block":
-		if e.Action == "change" {
+		switch disk := path.Base(path.Dir(e.DevPath)); {
+		case e.Action == "change":
 			m.lookAgain(e.DevName)
+		case e.Env["DEVTYPE"] == "partition" && e.Action != "move": // it has come or gone: so has a line of the table
+			m.lookAgain(disk)
 		}
 		return true
 	case "nvme", "scsi", "scsi_disk", "enclosure", "pci":

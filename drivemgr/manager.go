@@ -70,6 +70,7 @@ type Manager struct {
 	listed   bool      // a first listing has come
 	listedAt time.Time // when the last listing came
 	moved    bool      // drives came or went since enclosures were asked
+	again    bool      // what was read from a drive makes its uses worth another listing
 	// listingSince is when the listing under way began; zero: none is.
 	listingSince time.Time
 	problems     []string // of ourselves: no uevents, no kernel log ...
@@ -196,7 +197,11 @@ func (m *Manager) Run(ctx context.Context) error {
 				list = m.machine.After(askEnclosures)
 			}
 		case r := <-m.results:
-			m.learn(r)
+			if m.learn(r); m.again && !pending {
+				pending = true
+				soon(settleUevents)
+			}
+			m.again = false
 		case f := <-m.calls:
 			f()
 		case <-tick:
@@ -212,7 +217,7 @@ func (m *Manager) Run(ctx context.Context) error {
 // observeAside lists the machine in a goroutine: even sysfs can hang, an
 // enclosure's LED file asks the enclosure.
 func (m *Manager) observeAside(ctx context.Context, hurry bool) {
-	opt := InventoryOptions{Loop: m.opt.Loop, Dark: hurry}
+	opt := InventoryOptions{Loop: m.opt.Loop, Dark: hurry, Ours: m.ours()}
 	go func() {
 		l := observe(ctx, m.machine, opt)
 		select {
@@ -220,6 +225,19 @@ func (m *Manager) observeAside(ctx context.Context, hurry bool) {
 		case <-ctx.Done():
 		}
 	}()
+}
+
+// ours are the drives that were read and hold nothing but ours, and those that were
+// blank and may get something of ours at any moment.
+func (m *Manager) ours() map[string]bool {
+	out := map[string]bool{}
+	for _, t := range m.drives {
+		kind := t.drive.Content.Kind
+		if t.present && (kind == drivebay.ContentOurs || kind == drivebay.ContentBlank && t.rec.Claim != nil) {
+			out[t.drive.Name] = true
+		}
+	}
+	return out
 }
 
 func observe(ctx context.Context, machine host.Machine, opt InventoryOptions) Listing {

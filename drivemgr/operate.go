@@ -56,7 +56,7 @@ func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Con
 // Refresh lists the machine and looks at every drive now.
 func (m *Manager) Refresh(ctx context.Context) error {
 	var opt InventoryOptions
-	if err := m.do(ctx, func() error { opt.Loop = m.opt.Loop; return nil }); err != nil {
+	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
 		return err
 	}
 	l := observe(ctx, m.machine, opt)

@@ -21,24 +21,32 @@ func TestOurUses(t *testing.T) {
 		w.dm(0, "drivebay--g-drivebay--v", "LVM-x", two)
 		return w, a
 	}
+	noNames := func(w tree, a string) { delete(w, a+"/sda1/uevent"); delete(w, a+"/sda2/uevent") }
 	mounts := []host.Mount{mount("8:1", "/var/lib/kubelet/a", "ext4", "/dev/sda1"), mount("253:0", "/var/lib/kubelet/b", "xfs", "x")}
 	for name, c := range map[string]struct {
 		change  func(w tree, a string)
 		mounts  []host.Mount
 		content drivebay.ContentKind
 		refused string
+		opt     InventoryOptions
 	}{
-		"all ours":                 {nil, mounts, drivebay.ContentUnknown, ""},
-		"a stranger's partition":   {func(w tree, a string) { w.partition(a, "sda3", "8:3") }, mounts, drivebay.ContentForeign, "sda3"},
-		"a stranger on the drive":  {func(w tree, a string) { w.dm(1, "s", "x", a) }, mounts, drivebay.ContentForeign, "dm-1"},
-		"the machine runs from it": {nil, append(mounts, mount("8:1", "/var", "ext4", "/dev/sda1")), drivebay.ContentUnknown, "runs from it"},
-		"udev saw more":            {func(w tree, _ string) { w["run/udev/data/b8:0"] = "E:ID_FS_TYPE=zfs_member\n" }, mounts, drivebay.ContentForeign, "zfs"},
+		"all ours":                  {nil, mounts, drivebay.ContentUnknown, "", InventoryOptions{}},
+		"a stranger's partition":    {func(w tree, a string) { w.partition(a, "sda3", "8:3") }, mounts, drivebay.ContentForeign, "sda3", InventoryOptions{}},
+		"a stranger on the drive":   {func(w tree, a string) { w.dm(1, "s", "x", a) }, mounts, drivebay.ContentForeign, "dm-1", InventoryOptions{}},
+		"the machine runs from it":  {nil, append(mounts, mount("8:1", "/var", "ext4", "/dev/sda1")), drivebay.ContentUnknown, "runs from it", InventoryOptions{}},
+		"udev saw more":             {func(w tree, _ string) { w["run/udev/data/b8:0"] = "E:ID_FS_TYPE=zfs_member\n" }, mounts, drivebay.ContentForeign, "zfs", InventoryOptions{}},
+		"the kernel knows no names": {noNames, mounts, drivebay.ContentUnknown, "", InventoryOptions{Ours: map[string]bool{"sda": true}}},
+		"nobody knows any names":    {noNames, mounts, drivebay.ContentForeign, "partition of sda1", InventoryOptions{}},
+		"udev knows the names": {func(w tree, a string) {
+			noNames(w, a)
+			w["run/udev/data/b8:1"], w["run/udev/data/b8:2"] = "E:ID_PART_ENTRY_NAME=drivebay-x\n", "E:ID_PART_ENTRY_NAME=drivebay-pv-1\n"
+		}, mounts, drivebay.ContentUnknown, "", InventoryOptions{}},
 	} {
 		w, a := build()
 		if c.change != nil {
 			c.change(w, a)
 		}
-		_, drives := w.observe(t, InventoryOptions{}, c.mounts...)
+		_, drives := w.observe(t, c.opt, c.mounts...)
 		d := drives["sda"]
 		if d.Content.Kind != c.content || len(d.Uses) < 5 {
 			t.Errorf("%s: content %v, uses %q", name, d.Content.Kind, uses(d))

@@ -22,6 +22,7 @@ type usage struct {
 	pools  map[string][]string     // ZFS pool -> mount points
 	swaps  map[string]bool         // by kernel name, or MAJ:MIN of what a swap file is on
 	live   map[string]string       // kernel name -> filesystem that is mounted, here or where we cannot see
+	ours   map[string]bool         // see InventoryOptions
 }
 
 // systemMounts are mount points without which the machine is not this machine.
@@ -170,14 +171,14 @@ func onlyTable(c drivebay.Content) bool {
 // walk goes up the stack from one block device.
 type walk struct {
 	*usage
-	drive *drivebay.Drive
-	been  map[string]bool
-	said  map[drivebay.Use]bool // a machine can have a thousand mounts of one device
-	ours  bool                  // at a partition that we made, or above one
+	drive  *drivebay.Drive
+	been   map[string]bool
+	said   map[drivebay.Use]bool // a machine can have a thousand mounts of one device
+	within bool                  // at a partition that we made, or above one
 }
 
 func (w *walk) use(kind, device, what string) {
-	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.ours}); !w.said[u] {
+	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.within}); !w.said[u] {
 		w.said[u] = true
 		w.drive.Uses = append(w.drive.Uses, u)
 	}
@@ -195,11 +196,11 @@ func (w *walk) device(dir, name, devnum string) {
 	w.been[name] = true
 	w.here(name, devnum)
 	for _, part := range w.partitionsOf(dir, name) {
-		below := w.ours
-		w.ours = below || w.madeByUs(part)
+		below := w.within
+		w.within = below || w.madeByUs(part)
 		w.use("partition", path.Base(part), "")
 		w.device(part, path.Base(part), w.sysfs.text(part+"/dev"))
-		w.ours = below
+		w.within = below
 	}
 	for _, holder := range w.sysfs.list(dir + "/holders") {
 		up := w.sysfs.blockDir + "/" + holder
@@ -232,16 +233,22 @@ func (w *walk) partitionsOf(dir, name string) []string {
 	return out
 }
 
-// madeByUs goes by the name in the GPT, which the kernel shows of each partition
-// (block/partitions/efi.c, PARTNAME of its uevent).
+// madeByUs goes by the name in the GPT: the kernel shows that of the partitions
+// which it found itself (block/partitions/efi.c), udev that of all. A partition that
+// the kernel was told of (BLKPG) has none: of such a one, what was read from the
+// drive says enough.
 func (w *walk) madeByUs(part string) bool {
+	name, known := w.sysfs.udev(w.sysfs.text(part + "/dev"))["ID_PART_ENTRY_NAME"]
 	b, _ := w.sysfs.read(part + "/uevent")
 	for line := range strings.Lines(string(b)) {
-		if name, ok := strings.CutPrefix(line, "PARTNAME="); ok {
-			return strings.HasPrefix(name, content.OursPrefix)
+		if title, ok := strings.CutPrefix(line, "PARTNAME="); ok {
+			name, known = title, true
 		}
 	}
-	return false
+	if !known {
+		return w.usage.ours[w.drive.Name]
+	}
+	return strings.HasPrefix(name, content.OursPrefix)
 }
 
 // partitionName splits "nvme0n1p2" and "sda2": a "p" stands between where the name
