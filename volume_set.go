@@ -74,6 +74,7 @@ func (s *VolumeSet) GetSnapshot(id string) (*VolumeSnapshot, bool) {
 type VolumeRecord struct {
 	Volume Volume `json:"volume"`
 	Work   *Work  `json:"work,omitempty"`
+	Scrub  *Scrub `json:"scrub,omitempty"` // the newest verdict on its filesystem
 }
 
 // Work is a piece of destructive work with everything chosen before it was begun,

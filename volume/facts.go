@@ -1,24 +1,113 @@
 package volume
 
 import (
+	"slices"
 	"sort"
-	"sync"
+	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
-type using struct {
-	lanes     lanes
-	tableMu   sync.Mutex
-	lastTable *table
+// known is everything but the drives that the facts of a volume are made of, in
+// a form that is cheap to compare: most rounds find nothing new.
+type known struct {
+	record   *drivebay.VolumeRecord
+	drives   uint64 // the newest change of one of its drives
+	complete bool
+	gone     bool
+	lvm      *lvmIndex
+	scrubbed bool // right now
+	fs       fsKnown
+	io       ioKnown
 }
 
-// facts is what is known of a volume without asking its drives anything.
-func (e *Engine) facts(v *drivebay.Volume, s *drivebay.Snapshot) drivebay.Facts {
-	f := drivebay.Facts{Volume: *v, Drives: []drivebay.Drive{}, Complete: s.Complete, Gone: e.gone(v), LV: e.lvFacts(v)}
+type fsKnown struct {
+	errors             uint64
+	readOnly, shutdown bool
+	measured           bool
+	usage              host.FSUsage
+	scrub              *drivebay.Scrub
+}
+
+type ioKnown struct {
+	frozen, await time.Duration
+	errors        uint64
+	readError     string
+}
+
+// knowOf gathers what is known of a volume. No drive, no file and no program is
+// asked: the kernel's accounts are in the snapshot, the rest was measured before.
+func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot) known {
+	v := &r.Volume
+	k := known{record: r, complete: s.Complete, gone: e.gone(v), scrubbed: e.scrubbing() == v.ID}
+	if v.Location.VG != "" {
+		k.lvm = e.lvmNow()
+	}
+	m := e.gauges.of(v.ID).read()
+	k.io = ioKnown{frozen: m.waiting(e.machine.Now()), readError: m.readError}
+	k.fs = fsKnown{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
+	staged := stagedAt(v)
+	for _, id := range v.Location.Drives {
+		seen := e.seenDrives[id]
+		if seen == nil {
+			continue
+		}
+		k.drives = max(k.drives, seen.changed)
+		k.io.frozen, k.io.await = max(k.io.frozen, seen.io.frozen), max(k.io.await, seen.io.await)
+		k.io.errors += seen.io.errors
+		if staged != nil && seen.drive != nil && seen.drive.Kernel != nil {
+			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, madeOf(*staged).name))
+		}
+	}
+	if staged != nil && !staged.ReadOnly && v.Mode == drivebay.ModeFS {
+		k.fs.readOnly = e.turnedReadOnly(staged)
+	}
+	k.io.frozen = k.io.frozen.Truncate(time.Second)
+	return k
+}
+
+func stagedAt(v *drivebay.Volume) *drivebay.Publication {
+	i := slices.IndexFunc(v.Publications, func(p drivebay.Publication) bool { return p.Staging })
+	if i < 0 {
+		return nil
+	}
+	return &v.Publications[i]
+}
+
+// fsErrors is the filesystem's own count of a device.
+func fsErrors(k *drivebay.Kernel, name string) uint64 {
+	for _, f := range k.Filesystems {
+		if f.Device == name {
+			return f.Errors
+		}
+	}
+	return 0
+}
+
+func (e *Engine) lvmNow() *lvmIndex {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.index.lvm
+}
+
+// factsOf makes the facts of what is known.
+func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
+	v := k.record.Volume
+	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, LV: e.lvFacts(&v)}
 	for _, id := range v.Location.Drives {
 		if d, ok := driveOf(s, id); ok {
 			f.Drives = append(f.Drives, *d)
+		}
+	}
+	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError}
+	if v.Mode == drivebay.ModeFS {
+		f.FS = &drivebay.FSFacts{Errors: k.fs.errors, ReadOnly: k.fs.readOnly, Shutdown: k.fs.shutdown, Scrub: k.fs.scrub}
+		if u := k.fs.usage; k.fs.measured {
+			f.FS.Bytes, f.FS.Free = &u.Bytes, &u.Available
+			if u.Inodes > 0 {
+				f.FS.Inodes, f.FS.FreeInodes = &u.Inodes, &u.FreeInodes
+			}
 		}
 	}
 	return f

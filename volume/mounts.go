@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -80,8 +79,7 @@ func (s *scene) ours(at spot) []host.Mount {
 // former is the device that was mounted at a path when we did it.
 func (s *scene) former(at spot) device {
 	if p := s.recorded(at); p != nil {
-		num, name, _ := strings.Cut(p.Device, " ")
-		return device{num: num, name: name}
+		return madeOf(*p)
 	}
 	return device{}
 }

@@ -22,10 +22,7 @@ type spot struct {
 // spot refuses every path that is not below a root of the configuration. What
 // links there could lead elsewhere is seen to where the path is opened.
 func (e *Engine) spot(name string) (spot, error) {
-	roots := e.opt.Roots
-	if len(roots) == 0 {
-		roots = []string{defaultRoot}
-	}
+	roots := e.allRoots()
 	if !path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), "..") || strings.ContainsRune(name, 0) {
 		return spot{}, fmt.Errorf("path %q: %w: it must be absolute and without \"..\"", name, drivebay.ErrInvalid)
 	}
@@ -46,8 +43,30 @@ func (e *Engine) spot(name string) (spot, error) {
 // realRoot is where a root leads: many a /var/lib/kubelet is a link to a larger
 // disk, and the mount table knows no links.
 func (e *Engine) realRoot(root string) string {
-	if name, err := e.machine.Resolve(strings.TrimPrefix(root, "/")); err == nil {
-		return "/" + name
+	if real, ok := e.roots.Load(root); ok {
+		return real.(string)
 	}
-	return root
+	real := root
+	if name, err := e.machine.Resolve(strings.TrimPrefix(root, "/")); err == nil {
+		real = "/" + name
+	}
+	e.roots.Store(root, real)
+	return real
+}
+
+// spotOf is the path that the mount table calls by a name.
+func (e *Engine) spotOf(target string) (spot, bool) {
+	for _, root := range e.allRoots() {
+		if below, ok := strings.CutPrefix(target, e.realRoot(path.Clean(root))+"/"); ok {
+			return spot{host.Place{Root: path.Clean(root), Name: below}, target}, true
+		}
+	}
+	return spot{}, false
+}
+
+func (e *Engine) allRoots() []string {
+	if len(e.opt.Roots) == 0 {
+		return []string{defaultRoot}
+	}
+	return e.opt.Roots
 }

@@ -2,9 +2,37 @@ package volume
 
 import (
 	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/drivebay/drivebay"
 )
+
+// using is what mounting and watching remember.
+type using struct {
+	lanes  lanes
+	gauges gauges
+	scrubs scrubs
+
+	tableMu   sync.Mutex
+	lastTable *table   // nil: what was true of it, we have changed
+	roots     sync.Map // of the configuration, to where they lead; for one tick
+
+	viewMu     sync.Mutex // guards what follows: what the last round found
+	views      map[string]*viewed
+	seenDrives map[string]*seenDrive
+	seenSeq    uint64 // of the snapshot that they are from
+	changes    uint64
+	round      *table // mounts at the last tick
+}
+
+// viewed is a volume as it was published, and what that stands on.
+type viewed struct {
+	known known
+	view  *drivebay.VolumeView
+}
 
 // Run keeps the set of volumes true until ctx ends, and takes up what was
 // interrupted.
@@ -15,49 +43,118 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	if err := e.look(ctx, s); err != nil {
-		e.log.Warn("volumes not listed", "op", "look", "err", err)
-	}
+	e.list(ctx, s)
+	e.settleAll(ctx)
 	e.resume(ctx)
-	tick := e.machine.After(e.opt.Tick)
-	for seq := s.Seq; ; {
-		e.publish()
+	news, log := e.news(ctx, s.Seq), e.kernelLog(ctx)
+	tick := e.machine.After(0)
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.changed:
+		case s := <-news:
+			e.list(ctx, s)
+		case line, ok := <-log:
+			if !ok {
+				log = nil
+			}
+			if !e.hear(line) {
+				continue
+			}
 		case <-tick:
 			tick = e.machine.After(e.opt.Tick)
-			if s := e.drives.Snapshot(); s.Seq != seq {
-				seq = s.Seq
-				if err := e.look(ctx, s); err != nil {
-					e.log.Warn("volumes not listed", "op", "look", "err", err)
-				}
-			}
+			e.watch(ctx)
 		}
+		e.publish()
 	}
 }
 
-// publish makes what is known the set that all read.
-func (e *Engine) publish() {
-	last := e.set.Load()
-	next := &drivebay.VolumeSet{Seq: last.Seq + 1, At: e.machine.Now(), Drives: e.drives.Snapshot()}
-	for _, r := range e.all() {
-		next.Volumes = append(next.Volumes, e.view(r, next.Drives))
+// news delivers the snapshots of the drives as they come, so that what happens to
+// one is seen at once. Who is slow misses some, never the newest.
+func (e *Engine) news(ctx context.Context, seq uint64) <-chan *drivebay.Snapshot {
+	out := make(chan *drivebay.Snapshot)
+	e.running.Go(func() {
+		for {
+			s, err := e.drives.Wait(ctx, seq)
+			if err != nil {
+				return
+			}
+			seq = s.Seq
+			select {
+			case out <- s:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return out
+}
+
+func (e *Engine) list(ctx context.Context, s *drivebay.Snapshot) {
+	if err := e.look(ctx, s); err != nil {
+		e.log.Warn("volumes not listed", "op", "look", "err", err)
 	}
+}
+
+// publish makes what is known the set that all read. What has not changed is not
+// thought over again, and Seq grows only when there is something to see.
+func (e *Engine) publish() {
+	e.viewMu.Lock()
+	defer e.viewMu.Unlock()
+	last, s := e.set.Load(), e.drives.Snapshot()
+	e.seeDrives(s)
+	records := e.all()
+	views := make(map[string]*viewed, len(records))
+	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow()}
+	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots)
+	for _, r := range records {
+		k := e.knowOf(r, s)
+		was := e.views[r.Volume.ID]
+		is := was
+		if was == nil || was.known != k {
+			is = &viewed{k, e.view(k, s)}
+			changed = changed || was == nil || !sameView(was.view, is.view)
+		}
+		views[r.Volume.ID] = is
+		next.Volumes = append(next.Volumes, is.view)
+	}
+	if changed {
+		next.Seq++
+		e.gauges.keep(func(id string) bool { return views[id] != nil })
+	}
+	e.views = views
 	e.set.Store(next)
 }
 
-func (e *Engine) view(r *drivebay.VolumeRecord, s *drivebay.Snapshot) *drivebay.VolumeView {
-	f := e.facts(&r.Volume, s)
-	v := f.Volume
-	v.Health = drivebay.VolumeHealthOf(f)
-	f.Volume.Health = v.Health
-	v.OperationalStatus = drivebay.OperationalStatusOf(f)
-	f.Volume.OperationalStatus = v.OperationalStatus
-	out := &drivebay.VolumeView{Volume: v, Condition: drivebay.ConditionOf(f), Facts: &f}
-	if r.Work != nil {
-		out.Work = string(r.Work.Op)
+// sameView leaves out the facts: what is the same to everybody may stand on other
+// numbers.
+func sameView(a, b *drivebay.VolumeView) bool {
+	return a.Work == b.Work && reflect.DeepEqual(a.Volume, b.Volume) && reflect.DeepEqual(a.Condition, b.Condition)
+}
+
+func (e *Engine) view(k known, s *drivebay.Snapshot) *drivebay.VolumeView {
+	f := e.factsOf(k, s)
+	f.Volume.Health = drivebay.VolumeHealthOf(f)
+	f.Volume.OperationalStatus = drivebay.OperationalStatusOf(f)
+	out := &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
+	if w := k.record.Work; w != nil {
+		out.Work = string(w.Op)
+	} else if k.scrubbed {
+		out.Work = "scrub"
+	}
+	return out
+}
+
+// snapshotsNow are the snapshots of volumes that are whole, by id.
+func (e *Engine) snapshotsNow() []drivebay.VolumeSnapshot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []drivebay.VolumeSnapshot
+	for _, id := range slices.Sorted(maps.Keys(e.snapshots)) {
+		if r := e.snapshots[id]; r.Work == nil || r.Work.Op != drivebay.WorkCreate {
+			out = append(out, r.Snapshot)
+		}
 	}
 	return out
 }

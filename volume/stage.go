@@ -121,6 +121,7 @@ func (s *scene) mount(ctx context.Context, at spot, options []string, readOnly b
 		return s.machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.v.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(s.v.FSType, options)})
 	})
 	s.touched()
+	s.gauges.of(s.v.ID).forget()
 	return err
 }
 
@@ -153,6 +154,7 @@ func (e *Engine) UnstageVolume(ctx context.Context, id, path string) error {
 		return err
 	}
 	return e.onVolume(ctx, "unstage", id, func(ctx context.Context, v drivebay.Volume) error {
+		e.stopScrub(id)
 		s, err := e.scene(ctx, v)
 		if err != nil {
 			return err
@@ -174,6 +176,9 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 		}
 	}
 	s.without(at)
+	if s.staging() == nil {
+		s.gauges.of(s.v.ID).forget()
+	}
 	if err := s.keep(nil); err != nil {
 		return err
 	}

@@ -2,12 +2,120 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Stats says how full a volume is and how it is, as seen at a path.
+// Stats says how full a volume is and how it is, as seen at a path: what is known
+// of it, and what the mount table says of the path. Nothing but the filesystem's
+// own numbers is asked for now, and no disk is touched for them.
 func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
-	return drivebay.VolumeStats{}, fmt.Errorf("volume %s: stats: %w", r.Volume, drivebay.ErrNoSupport)
+	var out drivebay.VolumeStats
+	view, ok := e.Volumes().Get(r.Volume)
+	if !ok {
+		return out, fmt.Errorf("volume %q: %w", r.Volume, drivebay.ErrNotFound)
+	}
+	at, err := e.spot(r.Path)
+	if err != nil {
+		return out, err
+	}
+	t, err := e.recentTable(ctx)
+	if err != nil {
+		return out, fmt.Errorf("volume %s: %w", r.Volume, err)
+	}
+	d, _ := e.device(&view.Volume)
+	f := *view.Facts
+	target := pathFacts(t, at, d)
+	if !target.Mounted && target.Other == "" {
+		if kind, err := e.machine.Look(at.Place); err == nil && kind == host.PlaceNothing {
+			return out, fmt.Errorf("volume %s: path %s: %w", r.Volume, at, drivebay.ErrNotFound)
+		}
+	}
+	f.Mount = &drivebay.MountFacts{Target: &target}
+	if r.Staging != "" && view.Mode == drivebay.ModeFS {
+		staging, err := e.spot(r.Staging)
+		if err != nil {
+			return out, err
+		}
+		p := pathFacts(t, staging, d)
+		f.Mount.Staging = &p
+	}
+	if target.Mounted && f.IO != nil {
+		target.ReadError = f.IO.ReadError
+	}
+	if view.Mode != drivebay.ModeFS {
+		if e.stagedBlock(view, at) { // its device is nowhere yet: nothing is to be seen there
+			f.Mount = nil
+		}
+		out.Bytes.Total = view.Size
+	} else if target.Mounted {
+		out.Bytes, out.Inodes = amounts(e.usage(ctx, view, at, d))
+	}
+	out.Condition = drivebay.ConditionOf(f)
+	return out, nil
+}
+
+func (e *Engine) stagedBlock(v *drivebay.VolumeView, at spot) bool {
+	return slices.ContainsFunc(v.Publications, func(p drivebay.Publication) bool { return p.Staging && p.Path == at.String() })
+}
+
+// pathFacts is what the mount table says of a path.
+func pathFacts(t *table, at spot, d device) drivebay.PathFacts {
+	p := drivebay.PathFacts{Path: at.String()}
+	m, ok := t.top(at.target)
+	switch {
+	case ok && carries(m, d):
+		p.Mounted = true
+	case ok:
+		p.Other = what(m)
+	}
+	return p
+}
+
+// usage asks the filesystem, and has the last figures ready for one that is in no
+// state to answer. They must be its own: whoever unmounts it in the meantime
+// leaves another to answer, which has another size.
+func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at spot, d device) (host.FSUsage, bool) {
+	g := e.gauges.of(v.ID)
+	last := g.read()
+	if e.lane(&v.Volume).Occupied(e.machine.Now()) > usageTime {
+		return last.usage, last.measured
+	}
+	var now host.FSUsage
+	err := touch(ctx, e, &v.Volume, usageTime, func(ctx context.Context) (err error) {
+		now, err = e.machine.Usage(ctx, at.Place)
+		return err
+	})
+	switch {
+	case errors.Is(err, drivebay.ErrTimeout):
+		return last.usage, last.measured
+	case err != nil:
+		return host.FSUsage{}, false
+	case last.measured && last.usage.Bytes == now.Bytes:
+	default:
+		t, err := e.freshTable(ctx)
+		if err != nil {
+			return host.FSUsage{}, false
+		}
+		if m, ok := t.top(at.target); !ok || !carries(m, d) {
+			return host.FSUsage{}, false
+		}
+	}
+	g.write(func(m *measured) { m.measured, m.usage = true, now })
+	return now, true
+}
+
+func amounts(u host.FSUsage, known bool) (bytes drivebay.Amount, inodes *drivebay.Amount) {
+	if !known {
+		return bytes, nil
+	}
+	bytes = drivebay.Amount{Total: u.Bytes, Used: u.Bytes - min(u.Free, u.Bytes), Available: u.Available}
+	if u.Inodes > 0 {
+		inodes = &drivebay.Amount{Total: u.Inodes, Used: u.Inodes - min(u.FreeInodes, u.Inodes), Available: u.FreeInodes}
+	}
+	return bytes, inodes
 }

@@ -103,6 +103,8 @@ func what(m host.Mount) string {
 // kernelMadeReadOnly says that a filesystem that was mounted for writing is not
 // written to any more: the mount is rw still, its superblock says ro.
 func kernelMadeReadOnly(m host.Mount) bool {
-	opts := strings.Split(m.Opts, ",")
-	return opts[0] == "rw" && slices.Contains(opts[1:], "ro")
+	return !isReadOnly(m) && slices.Contains(strings.Split(m.Opts, ",")[1:], "ro")
 }
+
+// isReadOnly is so of the mount itself: its options come first.
+func isReadOnly(m host.Mount) bool { return m.Opts == "ro" || strings.HasPrefix(m.Opts, "ro,") }

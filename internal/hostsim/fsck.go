@@ -88,8 +88,8 @@ func xfsRepair(p *process) int {
 	if p.device(name) == nil {
 		return p.fail(1, "%s: No such file or directory\n\nfatal error -- couldn't initialize XFS library", name)
 	}
-	if mounted, busy := p.held(name); mounted {
-		return p.fail(1, "xfs_repair: %s contains a mounted filesystem\n\nfatal error -- couldn't initialize XFS library", name)
+	if mounted, busy := p.held(name); mounted && !f.has("f") {
+		return p.fail(1, "xfs_repair: %s contains a mounted and writable filesystem\n\nfatal error -- couldn't initialize XFS library", name)
 	} else if busy && !f.has("n") {
 		return p.fail(1, "xfs_repair: cannot open %s: Device or resource busy", name)
 	}

@@ -1,0 +1,200 @@
+package volume_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/volume"
+)
+
+const kubelet = "/var/lib/kubelet"
+
+// stand is a machine with its drives and its volumes, in a bubble whose clock
+// stands still while anybody works.
+type stand struct {
+	*testing.T
+	sim  *hostsim.Machine
+	mgr  *drivemgr.Manager
+	st   *store.Mem
+	e    *volume.Engine
+	opt  volume.Options
+	stop func()
+}
+
+var fourDrives = hostsim.Spec{Drives: []hostsim.Group{
+	{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "200GB"}, {Count: 2, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "4TB"}}}
+
+// onStand runs a test on a machine with two NVMe drives and two hard disks.
+func onStand(t *testing.T, test func(*stand)) {
+	t.Helper()
+	onMachine(t, fourDrives, volume.Options{}, test)
+}
+
+func onMachine(t *testing.T, spec hostsim.Spec, opt volume.Options, test func(*stand)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		sim, err := hostsim.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var claim drivebay.Selectors
+		if err := claim.UnmarshalText([]byte("all")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &stand{T: t, sim: sim, st: store.Memory(), opt: opt}
+		s.mgr = drivemgr.New(sim, s.st, drivemgr.Options{Claim: claim, Tick: opt.Tick, Poll: 300 * opt.Tick, Rescan: 300 * opt.Tick})
+		done := make(chan error)
+		go func() { done <- s.mgr.Run(ctx) }()
+		time.Sleep(30 * time.Second) // listed, looked at, and read
+		s.start()
+		defer func() {
+			sim.Close()
+			s.stop()
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}()
+		test(s)
+	})
+}
+
+// start makes an engine over what is remembered, as a restarted daemon does.
+func (s *stand) start() {
+	s.Helper()
+	if s.stop != nil {
+		s.stop()
+	}
+	e, err := volume.New(s.sim, s.mgr, s.st, nil, s.opt)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan error)
+	go func() { done <- e.Run(ctx) }()
+	s.e, s.stop = e, func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.Error(err)
+		}
+	}
+	time.Sleep(10 * time.Second)
+}
+
+func (s *stand) make(name string, r drivebay.VolumeRequest) drivebay.Volume {
+	s.Helper()
+	r.Name = name
+	if r.Size.Required == 0 {
+		r.Size.Required = 1 << 30
+	}
+	if r.Class.Backing == "" {
+		r.Class.Backing, r.Class.Wipe, r.Class.FSType = drivebay.BackingPartition, drivebay.WipeNone, "ext4"
+	}
+	v, err := s.e.CreateVolume(s.Context(), r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return v
+}
+
+// of is what a volume is said to be now.
+func (s *stand) of(v drivebay.Volume) *drivebay.VolumeView {
+	s.Helper()
+	view, ok := s.e.Volumes().Get(v.ID)
+	if !ok {
+		s.Fatalf("volume %s is not listed", v.ID)
+	}
+	return view
+}
+
+func staging(v drivebay.Volume) string { return kubelet + "/plugins/csi/" + v.ID + "/globalmount" }
+
+func target(v drivebay.Volume, pod string) string {
+	return kubelet + "/pods/" + pod + "/volumes/" + v.ID
+}
+
+func (s *stand) stage(v drivebay.Volume, change ...func(*drivebay.StageRequest)) error {
+	s.Helper()
+	r := drivebay.StageRequest{Volume: v.ID, Path: staging(v), Block: v.Mode != drivebay.ModeFS, Access: drivebay.AccessWriter}
+	for _, f := range change {
+		f(&r)
+	}
+	return s.e.StageVolume(s.Context(), r)
+}
+
+func (s *stand) publish(v drivebay.Volume, pod string, change ...func(*drivebay.PublishRequest)) error {
+	s.Helper()
+	r := drivebay.PublishRequest{Volume: v.ID, Staging: staging(v), Target: target(v, pod), Block: v.Mode != drivebay.ModeFS, Access: drivebay.AccessWriter}
+	for _, f := range change {
+		f(&r)
+	}
+	return s.e.PublishVolume(s.Context(), r)
+}
+
+func (s *stand) unpublish(v drivebay.Volume, pod string) error {
+	return s.e.UnpublishVolume(s.Context(), v.ID, target(v, pod))
+}
+
+func (s *stand) unstage(v drivebay.Volume) error {
+	return s.e.UnstageVolume(s.Context(), v.ID, staging(v))
+}
+
+func (s *stand) stats(v drivebay.Volume, path string) (drivebay.VolumeStats, error) {
+	return s.e.Stats(s.Context(), drivebay.StatsRequest{Volume: v.ID, Path: path, Staging: staging(v)})
+}
+
+// must ends the test at the first error.
+func (s *stand) must(errs ...error) {
+	s.Helper()
+	if err := errors.Join(errs...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// mounts are what the machine has mounted at a path.
+func (s *stand) mounts(path string) []host.Mount {
+	s.Helper()
+	all, err := s.sim.Mounts(s.Context())
+	s.must(err)
+	return slices.DeleteFunc(all, func(m host.Mount) bool { return m.Target != path })
+}
+
+func place(path string) host.Place {
+	return host.Place{Root: kubelet, Name: strings.TrimPrefix(path, kubelet+"/")}
+}
+
+func (s *stand) look(path string) host.PlaceKind {
+	s.Helper()
+	kind, err := s.sim.Look(place(path))
+	s.must(err)
+	return kind
+}
+
+// inject lets a fault happen: to a drive by its id, to a filesystem by its path.
+func (s *stand) inject(what, fault string) {
+	s.Helper()
+	if d, ok := s.mgr.Snapshot().Find(what); ok {
+		what = d.Serial
+	}
+	s.must(s.sim.Inject(hostsim.Fault{Drive: what, Fault: fault}))
+}
+
+// reasons are those of a condition.
+func reasons(c drivebay.Condition) string {
+	var out []string
+	for _, f := range c {
+		out = append(out, f.Reason)
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,45 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// settleAll holds all records against the mount table. A machine that was
+// restarted has no mounts; one that only we were restarted on has them all, those
+// included that we did not come to write down.
+func (e *Engine) settleAll(ctx context.Context) {
+	for _, r := range e.all() {
+		err := e.onVolume(ctx, "settle", r.Volume.ID, func(ctx context.Context, v drivebay.Volume) error {
+			s, err := e.scene(ctx, v)
+			if err != nil {
+				return err
+			}
+			s.takeIn()
+			return s.keep(nil)
+		})
+		if err != nil && !errors.Is(err, drivebay.ErrPending) {
+			e.log.Warn("mounts not held against the record", "op", "settle", "volume", r.Volume.ID, "err", err)
+		}
+	}
+}
+
+// takeIn takes mounts of the whole filesystem below our roots for ours: the first
+// is where it is staged. Pieces of it that a kubelet has bound elsewhere
+// (volume-subpaths) are not.
+func (s *scene) takeIn() {
+	if s.v.Mode != drivebay.ModeFS || s.d.num == "" {
+		return
+	}
+	for _, m := range s.t.of(s.d) {
+		at, ok := s.spotOf(m.Target)
+		known := slices.ContainsFunc(s.now, func(p drivebay.Publication) bool { return p.Path == at.String() })
+		if !ok || known || m.Root != "/" {
+			continue
+		}
+		s.with(drivebay.Publication{Path: at.String(), Staging: s.staging() == nil, ReadOnly: isReadOnly(m), Device: s.d.num + " " + s.d.name, Since: s.machine.Now()})
+	}
+}
