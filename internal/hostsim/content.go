@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"fmt"
+	"hash/crc32"
 	"strings"
 )
 
@@ -111,7 +112,8 @@ func lvmLabel(id string) []byte {
 	le.PutUint64(b[8:], 1)
 	le.PutUint32(b[20:], 32)
 	copy(b[24:], "LVM2 001")
-	copy(b[32:], id)
+	copy(b[32:], strings.ReplaceAll(id, "-", ""))
+	le.PutUint32(b[16:], ^crc32.Update(^uint32(0xF597A6CF), crc32.IEEETable, b[20:]))
 	return b
 }
 

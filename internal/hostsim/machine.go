@@ -19,22 +19,26 @@ type Machine struct {
 	boot    time.Time
 	without []string // programs that are not installed
 
-	mu                   sync.RWMutex // guards everything below and every drive
-	tree                 *tree
-	drives               []*drive
-	bays                 []*bay
-	hosts                int // SCSI hosts given out
-	byName               map[string]*drive
-	devices              map[string]*device // by kernel name
-	fds                  fds
-	mounts               []*mount
-	own                  map[string]host.PlaceKind // folders and files of no filesystem of a drive
-	ghosts               []ghost
-	lastMount, anonymous int
-	highest              map[string]int // kernel name letters -> the first index that was never given out
-	system               system
-	seq                  uint64 // of uevents
-	stats                Stats
+	mu      sync.RWMutex // guards everything below and every drive
+	tree    *tree
+	drives  []*drive
+	bays    []*bay
+	hosts   int // SCSI hosts given out
+	byName  map[string]*drive
+	highest map[string]int // kernel name letters -> the first index that was never given out
+	system  system
+	seq     uint64 // of uevents
+	stats   Stats
+
+	devices   map[string]*device // by kernel name
+	ghosts    []ghost
+	fds       fds
+	mounts    []*mount
+	lastMount int
+	anonymous int                       // device numbers of filesystems given out
+	own       map[string]host.PlaceKind // folders and files of no drive's filesystem
+	physical  map[string]*pv            // of LVM, by identity
+	kill      int                       // at which point the next lvm is killed; 0: it is not
 
 	uevents feed[host.Uevent]
 	klog    feed[host.LogLine]
@@ -51,7 +55,7 @@ func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
 // New makes a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, highest: map[string]int{}}
+	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, physical: map[string]*pv{}, highest: map[string]int{}}
 	for _, o := range opts {
 		o(m)
 	}

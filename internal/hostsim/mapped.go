@@ -1,5 +1,141 @@
 package hostsim
 
-type mapped struct{}
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-func (m *mapped) lost(*device) {}
+// mapped is what a device has that device-mapper made.
+type mapped struct {
+	dev   *device
+	lv    *lv
+	below []*device
+	links map[*device][]*node // slaves and holders
+}
+
+// mapperMajor is what device-mapper usually gets.
+const mapperMajor = 253
+
+// mapperName is device-mapper's name for a volume: hyphens are doubled
+// (lvm2, dm_build_dm_name).
+func mapperName(group, volume string) string {
+	double := func(s string) string { return strings.ReplaceAll(s, "-", "--") }
+	return double(group) + "-" + double(volume)
+}
+
+// newMapped makes the device of a volume.
+func (m *Machine) newMapped(v *lv, data backing, below []*device) *device {
+	minor := 0
+	for m.devices[fmt.Sprintf("dm-%d", minor)] != nil {
+		minor++
+	}
+	name := fmt.Sprintf("dm-%d", minor)
+	d := &device{entries: entries{m: m}, name: name, num: fmt.Sprintf("%d:%d", mapperMajor, minor), dir: "sys/devices/virtual/block/" + name, data: data, block: 512}
+	d.mapped = &mapped{dev: d, lv: v}
+	m.devices[name] = d
+	d.showMapped()
+	d.mapped.hold(below)
+	d.event("add")
+	d.event("change")
+	return d
+}
+
+// hold makes these the devices below.
+func (x *mapped) hold(below []*device) {
+	for _, d := range x.below {
+		x.lost(d)
+		d.above = slices.DeleteFunc(d.above, func(up *device) bool { return up == x.dev })
+	}
+	x.below, x.links = nil, map[*device][]*node{}
+	for _, d := range below {
+		x.dev.block = max(x.dev.block, d.block)
+		if slices.Contains(x.below, d) || d.gone {
+			continue
+		}
+		x.below = append(x.below, d)
+		d.above = append(d.above, x.dev)
+		slave, holder := x.dev.dir+"/slaves/"+d.name, d.dir+"/holders/"+x.dev.name
+		t := x.dev.m.tree
+		x.links[d] = []*node{t.put(slave, &node{link: relative(slave, d.dir)}), t.put(holder, &node{link: relative(holder, x.dev.dir)})}
+	}
+}
+
+// lost takes the links to a device below away.
+func (x *mapped) lost(d *device) {
+	for _, n := range x.links[d] {
+		x.dev.m.tree.drop(n)
+	}
+	delete(x.links, d)
+}
+
+// unmap takes the device of a volume away.
+func (d *device) unmap() {
+	d.event("remove")
+	d.mapped.hold(nil)
+	d.remove()
+}
+
+func (d *device) event(action string) {
+	d.m.uevent(action, "block", d.dir, d.name, map[string]string{"DEVTYPE": "disk", "DM_NAME": mapperName(d.mapped.lv.group.name, d.mapped.lv.name)})
+}
+
+// showMapped makes what sysfs, udev and /dev say of a mapped device.
+func (d *device) showMapped() {
+	v := d.mapped.lv
+	title := mapperName(v.group.name, v.name)
+	seq := d.m.nextSeq()
+	d.files(d.dir, "dev", d.num+"\n", "range", "1\n", "ext_range", "1\n", "hidden", "0\n", "removable", "0\n", "alignment_offset", "0\n", "discard_alignment", "0\n",
+		"capability", "0\n", "diskseq", fmt.Sprintln(seq), "uevent", devUevent(d.num, d.name, "disk")+fmt.Sprintf("DISKSEQ=%d\n", seq),
+		"dm/name", title+"\n", "dm/uuid", d.mapped.uuid()+"\n", "dm/suspended", "0\n", "dm/rq_based_seq_io_merge_deadline", "0\n", "dm/use_blk_mq", "1\n",
+		"queue/logical_block_size", fmt.Sprintln(d.block), "queue/hw_sector_size", fmt.Sprintln(d.block), "queue/physical_block_size", "4096\n", "queue/rotational", "0\n",
+		"queue/zoned", "none\n", "queue/scheduler", "none\n", "queue/discard_max_bytes", "2199023255040\n", "queue/discard_granularity", "4096\n", "queue/read_ahead_kb", "128\n")
+	d.live(d.dir+"/size", func() string { return fmt.Sprintln(d.length() / 512) })
+	d.live(d.dir+"/ro", func() string { return flag01(d.refusesWrites()) })
+	d.live(d.dir+"/stat", func() string {
+		return strings.Repeat("       0 ", 8) + fmt.Sprintf("%8d", d.waiting()) + strings.Repeat("        0", 8) + "\n"
+	})
+	d.live(d.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.waiting(), 0) })
+	d.folders(d.dir+"/slaves", d.dir+"/holders")
+	d.link(d.dir+"/subsystem", "sys/class/block")
+	d.link("sys/block/"+d.name, d.dir)
+	d.link("sys/class/block/"+d.name, d.dir)
+	d.link("sys/dev/block/"+d.num, d.dir)
+	d.link(d.dir+"/bdi", "sys/devices/virtual/bdi/"+d.num)
+	d.file("sys/devices/virtual/bdi/"+d.num+"/read_ahead_kb", "128\n")
+	d.file("dev/"+d.name, "")
+	d.link("dev/mapper/"+title, "dev/"+d.name)
+	links := "S:mapper/" + title + "\n"
+	if v.visible() {
+		d.link("dev/"+v.group.name+"/"+v.name, "dev/"+d.name)
+		links += "S:" + v.group.name + "/" + v.name + "\n"
+	}
+	d.live("run/udev/data/b"+d.num, func() string {
+		text := links + "E:DM_NAME=" + title + "\nE:DM_UUID=" + d.mapped.uuid() + "\nE:DM_VG_NAME=" + v.group.name + "\nE:DM_LV_NAME=" + v.name
+		if _, found := recognise(d.read); found != "" && v.visible() {
+			text += "\n" + found
+		}
+		return text + udevEnd
+	})
+}
+
+// uuid is device-mapper's identity of a volume (lvm2, build_dm_uuid).
+func (x *mapped) uuid() string {
+	suffix := ""
+	if x.lv.kind == "thin-pool" {
+		suffix = "-tpool"
+	}
+	return "LVM-" + strings.ReplaceAll(x.lv.group.uuid+x.lv.uuid, "-", "") + suffix
+}
+
+// waiting is how many requests wait below for drives that hang.
+func (d *device) waiting() int {
+	if d.drive != nil {
+		return d.drive.inflight()
+	}
+	n := 0
+	for _, b := range d.mapped.below {
+		n = max(n, b.waiting())
+	}
+	return n
+}

@@ -25,6 +25,7 @@ type process struct {
 	ctx       context.Context
 	name      string
 	argv      []string
+	killed    bool
 	out, errs bytes.Buffer
 }
 
@@ -34,7 +35,7 @@ var programs map[string]program
 func init() {
 	programs = map[string]program{
 		"mkfs.ext4": mkfsExt4, "mke2fs": mkfsExt4, "mkfs.xfs": mkfsXFS, "mkfs.btrfs": mkfsBtrfs,
-		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs,
+		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs, "lvm": lvmProgram,
 	}
 }
 
@@ -58,6 +59,8 @@ func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	p := &process{m: m, ctx: ctx, name: name, argv: argv}
 	code := run(p)
 	switch {
+	case p.killed:
+		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: -1}
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", argv[0], ctx.Err())
 	case code != 0:
@@ -76,10 +79,17 @@ func (p *process) fail(code int, format string, args ...any) int {
 	return code
 }
 
-// flags are options with their values, the last one of each, and the other words.
+// flags are options with their values, the last one of each and all of them, and
+// the other words.
 type flags struct {
 	set   map[string]string
+	all   map[string][]string
 	words []string
+}
+
+func (f *flags) put(name, value string) {
+	f.set[name] = value
+	f.all[name] = append(f.all[name], value)
 }
 
 func (f flags) has(name string) bool { _, ok := f.set[name]; return ok }
@@ -87,7 +97,7 @@ func (f flags) has(name string) bool { _, ok := f.set[name]; return ok }
 // getopt reads options as getopt_long(3) does: short is its list of letters, long
 // has the words; a colon behind says that a value follows.
 func getopt(args []string, short string, long ...string) (flags, error) {
-	f := flags{set: map[string]string{}}
+	f := flags{set: map[string]string{}, all: map[string][]string{}}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
@@ -106,7 +116,7 @@ func getopt(args []string, short string, long ...string) (flags, error) {
 				i++
 				value = args[i]
 			}
-			f.set[name] = value
+			f.put(name, value)
 		case len(arg) > 1 && arg[0] == '-':
 			used, err := f.letters(arg[1:], args[i+1:], short)
 			if err != nil {
@@ -128,14 +138,14 @@ func (f *flags) letters(word string, rest []string, short string) (used int, err
 		case at < 0 || c == ':':
 			return 0, fmt.Errorf("invalid option -- '%c'", c)
 		case at+1 == len(short) || short[at+1] != ':':
-			f.set[string(c)] = ""
+			f.put(string(c), "")
 		case i+1 < len(word):
-			f.set[string(c)] = word[i+1:]
+			f.put(string(c), word[i+1:])
 			return 0, nil
 		case len(rest) == 0:
 			return 0, fmt.Errorf("option requires an argument -- '%c'", c)
 		default:
-			f.set[string(c)] = rest[0]
+			f.put(string(c), rest[0])
 			return 1, nil
 		}
 	}

@@ -1,0 +1,144 @@
+package hostsim
+
+import (
+	"fmt"
+	"slices"
+)
+
+// activate makes the devices of a volume: its parts first, then itself.
+func (c *lvmRun) activate(v *lv) error {
+	if v.dev != nil || v.part == "spare" {
+		return nil
+	}
+	if v.pool != nil {
+		if err := c.activate(v.pool); err != nil {
+			return err
+		}
+	}
+	for _, p := range v.parts() {
+		if err := c.activate(p); err != nil {
+			return err
+		}
+	}
+	if !c.whole(v) && v.kind == "linear" && (v.parent == nil || v.parent.kind != "raid1") {
+		return fmt.Errorf("Refusing activation of partial LV %s.  Use '--activationmode partial' to override.", v.path())
+	}
+	data, below := c.table(v)
+	for _, d := range below {
+		if d.alone || d.fs != nil {
+			return fmt.Errorf("device-mapper: reload ioctl on %s failed: Device or resource busy", mapperName(v.group.name, v.name))
+		}
+	}
+	v.dev = c.m.newMapped(v, data, below)
+	v.dev.readOnly = v.readOnly
+	if v.kind == "raid1" {
+		v.resync()
+	}
+	return nil
+}
+
+// whole says whether all physical volumes of a linear volume are there.
+func (c *lvmRun) whole(v *lv) bool {
+	return !slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) })
+}
+
+// table is what a volume's device is made of now.
+func (c *lvmRun) table(v *lv) (data backing, below []*device) {
+	switch v.kind {
+	case "raid1":
+		r := &mirrorOf{lv: v}
+		for i := range v.images {
+			r.legs = append(r.legs, v.images[i].dev)
+			below = append(below, v.metas[i].dev, v.images[i].dev)
+		}
+		return r, below
+	case "thin-pool":
+		return pooled{v.data.dev}, []*device{v.meta.dev, v.data.dev}
+	case "thin":
+		return thin{v}, []*device{v.pool.dev}
+	}
+	l := &linear{}
+	at := uint64(0)
+	for _, a := range v.areas {
+		r := run{at: at, n: a.n * v.group.extent, off: a.pv.start + a.start*v.group.extent}
+		if !c.missing(a.pv) {
+			r.dev = c.on[a.pv.uuid]
+			below = append(below, r.dev)
+		}
+		l.runs = append(l.runs, r)
+		at += r.n
+	}
+	return l, below
+}
+
+// reload puts the tables of an active volume right: new extents, drives that
+// came back.
+func (c *lvmRun) reload(v *lv) {
+	for _, p := range v.parts() {
+		c.reload(p)
+	}
+	if v.dev == nil {
+		return
+	}
+	data, below := c.table(v)
+	v.dev.data = data
+	v.dev.mapped.hold(below)
+	v.dev.readOnly = v.readOnly
+	v.dev.event("change")
+	if v.kind == "raid1" {
+		v.resync()
+	}
+}
+
+// resync copies to legs that missed something what a good one has. In the
+// simulator that takes no time.
+func (v *lv) resync() {
+	source := -1
+	for i, image := range v.images {
+		if _, err := image.dev.ask(access{}); err != nil {
+			v.failed[i] = true
+		} else if !v.failed[i] && source < 0 {
+			source = i
+		}
+	}
+	for i, image := range v.images {
+		if _, err := image.dev.ask(access{write: true}); v.failed[i] && err == nil && source >= 0 {
+			copyDevice(image.dev, 0, v.images[source].dev, 0, v.size())
+			v.failed[i] = false
+		}
+	}
+}
+
+// deactivate takes the devices of a volume away.
+func (c *lvmRun) deactivate(v *lv) {
+	if v.dev != nil {
+		v.dev.unmap()
+		v.dev = nil
+	}
+	for _, p := range v.parts() {
+		c.deactivate(p)
+	}
+}
+
+// inUse says who has an active volume, in lvm's words.
+func (v *lv) inUse() error {
+	switch {
+	case v.dev == nil:
+		return nil
+	case v.dev.fs != nil:
+		return fmt.Errorf("Logical volume %s contains a filesystem in use.", v.path())
+	case len(v.dev.above) > 0:
+		return fmt.Errorf("Logical volume %s is used by another device.", v.path())
+	case v.dev.handles > 0:
+		return fmt.Errorf("Logical volume %s in use.", v.path())
+	}
+	return nil
+}
+
+// locked says that a volume, or a part of it, is being moved.
+func (v *lv) locked() error {
+	if v.group.move != nil && slices.ContainsFunc(v.under(), v.group.move.moves) {
+		return fmt.Errorf("Can't change locked LV %s.", v.path())
+	}
+	return nil
+}

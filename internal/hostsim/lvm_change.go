@@ -1,0 +1,119 @@
+package hostsim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+func (c *lvmRun) lvchange() error {
+	if len(c.words) != 1 {
+		return fmt.Errorf("Please give a logical volume path\n  %w", errWords)
+	}
+	v, err := c.volume(c.words[0])
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.has("refresh"):
+		return c.refresh(v)
+	case c.has("activate"):
+		return c.setActive(v, c.set["activate"])
+	}
+	if err := c.complete(v.group); err != nil {
+		return err
+	}
+	v.tags = c.retag(v.tags)
+	if full, ok := c.set["errorwhenfull"]; ok {
+		if v.kind != "thin-pool" {
+			return fmt.Errorf("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
+		}
+		v.failFull = full == "y"
+	}
+	if permission, ok := c.set["permission"]; ok {
+		v.readOnly = permission == "r"
+		c.reload(v)
+	}
+	if skip, ok := c.set["setactivationskip"]; ok {
+		v.skip = skip == "y"
+	}
+	return c.commit(v.group)
+}
+
+func (c *lvmRun) refresh(v *lv) error {
+	if v.dev == nil {
+		return nil // there is nothing to load
+	}
+	if v.pool != nil {
+		c.reload(v.pool)
+	}
+	c.reload(v)
+	return nil
+}
+
+func (c *lvmRun) setActive(v *lv, how string) error {
+	if how == "n" {
+		if err := v.inUse(); err != nil {
+			return err
+		}
+		c.deactivate(v)
+		return c.point()
+	}
+	if v.skip && !c.has("ignoreactivationskip") {
+		return nil
+	}
+	if err := c.activate(v); err != nil {
+		return err
+	}
+	return c.point()
+}
+
+func (c *lvmRun) lvremove() error {
+	for _, path := range c.words {
+		v, err := c.volume(path)
+		if err != nil {
+			return err
+		}
+		if v.dev != nil && !c.has("yes") && !c.has("force") {
+			return fmt.Errorf("Do you really want to remove active logical volume %s? [y/n]: [n]\n  Logical volume %[1]s not removed.", v.path())
+		}
+		if err := c.removeVolume(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeVolume removes a volume, those in it where it is a pool, and its parts.
+func (c *lvmRun) removeVolume(v *lv) error {
+	g := v.group
+	if v.parent != nil {
+		return fmt.Errorf("Can't remove logical volume %s used by %s.", v.name, v.parent.name)
+	}
+	for _, x := range slices.Clone(g.lvs) {
+		if x.pool == v {
+			if err := c.removeVolume(x); err != nil {
+				return err
+			}
+		}
+	}
+	if err := cmp.Or(v.inUse(), v.locked()); err != nil {
+		return err
+	}
+	c.deactivate(v)
+	for number := range v.chunks {
+		v.drop(number)
+	}
+	for _, x := range g.lvs {
+		if x.origin == v {
+			x.origin = nil
+		}
+	}
+	gone := append(v.parts(), v)
+	if spare := g.spare(); v.kind == "thin-pool" && spare != nil && !slices.ContainsFunc(g.lvs, func(x *lv) bool { return x.kind == "thin-pool" && x != v }) {
+		gone = append(gone, spare)
+	}
+	g.forget(gone...)
+	c.say("  Logical volume \"%s\" successfully removed.", v.name)
+	return c.commit(g)
+}

@@ -1,0 +1,229 @@
+package hostsim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// lvcreate makes a volume: it is committed first, activated, and then wiped.
+func (c *lvmRun) lvcreate() error {
+	if len(c.words) == 0 || c.set["name"] == "" {
+		return fmt.Errorf("Please specify a volume group and a name.\n  %w", errWords)
+	}
+	if c.has("snapshot") {
+		return c.snapshot()
+	}
+	g, err := c.group(c.words[0])
+	if err != nil {
+		return err
+	}
+	if err := c.fresh(g); err != nil {
+		return err
+	}
+	v := &lv{group: g, name: c.set["name"], kind: or(c.set["type"], "linear"), tags: c.all["addtag"], readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] == "y"}
+	makers := map[string]func(*lv) error{"linear": c.makeLinear, "raid1": c.makeMirror, "thin-pool": c.makePool, "thin": c.makeThin}
+	if makers[v.kind] == nil {
+		return fmt.Errorf("Invalid argument for --type: %s\n  %w", v.kind, errWords)
+	}
+	size := or(c.set["size"], c.set["virtualsize"])
+	bytes, err := lvmSize(size)
+	if err != nil || bytes == 0 {
+		return fmt.Errorf("Please specify a size.\n  %w", errWords)
+	}
+	v.extents = (bytes + g.extent - 1) / g.extent
+	if err := makers[v.kind](v); err != nil {
+		return err
+	}
+	return c.finish(v)
+}
+
+// fresh says whether a new volume of the name that was given can be.
+func (c *lvmRun) fresh(g *group) error {
+	if err := c.complete(g); err != nil {
+		return err
+	}
+	if g.lv(c.set["name"]) != nil {
+		return fmt.Errorf("Logical Volume \"%s\" already exists in volume group \"%s\"", c.set["name"], g.name)
+	}
+	return nil
+}
+
+// finish commits, activates and wipes a new volume.
+func (c *lvmRun) finish(v *lv) error {
+	if err := c.commit(v.group); err != nil {
+		return err
+	}
+	if v.skip || c.set["activate"] == "n" {
+		c.say("  Logical volume \"%s\" created.", v.name)
+		return nil
+	}
+	err := c.activate(v)
+	if err == nil {
+		err = c.point()
+	}
+	if err == nil && (v.kind == "linear" || v.kind == "raid1") {
+		err = c.wipeNew(v)
+	}
+	if err != nil && !errors.Is(err, errKilled) {
+		return fmt.Errorf("%w\nFailed to activate new LV %s.", err, v.path())
+	}
+	if err == nil {
+		c.say("  Logical volume \"%s\" created.", v.name)
+	}
+	return err
+}
+
+func (c *lvmRun) wipeNew(v *lv) error {
+	if c.set["wipesignatures"] != "n" {
+		if err := c.wipe(v.dev); err != nil {
+			return err
+		}
+	}
+	if c.set["zero"] == "n" {
+		return nil
+	}
+	if err := c.zero(v.dev, 0, min(4096, v.size())); err != nil {
+		return err
+	}
+	return c.point()
+}
+
+// lay gives a volume extents.
+func (g *group) lay(n uint64, pvs []*pv) ([]area, error) {
+	if areas := g.take(n, pvs); areas != nil {
+		return areas, nil
+	}
+	if len(pvs) == len(g.pvs) {
+		return nil, fmt.Errorf("Volume group \"%s\" has insufficient free space (%d extents): %d required.", g.name, g.room(pvs), n)
+	}
+	return nil, fmt.Errorf("Insufficient free space: %d extents needed, but only %d available", n, g.room(pvs))
+}
+
+func (c *lvmRun) makeLinear(v *lv) (err error) {
+	pvs, err := c.usable(v.group, c.words[1:])
+	if err != nil {
+		return err
+	}
+	if v.areas, err = v.group.lay(v.extents, pvs); err == nil {
+		v.group.add(v)
+	}
+	return err
+}
+
+// makeMirror lays each leg on a drive of its own, its metadata before it.
+func (c *lvmRun) makeMirror(v *lv) error {
+	legs := 2
+	if c.has("mirrors") {
+		n, err := strconv.Atoi(c.set["mirrors"])
+		if err != nil || n < 1 {
+			return fmt.Errorf("Invalid argument for --mirrors: %s\n  %w", c.set["mirrors"], errWords)
+		}
+		legs = n + 1
+	}
+	pvs, err := c.usable(v.group, c.words[1:])
+	if err != nil {
+		return err
+	}
+	for range legs {
+		i := slices.IndexFunc(pvs, func(p *pv) bool { return v.group.take(v.extents+1, []*pv{p}) != nil })
+		if i < 0 {
+			v.group.forget(v.parts()...)
+			return fmt.Errorf("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, v.extents+1)
+		}
+		v.leg(pvs[i], len(v.images))
+		v.metas[len(v.metas)-1].tags = v.tags // as lvm does
+		pvs = slices.Delete(slices.Clone(pvs), i, i+1)
+	}
+	v.group.add(v)
+	return nil
+}
+
+// leg makes leg i of a mirror on a physical volume that has room for it.
+func (v *lv) leg(p *pv, i int) {
+	g := v.group
+	meta := g.add(&lv{group: g, name: v.sub("rmeta", i), parent: v, part: "rmeta", kind: "linear", extents: 1, areas: g.take(1, []*pv{p})})
+	image := g.add(&lv{group: g, name: v.sub("rimage", i), parent: v, part: "rimage", kind: "linear", extents: v.extents, areas: g.take(v.extents, []*pv{p})})
+	if i == len(v.images) {
+		v.images, v.metas, v.failed = append(v.images, nil), append(v.metas, nil), append(v.failed, i > 0)
+	}
+	v.images[i], v.metas[i] = image, meta
+	v.failed[i] = i > 0 // nothing is on it yet
+}
+
+// makePool lays a thin pool: its metadata, its data, and a spare for the metadata.
+func (c *lvmRun) makePool(v *lv) error {
+	g := v.group
+	metadata := uint64(0)
+	if c.has("poolmetadatasize") {
+		var err error
+		if metadata, err = lvmSize(c.set["poolmetadatasize"]); err != nil {
+			return err
+		}
+	} else {
+		metadata = max(v.size()/chunkSize*64, 2<<20) // 64 bytes for each chunk (lvmthin(7))
+	}
+	more := max((metadata+g.extent-1)/g.extent, 1)
+	pvs, err := c.usable(g, c.words[1:])
+	if err != nil {
+		return err
+	}
+	spare := g.spare()
+	need := v.extents + more
+	if spare == nil {
+		need += more
+	}
+	if g.room(pvs) < need {
+		_, err := g.lay(need, pvs)
+		return err
+	}
+	if spare == nil {
+		g.add(&lv{group: g, name: "lvol0_pmspare", part: "spare", kind: "linear", extents: more, areas: g.take(more, pvs)})
+	}
+	v.data = g.add(&lv{group: g, name: v.sub("tdata", -1), parent: v, part: "tdata", kind: "linear", extents: v.extents, areas: g.take(v.extents, pvs)})
+	v.meta = g.add(&lv{group: g, name: v.sub("tmeta", -1), parent: v, part: "tmeta", kind: "linear", extents: more, areas: g.take(more, pvs)})
+	v.failFull = c.set["errorwhenfull"] == "y"
+	g.add(v)
+	return nil
+}
+
+// spare is the spare for the metadata of pools.
+func (g *group) spare() *lv {
+	if i := slices.IndexFunc(g.lvs, func(v *lv) bool { return v.part == "spare" }); i >= 0 {
+		return g.lvs[i]
+	}
+	return nil
+}
+
+func (c *lvmRun) makeThin(v *lv) error {
+	pool := v.group.lv(c.set["thinpool"])
+	if pool == nil || pool.kind != "thin-pool" {
+		return fmt.Errorf("Failed to find logical volume \"%s/%s\"", v.group.name, c.set["thinpool"])
+	}
+	v.pool = pool
+	v.group.add(v)
+	return nil
+}
+
+// snapshot copies a thin volume: its chunks are shared from now on.
+func (c *lvmRun) snapshot() error {
+	origin, err := c.volume(c.words[0])
+	if err != nil {
+		return err
+	}
+	if origin.kind != "thin" {
+		return fmt.Errorf("Please specify either size or extents with snapshots.\n  %w", errWords)
+	}
+	if err := c.fresh(origin.group); err != nil {
+		return err
+	}
+	v := &lv{name: c.set["name"], kind: "thin", tags: c.all["addtag"], extents: origin.extents, pool: origin.pool, origin: origin,
+		readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] != "n", chunks: maps.Clone(origin.chunks)}
+	for _, x := range v.chunks {
+		x.refs++
+	}
+	origin.group.add(v)
+	return c.finish(v)
+}

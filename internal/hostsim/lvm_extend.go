@@ -1,0 +1,102 @@
+package hostsim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// lvextend grows a volume to a size.
+func (c *lvmRun) lvextend() error {
+	if len(c.words) == 0 {
+		return fmt.Errorf("Please specify a logical volume path.\n  %w", errWords)
+	}
+	v, err := c.volume(c.words[0])
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(c.complete(v.group), v.locked()); err != nil {
+		return err
+	}
+	bytes, err := lvmSize(c.set["size"])
+	if err != nil {
+		return err
+	}
+	want := (bytes + v.group.extent - 1) / v.group.extent
+	switch {
+	case want == v.extents:
+		return fmt.Errorf("New size (%d extents) matches existing size (%d extents).", want, v.extents)
+	case want < v.extents:
+		return fmt.Errorf("New size given (%d extents) not larger than existing size (%d extents)", want, v.extents)
+	}
+	pvs, err := c.usable(v.group, c.words[1:])
+	if err == nil {
+		err = v.grow(want-v.extents, pvs)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.commit(v.group); err != nil {
+		return err
+	}
+	c.reload(v)
+	c.say("  Logical volume %s successfully resized.", v.path())
+	return c.point()
+}
+
+// grow gives a volume more extents; new ones of a mirror are in sync at once.
+func (v *lv) grow(n uint64, pvs []*pv) error {
+	switch v.kind {
+	case "linear":
+		more, err := v.group.lay(n, pvs)
+		if err != nil {
+			return err
+		}
+		v.areas = joined(append(v.areas, more...))
+	case "thin-pool":
+		if err := v.data.grow(n, pvs); err != nil {
+			return err
+		}
+	case "raid1":
+		if err := v.growLegs(n, pvs); err != nil {
+			return err
+		}
+	}
+	v.extents += n
+	return nil
+}
+
+func (v *lv) growLegs(n uint64, pvs []*pv) error {
+	more := make([][]area, len(v.images))
+	for i, image := range v.images {
+		own := slices.DeleteFunc(slices.Clone(pvs), func(p *pv) bool { return v.elsewhere(i, p) })
+		// The drive that the leg is on comes first.
+		slices.SortStableFunc(own, func(a, b *pv) int { return flagOrder(b == image.areas[0].pv) - flagOrder(a == image.areas[0].pv) })
+		if more[i] = v.group.take(n, own); more[i] == nil {
+			return fmt.Errorf("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, n)
+		}
+	}
+	for i, image := range v.images {
+		image.areas = joined(append(image.areas, more[i]...))
+		image.extents += n
+		v.failed[i] = v.failed[i] || i > 0
+	}
+	return nil
+}
+
+func flagOrder(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// elsewhere says whether another leg than i lies on a physical volume.
+func (v *lv) elsewhere(i int, p *pv) bool {
+	for j, image := range v.images {
+		if j != i && slices.ContainsFunc(image.areas, func(a area) bool { return a.pv == p }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package hostsim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// scan reads the labels on the devices that the command may see: those of
+// --devices, or all. What cannot be read is not there.
+func (c *lvmRun) scan() {
+	c.m.mu.RLock()
+	var names []string
+	for name := range c.m.devices {
+		names = append(names, "/dev/"+name)
+	}
+	c.m.mu.RUnlock()
+	slices.Sort(names)
+	if listed := c.all["devices"]; len(listed) > 0 {
+		names = nil
+		for _, one := range listed {
+			names = append(names, strings.Split(one, ",")...)
+		}
+	}
+	for _, name := range names {
+		dev := c.device(name)
+		if dev == nil {
+			c.complain("  WARNING: Device %s not found.", name)
+			continue
+		}
+		err := dev.do(c.ctx, access{n: 4096}, func() error {
+			c.see(dev)
+			return nil
+		})
+		if err != nil {
+			c.complain("  Error reading device %s at 0 length 4096.", name)
+		}
+	}
+}
+
+// see takes a device into account.
+func (c *lvmRun) see(dev *device) {
+	c.devices = append(c.devices, dev)
+	b := make([]byte, 512)
+	if dev.read(b, 512); string(b[:8]) != "LABELONE" || !plainID(b[32:64]) {
+		return
+	}
+	id := dashed(string(b[32:64]))
+	if first := c.on[id]; first != nil && first != dev {
+		c.complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because device is used by LV.", dev.name, id, id, first.name)
+		return
+	}
+	c.on[id] = dev
+	if c.m.physical[id] == nil { // a label without metadata
+		c.m.physical[id] = &pv{uuid: id, size: dev.length(), start: 1 << 20}
+	}
+}
+
+func plainID(b []byte) bool {
+	return !slices.ContainsFunc(b, func(c byte) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// groups are those of which something was found, by name.
+func (c *lvmRun) groups() []*group {
+	var list []*group
+	for id := range c.on {
+		if g := c.m.physical[id].group; g != nil && !slices.Contains(list, g) {
+			list = append(list, g)
+		}
+	}
+	slices.SortFunc(list, func(a, b *group) int { return strings.Compare(a.name+a.uuid, b.name+b.uuid) })
+	return list
+}
+
+// group finds the volume group of a name.
+func (c *lvmRun) group(name string) (*group, error) {
+	var hit *group
+	for _, g := range c.groups() {
+		if g.name == name {
+			if hit != nil {
+				return nil, fmt.Errorf("Multiple VGs found with the same name: skipping %s\nUse --select vg_uuid=<uuid> in place of the VG name.", name)
+			}
+			hit = g
+		}
+	}
+	if hit == nil {
+		return nil, fmt.Errorf("Volume group \"%s\" not found\nCannot process volume group %s", name, name)
+	}
+	return hit, nil
+}
+
+// volume finds a logical volume by "GROUP/NAME".
+func (c *lvmRun) volume(path string) (*lv, error) {
+	name, short, _ := strings.Cut(path, "/")
+	g, err := c.group(name)
+	if err != nil {
+		return nil, err
+	}
+	if v := g.lv(short); v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("%w logical volume \"%s\"", errNoVolume, path)
+}
+
+// named finds the physical volumes of a group that are named by device.
+func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
+	var list []*pv
+	for _, name := range names {
+		p := c.at(name)
+		if p == nil || p.group != g {
+			return nil, fmt.Errorf("Physical Volume \"%s\" not found in Volume Group \"%s\".", name, g.name)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// at is the physical volume on a device, nil if there is none.
+func (c *lvmRun) at(name string) *pv {
+	dev := c.m.lookup(name)
+	for id, d := range c.on {
+		if d == dev {
+			return c.m.physical[id]
+		}
+	}
+	return nil
+}
+
+// usable are the physical volumes on which something can be laid: those named,
+// or all of the group.
+func (c *lvmRun) usable(g *group, names []string) ([]*pv, error) {
+	list, err := c.named(g, names)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		list = slices.Clone(g.pvs)
+	}
+	return slices.DeleteFunc(list, func(p *pv) bool { return p.missing || c.on[p.uuid] == nil }), nil
+}
+
+// missing says whether a physical volume is lost, or not taken in again.
+func (c *lvmRun) missing(p *pv) bool { return p.missing || c.on[p.uuid] == nil }

@@ -1,0 +1,139 @@
+package hostsim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// lvmSize reads "16m", "4194304b", "1g" (lvm(8), "Size"): without a letter, MiB.
+func lvmSize(s string) (uint64, error) {
+	shift := map[byte]int{'b': 0, 's': 9, 'k': 10, 'm': 20, 'g': 30, 't': 40, 'p': 50}
+	by, digits := 20, strings.ToLower(s)
+	if s != "" {
+		if n, ok := shift[digits[len(digits)-1]]; ok {
+			by, digits = n, digits[:len(digits)-1]
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("Invalid argument for size: %s\n  %w", s, errWords)
+	}
+	return uint64(n * float64(uint64(1)<<by)), nil
+}
+
+// pvcreate labels devices. On one that holds something it asks, and here nobody
+// answers.
+func (c *lvmRun) pvcreate() error {
+	if len(c.words) == 0 || c.has("uuid") && len(c.words) != 1 {
+		return fmt.Errorf("Please enter a physical volume path.\n  %w", errWords)
+	}
+	for _, name := range c.words {
+		if _, err := c.label(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *lvmRun) label(name string) (*pv, error) {
+	dev := c.m.lookup(name)
+	id := or(c.set["uuid"], lvmID())
+	switch p := c.at(name); {
+	case dev == nil || !slices.Contains(c.devices, dev):
+		return nil, fmt.Errorf("No device found for %s.", name)
+	case c.has("uuid") && (len(id) != 38 || !plainID([]byte(strings.ReplaceAll(id, "-", "")))):
+		return nil, fmt.Errorf("UUID \"%s\" is invalid.", id)
+	case c.has("uuid") && !c.has("norestorefile") && !c.has("restorefile"):
+		return nil, fmt.Errorf("--restorefile is required with --uuid\n  %w", errWords)
+	case c.has("uuid") && c.on[id] != nil && c.on[id] != dev:
+		return nil, fmt.Errorf("uuid %s already in use on \"/dev/%s\".", id, c.on[id].name)
+	case p != nil && p.group != nil:
+		return nil, fmt.Errorf("Can't initialize physical volume \"%s\" of volume group \"%s\" without -ff\n%[1]s: physical volume not initialized.", name, p.group.name)
+	case dev.busy():
+		return nil, fmt.Errorf("Can't open %s exclusively.  Mounted filesystem?", name)
+	}
+	if err := c.clear(dev); err != nil {
+		return nil, err
+	}
+	start := uint64(1 << 20)
+	if c.has("metadatasize") {
+		size, err := lvmSize(c.set["metadatasize"])
+		if err != nil {
+			return nil, err
+		}
+		start = (1<<20 + size + 1<<20 - 1) &^ (1<<20 - 1) // aligned to a MiB
+	}
+	if dev.length() < start+4<<20 {
+		return nil, fmt.Errorf("%s: Data area is beyond end of device!\nFormat-specific initialisation of physical volume %[1]s failed.", name)
+	}
+	if err := c.zero(dev, 0, 4096); err != nil {
+		return nil, err
+	}
+	if err := dev.write(lvmLabel(id), 512); err != nil {
+		return nil, err
+	}
+	p := &pv{uuid: id, size: dev.length(), start: start}
+	c.m.physical[id], c.on[id] = p, dev
+	dev.changed()
+	c.say("  Physical volume \"%s\" successfully created.", name)
+	return p, c.point()
+}
+
+// clear looks for what is on a device, as wipe_known_signatures does.
+func (c *lvmRun) clear(dev *device) error {
+	kind, udev := recognise(dev.read)
+	if kind == "gpt" || kind == "mbr" {
+		return fmt.Errorf("Cannot use /dev/%s: device is partitioned", dev.name)
+	}
+	if kind == "" || kind == "lvm" {
+		return nil
+	}
+	_, format, _ := strings.Cut(udev, "=")
+	if !c.has("yes") {
+		return fmt.Errorf("WARNING: %s signature detected on /dev/%s at offset 0. Wipe it? [y/n]: [n]\n  Aborted wiping of %[1]s.\n  1 existing signature left on the device.", format, dev.name)
+	}
+	c.say("  Wiping %s signature on /dev/%s.", format, dev.name)
+	return c.wipe(dev)
+}
+
+// wipe removes the marks of all that is known, and nothing else.
+func (c *lvmRun) wipe(dev *device) error {
+	for _, row := range contents {
+		for _, mark := range row.marks {
+			have := make([]byte, len(mark.data))
+			if dev.read(have, mark.at); string(have) != string(mark.data) {
+				continue
+			}
+			if err := c.zero(dev, mark.at, uint64(len(mark.data))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *lvmRun) pvremove() error {
+	for _, name := range c.words {
+		p := c.at(name)
+		switch {
+		case p == nil:
+			return fmt.Errorf("No PV found on device %s.", name)
+		case p.group != nil:
+			return fmt.Errorf("PV %s is used by VG %s so please use vgreduce first.\n(If you are certain you need pvremove, then confirm by using --force twice.)", name, p.group.name)
+		case c.on[p.uuid].busy():
+			return fmt.Errorf("Can't open %s exclusively - not removing. Mounted filesystem?", name)
+		}
+		if err := c.zero(c.on[p.uuid], 512, 512); err != nil {
+			return err
+		}
+		c.on[p.uuid].changed()
+		delete(c.m.physical, p.uuid)
+		delete(c.on, p.uuid)
+		if err := c.point(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package hostsim
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The report: every field that package lvm asks for, as lvm2 2.03.16 fills it in
+// (lvmreport(7)); its values are texts.
+
+type fields map[string]string
+
+// fullreport prints a section for each group, and one for the rest.
+func (c *lvmRun) fullreport() error {
+	if c.set["reportformat"] != "json" || c.set["units"] != "b" || !c.has("nosuffix") {
+		return fmt.Errorf("The simulated lvm reports in JSON and bytes only.\n  %w", errWords)
+	}
+	parts, columns := c.all["configreport"], c.all["options"]
+	if len(parts) != len(columns) {
+		return fmt.Errorf("Option -o goes with --configreport.\n  %w", errWords)
+	}
+	var sections []map[string][]json.RawMessage
+	add := func(rows map[string][]fields) error {
+		s := map[string][]json.RawMessage{}
+		for i, part := range parts {
+			s[part] = []json.RawMessage{}
+			for _, row := range rows[part] {
+				text, err := row.pick(strings.Split(columns[i], ","))
+				if err != nil {
+					return err
+				}
+				s[part] = append(s[part], text)
+			}
+		}
+		sections = append(sections, s)
+		return nil
+	}
+	for _, g := range c.groups() {
+		if err := add(c.section(g)); err != nil {
+			return err
+		}
+	}
+	if free := c.orphans(); len(free) > 0 {
+		if err := add(map[string][]fields{"pv": free}); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{"report": append([]map[string][]json.RawMessage{}, sections...)}, "    ", "    ")
+	c.say("    %s", text)
+	return err
+}
+
+// pick writes the columns that were asked for, in their order.
+func (f fields) pick(columns []string) (json.RawMessage, error) {
+	var b strings.Builder
+	for i, name := range columns {
+		value, ok := f[name]
+		if !ok {
+			return nil, fmt.Errorf("Unrecognised field: %s\n  %w", name, errWords)
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q:%s", name, text)
+	}
+	return json.RawMessage("{" + b.String() + "}"), nil
+}
+
+func (c *lvmRun) section(g *group) map[string][]fields {
+	rows := map[string][]fields{"vg": {c.groupFields(g)}}
+	lvs := slices.SortedFunc(slices.Values(g.lvs), func(a, b *lv) int { return cmp.Compare(a.name, b.name) })
+	for _, v := range lvs {
+		rows["lv"] = append(rows["lv"], c.lvFields(v))
+		rows["seg"] = append(rows["seg"], c.segments(v)...)
+	}
+	if g.move != nil {
+		rows["lv"] = append(rows["lv"], g.move.fields()...)
+		rows["seg"] = append(rows["seg"], c.moveSegments(g.move)...)
+	}
+	for _, p := range g.pvs {
+		rows["pv"] = append(rows["pv"], c.pvFields(p))
+		rows["pvseg"] = append(rows["pvseg"], c.extentFields(p)...)
+	}
+	return rows
+}
+
+func (c *lvmRun) groupFields(g *group) fields {
+	var all uint64
+	partial := ""
+	for _, p := range g.pvs {
+		all += p.extents()
+		if c.missing(p) {
+			partial = "partial"
+		}
+	}
+	auto := ""
+	if g.auto {
+		auto = "enabled"
+	}
+	free := g.room(g.pvs)
+	return fields{"vg_uuid": g.uuid, "vg_name": g.name, "vg_size": fmt.Sprint(all * g.extent), "vg_free": fmt.Sprint(free * g.extent), "vg_extent_size": fmt.Sprint(g.extent),
+		"vg_free_count": fmt.Sprint(free), "vg_mda_free": fmt.Sprint(8<<20 + 512<<10 - 512*len(g.lvs)), "vg_seqno": fmt.Sprint(g.seq), "vg_systemid": "",
+		"vg_tags": strings.Join(g.tags, ","), "vg_partial": partial, "vg_autoactivation": auto, "vg_exported": ""}
+}
+
+func (c *lvmRun) pvFields(p *pv) fields {
+	f := fields{"pv_uuid": p.uuid, "pv_name": "[unknown]", "dev_size": "0", "pe_start": fmt.Sprint(p.start), "pv_missing": "", "pv_allocatable": "", "pv_duplicate": "", "pv_tags": ""}
+	if dev := c.on[p.uuid]; dev != nil {
+		f["pv_name"], f["dev_size"] = "/dev/"+dev.name, fmt.Sprint(dev.length())
+	}
+	size, free := p.size, p.size
+	if g := p.group; g != nil {
+		size, free = p.extents()*g.extent, extentsOf(g.free(p))*g.extent
+		f["pv_allocatable"] = "allocatable"
+		if c.missing(p) {
+			f["pv_missing"] = "missing"
+		}
+	}
+	f["pv_size"], f["pv_free"] = fmt.Sprint(size), fmt.Sprint(free)
+	return f
+}
+
+// orphans are the physical volumes of no group.
+func (c *lvmRun) orphans() (rows []fields) {
+	for id := range c.on {
+		if p := c.m.physical[id]; p.group == nil {
+			rows = append(rows, c.pvFields(p))
+		}
+	}
+	slices.SortFunc(rows, func(a, b fields) int { return cmp.Compare(a["pv_name"], b["pv_name"]) })
+	return rows
+}
+
+// extentFields says who has the extents of a physical volume.
+func (c *lvmRun) extentFields(p *pv) (rows []fields) {
+	g := p.group
+	type owned struct {
+		area
+		by string
+	}
+	var list []owned
+	for _, v := range g.lvs {
+		for _, a := range v.areas {
+			by := v.uuid
+			if g.move != nil && a.pv == g.move.from {
+				by = g.move.legs[0]
+			}
+			list = append(list, owned{a, by})
+		}
+	}
+	if g.move != nil {
+		for _, a := range g.move.to {
+			list = append(list, owned{a, g.move.legs[1]})
+		}
+	}
+	for _, a := range g.free(p) {
+		list = append(list, owned{a, ""})
+	}
+	list = slices.DeleteFunc(list, func(o owned) bool { return o.pv != p })
+	slices.SortFunc(list, func(a, b owned) int { return cmp.Compare(a.start, b.start) })
+	for _, o := range list {
+		rows = append(rows, fields{"pv_uuid": p.uuid, "lv_uuid": o.by, "pvseg_start": fmt.Sprint(o.start), "pvseg_size": fmt.Sprint(o.n)})
+	}
+	return rows
+}
+
+func segment(uuid, kind string, start, n uint64, on ...string) fields {
+	stripes := max(len(on), 1)
+	if kind == "thin" {
+		stripes = 0
+	}
+	return fields{"lv_uuid": uuid, "segtype": kind, "seg_start_pe": fmt.Sprint(start), "seg_size_pe": fmt.Sprint(n), "stripes": fmt.Sprint(stripes), "devices": strings.Join(on, ",")}
+}
+
+func (c *lvmRun) segments(v *lv) []fields {
+	switch v.kind {
+	case "raid1":
+		var on []string
+		for _, x := range v.images {
+			on = append(on, x.name+"(0)")
+		}
+		return []fields{segment(v.uuid, "raid1", 0, v.extents, on...)}
+	case "thin-pool":
+		return []fields{segment(v.uuid, "thin-pool", 0, v.extents, v.data.name+"(0)")}
+	case "thin":
+		return []fields{segment(v.uuid, "thin", 0, v.extents)}
+	}
+	var rows []fields
+	at, moved := uint64(0), uint64(0)
+	for _, a := range v.areas {
+		on := fmt.Sprintf("%s(%d)", c.pvFields(a.pv)["pv_name"], a.start)
+		if x := v.group.move; x != nil && a.pv == x.from {
+			on = fmt.Sprintf("pvmove0(%d)", moved)
+			moved += a.n
+		}
+		rows = append(rows, segment(v.uuid, "linear", at, a.n, on))
+		at += a.n
+	}
+	return rows
+}

@@ -1,0 +1,185 @@
+package hostsim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// lvm(8) of lvm2 2.03.16: its commands, as far as package lvm uses them, with
+// its words and its exit statuses.
+
+// lvmRun is a command of lvm under way.
+type lvmRun struct {
+	*process
+	flags
+	command string
+	devices []*device          // it may use
+	on      map[string]*device // physical volumes that were found, by identity
+	points  int                // left until it is killed; 0: it is not
+}
+
+// lvmCommand is a command: its options, those that take a value with a colon, and
+// what it does.
+type lvmCommand struct {
+	options string
+	do      func(*lvmRun) error
+}
+
+const (
+	lvmFailed = 5 // ECMD_FAILED
+	lvmUsage  = 3 // EINVALID_CMD_LINE
+	ofAll     = "config: devices: yes force quiet verbose test nolocking noudevsync nohints commandprofile: "
+)
+
+// lvmCommands is filled in by init, because some lead to others.
+var lvmCommands map[string]lvmCommand
+
+func init() {
+	lvmCommands = map[string]lvmCommand{
+		"pvcreate":   {"uuid: norestorefile restorefile: metadatasize: dataalignment: zero: metadatacopies:", (*lvmRun).pvcreate},
+		"pvremove":   {"", (*lvmRun).pvremove},
+		"pvmove":     {"atomic interval: abort background name: noudevsync alloc:", (*lvmRun).pvmove},
+		"vgcreate":   {"setautoactivation: physicalextentsize: addtag: metadatasize: dataalignment: systemid: zero: maxlogicalvolumes: alloc:", (*lvmRun).vgcreate},
+		"vgextend":   {"restoremissing metadatasize: dataalignment: zero:", (*lvmRun).vgextend},
+		"vgreduce":   {"removemissing mirrorsonly all", (*lvmRun).vgreduce},
+		"vgremove":   {"", (*lvmRun).vgremove},
+		"vgchange":   {"addtag: deltag: setautoactivation:", (*lvmRun).vgchange},
+		"lvcreate":   {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", (*lvmRun).lvcreate},
+		"lvremove":   {"", (*lvmRun).lvremove},
+		"lvchange":   {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
+		"lvextend":   {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
+		"lvconvert":  {"repair replace:", (*lvmRun).lvconvert},
+		"fullreport": {"all reportformat: units: nosuffix configreport: options:", (*lvmRun).fullreport},
+	}
+}
+
+// short are the letters that lvm's commands have for some words.
+var shortNames = map[string]string{"n": "name", "L": "size", "l": "extents", "V": "virtualsize", "W": "wipesignatures", "Z": "zero", "m": "mirrors", "s": "snapshot",
+	"p": "permission", "k": "setactivationskip", "K": "ignoreactivationskip", "a": "activate", "y": "yes", "f": "force", "q": "quiet", "v": "verbose", "i": "interval",
+	"b": "background", "o": "options", "u": "uuid", "t": "test"}
+
+var (
+	errKilled   = errors.New("killed")
+	errWords    = errors.New("Error during parsing of command line.")
+	errNoVolume = errors.New("Failed to find")
+)
+
+// lvmProgram is lvm(8).
+func lvmProgram(p *process) int {
+	if len(p.argv) < 2 || lvmCommands[p.argv[1]].do == nil {
+		return p.fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.argv[1:], " "))
+	}
+	c := &lvmRun{process: p, command: p.argv[1], on: map[string]*device{}}
+	err := c.parse(p.argv[2:])
+	if err == nil {
+		c.scan()
+		p.m.mu.Lock()
+		c.points, p.m.kill = p.m.kill, 0
+		err = lvmCommands[c.command].do(c)
+		p.m.mu.Unlock()
+		if long, ok := errors.AsType[*carryOn](err); ok {
+			err = long.work()
+		}
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errKilled):
+		p.killed = true
+	case errors.Is(err, errWords):
+		return p.fail(lvmUsage, "  %s: %v", c.command, err)
+	default:
+		for line := range strings.Lines(err.Error()) {
+			p.complain("  %s", strings.TrimRight(line, "\n"))
+		}
+	}
+	return lvmFailed
+}
+
+// carryOn is the rest of a command, which must not be done under the lock.
+type carryOn struct{ work func() error }
+
+func (*carryOn) Error() string { return "to be carried on" }
+
+// parse reads the words of a command.
+func (c *lvmRun) parse(args []string) error {
+	long := strings.Fields(ofAll + lvmCommands[c.command].options)
+	short := ""
+	for letter, name := range shortNames {
+		switch {
+		case c.command == "fullreport" && letter == "a":
+			short += "a"
+		case slices.Contains(long, name+":"):
+			short += letter + ":"
+		case slices.Contains(long, name):
+			short += letter
+		}
+	}
+	f, err := getopt(args, short, long...)
+	if err != nil {
+		return fmt.Errorf("%w\n  %w", err, errWords)
+	}
+	for letter, values := range f.all {
+		if name := shortNames[letter]; name != "" {
+			f.set[name], f.all[name] = f.set[letter], append(f.all[name], values...)
+		}
+	}
+	c.flags = f
+	return nil
+}
+
+// complete refuses to change a group that lacks a physical volume.
+func (c *lvmRun) complete(g *group) error {
+	if slices.ContainsFunc(g.pvs, c.missing) {
+		return fmt.Errorf("Cannot change VG %s while PVs are missing.\nConsider vgreduce --removemissing.\nCannot process volume group %s", g.name, g.name)
+	}
+	return nil
+}
+
+// commit writes the metadata to all that is there; the rest is out of date from
+// now on, and known to be.
+func (c *lvmRun) commit(g *group) error {
+	for _, p := range g.pvs {
+		dev := c.on[p.uuid]
+		if dev == nil {
+			p.missing = true
+			continue
+		}
+		if _, err := dev.ask(access{write: true, n: 4096}); err != nil {
+			return fmt.Errorf("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.name, g.name)
+		}
+	}
+	g.seq++
+	return c.point()
+}
+
+// point is where a test can have the command killed.
+func (c *lvmRun) point() error {
+	if c.points--; c.points == 0 {
+		return errKilled
+	}
+	return nil
+}
+
+// KillNext has the next lvm command killed at its nth point: after it has
+// committed metadata, activated or wiped something.
+func (m *Machine) KillNext(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kill = n
+}
+
+// zero makes a range of a device read as zeros, if the drives below let it.
+func (c *lvmRun) zero(dev *device, off, n uint64) error {
+	if _, err := dev.ask(access{write: true, off: off, n: n}); err != nil {
+		if errors.Is(err, host.ErrGone) {
+			return fmt.Errorf("Couldn't find device /dev/%s.", dev.name)
+		}
+		return fmt.Errorf("Error writing device /dev/%s at %d length %d.", dev.name, off, n)
+	}
+	return dev.zero(off, n)
+}

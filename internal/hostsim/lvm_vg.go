@@ -1,0 +1,194 @@
+package hostsim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (c *lvmRun) vgcreate() error {
+	if len(c.words) < 2 {
+		return fmt.Errorf("Please provide volume group name and physical volumes\n  %w", errWords)
+	}
+	name := c.words[0]
+	g := &group{m: c.m, uuid: lvmID(), name: name, extent: 4 << 20, tags: c.all["addtag"], auto: c.set["setautoactivation"] != "n"}
+	if slices.ContainsFunc(c.groups(), func(g *group) bool { return g.name == name }) {
+		return fmt.Errorf("A volume group called %s already exists.", name)
+	}
+	if c.has("physicalextentsize") {
+		size, err := lvmSize(c.set["physicalextentsize"])
+		if err != nil || size < 1<<10 || size&(size-1) != 0 {
+			return fmt.Errorf("Physical extent size %s is invalid\n  %w", c.set["physicalextentsize"], errWords)
+		}
+		g.extent = size
+	}
+	if err := c.join(g, c.words[1:]); err != nil {
+		return err
+	}
+	c.say("  Volume group \"%s\" successfully created", name)
+	return c.commit(g)
+}
+
+// join takes devices into a group; those without a label get one.
+func (c *lvmRun) join(g *group, names []string) error {
+	var list []*pv
+	for _, name := range names {
+		p := c.at(name)
+		if p != nil && p.group != nil {
+			return fmt.Errorf("Physical volume '%s' is already in volume group '%s'\nUnable to add physical volume '%[1]s' to volume group '%[3]s'", name, p.group.name, g.name)
+		}
+		if p == nil {
+			var err error
+			if p, err = c.label(name); err != nil {
+				return err
+			}
+		}
+		if c.on[p.uuid].busy() {
+			return fmt.Errorf("Can't open %s exclusively.  Mounted filesystem?", name)
+		}
+		list = append(list, p)
+	}
+	for _, p := range list {
+		p.group, p.missing = g, false
+		g.pvs = append(g.pvs, p)
+	}
+	return nil
+}
+
+func (c *lvmRun) vgextend() error {
+	g, err := c.groupAndRest(2)
+	if err != nil {
+		return err
+	}
+	if !c.has("restoremissing") {
+		if err := c.complete(g); err != nil {
+			return err
+		}
+		if err := c.join(g, c.words[1:]); err != nil {
+			return err
+		}
+		return c.commit(g)
+	}
+	list, err := c.named(g, c.words[1:])
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		p.missing = false
+	}
+	return c.commit(g)
+}
+
+// groupAndRest is the group that the first word names; least is how many words
+// there must be.
+func (c *lvmRun) groupAndRest(least int) (*group, error) {
+	if len(c.words) < least {
+		return nil, fmt.Errorf("Please enter volume group name\n  %w", errWords)
+	}
+	return c.group(c.words[0])
+}
+
+func (c *lvmRun) vgreduce() error {
+	g, err := c.groupAndRest(1)
+	if err != nil {
+		return err
+	}
+	if c.has("removemissing") {
+		return c.removeMissing(g)
+	}
+	if err := c.complete(g); err != nil {
+		return err
+	}
+	list, err := c.named(g, c.words[1:])
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		switch {
+		case len(g.taken(p)) > 0:
+			return fmt.Errorf("Physical volume \"/dev/%s\" still in use", c.on[p.uuid].name)
+		case len(g.pvs) == 1:
+			return fmt.Errorf("Can't remove final physical volume \"/dev/%s\" from volume group \"%s\"", c.on[p.uuid].name, g.name)
+		}
+		c.part(g, p)
+	}
+	return c.commit(g)
+}
+
+// part takes a physical volume out of its group.
+func (c *lvmRun) part(g *group, p *pv) {
+	g.pvs = slices.DeleteFunc(g.pvs, func(x *pv) bool { return x == p })
+	p.group, p.missing = nil, false
+}
+
+func (c *lvmRun) removeMissing(g *group) error {
+	var said []string
+	for _, v := range g.lvs {
+		if slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) }) {
+			said = append(said, fmt.Sprintf("WARNING: Partial LV %s needs to be repaired or removed.", v.name))
+		}
+	}
+	if len(said) > 0 {
+		return fmt.Errorf("%s\nThere are still partial LVs in VG %s.\nTo remove them unconditionally use: vgreduce --removemissing --force.\nTo remove them unconditionally from mirror LVs use: vgreduce --removemissing --mirrorsonly --force.\nWARNING: Proceeding to remove empty missing PVs.", strings.Join(said, "\n"), g.name)
+	}
+	for _, p := range slices.Clone(g.pvs) {
+		if c.missing(p) {
+			c.part(g, p)
+		}
+	}
+	return c.commit(g)
+}
+
+func (c *lvmRun) vgremove() error {
+	g, err := c.groupAndRest(1)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, v := range g.lvs {
+		if v.parent == nil && v.part == "" {
+			n++
+		}
+	}
+	if n > 0 && !c.has("yes") && !c.has("force") {
+		return fmt.Errorf("Do you really want to remove volume group \"%s\" containing %d logical volumes? [y/n]: [n]\n  Volume group \"%[1]s\" not removed", g.name, n)
+	}
+	for _, v := range slices.Clone(g.lvs) {
+		if v.parent == nil && v.part == "" {
+			if err := c.removeVolume(v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range slices.Clone(g.pvs) {
+		c.part(g, p)
+	}
+	c.say("  Volume group \"%s\" successfully removed", g.name)
+	return c.point()
+}
+
+func (c *lvmRun) vgchange() error {
+	g, err := c.groupAndRest(1)
+	if err == nil {
+		err = c.complete(g)
+	}
+	if err != nil {
+		return err
+	}
+	g.tags = c.retag(g.tags)
+	if v, ok := c.set["setautoactivation"]; ok {
+		g.auto = v != "n"
+	}
+	return c.commit(g)
+}
+
+// retag does --addtag and --deltag.
+func (c *lvmRun) retag(tags []string) []string {
+	tags = slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(c.all["deltag"], t) })
+	for _, t := range c.all["addtag"] {
+		if !slices.Contains(tags, t) {
+			tags = append(tags, t)
+		}
+	}
+	return tags
+}

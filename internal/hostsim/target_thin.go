@@ -1,0 +1,125 @@
+package hostsim
+
+import (
+	"fmt"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// chunkSize is lvm's default for thin pools up to some terabytes (lvmthin(7)).
+const chunkSize = 64 << 10
+
+// chunk is a piece of a thin pool; a snapshot shares those of its origin.
+type chunk struct {
+	refs  int
+	pages [chunkSize / pageSize]*page
+}
+
+// thin is a volume that takes room in its pool when it is written (dm-thin).
+type thin struct{ lv *lv }
+
+func (t thin) length() uint64 { return t.lv.size() }
+
+func (t thin) ask(a access) ([]*drive, error) {
+	return t.lv.pool.data.dev.ask(access{write: a.write})
+}
+
+func (t thin) read(p []byte, off uint64) {
+	for len(p) > 0 {
+		at := off % pageSize
+		n := min(uint64(len(p)), pageSize-at)
+		var pg *page
+		if c := t.lv.chunks[off/chunkSize]; c != nil {
+			pg = c.pages[off%chunkSize/pageSize]
+		}
+		if clear(p[:n]); pg != nil {
+			copy(p[:n], pg[at:])
+		}
+		p, off = p[n:], off+n
+	}
+}
+
+func (t thin) write(p []byte, off uint64) error {
+	for len(p) > 0 {
+		at := off % pageSize
+		n := min(uint64(len(p)), pageSize-at)
+		c, err := t.own(off / chunkSize)
+		if err != nil {
+			return err
+		}
+		slot := &c.pages[off%chunkSize/pageSize]
+		fresh := new(page)
+		if *slot != nil {
+			*fresh = **slot
+		}
+		copy(fresh[at:], p[:n])
+		if *slot = fresh; *fresh == zeros {
+			*slot = nil
+		}
+		p, off = p[n:], off+n
+	}
+	return nil
+}
+
+// own makes a chunk that nobody else has.
+func (t thin) own(number uint64) (*chunk, error) {
+	old := t.lv.chunks[number]
+	if old != nil && old.refs == 1 {
+		return old, nil
+	}
+	pool := t.lv.pool
+	if pool.used >= pool.size()/chunkSize {
+		return nil, fmt.Errorf("%s: %w", t.lv.dev.name, errNoSpace)
+	}
+	fresh := &chunk{refs: 1}
+	if old != nil {
+		fresh.pages = old.pages
+		old.refs--
+	}
+	pool.used++
+	if t.lv.chunks == nil {
+		t.lv.chunks = map[uint64]*chunk{}
+	}
+	t.lv.chunks[number] = fresh
+	return fresh, nil
+}
+
+// zero writes zeros where there is something; unlike on Linux it takes no room
+// elsewhere: a volume of terabytes would fill the memory.
+func (t thin) zero(off, n uint64) error {
+	for number := range t.touched(off, n) {
+		from, to := max(off, number*chunkSize), min(off+n, (number+1)*chunkSize)
+		if err := t.write(make([]byte, to-from), from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard gives whole chunks back to the pool.
+func (t thin) discard(off, n uint64) error {
+	for number := range t.touched(off, n) {
+		if off <= number*chunkSize && (number+1)*chunkSize <= off+n {
+			t.lv.drop(number)
+		}
+	}
+	return nil
+}
+
+// touched are the chunks that are there in a range.
+func (t thin) touched(off, n uint64) map[uint64]*chunk {
+	out := map[uint64]*chunk{}
+	for number, c := range t.lv.chunks {
+		if number*chunkSize < off+n && off < (number+1)*chunkSize {
+			out[number] = c
+		}
+	}
+	return out
+}
+
+// pooled is the pool itself: nobody reads or writes it.
+type pooled struct{ *device }
+
+func (p pooled) write([]byte, uint64) error   { return host.ErrUnsupported }
+func (p pooled) zero(uint64, uint64) error    { return host.ErrUnsupported }
+func (p pooled) discard(uint64, uint64) error { return host.ErrUnsupported }
