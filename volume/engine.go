@@ -101,13 +101,9 @@ func (e *Engine) work(ctx context.Context, id string, f func(context.Context) er
 	}
 	came := make(chan error, 1)
 	e.running.Go(func() {
-		defer end()
-		defer func() {
-			if p := recover(); p != nil {
-				came <- fmt.Errorf("volume %s: panic: %v", id, p)
-			}
-		}()
-		came <- f(e.ctx)
+		err := safely(e.ctx, id, f)
+		end() // before the caller hears of it: he may call again at once
+		came <- err
 	})
 	select {
 	case err := <-came:
@@ -115,6 +111,16 @@ func (e *Engine) work(ctx context.Context, id string, f func(context.Context) er
 	case <-ctx.Done():
 		return fmt.Errorf("volume %s: %w: the work goes on", id, ctx.Err())
 	}
+}
+
+// safely makes an error of a panic: it is one call's, and no other's.
+func safely(ctx context.Context, id string, f func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("volume %s: panic: %v", id, p)
+		}
+	}()
+	return f(ctx)
 }
 
 // record is a volume as it is remembered.

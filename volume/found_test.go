@@ -1,0 +1,174 @@
+package volume_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// forget loses the store: new engines begin with nothing but the configuration.
+func (s *stand) forget() {
+	s.Helper()
+	s.stop()
+	s.stop = nil
+	var claim drivebay.Selectors
+	if err := claim.UnmarshalText([]byte("all")); err != nil {
+		s.Fatal(err)
+	}
+	s.st = store.Memory()
+	s.mgr = drivemgr.New(s.sim, s.st, drivemgr.Options{Claim: claim})
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan error)
+	mgr := s.mgr
+	go func() { done <- mgr.Run(ctx) }()
+	s.Cleanup(func() { cancel(); <-done })
+	time.Sleep(30 * time.Second)
+	s.start()
+}
+
+// TestFound: what the store has forgotten is found again on the drives, those who
+// use it never noticing.
+func TestFound(t *testing.T) {
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		made := map[string]drivebay.Volume{}
+		made["a drive"] = s.make("a drive", requests()["a drive"]) // the first: it wants one that is blank
+		for name, r := range requests() {
+			made[name] = s.make(name, r)
+		}
+		fs := made["ext4 on a partition"]
+		s.stage(fs)
+		s.forget()
+		if n := len(s.e.Volumes().Volumes); n != len(made) {
+			s.Fatalf("%d volumes are found, of %d", n, len(made))
+		}
+		for _, d := range s.mgr.Snapshot().Drives {
+			if d.Claim == nil {
+				s.Errorf("drive %s is not claimed: %v", d.ID, d.Refusals())
+			}
+		}
+		for name, v := range made {
+			is := s.of(v)
+			want := drivebay.CSICreated
+			if name == "ext4 on a partition" {
+				want = drivebay.CSIVolumeReady
+			}
+			if is.Size != v.Size || is.Mode != v.Mode || is.FSType != v.FSType || is.FSUUID != v.FSUUID || is.CSIStatus != want || is.Location.Partition != v.Location.Partition {
+				s.Errorf("%s: made %+v\nfound %+v", name, v, is.Volume)
+			}
+			r := requests()[name]
+			if again := s.make(name, r); again.Name != name || again.Size != v.Size || again.CSIStatus != want {
+				s.Errorf("%s: asked for again: %+v", name, again)
+			}
+		}
+		s.unstage(fs)
+		for _, v := range made {
+			if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
+				s.Error(err)
+			}
+		}
+		s.blank()
+	})
+}
+
+// TestFoundHalf: what was half made or half wiped when its record was lost is never
+// taken for sound; asked for again by its name it is made, and it can be removed.
+func TestFoundHalf(t *testing.T) {
+	for name, r := range requests() {
+		for n := 2; n <= 3; n++ { // the kernel knows it; it is filled
+			for _, again := range []bool{true, false} {
+				k := &killer{after: n}
+				onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
+					r := r
+					r.Name, r.Size.Required = name, 1<<30
+					if _, err := s.e.CreateVolume(s.Context(), r); err == nil {
+						s.Fatal("it was not killed")
+					}
+					s.forget()
+					all := s.e.Volumes().Volumes
+					if len(all) != 1 || all[0].CSIStatus != drivebay.CSIFailed || all[0].State().Before != drivebay.CSICreating {
+						s.Fatalf("found: %+v", all)
+					}
+					if again {
+						v, err := s.e.CreateVolume(s.Context(), r)
+						if err != nil || v.CSIStatus != drivebay.CSICreated || v.Name != name {
+							s.Fatalf("%s: made again: %+v, %v", name, v, err)
+						}
+					}
+					if err := s.e.DeleteVolume(s.Context(), all[0].ID); err != nil {
+						s.Fatal(err)
+					}
+					s.blank()
+				})
+			}
+		}
+	}
+}
+
+// TestCapacityIsExact: the largest volume can be made, and one piece more cannot.
+func TestCapacityIsExact(t *testing.T) {
+	for _, spec := range []hostsim.Group{
+		{Count: 2, Kind: hostsim.KindNVMe, Size: "20GB"}, {Count: 2, Kind: hostsim.KindNVMe, Size: "20GB", Block: 4096},
+		{Count: 3, Kind: hostsim.KindSATAHDD, Size: "4TB"}, {Count: 2, Kind: hostsim.KindSASSSD, Size: "123.456GB", Block: 4096},
+	} {
+		onMachine(t, hostsim.Spec{Drives: []hostsim.Group{spec}}, volume.Options{}, func(s *stand) {
+			for name, r := range requests() {
+				if !r.Block {
+					continue
+				}
+				for range 3 { // of an empty machine, then of a fuller one
+					s.largest(name, r)
+				}
+				for _, v := range s.e.Volumes().Volumes {
+					if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
+						s.Fatal(err)
+					}
+				}
+				s.blank()
+			}
+		})
+	}
+}
+
+// largest holds what is said of the capacity against what can be made, and leaves
+// less of it behind.
+func (s *stand) largest(name string, r drivebay.VolumeRequest) {
+	s.Helper()
+	c, err := s.e.Capacity(s.Context(), r.Class)
+	if err != nil {
+		s.Fatal(err)
+	}
+	unit := uint64(1 << 20)
+	if b := r.Class.Backing; b != drivebay.BackingPartition && b != drivebay.BackingDrive {
+		unit = 4 << 20
+	}
+	if c.Largest == 0 || c.Largest%unit != 0 || c.Available < c.Largest {
+		s.Fatalf("%s: capacity %+v", name, c)
+	}
+	r.Name, r.Size.Required = "more", c.Largest+unit
+	if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrNoSpace) {
+		s.Fatalf("%s: one unit more than %+v: %v", name, c, err)
+	}
+	r.Name, r.Size.Required = "whole", c.Largest
+	v, err := s.e.CreateVolume(s.Context(), r)
+	if err != nil || v.Size != c.Largest {
+		s.Fatalf("%s: %+v: %d bytes, %v", name, c, v.Size, err)
+	}
+	if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
+		s.Fatal(err)
+	}
+	if r.Class.Backing == drivebay.BackingDrive {
+		return
+	}
+	r.Name, r.Size.Required = fmt.Sprint("part", c.Largest), c.Largest/3
+	if _, err := s.e.CreateVolume(s.Context(), r); err != nil {
+		s.Fatal(err)
+	}
+}

@@ -1,0 +1,148 @@
+package volume_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"maps"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+var errKilled = errors.New("killed")
+
+// killer ends the work after its n-th step, as a crash would.
+type killer struct {
+	after int // 0: never
+	steps []string
+}
+
+func (k *killer) step(_, name string) error {
+	k.steps = append(k.steps, name)
+	if len(k.steps) == k.after {
+		return errKilled
+	}
+	return nil
+}
+
+// restarted starts the daemon again if it was killed, and lets it take up its work.
+func (s *stand) restarted(err error) (killed bool) {
+	s.Helper()
+	if err != nil && !errors.Is(err, errKilled) {
+		s.Fatal(err)
+	}
+	if err != nil {
+		s.start()
+	}
+	return err != nil
+}
+
+// read shows a drive to f.
+func (s *stand) read(d drivebay.Drive, f func(io.ReaderAt)) {
+	s.Helper()
+	open, err := s.sim.OpenDrive(context.Background(), "/dev/"+d.Name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer open.Close()
+	f(open)
+}
+
+// sums are of what is written on the drives, but for those of a volume, in the
+// places where we write.
+func (s *stand) sums(but ...string) map[string][32]byte {
+	s.Helper()
+	out := map[string][32]byte{}
+	for _, d := range s.mgr.Snapshot().Drives {
+		s.read(d, func(r io.ReaderAt) {
+			h, b := sha256.New(), make([]byte, 4<<20)
+			for _, at := range []int64{0, 4 << 20, 1 << 30, int64(d.Size) - 4<<20} {
+				if _, err := r.ReadAt(b, at); err != nil {
+					s.Fatal(err)
+				}
+				h.Write(b)
+			}
+			out[d.ID] = [32]byte(h.Sum(nil))
+		})
+	}
+	for _, id := range but {
+		delete(out, id)
+	}
+	return out
+}
+
+// blank wants all drives as they were before anything was made.
+func (s *stand) blank() {
+	s.Helper()
+	for _, d := range s.mgr.Snapshot().Drives {
+		s.read(d, func(r io.ReaderAt) {
+			if c := content.Detect(r, d.Size, d.LogicalBlock); c.Kind != drivebay.ContentBlank {
+				s.Errorf("drive %s is left %v", d.ID, c)
+			}
+		})
+	}
+}
+
+// TestKilled cuts every operation short after each of its steps and starts again:
+// the end is the one that an undisturbed run comes to.
+func TestKilled(t *testing.T) {
+	for name, r := range requests() {
+		t.Run(name, func(t *testing.T) {
+			k := &killer{}
+			live(t, k, name, r)
+			steps := k.steps
+			if t.Logf("steps: %q", steps); len(steps) < 8 {
+				t.Fatalf("only %d steps", len(steps))
+			}
+			for n := 1; n <= len(steps) && !t.Failed(); n++ {
+				k.after, k.steps = n, nil
+				live(t, k, name, r)
+				if t.Failed() {
+					t.Logf("killed after step %d, %q", n, steps[n-1])
+				}
+			}
+		})
+	}
+}
+
+// live is the life of a volume.
+func live(t *testing.T, k *killer, name string, r drivebay.VolumeRequest) {
+	onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
+		r := r
+		r.Name, r.Size.Required = name, 1<<30
+		v, err := s.e.CreateVolume(s.Context(), r)
+		if s.restarted(err) {
+			if v, err = s.e.CreateVolume(s.Context(), r); err != nil {
+				s.Fatal(err)
+			}
+		}
+		if v.CSIStatus != drivebay.CSICreated || s.of(v).Work != "" {
+			s.Errorf("made: %v, %q", v.CSIStatus, s.of(v).Work)
+		}
+		before := s.sums(v.Location.Drives...)
+		if r.Class.Backing != drivebay.BackingDrive {
+			_, _, err = s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+			s.restarted(err)
+			if is := s.of(v); is.Size != 2<<30 || is.Work != "" || is.CSIStatus == drivebay.CSIResizing {
+				s.Errorf("grown: %d bytes, %v, %q", is.Size, is.CSIStatus, is.Work)
+			}
+		}
+		s.restarted(s.e.DeleteVolume(s.Context(), v.ID))
+		if _, there := s.e.Volumes().Get(v.ID); there {
+			s.Error("removed: it is still listed")
+		}
+		if after := s.sums(v.Location.Drives...); !maps.Equal(before, after) {
+			s.Error("other drives have changed")
+		}
+		s.blank()
+	})
+}
+
+func smallDrives() hostsim.Spec {
+	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "20GB"}, {Count: 2, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "40GB"}}}
+}
