@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/volume"
 )
 
 // stopTime is how long the parts get to end; a drive that hangs, be it the one
@@ -32,6 +33,7 @@ type daemon struct {
 	machine  host.Machine
 	simClaim drivebay.Selectors // of the simulated machine's file; the configuration's own win
 	engine   *drivemgr.Manager
+	volumes  *volume.Engine // nil: this machine is one to look at only
 	notify   notifier
 }
 
@@ -54,6 +56,9 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d.engine = drivemgr.New(d.machine, st, d.options(d.config))
+	if d.volumes, err = d.makeVolumes(st); err != nil {
+		return errors.Join(err, st.Close())
+	}
 	edge := d.edge(sim)
 	listeners, err := d.listen(ctx)
 	if err != nil {
@@ -71,6 +76,9 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	parts := []func() error{
 		func() error { return d.engine.Run(ctx) },
 		func() error { return edge.Serve(ctx, listeners...) },
+	}
+	if d.volumes != nil {
+		parts = append(parts, func() error { return d.volumes.Run(ctx) })
 	}
 	if plugin != nil {
 		parts = append(parts, func() error { return plugin(ctx) })

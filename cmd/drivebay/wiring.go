@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/metrics"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume"
 )
 
 // open opens the machine; a simulated one comes with a handler that breaks its
@@ -33,16 +36,40 @@ func (d *daemon) open() (sim http.Handler, err error) {
 	return machine.Handler(), nil
 }
 
+// makeVolumes makes the volume engine, on a machine whose drives can be written to.
+func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
+	worker, ok := d.machine.(host.Worker)
+	if !ok {
+		return nil, nil
+	}
+	system := lvm.New(worker, filepath.Join(d.config.StateDir, "lvm"))
+	return volume.New(worker, d.engine, st, system, volume.Options{
+		Node: d.node(), Roots: d.config.VolumeRoots, Tick: d.config.Poll.Tick, Log: d.log,
+	})
+}
+
+// node is what callers know this machine by.
+func (d *daemon) node() string {
+	if d.config.NodeID != "" {
+		return d.config.NodeID
+	}
+	return d.machine.Describe().Name
+}
+
 // edge makes the server of the API, the metrics and the simulator.
 func (d *daemon) edge(sim http.Handler) *api.Server {
 	version, commit := buildVersion()
-	server := api.New(d.engine, api.Options{
+	opt := api.Options{
 		Version: api.Version{Version: version, Commit: commit, Go: runtime.Version(), Started: d.machine.Now()},
 		Metrics: metrics.Handler(d.engine, nil, version, commit),
 		OpenAPI: apidoc.OpenAPI,
 		Ready:   d.engine.Unready,
 		Log:     d.log,
-	})
+	}
+	if d.volumes != nil {
+		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, version, commit)
+	}
+	server := api.New(d.engine, opt)
 	if sim != nil {
 		server.Mount("/sim/", sim)
 	}
@@ -54,16 +81,16 @@ func (d *daemon) plugin() (serve func(context.Context) error, err error) {
 	if d.config.CSIEndpoint == "" {
 		return nil, nil
 	}
-	node := d.config.NodeID
-	if node == "" {
-		node = d.machine.Describe().Name
-	}
 	l, err := api.ListenUnix(strings.TrimPrefix(d.config.CSIEndpoint, "unix://"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: name another socket with --csi-endpoint unix:///path", err)
 	}
 	version, _ := buildVersion()
-	server := csi.New(d.engine, csi.Options{Version: version, NodeID: node, Log: d.log})
+	opt := csi.Options{Version: version, NodeID: d.node(), Log: d.log}
+	if d.volumes != nil {
+		opt.Volumes = d.volumes
+	}
+	server := csi.New(d.engine, opt)
 	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
 }
 
