@@ -53,6 +53,7 @@ func init() {
 		"lvchange":   {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
 		"lvextend":   {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
 		"lvconvert":  {"repair replace:", (*lvmRun).lvconvert},
+		"version":    {"", (*lvmRun).version},
 		"fullreport": {"all reportformat: units: nosuffix configreport: options:", (*lvmRun).fullreport},
 	}
 }
@@ -98,6 +99,14 @@ func lvmProgram(p *process) int {
 		}
 	}
 	return lvmFailed
+}
+
+// version has a line for the driver only where there is one.
+func (c *lvmRun) version() error {
+	c.say("  LVM version:     2.03.16(2) (2022-05-18)")
+	c.say("  Library version: 1.02.185 (2022-05-18)")
+	c.say("  Driver version:  4.47.0")
+	return nil
 }
 
 // carryOn is the rest of a command, which must not be done under the lock.
