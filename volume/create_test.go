@@ -19,6 +19,12 @@ func requests() map[string]drivebay.VolumeRequest {
 		"btrfs on a partition": {Class: class(drivebay.BackingPartition, "btrfs")},
 		"a partition":          {Class: class(drivebay.BackingPartition, "ext4"), Block: true},
 		"a drive":              {Class: class(drivebay.BackingDrive, "ext4"), Block: true},
+		"a linear volume":      {Class: class(drivebay.BackingLVM, "ext4"), Block: true},
+		"xfs on linear":        {Class: class(drivebay.BackingLVM, "xfs")},
+		"a thin volume":        {Class: class(drivebay.BackingThin, "ext4"), Block: true},
+		"ext4 on thin":         {Class: class(drivebay.BackingThin, "ext4")},
+		"a mirror":             {Class: class(drivebay.BackingMirror, "ext4"), Block: true},
+		"btrfs on a mirror":    {Class: class(drivebay.BackingMirror, "btrfs")},
 	}
 }
 

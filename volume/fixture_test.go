@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -76,7 +77,7 @@ func (s *stand) start() {
 	if s.stop != nil {
 		s.stop()
 	}
-	e, err := volume.New(s.sim, s.mgr, s.st, nil, s.opt)
+	e, err := volume.New(s.sim, s.mgr, s.st, lvm.New(s.sim, ""), s.opt)
 	if err != nil {
 		s.Fatal(err)
 	}
