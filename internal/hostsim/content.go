@@ -61,6 +61,22 @@ func recognise(read func([]byte, uint64)) (kind, udev string) {
 	return "", ""
 }
 
+// udevFound is what udev's database says of bytes, by blkid(8): lines.
+func udevFound(read func([]byte, uint64)) []string {
+	_, found := recognise(read)
+	if found == "" {
+		return nil
+	}
+	lines := []string{found}
+	if s, ok := readSuper(read); ok && found == "E:ID_FS_TYPE="+s.kind {
+		lines = append(lines, "S:disk/by-uuid/"+uuidText(s.uuid), "E:ID_FS_UUID="+uuidText(s.uuid), "E:ID_FS_USAGE=filesystem")
+		if s.label != "" {
+			lines = append(lines, "E:ID_FS_LABEL="+word(s.label))
+		}
+	}
+	return lines
+}
+
 // sort names what is on a drive.
 func (c *content) sort() string {
 	kind, _ := recognise(c.read)

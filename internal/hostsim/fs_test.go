@@ -79,6 +79,9 @@ func TestMount(t *testing.T) {
 			if info := read(t, m, "proc/self/mountinfo"); !strings.Contains(info, " / "+kubelet+"/stage/vol rw,noatime - "+kind+" /dev/sda1 rw,discard") {
 				t.Errorf("mountinfo: %s", info)
 			}
+			if udev := read(t, m, "run/udev/data/b8:1"); !strings.Contains(udev, "E:ID_FS_TYPE="+kind+"\n") || !strings.Contains(udev, "E:ID_FS_UUID="+someID+"\n") {
+				t.Errorf("udev knows of it: %s", udev)
+			}
 			live := map[string]string{"ext4": "sys/fs/ext4/sda1/errors_count", "xfs": "sys/fs/xfs/sda1", "btrfs": "sys/fs/btrfs/" + someID + "/devices/sda1"}[kind]
 			if _, err := m.Resolve(live); err != nil {
 				t.Error(err)

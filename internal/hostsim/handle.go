@@ -99,8 +99,11 @@ func (d *drive) dawdle(ctx context.Context) error {
 	d.m.mu.RLock()
 	delay := d.faults.slow
 	d.m.mu.RUnlock()
-	if err := ctx.Err(); err != nil || delay == 0 {
-		return err
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", host.ErrTimeout, err)
+	}
+	if delay == 0 {
+		return nil
 	}
 	select {
 	case <-d.m.clock.After(delay):

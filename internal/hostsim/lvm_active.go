@@ -1,7 +1,6 @@
 package hostsim
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -21,12 +20,12 @@ func (c *lvmRun) activate(v *lv) error {
 		}
 	}
 	if !c.whole(v) && v.kind == "linear" && (v.parent == nil || v.parent.kind != "raid1") {
-		return fmt.Errorf("Refusing activation of partial LV %s.  Use '--activationmode partial' to override.", v.path())
+		return said("Refusing activation of partial LV %s.  Use '--activationmode partial' to override.", v.path())
 	}
 	data, below := c.table(v)
 	for _, d := range below {
 		if d.alone || d.fs != nil {
-			return fmt.Errorf("device-mapper: reload ioctl on %s failed: Device or resource busy", mapperName(v.group.name, v.name))
+			return said("device-mapper: reload ioctl on %s failed: Device or resource busy", mapperName(v.group.name, v.name))
 		}
 	}
 	v.dev = c.m.newMapped(v, data, below)
@@ -126,11 +125,11 @@ func (v *lv) inUse() error {
 	case v.dev == nil:
 		return nil
 	case v.dev.fs != nil:
-		return fmt.Errorf("Logical volume %s contains a filesystem in use.", v.path())
+		return said("Logical volume %s contains a filesystem in use.", v.path())
 	case len(v.dev.above) > 0:
-		return fmt.Errorf("Logical volume %s is used by another device.", v.path())
+		return said("Logical volume %s is used by another device.", v.path())
 	case v.dev.handles > 0:
-		return fmt.Errorf("Logical volume %s in use.", v.path())
+		return said("Logical volume %s in use.", v.path())
 	}
 	return nil
 }
@@ -138,7 +137,7 @@ func (v *lv) inUse() error {
 // locked says that a volume, or a part of it, is being moved.
 func (v *lv) locked() error {
 	if v.group.move != nil && slices.ContainsFunc(v.under(), v.group.move.moves) {
-		return fmt.Errorf("Can't change locked LV %s.", v.path())
+		return said("Can't change locked LV %s.", v.path())
 	}
 	return nil
 }

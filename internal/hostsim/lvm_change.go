@@ -2,13 +2,12 @@ package hostsim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
 func (c *lvmRun) lvchange() error {
 	if len(c.words) != 1 {
-		return fmt.Errorf("Please give a logical volume path\n  %w", errWords)
+		return misused("Please give a logical volume path")
 	}
 	v, err := c.volume(c.words[0])
 	if err != nil {
@@ -26,7 +25,7 @@ func (c *lvmRun) lvchange() error {
 	v.tags = c.retag(v.tags)
 	if full, ok := c.set["errorwhenfull"]; ok {
 		if v.kind != "thin-pool" {
-			return fmt.Errorf("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
+			return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
 		}
 		v.failFull = full == "y"
 	}
@@ -75,7 +74,7 @@ func (c *lvmRun) lvremove() error {
 			return err
 		}
 		if v.dev != nil && !c.has("yes") && !c.has("force") {
-			return fmt.Errorf("Do you really want to remove active logical volume %s? [y/n]: [n]\n  Logical volume %[1]s not removed.", v.path())
+			return said("Do you really want to remove active logical volume %s? [y/n]: [n]\n  Logical volume %[1]s not removed.", v.path())
 		}
 		if err := c.removeVolume(v); err != nil {
 			return err
@@ -88,7 +87,7 @@ func (c *lvmRun) lvremove() error {
 func (c *lvmRun) removeVolume(v *lv) error {
 	g := v.group
 	if v.parent != nil {
-		return fmt.Errorf("Can't remove logical volume %s used by %s.", v.name, v.parent.name)
+		return said("Can't remove logical volume %s used by %s.", v.name, v.parent.name)
 	}
 	for _, x := range slices.Clone(g.lvs) {
 		if x.pool == v {

@@ -1,22 +1,20 @@
 package hostsim
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 )
 
 // lvconvert replaces legs of a mirror.
 func (c *lvmRun) lvconvert() error {
 	if len(c.words) == 0 {
-		return fmt.Errorf("Please provide a logical volume path\n  %w", errWords)
+		return misused("Please provide a logical volume path")
 	}
 	v, err := c.volume(c.words[0])
 	if err != nil {
 		return err
 	}
 	if v.kind != "raid1" {
-		return fmt.Errorf("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
+		return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
 	}
 	bad := c.missing
 	if names := c.all["replace"]; len(names) > 0 {
@@ -44,11 +42,11 @@ func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 			continue
 		}
 		if v.last(i) {
-			return errors.New("Unable to replace all PVs from " + v.path() + " at once.")
+			return said("Unable to replace all PVs from %s at once.", v.path())
 		}
 		at := slices.IndexFunc(pvs, func(p *pv) bool { return !bad(p) && !v.elsewhere(i, p) && v.group.take(v.extents+1, []*pv{p}) != nil })
 		if at < 0 {
-			return fmt.Errorf("Insufficient free space: %d extents needed, but only 0 available\nFailed to allocate replacement images for %s", v.extents+1, v.path())
+			return said("Insufficient free space: %d extents needed, but only 0 available\nFailed to allocate replacement images for %s", v.extents+1, v.path())
 		}
 		old := []*lv{v.metas[i], v.images[i]}
 		v.group.forget(old...)

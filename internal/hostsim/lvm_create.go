@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,7 +10,7 @@ import (
 // lvcreate makes a volume: it is committed first, activated, and then wiped.
 func (c *lvmRun) lvcreate() error {
 	if len(c.words) == 0 || c.set["name"] == "" {
-		return fmt.Errorf("Please specify a volume group and a name.\n  %w", errWords)
+		return misused("Please specify a volume group and a name.")
 	}
 	if c.has("snapshot") {
 		return c.snapshot()
@@ -26,12 +25,12 @@ func (c *lvmRun) lvcreate() error {
 	v := &lv{group: g, name: c.set["name"], kind: or(c.set["type"], "linear"), tags: c.all["addtag"], readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] == "y"}
 	makers := map[string]func(*lv) error{"linear": c.makeLinear, "raid1": c.makeMirror, "thin-pool": c.makePool, "thin": c.makeThin}
 	if makers[v.kind] == nil {
-		return fmt.Errorf("Invalid argument for --type: %s\n  %w", v.kind, errWords)
+		return misused("Invalid argument for --type: %s", v.kind)
 	}
 	size := or(c.set["size"], c.set["virtualsize"])
 	bytes, err := lvmSize(size)
 	if err != nil || bytes == 0 {
-		return fmt.Errorf("Please specify a size.\n  %w", errWords)
+		return misused("Please specify a size.")
 	}
 	v.extents = (bytes + g.extent - 1) / g.extent
 	if err := makers[v.kind](v); err != nil {
@@ -46,7 +45,7 @@ func (c *lvmRun) fresh(g *group) error {
 		return err
 	}
 	if g.lv(c.set["name"]) != nil {
-		return fmt.Errorf("Logical Volume \"%s\" already exists in volume group \"%s\"", c.set["name"], g.name)
+		return said("Logical Volume \"%s\" already exists in volume group \"%s\"", c.set["name"], g.name)
 	}
 	return nil
 }
@@ -68,7 +67,7 @@ func (c *lvmRun) finish(v *lv) error {
 		err = c.wipeNew(v)
 	}
 	if err != nil && !errors.Is(err, errKilled) {
-		return fmt.Errorf("%w\nFailed to activate new LV %s.", err, v.path())
+		return said("%v\nFailed to activate new LV %s.", err, v.path())
 	}
 	if err == nil {
 		c.say("  Logical volume \"%s\" created.", v.name)
@@ -97,9 +96,9 @@ func (g *group) lay(n uint64, pvs []*pv) ([]area, error) {
 		return areas, nil
 	}
 	if len(pvs) == len(g.pvs) {
-		return nil, fmt.Errorf("Volume group \"%s\" has insufficient free space (%d extents): %d required.", g.name, g.room(pvs), n)
+		return nil, said("Volume group \"%s\" has insufficient free space (%d extents): %d required.", g.name, g.room(pvs), n)
 	}
-	return nil, fmt.Errorf("Insufficient free space: %d extents needed, but only %d available", n, g.room(pvs))
+	return nil, said("Insufficient free space: %d extents needed, but only %d available", n, g.room(pvs))
 }
 
 func (c *lvmRun) makeLinear(v *lv) (err error) {
@@ -119,7 +118,7 @@ func (c *lvmRun) makeMirror(v *lv) error {
 	if c.has("mirrors") {
 		n, err := strconv.Atoi(c.set["mirrors"])
 		if err != nil || n < 1 {
-			return fmt.Errorf("Invalid argument for --mirrors: %s\n  %w", c.set["mirrors"], errWords)
+			return misused("Invalid argument for --mirrors: %s", c.set["mirrors"])
 		}
 		legs = n + 1
 	}
@@ -131,7 +130,7 @@ func (c *lvmRun) makeMirror(v *lv) error {
 		i := slices.IndexFunc(pvs, func(p *pv) bool { return v.group.take(v.extents+1, []*pv{p}) != nil })
 		if i < 0 {
 			v.group.forget(v.parts()...)
-			return fmt.Errorf("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, v.extents+1)
+			return said("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, v.extents+1)
 		}
 		v.leg(pvs[i], len(v.images))
 		v.metas[len(v.metas)-1].tags = v.tags // as lvm does
@@ -200,7 +199,7 @@ func (g *group) spare() *lv {
 func (c *lvmRun) makeThin(v *lv) error {
 	pool := v.group.lv(c.set["thinpool"])
 	if pool == nil || pool.kind != "thin-pool" {
-		return fmt.Errorf("Failed to find logical volume \"%s/%s\"", v.group.name, c.set["thinpool"])
+		return said("Failed to find logical volume \"%s/%s\"", v.group.name, c.set["thinpool"])
 	}
 	v.pool = pool
 	v.group.add(v)
@@ -214,7 +213,7 @@ func (c *lvmRun) snapshot() error {
 		return err
 	}
 	if origin.kind != "thin" {
-		return fmt.Errorf("Please specify either size or extents with snapshots.\n  %w", errWords)
+		return misused("Please specify either size or extents with snapshots.")
 	}
 	if err := c.fresh(origin.group); err != nil {
 		return err

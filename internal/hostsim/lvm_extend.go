@@ -2,14 +2,13 @@ package hostsim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
 // lvextend grows a volume to a size.
 func (c *lvmRun) lvextend() error {
 	if len(c.words) == 0 {
-		return fmt.Errorf("Please specify a logical volume path.\n  %w", errWords)
+		return misused("Please specify a logical volume path.")
 	}
 	v, err := c.volume(c.words[0])
 	if err != nil {
@@ -25,9 +24,9 @@ func (c *lvmRun) lvextend() error {
 	want := (bytes + v.group.extent - 1) / v.group.extent
 	switch {
 	case want == v.extents:
-		return fmt.Errorf("New size (%d extents) matches existing size (%d extents).", want, v.extents)
+		return said("New size (%d extents) matches existing size (%d extents).", want, v.extents)
 	case want < v.extents:
-		return fmt.Errorf("New size given (%d extents) not larger than existing size (%d extents)", want, v.extents)
+		return said("New size given (%d extents) not larger than existing size (%d extents)", want, v.extents)
 	}
 	pvs, err := c.usable(v.group, c.words[1:])
 	if err == nil {
@@ -73,7 +72,7 @@ func (v *lv) growLegs(n uint64, pvs []*pv) error {
 		// The drive that the leg is on comes first.
 		slices.SortStableFunc(own, func(a, b *pv) int { return flagOrder(b == image.areas[0].pv) - flagOrder(a == image.areas[0].pv) })
 		if more[i] = v.group.take(n, own); more[i] == nil {
-			return fmt.Errorf("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, n)
+			return said("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, n)
 		}
 	}
 	for i, image := range v.images {

@@ -1,7 +1,6 @@
 package hostsim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -80,13 +79,13 @@ func (c *lvmRun) group(name string) (*group, error) {
 	for _, g := range c.groups() {
 		if g.name == name {
 			if hit != nil {
-				return nil, fmt.Errorf("Multiple VGs found with the same name: skipping %s\nUse --select vg_uuid=<uuid> in place of the VG name.", name)
+				return nil, said("Multiple VGs found with the same name: skipping %s\nUse --select vg_uuid=<uuid> in place of the VG name.", name)
 			}
 			hit = g
 		}
 	}
 	if hit == nil {
-		return nil, fmt.Errorf("Volume group \"%s\" not found\nCannot process volume group %s", name, name)
+		return nil, said("Volume group \"%s\" not found\nCannot process volume group %s", name, name)
 	}
 	return hit, nil
 }
@@ -101,7 +100,7 @@ func (c *lvmRun) volume(path string) (*lv, error) {
 	if v := g.lv(short); v != nil {
 		return v, nil
 	}
-	return nil, fmt.Errorf("%w logical volume \"%s\"", errNoVolume, path)
+	return nil, said("Failed to find logical volume \"%s\"", path)
 }
 
 // named finds the physical volumes of a group that are named by device.
@@ -110,7 +109,7 @@ func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
 	for _, name := range names {
 		p := c.at(name)
 		if p == nil || p.group != g {
-			return nil, fmt.Errorf("Physical Volume \"%s\" not found in Volume Group \"%s\".", name, g.name)
+			return nil, said("Physical Volume \"%s\" not found in Volume Group \"%s\".", name, g.name)
 		}
 		list = append(list, p)
 	}

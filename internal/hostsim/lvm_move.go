@@ -1,7 +1,6 @@
 package hostsim
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -23,11 +22,11 @@ const moveSteps = 20
 
 func (c *lvmRun) pvmove() error {
 	if len(c.words) == 0 {
-		return fmt.Errorf("Please enter a source physical volume\n  %w", errWords)
+		return misused("Please enter a source physical volume")
 	}
 	p := c.at(c.words[0])
 	if p == nil || p.group == nil {
-		return fmt.Errorf("Failed to find physical volume \"%s\".", c.words[0])
+		return said("Failed to find physical volume \"%s\".", c.words[0])
 	}
 	g := p.group
 	if err := c.complete(g); err != nil {
@@ -40,7 +39,7 @@ func (c *lvmRun) pvmove() error {
 		g.move = nil
 		return c.commit(g)
 	case g.move != nil && g.move.from != p:
-		return fmt.Errorf("Detected pvmove in progress for %s.\nIgnoring remaining command line arguments.", g.name)
+		return said("Detected pvmove in progress for %s.\nIgnoring remaining command line arguments.", g.name)
 	case g.move == nil:
 		if err := c.startMove(g, p); err != nil {
 			return err
@@ -65,7 +64,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 			to := g.take(a.n, slices.DeleteFunc(slices.Clone(pvs), func(p *pv) bool { return p == from || v.parent != nil && v.beside(p) }))
 			if to == nil {
 				g.move = nil
-				return fmt.Errorf("Insufficient suitable allocatable extents for logical volume pvmove0: %d more required\nUnable to allocate mirror extents for pvmove0.\nFailed to convert pvmove LV to mirrored.", a.n)
+				return said("Insufficient suitable allocatable extents for logical volume pvmove0: %d more required\nUnable to allocate mirror extents for pvmove0.\nFailed to convert pvmove LV to mirrored.", a.n)
 			}
 			x.to = append(x.to, to...)
 			if !x.moves(v) {
@@ -76,7 +75,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 	}
 	if x.total == 0 {
 		g.move = nil
-		return fmt.Errorf("No data to move for %s.", g.name)
+		return said("No data to move for %s.", g.name)
 	}
 	return c.commit(g)
 }
@@ -99,7 +98,7 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 		for _, p := range append([]*pv{x.from}, targets(x.to)...) {
 			dev := c.on[p.uuid]
 			if err := dev.do(c.ctx, access{write: p != x.from, n: step.n}, func() error { return nil }); err != nil {
-				return fmt.Errorf("ABORTING: Mirror percentage check failed.\n%s: %w", dev.name, err)
+				return said("ABORTING: Mirror percentage check failed.\n%s: %v", dev.name, err)
 			}
 		}
 		ended, err := c.advance(g, x)

@@ -1,7 +1,6 @@
 package hostsim
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ func lvmSize(s string) (uint64, error) {
 	}
 	n, err := strconv.ParseFloat(digits, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("Invalid argument for size: %s\n  %w", s, errWords)
+		return 0, misused("Invalid argument for size: %s", s)
 	}
 	return uint64(n * float64(uint64(1)<<by)), nil
 }
@@ -27,7 +26,7 @@ func lvmSize(s string) (uint64, error) {
 // answers.
 func (c *lvmRun) pvcreate() error {
 	if len(c.words) == 0 || c.has("uuid") && len(c.words) != 1 {
-		return fmt.Errorf("Please enter a physical volume path.\n  %w", errWords)
+		return misused("Please enter a physical volume path.")
 	}
 	for _, name := range c.words {
 		if _, err := c.label(name); err != nil {
@@ -42,17 +41,17 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	id := or(c.set["uuid"], lvmID())
 	switch p := c.at(name); {
 	case dev == nil || !slices.Contains(c.devices, dev):
-		return nil, fmt.Errorf("No device found for %s.", name)
+		return nil, said("No device found for %s.", name)
 	case c.has("uuid") && (len(id) != 38 || !plainID([]byte(strings.ReplaceAll(id, "-", "")))):
-		return nil, fmt.Errorf("UUID \"%s\" is invalid.", id)
+		return nil, said("UUID \"%s\" is invalid.", id)
 	case c.has("uuid") && !c.has("norestorefile") && !c.has("restorefile"):
-		return nil, fmt.Errorf("--restorefile is required with --uuid\n  %w", errWords)
+		return nil, misused("--restorefile is required with --uuid")
 	case c.has("uuid") && c.on[id] != nil && c.on[id] != dev:
-		return nil, fmt.Errorf("uuid %s already in use on \"/dev/%s\".", id, c.on[id].name)
+		return nil, said("uuid %s already in use on \"/dev/%s\".", id, c.on[id].name)
 	case p != nil && p.group != nil:
-		return nil, fmt.Errorf("Can't initialize physical volume \"%s\" of volume group \"%s\" without -ff\n%[1]s: physical volume not initialized.", name, p.group.name)
+		return nil, said("Can't initialize physical volume \"%s\" of volume group \"%s\" without -ff\n%[1]s: physical volume not initialized.", name, p.group.name)
 	case dev.busy():
-		return nil, fmt.Errorf("Can't open %s exclusively.  Mounted filesystem?", name)
+		return nil, said("Can't open %s exclusively.  Mounted filesystem?", name)
 	}
 	if err := c.clear(dev); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 		start = (1<<20 + size + 1<<20 - 1) &^ (1<<20 - 1) // aligned to a MiB
 	}
 	if dev.length() < start+4<<20 {
-		return nil, fmt.Errorf("%s: Data area is beyond end of device!\nFormat-specific initialisation of physical volume %[1]s failed.", name)
+		return nil, said("%s: Data area is beyond end of device!\nFormat-specific initialisation of physical volume %[1]s failed.", name)
 	}
 	if err := c.zero(dev, 0, 4096); err != nil {
 		return nil, err
@@ -85,14 +84,14 @@ func (c *lvmRun) label(name string) (*pv, error) {
 func (c *lvmRun) clear(dev *device) error {
 	kind, udev := recognise(dev.read)
 	if kind == "gpt" || kind == "mbr" {
-		return fmt.Errorf("Cannot use /dev/%s: device is partitioned", dev.name)
+		return said("Cannot use /dev/%s: device is partitioned", dev.name)
 	}
 	if kind == "" || kind == "lvm" {
 		return nil
 	}
 	_, format, _ := strings.Cut(udev, "=")
 	if !c.has("yes") {
-		return fmt.Errorf("WARNING: %s signature detected on /dev/%s at offset 0. Wipe it? [y/n]: [n]\n  Aborted wiping of %[1]s.\n  1 existing signature left on the device.", format, dev.name)
+		return said("WARNING: %s signature detected on /dev/%s at offset 0. Wipe it? [y/n]: [n]\n  Aborted wiping of %[1]s.\n  1 existing signature left on the device.", format, dev.name)
 	}
 	c.say("  Wiping %s signature on /dev/%s.", format, dev.name)
 	return c.wipe(dev)
@@ -119,11 +118,11 @@ func (c *lvmRun) pvremove() error {
 		p := c.at(name)
 		switch {
 		case p == nil:
-			return fmt.Errorf("No PV found on device %s.", name)
+			return said("No PV found on device %s.", name)
 		case p.group != nil:
-			return fmt.Errorf("PV %s is used by VG %s so please use vgreduce first.\n(If you are certain you need pvremove, then confirm by using --force twice.)", name, p.group.name)
+			return said("PV %s is used by VG %s so please use vgreduce first.\n(If you are certain you need pvremove, then confirm by using --force twice.)", name, p.group.name)
 		case c.on[p.uuid].busy():
-			return fmt.Errorf("Can't open %s exclusively - not removing. Mounted filesystem?", name)
+			return said("Can't open %s exclusively - not removing. Mounted filesystem?", name)
 		}
 		if err := c.zero(c.on[p.uuid], 512, 512); err != nil {
 			return err

@@ -16,11 +16,11 @@ type fields map[string]string
 // fullreport prints a section for each group, and one for the rest.
 func (c *lvmRun) fullreport() error {
 	if c.set["reportformat"] != "json" || c.set["units"] != "b" || !c.has("nosuffix") {
-		return fmt.Errorf("The simulated lvm reports in JSON and bytes only.\n  %w", errWords)
+		return misused("The simulated lvm reports in JSON and bytes only.")
 	}
 	parts, columns := c.all["configreport"], c.all["options"]
 	if len(parts) != len(columns) {
-		return fmt.Errorf("Option -o goes with --configreport.\n  %w", errWords)
+		return misused("Option -o goes with --configreport.")
 	}
 	var sections []map[string][]json.RawMessage
 	add := func(rows map[string][]fields) error {
@@ -59,7 +59,7 @@ func (f fields) pick(columns []string) (json.RawMessage, error) {
 	for i, name := range columns {
 		value, ok := f[name]
 		if !ok {
-			return nil, fmt.Errorf("Unrecognised field: %s\n  %w", name, errWords)
+			return nil, misused("Unrecognised field: %s", name)
 		}
 		text, err := json.Marshal(value)
 		if err != nil {

@@ -63,11 +63,23 @@ var shortNames = map[string]string{"n": "name", "L": "size", "l": "extents", "V"
 	"p": "permission", "k": "setactivationskip", "K": "ignoreactivationskip", "a": "activate", "y": "yes", "f": "force", "q": "quiet", "v": "verbose", "i": "interval",
 	"b": "background", "o": "options", "u": "uuid", "t": "test"}
 
-var (
-	errKilled   = errors.New("killed")
-	errWords    = errors.New("Error during parsing of command line.")
-	errNoVolume = errors.New("Failed to find")
-)
+// complaint is why a command of lvm fails, in its own words.
+type complaint struct {
+	text  string
+	words bool // it did not understand its words
+}
+
+func (c *complaint) Error() string { return c.text }
+
+func said(format string, args ...any) error {
+	return &complaint{text: fmt.Sprintf(format, args...)}
+}
+
+func misused(format string, args ...any) error {
+	return &complaint{fmt.Sprintf(format, args...) + "\n  Error during parsing of command line.", true}
+}
+
+var errKilled = errors.New("killed")
 
 // lvmProgram is lvm(8).
 func lvmProgram(p *process) int {
@@ -77,7 +89,9 @@ func lvmProgram(p *process) int {
 	c := &lvmRun{process: p, command: p.argv[1], on: map[string]*device{}}
 	err := c.parse(p.argv[2:])
 	if err == nil {
-		c.scan()
+		if c.command != "version" {
+			c.scan()
+		}
 		p.m.mu.Lock()
 		c.points, p.m.kill = p.m.kill, 0
 		err = lvmCommands[c.command].do(c)
@@ -86,12 +100,12 @@ func lvmProgram(p *process) int {
 			err = long.work()
 		}
 	}
-	switch {
+	switch why, _ := errors.AsType[*complaint](err); {
 	case err == nil:
 		return 0
 	case errors.Is(err, errKilled):
 		p.killed = true
-	case errors.Is(err, errWords):
+	case why != nil && why.words:
 		return p.fail(lvmUsage, "  %s: %v", c.command, err)
 	default:
 		for line := range strings.Lines(err.Error()) {
@@ -101,7 +115,7 @@ func lvmProgram(p *process) int {
 	return lvmFailed
 }
 
-// version has a line for the driver only where there is one.
+// version has a line for the driver only where there is one; it looks at no device.
 func (c *lvmRun) version() error {
 	c.say("  LVM version:     2.03.16(2) (2022-05-18)")
 	c.say("  Library version: 1.02.185 (2022-05-18)")
@@ -130,7 +144,7 @@ func (c *lvmRun) parse(args []string) error {
 	}
 	f, err := getopt(args, short, long...)
 	if err != nil {
-		return fmt.Errorf("%w\n  %w", err, errWords)
+		return misused("%v", err)
 	}
 	for letter, values := range f.all {
 		if name := shortNames[letter]; name != "" {
@@ -144,7 +158,7 @@ func (c *lvmRun) parse(args []string) error {
 // complete refuses to change a group that lacks a physical volume.
 func (c *lvmRun) complete(g *group) error {
 	if slices.ContainsFunc(g.pvs, c.missing) {
-		return fmt.Errorf("Cannot change VG %s while PVs are missing.\nConsider vgreduce --removemissing.\nCannot process volume group %s", g.name, g.name)
+		return said("Cannot change VG %s while PVs are missing.\nConsider vgreduce --removemissing.\nCannot process volume group %s", g.name, g.name)
 	}
 	return nil
 }
@@ -159,7 +173,7 @@ func (c *lvmRun) commit(g *group) error {
 			continue
 		}
 		if _, err := dev.ask(access{write: true, n: 4096}); err != nil {
-			return fmt.Errorf("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.name, g.name)
+			return said("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.name, g.name)
 		}
 	}
 	g.seq++
@@ -186,9 +200,9 @@ func (m *Machine) KillNext(n int) {
 func (c *lvmRun) zero(dev *device, off, n uint64) error {
 	if _, err := dev.ask(access{write: true, off: off, n: n}); err != nil {
 		if errors.Is(err, host.ErrGone) {
-			return fmt.Errorf("Couldn't find device /dev/%s.", dev.name)
+			return said("Couldn't find device /dev/%s.", dev.name)
 		}
-		return fmt.Errorf("Error writing device /dev/%s at %d length %d.", dev.name, off, n)
+		return said("Error writing device /dev/%s at %d length %d.", dev.name, off, n)
 	}
 	return dev.zero(off, n)
 }

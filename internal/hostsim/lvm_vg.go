@@ -8,17 +8,17 @@ import (
 
 func (c *lvmRun) vgcreate() error {
 	if len(c.words) < 2 {
-		return fmt.Errorf("Please provide volume group name and physical volumes\n  %w", errWords)
+		return misused("Please provide volume group name and physical volumes")
 	}
 	name := c.words[0]
 	g := &group{m: c.m, uuid: lvmID(), name: name, extent: 4 << 20, tags: c.all["addtag"], auto: c.set["setautoactivation"] != "n"}
 	if slices.ContainsFunc(c.groups(), func(g *group) bool { return g.name == name }) {
-		return fmt.Errorf("A volume group called %s already exists.", name)
+		return said("A volume group called %s already exists.", name)
 	}
 	if c.has("physicalextentsize") {
 		size, err := lvmSize(c.set["physicalextentsize"])
 		if err != nil || size < 1<<10 || size&(size-1) != 0 {
-			return fmt.Errorf("Physical extent size %s is invalid\n  %w", c.set["physicalextentsize"], errWords)
+			return misused("Physical extent size %s is invalid", c.set["physicalextentsize"])
 		}
 		g.extent = size
 	}
@@ -35,7 +35,7 @@ func (c *lvmRun) join(g *group, names []string) error {
 	for _, name := range names {
 		p := c.at(name)
 		if p != nil && p.group != nil {
-			return fmt.Errorf("Physical volume '%s' is already in volume group '%s'\nUnable to add physical volume '%[1]s' to volume group '%[3]s'", name, p.group.name, g.name)
+			return said("Physical volume '%s' is already in volume group '%s'\nUnable to add physical volume '%[1]s' to volume group '%[3]s'", name, p.group.name, g.name)
 		}
 		if p == nil {
 			var err error
@@ -44,7 +44,7 @@ func (c *lvmRun) join(g *group, names []string) error {
 			}
 		}
 		if c.on[p.uuid].busy() {
-			return fmt.Errorf("Can't open %s exclusively.  Mounted filesystem?", name)
+			return said("Can't open %s exclusively.  Mounted filesystem?", name)
 		}
 		list = append(list, p)
 	}
@@ -83,7 +83,7 @@ func (c *lvmRun) vgextend() error {
 // there must be.
 func (c *lvmRun) groupAndRest(least int) (*group, error) {
 	if len(c.words) < least {
-		return nil, fmt.Errorf("Please enter volume group name\n  %w", errWords)
+		return nil, misused("Please enter volume group name")
 	}
 	return c.group(c.words[0])
 }
@@ -106,9 +106,9 @@ func (c *lvmRun) vgreduce() error {
 	for _, p := range list {
 		switch {
 		case len(g.taken(p)) > 0:
-			return fmt.Errorf("Physical volume \"/dev/%s\" still in use", c.on[p.uuid].name)
+			return said("Physical volume \"/dev/%s\" still in use", c.on[p.uuid].name)
 		case len(g.pvs) == 1:
-			return fmt.Errorf("Can't remove final physical volume \"/dev/%s\" from volume group \"%s\"", c.on[p.uuid].name, g.name)
+			return said("Can't remove final physical volume \"/dev/%s\" from volume group \"%s\"", c.on[p.uuid].name, g.name)
 		}
 		c.part(g, p)
 	}
@@ -122,14 +122,14 @@ func (c *lvmRun) part(g *group, p *pv) {
 }
 
 func (c *lvmRun) removeMissing(g *group) error {
-	var said []string
+	var partial []string
 	for _, v := range g.lvs {
 		if slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) }) {
-			said = append(said, fmt.Sprintf("WARNING: Partial LV %s needs to be repaired or removed.", v.name))
+			partial = append(partial, fmt.Sprintf("WARNING: Partial LV %s needs to be repaired or removed.", v.name))
 		}
 	}
-	if len(said) > 0 {
-		return fmt.Errorf("%s\nThere are still partial LVs in VG %s.\nTo remove them unconditionally use: vgreduce --removemissing --force.\nTo remove them unconditionally from mirror LVs use: vgreduce --removemissing --mirrorsonly --force.\nWARNING: Proceeding to remove empty missing PVs.", strings.Join(said, "\n"), g.name)
+	if len(partial) > 0 {
+		return said("%s\nThere are still partial LVs in VG %s.\nTo remove them unconditionally use: vgreduce --removemissing --force.\nTo remove them unconditionally from mirror LVs use: vgreduce --removemissing --mirrorsonly --force.\nWARNING: Proceeding to remove empty missing PVs.", strings.Join(partial, "\n"), g.name)
 	}
 	for _, p := range slices.Clone(g.pvs) {
 		if c.missing(p) {
@@ -151,7 +151,7 @@ func (c *lvmRun) vgremove() error {
 		}
 	}
 	if n > 0 && !c.has("yes") && !c.has("force") {
-		return fmt.Errorf("Do you really want to remove volume group \"%s\" containing %d logical volumes? [y/n]: [n]\n  Volume group \"%[1]s\" not removed", g.name, n)
+		return said("Do you really want to remove volume group \"%s\" containing %d logical volumes? [y/n]: [n]\n  Volume group \"%[1]s\" not removed", g.name, n)
 	}
 	for _, v := range slices.Clone(g.lvs) {
 		if v.parent == nil && v.part == "" {

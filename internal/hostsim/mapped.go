@@ -111,11 +111,11 @@ func (d *device) showMapped() {
 		links += "S:" + v.group.name + "/" + v.name + "\n"
 	}
 	d.live("run/udev/data/b"+d.num, func() string {
-		text := links + "E:DM_NAME=" + title + "\nE:DM_UUID=" + d.mapped.uuid() + "\nE:DM_VG_NAME=" + v.group.name + "\nE:DM_LV_NAME=" + v.name
-		if _, found := recognise(d.read); found != "" && v.visible() {
-			text += "\n" + found
+		lines := []string{"E:DM_NAME=" + title, "E:DM_UUID=" + d.mapped.uuid(), "E:DM_VG_NAME=" + v.group.name, "E:DM_LV_NAME=" + v.name}
+		if v.visible() {
+			lines = append(lines, udevFound(d.read)...)
 		}
-		return text + udevEnd
+		return links + strings.Join(lines, "\n") + udevEnd
 	})
 }
 

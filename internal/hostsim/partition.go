@@ -96,10 +96,7 @@ func (p *device) udevData() string {
 	if e.name != "" {
 		lines = append(lines, "E:ID_PART_ENTRY_NAME="+e.name)
 	}
-	if _, found := recognise(p.read); found != "" {
-		lines = append(lines, found)
-	}
-	return strings.Join(lines, "\n") + udevEnd
+	return strings.Join(append(lines, udevFound(p.read)...), "\n") + udevEnd
 }
 
 // partition finds the partition of a number.

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -111,13 +112,8 @@ func (d *drive) stat() string {
 // udev writes an entry of the udev database (systemd, sd-device: S links, E
 // properties, I microseconds of initialisation).
 func (d *drive) udev(dev string, lines ...string) {
-	known := strings.Join(lines, "\n")
 	d.live("run/udev/data/b"+dev, func() string {
-		text := known
-		if _, found := recognise(d.content.read); found != "" {
-			text += "\n" + found
-		}
-		return text + udevEnd
+		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + udevEnd
 	})
 }
 
