@@ -45,8 +45,9 @@ func (a *app) simCommand() *cobra.Command {
 	}
 	fault := &cobra.Command{
 		Use: "fault BAY|DRIVE FAULT [KEY=VALUE...]", Short: "Make a fault happen", Args: cobra.MinimumNArgs(2),
-		Long:    "Makes a fault happen to the drive in a bay, or to the drive of that kernel name or serial.",
-		Example: "  drivebay sim fault 7 vanish\n  drivebay sim fault sdc reallocate n=1200\n  drivebay sim fault 7 heal",
+		Long: "Makes a fault happen to the drive in a bay, or to the drive of that kernel name or serial.\n" +
+			"Those of filesystems (fs-...) also take a partition, a logical volume or a mount point.",
+		Example: "  drivebay sim fault 7 vanish\n  drivebay sim fault sdc reallocate n=1200\n  drivebay sim fault sdc1 fs-corrupt\n  drivebay sim fault 7 heal",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.injectFault(cmd.Context(), args) },
 	}
 	cmd.AddCommand(drives, faults, fault)
