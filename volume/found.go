@@ -86,7 +86,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	why := ""
 	switch entry.Type {
 	case typeMaking:
-		return e.adoptVolume(v, "it was being made or removed when its record was lost", true)
+		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, nil)
 	case typeFS:
 		c, err := e.contentOf(ctx, &v)
 		if err != nil {
@@ -101,17 +101,18 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 			why = "no filesystem can be found on it"
 		}
 	}
-	return e.adoptVolume(v, why, false)
+	return e.adoptVolume(v, why, false, nil)
 }
 
 // adoptVolume writes down a volume that was found. Half says that it is not whole;
 // why, what is wrong with it.
-func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool) error {
+func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[string]string) error {
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
 	rec := drivebay.VolumeRecord{Volume: v}
 	event := drivebay.CSIFound
 	if half {
 		event = drivebay.CSICreate
+		rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.machine.Now(), Size: v.Size, PVs: pvs}
 	}
 	var err error
 	if rec.Volume, err = v.Moved(event); err == nil && why != "" {
@@ -161,7 +162,7 @@ func (e *Engine) adoptGroup(g *lvm.Group, members map[string]string) error {
 		}
 		switch t[keyWhat] {
 		case "volume":
-			errs = append(errs, e.adoptLV(lv, t, at))
+			errs = append(errs, e.adoptLV(lv, t, at, members))
 		case "snapshot":
 			errs = append(errs, e.adoptSnapshot(lv, t, at))
 		}
@@ -170,7 +171,7 @@ func (e *Engine) adoptGroup(g *lvm.Group, members map[string]string) error {
 	return errors.Join(errs...)
 }
 
-func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location) error {
+func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, pvs map[string]string) error {
 	v := drivebay.Volume{ID: t[keyID], Name: t[keyName], Node: e.opt.Node, Size: lv.Size, FSType: t[keyFS], FSUUID: t[keyUUID], Location: l, Source: sourceOf(t[keySource])}
 	if err := v.Mode.UnmarshalText([]byte(t[keyMode])); err != nil {
 		return fmt.Errorf("volume %s: its tags: %w", v.ID, err)
@@ -182,9 +183,9 @@ func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location) e
 		v.Parameters[drivebay.ParameterClass] = t[keyClass]
 	}
 	if t[keyState] == halfMade {
-		return e.adoptVolume(v, "it was being made or removed when its record was lost", true)
+		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, pvs)
 	}
-	return e.adoptVolume(v, "", false)
+	return e.adoptVolume(v, "", false, nil)
 }
 
 func backingOf(k drivebay.LocationKind) drivebay.Backing {

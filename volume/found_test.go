@@ -37,9 +37,13 @@ func (s *stand) forget() {
 // TestFound: what the store has forgotten is found again on the drives, those who
 // use it never noticing.
 func TestFound(t *testing.T) {
-	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+	spec := smallDrives()
+	spec.Drives[0].Count = 6
+	onMachine(t, spec, volume.Options{}, func(s *stand) {
 		made := map[string]drivebay.Volume{}
-		made["a drive"] = s.make("a drive", requests()["a drive"]) // the first: it wants one that is blank
+		for _, name := range []string{"a drive", "a mirror", "a thin volume", "a linear volume"} { // they want drives that are blank
+			made[name] = s.make(name, requests()[name])
+		}
 		for name, r := range requests() {
 			made[name] = s.make(name, r)
 		}
@@ -78,34 +82,41 @@ func TestFound(t *testing.T) {
 	})
 }
 
-// TestFoundHalf: what was half made or half wiped when its record was lost is never
-// taken for sound; asked for again by its name it is made, and it can be removed.
+// TestFoundHalf: what was half made when its record was lost is never taken for
+// sound; asked for again by its name it is made, and it can be removed.
 func TestFoundHalf(t *testing.T) {
 	for name, r := range requests() {
-		for n := 2; n <= 3; n++ { // the kernel knows it; it is filled
+		for after, all := 1, false; !all; after++ {
+			k := &killer{after: after}
 			for _, again := range []bool{true, false} {
-				k := &killer{after: n}
+				k.steps = nil
 				onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
 					r := r
 					r.Name, r.Size.Required = name, 1<<30
-					if _, err := s.e.CreateVolume(s.Context(), r); err == nil {
-						s.Fatal("it was not killed")
+					_, err := s.e.CreateVolume(s.Context(), r)
+					if all = err == nil; all {
+						return
 					}
+					last := k.steps[len(k.steps)-1]
 					s.forget()
-					all := s.e.Volumes().Volumes
-					if len(all) != 1 || all[0].CSIStatus != drivebay.CSIFailed || all[0].State().Before != drivebay.CSICreating {
-						s.Fatalf("found: %+v", all)
+					found := s.e.Volumes().Volumes
+					if len(found) > 1 || len(found) == 1 && last != "finish" && (found[0].CSIStatus != drivebay.CSIFailed || found[0].State().Before != drivebay.CSICreating) {
+						s.Fatalf("%s, after %q: found %+v", name, last, found)
 					}
-					if again {
+					if again || len(found) == 0 {
 						v, err := s.e.CreateVolume(s.Context(), r)
 						if err != nil || v.CSIStatus != drivebay.CSICreated || v.Name != name {
-							s.Fatalf("%s: made again: %+v, %v", name, v, err)
+							s.Fatalf("%s, after %q: made again: %+v, %v", name, last, v, err)
 						}
+						found = s.e.Volumes().Volumes
 					}
-					if err := s.e.DeleteVolume(s.Context(), all[0].ID); err != nil {
-						s.Fatal(err)
+					if err := s.e.DeleteVolume(s.Context(), found[0].ID); err != nil {
+						s.Fatalf("%s, after %q: %v", name, last, err)
 					}
 					s.blank()
+					if s.Failed() {
+						s.Logf("%s, after %q, again %v", name, last, again)
+					}
 				})
 			}
 		}
@@ -115,8 +126,8 @@ func TestFoundHalf(t *testing.T) {
 // TestCapacityIsExact: the largest volume can be made, and one piece more cannot.
 func TestCapacityIsExact(t *testing.T) {
 	for _, spec := range []hostsim.Group{
-		{Count: 2, Kind: hostsim.KindNVMe, Size: "20GB"}, {Count: 2, Kind: hostsim.KindNVMe, Size: "20GB", Block: 4096},
-		{Count: 3, Kind: hostsim.KindSATAHDD, Size: "4TB"}, {Count: 2, Kind: hostsim.KindSASSSD, Size: "123.456GB", Block: 4096},
+		{Count: 2, Kind: hostsim.KindNVMe, Size: "20GB"},
+		{Count: 3, Kind: hostsim.KindSATAHDD, Size: "31.234GB"}, {Count: 2, Kind: hostsim.KindSASSSD, Size: "12.345GB", Block: 4096},
 	} {
 		onMachine(t, hostsim.Spec{Drives: []hostsim.Group{spec}}, volume.Options{}, func(s *stand) {
 			for name, r := range requests() {

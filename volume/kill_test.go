@@ -144,5 +144,5 @@ func live(t *testing.T, k *killer, name string, r drivebay.VolumeRequest) {
 }
 
 func smallDrives() hostsim.Spec {
-	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "20GB"}, {Count: 2, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "40GB"}}}
+	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}, {Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "10GB"}}}
 }
