@@ -149,9 +149,10 @@ func (u *usage) give(d *drivebay.Drive) {
 	switch {
 	case used && d.Content.Kind == drivebay.ContentUnknown:
 		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, "in use: "+stranger.Kind
-	case !used && len(d.Uses) > 0 && onlyTable(d.Content):
-		// udev has seen the table that our partitions stand in. Whether all of it is
-		// ours is for the bytes themselves to say.
+	case !used && len(d.Uses) > 0 && onlyTable(d.Content, "gpt"), len(d.Uses) == 0 && u.ours[d.Name] && onlyTable(d.Content, "gpt", "dos"):
+		// udev has seen the table that our partitions stand in, or one, perhaps half of
+		// it, that we are just making or taking away. Whether all of it is ours is for
+		// the bytes themselves to say.
 		d.Content = drivebay.Content{Reason: "not read"}
 	}
 }
@@ -164,8 +165,8 @@ func strangerIn(uses []drivebay.Use) (drivebay.Use, bool) {
 	return drivebay.Use{}, false
 }
 
-func onlyTable(c drivebay.Content) bool {
-	return len(c.Signatures) == 1 && c.Signatures[0].Format == "gpt"
+func onlyTable(c drivebay.Content, formats ...string) bool {
+	return len(c.Signatures) == 1 && slices.Contains(formats, c.Signatures[0].Format)
 }
 
 // walk goes up the stack from one block device.
