@@ -1,0 +1,121 @@
+package csi_test
+
+import (
+	"context"
+	"net"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/csi"
+	"github.com/drivebay/drivebay/csi/csitest"
+	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/volume"
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+)
+
+const kubelet = "/var/lib/kubelet"
+
+// TestSanity runs csi-sanity against the whole driver on a simulated machine.
+func TestSanity(t *testing.T) {
+	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: 4, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "2TB"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Close)
+	config := csitest.Config(serve(t, sim), kubelet, places{sim})
+	csitest.Sanity(t, csitest.Runs(config, false, drivebay.BackingPartition)...)
+}
+
+// serve is the driver: drives, volumes and the server, on a socket.
+func serve(t *testing.T, machine host.Worker) (endpoint string) {
+	t.Helper()
+	st := store.Memory()
+	drives := drivemgr.New(machine, st, drivemgr.Options{Claim: all(t)})
+	volumes, err := volume.New(machine, drives, st, nil, volume.Options{Node: "sim", Roots: []string{kubelet}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "csi.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := csi.New(drives, csi.Options{Version: "test", NodeID: "sim", Volumes: volumes})
+	ctx, cancel := context.WithCancel(context.Background())
+	ends := make(chan error)
+	runs := []func(context.Context) error{drives.Run, volumes.Run, func(ctx context.Context) error { return server.Serve(ctx, l) }}
+	for _, run := range runs {
+		go func() { ends <- run(ctx) }()
+	}
+	t.Cleanup(func() {
+		cancel()
+		for range runs {
+			if err := <-ends; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	waitForRoom(t, volumes)
+	return "unix://" + socket
+}
+
+func all(t *testing.T) (s drivebay.Selectors) {
+	t.Helper()
+	if err := s.UnmarshalText([]byte("all")); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// waitForRoom waits until the drives are looked at and can carry volumes.
+func waitForRoom(t *testing.T, e *volume.Engine) {
+	t.Helper()
+	class, err := drivebay.ParseClass(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(20 * time.Millisecond) {
+		if c, err := e.Capacity(t.Context(), class); err == nil && c.Available > 0 && e.Volumes().Seq > 0 {
+			return
+		}
+	}
+	t.Fatal("no drive can carry a volume")
+}
+
+// places are the paths of a simulated machine, which are nowhere else.
+type places struct{ sim *hostsim.Machine }
+
+func placeOf(p string) host.Place {
+	return host.Place{Root: kubelet, Name: strings.TrimPrefix(p, kubelet+"/")}
+}
+
+func (m places) MakeFolder(p string) error {
+	if parent := path.Dir(p); parent != kubelet {
+		if err := m.MakeFolder(parent); err != nil {
+			return err
+		}
+	}
+	return m.sim.MakeFolder(placeOf(p))
+}
+
+func (m places) Remove(p string) error { return m.sim.Remove(placeOf(p)) }
+
+func (m places) Look(p string) (sanity.PathKind, error) {
+	kind, err := m.sim.Look(placeOf(p))
+	switch kind {
+	case host.PlaceNothing:
+		return sanity.PathIsNotFound, err
+	case host.PlaceFolder:
+		return sanity.PathIsDir, err
+	case host.PlaceFile:
+		return sanity.PathIsFile, err
+	}
+	return sanity.PathIsOther, err
+}
