@@ -79,7 +79,7 @@ func (m *Machine) Unmount(ctx context.Context, p host.Place) error {
 func (m *Machine) unmount(ctx context.Context, p host.Place) error {
 	m.mu.Lock()
 	x, err := m.unmountable(p)
-	if err != nil || x.fs == nil || m.sharers(x.fs) > 1 {
+	if err != nil || x.fs == nil || x.fs.mounts > 1 {
 		defer m.mu.Unlock()
 		if err == nil {
 			m.drop(x)
@@ -115,36 +115,16 @@ func (m *Machine) unmountable(p host.Place) (*mount, error) {
 	if p.Name == "." {
 		return nil, host.ErrEscape
 	}
-	x := m.top(at)
+	x, below := m.top(at), at+"/"
 	switch {
 	case x == nil && m.kind(at) == host.PlaceOther:
 		return nil, host.ErrEscape
 	case x == nil:
 		return nil, host.ErrNotMounted
-	case x.users > 0, x.boot != "", slices.ContainsFunc(m.mounts, func(y *mount) bool { return y.id > x.id && strings.HasPrefix(y.at, at+"/") }):
+	case x.users > 0, x.boot != "", slices.ContainsFunc(m.mounts, func(y *mount) bool { return y.id > x.id && strings.HasPrefix(y.at, below) }):
 		return nil, host.ErrBusy
 	}
 	return x, nil
-}
-
-// sharers is how many mounts show a filesystem.
-func (m *Machine) sharers(f *filesystem) int {
-	n := 0
-	for _, x := range m.mounts {
-		if x.fs == f {
-			n++
-		}
-	}
-	return n
-}
-
-// drop takes a mount out of the table, and its filesystem after the last one.
-func (m *Machine) drop(x *mount) {
-	m.mounts = slices.DeleteFunc(m.mounts, func(y *mount) bool { return y == x })
-	if f := x.fs; f != nil && m.sharers(f) == 0 {
-		f.leave()
-		f.dev.fs = nil
-	}
 }
 
 // Usage implements host.Mounter: the answer is in memory, whatever the drive does.

@@ -19,6 +19,7 @@ type filesystem struct {
 	readOnly bool   // the superblock: no mount of it can be written through
 	wanted   bool   // it was mounted read-only
 	opts     []string
+	mounts   int // how many show it
 }
 
 // show makes what the kernel says of a mounted filesystem.

@@ -34,6 +34,7 @@ type Machine struct {
 	ghosts    []ghost
 	fds       fds
 	mounts    []*mount
+	mountsAt  map[string][]*mount // by path
 	lastMount int
 	anonymous int                       // device numbers of filesystems given out
 	own       map[string]host.PlaceKind // folders and files of no drive's filesystem
@@ -55,7 +56,7 @@ func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
 // New makes a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, physical: map[string]*pv{}, highest: map[string]int{}}
+	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, physical: map[string]*pv{}, mountsAt: map[string][]*mount{}, highest: map[string]int{}}
 	for _, o := range opts {
 		o(m)
 	}

@@ -50,14 +50,32 @@ func (m *Machine) addMount(x *mount) {
 	m.lastMount++
 	x.id = 20 + m.lastMount
 	m.mounts = append(m.mounts, x)
+	m.mountsAt[x.at] = append(m.mountsAt[x.at], x)
+	if x.fs != nil {
+		x.fs.mounts++
+	}
+}
+
+// drop takes a mount out of the table, and its filesystem after the last one.
+func (m *Machine) drop(x *mount) {
+	is := func(y *mount) bool { return y == x }
+	m.mounts = slices.DeleteFunc(m.mounts, is)
+	if m.mountsAt[x.at] = slices.DeleteFunc(m.mountsAt[x.at], is); len(m.mountsAt[x.at]) == 0 {
+		delete(m.mountsAt, x.at)
+	}
+	if x.fs == nil {
+		return
+	}
+	if x.fs.mounts--; x.fs.mounts == 0 {
+		x.fs.leave()
+		x.fs.dev.fs = nil
+	}
 }
 
 // top is the mount that is seen at a path, nil if nothing is mounted on it.
 func (m *Machine) top(at string) *mount {
-	for _, x := range slices.Backward(m.mounts) {
-		if x.at == at {
-			return x
-		}
+	if list := m.mountsAt[at]; len(list) > 0 {
+		return list[len(list)-1]
 	}
 	return nil
 }
@@ -69,7 +87,7 @@ func (m *Machine) Mounts(ctx context.Context) ([]host.Mount, error) {
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var list []host.Mount
+	list := make([]host.Mount, 0, len(m.mounts))
 	for _, x := range m.mounts {
 		list = append(list, x.entry())
 	}

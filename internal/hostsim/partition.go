@@ -76,13 +76,16 @@ func (p *device) show() {
 	p.live("run/udev/data/b"+p.num, p.udevData)
 }
 
-// entry is the line of the table that is about a partition.
+// entry is the line of the table that is about a partition. It is read for every
+// look at sysfs: the table's checksums were seen when the kernel read it.
 func (p *device) entry() entry {
-	table := p.drive.table()
-	if i := slices.IndexFunc(table, func(e entry) bool { return e.number == p.number }); i >= 0 {
-		return table[i]
+	d := p.drive
+	b := make([]byte, gptEntry)
+	if d.content.read(b[:92], d.block); string(b[:8]) != "EFI PART" || uint32(p.number) > le.Uint32(b[80:]) {
+		return entry{}
 	}
-	return entry{}
+	d.content.read(b, le.Uint64(b[72:])*d.block+uint64(p.number-1)*gptEntry)
+	return readEntry(p.number, b)
 }
 
 func (p *device) udevData() string {
@@ -90,7 +93,7 @@ func (p *device) udevData() string {
 	lines := []string{"S:disk/by-path/" + p.drive.places[0].udevPath + "-part" + strconv.Itoa(p.number), "E:DEVTYPE=partition",
 		fmt.Sprintf("E:ID_PART_ENTRY_NUMBER=%d", p.number), fmt.Sprintf("E:ID_PART_ENTRY_OFFSET=%d", p.start), fmt.Sprintf("E:ID_PART_ENTRY_SIZE=%d", p.sectors),
 		"E:ID_PART_ENTRY_DISK=" + p.drive.disks[0].num, "E:ID_PART_ENTRY_SCHEME=gpt"}
-	if e.number > 0 {
+	if e.kind != [16]byte{} {
 		lines = append(lines, "S:disk/by-partuuid/"+guid(e.id), "E:ID_PART_ENTRY_UUID="+guid(e.id), "E:ID_PART_ENTRY_TYPE="+guid(e.kind))
 	}
 	if e.name != "" {

@@ -23,12 +23,23 @@ type spot struct {
 // resolve follows the mounts: of those at a path or above it, the last one made
 // lies on top.
 func (m *Machine) resolve(at string) spot {
-	for i := len(m.mounts) - 1; i >= 0; i-- {
-		if x := m.mounts[i]; x.boot == "" && (at == x.at || strings.HasPrefix(at, x.at+"/")) {
-			return spot{x, strings.Trim(path.Join(x.inner, at[len(x.at):]), "/")}
+	var on *mount
+	for p := at; len(p) > 1; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
+		if x := m.top(p); x != nil && x.boot == "" && (on == nil || x.id > on.id) {
+			on = x
 		}
 	}
-	return spot{nil, strings.Trim(at, "/")}
+	if on == nil {
+		return spot{nil, strings.Trim(at, "/")}
+	}
+	rest := strings.Trim(at[len(on.at):], "/")
+	switch {
+	case rest == "":
+		return spot{on, on.inner}
+	case on.inner == "":
+		return spot{on, rest}
+	}
+	return spot{on, on.inner + "/" + rest}
 }
 
 // spots is the list that a spot is in.
@@ -71,18 +82,23 @@ func (m *Machine) where(p host.Place) (string, error) {
 	if !path.IsAbs(p.Root) || !fs.ValidPath(p.Name) {
 		return "", host.ErrEscape
 	}
-	at := path.Clean(p.Root)
-	parts := strings.Split(p.Name, "/")
-	for _, part := range parts[:len(parts)-1] {
-		at = path.Join(at, part)
-		switch m.kind(at) {
+	root := strings.TrimSuffix(path.Clean(p.Root), "/")
+	if p.Name == "." {
+		return or(root, "/"), nil
+	}
+	at := root + "/" + p.Name
+	for i := len(root) + 1; i < len(at); i++ {
+		if at[i] != '/' {
+			continue
+		}
+		switch m.kind(at[:i]) {
 		case host.PlaceOther:
 			return "", host.ErrEscape
 		case host.PlaceFile, host.PlaceDevice:
 			return "", errNotFolder
 		}
 	}
-	return path.Join(at, parts[len(parts)-1]), nil
+	return at, nil
 }
 
 // Look implements host.Mounter.
@@ -173,10 +189,13 @@ func (m *Machine) alter(p host.Place, work func(at string, s spot) error) error 
 // count is how many entries a folder has.
 func (m *Machine) count(at string) int {
 	s := m.resolve(at)
+	above := ""
+	if s.inner != "" {
+		above = s.inner + "/"
+	}
 	n := 0
 	for name := range m.spots(s) {
-		up := path.Dir(name)
-		if up == s.inner || up == "." && s.inner == "" {
+		if rest, ok := strings.CutPrefix(name, above); ok && !strings.Contains(rest, "/") {
 			n++
 		}
 	}
