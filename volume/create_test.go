@@ -28,6 +28,17 @@ func requests() map[string]drivebay.VolumeRequest {
 	}
 }
 
+// requestsOnPartitions are those that need no LVM, and leave room for others.
+func requestsOnPartitions() map[string]drivebay.VolumeRequest {
+	all := requests()
+	for name, r := range all {
+		if r.Class.Backing != drivebay.BackingPartition {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
 func TestCreateDelete(t *testing.T) {
 	for name, r := range requests() {
 		t.Run(name, func(t *testing.T) {
