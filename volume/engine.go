@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -64,6 +65,7 @@ type Engine struct {
 
 	mu        sync.Mutex
 	records   map[string]*drivebay.VolumeRecord   // never changed in place
+	sorted    []*drivebay.VolumeRecord            // the same by id; nil after a change
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
 	busy      map[string]bool                     // ids that somebody works on
 	running   sync.WaitGroup                      // work that nobody may wait for any more
@@ -157,7 +159,7 @@ func (e *Engine) put(r drivebay.VolumeRecord) error {
 		return fmt.Errorf("volume %s: remember: %w", r.Volume.ID, err)
 	}
 	e.mu.Lock()
-	e.records[r.Volume.ID] = &r
+	e.records[r.Volume.ID], e.sorted = &r, nil
 	e.mu.Unlock()
 	e.publish()
 	return nil
@@ -169,19 +171,18 @@ func (e *Engine) forget(id string) error {
 	}
 	e.mu.Lock()
 	delete(e.records, id)
+	e.sorted = nil
 	e.mu.Unlock()
 	e.publish()
 	return nil
 }
 
-// all are the records by id.
+// all are the records by id; nobody changes the list.
 func (e *Engine) all() []*drivebay.VolumeRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := make([]*drivebay.VolumeRecord, 0, len(e.records))
-	for _, r := range e.records {
-		out = append(out, r)
+	if e.sorted == nil {
+		e.sorted = slices.SortedFunc(maps.Values(e.records), func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })
 	}
-	slices.SortFunc(out, func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })
-	return out
+	return e.sorted
 }

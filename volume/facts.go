@@ -38,16 +38,15 @@ type ioKnown struct {
 
 // knowOf gathers what is known of a volume. No drive, no file and no program is
 // asked: the kernel's accounts are in the snapshot, the rest was measured before.
-func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot) known {
+func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *stagedFS) known {
 	v := &r.Volume
-	k := known{record: r, complete: s.Complete, gone: e.gone(v), scrubbed: e.scrubbing() == v.ID}
+	k := known{record: r, complete: s.Complete, gone: e.gone(v)}
 	if v.Location.VG != "" {
 		k.lvm = e.lvmNow()
 	}
 	m := e.gauges.of(v.ID).read()
 	k.io = ioKnown{frozen: m.waiting(e.machine.Now()), readError: m.readError}
 	k.fs = fsKnown{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
-	staged := stagedAt(v)
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		if seen == nil {
@@ -57,14 +56,49 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot) known {
 		k.io.frozen, k.io.await = max(k.io.frozen, seen.io.frozen), max(k.io.await, seen.io.await)
 		k.io.errors += seen.io.errors
 		if staged != nil && seen.drive != nil && seen.drive.Kernel != nil {
-			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, madeOf(*staged).name))
+			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, staged.made.name))
 		}
 	}
-	if staged != nil && !staged.ReadOnly && v.Mode == drivebay.ModeFS {
-		k.fs.readOnly = e.turnedReadOnly(staged)
+	if staged != nil && !staged.readOnly {
+		k.fs.readOnly = staged.turnedReadOnly(e.round)
 	}
 	k.io.frozen = k.io.frozen.Truncate(time.Second)
 	return k
+}
+
+// stagedFS is a mounted filesystem, worked out once for each record.
+type stagedFS struct {
+	at       spot
+	made     device
+	readOnly bool // because we were asked for that
+}
+
+func (e *Engine) stagedFS(v *drivebay.Volume) *stagedFS {
+	p := stagedAt(v)
+	if p == nil || v.Mode != drivebay.ModeFS {
+		return nil
+	}
+	at, err := e.spot(p.Path)
+	if err != nil { // the roots have changed since
+		return nil
+	}
+	return &stagedFS{at, madeOf(*p), p.ReadOnly}
+}
+
+// turnedReadOnly says whether the kernel writes no more to what we have mounted
+// for writing.
+func (s *stagedFS) turnedReadOnly(t *table) bool {
+	m, ok := s.in(t)
+	return ok && kernelMadeReadOnly(m)
+}
+
+// in is the mount as a table has it, if it is what is seen there.
+func (s *stagedFS) in(t *table) (host.Mount, bool) {
+	if t == nil {
+		return host.Mount{}, false
+	}
+	m, ok := t.top(s.at.target)
+	return m, ok && carries(m, s.made)
 }
 
 func stagedAt(v *drivebay.Volume) *drivebay.Publication {

@@ -10,38 +10,21 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// sees says whether what was published at a path is what is seen there.
-func (e *Engine) sees(t *table, at spot, p drivebay.Publication) bool {
-	if t == nil {
-		return false
-	}
-	m, ok := t.top(at.target)
-	return ok && carries(m, madeOf(p))
-}
-
 // madeOf is the device that a publication was made from.
 func madeOf(p drivebay.Publication) device {
 	num, name, _ := strings.Cut(p.Device, " ")
 	return device{num: num, name: name}
 }
 
-// turnedReadOnly says whether the kernel writes no more to a filesystem that we
-// have mounted for writing.
-func (e *Engine) turnedReadOnly(p *drivebay.Publication) bool {
-	at, err := e.spot(p.Path)
-	if err != nil || !e.sees(e.round, at, *p) {
-		return false
-	}
-	m, _ := e.round.top(at.target)
-	return kernelMadeReadOnly(m)
-}
-
 // learn takes what a probe brought. What was asked may not be there any more, and
 // then it was another filesystem that answered.
-func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, at spot, p drivebay.Publication, g *gauge, usage host.FSUsage, err error) {
+func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS, g *gauge, usage host.FSUsage, err error) {
 	defer e.changedNow()
-	t, tableErr := e.freshTable(ctx)
-	there := tableErr == nil && e.sees(t, at, p)
+	t, tableErr := e.tableAfter(ctx, e.machine.Now())
+	there := false
+	if tableErr == nil {
+		_, there = staged.in(t)
+	}
 	e.viewMu.Lock()
 	for _, id := range v.Location.Drives {
 		if seen := e.seenDrives[id]; seen != nil && seen.drive != nil {

@@ -50,6 +50,10 @@ func (e *Engine) scene(ctx context.Context, v drivebay.Volume) (*scene, error) {
 	if err != nil {
 		return nil, fmt.Errorf("volume %s: %w", v.ID, err)
 	}
+	return e.sceneOn(v, t), nil
+}
+
+func (e *Engine) sceneOn(v drivebay.Volume, t *table) *scene {
 	s := &scene{Engine: e, v: v, t: t}
 	if d, err := e.device(&v); err == nil {
 		s.d = d
@@ -59,7 +63,7 @@ func (e *Engine) scene(ctx context.Context, v drivebay.Volume) (*scene, error) {
 			s.now = append(s.now, p)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // ours are the mounts of the volume at a path: of its device, or of the one that

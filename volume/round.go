@@ -30,8 +30,9 @@ type using struct {
 
 // viewed is a volume as it was published, and what that stands on.
 type viewed struct {
-	known known
-	view  *drivebay.VolumeView
+	known  known
+	staged *stagedFS // nil: there is none
+	view   *drivebay.VolumeView
 }
 
 // Run keeps the set of volumes true until ctx ends, and takes up what was
@@ -104,16 +105,23 @@ func (e *Engine) publish() {
 	defer e.viewMu.Unlock()
 	last, s := e.set.Load(), e.drives.Snapshot()
 	e.seeDrives(s)
-	records := e.all()
+	records, scrubbed := e.all(), e.scrubbing()
 	views := make(map[string]*viewed, len(records))
 	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow()}
 	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots)
 	for _, r := range records {
-		k := e.knowOf(r, s)
 		was := e.views[r.Volume.ID]
 		is := was
+		var staged *stagedFS
+		if was != nil && was.known.record == r {
+			staged = was.staged
+		} else {
+			staged = e.stagedFS(&r.Volume)
+		}
+		k := e.knowOf(r, s, staged)
+		k.scrubbed = scrubbed == r.Volume.ID
 		if was == nil || was.known != k {
-			is = &viewed{k, e.view(k, s)}
+			is = &viewed{k, staged, e.view(k, s)}
 			changed = changed || was == nil || !sameView(was.view, is.view)
 		}
 		views[r.Volume.ID] = is

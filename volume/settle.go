@@ -14,10 +14,11 @@ import (
 func (e *Engine) settleAll(ctx context.Context) {
 	for _, r := range e.all() {
 		err := e.onVolume(ctx, "settle", r.Volume.ID, func(ctx context.Context, v drivebay.Volume) error {
-			s, err := e.scene(ctx, v)
+			t, err := e.recentTable(ctx)
 			if err != nil {
 				return err
 			}
+			s := e.sceneOn(v, t)
 			s.takeIn()
 			return s.keep(nil)
 		})

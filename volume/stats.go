@@ -97,7 +97,7 @@ func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at spot, d d
 		return host.FSUsage{}, false
 	case last.measured && last.usage.Bytes == now.Bytes:
 	default:
-		t, err := e.freshTable(ctx)
+		t, err := e.tableAfter(ctx, e.machine.Now())
 		if err != nil {
 			return host.FSUsage{}, false
 		}

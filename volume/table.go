@@ -39,12 +39,24 @@ func (e *Engine) recentTable(ctx context.Context) (*table, error) {
 	return e.readTable(ctx)
 }
 
+// tableAfter is a table that was read after a moment: one reading serves all who
+// wait for it.
+func (e *Engine) tableAfter(ctx context.Context, moment time.Time) (*table, error) {
+	e.tableMu.Lock()
+	defer e.tableMu.Unlock()
+	if t := e.lastTable; t != nil && !t.at.Before(moment) {
+		return t, nil
+	}
+	return e.readTable(ctx)
+}
+
 func (e *Engine) readTable(ctx context.Context) (*table, error) {
+	at := e.machine.Now()
 	all, err := e.machine.Mounts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("mount table: %w", err)
 	}
-	next := &table{at: e.machine.Now(), all: all}
+	next := &table{at: at, all: all}
 	if last := e.lastTable; last != nil && slices.Equal(last.all, all) {
 		next.all, next.on = last.all, last.on
 	} else {
@@ -103,7 +115,7 @@ func what(m host.Mount) string {
 // kernelMadeReadOnly says that a filesystem that was mounted for writing is not
 // written to any more: the mount is rw still, its superblock says ro.
 func kernelMadeReadOnly(m host.Mount) bool {
-	return !isReadOnly(m) && slices.Contains(strings.Split(m.Opts, ",")[1:], "ro")
+	return !isReadOnly(m) && (strings.Contains(m.Opts, ",ro,") || strings.HasSuffix(m.Opts, ",ro"))
 }
 
 // isReadOnly is so of the mount itself: its options come first.

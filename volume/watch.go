@@ -29,8 +29,8 @@ func (e *Engine) watch(ctx context.Context) {
 	e.round = t
 	weighed := map[string]bool{}
 	for _, r := range e.all() {
-		p := stagedAt(&r.Volume)
-		if p == nil || r.Volume.Mode != drivebay.ModeFS {
+		seen := e.views[r.Volume.ID]
+		if seen == nil || seen.staged == nil || seen.known.record != r {
 			continue
 		}
 		for _, id := range r.Volume.Location.Drives {
@@ -41,7 +41,7 @@ func (e *Engine) watch(ctx context.Context) {
 		}
 		g := e.gauges.of(r.Volume.ID)
 		if read := e.due(&r.Volume, g.read(), now); read != notDue {
-			e.probe(ctx, r.Volume, *p, g, read == readToo)
+			e.probe(ctx, r.Volume, seen.staged, g, read == readToo)
 		}
 	}
 	e.scrubDue(now)
@@ -75,16 +75,10 @@ func (e *Engine) due(v *drivebay.Volume, m measured, now time.Time) probing {
 		awake = awake && (seen.drive.Type != drivebay.TypeHDD || seen.drive.Kernel.Completed > seen.ours)
 		suspicious = suspicious || seen.io.errors > m.errors
 	}
-	switch {
-	case e.lane(v).Occupied(now) > 0:
+	switch first := m.probedAt.IsZero(); {
+	case !suspicious && !first && now.Before(m.nextProbe), e.lane(v).Occupied(now) > 0:
 		return notDue
-	case suspicious:
-		return readToo
-	case m.probedAt.IsZero():
-		return usageOnly
-	case now.Before(m.nextProbe):
-		return notDue
-	case awake:
+	case suspicious, !first && awake:
 		return readToo
 	}
 	return usageOnly
@@ -102,9 +96,8 @@ func after(id string, m measured, now time.Time) time.Time {
 }
 
 // probe asks a filesystem, in the lane of its drives.
-func (e *Engine) probe(ctx context.Context, v drivebay.Volume, p drivebay.Publication, g *gauge, read bool) {
-	at, err := e.spot(p.Path)
-	if err != nil || !e.sees(e.round, at, p) {
+func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS, g *gauge, read bool) {
+	if _, there := staged.in(e.round); !there {
 		return
 	}
 	var errors uint64
@@ -121,11 +114,11 @@ func (e *Engine) probe(ctx context.Context, v drivebay.Volume, p drivebay.Public
 		err := touch(ctx, e, &v, probeTime, func(ctx context.Context) (err error) {
 			g.write(func(m *measured) { m.asking = e.machine.Now() })
 			defer g.write(func(m *measured) { m.asking = time.Time{} })
-			if usage, err = e.machine.Usage(ctx, at.Place); err == nil && read {
-				_, err = e.machine.ReadFolder(ctx, at.Place)
+			if usage, err = e.machine.Usage(ctx, staged.at.Place); err == nil && read {
+				_, err = e.machine.ReadFolder(ctx, staged.at.Place)
 			}
 			return err
 		})
-		e.learn(ctx, &v, at, p, g, usage, err)
+		e.learn(ctx, &v, staged, g, usage, err)
 	})
 }
