@@ -16,6 +16,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 )
@@ -24,46 +25,67 @@ const kubelet = "/var/lib/kubelet"
 
 // TestSanity runs csi-sanity against the whole driver on a simulated machine.
 func TestSanity(t *testing.T) {
-	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: 4, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "2TB"}}})
+	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: 6, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "2TB"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
-	config := csitest.Config(serve(t, sim), kubelet, places{sim})
-	csitest.Sanity(t, csitest.Runs(config, false, drivebay.BackingPartition)...)
+	drives, volumes := drive(t, sim)
+	config := func(v csi.Volumes) sanity.TestConfig {
+		return csitest.Config(serve(t, drives, v), kubelet, places{sim})
+	}
+	thin, plain := config(volumes), config(thick{volumes})
+	csitest.Sanity(t,
+		csitest.For(thin, true, drivebay.BackingThin, false), csitest.For(thin, true, drivebay.BackingThin, true),
+		csitest.For(plain, false, drivebay.BackingPartition, false), csitest.For(plain, false, drivebay.BackingPartition, true),
+		csitest.For(plain, false, drivebay.BackingLVM, true), csitest.For(plain, false, drivebay.BackingMirror, false))
 }
 
-// serve is the driver: drives, volumes and the server, on a socket.
-func serve(t *testing.T, machine host.Worker) (endpoint string) {
+// thick says that there are no snapshots: the suite takes some of any volume.
+type thick struct{ *volume.Engine }
+
+func (thick) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
+
+// drive is the engines of a machine, at work.
+func drive(t *testing.T, machine host.Worker) (*drivemgr.Manager, *volume.Engine) {
 	t.Helper()
 	st := store.Memory()
 	drives := drivemgr.New(machine, st, drivemgr.Options{Claim: all(t)})
-	volumes, err := volume.New(machine, drives, st, nil, volume.Options{Node: "sim", Roots: []string{kubelet}})
+	volumes, err := volume.New(machine, drives, st, lvm.New(machine, ""), volume.Options{Node: "sim", Roots: []string{kubelet}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	run(t, drives.Run)
+	run(t, volumes.Run)
+	waitForRoom(t, volumes)
+	return drives, volumes
+}
+
+// serve is the server of one, on a socket.
+func serve(t *testing.T, drives csi.Engine, volumes csi.Volumes) (endpoint string) {
+	t.Helper()
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := csi.New(drives, csi.Options{Version: "test", NodeID: "sim", Volumes: volumes})
+	run(t, func(ctx context.Context) error { return server.Serve(ctx, l) })
+	return "unix://" + socket
+}
+
+// run has something at work until the test ends.
+func run(t *testing.T, f func(context.Context) error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	ends := make(chan error)
-	runs := []func(context.Context) error{drives.Run, volumes.Run, func(ctx context.Context) error { return server.Serve(ctx, l) }}
-	for _, run := range runs {
-		go func() { ends <- run(ctx) }()
-	}
+	end := make(chan error)
+	go func() { end <- f(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		for range runs {
-			if err := <-ends; err != nil {
-				t.Error(err)
-			}
+		if err := <-end; err != nil {
+			t.Error(err)
 		}
 	})
-	waitForRoom(t, volumes)
-	return "unix://" + socket
 }
 
 func all(t *testing.T) (s drivebay.Selectors) {

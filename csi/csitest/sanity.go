@@ -51,19 +51,17 @@ func Config(endpoint, root string, at Paths) sanity.TestConfig {
 	return c
 }
 
-// Runs are passes for volumes of each backing, with a filesystem and without. A
-// plugin that has snapshots has them of thin volumes only, and the suite takes
-// them of whatever it makes: other backings are for a plugin that says it has none.
-func Runs(c sanity.TestConfig, snapshots bool, backings ...drivebay.Backing) []Run {
-	var out []Run
-	for _, b := range backings {
-		for _, access := range []string{"mount", "block"} {
-			c.TestVolumeAccessType = access
-			c.TestVolumeParameters = map[string]string{drivebay.ParameterBacking: string(b)}
-			out = append(out, Run{string(b) + ", " + access, c, snapshots})
-		}
+// For is a pass for volumes of a backing, with a filesystem or without. A plugin
+// that has snapshots has them of thin volumes only, and the suite takes them of
+// whatever it makes: other backings are for a plugin that says it has none.
+func For(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block bool) Run {
+	name := string(backing) + " with a filesystem"
+	if block {
+		name = string(backing) + " as a block device"
+		c.TestVolumeAccessType = "block"
 	}
-	return out
+	c.TestVolumeParameters = map[string]string{drivebay.ParameterBacking: string(backing)}
+	return Run{name, c, snapshots}
 }
 
 // sized measures every answer. The suite compares a topology that it got with one
