@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
@@ -11,8 +12,29 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
+// What is written down before the first table of a drive is written, or the last
+// one erased: the one time that a half-written table can be ours.
+const (
+	firstTable = "first table of "
+	noTable    = "no table on "
+)
+
+// announce writes down what is about to be done for a volume.
+func (e *Engine) announce(id, what string) error {
+	if _, err := e.record(id); err != nil { // a snapshot's: its drive is left to be looked at
+		return nil
+	}
+	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+		if r.Work != nil && !slices.Contains(r.Work.Made, what) {
+			r.Work.Made = append(r.Work.Made, what)
+		}
+		return nil
+	})
+	return err
+}
+
 // blank makes a drive blank again when its last partition has gone.
-func (e *Engine) blank(id string) step {
+func (e *Engine) blank(id, owner string) step {
 	with := func(ctx context.Context, f func(host.Disk, *drivebay.Drive) error) error {
 		_, err := through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (struct{}, error) {
 			disk, d, err := e.openDrive(ctx, id)
@@ -30,7 +52,7 @@ func (e *Engine) blank(id string) step {
 			err = with(ctx, func(disk host.Disk, d *drivebay.Drive) error {
 				c := content.Detect(disk, disk.Size(), disk.BlockSize())
 				done = c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentOurs
-				if !done && !emptyOurs(disk, d, c) {
+				if !done && !emptyOurs(disk, d, c) && !e.begun(disk, d, c) {
 					return fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, cannotBlank(c))
 				}
 				return nil
@@ -38,22 +60,69 @@ func (e *Engine) blank(id string) step {
 			return done, err
 		},
 		do: func(ctx context.Context) error {
-			return with(ctx, func(disk host.Disk, _ *drivebay.Drive) error { return gpt.Erase(disk) })
+			return with(ctx, func(disk host.Disk, _ *drivebay.Drive) error {
+				if err := e.announce(owner, noTable+id); err != nil {
+					return err
+				}
+				return gpt.Erase(disk)
+			})
 		},
 	}
 }
 
 // emptyOurs says whether all that is written on a drive is a table of ours without
-// a partition, or what an erasure that was cut short has left of it.
+// a partition.
 func emptyOurs(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
-	if c.Kind != drivebay.ContentForeign || len(c.Signatures) != 1 {
+	if c.Kind != drivebay.ContentForeign || !onlyTable(c) {
 		return false
 	}
 	t, err := gpt.Read(disk)
-	if errors.Is(err, gpt.ErrNone) {
-		return c.Signatures[0].Format == "PMBR"
-	}
 	return err == nil && len(t.Partitions) == 0 && t.GUID == tableGUID(d.ID)
+}
+
+func onlyTable(c drivebay.Content) bool {
+	return !slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
+		return s.Format != "gpt" && s.Format != "PMBR" && s.Format != "unrecognised data"
+	})
+}
+
+// begun says whether all that is written on a drive is what our own first table of
+// it left behind, which a loss of power cut short, or our own erasure of the last
+// one. Only where that was written down can it be.
+func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
+	if !onlyTable(c) {
+		return false
+	}
+	for _, r := range e.all() {
+		if r.Work == nil || !slices.Contains(r.Volume.Location.Drives, d.ID) {
+			continue
+		}
+		t, err := newTable(disk, d)
+		if err != nil {
+			return false
+		}
+		switch {
+		case slices.Contains(r.Work.Made, firstTable+d.ID):
+			n := ofVolume(r)
+			if uuid := r.Work.PVs[d.ID]; uuid != "" {
+				n = entryOfPV(r.Volume.ID, d.ID, uuid)
+			}
+			if n.size == 0 {
+				n.size = t.Largest(gpt.Align).Size
+			}
+			if _, err := t.Add(n.size, gpt.Align, n.kind, n.guid, n.name); err != nil {
+				continue
+			}
+			if begun, err := t.Begun(disk); err == nil && begun {
+				return true
+			}
+		case slices.Contains(r.Work.Made, noTable+d.ID):
+			if _, err := gpt.Read(disk); errors.Is(err, gpt.ErrNone) && len(c.Signatures) == 1 && c.Signatures[0].Format == "PMBR" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func cannotBlank(c drivebay.Content) string {

@@ -43,7 +43,7 @@ func (e *Engine) onTable(ctx context.Context, id string, f func(host.Disk, *gpt.
 			return struct{}{}, err
 		}
 		defer disk.Close()
-		t, err := readOurs(disk, d)
+		t, err := e.readOurs(disk, d)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -84,7 +84,7 @@ func (e *Engine) openDrive(ctx context.Context, id string) (host.Disk, *drivebay
 }
 
 // readOurs reads the table of a drive that is blank or ours, and refuses all else.
-func readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
+func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 	refuse := func(why string) (*gpt.Table, error) {
 		return nil, fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, why)
 	}
@@ -92,17 +92,12 @@ func readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 	switch {
 	case c.Kind == drivebay.ContentUnknown:
 		return refuse("what is written on it cannot be read: " + c.Reason)
-	case c.Kind == drivebay.ContentBlank:
-		t, err := gpt.New(disk)
-		if err == nil {
-			t.GUID = tableGUID(d.ID)
-		}
-		return t, err
+	case c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentForeign && e.begun(disk, d, c):
+		return newTable(disk, d)
 	}
 	t, err := gpt.Read(disk)
-	empty := err == nil && len(t.Partitions) == 0 && t.GUID == tableGUID(d.ID) && len(c.Signatures) == 1
 	switch {
-	case c.Kind != drivebay.ContentOurs && !empty:
+	case c.Kind != drivebay.ContentOurs && !emptyOurs(disk, d, c):
 		return refuse("something that is not ours is written on it: " + formats(c))
 	case err != nil:
 		return refuse(err.Error())
@@ -113,6 +108,14 @@ func readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 		}
 	}
 	return t, nil
+}
+
+func newTable(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
+	t, err := gpt.New(disk)
+	if err == nil {
+		t.GUID = tableGUID(d.ID)
+	}
+	return t, err
 }
 
 func formats(c drivebay.Content) string {

@@ -46,7 +46,7 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 		return err == nil && !e.shared(l.VG, but) && r.Group(l.VG) == nil && len(e.labels(r, l)) == 0, err
 	}
 	for _, id := range l.Drives {
-		for _, s := range e.dropEntry(entry{drive: id, kind: typePV}) {
+		for _, s := range e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV, owner: but}) {
 			plan = append(plan, when(free, s))
 		}
 	}

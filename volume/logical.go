@@ -72,7 +72,7 @@ func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, wrote *bool) ([]step, e
 	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
 		return nil, fmt.Errorf("volume group %s: %w: its physical volumes are not written down", v.Location.VG, drivebay.ErrNotFound)
 	}
-	plan := e.makeGroup(v.Location, rec.Work.PVs, wrote)
+	plan := e.makeGroup(v.ID, v.Location, rec.Work.PVs, wrote)
 	if v.Location.Kind == drivebay.LocationThin {
 		plan = append(plan, e.makePool(v.Location, wrote))
 	}
@@ -132,10 +132,10 @@ func (e *Engine) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
 }
 
 // makeGroup plans a group on partitions of their own, one for each drive.
-func (e *Engine) makeGroup(l drivebay.Location, pvs map[string]string, wrote *bool) []step {
+func (e *Engine) makeGroup(owner string, l drivebay.Location, pvs map[string]string, wrote *bool) []step {
 	var plan []step
 	for _, id := range l.Drives {
-		n := entry{drive: id, guid: pvGUID(pvs[id]), name: pvName(pvs[id]), kind: typePV}
+		n := entryOfPV(owner, id, pvs[id])
 		plan = append(plan, e.addEntry(n, wrote)...)
 		plan = append(plan, e.clearPV(id, pvs[id]))
 	}

@@ -14,11 +14,16 @@ import (
 type entry struct {
 	drive, guid, name, kind string
 	size                    uint64 // 0: the largest free range
+	owner                   string // id of the volume that it is made for
 }
 
 func ofVolume(r *drivebay.VolumeRecord) entry {
 	v := &r.Volume
-	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size}
+	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size, owner: v.ID}
+}
+
+func entryOfPV(owner, drive, uuid string) entry {
+	return entry{drive: drive, guid: pvGUID(uuid), name: pvName(uuid), kind: typePV, owner: owner}
 }
 
 // finalType says what the partition of a volume is, once it is one.
@@ -89,6 +94,11 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 				release()
 				if err != nil {
 					return noRoom(err)
+				}
+				if len(t.Partitions) == 1 {
+					if err := e.announce(n.owner, firstTable+n.drive); err != nil {
+						return err
+					}
 				}
 				*wrote = true
 				return t.Write(disk)
@@ -203,5 +213,5 @@ func (e *Engine) dropEntry(n entry) []step {
 				return t.Write(disk)
 			})
 		},
-	}, e.blank(n.drive)}
+	}, e.blank(n.drive, n.owner)}
 }
