@@ -2,8 +2,8 @@ package volume_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
+	"hash/maphash"
 	"io"
 	"maps"
 	"testing"
@@ -14,7 +14,10 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-var errKilled = errors.New("killed")
+var (
+	errKilled = errors.New("killed")
+	seed      = maphash.MakeSeed()
+)
 
 // killer ends the work after its n-th step, as a crash would.
 type killer struct {
@@ -55,19 +58,21 @@ func (s *stand) read(d drivebay.Drive, f func(io.ReaderAt)) {
 
 // sums are of what is written on the drives, but for those of a volume, in the
 // places where we write.
-func (s *stand) sums(but ...string) map[string][32]byte {
+func (s *stand) sums(but ...string) map[string]uint64 {
 	s.Helper()
-	out := map[string][32]byte{}
+	out := map[string]uint64{}
 	for _, d := range s.mgr.Snapshot().Drives {
 		s.read(d, func(r io.ReaderAt) {
-			h, b := sha256.New(), make([]byte, 4<<20)
+			var h maphash.Hash
+			h.SetSeed(seed)
+			b := make([]byte, 4<<20)
 			for _, at := range []int64{0, 4 << 20, 1 << 30, int64(d.Size) - 4<<20} {
 				if _, err := r.ReadAt(b, at); err != nil {
 					s.Fatal(err)
 				}
 				h.Write(b)
 			}
-			out[d.ID] = [32]byte(h.Sum(nil))
+			out[d.ID] = h.Sum64()
 		})
 	}
 	for _, id := range but {
@@ -145,4 +150,60 @@ func live(t *testing.T, k *killer, name string, r drivebay.VolumeRequest) {
 
 func smallDrives() hostsim.Spec {
 	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}, {Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "10GB"}}}
+}
+
+// TestTorn cuts the power while the first table of a drive is written, and while
+// the last one is erased: what is left reads as nobody's, and we know it again.
+func TestTorn(t *testing.T) {
+	wipe := func(s *stand, ranges ...[2]int64) {
+		s.Helper()
+		var d *drivebay.Drive
+		for i, each := range s.mgr.Snapshot().Drives {
+			s.read(each, func(r io.ReaderAt) {
+				if content.Detect(r, each.Size, each.LogicalBlock).Kind != drivebay.ContentBlank {
+					d = &s.mgr.Snapshot().Drives[i]
+				}
+			})
+		}
+		disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+d.Name, false)
+		s.must(err)
+		for _, r := range ranges {
+			if r[0] < 0 {
+				r[0] += int64(d.Size)
+			}
+			s.must(disk.Zero(s.Context(), uint64(r[0]), uint64(r[1])))
+		}
+		s.must(disk.Close())
+	}
+	backup, header, entries := [2]int64{-40960, 40960}, [2]int64{512, 512}, [2]int64{1024, 32768}
+	for name, lost := range map[string][][2]int64{"the backup": {backup}, "all but the MBR": {backup, header, entries}, "header": {backup, header}, "entries": {backup, entries}, "all": {{0, 40960}, backup}} {
+		k := &killer{after: 1}
+		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
+			r := requests()["a partition"]
+			r.Name, r.Size.Required = "v", 1<<30
+			if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, errKilled) {
+				s.Fatal(err)
+			}
+			wipe(s, lost...)
+			s.start()
+			v, err := s.e.CreateVolume(s.Context(), r)
+			if err != nil || v.CSIStatus != drivebay.CSICreated {
+				s.Fatalf("%s was lost: %v, %v", name, v.CSIStatus, err)
+			}
+			mbr := make([]byte, 512)
+			d, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
+			s.read(*d, func(r io.ReaderAt) { _, err := r.ReadAt(mbr, 0); s.must(err) })
+			k.after = len(k.steps) + 5 // the table is erased
+			if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, errKilled) {
+				s.Fatal(err)
+			}
+			disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+d.Name, false)
+			s.must(err)
+			_, err = disk.WriteAt(mbr, 0) // the last that an erasure takes away
+			s.must(err, disk.Close())
+			s.start()
+			s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			s.blank()
+		})
+	}
 }
