@@ -20,6 +20,7 @@ type Disk struct {
 	dev  *os.File
 	size uint64
 	done chan struct{}
+	late sync.WaitGroup // answers that are under way
 
 	mu     sync.Mutex
 	change *sync.Cond
@@ -75,8 +76,10 @@ func (d *Disk) set(f func()) {
 // Close ends it: whoever waits gets an error. Detach loop devices before.
 func (d *Disk) Close() error {
 	d.set(func() { d.closed = true })
+	// The read under way ends when nobody has the file any more, so that whoever
+	// waits must have been answered before the answers have nowhere to go.
+	d.late.Wait()
 	err := unix.Unmount(d.dir, unix.MNT_DETACH)
-	// The device is polled, so closing it ends the read under way.
 	err = errors.Join(err, d.dev.Close())
 	<-d.done
 	return err
@@ -97,14 +100,12 @@ func (d *Disk) serve() {
 		switch r.op {
 		case opForget, opForgets, opInterrupt:
 		case opRead, opWrite, opFsync:
-			go d.answerLater(r) // one that hangs keeps no other
+			d.late.Go(func() { d.answer(r, d.transfer) }) // one that hangs keeps no other
 		default:
 			d.answer(r, d.handle)
 		}
 	}
 }
-
-func (d *Disk) answerLater(r request) { d.answer(r, d.transfer) }
 
 func (d *Disk) answer(r request, handle func(request) ([]byte, syscall.Errno)) {
 	body, errno := handle(r)
