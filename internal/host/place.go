@@ -100,17 +100,29 @@ func (r *real) Look(p Place) (PlaceKind, error) {
 }
 
 func (r *real) MakeFolder(p Place) error {
-	return r.make(p, PlaceFolder, func(folder int, last string) error { return unix.Mkdirat(folder, last, 0o750) })
+	return r.make(p, PlaceFolder, func(folder int, last string) error {
+		if err := unix.Mkdirat(folder, last, 0o700); err != nil {
+			return err
+		}
+		return setMode(folder, last, unix.O_DIRECTORY, 0o750)
+	})
 }
 
 func (r *real) MakeFile(p Place) error {
 	return r.make(p, PlaceFile, func(folder int, last string) error {
-		fd, err := unix.Openat(folder, last, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o640)
-		if err == nil {
-			unix.Close(fd)
-		}
-		return err
+		return setMode(folder, last, unix.O_CREAT|unix.O_EXCL, 0o640)
 	})
+}
+
+// setMode gives what is opened its mode whatever our umask is: a service's is
+// often 0077.
+func setMode(folder int, last string, flags int, mode uint32) error {
+	fd, err := unix.Openat(folder, last, flags|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchmod(fd, mode)
 }
 
 func (r *real) make(p Place, kind PlaceKind, do func(folder int, last string) error) error {

@@ -38,6 +38,7 @@ func TestPlaces(t *testing.T) {
 			}
 		}
 	}
+	defer unix.Umask(unix.Umask(0o077))
 	if err := unix.Mkfifo(root+"/pipe", 0o600); err != nil {
 		t.Fatal(err)
 	}
