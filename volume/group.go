@@ -57,17 +57,23 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 // volume (lvmthin(7), "Spare metadata LV").
 func isSpare(lv lvm.LV) bool { return slices.Contains(lv.Role, "spare") || lv.Name == "lvol0_pmspare" }
 
-// shared says whether another volume or snapshot is in a group, or is to be.
+// shared says whether another volume or snapshot is in a group, or is to be. One
+// that is being removed and has gone already is not: of two that go at the same
+// time, the last takes the group along.
 func (e *Engine) shared(group, but string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	uses := func(id string, l drivebay.Location, w *drivebay.Work) bool {
+		leaving := w != nil && w.Op == drivebay.WorkRemove && e.index.lvm.lacks(l)
+		return id != but && l.VG == group && !leaving
+	}
 	for id, r := range e.records {
-		if id != but && r.Volume.Location.VG == group {
+		if uses(id, r.Volume.Location, r.Work) {
 			return true
 		}
 	}
 	for id, r := range e.snapshots {
-		if id != but && r.Snapshot.Location.VG == group {
+		if uses(id, r.Snapshot.Location, r.Work) {
 			return true
 		}
 	}

@@ -39,7 +39,7 @@ func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
 	last := e.index.lvm
 	e.mu.Unlock()
 	now := e.machine.Now()
-	if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 {
+	if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 || !e.hasLVM() {
 		return nil
 	}
 	devices := make([]string, 0, len(pvs))

@@ -85,6 +85,9 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 		done: e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil }),
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+				if _, there := n.find(t); there { // another volume of the same group was faster
+					return nil
+				}
 				size := n.size
 				if size == 0 {
 					size = t.Largest(gpt.Align).Size
@@ -190,7 +193,10 @@ func (e *Engine) dropEntry(n entry) []step {
 		},
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
-				p, _ := n.find(t)
+				p, there := n.find(t)
+				if !there { // somebody else, who had to, was faster
+					return nil
+				}
 				return disk.RemovePartition(p.Number)
 			})
 		},
@@ -206,7 +212,10 @@ func (e *Engine) dropEntry(n entry) []step {
 		},
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
-				p, _ := n.find(t)
+				p, there := n.find(t)
+				if !there {
+					return nil
+				}
 				if err := t.Remove(p.GUID); err != nil {
 					return err
 				}

@@ -1,0 +1,159 @@
+package volume_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+func TestExpand(t *testing.T) {
+	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Size: "10GB"}}}, volume.Options{}, func(s *stand) {
+		fs, raw := requests()["ext4 on a partition"], requests()["a partition"]
+		a := s.make("a", fs)
+		b := s.make("b", raw)
+		grow := func(v drivebay.Volume, r drivebay.SizeRange) (drivebay.Volume, bool, error) {
+			return s.e.ExpandVolume(s.Context(), v.ID, r)
+		}
+		for name, c := range map[string]struct {
+			v    drivebay.Volume
+			r    drivebay.SizeRange
+			want error
+		}{
+			"another is behind it": {a, drivebay.SizeRange{Required: 2 << 30}, drivebay.ErrNoSpace},
+			"more than there is":   {b, drivebay.SizeRange{Required: 11 << 30}, drivebay.ErrNoSpace},
+			"made smaller":         {a, drivebay.SizeRange{Required: 1 << 20, Limit: 1 << 29}, drivebay.ErrRange},
+			"nothing fits":         {b, drivebay.SizeRange{Required: 1<<30 + 1, Limit: 1<<30 + 2}, drivebay.ErrRange},
+			"no range":             {b, drivebay.SizeRange{Required: 2, Limit: 1}, drivebay.ErrInvalid},
+			"beyond numbers":       {b, drivebay.SizeRange{Required: 1<<64 - 1}, drivebay.ErrRange},
+			"large enough":         {a, drivebay.SizeRange{Required: 1 << 20}, nil},
+		} {
+			v, _, err := grow(c.v, c.r)
+			if !errors.Is(err, c.want) || err == nil && v.Size != c.v.Size {
+				s.Errorf("%s: %v, %d bytes, want %v", name, err, v.Size, c.want)
+			}
+			if is := s.of(c.v); is.CSIStatus != drivebay.CSICreated || is.Work != "" {
+				s.Errorf("%s has left it %v", name, is.CSIStatus)
+			}
+		}
+		s.must(s.stage(b), s.publish(b, "pod"))
+		v, node, err := grow(b, drivebay.SizeRange{Required: 2 << 30})
+		if err != nil || node || v.Size != 2<<30 || v.CSIStatus != drivebay.CSIPublished {
+			s.Errorf("a block volume in use: %v, %v, node %v", v.CSIStatus, err, node)
+		}
+		s.must(s.unpublish(b, "pod"), s.unstage(b), s.e.DeleteVolume(s.Context(), b.ID))
+		v, node, err = grow(a, drivebay.SizeRange{Required: 3 << 30})
+		if err != nil || !node || v.Size != 3<<30 || v.CSIStatus != drivebay.CSIResized {
+			s.Errorf("a filesystem: %v, %v, node %v", v.CSIStatus, err, node)
+		}
+	})
+}
+
+// TestInUse: nothing that is mounted is removed, whatever the record says.
+func TestInUse(t *testing.T) {
+	onStand(t, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{})
+		s.must(s.stage(v))
+		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
+			s.Errorf("staged: %v", err)
+		}
+		if is := s.of(v); is.CSIStatus != drivebay.CSIVolumeReady || is.Condition.Abnormal() {
+			s.Errorf("it is %v, %v", is.CSIStatus, is.Condition)
+		}
+		s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+	})
+}
+
+// TestMany makes volumes of a kind at the same time, and removes them at the same
+// time: each gets its place, none has another's, and the last takes along what was
+// made for all of them.
+func TestMany(t *testing.T) {
+	spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 4, Kind: hostsim.KindNVMe, Size: "20GB"}}}
+	onMachine(t, spec, volume.Options{}, func(s *stand) {
+		for _, name := range []string{"a partition", "a linear volume", "a thin volume", "a mirror", "ext4 on thin"} {
+			const n = 8
+			var all sync.WaitGroup
+			made := make([]drivebay.Volume, n)
+			for i := range n {
+				all.Go(func() {
+					r := requests()[name]
+					r.Name, r.Size.Required = fmt.Sprint(name, i), 1<<30
+					var err error
+					if made[i], err = s.e.CreateVolume(s.Context(), r); err != nil {
+						s.Error(err)
+					}
+				})
+			}
+			if all.Wait(); s.Failed() {
+				return
+			}
+			used := map[string]uint64{}
+			for _, v := range made {
+				if is := s.of(v); is.Condition.Abnormal() || is.Work != "" || is.CSIStatus != drivebay.CSICreated {
+					s.Errorf("%s is %v, %v", v.Name, is.CSIStatus, is.Condition)
+				}
+				for _, id := range v.Location.Drives {
+					used[id] += v.Size
+				}
+			}
+			for id, size := range used {
+				if size > 20e9 {
+					s.Errorf("%s: %d bytes of volumes on drive %s", name, size, id)
+				}
+			}
+			for _, v := range made {
+				all.Go(func() {
+					if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
+						s.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			s.blank()
+		}
+	})
+}
+
+// TestMakingOnAHungDrive: a drive that never answers costs who asks for it his time, and
+// nobody else anything.
+func TestMakingOnAHungDrive(t *testing.T) {
+	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindSASHDD, Serial: "D{n}", Size: "10GB"}}}, volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["ext4 on a partition"])
+		sick, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
+		if err := s.sim.Inject(hostsim.Fault{Drive: sick.Serial, Fault: "hang"}); err != nil {
+			s.Fatal(err)
+		}
+		deleted := make(chan error)
+		go func() { deleted <- s.e.DeleteVolume(s.Context(), v.ID) }()
+		time.Sleep(time.Second)
+		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrPending) {
+			s.Errorf("a second call: %v", err)
+		}
+		before := time.Now()
+		other := s.make("other", requests()["xfs on a partition"])
+		if took := time.Since(before); other.Location.Drives[0] == sick.ID || took > time.Second {
+			s.Errorf("made on %s after %v", other.Location.Drives[0], took)
+		}
+		if err := <-deleted; !errors.Is(err, drivebay.ErrTimeout) {
+			s.Errorf("the hung one: %v", err)
+		}
+		if is := s.of(v); is.CSIStatus != drivebay.CSIFailed || is.Failure == nil || is.Failure.Cause == "" {
+			s.Errorf("it is %v", is.CSIStatus)
+		}
+		ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
+		defer cancel()
+		before = time.Now()
+		if err := s.e.DeleteVolume(ctx, v.ID); err == nil || time.Since(before) > 6*time.Second {
+			s.Errorf("again: %v after %v", err, time.Since(before))
+		}
+		s.must(s.sim.Inject(hostsim.Fault{Drive: sick.Serial, Fault: "heal"}))
+		time.Sleep(5 * time.Minute)
+		s.must(s.e.DeleteVolume(s.Context(), v.ID))
+	})
+}
