@@ -15,13 +15,15 @@ func TestUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	unit := string(b)
-	for _, must := range []string{"Type=notify\n", "CAP_SYS_RAWIO", "CAP_SYS_ADMIN", "NoNewPrivileges=yes\n", "ProtectSystem=strict\n", "AF_NETLINK"} {
+	for _, must := range []string{"Type=notify\n", "CAP_SYS_RAWIO", "CAP_SYS_ADMIN", "CAP_SYS_RESOURCE", "NoNewPrivileges=yes\n", "@mount", "AF_NETLINK"} {
 		if !strings.Contains(unit, must) {
 			t.Errorf("the unit lacks %s", must)
 		}
 	}
-	// These would take the drives, their lights or the kernel's log away.
-	for _, never := range []string{"PrivateDevices=yes", "ProtectKernelTunables=yes", "ProtectKernelLogs=yes", "PrivateNetwork=yes", "DeviceAllow="} {
+	// These would take the drives, their lights or the kernel's log away, or give the
+	// daemon mounts of its own that nobody else sees.
+	for _, never := range []string{"PrivateDevices=", "ProtectKernelTunables=", "ProtectKernelLogs=", "PrivateNetwork=", "DeviceAllow=", "ProtectClock=",
+		"ProtectSystem=", "ProtectHome=", "PrivateTmp=", "PrivateMounts=", "ProtectKernelModules=", "ProtectControlGroups=", "ProtectProc=", "ReadWritePaths=", "MountFlags="} {
 		if strings.Contains(unit, "\n"+never) {
 			t.Errorf("the unit has %s", never)
 		}
