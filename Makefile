@@ -19,8 +19,8 @@ need-go:
 build: need-go ## build bin/drivebay, static
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/drivebay ./cmd/drivebay
 
-run: build ## run the daemon on this machine's real drives (ctrl-c stops it)
-	./bin/drivebay serve
+run: build ## run the daemon: on spare drives, else as root on loop devices, else on a simulated rack (ctrl-c stops it)
+	$(GO) run ./hack/rack ./bin/drivebay
 
 test: need-go ## the fast tests: no root, no network, no C compiler
 	$(GO) test ./...

@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/config"
 )
 
 func main() {
@@ -47,8 +48,8 @@ func run(ctx context.Context, program, dir string, bays int, size int64) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", "unix://" + filepath.Join(dir, "drivebay.sock"),
-		"--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock")}
+	// The socket is where commands look for it.
+	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", config.Here().API(), "--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock")}
 	switch spare, err := spareDrives(ctx, program); {
 	case os.Geteuid() != 0:
 		fmt.Println("not root: serving the simulated rack of examples/rack24.yaml; run as root for real drives, or loop devices where there are none to spare")
