@@ -29,6 +29,7 @@ type stand struct {
 	st   *store.Mem
 	e    *volume.Engine
 	opt  volume.Options
+	lvm  lvm.Runner // nil: the machine itself
 	stop func()
 }
 
@@ -77,7 +78,11 @@ func (s *stand) start() {
 	if s.stop != nil {
 		s.stop()
 	}
-	e, err := volume.New(s.sim, s.mgr, s.st, lvm.New(s.sim, ""), s.opt)
+	runner := s.lvm
+	if runner == nil {
+		runner = s.sim
+	}
+	e, err := volume.New(s.sim, s.mgr, s.st, lvm.New(runner, ""), s.opt)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,9 @@ func TestFound(t *testing.T) {
 // sound; asked for again by its name it is made, and it can be removed.
 func TestFoundHalf(t *testing.T) {
 	for name, r := range requests() {
+		if strings.HasPrefix(name, "xfs") || strings.HasPrefix(name, "btrfs") { // the steps of ext4
+			continue
+		}
 		for after, all := 1, false; !all; after++ {
 			k := &killer{after: after}
 			for _, again := range []bool{true, false} {

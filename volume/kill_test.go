@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/drivebay/drivebay"
@@ -97,6 +98,9 @@ func (s *stand) blank() {
 // the end is the one that an undisturbed run comes to.
 func TestKilled(t *testing.T) {
 	for name, r := range requests() {
+		if strings.HasPrefix(name, "xfs") || name == "btrfs on a partition" { // the steps of ext4
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			k := &killer{}
 			live(t, k, name, r)
