@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -142,11 +141,8 @@ func serve(ctx context.Context, program string, args ...string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // ctrl-c comes to us alone
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		if _, ended := errors.AsType[*exec.ExitError](err); err == nil || ended {
-			return nil
-		}
+	if err := cmd.Run(); ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil // we were told to stop, and so was it
 }
