@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,13 +12,15 @@ import (
 // walkthroughs are the pages whose console blocks are run, line by line, against
 // a simulated rack. Blocks marked sh hold what needs root, a file of the reader's
 // or another terminal; those commands are run by CI or by other tests.
-var walkthroughs = []string{"README.md", "docs/install.md", "docs/drive-replacement.md", "examples/README.md"}
+var walkthroughs = []string{"README.md", "docs/install.md", "docs/drive-replacement.md", "examples/README.md", "docs/volumes.md"}
 
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 func TestCommandsOfThePagesWork(t *testing.T) {
 	t.Chdir("../..")
-	r := serve(t, "--sim", "examples/rack24.yaml")
+	socket := "unix://" + filepath.Join(shortDir(t), "csi.sock")
+	r := serve(t, "--sim", "examples/rack24.yaml", "--csi-endpoint", socket)
+	r.env["CSI_ENDPOINT"] = socket
 	eventually(t, 20*time.Second, func() bool {
 		out, _, _ := call(t, r.env, "drives")
 		return strings.Contains(out, "24 drives: 24 GOOD")
