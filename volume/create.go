@@ -185,7 +185,7 @@ func (e *Engine) filled(v *drivebay.Volume) []step {
 	if v.Mode == drivebay.ModeFS {
 		return []step{e.cleared(v), e.formatted(v)}
 	}
-	return []step{e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, 0, v.Size, zeroRange) })}
+	return []step{e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, "zero", 0, v.Size, zeroRange) })}
 }
 
 func (e *Engine) finish(id string) error {

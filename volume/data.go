@@ -16,9 +16,6 @@ import (
 // but for those that are looked for one by one.
 const ends = 4 * mib
 
-// piece is how much is zeroed or discarded in one touch.
-const piece = gib
-
 // onDevice opens the device of a volume and proves that it is on the drives that
 // the record names. Alone: nobody else may have it.
 func (e *Engine) onDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
@@ -148,38 +145,4 @@ func mkfs(v *drivebay.Volume, dev string) []string {
 	}
 	// Blocks that only root may take are of no use to a pod.
 	return []string{"mkfs.ext4", "-q", "-m", "0", "-U", v.FSUUID, dev}
-}
-
-// overwrite zeroes or discards a range of a volume piece by piece. Nobody else may
-// have it open.
-func (e *Engine) overwrite(ctx context.Context, v *drivebay.Volume, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
-	for at := from; at < to; at += piece {
-		err := e.onDevice(ctx, v, from == 0, func(ctx context.Context, disk host.Disk) error {
-			if to > disk.Size() {
-				return fmt.Errorf("%w: it has %d bytes, and %d are to be written", drivebay.ErrRefused, disk.Size(), to)
-			}
-			if err := do(ctx, disk, at, min(piece, to-at)); err != nil {
-				return err
-			}
-			return disk.Sync()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func zeroRange(ctx context.Context, disk host.Disk, off, n uint64) error {
-	return disk.Zero(ctx, off, n)
-}
-
-// discardRange tells the drive that nobody needs a range; where it cannot be told,
-// zeros are written.
-func discardRange(ctx context.Context, disk host.Disk, off, n uint64) error {
-	err := disk.Discard(ctx, off, n)
-	if errors.Is(err, host.ErrUnsupported) {
-		return disk.Zero(ctx, off, n)
-	}
-	return err
 }

@@ -108,7 +108,7 @@ func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, er
 		if do != nil {
 			d, err := e.activate(ctx, v)
 			if err == nil {
-				err = e.overwrite(ctx, v, 0, d.size, do)
+				err = e.overwrite(ctx, v, "wipe", 0, d.size, do)
 			}
 			if err != nil {
 				return err

@@ -213,7 +213,7 @@ func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
 	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
 	plan := []step{e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
 	if v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin {
-		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, v.Size, size, zeroRange) }))
+		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, "zero", v.Size, size, zeroRange) }))
 	}
 	return plan
 }

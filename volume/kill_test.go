@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,4 +211,42 @@ func TestTorn(t *testing.T) {
 			s.blank()
 		})
 	}
+}
+
+// TestLongWipe: a wipe that was cut short goes on where it had come to.
+func TestLongWipe(t *testing.T) {
+	k := &killer{}
+	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindSATAHDD, Size: "60GB"}}}, volume.Options{After: k.step}, func(s *stand) {
+		r := requests()["a partition"]
+		r.Class.Wipe, r.Size.Required = drivebay.WipeZero, 20<<30
+		v := s.make("v", r)
+		d := s.mgr.Snapshot().Drives[0]
+		disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+d.Name, false)
+		s.must(err)
+		defer disk.Close()
+		for _, at := range []int64{5 << 30, 19 << 30} {
+			_, err := disk.WriteAt([]byte("data"), at)
+			s.must(err)
+		}
+		k.after = len(k.steps) + 1 // it is marked as nobody's
+		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, errKilled) {
+			s.Fatal(err)
+		}
+		all, err := s.st.Volumes()
+		s.must(err)
+		rec := all[v.ID]
+		rec.Work.Made = append(rec.Work.Made, "wipe up to "+strconv.Itoa(16<<30))
+		s.must(s.st.PutVolume(rec))
+		s.start()
+		if n := len(s.e.Volumes().Volumes); n != 0 {
+			s.Errorf("%d volumes are left", n)
+		}
+		b := make([]byte, 8)
+		_, err = disk.ReadAt(b[:4], 5<<30)
+		s.must(err)
+		_, err = disk.ReadAt(b[4:], 19<<30)
+		if s.must(err); string(b) != "data\x00\x00\x00\x00" {
+			s.Errorf("left behind: %q", b)
+		}
+	})
 }

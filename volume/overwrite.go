@@ -1,0 +1,87 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// piece is how much is zeroed or discarded in one touch, and milestone how much
+// before it is written down how far that has come: a large hard disk takes a day.
+const (
+	piece     = gib
+	milestone = 16 * piece
+)
+
+// overwrite zeroes or discards a range of a volume piece by piece, for the step of
+// that name. While all of it is new or goes, nobody else may have it open.
+func (e *Engine) overwrite(ctx context.Context, v *drivebay.Volume, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
+	for at := max(from, e.reached(v.ID, name)); at < to; at += piece {
+		if at > from && (at-from)%milestone == 0 {
+			if err := e.reach(v.ID, name, at); err != nil {
+				return err
+			}
+		}
+		err := e.onDevice(ctx, v, from == 0, func(ctx context.Context, disk host.Disk) error {
+			if to > disk.Size() {
+				return fmt.Errorf("%w: it has %d bytes, and %d are to be written", drivebay.ErrRefused, disk.Size(), to)
+			}
+			if err := do(ctx, disk, at, min(piece, to-at)); err != nil {
+				return err
+			}
+			return disk.Sync()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const upTo = " up to "
+
+// reached is how far a step of a volume had come when that was last written down.
+func (e *Engine) reached(id, name string) uint64 {
+	r, err := e.record(id)
+	if err != nil || r.Work == nil {
+		return 0
+	}
+	for _, m := range r.Work.Made {
+		if text, ok := strings.CutPrefix(m, name+upTo); ok {
+			n, _ := strconv.ParseUint(text, 10, 64) // 0, the beginning, if it is none
+			return n
+		}
+	}
+	return 0
+}
+
+func (e *Engine) reach(id, name string, at uint64) error {
+	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+		if r.Work != nil {
+			r.Work.Made = slices.DeleteFunc(r.Work.Made, func(m string) bool { return strings.HasPrefix(m, name+upTo) })
+			r.Work.Made = append(r.Work.Made, name+upTo+strconv.FormatUint(at, 10))
+		}
+		return nil
+	})
+	return err
+}
+
+func zeroRange(ctx context.Context, disk host.Disk, off, n uint64) error {
+	return disk.Zero(ctx, off, n)
+}
+
+// discardRange tells the drive that nobody needs a range; where it cannot be told,
+// zeros are written.
+func discardRange(ctx context.Context, disk host.Disk, off, n uint64) error {
+	err := disk.Discard(ctx, off, n)
+	if errors.Is(err, host.ErrUnsupported) {
+		return disk.Zero(ctx, off, n)
+	}
+	return err
+}
