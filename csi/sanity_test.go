@@ -30,7 +30,7 @@ func TestSanity(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
-	drives, volumes := drive(t, sim)
+	drives, volumes := drive(t, sim, drivemgr.Options{Claim: claim(t, "all")}, kubelet)
 	config := func(v csi.Volumes) sanity.TestConfig {
 		return csitest.Config(serve(t, drives, v), kubelet, places{sim})
 	}
@@ -47,11 +47,11 @@ type thick struct{ *volume.Engine }
 func (thick) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
 
 // drive is the engines of a machine, at work.
-func drive(t *testing.T, machine host.Worker) (*drivemgr.Manager, *volume.Engine) {
+func drive(t *testing.T, machine host.Worker, opt drivemgr.Options, root string) (*drivemgr.Manager, *volume.Engine) {
 	t.Helper()
 	st := store.Memory()
-	drives := drivemgr.New(machine, st, drivemgr.Options{Claim: all(t)})
-	volumes, err := volume.New(machine, drives, st, lvm.New(machine, ""), volume.Options{Node: "sim", Roots: []string{kubelet}})
+	drives := drivemgr.New(machine, st, opt)
+	volumes, err := volume.New(machine, drives, st, lvm.New(machine, ""), volume.Options{Node: "sim", Roots: []string{root}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +88,9 @@ func run(t *testing.T, f func(context.Context) error) {
 	})
 }
 
-func all(t *testing.T) (s drivebay.Selectors) {
+func claim(t *testing.T, text string) (s drivebay.Selectors) {
 	t.Helper()
-	if err := s.UnmarshalText([]byte("all")); err != nil {
+	if err := s.UnmarshalText([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	return s
