@@ -197,6 +197,11 @@ func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, erro
 	if v.Location.VG == "" {
 		return e.device(v)
 	}
+	if e.activeLately(v.Location) {
+		if d, err := e.device(v); err == nil {
+			return d, nil
+		}
+	}
 	if err := e.lvmRun(ctx, v.Location, lvm.Activate(v.Location.VG, v.Location.LV)); err != nil {
 		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
 	}

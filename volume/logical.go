@@ -206,15 +206,6 @@ func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan fun
 	}
 }
 
-// reportOf asks LVM for what is on the drives of a location, and nothing else.
-func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
-	devices, err := e.lvmDevices(l)
-	if err != nil {
-		return nil, err
-	}
-	return through(ctx, e, "vg "+l.VG, reportTime, func(ctx context.Context) (*lvm.Report, error) { return e.lvm.Read(ctx, devices) })
-}
-
 // clearPV makes the partition of a physical volume blank: pvcreate refuses to
 // write over what it knows, and what was there before is nobody's.
 func (e *Engine) clearPV(drive, uuid string) step {

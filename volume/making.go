@@ -14,13 +14,14 @@ import (
 
 // making is what the half that makes and removes volumes remembers.
 type making struct {
-	index  index                      // guarded by Engine.mu, as the tables are
-	tables map[string][]gpt.Partition // of drives, as they were last read
-	lists  map[string]uint64          // how often a drive was listed by itself
-	works  atomic.Uint64              // grows with all that is done to logical volumes
-	placed sync.Mutex                 // one place is chosen at a time
-	lvmMay sync.Once
-	powers drivebay.VolumePowers
+	index   index                      // guarded by Engine.mu, as the tables are
+	tables  map[string][]gpt.Partition // of drives, as they were last read
+	lists   map[string]uint64          // how often a drive was listed by itself
+	works   atomic.Uint64              // grows with all that is done to logical volumes
+	reports sync.Map                   // name of a group -> reported
+	placed  sync.Mutex                 // one place is chosen at a time
+	lvmMay  sync.Once
+	powers  drivebay.VolumePowers
 }
 
 // seen is everything that a place is chosen by.
