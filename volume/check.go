@@ -14,25 +14,27 @@ import (
 
 // checker is how a filesystem is checked without writing to it, and what of the
 // output tells nothing. Of one that is mounted the journal is not read, and what
-// counts blocks and inodes is written later than what it counts: e2fsck calls a
-// busy ext4 that is sound wrong in its bitmaps, their checksums and its counts
-// each time it is run (1.47.0, tried). The structure itself it does not.
+// it still holds is missing: e2fsck calls a busy ext4 that is sound wrong in its
+// bitmaps, their checksums and its counts, xfs_repair an XFS that was just grown
+// in its superblock, each time they are run (1.47.0 and 6.1.0, tried). Of one that
+// is not mounted and has such a journal, nothing is known before a mount reads it.
 type checker struct {
 	argv  []string
 	fails *regexp.Regexp // it could not check: no verdict
+	owed  *regexp.Regexp // the journal holds something
 	noise *regexp.Regexp // progress, and what is no fault of a mounted filesystem
 }
 
 var checkers = map[string]checker{
 	// e2fsck(8): 4 errors left uncorrected, 8 operational error.
-	"ext4": {[]string{"e2fsck", "-n", "-f"}, regexp.MustCompile(`while trying to open|Cannot continue`),
+	"ext4": {[]string{"e2fsck", "-n", "-f"}, regexp.MustCompile(`while trying to open|Cannot continue`), regexp.MustCompile(`skipping journal recovery`),
 		regexp.MustCompile(`(?i)^e2fsck |^Warning|^Pass \d|^IGNORED|^[\w ]+\? (no|yes)$|bitmap|count wrong|counts wrong|^Group \d+.* checksum|orphan|zero dtime|Filesystem still has errors|: \d+/\d+ files|^Padding`)},
 	// xfs_repair(8): with -n 1 says that there is something to repair. It refuses a
-	// mounted one unless -f has it take the device for a file (6.1.0, tried).
-	"xfs": {[]string{"xfs_repair", "-n", "-f"}, regexp.MustCompile(`fatal error|cannot open`),
-		regexp.MustCompile(`^Phase \d|^\s*- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
+	// mounted one unless -f has it take the device for a file (tried).
+	"xfs": {[]string{"xfs_repair", "-n", "-f"}, regexp.MustCompile(`fatal error|cannot open`), regexp.MustCompile(`valuable metadata changes`),
+		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail|sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
 	// btrfs-check(8): --force takes a mounted one.
-	"btrfs": {[]string{"btrfs", "check", "--readonly", "--force"}, regexp.MustCompile(`cannot open|could not check`),
+	"btrfs": {[]string{"btrfs", "check", "--readonly", "--force"}, regexp.MustCompile(`cannot open|could not check`), regexp.MustCompile(`log tree`),
 		regexp.MustCompile(`^Opening|^Checking|^UUID|^\[\d|^WARNING|bytes|blocks|cache and super generation`)},
 }
 
@@ -41,7 +43,7 @@ var idle = []string{"ionice", "-c", "3", "nice", "-n", "19"}
 
 // check runs the program once. Its faults are the lines that accuse the
 // filesystem; sound ones have none.
-func (e *Engine) check(ctx context.Context, kind string, disk host.Disk) (faults []string, err error) {
+func (e *Engine) check(ctx context.Context, kind string, disk host.Disk, mounted bool) (faults []string, err error) {
 	c, ok := checkers[kind]
 	if !ok {
 		return nil, fmt.Errorf("check of %q: %w", kind, drivebay.ErrNoSupport)
@@ -59,8 +61,11 @@ func (e *Engine) check(ctx context.Context, kind string, disk host.Disk) (faults
 		return nil, err
 	}
 	text := string(out) + "\n" + exit.Stderr
-	if exit.Code < 0 || kind == "ext4" && exit.Code != 4 || c.fails.MatchString(text) {
+	switch {
+	case exit.Code < 0, kind == "ext4" && exit.Code != 4, c.fails.MatchString(text):
 		return nil, err
+	case !mounted && c.owed.MatchString(text):
+		return nil, fmt.Errorf("%w: its journal was not read since it was last in use", drivebay.ErrBusy)
 	}
 	return c.faults(text), nil
 }

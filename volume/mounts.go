@@ -113,9 +113,9 @@ func (s *scene) stranger(at spot) error {
 
 // staging is where the volume is staged.
 func (s *scene) staging() *drivebay.Publication {
-	for i := range s.now {
-		if s.now[i].Staging {
-			return &s.now[i]
+	for _, p := range s.now {
+		if p.Staging {
+			return &p
 		}
 	}
 	return nil
@@ -128,9 +128,9 @@ func (s *scene) targets(but spot) []drivebay.Publication {
 
 // at is the publication at a path that still is one.
 func (s *scene) at(at spot) *drivebay.Publication {
-	for i := range s.now {
-		if s.now[i].Path == at.String() {
-			return &s.now[i]
+	for _, p := range s.now {
+		if p.Path == at.String() {
+			return &p
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -35,8 +36,11 @@ type viewed struct {
 	view   *drivebay.VolumeView
 }
 
+// startTime is how long the first set waits for drives that do not answer.
+const startTime = 3 * time.Second
+
 // Run keeps the set of volumes true until ctx ends, and takes up what was
-// interrupted.
+// interrupted. It waits for no drive: listings are made beside it, one at a time.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.running.Wait()
 	defer e.stop()
@@ -44,18 +48,23 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	e.list(ctx, s)
-	e.settleAll(ctx)
-	e.resume(ctx)
+	l := lister{e: e, came: make(chan struct{}, 1)}
+	l.begin(ctx, s)
 	news, log := e.news(ctx, s.Seq), e.kernelLog(ctx)
-	tick := e.machine.After(0)
+	patience, tick := e.machine.After(startTime), e.machine.After(0)
+	ready := false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.changed:
+		case <-patience:
+			ready = true
+		case <-l.came:
+			ready = true
+			l.end(ctx)
 		case s := <-news:
-			e.list(ctx, s)
+			l.begin(ctx, s)
 		case line, ok := <-log:
 			if !ok {
 				log = nil
@@ -65,9 +74,52 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		case <-tick:
 			tick = e.machine.After(e.opt.Tick)
+			if e.machine.Now().Sub(l.at) >= reportEvery {
+				l.begin(ctx, e.drives.Snapshot())
+			}
 			e.watch(ctx)
 		}
-		e.publish()
+		if ready {
+			e.publish()
+		}
+	}
+}
+
+// lister has the volumes on the drives listed, which can take as long as a drive
+// takes to answer.
+type lister struct {
+	e       *Engine
+	at      time.Time          // when the last listing began
+	busy    bool               // it has not come to its end
+	next    *drivebay.Snapshot // that came meanwhile
+	settled bool               // what an earlier life left is taken up
+	came    chan struct{}
+}
+
+func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
+	if l.busy {
+		l.next = s
+		return
+	}
+	l.busy, l.at = true, l.e.machine.Now()
+	l.e.running.Go(func() {
+		if err := l.e.look(ctx, s); err != nil && ctx.Err() == nil {
+			l.e.log.Warn("volumes not listed", "op", "look", "err", err)
+		}
+		l.came <- struct{}{}
+	})
+}
+
+func (l *lister) end(ctx context.Context) {
+	l.busy = false
+	if !l.settled {
+		l.settled = true
+		l.e.settleAll(ctx)
+		l.e.resume(ctx)
+	}
+	if s := l.next; s != nil {
+		l.next = nil
+		l.begin(ctx, s)
 	}
 }
 
@@ -90,12 +142,6 @@ func (e *Engine) news(ctx context.Context, seq uint64) <-chan *drivebay.Snapshot
 		}
 	})
 	return out
-}
-
-func (e *Engine) list(ctx context.Context, s *drivebay.Snapshot) {
-	if err := e.look(ctx, s); err != nil {
-		e.log.Warn("volumes not listed", "op", "look", "err", err)
-	}
 }
 
 // publish makes what is known the set that all read. What has not changed is not

@@ -186,7 +186,7 @@ func (e *Engine) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []st
 	if err != nil {
 		return nil, false, err
 	}
-	faults, err = e.check(ctx, v.FSType, disk)
+	faults, err = e.check(ctx, v.FSType, disk, len(before) > 0)
 	if err != nil {
 		return nil, false, err
 	}
