@@ -113,9 +113,16 @@ func what(m host.Mount) string {
 }
 
 // kernelMadeReadOnly says that a filesystem that was mounted for writing is not
-// written to any more: the mount is rw still, its superblock says ro.
+// written to any more: the mount is rw still, its superblock says ro. Since Linux
+// 6.15 that of an ext4 stays rw as well, and has another word (fs/ext4/super.c,
+// ext4_handle_error and _ext4_show_options).
 func kernelMadeReadOnly(m host.Mount) bool {
-	return !isReadOnly(m) && (strings.Contains(m.Opts, ",ro,") || strings.HasSuffix(m.Opts, ",ro"))
+	return !isReadOnly(m) && (hasOption(m, "ro") || hasOption(m, "emergency_ro"))
+}
+
+// hasOption is so of the mount or of its superblock.
+func hasOption(m host.Mount, name string) bool {
+	return strings.Contains(","+m.Opts+",", ","+name+",")
 }
 
 // isReadOnly is so of the mount itself: its options come first.
