@@ -47,9 +47,19 @@ func TestHungDrive(t *testing.T) {
 			return time.Since(began), err
 		}
 		ask := func(v drivebay.Volume) error { _, err := s.stats(v, target(v, "pod")); return err }
-		time.Sleep(90 * time.Second) // a probe is under way, and hangs
-		if took, err := timed(func() error { return ask(hung) }); err != nil || took > time.Second {
-			t.Errorf("stats of the hung one: %v after %v", err, took)
+		slow := 0
+		for range 90 { // a probe comes to be under way, and hangs
+			time.Sleep(time.Second)
+			took, err := timed(func() error { return ask(hung) })
+			if err != nil || took > time.Second {
+				t.Errorf("stats of the hung one: %v after %v", err, took)
+			}
+			if took > 5*time.Millisecond {
+				slow++
+			}
+		}
+		if slow > 1 {
+			t.Errorf("%d times stats of the hung one were slow", slow)
 		}
 		got, _ := s.stats(hung, target(hung, "pod"))
 		if r := reasons(got.Condition); got.Condition.Severity() != drivebay.SeverityInaccessible || !strings.Contains(r, "IOStalled") || got.Bytes.Total == 0 {
@@ -76,6 +86,9 @@ func TestHungDrive(t *testing.T) {
 			return errors.Join(s.unpublish(other, "pod"), s.unstage(other), s.stage(other), s.publish(other, "pod"))
 		}); err != nil || took > time.Millisecond {
 			t.Errorf("the other is used meanwhile: %v after %v", err, took)
+		}
+		if took, err := timed(func() error { _, err := s.stats(hung, staging(hung)); return err }); err != nil || took > 5*time.Millisecond {
+			t.Errorf("stats while the unmount hangs: %v after %v", err, took)
 		}
 		if took, err := timed(func() error { return <-done }); err == nil || took > 3*time.Minute {
 			t.Errorf("the hung one is unstaged: %v after %v", err, took)
@@ -183,6 +196,9 @@ func TestGrow(t *testing.T) {
 						t.Errorf("grown where it is not: %v", err)
 					}
 					s.must(s.stage(v), s.publish(v, "pod"))
+					if got := s.of(v).CSIStatus; got != drivebay.CSIPublished {
+						t.Errorf("mounted after it was grown, it is %v", got)
+					}
 				} else if !block && s.of(v).CSIStatus != drivebay.CSIResized {
 					t.Errorf("it is %v", s.of(v).CSIStatus)
 				}
