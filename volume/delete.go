@@ -13,7 +13,7 @@ import (
 // DeleteVolume wipes and removes a volume; one that is not there is removed.
 func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 	if _, err := e.record(id); errors.Is(err, drivebay.ErrNotFound) {
-		return nil
+		return e.sure()
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, err := e.record(id)
@@ -41,6 +41,24 @@ func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
+	}
+	return nil
+}
+
+// sure says why a volume in no record may be on a drive all the same: some have not
+// been listed yet since we began.
+func (e *Engine) sure() error {
+	s := e.drives.Snapshot()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if _, listed := e.index.parts[d.ID]; !listed && d.Status == drivebay.StatusOnline {
+			return fmt.Errorf("%w: drive %s (%s) has not been listed yet", drivebay.ErrBusy, d.ID, d.Name)
+		}
+	}
+	if s.Seq == 0 || !e.adopted {
+		return fmt.Errorf("%w: the drives have not been listed yet", drivebay.ErrBusy)
 	}
 	return nil
 }

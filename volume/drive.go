@@ -145,8 +145,11 @@ func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) erro
 	known := e.tables[d.ID]
 	e.mu.Unlock()
 	fill(list, known)
-	if d.Content.Kind != drivebay.ContentOurs || !slices.ContainsFunc(list, nameless) {
+	switch {
+	case !slices.ContainsFunc(list, nameless) || d.Content.Kind != drivebay.ContentOurs && d.Content.Kind != drivebay.ContentUnknown:
 		return nil
+	case d.Content.Kind == drivebay.ContentUnknown:
+		return fmt.Errorf("%w: what is written on it is not known", drivebay.ErrBusy)
 	}
 	known, err := e.readTitles(ctx, d)
 	fill(list, known)

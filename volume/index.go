@@ -68,7 +68,11 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 	e.index.parts = parts
 	e.mu.Unlock()
 	errs = append(errs, e.lookLVM(ctx, s), e.adopt(ctx, s))
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	e.mu.Lock()
+	e.adopted = e.adopted || err == nil
+	e.mu.Unlock()
+	return err
 }
 
 // lookAt lists one drive again, after something was done to it.

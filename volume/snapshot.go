@@ -156,7 +156,7 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 // DeleteSnapshot removes a snapshot; one that is not there is removed.
 func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
 	if _, ok := e.snapshot(id); !ok {
-		return nil
+		return e.sure()
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, ok := e.snapshot(id)
