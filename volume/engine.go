@@ -68,6 +68,7 @@ type Engine struct {
 	sorted    []*drivebay.VolumeRecord            // the same by id; nil after a change
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
 	busy      map[string]bool                     // ids that somebody works on
+	writing   sync.Mutex                          // held from the reading of a record to its writing
 	running   sync.WaitGroup                      // work that nobody may wait for any more
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
@@ -135,9 +136,11 @@ func (e *Engine) record(id string) (drivebay.VolumeRecord, error) {
 	return drivebay.VolumeRecord{}, fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
 }
 
-// change changes a volume's record, on disk first. Only who has begun the volume
-// may, so nobody changes it in between.
+// change changes a volume's record, on disk first. Who has begun the volume may
+// rely on what it says in between, but for the verdict of a check.
 func (e *Engine) change(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
+	e.writing.Lock()
+	defer e.writing.Unlock()
 	r, err := e.record(id)
 	if err == nil {
 		r.Volume.Publications = slices.Clone(r.Volume.Publications)
@@ -166,6 +169,8 @@ func (e *Engine) put(r drivebay.VolumeRecord) error {
 }
 
 func (e *Engine) forget(id string) error {
+	e.writing.Lock()
+	defer e.writing.Unlock()
 	if err := e.store.DeleteVolume(id); err != nil {
 		return fmt.Errorf("volume %s: forget: %w", id, err)
 	}

@@ -47,11 +47,16 @@ func (s *scene) failed(cause error) error {
 	return errors.Join(cause, err)
 }
 
-// succeeded forgets such a failure, once what failed has been done.
+// succeeded forgets such a failure, once what failed has been done. A growth that
+// failed stands until the volume has grown, however well it can be used.
 func (s *scene) succeeded() error {
 	r, err := s.record(s.v.ID)
 	if err != nil || r.Volume.CSIStatus != drivebay.CSIFailed {
 		return err
+	}
+	switch r.Volume.State().Before {
+	case drivebay.CSIResizing, drivebay.CSIResized:
+		return nil
 	}
 	_, err = s.change(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		v, err := r.Volume.Moved(drivebay.CSIClear)

@@ -19,6 +19,7 @@ const (
 	scrubRuns  = 3         // that must agree while the filesystem is mounted
 	scrubPause = time.Minute
 	scrubTime  = 12 * time.Hour
+	scrubEnds  = time.Second // from the moment its program is killed
 )
 
 // scrubs are the checks under way: one at a time, in a lane that no mount waits
@@ -27,6 +28,7 @@ type scrubs struct {
 	mu    sync.Mutex
 	id    string // of the volume; empty: none
 	end   context.CancelFunc
+	over  chan struct{}        // closed when its program has ended
 	begun map[string]time.Time // when each was last begun
 	cause map[string]suspicion // what had been seen then
 }
@@ -96,12 +98,21 @@ func (e *Engine) scrubbing() string {
 	return e.scrubs.id
 }
 
-// stopScrub ends the check of a volume: what is done to the volume comes first.
-func (e *Engine) stopScrub(id string) {
+// stopScrub ends the check of a volume: what is done to the volume comes first, and
+// a device that somebody has open cannot go. A program that its drive holds is not
+// waited for.
+func (e *Engine) stopScrub(ctx context.Context, id string) {
 	e.scrubs.mu.Lock()
-	defer e.scrubs.mu.Unlock()
-	if e.scrubs.id == id {
-		e.scrubs.end()
+	mine, end, over := e.scrubs.id == id, e.scrubs.end, e.scrubs.over
+	e.scrubs.mu.Unlock()
+	if !mine {
+		return
+	}
+	end()
+	select {
+	case <-over:
+	case <-e.machine.After(scrubEnds):
+	case <-ctx.Done():
 	}
 }
 
@@ -116,7 +127,8 @@ func (e *Engine) beginScrub(v drivebay.Volume, why suspicion) bool {
 		s.begun, s.cause = map[string]time.Time{}, map[string]suspicion{}
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, scrubTime)
-	s.id, s.end, s.begun[v.ID] = v.ID, cancel, e.machine.Now()
+	over := make(chan struct{})
+	s.id, s.end, s.over, s.begun[v.ID] = v.ID, cancel, over, e.machine.Now()
 	if last := s.cause[v.ID]; why.beyond(last) {
 		s.cause[v.ID] = suspicion{max(why.fs, last.fs), max(why.io, last.io)}
 	}
@@ -126,6 +138,7 @@ func (e *Engine) beginScrub(v drivebay.Volume, why suspicion) bool {
 		s.mu.Lock()
 		s.id = ""
 		s.mu.Unlock()
+		close(over)
 		switch {
 		case err == nil:
 			e.keepScrub(v.ID, verdict)
@@ -194,26 +207,14 @@ func (e *Engine) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []st
 	return faults, len(before)+len(after) > 0, err
 }
 
-// keepScrub writes the verdict down, when nobody works on the volume.
+// keepScrub writes the verdict down, whoever works on the volume meanwhile: nobody
+// is sent away for it.
 func (e *Engine) keepScrub(id string, verdict drivebay.Scrub) {
-	for {
-		err := e.onVolume(e.ctx, "scrub", id, func(context.Context, drivebay.Volume) error {
-			_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
-				r.Scrub = &verdict
-				return nil
-			})
-			return err
-		})
-		switch {
-		case errors.Is(err, drivebay.ErrPending):
-			select {
-			case <-e.machine.After(time.Second):
-				continue
-			case <-e.ctx.Done():
-			}
-		case err != nil && !errors.Is(err, drivebay.ErrNotFound):
-			e.log.Warn("verdict not remembered", "op", "scrub", "volume", id, "err", err)
-		}
-		return
+	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+		r.Scrub = &verdict
+		return nil
+	})
+	if err != nil && !errors.Is(err, drivebay.ErrNotFound) {
+		e.log.Warn("verdict not remembered", "op", "scrub", "volume", id, "err", err)
 	}
 }

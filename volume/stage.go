@@ -22,6 +22,9 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 		if err := canUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}
+		if stagedAt(&v) == nil { // e2fsck has what is not mounted for itself alone
+			e.stopScrub(ctx, v.ID)
+		}
 		if _, err := e.activate(ctx, &v); err != nil {
 			return inOurWords(err)
 		}
@@ -154,7 +157,7 @@ func (e *Engine) UnstageVolume(ctx context.Context, id, path string) error {
 		return err
 	}
 	return e.onVolume(ctx, "unstage", id, func(ctx context.Context, v drivebay.Volume) error {
-		e.stopScrub(id)
+		e.stopScrub(ctx, id)
 		s, err := e.scene(ctx, v)
 		if err != nil {
 			return err

@@ -66,7 +66,23 @@ func growExt4(fd int, size func() (uint64, error)) error {
 		return err
 	}
 	blocks := bytes / uint64(st.Bsize)
-	return control(fd, ext4Resize, unsafe.Pointer(&blocks))
+	err = control(fd, ext4Resize, unsafe.Pointer(&blocks))
+	if err == unix.EPERM { // ext4_resize_begin has these two reasons for it
+		if !capable(unix.CAP_SYS_RESOURCE) {
+			return fmt.Errorf("%w: the kernel asks for CAP_SYS_RESOURCE: grant it to the unit or the container that drivebay runs in, and try again", err)
+		}
+		return fmt.Errorf("%w: the kernel has met errors in the filesystem: check and repair it unmounted, and try again", err)
+	}
+	return err
+}
+
+// capable says whether we have a capability (capget(2)); who cannot know has it.
+func capable(which int) bool {
+	var data [2]unix.CapUserData
+	if unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]) != nil {
+		return true
+	}
+	return data[which/32].Effective&(1<<(which%32)) != 0
 }
 
 // xfsGeometryV1 is struct xfs_fsop_geom_v1 as far as it matters.
