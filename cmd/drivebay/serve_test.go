@@ -56,7 +56,14 @@ func TestServeRefuses(t *testing.T) {
 // does not end.
 const stubborn = "DRIVEBAY_TEST_STUBBORN"
 
+// asProgram makes it the program itself, for tests that want it in a process of
+// its own.
+const asProgram = "DRIVEBAY_TEST_AS_PROGRAM"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
 	if os.Getenv(stubborn) != "" {
 		ctx := untilSignal(context.Background())
 		fmt.Println("ready")
