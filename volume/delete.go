@@ -23,6 +23,7 @@ func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 		if err := e.mayRemove(ctx, &r.Volume); err != nil {
 			return err
 		}
+		e.stopScrub(ctx, id)
 		_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 			if r.Volume.CSIStatus != drivebay.CSIRemoving {
 				if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
