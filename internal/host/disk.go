@@ -23,6 +23,7 @@ type realDisk struct {
 	path   string
 	size   uint64
 	block  int
+	quiet  *quiet // nil: it has no partitions of its own
 }
 
 // OpenDisk opens the device node below the root. Alone is O_EXCL, which a block
@@ -50,7 +51,18 @@ func (r *real) OpenDisk(_ context.Context, dev string, alone bool) (Disk, error)
 		d.file.Close()
 		return nil, fmt.Errorf("open %s for writing: %w", dev, err)
 	}
+	if r.partitioned(d.devNum) {
+		d.quiet = &r.quiet
+		d.quiet.keep(fd, d.devNum, 0)
+	}
 	return d, nil
+}
+
+// partitioned says whether a device is one that has partitions, and none itself.
+func (r *real) partitioned(num string) bool {
+	_, part := r.ReadFile("sys/dev/block/" + num + "/partition")
+	_, dm := r.ReadFile("sys/dev/block/" + num + "/dm/name")
+	return part != nil && dm != nil
 }
 
 // openNode opens the device node below the root, or what a Disk of ours is.
@@ -94,7 +106,14 @@ func (d *realDisk) DevNum() string { return d.devNum }
 func (d *realDisk) Size() uint64   { return d.size }
 func (d *realDisk) BlockSize() int { return d.block }
 func (d *realDisk) Path() string   { return d.path }
-func (d *realDisk) Close() error   { return d.file.Close() }
+
+// Close of a drive is heard by udev.
+func (d *realDisk) Close() error {
+	if d.quiet != nil {
+		_ = d.ask("lock", func(fd int) error { d.quiet.keep(fd, d.devNum, udevTime); return nil })
+	}
+	return d.file.Close()
+}
 
 func (d *realDisk) ReadAt(p []byte, off int64) (int, error) {
 	n, err := d.file.ReadAt(p, off)

@@ -18,6 +18,7 @@ import (
 type real struct {
 	*tree
 	wall
+	quiet quiet
 }
 
 var _ Worker = (*real)(nil)
