@@ -38,7 +38,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},
 	"csi":                      {ours: []string{"."}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
-	"csi/csitest":              {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf"}},
+	"csi/csitest":              {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/metrics":         {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":          {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 }

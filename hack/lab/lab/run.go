@@ -13,16 +13,23 @@ import (
 
 // Run compiles the tests of a package and runs them in the guest as they are, in
 // the package's own folder. Arguments are those of a test binary, without the
-// "test." ("-run", "Root"). Build tags come first: "-tags=root".
+// "test." ("-run", "Root"). Build tags and variables of the environment come first:
+// "-tags=root", "NAME=value".
 func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 	t.Helper()
 	opt, err := setup()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var build []string
-	for len(args) > 0 && strings.HasPrefix(args[0], "-tags") {
-		build, args = append(build, args[0]), args[1:]
+	var build, env []string
+	for ; len(args) > 0; args = args[1:] {
+		if strings.HasPrefix(args[0], "-tags") {
+			build = append(build, args[0])
+		} else if !strings.HasPrefix(args[0], "-") {
+			env = append(env, args[0])
+		} else {
+			break
+		}
 	}
 	coverDir := coverDir()
 	if coverDir != "" {
@@ -46,7 +53,7 @@ func Run(t *testing.T, m *Machine, pkg string, args ...string) {
 	m.Must(m.Share(t.Context(), "bin"))
 	m.Must(m.Share(t.Context(), "src"))
 	said := &verdicts{to: t.Output()}
-	cmd := agent.Command{Argv: argv, Dir: "/share/src/" + strings.TrimPrefix(pkg, "./")}
+	cmd := agent.Command{Argv: argv, Env: env, Dir: "/share/src/" + strings.TrimPrefix(pkg, "./")}
 	p, err := m.Guest.Start(t.Context(), cmd, agent.Streams{Out: said, Err: said})
 	if err != nil {
 		t.Fatal(err)
