@@ -43,7 +43,7 @@ type seen struct {
 }
 
 // rooms are those of the drives that a new volume of a class may be put on, the
-// best first: least worn, least filled, then by id.
+// best first: with a group that it can join, least worn, least filled, then by id.
 func (s seen) rooms(c drivebay.Class) []room {
 	var out []room
 	for i := range s.drives.Drives {
@@ -54,7 +54,7 @@ func (s seen) rooms(c drivebay.Class) []room {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b room) int {
-		return cmp.Or(cmp.Compare(wornBy(a.drive), wornBy(b.drive)), cmp.Compare(b.share(c.Backing), a.share(c.Backing)), cmp.Compare(a.drive.ID, b.drive.ID))
+		return cmp.Or(cmp.Compare(b.joins(c.Backing), a.joins(c.Backing)), cmp.Compare(wornBy(a.drive), wornBy(b.drive)), cmp.Compare(b.share(c.Backing), a.share(c.Backing)), cmp.Compare(a.drive.ID, b.drive.ID))
 	})
 	return out
 }
@@ -70,6 +70,15 @@ func wornBy(d *drivebay.Drive) int {
 		return 0
 	}
 	return d.Wear.PercentUsed
+}
+
+// joins is 1 where a group of the backing's kind has room. LVM takes all that is
+// free of a drive: one that it does not need stays for partitions and whole drives.
+func (r *room) joins(b drivebay.Backing) int {
+	if r.pv != nil && r.pv.group != "" && r.pv.kind == kindOf(b) && r.pv.extents > 0 {
+		return 1
+	}
+	return 0
 }
 
 // share is how much of the drive is left for a backing, in thousandths.
