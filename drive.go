@@ -18,6 +18,7 @@ type Drive struct {
 
 	Identity
 	Name         string    `json:"name"`  // kernel name today, "sda"; the head for NVMe
+	Namespace    string    `json:"-"`     // the number that an NVMe drive itself gives to it; "": not known
 	Paths        []Path    `json:"paths"` // every way the kernel reaches it; more than one is multipath
 	Type         Type      `json:"type"`
 	Transport    Transport `json:"transport"`

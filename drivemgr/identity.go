@@ -68,12 +68,22 @@ func shortModel(model string) string {
 
 var unit = regexp.MustCompile(`^nvme\d+n(\d+)$`)
 
+// namespaceOf is the number that the drive itself gives to a namespace. That in
+// the kernel's name is another one while somebody still has the first open that
+// was pulled: the drive then comes back as nvme0n2 (Linux 6.1, tried).
+func namespaceOf(d *drivebay.Drive) string {
+	if m := unit.FindStringSubmatch(d.Name); m != nil && d.Namespace == "" {
+		return m[1]
+	}
+	return d.Namespace
+}
+
 // unitOfSeveral tells the namespaces of an NVMe drive and the slots of a card
 // reader apart: they carry the one serial of the whole. The first needs no word.
 func unitOfSeveral(d *drivebay.Drive) string {
 	n := ""
-	if m := unit.FindStringSubmatch(d.Name); m != nil && m[1] != "1" {
-		n = "n" + m[1]
+	if ns := namespaceOf(d); ns != "" && ns != "1" {
+		n = "n" + ns
 	}
 	if len(d.Paths) > 0 && d.Transport == drivebay.TransportUSB {
 		if at := d.Paths[0].Address; strings.Contains(at, ":") && !strings.HasSuffix(at, ":0") {
@@ -109,7 +119,11 @@ func placeOf(d *drivebay.Drive) string {
 	if len(parts) == 0 {
 		return name
 	}
-	return strings.Join(append(parts, namespace.FindString(name)), "/")
+	last := namespace.FindString(name)
+	if d.Namespace != "" {
+		last = "n" + d.Namespace
+	}
+	return strings.Join(append(parts, last), "/")
 }
 
 var (

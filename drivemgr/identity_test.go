@@ -44,6 +44,12 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%+v: %s", r, got)
 		}
 	}
+	for _, d := range []drivebay.Drive{{Name: "nvme0n1"}, {Name: "nvme0n2", Namespace: "1"}} { // pulled while it was mounted, and back
+		d.Model, d.Serial = "M", "N1"
+		if id, _ := baseID(&d); id != "sn-m-n1" {
+			t.Errorf("%s: %s", d.Name, id)
+		}
+	}
 	for _, serial := range []string{"", "0", "00000000", "0123456789ABCDEF", "123456789", "1234567890", "DEADBEEF", "FFFFFFFF", "none", "N/A", "Serial Number", "XXXXXXXX", "To be filled by O.E.M.", "a\uFFFDb"} {
 		if id, issue := idOf("", "M", serial, "", sata); !strings.HasPrefix(id, "path-") || issue == "" {
 			t.Errorf("serial %q: %s, issue %q", serial, id, issue)

@@ -170,7 +170,7 @@ func readNVMe(s *sysfs, path string, d *drivebay.Drive) bool {
 		dev = path[:strings.LastIndex(path, "/")]
 	}
 	d.Model, d.Serial, d.Firmware = s.text(dev+"/model"), s.text(dev+"/serial"), s.text(dev+"/firmware_rev")
-	d.WWN = s.nvmeWWN(path)
+	d.WWN, d.Namespace = s.nvmeWWN(path), s.text(path+"/nsid")
 	at := &d.Paths[0]
 	at.State, at.Address = s.text(dev+"/state"), s.text(dev+"/address")
 	return true
