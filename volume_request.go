@@ -154,14 +154,23 @@ type Access uint8
 
 const (
 	AccessUnknown      Access = iota
-	AccessWriter              // by any number of pods
-	AccessReader              // read-only
-	AccessSingleWriter        // at one path only
+	AccessWriter              // at one path
+	AccessReader              // read-only, at one path
+	AccessSingleWriter        // at one path
 	AccessMultiWriter         // at any number of paths
 )
 
-// Exclusive says whether only one path may have the volume.
-func (a Access) Exclusive() bool { return a == AccessSingleWriter }
+// Exclusive says whether only one path may have the volume: the CSI specification's
+// tables for NodePublishVolume, as they are for those who offer
+// SINGLE_NODE_MULTI_WRITER. Whoever knows of that asks for it where several pods may
+// have a volume; SINGLE_NODE_WRITER is for those who do not.
+func (a Access) Exclusive() bool {
+	switch a {
+	case AccessWriter, AccessReader, AccessSingleWriter:
+		return true
+	}
+	return false
+}
 
 // StageRequest asks for a volume to be made ready on its node. Options are for
 // the mount alone: they are kept nowhere.

@@ -132,7 +132,7 @@ func target(v drivebay.Volume, pod string) string {
 
 func (s *stand) stage(v drivebay.Volume, change ...func(*drivebay.StageRequest)) error {
 	s.Helper()
-	r := drivebay.StageRequest{Volume: v.ID, Path: staging(v), Block: v.Mode != drivebay.ModeFS, Access: drivebay.AccessWriter}
+	r := drivebay.StageRequest{Volume: v.ID, Path: staging(v), Block: v.Mode != drivebay.ModeFS, Access: drivebay.AccessMultiWriter}
 	for _, f := range change {
 		f(&r)
 	}
@@ -141,7 +141,7 @@ func (s *stand) stage(v drivebay.Volume, change ...func(*drivebay.StageRequest))
 
 func (s *stand) publish(v drivebay.Volume, pod string, change ...func(*drivebay.PublishRequest)) error {
 	s.Helper()
-	r := drivebay.PublishRequest{Volume: v.ID, Staging: staging(v), Target: target(v, pod), Block: v.Mode != drivebay.ModeFS, Access: drivebay.AccessWriter}
+	r := drivebay.PublishRequest{Volume: v.ID, Staging: staging(v), Target: target(v, pod), Block: v.Mode != drivebay.ModeFS, Access: drivebay.AccessMultiWriter}
 	for _, f := range change {
 		f(&r)
 	}

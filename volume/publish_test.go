@@ -11,49 +11,6 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// TestPublishTable is the specification's table for a second NodePublishVolume:
-// four kinds of access, the same path or another, the same arguments or others.
-func TestPublishTable(t *testing.T) {
-	onStand(t, func(s *stand) {
-		ok, exists, busy := error(nil), drivebay.ErrExists, drivebay.ErrBusy
-		for i, row := range []struct {
-			first, other drivebay.Access
-			want         [4]error // same path and arguments; other arguments; other path; both
-		}{
-			{drivebay.AccessSingleWriter, drivebay.AccessMultiWriter, [4]error{ok, exists, busy, busy}},
-			{drivebay.AccessMultiWriter, drivebay.AccessWriter, [4]error{ok, exists, ok, ok}},
-			{drivebay.AccessWriter, drivebay.AccessMultiWriter, [4]error{ok, exists, ok, ok}},
-			{drivebay.AccessReader, drivebay.AccessReader, [4]error{ok, exists, ok, ok}},
-			{drivebay.AccessWriter, drivebay.AccessSingleWriter, [4]error{ok, exists, ok, busy}},
-		} {
-			for cell, want := range row.want {
-				v := s.make(fmt.Sprintf("v%d%d", i, cell), drivebay.VolumeRequest{})
-				with := func(a drivebay.Access) func(*drivebay.PublishRequest) {
-					return func(r *drivebay.PublishRequest) { r.Access = a }
-				}
-				s.must(s.stage(v), s.publish(v, "one", with(row.first)))
-				pod, change := "one", with(row.first)
-				if cell >= 2 {
-					pod = "two"
-				}
-				if cell%2 == 1 {
-					change = with(row.other)
-					if row.other == row.first {
-						change = func(r *drivebay.PublishRequest) { r.Access, r.Options = row.first, []string{"noatime"} }
-					}
-				}
-				if err := s.publish(v, pod, change); !errors.Is(err, want) || want == nil && err != nil {
-					t.Errorf("%v, then cell %d: %v, want %v", row.first, cell, err, want)
-				}
-				if want == ok && len(s.mounts(target(v, pod))) != 1 || len(s.mounts(target(v, "one"))) != 1 {
-					t.Errorf("%v, cell %d: not exactly one mount", row.first, cell)
-				}
-				s.must(s.unpublish(v, "one"), s.unpublish(v, "two"), s.unstage(v))
-			}
-		}
-	})
-}
-
 // TestReplays: however often, and whoever forgot what in between, a path has one
 // mount, and the record says what the mount table does.
 func TestReplays(t *testing.T) {
