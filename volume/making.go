@@ -30,7 +30,12 @@ func (e *Engine) seen() seen {
 	records := e.all()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := seen{drives: e.drives.Snapshot(), index: e.index, records: records}
+	s := seen{drives: e.drives.Snapshot(), index: e.index}
+	for _, r := range records {
+		if r.Work != nil {
+			s.records = append(s.records, r)
+		}
+	}
 	for _, r := range e.snapshots {
 		s.snaps = append(s.snaps, r)
 	}

@@ -38,7 +38,7 @@ func (s span) size() uint64 { return s.end - s.start }
 type seen struct {
 	drives  *drivebay.Snapshot
 	index   index
-	records []*drivebay.VolumeRecord
+	records []*drivebay.VolumeRecord // of volumes that something is being done to
 	snaps   []*drivebay.SnapshotRecord
 }
 
@@ -128,7 +128,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 	}
 	for _, rec := range s.records {
 		l := rec.Volume.Location
-		if !slices.Contains(l.Drives, d.ID) || rec.Work == nil || rec.Work.Op != drivebay.WorkCreate {
+		if rec.Work == nil || rec.Work.Op != drivebay.WorkCreate || !slices.Contains(l.Drives, d.ID) {
 			continue
 		}
 		if l.VG == "" {
