@@ -1,0 +1,157 @@
+//go:build lab
+
+package suite
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/hack/lab/lab"
+	"github.com/drivebay/drivebay/hack/lab/machine"
+)
+
+// TestLabVolumeHealth breaks drives below volumes that pods use, and holds what
+// CSI says of them, on both wires, against the budgets.
+func TestLabVolumeHealth(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{
+		nvme("NVPULL"), nvme("NVWARN"), scsi("SDPULL", 0x5000c500b0000000), scsi("SDHANG", 0x5000c500b0000001), scsi("SDERR", 0x5000c500b0000002), scsi("SDWELL", 0x5000c500b0000003)}})
+	o := orchestrate(t, m)
+	on := func(drive, fs string) vol {
+		t.Helper()
+		v := o.create("on-"+drive, drivebay.BackingPartition, fs, 0, drive)
+		o.use(v)
+		return v
+	}
+	pull, nv, hang, bad, warn, well := on("SDPULL", "ext4"), on("NVPULL", "xfs"), on("SDHANG", "ext4"), on("SDERR", "ext4"), on("NVWARN", ""), on("SDWELL", "ext4")
+	spare := o.create("spare", drivebay.BackingPartition, "", 64<<20, "SDPULL")
+	o.well(pull, nv, hang, bad, warn, well)
+
+	m.Must(m.SetCriticalWarning(t.Context(), "NVWARN", 4))
+	o.ails(warn, "DiskFailure", time.Now(), poll)
+
+	t.Run("pulled", func(t *testing.T) {
+		o := o.For(t)
+		o.pulled(pull, well)
+		o.pulled(nv, well)
+		// Whatever a pod has left of it goes; the volume itself cannot be removed while
+		// its drive is away, and stays listed.
+		o.drop(pull)
+		if err := o.remove(spare); err == nil {
+			t.Error("a volume on a drive that is away was removed")
+		}
+		o.view(spare)
+		if view := o.view(pull); view.OperationalStatus != drivebay.Missing {
+			t.Errorf("it is %v", view.OperationalStatus)
+		}
+		o.swapped(pull, nv)
+		o.Must(o.remove(spare))
+	})
+	t.Run("errors", func(t *testing.T) {
+		o := o.For(t)
+		o.Must(m.FailIO(t.Context(), "SDERR", machine.IOError{Op: "read", Sector: machine.Everywhere}))
+		began := time.Now()
+		o.Output("dd if=" + o.device(bad) + " of=/dev/null bs=4096 count=1 skip=50 iflag=direct 2>&1") // a pod
+		o.ails(bad, "RWIOError", began, 5*time.Second)
+		o.well(well)
+		o.Must(m.Heal(t.Context(), "SDERR"))
+	})
+	t.Run("hang", func(t *testing.T) { o.For(t).hung(hang, well) })
+	o.drop(bad, warn)
+	o.Must(o.remove(pull))
+	o.Must(o.remove(warn))
+}
+
+// pulled takes the drive of a volume away.
+func (o *orchestrator) pulled(v, other vol) {
+	o.t.Helper()
+	o.Must(o.Unplug(o.t.Context(), v.drives[0]))
+	o.ails(v, "DiskRemoved", time.Now(), time.Second)
+	o.well(other)
+	list, err := o.ctl.ListVolumes(o.t.Context(), &wire.ListVolumesRequest{})
+	o.Must(err)
+	if !slices.ContainsFunc(list.Entries, func(e *wire.ListVolumesResponse_Entry) bool { return e.Volume.VolumeId == v.id }) {
+		o.t.Errorf("%s is not listed any more", v.name)
+	}
+}
+
+// swapped puts the drives of two volumes back: the first was let go of while its
+// drive was away, the second is still mounted, on a device that is dead.
+func (o *orchestrator) swapped(free, held vol) {
+	o.t.Helper()
+	for _, v := range []vol{free, held} {
+		o.Must(o.Replug(o.t.Context(), v.drives[0]))
+	}
+	for _, v := range []vol{free, held} {
+		o.d.UntilDrive(v.drives[0], "back", soon, is(drivebay.StatusOnline))
+	}
+	began := time.Now()
+	for {
+		_, left := o.health(held)
+		if !slices.Contains(left, "DiskRemoved") {
+			break
+		}
+		if time.Since(began) > soon {
+			o.t.Fatalf("%s: its drive is back, and it says %q", held.name, left)
+		}
+	}
+	if node, _ := o.health(held); !slices.Contains(node, "VolumeUnmounted") {
+		o.t.Errorf("%s is mounted from a device that is gone, and says %q", held.name, node)
+	}
+	o.drop(held)
+	o.use(free, held)
+	// The drives say that they were away for ten minutes more: no word of it is the
+	// volume's.
+	for _, v := range []vol{free, held} {
+		o.heals(v, soon, "DiskDegrading")
+		o.Sh("echo back >%s/file && sync %[1]s/file", v.target())
+	}
+	o.drop(free)
+}
+
+// hung holds back all reads and writes of a volume's drive.
+func (o *orchestrator) hung(v, other vol) {
+	o.t.Helper()
+	calm := o.pace(other)
+	o.Must(o.Hang(o.t.Context(), v.drives[0]))
+	began := time.Now()
+	o.Sh("(dd if=%s of=/dev/null bs=64k count=4 iflag=direct >/dev/null 2>&1 </dev/null &)", o.device(v)) // a pod
+	o.ails(v, "HighLatency", began, 10*time.Second)
+	o.well(other)
+	// No call waits for the drive: figures that it would have to be asked for are
+	// those of before.
+	ours := o.pace(v)
+	while := o.pace(other)
+	o.t.Logf("NodeGetVolumeStats takes %.1f times a Probe, while another drive hangs %.1f times, of the hung volume %.1f times", calm, while, ours)
+	if while > 1.5*calm+0.5 {
+		o.t.Errorf("stats take %.2f times as long while another drive hangs", while/calm)
+	}
+	if slow := 4*calm + 20; ours > slow {
+		o.t.Errorf("stats of the hung volume take %.1f times a Probe", ours)
+	}
+	o.Must(o.Heal(o.t.Context(), v.drives[0]))
+	o.heals(v, poll, "DiskDegrading", "DiskFailure")
+	o.drop(v)
+}
+
+// pace is how many times longer than an empty call NodeGetVolumeStats takes: both
+// feel the load of the host.
+func (o *orchestrator) pace(v vol) float64 {
+	o.t.Helper()
+	var stats, probe []time.Duration
+	for range 60 {
+		began := time.Now()
+		_, err := o.id.Probe(o.t.Context(), &wire.ProbeRequest{})
+		o.Must(err)
+		between := time.Now()
+		_, err = o.node.NodeGetVolumeStats(o.t.Context(), &wire.NodeGetVolumeStatsRequest{VolumeId: v.id, VolumePath: v.target(), StagingTargetPath: v.staging()})
+		o.Must(err)
+		probe, stats = append(probe, between.Sub(began)), append(stats, time.Since(between))
+	}
+	slices.Sort(probe)
+	slices.Sort(stats)
+	return float64(stats[len(stats)/2]) / float64(probe[len(probe)/2])
+}
