@@ -7,3 +7,13 @@ func (e *Engine) Tick(ctx context.Context) {
 	e.watch(ctx)
 	e.publish()
 }
+
+// Adopting looks at the drives now, and takes in what it saw when it is called.
+func (e *Engine) Adopting(ctx context.Context) (take func() error, err error) {
+	s := e.drives.Snapshot()
+	err = e.look(ctx, s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x := e.index
+	return func() error { return e.adoptFrom(ctx, s, x) }, err
+}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -20,48 +17,78 @@ func (e *Engine) adopt(ctx context.Context, s *drivebay.Snapshot) error {
 	e.mu.Lock()
 	x := e.index
 	e.mu.Unlock()
+	return e.adoptFrom(ctx, s, x)
+}
+
+// adoptFrom takes in what an index shows, which may be old: what was listed a moment
+// ago may be gone by now. So what is taken in is looked up again, once nobody else
+// can do anything to it.
+func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) error {
 	var errs []error
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		strange := slices.DeleteFunc(slices.Clone(x.parts[d.ID]), func(p part) bool {
-			id := idOfPartition(p.title)
-			return id == "" || e.known(id)
-		})
-		if len(strange) > 0 {
-			errs = append(errs, e.adoptParts(ctx, d, strange, len(x.parts[d.ID])))
-		}
+		errs = append(errs, e.adoptParts(ctx, d, x.parts[d.ID]))
 	}
 	if x.lvm == nil {
 		return errors.Join(errs...)
 	}
 	for i := range x.lvm.report.Groups {
 		if g := &x.lvm.report.Groups[i]; slices.Contains(g.Tags, lvm.Tag) {
-			errs = append(errs, e.adoptGroup(g, seen{index: x}.members(g)))
+			errs = append(errs, e.adoptGroup(ctx, g, seen{index: x}.members(g)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (e *Engine) known(id string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.records[id] != nil || e.snapshots[id] != nil || e.busy[id]
+// strange takes those of some ids that are in no record; whoever has one of them
+// knows it better. Done lets go of all.
+func (e *Engine) strange(ids []string) (mine map[string]bool, done func()) {
+	mine = map[string]bool{}
+	var ends []func()
+	for _, id := range ids {
+		if id == "" || e.recorded(id) {
+			continue
+		}
+		end, err := e.begin(id)
+		if err != nil {
+			continue
+		}
+		ends = append(ends, end)
+		mine[id] = !e.recorded(id)
+	}
+	return mine, func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
-// adoptParts reads the table of a drive again: what was listed a moment ago may be
-// gone by now.
-func (e *Engine) adoptParts(ctx context.Context, d *drivebay.Drive, strange []part, all int) error {
+func (e *Engine) recorded(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.records[id] != nil || e.snapshots[id] != nil
+}
+
+func (e *Engine) adoptParts(ctx context.Context, d *drivebay.Drive, parts []part) error {
+	var ids []string
+	for _, p := range parts {
+		ids = append(ids, idOfPartition(p.title))
+	}
+	mine, done := e.strange(ids)
+	defer done()
+	if len(mine) == 0 {
+		return nil
+	}
 	table, err := e.readTitles(ctx, d)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, p := range strange {
+	for _, p := range parts {
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.title && q.Start == p.start })
-		if i < 0 || !e.readable(table[i]) {
-			continue
+		if i >= 0 && mine[idOfPartition(p.title)] && e.readable(table[i]) {
+			errs = append(errs, e.adoptPart(ctx, d, p, table[i], len(parts) == 1))
 		}
-		errs = append(errs, e.adoptPart(ctx, d, p, table[i], all == 1))
 	}
 	return errors.Join(errs...)
 }
@@ -73,11 +100,6 @@ func (e *Engine) readable(p gpt.Partition) bool {
 
 func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry gpt.Partition, alone bool) error {
 	id := idOfPartition(p.title)
-	end, err := e.begin(id)
-	if err != nil {
-		return nil // whoever has it knows it better
-	}
-	defer end()
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
 	v.Mode = map[string]drivebay.VolumeMode{typeFS: drivebay.ModeFS, typeRaw: drivebay.ModeRaw, typeRawPart: drivebay.ModeRawPart}[entry.Type]
 	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{p.start, p.start + p.size}})) == 0 {
@@ -130,86 +152,4 @@ func suffix(why string) string {
 		return ""
 	}
 	return ": " + why
-}
-
-// adoptGroup takes in the volumes and snapshots of a group.
-func (e *Engine) adoptGroup(g *lvm.Group, members map[string]string) error {
-	kind := groupKind(g)
-	l := drivebay.Location{Kind: kind, VG: g.Name}
-	for id := range members {
-		l.Drives = append(l.Drives, id)
-	}
-	slices.Sort(l.Drives)
-	if kind == drivebay.LocationUnknown || len(l.Drives) == 0 {
-		return nil
-	}
-	if kind == drivebay.LocationThin {
-		l.Pool = poolName
-	}
-	var errs []error
-	for i := range g.LVs {
-		lv := &g.LVs[i]
-		t := tagsOf(lv)
-		id := t[keyID]
-		if name, err := lvm.VolumeName(id); err != nil || name != lv.Name || e.known(id) {
-			continue
-		}
-		at := l
-		at.LV = lv.Name
-		end, err := e.begin(id)
-		if err != nil {
-			continue
-		}
-		switch t[keyWhat] {
-		case "volume":
-			errs = append(errs, e.adoptLV(lv, t, at, members))
-		case "snapshot":
-			errs = append(errs, e.adoptSnapshot(lv, t, at))
-		}
-		end()
-	}
-	return errors.Join(errs...)
-}
-
-func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, pvs map[string]string) error {
-	v := drivebay.Volume{ID: t[keyID], Name: t[keyName], Node: e.opt.Node, Size: lv.Size, FSType: t[keyFS], FSUUID: t[keyUUID], Location: l, Source: sourceOf(t[keySource])}
-	if err := v.Mode.UnmarshalText([]byte(t[keyMode])); err != nil {
-		return fmt.Errorf("volume %s: its tags: %w", v.ID, err)
-	}
-	v.Created, _ = time.Parse(time.RFC3339, t[keyCreated])
-	c := drivebay.Class{Backing: backingOf(l.Kind), Wipe: drivebay.Wipe(t[keyWipe]), FSType: t[keyFS]}
-	v.Parameters = parametersOf(c)
-	if t[keyClass] != "" {
-		v.Parameters[drivebay.ParameterClass] = t[keyClass]
-	}
-	if t[keyState] == halfMade {
-		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, pvs)
-	}
-	return e.adoptVolume(v, "", false, nil)
-}
-
-func backingOf(k drivebay.LocationKind) drivebay.Backing {
-	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
-		if kindOf(b) == k {
-			return b
-		}
-	}
-	return ""
-}
-
-func sourceOf(text string) drivebay.Source {
-	switch kind, id, _ := strings.Cut(text, ":"); kind {
-	case "snapshot":
-		return drivebay.Source{Snapshot: id}
-	case "volume":
-		return drivebay.Source{Volume: id}
-	}
-	return drivebay.Source{}
-}
-
-func (e *Engine) adoptSnapshot(lv *lvm.LV, t map[string]string, l drivebay.Location) error {
-	s := drivebay.VolumeSnapshot{ID: t[keyID], Name: t[keyName], Source: t[keySource], Node: e.opt.Node, Size: lv.Size, Location: l, FSType: t[keyFS], Block: t[keyMode] != drivebay.ModeFS.String()}
-	s.Created, _ = time.Parse(time.RFC3339, t[keyCreated])
-	e.note(drivebay.EventVolumeFound, &drivebay.Volume{ID: s.Source, Location: l}, "snapshot "+strconv.Quote(s.Name)+" ("+s.ID+") was found that is in no record")
-	return e.putSnapshot(drivebay.SnapshotRecord{Snapshot: s})
 }

@@ -127,6 +127,36 @@ func TestFoundHalf(t *testing.T) {
 	}
 }
 
+// TestFoundTooLate: what was seen and then deleted is not found, whether or not
+// anything else is left beside it.
+func TestFoundTooLate(t *testing.T) {
+	for name, r := range requests() {
+		for _, alone := range []bool{true, false} {
+			onStand(t, func(s *stand) {
+				v := s.make("v", r)
+				if !alone && r.Class.Backing != drivebay.BackingDrive {
+					s.make("beside it", r)
+				}
+				if name == "a thin volume" {
+					_, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+					s.must(err)
+				}
+				take, err := s.e.Adopting(s.Context())
+				s.must(err)
+				for _, snap := range s.e.Volumes().Snapshots {
+					s.must(s.e.DeleteSnapshot(s.Context(), snap.ID))
+				}
+				s.must(s.e.DeleteVolume(s.Context(), v.ID))
+				left := len(s.e.Volumes().Volumes)
+				s.must(take())
+				if set := s.e.Volumes(); len(set.Volumes) != left || len(set.Snapshots) > 0 {
+					s.Errorf("%s, alone %v: found are %d volumes and %d snapshots, there are %d and none", name, alone, len(set.Volumes), len(set.Snapshots), left)
+				}
+			})
+		}
+	}
+}
+
 // TestCapacityIsExact: the largest volume can be made, and one piece more cannot.
 func TestCapacityIsExact(t *testing.T) {
 	for _, spec := range []hostsim.Group{

@@ -177,13 +177,13 @@ func (e *Engine) lvmRun(ctx context.Context, l drivebay.Location, steps []lvm.St
 	r, err := lane.Through(ctx, e.lanes.of("vg "+l.VG), e.machine, func(ctx context.Context) (*lvm.Report, error) {
 		return e.lvm.Run(ctx, l.VG, devices, steps)
 	})
+	e.mu.Lock()
+	e.works.Add(1) // a plan that failed may have done some of it
 	e.reports.Delete(l.VG)
 	if r != nil {
-		e.works.Add(1)
-		e.mu.Lock()
 		e.index.lvm = e.index.lvm.merge(l, r, e.index.parts)
-		e.mu.Unlock()
 	}
+	e.mu.Unlock()
 	if err == nil {
 		e.reportedNow(l, devices, r)
 	}

@@ -32,8 +32,12 @@ func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report
 	}
 	works := e.works.Load()
 	r, err := through(ctx, e, "vg "+l.VG, reportTime, func(ctx context.Context) (*lvm.Report, error) { return e.lvm.Read(ctx, devices) })
-	if err == nil && works == e.works.Load() {
-		e.reportedNow(l, devices, r)
+	if err == nil {
+		e.mu.Lock() // whoever changes the group forgets its report under it
+		defer e.mu.Unlock()
+		if works == e.works.Load() {
+			e.reportedNow(l, devices, r)
+		}
 	}
 	return r, err
 }

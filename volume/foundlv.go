@@ -1,0 +1,112 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// adoptGroup takes in the volumes and snapshots of a group.
+func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[string]string) error {
+	kind := groupKind(g)
+	l := drivebay.Location{Kind: kind, VG: g.Name, Drives: slices.Sorted(maps.Keys(members))}
+	if kind == drivebay.LocationUnknown || len(l.Drives) == 0 {
+		return nil
+	}
+	if kind == drivebay.LocationThin {
+		l.Pool = poolName
+	}
+	var ids []string
+	for i := range g.LVs {
+		ids = append(ids, idOfLV(&g.LVs[i]))
+	}
+	mine, done := e.strange(ids)
+	defer done()
+	if len(mine) == 0 {
+		return nil
+	}
+	r, err := e.maybeReport(ctx, l)
+	if err != nil {
+		return fmt.Errorf("volume group %s: %w", g.Name, err)
+	}
+	if g = r.Group(l.VG); g == nil {
+		return nil
+	}
+	var errs []error
+	for i := range g.LVs {
+		lv := &g.LVs[i]
+		if !mine[idOfLV(lv)] {
+			continue
+		}
+		t, at := tagsOf(lv), l
+		at.LV = lv.Name
+		switch t[keyWhat] {
+		case "volume":
+			errs = append(errs, e.adoptLV(lv, t, at, members))
+		case "snapshot":
+			errs = append(errs, e.adoptSnapshot(lv, t, at))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// idOfLV is the id that a logical volume carries, if it has the name that goes with
+// it.
+func idOfLV(lv *lvm.LV) string {
+	id := tagsOf(lv)[keyID]
+	if name, err := lvm.VolumeName(id); err != nil || name != lv.Name {
+		return ""
+	}
+	return id
+}
+
+func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, pvs map[string]string) error {
+	v := drivebay.Volume{ID: t[keyID], Name: t[keyName], Node: e.opt.Node, Size: lv.Size, FSType: t[keyFS], FSUUID: t[keyUUID], Location: l, Source: sourceOf(t[keySource])}
+	if err := v.Mode.UnmarshalText([]byte(t[keyMode])); err != nil {
+		return fmt.Errorf("volume %s: its tags: %w", v.ID, err)
+	}
+	v.Created, _ = time.Parse(time.RFC3339, t[keyCreated])
+	c := drivebay.Class{Backing: backingOf(l.Kind), Wipe: drivebay.Wipe(t[keyWipe]), FSType: t[keyFS]}
+	v.Parameters = parametersOf(c)
+	if t[keyClass] != "" {
+		v.Parameters[drivebay.ParameterClass] = t[keyClass]
+	}
+	if t[keyState] == halfMade {
+		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, pvs)
+	}
+	return e.adoptVolume(v, "", false, nil)
+}
+
+func backingOf(k drivebay.LocationKind) drivebay.Backing {
+	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
+		if kindOf(b) == k {
+			return b
+		}
+	}
+	return ""
+}
+
+func sourceOf(text string) drivebay.Source {
+	switch kind, id, _ := strings.Cut(text, ":"); kind {
+	case "snapshot":
+		return drivebay.Source{Snapshot: id}
+	case "volume":
+		return drivebay.Source{Volume: id}
+	}
+	return drivebay.Source{}
+}
+
+func (e *Engine) adoptSnapshot(lv *lvm.LV, t map[string]string, l drivebay.Location) error {
+	s := drivebay.VolumeSnapshot{ID: t[keyID], Name: t[keyName], Source: t[keySource], Node: e.opt.Node, Size: lv.Size, Location: l, FSType: t[keyFS], Block: t[keyMode] != drivebay.ModeFS.String()}
+	s.Created, _ = time.Parse(time.RFC3339, t[keyCreated])
+	e.note(drivebay.EventVolumeFound, &drivebay.Volume{ID: s.Source, Location: l}, "snapshot "+strconv.Quote(s.Name)+" ("+s.ID+") was found that is in no record")
+	return e.putSnapshot(drivebay.SnapshotRecord{Snapshot: s})
+}
