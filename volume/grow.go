@@ -13,7 +13,7 @@ const tail = 4 << 20
 // ExpandNode makes the filesystem of a volume as large as its device, while it is
 // in use. The device has been grown before, by ExpandVolume.
 func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
-	at, err := e.spot(path)
+	at, err := e.spotOfVolume(id, path)
 	if err != nil {
 		return 0, err
 	}

@@ -40,6 +40,16 @@ func (e *Engine) spot(name string) (spot, error) {
 	return best, nil
 }
 
+// spotOfVolume is spot for who says that a volume is there: below no root there is
+// none (CSI specification, errors of NodeGetVolumeStats and NodeExpandVolume).
+func (e *Engine) spotOfVolume(id, name string) (spot, error) {
+	at, err := e.spot(name)
+	if err != nil {
+		return at, fmt.Errorf("volume %s: %w: no volume is there: %v", id, drivebay.ErrNotFound, err)
+	}
+	return at, nil
+}
+
 // realRoot is where a root leads: many a /var/lib/kubelet is a link to a larger
 // disk, and the mount table knows no links.
 func (e *Engine) realRoot(root string) string {

@@ -19,7 +19,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	if !ok {
 		return out, fmt.Errorf("volume %q: %w", r.Volume, drivebay.ErrNotFound)
 	}
-	at, err := e.spot(r.Path)
+	at, err := e.spotOfVolume(r.Volume, r.Path)
 	if err != nil {
 		return out, err
 	}
@@ -37,7 +37,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	}
 	f.Mount = &drivebay.MountFacts{Target: &target}
 	if r.Staging != "" && view.Mode == drivebay.ModeFS {
-		staging, err := e.spot(r.Staging)
+		staging, err := e.spotOfVolume(r.Volume, r.Staging)
 		if err != nil {
 			return out, err
 		}

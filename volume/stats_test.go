@@ -22,8 +22,15 @@ func TestStatsSteps(t *testing.T) {
 				t.Errorf("of no such %s: %v", what, err)
 			}
 		}
-		if _, err := s.stats(v, "/"); !errors.Is(err, drivebay.ErrInvalid) {
-			t.Errorf("of a path outside of the roots: %v", err)
+		for _, outside := range []string{"/", "/etc", kubelet, kubelet + "/../x", "kubelet/x"} {
+			_, stats := s.stats(v, outside)
+			_, staged := s.e.Stats(s.Context(), drivebay.StatsRequest{Volume: v.ID, Path: path, Staging: outside})
+			_, grow := s.e.ExpandNode(s.Context(), v.ID, outside, drivebay.SizeRange{})
+			for _, err := range []error{stats, staged, grow} {
+				if !errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) {
+					t.Errorf("at %q, below no root: %v", outside, err)
+				}
+			}
 		}
 
 		sound, err := s.stats(v, path) // 7
