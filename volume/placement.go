@@ -59,8 +59,13 @@ func mirrorSites(rooms []room) []site {
 	slices.SortStableFunc(single, func(a, b room) int {
 		return int(int64(b.extents(drivebay.LocationMirror)) - int64(a.extents(drivebay.LocationMirror)))
 	})
-	for ; len(single) > 1; single = single[2:] {
-		out = append(out, mirrorOf(single[:2]))
+	for ; len(single) > 1; single = single[1:] {
+		// LVM makes no group of drives whose blocks differ in size (vgcreate 2.03.16, tried).
+		other := 1 + slices.IndexFunc(single[1:], func(r room) bool { return r.drive.LogicalBlock == single[0].drive.LogicalBlock })
+		if other > 0 {
+			out = append(out, mirrorOf([]room{single[0], single[other]}))
+			single = slices.Delete(single, other, other+1)
+		}
 	}
 	return slices.DeleteFunc(out, func(s site) bool { return s.most == 0 })
 }
