@@ -35,8 +35,8 @@ lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
 	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 20m -parallel 3 -run Lab ./hack/lab/suite
 
-fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s)
-	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x)
+fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
+	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'
 
 assess: build ## judge the recorded fleet and print the table
 	./bin/drivebay assess --table $(CORPUS)/fleet.jsonl.gz

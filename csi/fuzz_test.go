@@ -29,6 +29,10 @@ type direct struct {
 func newDirect(volumes Volumes) direct {
 	e := &engine{}
 	e.set(drivebay.Snapshot{Seq: 1, Complete: true})
+	return directTo(e, volumes)
+}
+
+func directTo(e Engine, volumes Volumes) direct {
 	d := direct{New(e, Options{Version: "v9", NodeID: "node-1", Volumes: volumes, Log: slog.New(slog.DiscardHandler)}), map[string]grpc.MethodDesc{}, map[string]any{}}
 	for owner, desc := range map[any]grpc.ServiceDesc{&identity{Server: d.Server}: wire.Identity_ServiceDesc, &controller{Server: d.Server}: wire.Controller_ServiceDesc, &node{Server: d.Server}: wire.Node_ServiceDesc} {
 		for _, m := range desc.Methods {

@@ -17,6 +17,7 @@ func main() {
 	// A number of runs, not a time: a deadline that strikes while an input is under
 	// way is reported as a failure of that input (golang/go issue 75804).
 	long := flag.String("time", "5000x", "how long each target runs, as go test -fuzztime takes it")
+	only := flag.String("target", "", "run the targets of this name only")
 	flag.Parse()
 	ran := 0
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
@@ -28,6 +29,9 @@ func main() {
 			return err
 		}
 		for _, m := range target.FindAllStringSubmatch(string(src), -1) {
+			if *only != "" && m[1] != *only {
+				continue
+			}
 			pkg := "./" + filepath.Dir(path)
 			fmt.Printf("%s %s\n", pkg, m[1])
 			cmd := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+m[1]+"$", "-fuzztime", *long, "-fuzzminimizetime", "5x", pkg)
@@ -39,7 +43,7 @@ func main() {
 		return nil
 	})
 	if err == nil && ran == 0 {
-		err = fmt.Errorf("no fuzz target found: run it from the root of the module")
+		err = fmt.Errorf("no such fuzz target found: run it from the root of the module")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fuzz:", err)
