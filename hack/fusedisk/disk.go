@@ -6,7 +6,6 @@ package fusedisk
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -17,10 +16,11 @@ import (
 // Disk is the file. Its content is in memory, zeros take no room.
 type Disk struct {
 	dir  string
-	dev  *os.File
+	fd   int    // of /dev/fuse; it does not block
+	stop [2]int // a pipe: closing its end wakes the server
 	size uint64
 	done chan struct{}
-	late sync.WaitGroup // answers that are under way
+	late sync.WaitGroup // answers under way
 
 	mu     sync.Mutex
 	change *sync.Cond
@@ -36,18 +36,38 @@ const page = 4096
 
 // New mounts a folder with the one file in it.
 func New(dir string, size uint64) (*Disk, error) {
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open /dev/fuse: %w", err)
 	}
-	d := &Disk{dir: dir, dev: os.NewFile(uintptr(fd), "/dev/fuse"), size: size, done: make(chan struct{}), pages: map[uint64][]byte{}}
+	d := &Disk{dir: dir, fd: fd, size: size, done: make(chan struct{}), pages: map[uint64][]byte{}}
 	d.change = sync.NewCond(&d.mu)
-	if err := unix.Mount("fusedisk", dir, "fuse", unix.MS_NODEV|unix.MS_NOSUID, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)); err != nil {
-		d.dev.Close()
+	err = unix.Pipe2(d.stop[:], unix.O_CLOEXEC)
+	if err == nil {
+		err = unix.Mount("fusedisk", dir, "fuse", unix.MS_NODEV|unix.MS_NOSUID, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd))
+	}
+	if err != nil {
+		unix.Close(fd)
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	go d.serve()
-	return d, nil
+	return d, d.settle()
+}
+
+// settle has the kernel ask once whether the file can be polled, and learn that it
+// cannot. Go's runtime polls every file that it opens, in a system call that it
+// takes for short: waiting there for an answer of this very process it would wait
+// for ever now and then.
+func (d *Disk) settle() error {
+	fd, err := unix.Open(d.Path(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		unix.Close(fd)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", d.Path(), err), d.Close())
+	}
+	return nil
 }
 
 // Path is the file.
@@ -73,23 +93,27 @@ func (d *Disk) set(f func()) {
 	d.change.Broadcast()
 }
 
-// Close ends it: whoever waits gets an error. Detach loop devices before.
+// Close ends it: whoever waits, or comes later, gets an error. Detach loop devices
+// before.
 func (d *Disk) Close() error {
 	d.set(func() { d.closed = true })
-	// The read under way ends when nobody has the file any more, so that whoever
-	// waits must have been answered before the answers have nowhere to go.
+	unix.Close(d.stop[1])
+	<-d.done
 	d.late.Wait()
 	err := unix.Unmount(d.dir, unix.MNT_DETACH)
-	err = errors.Join(err, d.dev.Close())
-	<-d.done
-	return err
+	// The kernel gives up on us with the last handle, whoever still has the file.
+	return errors.Join(err, unix.Close(d.fd), unix.Close(d.stop[0]))
 }
 
 func (d *Disk) serve() {
 	defer close(d.done)
 	for {
+		ready := []unix.PollFd{{Fd: int32(d.fd), Events: unix.POLLIN}, {Fd: int32(d.stop[0])}}
+		if _, err := unix.Poll(ready, -1); err != nil && !errors.Is(err, unix.EINTR) || ready[1].Revents != 0 {
+			return
+		}
 		b := make([]byte, maxWrite+page)
-		n, err := d.dev.Read(b)
+		n, err := unix.Read(d.fd, b)
 		switch {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT): // ENOENT: the asker went away meanwhile
 			continue
@@ -114,7 +138,7 @@ func (d *Disk) answer(r request, handle func(request) ([]byte, syscall.Errno)) {
 	le.PutUint64(b[8:], r.unique)
 	b = append(b, body...)
 	le.PutUint32(b, uint32(len(b)))
-	d.dev.Write(b)
+	unix.Write(d.fd, b) // one that has gone away needs no answer
 }
 
 func (d *Disk) handle(r request) ([]byte, syscall.Errno) {
