@@ -49,11 +49,17 @@ func checkOptions(fs string, options []string) error {
 	return nil
 }
 
-// ownOptions are the options that a filesystem is mounted with.
-func ownOptions(fs string, asked []string) []string {
+// ownOptions are the options that the filesystem of a volume is mounted with.
+func ownOptions(v *drivebay.Volume, asked []string) []string {
 	out := append(slices.Clone(asked), "nodev")
-	if fs == "ext4" { // the default of mkfs is to go on writing (ext4(5))
+	switch {
+	case v.FSType == "ext4": // the default of mkfs is to go on writing (ext4(5))
 		out = append(out, "errors=remount-ro")
+	case v.FSType == "xfs" && v.Source != (drivebay.Source{}):
+		// A copy has the UUID of its origin, and of one UUID the kernel mounts a single
+		// XFS. With this it neither asks nor remembers (fs/xfs/xfs_mount.c,
+		// xfs_uuid_mount): origins need nothing.
+		out = append(out, "nouuid")
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package volume_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/drivebay/drivebay"
@@ -107,6 +108,46 @@ func TestSnapshots(t *testing.T) {
 		}
 		s.blank()
 	})
+}
+
+// TestCopiesBesideTheirOrigin: a copy has the identity of what it is a copy of, and
+// is mounted beside it all the same, whichever comes first; after a loss of the
+// records, too.
+func TestCopiesBesideTheirOrigin(t *testing.T) {
+	for _, fs := range []string{"ext4", "xfs"} {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			r := drivebay.VolumeRequest{FSType: fs, Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: fs}}
+			v := s.make("v", r)
+			s.must(s.stage(v))
+			snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+			s.must(err)
+			r.Source = drivebay.Source{Snapshot: snap.ID}
+			restored := s.make("restored", r)
+			r.Source = drivebay.Source{Volume: v.ID}
+			cloned := s.make("cloned", r)
+			if restored.FSUUID != v.FSUUID || cloned.FSUUID != v.FSUUID {
+				s.Fatalf("%s: the copies are %s and %s, of %s", fs, restored.FSUUID, cloned.FSUUID, v.FSUUID)
+			}
+			all := []drivebay.Volume{v, restored, cloned}
+			for _, first := range all {
+				for _, v := range append([]drivebay.Volume{first}, all...) {
+					s.must(s.stage(v), s.publish(v, "pod"))
+				}
+				if first.ID == cloned.ID {
+					s.forget()
+				}
+				for _, v := range all {
+					s.must(s.unpublish(v, "pod"), s.unstage(v))
+				}
+			}
+			for _, first := range []drivebay.Volume{cloned, v, restored} {
+				s.must(s.stage(first), s.publish(first, "pod"))
+			}
+			if opts := s.mounts(staging(v))[0].Opts; strings.Contains(opts, "nouuid") {
+				s.Errorf("the origin is mounted with %s", opts)
+			}
+		})
+	}
 }
 
 // TestPoolIsNotOvercommitted: all that was promised can be written.

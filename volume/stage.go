@@ -121,7 +121,7 @@ func (s *scene) mount(ctx context.Context, at spot, options []string, readOnly b
 		if err := s.machine.MakeFolder(at.Place); err != nil {
 			return err
 		}
-		return s.machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.v.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(s.v.FSType, options)})
+		return s.machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.v.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(&s.v, options)})
 	})
 	s.touched()
 	s.gauges.of(s.v.ID).forget()

@@ -201,7 +201,8 @@ func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesys
 		if x.fs == nil || x.fs.uuid != s.uuid || x.fs.kind != kind {
 			continue
 		}
-		if kind == "xfs" && !slices.Contains(opts, "nouuid") {
+		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid it is neither looked up nor kept.
+		if kind == "xfs" && !slices.Contains(opts, "nouuid") && !slices.Contains(x.fs.opts, "nouuid") {
 			d.m.logf(levelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
 			return nil, fmt.Errorf("%w: its UUID is mounted already", errInvalid)
 		}
