@@ -15,35 +15,38 @@ func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 	if _, err := e.record(id); errors.Is(err, drivebay.ErrNotFound) {
 		return e.sure()
 	}
-	err := e.work(ctx, id, func(ctx context.Context) error {
-		r, err := e.record(id)
-		if errors.Is(err, drivebay.ErrNotFound) {
-			return nil
-		}
-		if err := e.mayRemove(ctx, &r.Volume); err != nil {
-			return err
-		}
-		e.stopScrub(ctx, id)
-		_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
-			if r.Volume.CSIStatus != drivebay.CSIRemoving {
-				if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
-					return err
-				}
-			}
-			if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
-				r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.machine.Now()}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return e.remove(ctx, id)
-	})
+	err := e.work(ctx, id, func(ctx context.Context) error { return e.delete(ctx, id) })
 	if err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
 	return nil
+}
+
+// delete removes a volume that somebody has begun.
+func (e *Engine) delete(ctx context.Context, id string) error {
+	r, err := e.record(id)
+	if errors.Is(err, drivebay.ErrNotFound) {
+		return nil
+	}
+	if err := e.mayRemove(ctx, &r.Volume); err != nil {
+		return err
+	}
+	e.stopScrub(ctx, id)
+	_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		if r.Volume.CSIStatus != drivebay.CSIRemoving {
+			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
+				return err
+			}
+		}
+		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
+			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.machine.Now()}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.remove(ctx, id)
 }
 
 // sure says why a volume in no record may be on a drive all the same: some have not

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -202,10 +200,7 @@ func (e *Engine) removeSnapshot(ctx context.Context, id string) error {
 
 // resumeSnapshots takes up those that were cut short.
 func (e *Engine) resumeSnapshots(ctx context.Context) {
-	e.mu.Lock()
-	all := slices.Collect(maps.Values(e.snapshots))
-	e.mu.Unlock()
-	for _, r := range all {
+	for _, r := range e.snapshotRecords() {
 		if r.Work == nil {
 			continue
 		}

@@ -17,6 +17,7 @@ func (a *app) volumeCommand() *cobra.Command {
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(),
 		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
 		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
+		a.volumeForgetCommand(),
 	)
 	return cmd
 }
@@ -84,6 +85,28 @@ func (a *app) volumeDeleteCommand() *cobra.Command {
 			return err
 		}
 		return a.print(calledVolume(&v.Volume) + " deleted\n")
+	}
+	return cmd
+}
+
+func (a *app) volumeForgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "forget VOLUME", Short: "Drop the record of a volume whose drives are gone", Args: cobra.ExactArgs(1),
+		Long: "Drops the record of a volume whose drives are gone for good, and those of its snapshots. A\nvolume that cannot be deleted any more is got rid of so. Nothing is wiped: if a drive comes\nback, what is on it is found again. It is refused while one of its drives is ONLINE, and\nwhile it is mounted. Without --yes nothing is done. The whole id or name is wanted.",
+	}
+	yes := cmd.Flags().Bool("yes", false, "yes, its drives are gone for good")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, v, err := a.pickVolume(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if !*yes {
+			return fmt.Errorf("%w: %s would be forgotten, and not wiped: to forget it add --yes", drivebay.ErrRefused, lossOf(v))
+		}
+		if err := client.ForgetVolume(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		return a.print(calledVolume(&v.Volume) + " forgotten\n")
 	}
 	return cmd
 }

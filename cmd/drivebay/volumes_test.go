@@ -88,6 +88,9 @@ func (v *volumeEngine) Capacity(_ context.Context, c drivebay.Class) (drivebay.C
 func (v *volumeEngine) ScrubVolume(_ context.Context, id string) error { return v.work("scrub %s", id) }
 func (v *volumeEngine) RetryVolume(_ context.Context, id string) error { return v.work("retry %s", id) }
 func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return v.work("clear %s", id) }
+func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
+	return v.work("forget %s", id)
+}
 
 func TestReadingVolumes(t *testing.T) {
 	e := newEngine(twoDrives())
@@ -158,6 +161,7 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume snapshot-delete monday --yes", "delete snapshot snap1", "snapshot monday deleted"},
 		{"volume retry data-1", "retry " + dataVolume, "tried again"},
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
+		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
 		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
@@ -236,6 +240,7 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volume create x --size 2GiB --limit 1GiB", exitFailure, "less than the size"},
 		{"volume expand data-1 more", exitUsage, "is no size"},
 		{"volume delete data-1", exitFailure, "volume " + dataVolume + " (data-1) of 10 GiB"},
+		{"volume forget data-1", exitFailure, "would be forgotten, and not wiped"},
 		{"volume delete aaaaaaa --yes", exitFailure, "whole name or id"},
 		{"volume snapshot-delete monday", exitFailure, "add --yes"},
 		{"volume snapshot-delete tuesday --yes", exitFailure, "not found"},

@@ -61,6 +61,12 @@ func (c *Client) ClearVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/clear"), struct{}{})
 }
 
+// ForgetVolume drops the record of a volume whose drives are gone, by its whole id
+// or name.
+func (c *Client) ForgetVolume(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/forget"), struct{}{})
+}
+
 // Snapshots are the snapshots of all volumes.
 func (c *Client) Snapshots(ctx context.Context) ([]drivebay.VolumeSnapshot, error) {
 	list, err := get[SnapshotList](ctx, c, "/api/v1/snapshots", nil)

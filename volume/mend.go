@@ -1,0 +1,134 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// RetryVolume tries again now what failed of the work that is ours: making, growing
+// and removing. It goes on from where it had come to. What a caller has to ask for
+// with his paths and options, only he can ask for again.
+func (e *Engine) RetryVolume(ctx context.Context, id string) error {
+	return e.onVolume(ctx, "retry", id, func(ctx context.Context, v drivebay.Volume) error {
+		if v.CSIStatus != drivebay.CSIFailed {
+			return fmt.Errorf("%w: nothing of it has failed, it is %v", drivebay.ErrInvalid, v.CSIStatus)
+		}
+		switch before := v.State().Before; before {
+		case drivebay.CSICreating:
+			return e.retry(ctx, id, drivebay.WorkCreate, drivebay.CSICreate, e.make)
+		case drivebay.CSIResizing:
+			return e.retry(ctx, id, drivebay.WorkExpand, drivebay.CSIResize, e.enlarge)
+		case drivebay.CSIRemoving:
+			return e.delete(ctx, id)
+		case drivebay.CSIResized:
+			return e.growAgain(ctx, v)
+		default:
+			return fmt.Errorf("%w: mounting it has failed, which whoever mounts it tries again: the kubelet by itself, as long as a pod wants it", drivebay.ErrInvalid)
+		}
+	})
+}
+
+// retry begins work again that is written down.
+func (e *Engine) retry(ctx context.Context, id string, op drivebay.WorkOp, event drivebay.CSIEvent, again func(context.Context, string) error) error {
+	_, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		if r.Work == nil || r.Work.Op != op || r.Volume.Mode == drivebay.ModeUnknown {
+			return fmt.Errorf("%w: what it was to be is not known any more: who asked for it has to ask again, by its name", drivebay.ErrInvalid)
+		}
+		r.Volume, err = r.Volume.Moved(event)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return again(ctx, id)
+}
+
+// growAgain grows the filesystem where it is staged.
+func (e *Engine) growAgain(ctx context.Context, v drivebay.Volume) error {
+	s, err := e.scene(ctx, v)
+	if err != nil {
+		return err
+	}
+	staged := s.staging()
+	if staged == nil {
+		return fmt.Errorf("%w: its filesystem grows when it is mounted the next time", drivebay.ErrInvalid)
+	}
+	at, err := e.spot(staged.Path)
+	if err == nil {
+		_, err = s.expand(ctx, at, drivebay.SizeRange{})
+	}
+	return err
+}
+
+// ClearVolume lets a failure be, where the volume is whole. A growth that is let be
+// is not gone on with; asked for again it begins anew.
+func (e *Engine) ClearVolume(ctx context.Context, id string) error {
+	return e.onVolume(ctx, "clear", id, func(context.Context, drivebay.Volume) error {
+		_, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+			if r.Volume, err = r.Volume.Moved(drivebay.CSIClear); err == nil {
+				r.Work = nil
+			}
+			return err
+		})
+		return err
+	})
+}
+
+// ForgetVolume drops the record of a volume whose drives are gone, and those of its
+// snapshots: nothing else can be done to it. Nothing is wiped; what is on a drive
+// that comes back is found again.
+func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
+	return e.onVolume(ctx, "forget", id, func(ctx context.Context, v drivebay.Volume) error {
+		drives := e.drives.Snapshot()
+		for _, id := range v.Location.Drives {
+			switch d, known := driveOf(drives, id); {
+			case known && d.Status == drivebay.StatusOnline:
+				return fmt.Errorf("%w: drive %s (%s) is here: delete the volume instead", drivebay.ErrRefused, d.ID, d.Name)
+			case !known && !drives.Complete:
+				return fmt.Errorf("%w: drive %s: not all drives could be listed", drivebay.ErrBusy, id)
+			}
+		}
+		s, err := e.scene(ctx, v)
+		if err != nil {
+			return err
+		}
+		if len(s.now) > 0 {
+			return fmt.Errorf("%w: %s still has it", drivebay.ErrBusy, s.now[0].Path)
+		}
+		if err := e.forgetSnapshotsOf(id); err != nil {
+			return err
+		}
+		if err := e.forget(id); err != nil {
+			return err
+		}
+		e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was forgotten, not wiped: its drives are gone", v.Name))
+		return nil
+	})
+}
+
+func (e *Engine) forgetSnapshotsOf(volume string) error {
+	var errs []error
+	for _, snap := range e.snapshotRecords() {
+		if snap.Snapshot.Source != volume {
+			continue
+		}
+		end, err := e.begin(snap.Snapshot.ID)
+		if err == nil {
+			err = e.forgetSnapshot(snap.Snapshot.ID)
+			end()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Engine) snapshotRecords() []*drivebay.SnapshotRecord {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.snapshots))
+}
