@@ -116,13 +116,18 @@ func bestState(s *sysfs, d *drivebay.Drive) string {
 
 // fsErrors reads the error counters that ext4 keeps in its superblock
 // (Documentation/ABI/testing/sysfs-fs-ext4), of every such filesystem on the
-// drive. XFS and btrfs write to the kernel log.
+// drive. XFS and btrfs write to the kernel log. What the drive carries is asked for
+// by name: a list of all filesystems would be read once for each drive.
 func fsErrors(s *sysfs, d *drivebay.Drive) []drivebay.FSError {
-	var out []drivebay.FSError
-	for _, dev := range s.list("sys/fs/ext4") {
-		if dev != d.Name && !slices.ContainsFunc(d.Uses, func(u drivebay.Use) bool { return u.Device == dev }) {
-			continue
+	devs := []string{d.Name}
+	for _, u := range d.Uses {
+		if u.Device != "" {
+			devs = append(devs, u.Device)
 		}
+	}
+	slices.Sort(devs)
+	var out []drivebay.FSError
+	for _, dev := range slices.Compact(devs) {
 		dir := "sys/fs/ext4/" + dev
 		if errors, ok := s.number(dir + "/errors_count"); ok {
 			warnings, _ := s.number(dir + "/warning_count")

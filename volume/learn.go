@@ -20,10 +20,13 @@ func madeOf(p drivebay.Publication) device {
 // then it was another filesystem that answered.
 func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS, g *gauge, usage host.FSUsage, err error) {
 	defer e.changedNow()
-	t, tableErr := e.tableAfter(ctx, e.machine.Now())
-	there := false
-	if tableErr == nil {
-		_, there = staged.in(t)
+	// The same size again is the same filesystem: no table is read for that.
+	last := g.read()
+	there := err == nil && last.measured && last.usage.Bytes == usage.Bytes
+	if !there {
+		if t, err := e.tableAfter(ctx, e.machine.Now()); err == nil {
+			_, there = staged.in(t)
+		}
 	}
 	e.viewMu.Lock()
 	for _, id := range v.Location.Drives {
