@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
@@ -78,6 +79,7 @@ var hostErrors = []struct{ from, to error }{
 	{host.ErrEscape, drivebay.ErrInvalid},
 	{host.ErrNotHere, drivebay.ErrNoSupport},
 	{host.ErrUnsupported, drivebay.ErrNoSupport},
+	{fs.ErrNotExist, drivebay.ErrRefused},
 }
 
 func inOurWords(err error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/drivebay/drivebay"
 )
@@ -26,8 +27,9 @@ func (e *Engine) onVolume(ctx context.Context, op, id string, do func(context.Co
 	})
 }
 
-// callersFault are errors that say nothing of the volume.
-var callersFault = []error{drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange}
+// callersFault are errors that say nothing of the volume: a path that is not there,
+// or is hidden by what was mounted above it, is none of its.
+var callersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange}
 
 // failed has the volume remember that it could not be used.
 func (s *scene) failed(cause error) error {
