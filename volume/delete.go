@@ -31,7 +31,6 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err := e.mayRemove(ctx, &r.Volume); err != nil {
 		return err
 	}
-	e.stopScrub(ctx, id)
 	_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 		if r.Volume.CSIStatus != drivebay.CSIRemoving {
 			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
@@ -46,6 +45,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	e.stopScrub(ctx, id) // and no other begins while there is work
 	return e.remove(ctx, id)
 }
 

@@ -131,6 +131,7 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 		return e.failed(ctx, id, err)
 	}
 	if v := &rec.Volume; v.Location.VG != "" && v.Rest() == drivebay.CSICreated {
+		e.stopScrub(ctx, id)
 		if err := e.deactivate(ctx, v); err != nil {
 			return e.failed(ctx, id, err)
 		}

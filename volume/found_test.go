@@ -127,6 +127,28 @@ func TestFoundHalf(t *testing.T) {
 	}
 }
 
+// TestListedAgain: what could not be listed is listed with the next ticks, without
+// news of its drive.
+func TestListedAgain(t *testing.T) {
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["ext4 on a partition"])
+		s.stop()
+		s.stop = nil
+		s.st = store.Memory()
+		s.inject(v.Location.Drives[0], "permission") // to read whose partition it is
+		s.start()
+		if n := len(s.e.Volumes().Volumes); n != 0 {
+			s.Fatalf("%d volumes are found on a drive that cannot be read", n)
+		}
+		seq := s.mgr.Snapshot().Seq
+		s.inject(v.Location.Drives[0], "heal")
+		time.Sleep(10 * time.Second)
+		if set := s.e.Volumes(); len(set.Volumes) != 1 {
+			s.Errorf("%d volumes are found 10 s later, drives at %d, then at %d", len(set.Volumes), seq, s.mgr.Snapshot().Seq)
+		}
+	})
+}
+
 // TestFoundTooLate: what was seen and then deleted is not found, whether or not
 // anything else is left beside it.
 func TestFoundTooLate(t *testing.T) {

@@ -34,28 +34,24 @@ const reportTime = 20 * time.Second
 // lookLVM makes a report when the drives have changed, or the last one is old. A
 // drive that does not answer is left out: to LVM it is lost until it does.
 func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
-	pvs, key := e.pvsOf(s)
-	e.mu.Lock()
-	last := e.index.lvm
-	e.mu.Unlock()
-	now := e.machine.Now()
-	if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 || !e.hasLVM() {
-		return nil
-	}
-	devices := make([]string, 0, len(pvs))
-	for _, dev := range pvs {
-		devices = append(devices, dev)
-	}
-	slices.Sort(devices)
 	for range 3 { // what is done meanwhile may be missing in it, or be in it no more
+		e.mu.Lock()
+		pvs, key := e.pvsOf(s)
+		last := e.index.lvm
 		before := e.works.Load()
-		r, err := e.report(ctx, devices)
+		e.mu.Unlock()
+		now := e.machine.Now()
+		if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 || !e.hasLVM() {
+			return nil
+		}
+		r, err := e.report(ctx, slices.Sorted(maps.Values(pvs)))
 		if err != nil {
 			return fmt.Errorf("logical volumes: %w", err)
 		}
 		next := &lvmIndex{at: now, key: key, pvs: pvs, report: r, suspended: last.nowSuspended()}
 		e.mu.Lock()
-		quiet := e.works.Load() == before
+		_, after := e.pvsOf(s)
+		quiet := e.works.Load() == before && after == key
 		if quiet {
 			e.index.lvm = next
 		}
@@ -78,10 +74,8 @@ func (e *Engine) report(ctx context.Context, devices []string) (*lvm.Report, err
 	})
 }
 
-// pvsOf are the physical volumes of ours on drives that answer.
+// pvsOf are the physical volumes of ours on drives that answer. Engine.mu is held.
 func (e *Engine) pvsOf(s *drivebay.Snapshot) (pvs map[string]string, key string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	pvs = map[string]string{}
 	var b strings.Builder
 	for i := range s.Drives {

@@ -42,6 +42,9 @@ func TestRetry(t *testing.T) {
 				if err := s.e.RetryVolume(s.Context(), all[0].ID); err == nil || errors.Is(err, drivebay.ErrInvalid) {
 					s.Errorf("%s, after %q, tried while nothing has changed: %v", name, step, err)
 				}
+				if err := s.e.ScrubVolume(s.Context(), all[0].ID); !errors.Is(err, drivebay.ErrBusy) {
+					s.Errorf("%s, after %q, checked: %v", name, step, err)
+				}
 				if err := s.e.ForgetVolume(s.Context(), all[0].ID); !errors.Is(err, drivebay.ErrRefused) {
 					s.Errorf("%s, after %q, forgotten while its drive is here: %v", name, step, err)
 				}

@@ -48,7 +48,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	l := lister{e: e, came: make(chan struct{}, 1)}
+	l := lister{e: e, wait: reportEvery, came: make(chan error, 1)}
 	l.begin(ctx, s)
 	news, log := e.news(ctx, s.Seq), e.kernelLog(ctx)
 	patience, tick := e.machine.After(startTime), e.machine.After(0)
@@ -60,9 +60,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-e.changed:
 		case <-patience:
 			ready = true
-		case <-l.came:
+		case err := <-l.came:
 			ready = true
-			l.end(ctx)
+			l.end(ctx, err)
 		case s := <-news:
 			l.begin(ctx, s)
 		case line, ok := <-log:
@@ -74,7 +74,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		case <-tick:
 			tick = e.machine.After(e.opt.Tick)
-			if e.machine.Now().Sub(l.at) >= reportEvery {
+			if e.machine.Now().Sub(l.at) >= l.wait {
 				l.begin(ctx, e.drives.Snapshot())
 			}
 			e.watch(ctx)
@@ -91,9 +91,11 @@ type lister struct {
 	e       *Engine
 	at      time.Time          // when the last listing began
 	busy    bool               // it has not come to its end
+	wait    time.Duration      // from one to the next
+	said    string             // what was wrong with the last one
 	next    *drivebay.Snapshot // that came meanwhile
 	settled bool               // what an earlier life left is taken up
-	came    chan struct{}
+	came    chan error
 }
 
 func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
@@ -103,15 +105,26 @@ func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
 	}
 	l.busy, l.at = true, l.e.machine.Now()
 	l.e.running.Go(func() {
-		if err := l.e.look(ctx, s); err != nil && ctx.Err() == nil {
-			l.e.log.Warn("volumes not listed", "op", "look", "err", err)
-		}
-		l.came <- struct{}{}
+		l.came <- l.e.look(ctx, s)
 	})
 }
 
-func (l *lister) end(ctx context.Context) {
+// end is told what could not be listed: that is tried again with the next tick, and
+// then less and less often.
+func (l *lister) end(ctx context.Context, err error) {
 	l.busy = false
+	if err == nil {
+		l.wait, l.said = reportEvery, ""
+	} else {
+		if l.wait *= 2; l.said == "" {
+			l.wait = l.e.opt.Tick
+		}
+		l.wait = min(l.wait, reportEvery)
+		if text := err.Error(); text != l.said && ctx.Err() == nil {
+			l.e.log.Warn("volumes not listed", "op", "look", "err", err)
+			l.said = text
+		}
+	}
 	if !l.settled {
 		l.settled = true
 		l.e.settleAll(ctx)

@@ -50,6 +50,9 @@ func (e *Engine) ScrubVolume(_ context.Context, id string) error {
 	if r.Volume.Mode != drivebay.ModeFS {
 		return fmt.Errorf("scrub volume %s: %w: it has no filesystem of ours", id, drivebay.ErrNoSupport)
 	}
+	if r.Work != nil {
+		return fmt.Errorf("scrub volume %s: %w: %s comes first", id, drivebay.ErrBusy, r.Work.Op)
+	}
 	if !e.beginScrub(r.Volume, suspicion{}) {
 		return fmt.Errorf("scrub: %w: volume %s is being checked", drivebay.ErrPending, e.scrubbing())
 	}
