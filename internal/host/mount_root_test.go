@@ -85,7 +85,7 @@ func grows(t *testing.T, w Worker, fs string, size int64, img, dev string, look,
 	ctx := t.Context()
 	before, err := w.Usage(ctx, look)
 	must(t, err)
-	if fs == "ext4" && !capable(t, unix.CAP_SYS_RESOURCE) {
+	if fs == "ext4" && !capable(unix.CAP_SYS_RESOURCE) {
 		wants(t, "grow without CAP_SYS_RESOURCE", w.Grow(ctx, by, fs), ErrPermission)
 		return
 	}
@@ -103,14 +103,6 @@ func grows(t *testing.T, w Worker, fs string, size int64, img, dev string, look,
 	must(t, os.Truncate(img, 2*size+mib/16)) // less than xfs and btrfs can use
 	run(t, w, "losetup", "-c", dev)
 	must(t, w.Grow(ctx, by, fs))
-}
-
-func capable(t *testing.T, capability int) bool {
-	t.Helper()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	must(t, unix.Capget(&header, &data[0]))
-	return data[capability/32].Effective>>(capability%32)&1 == 1
 }
 
 func second[T interface{ Close() error }](v T, err error) error {
