@@ -5,65 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/lvm"
 )
-
-// Tags of logical volumes: what the store has forgotten of one, it says itself.
-const (
-	keyWhat    = "what" // volume or snapshot
-	keyID      = "id"
-	keyName    = "name"
-	keyMode    = "mode"
-	keyFS      = "fs"
-	keyUUID    = "uuid" // of the filesystem
-	keyWipe    = "wipe"
-	keyClass   = "class"
-	keySource  = "source"
-	keyCreated = "created"
-	keyState   = "state"
-	halfMade   = "making" // of state: it is being made or wiped
-)
-
-func tags(pairs map[string]string) ([]string, error) {
-	var out []string
-	for key, value := range pairs {
-		if value == "" {
-			continue
-		}
-		t, err := lvm.EncodeTag(key, value)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	slices.Sort(out)
-	return out, nil
-}
-
-func volumeTags(v *drivebay.Volume) ([]string, error) {
-	source := ""
-	if v.Source.Snapshot != "" {
-		source = "snapshot:" + v.Source.Snapshot
-	} else if v.Source.Volume != "" {
-		source = "volume:" + v.Source.Volume
-	}
-	return tags(map[string]string{
-		keyWhat: "volume", keyID: v.ID, keyName: v.Name, keyMode: v.Mode.String(), keyFS: v.FSType, keyUUID: v.FSUUID,
-		keyWipe: v.Parameters[drivebay.ParameterWipe], keyClass: v.Parameters[drivebay.ParameterClass],
-		keySource: source, keyCreated: v.Created.UTC().Format(time.RFC3339), keyState: halfMade,
-	})
-}
-
-// stateTag is on a volume that is being made or wiped.
-func stateTag() string {
-	t, _ := lvm.EncodeTag(keyState, halfMade) // both are constants that fit
-	return t
-}
 
 // makeLogical plans a logical volume: the physical volumes and the group that it
 // needs, its pool, and itself.
@@ -178,34 +125,6 @@ func (e *Engine) makePool(l drivebay.Location, wrote *bool) step {
 	})
 }
 
-// lvmStep is a plan of LVM as one step: done when LVM's own report says so of all
-// of it.
-func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan func(*lvm.Report) ([]lvm.Step, error)) step {
-	return step{
-		name: name,
-		done: func(ctx context.Context) (bool, error) {
-			r, err := e.reportOf(ctx, l)
-			if err != nil {
-				return false, err
-			}
-			steps, err := plan(r)
-			return !slices.ContainsFunc(steps, func(s lvm.Step) bool { return !s.Done(r) }), err
-		},
-		do: func(ctx context.Context) error {
-			r, err := e.reportOf(ctx, l)
-			if err != nil {
-				return err
-			}
-			steps, err := plan(r)
-			if err != nil {
-				return err
-			}
-			*wrote = true
-			return e.lvmRun(ctx, l, steps)
-		},
-	}
-}
-
 // clearPV makes the partition of a physical volume blank: pvcreate refuses to
 // write over what it knows, and what was there before is nobody's.
 func (e *Engine) clearPV(drive, uuid string) step {
@@ -258,16 +177,4 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}),
 	}
 	return append(plan, e.dropGroup(l, v.ID)...), nil
-}
-
-// when skips a step while there is nothing that it could be done to.
-func when(there func(context.Context) (bool, error), s step) step {
-	done := s.done
-	s.done = func(ctx context.Context) (bool, error) {
-		if is, err := there(ctx); err != nil || !is {
-			return !is, err
-		}
-		return done(ctx)
-	}
-	return s
 }

@@ -1,0 +1,61 @@
+package volume
+
+import (
+	"slices"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// Tags of logical volumes: what the store has forgotten of one, it says itself.
+const (
+	keyWhat    = "what" // volume or snapshot
+	keyID      = "id"
+	keyName    = "name"
+	keyMode    = "mode"
+	keyFS      = "fs"
+	keyUUID    = "uuid" // of the filesystem
+	keyWipe    = "wipe"
+	keyClass   = "class"
+	keySource  = "source"
+	keyCreated = "created"
+	keyState   = "state"
+	halfMade   = "making" // of state: it is being made or wiped
+)
+
+func tags(pairs map[string]string) ([]string, error) {
+	var out []string
+	for key, value := range pairs {
+		if value == "" {
+			continue
+		}
+		t, err := lvm.EncodeTag(key, value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func volumeTags(v *drivebay.Volume) ([]string, error) {
+	source := ""
+	if v.Source.Snapshot != "" {
+		source = "snapshot:" + v.Source.Snapshot
+	} else if v.Source.Volume != "" {
+		source = "volume:" + v.Source.Volume
+	}
+	return tags(map[string]string{
+		keyWhat: "volume", keyID: v.ID, keyName: v.Name, keyMode: v.Mode.String(), keyFS: v.FSType, keyUUID: v.FSUUID,
+		keyWipe: v.Parameters[drivebay.ParameterWipe], keyClass: v.Parameters[drivebay.ParameterClass],
+		keySource: source, keyCreated: v.Created.UTC().Format(time.RFC3339), keyState: halfMade,
+	})
+}
+
+// stateTag is on a volume that is being made or wiped.
+func stateTag() string {
+	t, _ := lvm.EncodeTag(keyState, halfMade) // both are constants that fit
+	return t
+}
