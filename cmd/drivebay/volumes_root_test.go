@@ -115,7 +115,6 @@ func TestRootHungForAnHour(t *testing.T) {
 // letGo unmounts on the hung disk what can be unmounted, and all else meanwhile.
 func (r *loopRack) letGo() {
 	r.Helper()
-	began := time.Now()
 	const patience = 3 * time.Second
 	for _, v := range r.sick {
 		_, one, err1 := r.call("NodeUnpublishVolume", v.gone("NodeUnpublishVolume"), patience)
@@ -127,7 +126,7 @@ func (r *loopRack) letGo() {
 		}
 	}
 	for _, v := range r.well {
-		began = time.Now()
+		began := time.Now()
 		r.do("NodeUnpublishVolume", v.gone("NodeUnpublishVolume"))
 		r.do("NodeUnstageVolume", v.gone("NodeUnstageVolume"))
 		if took := time.Since(began); took > 2*time.Second {
