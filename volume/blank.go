@@ -61,6 +61,9 @@ func (e *Engine) blank(id, owner string) step {
 		},
 		do: func(ctx context.Context) error {
 			return with(ctx, func(disk host.Disk, _ *drivebay.Drive) error {
+				if t, err := gpt.Read(disk); err == nil && len(t.Partitions) > 0 { // another volume came meanwhile
+					return nil
+				}
 				if err := e.announce(owner, noTable+id); err != nil {
 					return err
 				}
