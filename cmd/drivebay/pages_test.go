@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,9 +21,10 @@ func TestCommandsOfThePagesWork(t *testing.T) {
 	t.Chdir("../..")
 	socket := "unix://" + filepath.Join(shortDir(t), "csi.sock")
 	r := serve(t, "--sim", "examples/rack24.yaml", "--csi-endpoint", socket)
-	r.env["CSI_ENDPOINT"] = socket
+	env := maps.Clone(r.env) // the daemon reads its own
+	env["CSI_ENDPOINT"] = socket
 	eventually(t, 20*time.Second, func() bool {
-		out, _, _ := call(t, r.env, "drives")
+		out, _, _ := call(t, env, "drives")
 		return strings.Contains(out, "24 drives: 24 GOOD")
 	}, r.err.String)
 	ran := 0
@@ -38,7 +40,7 @@ func TestCommandsOfThePagesWork(t *testing.T) {
 					continue
 				}
 				ran++
-				if out, errs, code := call(t, r.env, strings.Fields(args)...); code != exitOK || out == "" {
+				if out, errs, code := call(t, env, strings.Fields(args)...); code != exitOK || out == "" {
 					t.Errorf("%s: drivebay %s: exit %d, printed %q, said %q", page, args, code, out, errs)
 				}
 			}

@@ -22,6 +22,7 @@ type recording struct {
 	links  map[string]string
 	dirs   map[string]bool // where links lead that hold nothing we want
 	drives int
+	asleep int // of these
 }
 
 // classes are the folders of links that lead to everything a drive is known by.
@@ -81,7 +82,9 @@ func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recordin
 		return nil, errors.New("nothing could be read: is there a sys/ below the root?")
 	}
 	r.askDrives(ctx, m, progress)
-	r.report(ctx, m, "lvm", "fullreport", "--reportformat", "json", "--units", "b", "--nosuffix")
+	if r.asleep == 0 { // lvm reads every drive that it finds
+		r.report(ctx, m, "lvm", "fullreport", "--reportformat", "json", "--units", "b", "--nosuffix")
+	}
 	release, _ := m.ReadFile("proc/sys/kernel/osrelease")
 	manifest, err := json.MarshalIndent(host.Manifest{
 		Format: host.ManifestFormat, Host: r.host, At: m.Now().UTC().Truncate(time.Second), Kernel: strings.TrimSpace(string(release)),
@@ -245,6 +248,9 @@ func (r *recording) askDrive(ctx context.Context, m host.Machine, name string, q
 		}
 		// 00h and 01h are standby (ACS-4 7.4.4): the next question would spin it up.
 		asleep = errors.Is(err, host.ErrStandby) || (p == host.ATAPowerMode && err == nil && b[0] <= 1)
+	}
+	if asleep {
+		r.asleep++
 	}
 }
 
