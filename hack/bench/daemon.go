@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ type daemon struct {
 
 // start runs the daemon on a rack of 100, the first hung of them hanging from
 // the start, and returns when it is ready.
-func start(binary string, hung int) (*daemon, error) {
+func start(binary string, hung int, more ...string) (*daemon, error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return nil, err
@@ -51,7 +50,8 @@ func start(binary string, hung int) (*daemon, error) {
 		return nil, err
 	}
 	defer log.Close()
-	d := &daemon{dir: dir, began: time.Now(), cmd: exec.Command(binary, "serve", "--sim", sim, "--state-dir", dir, "--api", "unix://"+socket)}
+	args := append([]string{"serve", "--sim", sim, "--state-dir", dir, "--api", "unix://" + socket}, more...)
+	d := &daemon{dir: dir, began: time.Now(), cmd: exec.Command(binary, args...)}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	d.cmd.Env = append(os.Environ(), "DRIVEBAY_POLL_EVIDENCE=10m") // as on a real machine; a simulated one is asked more often
 	d.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -124,7 +124,7 @@ func daemonRows(binary string) ([]row, error) {
 	}
 	defer d.stop()
 	time.Sleep(5 * time.Second) // every drive looked at
-	rows, err := d.idle()
+	rows, err := d.idle("100 drives")
 	if err != nil {
 		return rows, err
 	}
@@ -141,47 +141,6 @@ func daemonRows(binary string) ([]row, error) {
 		return rows, err
 	}
 	return append(rows, pulled), nil
-}
-
-func (d *daemon) idle() ([]row, error) {
-	const window = 10 * time.Second
-	before, err := d.cpu()
-	if err != nil {
-		return nil, err
-	}
-	time.Sleep(window)
-	after, err := d.cpu()
-	if err != nil {
-		return nil, err
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
-	if err != nil {
-		return nil, err
-	}
-	var kib float64
-	for line := range strings.Lines(string(status)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
-			kib, _ = strconv.ParseFloat(f[1], 64)
-		}
-	}
-	share := 100 * (after - before).Seconds() / window.Seconds()
-	return []row{
-		{"idle CPU, 100 drives (the simulator's share included)", "<= 1 % of a core", fmt.Sprintf("%.2f %%", share), share <= 1},
-		{"resident memory, 100 drives (the simulated machine included)", "<= 40 MiB", fmt.Sprintf("%.1f MiB", kib/1024), kib/1024 <= 40},
-	}, nil
-}
-
-// cpu is the processor time used so far (proc_pid_stat(5), fields 14 and 15; a
-// clock tick is 10 ms on Linux).
-func (d *daemon) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	user, _ := strconv.ParseInt(f[11], 10, 64)
-	system, _ := strconv.ParseInt(f[12], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond, nil
 }
 
 // pages reads what everybody reads while a drive hangs.

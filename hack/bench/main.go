@@ -68,6 +68,11 @@ func measure(binary, fleet string) ([]row, error) {
 	if err != nil {
 		return rows, err
 	}
+	volumes, err := volumeRows(binary)
+	rows = append(rows, volumes...)
+	if err != nil {
+		return rows, err
+	}
 	if _, err := os.Stat(fleet); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: no fleet to judge:", err)
 		return rows, nil
