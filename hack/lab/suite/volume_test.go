@@ -35,13 +35,14 @@ type orchestrator struct {
 	ctl      wire.ControllerClient
 	node     wire.NodeClient
 	id       wire.IdentityClient
+	wipe     drivebay.Wipe // of new volumes
 }
 
 // orchestrate starts a daemon and gives its drives to volumes, but for those that
 // are held back.
 func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 	t.Helper()
-	o := &orchestrator{Machine: m, t: t}
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone}
 	o.start()
 	return o
 }
@@ -56,11 +57,14 @@ func (o *orchestrator) start() {
 	o.Must(err)
 	o.t.Cleanup(func() { conn.Close() })
 	o.ctl, o.node, o.id = wire.NewControllerClient(conn), wire.NewNodeClient(conn), wire.NewIdentityClient(conn)
-	o.d.Until("every drive is claimed", soon, func(s *drivebay.Snapshot) error {
+	o.d.Until("every drive is claimed, every volume known", soon, func(s *drivebay.Snapshot) error {
 		for _, d := range s.Drives {
 			if d.Claim == nil && len(d.Refusals()) == 0 {
 				return fmt.Errorf("%s is not", d.Name)
 			}
+		}
+		if all, err := o.d.Volumes(o.t.Context()); err != nil || all.Seq == 0 {
+			return fmt.Errorf("volumes are not known yet: %v", err)
 		}
 		return nil
 	})
@@ -107,7 +111,7 @@ func (o *orchestrator) request(name string, backing drivebay.Backing, fs string,
 	v := vol{name: name, fs: fs, size: size}
 	return v, &wire.CreateVolumeRequest{Name: name, VolumeCapabilities: []*wire.VolumeCapability{v.capability()},
 		CapacityRange: &wire.CapacityRange{RequiredBytes: size},
-		Parameters:    map[string]string{drivebay.ParameterBacking: string(backing), drivebay.ParameterWipe: string(drivebay.WipeNone)}}
+		Parameters:    map[string]string{drivebay.ParameterBacking: string(backing), drivebay.ParameterWipe: string(o.wipe)}}
 }
 
 // only lets new volumes be made on drives by their serial numbers; none: on all.
@@ -254,9 +258,11 @@ func reasons(h *wire.VolumeHealth) []string {
 	return out
 }
 
-// ails waits until both wires say of a volume that a reason is the matter.
+// ails waits until both wires say of a volume that a reason is the matter. The
+// limit is for a host that has not more than twice as much to do as it can.
 func (o *orchestrator) ails(v vol, reason string, since time.Time, limit time.Duration) {
 	o.t.Helper()
+	limit = time.Duration(float64(limit) * max(1, busy(o.t)/2))
 	var node, controller []string
 	for {
 		node, controller = o.health(v)
