@@ -26,14 +26,14 @@ test: need-go ## the fast tests: no root, no network, no C compiler
 	$(GO) test ./...
 
 test-race: ## the same with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
 	$(GO) run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
 
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 20m -parallel 3 -run Lab ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab ./hack/lab/suite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'
