@@ -34,7 +34,8 @@ func serve(t *testing.T, e *engine) (unix, tcp *Client, stop func() error) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- full(e).Serve(ctx, l, open) }()
+	server := full(e) // before the test goes on with the engine
+	go func() { ended <- server.Serve(ctx, l, open) }()
 	unix, tcp = Dial("unix://"+path), Dial("http://"+open.Addr().String()+"/")
 	t.Cleanup(func() { unix.Close(); tcp.Close() })
 	return unix, tcp, func() error { cancel(); return <-ended }
