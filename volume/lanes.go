@@ -79,6 +79,7 @@ var hostErrors = []struct{ from, to error }{
 	{host.ErrEscape, drivebay.ErrInvalid},
 	{host.ErrNotHere, drivebay.ErrNoSupport},
 	{host.ErrUnsupported, drivebay.ErrNoSupport},
+	{host.ErrInTheWay, drivebay.ErrBusy},
 	{fs.ErrNotExist, drivebay.ErrRefused},
 }
 

@@ -19,10 +19,15 @@ type spot struct {
 	target string
 }
 
+const longestName = 255 // bytes of one part of a path: NAME_MAX
+
 // spot refuses every path that is not below a root of the configuration. What
 // links there could lead elsewhere is seen to where the path is opened.
 func (e *Engine) spot(name string) (spot, error) {
 	roots := e.allRoots()
+	if slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > longestName }) {
+		return spot{}, fmt.Errorf("path %.80q...: %w: a part of it has more than %d bytes", name, drivebay.ErrInvalid, longestName)
+	}
 	if !path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), "..") || strings.ContainsRune(name, 0) {
 		return spot{}, fmt.Errorf("path %q: %w: it must be absolute and without \"..\"", name, drivebay.ErrInvalid)
 	}

@@ -20,7 +20,9 @@ func workError(err error) error {
 		ours = ErrUnsupported
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
 		ours = ErrGone
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR):
+		ours = ErrInTheWay
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS):
 		ours = ErrPermission
 	case errors.Is(err, unix.ENOSYS):
 		ours = ErrNotHere

@@ -20,6 +20,8 @@ var (
 	ErrGone = errors.New("device is gone")
 	// ErrBusy: somebody has it mounted, held or open.
 	ErrBusy = errors.New("in use")
+	// ErrInTheWay: something of another kind is at that place, or something is in it.
+	ErrInTheWay = errors.New("something else is there")
 	// ErrNotMounted: there is nothing mounted at that place.
 	ErrNotMounted = errors.New("not mounted")
 	// ErrEscape: a link is in the way, or the path leads out of its root.

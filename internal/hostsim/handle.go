@@ -21,9 +21,9 @@ var (
 	errIO      = errors.New("input/output error")
 	errInvalid = errors.New("invalid argument")
 	errNoSpace = errors.New("no space left on device")
-	errExists  = errors.New("file exists")
-	errReadFS  = errors.New("read-only file system")
-	errFull    = errors.New("directory not empty")
+	errExists  = fmt.Errorf("%w: file exists", host.ErrInTheWay)
+	errReadFS  = fmt.Errorf("%w: read-only file system", host.ErrPermission)
+	errFull    = fmt.Errorf("%w: directory not empty", host.ErrInTheWay)
 )
 
 func (d *drive) family() host.Family { return d.kind.family }

@@ -2,10 +2,13 @@ package hostsim
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 // node is a file, a folder or a link of the machine.
@@ -28,7 +31,7 @@ func newTree() *tree { return &tree{root: &node{kids: map[string]*node{}, keep: 
 
 var (
 	errIsFolder  = errors.New("is a directory")
-	errNotFolder = errors.New("not a directory")
+	errNotFolder = fmt.Errorf("%w: not a directory", host.ErrInTheWay)
 	errNotLink   = errors.New("not a link")
 	errLoop      = errors.New("too many levels of links")
 )
