@@ -129,6 +129,9 @@ func TestDriverScrambled(t *testing.T) {
 			for i := next.Add(1); i <= int64(*messages) && !t.Failed(); i = next.Add(1) {
 				r := rand.New(rand.NewPCG(uint64(i), 2))
 				d.try(t, ops[r.IntN(len(ops))], r, nil)
+				if i%50_000 == 0 {
+					t.Logf("%d messages", i)
+				}
 			}
 		})
 	}
