@@ -103,10 +103,10 @@ func (o *orchestrator) swapped(free, held vol) {
 	}
 	o.drop(held)
 	o.use(free, held)
-	// The drives say that they were away for ten minutes more: no word of it is the
-	// volume's.
+	// The drives say for ten minutes more that they were away, and for a day that the
+	// writes failed which a pod had under way.
 	for _, v := range []vol{free, held} {
-		o.heals(v, soon, "DiskDegrading")
+		o.heals(v, soon, "DiskDegrading", "RWIOError")
 		o.Sh("echo back >%s/file && sync %[1]s/file", v.target())
 	}
 	o.drop(free)
