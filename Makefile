@@ -28,8 +28,9 @@ test: need-go ## the fast tests: no root, no network, no C compiler
 test-race: ## the same with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
+# One package after the other: an engine finds the volumes of every loop device that there is.
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
-	$(GO) run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
+	$(GO) run ./hack/tier -name root -min 5 -- -tags root -p 1 -timeout 20m -run Root ./...
 
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build

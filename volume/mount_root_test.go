@@ -63,8 +63,8 @@ func TestRootMounts(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				r.Name, r.Size.Required = name, 320<<20
 				v := mustMake(t, e, r)
-				stage := drivebay.StageRequest{Volume: v.ID, Path: filepath.Join(root, "staging"), Block: r.Block, Access: drivebay.AccessWriter}
-				publish := drivebay.PublishRequest{Volume: v.ID, Staging: stage.Path, Target: filepath.Join(root, "target"), Block: r.Block, Access: drivebay.AccessWriter}
+				stage := drivebay.StageRequest{Volume: v.ID, Path: filepath.Join(root, "staging"), Block: r.Block, Access: drivebay.AccessMultiWriter}
+				publish := drivebay.PublishRequest{Volume: v.ID, Staging: stage.Path, Target: filepath.Join(root, "target"), Block: r.Block, Access: drivebay.AccessMultiWriter}
 				reader := publish
 				reader.Target, reader.ReadOnly = filepath.Join(root, "reader"), true
 				ok := func(errs ...error) {
