@@ -62,6 +62,7 @@ func TestPlacement(t *testing.T) {
 		"a mirror takes two":      {class: mirror, want: "a b"},
 		"a mirror of one":         {class: mirror, a: func(d *drivebay.Drive) { d.Claim = nil }, want: ""},
 		"a mirror that fits one":  {class: mirror, b: func(d *drivebay.Drive) { d.Size = 30 * gib }, size: 40 * gib, want: ""},
+		"a mirror of two blocks":  {class: mirror, b: func(d *drivebay.Drive) { d.LogicalBlock = 4096 }, want: ""},
 	} {
 		var changes [2][]change
 		for i, f := range []change{c.a, c.b} {

@@ -48,11 +48,25 @@ func (c *lvmRun) join(g *group, names []string) error {
 		}
 		list = append(list, p)
 	}
+	if sizes := c.blocks(append(slices.Clone(g.pvs), list...)); len(sizes) > 1 {
+		return said("Devices have inconsistent logical block sizes (%d and %d).", sizes[0], sizes[1])
+	}
 	for _, p := range list {
 		p.group, p.missing = g, false
 		g.pvs = append(g.pvs, p)
 	}
 	return nil
+}
+
+// blocks are the sizes that the blocks of physical volumes have.
+func (c *lvmRun) blocks(list []*pv) []uint64 {
+	var out []uint64
+	for _, p := range list {
+		if d := c.on[p.uuid]; d != nil && d.drive != nil && !slices.Contains(out, d.drive.block) {
+			out = append(out, d.drive.block)
+		}
+	}
+	return out
 }
 
 func (c *lvmRun) vgextend() error {
