@@ -8,7 +8,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-race test-root lab fuzz assess bench lint generate image clean need-go
+.PHONY: help build run test test-race test-root lab lab-volumes fuzz assess bench lint generate image clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -34,7 +34,11 @@ test-root: need-go ## tests on loop devices and the real kernel (needs root)
 
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab -skip LabVolume ./hack/lab/suite
+
+lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts; half an hour
+	$(GO) run ./hack/lab build
+	$(GO) run ./hack/tier -name lab-volumes -min 5 -- -tags lab -timeout 60m -parallel 2 -run LabVolume ./hack/lab/suite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'

@@ -70,6 +70,7 @@ func busy(t *testing.T) float64 {
 // are, on its kernel and its loop devices.
 func TestLabRunsTestBinaries(t *testing.T) {
 	m := lab.Start(t, machine.Spec{})
+	m.Sh("modprobe fuse") // a file that hangs
 	t.Run("host", func(t *testing.T) { lab.Run(t, m.For(t), "./internal/host", "-tags=root", "-run", "Root") })
 	t.Run("store", func(t *testing.T) { lab.Run(t, m.For(t), "./internal/store", "-short") })
 }
