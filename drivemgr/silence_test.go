@@ -48,6 +48,7 @@ func TestSilence(t *testing.T) {
 					all := r.sim.Stats().Drives
 					return all[slices.IndexFunc(all, func(d hostsim.DriveStats) bool { return d.Serial == hung.Serial })].Opens
 				}
+				time.Sleep(resolution / 2) // looks that began at this very moment are over
 				before := opens()
 				r.inject(hung.Serial, "hang")
 				defer r.inject(hung.Serial, "heal")
