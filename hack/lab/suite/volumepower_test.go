@@ -18,12 +18,12 @@ import (
 func TestLabVolumePowerCut(t *testing.T) {
 	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{
-		nvme("NVSTATE"), nvme("NVA"), nvme("NVTHIN"), sized(scsi("SDWIPE", 0x5000c500b0000000), 2<<30, 512)}})
+		nvme("NVSTATE"), nvme("NVA"), nvme("NVLVM"), sized(scsi("SDWIPE", 0x5000c500b0000000), 2<<30, 512)}})
 	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("NVSTATE"))
 	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("NVSTATE")) }
 	remember()
 	o := orchestrate(t, m)
-	all := []vol{o.create("part", drivebay.BackingPartition, "xfs", 0, "NVA"), o.create("thin", drivebay.BackingThin, "ext4", 0, "NVTHIN")}
+	all := []vol{o.create("part", drivebay.BackingPartition, "xfs", 0, "NVA"), o.create("linear", drivebay.BackingLVM, "ext4", 0, "NVLVM")}
 	neighbour := o.create("neighbour", drivebay.BackingPartition, "", 64<<20, "SDWIPE")
 	o.wipe = drivebay.WipeZero
 	wiped := o.create("wiped", drivebay.BackingPartition, "ext4", 1<<30, "SDWIPE")
