@@ -75,6 +75,13 @@ func onMachine(t *testing.T, spec hostsim.Spec, opt volume.Options, test func(*s
 // start makes an engine over what is remembered, as a restarted daemon does.
 func (s *stand) start() {
 	s.Helper()
+	s.begin()
+	time.Sleep(10 * time.Second)
+}
+
+// begin is start that does not wait.
+func (s *stand) begin() {
+	s.Helper()
 	if s.stop != nil {
 		s.stop()
 	}
@@ -95,7 +102,6 @@ func (s *stand) start() {
 			s.Error(err)
 		}
 	}
-	time.Sleep(10 * time.Second)
 }
 
 func (s *stand) make(name string, r drivebay.VolumeRequest) drivebay.Volume {

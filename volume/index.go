@@ -206,7 +206,7 @@ func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, erro
 			return d, nil
 		}
 	}
-	if err := e.lvmRun(ctx, v.Location, lvm.Activate(v.Location.VG, v.Location.LV)); err != nil {
+	if err := e.lvmRun(ctx, v.Location, e.appearing(v)); err != nil {
 		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	return e.device(v)

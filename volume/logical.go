@@ -167,7 +167,7 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	if err != nil {
 		return nil, err
 	}
-	mark = append(mark, lvm.Activate(l.VG, l.LV)...)
+	mark = append(mark, e.appearing(v)...)
 	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
 	plan := []step{
 		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),

@@ -51,6 +51,12 @@ func TestLogicalVolumes(t *testing.T) {
 					s.Errorf("%s, pulled: %v, %s", backing, is.OperationalStatus, is.Condition.Message())
 				}
 				s.must(s.unpublish(v, "pod"), s.unstage(v))
+				// The device that LVM made is still there, above one that is gone for good.
+				for _, id := range v.Location.Drives {
+					s.inject(id, "return")
+				}
+				time.Sleep(time.Minute)
+				s.must(s.stage(v), s.publish(v, "pod"), s.unpublish(v, "pod"), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
 			})
 		}
 	}

@@ -21,7 +21,8 @@ type making struct {
 	works   atomic.Uint64              // grows with all that is done to logical volumes
 	reports sync.Map                   // name of a group -> reported
 	placed  sync.Mutex                 // one place is chosen at a time
-	lvmMay  sync.Once
+	asking  sync.Mutex                 // held while the machine is asked what it can do
+	asked   bool                       // it has answered
 	powers  drivebay.VolumePowers
 }
 

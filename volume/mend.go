@@ -84,14 +84,8 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 // that comes back is found again.
 func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	return e.onVolume(ctx, "forget", id, func(ctx context.Context, v drivebay.Volume) error {
-		drives := e.drives.Snapshot()
-		for _, id := range v.Location.Drives {
-			switch d, known := driveOf(drives, id); {
-			case known && d.Status == drivebay.StatusOnline:
-				return fmt.Errorf("%w: drive %s (%s) is here: delete the volume instead", drivebay.ErrRefused, d.ID, d.Name)
-			case !known && !drives.Complete:
-				return fmt.Errorf("%w: drive %s: not all drives could be listed", drivebay.ErrBusy, id)
-			}
+		if err := e.lost(v.Location); err != nil {
+			return err
 		}
 		s, err := e.scene(ctx, v)
 		if err != nil {
@@ -109,6 +103,42 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 		e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was forgotten, not wiped: its drives are gone", v.Name))
 		return nil
 	})
+}
+
+// lost refuses while a drive of a location is here.
+func (e *Engine) lost(l drivebay.Location) error {
+	drives := e.drives.Snapshot()
+	for _, id := range l.Drives {
+		switch d, known := driveOf(drives, id); {
+		case known && d.Status == drivebay.StatusOnline:
+			return fmt.Errorf("%w: drive %s (%s) is here: delete it instead", drivebay.ErrRefused, d.ID, d.Name)
+		case !known && !drives.Complete:
+			return fmt.Errorf("%w: drive %s: not all drives could be listed", drivebay.ErrBusy, id)
+		}
+	}
+	return nil
+}
+
+// ForgetSnapshot drops the record of a snapshot whose drive is gone.
+func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
+	err := e.work(ctx, id, func(context.Context) error {
+		r, ok := e.snapshot(id)
+		if !ok {
+			return drivebay.ErrNotFound
+		}
+		if err := e.lost(r.Snapshot.Location); err != nil {
+			return err
+		}
+		if err := e.forgetSnapshot(id); err != nil {
+			return err
+		}
+		e.note(drivebay.EventSnapshotDeleted, &drivebay.Volume{ID: r.Snapshot.Source, Location: r.Snapshot.Location}, fmt.Sprintf("snapshot %q (%s) was forgotten: its drive is gone", r.Snapshot.Name, id))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget snapshot %s: %w", id, err)
+	}
+	return nil
 }
 
 func (e *Engine) forgetSnapshotsOf(volume string) error {

@@ -150,13 +150,17 @@ func TestForget(t *testing.T) {
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on thin"])
 		_, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
-		s.must(err, s.stage(v))
+		other, err2 := s.e.CreateSnapshot(s.Context(), "other", v.ID)
+		s.must(err, err2, s.stage(v))
+		if err := s.e.ForgetSnapshot(s.Context(), other.ID); !errors.Is(err, drivebay.ErrRefused) {
+			s.Errorf("forgotten while its drive is here: %v", err)
+		}
 		s.inject(v.Location.Drives[0], "vanish")
 		time.Sleep(time.Minute)
 		if err := s.e.ForgetVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
 			s.Errorf("forgotten while it is mounted: %v", err)
 		}
-		s.must(s.unstage(v))
+		s.must(s.unstage(v), s.e.ForgetSnapshot(s.Context(), other.ID))
 		if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
 			s.Error("deleted from a drive that is gone")
 		}
@@ -167,7 +171,7 @@ func TestForget(t *testing.T) {
 		s.start()
 		s.inject(v.Location.Drives[0], "return")
 		time.Sleep(2 * time.Minute)
-		if is := s.of(v); is.CSIStatus != drivebay.CSICreated || is.FSUUID != v.FSUUID || len(s.e.Volumes().Snapshots) != 1 {
+		if is := s.of(v); is.CSIStatus != drivebay.CSICreated || is.FSUUID != v.FSUUID || len(s.e.Volumes().Snapshots) != 2 {
 			s.Errorf("back again: %+v", is.Volume)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -230,6 +231,25 @@ func TestUnmountedBehindOurBack(t *testing.T) {
 		s.must(s.stage(v), s.publish(v, "next", one))
 		if len(s.mounts(staging(v))) != 1 || len(s.mounts(target(v, "next"))) != 1 {
 			t.Error("it is not mounted again")
+		}
+	})
+}
+
+// TestRebooted: the first set that anybody sees has no mounts of before.
+func TestRebooted(t *testing.T) {
+	onStand(t, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{})
+		s.must(s.stage(v), s.publish(v, "pod"))
+		s.stop()
+		s.must(s.sim.Unmount(s.Context(), place(target(v, "pod"))), s.sim.Unmount(s.Context(), place(staging(v))))
+		s.inject(v.Location.Drives[0], "hang") // nobody has to wait for it
+		s.stop = nil
+		s.begin()
+		for s.e.Volumes().Seq == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if is := s.of(v); is.CSIStatus != drivebay.CSICreated || len(is.Publications) > 0 {
+			t.Errorf("it is said to be %v, at %v", is.CSIStatus, is.Publications)
 		}
 	})
 }

@@ -22,6 +22,7 @@ type using struct {
 	roots     sync.Map // of the configuration, to where they lead; for one tick
 
 	viewMu     sync.Mutex // guards what follows: what the last round found
+	ready      bool       // the set may be seen: what an earlier life wrote down is held against the machine
 	views      map[string]*viewed
 	seenDrives map[string]*seenDrive
 	seenSeq    uint64 // of the snapshot that they are from
@@ -48,21 +49,21 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
+	e.settleAll(ctx) // of mounts that are gone nobody has to ask a drive
 	l := lister{e: e, wait: reportEvery, came: make(chan error, 1)}
 	l.begin(ctx, s)
 	news, log := e.news(ctx, s.Seq), e.kernelLog(ctx)
 	patience, tick := e.machine.After(startTime), e.machine.After(0)
-	ready := false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.changed:
 		case <-patience:
-			ready = true
+			e.show()
 		case err := <-l.came:
-			ready = true
 			l.end(ctx, err)
+			e.show()
 		case s := <-news:
 			l.begin(ctx, s)
 		case line, ok := <-log:
@@ -79,10 +80,15 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 			e.watch(ctx)
 		}
-		if ready {
-			e.publish()
-		}
+		e.publish()
 	}
+}
+
+// show makes the set one that is seen.
+func (e *Engine) show() {
+	e.viewMu.Lock()
+	defer e.viewMu.Unlock()
+	e.ready = true
 }
 
 // lister has the volumes on the drives listed, which can take as long as a drive
@@ -162,6 +168,9 @@ func (e *Engine) news(ctx context.Context, seq uint64) <-chan *drivebay.Snapshot
 func (e *Engine) publish() {
 	e.viewMu.Lock()
 	defer e.viewMu.Unlock()
+	if !e.ready {
+		return
+	}
 	last, s := e.set.Load(), e.drives.Snapshot()
 	e.seeDrives(s)
 	records, scrubbed := e.all(), e.scrubbing()
