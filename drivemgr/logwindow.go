@@ -64,6 +64,17 @@ func (w *logWindow) add(kind LogKind, sector uint64, l host.LogLine) {
 	w.resets, w.errors = lastOf(w.resets), lastOf(w.errors)
 }
 
+// leaving is how long before the kernel had a drive no more its errors were those of
+// its going: what was under way when it was pulled failed for no other reason (lab:
+// "device offline error" and a lost write within the same second). Its absence is told
+// anyway, and bad sectors stay bad.
+const leaving = 5 * time.Second
+
+// left lets go of the errors of a drive that went.
+func (w *logWindow) left(now time.Time) {
+	w.errors = slices.DeleteFunc(w.errors, func(at time.Time) bool { return now.Sub(at) <= leaving })
+}
+
 func lastOf(times []time.Time) []time.Time { return times[max(0, len(times)-maxLogKept):] }
 
 // count writes what is still recent into k and lets go of the rest.

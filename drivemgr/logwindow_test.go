@@ -66,3 +66,20 @@ func TestLogWindow(t *testing.T) {
 		t.Errorf("%d sectors, %d errors are kept", len(w.sectors), len(w.errors))
 	}
 }
+
+// What was under way when a drive was pulled failed because of that: of the drive
+// that is back it says nothing. What it said before, and its bad sectors, it does.
+func TestErrorsOfAPull(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	now := m.machine.Now()
+	say := func(before time.Duration, text string) { m.note(host.LogLine{At: now.Add(-before), Text: text}) }
+	say(time.Minute, "I/O error, dev sda, sector 8 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2")
+	say(time.Second, "I/O error, dev sda, sector 16 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2")
+	say(time.Second, "Buffer I/O error on dev sda, logical block 2, lost async page write")
+	say(time.Second, "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2")
+	m.miss(tr.drive.ID, tr, now)
+	k := &drivebay.Kernel{}
+	if tr.kernlog.count(k, now); k.OtherErrors24h != 1 || k.MediaErrors24h != 1 {
+		t.Errorf("%d errors and %d bad sectors are left", k.OtherErrors24h, k.MediaErrors24h)
+	}
+}

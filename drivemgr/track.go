@@ -154,6 +154,7 @@ func (m *Manager) miss(id string, t *tracked, now time.Time) {
 	t.present = false
 	if t.drive.Status != drivebay.StatusOffline {
 		was := t.drive
+		t.kernlog.left(now)
 		t.drive.Status = drivebay.StatusOffline
 		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.Status = nil, nil, false, ""
 		t.drive.LastSeen = now.Truncate(time.Second)
