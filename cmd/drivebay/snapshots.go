@@ -73,3 +73,25 @@ func (a *app) volumeSnapshotDeleteCommand() *cobra.Command {
 	}
 	return cmd
 }
+
+func (a *app) volumeSnapshotForgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "snapshot-forget SNAPSHOT", Short: "Drop the record of a snapshot whose drive is gone", Args: cobra.ExactArgs(1),
+		Long: "Drops the record of a snapshot whose drive is gone for good, by its id or name. If the drive\ncomes back, the snapshot is found again. It is refused while the drive is ONLINE. Without\n--yes nothing is done.",
+	}
+	yes := cmd.Flags().Bool("yes", false, "yes, its drive is gone for good")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		if !*yes {
+			return fmt.Errorf("%w: snapshot %s would be forgotten: to forget it add --yes", drivebay.ErrRefused, render.Clean(args[0]))
+		}
+		if err := client.ForgetSnapshot(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		return a.print(fmt.Sprintf("snapshot %s forgotten\n", render.Clean(args[0])))
+	}
+	return cmd
+}

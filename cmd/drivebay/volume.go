@@ -14,7 +14,7 @@ func (a *app) volumeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "volume", Short: "Show, make or change one volume"}
 	cmd.AddCommand(
 		a.volumeShowCommand(), a.volumeCreateCommand(), a.volumeDeleteCommand(), a.volumeExpandCommand(),
-		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(),
+		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
 		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
 		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
 		a.volumeForgetCommand(),

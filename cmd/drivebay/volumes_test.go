@@ -91,6 +91,9 @@ func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return 
 func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
 	return v.work("forget %s", id)
 }
+func (v *volumeEngine) ForgetSnapshot(_ context.Context, id string) error {
+	return v.work("forget snapshot %s", id)
+}
 
 func TestReadingVolumes(t *testing.T) {
 	e := newEngine(twoDrives())
@@ -159,6 +162,7 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume expand data-1 20GiB", "expand " + dataVolume + " {Required:21474836480 Limit:0}", "(data-1) has 20 GiB; its filesystem grows when it is mounted the next time"},
 		{"volume snapshot aaaaaa friday", "snapshot friday " + dataVolume, "newsnap\n"},
 		{"volume snapshot-delete monday --yes", "delete snapshot snap1", "snapshot monday deleted"},
+		{"volume snapshot-forget monday --yes", "forget snapshot snap1", "snapshot monday forgotten"},
 		{"volume retry data-1", "retry " + dataVolume, "tried again"},
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
@@ -243,6 +247,7 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volume forget data-1", exitFailure, "would be forgotten, and not wiped"},
 		{"volume delete aaaaaaa --yes", exitFailure, "whole name or id"},
 		{"volume snapshot-delete monday", exitFailure, "add --yes"},
+		{"volume snapshot-forget monday", exitFailure, "add --yes"},
 		{"volume snapshot-delete tuesday --yes", exitFailure, "not found"},
 		{"volume show nothing", exitFailure, "`drivebay volumes` lists them"},
 		{"volume show data", exitFailure, "did you mean one of these? " + dataVolume + " (data-1)"},

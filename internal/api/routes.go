@@ -46,6 +46,7 @@ var routes = []route{
 	{"POST", "/api/v1/volumes/{id}/snapshots", true, (*Server).createSnapshot},
 	{"GET", "/api/v1/snapshots", false, (*Server).snapshots},
 	{"DELETE", "/api/v1/snapshots/{id}", true, (*Server).deleteSnapshot},
+	{"POST", "/api/v1/snapshots/{id}/forget", true, (*Server).forgetSnapshot},
 	{"GET", "/api/v1/capacity", false, (*Server).capacity},
 	{"GET", "/api/v1/events", false, (*Server).events},
 	{"POST", "/api/v1/refresh", true, (*Server).refresh},

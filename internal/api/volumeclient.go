@@ -84,6 +84,12 @@ func (c *Client) DeleteSnapshot(ctx context.Context, what string) error {
 	return err
 }
 
+// ForgetSnapshot drops the record of a snapshot whose drive is gone, by its whole id
+// or name.
+func (c *Client) ForgetSnapshot(ctx context.Context, what string) error {
+	return c.post(ctx, "/api/v1/snapshots/"+url.PathEscape(what)+"/forget", struct{}{})
+}
+
 // Capacity is what can be made of a class.
 func (c *Client) Capacity(ctx context.Context, parameters map[string]string) (Capacity, error) {
 	q := url.Values{}

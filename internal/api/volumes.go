@@ -26,10 +26,11 @@ type Volumes interface {
 	// ScrubVolume begins a check of a filesystem; its facts tell the verdict.
 	ScrubVolume(ctx context.Context, id string) error
 	// What an operator decides about what failed: another try, to let it be, or to
-	// forget a volume whose drives are gone.
+	// forget what was on drives that are gone.
 	RetryVolume(ctx context.Context, id string) error
 	ClearVolume(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
+	ForgetSnapshot(ctx context.Context, id string) error
 }
 
 // VolumeDetail is one volume with what its condition stands on.

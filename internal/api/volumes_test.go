@@ -89,6 +89,9 @@ func (v *volumes) ClearVolume(ctx context.Context, id string) error {
 func (v *volumes) ForgetVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "forget %s", id)
 }
+func (v *volumes) ForgetSnapshot(ctx context.Context, id string) error {
+	return v.call(ctx, "forget snapshot %s", id)
+}
 
 func TestVolumeAnswers(t *testing.T) {
 	const path = "/api/v1/volumes/"
@@ -141,6 +144,7 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-1/snapshots", `{}`, 400, "there is none", ""},
 		{"DELETE", "/api/v1/snapshots/monday", "", 204, "", "delete snapshot s1"},
 		{"DELETE", "/api/v1/snapshots/s2", "", 204, "", "delete snapshot s2"},
+		{"POST", "/api/v1/snapshots/monday/forget", "{}", 204, "", "forget snapshot s1"},
 		{"DELETE", "/api/v1/snapshots/again", "", 409, "ambiguous", ""},
 		{"DELETE", "/api/v1/snapshots/none", "", 404, "not_found", ""},
 		{"GET", "/api/v1/capacity?drivebay.io/backing=mirror", "", 200, `{"available":3,"largest":2,"smallest":1,"snapshots":false}`, "capacity {Drives:UNKNOWN Backing:mirror Wipe:discard Encryption: FSType:ext4}"},
@@ -200,7 +204,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 13 {
+	if n != 14 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }

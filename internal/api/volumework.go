@@ -191,12 +191,20 @@ func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) error {
+	return onSnapshot(s, w, r, Volumes.DeleteSnapshot)
+}
+
+func (s *Server) forgetSnapshot(w http.ResponseWriter, r *http.Request) error {
+	return onSnapshot(s, w, r, Volumes.ForgetSnapshot)
+}
+
+func onSnapshot(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		snap, err := s.findSnapshot(r.PathValue("id"))
 		if err != nil {
 			return nil, err
 		}
-		return nil, engine.DeleteSnapshot(ctx, snap.ID)
+		return nil, do(engine, ctx, snap.ID)
 	})
 }
 
