@@ -206,25 +206,33 @@ func TestReading(t *testing.T) {
 		{"completion bash", []string{"drivebay"}, nil},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			out, errs, code := call(t, env, strings.Fields(tc.args)...)
-			if code != 0 {
-				t.Fatalf("exit status %d: %s", code, errs)
-			}
-			for _, w := range tc.want {
-				if !strings.Contains(out, w) {
-					t.Errorf("%q is not in\n%s", w, out)
-				}
-			}
-			for _, w := range tc.not {
-				if strings.Contains(out, w) {
-					t.Errorf("%q is in\n%s", w, out)
-				}
-			}
+			errs := prints(t, env, tc.args, tc.want, tc.not)
 			if strings.HasPrefix(tc.args, "drives") && !strings.Contains(errs, "note: no kernel log") {
 				t.Errorf("what could not be seen is not said: %q", errs)
 			}
 		})
 	}
+}
+
+// prints wants a call to end well, and some words and others not in what it prints;
+// it returns what it says beside that.
+func prints(t *testing.T, env map[string]string, args string, want, not []string) (errs string) {
+	t.Helper()
+	out, errs, code := call(t, env, strings.Fields(args)...)
+	if code != 0 {
+		t.Fatalf("exit status %d: %s", code, errs)
+	}
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("%q is not in\n%s", w, out)
+		}
+	}
+	for _, w := range not {
+		if strings.Contains(out, w) {
+			t.Errorf("%q is in\n%s", w, out)
+		}
+	}
+	return errs
 }
 
 func TestDrivesJSONIsTheAPIs(t *testing.T) {

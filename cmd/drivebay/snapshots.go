@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
 )
 
@@ -52,46 +54,27 @@ func (a *app) volumeSnapshotsCommand() *cobra.Command {
 }
 
 func (a *app) volumeSnapshotDeleteCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "snapshot-delete SNAPSHOT", Short: "Remove a snapshot", Args: cobra.ExactArgs(1),
-		Long: "Removes a snapshot, by its id or name. Without --yes nothing is done.",
-	}
-	yes := cmd.Flags().Bool("yes", false, "yes, what it keeps may be lost")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := a.client()
-		if err != nil {
-			return err
-		}
-		if !*yes {
-			return fmt.Errorf("%w: what snapshot %s keeps would be lost for good: to delete it add --yes", drivebay.ErrRefused, render.Clean(args[0]))
-		}
-		err = a.untilDone(cmd.Context(), client, func() error { return client.DeleteSnapshot(cmd.Context(), args[0]) })
-		if err != nil {
-			return err
-		}
-		return a.print(fmt.Sprintf("snapshot %s deleted\n", render.Clean(args[0])))
-	}
-	return cmd
+	return a.lossy(lossy{
+		use: "snapshot-delete SNAPSHOT", short: "Remove a snapshot",
+		long:  "Removes a snapshot, by its id or name. Without --yes nothing is done.",
+		sure:  "yes, what it keeps may be lost",
+		about: a.snapshotAtStake, refusal: "what %s keeps would be lost for good: to delete it add --yes",
+		do: (*api.Client).DeleteSnapshot, done: "deleted",
+	})
 }
 
 func (a *app) volumeSnapshotForgetCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "snapshot-forget SNAPSHOT", Short: "Drop the record of a snapshot whose drive is gone", Args: cobra.ExactArgs(1),
-		Long: "Drops the record of a snapshot whose drive is gone for good, by its id or name. If the drive\ncomes back, the snapshot is found again. It is refused while the drive is ONLINE. Without\n--yes nothing is done.",
-	}
-	yes := cmd.Flags().Bool("yes", false, "yes, its drive is gone for good")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := a.client()
-		if err != nil {
-			return err
-		}
-		if !*yes {
-			return fmt.Errorf("%w: snapshot %s would be forgotten: to forget it add --yes", drivebay.ErrRefused, render.Clean(args[0]))
-		}
-		if err := client.ForgetSnapshot(cmd.Context(), args[0]); err != nil {
-			return err
-		}
-		return a.print(fmt.Sprintf("snapshot %s forgotten\n", render.Clean(args[0])))
-	}
-	return cmd
+	return a.lossy(lossy{
+		use: "snapshot-forget SNAPSHOT", short: "Drop the record of a snapshot whose drive is gone",
+		long:  "Drops the record of a snapshot whose drive is gone for good, by its id or name. If the drive\ncomes back, the snapshot is found again. It is refused while the drive is ONLINE. Without\n--yes nothing is done.",
+		sure:  "yes, its drive is gone for good",
+		about: a.snapshotAtStake, refusal: "%s would be forgotten: to forget it add --yes",
+		do: (*api.Client).ForgetSnapshot, done: "forgotten",
+	})
+}
+
+func (a *app) snapshotAtStake(_ context.Context, what string) (*api.Client, atStake, error) {
+	client, err := a.client()
+	called := "snapshot " + render.Clean(what)
+	return client, atStake{called, called}, err
 }

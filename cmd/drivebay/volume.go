@@ -67,48 +67,31 @@ func (a *app) volumeShowCommand() *cobra.Command {
 }
 
 func (a *app) volumeDeleteCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "delete VOLUME", Short: "Wipe a volume as its class says, and remove it", Args: cobra.ExactArgs(1),
-		Long: "Wipes a volume as its class says, and removes it. What is on it is gone for good. Without\n--yes nothing is done, and what would be lost is told. The whole id or name is wanted. A\nvolume that is mounted is refused.",
-	}
-	yes := cmd.Flags().Bool("yes", false, "yes, what is on it may be lost")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, v, err := a.pickVolume(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if !*yes {
-			return fmt.Errorf("%w: %s, and what is on it, would be lost for good: to delete it add --yes", drivebay.ErrRefused, lossOf(v))
-		}
-		err = a.untilDone(cmd.Context(), client, func() error { return client.DeleteVolume(cmd.Context(), args[0]) })
-		if err != nil {
-			return err
-		}
-		return a.print(calledVolume(&v.Volume) + " deleted\n")
-	}
-	return cmd
+	return a.lossy(lossy{
+		use: "delete VOLUME", short: "Wipe a volume as its class says, and remove it",
+		long:  "Wipes a volume as its class says, and removes it. What is on it is gone for good. Without\n--yes nothing is done, and what would be lost is told. The whole id or name is wanted. A\nvolume that is mounted is refused.",
+		sure:  "yes, what is on it may be lost",
+		about: a.volumeAtStake, refusal: "%s, and what is on it, would be lost for good: to delete it add --yes",
+		do: (*api.Client).DeleteVolume, done: "deleted",
+	})
 }
 
 func (a *app) volumeForgetCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "forget VOLUME", Short: "Drop the record of a volume whose drives are gone", Args: cobra.ExactArgs(1),
-		Long: "Drops the record of a volume whose drives are gone for good, and those of its snapshots. A\nvolume that cannot be deleted any more is got rid of so. Nothing is wiped: if a drive comes\nback, what is on it is found again. It is refused while one of its drives is ONLINE, and\nwhile it is mounted. Without --yes nothing is done. The whole id or name is wanted.",
+	return a.lossy(lossy{
+		use: "forget VOLUME", short: "Drop the record of a volume whose drives are gone",
+		long:  "Drops the record of a volume whose drives are gone for good, and those of its snapshots. A\nvolume that cannot be deleted any more is got rid of so. Nothing is wiped: if a drive comes\nback, what is on it is found again. It is refused while one of its drives is ONLINE, and\nwhile it is mounted. Without --yes nothing is done. The whole id or name is wanted.",
+		sure:  "yes, its drives are gone for good",
+		about: a.volumeAtStake, refusal: "%s would be forgotten, and not wiped: to forget it add --yes",
+		do: (*api.Client).ForgetVolume, done: "forgotten",
+	})
+}
+
+func (a *app) volumeAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
+	client, v, err := a.pickVolume(ctx, what)
+	if err != nil {
+		return nil, atStake{}, err
 	}
-	yes := cmd.Flags().Bool("yes", false, "yes, its drives are gone for good")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, v, err := a.pickVolume(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if !*yes {
-			return fmt.Errorf("%w: %s would be forgotten, and not wiped: to forget it add --yes", drivebay.ErrRefused, lossOf(v))
-		}
-		if err := client.ForgetVolume(cmd.Context(), args[0]); err != nil {
-			return err
-		}
-		return a.print(calledVolume(&v.Volume) + " forgotten\n")
-	}
-	return cmd
+	return client, atStake{calledVolume(&v.Volume), lossOf(v)}, nil
 }
 
 // lossOf names a volume so that nobody takes it for another.

@@ -120,20 +120,7 @@ func TestReadingVolumes(t *testing.T) {
 		{"capacity -o json", []string{`"largest": 2147483648`, `"against": "mirror: not supported`}, nil},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			out, errs, code := call(t, env, strings.Fields(tc.args)...)
-			if code != 0 {
-				t.Fatalf("exit status %d: %s", code, errs)
-			}
-			for _, w := range tc.want {
-				if !strings.Contains(out, w) {
-					t.Errorf("%q is not in\n%s", w, out)
-				}
-			}
-			for _, w := range tc.not {
-				if strings.Contains(out, w) {
-					t.Errorf("%q is in\n%s", w, out)
-				}
-			}
+			errs := prints(t, env, tc.args, tc.want, tc.not)
 			if strings.HasPrefix(tc.args, "volumes") && !strings.Contains(errs, "note: LVM cannot be asked") {
 				t.Errorf("what could not be seen is not said: %q", errs)
 			}

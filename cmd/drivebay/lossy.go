@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/api"
+	"github.com/spf13/cobra"
+)
+
+// lossy is a command that loses something for good: without --yes it says what, and
+// does nothing.
+type lossy struct {
+	use, short, long string
+	sure             string // what --yes says
+	about            func(ctx context.Context, what string) (*api.Client, atStake, error)
+	refusal          string // of what is at stake
+	do               func(*api.Client, context.Context, string) error
+	done             string
+}
+
+// atStake is what would be lost: its name, and that with all that tells it from others.
+type atStake struct{ called, told string }
+
+func (a *app) lossy(l lossy) *cobra.Command {
+	cmd := &cobra.Command{Use: l.use, Short: l.short, Long: l.long, Args: cobra.ExactArgs(1)}
+	yes := cmd.Flags().Bool("yes", false, l.sure)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, it, err := l.about(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if !*yes {
+			return fmt.Errorf("%w: "+l.refusal, drivebay.ErrRefused, it.told)
+		}
+		err = a.untilDone(cmd.Context(), client, func() error { return l.do(client, cmd.Context(), args[0]) })
+		if err != nil {
+			return err
+		}
+		return a.print(it.called + " " + l.done + "\n")
+	}
+	return cmd
+}
