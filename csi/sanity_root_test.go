@@ -5,14 +5,13 @@ package csi_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/csi/csitest"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/hack/loopdisk"
 	"github.com/drivebay/drivebay/internal/host"
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +29,7 @@ func TestRootSanity(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		loop(t, filepath.Join(dir, "drive-"+name))
+		loopdisk.Make(t, filepath.Join(dir, "drive-"+name), 32<<30)
 	}
 	opt := drivemgr.Options{Loop: true, Claim: claim(t, "transport=loop,serial="+dir+"/drive-*")}
 	drives, volumes := drive(t, machine, opt, root)
@@ -50,22 +49,4 @@ func TestRootSanity(t *testing.T) {
 		runs = append(runs, r)
 	}
 	csitest.Sanity(t, runs...)
-}
-
-// loop is a loop device over a sparse file, until the test ends.
-func loop(t *testing.T, file string) {
-	t.Helper()
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 32<<30)); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("losetup", "--find", "--show", "--partscan", file).CombinedOutput()
-	if err != nil {
-		t.Fatalf("losetup %s: %v: %s", file, err, out)
-	}
-	dev := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		if out, err := exec.Command("losetup", "--detach", dev).CombinedOutput(); err != nil {
-			t.Errorf("losetup --detach %s: %v: %s", dev, err, out)
-		}
-	})
 }

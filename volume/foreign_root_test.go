@@ -16,10 +16,8 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/hack/fusedisk"
-	"github.com/drivebay/drivebay/internal/host"
-	"github.com/drivebay/drivebay/internal/store"
+	"github.com/drivebay/drivebay/hack/loopdisk"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -52,7 +50,7 @@ var foreign = map[string]string{
 func TestRootForeign(t *testing.T) {
 	for name, make := range foreign {
 		t.Run(name, func(t *testing.T) {
-			file, dev := loopDrive(t)
+			file, dev := loopdisk.New(t, 512<<20)
 			e := engineOn(t, file)
 			// Nobody is told: what we knew of the drive is that it is blank.
 			if out, err := exec.Command("bash", "-c", strings.ReplaceAll(make, "DEV", dev)+"; s=$?; sync "+dev+"; exit $s").CombinedOutput(); err != nil {
@@ -66,7 +64,7 @@ func TestRootForeign(t *testing.T) {
 // TestRootAnotherDrive has another drive under the name of the one that was looked
 // at, as after a pull and a plug that nobody has noticed yet.
 func TestRootAnotherDrive(t *testing.T) {
-	file, dev := loopDrive(t)
+	file, dev := loopdisk.New(t, 512<<20)
 	e := engineOn(t, file)
 	other := filepath.Join(t.TempDir(), "other")
 	if err := errors.Join(os.WriteFile(other, nil, 0o600), os.Truncate(other, 512<<20)); err != nil {
@@ -93,8 +91,7 @@ func TestRootUnreadable(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			dev := shell(t, "losetup --find --show --partscan %s", disk.Path())
-			t.Cleanup(func() { shell(t, "losetup -d %s", dev) })
+			dev := loopdisk.Attach(t, disk.Path())
 			e := engineOn(t, disk.Path())
 			shell(t, "blockdev --flushbufs %s", dev)
 			_, writes := disk.Asked()
@@ -152,18 +149,6 @@ func sum(t *testing.T, file string) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// loopDrive is a drive of 512 MiB over a file.
-func loopDrive(t *testing.T) (file, dev string) {
-	t.Helper()
-	file = filepath.Join(t.TempDir(), "drive")
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 512<<20)); err != nil {
-		t.Fatal(err)
-	}
-	dev = shell(t, "losetup --find --show --partscan %s", file)
-	t.Cleanup(func() { shell(t, "losetup -d %s", dev) })
-	return file, dev
-}
-
 func shell(t *testing.T, format string, args ...any) string {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
@@ -178,41 +163,6 @@ func shell(t *testing.T, format string, args ...any) string {
 // at drives no more before the test is over.
 func engineOn(t *testing.T, file string) *volume.Engine {
 	t.Helper()
-	machine, err := host.Real("/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var claim drivebay.Selectors
-	if err := claim.UnmarshalText([]byte("serial=" + file)); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	st := store.Memory()
-	mgr := drivemgr.New(quiet{machine}, st, drivemgr.Options{Claim: claim, Loop: true, Poll: time.Hour, Rescan: time.Hour})
-	go func() { ended <- mgr.Run(ctx) }()
-	e, err := volume.New(machine, mgr, st, nil, volume.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { ended <- e.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-ended, <-ended); err != nil {
-			t.Error(err)
-		}
-	})
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if c, err := e.Capacity(t.Context(), onPartition().Class); err == nil && c.Largest > 0 {
-			return e
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the drive over %s is not claimed", file)
-		}
-	}
+	e, _, _ := rig{files: []string{file}, deaf: true}.start(t)
+	return e
 }
-
-// quiet is a machine that does not tell when something changes.
-type quiet struct{ host.Machine }
-
-func (quiet) Uevents(context.Context) (<-chan host.Uevent, error) { return make(chan host.Uevent), nil }

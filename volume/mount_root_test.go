@@ -13,118 +13,88 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/drivemgr"
-	"github.com/drivebay/drivebay/internal/host"
-	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/volume"
 )
-
-// onLoops is an engine over loop devices, whose root is a link to another folder,
-// as /var/lib/kubelet is where the system disk was too small.
-func onLoops(t *testing.T, test func(e *volume.Engine, root string)) {
-	t.Helper()
-	drives := loopDrives(t, 2)
-	folder, root := t.TempDir(), filepath.Join(t.TempDir(), "kubelet")
-	if err := os.Symlink(folder, root); err != nil {
-		t.Fatal(err)
-	}
-	machine, err := host.Real("/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var claim drivebay.Selectors
-	if err := claim.UnmarshalText([]byte("serial=" + drives[0] + "; serial=" + drives[1])); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	st := store.Memory()
-	mgr := drivemgr.New(machine, st, drivemgr.Options{Claim: claim, Loop: true})
-	e, err := volume.New(machine, mgr, st, nil, volume.Options{Roots: []string{root}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 2)
-	go func() { ended <- mgr.Run(ctx) }()
-	go func() { ended <- e.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := errors.Join(<-ended, <-ended); err != nil {
-			t.Error(err)
-		}
-	}()
-	test(e, root)
-}
 
 // TestRootMounts uses volumes on real kernels: every filesystem and a device, to
 // the end of what a pod's life brings.
 func TestRootMounts(t *testing.T) {
-	onLoops(t, func(e *volume.Engine, root string) {
-		for name, r := range requestsOnPartitions() {
-			t.Run(name, func(t *testing.T) {
-				r.Name, r.Size.Required = name, 320<<20
-				v := mustMake(t, e, r)
-				stage := drivebay.StageRequest{Volume: v.ID, Path: filepath.Join(root, "staging"), Block: r.Block, Access: drivebay.AccessMultiWriter}
-				publish := drivebay.PublishRequest{Volume: v.ID, Staging: stage.Path, Target: filepath.Join(root, "target"), Block: r.Block, Access: drivebay.AccessMultiWriter}
-				reader := publish
-				reader.Target, reader.ReadOnly = filepath.Join(root, "reader"), true
-				ok := func(errs ...error) {
-					t.Helper()
-					if err := errors.Join(errs...); err != nil {
-						t.Fatal(err)
-					}
-				}
-				t.Cleanup(func() { ok(e.DeleteVolume(context.Background(), v.ID)) })
-				t.Cleanup(func() {
-					for _, path := range []string{publish.Target, reader.Target} {
-						ok(e.UnpublishVolume(context.Background(), v.ID, path))
-					}
-					ok(e.UnstageVolume(context.Background(), v.ID, stage.Path))
-				})
-				ok(os.MkdirAll(stage.Path, 0o755))
-				for range 2 {
-					ok(e.StageVolume(t.Context(), stage), e.PublishVolume(t.Context(), publish))
-				}
-				if err := e.DeleteVolume(t.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
-					t.Errorf("deleted while it is published: %v", err)
-				}
-				if r.Block {
-					useDevice(t, e, publish, reader)
-					return
-				}
-				file := filepath.Join(publish.Target, "file")
-				ok(os.WriteFile(file, []byte("data"), 0o600), e.PublishVolume(t.Context(), reader))
-				if err := os.WriteFile(filepath.Join(reader.Target, "file"), nil, 0o600); err == nil {
-					t.Error("a reader writes")
-				}
-				before := statsOf(t, e, v, publish)
-				if _, _, err := e.ExpandVolume(t.Context(), v.ID, drivebay.SizeRange{Required: 400 << 20}); err != nil {
+	// A root is a link to another folder, as /var/lib/kubelet is where the system disk
+	// was too small.
+	rig, root := loopRig(t, 2), filepath.Join(t.TempDir(), "kubelet")
+	if err := os.Symlink(t.TempDir(), root); err != nil {
+		t.Fatal(err)
+	}
+	rig.roots = []string{root}
+	e, _, _ := rig.start(t)
+	for name, r := range requestsOnPartitions() {
+		t.Run(name, func(t *testing.T) {
+			r.Name, r.Size.Required = name, 320<<20
+			v, err := e.CreateVolume(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stage := drivebay.StageRequest{Volume: v.ID, Path: filepath.Join(root, "staging"), Block: r.Block, Access: drivebay.AccessMultiWriter}
+			publish := drivebay.PublishRequest{Volume: v.ID, Staging: stage.Path, Target: filepath.Join(root, "target"), Block: r.Block, Access: drivebay.AccessMultiWriter}
+			reader := publish
+			reader.Target, reader.ReadOnly = filepath.Join(root, "reader"), true
+			ok := func(errs ...error) {
+				t.Helper()
+				if err := errors.Join(errs...); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := e.ExpandNode(t.Context(), v.ID, publish.Target, drivebay.SizeRange{}); v.FSType == "ext4" && !mayResizeExt4(t) {
-					if view, _ := e.Volumes().Get(v.ID); !errors.Is(err, drivebay.ErrPermission) || view.CSIStatus != drivebay.CSIFailed {
-						t.Errorf("grown without being allowed to: %v, %v", err, view.CSIStatus)
-					}
-					return
-				} else if err != nil {
-					t.Fatal(err)
+			}
+			t.Cleanup(func() { ok(e.DeleteVolume(context.Background(), v.ID)) })
+			t.Cleanup(func() {
+				for _, path := range []string{publish.Target, reader.Target} {
+					ok(e.UnpublishVolume(context.Background(), v.ID, path))
 				}
-				if after := statsOf(t, e, v, publish); after.Bytes.Total < before.Bytes.Total+32<<20 || after.Condition.Abnormal() {
-					t.Errorf("grown from %d bytes to %d: %s", before.Bytes.Total, after.Bytes.Total, after.Condition.Message())
-				}
-				ok(e.ScrubVolume(t.Context(), v.ID))
-				for range 1000 {
-					if view, _ := e.Volumes().Get(v.ID); view.Facts.FS.Scrub != nil {
-						if view.Facts.FS.Scrub.Corrupt > 0 || view.Condition.Abnormal() {
-							t.Errorf("checked: %+v, %s", view.Facts.FS.Scrub, view.Condition.Message())
-						}
-						return
-					}
-					time.Sleep(10 * time.Millisecond)
-				}
-				t.Error("the check comes to no end")
+				ok(e.UnstageVolume(context.Background(), v.ID, stage.Path))
 			})
-		}
-	})
+			ok(os.MkdirAll(stage.Path, 0o755))
+			for range 2 {
+				ok(e.StageVolume(t.Context(), stage), e.PublishVolume(t.Context(), publish))
+			}
+			if err := e.DeleteVolume(t.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
+				t.Errorf("deleted while it is published: %v", err)
+			}
+			if r.Block {
+				useDevice(t, e, publish, reader)
+				return
+			}
+			file := filepath.Join(publish.Target, "file")
+			ok(os.WriteFile(file, []byte("data"), 0o600), e.PublishVolume(t.Context(), reader))
+			if err := os.WriteFile(filepath.Join(reader.Target, "file"), nil, 0o600); err == nil {
+				t.Error("a reader writes")
+			}
+			before := statsOf(t, e, v, publish)
+			if _, _, err := e.ExpandVolume(t.Context(), v.ID, drivebay.SizeRange{Required: 400 << 20}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.ExpandNode(t.Context(), v.ID, publish.Target, drivebay.SizeRange{}); v.FSType == "ext4" && !mayResizeExt4(t) {
+				if view, _ := e.Volumes().Get(v.ID); !errors.Is(err, drivebay.ErrPermission) || view.CSIStatus != drivebay.CSIFailed {
+					t.Errorf("grown without being allowed to: %v, %v", err, view.CSIStatus)
+				}
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if after := statsOf(t, e, v, publish); after.Bytes.Total < before.Bytes.Total+32<<20 || after.Condition.Abnormal() {
+				t.Errorf("grown from %d bytes to %d: %s", before.Bytes.Total, after.Bytes.Total, after.Condition.Message())
+			}
+			ok(e.ScrubVolume(t.Context(), v.ID))
+			for range 1000 {
+				if view, _ := e.Volumes().Get(v.ID); view.Facts.FS.Scrub != nil {
+					if view.Facts.FS.Scrub.Corrupt > 0 || view.Condition.Abnormal() {
+						t.Errorf("checked: %+v, %s", view.Facts.FS.Scrub, view.Condition.Message())
+					}
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			t.Error("the check comes to no end")
+		})
+	}
 }
 
 // mayResizeExt4: the kernel wants CAP_SYS_RESOURCE for it (fs/ext4/resize.c,
@@ -141,23 +111,6 @@ func mayResizeExt4(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	return bits&(1<<24) != 0
-}
-
-// mustMake waits until the drives have been looked at.
-func mustMake(t *testing.T, e *volume.Engine, r drivebay.VolumeRequest) drivebay.Volume {
-	t.Helper()
-	for range 500 {
-		v, err := e.CreateVolume(t.Context(), r)
-		if err == nil {
-			return v
-		}
-		if !errors.Is(err, drivebay.ErrNoSpace) {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("no drive can be used")
-	return drivebay.Volume{}
 }
 
 func statsOf(t *testing.T, e *volume.Engine, v drivebay.Volume, p drivebay.PublishRequest) drivebay.VolumeStats {

@@ -19,6 +19,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/hack/fusedisk"
+	"github.com/drivebay/drivebay/hack/loopdisk"
 )
 
 // loopRack is a daemon of its own process over loop devices, one of which misbehaves
@@ -59,10 +60,11 @@ func newLoopRack(t *testing.T, settings ...string) *loopRack {
 	})
 	files := []string{r.disk.Path(), dir + "/bay1", dir + "/bay2"}
 	for _, f := range files {
-		if f != r.disk.Path() {
-			r.must(os.WriteFile(f, nil, 0o600), os.Truncate(f, size))
+		if f == r.disk.Path() {
+			loopdisk.Attach(t, f)
+		} else {
+			loopdisk.Make(t, f, size)
 		}
-		r.attach(f)
 	}
 	r.serve(settings, "--loop", "--claim", "serial="+strings.Join(files, "; serial="), "--volume-roots", r.root)
 	r.fill(size)
@@ -74,20 +76,6 @@ func (r *loopRack) must(errs ...error) {
 	if err := errors.Join(errs...); err != nil {
 		r.Fatal(err)
 	}
-}
-
-// attach makes a loop device. With --partscan its partitions go with it, whatever has
-// become of the volumes; otherwise the next user of its number would have them.
-func (r *loopRack) attach(file string) {
-	r.Helper()
-	out, err := exec.Command("losetup", "--find", "--show", "--partscan", file).Output()
-	r.must(err)
-	dev := strings.TrimSpace(string(out))
-	r.Cleanup(func() {
-		if err := exec.Command("losetup", "--detach", dev).Run(); err != nil {
-			r.Errorf("losetup --detach %s: %v", dev, err)
-		}
-	})
 }
 
 // serve runs the daemon in a process of its own.

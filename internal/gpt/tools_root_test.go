@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/drivebay/drivebay/hack/loopdisk"
 )
 
 // device is a loop device of a sparse file.
@@ -33,11 +35,7 @@ func tool(t *testing.T, argv ...string) string {
 
 func loopDevice(t *testing.T, size, block int) *device {
 	t.Helper()
-	img := filepath.Join(t.TempDir(), "disk.img")
-	must(t, os.WriteFile(img, nil, 0o600))
-	must(t, os.Truncate(img, int64(size)))
-	name := tool(t, "losetup", "--find", "--show", "--partscan", "--sector-size", strconv.Itoa(block), img)
-	t.Cleanup(func() { tool(t, "losetup", "--detach", name) })
+	_, name := loopdisk.New(t, int64(size), "--sector-size", strconv.Itoa(block))
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	must(t, err)
 	t.Cleanup(func() { f.Close() })

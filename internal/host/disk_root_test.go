@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drivebay/drivebay/hack/loopdisk"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,14 +34,6 @@ func wants(t *testing.T, what string, err, want error) {
 }
 
 // sparse is a file to make a loop device of.
-func sparse(t *testing.T, size int64) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "disk.img")
-	must(t, os.WriteFile(name, nil, 0o600))
-	must(t, os.Truncate(name, size))
-	return name
-}
-
 func run(t *testing.T, w Worker, argv ...string) {
 	t.Helper()
 	if out, err := w.Run(t.Context(), argv...); err != nil {
@@ -82,7 +75,7 @@ func folders(t *testing.T, names ...string) (root string) {
 
 func TestRootDisk(t *testing.T) {
 	img, content := image(t)
-	dev := loop(t, img)
+	dev := loopdisk.Attach(t, img)
 	w := worker(t)
 	d := openDisk(t, w, dev, true)
 	if d.Size() != uint64(len(content)) || d.BlockSize() != 512 || !strings.HasPrefix(d.DevNum(), "7:") || d.Path() == "" {
@@ -144,7 +137,7 @@ func TestRootDisk(t *testing.T) {
 // and to those that read them.
 func TestRootDiskPath(t *testing.T) {
 	w := worker(t)
-	dev := loop(t, sparse(t, 400*mib))
+	_, dev := loopdisk.New(t, 400*mib)
 	d := openDisk(t, w, dev, false)
 	for _, tools := range [][][]string{
 		{{"mkfs.ext4", "-q", "-F"}, {"e2fsck", "-fn"}, {"blkid", "-p"}},
@@ -167,7 +160,7 @@ func TestRootDiskPath(t *testing.T) {
 // drive is mounted, which neither it nor the drive may be had alone then.
 func TestRootPartitions(t *testing.T) {
 	w := worker(t)
-	dev := loop(t, sparse(t, 64*mib), "--partscan")
+	_, dev := loopdisk.New(t, 64*mib)
 	d := openDisk(t, w, dev, false)
 	for range 2 {
 		must(t, d.AddPartition(1, mib, 16*mib))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drivebay/drivebay/hack/loopdisk"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,8 +33,7 @@ func TestRootMounts(t *testing.T) {
 	for _, fs := range filesystems {
 		t.Run(fs.name, func(t *testing.T) {
 			w, ctx := worker(t), t.Context()
-			img := sparse(t, fs.size)
-			dev := loop(t, img)
+			img, dev := loopdisk.New(t, fs.size)
 			d := openDisk(t, w, dev, false)
 			run(t, w, append(slices.Clone(fs.mkfs), d.Path())...)
 			root := folders(t, "stage", "one", "two")
@@ -129,7 +129,7 @@ func mountAt(t *testing.T, w Worker, target string) Mount {
 // TestRootMountRefusals are mounts that must not come about.
 func TestRootMountRefusals(t *testing.T) {
 	w, ctx := worker(t), t.Context()
-	dev := loop(t, sparse(t, 32*mib))
+	_, dev := loopdisk.New(t, 32*mib)
 	root := folders(t, "stage", "target")
 	must(t, os.WriteFile(root+"/file", nil, 0o600))
 	run(t, w, "mkfs.ext4", "-q", "-F", dev)
@@ -164,7 +164,7 @@ func TestRootMountRefusals(t *testing.T) {
 // TestRootBindDevice makes a raw device appear at a file.
 func TestRootBindDevice(t *testing.T) {
 	w, ctx := worker(t), t.Context()
-	dev := loop(t, sparse(t, 8*mib))
+	_, dev := loopdisk.New(t, 8*mib)
 	d := openDisk(t, w, dev, false)
 	root := folders(t, "pod")
 	at := Place{root, "pod/device"}
@@ -274,7 +274,7 @@ func TestRootSwaps(t *testing.T) {
 // TestRootElsewhere looks for device nodes below another root, and for what is
 // open already in our own world.
 func TestRootElsewhere(t *testing.T) {
-	dev := loop(t, sparse(t, 32*mib))
+	_, dev := loopdisk.New(t, 32*mib)
 	var st unix.Stat_t
 	must(t, unix.Stat(dev, &st))
 	root := folders(t, "dev", "stage")

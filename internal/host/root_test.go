@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay/hack/fusedisk"
+	"github.com/drivebay/drivebay/hack/loopdisk"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,22 +47,6 @@ func await[T any](t *testing.T, ch <-chan T, fits func(T) bool) T {
 	}
 }
 
-// loop makes a loop device of a file and takes it away at the end.
-func loop(t *testing.T, image string, args ...string) string {
-	t.Helper()
-	out, err := exec.Command("losetup", append([]string{"--find", "--show", image}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("losetup: %v: %s", err, out)
-	}
-	dev := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		if out, err := exec.Command("losetup", "--detach", dev).CombinedOutput(); err != nil {
-			t.Errorf("losetup --detach %s: %v: %s", dev, err, out)
-		}
-	})
-	return dev
-}
-
 func image(t *testing.T) (name string, content []byte) {
 	t.Helper()
 	content = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -75,7 +59,7 @@ func image(t *testing.T) (name string, content []byte) {
 
 func TestRootDrive(t *testing.T) {
 	img, content := image(t)
-	dev := loop(t, img, "--read-only")
+	dev := loopdisk.Attach(t, img, "--read-only")
 	m := machine(t)
 	d, err := m.OpenDrive(t.Context(), dev)
 	if err != nil {
@@ -109,7 +93,7 @@ func TestRootDrive(t *testing.T) {
 
 func TestRootUevents(t *testing.T) {
 	img, _ := image(t)
-	dev := filepath.Base(loop(t, img))
+	dev := filepath.Base(loopdisk.Attach(t, img))
 	m := machine(t)
 	events, err := m.Uevents(t.Context())
 	if err != nil {
