@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -49,21 +48,6 @@ func TestLabStartsFast(t *testing.T) {
 	if took[0] > limit {
 		t.Errorf("the fastest start took %v, at most %v on a host as busy as this one", took[0], limit)
 	}
-}
-
-// busy is how many times more there is to do on this host than it can, 1 or more:
-// the load of the last minute for each processor (proc(5), /proc/loadavg).
-func busy(t *testing.T) float64 {
-	t.Helper()
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var load float64
-	if _, err := fmt.Sscan(string(b), &load); err != nil {
-		t.Fatal(err)
-	}
-	return max(1, load/float64(runtime.NumCPU()))
 }
 
 // TestLabRunsTestBinaries: the tests of other packages run in the guest as they

@@ -258,11 +258,9 @@ func reasons(h *wire.VolumeHealth) []string {
 	return out
 }
 
-// ails waits until both wires say of a volume that a reason is the matter. The
-// limit is for a host that has not more than twice as much to do as it can.
+// ails waits until both wires say of a volume that a reason is the matter.
 func (o *orchestrator) ails(v vol, reason string, since time.Time, limit time.Duration) {
 	o.t.Helper()
-	limit = time.Duration(float64(limit) * max(1, busy(o.t)/2))
 	var node, controller []string
 	for {
 		node, controller = o.health(v)

@@ -18,14 +18,16 @@ import (
 func TestLabVolumeHealth(t *testing.T) {
 	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{
-		nvme("NVPULL"), nvme("NVWARN"), scsi("SDPULL", 0x5000c500b0000000), scsi("SDHANG", 0x5000c500b0000001), scsi("SDERR", 0x5000c500b0000002), scsi("SDWELL", 0x5000c500b0000003)}})
+		nvme("NVPULL"), nvme("NVWARN"), nvme("NVTHIN"), scsi("SDLVM", 0x5000c500b0000004), scsi("SDPULL", 0x5000c500b0000000), scsi("SDHANG", 0x5000c500b0000001), scsi("SDERR", 0x5000c500b0000002), scsi("SDWELL", 0x5000c500b0000003)}})
 	o := orchestrate(t, m)
-	on := func(drive, fs string) vol {
+	of := func(backing drivebay.Backing, drive, fs string) vol {
 		t.Helper()
-		v := o.create("on-"+drive, drivebay.BackingPartition, fs, 0, drive)
+		v := o.create("on-"+drive, backing, fs, 0, drive)
 		o.use(v)
 		return v
 	}
+	on := func(drive, fs string) vol { t.Helper(); return of(drivebay.BackingPartition, drive, fs) }
+	lin, thin := of(drivebay.BackingLVM, "SDLVM", "ext4"), of(drivebay.BackingThin, "NVTHIN", "xfs")
 	pull, nv, hang, bad, warn, well := on("SDPULL", "ext4"), on("NVPULL", "xfs"), on("SDHANG", "ext4"), on("SDERR", "ext4"), on("NVWARN", ""), on("SDWELL", "ext4")
 	spare := o.create("spare", drivebay.BackingPartition, "", 64<<20, "SDPULL")
 	o.well(pull, nv, hang, bad, warn, well)
@@ -36,10 +38,12 @@ func TestLabVolumeHealth(t *testing.T) {
 	t.Run("pulled", func(t *testing.T) {
 		o := o.For(t)
 		o.pulled(pull, well)
-		o.pulled(nv, well)
+		for _, v := range []vol{nv, lin, thin} {
+			o.pulled(v, well)
+		}
 		// Whatever a pod has left of it goes; the volume itself cannot be removed while
 		// its drive is away, and stays listed.
-		o.drop(pull)
+		o.drop(pull, lin, thin)
 		if err := o.remove(spare); err == nil {
 			t.Error("a volume on a drive that is away was removed")
 		}
@@ -47,8 +51,10 @@ func TestLabVolumeHealth(t *testing.T) {
 		if view := o.view(pull); view.OperationalStatus != drivebay.Missing {
 			t.Errorf("it is %v", view.OperationalStatus)
 		}
-		o.swapped(pull, nv)
-		o.Must(o.remove(spare))
+		o.swapped(nv, pull, lin, thin)
+		for _, v := range []vol{spare, pull, lin, thin} {
+			o.Must(o.remove(v))
+		}
 	})
 	t.Run("errors", func(t *testing.T) {
 		o := o.For(t)
@@ -61,7 +67,6 @@ func TestLabVolumeHealth(t *testing.T) {
 	})
 	t.Run("hang", func(t *testing.T) { o.For(t).hung(hang, well) })
 	o.drop(bad, warn)
-	o.Must(o.remove(pull))
 	o.Must(o.remove(warn))
 }
 
@@ -78,14 +83,15 @@ func (o *orchestrator) pulled(v, other vol) {
 	}
 }
 
-// swapped puts the drives of two volumes back: the first was let go of while its
-// drive was away, the second is still mounted, on a device that is dead.
-func (o *orchestrator) swapped(free, held vol) {
+// swapped puts the drives of volumes back: the first is still mounted, on a device
+// that is dead, the others were let go of while their drives were away.
+func (o *orchestrator) swapped(held vol, free ...vol) {
 	o.t.Helper()
-	for _, v := range []vol{free, held} {
+	all := append(free, held)
+	for _, v := range all {
 		o.Must(o.Replug(o.t.Context(), v.drives[0]))
 	}
-	for _, v := range []vol{free, held} {
+	for _, v := range all {
 		o.d.UntilDrive(v.drives[0], "back", soon, is(drivebay.StatusOnline))
 	}
 	began := time.Now()
@@ -102,14 +108,13 @@ func (o *orchestrator) swapped(free, held vol) {
 		o.t.Errorf("%s is mounted from a device that is gone, and says %q", held.name, node)
 	}
 	o.drop(held)
-	o.use(free, held)
-	// The drives say for ten minutes more that they were away, and for a day that the
-	// writes failed which a pod had under way.
-	for _, v := range []vol{free, held} {
-		o.heals(v, soon, "DiskDegrading", "RWIOError")
+	o.use(all...)
+	// The drives say for ten minutes more that they were away.
+	for _, v := range all {
+		o.heals(v, soon, "DiskDegrading")
 		o.Sh("echo back >%s/file && sync %[1]s/file", v.target())
 	}
-	o.drop(free)
+	o.drop(free...)
 }
 
 // hung holds back all reads and writes of a volume's drive.
