@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,8 +16,7 @@ import (
 //
 // EBUSY of an addition is also "there is one of that number" and "it overlaps
 // another" (block/partitions/core.c); what is known is therefore asked first.
-// EBUSY of a removal is anybody who has the partition open, so also udev, which
-// looks at whatever was open for writing when it is closed: it passes.
+// EBUSY of a removal is anybody who has the partition open: it may pass.
 
 func (d *realDisk) AddPartition(number int, start, size uint64) error {
 	if have, ok := d.known(number); ok && have == (extent{start, size}) {
@@ -33,7 +33,7 @@ func (d *realDisk) ResizePartition(number int, start, size uint64) error {
 }
 
 func (d *realDisk) RemovePartition(number int) error {
-	err := d.partition("remove", unix.BLKPG_DEL_PARTITION, number, 0, 0)
+	err := patiently(context.Background(), func() error { return d.partition("remove", unix.BLKPG_DEL_PARTITION, number, 0, 0) })
 	if errors.Is(err, unix.ENXIO) { // it is not known; ENXIO of a drive that is gone says the same
 		return nil
 	}

@@ -3,10 +3,12 @@ package host
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -37,12 +39,16 @@ type realDisk struct {
 // it is. All that write want it alone themselves, so that it must not be open
 // alone here: mkfs says "apparently in use", wipefs and e2fsck that it is busy.
 // The programs that only read it do not mind.
-func (r *real) OpenDisk(_ context.Context, dev string, alone bool) (Disk, error) {
+func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, error) {
 	flags := unix.O_RDWR | unix.O_CLOEXEC
 	if alone {
 		flags |= unix.O_EXCL
 	}
-	fd, err := r.openNode(dev, flags)
+	var fd int
+	err := patiently(ctx, func() (err error) {
+		fd, err = r.openNode(dev, flags)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open %s for writing: %w", dev, workError(openError(err)))
 	}
@@ -56,6 +62,28 @@ func (r *real) OpenDisk(_ context.Context, dev string, alone bool) (Disk, error)
 		d.quiet.keep(fd, d.devNum, 0)
 	}
 	return d, nil
+}
+
+// patienceTime is how long "busy" may pass: a device that was closed is in use for a
+// moment more by a program that we were just starting, which has a copy of every open
+// file until it executes (fork(2)); udev looks at whatever could have been written to.
+const (
+	patienceTime = time.Second
+	patienceTry  = 10 * time.Millisecond
+)
+
+func patiently(ctx context.Context, try func() error) error {
+	for end := time.Now().Add(patienceTime); ; {
+		err := try()
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(patienceTry):
+		}
+	}
 }
 
 // partitioned says whether a device is one that has partitions, and none itself.
