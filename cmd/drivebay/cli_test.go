@@ -109,7 +109,8 @@ func (e *engine) Events(after uint64, limit int) []drivebay.Event {
 	list := []drivebay.Event{
 		{Seq: 1, Kind: drivebay.EventAppeared, Drive: "naa-aaaa01", Cause: "seen"},
 		{Seq: 2, Kind: drivebay.EventAppeared, Drive: "naa-aaaa02", Cause: "seen"},
-		{Seq: 3, Kind: drivebay.EventHealth, Drive: "naa-aaaa02", From: "GOOD", To: "BAD", Cause: "it died"},
+		{Seq: 3, Kind: drivebay.EventVolumeCreated, Drive: "naa-aaaa01", Volume: dataVolume, Cause: "made"},
+		{Seq: 4, Kind: drivebay.EventHealth, Drive: "naa-aaaa02", From: "GOOD", To: "BAD", Cause: "it died"},
 	}
 	var out []drivebay.Event
 	for _, ev := range list {
@@ -201,7 +202,7 @@ func TestReading(t *testing.T) {
 		{"smart sd1 --raw", []string{"ata-identify: 5 bytes", "|hello|"}, nil},
 		{"events", []string{"DriveAppeared", "GOOD -> BAD", "it died"}, nil},
 		{"events --drive sd1", []string{"naa-aaaa01"}, []string{"naa-aaaa02"}},
-		{"events -n 1 -o json", []string{`"seq":3`}, []string{`"seq":2`}},
+		{"events -n 1 -o json", []string{`"seq":4`}, []string{`"seq":3`}},
 		{"version", []string{"drivebay ", "go1."}, nil},
 		{"completion bash", []string{"drivebay"}, nil},
 	} {
@@ -348,6 +349,7 @@ func TestWrongCalls(t *testing.T) {
 		{"locate 7 up", exitUsage, "want on or off"},
 		{"selftest sd1 medium", exitUsage, "want short, long, abort"},
 		{"events -n -1", exitUsage, "want 0 or more"},
+		{"events --drive sd1 --volume data-1", exitUsage, "want one of them"},
 		{"assess", exitUsage, "requires at least 1 arg"},
 		{"config check", exitUsage, "accepts 1 arg"},
 		{"drive show sd", exitFailure, "did you mean one of these? naa-aaaa01 (sd1), naa-aaaa02 (sd2)"},

@@ -22,6 +22,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	out := outputFlag(cmd, "text", "json")
 	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what happens from now on")
 	drive := cmd.Flags().String("drive", "", "only events of this drive")
+	volume := cmd.Flags().String("volume", "", "only events of this volume; of one that is deleted by its whole id")
 	last := cmd.Flags().IntP("last", "n", 100, "how many of the newest events to begin with; 0 is all that are kept")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
@@ -30,34 +31,49 @@ func (a *app) eventsCommand() *cobra.Command {
 		if *last < 0 {
 			return usage("--last %d: want 0 or more", *last)
 		}
-		src, id, err := a.eventSource(cmd.Context(), *drive)
+		if *drive != "" && *volume != "" {
+			return usage("--drive and --volume: want one of them")
+		}
+		src, about, err := a.eventSource(cmd.Context(), *drive, *volume)
 		if err != nil {
 			return err
 		}
-		after, err := a.pastEvents(cmd.Context(), src, id, *last, out)
+		after, err := a.pastEvents(cmd.Context(), src, about, *last, out)
 		if err != nil || !*follow {
 			return err
 		}
-		return a.follow(cmd.Context(), src, id, after, out)
+		return a.follow(cmd.Context(), src, about, after, out)
 	}
 	return cmd
 }
 
-func (a *app) eventSource(ctx context.Context, drive string) (source, string, error) {
-	if drive == "" {
-		src, err := a.source()
-		return src, "", err
+// eventSource says where events come from, and which of them are wanted.
+func (a *app) eventSource(ctx context.Context, drive, volume string) (source, func(drivebay.Event) bool, error) {
+	switch {
+	case drive != "":
+		src, d, err := a.pick(ctx, drive)
+		if err != nil {
+			return nil, nil, err
+		}
+		id := d.ID
+		return src, func(e drivebay.Event) bool { return e.Drive == id }, nil
+	case volume != "":
+		client, v, err := a.pickVolume(ctx, volume)
+		if errors.Is(err, drivebay.ErrNotFound) && client != nil { // it may have been one
+			return client, func(e drivebay.Event) bool { return e.Volume == volume }, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		return client, func(e drivebay.Event) bool { return e.Volume == v.ID }, nil
 	}
-	src, d, err := a.pick(ctx, drive)
-	if err != nil {
-		return nil, "", err
-	}
-	return src, d.ID, nil
+	src, err := a.source()
+	return src, func(drivebay.Event) bool { return true }, err
 }
 
 // pastEvents prints the newest of the events that are kept, and returns the
 // number of the last one.
-func (a *app) pastEvents(ctx context.Context, src source, id string, last int, out *output) (uint64, error) {
+func (a *app) pastEvents(ctx context.Context, src source, about func(drivebay.Event) bool, last int, out *output) (uint64, error) {
 	var all []drivebay.Event
 	after := uint64(0)
 	for {
@@ -69,7 +85,7 @@ func (a *app) pastEvents(ctx context.Context, src source, id string, last int, o
 			break
 		}
 		after = page[len(page)-1].Seq
-		all = append(all, ofDrive(page, id)...)
+		all = append(all, those(page, about)...)
 	}
 	if last > 0 && len(all) > last {
 		all = all[len(all)-last:]
@@ -77,7 +93,7 @@ func (a *app) pastEvents(ctx context.Context, src source, id string, last int, o
 	return after, a.printEvents(all, out)
 }
 
-func (a *app) follow(ctx context.Context, src source, id string, after uint64, out *output) error {
+func (a *app) follow(ctx context.Context, src source, about func(drivebay.Event) bool, after uint64, out *output) error {
 	for {
 		page, err := src.WaitEvents(ctx, after)
 		if ctx.Err() != nil {
@@ -90,16 +106,16 @@ func (a *app) follow(ctx context.Context, src source, id string, after uint64, o
 			continue
 		}
 		after = page[len(page)-1].Seq
-		if err := a.printEvents(ofDrive(page, id), out); err != nil {
+		if err := a.printEvents(those(page, about), out); err != nil {
 			return err
 		}
 	}
 }
 
-func ofDrive(list []drivebay.Event, id string) []drivebay.Event {
+func those(list []drivebay.Event, about func(drivebay.Event) bool) []drivebay.Event {
 	var out []drivebay.Event
 	for _, e := range list {
-		if id == "" || e.Drive == id {
+		if about(e) {
 			out = append(out, e)
 		}
 	}

@@ -114,6 +114,8 @@ func TestReadingVolumes(t *testing.T) {
 		{"volume snapshots -o json", []string{`"source": "` + dataVolume + `"`}, nil},
 		{"explain raw-1", []string{"DEGRADED  DiskFailure", "it says so itself", "The drive under it:", "  BAD  ATAFailed", "what to do: Replace it.", "attributes"}, nil},
 		{"explain data-1 -o yaml", []string{"name: data-1", "evidence:"}, nil},
+		{"events --volume data-1", []string{"made"}, []string{"seen", "it died"}},
+		{"events --volume " + rawVolume[:25] + "z", nil, []string{"made", "seen"}},
 		{"explain sd2", []string{"ATAFailed"}, []string{"The drive under it"}},
 		{"capacity", []string{"partition  3 GiB      2 GiB    1 MiB     no", "thin       3 GiB      2 GiB    1 MiB     yes", "mirror     -", "no LVM here"}, nil},
 		{"capacity --backing thin", []string{"thin"}, []string{"partition"}},
