@@ -90,7 +90,7 @@ func TestFoundHalf(t *testing.T) {
 		if strings.HasPrefix(name, "xfs") || strings.HasPrefix(name, "btrfs") { // the steps of ext4
 			continue
 		}
-		for after, all := 1, false; !all; after++ {
+		for after, all := 1, false; !all; after += stride {
 			k := &killer{after: after}
 			for _, again := range []bool{true, false} {
 				k.steps = nil

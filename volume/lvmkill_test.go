@@ -33,7 +33,7 @@ func (d *deadly) Run(ctx context.Context, argv ...string) ([]byte, error) {
 func TestLVMKilled(t *testing.T) {
 	for _, name := range []string{"ext4 on thin", "a mirror"} {
 		commands := 1
-		for command := 1; command <= commands && !t.Failed(); command++ {
+		for command := 1; command <= commands && !t.Failed(); command += stride {
 			for _, point := range []int{1, 3} {
 				onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 					d := &deadly{Machine: s.sim, command: command, point: point}
