@@ -36,7 +36,7 @@ lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
 	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab -skip LabVolume ./hack/lab/suite
 
-lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts; half an hour
+lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts
 	$(GO) run ./hack/lab build
 	$(GO) run ./hack/tier -name lab-volumes -min 5 -- -tags lab -timeout 60m -parallel 2 -run LabVolume ./hack/lab/suite
 

@@ -41,16 +41,26 @@ func start(binary string, hung int, more ...string) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	sim, socket := filepath.Join(dir, "rack.yaml"), filepath.Join(dir, "s")
+	sim := filepath.Join(dir, "rack.yaml")
 	if err := os.WriteFile(sim, text, 0o600); err != nil {
 		return nil, err
 	}
+	d, err := launch(binary, dir, append([]string{"--sim", sim}, more...)...)
+	if err != nil {
+		os.RemoveAll(dir)
+	}
+	return d, err
+}
+
+// launch runs the daemon with a folder of its own until it is ready.
+func launch(binary, dir string, more ...string) (*daemon, error) {
+	socket := filepath.Join(dir, "s")
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	args := append([]string{"serve", "--sim", sim, "--state-dir", dir, "--api", "unix://" + socket}, more...)
+	args := append([]string{"serve", "--state-dir", dir, "--api", "unix://" + socket}, more...)
 	d := &daemon{dir: dir, began: time.Now(), cmd: exec.Command(binary, args...)}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	d.cmd.Env = append(os.Environ(), "DRIVEBAY_POLL_EVIDENCE=10m") // as on a real machine; a simulated one is asked more often
@@ -68,13 +78,17 @@ func start(binary string, hung int, more ...string) (*daemon, error) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	out, _ := os.ReadFile(filepath.Join(dir, "log"))
-	d.stop()
+	d.kill()
 	return nil, fmt.Errorf("the daemon does not get ready:\n%s", out)
 }
 
-func (d *daemon) stop() {
+func (d *daemon) kill() {
 	_ = d.cmd.Process.Kill()
 	_ = d.cmd.Wait()
+}
+
+func (d *daemon) stop() {
+	d.kill()
 	os.RemoveAll(d.dir)
 }
 
@@ -124,7 +138,7 @@ func daemonRows(binary string) ([]row, error) {
 	}
 	defer d.stop()
 	time.Sleep(5 * time.Second) // every drive looked at
-	rows, err := d.idle("100 drives")
+	rows, err := d.idle("100 drives, the simulated machine's share included")
 	if err != nil {
 		return rows, err
 	}
