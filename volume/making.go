@@ -24,6 +24,8 @@ type making struct {
 	asking  sync.Mutex                 // held while the machine is asked what it can do
 	asked   bool                       // it has answered
 	powers  drivebay.VolumePowers
+	mayLUKS sync.Once
+	noLUKS  string // why nothing can be encrypted here
 }
 
 // seen is everything that a place is chosen by.
@@ -54,8 +56,8 @@ func (e *Engine) Capacity(_ context.Context, c drivebay.Class) (drivebay.Capacit
 // can says whether volumes of a class can be made here at all.
 func (e *Engine) can(c drivebay.Class) error {
 	switch {
-	case c.Encryption != "":
-		return fmt.Errorf("encryption %q: %w", c.Encryption, drivebay.ErrNoSupport)
+	case c.Encryption != "" && (c.Encryption != drivebay.EncryptionLUKS2 || e.cannotEncrypt() != ""):
+		return fmt.Errorf("encryption %q: %w: %s", c.Encryption, drivebay.ErrNoSupport, e.noLUKS)
 	case kindOf(c.Backing) == drivebay.LocationUnknown || !slices.Contains(drivebay.FSTypes, c.FSType):
 		return fmt.Errorf("class: %w: backing %q, filesystem %q", drivebay.ErrInvalid, c.Backing, c.FSType)
 	case unit(c.Backing) != mib && !e.hasLVM():
@@ -97,7 +99,7 @@ func (e *Engine) resume(ctx context.Context) {
 		switch {
 		case r.Work == nil:
 		case r.Volume.CSIStatus == drivebay.CSICreating:
-			again = e.make
+			again = e.makeKeyless
 		case r.Volume.CSIStatus == drivebay.CSIResizing:
 			again = e.enlarge
 		case r.Volume.CSIStatus == drivebay.CSIRemoving:

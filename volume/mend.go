@@ -20,7 +20,7 @@ func (e *Engine) RetryVolume(ctx context.Context, id string) error {
 		}
 		switch before := v.State().Before; before {
 		case drivebay.CSICreating:
-			return e.retry(ctx, id, drivebay.WorkCreate, drivebay.CSICreate, e.make)
+			return e.retry(ctx, id, drivebay.WorkCreate, drivebay.CSICreate, e.makeKeyless)
 		case drivebay.CSIResizing:
 			return e.retry(ctx, id, drivebay.WorkExpand, drivebay.CSIResize, e.enlarge)
 		case drivebay.CSIRemoving:
@@ -60,7 +60,7 @@ func (e *Engine) growAgain(ctx context.Context, v drivebay.Volume) error {
 	}
 	at, err := e.spot(staged.Path)
 	if err == nil {
-		_, err = s.expand(ctx, at, drivebay.SizeRange{})
+		_, err = s.expand(ctx, at, drivebay.SizeRange{}, nil)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (v *volumeEngine) ExpandVolume(_ context.Context, id string, r drivebay.Siz
 	}
 	return grown, v.resized, v.work("expand %s %+v", id, r)
 }
-func (v *volumeEngine) ExpandNode(_ context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
+func (v *volumeEngine) ExpandNode(_ context.Context, id, path string, r drivebay.SizeRange, _ drivebay.Secrets) (uint64, error) {
 	return 0, v.work("grow %s %s %+v", id, path, r)
 }
 func (v *volumeEngine) CreateSnapshot(_ context.Context, name, id string) (drivebay.VolumeSnapshot, error) {

@@ -65,7 +65,7 @@ func (v *volumes) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRa
 	found, _ := v.Volumes().Get(id)
 	return found.Volume, v.node, v.call(ctx, "expand %s %+v", id, r)
 }
-func (v *volumes) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
+func (v *volumes) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, _ drivebay.Secrets) (uint64, error) {
 	return r.Required, v.call(ctx, "grow %s at %s %+v", id, path, r)
 }
 func (v *volumes) CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error) {
@@ -111,8 +111,8 @@ func TestVolumeAnswers(t *testing.T) {
 		{"GET", path + badVolume[:7], "", 409, `"code":"ambiguous"`, ""},
 		{"GET", path + "none", "", 404, `volume \"none\": not found`, ""},
 		{"POST", "/api/v1/volumes", `{"name":"n","size":5,"limit":6,"fsType":"xfs","parameters":{"drivebay.io/backing":"thin"},"source":{"volume":"data-2"}}`, 200, `"id":"new"`,
-			"create {Name:n Size:{Required:5 Limit:6} Block:false FSType:xfs Class:{Drives:UNKNOWN Backing:thin Wipe:discard Encryption: FSType:ext4} Source:{Snapshot: Volume:" + badVolume + "}}"},
-		{"POST", "/api/v1/volumes", `{"name":"n","source":{"snapshot":"monday"}}`, 200, "", "create {Name:n Size:{Required:0 Limit:0} Block:false FSType: Class:{Drives:UNKNOWN Backing:partition Wipe:discard Encryption: FSType:ext4} Source:{Snapshot:s1 Volume:}}"},
+			"create {Name:n Size:{Required:5 Limit:6} Block:false FSType:xfs Class:{Drives:UNKNOWN Backing:thin Wipe:discard Encryption: FSType:ext4} Source:{Snapshot: Volume:" + badVolume + "} Secrets:(secrets)}"},
+		{"POST", "/api/v1/volumes", `{"name":"n","source":{"snapshot":"monday"}}`, 200, "", "create {Name:n Size:{Required:0 Limit:0} Block:false FSType: Class:{Drives:UNKNOWN Backing:partition Wipe:discard Encryption: FSType:ext4} Source:{Snapshot:s1 Volume:} Secrets:(secrets)}"},
 		{"POST", "/api/v1/volumes", ``, 400, "there is none", ""},
 		{"POST", "/api/v1/volumes", `{"name":"` + strings.Repeat("n", 129) + `"}`, 400, "longer than 128", ""},
 		{"POST", "/api/v1/volumes", `{"name":"a\u001bb"}`, 400, "cannot be shown", ""},

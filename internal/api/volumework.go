@@ -144,7 +144,7 @@ func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
 		if err != nil || !node || len(grown.Publications) == 0 {
 			return grown, err
 		}
-		if _, err := engine.ExpandNode(ctx, v.ID, grown.Publications[0].Path, drivebay.SizeRange{Required: b.Size}); err != nil {
+		if _, err := engine.ExpandNode(ctx, v.ID, grown.Publications[0].Path, drivebay.SizeRange{Required: b.Size}, nil); err != nil {
 			return nil, err
 		}
 		if now, ok := engine.Volumes().Get(v.ID); ok {
