@@ -11,7 +11,7 @@ import (
 
 // CreateVolume makes a volume, or returns the one of that name.
 func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
-	if err := errors.Join(check(r), e.can(r.Class)); err != nil {
+	if err := errors.Join(check(r), e.can(ctx, r.Class)); err != nil {
 		return drivebay.Volume{}, err
 	}
 	r.Class.FSType = orElse(fsOf(r), r.Class.FSType)
@@ -41,6 +41,9 @@ func orElse(a, b string) string {
 // first time did not come to an end.
 func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {
 	v := &have.Volume
+	if v.Mode == drivebay.ModeUnknown { // found half made: it becomes what is asked for now
+		encrypt(v, r.Class)
+	}
 	if err := fits(v, r); err != nil {
 		return err
 	}
@@ -59,12 +62,11 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 			if !r.Block && rec.Volume.FSUUID == "" {
 				rec.Volume.FSUUID = newUUID()
 			}
-			if encrypt(&rec.Volume, r.Class) && rec.Work != nil {
-				rec.Work.Size = rec.Volume.Size
-			}
+			rec.Volume.LUKSUUID, rec.Volume.Size = v.LUKSUUID, v.Size
 			if rec.Work == nil {
-				rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.machine.Now(), Size: rec.Volume.Size}
+				rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.machine.Now()}
 			}
+			rec.Work.Size = v.Size
 			rec.Volume, err = rec.Volume.Moved(drivebay.CSICreate)
 		}
 		return err

@@ -70,7 +70,11 @@ func idOfLV(lv *lvm.LV) string {
 
 func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, pvs map[string]string) error {
 	v := drivebay.Volume{ID: t[keyID], Name: t[keyName], Node: e.opt.Node, Size: lv.Size - min(lv.Size, overhead(t[keyLUKS])), FSType: t[keyFS], FSUUID: t[keyUUID], LUKSUUID: t[keyLUKS], Location: l, Source: sourceOf(t[keySource])}
-	if err := v.Mode.UnmarshalText([]byte(t[keyMode])); err != nil {
+	err := v.Mode.UnmarshalText([]byte(t[keyMode]))
+	if err == nil && v.LUKSUUID != "" && !isUUID(v.LUKSUUID) {
+		err = fmt.Errorf("%w: LUKS header %q", drivebay.ErrInvalid, v.LUKSUUID)
+	}
+	if err != nil {
 		return fmt.Errorf("volume %s: its tags: %w", v.ID, err)
 	}
 	v.Created, _ = time.Parse(time.RFC3339, t[keyCreated])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,13 +43,11 @@ func below(v *drivebay.Volume) *drivebay.Volume {
 }
 
 // encrypt makes a volume that was found half made one of an encrypted class.
-func encrypt(v *drivebay.Volume, c drivebay.Class) bool {
-	if c.Encryption == "" || v.LUKSUUID != "" {
-		return false
+func encrypt(v *drivebay.Volume, c drivebay.Class) {
+	if c.Encryption != "" && v.LUKSUUID == "" {
+		v.LUKSUUID = newUUID()
+		v.Size -= min(v.Size, luksHeader)
 	}
-	v.LUKSUUID = newUUID()
-	v.Size -= min(v.Size, luksHeader)
-	return true
 }
 
 var errNoPassphrase = fmt.Errorf("%w: the secrets have no %q", drivebay.ErrInvalid, drivebay.SecretPassphrase)
@@ -62,24 +59,33 @@ func passphrase(secrets drivebay.Secrets) ([]byte, error) {
 	return nil, errNoPassphrase
 }
 
-// cannotEncrypt says why nothing can be encrypted on this machine; it is asked once.
-// A kernel that has dm-crypt built in names it like a loaded one.
-func (e *Engine) cannotEncrypt() string {
-	e.mayLUKS.Do(func() {
-		ctx, cancel := context.WithTimeout(e.ctx, 10*time.Second)
-		defer cancel()
-		if _, err := e.machine.Run(ctx, "cryptsetup", "--version"); err != nil {
-			e.noLUKS = "this machine has no cryptsetup: " + err.Error()
-			return
-		}
-		if _, err := e.machine.ReadDir("sys/module/dm_crypt"); err == nil {
-			return
-		}
+// canEncrypt says why nothing can be encrypted on this machine. Only a yes is
+// remembered: what is missing can be installed, and who did not answer can be asked
+// again. A kernel that has dm-crypt built in names it like a loaded one.
+func (e *Engine) canEncrypt(ctx context.Context) error {
+	if e.mayLUKS.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := e.machine.Run(ctx, "cryptsetup", "--version"); err != nil {
+		return unable("this machine has no cryptsetup", err)
+	}
+	if _, err := e.machine.ReadDir("sys/module/dm_crypt"); err != nil {
 		if _, err := e.machine.Run(ctx, "modprobe", "dm-crypt"); err != nil {
-			e.noLUKS = "its kernel has no dm-crypt: " + err.Error()
+			return unable("its kernel has no dm-crypt", err)
 		}
-	})
-	return e.noLUKS
+	}
+	e.mayLUKS.Store(true)
+	return nil
+}
+
+// unable is ErrNoSupport, unless it is only that nobody has answered in time.
+func unable(what string, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("whether volumes can be encrypted here: %w", err)
+	}
+	return fmt.Errorf("encryption: %w: %s: %w", drivebay.ErrNoSupport, what, err)
 }
 
 // keyMemory is what it takes to try a passphrase, in KiB, however fast the machine
@@ -109,6 +115,8 @@ func hasHeader(c drivebay.Content, v *drivebay.Volume) bool {
 
 // encrypted is a new volume with its header. One that a killed cryptsetup left, or
 // that another passphrase was for, is made anew: nobody was handed the volume yet.
+// This step is asked of volumes only that still say of themselves that they are half
+// made: their partition by its type, a logical volume by its tags.
 func (e *Engine) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) step {
 	return step{
 		name: "encrypt",
@@ -122,7 +130,7 @@ func (e *Engine) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) step {
 				return false, err
 			}
 			err = e.tryKey(ctx, v, key)
-			if errors.Is(err, drivebay.ErrSecret) {
+			if _, said := errors.AsType[*host.ExitError](err); said {
 				return false, nil
 			}
 			return err == nil, err
@@ -130,7 +138,7 @@ func (e *Engine) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) step {
 		do: func(ctx context.Context) error {
 			key, err := passphrase(secrets)
 			if err == nil {
-				err = errors.Join(e.lock(ctx, v), e.dropHeader(v.ID), e.unmade(v.ID, "zero"))
+				err = errors.Join(e.lock(ctx, v), e.dropHeader(v), e.unmade(v.ID, "zero"))
 			}
 			if err != nil {
 				return err
@@ -195,54 +203,7 @@ func (e *Engine) erased(v *drivebay.Volume, there func(context.Context) (bool, e
 				return errors.Join(disk.Zero(ctx, 0, min(luksHeader, disk.Size())), disk.Sync())
 			})
 		}
-		return errors.Join(err, e.dropHeader(v.ID))
+		return errors.Join(err, e.dropHeader(v))
 	})
 	return []step{e.locked(v), erase}
-}
-
-// Where a LUKS2 header says what it is (LUKS2 On-Disk Format, 2.2): its label, UUID
-// and subsystem, which is our word for the filesystem in it.
-const (
-	luksMagic       = "LUKS\xba\xbe\x00\x02"
-	luksLabelAt     = 24
-	luksUUIDAt      = 168
-	luksSubsystemAt = 208
-	luksEnd         = 256
-)
-
-var errNoHeader = fmt.Errorf("%w: there is no LUKS2 header", drivebay.ErrRefused)
-
-type luksWords struct{ label, uuid, subsystem string }
-
-// readHeader reads what the header of an encrypted volume says of itself.
-func readHeader(r io.ReaderAt) (luksWords, error) {
-	b := make([]byte, 4096)
-	if _, err := r.ReadAt(b, 0); err != nil {
-		return luksWords{}, fmt.Errorf("LUKS header: %w", err)
-	}
-	if string(b[:len(luksMagic)]) != luksMagic {
-		return luksWords{}, errNoHeader
-	}
-	text := func(from, to int) string { s, _, _ := strings.Cut(string(b[from:to]), "\x00"); return s }
-	return luksWords{text(luksLabelAt, luksLabelAt+48), text(luksUUIDAt, luksSubsystemAt), text(luksSubsystemAt, luksEnd)}, nil
-}
-
-// adoptHeader takes in what the header of a volume says that was found; why, what
-// is wrong with it.
-func (e *Engine) adoptHeader(ctx context.Context, v *drivebay.Volume) (why string, err error) {
-	var is luksWords
-	err = e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) (err error) {
-		is, err = readHeader(disk)
-		return err
-	})
-	v.Size -= min(v.Size, luksHeader)
-	switch {
-	case errors.Is(err, errNoHeader) || err == nil && is.label != plainName(v.ID):
-		v.LUKSUUID = newUUID() // of nothing: without its header it opens to nobody
-		return "its LUKS header cannot be found on it", nil
-	case err != nil:
-		return "", fmt.Errorf("volume %s: %w", v.ID, err)
-	}
-	v.LUKSUUID, v.FSType = is.uuid, is.subsystem
-	return "", nil
 }

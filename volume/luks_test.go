@@ -146,7 +146,7 @@ func TestEncrypted(t *testing.T) {
 			}
 			s.must(s.unstage(v))
 			s.nowhere(headers, log.String(), said)
-			if b, err := os.ReadFile(filepath.Join(headers, v.ID+".luks")); err != nil || !bytes.HasPrefix(b, []byte("LUKS")) {
+			if b, err := os.ReadFile(filepath.Join(headers, v.ID+"."+v.LUKSUUID+".luks")); err != nil || !bytes.HasPrefix(b, []byte("LUKS")) {
 				s.Errorf("%s: copy of the header: %v", name, err)
 			}
 			s.must(s.e.DeleteVolume(s.Context(), v.ID))

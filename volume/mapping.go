@@ -123,11 +123,7 @@ func (e *Engine) withKey(ctx context.Context, v *drivebay.Volume, key []byte, ac
 		if disk.DevNum() != d.num {
 			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
 		}
-		is, err := readHeader(disk)
-		if err == nil && !strings.EqualFold(is.uuid, v.LUKSUUID) {
-			err = fmt.Errorf("%w: it is to have the LUKS header %s, and has %s", drivebay.ErrRefused, v.LUKSUUID, is.uuid)
-		}
-		if err != nil {
+		if err := e.proveHeader(disk, v); err != nil {
 			return err
 		}
 		_, err = e.machine.RunInput(ctx, key, append([]string{"cryptsetup", action, "--type", "luks2", "--key-file", "-", disk.Path()}, words...)...)
@@ -169,6 +165,9 @@ func (e *Engine) lock(ctx context.Context, v *drivebay.Volume) error {
 // unlock has the device of an encrypted volume appear for a stage. Mounts of one
 // that is gone are in its way.
 func (s *scene) unlock(ctx context.Context, at spot, secrets drivebay.Secrets) error {
+	if s.v.LUKSUUID == "" {
+		return nil
+	}
 	key, err := passphrase(secrets)
 	if err != nil {
 		return err
@@ -178,11 +177,13 @@ func (s *scene) unlock(ctx context.Context, at spot, secrets drivebay.Secrets) e
 			return err
 		}
 	}
-	if s.d, err = s.Engine.unlock(ctx, &s.v, key); err != nil {
+	d, err := s.Engine.unlock(ctx, &s.v, key)
+	if err != nil {
 		return err
 	}
-	if err := s.keepHeader(ctx, &s.v); err != nil {
-		return err
+	s.d = d
+	if err := s.keepHeader(ctx, &s.v); err != nil { // it can be used all the same
+		s.log.Warn("no copy of the header", "op", "stage", "volume", s.v.ID, "err", err)
 	}
 	return s.widen(ctx, secrets)
 }
@@ -226,6 +227,13 @@ func (s *scene) lockUnused(ctx context.Context) error {
 		return err
 	}
 	return s.lock(ctx, &s.v)
+}
+
+// lockAgain is lockUnused for who has failed already, and tells of that.
+func (s *scene) lockAgain(ctx context.Context) {
+	if err := s.lockUnused(context.WithoutCancel(ctx)); err != nil {
+		s.log.Warn("it stays unlocked", "op", "stage", "volume", s.v.ID, "err", err)
+	}
 }
 
 // growsInUse says that a volume is grown by two: its device, and what is on it.

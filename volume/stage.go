@@ -32,14 +32,13 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 		if err != nil {
 			return err
 		}
-		if v.LUKSUUID == "" {
-			return s.stage(ctx, at, r)
+		if err = s.unlock(ctx, at, r.Secrets); err != nil {
+			err = s.failed(err)
+		} else {
+			err = s.stage(ctx, at, r)
 		}
-		if err := s.unlock(ctx, at, r.Secrets); err != nil {
-			return s.failed(err)
-		}
-		if err = s.stage(ctx, at, r); err != nil {
-			err = errors.Join(err, s.lockUnused(ctx))
+		if err != nil {
+			s.lockAgain(ctx)
 		}
 		return err
 	})
