@@ -120,8 +120,11 @@ func (e *Engine) copyOf(v *drivebay.Volume) []byte {
 
 // copied is what the only copy of a header says that there is for a volume's id.
 func (e *Engine) copied(id string) luksWords {
+	if e.opt.Headers == "" {
+		return luksWords{}
+	}
 	names, _ := filepath.Glob(filepath.Join(e.opt.Headers, id+".*.luks")) // an id has no special characters
-	if e.opt.Headers == "" || len(names) != 1 {
+	if len(names) != 1 {
 		return luksWords{}
 	}
 	f, err := os.Open(names[0])

@@ -100,6 +100,14 @@ func TestEncryptedStale(t *testing.T) {
 		}
 		s.must(s.stage(v, with(rightKey)))
 		s.must(s.unstage(v))
+		other := s.make("other", drivebay.VolumeRequest{})
+		s.must(s.stage(other, func(r *drivebay.StageRequest) { r.Path = staging(v) }))
+		if err := s.stage(v, with(rightKey)); !errors.Is(err, drivebay.ErrRefused) {
+			s.Errorf("staged where another is mounted: %v", err)
+		}
+		if _, open := s.plain(v); open {
+			s.Error("a stage that failed has left it unlocked")
+		}
 		d, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
 		out, err := s.sim.RunInput(s.Context(), []byte("other"), "cryptsetup", "close", "drivebay-"+v.ID)
 		if exit, ok := errors.AsType[*host.ExitError](err); !ok || exit.Code != 4 {
