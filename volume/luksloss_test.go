@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -127,8 +128,16 @@ func TestEncryptedDamaged(t *testing.T) {
 					s.Errorf("%s: %v, %v", path, st.Mode(), err)
 				}
 			}
-			s.must(os.WriteFile(name, []byte("not whole"), 0o600))
-			s.must(s.stage(v, with(rightKey)), s.unstage(v)) // which makes the copy anew
+			kept[len(kept)-1]++ // the header is changed, where only cryptsetup knows what stands there
+			s.write(v, kept)
+			for _, was := range []string{"whole and old", "not whole"} {
+				s.must(s.stage(v, with(rightKey)), s.unstage(v)) // which makes the copy anew
+				if is, err := os.ReadFile(name); err != nil || !bytes.Equal(is, kept) {
+					s.Errorf("a copy that was %s is kept: %v", was, err)
+				}
+				s.must(os.WriteFile(name, []byte("LUKS"), 0o600))
+			}
+			s.must(s.stage(v, with(rightKey)), s.unstage(v))
 			s.write(v, make([]byte, 1<<20))
 			if lost {
 				s.forget()
