@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -134,6 +135,21 @@ func TestCannotEncrypt(t *testing.T) {
 			s.blank()
 		})
 	}
+}
+
+// TestCanEncryptLater: who did not answer in time is asked again.
+func TestCanEncryptLater(t *testing.T) {
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		class := encryptedRequests()["a partition"].Class
+		late, cancel := context.WithCancel(s.Context())
+		cancel()
+		if _, err := s.e.Capacity(late, class); !errors.Is(err, context.Canceled) || errors.Is(err, drivebay.ErrNoSupport) {
+			s.Errorf("asked too late: %v", err)
+		}
+		if c, err := s.e.Capacity(s.Context(), class); err != nil || c.Largest == 0 {
+			s.Errorf("asked again: %+v, %v", c, err)
+		}
+	})
 }
 
 // TestEncryptedCapacity: what is said of the room for encrypted volumes is exact.
