@@ -140,9 +140,15 @@ func TestEncrypted(t *testing.T) {
 			if _, open := s.plain(v); open {
 				s.Errorf("%s: unstaged, it is still unlocked", name)
 			}
-			s.must(s.stage(v, with(rightKey)))
-			if dev, _ := s.plain(v); s.first(dev, "") != text {
-				s.Errorf("%s: what was written is gone", name)
+			for _, size := range []uint64{5 << 29, 11 << 28} { // while nobody has it, and while it is staged
+				if r.Class.Backing != drivebay.BackingDrive {
+					_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: size})
+					s.must(err)
+				}
+				s.must(s.stage(v, with(rightKey)))
+				if dev, _ := s.plain(v); s.first(dev, "") != text || s.sizeOf(dev) != s.of(v).Size || s.of(v).CSIStatus != drivebay.CSIVolumeReady {
+					s.Errorf("%s: staged again it has %d bytes, or others, and is %v", name, s.sizeOf(dev), s.of(v).CSIStatus)
+				}
 			}
 			s.must(s.unstage(v))
 			s.nowhere(headers, log.String(), said)
@@ -176,12 +182,17 @@ func (s *stand) expandEncrypted(v drivebay.Volume, fails func(string, error, err
 	fails("grown with another key", drivebay.ErrSecret, grow(secrets(wrongKey)))
 	s.must(grow(secrets(rightKey)))
 	dev, _ := s.plain(v)
+	if is := s.of(v); s.sizeOf(dev) != 2<<30 || is.Size != 2<<30 || is.CSIStatus != drivebay.CSIPublished {
+		s.Errorf("grown: %d bytes, the record says %d, %v", s.sizeOf(dev), is.Size, is.CSIStatus)
+	}
+}
+
+func (s *stand) sizeOf(dev string) uint64 {
+	s.Helper()
 	disk, err := s.sim.OpenDisk(s.Context(), dev, false)
 	s.must(err)
 	defer disk.Close()
-	if is := s.of(v); disk.Size() != 2<<30 || is.Size != 2<<30 || is.CSIStatus != drivebay.CSIPublished {
-		s.Errorf("grown: %d bytes, the record says %d, %v", disk.Size(), is.Size, is.CSIStatus)
-	}
+	return disk.Size()
 }
 
 // nowhere wants no trace of the passphrase in what we write and say.

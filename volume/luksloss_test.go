@@ -129,7 +129,7 @@ func TestEncryptedDamaged(t *testing.T) {
 				}
 			}
 			kept[len(kept)-1]++ // the header is changed, where only cryptsetup knows what stands there
-			s.write(v, kept)
+			s.write(v, kept, 0)
 			for _, was := range []string{"whole and old", "not whole"} {
 				s.must(s.stage(v, with(rightKey)), s.unstage(v)) // which makes the copy anew
 				if is, err := os.ReadFile(name); err != nil || !bytes.Equal(is, kept) {
@@ -138,7 +138,7 @@ func TestEncryptedDamaged(t *testing.T) {
 				s.must(os.WriteFile(name, []byte("LUKS"), 0o600))
 			}
 			s.must(s.stage(v, with(rightKey)), s.unstage(v))
-			s.write(v, make([]byte, 1<<20))
+			s.write(v, make([]byte, 1<<20), 0)
 			if lost {
 				s.forget()
 			}
@@ -149,7 +149,7 @@ func TestEncryptedDamaged(t *testing.T) {
 					s.Errorf("lost %v: without its header: %v, %v", lost, err, staged)
 				}
 			}
-			s.write(v, kept)
+			s.write(v, kept, 0)
 			s.must(s.stage(v, with(rightKey)), s.publish(v, "pod"))
 			if is := s.of(v); is.CSIStatus != drivebay.CSIPublished || is.FSType != "xfs" {
 				s.Errorf("lost %v: put back, it is %v with %q", lost, is.CSIStatus, is.FSType)
@@ -158,13 +158,13 @@ func TestEncryptedDamaged(t *testing.T) {
 	}
 }
 
-// write writes at the beginning of a partition, behind everybody's back.
-func (s *stand) write(v drivebay.Volume, b []byte) {
+// write writes to a partition, behind everybody's back.
+func (s *stand) write(v drivebay.Volume, b []byte, at int64) {
 	s.Helper()
 	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+s.device(v), false)
 	s.must(err)
 	defer disk.Close()
-	_, err = disk.WriteAt(b, 0)
+	_, err = disk.WriteAt(b, at)
 	s.must(err)
 }
 
@@ -218,13 +218,10 @@ func TestEncryptedCopies(t *testing.T) {
 					s.Errorf("%s, %s: %v, %+v", name, what, err, c)
 				}
 				s.must(s.stage(v, with(rightKey)), s.stage(c, with(rightKey))) // both at once
-				dev, _ := s.plain(c)
-				disk, err := s.sim.OpenDisk(s.Context(), dev, false)
-				s.must(err)
-				if s.first(dev, "") != text || disk.Size() != c.Size {
-					s.Errorf("%s, %s: it has %d bytes, or others", name, what, disk.Size())
+				if dev, _ := s.plain(c); s.first(dev, "") != text || s.sizeOf(dev) != c.Size {
+					s.Errorf("%s, %s: it has %d bytes, or others", name, what, s.sizeOf(dev))
 				}
-				s.must(disk.Close(), s.unstage(c), s.unstage(v), s.e.DeleteVolume(s.Context(), c.ID))
+				s.must(s.unstage(c), s.unstage(v), s.e.DeleteVolume(s.Context(), c.ID))
 			}
 			if left := s.copies(headers); len(left) != 1 || !strings.HasPrefix(left[0], v.ID) {
 				s.Errorf("%s: copies of the header: %v", name, left)
