@@ -18,7 +18,7 @@ import (
 // drive is gone or back under another number, and never used again. A logical volume
 // that lost its drive stays as it is until it is unstaged, encrypted or not.
 func TestEncryptedLetGo(t *testing.T) {
-	for name, again := range map[string]bool{"ext4 on a partition": true, "a partition": true, "a linear volume": false, "xfs on linear": false} {
+	for name, again := range map[string]bool{"ext4 on a partition": true, "a partition": true, "a linear volume": false, "xfs on linear": false, "ext4 on thin": false} {
 		for _, back := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 				v := s.make(name, encryptedRequests()[name])
