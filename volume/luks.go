@@ -199,11 +199,22 @@ func (e *Engine) erased(v *drivebay.Volume, there func(context.Context) (bool, e
 	erase := e.made(v.ID, "erase", func(ctx context.Context) error {
 		is, err := there(ctx)
 		if err == nil && is {
-			err = e.onDevice(ctx, below(v), true, func(ctx context.Context, disk host.Disk) error {
-				return errors.Join(disk.Zero(ctx, 0, min(luksHeader, disk.Size())), disk.Sync())
-			})
+			err = e.onDevice(ctx, below(v), true, func(ctx context.Context, disk host.Disk) error { return loseKeys(ctx, v, disk) })
 		}
 		return errors.Join(err, e.dropHeader(v))
 	})
 	return []step{e.locked(v), erase}
+}
+
+// loseKeys overwrites a header. A thin pool writes elsewhere what a snapshot ever
+// shared, and leaves what was there before (Linux, drivers/md/dm-thin.c,
+// break_sharing): of such a block the drive has to be told that nobody needs it.
+func loseKeys(ctx context.Context, v *drivebay.Volume, disk host.Disk) error {
+	n := min(luksHeader, disk.Size())
+	if v.Location.Kind == drivebay.LocationThin {
+		if err := disk.Discard(ctx, 0, n); err != nil && !errors.Is(err, host.ErrUnsupported) {
+			return err
+		}
+	}
+	return errors.Join(disk.Zero(ctx, 0, n), disk.Sync())
 }

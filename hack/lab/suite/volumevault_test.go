@@ -149,9 +149,9 @@ func (c *chest) nowhere(what, text string) {
 	}
 }
 
-// TestLabEncryptionPulled: what was unlocked on a drive that was pulled is never
+// TestLabVolumeEncryptionPulled: what was unlocked on a drive that was pulled is never
 // used again when the drive is back, and what was synced is there.
-func TestLabEncryptionPulled(t *testing.T) {
+func TestLabVolumeEncryptionPulled(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	c := v.make(t, "safe", "partition", "")
