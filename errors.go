@@ -15,5 +15,6 @@ var (
 	ErrNoSupport  = errors.New("not supported")
 	ErrPermission = errors.New("permission denied")
 	ErrRefused    = errors.New("refused") // it would endanger data, or a rule forbids it
+	ErrSecret     = errors.New("not the right secret")
 	ErrTimeout    = errors.New("no answer in time")
 )

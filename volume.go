@@ -5,13 +5,16 @@ import "time"
 // Volume is one volume and everything known about it at one moment. Secrets are
 // not part of it: it is written to disk and shown to people.
 type Volume struct {
-	ID         string            `json:"id"`
-	Name       string            `json:"name"`
-	Node       string            `json:"node"`
-	Size       uint64            `json:"size"` // bytes
-	Mode       VolumeMode        `json:"mode"`
-	FSType     string            `json:"fsType,omitempty"` // ext4, xfs, btrfs; empty for block volumes
-	FSUUID     string            `json:"fsUUID,omitempty"` // chosen before the filesystem is made
+	ID     string     `json:"id"`
+	Name   string     `json:"name"`
+	Node   string     `json:"node"`
+	Size   uint64     `json:"size"` // bytes
+	Mode   VolumeMode `json:"mode"`
+	FSType string     `json:"fsType,omitempty"` // ext4, xfs, btrfs; empty for block volumes
+	FSUUID string     `json:"fsUUID,omitempty"` // chosen before the filesystem is made
+	// LUKSUUID is that of its LUKS2 header, chosen before it is made; empty: the
+	// volume is not encrypted.
+	LUKSUUID   string            `json:"luksUUID,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Source     Source            `json:"source,omitzero"`
 	Created    time.Time         `json:"created,omitzero"`

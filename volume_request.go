@@ -32,6 +32,9 @@ type VolumeRequest struct {
 	FSType string // of the capability; empty: the class's
 	Class  Class
 	Source Source
+	// Secrets have the passphrase of a volume that is encrypted; what is made of it
+	// is in the volume's own header, and nowhere else.
+	Secrets Secrets
 }
 
 // Class is what a StorageClass says of its volumes.
@@ -39,7 +42,7 @@ type Class struct {
 	Drives     Type    // UNKNOWN: any
 	Backing    Backing // never empty
 	Wipe       Wipe    // never empty
-	Encryption string  // "" or "luks2"
+	Encryption string  // "" or EncryptionLUKS2
 	FSType     string  // never empty
 }
 
@@ -70,6 +73,9 @@ const (
 	ParameterFSType     = "csi.storage.k8s.io/fstype"
 )
 
+// EncryptionLUKS2 is the one way of encryption that there is.
+const EncryptionLUKS2 = "luks2"
+
 // FSTypes are the filesystems that a volume can have; the first is the default.
 var FSTypes = []string{"ext4", "xfs", "btrfs"}
 
@@ -88,7 +94,7 @@ func ParseClass(parameters map[string]string) (Class, error) {
 		case ParameterWipe:
 			c.Wipe, err = oneOf(value, words(WipeDiscard, WipeZero, WipeNone))
 		case ParameterEncryption:
-			c.Encryption, err = oneOf(value, words("luks2"))
+			c.Encryption, err = oneOf(value, words(EncryptionLUKS2))
 		case ParameterFSType:
 			c.FSType, err = oneOf(value, words(FSTypes...))
 		default:
@@ -147,6 +153,7 @@ type VolumeSnapshot struct {
 	Location Location  `json:"location"`
 	FSType   string    `json:"fsType,omitempty"`
 	Block    bool      `json:"block,omitempty"`
+	LUKSUUID string    `json:"luksUUID,omitempty"` // of what it is a copy of; empty: not encrypted
 }
 
 // Access is who may use a volume, and how, on its one node.
@@ -203,6 +210,10 @@ func (Secrets) String() string               { return "(secrets)" }
 func (Secrets) GoString() string             { return "(secrets)" }
 func (Secrets) MarshalText() ([]byte, error) { return []byte("(secrets)"), nil }
 func (Secrets) MarshalJSON() ([]byte, error) { return []byte(`"(secrets)"`), nil }
+
+// SecretPassphrase is the key of the passphrase of an encrypted volume among the
+// secrets of a call.
+const SecretPassphrase = "passphrase"
 
 // StatsRequest asks how a volume is at a path.
 type StatsRequest struct {

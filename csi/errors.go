@@ -34,6 +34,7 @@ var errorCodes = []struct {
 	{context.DeadlineExceeded, codes.DeadlineExceeded},
 	{context.Canceled, codes.Canceled},
 	{drivebay.ErrPermission, codes.PermissionDenied},
+	{drivebay.ErrSecret, codes.Unauthenticated}, // spec.md, "Not authenticated": the secrets are not valid
 }
 
 // exceeds are the calls whose table of errors has FAILED_PRECONDITION for what

@@ -187,7 +187,7 @@ func (m *memory) at(id, path string) (*drivebay.VolumeView, error) {
 	return v, nil
 }
 
-func (m *memory) ExpandNode(_ context.Context, id, path string, _ drivebay.SizeRange) (uint64, error) {
+func (m *memory) ExpandNode(_ context.Context, id, path string, _ drivebay.SizeRange, _ drivebay.Secrets) (uint64, error) {
 	v, err := m.at(id, path)
 	if err != nil {
 		return 0, err

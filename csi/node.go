@@ -49,7 +49,7 @@ func (n *node) NodeExpandVolume(ctx context.Context, req *wire.NodeExpandVolumeR
 	if err != nil {
 		return nil, err
 	}
-	size, err := n.opt.Volumes.ExpandNode(ctx, req.VolumeId, req.VolumePath, r)
+	size, err := n.opt.Volumes.ExpandNode(ctx, req.VolumeId, req.VolumePath, r, req.Secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func source(s *wire.VolumeContentSource) drivebay.Source {
 
 // volumeRequest reads what CreateVolume asks for, the topology left out.
 func volumeRequest(req *wire.CreateVolumeRequest) (r drivebay.VolumeRequest, err error) {
-	r = drivebay.VolumeRequest{Name: req.Name, Source: source(req.VolumeContentSource)}
+	r = drivebay.VolumeRequest{Name: req.Name, Source: source(req.VolumeContentSource), Secrets: req.Secrets}
 	if len(req.MutableParameters) > 0 {
 		return r, fmt.Errorf("mutable_parameters: %w", drivebay.ErrNoSupport)
 	}

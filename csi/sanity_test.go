@@ -38,7 +38,9 @@ func TestSanity(t *testing.T) {
 	csitest.Sanity(t,
 		csitest.For(thin, true, drivebay.BackingThin, false), csitest.For(thin, true, drivebay.BackingThin, true),
 		csitest.For(plain, false, drivebay.BackingPartition, false), csitest.For(plain, false, drivebay.BackingPartition, true),
-		csitest.For(plain, false, drivebay.BackingLVM, true), csitest.For(plain, false, drivebay.BackingMirror, false))
+		csitest.For(plain, false, drivebay.BackingLVM, true), csitest.For(plain, false, drivebay.BackingMirror, false),
+		csitest.Sealed(csitest.For(thin, true, drivebay.BackingThin, false), "open, sesame"),
+		csitest.Sealed(csitest.For(plain, false, drivebay.BackingPartition, true), "open, sesame"))
 }
 
 // thick says that there are no snapshots: the suite takes some of any volume.

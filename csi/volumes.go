@@ -30,7 +30,7 @@ type Volumes interface {
 	UnstageVolume(ctx context.Context, id, path string) error
 	PublishVolume(ctx context.Context, r drivebay.PublishRequest) error
 	UnpublishVolume(ctx context.Context, id, path string) error
-	ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error)
+	ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error)
 	Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error)
 }
 

@@ -142,7 +142,7 @@ func (e *Engine) reserve(t *gpt.Table) (release func()) {
 	for _, r := range e.all() {
 		if p, ok := t.FindName(partitionName(r.Volume.ID)); ok && r.Work != nil && r.Work.Op == drivebay.WorkExpand {
 			sizes[p.GUID] = p.Size
-			_ = t.Grow(p.GUID, max(p.Size, r.Work.Size)) // where that is not free, nothing is kept
+			_ = t.Grow(p.GUID, max(p.Size, sizeOfWork(r))) // where that is not free, nothing is kept
 		}
 	}
 	return func() {

@@ -15,6 +15,7 @@ type origin struct {
 	size   uint64
 	block  bool
 	fs     string
+	luks   string // UUID of its header; empty: it is not encrypted
 	fsUUID string // what is written in it: a copy has the same
 }
 
@@ -28,7 +29,7 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 		case r.Work != nil:
 			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
 		}
-		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType}
+		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType, luks: r.Snapshot.LUKSUUID}
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if g := e.index.lvm.group(o.VG); g != nil && g.LV(o.LV) != nil {
@@ -44,7 +45,7 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 	if v.Location.Kind != drivebay.LocationThin {
 		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
 	}
-	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.FSUUID}, whole(v)
+	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.LUKSUUID, v.FSUUID}, whole(v)
 }
 
 func tagsOf(lv *lvm.LV) map[string]string {
@@ -70,6 +71,8 @@ func (e *Engine) besideSource(v *drivebay.Volume, work *drivebay.Work, r driveba
 		return fmt.Errorf("%w: a copy is handed out as what it is a copy of", drivebay.ErrInvalid)
 	case !r.Block && r.FSType != "" && r.FSType != o.fs:
 		return fmt.Errorf("%w: the copy of a volume with %s has no %s", drivebay.ErrInvalid, o.fs, r.FSType)
+	case (o.luks != "") != (r.Class.Encryption != ""):
+		return fmt.Errorf("%w: the copy of an encrypted volume is encrypted, with its key, and no other is", drivebay.ErrInvalid)
 	case o.fs == "btrfs":
 		return fmt.Errorf("%w: two btrfs of one identity cannot be mounted", drivebay.ErrNoSupport)
 	}
@@ -81,11 +84,11 @@ func (e *Engine) besideSource(v *drivebay.Volume, work *drivebay.Work, r driveba
 		if room.pv == nil || room.pv.group != o.VG || without[room.drive.ID] {
 			continue
 		}
-		if left := room.pv.extents * lvm.ExtentSize; left < v.Size {
+		if left := room.pv.extents * lvm.ExtentSize; left < v.Size+overhead(o.luks) {
 			return fmt.Errorf("%w: the pool has %d bytes left that are not promised", drivebay.ErrNoSpace, left)
 		}
 		v.Location, work.PVs = o.Location, room.pv.members
-		v.FSType, v.FSUUID = o.fs, o.fsUUID
+		v.FSType, v.FSUUID, v.LUKSUUID = o.fs, o.fsUUID, o.luks
 		v.Location.LV, err = lvm.VolumeName(v.ID)
 		return err
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 )
 
 // CreateVolume makes a volume, or returns the one of that name.
 func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
-	if err := errors.Join(check(r), e.can(r.Class)); err != nil {
+	if err := errors.Join(check(r), e.can(ctx, r.Class)); err != nil {
 		return drivebay.Volume{}, err
 	}
 	r.Class.FSType = orElse(fsOf(r), r.Class.FSType)
@@ -40,6 +41,9 @@ func orElse(a, b string) string {
 // first time did not come to an end.
 func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {
 	v := &have.Volume
+	if v.Mode == drivebay.ModeUnknown { // found half made: it becomes what is asked for now
+		encrypt(v, r.Class)
+	}
 	if err := fits(v, r); err != nil {
 		return err
 	}
@@ -58,9 +62,11 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 			if !r.Block && rec.Volume.FSUUID == "" {
 				rec.Volume.FSUUID = newUUID()
 			}
+			rec.Volume.LUKSUUID, rec.Volume.Size = v.LUKSUUID, v.Size
 			if rec.Work == nil {
-				rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.machine.Now(), Size: rec.Volume.Size}
+				rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.machine.Now()}
 			}
+			rec.Work.Size = v.Size
 			rec.Volume, err = rec.Volume.Moved(drivebay.CSICreate)
 		}
 		return err
@@ -68,7 +74,7 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 	if err != nil || !half {
 		return err
 	}
-	return e.make(ctx, v.ID)
+	return e.make(ctx, v.ID, r.Secrets)
 }
 
 // create finds a place and makes a volume there. Where a drive turns out not to be
@@ -82,7 +88,7 @@ func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest
 			return errors.Join(err, refused)
 		}
 		wrote := false
-		err = e.carryOut(ctx, id, &wrote)
+		err = e.carryOut(ctx, id, r.Secrets, &wrote)
 		switch {
 		case err == nil:
 			return e.finish(id)
@@ -110,6 +116,9 @@ func (e *Engine) place(id string, r drivebay.VolumeRequest, without map[string]b
 	v := drivebay.Volume{ID: id, Name: r.Name, Node: e.opt.Node, Mode: modeOf(r), FSType: fsOf(r), Parameters: parametersOf(r.Class), Source: r.Source, Created: now}
 	if !r.Block {
 		v.FSUUID = newUUID()
+	}
+	if r.Class.Encryption != "" {
+		v.LUKSUUID = newUUID()
 	}
 	v.CSIStatus, _ = drivebay.CSIState{}.Next(drivebay.CSICreate)
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
@@ -147,17 +156,21 @@ func (e *Engine) anywhere(v *drivebay.Volume, work *drivebay.Work, r drivebay.Vo
 	return err
 }
 
-// make brings a volume that was begun to its end.
-func (e *Engine) make(ctx context.Context, id string) error {
+// make brings a volume that was begun to its end. An encrypted one waits for who
+// has its key.
+func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) error {
 	wrote := true // by somebody before us, for all that we know
-	if err := e.carryOut(ctx, id, &wrote); err != nil {
+	if err := e.carryOut(ctx, id, secrets, &wrote); err != nil {
 		return e.failed(ctx, id, err)
 	}
 	return e.finish(id)
 }
 
+// makeKeyless is make for who has no key.
+func (e *Engine) makeKeyless(ctx context.Context, id string) error { return e.make(ctx, id, nil) }
+
 // carryOut runs the plan of a volume that is to be made.
-func (e *Engine) carryOut(ctx context.Context, id string, wrote *bool) error {
+func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secrets, wrote *bool) error {
 	rec, err := e.record(id)
 	if err != nil {
 		return err
@@ -168,12 +181,12 @@ func (e *Engine) carryOut(ctx context.Context, id string, wrote *bool) error {
 		n := ofVolume(&rec)
 		half := func(ctx context.Context) (bool, error) { return e.ofType(ctx, n, typeMaking) }
 		plan := e.addEntry(n, wrote)
-		for _, s := range e.filled(v) {
+		for _, s := range e.filled(v, secrets) {
 			plan = append(plan, when(half, s))
 		}
 		return e.run(ctx, id, append(plan, e.retype("finish", n, finalType(v))))
 	}
-	plan, err := e.makeLogical(&rec, wrote)
+	plan, err := e.makeLogical(&rec, secrets, wrote)
 	if err != nil {
 		return err
 	}
@@ -181,11 +194,21 @@ func (e *Engine) carryOut(ctx context.Context, id string, wrote *bool) error {
 }
 
 // filled is what a new volume begins with: a filesystem, or zeros.
-func (e *Engine) filled(v *drivebay.Volume) []step {
+func (e *Engine) filled(v *drivebay.Volume, secrets drivebay.Secrets) []step {
+	var plan []step
 	if v.Mode == drivebay.ModeFS {
-		return []step{e.cleared(v), e.formatted(v)}
+		plan = []step{e.cleared(v), e.formatted(v)}
+	} else {
+		plan = []step{e.zeroed(v)}
 	}
-	return []step{e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, "zero", 0, v.Size, zeroRange) })}
+	if v.LUKSUUID != "" {
+		plan = slices.Concat([]step{e.encrypted(v, secrets), e.headerKept(v), e.unlocked(v, secrets)}, plan, []step{e.locked(v)})
+	}
+	return plan
+}
+
+func (e *Engine) zeroed(v *drivebay.Volume) step {
+	return e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, "zero", 0, v.Size, zeroRange) })
 }
 
 func (e *Engine) finish(id string) error {

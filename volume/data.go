@@ -17,14 +17,20 @@ import (
 const ends = 4 * mib
 
 // onDevice opens the device of a volume and proves that it is on the drives that
-// the record names. Alone: nobody else may have it.
+// the record names; of an encrypted volume it is the device in plain. Alone:
+// nobody else may have it.
 func (e *Engine) onDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
 	d, err := e.activate(ctx, v)
 	if err != nil {
 		return err
 	}
+	if v.LUKSUUID != "" {
+		if d, err = e.plain(v); err != nil {
+			return err
+		}
+	}
 	drive := "" // a logical volume is where its own name says
-	if v.Location.VG == "" {
+	if v.Location.VG == "" && v.LUKSUUID == "" {
 		drive = v.Location.Drives[0]
 	}
 	return e.onDisk(ctx, "volume "+v.ID, d, drive, alone, f)

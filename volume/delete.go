@@ -115,7 +115,8 @@ func (e *Engine) removePartition(rec *drivebay.VolumeRecord) []step {
 	n := ofVolume(rec)
 	there := e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil })
 	shown := e.addEntry(n, new(bool))[1] // it may never have come to that
-	plan := []step{e.retype("mark", n, typeMaking), when(e.unlessMade(v.ID, "wipe", there), shown), e.wiped(v, there)}
+	plan := []step{e.retype("mark", n, typeMaking), when(e.unlessMade(v.ID, "wipe", there), shown)}
+	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there))
 	return append(plan, e.dropEntry(n)...)
 }
 
@@ -126,6 +127,7 @@ func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, er
 		if is, err := there(ctx); err != nil || !is {
 			return err
 		}
+		v := below(v)
 		do := map[drivebay.Wipe]func(context.Context, host.Disk, uint64, uint64) error{drivebay.WipeDiscard: discardRange, drivebay.WipeZero: zeroRange}[wipeOf(v)]
 		if do != nil {
 			d, err := e.activate(ctx, v)

@@ -45,7 +45,10 @@ type Options struct {
 	Node  string   // name of this node
 	Roots []string // folders below which volumes may be staged and published
 	Tick  time.Duration
-	Log   *slog.Logger
+	// Headers is the folder for copies of the headers of encrypted volumes; empty:
+	// none are kept.
+	Headers string
+	Log     *slog.Logger
 	// After is called after each step that was done, with its name; an error there
 	// ends the work as a crash would. For tests.
 	After func(volume, step string) error

@@ -27,7 +27,7 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 		return v, false, fmt.Errorf("expand volume %s: %w", id, err)
 	}
 	rec, err := e.record(id)
-	return rec.Volume, rec.Volume.Mode == drivebay.ModeFS, err
+	return rec.Volume, growsInUse(&rec.Volume), err
 }
 
 // wantSize writes down how large a volume is to be; due says that there is
@@ -87,10 +87,10 @@ func (s seen) mayGrow(v *drivebay.Volume, size uint64) error {
 		}
 		rooms = append(rooms, s.room(d, parts))
 	}
-	have := uint64(0)
+	have, over := uint64(0), overhead(v.LUKSUUID)
 	if v.Location.VG == "" {
 		if p, ok := named(s.index.parts[v.Location.Drives[0]], partitionName(v.ID)); ok {
-			have = p.size
+			have = p.size - min(p.size, over)
 			for _, f := range rooms[0].free {
 				if f.start == p.start+p.size {
 					have += f.size()
@@ -138,7 +138,7 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 	}
 	done, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 		r.Volume.Size, r.Work = r.Work.Size, nil
-		if r.Volume, err = r.Volume.Moved(drivebay.CSIDone); err == nil && r.Volume.Mode != drivebay.ModeFS {
+		if r.Volume, err = r.Volume.Moved(drivebay.CSIDone); err == nil && !growsInUse(&r.Volume) {
 			r.Volume, err = r.Volume.Moved(drivebay.CSIDone)
 		}
 		return err
@@ -152,10 +152,10 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 // growPartition plans to grow a partition in place. What it grows into is made
 // zero before anybody can see it.
 func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
-	v, size := &rec.Volume, rec.Work.Size
+	v, size := &rec.Volume, sizeOfWork(rec)
 	n := ofVolume(rec)
 	var plan []step
-	if v.Mode != drivebay.ModeFS {
+	if v.Mode != drivebay.ModeFS && v.LUKSUUID == "" {
 		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.zeroBehind(ctx, n, size) }))
 	}
 	return append(plan, step{
@@ -210,10 +210,10 @@ func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 // growLogical plans to extend a logical volume. A thin one is zeroed by its pool;
 // what another one has got is zeroed before the caller hears of it.
 func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
-	v, size := &rec.Volume, rec.Work.Size
+	v, size := &rec.Volume, sizeOfWork(rec)
 	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
 	plan := []step{e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
-	if v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin {
+	if v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin && v.LUKSUUID == "" {
 		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, "zero", v.Size, size, zeroRange) }))
 	}
 	return plan

@@ -95,21 +95,28 @@ func (e *Engine) adoptParts(ctx context.Context, d *drivebay.Drive, parts []part
 
 // readable: only types of ours say what the partition is.
 func (e *Engine) readable(p gpt.Partition) bool {
-	return slices.Contains([]string{typeMaking, typeFS, typeRaw, typeRawPart}, p.Type)
+	_, whole := types[p.Type]
+	return whole || p.Type == typeMaking
 }
 
 func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry gpt.Partition, alone bool) error {
 	id := idOfPartition(p.title)
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
-	v.Mode = map[string]drivebay.VolumeMode{typeFS: drivebay.ModeFS, typeRaw: drivebay.ModeRaw, typeRawPart: drivebay.ModeRawPart}[entry.Type]
+	is := types[entry.Type]
+	v.Mode = is.mode
 	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{p.start, p.start + p.size}})) == 0 {
 		v.Location.Kind = drivebay.LocationDrive
 	}
-	why := ""
-	switch entry.Type {
-	case typeMaking:
+	var why string
+	var err error
+	switch {
+	case entry.Type == typeMaking:
 		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, nil)
-	case typeFS:
+	case is.encrypted:
+		if why, err = e.adoptHeader(ctx, &v); err != nil {
+			return err
+		}
+	case is.mode == drivebay.ModeFS:
 		c, err := e.contentOf(ctx, &v)
 		if err != nil {
 			return fmt.Errorf("volume %s: %w", id, err)

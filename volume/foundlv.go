@@ -69,12 +69,19 @@ func idOfLV(lv *lvm.LV) string {
 }
 
 func (e *Engine) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, pvs map[string]string) error {
-	v := drivebay.Volume{ID: t[keyID], Name: t[keyName], Node: e.opt.Node, Size: lv.Size, FSType: t[keyFS], FSUUID: t[keyUUID], Location: l, Source: sourceOf(t[keySource])}
-	if err := v.Mode.UnmarshalText([]byte(t[keyMode])); err != nil {
+	v := drivebay.Volume{ID: t[keyID], Name: t[keyName], Node: e.opt.Node, Size: lv.Size - min(lv.Size, overhead(t[keyLUKS])), FSType: t[keyFS], FSUUID: t[keyUUID], LUKSUUID: t[keyLUKS], Location: l, Source: sourceOf(t[keySource])}
+	err := v.Mode.UnmarshalText([]byte(t[keyMode]))
+	if err == nil && v.LUKSUUID != "" && !isUUID(v.LUKSUUID) {
+		err = fmt.Errorf("%w: LUKS header %q", drivebay.ErrInvalid, v.LUKSUUID)
+	}
+	if err != nil {
 		return fmt.Errorf("volume %s: its tags: %w", v.ID, err)
 	}
 	v.Created, _ = time.Parse(time.RFC3339, t[keyCreated])
 	c := drivebay.Class{Backing: backingOf(l.Kind), Wipe: drivebay.Wipe(t[keyWipe]), FSType: t[keyFS]}
+	if v.LUKSUUID != "" {
+		c.Encryption = drivebay.EncryptionLUKS2
+	}
 	v.Parameters = parametersOf(c)
 	if t[keyClass] != "" {
 		v.Parameters[drivebay.ParameterClass] = t[keyClass]
@@ -105,7 +112,7 @@ func sourceOf(text string) drivebay.Source {
 }
 
 func (e *Engine) adoptSnapshot(lv *lvm.LV, t map[string]string, l drivebay.Location) error {
-	s := drivebay.VolumeSnapshot{ID: t[keyID], Name: t[keyName], Source: t[keySource], Node: e.opt.Node, Size: lv.Size, Location: l, FSType: t[keyFS], Block: t[keyMode] != drivebay.ModeFS.String()}
+	s := drivebay.VolumeSnapshot{ID: t[keyID], Name: t[keyName], Source: t[keySource], Node: e.opt.Node, Size: lv.Size - min(lv.Size, overhead(t[keyLUKS])), LUKSUUID: t[keyLUKS], Location: l, FSType: t[keyFS], Block: t[keyMode] != drivebay.ModeFS.String()}
 	s.Created, _ = time.Parse(time.RFC3339, t[keyCreated])
 	e.note(drivebay.EventVolumeFound, &drivebay.Volume{ID: s.Source, Location: l}, "snapshot "+strconv.Quote(s.Name)+" ("+s.ID+") was found that is in no record")
 	return e.putSnapshot(drivebay.SnapshotRecord{Snapshot: s})

@@ -12,7 +12,7 @@ const tail = 4 << 20
 
 // ExpandNode makes the filesystem of a volume as large as its device, while it is
 // in use. The device has been grown before, by ExpandVolume.
-func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
+func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
 	at, err := e.spotOfVolume(id, path)
 	if err != nil {
 		return 0, err
@@ -23,13 +23,13 @@ func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.Siz
 		if err != nil {
 			return err
 		}
-		size, err = s.expand(ctx, at, r)
+		size, err = s.expand(ctx, at, r, secrets)
 		return err
 	})
 	return size, err
 }
 
-func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange) (uint64, error) {
+func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
 	have := s.at(at)
 	if have == nil && len(s.ours(at)) == 0 {
 		return 0, fmt.Errorf("%w: it is neither staged nor published at %s", drivebay.ErrNotFound, at)
@@ -44,6 +44,9 @@ func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange) (uint
 		return 0, fmt.Errorf("%w: it has %d bytes already", drivebay.ErrRange, size)
 	case s.v.CSIStatus == drivebay.CSIResizing:
 		return 0, fmt.Errorf("%w: its device is being grown", drivebay.ErrPending)
+	}
+	if err := s.widen(ctx, secrets); err != nil {
+		return 0, s.failed(err)
 	}
 	if err := s.grow(ctx, s.writableAt(at)); err != nil {
 		return 0, s.failed(err)

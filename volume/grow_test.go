@@ -18,7 +18,7 @@ func TestGrowthThatFailed(t *testing.T) {
 			s.Fatal(err)
 		}
 		grow := func() error {
-			_, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{})
+			_, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{}, nil)
 			return err
 		}
 		s.inject(v.Location.Drives[0], "eio")

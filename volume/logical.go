@@ -14,7 +14,7 @@ import (
 
 // makeLogical plans a logical volume: the physical volumes and the group that it
 // needs, its pool, and itself.
-func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, wrote *bool) ([]step, error) {
+func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secrets, wrote *bool) ([]step, error) {
 	v := &rec.Volume
 	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
 		return nil, fmt.Errorf("volume group %s: %w: its physical volumes are not written down", v.Location.VG, drivebay.ErrNotFound)
@@ -29,9 +29,9 @@ func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, wrote *bool) ([]step, e
 	}
 	plan = append(plan, e.lvmStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil }))
 	copied := v.Source != (drivebay.Source{})
-	zeroed := v.Location.Kind == drivebay.LocationThin && v.Mode != drivebay.ModeFS // by the pool itself
+	zeroed := v.Location.Kind == drivebay.LocationThin && v.Mode != drivebay.ModeFS && v.LUKSUUID == "" // by the pool itself
 	if !copied && !zeroed {
-		for _, s := range e.filled(v) {
+		for _, s := range e.filled(v, secrets) {
 			plan = append(plan, when(e.halfMade(v), s))
 		}
 	}
@@ -58,7 +58,7 @@ func (e *Engine) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	lv := lvm.Volume{Group: v.Location.VG, Name: v.Location.LV, Size: v.Size, Tags: t}
+	lv := lvm.Volume{Group: v.Location.VG, Name: v.Location.LV, Size: v.Size + overhead(v.LUKSUUID), Tags: t}
 	switch {
 	case v.Source != (drivebay.Source{}):
 		origin, err := e.originOf(v.Source)
@@ -66,7 +66,7 @@ func (e *Engine) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
 			return nil, err
 		}
 		steps, err := lvm.Clone(lv, origin.LV)
-		return append(steps, lvm.Extend(lv.Group, lv.Name, v.Size)...), err
+		return append(steps, lvm.Extend(lv.Group, lv.Name, lv.Size)...), err
 	case v.Location.Kind == drivebay.LocationThin:
 		return lvm.CreateThin(lv, v.Location.Pool)
 	case v.Location.Kind == drivebay.LocationMirror:
@@ -171,10 +171,10 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
 	plan := []step{
 		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
-		e.wiped(v, there),
+	}
+	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),
 		when(there, step{name: "volume",
 			done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
-			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}),
-	}
+			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}))
 	return append(plan, e.dropGroup(l, v.ID)...), nil
 }

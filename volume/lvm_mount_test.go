@@ -34,7 +34,7 @@ func TestLogicalVolumes(t *testing.T) {
 				if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30}); err != nil {
 					s.Fatal(err)
 				}
-				if size, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{}); err != nil || size != 2<<30 {
+				if size, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{}, nil); err != nil || size != 2<<30 {
 					s.Errorf("%s: grown to %d, %v", backing, size, err)
 				}
 				s.start()

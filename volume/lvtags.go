@@ -16,6 +16,7 @@ const (
 	keyMode    = "mode"
 	keyFS      = "fs"
 	keyUUID    = "uuid" // of the filesystem
+	keyLUKS    = "luks" // and of the header of an encrypted one
 	keyWipe    = "wipe"
 	keyClass   = "class"
 	keySource  = "source"
@@ -48,7 +49,7 @@ func volumeTags(v *drivebay.Volume) ([]string, error) {
 		source = "volume:" + v.Source.Volume
 	}
 	return tags(map[string]string{
-		keyWhat: "volume", keyID: v.ID, keyName: v.Name, keyMode: v.Mode.String(), keyFS: v.FSType, keyUUID: v.FSUUID,
+		keyWhat: "volume", keyID: v.ID, keyName: v.Name, keyMode: v.Mode.String(), keyFS: v.FSType, keyUUID: v.FSUUID, keyLUKS: v.LUKSUUID,
 		keyWipe: v.Parameters[drivebay.ParameterWipe], keyClass: v.Parameters[drivebay.ParameterClass],
 		keySource: source, keyCreated: v.Created.UTC().Format(time.RFC3339), keyState: halfMade,
 	})

@@ -24,6 +24,7 @@ type making struct {
 	asking  sync.Mutex                 // held while the machine is asked what it can do
 	asked   bool                       // it has answered
 	powers  drivebay.VolumePowers
+	mayLUKS atomic.Bool // once it was seen that volumes can be encrypted here
 }
 
 // seen is everything that a place is chosen by.
@@ -44,22 +45,24 @@ func (e *Engine) seen() seen {
 }
 
 // Capacity is what can be made of a class.
-func (e *Engine) Capacity(_ context.Context, c drivebay.Class) (drivebay.Capacity, error) {
-	if err := e.can(c); err != nil {
+func (e *Engine) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
+	if err := e.can(ctx, c); err != nil {
 		return drivebay.Capacity{}, err
 	}
 	return e.seen().capacity(c), nil
 }
 
 // can says whether volumes of a class can be made here at all.
-func (e *Engine) can(c drivebay.Class) error {
+func (e *Engine) can(ctx context.Context, c drivebay.Class) error {
 	switch {
-	case c.Encryption != "":
+	case c.Encryption != "" && c.Encryption != drivebay.EncryptionLUKS2:
 		return fmt.Errorf("encryption %q: %w", c.Encryption, drivebay.ErrNoSupport)
 	case kindOf(c.Backing) == drivebay.LocationUnknown || !slices.Contains(drivebay.FSTypes, c.FSType):
 		return fmt.Errorf("class: %w: backing %q, filesystem %q", drivebay.ErrInvalid, c.Backing, c.FSType)
 	case unit(c.Backing) != mib && !e.hasLVM():
 		return fmt.Errorf("backing %s: %w: this machine has no LVM", c.Backing, drivebay.ErrNoSupport)
+	case c.Encryption != "":
+		return e.canEncrypt(ctx)
 	}
 	return nil
 }
@@ -97,7 +100,7 @@ func (e *Engine) resume(ctx context.Context) {
 		switch {
 		case r.Work == nil:
 		case r.Volume.CSIStatus == drivebay.CSICreating:
-			again = e.make
+			again = e.makeKeyless
 		case r.Volume.CSIStatus == drivebay.CSIResizing:
 			again = e.enlarge
 		case r.Volume.CSIStatus == drivebay.CSIRemoving:

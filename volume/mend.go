@@ -20,7 +20,7 @@ func (e *Engine) RetryVolume(ctx context.Context, id string) error {
 		}
 		switch before := v.State().Before; before {
 		case drivebay.CSICreating:
-			return e.retry(ctx, id, drivebay.WorkCreate, drivebay.CSICreate, e.make)
+			return e.retry(ctx, id, drivebay.WorkCreate, drivebay.CSICreate, e.makeKeyless)
 		case drivebay.CSIResizing:
 			return e.retry(ctx, id, drivebay.WorkExpand, drivebay.CSIResize, e.enlarge)
 		case drivebay.CSIRemoving:
@@ -60,7 +60,7 @@ func (e *Engine) growAgain(ctx context.Context, v drivebay.Volume) error {
 	}
 	at, err := e.spot(staged.Path)
 	if err == nil {
-		_, err = s.expand(ctx, at, drivebay.SizeRange{})
+		_, err = s.expand(ctx, at, drivebay.SizeRange{}, nil)
 	}
 	return err
 }
@@ -81,7 +81,8 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 
 // ForgetVolume drops the record of a volume whose drives are gone, and those of its
 // snapshots: nothing else can be done to it. Nothing is wiped; what is on a drive
-// that comes back is found again.
+// that comes back is found again. The copy of the header of an encrypted one stays:
+// the drive may come back, or be in the hands of who reads broken ones.
 func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	return e.onVolume(ctx, "forget", id, func(ctx context.Context, v drivebay.Volume) error {
 		if err := e.lost(v.Location); err != nil {
@@ -93,6 +94,11 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 		}
 		if len(s.now) > 0 {
 			return fmt.Errorf("%w: %s still has it", drivebay.ErrBusy, s.now[0].Path)
+		}
+		if v.LUKSUUID != "" { // what is left of it in plain stands on nothing
+			if err := e.lock(ctx, &v); err != nil {
+				return err
+			}
 		}
 		if err := e.forgetSnapshotsOf(id); err != nil {
 			return err

@@ -114,7 +114,7 @@ func TestRetryGrowth(t *testing.T) {
 				s.Fatalf("grown after all: %+v", is.Volume)
 			}
 			s.inject("DISK0001", "eio")
-			if _, err := s.e.ExpandNode(s.Context(), v.ID, staging(v), drivebay.SizeRange{}); err == nil {
+			if _, err := s.e.ExpandNode(s.Context(), v.ID, staging(v), drivebay.SizeRange{}, nil); err == nil {
 				s.Fatal("a filesystem is grown on a drive that failed")
 			}
 			s.inject("DISK0001", "heal")

@@ -71,7 +71,7 @@ func TestRootMounts(t *testing.T) {
 			if _, _, err := e.ExpandVolume(t.Context(), v.ID, drivebay.SizeRange{Required: 400 << 20}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := e.ExpandNode(t.Context(), v.ID, publish.Target, drivebay.SizeRange{}); v.FSType == "ext4" && !mayResizeExt4(t) {
+			if _, err := e.ExpandNode(t.Context(), v.ID, publish.Target, drivebay.SizeRange{}, nil); v.FSType == "ext4" && !mayResizeExt4(t) {
 				if view, _ := e.Volumes().Get(v.ID); !errors.Is(err, drivebay.ErrPermission) || view.CSIStatus != drivebay.CSIFailed {
 					t.Errorf("grown without being allowed to: %v, %v", err, view.CSIStatus)
 				}

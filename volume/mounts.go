@@ -15,7 +15,7 @@ import (
 
 // mounted are the mounts of a volume's device, as the mount table has them now.
 func (e *Engine) mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount, error) {
-	d, err := e.device(v)
+	d, err := e.plain(v)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (e *Engine) scene(ctx context.Context, v drivebay.Volume) (*scene, error) {
 
 func (e *Engine) sceneOn(v drivebay.Volume, t *table) *scene {
 	s := &scene{Engine: e, v: v, t: t}
-	if d, err := e.device(&v); err == nil {
+	if d, err := e.plain(&v); err == nil {
 		s.d = d
 	}
 	for _, p := range v.Publications {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
 )
 
@@ -73,4 +74,17 @@ const (
 	typeRaw     = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e03"
 	typeRawPart = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e04"
 	typePV      = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e05"
+
+	typeLUKSFS      = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e12"
+	typeLUKSRaw     = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e13"
+	typeLUKSRawPart = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e14"
 )
+
+// types are what partitions that are whole volumes are.
+var types = map[string]struct {
+	mode      drivebay.VolumeMode
+	encrypted bool
+}{
+	typeFS: {drivebay.ModeFS, false}, typeRaw: {drivebay.ModeRaw, false}, typeRawPart: {drivebay.ModeRawPart, false},
+	typeLUKSFS: {drivebay.ModeFS, true}, typeLUKSRaw: {drivebay.ModeRaw, true}, typeLUKSRawPart: {drivebay.ModeRawPart, true},
+}

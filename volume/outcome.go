@@ -29,7 +29,7 @@ func (e *Engine) onVolume(ctx context.Context, op, id string, do func(context.Co
 
 // callersFault are errors that say nothing of the volume: a path that is not there,
 // or is hidden by what was mounted above it, is none of its.
-var callersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange}
+var callersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange, drivebay.ErrSecret}
 
 // failed has the volume remember that it could not be used.
 func (s *scene) failed(cause error) error {

@@ -19,7 +19,7 @@ type entry struct {
 
 func ofVolume(r *drivebay.VolumeRecord) entry {
 	v := &r.Volume
-	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size, owner: v.ID}
+	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size + overhead(v.LUKSUUID), owner: v.ID}
 }
 
 func entryOfPV(owner, drive, uuid string) entry {
@@ -28,13 +28,12 @@ func entryOfPV(owner, drive, uuid string) entry {
 
 // finalType says what the partition of a volume is, once it is one.
 func finalType(v *drivebay.Volume) string {
-	switch v.Mode {
-	case drivebay.ModeFS:
-		return typeFS
-	case drivebay.ModeRaw:
-		return typeRaw
+	for kind, is := range types {
+		if is.mode == v.Mode && is.encrypted == (v.LUKSUUID != "") {
+			return kind
+		}
 	}
-	return typeRawPart
+	return typeMaking // no volume that was made has no mode
 }
 
 // find looks an entry up: there is one of a volume's GUID, or name if the GUID was

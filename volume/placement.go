@@ -18,7 +18,7 @@ type site struct {
 func (s seen) sites(c drivebay.Class) []site {
 	rooms := s.rooms(c)
 	if c.Backing == drivebay.BackingMirror {
-		return mirrorSites(rooms)
+		return mirrorSites(rooms, overhead(c.Encryption))
 	}
 	var out []site
 	for _, r := range rooms {
@@ -33,7 +33,7 @@ func (s seen) sites(c drivebay.Class) []site {
 		default:
 			most = r.extents(kindOf(c.Backing)) * lvm.ExtentSize
 		}
-		if most >= smallest(c, true) {
+		if most -= min(most, overhead(c.Encryption)); most >= smallest(c, true) {
 			out = append(out, site{[]room{r}, most})
 		}
 	}
@@ -42,7 +42,7 @@ func (s seen) sites(c drivebay.Class) []site {
 
 // mirrorSites are the mirrors that there are, then new ones: of two drives each,
 // the largest with the largest, so that the most comes of them.
-func mirrorSites(rooms []room) []site {
+func mirrorSites(rooms []room, over uint64) []site {
 	var out []site
 	var single []room
 	for _, r := range rooms {
@@ -66,6 +66,9 @@ func mirrorSites(rooms []room) []site {
 			out = append(out, mirrorOf([]room{single[0], single[other]}))
 			single = slices.Delete(single, other, other+1)
 		}
+	}
+	for i := range out {
+		out[i].most -= min(out[i].most, over)
 	}
 	return slices.DeleteFunc(out, func(s site) bool { return s.most == 0 })
 }
@@ -127,7 +130,7 @@ func (at site) available(c drivebay.Class) uint64 {
 	}
 	sum := uint64(0)
 	for _, f := range at.rooms[0].free {
-		sum += f.size()
+		sum += f.size() - min(f.size(), overhead(c.Encryption))
 	}
 	return sum
 }

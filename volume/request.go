@@ -90,6 +90,8 @@ func fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 		return differs("wipe", v.Parameters[drivebay.ParameterWipe], want[drivebay.ParameterWipe])
 	case v.Parameters != nil && v.Parameters[drivebay.ParameterClass] != want[drivebay.ParameterClass]:
 		return differs("class", v.Parameters[drivebay.ParameterClass], want[drivebay.ParameterClass])
+	case v.Mode != drivebay.ModeUnknown && (v.LUKSUUID != "") != (r.Class.Encryption != ""):
+		return differs("encryption", v.LUKSUUID != "", r.Class.Encryption != "")
 	case v.Source != r.Source && v.Name != "":
 		return differs("source", v.Source, r.Source)
 	}
@@ -98,6 +100,8 @@ func fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 
 func check(r drivebay.VolumeRequest) error {
 	switch {
+	case r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "":
+		return fmt.Errorf("volume %q: %w", r.Name, errNoPassphrase)
 	case r.Name == "" || len(r.Name) > 1<<10:
 		return fmt.Errorf("volume: %w: a name has 1 to 1024 bytes", drivebay.ErrInvalid)
 	case r.Source.Snapshot != "" && r.Source.Volume != "":

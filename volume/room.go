@@ -118,7 +118,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 	for _, p := range parts {
 		end := p.start + p.size
 		if rec := s.growing(p.title); rec != nil {
-			end = max(end, p.start+rec.Work.Size)
+			end = max(end, p.start+sizeOfWork(rec))
 		}
 		taken = append(taken, span{p.start, end})
 	}
@@ -134,7 +134,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 		if l.VG == "" {
 			if _, there := named(parts, partitionName(rec.Volume.ID)); !there {
 				r.used = true
-				r.free, _ = take(r.free, rec.Work.Size)
+				r.free, _ = take(r.free, sizeOfWork(rec))
 			}
 			continue
 		}
@@ -143,7 +143,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 	for _, snap := range s.snaps { // they are made in groups that there are
 		l := snap.Snapshot.Location
 		if r.pv != nil && r.pv.group == l.VG && snap.Work != nil && snap.Work.Op == drivebay.WorkCreate && s.index.lvm.lacks(l) {
-			r.pv.extents -= min(r.pv.extents, extentsOf(snap.Snapshot.Size))
+			r.pv.extents -= min(r.pv.extents, extentsOf(snap.Snapshot.Size+overhead(snap.Snapshot.LUKSUUID)))
 		}
 	}
 	return r
@@ -231,7 +231,7 @@ func (s seen) promise(r *room, rec *drivebay.VolumeRecord) {
 	if s.index.lvm != nil && s.index.lvm.report.LV(l.VG, l.LV) != nil {
 		return
 	}
-	need := extentsOf(rec.Work.Size)
+	need := extentsOf(sizeOfWork(rec))
 	if l.Kind == drivebay.LocationMirror {
 		need++
 	}

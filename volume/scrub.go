@@ -186,7 +186,7 @@ func (e *Engine) scrub(ctx context.Context, v *drivebay.Volume) (drivebay.Scrub,
 }
 
 func (e *Engine) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []string, mounted bool, err error) {
-	d, err := e.device(v)
+	d, err := e.plain(v)
 	if err != nil {
 		return nil, false, err
 	}

@@ -20,7 +20,10 @@ func (e *Engine) settleAll(ctx context.Context) {
 			}
 			s := e.sceneOn(v, t)
 			s.takeIn()
-			return s.keep(nil)
+			if err := s.keep(nil); err != nil {
+				return err
+			}
+			return s.lockUnused(ctx)
 		})
 		if err != nil && !errors.Is(err, drivebay.ErrPending) {
 			e.log.Warn("mounts not held against the record", "op", "settle", "volume", r.Volume.ID, "err", err)

@@ -65,11 +65,11 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 	if err := whole(v); err != nil {
 		return err
 	}
-	if err := e.seen().mayGrow(v, 2*v.Size); err != nil { // a snapshot may come to differ in every block
+	if err := e.seen().mayGrow(v, 2*v.Size+overhead(v.LUKSUUID)); err != nil { // a snapshot may come to differ in every block
 		return fmt.Errorf("what the pool has left: %w", err)
 	}
 	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.opt.Node, Size: v.Size, Created: e.machine.Now(), Location: v.Location,
-		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS}
+		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}
 	if s.Location.LV, err = lvm.VolumeName(id); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 		return errors.Join(err, e.forgetSnapshot(id))
 	}
 	t, err := tags(map[string]string{keyWhat: "snapshot", keyID: id, keyName: s.Name, keyMode: source.Volume.Mode.String(), keyFS: s.FSType,
-		keyUUID: source.Volume.FSUUID, keySource: s.Source, keyCreated: s.Created.UTC().Format(time.RFC3339)})
+		keyUUID: source.Volume.FSUUID, keyLUKS: s.LUKSUUID, keySource: s.Source, keyCreated: s.Created.UTC().Format(time.RFC3339)})
 	if err != nil {
 		return err
 	}

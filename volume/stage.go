@@ -32,7 +32,15 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 		if err != nil {
 			return err
 		}
-		return s.stage(ctx, at, r)
+		if err = s.unlock(ctx, at, r.Secrets); err != nil {
+			err = s.failed(err)
+		} else {
+			err = s.stage(ctx, at, r)
+		}
+		if err != nil {
+			s.lockAgain(ctx)
+		}
+		return err
 	})
 }
 
@@ -185,7 +193,10 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 	if err := s.keep(nil); err != nil {
 		return err
 	}
-	if s.d.num == "" || len(s.now) > 0 || len(s.t.of(s.d)) > 0 {
+	if err := s.lockUnused(ctx); err != nil {
+		return err
+	}
+	if _, err := s.device(&s.v); err != nil || len(s.now) > 0 || len(s.t.of(s.d)) > 0 {
 		return nil
 	}
 	// A device that stays harms nobody, and who lets go is not to be kept.

@@ -27,7 +27,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	if err != nil {
 		return out, fmt.Errorf("volume %s: %w", r.Volume, err)
 	}
-	d, _ := e.device(&view.Volume)
+	d, _ := e.plain(&view.Volume)
 	f := *view.Facts
 	target := pathFacts(t, at, d)
 	if !target.Mounted && target.Other == "" {

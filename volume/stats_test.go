@@ -25,7 +25,7 @@ func TestStatsSteps(t *testing.T) {
 		for _, outside := range []string{"/", "/etc", kubelet, kubelet + "/../x", "kubelet/x"} {
 			_, stats := s.stats(v, outside)
 			_, staged := s.e.Stats(s.Context(), drivebay.StatsRequest{Volume: v.ID, Path: path, Staging: outside})
-			_, grow := s.e.ExpandNode(s.Context(), v.ID, outside, drivebay.SizeRange{})
+			_, grow := s.e.ExpandNode(s.Context(), v.ID, outside, drivebay.SizeRange{}, nil)
 			for _, err := range []error{stats, staged, grow} {
 				if !errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) {
 					t.Errorf("at %q, below no root: %v", outside, err)

@@ -192,7 +192,7 @@ func TestGrow(t *testing.T) {
 					t.Fatalf("grown to %d, node %v, %v", grown.Size, node, err)
 				}
 				if !online {
-					if _, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{}); !errors.Is(err, drivebay.ErrNotFound) {
+					if _, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{}, nil); !errors.Is(err, drivebay.ErrNotFound) {
 						t.Errorf("grown where it is not: %v", err)
 					}
 					s.must(s.stage(v), s.publish(v, "pod"))
@@ -203,13 +203,13 @@ func TestGrow(t *testing.T) {
 					t.Errorf("it is %v", s.of(v).CSIStatus)
 				}
 				for range 2 {
-					size, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{Required: 2 << 30})
+					size, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), drivebay.SizeRange{Required: 2 << 30}, nil)
 					if err != nil || size != 2<<30 {
 						t.Errorf("%d bytes, %v", size, err)
 					}
 				}
 				for _, r := range []drivebay.SizeRange{{Required: 3 << 30}, {Limit: 1 << 30}, {Required: 2, Limit: 1}} {
-					if _, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), r); !errors.Is(err, drivebay.ErrRange) {
+					if _, err := s.e.ExpandNode(s.Context(), v.ID, target(v, "pod"), r, nil); !errors.Is(err, drivebay.ErrRange) {
 						t.Errorf("range %+v: %v", r, err)
 					}
 				}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/drivebay/drivebay/csi"
@@ -11,8 +13,8 @@ func (a *app) csiCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "csi [CALL [REQUEST]]", Short: "Call an RPC of the Container Storage Interface, to see what it answers",
 		Long: "Makes one call to a CSI plugin, this one or another, and prints the answer as JSON.\n" +
-			"CALL is named as in the specification, REQUEST is its message as JSON. Without CALL,\n" +
-			"every call is listed.",
+			"CALL is named as in the specification, REQUEST is its message as JSON; - is standard\n" +
+			"input, for one with secrets. Without CALL, every call is listed.",
 		Example: "  drivebay csi NodeGetStorageHealth --endpoint unix:///run/drivebay/csi.sock\n" +
 			"  drivebay csi GetCapacity '{\"parameters\": {\"drivebay.io/class\": \"nvme\"}}'",
 	}
@@ -29,6 +31,13 @@ func (a *app) csiCommand() *cobra.Command {
 		request := ""
 		if len(args) > 1 {
 			request = args[1]
+		}
+		if request == "-" {
+			b, err := io.ReadAll(a.in)
+			if err != nil {
+				return fmt.Errorf("the request: %w", err)
+			}
+			request = string(b)
 		}
 		answer, err := csi.Call(cmd.Context(), *endpoint, args[0], request)
 		if err != nil {

@@ -104,34 +104,49 @@ func lossOf(v *drivebay.VolumeView) string {
 }
 
 func (a *app) volumeExpandCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "expand VOLUME SIZE", Short: "Grow a volume to a size", Args: cobra.ExactArgs(2),
-		Long:    "Grows a volume, and its filesystem where it is mounted; one that is not grows when it is\nmounted the next time. Nothing shrinks.",
+		Long:    "Grows a volume, and its filesystem where it is mounted; one that is not grows when it is\nmounted the next time. An encrypted one that is in use grows with its passphrase, or when\nit is staged the next time. Nothing shrinks.",
 		Example: "  drivebay volume expand data-1 20GiB",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			size, err := someSize(args[1])
-			if err != nil {
-				return usage("SIZE: %w", err)
-			}
-			client, v, err := a.pickVolume(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			var grown drivebay.Volume
-			err = a.untilDone(cmd.Context(), client, func() (err error) {
-				grown, err = client.ExpandVolume(cmd.Context(), v.ID, size)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			text := fmt.Sprintf("%s has %s", calledVolume(&grown), render.Binary(grown.Size))
-			if grown.CSIStatus == drivebay.CSIResized {
-				text += "; its filesystem grows when it is mounted the next time"
-			}
-			return a.print(text + "\n")
-		},
 	}
+	secret := newPassphraseFlag(cmd, "the passphrase of an encrypted volume that is in use is in this file")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		size, err := someSize(args[1])
+		if err != nil {
+			return usage("SIZE: %w", err)
+		}
+		key, err := secret.read(a.in)
+		if err != nil {
+			return err
+		}
+		client, v, err := a.pickVolume(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		var grown drivebay.Volume
+		err = a.untilDone(cmd.Context(), client, func() (err error) {
+			grown, err = client.ExpandVolume(cmd.Context(), v.ID, size, key)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return a.print(grew(&grown) + "\n")
+	}
+	return cmd
+}
+
+// grew says what has become of a volume that was grown.
+func grew(v *drivebay.Volume) string {
+	text := fmt.Sprintf("%s has %s", calledVolume(v), render.Binary(v.Size))
+	switch {
+	case v.CSIStatus != drivebay.CSIResized:
+	case v.LUKSUUID != "":
+		text += "; what is in it grows when it is staged the next time, or now with --" + passphraseFile
+	default:
+		text += "; its filesystem grows when it is mounted the next time"
+	}
+	return text
 }
 
 // someSize is a size that is not nothing.

@@ -66,11 +66,13 @@ func (a *app) volumeCreateCommand() *cobra.Command {
 		Use: "create NAME", Short: "Make a volume on a drive that is claimed", Args: cobra.ExactArgs(1),
 		Long: "Makes a volume on a drive that is claimed, and prints its id. A second call with the same\nname and wishes prints the same id. `drivebay capacity` tells what room there is.",
 		Example: "  drivebay volume create data-1 --size 10GiB\n  drivebay volume create raw-1 --size 1TB --block --class nvme\n" +
-			"  drivebay volume create copy-1 --backing thin --from-snapshot monday",
+			"  drivebay volume create copy-1 --backing thin --from-snapshot monday\n  drivebay volume create safe-1 --passphrase-file key.txt",
 	}
 	var body api.VolumeBody
 	class := newClassFlags(cmd)
 	class.flag(cmd, "wipe", drivebay.ParameterWipe, "what becomes of its data when it is deleted: discard, zero, none")
+	class.flag(cmd, "encryption", drivebay.ParameterEncryption, "how its data are encrypted: luks2")
+	secret := newPassphraseFlag(cmd, "the volume is encrypted with what is in this file")
 	size := cmd.Flags().String("size", "", "how large, at least: 10GiB, 960GB; without, 1GiB or as large as what it begins with")
 	limit := cmd.Flags().String("limit", "", "how large, at most")
 	cmd.Flags().StringVar(&body.FSType, "fs", "", "its filesystem: "+strings.Join(drivebay.FSTypes, ", "))
@@ -94,7 +96,10 @@ func (a *app) volumeCreateCommand() *cobra.Command {
 		if body.Limit, err = sizeFlag("--limit", *limit); err != nil {
 			return err
 		}
-		if body.Parameters, err = class.parameters(); err != nil {
+		if body.Parameters, err = secret.class(class); err != nil {
+			return err
+		}
+		if body.Passphrase, err = secret.read(a.in); err != nil {
 			return err
 		}
 		return a.createVolume(cmd, body)

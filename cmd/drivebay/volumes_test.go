@@ -70,7 +70,7 @@ func (v *volumeEngine) ExpandVolume(_ context.Context, id string, r drivebay.Siz
 	}
 	return grown, v.resized, v.work("expand %s %+v", id, r)
 }
-func (v *volumeEngine) ExpandNode(_ context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
+func (v *volumeEngine) ExpandNode(_ context.Context, id, path string, r drivebay.SizeRange, _ drivebay.Secrets) (uint64, error) {
 	return 0, v.work("grow %s %s %+v", id, path, r)
 }
 func (v *volumeEngine) CreateSnapshot(_ context.Context, name, id string) (drivebay.VolumeSnapshot, error) {
@@ -144,7 +144,7 @@ func TestActingOnVolumes(t *testing.T) {
 	for _, tc := range []struct{ args, did, says string }{
 		{"volume create new --size 10GiB", "create new {Required:10737418240 Limit:0} block=false fs=\"\" " + class + " {Snapshot: Volume:}", "newid\n"},
 		{"volume create new --size 1MB --limit 2MB --block --backing lvm --class ssd --wipe zero", "create new {Required:1000000 Limit:2000000} block=true fs=\"\" {Drives:SSD Backing:lvm Wipe:zero Encryption: FSType:ext4} {Snapshot: Volume:}", "newid\n"},
-		{"volume create new --fs xfs --param drivebay.io/encryption=luks2 --param drivebay.io/backing=thin --from-snapshot monday", "create new {Required:0 Limit:0} block=false fs=\"xfs\" {Drives:UNKNOWN Backing:thin Wipe:discard Encryption:luks2 FSType:ext4} {Snapshot:snap1 Volume:}", "newid\n"},
+		{"volume create new --fs xfs --param drivebay.io/wipe=zero --param drivebay.io/backing=thin --from-snapshot monday", "create new {Required:0 Limit:0} block=false fs=\"xfs\" {Drives:UNKNOWN Backing:thin Wipe:zero Encryption: FSType:ext4} {Snapshot:snap1 Volume:}", "newid\n"},
 		{"volume create new --from-volume data-1", "create new {Required:0 Limit:0} block=false fs=\"\" " + class + " {Snapshot: Volume:" + dataVolume + "}", "newid\n"},
 		{"volume delete data-1 --yes", "delete " + dataVolume, "volume " + dataVolume + " (data-1) deleted"},
 		{"volume delete " + rawVolume + " --yes", "delete " + rawVolume, "deleted"},

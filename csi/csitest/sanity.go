@@ -72,6 +72,27 @@ func For(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block bo
 	return Run{Name: name, Config: c, Snapshots: snapshots}
 }
 
+// Sealed is a pass for encrypted volumes: every call that has a place for secrets
+// brings the passphrase.
+func Sealed(r Run, passphrase string) Run {
+	r.Name += ", encrypted"
+	r.Config.TestVolumeParameters[drivebay.ParameterEncryption] = drivebay.EncryptionLUKS2
+	r.Config.DialOptions = append(slices.Clone(r.Config.DialOptions), grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			secrets := map[string]string{drivebay.SecretPassphrase: passphrase}
+			switch r := req.(type) {
+			case *csi.CreateVolumeRequest:
+				r.Secrets = secrets
+			case *csi.NodeStageVolumeRequest:
+				r.Secrets = secrets
+			case *csi.NodeExpandVolumeRequest:
+				r.Secrets = secrets
+			}
+			return call(ctx, method, req, reply, conn, opts...)
+		}))
+	return r
+}
+
 // sized measures every answer. The suite compares a topology that it got with one
 // that it has sent by reflect.DeepEqual (controller.go, "with accessibility
 // requirements"), and a message that was sent remembers its size.

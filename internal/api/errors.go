@@ -27,6 +27,7 @@ var codes = []struct {
 	{drivebay.ErrRefused, http.StatusConflict, "refused"},
 	{drivebay.ErrNoSupport, http.StatusNotImplemented, "not_supported"},
 	{drivebay.ErrPermission, http.StatusForbidden, "permission_denied"},
+	{drivebay.ErrSecret, http.StatusForbidden, "wrong_secret"}, // not 401: that asks who is there (RFC 9110, 15.5.2)
 	{drivebay.ErrTimeout, http.StatusGatewayTimeout, "timeout"},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
 }

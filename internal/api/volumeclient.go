@@ -32,6 +32,9 @@ func (c *Client) Volume(ctx context.Context, what string) (*VolumeDetail, error)
 
 // CreateVolume makes a volume, or finds the one of that name.
 func (c *Client) CreateVolume(ctx context.Context, b VolumeBody) (drivebay.Volume, error) {
+	if err := c.maySend(b.Passphrase); err != nil {
+		return drivebay.Volume{}, err
+	}
 	return send[drivebay.Volume](ctx, c, http.MethodPost, volumesPath, b)
 }
 
@@ -41,9 +44,13 @@ func (c *Client) DeleteVolume(ctx context.Context, what string) error {
 	return err
 }
 
-// ExpandVolume grows a volume to a size in bytes.
-func (c *Client) ExpandVolume(ctx context.Context, what string, size uint64) (drivebay.Volume, error) {
-	return send[drivebay.Volume](ctx, c, http.MethodPost, volumePath(what, "/expand"), expandBody{size})
+// ExpandVolume grows a volume to a size in bytes. An encrypted one that is in use
+// grows on with its passphrase.
+func (c *Client) ExpandVolume(ctx context.Context, what string, size uint64, p Passphrase) (drivebay.Volume, error) {
+	if err := c.maySend(p); err != nil {
+		return drivebay.Volume{}, err
+	}
+	return send[drivebay.Volume](ctx, c, http.MethodPost, volumePath(what, "/expand"), expandBody{size, p})
 }
 
 // ScrubVolume has a filesystem checked now.

@@ -19,7 +19,7 @@ type Volumes interface {
 	DeleteVolume(ctx context.Context, id string) error
 	// ExpandVolume grows a volume; node says that ExpandNode has to follow.
 	ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error)
-	ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error)
+	ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error)
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)

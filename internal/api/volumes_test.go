@@ -29,6 +29,8 @@ type volumes struct {
 	set    atomic.Pointer[drivebay.VolumeSet]
 	node   bool // what ExpandVolume says
 	powers drivebay.VolumePowers
+
+	secrets drivebay.Secrets // that came last
 }
 
 func newVolumes(e *engine) *volumes {
@@ -56,6 +58,7 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 func (v *volumes) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
 func (v *volumes) Powers() drivebay.VolumePowers { return v.powers }
 func (v *volumes) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
+	v.secrets = r.Secrets
 	return drivebay.Volume{ID: "new", Name: r.Name, Size: r.Size.Required}, v.call(ctx, "create %+v", r)
 }
 func (v *volumes) DeleteVolume(ctx context.Context, id string) error {
@@ -65,7 +68,8 @@ func (v *volumes) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRa
 	found, _ := v.Volumes().Get(id)
 	return found.Volume, v.node, v.call(ctx, "expand %s %+v", id, r)
 }
-func (v *volumes) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange) (uint64, error) {
+func (v *volumes) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
+	v.secrets = secrets
 	return r.Required, v.call(ctx, "grow %s at %s %+v", id, path, r)
 }
 func (v *volumes) CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error) {
@@ -111,8 +115,8 @@ func TestVolumeAnswers(t *testing.T) {
 		{"GET", path + badVolume[:7], "", 409, `"code":"ambiguous"`, ""},
 		{"GET", path + "none", "", 404, `volume \"none\": not found`, ""},
 		{"POST", "/api/v1/volumes", `{"name":"n","size":5,"limit":6,"fsType":"xfs","parameters":{"drivebay.io/backing":"thin"},"source":{"volume":"data-2"}}`, 200, `"id":"new"`,
-			"create {Name:n Size:{Required:5 Limit:6} Block:false FSType:xfs Class:{Drives:UNKNOWN Backing:thin Wipe:discard Encryption: FSType:ext4} Source:{Snapshot: Volume:" + badVolume + "}}"},
-		{"POST", "/api/v1/volumes", `{"name":"n","source":{"snapshot":"monday"}}`, 200, "", "create {Name:n Size:{Required:0 Limit:0} Block:false FSType: Class:{Drives:UNKNOWN Backing:partition Wipe:discard Encryption: FSType:ext4} Source:{Snapshot:s1 Volume:}}"},
+			"create {Name:n Size:{Required:5 Limit:6} Block:false FSType:xfs Class:{Drives:UNKNOWN Backing:thin Wipe:discard Encryption: FSType:ext4} Source:{Snapshot: Volume:" + badVolume + "} Secrets:(secrets)}"},
+		{"POST", "/api/v1/volumes", `{"name":"n","source":{"snapshot":"monday"}}`, 200, "", "create {Name:n Size:{Required:0 Limit:0} Block:false FSType: Class:{Drives:UNKNOWN Backing:partition Wipe:discard Encryption: FSType:ext4} Source:{Snapshot:s1 Volume:} Secrets:(secrets)}"},
 		{"POST", "/api/v1/volumes", ``, 400, "there is none", ""},
 		{"POST", "/api/v1/volumes", `{"name":"` + strings.Repeat("n", 129) + `"}`, 400, "longer than 128", ""},
 		{"POST", "/api/v1/volumes", `{"name":"a\u001bb"}`, 400, "cannot be shown", ""},
@@ -300,7 +304,7 @@ func TestClientMirrorsTheVolumes(t *testing.T) {
 	e.calls = nil
 	e.mu.Unlock()
 	v, err1 := c.CreateVolume(ctx, VolumeBody{Name: "n", Size: 4})
-	x, err2 := c.ExpandVolume(ctx, "data-1", 9)
+	x, err2 := c.ExpandVolume(ctx, "data-1", 9, "")
 	snap, err3 := c.CreateSnapshot(ctx, "data-1", "friday")
 	err := errors.Join(err1, err2, err3, c.DeleteVolume(ctx, "data-1"), c.ScrubVolume(ctx, "data-1"), c.RetryVolume(ctx, "data-1"), c.ClearVolume(ctx, "data-1"), c.DeleteSnapshot(ctx, "monday"))
 	if err != nil || v.ID != "new" || v.Size != 4 || x.ID != goodVolume || snap.ID != "s9" || len(e.asked()) != 8 {

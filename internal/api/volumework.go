@@ -22,12 +22,14 @@ type VolumeBody struct {
 	FSType     string            `json:"fsType,omitempty"`     // of a filesystem; empty: the class's
 	Parameters map[string]string `json:"parameters,omitempty"` // the class, in the words of a StorageClass
 	Source     drivebay.Source   `json:"source,omitzero"`      // what it begins with, by id or name
+	Passphrase Passphrase        `json:"passphrase,omitempty"` // of an encrypted volume; it is kept nowhere
 }
 
 // The other bodies of calls about volumes.
 type (
 	expandBody struct {
-		Size uint64 `json:"size"` // bytes that it is to have in all
+		Size       uint64     `json:"size"`                 // bytes that it is to have in all
+		Passphrase Passphrase `json:"passphrase,omitempty"` // of an encrypted volume that is in use
 	}
 	snapshotBody struct {
 		Name string `json:"name"` // a second call with the same name finds the same snapshot
@@ -61,15 +63,18 @@ func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
 	case b.Source.Snapshot != "" && b.Source.Volume != "":
 		err = fmt.Errorf("source: %w: a snapshot or a volume, not both", drivebay.ErrInvalid)
 	default:
-		err = checkName(b.Name)
+		err = errors.Join(checkName(b.Name), b.Passphrase.check())
 	}
 	if err != nil {
 		return r, err
 	}
 	class, err := drivebay.ParseClass(b.Parameters)
+	if err == nil && class.Encryption == "" && b.Passphrase != "" {
+		err = fmt.Errorf("passphrase: %w: the volume is not to be encrypted, there is no %s", drivebay.ErrInvalid, drivebay.ParameterEncryption)
+	}
 	return drivebay.VolumeRequest{
 		Name: b.Name, Size: drivebay.SizeRange{Required: b.Size, Limit: b.Limit},
-		Block: b.Block, FSType: b.FSType, Class: class, Source: b.Source,
+		Block: b.Block, FSType: b.FSType, Class: class, Source: b.Source, Secrets: b.Passphrase.secrets(),
 	}, err
 }
 
@@ -130,21 +135,22 @@ func onWholeVolume(s *Server, w http.ResponseWriter, r *http.Request, verb strin
 }
 
 // expandVolume grows the device, and its filesystem where it is mounted. Where it
-// is not, the status stays RESIZED: it grows when it is mounted the next time.
+// is not, or is encrypted and nobody gives its passphrase, the status stays RESIZED:
+// it grows when it is staged the next time.
 func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, b expandBody) (any, error) {
 		if b.Size == 0 {
 			return nil, fmt.Errorf("size: %w: there is none", drivebay.ErrInvalid)
 		}
 		v, err := s.findVolume(r.PathValue("id"))
-		if err != nil {
+		if err = errors.Join(err, b.Passphrase.check()); err != nil {
 			return nil, err
 		}
 		grown, node, err := engine.ExpandVolume(ctx, v.ID, drivebay.SizeRange{Required: b.Size})
-		if err != nil || !node || len(grown.Publications) == 0 {
+		if err != nil || !node || len(grown.Publications) == 0 || grown.LUKSUUID != "" && b.Passphrase == "" {
 			return grown, err
 		}
-		if _, err := engine.ExpandNode(ctx, v.ID, grown.Publications[0].Path, drivebay.SizeRange{Required: b.Size}); err != nil {
+		if _, err := engine.ExpandNode(ctx, v.ID, grown.Publications[0].Path, drivebay.SizeRange{Required: b.Size}, b.Passphrase.secrets()); err != nil {
 			return nil, err
 		}
 		if now, ok := engine.Volumes().Get(v.ID); ok {

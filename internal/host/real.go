@@ -72,6 +72,11 @@ const unkillable = 3 * time.Second
 // Run runs a program of our own world, not of the root, in the C locale. A
 // program that ctx ends gets two seconds to let go of its pipes.
 func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	return r.RunInput(ctx, nil, argv...)
+}
+
+// RunInput gives the input through a pipe: it is written to no file.
+func (r *real) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("run: no program")
 	}
@@ -80,6 +85,9 @@ func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	cmd.WaitDelay = 2 * time.Second
 	out, errs := bounded{left: maxOutput}, bounded{left: 64 << 10}
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
 	err := wait(ctx, cmd)
 	if errors.Is(err, errHeld) {
 		return nil, fmt.Errorf("%s: %w: %w", argv[0], err, ctx.Err())

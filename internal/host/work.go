@@ -12,6 +12,9 @@ type Worker interface {
 	Machine
 	Disks
 	Mounter
+	// RunInput is Run for a program that reads something from its standard input:
+	// what nobody else may see, neither among its arguments nor in its environment.
+	RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error)
 }
 
 // Disks opens block devices for writing.

@@ -80,6 +80,9 @@ func (m *Machine) build(spec *Spec) error {
 	m.tree.keep("sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device", "sys/class/scsi_host",
 		"sys/class/scsi_generic", "sys/class/enclosure", "sys/bus/pci/slots", "sys/bus/pci/devices", "sys/dev/block", "sys/devices/virtual/block",
 		"run/udev/data", "proc/self", "proc/1", "sys/fs/ext4", "dev")
+	if !slices.Contains(m.without, "dm-crypt") {
+		m.tree.keep("sys/module/dm_crypt")
+	}
 	for i := range spec.Enclosures {
 		if err := m.addEnclosure(&spec.Enclosures[i]); err != nil {
 			return fmt.Errorf("enclosures[%d]: %w", i, err)

@@ -9,7 +9,9 @@ import (
 // mapped is what a device has that device-mapper made.
 type mapped struct {
 	dev   *device
-	lv    *lv
+	lv    *lv    // nil: it is none of LVM
+	title string // device-mapper's name
+	uuid  string // and identity
 	below []*device
 	links map[*device][]*node // slaves and holders
 }
@@ -24,15 +26,21 @@ func mapperName(group, volume string) string {
 	return double(group) + "-" + double(volume)
 }
 
-// newMapped makes the device of a volume.
+// newMapped makes the device of a logical volume.
 func (m *Machine) newMapped(v *lv, data backing, below []*device) *device {
+	return m.mapDevice(mapped{lv: v, title: mapperName(v.group.name, v.name), uuid: mapperUUID(v)}, data, below)
+}
+
+// mapDevice makes a device of device-mapper.
+func (m *Machine) mapDevice(x mapped, data backing, below []*device) *device {
 	minor := 0
 	for m.devices[fmt.Sprintf("dm-%d", minor)] != nil {
 		minor++
 	}
 	name := fmt.Sprintf("dm-%d", minor)
 	d := &device{entries: entries{m: m}, name: name, num: fmt.Sprintf("%d:%d", mapperMajor, minor), dir: "sys/devices/virtual/block/" + name, data: data, block: 512}
-	d.mapped = &mapped{dev: d, lv: v}
+	x.dev = d
+	d.mapped = &x
 	m.devices[name] = d
 	d.showMapped()
 	d.mapped.hold(below)
@@ -69,7 +77,7 @@ func (x *mapped) lost(d *device) {
 	delete(x.links, d)
 }
 
-// unmap takes the device of a volume away.
+// unmap takes a mapped device away.
 func (d *device) unmap() {
 	d.event("remove")
 	d.mapped.hold(nil)
@@ -77,17 +85,16 @@ func (d *device) unmap() {
 }
 
 func (d *device) event(action string) {
-	d.m.uevent(action, "block", d.dir, d.name, map[string]string{"DEVTYPE": "disk", "DM_NAME": mapperName(d.mapped.lv.group.name, d.mapped.lv.name)})
+	d.m.uevent(action, "block", d.dir, d.name, map[string]string{"DEVTYPE": "disk", "DM_NAME": d.mapped.title})
 }
 
 // showMapped makes what sysfs, udev and /dev say of a mapped device.
 func (d *device) showMapped() {
-	v := d.mapped.lv
-	title := mapperName(v.group.name, v.name)
+	v, title := d.mapped.lv, d.mapped.title
 	seq := d.m.nextSeq()
 	d.files(d.dir, "dev", d.num+"\n", "range", "1\n", "ext_range", "1\n", "hidden", "0\n", "removable", "0\n", "alignment_offset", "0\n", "discard_alignment", "0\n",
 		"capability", "0\n", "diskseq", fmt.Sprintln(seq), "uevent", devUevent(d.num, d.name, "disk")+fmt.Sprintf("DISKSEQ=%d\n", seq),
-		"dm/name", title+"\n", "dm/uuid", d.mapped.uuid()+"\n", "dm/suspended", "0\n", "dm/rq_based_seq_io_merge_deadline", "0\n", "dm/use_blk_mq", "1\n",
+		"dm/name", title+"\n", "dm/uuid", d.mapped.uuid+"\n", "dm/suspended", "0\n", "dm/rq_based_seq_io_merge_deadline", "0\n", "dm/use_blk_mq", "1\n",
 		"queue/logical_block_size", fmt.Sprintln(d.block), "queue/hw_sector_size", fmt.Sprintln(d.block), "queue/physical_block_size", "4096\n", "queue/rotational", "0\n",
 		"queue/zoned", "none\n", "queue/scheduler", "none\n", "queue/discard_max_bytes", "2199023255040\n", "queue/discard_granularity", "4096\n", "queue/read_ahead_kb", "128\n")
 	d.live(d.dir+"/size", func() string { return fmt.Sprintln(d.length() / 512) })
@@ -106,26 +113,29 @@ func (d *device) showMapped() {
 	d.file("dev/"+d.name, "")
 	d.link("dev/mapper/"+title, "dev/"+d.name)
 	links := "S:mapper/" + title + "\n"
-	if v.visible() {
+	if v != nil && v.visible() {
 		d.link("dev/"+v.group.name+"/"+v.name, "dev/"+d.name)
 		links += "S:" + v.group.name + "/" + v.name + "\n"
 	}
 	d.live("run/udev/data/b"+d.num, func() string {
-		lines := []string{"E:DM_NAME=" + title, "E:DM_UUID=" + d.mapped.uuid(), "E:DM_VG_NAME=" + v.group.name, "E:DM_LV_NAME=" + v.name}
-		if v.visible() {
+		lines := []string{"E:DM_NAME=" + title, "E:DM_UUID=" + d.mapped.uuid}
+		if v != nil {
+			lines = append(lines, "E:DM_VG_NAME="+v.group.name, "E:DM_LV_NAME="+v.name)
+		}
+		if v == nil || v.visible() {
 			lines = append(lines, udevFound(d.read)...)
 		}
 		return links + strings.Join(lines, "\n") + udevEnd
 	})
 }
 
-// uuid is device-mapper's identity of a volume (lvm2, build_dm_uuid).
-func (x *mapped) uuid() string {
+// mapperUUID is device-mapper's identity of a volume (lvm2, build_dm_uuid).
+func mapperUUID(v *lv) string {
 	suffix := ""
-	if x.lv.kind == "thin-pool" {
+	if v.kind == "thin-pool" {
 		suffix = "-tpool"
 	}
-	return "LVM-" + strings.ReplaceAll(x.lv.group.uuid+x.lv.uuid, "-", "") + suffix
+	return "LVM-" + strings.ReplaceAll(v.group.uuid+v.uuid, "-", "") + suffix
 }
 
 // waiting is how many requests wait below for drives that hang.

@@ -25,6 +25,7 @@ type process struct {
 	ctx       context.Context
 	name      string
 	argv      []string
+	input     []byte
 	killed    bool
 	out, errs bytes.Buffer
 }
@@ -35,13 +36,18 @@ var programs map[string]program
 func init() {
 	programs = map[string]program{
 		"mkfs.ext4": mkfsExt4, "mke2fs": mkfsExt4, "mkfs.xfs": mkfsXFS, "mkfs.btrfs": mkfsBtrfs,
-		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs, "lvm": lvmProgram,
+		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs, "lvm": lvmProgram, "cryptsetup": cryptsetup,
 	}
 }
 
 // Run implements host.Machine. A program that waits for a drive that hangs is not
 // ended by ctx either: its thread sleeps in the kernel.
 func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	return m.RunInput(ctx, nil, argv...)
+}
+
+// RunInput implements host.Worker.
+func (m *Machine) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("run: no program")
 	}
@@ -56,7 +62,7 @@ func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	if run == nil || slices.Contains(m.without, name) {
 		return nil, fmt.Errorf("%s is not installed: %w", argv[0], fs.ErrNotExist)
 	}
-	p := &process{m: m, ctx: ctx, name: name, argv: argv}
+	p := &process{m: m, ctx: ctx, name: name, argv: argv, input: input}
 	code := run(p)
 	switch {
 	case p.killed:

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/api"
+	"github.com/spf13/cobra"
+)
+
+// passphraseFlag names a file, so that the passphrase itself is in no list of
+// processes and in no history of a shell.
+type passphraseFlag struct{ file string }
+
+const passphraseFile = "passphrase-file"
+
+func newPassphraseFlag(cmd *cobra.Command, help string) *passphraseFlag {
+	f := new(passphraseFlag)
+	cmd.Flags().StringVar(&f.file, passphraseFile, "", help+", byte for byte; - is standard input")
+	return f
+}
+
+// class has the volume encrypted for whom a passphrase is given, and wants one for
+// a volume that is to be encrypted.
+func (f *passphraseFlag) class(c *classFlags) (map[string]string, error) {
+	parameters, err := c.parameters()
+	switch encrypted := parameters[drivebay.ParameterEncryption] != ""; {
+	case err != nil:
+		return nil, err
+	case encrypted && f.file == "":
+		return nil, usage("--%s is missing: the volume is to be encrypted", passphraseFile)
+	case f.file != "":
+		parameters[drivebay.ParameterEncryption] = drivebay.EncryptionLUKS2
+	}
+	return parameters, nil
+}
+
+// maxPassphraseFile is more than any passphrase that is taken has.
+const maxPassphraseFile = 64 << 10
+
+func (f *passphraseFlag) read(stdin io.Reader) (api.Passphrase, error) {
+	if f.file == "" {
+		return "", nil
+	}
+	in := stdin
+	if f.file != "-" {
+		file, err := os.Open(f.file)
+		if err != nil {
+			return "", fmt.Errorf("--%s: %w", passphraseFile, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxPassphraseFile))
+	if err == nil && len(b) == 0 {
+		err = fmt.Errorf("%w: there is nothing in it", drivebay.ErrInvalid)
+	}
+	if err != nil {
+		return "", fmt.Errorf("--%s %s: %w", passphraseFile, f.file, err)
+	}
+	return api.Passphrase(b), nil
+}

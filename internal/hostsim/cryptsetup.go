@@ -1,0 +1,192 @@
+package hostsim
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Exit statuses of cryptsetup(8).
+const (
+	cryptMisused = 1
+	cryptNoKey   = 2
+	cryptNoDev   = 4
+	cryptBusy    = 5
+)
+
+var cryptActions = map[string]func(*process, flags) int{
+	"luksFormat": luksFormat, "open": luksOpen, "luksOpen": luksOpen, "close": luksClose, "luksClose": luksClose, "resize": luksResize,
+	"status": luksStatus, "luksErase": luksErase, "isLuks": luksIs, "luksUUID": luksIs,
+}
+
+// cryptsetup is cryptsetup(8) 2.6.
+func cryptsetup(p *process) int {
+	f, err := getopt(p.argv[1:], "qd:", "batch-mode", "version", "type:", "uuid:", "label:", "subsystem:", "offset:", "luks2-keyslots-size:", "pbkdf:", "pbkdf-memory:",
+		"pbkdf-parallel:", "pbkdf-force-iterations:", "iter-time:", "key-file:", "test-passphrase", "sector-size:")
+	switch {
+	case err != nil:
+		return p.fail(cryptMisused, "Usage: cryptsetup [OPTION...] <action> <action-specific>\ncryptsetup: %v", err)
+	case f.has("version"):
+		p.say("cryptsetup 2.6.1 flags: UDEV BLKID KEYRING KERNEL_CAPI")
+		return 0
+	case len(f.words) < 2 || cryptActions[f.words[0]] == nil:
+		return p.fail(cryptMisused, "Usage: cryptsetup [OPTION...] <action> <action-specific>\ncryptsetup: Unknown action.")
+	case f.has("key-file") && f.set["key-file"] != "-":
+		return p.fail(cryptMisused, "Failed to open key file.")
+	}
+	do := cryptActions[f.words[0]]
+	f.words = f.words[1:]
+	return do(p, f)
+}
+
+// onHeader does something with the device that a command names, with the lock held.
+func (p *process) onHeader(name string, write bool, work func(dev *device, h luksHeader, is bool) int) int {
+	dev := p.device(name)
+	if dev == nil {
+		return p.fail(cryptNoDev, "Device %s does not exist or access denied.", name)
+	}
+	code := 0
+	err := dev.do(p.ctx, access{write: write, n: 1 << 20}, func() error {
+		h, is := readLUKS(dev)
+		code = work(dev, h, is)
+		return nil
+	})
+	if err != nil {
+		return p.fail(cryptNoDev, "Device %s: %s", name, reason(err))
+	}
+	return code
+}
+
+func luksFormat(p *process, f flags) int {
+	if f.set["type"] != "luks2" || !f.has("batch-mode") && !f.has("q") || len(p.input) == 0 {
+		return p.fail(cryptMisused, "Nothing to read on input.")
+	}
+	if _, ok := parseUUID(f.set["uuid"]); !ok {
+		return p.fail(cryptMisused, "Wrong LUKS UUID format provided.")
+	}
+	sectors, err := strconv.ParseUint(f.set["offset"], 10, 40)
+	if err != nil || len(f.set["label"]) > 47 || len(f.set["subsystem"]) > 47 {
+		return p.fail(cryptMisused, "cryptsetup: invalid numeric value")
+	}
+	return p.onHeader(f.words[0], true, func(dev *device, _ luksHeader, _ bool) int {
+		if dev.busy() {
+			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
+		}
+		if dev.length() <= sectors*512 {
+			return p.fail(cryptMisused, "Device %s is too small.", f.words[0])
+		}
+		h := luksHeader{f.set["uuid"], f.set["label"], f.set["subsystem"], newSlot(p.input, sectors*512)}
+		if h.store(dev) != nil {
+			return p.fail(cryptNoDev, "Cannot wipe header on device %s.", f.words[0])
+		}
+		dev.changed()
+		return 0
+	})
+}
+
+func luksOpen(p *process, f flags) int {
+	test := f.has("test-passphrase")
+	if !test && len(f.words) != 2 {
+		return p.fail(cryptMisused, "cryptsetup: open requires <device> [--type <type>] [<name>] as arguments")
+	}
+	return p.onHeader(f.words[0], false, func(dev *device, h luksHeader, is bool) int {
+		if !is {
+			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
+		}
+		key, ok := h.slot.key(p.input)
+		switch {
+		case !ok && h.slot == nil:
+			return p.fail(cryptMisused, "No usable keyslot is available.")
+		case !ok:
+			return p.fail(cryptNoKey, "No key available with this passphrase.")
+		case test:
+			return 0
+		case p.m.mappedAs(f.words[1]) != nil:
+			return p.fail(cryptBusy, "Device %s already exists.", f.words[1])
+		case dev.busy():
+			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
+		}
+		data := &crypt{below: dev, off: h.slot.Offset, size: dev.length() - h.slot.Offset, key: key}
+		title := f.words[1]
+		p.m.mapDevice(mapped{title: title, uuid: "CRYPT-LUKS2-" + strings.ReplaceAll(h.uuid, "-", "") + "-" + title}, data, []*device{dev})
+		return 0
+	})
+}
+
+// mappedAs finds a mapped device by device-mapper's name. The caller holds the lock.
+func (m *Machine) mappedAs(title string) *device {
+	for _, d := range m.devices {
+		if d.mapped != nil && d.mapped.title == title {
+			return d
+		}
+	}
+	return nil
+}
+
+func luksClose(p *process, f flags) int {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	d := p.m.mappedAs(f.words[0])
+	switch {
+	case d == nil:
+		return p.fail(cryptNoDev, "Device %s is not active.", f.words[0])
+	case d.claimed() || d.handles > 0:
+		return p.fail(cryptBusy, "Device %s is still in use.", f.words[0])
+	}
+	d.unmap()
+	return 0
+}
+
+// luksResize needs the key: the kernel keeps it where only who put it there finds it.
+func luksResize(p *process, f flags) int {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	d := p.m.mappedAs(f.words[0])
+	if d == nil {
+		return p.fail(cryptNoDev, "Device %s is not active.", f.words[0])
+	}
+	c, ok := d.data.(*crypt)
+	if !ok {
+		return p.fail(cryptMisused, "Device %s is not a crypt device.", f.words[0])
+	}
+	h, _ := readLUKS(c.below)
+	if key, ok := h.slot.key(p.input); !ok || key != c.key {
+		return p.fail(cryptNoKey, "No key available with this passphrase.")
+	}
+	c.size = c.below.length() - c.off
+	d.changed()
+	return 0
+}
+
+func luksStatus(p *process, f flags) int {
+	p.m.mu.RLock()
+	defer p.m.mu.RUnlock()
+	if d := p.m.mappedAs(f.words[0]); d == nil {
+		p.say("/dev/mapper/%s is inactive.", f.words[0])
+		return cryptNoDev
+	}
+	p.say("/dev/mapper/%s is active.\n  type:    LUKS2\n  cipher:  aes-xts-plain64", f.words[0])
+	return 0
+}
+
+func luksErase(p *process, f flags) int {
+	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+		h.slot = nil
+		if !is || h.store(dev) != nil {
+			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
+		}
+		return 0
+	})
+}
+
+// luksIs says whether a device has a header, and of which identity.
+func luksIs(p *process, f flags) int {
+	return p.onHeader(f.words[0], false, func(_ *device, h luksHeader, is bool) int {
+		if !is {
+			return cryptMisused
+		}
+		if p.argv[1] == "luksUUID" {
+			p.say("%s", h.uuid)
+		}
+		return 0
+	})
+}

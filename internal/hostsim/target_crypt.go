@@ -1,0 +1,82 @@
+package hostsim
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// crypt is what is written in secret on a device (dm-crypt). Each page is mixed
+// with a pad of its own. One of zeros stays one, so that a volume that is written
+// full of zeros takes no room; what others have left there reads as noise.
+type crypt struct {
+	below *device
+	off   uint64 // where the data begins, a whole number of pages
+	size  uint64
+	key   [32]byte
+}
+
+func (c *crypt) length() uint64 { return c.size }
+
+func (c *crypt) ask(a access) ([]*drive, error) {
+	return c.below.ask(access{a.write, c.off + a.off, a.n})
+}
+
+// mix turns a page into what is written for it, and back.
+func (c *crypt) mix(pg *page, number uint64) {
+	if *pg == zeros {
+		return
+	}
+	pad := sha256.Sum256(binary.LittleEndian.AppendUint64(c.key[:], number))
+	for i := range pg {
+		pg[i] ^= pad[i%len(pad)]
+	}
+}
+
+// pages walks a range by its pages, each as it is in plain.
+func (c *crypt) pages(off, n uint64, work func(pg *page, number, from, to, at uint64) error) error {
+	for at := uint64(0); at < n; {
+		number, from := (off+at)/pageSize, (off+at)%pageSize
+		to := min(pageSize, from+n-at)
+		var pg page
+		c.below.read(pg[:], c.off+number*pageSize)
+		c.mix(&pg, number)
+		if err := work(&pg, number, from, to, at); err != nil {
+			return err
+		}
+		at += to - from
+	}
+	return nil
+}
+
+func (c *crypt) read(p []byte, off uint64) {
+	// It cannot fail: nothing is written.
+	_ = c.pages(off, uint64(len(p)), func(pg *page, _, from, to, at uint64) error {
+		copy(p[at:], pg[from:to])
+		return nil
+	})
+}
+
+func (c *crypt) write(p []byte, off uint64) error {
+	return c.pages(off, uint64(len(p)), func(pg *page, number, from, to, at uint64) error {
+		copy(pg[from:to], p[at:])
+		c.mix(pg, number)
+		return c.below.write(pg[:], c.off+number*pageSize)
+	})
+}
+
+func (c *crypt) zero(off, n uint64) error {
+	head := min(n, (pageSize-off%pageSize)%pageSize)
+	tail := (n - head) % pageSize
+	if err := c.write(zeros[:head], off); err != nil {
+		return err
+	}
+	if err := c.below.zero(c.off+off+head, n-head-tail); err != nil {
+		return err
+	}
+	return c.write(zeros[:tail], off+n-tail)
+}
+
+// discard is not passed on, unless that is asked for (dm-crypt, allow_discards).
+func (c *crypt) discard(uint64, uint64) error { return host.ErrUnsupported }

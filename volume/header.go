@@ -1,0 +1,184 @@
+package volume
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// Where a LUKS2 header says what it is (LUKS2 On-Disk Format, 2.2): its label, UUID
+// and subsystem, which is our word for the filesystem in it.
+const (
+	luksMagic       = "LUKS\xba\xbe\x00\x02"
+	luksLabelAt     = 24
+	luksUUIDAt      = 168
+	luksSubsystemAt = 208
+	luksEnd         = 256
+)
+
+var errNoHeader = fmt.Errorf("%w: there is no LUKS2 header", drivebay.ErrRefused)
+
+type luksWords struct{ label, uuid, subsystem string }
+
+// readHeader reads what the header of an encrypted volume says of itself.
+func readHeader(r io.ReaderAt) (luksWords, error) {
+	b := make([]byte, luksEnd)
+	if _, err := r.ReadAt(b, 0); err != nil {
+		return luksWords{}, fmt.Errorf("LUKS header: %w", err)
+	}
+	text := func(from, to int) string { s, _, _ := strings.Cut(string(b[from:to]), "\x00"); return s }
+	is := luksWords{text(luksLabelAt, luksLabelAt+48), text(luksUUIDAt, luksSubsystemAt), text(luksSubsystemAt, luksEnd)}
+	if string(b[:len(luksMagic)]) != luksMagic || !isUUID(is.uuid) {
+		return luksWords{}, errNoHeader
+	}
+	return is, nil
+}
+
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// isUUID is asked of what is read from a drive before it is the name of anything.
+func isUUID(text string) bool { return uuidForm.MatchString(text) }
+
+// adoptHeader takes in what the header of a volume says that was found; why, what
+// is wrong with it. Where it is damaged its copy still tells what it was, so that
+// the volume can be used once the header has been put back.
+func (e *Engine) adoptHeader(ctx context.Context, v *drivebay.Volume) (why string, err error) {
+	var is luksWords
+	err = e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) (err error) {
+		is, err = readHeader(disk)
+		return err
+	})
+	v.Size -= min(v.Size, luksHeader)
+	switch {
+	case errors.Is(err, errNoHeader) || err == nil && is.label != plainName(v.ID):
+		why = "its LUKS header cannot be found on it"
+		if is = e.copied(v.ID); is.uuid == "" {
+			is.uuid = newUUID() // of nothing: it opens to nobody
+		}
+	case err != nil:
+		return "", fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	v.LUKSUUID, v.FSType = is.uuid, is.subsystem
+	return why, nil
+}
+
+// proveHeader wants the header that the record names.
+func (e *Engine) proveHeader(disk io.ReaderAt, v *drivebay.Volume) error {
+	is, err := readHeader(disk)
+	if err == nil && is.uuid != v.LUKSUUID {
+		err = fmt.Errorf("%w: it is to have the LUKS header %s, and has %s", drivebay.ErrRefused, v.LUKSUUID, is.uuid)
+	}
+	if err != nil && e.copyOf(v) != nil {
+		err = fmt.Errorf("%w; cryptsetup luksHeaderRestore puts it back from its copy, %s", err, e.headerFile(v))
+	}
+	return err
+}
+
+// A few bad sectors in its header and nobody reads an encrypted volume any more,
+// key or no key. A copy of the header is kept beside the records until the volume
+// is deleted; it opens nothing without the passphrase. It has the form that
+// cryptsetup luksHeaderRestore takes.
+
+// headerFile has the identity of the header in its name: another volume of the same
+// name, made after this one was forgotten, is no reason to lose its copy.
+func (e *Engine) headerFile(v *drivebay.Volume) string {
+	return filepath.Join(e.opt.Headers, v.ID+"."+v.LUKSUUID+".luks")
+}
+
+// unfinished is a copy that is being written. What a crash leaves of it is written
+// over, and goes with the copy.
+const unfinished = ".new"
+
+func (e *Engine) headerKept(v *drivebay.Volume) step {
+	return step{
+		name: "copy of the header",
+		done: func(context.Context) (bool, error) { return e.opt.Headers == "" || len(e.copyOf(v)) == headerCopy, nil },
+		do:   func(ctx context.Context) error { return e.keepHeader(ctx, v) },
+	}
+}
+
+// copyOf is the copy of a volume's header, if there is one that can be read.
+func (e *Engine) copyOf(v *drivebay.Volume) []byte {
+	b, err := os.ReadFile(e.headerFile(v))
+	if err != nil {
+		return nil
+	}
+	if is, err := readHeader(bytes.NewReader(b)); err != nil || is.uuid != v.LUKSUUID {
+		return nil
+	}
+	return b
+}
+
+// copied is what the only copy of a header says that there is for a volume's id.
+func (e *Engine) copied(id string) luksWords {
+	if e.opt.Headers == "" {
+		return luksWords{}
+	}
+	names, _ := filepath.Glob(filepath.Join(e.opt.Headers, id+".*.luks")) // an id has no special characters
+	if len(names) != 1 {
+		return luksWords{}
+	}
+	f, err := os.Open(names[0])
+	if err != nil {
+		return luksWords{}
+	}
+	defer f.Close()
+	is, _ := readHeader(f)
+	return is
+}
+
+// keepHeader makes the copy, and makes it anew where the header is another than it
+// was: a passphrase that was given up opens no copy of ours.
+func (e *Engine) keepHeader(ctx context.Context, v *drivebay.Volume) error {
+	if e.opt.Headers == "" {
+		return nil
+	}
+	b := make([]byte, headerCopy)
+	err := e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) error {
+		_, err := disk.ReadAt(b, 0)
+		return err
+	})
+	if err == nil && !bytes.Equal(b, e.copyOf(v)) {
+		err = writeCopy(e.headerFile(v), b)
+	}
+	if err != nil {
+		return fmt.Errorf("copy of the header: %w", err)
+	}
+	return nil
+}
+
+func writeCopy(name string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name+unfinished))
+	}
+	return os.Rename(name+unfinished, name)
+}
+
+func (e *Engine) dropHeader(v *drivebay.Volume) error {
+	if e.opt.Headers == "" {
+		return nil
+	}
+	for _, name := range []string{e.headerFile(v), e.headerFile(v) + unfinished} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("copy of the header: %w", err)
+		}
+	}
+	return nil
+}
