@@ -30,7 +30,11 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 		k.IOTimeouts = plus(k.IOTimeouts, s, way+"/device/iotmo_cnt")
 		k.IODone = plus(k.IODone, s, way+"/device/iodone_cnt")
 	}
-	k.Filesystems = fsErrors(s, d)
+	if k.FilesystemsAt = now; prev != nil && now.Sub(prev.FilesystemsAt) < fsEvery {
+		k.Filesystems, k.FilesystemsAt = prev.Filesystems, prev.FilesystemsAt
+	} else {
+		k.Filesystems = fsErrors(s, d)
+	}
 	// Requests that wait while none comes back: a busy drive completes something.
 	if prev != nil && k.Inflight > 0 && prev.Inflight > 0 && k.Completed == prev.Completed {
 		k.Frozen = prev.Frozen + now.Sub(prev.At)
@@ -113,6 +117,10 @@ func bestState(s *sysfs, d *drivebay.Drive) string {
 	}
 	return best
 }
+
+// fsEvery is how often filesystems are asked for their errors, if the kernel log
+// says nothing of them: a node has hundreds, and each is a file to read.
+const fsEvery = 10 * time.Second
 
 // fsErrors reads the error counters that ext4 keeps in its superblock
 // (Documentation/ABI/testing/sysfs-fs-ext4), of every such filesystem on the

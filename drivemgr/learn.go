@@ -291,7 +291,13 @@ func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
 // kernelOf reads the kernel's evidence of one drive and adds our own: how long
 // its lane is held, what the kernel log said, how opening it ended.
 func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
-	k := ReadKernel(m.machine, &t.drive, t.drive.Kernel, now)
+	prev := t.drive.Kernel
+	if t.fsSpoke && prev != nil {
+		again := *prev
+		again.FilesystemsAt = time.Time{}
+		prev, t.fsSpoke = &again, false
+	}
+	k := ReadKernel(m.machine, &t.drive, prev, now)
 	// A question that was just asked is no news; one that a rule may judge is.
 	if held := t.lane.Occupied(now); held >= min(m.opt.LookTimeout/3, m.opt.Thresholds.SilentSuspect) {
 		k.LaneStuck = held.Truncate(time.Second)
@@ -316,6 +322,7 @@ func sameKernel(a, b *drivebay.Kernel) bool {
 	}
 	x, y := *a, *b
 	x.At, y.At = time.Time{}, time.Time{}
+	x.FilesystemsAt, y.FilesystemsAt = time.Time{}, time.Time{}
 	return reflect.DeepEqual(x, y)
 }
 

@@ -32,6 +32,7 @@ func (m *Manager) note(l host.LogLine) {
 	for _, t := range m.drives {
 		if t.present && speaksOf(dev, &t.drive) {
 			t.kernlog.add(kind, sector, l)
+			t.fsSpoke = t.fsSpoke || kind == LogFilesystem
 		}
 	}
 }

@@ -86,7 +86,8 @@ type tracked struct {
 	drive     drivebay.Drive // as it goes into the next snapshot
 	lane      *lane.Lane
 	kernlog   logWindow
-	life      int // grows each time the drive comes
+	fsSpoke   bool // the kernel log speaks of a filesystem on it
+	life      int  // grows each time the drive comes
 	present   bool
 	judged    bool // a verdict has been given on real evidence
 	looking   bool

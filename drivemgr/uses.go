@@ -179,6 +179,7 @@ type walk struct {
 }
 
 func (w *walk) use(kind, device, what string) {
+	what = strings.Clone(what) // it is a piece of a mount table, which would stay in memory for it
 	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.within}); !w.said[u] {
 		w.said[u] = true
 		w.drive.Uses = append(w.drive.Uses, u)

@@ -137,7 +137,6 @@ func (e *Engine) keepTable(drive string, parts []gpt.Partition) {
 // title fills in the names that the kernel does not know, from the table as it was
 // last read; where that does not say, it is read now.
 func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) error {
-	nameless := func(p part) bool { return p.title == "" }
 	if !slices.ContainsFunc(list, nameless) {
 		return nil
 	}
@@ -155,6 +154,8 @@ func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) erro
 	fill(list, known)
 	return err
 }
+
+func nameless(p part) bool { return p.title == "" }
 
 func fill(list []part, known []gpt.Partition) {
 	for i := range list {

@@ -1,18 +1,13 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/lvm"
 )
 
@@ -52,7 +47,7 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 		if d.Status != drivebay.StatusOnline {
 			continue
 		}
-		list, err := e.partsOf(ctx, d)
+		list, err := e.partsNow(ctx, d)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("drive %s: partitions: %w", d.ID, err))
 			continue
@@ -90,72 +85,8 @@ func (e *Engine) lookAt(ctx context.Context, d *drivebay.Drive) error {
 	parts[d.ID] = list
 	e.index.parts = parts
 	e.lists[d.ID]++
+	delete(e.glances, d.ID)
 	return nil
-}
-
-// partsOf lists the partitions of a drive.
-func (e *Engine) partsOf(ctx context.Context, d *drivebay.Drive) ([]part, error) {
-	list, err := listParts(e.machine, d.Name)
-	if err != nil {
-		return nil, err
-	}
-	return list, e.title(ctx, d, list)
-}
-
-// listParts reads the partitions of a block device from sysfs. Start and size are
-// in units of 512 bytes whatever the drive's block is (block/partitions/core.c).
-func listParts(files host.Files, disk string) ([]part, error) {
-	dir := "sys/block/" + disk
-	names, err := files.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []part
-	for _, name := range names {
-		if !strings.HasPrefix(name, disk) {
-			continue
-		}
-		at := dir + "/" + name
-		number, err := readNumber(files, at+"/partition")
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		start, err1 := readNumber(files, at+"/start")
-		size, err2 := readNumber(files, at+"/size")
-		num, err3 := files.ReadFile(at + "/dev")
-		if err := errors.Join(err, err1, err2, err3); err != nil {
-			return nil, err
-		}
-		p := part{number: int(number), start: start * 512}
-		p.device = device{dev: "/dev/" + name, num: strings.TrimSpace(string(num)), name: name, size: size * 512}
-		p.title = titleOf(files, at, p.num)
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b part) int { return cmp.Compare(a.start, b.start) })
-	return out, nil
-}
-
-func readNumber(files host.Files, name string) (uint64, error) {
-	b, err := files.ReadFile(name)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 54)
-}
-
-// titleOf is the name of a partition in the GPT. The kernel knows it of those that
-// it has read itself, not of those that it was told of (BLKPG has no name); udev,
-// where there is one, of all.
-func titleOf(files host.Files, dir, num string) string {
-	for _, at := range []struct{ file, key string }{{dir + "/uevent", "PARTNAME="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME="}} {
-		b, _ := files.ReadFile(at.file)
-		for line := range strings.Lines(string(b)) {
-			if name, ok := strings.CutPrefix(line, at.key); ok {
-				return strings.TrimSpace(name)
-			}
-		}
-	}
-	return ""
 }
 
 // device is where a volume is now; no drive is touched. What the index says is

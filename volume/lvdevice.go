@@ -34,6 +34,9 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	if want := dmName(v.Location.VG, v.Location.LV); strings.TrimSpace(string(title)) != want {
 		return missing("device " + num + " is another now")
 	}
+	if !e.stands(v.Location, lv) {
+		return missing("device " + num + " leads to a drive that went")
+	}
 	name := fmt.Sprintf("dm-%d", lv.Minor) // drivers/md/dm.c, alloc_dev
 	return device{dev: "/dev/" + name, num: num, name: name, size: size * 512}, nil
 }

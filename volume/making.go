@@ -17,6 +17,7 @@ type making struct {
 	index   index                      // guarded by Engine.mu, as the tables are
 	tables  map[string][]gpt.Partition // of drives, as they were last read
 	lists   map[string]uint64          // how often a drive was listed by itself
+	glances map[string]glance          // at drives, when they were last listed
 	adopted bool                       // all that was on the drives at the start has a record
 	works   atomic.Uint64              // grows with all that is done to logical volumes
 	reports sync.Map                   // name of a group -> reported

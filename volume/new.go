@@ -30,7 +30,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 		records: map[string]*drivebay.VolumeRecord{}, snapshots: map[string]*drivebay.SnapshotRecord{}, busy: map[string]bool{},
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.tables, e.lists = map[string][]gpt.Partition{}, map[string]uint64{}
+	e.tables, e.lists, e.glances = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]glance{}
 	e.set.Store(&drivebay.VolumeSet{})
 	volumes, err := st.Volumes()
 	if err != nil {

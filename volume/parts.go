@@ -1,0 +1,132 @@
+package volume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// relistEvery is how old a listing of a drive may become that seems to be the same.
+const relistEvery = 5 * time.Minute
+
+// glance is what shows at one look whether a drive has other partitions than before.
+type glance struct {
+	at    time.Time
+	names string // of the drive and its partitions, with their numbers
+}
+
+// partsNow lists the partitions of a drive that has others than before, or was not
+// listed for a while: a machine has hundreds of them, and a dozen files for each.
+func (e *Engine) partsNow(ctx context.Context, d *drivebay.Drive) ([]part, error) {
+	names, err := partNames(e.machine, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	now := e.machine.Now()
+	e.mu.Lock()
+	last, seen := e.glances[d.ID]
+	list, listed := e.index.parts[d.ID]
+	e.mu.Unlock()
+	if seen && listed && last.names == names && now.Sub(last.at) < relistEvery {
+		return list, nil
+	}
+	list, err = e.partsOf(ctx, d)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if delete(e.glances, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
+		e.glances[d.ID] = glance{now, names}
+	}
+	return list, err
+}
+
+func partNames(files host.Files, disk string) (string, error) {
+	entries, err := files.ReadDir("sys/block/" + disk)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, name := range append(entries, disk) { // the drive itself has a number, too
+		if strings.HasPrefix(name, disk) {
+			num, err := files.ReadFile("sys/class/block/" + name + "/dev")
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "%s %s", name, num)
+		}
+	}
+	return b.String(), nil
+}
+
+// partsOf lists the partitions of a drive.
+func (e *Engine) partsOf(ctx context.Context, d *drivebay.Drive) ([]part, error) {
+	list, err := listParts(e.machine, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	return list, e.title(ctx, d, list)
+}
+
+// listParts reads the partitions of a block device from sysfs. Start and size are
+// in units of 512 bytes whatever the drive's block is (block/partitions/core.c).
+func listParts(files host.Files, disk string) ([]part, error) {
+	dir := "sys/block/" + disk
+	names, err := files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []part
+	for _, name := range names {
+		if !strings.HasPrefix(name, disk) {
+			continue
+		}
+		at := dir + "/" + name
+		number, err := readNumber(files, at+"/partition")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		start, err1 := readNumber(files, at+"/start")
+		size, err2 := readNumber(files, at+"/size")
+		num, err3 := files.ReadFile(at + "/dev")
+		if err := errors.Join(err, err1, err2, err3); err != nil {
+			return nil, err
+		}
+		p := part{number: int(number), start: start * 512}
+		p.device = device{dev: "/dev/" + name, num: strings.TrimSpace(string(num)), name: name, size: size * 512}
+		p.title = titleOf(files, at, p.num)
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b part) int { return cmp.Compare(a.start, b.start) })
+	return out, nil
+}
+
+func readNumber(files host.Files, name string) (uint64, error) {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 54)
+}
+
+// titleOf is the name of a partition in the GPT. The kernel knows it of those that
+// it has read itself, not of those that it was told of (BLKPG has no name); udev,
+// where there is one, of all.
+func titleOf(files host.Files, dir, num string) string {
+	for _, at := range []struct{ file, key string }{{dir + "/uevent", "PARTNAME="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME="}} {
+		b, _ := files.ReadFile(at.file)
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(line, at.key); ok {
+				return strings.TrimSpace(name)
+			}
+		}
+	}
+	return ""
+}
