@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -247,7 +248,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	var records []record
 	for _, p := range board.Panels {
 		for _, target := range p.Targets {
-			records = append(records, record{"x:y" + string(rune('a'+len(records))), target.Expr})
+			records = append(records, record{fmt.Sprint("x:y", len(records)), target.Expr})
 		}
 	}
 	body, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "board", "rules": records}}})
