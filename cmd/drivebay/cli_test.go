@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,7 @@ func callContext(ctx context.Context, env map[string]string, args ...string) (st
 }
 
 func testApp(env map[string]string, out, errs writer) *app {
+	env = maps.Clone(env) // a daemon reads it while its test goes on
 	var environ []string
 	for k, v := range env {
 		environ = append(environ, k+"="+v)

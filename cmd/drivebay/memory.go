@@ -21,8 +21,8 @@ const (
 const memoryTick = 10 * time.Second
 
 // limitFor never asks for the impossible: a machine with a thousand drives gets
-// half as much again as is alive, where without a limit it would be twice.
-func limitFor(live uint64) int64 { return max(smallLimit, int64(live+live/2+overhead)) }
+// twice what is alive, as without a limit.
+func limitFor(live uint64) int64 { return max(smallLimit, int64(2*live+overhead)) }
 
 // boundMemory holds the daemon to the limit until ctx ends, unless an
 // administrator has set one (GOMEMLIMIT, GOGC).
