@@ -196,7 +196,7 @@ type FSError struct {
 	Device   string `json:"device"` // "sda1", "dm-3"
 	FS       string `json:"fs"`
 	Errors   uint64 `json:"errors"`
-	Warnings uint64 `json:"warnings,omitempty"`
+	Warnings uint64 `json:"warnings,omitempty"` // asked for where there are errors
 }
 
 // Sample is the counters of one look, kept so that growth can be judged.

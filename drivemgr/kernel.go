@@ -138,8 +138,11 @@ func fsErrors(s *sysfs, d *drivebay.Drive) []drivebay.FSError {
 	for _, dev := range slices.Compact(devs) {
 		dir := "sys/fs/ext4/" + dev
 		if errors, ok := s.number(dir + "/errors_count"); ok {
-			warnings, _ := s.number(dir + "/warning_count")
-			out = append(out, drivebay.FSError{Device: dev, FS: "ext4", Errors: errors, Warnings: warnings})
+			fs := drivebay.FSError{Device: dev, FS: "ext4", Errors: errors}
+			if errors > 0 {
+				fs.Warnings, _ = s.number(dir + "/warning_count")
+			}
+			out = append(out, fs)
 		}
 	}
 	return out
