@@ -20,7 +20,7 @@ func (e *Engine) settleAll(ctx context.Context) {
 			}
 			s := e.sceneOn(v, t)
 			s.takeIn()
-			if err := s.keep(nil); err != nil {
+			if err := s.keep(nil); err != nil || s.d.num == "" { // whether somebody has it is not known before it is found
 				return err
 			}
 			return s.lockUnused(ctx)
