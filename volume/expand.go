@@ -53,6 +53,8 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 		return false, fmt.Errorf("%w: no volume has %d bytes", drivebay.ErrRange, r.Required)
 	case v.Size >= r.Required:
 		return false, nil
+	case v.CSIStatus == drivebay.CSIResizing: // and nobody is at it
+		return false, fmt.Errorf("%w: its growth was cut short, and is taken up when its drives have been listed", drivebay.ErrPending)
 	}
 	size := (r.Required + u - 1) / u * u
 	if r.Limit > 0 && size > r.Limit {

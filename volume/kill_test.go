@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
@@ -154,4 +155,43 @@ func live(t *testing.T, k *killer, name string, r drivebay.VolumeRequest) {
 
 func smallDrives() hostsim.Spec {
 	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}, {Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "10GB"}}}
+}
+
+// TestAskedAgainAtOnce: who asks again for what was cut short, before it was taken up,
+// is told that it is under way, and then that it is done.
+func TestAskedAgainAtOnce(t *testing.T) {
+	for name, r := range map[string]drivebay.VolumeRequest{"partition": requests()["a partition"], "thin": requests()["ext4 on thin"]} {
+		k := &killer{}
+		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
+			v := s.make("v", r)
+			for what, ask := range map[string]func() error{
+				"grown": func() error {
+					_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+					return err
+				},
+				"removed": func() error { return s.e.DeleteVolume(s.Context(), v.ID) },
+			} {
+				if _, there := s.e.Volumes().Get(v.ID); !there {
+					v = s.make("v", r)
+				}
+				k.after = len(k.steps) + 1
+				if err := ask(); !errors.Is(err, errKilled) {
+					s.Fatalf("%s, %s: %v", name, what, err)
+				}
+				s.stop()
+				s.stop = nil
+				s.begin()
+				err := ask()
+				for ; errors.Is(err, drivebay.ErrPending) || errors.Is(err, drivebay.ErrBusy); err = ask() {
+					time.Sleep(time.Millisecond)
+				}
+				if s.must(err); what == "grown" {
+					time.Sleep(10 * time.Second)
+					if is := s.of(v); is.Size != 2<<30 || is.Failure != nil || is.Work != "" {
+						s.Errorf("%s, %s: %+v", name, what, is.Volume)
+					}
+				}
+			}
+		})
+	}
 }

@@ -110,14 +110,28 @@ func (e *Engine) resume(ctx context.Context) {
 		if again == nil {
 			continue
 		}
-		id := r.Volume.ID
-		e.running.Go(func() {
-			if err := e.work(ctx, id, func(ctx context.Context) error { return again(ctx, id) }); err != nil {
-				e.log.Warn("work that was cut short has failed again", "op", "resume", "volume", id, "err", err)
-			}
-		})
+		e.takeUp(r.Volume.ID, again)
 	}
 	e.resumeSnapshots(ctx)
+}
+
+// takeUp goes on with what was cut short, in a goroutine of its own. The volume is
+// taken before anybody else can ask for the same; who came first has done it.
+func (e *Engine) takeUp(id string, again func(context.Context, string) error) {
+	end, err := e.begin(id)
+	if err != nil {
+		return
+	}
+	if r, err := e.record(id); err != nil || r.Work == nil {
+		end()
+		return
+	}
+	e.running.Go(func() {
+		defer end()
+		if err := safely(e.ctx, id, func(ctx context.Context) error { return again(ctx, id) }); err != nil {
+			e.log.Warn("work that was cut short has failed again", "op", "resume", "volume", id, "err", err)
+		}
+	})
 }
 
 func contains(all []string, one string) bool { return slices.Contains(all, one) }
