@@ -67,7 +67,7 @@ func (l *lister) end(ctx context.Context, err error) {
 	if !l.settled {
 		l.settled = true
 		l.e.settleAll(ctx)
-		l.e.resume(ctx)
+		l.e.resume()
 	}
 	if s := l.next; s != nil {
 		l.next = nil

@@ -95,7 +95,7 @@ func (e *Engine) note(kind drivebay.EventKind, v *drivebay.Volume, cause string)
 }
 
 // resume takes up work that was cut short.
-func (e *Engine) resume(ctx context.Context) {
+func (e *Engine) resume() {
 	for _, r := range e.all() {
 		var again func(context.Context, string) error
 		switch {
@@ -110,19 +110,21 @@ func (e *Engine) resume(ctx context.Context) {
 		if again == nil {
 			continue
 		}
-		e.takeUp(r.Volume.ID, again)
+		id := r.Volume.ID
+		e.takeUp(id, again, func() bool { r, err := e.record(id); return err == nil && r.Work != nil })
 	}
-	e.resumeSnapshots(ctx)
+	e.resumeSnapshots()
 }
 
-// takeUp goes on with what was cut short, in a goroutine of its own. The volume is
-// taken before anybody else can ask for the same; who came first has done it.
-func (e *Engine) takeUp(id string, again func(context.Context, string) error) {
+// takeUp goes on with what was cut short of a volume or snapshot, in a goroutine of
+// its own. It is taken before anybody else can ask for the same; who came first has
+// done it, and then it is not due.
+func (e *Engine) takeUp(id string, again func(context.Context, string) error, due func() bool) {
 	end, err := e.begin(id)
 	if err != nil {
 		return
 	}
-	if r, err := e.record(id); err != nil || r.Work == nil {
+	if !due() {
 		end()
 		return
 	}

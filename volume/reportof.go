@@ -64,7 +64,7 @@ func (e *Engine) activeLately(l drivebay.Location) bool {
 		return false
 	}
 	lv := r.LV(l.VG, l.LV)
-	return lv != nil && lv.Active && !lv.Suspended && e.stands(l, lv)
+	return lv != nil && lv.Active && !lv.Suspended
 }
 
 // reportedNow keeps a report for the next question.

@@ -199,7 +199,7 @@ func (e *Engine) removeSnapshot(ctx context.Context, id string) error {
 }
 
 // resumeSnapshots takes up those that were cut short.
-func (e *Engine) resumeSnapshots(ctx context.Context) {
+func (e *Engine) resumeSnapshots() {
 	for _, r := range e.snapshotRecords() {
 		if r.Work == nil {
 			continue
@@ -208,10 +208,6 @@ func (e *Engine) resumeSnapshots(ctx context.Context) {
 		if r.Work.Op == drivebay.WorkRemove {
 			again = e.removeSnapshot
 		}
-		e.running.Go(func() {
-			if err := e.work(ctx, id, func(ctx context.Context) error { return again(ctx, id) }); err != nil {
-				e.log.Warn("work that was cut short has failed again", "op", "resume", "snapshot", id, "err", err)
-			}
-		})
+		e.takeUp(id, again, func() bool { r, ok := e.snapshot(id); return ok && r.Work != nil })
 	}
 }
