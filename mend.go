@@ -4,10 +4,18 @@ package drivebay
 // healing does can lose data.
 type HealRequest struct {
 	Volume  string
-	Path    string // where it is published, or staged
-	Staging string // empty: the one that is remembered
+	Path    string // where it is published, or staged; empty: wherever it is
+	Staging string // likewise
 	Block   *bool  // what the caller takes it for; nil: he does not say
-	DryRun  bool   // tell what would be done
+	// Options are those of the mount, for who knows them: they are kept nowhere, and
+	// what was mounted with some is mounted again only with the same. They count
+	// where Block is given.
+	Options []string
+	DryRun  bool // tell what would be done
+	// Fsck has a filesystem that nobody has mounted repaired as far as its own
+	// program does that without asking. Nothing else of a healing changes a
+	// filesystem.
+	Fsck    bool
 	Secrets Secrets
 }
 

@@ -105,6 +105,7 @@ const (
 	EventVolumeDeleted   EventKind = "VolumeDeleted"
 	EventVolumeExpanded  EventKind = "VolumeExpanded"
 	EventVolumeFailed    EventKind = "VolumeFailed"
+	EventVolumeHealed    EventKind = "VolumeHealed"
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
 	EventSnapshotCreated EventKind = "SnapshotCreated"

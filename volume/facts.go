@@ -85,11 +85,11 @@ func (e *Engine) stagedFS(v *drivebay.Volume) *stagedFS {
 	return &stagedFS{at, madeOf(*p), p.ReadOnly}
 }
 
-// turnedReadOnly says whether the kernel writes no more to what we have mounted
-// for writing.
+// turnedReadOnly says whether what we have mounted for writing cannot be written to
+// any more: by the kernel's will, or by somebody's who has mounted it otherwise.
 func (s *stagedFS) turnedReadOnly(t *table) bool {
 	m, ok := s.in(t)
-	return ok && kernelMadeReadOnly(m)
+	return ok && (kernelMadeReadOnly(m) || isReadOnly(m))
 }
 
 // in is the mount as a table has it, if it is what is seen there.

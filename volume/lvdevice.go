@@ -24,7 +24,7 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	if !lv.Active || lv.Major < 0 {
 		return missing("it is not active")
 	}
-	num := fmt.Sprintf("%d:%d", lv.Major, lv.Minor)
+	num := numOf(lv)
 	at := "sys/dev/block/" + num
 	title, err := e.machine.ReadFile(at + "/dm/name")
 	size, err2 := readNumber(e.machine, at+"/size")
@@ -40,6 +40,9 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	name := fmt.Sprintf("dm-%d", lv.Minor) // drivers/md/dm.c, alloc_dev
 	return device{dev: "/dev/" + name, num: num, name: name, size: size * 512}, nil
 }
+
+// numOf is the device number of an active logical volume.
+func numOf(lv *lvm.LV) string { return fmt.Sprintf("%d:%d", lv.Major, lv.Minor) }
 
 // dmName is device-mapper's name of a logical volume (lib/misc/lvm-string.c:
 // hyphens are doubled).

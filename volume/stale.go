@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -54,7 +53,7 @@ func (e *Engine) stands(l drivebay.Location, lv *lvm.LV) bool {
 			here[p.name] = true
 		}
 	}
-	dir := fmt.Sprintf("sys/dev/block/%d:%d", lv.Major, lv.Minor)
+	dir := "sys/dev/block/" + numOf(lv)
 	if e.standsOn(dir, here) {
 		return true
 	}

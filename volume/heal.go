@@ -1,0 +1,152 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Heal puts a volume right where it is used: by the table of repairs, in its order,
+// each one only if it is called for by what is seen right before. What it begins it
+// brings to its end; nothing is begun after the caller's time is over. Called
+// again, it finds nothing to do, or goes on.
+func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
+	report := drivebay.HealReport{Volume: r.Volume, Steps: []drivebay.HealStep{}, DryRun: r.DryRun}
+	came, caller := report, ctx
+	err := e.onVolume(ctx, "heal", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
+		if err := e.mayHeal(ctx, &v, r); err != nil {
+			return err
+		}
+		h := &healing{e: e, id: v.ID, r: r, report: &came, over: caller.Err}
+		return h.run(ctx)
+	})
+	switch {
+	case ctx.Err() != nil: // the work may go on, and its report with it
+		return report, err
+	case errors.Is(err, errUnhealed):
+		err = nil
+	}
+	return came, err
+}
+
+// mayHeal refuses a caller who means another volume, or takes it for what it is not.
+func (e *Engine) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.HealRequest) error {
+	if r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS) {
+		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
+	}
+	if err := checkOptions(v.FSType, r.Options); err != nil {
+		return err
+	}
+	return e.hasPaths(ctx, v, r.Path, r.Staging)
+}
+
+// hasPaths wants paths to be those of a volume, of now or as it is remembered.
+// Empty ones say nothing.
+func (e *Engine) hasPaths(ctx context.Context, v *drivebay.Volume, paths ...string) error {
+	s, err := e.scene(ctx, *v)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		at, err := e.spotOfVolume(v.ID, path)
+		if err != nil {
+			return err
+		}
+		if s.recorded(at) == nil && len(s.ours(at)) == 0 {
+			return fmt.Errorf("%w: it is neither staged nor published at %s", drivebay.ErrNotFound, at)
+		}
+	}
+	return nil
+}
+
+// healing is one call of Heal.
+type healing struct {
+	e      *Engine
+	id     string
+	r      drivebay.HealRequest
+	report *drivebay.HealReport
+	over   func() error // the caller's time is
+}
+
+func (h *healing) run(ctx context.Context) error {
+	for i := range repairs {
+		if err := h.over(); err != nil {
+			return fmt.Errorf("before %q: %w", repairs[i].Name, err)
+		}
+		p, err := h.e.patient(ctx, h.id, h.r, i == 0)
+		if err != nil {
+			return err
+		}
+		if err := h.repair(ctx, &repairs[i], p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repair does one row of the table. One that fails ends the healing: what follows
+// stands on it. One that cannot be done by us is told, and left out.
+func (h *healing) repair(ctx context.Context, row *Repair, p *patient) error {
+	why, cannot := row.need(&p.signs)
+	if why == "" {
+		return nil
+	}
+	step := drivebay.HealStep{Repair: row.Name, Why: why}
+	switch {
+	case cannot != nil:
+		step.Failed = cannot.Error()
+	case h.r.DryRun:
+	default:
+		err := h.do(ctx, row, p)
+		if step.Done = row.Does; err != nil {
+			step.Done, step.Failed = "", err.Error()
+		}
+		h.report.Steps = append(h.report.Steps, step)
+		h.note(p, step)
+		return h.stops(err)
+	}
+	h.report.Steps = append(h.report.Steps, step)
+	return nil
+}
+
+// do is a repair, and the proof that it shows.
+func (h *healing) do(ctx context.Context, row *Repair, p *patient) error {
+	h.e.log.Info("repair", "op", "heal", "volume", h.id, "repair", row.Name)
+	if err := row.do(ctx, p); err != nil {
+		return err
+	}
+	after, err := h.e.patient(ctx, h.id, h.r, false)
+	if err != nil {
+		return err
+	}
+	if !row.done(&p.signs, &after.signs) {
+		return errors.New("it was done without an error, and does not show")
+	}
+	if err := h.e.opt.After(h.id, row.Name); err != nil {
+		return fmt.Errorf("%s: %w: %w", row.Name, errStopped, err)
+	}
+	return nil
+}
+
+// errUnhealed ends a healing whose report says why.
+var errUnhealed = errors.New("not healed")
+
+func (h *healing) stops(err error) error {
+	if err == nil || errors.Is(err, drivebay.ErrSecret) || errors.Is(err, errStopped) {
+		return err
+	}
+	return errUnhealed
+}
+
+func (h *healing) note(p *patient, step drivebay.HealStep) {
+	if step.Failed != "" {
+		h.e.log.Warn("repair failed", "op", "heal", "volume", h.id, "repair", step.Repair, "err", step.Failed)
+		return
+	}
+	h.e.note(drivebay.EventVolumeHealed, &p.v, fmt.Sprintf("volume %q: %s: %s", p.v.Name, step.Repair, step.Why))
+}

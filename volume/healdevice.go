@@ -1,0 +1,158 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// Repairs of what is below a filesystem.
+
+func needLetGo(g *signs) (why string, cannot error) {
+	if !g.here {
+		return "", nil
+	}
+	var dead []string
+	for _, p := range g.paths {
+		if p.dead {
+			dead = append(dead, p.Path)
+		}
+	}
+	if len(dead) == 0 {
+		return "", nil
+	}
+	return strings.Join(dead, ", ") + ": a device that went is mounted there", nil
+}
+
+// letGo unmounts what is dead, where pods have it first.
+func letGo(ctx context.Context, p *patient) error {
+	for _, one := range append(p.signs.targets(), p.signs.staging()) {
+		if one != nil && one.dead {
+			if err := p.clear(ctx, one.at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func needLegs(g *signs) (why string, cannot error) {
+	for _, l := range g.legs {
+		if !l.here || !l.missing && !l.unused && (g.facts.LV == nil || !g.facts.LV.RefreshNeeded) {
+			continue
+		}
+		switch {
+		case !l.missing && !l.unused:
+			why = "a leg has failed writes and is left out"
+		case l.missing:
+			why = fmt.Sprintf("LVM has put the physical volume on drive %s down as lost, and the drive is here", l.drive)
+		default:
+			why = fmt.Sprintf("the mirror does without drive %s, which is here", l.drive)
+		}
+		if l.bad {
+			cannot = fmt.Errorf("%w: drive %s is BAD, and is to be replaced", drivebay.ErrRefused, l.drive)
+			continue
+		}
+		return why, nil
+	}
+	return why, cannot
+}
+
+// takeBack has LVM use all legs again that are here and not BAD. What they missed
+// the kernel copies by itself.
+func takeBack(ctx context.Context, p *patient) error {
+	l := p.v.Location
+	var plan []lvm.Step
+	for _, leg := range p.signs.legs {
+		if leg.here && leg.missing && !leg.bad {
+			plan = append(plan, lvm.RestoreMissing(l.VG, leg.pv)...)
+		}
+	}
+	if lv := p.logical(); lv != nil && lv.Active {
+		plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
+	}
+	return p.lvmRun(ctx, l, plan)
+}
+
+func (p *patient) logical() *lvm.LV {
+	g := p.lvmNow().group(p.v.Location.VG)
+	if g == nil {
+		return nil
+	}
+	return g.LV(p.v.Location.LV)
+}
+
+func needActive(g *signs) (why string, cannot error) {
+	lv := g.facts.LV
+	suspended := lv != nil && lv.Suspended
+	if g.v.Location.VG == "" || !g.here || !g.used() || g.below && !suspended {
+		return "", nil
+	}
+	why = "its logical volume has no device that leads to its drives"
+	if suspended {
+		why = "its logical volume is suspended"
+	}
+	if lv != nil && lv.PoolFailed {
+		return why, fmt.Errorf("%w: its thin pool %s has failed: unstage its volumes and run lvconvert --repair", drivebay.ErrRefused, g.v.Location.Pool)
+	}
+	return why, nil
+}
+
+// makeActive: what an encrypted volume is in plain stands in the way of a new device
+// below it.
+func makeActive(ctx context.Context, p *patient) error {
+	if p.signs.encrypted() && !p.signs.device {
+		if err := p.lock(ctx, &p.v); err != nil {
+			return err
+		}
+	}
+	_, err := p.activate(ctx, below(&p.v))
+	return inOurWords(err)
+}
+
+// poolLow is from which share of its room on a pool is extended: the condition
+// ThinPoolLowOnDataSpace begins there.
+const poolLow = 90
+
+func needRoom(g *signs) (why string, cannot error) {
+	lv := g.facts.LV
+	if g.v.Location.Pool == "" || lv == nil || !lv.OutOfData && (lv.DataPercent == nil || *lv.DataPercent < poolLow) {
+		return "", nil
+	}
+	why = fmt.Sprintf("the thin pool %s is full", g.v.Location.Pool)
+	if lv.DataPercent != nil {
+		why = fmt.Sprintf("%d %% of the thin pool %s are used", int(*lv.DataPercent), g.v.Location.Pool)
+	}
+	if g.room == 0 {
+		return why, fmt.Errorf("%w: group %s has no free extents: delete volumes or snapshots of it", drivebay.ErrNoSpace, g.v.Location.VG)
+	}
+	return why, nil
+}
+
+func extendPool(ctx context.Context, p *patient) error {
+	l := p.v.Location
+	g := p.lvmNow().group(l.VG)
+	if g == nil || g.LV(l.Pool) == nil {
+		return fmt.Errorf("thin pool %s/%s: %w", l.VG, l.Pool, drivebay.ErrNotFound)
+	}
+	return p.lvmRun(ctx, l, lvm.Extend(l.VG, l.Pool, g.LV(l.Pool).Size+p.signs.room*lvm.ExtentSize))
+}
+
+func needKey(g *signs) (why string, cannot error) {
+	if !g.encrypted() || g.device || !g.here || !g.used() {
+		return "", nil
+	}
+	return "it is locked while it is in use", nil
+}
+
+func unlockAgain(ctx context.Context, p *patient) error {
+	key, err := passphrase(p.signs.r.Secrets)
+	if err != nil { // it is a matter of who may, not of how it is said
+		return fmt.Errorf("%w: the volume is locked, and there is no %q", drivebay.ErrSecret, drivebay.SecretPassphrase)
+	}
+	_, err = p.Engine.unlock(ctx, &p.v, key)
+	return err
+}

@@ -1,0 +1,95 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// repairers repair what is safe to repair without asking anybody, and are done with
+// the exit statuses that are said. e2fsck(8): -p leaves what needs a decision, and
+// ends with 4 then; 1 is that it has repaired. xfs_repair(8) refuses a log that was
+// not replayed, and asks nothing.
+var repairers = map[string]struct {
+	argv []string
+	done []int
+}{
+	"ext4": {[]string{"e2fsck", "-f", "-p"}, []int{1, 2, 3}},
+	"xfs":  {[]string{"xfs_repair"}, nil},
+}
+
+func needFsck(g *signs) (why string, cannot error) {
+	if !g.r.Fsck || g.v.Mode != drivebay.ModeFS {
+		return "", nil
+	}
+	why = "that was asked for"
+	switch _, can := repairers[g.v.FSType]; {
+	case !g.here:
+		return why, fmt.Errorf("%w: its drive is not here", drivebay.ErrNotFound)
+	case g.used():
+		return why, fmt.Errorf("%w: %s has it: unstage it first", drivebay.ErrBusy, g.v.Publications[0].Path)
+	case len(g.others) > 0:
+		return why, fmt.Errorf("%w: it is mounted at %s", drivebay.ErrBusy, g.others[0])
+	case !can:
+		return why, fmt.Errorf("%w: no program repairs a %s without making it worse at times", drivebay.ErrNoSupport, g.v.FSType)
+	}
+	return why, nil
+}
+
+// fsck repairs, and has the verdict of a check after that.
+func fsck(ctx context.Context, p *patient) (err error) {
+	p.stopScrub(ctx, p.v.ID)
+	if p.signs.encrypted() {
+		err = unlockAgain(ctx, p)
+	} else {
+		_, err = p.activate(ctx, &p.v)
+	}
+	if err != nil {
+		return inOurWords(err)
+	}
+	defer func() { err = errors.Join(err, p.rest(context.WithoutCancel(ctx), &p.v)) }()
+	if p.d, err = p.plain(&p.v); err != nil {
+		return err
+	}
+	if err := touch(ctx, p.Engine, &p.v, scrubTime, p.runFsck); err != nil {
+		return err
+	}
+	verdict, err := p.scrub(ctx, &p.v)
+	if err == nil {
+		p.keepScrub(p.v.ID, verdict)
+	}
+	return err
+}
+
+func (p *patient) runFsck(ctx context.Context) error {
+	disk, err := p.machine.OpenDisk(ctx, p.d.dev, false) // not alone: the program wants that
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	if disk.DevNum() != p.d.num {
+		return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, p.d.dev)
+	}
+	if err := proveFS(disk, &p.v); err != nil {
+		return err
+	}
+	with := repairers[p.v.FSType]
+	_, err = p.machine.Run(ctx, append(with.argv[:len(with.argv):len(with.argv)], disk.Path())...)
+	if exit, ended := errors.AsType[*host.ExitError](err); ended && slices.Contains(with.done, exit.Code) {
+		return nil
+	}
+	return err
+}
+
+// rest leaves a volume that nobody uses as it was: locked, and without a device.
+func (e *Engine) rest(ctx context.Context, v *drivebay.Volume) error {
+	s, err := e.scene(ctx, *v)
+	if err != nil || len(s.now) > 0 || len(s.t.of(s.d)) > 0 {
+		return err
+	}
+	return errors.Join(s.lockUnused(ctx), e.deactivate(ctx, v))
+}

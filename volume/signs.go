@@ -1,0 +1,259 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// signs are what repairs are decided by: the record, what is known of the drives,
+// of LVM and of the filesystem, and the mount table.
+type signs struct {
+	r       drivebay.HealRequest
+	v       drivebay.Volume
+	facts   drivebay.Facts
+	here    bool         // its drives are, of a mirror one
+	below   bool         // its piece of the drive has a device
+	device  bool         // so has the volume itself: it is no more locked than that
+	legs    []leg        // of a mirror
+	room    uint64       // free extents of the group of its pool
+	paths   []mountPoint // where it is by what is remembered
+	others  []string     // where else its device is mounted
+	options []string     // that it was staged with
+	known   bool         // options says so
+}
+
+// mountPoint is one publication, by the mount table.
+type mountPoint struct {
+	drivebay.Publication
+	at       spot
+	live     bool // the volume as it is now is seen there
+	dead     bool // a device that went is
+	readOnly bool // the mount itself; or the kernel has made it so
+	stranger string
+}
+
+// leg is a drive of a mirror.
+type leg struct {
+	drive, pv string
+	here, bad bool
+	missing   bool // LVM has put it down as lost
+	unused    bool // the device does not lead to it
+}
+
+// patient is a volume with its signs.
+type patient struct {
+	*scene
+	signs signs
+}
+
+// patient looks at a volume. Afresh has LVM report what is there, whoever changed it.
+func (e *Engine) patient(ctx context.Context, id string, r drivebay.HealRequest, afresh bool) (*patient, error) {
+	rec, err := e.record(id)
+	if err != nil {
+		return nil, err
+	}
+	v := rec.Volume
+	if afresh && v.Location.VG != "" {
+		// That its drives are away, the signs say.
+		if err := e.lvmRun(ctx, v.Location, nil); err != nil {
+			e.log.Debug("no report", "op", "heal", "volume", id, "err", err)
+		}
+	}
+	s, err := e.scene(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	s.now = slices.Clone(v.Publications) // what is to be, not what is left of it
+	p := &patient{scene: s, signs: signs{r: r, v: v, device: s.d.num != ""}}
+	g := &p.signs
+	_, err = e.device(&v)
+	g.below = err == nil
+	g.facts = e.factsNow(&rec)
+	g.here = e.isHere(&v)
+	e.lookAtLVM(g)
+	p.lookAtPaths()
+	return p, nil
+}
+
+// factsNow are the facts of the newest set, with LVM's of now.
+func (e *Engine) factsNow(rec *drivebay.VolumeRecord) drivebay.Facts {
+	var f drivebay.Facts
+	if view, ok := e.Volumes().Get(rec.Volume.ID); ok && view.Facts != nil {
+		f = *view.Facts
+	}
+	f.Volume, f.LV = rec.Volume, e.lvFacts(&rec.Volume)
+	f.Drives = nil
+	s := e.drives.Snapshot()
+	for _, id := range rec.Volume.Location.Drives {
+		if d, ok := driveOf(s, id); ok {
+			f.Drives = append(f.Drives, *d)
+		}
+	}
+	if f.FS != nil {
+		fs := *f.FS
+		fs.Shutdown, fs.Scrub = e.gauges.of(rec.Volume.ID).read().shutdown, rec.Scrub
+		f.FS = &fs
+	}
+	return f
+}
+
+// isHere says that all drives of a volume are here, answer and have their part of
+// it; of a mirror, one.
+func (e *Engine) isHere(v *drivebay.Volume) bool {
+	n, s := 0, e.drives.Snapshot()
+	for _, id := range v.Location.Drives {
+		if driveHere(s, id) && e.hasPart(v, id) {
+			n++
+		}
+	}
+	return n > 0 && !e.gone(v) && (n == len(v.Location.Drives) || v.Location.Mirrored())
+}
+
+func driveHere(s *drivebay.Snapshot, id string) bool {
+	d, ok := driveOf(s, id)
+	return ok && d.Status == drivebay.StatusOnline && (d.Kernel == nil || d.Kernel.LaneStuck == 0)
+}
+
+func (e *Engine) hasPart(v *drivebay.Volume, drive string) bool {
+	if v.Location.VG == "" {
+		_, ok := e.partition(v)
+		return ok
+	}
+	_, ok := e.pvPart(drive)
+	return ok
+}
+
+// stoodOn are the names of the partitions that a volume has on its drives.
+func (e *Engine) stoodOn(v *drivebay.Volume) map[string]bool {
+	out := map[string]bool{}
+	if p, ok := e.partition(v); ok && v.Location.VG == "" {
+		out[p.name] = true
+	}
+	for _, id := range v.Location.Drives {
+		if p, ok := e.pvPart(id); ok && v.Location.VG != "" {
+			out[p.name] = true
+		}
+	}
+	return out
+}
+
+// lookAtLVM finds the legs of a mirror and the room of a pool.
+func (e *Engine) lookAtLVM(g *signs) {
+	l := g.v.Location
+	x := e.lvmNow()
+	group := x.group(l.VG)
+	if group == nil {
+		return
+	}
+	if l.Pool != "" {
+		g.room = group.FreeExtents
+	}
+	if !l.Mirrored() {
+		return
+	}
+	s := e.drives.Snapshot()
+	for _, id := range l.Drives {
+		one := leg{drive: id, here: driveHere(s, id)}
+		if d, ok := driveOf(s, id); ok {
+			one.bad = d.Health == drivebay.HealthBad
+		}
+		p, ok := e.pvPart(id)
+		one.here = one.here && ok
+		if pv, _ := x.report.On(p.dev); ok && pv != nil {
+			one.pv, one.missing = pv.UUID, pv.Missing
+		}
+		lv := group.LV(l.LV)
+		one.unused = one.here && lv != nil && lv.Active && !e.standsOn("sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
+		g.legs = append(g.legs, one)
+	}
+}
+
+// lookAtPaths holds the record against the mount table.
+func (p *patient) lookAtPaths() {
+	g := &p.signs
+	known := map[string]bool{}
+	for _, pub := range p.v.Publications {
+		at, err := p.spot(pub.Path)
+		if err != nil { // the roots have changed since
+			continue
+		}
+		known[at.target] = true
+		one := mountPoint{Publication: pub, at: at}
+		m, mounted := p.t.top(at.target)
+		one.live = mounted && carries(m, p.d)
+		one.dead = mounted && !one.live && carries(m, madeOf(pub)) && p.went(madeOf(pub))
+		one.readOnly = mounted && (isReadOnly(m) || kernelMadeReadOnly(m))
+		if mounted && !one.live && !carries(m, madeOf(pub)) {
+			one.stranger = what(m)
+		}
+		g.paths = append(g.paths, one)
+		if pub.Staging {
+			g.options, g.known = optionsOf(pub, g.r)
+		}
+	}
+	for _, m := range p.t.of(p.d) {
+		if !known[m.Target] {
+			g.others = append(g.others, m.Target)
+		}
+	}
+}
+
+// went says that a device that was mounted is not the volume any more: that is
+// another device now, or the kernel has no such device, or has it above drives that
+// went.
+func (p *patient) went(was device) bool {
+	if p.d.num != "" {
+		return was.num != p.d.num
+	}
+	dir := "sys/dev/block/" + was.num
+	if _, err := p.machine.ReadFile(dir + "/dev"); err != nil {
+		return true
+	}
+	return strings.HasPrefix(was.name, "dm-") && !p.standsOn(dir, p.stoodOn(&p.v))
+}
+
+// optionsOf are the options of a mount that was made once: those of the call, or
+// none, if they are the ones.
+func optionsOf(p drivebay.Publication, r drivebay.HealRequest) ([]string, bool) {
+	if p.Flags == "" { // who crashed before he wrote them down
+		return r.Options, r.Block != nil
+	}
+	for _, try := range [][]string{r.Options, nil, {"ro"}} {
+		if flagsOf(try) == p.Flags {
+			return try, true
+		}
+	}
+	return nil, false
+}
+
+func (g *signs) staging() *mountPoint {
+	for i := range g.paths {
+		if g.paths[i].Staging {
+			return &g.paths[i]
+		}
+	}
+	return nil
+}
+
+// targets are the paths that it is published at.
+func (g *signs) targets() []*mountPoint {
+	var out []*mountPoint
+	for i := range g.paths {
+		if !g.paths[i].Staging {
+			out = append(out, &g.paths[i])
+		}
+	}
+	return out
+}
+
+// used says that somebody has asked for the volume and has not let it go.
+func (g *signs) used() bool { return len(g.v.Publications) > 0 }
+
+func (g *signs) encrypted() bool { return g.v.LUKSUUID != "" }
+
+func (g *signs) corrupt() bool {
+	return g.facts.FS != nil && g.facts.FS.Scrub != nil && g.facts.FS.Scrub.Corrupt > 0
+}
