@@ -71,18 +71,10 @@ func takeBack(ctx context.Context, p *patient) error {
 			plan = append(plan, lvm.RestoreMissing(l.VG, leg.pv)...)
 		}
 	}
-	if lv := p.logical(); lv != nil && lv.Active {
+	if p.signs.below { // else it is activated next, with all of them
 		plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
 	}
 	return p.lvmRun(ctx, l, plan)
-}
-
-func (p *patient) logical() *lvm.LV {
-	g := p.lvmNow().group(p.v.Location.VG)
-	if g == nil {
-		return nil
-	}
-	return g.LV(p.v.Location.LV)
 }
 
 func needActive(g *signs) (why string, cannot error) {

@@ -40,7 +40,7 @@ type leg struct {
 	drive, pv string
 	here, bad bool
 	missing   bool // LVM has put it down as lost
-	unused    bool // the device does not lead to it
+	unused    bool // the device leads to another leg, and not to this one
 }
 
 // patient is a volume with its signs.
@@ -166,7 +166,7 @@ func (e *Engine) lookAtLVM(g *signs) {
 			one.pv, one.missing = pv.UUID, pv.Missing
 		}
 		lv := group.LV(l.LV)
-		one.unused = one.here && lv != nil && lv.Active && !e.standsOn("sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
+		one.unused = one.here && g.below && lv != nil && !e.standsOn("sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
 		g.legs = append(g.legs, one)
 	}
 }
