@@ -338,7 +338,7 @@ func TestHealMirror(t *testing.T) {
 // TestHealPool: a full pool gets what its group has; one without says why not.
 func TestHealPool(t *testing.T) {
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
-		v := s.make("v", drivebay.VolumeRequest{Size: drivebay.SizeRange{Required: 9 << 30}, Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}, Block: true})
+		v := s.make("v", drivebay.VolumeRequest{Size: drivebay.SizeRange{Required: 9 << 30}, Class: drivebay.Class{Drives: drivebay.TypeNVMe, Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}, Block: true})
 		s.must(s.stage(v), s.publish(v, "pod"))
 		dev := "/dev/" + s.active(v)
 		disk, err := s.sim.OpenDisk(s.Context(), dev, false)
@@ -351,6 +351,14 @@ func TestHealPool(t *testing.T) {
 		disk.Close()
 		if got := s.heal(v); got != "!extend the thin pool" {
 			s.Errorf("the group is full as well: %q", got)
+		}
+		// Somebody makes room: what a repair of the pool would have been made with.
+		pv := s.drive(v).Name + "p1"
+		_, err = s.sim.Run(s.Context(), "lvm", "lvremove", "--devices", "/dev/"+pv, "--yes", v.Location.VG+"/lvol0_pmspare")
+		s.must(err)
+		time.Sleep(time.Minute)
+		if got := s.heal(v); got != "extend the thin pool" {
+			s.Errorf("the group has room: %q", got)
 		}
 	})
 }

@@ -108,6 +108,13 @@ type Mounter interface {
 	ReadFolder(ctx context.Context, p Place) (int, error)
 	// Grow makes the filesystem that is mounted at a place as large as its device.
 	Grow(ctx context.Context, p Place, fs string) error
+	// Trim has the filesystem that is mounted at a place tell its device what it has
+	// no use for. ErrUnsupported: nothing there can be told.
+	Trim(ctx context.Context, p Place) error
+	// TrimUnmounted is Trim of a filesystem that is mounted nowhere, and nowhere to be
+	// seen meanwhile: its mount is gone when the call ends, and when we do. At says
+	// nothing.
+	TrimUnmounted(ctx context.Context, m NewMount) error
 }
 
 // NewMount is a filesystem to be mounted.

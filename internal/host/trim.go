@@ -1,0 +1,76 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const fsTrim = 0xc0185879 // FITRIM, _IOWR('X', 121, struct fstrim_range), include/uapi/linux/fs.h
+
+// Trim asks by the open folder: whatever is mounted above its name meanwhile is not
+// meant.
+func (r *real) Trim(_ context.Context, p Place) error {
+	fd, err := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("trim %w", err)
+	}
+	defer unix.Close(fd)
+	if err := trim(fd); err != nil {
+		return fmt.Errorf("trim %w", placeError(p, err))
+	}
+	return nil
+}
+
+// TrimUnmounted mounts without a place: what fsmount(2) gives is in no mount table,
+// and the kernel unmounts it when the last handle is closed, even by our death.
+func (r *real) TrimUnmounted(_ context.Context, m NewMount) error {
+	if err := r.trimUnmounted(m); err != nil {
+		return fmt.Errorf("trim %s: %w", m.Device, err)
+	}
+	return nil
+}
+
+func (r *real) trimUnmounted(m NewMount) error {
+	dev, err := r.openNode(m.Device, unix.O_PATH|unix.O_CLOEXEC)
+	if err != nil {
+		return openError(err)
+	}
+	defer unix.Close(dev)
+	source, err := sourceName(dev)
+	if err != nil {
+		return err
+	}
+	if m.FS == "btrfs" {
+		r.forgetBtrfs(source)
+	}
+	tree, err := newMount(m, source)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	if now, err := sourceName(dev); err != nil || now != source {
+		return fmt.Errorf("%w: its name went to another device", ErrGone)
+	}
+	root, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return workError(err)
+	}
+	defer unix.Close(root)
+	return workError(trim(root))
+}
+
+// trim: a filesystem that has no such call, or whose device takes no discards, says
+// EOPNOTSUPP or ENOTTY.
+func trim(fd int) error {
+	whole := struct{ start, length, least uint64 }{length: math.MaxUint64}
+	err := control(fd, fsTrim, unsafe.Pointer(&whole))
+	if errors.Is(err, unix.ENOTTY) {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return err
+}
