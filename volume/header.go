@@ -142,11 +142,7 @@ func (e *Engine) keepHeader(ctx context.Context, v *drivebay.Volume) error {
 	if e.opt.Headers == "" {
 		return nil
 	}
-	b := make([]byte, headerCopy)
-	err := e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) error {
-		_, err := disk.ReadAt(b, 0)
-		return err
-	})
+	b, err := e.headerNow(ctx, v)
 	if err == nil && !bytes.Equal(b, e.copyOf(v)) {
 		err = writeCopy(e.headerFile(v), b)
 	}
@@ -154,6 +150,16 @@ func (e *Engine) keepHeader(ctx context.Context, v *drivebay.Volume) error {
 		return fmt.Errorf("copy of the header: %w", err)
 	}
 	return nil
+}
+
+// headerNow is the header as it is on the drive.
+func (e *Engine) headerNow(ctx context.Context, v *drivebay.Volume) ([]byte, error) {
+	b := make([]byte, headerCopy)
+	err := e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) error {
+		_, err := disk.ReadAt(b, 0)
+		return err
+	})
+	return b, err
 }
 
 func writeCopy(name string, b []byte) error {

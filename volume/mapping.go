@@ -110,6 +110,15 @@ func (e *Engine) tryKey(ctx context.Context, v *drivebay.Volume, key []byte) err
 
 // withKey runs cryptsetup on the piece of a volume that bears its header.
 func (e *Engine) withKey(ctx context.Context, v *drivebay.Volume, key []byte, action string, words ...string) error {
+	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
+		_, err := e.machine.RunInput(ctx, key, append([]string{"cryptsetup", action, "--type", "luks2", "--key-file", "-", disk.Path()}, words...)...)
+		return err
+	})
+}
+
+// onHeader does something with the piece of a volume that bears its header, and has
+// proved to.
+func (e *Engine) onHeader(ctx context.Context, v *drivebay.Volume, do func(context.Context, host.Disk) error) error {
 	d, err := e.activate(ctx, below(v))
 	if err != nil {
 		return err
@@ -126,8 +135,7 @@ func (e *Engine) withKey(ctx context.Context, v *drivebay.Volume, key []byte, ac
 		if err := e.proveHeader(disk, v); err != nil {
 			return err
 		}
-		_, err = e.machine.RunInput(ctx, key, append([]string{"cryptsetup", action, "--type", "luks2", "--key-file", "-", disk.Path()}, words...)...)
-		return cryptError(err)
+		return cryptError(do(ctx, disk))
 	})
 }
 

@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,13 +16,13 @@ const (
 
 var cryptActions = map[string]func(*process, flags) int{
 	"luksFormat": luksFormat, "open": luksOpen, "luksOpen": luksOpen, "close": luksClose, "luksClose": luksClose, "resize": luksResize,
-	"status": luksStatus, "luksErase": luksErase, "isLuks": luksIs, "luksUUID": luksIs,
+	"luksAddKey": luksAddKey, "luksRemoveKey": luksRemoveKey, "status": luksStatus, "luksErase": luksErase, "isLuks": luksIs, "luksUUID": luksIs,
 }
 
 // cryptsetup is cryptsetup(8) 2.6.
 func cryptsetup(p *process) int {
 	f, err := getopt(p.argv[1:], "qd:", "batch-mode", "version", "type:", "uuid:", "label:", "subsystem:", "offset:", "luks2-keyslots-size:", "pbkdf:", "pbkdf-memory:",
-		"pbkdf-parallel:", "pbkdf-force-iterations:", "iter-time:", "key-file:", "test-passphrase", "sector-size:")
+		"pbkdf-parallel:", "pbkdf-force-iterations:", "iter-time:", "key-file:", "keyfile-size:", "test-passphrase", "sector-size:")
 	switch {
 	case err != nil:
 		return p.fail(cryptMisused, "Usage: cryptsetup [OPTION...] <action> <action-specific>\ncryptsetup: %v", err)
@@ -74,7 +75,7 @@ func luksFormat(p *process, f flags) int {
 		if dev.length() <= sectors*512 {
 			return p.fail(cryptMisused, "Device %s is too small.", f.words[0])
 		}
-		h := luksHeader{f.set["uuid"], f.set["label"], f.set["subsystem"], newSlot(p.input, sectors*512)}
+		h := luksHeader{f.set["uuid"], f.set["label"], f.set["subsystem"], luksKeys{sectors * 512, []luksSlot{newSlot(p.input, newKey())}}}
 		if h.store(dev) != nil {
 			return p.fail(cryptNoDev, "Cannot wipe header on device %s.", f.words[0])
 		}
@@ -92,9 +93,9 @@ func luksOpen(p *process, f flags) int {
 		if !is {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
-		key, ok := h.slot.key(p.input)
+		key, ok := h.key(p.input)
 		switch {
-		case !ok && h.slot == nil:
+		case len(h.Slots) == 0:
 			return p.fail(cryptMisused, "No usable keyslot is available.")
 		case !ok:
 			return p.fail(cryptNoKey, "No key available with this passphrase.")
@@ -105,7 +106,7 @@ func luksOpen(p *process, f flags) int {
 		case dev.busy():
 			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
 		}
-		data := &crypt{below: dev, off: h.slot.Offset, size: dev.length() - h.slot.Offset, key: key}
+		data := &crypt{below: dev, off: h.Offset, size: dev.length() - h.Offset, key: key}
 		title := f.words[1]
 		p.m.mapDevice(mapped{title: title, uuid: "CRYPT-LUKS2-" + strings.ReplaceAll(h.uuid, "-", "") + "-" + title}, data, []*device{dev})
 		return 0
@@ -149,12 +150,55 @@ func luksResize(p *process, f flags) int {
 		return p.fail(cryptMisused, "Device %s is not a crypt device.", f.words[0])
 	}
 	h, _ := readLUKS(c.below)
-	if key, ok := h.slot.key(p.input); !ok || key != c.key {
+	if key, ok := h.key(p.input); !ok || key != c.key {
 		return p.fail(cryptNoKey, "No key available with this passphrase.")
 	}
 	c.size = c.below.length() - c.off
 	d.changed()
 	return 0
+}
+
+// luksAddKey reads the old passphrase and the new one from its input, one behind the
+// other: of the first it is told the length.
+func luksAddKey(p *process, f flags) int {
+	n, err := strconv.Atoi(f.set["keyfile-size"])
+	if err != nil || n <= 0 || n >= len(p.input) || len(f.words) != 2 || f.words[1] != "-" || f.set["key-file"] != "-" {
+		return p.fail(cryptMisused, "Nothing to read on input.")
+	}
+	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+		key, ok := h.key(p.input[:n])
+		switch {
+		case !is:
+			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
+		case !ok:
+			return p.fail(cryptNoKey, "No key available with this passphrase.")
+		case len(h.Slots) == maxSlots:
+			return p.fail(cryptMisused, "All key slots full.")
+		}
+		h.Slots = append(h.Slots, newSlot(p.input[n:], key))
+		if h.store(dev) != nil {
+			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
+		}
+		return 0
+	})
+}
+
+// luksRemoveKey takes the last one as well where it is not asked (2.6.1, tried).
+func luksRemoveKey(p *process, f flags) int {
+	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+		i := h.opens(p.input)
+		switch {
+		case !is:
+			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
+		case i < 0:
+			return p.fail(cryptNoKey, "No key available with this passphrase.")
+		}
+		h.Slots = slices.Delete(h.Slots, i, i+1)
+		if h.store(dev) != nil {
+			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
+		}
+		return 0
+	})
 }
 
 func luksStatus(p *process, f flags) int {
@@ -170,7 +214,7 @@ func luksStatus(p *process, f flags) int {
 
 func luksErase(p *process, f flags) int {
 	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
-		h.slot = nil
+		h.Slots = nil
 		if !is || h.store(dev) != nil {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}

@@ -4,20 +4,26 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 )
 
 // luksHeader is a LUKS2 header: what is read of it by others, and our own note
 // where the real one has its areas of keys (LUKS2 On-Disk Format, 2.2 and 3).
 type luksHeader struct {
 	uuid, label, subsystem string
-	slot                   *luksSlot // nil: erased
+	luksKeys
 }
 
-// luksSlot has a key that only who knows the passphrase can take out.
-type luksSlot struct {
-	Salt, Check, Wrapped []byte
-	Offset               uint64 // of the data, bytes
+type luksKeys struct {
+	Offset uint64     // of the data, bytes
+	Slots  []luksSlot // none: erased
 }
+
+// luksSlot has the key of the data, that only who knows the passphrase can take out.
+type luksSlot struct{ Salt, Check, Wrapped []byte }
+
+// maxSlots is how many fit into the 1 MiB that is asked for: one takes 252 KiB.
+const maxSlots = 4
 
 const (
 	luksMagic  = "LUKS\xba\xbe\x00\x02"
@@ -30,22 +36,36 @@ func (s *luksSlot) stretched(pass []byte, purpose string) [32]byte {
 	return sha256.Sum256([]byte(purpose + "\x00" + string(s.Salt) + string(pass)))
 }
 
-func newSlot(pass []byte, offset uint64) *luksSlot {
-	s := &luksSlot{Salt: []byte(rand.Text()), Wrapped: make([]byte, 32), Offset: offset}
-	check := s.stretched(pass, "check")
+// newSlot puts a key away.
+func newSlot(pass []byte, key [32]byte) luksSlot {
+	s := luksSlot{Salt: []byte(rand.Text()), Wrapped: make([]byte, 32)}
+	check, wrap := s.stretched(pass, "check"), s.stretched(pass, "wrap")
 	s.Check = check[:]
-	_, _ = rand.Read(s.Wrapped) // the key, whatever it comes to
+	for i := range key {
+		s.Wrapped[i] = key[i] ^ wrap[i]
+	}
 	return s
 }
 
+func newKey() (key [32]byte) {
+	_, _ = rand.Read(key[:]) // it never fails
+	return key
+}
+
+// opens is the slot that a passphrase opens; -1: none.
+func (k *luksKeys) opens(pass []byte) int {
+	return slices.IndexFunc(k.Slots, func(s luksSlot) bool { return s.stretched(pass, "check") == [32]byte(s.Check) })
+}
+
 // key takes the key out.
-func (s *luksSlot) key(pass []byte) (key [32]byte, ok bool) {
-	if s == nil || s.stretched(pass, "check") != [32]byte(s.Check) {
+func (k *luksKeys) key(pass []byte) (key [32]byte, ok bool) {
+	i := k.opens(pass)
+	if i < 0 {
 		return key, false
 	}
-	key = s.stretched(pass, "wrap")
-	for i := range key {
-		key[i] ^= s.Wrapped[i]
+	key = k.Slots[i].stretched(pass, "wrap")
+	for n := range key {
+		key[n] ^= k.Slots[i].Wrapped[n]
 	}
 	return key, true
 }
@@ -60,7 +80,7 @@ func (h *luksHeader) store(dev *device) error {
 	if err := dev.write(b, 0); err != nil {
 		return err
 	}
-	text, err := json.Marshal(h.slot)
+	text, err := json.Marshal(h.luksKeys)
 	if err != nil {
 		return err
 	}
@@ -75,7 +95,7 @@ func readLUKS(dev *device) (h luksHeader, ok bool) {
 	h = luksHeader{uuid: cString(b[168:208]), label: cString(b[24:72]), subsystem: cString(b[208:256])}
 	dev.read(b, luksSlotAt)
 	if n := be.Uint32(b); n > 0 && n < luksBinary-4 {
-		_ = json.Unmarshal(b[4:4+n], &h.slot) // what cannot be read opens nothing
+		_ = json.Unmarshal(b[4:4+n], &h.luksKeys) // what cannot be read opens nothing
 	}
 	return h, true
 }
