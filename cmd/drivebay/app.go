@@ -82,7 +82,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringVar(&a.color, "color", "auto", "colours: auto, always or never")
 	root.AddCommand(
 		a.serveCommand(), a.drivesCommand(), a.driveCommand(), a.explainCommand(), a.smartCommand(),
-		a.claimCommand(), a.unclaimCommand(), a.capacityCommand(), a.volumesCommand(), a.volumeCommand(), a.scrubCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
+		a.claimCommand(), a.unclaimCommand(), a.capacityCommand(), a.volumesCommand(), a.volumeCommand(), a.scrubCommand(), a.healCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
 		a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	strict(root)

@@ -393,7 +393,7 @@ func TestConfigCommands(t *testing.T) {
 }
 
 func TestPagesAreAsTheProgramMakesThem(t *testing.T) {
-	for page, what := range map[string]string{"../../docs/cli.md": "cli", "../../examples/drivebay.yaml": "config", "../../docs/health-rules.md": "rules", "../../docs/volume-conditions.md": "conditions"} {
+	for page, what := range map[string]string{"../../docs/cli.md": "cli", "../../examples/drivebay.yaml": "config", "../../docs/health-rules.md": "rules", "../../docs/volume-conditions.md": "conditions", "../../docs/repairs.md": "repairs"} {
 		want, _, code := call(t, nil, "docs", what)
 		got, err := os.ReadFile(page)
 		if err != nil || code != 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/health"
+	"github.com/drivebay/drivebay/volume"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -18,6 +19,7 @@ func (a *app) docsCommand() *cobra.Command {
 		&cobra.Command{Use: "cli", Short: "docs/cli.md", RunE: func(cmd *cobra.Command, _ []string) error { return a.print(reference(cmd.Root())) }},
 		&cobra.Command{Use: "config", Short: "examples/drivebay.yaml", RunE: func(*cobra.Command, []string) error { return config.Example(a.out) }},
 		&cobra.Command{Use: "conditions", Short: "docs/volume-conditions.md", RunE: func(*cobra.Command, []string) error { return drivebay.ConditionMarkdown(a.out) }},
+		&cobra.Command{Use: "repairs", Short: "docs/repairs.md", RunE: func(*cobra.Command, []string) error { return volume.RepairMarkdown(a.out) }},
 		&cobra.Command{Use: "rules", Short: "docs/health-rules.md", RunE: func(*cobra.Command, []string) error { return health.Markdown(a.out, health.Default()) }},
 	)
 	return cmd

@@ -86,6 +86,13 @@ func (v *volumeEngine) Capacity(_ context.Context, c drivebay.Class) (drivebay.C
 	return drivebay.Capacity{Available: 3 << 30, Largest: 2 << 30, Smallest: 1 << 20}, nil
 }
 func (v *volumeEngine) ScrubVolume(_ context.Context, id string) error { return v.work("scrub %s", id) }
+func (v *volumeEngine) Heal(_ context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
+	out := drivebay.HealReport{Volume: r.Volume, DryRun: r.DryRun}
+	if r.Volume == rawVolume {
+		out.Steps = []drivebay.HealStep{{Repair: "mount it", Why: "it is not mounted", Done: "it is mounted"}, {Repair: "bind it", Why: "it is not bound", Failed: "something\x1b is there"}}
+	}
+	return out, v.work("heal %s dry=%v fsck=%v %q", r.Volume, r.DryRun, r.Fsck, r.Options)
+}
 func (v *volumeEngine) RetryVolume(_ context.Context, id string) error { return v.work("retry %s", id) }
 func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return v.work("clear %s", id) }
 func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
@@ -156,6 +163,8 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
 		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
+		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): there is nothing to repair"},
+		{"heal raw-1 --dry-run --fsck --option noatime,nosuid", "heal " + rawVolume + ` dry=true fsck=true ["noatime" "nosuid"]`, "(raw-1):\n  to do     mount it\n            why: it is not mounted\n"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			e := newEngine(twoDrives())
@@ -178,6 +187,20 @@ func TestLongWorkIsAwaited(t *testing.T) {
 	out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: v}), "volume", "create", "new")
 	if code != 0 || out != "newid\n" || len(e.done) != 1 || strings.Count(errs, "note: this takes a while") != 1 {
 		t.Errorf("exit status %d, did %q, said %q %q", code, e.done, out, errs)
+	}
+}
+
+// What could not be repaired is said, and fails the command.
+func TestHealFails(t *testing.T) {
+	e := newEngine(twoDrives())
+	out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: newVolumes(e)}), "heal", "raw-1")
+	for _, want := range []string{"  done      mount it\n            why: it is not mounted\n            it is mounted\n", "  not done  bind it\n", "something? is there"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if code != exitFailure || !strings.Contains(errs, "not all of it could be repaired") {
+		t.Errorf("exit status %d, said %q", code, errs)
 	}
 }
 

@@ -33,6 +33,7 @@ var spoken = map[string]any{
 	"Version": Version{}, "Status": Status{}, "EventList": EventList{}, "BayList": BayList{}, "Refusal": errorBody{},
 	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{},
 	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},
+	"HealRequest": HealBody{}, "HealReport": drivebay.HealReport{},
 	"SelfTestRequest": selfTestBody{}, "AcknowledgeRequest": acknowledgeBody{}, "SwitchRequest": switchBody{},
 }
 

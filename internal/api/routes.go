@@ -40,6 +40,7 @@ var routes = []route{
 	{"DELETE", "/api/v1/volumes/{id}", true, (*Server).deleteVolume},
 	{"POST", "/api/v1/volumes/{id}/expand", true, (*Server).expandVolume},
 	{"POST", "/api/v1/volumes/{id}/scrub", true, (*Server).scrubVolume},
+	{"POST", "/api/v1/volumes/{id}/heal", true, (*Server).healVolume},
 	{"POST", "/api/v1/volumes/{id}/retry", true, (*Server).retryVolume},
 	{"POST", "/api/v1/volumes/{id}/clear", true, (*Server).clearVolume},
 	{"POST", "/api/v1/volumes/{id}/forget", true, (*Server).forgetVolume},

@@ -58,6 +58,14 @@ func (c *Client) ScrubVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/scrub"), struct{}{})
 }
 
+// HealVolume puts right what keeps a volume from being used.
+func (c *Client) HealVolume(ctx context.Context, what string, b HealBody) (drivebay.HealReport, error) {
+	if err := c.maySend(b.Passphrase); err != nil {
+		return drivebay.HealReport{}, err
+	}
+	return send[drivebay.HealReport](ctx, c, http.MethodPost, volumePath(what, "/heal"), b)
+}
+
 // RetryVolume tries again now what failed.
 func (c *Client) RetryVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/retry"), struct{}{})

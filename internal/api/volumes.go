@@ -25,6 +25,8 @@ type Volumes interface {
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
 	// ScrubVolume begins a check of a filesystem; its facts tell the verdict.
 	ScrubVolume(ctx context.Context, id string) error
+	// Heal puts right what keeps a volume from being used.
+	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
 	// What an operator decides about what failed: another try, to let it be, or to
 	// forget what was on drives that are gone.
 	RetryVolume(ctx context.Context, id string) error

@@ -84,6 +84,10 @@ func (v *volumes) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capa
 func (v *volumes) ScrubVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "scrub %s", id)
 }
+func (v *volumes) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
+	v.secrets = r.Secrets
+	return drivebay.HealReport{Volume: r.Volume, Steps: []drivebay.HealStep{{Repair: "mount", Why: "unmounted"}}}, v.call(ctx, "heal %s dry=%v fsck=%v block=%v %q", r.Volume, r.DryRun, r.Fsck, *r.Block, r.Options)
+}
 func (v *volumes) RetryVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "retry %s", id)
 }
@@ -137,6 +141,10 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-2/expand", `{}`, 400, "size", ""},
 		{"POST", path + "none/expand", `{"size":7}`, 404, "not_found", ""},
 		{"POST", path + "data-1/scrub", ``, 204, "", "scrub " + goodVolume},
+		{"POST", path + "data-1/heal", ``, 200, `"steps":[{"repair":"mount","why":"unmounted"}]`, "heal " + goodVolume + " dry=false fsck=false block=false []"},
+		{"POST", path + "data-1/heal", `{"dryRun":true,"fsck":true,"options":["noatime"]}`, 200, "", "heal " + goodVolume + ` dry=true fsck=true block=false ["noatime"]`},
+		{"POST", path + "none/heal", ``, 404, "not_found", ""},
+		{"POST", path + "data-1/heal", `{"force":true}`, 400, "unknown field", ""},
 		{"POST", path + "data-1/retry", ``, 204, "", "retry " + goodVolume},
 		{"POST", path + "data-1/clear", ``, 204, "", "clear " + goodVolume},
 		{"POST", path + "data-1/clear", `{"now":true}`, 400, "unknown field", ""},
@@ -208,7 +216,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 14 {
+	if n != 15 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }
