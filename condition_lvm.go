@@ -66,7 +66,7 @@ var lvmConditions = []ConditionRule{
 	{
 		Section: OnLVM, Reason: "LogicalVolumeInactive", Severity: SeverityInaccessible,
 		When: "the volume is staged and its logical volume is not active",
-		Says: "that the device is not there", Next: "Activate it with `lvchange -ay`, or unstage and stage the volume.",
+		Says: "that the device is not there", Next: "`drivebay heal {volume}` activates it.",
 		Source: "lvs(8): lv_attr, state",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.Inactive || l.Volume.Rest() == CSICreated {
@@ -150,7 +150,7 @@ var lvmConditions = []ConditionRule{
 	{
 		Section: OnLVM, Reason: "MirrorOutOfSync", Severity: SeverityDegraded,
 		When: "the legs of a mirror are not all in use and in sync",
-		Says: "how far the synchronisation is, or that a leg is left out", Next: "Wait for the synchronisation; a leg that is left out comes back with `lvchange --refresh` once its drive is sound.",
+		Says: "how far the synchronisation is, or that a leg is left out", Next: "Wait for the synchronisation; a leg that is left out comes back with `drivebay heal {volume}` once its drive is sound.",
 		Source: "lvmraid(7), synchronization; lvs(8): volume health refresh needed",
 		check: func(l *look) *hit {
 			switch {

@@ -46,7 +46,7 @@ var fsConditions = []ConditionRule{
 	{
 		Section: OnFS, Reason: "FilesystemShutdown", Severity: SeverityInaccessible,
 		When: "the filesystem has shut itself down",
-		Says: "that every access fails", Next: "Stop the pod and unstage the volume; once the drive is sound, staging it replays the log.",
+		Says: "that every access fails", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`: mounted anew it replays its log.",
 		Source: "KEP-1432, read/write I/O errors; XFS shuts down when it cannot write its log",
 		check: func(l *look) *hit {
 			if l.FS == nil || !l.FS.Shutdown {
@@ -57,8 +57,8 @@ var fsConditions = []ConditionRule{
 	},
 	{
 		Section: OnFS, Reason: "ReadOnlyFilesystem", Severity: SeverityInaccessible,
-		When: "the kernel has turned the filesystem read-only; nobody asked for that",
-		Says: "that every write fails", Next: "Stop the pod and check the filesystem unmounted before it is written to again.",
+		When: "the kernel has turned the filesystem read-only, or somebody has mounted it so; nobody asked us for that",
+		Says: "that every write fails", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`, which mounts it anew and has it checked.",
 		Source: "KEP-1432, read/write I/O errors; ext4(5): errors=remount-ro",
 		check: func(l *look) *hit {
 			if l.FS == nil || !l.FS.ReadOnly {
@@ -141,7 +141,7 @@ var mountConditions = []ConditionRule{
 	{
 		Section: OnMount, Reason: "VolumeUnmounted", Severity: SeverityInaccessible,
 		When: "the path at which the volume is published is not a mount of it",
-		Says: "which path, and what is mounted there instead", Next: "Delete the pod: its successor mounts the volume again. What was written there meanwhile is not on the volume.",
+		Says: "which path, and what is mounted there instead", Next: "`drivebay heal {volume}` mounts it again; a container sees that after its next start. What was written there meanwhile is not on the volume.",
 		Source: kepCodes + "; " + seedNode + " step 4",
 		check: func(l *look) *hit {
 			return unmounted(l.Mount, "target", func(m *MountFacts) *PathFacts { return m.Target })
@@ -150,7 +150,7 @@ var mountConditions = []ConditionRule{
 	{
 		Section: OnMount, Reason: "VolumeUnmounted", Severity: SeverityDegraded,
 		When: "the staging path is not a mount of the volume",
-		Says: "which path, and what is mounted there instead", Next: "Pods that have the volume keep it; no other can get it before it is unstaged and staged again.",
+		Says: "which path, and what is mounted there instead", Next: "`drivebay heal {volume}` stages it again. Pods that have the volume keep it; no other can get it before.",
 		Source: kepCodes + "; " + seedNode + " step 3",
 		check: func(l *look) *hit {
 			return unmounted(l.Mount, "staging", func(m *MountFacts) *PathFacts { return m.Staging })

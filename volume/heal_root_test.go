@@ -57,6 +57,9 @@ func TestRootHeal(t *testing.T) {
 			} else {
 				h.expect("!mount a filesystem again that gave up")
 				h.ok(inside.Close())
+				end := h.container()
+				h.expect("!mount a filesystem again that gave up")
+				end()
 				h.expect("mount a filesystem again that gave up")
 			}
 			h.ok(os.WriteFile(filepath.Join(h.target, "other"), []byte("data"), 0o600))
@@ -112,6 +115,20 @@ func (h *healed) expect(want string) {
 	}
 	if view, ok := h.e.Volumes().Get(h.v.ID); !ok || view.CSIStatus != drivebay.CSIPublished || len(view.Publications) != 2 {
 		h.Errorf("it is %+v", view)
+	}
+}
+
+// container has the mounts of now for itself, until it ends.
+func (h *healed) container() (end func()) {
+	h.Helper()
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", "echo; exec sleep 1000")
+	out, err := cmd.StdoutPipe()
+	h.ok(err, cmd.Start())
+	_, err = out.Read(make([]byte, 1))
+	h.ok(err)
+	return func() {
+		h.ok(cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
 	}
 }
 

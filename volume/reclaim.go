@@ -108,9 +108,10 @@ func (s *scene) trimUnmounted(ctx context.Context) error {
 // their drive has for them.
 func (s *scene) taken(ctx context.Context) *uint64 {
 	l := s.v.Location
-	if l.Kind != drivebay.LocationThin || s.lvmRun(ctx, l, nil) != nil {
+	if l.Kind != drivebay.LocationThin {
 		return nil
 	}
+	s.reportAgain(ctx, &s.v)
 	g := s.lvmNow().group(l.VG)
 	if g == nil || g.LV(l.LV) == nil || !g.LV(l.LV).Data.Known {
 		return nil

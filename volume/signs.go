@@ -56,11 +56,8 @@ func (e *Engine) patient(ctx context.Context, id string, r drivebay.HealRequest,
 		return nil, err
 	}
 	v := rec.Volume
-	if afresh && v.Location.VG != "" {
-		// That its drives are away, the signs say.
-		if err := e.lvmRun(ctx, v.Location, nil); err != nil {
-			e.log.Debug("no report", "op", "heal", "volume", id, "err", err)
-		}
+	if afresh {
+		e.reportAgain(ctx, &v)
 	}
 	s, err := e.scene(ctx, v)
 	if err != nil {
@@ -76,6 +73,21 @@ func (e *Engine) patient(ctx context.Context, id string, r drivebay.HealRequest,
 	e.lookAtLVM(g)
 	p.lookAtPaths()
 	return p, nil
+}
+
+// reportAgain has LVM say anew what there is of a volume's group. A drive that does
+// not answer is not asked: what the signs say of it then is as old as it is.
+func (e *Engine) reportAgain(ctx context.Context, v *drivebay.Volume) {
+	s := e.drives.Snapshot()
+	here := slices.ContainsFunc(v.Location.Drives, func(id string) bool { return driveHere(s, id) })
+	if v.Location.VG == "" || !here {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
+	defer cancel()
+	if err := e.lvmRun(ctx, v.Location, nil); err != nil {
+		e.log.Warn("no report of LVM", "op", "heal", "volume", v.ID, "err", err)
+	}
 }
 
 // factsNow are the facts of the newest set, with LVM's of now.
