@@ -55,6 +55,7 @@ type Publication struct {
 	Flags    string    `json:"flags,omitempty"`  // a hash of the mount options, which are written down nowhere
 	Device   string    `json:"device,omitempty"` // "8:1 sda1": what was mounted, however the drive is named when it is back
 	Since    time.Time `json:"since,omitzero"`
+	Boot     string    `json:"boot,omitempty"` // of the machine, as it calls it: no mount outlives it
 }
 
 // Failure is what keeps FAILED from being a sink: what went wrong, from where,

@@ -70,7 +70,7 @@ func (p *patient) mountAs(ctx context.Context, was *mountPoint) error {
 
 // remember writes down that a path shows the device of now.
 func (p *patient) remember(pub drivebay.Publication) error {
-	pub.Device = p.d.num + " " + p.d.name
+	pub.Device, pub.Boot = p.d.num+" "+p.d.name, p.boot()
 	for i := range p.now {
 		if p.now[i].Path == pub.Path {
 			p.now[i] = pub

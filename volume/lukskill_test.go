@@ -90,7 +90,7 @@ func TestEncryptedFound(t *testing.T) {
 	})
 }
 
-// TestEncryptedStale: what a crash has left unlocked is closed at the next start,
+// TestEncryptedStale: what a stage that crashed has left unlocked is closed at the next start,
 // and what lies over a drive that came back as another device is made anew.
 func TestEncryptedStale(t *testing.T) {
 	r := encryptedRequests()["ext4 on a partition"]
@@ -98,6 +98,9 @@ func TestEncryptedStale(t *testing.T) {
 		v := s.make("v", r)
 		s.must(s.stage(v, with(rightKey)))
 		s.must(s.sim.UnmountBehind(staging(v)))
+		r := s.record(v) // as before it was mounted
+		r.Volume.Publications, r.Volume.CSIStatus = nil, drivebay.CSICreated
+		s.must(s.st.PutVolume(r))
 		s.start()
 		if _, open := s.plain(v); open || s.of(v).CSIStatus != drivebay.CSICreated {
 			s.Errorf("started again: unlocked %v, %v", open, s.of(v).CSIStatus)

@@ -242,6 +242,7 @@ func TestRebooted(t *testing.T) {
 		s.must(s.stage(v), s.publish(v, "pod"))
 		s.stop()
 		s.must(s.sim.Unmount(s.Context(), place(target(v, "pod"))), s.sim.Unmount(s.Context(), place(staging(v))))
+		s.sim.NextBoot()
 		s.inject(v.Location.Drives[0], "hang") // nobody has to wait for it
 		s.stop = nil
 		s.begin()

@@ -74,7 +74,7 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 
 func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) error {
 	want := drivebay.Publication{Path: at.String(), Staging: true, Access: r.Access, Flags: flagsOf(r.Options),
-		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.d.num + " " + s.d.name, Since: s.machine.Now()}
+		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(), Boot: s.boot()}
 	if have := s.staging(); have != nil && have.Path != want.Path {
 		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
 	}

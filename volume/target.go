@@ -39,7 +39,7 @@ func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) e
 }
 
 func (s *scene) publishAt(ctx context.Context, from, at spot, r drivebay.PublishRequest) error {
-	want := drivebay.Publication{Path: at.String(), Access: r.Access, Flags: flagsOf(r.Options), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(),
+	want := drivebay.Publication{Path: at.String(), Access: r.Access, Flags: flagsOf(r.Options), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(), Boot: s.boot(),
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
 	staged := s.staging()
 	if staged == nil || staged.Path != from.String() || s.d.num == "" || s.v.Mode == drivebay.ModeFS && !s.live(from) {

@@ -36,6 +36,7 @@ type Machine struct {
 	mounts    []*mount
 	mountsAt  map[string][]*mount // by path
 	lastMount int
+	boots     int
 	anonymous int                       // device numbers of filesystems given out
 	own       map[string]host.PlaceKind // folders and files of no drive's filesystem
 	physical  map[string]*pv            // of LVM, by identity

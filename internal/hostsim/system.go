@@ -109,6 +109,20 @@ func (m *Machine) buildProc() {
 	}
 	m.tree.put("proc/mounts", &node{link: "self/mounts"})
 	m.tree.put("proc/swaps", &node{text: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"})
+	m.nextBoot()
 	m.tree.put("proc/sys/kernel/hostname", &node{text: m.name + "\n"})
 	m.tree.put("etc/hostname", &node{text: m.name + "\n"})
+}
+
+// NextBoot gives the life of the kernel another name, as a restart of the machine
+// does. That nothing is mounted then its caller sees to.
+func (m *Machine) NextBoot() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.nextBoot()
+}
+
+func (m *Machine) nextBoot() {
+	m.boots++
+	m.tree.put("proc/sys/kernel/random/boot_id", &node{text: fmt.Sprintf("5cd0e2a6-0f1e-4f0b-8a52-%012x\n", m.boots)})
 }
