@@ -76,7 +76,7 @@ var repairs = []Repair{
 		Name: "mount the filesystem",
 		When: "it is staged by what is remembered, and not mounted there",
 		Does: "it is mounted there again, as it was",
-		Not:  "something else is mounted there; or it was mounted with options that the call does not bring",
+		Not:  "something else is mounted there; a check has called it corrupted; or it was mounted with options that the call does not bring",
 		need: needStaged, do: stageAgain, done: noMore(needStaged),
 	}, {
 		Name: "bind the paths of pods",

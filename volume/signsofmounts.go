@@ -1,0 +1,108 @@
+package volume
+
+import (
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// mountPoint is one publication, by the mount table.
+type mountPoint struct {
+	drivebay.Publication
+	at       spot
+	live     bool // the volume as it is now is seen there
+	dead     bool // a device that went is
+	readOnly bool // the mount itself; or the kernel has made it so
+	stranger string
+}
+
+// lookAtPaths holds the record against the mount table.
+func (p *patient) lookAtPaths() {
+	g := &p.signs
+	known := map[string]bool{}
+	for _, pub := range p.v.Publications {
+		at, err := p.spot(pub.Path)
+		if err != nil { // the roots have changed since
+			continue
+		}
+		known[at.target] = true
+		one := mountPoint{Publication: pub, at: at}
+		m, mounted := p.t.top(at.target)
+		one.live = mounted && carries(m, p.d)
+		one.dead = mounted && !one.live && carries(m, madeOf(pub)) && p.went(madeOf(pub))
+		one.readOnly = mounted && (isReadOnly(m) || kernelMadeReadOnly(m))
+		if mounted && !one.live && !carries(m, madeOf(pub)) {
+			one.stranger = what(m)
+		}
+		g.paths = append(g.paths, one)
+		if pub.Staging {
+			g.options, g.known = optionsOf(pub, g.r)
+		}
+	}
+	for _, m := range p.t.of(p.d) {
+		if !known[m.Target] {
+			g.others = append(g.others, m.Target)
+		}
+	}
+}
+
+// went says that a device that was mounted is not the volume any more: that is
+// another device now, or the kernel has no such device, or has it above drives that
+// went. A mirror may stand on a leg that does not answer: of that nobody can tell.
+func (p *patient) went(was device) bool {
+	if p.d.num != "" {
+		return was.num != p.d.num
+	}
+	dir := "sys/dev/block/" + was.num
+	if _, err := p.machine.ReadFile(dir + "/dev"); err != nil {
+		return true
+	}
+	return strings.HasPrefix(was.name, "dm-") && p.accounted() && !p.standsOn(dir, p.stoodOn(&p.v))
+}
+
+// accounted says that each drive of the volume is here or known to be gone.
+func (p *patient) accounted() bool {
+	s := p.drives.Snapshot()
+	for _, id := range p.v.Location.Drives {
+		d, ok := driveOf(s, id)
+		gone := s.Complete && (!ok || d.Status == drivebay.StatusOffline)
+		if !gone && !(driveHere(s, id) && p.hasPart(&p.v, id)) {
+			return false
+		}
+	}
+	return true
+}
+
+// optionsOf are the options of a mount that was made once: those of the call, or
+// none, if they are the ones.
+func optionsOf(p drivebay.Publication, r drivebay.HealRequest) ([]string, bool) {
+	if p.Flags == "" { // who crashed before he wrote them down
+		return r.Options, r.Block != nil
+	}
+	for _, try := range [][]string{r.Options, nil, {"ro"}} {
+		if flagsOf(try) == p.Flags {
+			return try, true
+		}
+	}
+	return nil, false
+}
+
+func (g *signs) staging() *mountPoint {
+	for i := range g.paths {
+		if g.paths[i].Staging {
+			return &g.paths[i]
+		}
+	}
+	return nil
+}
+
+// targets are the paths that it is published at.
+func (g *signs) targets() []*mountPoint {
+	var out []*mountPoint
+	for i := range g.paths {
+		if !g.paths[i].Staging {
+			out = append(out, &g.paths[i])
+		}
+	}
+	return out
+}
