@@ -4,6 +4,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+MODULES  := hack/protogen
 CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
@@ -52,12 +53,14 @@ bench: build ## the budgets, as a table
 lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be reached
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
 	$(GO) vet ./... && $(GO) vet -tags root,lab ./...
+	for m in $(MODULES); do $(GO) -C $$m vet ./... || exit 1; done
 	$(GO) run $(STATICCHECK) -tags root,lab ./...
 	@out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1) || case "$$out" in \
 	*'no such host'*|*'connection refused'*|*'i/o timeout'*) echo 'govulncheck: its database cannot be reached from here: not run' >&2 ;; \
 	*) echo "$$out" >&2; exit 1 ;; esac
 
-generate: need-go ## write the generated pages anew
+generate: need-go ## write the generated code and pages anew
+	$(GO) -C hack/protogen run . ../../addons healer/healer.proto
 	$(GO) run ./cmd/drivebay docs rules >docs/health-rules.md
 	$(GO) run ./cmd/drivebay docs conditions >docs/volume-conditions.md
 	$(GO) run ./cmd/drivebay docs repairs >docs/repairs.md

@@ -38,6 +38,8 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},
 	"csi":                      {ours: []string{"."}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
+	"addons":                   {ours: []string{".", "addons/healer"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec", "github.com/csi-addons/spec"}},
+	"addons/healer":            {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"csi/csitest":              {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/metrics":         {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":          {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
