@@ -1,0 +1,108 @@
+package addons
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/drivebay/drivebay"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// required are the fields without which a request is nothing. That the path to
+// reclaim space at can be either of two, its handler says.
+var required = map[protoreflect.Name][]protoreflect.Name{
+	"NodeHealerRequest":             {"volume_id", "volume_path"},
+	"NodeReclaimSpaceRequest":       {"volume_id"},
+	"ControllerReclaimSpaceRequest": {"volume_id"},
+	"EncryptionKeyRotateRequest":    {"volume_id"},
+}
+
+// Sizes of fields in bytes, the same as in CSI, whose limits the protos name.
+const (
+	maxString = 128
+	maxMap    = 4 << 10
+	maxPath   = 4095 // PATH_MAX without its end
+)
+
+var sizes = map[protoreflect.Name]int{
+	"volume_path": maxPath, "staging_target_path": maxPath, // they override the general limit
+	"encryption_key": maxMap, // as if it were among the secrets
+}
+
+// checkFields holds a request, and the messages in it, against what is said of its fields.
+func checkFields(m protoreflect.Message) error {
+	for _, name := range required[m.Descriptor().Name()] {
+		if !m.Has(m.Descriptor().Fields().ByName(name)) {
+			return fmt.Errorf("%s: %w: it is missing", name, drivebay.ErrInvalid)
+		}
+	}
+	var err error
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.IsMap():
+			err = checkSize(mapSize(v.Map()), maxMap)
+		case f.IsList():
+			err = checkSize(listSize(v.List()), maxMap)
+		case f.Message() != nil:
+			err = checkFields(v.Message())
+		case f.Kind() == protoreflect.StringKind:
+			err = checkString(f.Name(), v.String())
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func mapSize(m protoreflect.Map) (size int) {
+	m.Range(func(key protoreflect.MapKey, v protoreflect.Value) bool {
+		size += len(key.String()) + len(v.String())
+		return true
+	})
+	return size
+}
+
+// listSize is of strings: no request has a list of anything else.
+func listSize(l protoreflect.List) (size int) {
+	for i := range l.Len() {
+		size += len(l.Get(i).String())
+	}
+	return size
+}
+
+func checkString(name protoreflect.Name, s string) error {
+	limit, ok := sizes[name]
+	if !ok {
+		limit = maxString
+	}
+	switch {
+	case limit == maxPath && strings.ContainsRune(s, 0):
+		return fmt.Errorf("%w: no path has a zero in it", drivebay.ErrInvalid)
+	case limit == maxPath && !strings.HasPrefix(s, "/"):
+		return fmt.Errorf("%w: the path is not absolute", drivebay.ErrInvalid)
+	}
+	return checkSize(len(s), limit)
+}
+
+func checkSize(size, limit int) error {
+	if size > limit {
+		return fmt.Errorf("%w: %d bytes, and it may have %d", drivebay.ErrInvalid, size, limit)
+	}
+	return nil
+}
+
+// clip cuts a string at a rune so that it has no more than limit bytes.
+func clip(s string, limit int) string {
+	const dots = "…"
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(dots)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + dots
+}

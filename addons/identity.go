@@ -1,0 +1,63 @@
+package addons
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/csi-addons/spec/lib/go/identity"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+type identityServer struct {
+	identity.UnimplementedIdentityServer
+	*Server
+}
+
+func (i *identityServer) GetIdentity(context.Context, *identity.GetIdentityRequest) (*identity.GetIdentityResponse, error) {
+	return &identity.GetIdentityResponse{Name: i.opt.Name, VendorVersion: clip(i.opt.Version, maxString)}, nil
+}
+
+// askTime is how long a machine may think about what it can do: a sidecar asks before
+// it does anything else.
+const askTime = time.Second
+
+// GetCapabilities has no word for healing: who wants it calls it.
+func (i *identityServer) GetCapabilities(ctx context.Context, _ *identity.GetCapabilitiesRequest) (*identity.GetCapabilitiesResponse, error) {
+	resp := &identity.GetCapabilitiesResponse{}
+	if i.opt.Volumes == nil {
+		return resp, nil
+	}
+	resp.Capabilities = []*identity.Capability{
+		serviceOf(identity.Capability_Service_CONTROLLER_SERVICE), serviceOf(identity.Capability_Service_NODE_SERVICE),
+		reclaimOf(identity.Capability_ReclaimSpace_OFFLINE), reclaimOf(identity.Capability_ReclaimSpace_ONLINE),
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if i.opt.Volumes.Encrypts(ctx) == nil {
+		resp.Capabilities = append(resp.Capabilities, &identity.Capability{Type: &identity.Capability_EncryptionKeyRotation_{
+			EncryptionKeyRotation: &identity.Capability_EncryptionKeyRotation{Type: identity.Capability_EncryptionKeyRotation_ENCRYPTIONKEYROTATION}}})
+	}
+	return resp, nil
+}
+
+func serviceOf(kind identity.Capability_Service_Type) *identity.Capability {
+	return &identity.Capability{Type: &identity.Capability_Service_{Service: &identity.Capability_Service{Type: kind}}}
+}
+
+func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability {
+	return &identity.Capability{Type: &identity.Capability_ReclaimSpace_{ReclaimSpace: &identity.Capability_ReclaimSpace{Type: kind}}}
+}
+
+// Probe is not ready during the first inventory, and fails while something is
+// missing that only an administrator can mend. It reads what is known and waits for
+// nothing.
+func (i *identityServer) Probe(context.Context, *identity.ProbeRequest) (*identity.ProbeResponse, error) {
+	if missing := i.engine.Unready(); len(missing) > 0 {
+		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
+	}
+	ready := i.engine.Snapshot().Seq > 0 && (i.opt.Volumes == nil || i.opt.Volumes.Volumes().Seq > 0)
+	return &identity.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil
+}

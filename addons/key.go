@@ -1,0 +1,36 @@
+package addons
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/csi-addons/spec/lib/go/encryptionkeyrotation"
+	"github.com/drivebay/drivebay"
+)
+
+type keyServer struct {
+	encryptionkeyrotation.UnimplementedEncryptionKeyRotationControllerServer
+	*Server
+}
+
+// SecretNewPassphrase is the key of the next passphrase among the secrets of a call
+// that has no encryption_key: the sidecar of kubernetes-csi-addons v0.14.0 sends the
+// secret that volumes are staged with and nothing else
+// (internal/sidecar/service/encryptionkeyrotation.go).
+const SecretNewPassphrase = "newPassphrase"
+
+func (k *keyServer) EncryptionKeyRotate(ctx context.Context, req *encryptionkeyrotation.EncryptionKeyRotateRequest) (*encryptionkeyrotation.EncryptionKeyRotateResponse, error) {
+	if err := checkContext("parameters", req.Parameters); err != nil {
+		return nil, err
+	}
+	if _, err := k.usable(req); err != nil {
+		return nil, err
+	}
+	next := cmp.Or(req.EncryptionKey, req.Secrets[SecretNewPassphrase])
+	if next == "" {
+		return nil, fmt.Errorf("encryption_key: %w: it is missing, and the secrets have no %q", drivebay.ErrInvalid, SecretNewPassphrase)
+	}
+	return &encryptionkeyrotation.EncryptionKeyRotateResponse{}, k.opt.Volumes.RotateKey(ctx, drivebay.KeyRequest{
+		Volume: req.VolumeId, Path: req.VolumePath, Secrets: req.Secrets, New: drivebay.Secrets{drivebay.SecretPassphrase: next}})
+}

@@ -1,0 +1,69 @@
+package addons
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/csi-addons/spec/lib/go/reclaimspace"
+	"github.com/drivebay/drivebay"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+type reclaimNode struct {
+	reclaimspace.UnimplementedReclaimSpaceNodeServer
+	*Server
+}
+
+// NodeReclaimSpace takes the staging path where there is no volume_path. The proto
+// requires one, but the sidecar of kubernetes-csi-addons v0.14.0 never sends it
+// (internal/sidecar/service/reclaimspace.go).
+func (r *reclaimNode) NodeReclaimSpace(ctx context.Context, req *reclaimspace.NodeReclaimSpaceRequest) (*reclaimspace.NodeReclaimSpaceResponse, error) {
+	path := cmp.Or(req.VolumePath, req.StagingTargetPath)
+	if path == "" {
+		return nil, fmt.Errorf("volume_path: %w: it is missing", drivebay.ErrInvalid)
+	}
+	block, err := r.usable(req)
+	if err != nil {
+		return nil, err
+	}
+	done, err := r.opt.Volumes.Reclaim(ctx, drivebay.ReclaimRequest{
+		Volume: req.VolumeId, Path: path, Staging: req.StagingTargetPath, Block: block, Secrets: req.Secrets})
+	if err != nil {
+		return nil, err
+	}
+	return &reclaimspace.NodeReclaimSpaceResponse{PreUsage: consumption(done.Before), PostUsage: consumption(done.After)}, nil
+}
+
+type reclaimController struct {
+	reclaimspace.UnimplementedReclaimSpaceControllerServer
+	*Server
+}
+
+// ControllerReclaimSpace is for volumes that nobody uses. For one that is in use it is
+// UNIMPLEMENTED, which no caller repeats: the manager of kubernetes-csi-addons v0.14.0
+// calls it after NodeReclaimSpace, and takes any other error for a job that failed
+// (internal/controller/csiaddons/reclaimspacejob_controller.go).
+func (r *reclaimController) ControllerReclaimSpace(ctx context.Context, req *reclaimspace.ControllerReclaimSpaceRequest) (*reclaimspace.ControllerReclaimSpaceResponse, error) {
+	if err := checkContext("parameters", req.Parameters); err != nil {
+		return nil, err
+	}
+	done, err := r.opt.Volumes.Reclaim(ctx, drivebay.ReclaimRequest{Volume: req.VolumeId, Secrets: req.Secrets})
+	if errors.Is(err, drivebay.ErrBusy) {
+		return nil, status.Error(codes.Unimplemented, err.Error()+": NodeReclaimSpace is the call for a volume in use")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &reclaimspace.ControllerReclaimSpaceResponse{PreUsage: consumption(done.Before), PostUsage: consumption(done.After)}, nil
+}
+
+func consumption(bytes *uint64) *reclaimspace.StorageConsumption {
+	if bytes == nil {
+		return nil
+	}
+	return &reclaimspace.StorageConsumption{UsageBytes: int64(min(*bytes, math.MaxInt64))}
+}
