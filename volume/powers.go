@@ -28,3 +28,6 @@ func (e *Engine) Powers() drivebay.VolumePowers {
 }
 
 func (e *Engine) hasLVM() bool { return e.Powers().Snapshots }
+
+// Encrypts is nil where volumes can be encrypted, and else says why not.
+func (e *Engine) Encrypts(ctx context.Context) error { return e.canEncrypt(ctx) }

@@ -64,7 +64,7 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	plugin, err := d.plugin()
+	plugins, err := d.plugins()
 	if err != nil {
 		for _, l := range listeners {
 			l.Close()
@@ -80,8 +80,8 @@ func (d *daemon) serve(ctx context.Context) (err error) {
 	if d.volumes != nil {
 		parts = append(parts, func() error { return d.volumes.Run(ctx) })
 	}
-	if plugin != nil {
-		parts = append(parts, func() error { return plugin(ctx) })
+	for _, serve := range plugins {
+		parts = append(parts, func() error { return serve(ctx) })
 	}
 	ended := make(chan error, len(parts))
 	for _, part := range parts {

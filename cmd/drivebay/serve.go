@@ -106,6 +106,9 @@ func (d *daemon) greet(s *drivebay.Snapshot) {
 	if d.config.CSIEndpoint != "" {
 		rows = append(rows, [2]string{"CSI", d.config.CSIEndpoint})
 	}
+	if d.config.AddonsEndpoint != "" {
+		rows = append(rows, [2]string{"addons", d.config.AddonsEndpoint})
+	}
 	if d.config.Sim != "" {
 		rows = append(rows, [2]string{"simulator", d.config.API + " /sim/"})
 	}

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/drivebay/drivebay/csi"
 	apidoc "github.com/drivebay/drivebay/docs/api"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/host"
@@ -75,24 +74,6 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 		server.Mount("/sim/", sim)
 	}
 	return server
-}
-
-// plugin makes the CSI server, where one is asked for.
-func (d *daemon) plugin() (serve func(context.Context) error, err error) {
-	if d.config.CSIEndpoint == "" {
-		return nil, nil
-	}
-	l, err := api.ListenUnix(strings.TrimPrefix(d.config.CSIEndpoint, "unix://"))
-	if err != nil {
-		return nil, fmt.Errorf("%w: name another socket with --csi-endpoint unix:///path", err)
-	}
-	version, _ := buildVersion()
-	opt := csi.Options{Version: version, NodeID: d.node(), Log: d.log}
-	if d.volumes != nil {
-		opt.Volumes = d.volumes
-	}
-	server := csi.New(d.engine, opt)
-	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
 }
 
 // listen opens the socket, and the TCP address where one is asked for.

@@ -15,13 +15,14 @@ import (
 
 // special are the checks that a tag cannot say.
 var special = map[string]func(string) error{
-	"api":         checkAPI,
-	"csiEndpoint": checkAPI,
-	"nodeID":      checkNodeID,
-	"listen":      checkListen,
-	"root":        checkAbsolute,
-	"stateDir":    checkAbsolute,
-	"volumeRoots": checkRoots,
+	"api":            checkAPI,
+	"csiEndpoint":    checkAPI,
+	"addonsEndpoint": checkAPI,
+	"nodeID":         checkNodeID,
+	"listen":         checkListen,
+	"root":           checkAbsolute,
+	"stateDir":       checkAbsolute,
+	"volumeRoots":    checkRoots,
 }
 
 // check looks at every value and says where a bad one came from.

@@ -16,16 +16,17 @@ import (
 // reader, the variables, the flags, the printed example and the checks come from
 // them. "live" keys take effect on SIGHUP, the others with the next start.
 type Config struct {
-	StateDir    string             `yaml:"stateDir" flag:"state-dir" doc:"Where records and events are kept. Empty: /var/lib/drivebay for root, else $XDG_STATE_HOME/drivebay."`
-	API         string             `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
-	Listen      string             `yaml:"listen" flag:"listen" doc:"Also serve HTTP, read-only, at this TCP address, such as 127.0.0.1:9100. Empty: do not."`
-	CSIEndpoint string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Serve the Container Storage Interface on this socket, as unix:///path. Empty: do not."`
-	NodeID      string             `yaml:"nodeID" flag:"node-id" doc:"What a container orchestrator calls this machine, 128 bytes at most. Empty: its host name."`
-	VolumeRoots []string           `yaml:"volumeRoots" flag:"volume-roots" doc:"Volumes are mounted below these folders only, absolute and without links: /var/lib/kubelet for Kubernetes, Nomad's client/csi folder, or one of your own."`
-	Root        string             `yaml:"root" flag:"root" doc:"The folder that holds sys/, proc/ and run/ of the machine."`
-	Loop        bool               `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
-	Claim       drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all. Empty: none but those that were claimed by hand. A drive with anything on it is never taken."`
-	Sim         string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
+	StateDir       string             `yaml:"stateDir" flag:"state-dir" doc:"Where records and events are kept. Empty: /var/lib/drivebay for root, else $XDG_STATE_HOME/drivebay."`
+	API            string             `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
+	Listen         string             `yaml:"listen" flag:"listen" doc:"Also serve HTTP, read-only, at this TCP address, such as 127.0.0.1:9100. Empty: do not."`
+	CSIEndpoint    string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Serve the Container Storage Interface on this socket, as unix:///path. Empty: do not."`
+	AddonsEndpoint string             `yaml:"addonsEndpoint" flag:"addons-endpoint" doc:"Serve CSI-Addons (healing, reclaiming space, changing keys) on this socket, as unix:///path. Empty: do not."`
+	NodeID         string             `yaml:"nodeID" flag:"node-id" doc:"What a container orchestrator calls this machine, 128 bytes at most. Empty: its host name."`
+	VolumeRoots    []string           `yaml:"volumeRoots" flag:"volume-roots" doc:"Volumes are mounted below these folders only, absolute and without links: /var/lib/kubelet for Kubernetes, Nomad's client/csi folder, or one of your own."`
+	Root           string             `yaml:"root" flag:"root" doc:"The folder that holds sys/, proc/ and run/ of the machine."`
+	Loop           bool               `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
+	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all. Empty: none but those that were claimed by hand. A drive with anything on it is never taken."`
+	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
 	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`
 	Poll       Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/drivebay/drivebay/addons"
+	"github.com/drivebay/drivebay/csi"
+	"github.com/drivebay/drivebay/internal/api"
+)
+
+// plugin is a service for orchestrators, on a socket of its own.
+type plugin interface {
+	Serve(ctx context.Context, l net.Listener) error
+}
+
+// plugins opens the sockets that are asked for; serve answers on all of them.
+func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
+	var open []net.Listener
+	for _, p := range []struct {
+		endpoint, flag string
+		make           func() plugin
+	}{
+		{d.config.CSIEndpoint, "--csi-endpoint", d.csi},
+		{d.config.AddonsEndpoint, "--addons-endpoint", d.addons},
+	} {
+		if p.endpoint == "" {
+			continue
+		}
+		l, err := api.ListenUnix(strings.TrimPrefix(p.endpoint, "unix://"))
+		if err != nil {
+			for _, l := range open {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, fmt.Errorf("%w: name another socket with %s unix:///path", err, p.flag)
+		}
+		open = append(open, l)
+		server := p.make()
+		serve = append(serve, func(ctx context.Context) error { return server.Serve(ctx, l) })
+	}
+	return serve, nil
+}
+
+func (d *daemon) csi() plugin {
+	version, _ := buildVersion()
+	opt := csi.Options{Version: version, NodeID: d.node(), Log: d.log}
+	if d.volumes != nil {
+		opt.Volumes = d.volumes
+	}
+	return csi.New(d.engine, opt)
+}
+
+func (d *daemon) addons() plugin {
+	version, _ := buildVersion()
+	opt := addons.Options{Name: csi.Name, Version: version, Log: d.log}
+	if v, ok := any(d.volumes).(addons.Volumes); ok && d.volumes != nil {
+		opt.Volumes = v
+	}
+	return addons.New(d.engine, opt)
+}
