@@ -1,6 +1,7 @@
 package addons
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -10,6 +11,12 @@ import (
 	"github.com/drivebay/drivebay/csi"
 )
 
+// condition is a VolumeCondition as `drivebay csi` prints it.
+type condition struct {
+	Abnormal bool
+	Message  string
+}
+
 type otherCalls = csi.Volumes
 
 // both is one engine for both servers.
@@ -18,7 +25,10 @@ type both struct {
 	*memory
 }
 
-func (b both) Volumes() *drivebay.VolumeSet  { return b.memory.Volumes() }
+func (b both) Volumes() *drivebay.VolumeSet { return b.memory.Volumes() }
+func (b both) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
+	return b.memory.Stats(ctx, r)
+}
 func (b both) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
 
 // TestBothAgree: after a healing, NodeHealer says of a volume what CSI says of it.
@@ -36,22 +46,15 @@ func TestBothAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := csi.Call(t.Context(), plugin, "ControllerGetVolume", `{"volumeId": "`+c.id+`"}`)
+		out, err := csi.Call(t.Context(), plugin, "NodeGetVolumeStats", `{"volumeId": "`+c.id+`", "volumePath": "/v"}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want struct {
-			Status struct {
-				VolumeCondition struct {
-					Abnormal bool
-					Message  string
-				}
-			}
-		}
+		var want struct{ VolumeCondition condition }
 		if err := json.Unmarshal([]byte(out), &want); err != nil {
 			t.Fatal(err)
 		}
-		if is := want.Status.VolumeCondition; got.Abnormal != c.abnormal || got.Message == "" || got.Abnormal != is.Abnormal || got.Message != is.Message {
+		if is := want.VolumeCondition; got.Abnormal != c.abnormal || got.Message == "" || got.Abnormal != is.Abnormal || got.Message != is.Message {
 			t.Errorf("%s: %v, %q; CSI says %v", c.id, got.Abnormal, got.Message, is)
 		}
 	}

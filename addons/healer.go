@@ -2,7 +2,6 @@ package addons
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/addons/healer"
@@ -13,8 +12,9 @@ type healerServer struct {
 	*Server
 }
 
-// NodeHealer answers how the volume is after all that could be done for it, in the
-// words of its VolumeCondition. What was done is in the engine's journal.
+// NodeHealer answers how the volume is at its path after all that could be done for
+// it, in the words that NodeGetVolumeStats has for it then. What was done is in the
+// engine's journal.
 func (h *healerServer) NodeHealer(ctx context.Context, req *healer.NodeHealerRequest) (*healer.NodeHealerResponse, error) {
 	if err := checkContext("volume_context", req.VolumeContext); err != nil {
 		return nil, err
@@ -24,12 +24,13 @@ func (h *healerServer) NodeHealer(ctx context.Context, req *healer.NodeHealerReq
 		return nil, err
 	}
 	if _, err := h.opt.Volumes.Heal(ctx, drivebay.HealRequest{
-		Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath, Block: block, Secrets: req.Secrets}); err != nil {
+		Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath, Block: block,
+		Options: req.VolumeCapability.GetMount().GetMountFlags(), Secrets: req.Secrets}); err != nil {
 		return nil, err
 	}
-	v, ok := h.opt.Volumes.Volumes().Get(req.VolumeId)
-	if !ok {
-		return nil, fmt.Errorf("volume %q: %w: it is gone since it was healed", req.VolumeId, drivebay.ErrNotFound)
+	stats, err := h.opt.Volumes.Stats(ctx, drivebay.StatsRequest{Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath})
+	if err != nil {
+		return nil, err
 	}
-	return &healer.NodeHealerResponse{Abnormal: v.Condition.Abnormal(), Message: v.Condition.Message()}, nil
+	return &healer.NodeHealerResponse{Abnormal: stats.Condition.Abnormal(), Message: stats.Condition.Message()}, nil
 }

@@ -124,7 +124,7 @@ func TestNodeHealerAsks(t *testing.T) {
 	}{
 		{&healer.NodeHealerRequest{VolumeId: "well", VolumePath: "/v"}, drivebay.HealRequest{Volume: "well", Path: "/v"}},
 		{&healer.NodeHealerRequest{VolumeId: "sealed", VolumePath: "/v", StagingTargetPath: "/s", VolumeCapability: mountOf("ext4"), Secrets: secrets, VolumeContext: kubernetes},
-			drivebay.HealRequest{Volume: "sealed", Path: "/v", Staging: "/s", Block: &no, Secrets: secrets}},
+			drivebay.HealRequest{Volume: "sealed", Path: "/v", Staging: "/s", Block: &no, Options: []string{"password=flagword"}, Secrets: secrets}},
 		{&healer.NodeHealerRequest{VolumeId: "raw", VolumePath: "/v", VolumeCapability: blockUse()}, drivebay.HealRequest{Volume: "raw", Path: "/v", Block: &yes}},
 		{&healer.NodeHealerRequest{VolumeId: "raw", VolumePath: "/v", VolumeCapability: &wire.VolumeCapability{}}, drivebay.HealRequest{Volume: "raw", Path: "/v"}},
 	} {

@@ -95,6 +95,14 @@ func (m *memory) Heal(_ context.Context, r drivebay.HealRequest) (drivebay.HealR
 	return drivebay.HealReport{Volume: r.Volume}, nil
 }
 
+func (m *memory) Stats(_ context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
+	v, ok := m.Volumes().Get(r.Volume)
+	if !ok {
+		return drivebay.VolumeStats{}, fmt.Errorf("volume %q: %w", r.Volume, drivebay.ErrNotFound)
+	}
+	return drivebay.VolumeStats{Condition: v.Condition}, nil
+}
+
 func (m *memory) Reclaim(_ context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error) {
 	v, end, err := m.begin(r.Volume, r.Secrets, r)
 	if err != nil {
@@ -105,7 +113,7 @@ func (m *memory) Reclaim(_ context.Context, r drivebay.ReclaimRequest) (drivebay
 	case v.Mode != drivebay.ModeFS:
 		return drivebay.Reclaimed{}, fmt.Errorf("volume %s: %w: it has no filesystem", v.ID, drivebay.ErrNoSupport)
 	case r.Path == "" && len(v.Publications) > 0:
-		return drivebay.Reclaimed{}, fmt.Errorf("volume %s: %w: it is mounted", v.ID, drivebay.ErrBusy)
+		return drivebay.Reclaimed{}, fmt.Errorf("volume %s: %w: heal it first", v.ID, drivebay.ErrBusy)
 	case r.Path == "":
 		return drivebay.Reclaimed{}, nil
 	}

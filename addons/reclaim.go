@@ -3,14 +3,11 @@ package addons
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/csi-addons/spec/lib/go/reclaimspace"
 	"github.com/drivebay/drivebay"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 type reclaimNode struct {
@@ -43,18 +40,15 @@ type reclaimController struct {
 	*Server
 }
 
-// ControllerReclaimSpace is for volumes that nobody uses. For one that is in use it is
-// UNIMPLEMENTED, which no caller repeats: the manager of kubernetes-csi-addons v0.14.0
-// calls it after NodeReclaimSpace, and takes any other error for a job that failed
+// ControllerReclaimSpace names no path: wherever the volume is, or nowhere. The manager
+// of kubernetes-csi-addons v0.14.0 calls it after each NodeReclaimSpace, and takes any
+// error but UNIMPLEMENTED for a job that failed
 // (internal/controller/csiaddons/reclaimspacejob_controller.go).
 func (r *reclaimController) ControllerReclaimSpace(ctx context.Context, req *reclaimspace.ControllerReclaimSpaceRequest) (*reclaimspace.ControllerReclaimSpaceResponse, error) {
 	if err := checkContext("parameters", req.Parameters); err != nil {
 		return nil, err
 	}
 	done, err := r.opt.Volumes.Reclaim(ctx, drivebay.ReclaimRequest{Volume: req.VolumeId, Secrets: req.Secrets})
-	if errors.Is(err, drivebay.ErrBusy) {
-		return nil, status.Error(codes.Unimplemented, err.Error()+": NodeReclaimSpace is the call for a volume in use")
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,8 @@ func TestControllerReclaimSpace(t *testing.T) {
 		says string
 	}{
 		"of nobody":        {&reclaimspace.ControllerReclaimSpaceRequest{VolumeId: "well", Parameters: map[string]string{"storage.kubernetes.io/csiProvisionerIdentity": "x"}}, codes.OK, ""},
-		"in use":           {&reclaimspace.ControllerReclaimSpaceRequest{VolumeId: "there"}, codes.Unimplemented, "NodeReclaimSpace"},
+		"not now":          {&reclaimspace.ControllerReclaimSpaceRequest{VolumeId: "there"}, codes.FailedPrecondition, "heal it first"},
+		"not of this one":  {&reclaimspace.ControllerReclaimSpaceRequest{VolumeId: "raw"}, codes.Unimplemented, "raw"},
 		"no volume_id":     {&reclaimspace.ControllerReclaimSpaceRequest{}, codes.InvalidArgument, "volume_id"},
 		"other parameters": {&reclaimspace.ControllerReclaimSpaceRequest{VolumeId: "well", Parameters: map[string]string{"pool": "1"}}, codes.InvalidArgument, "parameters"},
 		"no such volume":   {&reclaimspace.ControllerReclaimSpaceRequest{VolumeId: "elsewhere"}, codes.NotFound, "elsewhere"},

@@ -36,10 +36,10 @@ type Volumes interface {
 	Volumes() *drivebay.VolumeSet
 	// Encrypts is nil where volumes can be encrypted, and else says why not.
 	Encrypts(ctx context.Context) error
-	// Heal shows what it came to in the set before it returns.
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
-	// Reclaim is ErrNoSupport where nothing can be discarded, and ErrBusy for a
-	// volume that is in use and whose path is not told.
+	// Stats knows at once what a healing came to.
+	Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error)
+	// Reclaim is ErrNoSupport where nothing can be discarded.
 	Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error)
 	RotateKey(ctx context.Context, r drivebay.KeyRequest) error
 }

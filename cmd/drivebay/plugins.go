@@ -56,8 +56,8 @@ func (d *daemon) csi() plugin {
 func (d *daemon) addons() plugin {
 	version, _ := buildVersion()
 	opt := addons.Options{Name: csi.Name, Version: version, Log: d.log}
-	if v, ok := any(d.volumes).(addons.Volumes); ok && d.volumes != nil {
-		opt.Volumes = v
+	if d.volumes != nil {
+		opt.Volumes = d.volumes
 	}
 	return addons.New(d.engine, opt)
 }
