@@ -4,12 +4,12 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
-MODULES  := hack/protogen
+MODULES  := hack/protogen hack/csiaddons
 CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-race test-root lab lab-volumes fuzz assess bench lint generate image clean need-go
+.PHONY: help build run test test-race test-root test-addons lab lab-volumes fuzz assess bench lint generate image clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -32,6 +32,9 @@ test-race: ## the same with the race detector (needs a C compiler)
 # One package after the other: an engine finds the volumes of every loop device that there is.
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
 	$(GO) run ./hack/tier -name root -min 5 -- -tags root -p 1 -timeout 20m -run Root ./...
+
+test-addons: need-go ## the daemon against the released programs of CSI-Addons (needs root; builds them from their modules)
+	$(GO) run ./hack/tier -name addons -dir hack/csiaddons -min 6 -- -timeout 30m .
 
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build

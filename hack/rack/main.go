@@ -48,7 +48,8 @@ func run(ctx context.Context, program, dir string, bays int, size int64) error {
 		return err
 	}
 	// The socket is where commands look for it.
-	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", config.Here().API(), "--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock")}
+	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", config.Here().API(),
+		"--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock"), "--addons-endpoint", "unix://" + filepath.Join(dir, "addons.sock")}
 	switch spare, err := spareDrives(ctx, program); {
 	case os.Geteuid() != 0:
 		fmt.Println("not root: serving the simulated rack of examples/rack24.yaml; run as root for real drives, or loop devices where there are none to spare")

@@ -22,19 +22,20 @@ type event struct {
 
 func main() {
 	name := flag.String("name", "", "name of the tier; names the log")
+	dir := flag.String("dir", ".", "the folder to run in, of a module of its own")
 	least := flag.Int("min", 1, "how many tests must have run")
 	flag.Parse()
 	if *name == "" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: tier -name NAME [-min N] -- ARGUMENTS OF go test")
+		fmt.Fprintln(os.Stderr, "usage: tier -name NAME [-min N] [-dir FOLDER] -- ARGUMENTS OF go test")
 		os.Exit(2)
 	}
-	if err := run(*name, *least, flag.Args()); err != nil {
+	if err := run(*name, *dir, *least, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "tier %s: %v\n", *name, err)
 		os.Exit(1)
 	}
 }
 
-func run(name string, least int, args []string) error {
+func run(name, dir string, least int, args []string) error {
 	if err := os.MkdirAll(".cache", 0o755); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func run(name string, least int, args []string) error {
 	defer log.Close()
 
 	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Dir = os.Stderr, dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
