@@ -30,6 +30,7 @@ type plugin struct {
 	*testing.T
 	sim         *hostsim.Machine
 	endpoint    string // of CSI
+	server      *Server
 	csi, addons *grpc.ClientConn
 }
 
@@ -61,8 +62,8 @@ func newPlugin(t *testing.T) *plugin {
 		})
 	}
 	endpoint := serve(t, csi.New(drives, csi.Options{NodeID: "node-1", Volumes: volumes}))
-	return &plugin{t, sim, endpoint, dial(t, endpoint),
-		dial(t, serve(t, New(drives, Options{Name: csi.Name, Volumes: volumes})))}
+	server := New(drives, Options{Name: csi.Name, Volumes: volumes})
+	return &plugin{t, sim, endpoint, server, dial(t, endpoint), dial(t, serve(t, server))}
 }
 
 func (p *plugin) eventually(what string, is func() bool) {

@@ -53,6 +53,7 @@ func TestNodeHealerErrors(t *testing.T) {
 		"another volume_context":  {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v", VolumeContext: map[string]string{"pool": "1"}}, nil, codes.InvalidArgument, "volume_context"},
 		"no such volume":          {&healer.NodeHealerRequest{VolumeId: "elsewhere", VolumePath: "/v", VolumeCapability: blockUse()}, nil, codes.NotFound, "elsewhere"},
 		"a wrong secret":          {&healer.NodeHealerRequest{VolumeId: "sealed", VolumePath: "/v", Secrets: map[string]string{"passphrase": "open, barley"}}, nil, codes.Unauthenticated, "sealed"},
+		"no secret":               {&healer.NodeHealerRequest{VolumeId: "sealed", VolumePath: "/v"}, nil, codes.Unauthenticated, "sealed"},
 		"not supported":           {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v"}, drivebay.ErrNoSupport, codes.Unimplemented, ""},
 		"refused":                 {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v"}, drivebay.ErrRefused, codes.FailedPrecondition, ""},
 		"no answer in time":       {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v"}, drivebay.ErrTimeout, codes.DeadlineExceeded, ""},
