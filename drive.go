@@ -37,6 +37,7 @@ type Drive struct {
 	Health   Health    `json:"health"`
 	Findings []Finding `json:"findings,omitempty"` // worst first; empty when GOOD
 	Usage    Usage     `json:"usage"`
+	Leaving  *Leaving  `json:"leaving,omitempty"` // nil while it is IN_USE
 	Cordoned bool      `json:"cordoned,omitempty"`
 	Claim    *Claim    `json:"claim,omitempty"` // the administrator's word that we may use it; nil: we may not
 

@@ -99,6 +99,7 @@ const (
 	EventAcknowledge EventKind = "Acknowledged"
 	EventCordon      EventKind = "Cordon"
 	EventClaim       EventKind = "Claim"
+	EventUsage       EventKind = "UsageChanged"
 
 	EventVolumeCreated   EventKind = "VolumeCreated"
 	EventVolumeFound     EventKind = "VolumeFound"
@@ -133,6 +134,9 @@ type Record struct {
 	Cordoned bool     `json:"cordoned,omitempty"`
 	Claim    *Claim   `json:"claim,omitempty"`
 	Usage    Usage    `json:"usage"`
+	Leaving  *Leaving `json:"leaving,omitempty"` // nil while it is IN_USE
+	// After is the id of the drive whose bay it is in, until it has taken its place.
+	After string `json:"after,omitempty"`
 	// LastShort and LastLong are when a self-test was last started by us.
 	LastShort time.Time `json:"lastShort,omitzero"`
 	LastLong  time.Time `json:"lastLong,omitzero"`

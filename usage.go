@@ -1,6 +1,9 @@
 package drivebay
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // UsageEvent is what moves a drive through its working life.
 type UsageEvent uint8
@@ -38,4 +41,11 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 		return to, nil
 	}
 	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
+}
+
+// Leaving is how far a drive is on its way out, and why.
+type Leaving struct {
+	Since time.Time `json:"since"`           // that it is where it is
+	Why   string    `json:"why"`             // it has to leave
+	Cause string    `json:"cause,omitempty"` // of a failure, or what is waited for
 }

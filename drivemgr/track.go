@@ -48,6 +48,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		t = &tracked{lane: lane.New(), fresh: true}
 		t.rec.Usage, _ = drivebay.UsageUnknown.Next(drivebay.UsageSeen)
 		t.drive.FirstSeen = now
+		t.rec.After = m.predecessor(d, seen)
 		m.drives[d.ID] = t
 		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
 	} else {
@@ -59,7 +60,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	before := t.drive
 	t.drive = merge(before, *d)
 	t.drive.LastSeen = now.Truncate(time.Minute)
-	t.drive.Usage, t.drive.Cordoned, t.drive.Claim = t.rec.Usage, t.rec.Cordoned, t.rec.Claim
+	t.drive.Usage, t.drive.Leaving, t.drive.Cordoned, t.drive.Claim = t.rec.Usage, t.rec.Leaving, t.rec.Cordoned, t.rec.Claim
 	m.refreshKernel(t, now)
 	m.assess(t)
 	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
@@ -161,6 +162,9 @@ func (m *Manager) miss(id string, t *tracked, now time.Time) {
 		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.drive.Status.String(),
 			Cause: "the kernel has it no more: " + describe(&was)})
+		if t.rec.Usage == drivebay.UsageRemoving {
+			_ = m.move(t, drivebay.UsageTakenOut, "the kernel has let go of it, its sled can be pulled") // from REMOVING it may
+		}
 		m.assess(t)
 		m.keepRecord(t)
 		return

@@ -26,7 +26,8 @@ type drive struct {
 
 	bay     *bay // nil: inside the case
 	present bool
-	name    string // "sda", "nvme0n1"
+	letGone map[int]bool // paths that the kernel was told to let go of
+	name    string       // "sda", "nvme0n1"
 	names   []string
 	index   int // of the kernel name
 	places  []place

@@ -1,6 +1,9 @@
 package hostsim
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // pull takes a drive out and tells so.
 func (d *drive) pull() {
@@ -21,6 +24,24 @@ func (d *drive) reappear(id identity) {
 	d.pull()
 	d.identity = id
 	d.push(false)
+}
+
+// letGo has the kernel let go of one way to a drive; with the last one it is out,
+// and its sled, too: the machine has no hand that would pull it later.
+func (d *drive) letGo(path int) func(string) error {
+	return func(s string) error {
+		if strings.TrimSpace(s) != "1" {
+			return errInvalid
+		}
+		if d.letGone == nil {
+			d.letGone = map[int]bool{}
+		}
+		if d.letGone[path] = true; len(d.letGone) == d.paths {
+			d.letGone = nil
+			d.pull()
+		}
+		return nil
+	}
 }
 
 func vanish(d *drive, _ arguments) error {

@@ -50,6 +50,7 @@ func (d *drive) buildController(p *place, path int, nqn string) {
 	d.files(pciDir, "class", "0x010802\n", "vendor", "0x144d\n", "device", "0xa80a\n", "subsystem_vendor", "0x144d\n", "subsystem_device", "0xa813\n", "enable", "1\n",
 		"current_link_speed", "16.0 GT/s PCIe\n", "current_link_width", "4\n", "max_link_speed", "16.0 GT/s PCIe\n", "max_link_width", "4\n", "numa_node", "0\n",
 		"uevent", "DRIVER=nvme\nPCI_CLASS=10802\nPCI_ID=144D:A80A\nPCI_SLOT_NAME="+p.pci+"\n")
+	d.add(pciDir+"/remove", &node{write: d.letGo(path)})
 	d.link("sys/bus/pci/devices/"+p.pci, pciDir)
 	d.files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
 		"kato", "0\n", "model", fmt.Sprintf("%-40.40s\n", d.model), "numa_node", "0\n", "queue_count", "17\n", "rescan_controller", "", "reset_controller", "",

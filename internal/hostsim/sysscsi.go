@@ -23,11 +23,12 @@ func buildSCSI(d *drive) {
 
 // buildSCSIDevice makes the folder of a SCSI device (drivers/scsi/scsi_sysfs.c).
 func (d *drive) buildSCSIDevice(p *place, path int) {
-	d.files(p.device, "access_state", "", "blacklist", "", "delete", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
+	d.files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
 		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
 		"vendor", fmt.Sprintf("%-8.8s\n", d.vendor), "model", fmt.Sprintf("%-16.16s\n", d.model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
 		"queue_depth", "32\n", "queue_type", "simple\n", "rescan", "", "scsi_level", "7\n", "timeout", "30\n", "type", "0\n",
 		"uevent", "DEVTYPE=scsi_device\nDRIVER=sd\nMODALIAS=scsi:t-0x00\n")
+	d.add(p.device+"/delete", &node{write: d.letGo(path)})
 	d.live(p.device+"/state", func() string { return d.faults.scsiState() + "\n" })
 	for name, n := range map[string]*uint64{"iodone_cnt": &d.io.done, "ioerr_cnt": &d.io.errors, "iotmo_cnt": &d.io.timeouts} {
 		d.live(p.device+"/"+name, func() string { return fmt.Sprintf("%#x\n", *n) })

@@ -1,0 +1,142 @@
+package drivemgr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// A drive leaves by the moves of drivebay.Usage, all of which are made here. Nothing
+// that is written to it is: its volumes are led away by whoever has made them.
+
+const byOperator = "an operator asked for it"
+
+// Release asks a drive to leave: from now on nothing new comes to it.
+func (m *Manager) Release(ctx context.Context, drive, why string) error {
+	if why == "" {
+		why = byOperator
+	}
+	return m.change(ctx, drive, func(t *tracked) error {
+		if t.drive.System {
+			return fmt.Errorf("drive %s (%s): %w: the machine runs from it", t.drive.ID, t.drive.Name, drivebay.ErrRefused)
+		}
+		return m.move(t, drivebay.UsageRelease, why)
+	})
+}
+
+// Emptied says that nothing depends on a drive any more that has to leave.
+func (m *Manager) Emptied(ctx context.Context, drive string) error {
+	return m.change(ctx, drive, func(t *tracked) error {
+		return m.move(t, drivebay.UsageEmptied, "nothing depends on it any more")
+	})
+}
+
+// Held says what a drive waits for that has to leave.
+func (m *Manager) Held(ctx context.Context, drive, by string) error {
+	return m.change(ctx, drive, func(t *tracked) error {
+		if t.rec.Leaving != nil && t.rec.Usage == drivebay.UsageReleasing {
+			l := *t.rec.Leaving
+			l.Cause = by
+			t.rec.Leaving, t.drive.Leaving = &l, &l
+		}
+		return nil
+	})
+}
+
+// Failed says why a drive cannot be led on.
+func (m *Manager) Failed(ctx context.Context, drive, cause string) error {
+	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageFail, cause) })
+}
+
+// Keep lets a drive stay after all.
+func (m *Manager) Keep(ctx context.Context, drive string) error {
+	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageKeep, byOperator) })
+}
+
+// Retry tries again what failed.
+func (m *Manager) Retry(ctx context.Context, drive string) error {
+	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageRetry, byOperator) })
+}
+
+// Accept takes a drive into use again that was taken out and is back.
+func (m *Manager) Accept(ctx context.Context, drive string) error {
+	return m.change(ctx, drive, func(t *tracked) error {
+		if !t.present {
+			return fmt.Errorf("drive %s: %w: it is not in the machine", t.drive.ID, drivebay.ErrInvalid)
+		}
+		return m.move(t, drivebay.UsageSeen, byOperator)
+	})
+}
+
+// Approve lets a drive be taken out that nothing depends on: the kernel lets go of
+// it, and its bay is lit. One that the kernel cannot let go of may be pulled as it is.
+func (m *Manager) Approve(ctx context.Context, drive string) error {
+	var d drivebay.Drive
+	err := m.change(ctx, drive, func(t *tracked) error {
+		if err := m.mayGo(t); err != nil {
+			return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
+		}
+		if err := m.move(t, drivebay.UsageApprove, byOperator); err != nil {
+			return err
+		}
+		if !t.present {
+			return m.move(t, drivebay.UsageTakenOut, "it is out already: "+describe(&t.drive))
+		}
+		d = t.drive
+		return nil
+	})
+	if err != nil || d.ID == "" {
+		return err
+	}
+	return m.takeOut(ctx, &d)
+}
+
+// mayGo refuses to let go of what somebody uses, and of what would take others along.
+func (m *Manager) mayGo(t *tracked) error {
+	if t.drive.System {
+		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
+	}
+	if len(t.drive.Uses) > 0 {
+		return fmt.Errorf("%w: somebody uses it: %s", drivebay.ErrBusy, strings.TrimSpace(t.drive.Uses[0].Kind+" "+t.drive.Uses[0].Device+" "+t.drive.Uses[0].What))
+	}
+	for _, o := range m.drives {
+		if o != t && o.present && sharesController(&t.drive, &o.drive) {
+			return fmt.Errorf("%w: drive %s (%s) is a namespace of the same controller and would go with it", drivebay.ErrRefused, o.drive.ID, o.drive.Name)
+		}
+	}
+	return nil
+}
+
+func sharesController(a, b *drivebay.Drive) bool {
+	return a.Transport == drivebay.TransportNVMe && b.Transport == drivebay.TransportNVMe &&
+		slices.ContainsFunc(a.Paths, func(p drivebay.Path) bool {
+			return slices.ContainsFunc(b.Paths, func(o drivebay.Path) bool { return o.Address == p.Address })
+		})
+}
+
+// move makes one move and tells of it.
+func (m *Manager) move(t *tracked, e drivebay.UsageEvent, cause string) error {
+	from := t.rec.Usage
+	to, err := from.Next(e)
+	if err != nil {
+		return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
+	}
+	now := m.machine.Now()
+	t.rec.Usage = to
+	switch was := t.rec.Leaving; {
+	case to == drivebay.UsageInUse:
+		t.rec.Leaving = nil
+	case was == nil:
+		t.rec.Leaving = &drivebay.Leaving{Since: now, Why: cause}
+	case e == drivebay.UsageFail:
+		t.rec.Leaving = &drivebay.Leaving{Since: now, Why: was.Why, Cause: cause}
+	default:
+		t.rec.Leaving = &drivebay.Leaving{Since: now, Why: was.Why}
+	}
+	t.drive.Usage, t.drive.Leaving = to, t.rec.Leaving
+	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: t.drive.ID, From: from.String(), To: to.String(), Cause: cause + ": " + describe(&t.drive)})
+	return nil
+}
