@@ -26,6 +26,10 @@ type Drives interface {
 	Same(ctx context.Context, id, devnum string) error
 	// Refresh lists the machine and looks at drives again.
 	Refresh(ctx context.Context) error
+	// Emptied says that nothing depends on a drive any more that has to leave, Held
+	// what it waits for.
+	Emptied(ctx context.Context, id string) error
+	Held(ctx context.Context, id, by string) error
 	// Note writes down what happened to a volume.
 	Note(e drivebay.Event)
 }

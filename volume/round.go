@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -20,6 +21,8 @@ type using struct {
 	tableMu   sync.Mutex
 	lastTable *table   // nil: what was true of it, we have changed
 	roots     sync.Map // of the configuration, to where they lead; for one tick
+
+	following atomic.Bool // volumes are held against their drives
 
 	viewMu     sync.Mutex // guards what follows: what the last round found
 	ready      bool       // the set may be seen: what an earlier life wrote down is held against the machine
@@ -81,6 +84,7 @@ func (e *Engine) Run(ctx context.Context) error {
 				l.begin(ctx, e.drives.Snapshot())
 			}
 			e.watch(ctx)
+			e.follow()
 		}
 		e.publish()
 	}

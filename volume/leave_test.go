@@ -1,0 +1,52 @@
+package volume_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestDriveLeaves: volumes go with their drive, nothing new comes to it, and it is
+// free to go when the last of them is gone; one that stays after all has them back.
+func TestDriveLeaves(t *testing.T) {
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["ext4 on thin"])
+		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+		id := v.Location.Drives[0]
+		expect := func(drive drivebay.Usage, of drivebay.VolumeUsage, waits string) {
+			s.Helper()
+			time.Sleep(time.Minute)
+			is, vol := s.drive(v), s.of(v)
+			if is.Usage != drive || vol.Usage != of || waits != "" && (is.Leaving == nil || !strings.Contains(is.Leaving.Cause, waits)) {
+				s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, vol.Usage)
+			}
+		}
+		s.must(err, s.stage(v), s.mgr.Release(s.Context(), id, ""))
+		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v (VOLUME_READY)")
+		if is := s.of(v); is.OperationalStatus != drivebay.Maintenance {
+			s.Errorf("meanwhile it is %v", is.OperationalStatus)
+		}
+		if other := s.make("other", requests()["ext4 on a partition"]); other.Location.Drives[0] == id {
+			s.Error("a new volume was made on a drive that has to leave")
+		}
+		s.must(s.mgr.Keep(s.Context(), id))
+		expect(drivebay.UsageInUse, drivebay.VolumeInUse, "")
+		s.must(s.mgr.Release(s.Context(), id, ""))
+		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "snapshot snap")
+		s.start() // and it is still leaving
+		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v")
+		s.must(s.unstage(v), s.e.DeleteSnapshot(s.Context(), snap.ID), s.e.DeleteVolume(s.Context(), v.ID))
+		time.Sleep(time.Minute)
+		if is := s.drive(v); is.Usage != drivebay.UsageReleased {
+			s.Fatalf("empty, it is %v, %+v", is.Usage, is.Leaving)
+		}
+		s.must(s.mgr.Approve(s.Context(), id))
+		time.Sleep(time.Minute)
+		if is := s.drive(v); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline {
+			s.Errorf("taken out, it is %v, %v", is.Usage, is.Status)
+		}
+	})
+}
