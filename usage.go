@@ -43,6 +43,17 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
 }
 
+// LeaveVerb is what an operator says of a drive on its way out.
+type LeaveVerb string
+
+const (
+	LeaveRelease LeaveVerb = "release" // it has to leave
+	LeaveApprove LeaveVerb = "approve" // it may be taken out now
+	LeaveCancel  LeaveVerb = "cancel"  // it stays after all
+	LeaveRetry   LeaveVerb = "retry"   // try again what failed
+	LeaveAccept  LeaveVerb = "accept"  // it was taken out, is back, and may be used again
+)
+
 // Leaving is how far a drive is on its way out, and why.
 type Leaving struct {
 	Since time.Time `json:"since"`           // that it is where it is

@@ -14,11 +14,28 @@ import (
 
 const byOperator = "an operator asked for it"
 
-// Release asks a drive to leave: from now on nothing new comes to it.
-func (m *Manager) Release(ctx context.Context, drive, why string) error {
+// Lead does what an operator says; why is his reason, if he gives one.
+func (m *Manager) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	if why == "" {
 		why = byOperator
 	}
+	switch do {
+	case drivebay.LeaveRelease:
+		return m.release(ctx, drive, why)
+	case drivebay.LeaveApprove:
+		return m.approve(ctx, drive, why)
+	case drivebay.LeaveCancel:
+		return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageKeep, why) })
+	case drivebay.LeaveRetry:
+		return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageRetry, why) })
+	case drivebay.LeaveAccept:
+		return m.accept(ctx, drive, why)
+	}
+	return fmt.Errorf("drive %s: %w: %q is nothing that can be done with it", drive, drivebay.ErrInvalid, do)
+}
+
+// release asks a drive to leave: from now on nothing new comes to it.
+func (m *Manager) release(ctx context.Context, drive, why string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.drive.System {
 			return fmt.Errorf("drive %s (%s): %w: the machine runs from it", t.drive.ID, t.drive.Name, drivebay.ErrRefused)
@@ -51,35 +68,25 @@ func (m *Manager) Failed(ctx context.Context, drive, cause string) error {
 	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageFail, cause) })
 }
 
-// Keep lets a drive stay after all.
-func (m *Manager) Keep(ctx context.Context, drive string) error {
-	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageKeep, byOperator) })
-}
-
-// Retry tries again what failed.
-func (m *Manager) Retry(ctx context.Context, drive string) error {
-	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageRetry, byOperator) })
-}
-
-// Accept takes a drive into use again that was taken out and is back.
-func (m *Manager) Accept(ctx context.Context, drive string) error {
+// accept takes a drive into use again that was taken out and is back.
+func (m *Manager) accept(ctx context.Context, drive, why string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if !t.present {
 			return fmt.Errorf("drive %s: %w: it is not in the machine", t.drive.ID, drivebay.ErrInvalid)
 		}
-		return m.move(t, drivebay.UsageSeen, byOperator)
+		return m.move(t, drivebay.UsageSeen, why)
 	})
 }
 
-// Approve lets a drive be taken out that nothing depends on: the kernel lets go of
+// approve lets a drive be taken out that nothing depends on: the kernel lets go of
 // it, and its bay is lit. One that the kernel cannot let go of may be pulled as it is.
-func (m *Manager) Approve(ctx context.Context, drive string) error {
+func (m *Manager) approve(ctx context.Context, drive, why string) error {
 	var d drivebay.Drive
 	err := m.change(ctx, drive, func(t *tracked) error {
 		if err := m.mayGo(t); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
 		}
-		if err := m.move(t, drivebay.UsageApprove, byOperator); err != nil {
+		if err := m.move(t, drivebay.UsageApprove, why); err != nil {
 			return err
 		}
 		if !t.present {

@@ -24,7 +24,7 @@ func TestDriveLeaves(t *testing.T) {
 				s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, vol.Usage)
 			}
 		}
-		s.must(err, s.stage(v), s.mgr.Release(s.Context(), id, ""))
+		s.must(err, s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v (VOLUME_READY)")
 		if is := s.of(v); is.OperationalStatus != drivebay.Maintenance {
 			s.Errorf("meanwhile it is %v", is.OperationalStatus)
@@ -32,9 +32,9 @@ func TestDriveLeaves(t *testing.T) {
 		if other := s.make("other", requests()["ext4 on a partition"]); other.Location.Drives[0] == id {
 			s.Error("a new volume was made on a drive that has to leave")
 		}
-		s.must(s.mgr.Keep(s.Context(), id))
+		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
 		expect(drivebay.UsageInUse, drivebay.VolumeInUse, "")
-		s.must(s.mgr.Release(s.Context(), id, ""))
+		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "snapshot snap")
 		s.start() // and it is still leaving
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v")
@@ -43,7 +43,7 @@ func TestDriveLeaves(t *testing.T) {
 		if is := s.drive(v); is.Usage != drivebay.UsageReleased {
 			s.Fatalf("empty, it is %v, %+v", is.Usage, is.Leaving)
 		}
-		s.must(s.mgr.Approve(s.Context(), id))
+		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveApprove, ""))
 		time.Sleep(time.Minute)
 		if is := s.drive(v); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline {
 			s.Errorf("taken out, it is %v, %v", is.Usage, is.Status)

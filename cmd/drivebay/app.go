@@ -85,6 +85,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.claimCommand(), a.unclaimCommand(), a.capacityCommand(), a.volumesCommand(), a.volumeCommand(), a.scrubCommand(), a.healCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
 		a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
+	root.AddCommand(a.leaveCommands()...)
 	strict(root)
 	return root
 }

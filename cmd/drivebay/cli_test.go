@@ -142,6 +142,9 @@ func (e *engine) Acknowledge(_ context.Context, d, c string) error { return e.di
 func (e *engine) Cordon(_ context.Context, d string, on bool) error {
 	return e.did("cordon %s %v", d, on)
 }
+func (e *engine) Lead(_ context.Context, d string, do drivebay.LeaveVerb, why string) error {
+	return e.did("%s %s %q", do, d, why)
+}
 func (e *engine) Claim(_ context.Context, d string, on bool) error {
 	return e.did("claim %s %v", d, on)
 }
@@ -255,6 +258,11 @@ func TestActing(t *testing.T) {
 	env := daemonFor(t, e)
 	for _, tc := range []struct{ args, did, says string }{
 		{"drive cordon SN1", "cordon naa-aaaa01 true", "drive naa-aaaa01 (sd1) cordoned"},
+		{"release sd1 --why clicks", `release naa-aaaa01 "clicks"`, "has to leave"},
+		{"approve sd1 --yes", `approve naa-aaaa01 ""`, "may be pulled"},
+		{"cancel sd1", `cancel naa-aaaa01 ""`, "stays"},
+		{"drive retry sd1", `retry naa-aaaa01 ""`, "tried again"},
+		{"accept sd1", `accept naa-aaaa01 ""`, "in use again"},
 		{"drive uncordon sd1", "cordon naa-aaaa01 false", "uncordoned"},
 		{"drive acknowledge sd2", `ack naa-aaaa02 ""`, "acknowledged"},
 		{"drive acknowledge sd2 ATAFailed", `ack naa-aaaa02 "ATAFailed"`, "acknowledged"},

@@ -34,7 +34,7 @@ func (a *app) driveCommand() *cobra.Command {
 		}
 		return "acknowledged", src.Acknowledge(cmd.Context(), d.ID, code)
 	})
-	cmd.AddCommand(show, cordon, uncordon, acknowledge)
+	cmd.AddCommand(show, cordon, uncordon, acknowledge, a.lead(drivebay.LeaveRetry, "retry ID", "Try again what failed on its way out", "is tried again"))
 	return cmd
 }
 

@@ -122,6 +122,9 @@ func (l *local) WaitEvents(context.Context, uint64) ([]drivebay.Event, error) {
 func (l *local) Acknowledge(context.Context, string, string) error { return needsDaemon("acknowledge") }
 
 func (l *local) Cordon(context.Context, string, bool) error { return needsDaemon("cordon") }
-func (l *local) Claim(context.Context, string, bool) error  { return needsDaemon("claim") }
+func (l *local) Lead(_ context.Context, _ string, do drivebay.LeaveVerb, _ string) error {
+	return needsDaemon(string(do))
+}
+func (l *local) Claim(context.Context, string, bool) error { return needsDaemon("claim") }
 
 func (l *local) Refresh(context.Context) error { return needsDaemon("refresh") }

@@ -23,6 +23,7 @@ type source interface {
 	Acknowledge(ctx context.Context, drive, code string) error
 	Cordon(ctx context.Context, drive string, on bool) error
 	Claim(ctx context.Context, drive string, on bool) error
+	Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error
 	Refresh(ctx context.Context) error
 }
 

@@ -65,6 +65,10 @@ type (
 	acknowledgeBody struct {
 		Code string `json:"code"` // "": all that can be
 	}
+	leaveBody struct {
+		Do  drivebay.LeaveVerb `json:"do"`
+		Why string             `json:"why,omitempty"` // the operator's reason
+	}
 	switchBody struct {
 		On *bool `json:"on"`
 	}
@@ -99,6 +103,16 @@ func (s *Server) cordon(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) claim(w http.ResponseWriter, r *http.Request) error {
 	return s.switchDrive(w, r, s.engine.Claim)
+}
+
+func (s *Server) leave(w http.ResponseWriter, r *http.Request) error {
+	return act(s, w, r, func(ctx context.Context, b leaveBody) error {
+		d, err := s.find(r)
+		if err != nil {
+			return err
+		}
+		return s.engine.Lead(ctx, d.ID, b.Do, b.Why)
+	})
 }
 
 // switchDrive turns something of a drive on or off.

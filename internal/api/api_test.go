@@ -119,6 +119,9 @@ func (e *engine) Acknowledge(ctx context.Context, d, code string) error {
 func (e *engine) Cordon(ctx context.Context, d string, on bool) error {
 	return e.call(ctx, "cordon %s %v", d, on)
 }
+func (e *engine) Lead(ctx context.Context, d string, do drivebay.LeaveVerb, why string) error {
+	return e.call(ctx, "lead %s %s %q", d, do, why)
+}
 func (e *engine) Claim(ctx context.Context, d string, on bool) error {
 	return e.call(ctx, "claim %s %v", d, on)
 }
@@ -176,6 +179,7 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/api/v1/drives/SER1/selftest", `{"kind":"short"}`, 409, "ambiguous", ""},
 		{"POST", "/api/v1/drives/sda/acknowledge", `{"code":"X"}`, 204, "", `acknowledge naa-5000a "X"`},
 		{"POST", "/api/v1/drives/sda/acknowledge", ``, 204, "", `acknowledge naa-5000a ""`},
+		{"POST", "/api/v1/drives/sdb/leave", `{"do":"release","why":"it clicks"}`, 204, "", `lead naa-5000b release "it clicks"`},
 		{"POST", "/api/v1/drives/sdb/cordon", `{"on":true}`, 204, "", "cordon naa-5000b true"},
 		{"POST", "/api/v1/drives/sdb/cordon", `{}`, 400, "want true or false", ""},
 		{"POST", "/api/v1/drives/sdb/cordon", `{"on":null}`, 400, "want true or false", ""},

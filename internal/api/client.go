@@ -111,6 +111,11 @@ func (c *Client) Claim(ctx context.Context, drive string, on bool) error {
 	return c.post(ctx, drivePath(drive, "/claim"), switchBody{&on})
 }
 
+// Lead says that a drive has to leave, or what is next on its way.
+func (c *Client) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
+	return c.post(ctx, drivePath(drive, "/leave"), leaveBody{do, why})
+}
+
 // Bays lists every place for a drive.
 func (c *Client) Bays(ctx context.Context) ([]drivebay.Bay, error) {
 	list, err := get[BayList](ctx, c, "/api/v1/bays", nil)

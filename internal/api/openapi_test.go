@@ -34,7 +34,7 @@ var spoken = map[string]any{
 	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{},
 	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},
 	"HealRequest": HealBody{}, "HealReport": drivebay.HealReport{},
-	"SelfTestRequest": selfTestBody{}, "AcknowledgeRequest": acknowledgeBody{}, "SwitchRequest": switchBody{},
+	"SelfTestRequest": selfTestBody{}, "AcknowledgeRequest": acknowledgeBody{}, "SwitchRequest": switchBody{}, "LeaveRequest": leaveBody{},
 }
 
 // schemas turns types into JSON schemas, with the comments of the fields as

@@ -32,6 +32,7 @@ var routes = []route{
 	{"POST", "/api/v1/drives/{id}/acknowledge", true, (*Server).acknowledge},
 	{"POST", "/api/v1/drives/{id}/cordon", true, (*Server).cordon},
 	{"POST", "/api/v1/drives/{id}/claim", true, (*Server).claim},
+	{"POST", "/api/v1/drives/{id}/leave", true, (*Server).leave},
 	{"GET", "/api/v1/bays", false, (*Server).bays},
 	{"POST", "/api/v1/bays/{bay}/locate", true, (*Server).locate},
 	{"GET", "/api/v1/volumes", false, (*Server).volumes},

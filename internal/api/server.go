@@ -30,6 +30,8 @@ type Engine interface {
 	Acknowledge(ctx context.Context, drive, code string) error
 	Cordon(ctx context.Context, drive string, on bool) error
 	Claim(ctx context.Context, drive string, on bool) error
+	// Lead does what an operator says of a drive on its way out.
+	Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error
 }
 
 // Version says which program answers.
