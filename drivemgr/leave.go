@@ -1,6 +1,7 @@
 package drivemgr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,6 +84,9 @@ func (m *Manager) accept(ctx context.Context, drive, why string) error {
 func (m *Manager) approve(ctx context.Context, drive, why string) error {
 	var d drivebay.Drive
 	err := m.change(ctx, drive, func(t *tracked) error {
+		if l := t.rec.Leaving; t.rec.Usage == drivebay.UsageReleasing && l != nil {
+			return fmt.Errorf("drive %s (%s): %w: something still depends on it: %s", t.drive.ID, t.drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "what, is being looked for"))
+		}
 		if err := m.mayGo(t); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
 		}

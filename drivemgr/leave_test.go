@@ -33,7 +33,7 @@ func TestLeave(t *testing.T) {
 			}
 			must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"))
 			usage(drivebay.UsageReleasing, "clicks")
-			if err := r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""); !errors.Is(err, drivebay.ErrInvalid) {
+			if err := r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""); !errors.Is(err, drivebay.ErrBusy) {
 				r.Errorf("%v: taken out while it is released: %v", p, err)
 			}
 			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveCancel, ""))

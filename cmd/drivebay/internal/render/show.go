@@ -26,6 +26,10 @@ func Drive(d *drivebay.Drive, s Style) string {
 	p.add("status", s.status(d))
 	p.add("health", s.Health(d.Health))
 	p.add("usage", d.Usage.String())
+	if l := d.Leaving; l != nil {
+		p.add("leaves", Clean(l.Why)+", "+s.ago(l.Since))
+		p.add("waits for", Clean(l.Cause))
+	}
 	p.add("claim", claim(d))
 	p.add("system", yes(d.System))
 	for _, u := range d.Uses {

@@ -163,9 +163,15 @@ func holds(c drivebay.Content) string {
 	return strings.TrimSpace(c.Kind.String() + " " + cut(strings.Join(formats, ","), 24))
 }
 
-// why is the worst thing to say about a drive.
+// why is the worst thing to say about a drive, or where it is on its way out.
 func why(d *drivebay.Drive) string {
 	switch {
+	case d.Leaving != nil:
+		text := d.Usage.String() + ": " + d.Leaving.Why
+		if d.Leaving.Cause != "" {
+			text += "; " + d.Leaving.Cause
+		}
+		return text
 	case len(d.Findings) > 0:
 	case d.IdentityIssue == "" && d.Health == drivebay.HealthUnknown:
 		return "not asked yet"
