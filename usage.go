@@ -2,6 +2,8 @@ package drivebay
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"time"
 )
 
@@ -41,6 +43,55 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 		return to, nil
 	}
 	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
+}
+
+// usageWords say of each usage what it means, and what is waited for in it.
+var usageWords = map[Usage]struct{ means, waits string }{
+	UsageUnknown:   {"the drive was never listed", "the first listing of the machine"},
+	UsageInUse:     {"volumes may be made on it, where it is claimed", "nothing"},
+	UsageReleasing: {"it has to leave: nothing new comes to it, what is on it serves on", "its volumes and snapshots, which `drivebay drive show` names, to be moved or removed"},
+	UsageReleased:  {"nothing depends on it", "an operator, who approves that it is taken out"},
+	UsageRemoving:  {"the kernel is letting go of it, its bay is lit", "the kernel; a drive that it cannot let go of is pulled as it is"},
+	UsageRemoved:   {"it is out, or back and nobody's: nothing is written to it", "its successor in the bay, which takes over its claim; the drive itself, once it is accepted again"},
+	UsageFailed:    {"the step under way failed; the cause is kept with the drive", "an operator"},
+}
+
+// usageWays say who makes a move, in the order in which they are told.
+var usageWays = []struct {
+	event UsageEvent
+	by    string
+}{
+	{UsageSeen, "the daemon"},
+	{UsageRelease, "`drivebay release DRIVE`"},
+	{UsageEmptied, "the daemon, when the last volume and snapshot is gone"},
+	{UsageApprove, "`drivebay approve DRIVE --yes`"},
+	{UsageTakenOut, "the daemon, when the kernel has the drive no more"},
+	{UsageFail, "the daemon"},
+	{UsageRetry, "`drivebay drive retry DRIVE`"},
+	{UsageKeep, "`drivebay cancel DRIVE`"},
+}
+
+// UsageMarkdown writes the page about the life of a drive.
+func UsageMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# The life of a drive\n\nThis page is written by the program from its own table of moves; change the table, not the page.\n\n" +
+		"Every move is an event with its cause: `drivebay events --drive DRIVE`. There is no state without a way out of it.\n\n" +
+		"| usage | means | waits for | ways out |\n|---|---|---|---|\n")
+	for u := UsageUnknown; u <= UsageFailed; u++ {
+		var ways []string
+		for _, way := range usageWays {
+			by := way.by
+			if u == UsageRemoved { // back again, it is nobody's until somebody says so
+				by = "`drivebay accept DRIVE`"
+			}
+			if to, ok := usageMoves[u][way.event]; ok {
+				ways = append(ways, fmt.Sprintf("%v: %s", to, by))
+			}
+		}
+		fmt.Fprintf(&b, "| %v | %s | %s | %s |\n", u, usageWords[u].means, usageWords[u].waits, strings.Join(ways, "<br>"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // LeaveVerb is what an operator says of a drive on its way out.
