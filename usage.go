@@ -110,4 +110,13 @@ type Leaving struct {
 	Since time.Time `json:"since"`           // that it is where it is
 	Why   string    `json:"why"`             // it has to leave
 	Cause string    `json:"cause,omitempty"` // of a failure, or what is waited for
+	// Progress is that of what is being moved off it; nil: nothing is.
+	Progress *Progress `json:"progress,omitempty"`
+}
+
+// Progress is how far a piece of long work is.
+type Progress struct {
+	Done  uint64    `json:"done"` // bytes
+	Total uint64    `json:"total"`
+	End   time.Time `json:"end,omitzero"` // when it will be done at this rate
 }
