@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Plug puts a new drive in and waits until the guest sees it.
@@ -99,9 +100,15 @@ func (m *Machine) plug(ctx context.Context, d *drive) error {
 	return nil
 }
 
+// pullTime is how long a guest may take to let go of a device; it takes a tenth of a
+// second, and has been seen to take five on a busy host.
+const pullTime = time.Minute
+
 // deviceDel removes a device and waits until it is gone. A virtio device tells
 // of its inner part first, which has no name of its own.
 func (m *Machine) deviceDel(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, pullTime, errors.New("the guest does not let go of it"))
+	defer cancel()
 	gone := m.control.Expect("DEVICE_DELETED", func(data json.RawMessage) bool {
 		var e struct{ Device string }
 		return json.Unmarshal(data, &e) == nil && e.Device == id
