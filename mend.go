@@ -38,7 +38,7 @@ type HealStep struct {
 // back to the drive or pool below it.
 type ReclaimRequest struct {
 	Volume  string
-	Path    string // where it is published or staged; empty: it must not be in use
+	Path    string // where it is published or staged; empty: wherever it is mounted, or nowhere
 	Staging string
 	Block   *bool
 	Secrets Secrets

@@ -20,7 +20,7 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 			return err
 		}
 		h := &healing{e: e, id: v.ID, r: r, report: &came, over: caller.Err}
-		return h.run(ctx)
+		return errors.Join(h.run(ctx), e.tell(ctx))
 	})
 	switch {
 	case ctx.Err() != nil: // the work may go on, and its report with it
@@ -29,6 +29,20 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 		err = nil
 	}
 	return came, err
+}
+
+// tell has everybody see at once what was done: the next tick may be two seconds away,
+// and who asked for it looks now.
+func (e *Engine) tell(ctx context.Context) error {
+	t, err := e.freshTable(ctx)
+	if err != nil {
+		return err
+	}
+	e.viewMu.Lock()
+	e.round = t
+	e.viewMu.Unlock()
+	e.publish()
+	return nil
 }
 
 // mayHeal refuses a caller who means another volume, or takes it for what it is not.

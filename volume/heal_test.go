@@ -131,6 +131,14 @@ func TestHealMounts(t *testing.T) {
 				if got := s.heal(v, options); got != c.want || strings.ReplaceAll(plan, "?", "") != c.want {
 					s.Errorf("%s, %s: healed by %q, planned %q", name, fs, got, plan)
 				}
+				for _, path := range []string{staging(v), target(v, "pod")} { // at once, not with the next tick
+					if path == staging(v) && c.block {
+						continue
+					}
+					if is, err := s.stats(v, path); err != nil || is.Condition.Abnormal() {
+						s.Errorf("%s, %s: right after it %s says %s, %v", name, fs, path, is.Condition.Message(), err)
+					}
+				}
 				if got := s.heal(v, options); got != "" {
 					s.Errorf("%s, %s: again: %q", name, fs, got)
 				}
