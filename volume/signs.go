@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -48,20 +49,27 @@ func (e *Engine) patient(ctx context.Context, id string, r drivebay.HealRequest,
 	if afresh {
 		e.reportAgain(ctx, &v)
 	}
-	s, err := e.scene(ctx, v)
+	t, err := e.freshTable(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("volume %s: %w", id, err)
 	}
+	return e.patientOn(t, &rec, r), nil
+}
+
+// patientOn has the signs from what is known: no drive and no program is asked.
+func (e *Engine) patientOn(t *table, rec *drivebay.VolumeRecord, r drivebay.HealRequest) *patient {
+	v := rec.Volume
+	s := e.sceneOn(v, t)
 	s.now = slices.Clone(v.Publications) // what is to be, not what is left of it
 	p := &patient{scene: s, signs: signs{r: r, v: v, device: s.d.num != ""}}
 	g := &p.signs
-	_, err = e.device(&v)
+	_, err := e.device(&v)
 	g.below = err == nil
-	g.facts = e.factsNow(&rec)
+	g.facts = e.factsNow(rec)
 	g.here = e.isHere(&v)
 	e.lookAtLVM(g)
 	p.lookAtPaths()
-	return p, nil
+	return p
 }
 
 // reportAgain has LVM say anew what there is of a volume's group. A drive that does
