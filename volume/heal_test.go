@@ -97,11 +97,14 @@ func TestHealMounts(t *testing.T) {
 			"bind the paths of pods"},
 		"read-only": {func(s *stand, v drivebay.Volume) { s.inject(staging(v), "fs-read-only") }, false,
 			"mount a filesystem again that gave up"},
+		"read-only, and not seen": {func(s *stand, v drivebay.Volume) {
+			s.must(s.sim.Inject(hostsim.Fault{Drive: staging(v), Fault: "fs-read-only", Args: hostsim.Args{"hidden": "true"}}))
+		}, false, "mount a filesystem again that gave up"},
 		"a device": {func(s *stand, v drivebay.Volume) { s.must(s.sim.Unmount(s.Context(), place(target(v, "pod")))) }, true,
 			"bind the paths of pods"},
 	} {
 		for _, fs := range []string{"ext4", "xfs", "btrfs"} {
-			if c.block && fs != "ext4" {
+			if (c.block || name == "read-only, and not seen") && fs != "ext4" {
 				continue
 			}
 			onStand(t, func(s *stand) {

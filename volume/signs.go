@@ -17,6 +17,7 @@ type signs struct {
 	here    bool         // its drives are, of a mirror one
 	below   bool         // its piece of the drive has a device
 	device  bool         // so has the volume itself: it is no more locked than that
+	gaveUp  bool         // its filesystem takes no writes, and only the kernel's log has told
 	legs    []leg        // of a mirror
 	room    uint64       // free extents of the group of its pool
 	paths   []mountPoint // where it is by what is remembered
@@ -61,7 +62,7 @@ func (e *Engine) patientOn(t *table, rec *drivebay.VolumeRecord, r drivebay.Heal
 	v := rec.Volume
 	s := e.sceneOn(v, t)
 	s.now = slices.Clone(v.Publications) // what is to be, not what is left of it
-	p := &patient{scene: s, signs: signs{r: r, v: v, device: s.d.num != ""}}
+	p := &patient{scene: s, signs: signs{r: r, v: v, device: s.d.num != "", gaveUp: e.gauges.of(v.ID).read().gaveUp}}
 	g := &p.signs
 	_, err := e.device(&v)
 	g.below = err == nil
