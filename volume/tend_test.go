@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -84,11 +85,18 @@ func TestTendReturned(t *testing.T) {
 				}
 				v := s.make(name, r)
 				s.must(s.stage(v, key), s.publish(v, "pod"))
+				if v.Mode == drivebay.ModeFS {
+					s.must(s.sim.MakeFolder(place(target(v, "pod") + "/before")))
+				}
 				var serials []string
 				for _, id := range v.Location.Drives {
 					d, _ := s.mgr.Snapshot().Find(id)
 					serials = append(serials, d.Serial)
 					s.inject(id, "vanish")
+				}
+				time.Sleep(time.Second)
+				if is := s.of(v); is.OperationalStatus != drivebay.Missing {
+					s.Errorf("%s: a second after its drives went it is %v", name, is.OperationalStatus)
 				}
 				time.Sleep(time.Minute)
 				if got := append(s.journal(drivebay.EventVolumeHealed), s.journal(drivebay.EventVolumeNotHealed)...); len(got) > 0 {
@@ -107,6 +115,9 @@ func TestTendReturned(t *testing.T) {
 				s.inUse(v, target(v, "pod"), false)
 				if is := s.of(v); is.CSIStatus != drivebay.CSIPublished {
 					s.Errorf("%s: %v", name, is.CSIStatus)
+				}
+				if v.Mode == drivebay.ModeFS && s.look(target(v, "pod")+"/before") != host.PlaceFolder {
+					s.Errorf("%s: what was there before is not", name)
 				}
 				s.must(s.unpublish(v, "pod"), s.unstage(v))
 			})
