@@ -107,6 +107,7 @@ const (
 	EventVolumeExpanded  EventKind = "VolumeExpanded"
 	EventVolumeFailed    EventKind = "VolumeFailed"
 	EventVolumeHealed    EventKind = "VolumeHealed"
+	EventVolumeNotHealed EventKind = "VolumeNotHealed"
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
 	EventSnapshotCreated EventKind = "SnapshotCreated"

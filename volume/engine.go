@@ -49,6 +49,8 @@ type Options struct {
 	Node  string   // name of this node
 	Roots []string // folders below which volumes may be staged and published
 	Tick  time.Duration
+	// Heal has the engine do the safe repairs by itself.
+	Heal bool
 	// Headers is the folder for copies of the headers of encrypted volumes; empty:
 	// none are kept.
 	Headers string

@@ -29,6 +29,7 @@ type Config struct {
 	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
 	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`
+	Healing    Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
 	Poll       Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
 	SelfTests  SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
 	Thresholds health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
@@ -38,6 +39,11 @@ type Config struct {
 type Log struct {
 	Level  string `yaml:"level" flag:"log-level" live:"yes" oneof:"debug info warn error" doc:"debug, info, warn or error."`
 	Format string `yaml:"format" flag:"log-format" oneof:"text json" doc:"text or json."`
+}
+
+// Healing is what we do to volumes by ourselves.
+type Healing struct {
+	Policy string `yaml:"policy" flag:"healing-policy" oneof:"off safe" doc:"off: volumes are healed when somebody asks (drivebay heal, NodeHealer). safe: also by itself, by those repairs that write nothing to what users have and unmount nothing that anybody can still use."`
 }
 
 // Poll is how often we look, and how long we wait and remember.
@@ -63,7 +69,8 @@ type SelfTests struct {
 func Default() Config {
 	return Config{
 		Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
-		Log: Log{Level: "info", Format: "text"},
+		Log:     Log{Level: "info", Format: "text"},
+		Healing: Healing{Policy: "off"},
 		Poll: Poll{
 			Tick: 2 * time.Second, Evidence: 10 * time.Minute, Rescan: 5 * time.Minute,
 			Timeout: 30 * time.Second, Parallel: 16, ForgetAfter: 30 * day,

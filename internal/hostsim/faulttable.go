@@ -78,7 +78,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(f *faults) *bool { return &f.denied }), nil},
 	{FaultDoc{"fs-corrupt", "", "damage the filesystems of the drive, or the one of a device or place: fsck finds errors"}, false, nil, fsCorrupt},
 	{FaultDoc{"fs-errors", "n=1", "the kernel has found n errors in the mounted filesystem: errors_count, a line in the log, read-only where errors=remount-ro says so"}, false, nil, fsErrors},
-	{FaultDoc{"fs-read-only", "", "the mounted filesystem turns read-only, as after an error"}, false, nil, fsReadOnly},
+	{FaultDoc{"fs-read-only", "hidden=false", "the mounted filesystem turns read-only, as after an error; hidden=true: only the kernel's log says so, as with ext4 from Linux 6.12 to 6.14"}, false, nil, fsReadOnly},
 	{FaultDoc{"fs-fill", "percent=95", "the filesystem is that full"}, false, nil, fsFill},
 	{FaultDoc{"fs-unmount", "", "somebody unmounts it everywhere, and tells nobody"}, false, nil, fsUnmount},
 	{FaultDoc{"heal", "", "undo everything, pulling it included; of a device or place, what was done to its filesystem"}, true, heal, healFS},

@@ -36,13 +36,14 @@ type orchestrator struct {
 	node     wire.NodeClient
 	id       wire.IdentityClient
 	wipe     drivebay.Wipe // of new volumes
+	config   string        // of the daemon
 }
 
 // orchestrate starts a daemon and gives its drives to volumes, but for those that
 // are held back.
 func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 	t.Helper()
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone}
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: carrying}
 	o.start()
 	return o
 }
@@ -51,7 +52,7 @@ func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 func (o *orchestrator) start() {
 	o.t.Helper()
 	o.Sh("mkdir -p %s", kubelet)
-	o.d = o.Daemon(carrying)
+	o.d = o.Daemon(o.config)
 	o.endpoint = "unix://" + o.Forward(csiSocket)
 	conn, err := grpc.NewClient(o.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	o.Must(err)
