@@ -66,7 +66,7 @@ func (m *Manager) tellOfReturn(t *tracked, d *drivebay.Drive, now time.Time) {
 		case o == t:
 		case o.cameFrom == is && place(&o.drive) == was:
 			tell(drivebay.EventSwapped, id, fmt.Sprintf("it and drive %s have changed bays; both are known and stay what they are", id))
-		case !o.present && o.rec.Usage == drivebay.UsageRemoved && place(&o.drive) == is && !m.replaced(id):
+		case o.rec.Usage == drivebay.UsageRemoved && place(&o.drive) == is && !m.replaced(id):
 			tell(drivebay.EventNotReplaced, id, fmt.Sprintf("it does not take the place of drive %s: it is known, was in bay %s, and stays what it is", id, t.drive.Slot.Bay))
 		}
 	}

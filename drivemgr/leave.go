@@ -86,6 +86,9 @@ func (m *Manager) accept(ctx context.Context, drive, why string) error {
 // as it is.
 func (m *Manager) out(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
 	forced := e == drivebay.UsageForce
+	if err := m.relist(ctx); err != nil { // nobody tells us of a mount
+		return err
+	}
 	var d drivebay.Drive
 	err := m.change(ctx, drive, func(t *tracked) error {
 		if l := t.rec.Leaving; !forced && t.rec.Usage == drivebay.UsageReleasing && l != nil {
@@ -109,14 +112,26 @@ func (m *Manager) out(ctx context.Context, drive string, e drivebay.UsageEvent, 
 	return m.takeOut(ctx, &d)
 }
 
+// relist lists what there is now and who uses it, without asking enclosures.
+func (m *Manager) relist(ctx context.Context) error {
+	opt := InventoryOptions{Dark: true}
+	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
+		return err
+	}
+	l := observe(ctx, m.machine, opt)
+	return m.do(ctx, func() error { m.take(l); return nil })
+}
+
 // mayGo refuses to let go of what somebody uses, and of what would take others along.
-// By force a drive goes with what is ours on it, unless that is mounted.
+// A partition of ours that nothing stands on holds nobody: its volume was let go of. By
+// force a drive goes with whatever is ours on it, unless that is mounted.
 func (m *Manager) mayGo(t *tracked, forced bool) error {
 	if t.drive.System {
 		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
 	}
 	for _, u := range t.drive.Uses {
-		if !forced || !u.Ours || u.Kind == "mount" || u.Kind == "swap" {
+		idle := u.Kind == "partition" || forced && u.Kind != "mount" && u.Kind != "swap"
+		if !u.Ours || !idle {
 			return fmt.Errorf("%w: somebody uses it: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
 		}
 	}

@@ -218,6 +218,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.readKernel()
 			m.scheduleSelfTests(ctx)
 			m.followHealth()
+			m.followPredecessors()
 		}
 		m.scheduleLooks(ctx)
 		m.keepLights()

@@ -50,7 +50,7 @@ func (m *Manager) succeed(t *tracked) {
 		return
 	}
 	before := m.drives[s.Of]
-	if before == nil || before.present && before.rec.Usage == drivebay.UsageInUse { // forgotten, or only moved
+	if before == nil || before.present && before.rec.Usage == drivebay.UsageInUse && place(&before.drive) != place(&t.drive) { // forgotten, or only moved
 		t.rec.Succeeds, t.drive.Succeeds = nil, nil
 		m.keepRecord(t)
 		return
@@ -68,6 +68,14 @@ func (m *Manager) succeed(t *tracked) {
 	}
 	t.drive.Succeeds = t.rec.Succeeds
 	m.keepRecord(t)
+}
+
+// followPredecessors looks again where a place is not taken yet: what stood against it
+// may have been the other drive.
+func (m *Manager) followPredecessors() {
+	for _, t := range m.drives {
+		m.succeed(t)
+	}
 }
 
 // against says why a drive does not take the place of another one; sure is false

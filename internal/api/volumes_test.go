@@ -97,6 +97,9 @@ func (v *volumes) ClearVolume(ctx context.Context, id string) error {
 func (v *volumes) ForgetVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "forget %s", id)
 }
+func (v *volumes) ReleaseVolume(ctx context.Context, id string) error {
+	return v.call(ctx, "release %s", id)
+}
 func (v *volumes) ForgetSnapshot(ctx context.Context, id string) error {
 	return v.call(ctx, "forget snapshot %s", id)
 }
