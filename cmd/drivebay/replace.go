@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
@@ -25,7 +26,7 @@ func (a *app) replaceCommand() *cobra.Command {
 	r := replacement{app: a}
 	cmd.Flags().StringVar(&r.why, "why", "", "the reason, kept with the drive and told in its events")
 	cmd.Flags().BoolVar(&r.yes, "yes", false, "take it out without asking, once nothing depends on it")
-	cmd.Flags().BoolVar(&r.detach, "detach", false, "do what can be done now, say what is waited for, and do not wait")
+	cmd.Flags().BoolVar(&r.detach, "detach", false, "do what can be done at once, say what is waited for, and do not wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args[0]) }
 	return cmd
 }
@@ -36,6 +37,7 @@ type replacement struct {
 	src         source
 	why         string
 	yes, detach bool
+	until       time.Time // how long --detach waits
 
 	drive   string // its id
 	said    string // last
@@ -109,6 +111,8 @@ func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 		}
 		var err error
 		switch {
+		case st.ask && r.detach && !r.yes:
+			return r.line(fmt.Sprintf("`drivebay replace %s --yes` takes it out", d.ID))
 		case st.verb != "":
 			if st.ask {
 				err = r.agree(ctx, s, d)
@@ -116,17 +120,43 @@ func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 			if err == nil {
 				s, err = r.do(ctx, s, d, st.verb)
 			}
-		case r.detach:
-			return nil
+		case r.detach && d.Usage == drivebay.UsageRemoved:
+			return nil // a hand is waited for
 		default:
-			if s, err = r.src.Wait(ctx, s.Seq); err == nil {
-				err = r.tellEvents(ctx)
+			s, err = r.wait(ctx, s)
+			if s == nil && err == nil {
+				return nil // it takes long, and we are not to wait
 			}
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// detachTime is how long --detach waits for what may happen at once.
+const detachTime = 10 * time.Second
+
+// wait waits for a change, and tells what else happens meanwhile. With --detach it
+// waits for a short time in all: no snapshot then.
+func (r *replacement) wait(ctx context.Context, s *drivebay.Snapshot) (*drivebay.Snapshot, error) {
+	soon := ctx
+	if r.detach {
+		if r.until.IsZero() {
+			r.until = time.Now().Add(detachTime)
+		}
+		var cancel context.CancelFunc
+		soon, cancel = context.WithDeadline(ctx, r.until)
+		defer cancel()
+	}
+	s, err := r.src.Wait(soon, s.Seq)
+	switch {
+	case err != nil && ctx.Err() == nil && soon.Err() != nil:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return s, r.tellEvents(ctx)
 }
 
 // do says something of the drive, and waits until it shows.

@@ -53,7 +53,7 @@ func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	pull := "SAFE TO PULL: " + s.Where(d) + "; " + s.Light(d)
 	switch {
 	case i >= 0 && !s.Drives[i].Succeeds.Taken.IsZero():
-		return step{text: inherited(s, &s.Drives[i]), done: true}
+		return step{text: inherited(&s.Drives[i]), done: true}
 	case i >= 0 && s.Drives[i].Succeeds.Against != "":
 		return step{text: fmt.Sprintf("drive %s (%s) is in its bay and does not take its place: %s", s.Drives[i].ID, s.Drives[i].Name, s.Drives[i].Succeeds.Against)}
 	case i >= 0:
@@ -67,12 +67,12 @@ func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
 }
 
 // inherited says what the successor has of the drive before it.
-func inherited(s *drivebay.Snapshot, d *drivebay.Drive) string {
+func inherited(d *drivebay.Drive) string {
 	text := fmt.Sprintf("drive %s (%s), serial %s, took its place", d.ID, d.Name, cmp.Or(d.Serial, "unknown"))
 	if d.Claim == nil {
 		return text + "; that one was not claimed, so neither is this: `drivebay claim` lets volumes be made on it"
 	}
-	return fmt.Sprintf("%s: claimed by the %s, %v, %v; %s", text, d.Claim.By, d.Usage, d.Health, s.Light(d))
+	return fmt.Sprintf("%s: claimed by the %s, %v, %v", text, d.Claim.By, d.Usage, d.Health)
 }
 
 // progressText says how far long work is, and when it will be done.
