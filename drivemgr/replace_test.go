@@ -304,3 +304,48 @@ func TestForce(t *testing.T) {
 		}
 	})
 }
+
+// The lights of NPEM are those of the port, so they stay when the drive is gone.
+func TestLightsOfPorts(t *testing.T) {
+	spec := hostsim.Spec{Enclosures: []hostsim.Enclosure{{Name: "flash", Kind: hostsim.EnclosurePCI, Bays: 4, NPEM: true}},
+		Drives: []hostsim.Group{{Bays: "0-3", Kind: hostsim.KindNVMe, Serial: "NV{n}"}}}
+	onSpec(t, spec, store.Memory(), drivemgr.Options{}, func(r *rig) {
+		d := r.drive("NV0002")
+		if !strings.HasSuffix(d.Slot.Locate, ":enclosure:locate/brightness") || !strings.HasSuffix(d.Slot.Fault, ":enclosure:fail/brightness") {
+			r.Fatalf("%+v", d.Slot)
+		}
+		r.takenOut(d)
+		if r.reads(d.Slot.Locate) != "1" || r.reads(d.Slot.Fault) != "1" || !strings.Contains(r.mgr.Snapshot().Light(r.drive(d.ID)), "its light and its fault light are lit") {
+			r.Errorf("%s", r.mgr.Snapshot().Light(r.drive(d.ID)))
+		}
+		r.inject(d.Serial, "replace", "serial=NEXT")
+		if next := r.named("NEXT"); r.reads(next.Slot.Locate) != "0" || r.reads(next.Slot.Fault) != "0" || next.Slot.Lit || next.Slot.FaultLit {
+			r.Errorf("a light is lit: %+v", next.Slot)
+		}
+		told := 0
+		for _, e := range r.mgr.Events(0, 0) {
+			if e.Kind == drivebay.EventFaultLight {
+				told++
+			}
+		}
+		if told != 2 {
+			r.Errorf("%d events of fault lights", told)
+		}
+	})
+}
+
+// A drive that was put into the bay of a missing one, and out again, is no successor.
+func TestNewcomerGoesElsewhere(t *testing.T) {
+	onRack(t, 24, store.Memory(), drivemgr.Options{}, func(r *rig) {
+		d, other := r.pick(drivebay.ProtocolATA, 2), r.pick(drivebay.ProtocolATA, 3)
+		r.must(r.mgr.Claim(r.Context(), d.ID, true))
+		r.inject(other.Serial, "vanish")
+		r.inject(d.Serial, "replace", "serial=NEXT")
+		next := r.named("NEXT")
+		r.inject("NEXT", "move", "to="+other.Slot.Bay[len("Slot "):])
+		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveForce, ""))
+		if next = r.named("NEXT"); next.Claim != nil || next.Succeeds != nil {
+			r.Errorf("%+v, %+v", next.Claim, next.Succeeds)
+		}
+	})
+}

@@ -50,7 +50,7 @@ func (m *Manager) succeed(t *tracked) {
 		return
 	}
 	before := m.drives[s.Of]
-	if before == nil || before.present && before.rec.Usage == drivebay.UsageInUse && place(&before.drive) != place(&t.drive) { // forgotten, or only moved
+	if before == nil || place(&before.drive) != place(&t.drive) { // forgotten, or one of them was moved
 		t.rec.Succeeds, t.drive.Succeeds = nil, nil
 		m.keepRecord(t)
 		return

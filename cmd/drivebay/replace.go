@@ -156,7 +156,7 @@ func (r *replacement) wait(ctx context.Context, s *drivebay.Snapshot) (*drivebay
 	case err != nil:
 		return nil, err
 	}
-	return s, r.tellEvents(ctx)
+	return s, r.tellEvents(ctx, s)
 }
 
 // do says something of the drive, and waits until it shows.

@@ -57,6 +57,8 @@ func TestReplace(t *testing.T) {
 	says(t, out, "! wrong drive pulled: put serial ", "back into bay Slot 03", "the one to be pulled is "+old.ID)
 	r.fault(t, "3", "return")
 	says(t, out, "! back: ")
+	r.fault(t, "4", "replace", "serial=ELSEWHERE")
+	says(t, out, "serial ELSEWHERE, bay Slot 04; it takes nobody's place: the successor goes into bay Slot 02")
 	r.fault(t, "2", "replace", "serial=SMALL", "size=1TB")
 	says(t, out, "does not take its place: it has ")
 	r.fault(t, "2", "vanish")

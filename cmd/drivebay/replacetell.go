@@ -44,23 +44,37 @@ func (r *replacement) line(text string) error {
 
 // telling are the events that an operator at the rack has to know of, whatever drive
 // they are about.
-var telling = []drivebay.EventKind{drivebay.EventWrongPulled, drivebay.EventSwapped, drivebay.EventQuarantined, drivebay.EventNotReplaced, drivebay.EventReturned}
+var telling = []drivebay.EventKind{drivebay.EventWrongPulled, drivebay.EventSwapped, drivebay.EventQuarantined, drivebay.EventNotReplaced, drivebay.EventReturned, drivebay.EventAppeared}
 
-func (r *replacement) tellEvents(ctx context.Context) error {
+func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) error {
 	list, err := r.src.Events(ctx, r.event, eventPage)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
 		r.event = e.Seq
+		text := e.Cause
+		if e.Kind == drivebay.EventAppeared {
+			text += r.misplaced(s, e.Drive)
+		}
 		if !slices.Contains(telling, e.Kind) {
 			continue
 		}
-		if err := r.line("! " + render.Clean(e.Cause)); err != nil {
+		if err := r.line("! " + render.Clean(text)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// misplaced says of a new drive that it is not where the successor goes.
+func (r *replacement) misplaced(s *drivebay.Snapshot, drive string) string {
+	d, ok := s.Find(r.drive)
+	next, here := s.Find(drive)
+	if !ok || !here || d.Slot.Bay == "" || next.Slot.Bay == d.Slot.Bay && next.Slot.Enclosure == d.Slot.Enclosure {
+		return ""
+	}
+	return "; it takes nobody's place: the successor goes into bay " + d.Slot.Bay
 }
 
 // lastEvent is the number of the newest event.
