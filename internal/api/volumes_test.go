@@ -151,6 +151,7 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-1/retry", ``, 204, "", "retry " + goodVolume},
 		{"POST", path + "data-1/clear", ``, 204, "", "clear " + goodVolume},
 		{"POST", path + "data-1/clear", `{"now":true}`, 400, "unknown field", ""},
+		{"POST", path + "data-1/release", ``, 204, "", "release " + goodVolume},
 		{"POST", path + "data-1/forget", ``, 204, "", "forget " + goodVolume},
 		{"POST", path + goodVolume[:10] + "/forget", ``, 409, "whole name or id", ""},
 		{"POST", path + "none/retry", ``, 404, "not_found", ""},
@@ -219,7 +220,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 15 {
+	if n != 16 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }
