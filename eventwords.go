@@ -41,6 +41,7 @@ var eventWords = []struct {
 	{EventVolumeFailed, "what was being done to a volume failed", "`drivebay explain VOLUME`"},
 	{EventVolumeReleased, "a volume was let go of: its drive leaves without it", ""},
 	{EventVolumeHealed, "a volume was repaired", "docs/repairs.md"},
+	{EventVolumeNotHealed, "a volume could not be repaired, by the daemon itself", "`drivebay explain VOLUME`; `drivebay heal VOLUME --dry-run` says what would be done"},
 	{EventVolumeStaged, "a volume was mounted on this machine", ""},
 	{EventVolumeUnstaged, "a volume was unmounted from this machine", ""},
 	{EventSnapshotCreated, "a snapshot was made", ""},
