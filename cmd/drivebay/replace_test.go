@@ -184,3 +184,42 @@ func TestReplaceAfterARestart(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }
+
+// Progress is a line now and then for a log, and one line that changes at a terminal.
+func TestProgressIsTold(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	moving := func(gib uint64) step {
+		return stepOf(&drivebay.Snapshot{}, &drivebay.Drive{Usage: drivebay.UsageReleasing, Leaving: &drivebay.Leaving{Cause: "volume data-1 moves",
+			Progress: &drivebay.Progress{Done: gib << 30, Total: 100 << 30, End: now.Add(90 * time.Second)}}})
+	}
+	const first = "RELEASING: nothing new comes to it; volume data-1 moves: 1 GiB of 100 GiB moved, 1 %, done in 1m30s"
+	for _, tc := range []struct {
+		tty   bool
+		want  []string
+		lines int
+	}{
+		{false, []string{first + "\n", "11 %", "60 %"}, 4},
+		{true, []string{"\r\x1b[K" + first + "\r\x1b[K", "5 %", "60 %, done in 1m30s\nRELEASED"}, 2},
+	} {
+		var out safeBuffer
+		a := testApp(nil, &out, &out)
+		a.tty, a.now = tc.tty, func() time.Time { return now }
+		r := replacement{app: a}
+		for _, gib := range []uint64{1, 1, 5, 11, 12, 60} {
+			if err := r.tell(moving(gib)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.tell(stepOf(nil, &drivebay.Drive{Usage: drivebay.UsageReleased})); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range tc.want {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%q is not in %q", w, out.String())
+			}
+		}
+		if n := strings.Count(out.String(), "\n"); n != tc.lines {
+			t.Errorf("%d lines: %q", n, out.String())
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/hack/lab/agent"
+	"github.com/drivebay/drivebay/hack/lab/emul"
 	"github.com/drivebay/drivebay/hack/lab/lab"
 	"github.com/drivebay/drivebay/hack/lab/machine"
 )
@@ -92,5 +93,40 @@ func (s *said) until(t *testing.T, words string) {
 		if time.Now().After(end) {
 			t.Fatalf("%q is not said:\n%s", words, s)
 		}
+	}
+}
+
+// TestLabReplaceFaultLight: the fault light of a SES bay is the kernel's file beside
+// "locate", and what is written there the enclosure shows (drivers/scsi/ses.c,
+// ses_set_fault).
+func TestLabReplaceFaultLight(t *testing.T) {
+	m := lab.Start(t, machine.Spec{})
+	e := m.Emulate(emul.Spec{Enclosures: []emul.Enclosure{{Name: "shelf", LogicalID: 0x5000c500e0000000, Slots: []emul.Slot{{Name: "Slot 01"}, {Name: "Slot 02"}}}},
+		Disks: []emul.Disk{disk("DISK", 0x5000c500d0000000)}})
+	d := m.Daemon(quick)
+	bay := func(s *drivebay.Snapshot) *drivebay.Bay {
+		b, ok := s.FindBay("Slot 02")
+		if !ok {
+			t.Fatalf("bays %+v", s.Bays)
+		}
+		return b
+	}
+	s, err := d.Snapshot(t.Context())
+	m.Must(err)
+	file := bay(s).Fault
+	for _, on := range []bool{true, false} {
+		m.Sh("echo %d >'/%s'", map[bool]int{true: 1}[on], file)
+		for _, slot := range e.State("shelf").Shelf.Slots {
+			if slot.Fault != (on && slot.Name == "Slot 02") {
+				t.Errorf("switched %v, the fault light of %s is %v", on, slot.Name, slot.Fault)
+			}
+		}
+		m.Must(d.Refresh(t.Context()))
+		d.Until("the fault light is shown", poll, func(s *drivebay.Snapshot) error {
+			if b := bay(s); b.FaultLit != on || b.Lit {
+				return fmt.Errorf("bay %+v", b)
+			}
+			return nil
+		})
 	}
 }
