@@ -122,7 +122,7 @@ func TestUsageMoves(t *testing.T) {
 	reached := map[Usage]bool{UsageUnknown: true}
 	for u := UsageUnknown; u <= UsageFailed; u++ {
 		leaves := false
-		for e := UsageSeen; e <= UsageKeep; e++ {
+		for e := UsageSeen; e <= UsageForce; e++ {
 			to, err := u.Next(e)
 			if want, ok := usageMoves[u][e]; ok != (err == nil) || (ok && to != want) || (!ok && to != u) {
 				t.Errorf("%v on %v goes to %v, %v", u, e, to, err)
@@ -200,7 +200,7 @@ func importDiagram(t *testing.T) string {
 func usageDiagram() string {
 	var edges []string
 	for u := UsageUnknown; u <= UsageFailed; u++ {
-		for e := UsageSeen; e <= UsageKeep; e++ {
+		for e := UsageSeen; e <= UsageForce; e++ {
 			if to, err := u.Next(e); err == nil {
 				edges = append(edges, edge(u, to, e, u == UsageUnknown))
 			}

@@ -71,12 +71,12 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive) error {
 	}
 	var held []string
 	for _, r := range e.all() {
-		if slices.Contains(r.Volume.Location.Drives, d.ID) {
+		if slices.Contains(r.Volume.Location.Drives, d.ID) && r.Volume.Usage != drivebay.VolumeReleased {
 			held = append(held, fmt.Sprintf("volume %s (%s)", r.Volume.Name, r.Volume.CSIStatus))
 		}
 	}
 	for _, r := range e.snapshotRecords() {
-		if slices.Contains(r.Snapshot.Location.Drives, d.ID) {
+		if slices.Contains(r.Snapshot.Location.Drives, d.ID) && !e.letGo(r.Snapshot.Source) {
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}

@@ -17,7 +17,7 @@ func (a *app) volumeCommand() *cobra.Command {
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
 		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
 		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
-		a.volumeForgetCommand(),
+		a.volumeReleaseCommand(), a.volumeForgetCommand(),
 	)
 	return cmd
 }
@@ -84,6 +84,12 @@ func (a *app) volumeForgetCommand() *cobra.Command {
 		about: a.volumeAtStake, refusal: "%s would be forgotten, and not wiped: to forget it add --yes",
 		do: (*api.Client).ForgetVolume, done: "forgotten",
 	})
+}
+
+func (a *app) volumeReleaseCommand() *cobra.Command {
+	cmd := a.onVolume("release VOLUME", "Let go of a volume whose drive has to leave", "released: its drive does not wait for it any more", (*api.Client).ReleaseVolume)
+	cmd.Long = "Says that nobody needs what is on the leaving drive of a volume any more: the drive goes without\nit. Nothing is wiped. It is refused while the volume is mounted, and while none of its drives\nhas to leave; if the drive stays after all, so does the volume."
+	return cmd
 }
 
 func (a *app) volumeAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {

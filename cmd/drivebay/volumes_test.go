@@ -98,6 +98,9 @@ func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return 
 func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
 	return v.work("forget %s", id)
 }
+func (v *volumeEngine) ReleaseVolume(_ context.Context, id string) error {
+	return v.work("release %s", id)
+}
 func (v *volumeEngine) ForgetSnapshot(_ context.Context, id string) error {
 	return v.work("forget snapshot %s", id)
 }
@@ -161,6 +164,7 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume snapshot-forget monday --yes", "forget snapshot snap1", "snapshot monday forgotten"},
 		{"volume retry data-1", "retry " + dataVolume, "tried again"},
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
+		{"volume release data-1", "release " + dataVolume, "(data-1) released"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
 		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
 		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): there is nothing to repair"},

@@ -76,6 +76,11 @@ func (c *Client) ClearVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/clear"), struct{}{})
 }
 
+// ReleaseVolume lets go of what is on a drive that has to leave.
+func (c *Client) ReleaseVolume(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/release"), struct{}{})
+}
+
 // ForgetVolume drops the record of a volume whose drives are gone, by its whole id
 // or name.
 func (c *Client) ForgetVolume(ctx context.Context, what string) error {

@@ -32,6 +32,8 @@ type Volumes interface {
 	RetryVolume(ctx context.Context, id string) error
 	ClearVolume(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
+	// ReleaseVolume lets go of what is on a drive that has to leave.
+	ReleaseVolume(ctx context.Context, id string) error
 	ForgetSnapshot(ctx context.Context, id string) error
 }
 

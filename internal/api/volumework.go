@@ -172,6 +172,10 @@ func (s *Server) clearVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ClearVolume)
 }
 
+func (s *Server) releaseVolume(w http.ResponseWriter, r *http.Request) error {
+	return onVolume(s, w, r, Volumes.ReleaseVolume)
+}
+
 // onVolume does something that needs no more than the volume.
 func onVolume(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {

@@ -28,11 +28,12 @@ type Config struct {
 	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all. Empty: none but those that were claimed by hand. A drive with anything on it is never taken."`
 	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
-	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`
-	Healing    Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
-	Poll       Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
-	SelfTests  SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
-	Thresholds health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
+	Log         Log               `yaml:"log" doc:"What is logged, on standard error."`
+	Healing     Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
+	Poll        Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
+	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
+	Replacement Replacement       `yaml:"replacement" doc:"When drives are led out of the machine. docs/drive-replacement.md is the runbook."`
+	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
 }
 
 // Log is how we speak.
@@ -65,6 +66,11 @@ type SelfTests struct {
 	MaxConcurrent int           `yaml:"maxConcurrent" live:"yes" min:"1" max:"1000" doc:"No more drives than this are under test at once."`
 }
 
+// Replacement is when a drive has to leave without anybody saying so.
+type Replacement struct {
+	Trigger string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"A claimed drive whose health turned so is released by itself: off, bad or suspect. One leaves at a time, and none while several of one enclosure or controller turned at once. An operator approves that it is taken out."`
+}
+
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
@@ -79,7 +85,8 @@ func Default() Config {
 			Short: 7 * day, Long: 30 * day, MaxConcurrent: 1,
 			Window: Window{From: time.Hour, To: 5 * time.Hour},
 		},
-		Thresholds: health.Default(),
+		Replacement: Replacement{Trigger: "bad"},
+		Thresholds:  health.Default(),
 	}
 }
 

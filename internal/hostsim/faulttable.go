@@ -48,6 +48,8 @@ var faultTable = []faultRow{
 	{FaultDoc{"vanish", "", "pull the drive: its entries go, uevents are sent, open handles end"}, false, vanish, nil},
 	{FaultDoc{"return", "rename=false", "push it back into its bay; rename=true under a kernel name that was never used"}, true, comeBack, nil},
 	{FaultDoc{"move", "to=BAY", "pull it and push it into another bay, which must be empty"}, true, move, nil},
+	{FaultDoc{"swap", "with=BAY", "it and the drive of another bay change places"}, false, swap, nil},
+	{FaultDoc{"replace", "serial=NEW{n} size=SAME kind=SAME content=blank", "put a drive from the shelf into its bay; it goes there itself"}, true, replace, nil},
 	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang, nil},
 	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO, nil},
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow, nil},

@@ -29,6 +29,33 @@ func (m *Machine) Plug(ctx context.Context, d Drive) error {
 	return m.Replug(ctx, d.ID)
 }
 
+// PlugInto puts a new drive into the slot of one that was pulled, which takes another
+// slot when it is back.
+func (m *Machine) PlugInto(ctx context.Context, d Drive, of string) error {
+	before, err := m.drive(of)
+	if err != nil {
+		return err
+	}
+	if before.plugged || len(before.slots) != 1 {
+		return fmt.Errorf("drive %s: %s is not out of a slot of its own", d.ID, of)
+	}
+	m.mu.Lock()
+	d.Slot = before.slots[0]
+	delete(m.taken, d.Slot)
+	m.mu.Unlock()
+	if err := m.Plug(ctx, d); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before.Slot = 0
+	if before.slots, err = m.takeSlots(before.Drive); err != nil {
+		return err
+	}
+	before.devices = devices(before.Drive, before.slots)
+	return nil
+}
+
 // Replug puts a drive that was pulled in again, with what is on it.
 func (m *Machine) Replug(ctx context.Context, id string) error {
 	d, err := m.drive(id)

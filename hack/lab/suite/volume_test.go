@@ -21,8 +21,9 @@ import (
 const (
 	csiSocket = "/run/drivebay/csi.sock"
 	kubelet   = "/var/lib/kubelet"
-	// carrying is a daemon that may use every drive of its machine for volumes.
-	carrying = quick + "claim: all\ncsiEndpoint: unix://" + csiSocket + "\n"
+	// carrying is a daemon that may use every drive of its machine for volumes, and
+	// leaves those that turn bad where they are: the tests look at what is on them.
+	carrying = quick + "claim: all\nreplacement: {trigger: off}\ncsiEndpoint: unix://" + csiSocket + "\n"
 )
 
 // orchestrator speaks CSI with the daemon of a guest, as a container orchestrator
