@@ -108,6 +108,9 @@ const (
 	EventVolumeFailed    EventKind = "VolumeFailed"
 	EventVolumeHealed    EventKind = "VolumeHealed"
 	EventVolumeNotHealed EventKind = "VolumeNotHealed"
+	EventVolumeMoved     EventKind = "VolumeMoved"
+	EventVolumeDataLoss  EventKind = "VolumeDataLoss" // found, or accepted
+	EventVolumeLeft      EventKind = "VolumeLeft"     // something of one stays on a drive, and is nobody's
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
 	EventSnapshotCreated EventKind = "SnapshotCreated"
