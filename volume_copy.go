@@ -26,8 +26,8 @@ type Lost struct {
 	At      time.Time `json:"at"`
 	Drive   string    `json:"drive"` // that it was lost on
 	Bytes   uint64    `json:"bytes"`
-	Count   int       `json:"count"`   // of extents
-	Extents []Extent  `json:"extents"` // the first of them
+	Count   int       `json:"count"`             // of extents
+	Extents []Extent  `json:"extents,omitempty"` // the first of them
 }
 
 // Extent is a piece of a volume, in bytes from its beginning; of an encrypted one,

@@ -28,11 +28,12 @@ type Config struct {
 	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all. Empty: none but those that were claimed by hand. A drive with anything on it is never taken."`
 	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
-	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`
-	Healing    Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
-	Poll       Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
-	SelfTests  SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
-	Thresholds health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
+	Log         Log               `yaml:"log" doc:"What is logged, on standard error."`
+	Healing     Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
+	Poll        Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
+	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
+	Replacement Replacement       `yaml:"replacement" doc:"How a drive that has to leave is emptied."`
+	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
 }
 
 // Log is how we speak.
@@ -63,6 +64,11 @@ type SelfTests struct {
 	Long          time.Duration `yaml:"long" live:"yes" min:"0" max:"365d" doc:"Time between long tests: 30d, monthly, never ..."`
 	Window        Window        `yaml:"window" live:"yes" doc:"Tests start only between these local times. Empty: at any time."`
 	MaxConcurrent int           `yaml:"maxConcurrent" live:"yes" min:"1" max:"1000" doc:"No more drives than this are under test at once."`
+}
+
+// Replacement is how a drive is emptied that has to leave.
+type Replacement struct {
+	CopyRate uint64 `yaml:"copyRate" doc:"How many bytes of a volume are copied to another drive in a second. 0: as many as can be."`
 }
 
 // Default is the configuration of an empty file.
