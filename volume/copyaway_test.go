@@ -304,3 +304,28 @@ func TestCopyHangs(t *testing.T) {
 		s.left(v, sum)
 	})
 }
+
+// TestTargetGoes: when the drive that it is copied to goes another one is chosen, and
+// what is on the first is nobody's when it is back.
+func TestTargetGoes(t *testing.T) {
+	spec := threeDrives()
+	spec.Drives[0].Count = 3
+	onMachine(t, spec, volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		sum := s.sum(v)
+		s.lead(v, drivebay.LeaveRelease)
+		s.until("copying", func() bool { done, _, ok := s.e.CopyProgress(v.ID); return ok && done > 10<<20 })
+		to := s.record(v).Work.Move.To.Drives[0]
+		s.inject(to, "vanish")
+		if is := s.left(v, sum); is.Location.Drives[0] == to {
+			s.Errorf("it is on %v, which is gone", is.Location.Drives)
+		}
+		s.inject(to, "return")
+		s.until("told", func() bool {
+			return strings.Contains(strings.Join(s.events(drivebay.EventVolumeLeft), "\n"), "is the unfinished copy of a volume")
+		})
+		if all := s.e.Volumes().Volumes; len(all) != 1 || s.sum(all[0].Volume) != sum {
+			s.Errorf("there are %+v", all)
+		}
+	})
+}

@@ -106,10 +106,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
 	is := types[entry.Type]
 	v.Mode = is.mode
-	twin, err := e.twin(ctx, d.ID, p.title)
-	if err != nil {
-		return err
-	}
+	twin := e.twin(ctx, d.ID, p.title)
 	if entry.Type == typeMaking && twin.drive != "" { // that one is what was left of a move, or both are
 		return nil
 	}
@@ -117,6 +114,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 		v.Location.Kind = drivebay.LocationDrive
 	}
 	var why string
+	var err error
 	switch {
 	case entry.Type == typeMaking:
 		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, nil)
@@ -146,13 +144,13 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 
 // twin is another drive with a partition of the same name: a move was cut short, and
 // what was written down of it is lost. Until the very end of a move only one of the
-// two is whole by its name and type.
+// two is whole by its name and type. One that cannot be looked at may be.
 type twin struct {
 	drive string
 	whole bool
 }
 
-func (e *Engine) twin(ctx context.Context, but, title string) (out twin, err error) {
+func (e *Engine) twin(ctx context.Context, but, title string) (out twin) {
 	s := e.drives.Snapshot()
 	for i := range s.Drives {
 		d := &s.Drives[i]
@@ -163,13 +161,10 @@ func (e *Engine) twin(ctx context.Context, but, title string) (out twin, err err
 			continue
 		}
 		table, err := e.readTitles(ctx, d)
-		if err != nil {
-			return out, err
-		}
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == title && q.Start == p.start })
-		out = twin{d.ID, out.whole || i >= 0 && table[i].Type != typeMaking}
+		out = twin{d.ID, out.whole || err != nil || i >= 0 && table[i].Type != typeMaking}
 	}
-	return out, nil
+	return out
 }
 
 // tellUnfinished tells of partitions that a volume was being copied to, which no

@@ -25,6 +25,55 @@ func TestLabVolumeCopy(t *testing.T) {
 	}
 }
 
+// TestLabVolumeCopyPowerCut: the power goes while a volume is copied, and again while
+// what it has left on its old drive is wiped.
+func TestLabVolumeCopyPowerCut(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NVSTATE"), nvme("NVOLD"), nvme("NVNEW")}})
+	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("NVSTATE"))
+	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("NVSTATE")) }
+	remember()
+	o := orchestrate(t, m)
+	o.wipe = drivebay.WipeZero
+	v := o.create("cut", drivebay.BackingPartition, "ext4", 64<<20, "NVOLD")
+	o.only()
+	o.use(v)
+	want := o.Sh("head -c 40M /dev/urandom >%s/synced; sync; cut -c1-32 <<<$(md5sum <%[1]s/synced)", v.target())
+	o.drop(v)
+	old := o.view(v).Location
+	again := func() {
+		t.Helper()
+		m.PowerCut()
+		m.Must(m.Boot(t.Context()))
+		remember()
+		o.start()
+	}
+	m.Must(m.Slow(t.Context(), "NVNEW", machine.Limit{IOPS: 20}))
+	o.Must(o.d.Lead(t.Context(), "NVOLD", drivebay.LeaveRelease, ""))
+	o.untilCopy(v, "being copied", func(view *drivebay.VolumeView) bool { return view.Work == string(drivebay.WorkMove) })
+	time.Sleep(5 * time.Second)
+	if view := o.view(v); view.Location.Partition != old.Partition {
+		t.Fatalf("it was moved before the power went: %+v", view.Location)
+	}
+	again()
+	m.Must(m.Heal(t.Context(), "NVNEW"))
+	m.Must(m.Slow(t.Context(), "NVOLD", machine.Limit{IOPS: 10}))
+	o.untilCopy(v, "on its new drive", func(view *drivebay.VolumeView) bool { return view.Location.Partition != old.Partition })
+	again()
+	o.untilCopy(v, "moved", func(view *drivebay.VolumeView) bool {
+		return view.Work == "" && view.Location.Partition != old.Partition && view.Usage == drivebay.VolumeInUse
+	})
+	o.use(v)
+	if got := o.Sh("cut -c1-32 <<<$(md5sum <%s/synced)", v.target()); got != want {
+		t.Errorf("it was %s, and is %s", want, got)
+	}
+	o.well(v)
+	if left := o.Sh("head -c 96M /dev/%s | tr -d '\\0' | head -c 99 | wc -c", m.Name("NVOLD")); left != "0" {
+		t.Errorf("%s bytes are left on the old drive", left)
+	}
+	o.drop(v)
+}
+
 // Two sectors beside each other, one alone, and the last of all.
 var badSectors = []drivebay.Extent{{Offset: 10<<20 + 512, Length: 1024}, {Offset: 33<<20 + 7*512, Length: 512}, {Offset: 64<<20 - 512, Length: 512}}
 
