@@ -85,7 +85,7 @@ type Engine struct {
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
 
-	moves moves // of volumes to other drives
+	moves movers // of volumes to other drives
 
 	making
 	using // what mounting and watching remember

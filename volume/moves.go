@@ -30,8 +30,8 @@ type mover struct {
 	copied atomic.Uint64 // bytes, written and then read back
 }
 
-// moves are those under way, and how the last tries ended.
-type moves struct {
+// movers are those under way, and how the last tries ended.
+type movers struct {
 	mu   sync.Mutex
 	by   map[string]*mover
 	said map[string]ending
@@ -45,27 +45,27 @@ type ending struct {
 	never bool // in this life
 }
 
-func (m *moves) of(id string) *mover {
+func (m *movers) of(id string) *mover {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.by[id]
 }
 
 // last is how the last try ended.
-func (m *moves) last(id string) ending {
+func (m *movers) last(id string) ending {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.said[id]
 }
 
 // forget makes the next try one that is due.
-func (m *moves) forget(id string) {
+func (m *movers) forget(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.said, id)
 }
 
-func (m *moves) enter(id string, way *mover) bool {
+func (m *movers) enter(id string, way *mover) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.by == nil {
@@ -78,7 +78,7 @@ func (m *moves) enter(id string, way *mover) bool {
 	return true
 }
 
-func (m *moves) leave(id string, err error, now time.Time) {
+func (m *movers) leave(id string, err error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.by, id)
