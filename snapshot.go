@@ -116,6 +116,9 @@ const (
 	EventVolumeReleased  EventKind = "VolumeReleased"
 	EventVolumeHealed    EventKind = "VolumeHealed"
 	EventVolumeNotHealed EventKind = "VolumeNotHealed"
+	EventVolumeMoved     EventKind = "VolumeMoved"
+	EventVolumeDataLoss  EventKind = "VolumeDataLoss" // found, or accepted
+	EventVolumeLeft      EventKind = "VolumeLeft"     // something of one stays on a drive, and is nobody's
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
 	EventSnapshotCreated EventKind = "SnapshotCreated"

@@ -58,6 +58,9 @@ type Options struct {
 	// After is called after each step that was done, with its name; an error there
 	// ends the work as a crash would. For tests.
 	After func(volume, step string) error
+	// CopyRate is how many bytes of a volume are copied off a leaving drive in a
+	// second; 0: as many as can be.
+	CopyRate uint64
 }
 
 // Engine makes, mounts and watches the volumes of one machine.
@@ -81,6 +84,8 @@ type Engine struct {
 	running   sync.WaitGroup                      // work that nobody may wait for any more
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
+
+	moves movers // of volumes to other drives
 
 	making
 	using // what mounting and watching remember
@@ -107,7 +112,7 @@ func (e *Engine) begin(id string) (end func(), err error) {
 // work runs f for a volume and waits for it as long as the caller does. When he
 // gives up f goes on, and the volume stays taken until it has come to its end.
 func (e *Engine) work(ctx context.Context, id string, f func(context.Context) error) error {
-	end, err := e.begin(id)
+	end, err := e.beginFirst(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,11 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 		return v, false, err
 	}
 	err = e.work(ctx, id, func(ctx context.Context) error {
+		if rec, err := e.record(id); err == nil && rec.Volume.Size < r.Required {
+			if err := e.unmove(ctx, id); err != nil {
+				return err
+			}
+		}
 		due, err := e.wantSize(id, r)
 		if err != nil || !due {
 			return err

@@ -17,7 +17,9 @@ import (
 func (e *Engine) follow() {
 	s := e.drives.Snapshot()
 	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
-		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return r.Volume.Usage != drivebay.VolumeInUse })
+		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
+			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil
+		})
 	if !due || !e.following.CompareAndSwap(false, true) {
 		return
 	}
@@ -27,6 +29,9 @@ func (e *Engine) follow() {
 			if err := e.followDrives(e.ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
 				e.log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
 			}
+		}
+		for _, r := range e.all() {
+			e.followMove(r)
 		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
@@ -71,8 +76,17 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive) error {
 	}
 	var held []string
 	for _, r := range e.all() {
-		if slices.Contains(r.Volume.Location.Drives, d.ID) && r.Volume.Usage != drivebay.VolumeReleased {
-			held = append(held, fmt.Sprintf("volume %s (%s)", r.Volume.Name, r.Volume.CSIStatus))
+		if slices.Contains(r.Volume.Location.Drives, d.ID) {
+			if r.Volume.Usage == drivebay.VolumeReleased {
+				continue
+			}
+			text := fmt.Sprintf("volume %s (%s)", r.Volume.Name, r.Volume.CSIStatus)
+			if waits := e.copyAway(ctx, e.drives.Snapshot(), d, &r.Volume); waits != "" {
+				text += ", " + waits
+			}
+			held = append(held, text)
+		} else if left := leftOn(r, d.ID); left != "" {
+			held = append(held, left)
 		}
 	}
 	for _, r := range e.snapshotRecords() {

@@ -81,6 +81,12 @@ func (c *Client) ReleaseVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/release"), struct{}{})
 }
 
+// AcceptLoss lets a volume go on to another drive without what cannot be read, by its
+// whole id or name.
+func (c *Client) AcceptLoss(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/accept-loss"), struct{}{})
+}
+
 // ForgetVolume drops the record of a volume whose drives are gone, by its whole id
 // or name.
 func (c *Client) ForgetVolume(ctx context.Context, what string) error {

@@ -32,7 +32,7 @@ type Config struct {
 	Healing     Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
 	Poll        Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
 	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
-	Replacement Replacement       `yaml:"replacement" doc:"When drives are led out of the machine. docs/drive-replacement.md is the runbook."`
+	Replacement Replacement       `yaml:"replacement" doc:"How drives are led out of the machine. docs/drive-replacement.md is the runbook."`
 	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
 }
 
@@ -66,9 +66,11 @@ type SelfTests struct {
 	MaxConcurrent int           `yaml:"maxConcurrent" live:"yes" min:"1" max:"1000" doc:"No more drives than this are under test at once."`
 }
 
-// Replacement is when a drive has to leave without anybody saying so.
+// Replacement is when a drive has to leave without anybody saying so, and how it is
+// emptied.
 type Replacement struct {
-	Trigger string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"A claimed drive whose health turned so is released by itself: off, bad or suspect. One leaves at a time, and none while several of one enclosure or controller turned at once. An operator approves that it is taken out."`
+	Trigger  string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"A claimed drive whose health turned so is released by itself: off, bad or suspect. One leaves at a time, and none while several of one enclosure or controller turned at once. An operator approves that it is taken out."`
+	CopyRate uint64 `yaml:"copyRate" doc:"How many bytes of a volume are copied to another drive in a second. 0: as many as can be."`
 }
 
 // Default is the configuration of an empty file.

@@ -143,7 +143,8 @@ func (d *drive) count(a access) {
 func (d *drive) length() uint64 { return d.size }
 
 // ask implements backing.
-func (d *drive) ask(access) ([]*drive, error) {
+func (d *drive) ask(a access) ([]*drive, error) {
+	sector, bad := d.unread(a)
 	switch {
 	case d.faults.hang != nil: // it says nothing at all, not even that it fails
 	case !d.present, d.faults.offline:
@@ -153,6 +154,9 @@ func (d *drive) ask(access) ([]*drive, error) {
 		return nil, errIO
 	case d.faults.dead:
 		return nil, errIO
+	case bad:
+		d.logMedium(sector)
+		return nil, errIO
 	}
 	return []*drive{d}, nil
 }
@@ -161,11 +165,13 @@ func (d *drive) read(p []byte, off uint64) { d.content.read(p, off) }
 
 func (d *drive) write(p []byte, off uint64) error {
 	d.content.write(p, off)
+	d.rewritten(off, uint64(len(p)))
 	return nil
 }
 
 func (d *drive) zero(off, n uint64) error {
 	d.content.sparse.zero(off, n)
+	d.rewritten(off, n)
 	return nil
 }
 
@@ -191,7 +197,10 @@ type part struct{ *device }
 
 func (p part) length() uint64 { return p.sectors * 512 }
 
-func (p part) ask(a access) ([]*drive, error) { return p.drive.ask(a) }
+func (p part) ask(a access) ([]*drive, error) {
+	a.off += p.start * 512
+	return p.drive.ask(a)
+}
 
 func (p part) read(b []byte, off uint64)        { p.drive.read(b, p.start*512+off) }
 func (p part) write(b []byte, off uint64) error { return p.drive.write(b, p.start*512+off) }

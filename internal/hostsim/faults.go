@@ -77,7 +77,8 @@ type faults struct {
 	countersMax bool
 	testsFail   bool
 	flicker     bool
-	calm        chan struct{} // closed to end a storm of uevents
+	calm        chan struct{}   // closed to end a storm of uevents
+	bad         map[uint64]bool // sectors of 512 bytes that cannot be read until they are written
 }
 
 func (f *faults) scsiState() string {

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -52,6 +53,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"replace", "serial=NEW{n} size=SAME kind=SAME content=blank", "put a drive from the shelf into its bay; it goes there itself"}, true, replace, nil},
 	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang, nil},
 	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO, nil},
+	{FaultDoc{"unreadable", "sector=4660 n=8", "n sectors of 512 bytes from one on cannot be read until they are written"}, false, unreadable, nil},
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow, nil},
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear, nil},
@@ -179,6 +181,45 @@ func failIO(d *drive, a arguments) error {
 		d.logIO(2048 + 8*i)
 	}
 	return nil
+}
+
+func unreadable(d *drive, a arguments) error {
+	first, err := a.number("sector", failingLBA, d.size/512)
+	if err != nil {
+		return err
+	}
+	n, err := a.number("n", 8, 1<<20)
+	if err != nil {
+		return err
+	}
+	if d.faults.bad == nil {
+		d.faults.bad = map[uint64]bool{}
+	}
+	for i := range n {
+		d.faults.bad[first+i] = true
+	}
+	return nil
+}
+
+// unread is the first sector of a range that cannot be read.
+func (d *drive) unread(a access) (sector uint64, bad bool) {
+	if len(d.faults.bad) == 0 || a.write || a.n == 0 {
+		return 0, false
+	}
+	for s := a.off / 512; s*512 < a.off+a.n; s++ {
+		if d.faults.bad[s] {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// rewritten takes sectors back that were written: the drive has others for them.
+func (d *drive) rewritten(off, n uint64) {
+	if len(d.faults.bad) == 0 {
+		return
+	}
+	maps.DeleteFunc(d.faults.bad, func(s uint64, _ bool) bool { return s*512 >= off && (s+1)*512 <= off+n })
 }
 
 func slow(d *drive, a arguments) error {
