@@ -26,16 +26,6 @@ func (e *Engine) mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount,
 	return t.of(d), nil
 }
 
-func (t *table) of(d device) []host.Mount {
-	var out []host.Mount
-	for _, m := range t.all {
-		if carries(m, d) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // scene is a volume, its device and the mount table, at the moment of a call.
 type scene struct {
 	*Engine
@@ -89,7 +79,8 @@ func (s *scene) former(at spot) device {
 }
 
 func (s *scene) recorded(at spot) *drivebay.Publication {
-	i := slices.IndexFunc(s.v.Publications, func(p drivebay.Publication) bool { return p.Path == at.String() })
+	path := at.String()
+	i := slices.IndexFunc(s.v.Publications, func(p drivebay.Publication) bool { return p.Path == path })
 	if i < 0 {
 		return nil
 	}

@@ -16,6 +16,7 @@ type table struct {
 	at  time.Time
 	all []host.Mount
 	on  map[string][]host.Mount // by target, the topmost last
+	by  map[string][]host.Mount // by what carries knows a device by
 }
 
 // mountAge is how old the table may be for whoever only looks. Our own mounts are
@@ -58,11 +59,15 @@ func (e *Engine) readTable(ctx context.Context) (*table, error) {
 	}
 	next := &table{at: at, all: all}
 	if last := e.lastTable; last != nil && slices.Equal(last.all, all) {
-		next.all, next.on = last.all, last.on
+		next.all, next.on, next.by = last.all, last.on, last.by
 	} else {
-		next.on = make(map[string][]host.Mount, len(all))
+		next.on, next.by = make(map[string][]host.Mount, len(all)), make(map[string][]host.Mount, len(all))
 		for _, m := range all {
 			next.on[m.Target] = append(next.on[m.Target], m)
+			next.by[m.DevNum] = append(next.by[m.DevNum], m)
+			if name := nodeIn(m); name != "" {
+				next.by[name] = append(next.by[name], m)
+			}
 		}
 	}
 	e.lastTable = next
@@ -85,14 +90,26 @@ func (t *table) top(target string) (host.Mount, bool) {
 	return on[len(on)-1], true
 }
 
-// carries says whether a mount shows a device: its filesystem, or its node.
-// A btrfs has a number of its own, but the mount table names its device; a node
-// is a file of devtmpfs.
-func carries(m host.Mount, d device) bool {
+// of are the mounts of a device.
+func (t *table) of(d device) []host.Mount {
 	if d.num == "" {
-		return false
+		return nil
 	}
-	return m.DevNum == d.num || m.FS == "btrfs" && path.Base(m.Source) == d.name || shows(m) == d.name
+	return slices.Concat(t.by[d.num], t.by[d.name])
+}
+
+// carries says whether a mount shows a device: its filesystem, or its node.
+func carries(m host.Mount, d device) bool {
+	return d.num != "" && (m.DevNum == d.num || d.name != "" && nodeIn(m) == d.name)
+}
+
+// nodeIn is the device of a mount that has another number: a btrfs has one of its own,
+// but the mount table names its device; a node is a file of devtmpfs.
+func nodeIn(m host.Mount) string {
+	if m.FS == "btrfs" {
+		return path.Base(m.Source)
+	}
+	return shows(m)
 }
 
 // shows is the device whose node is bound there; "" for everything else. What is
