@@ -11,7 +11,7 @@ const poolLow = 90
 
 const (
 	extendData = "Extend the thin pool, or delete volumes or snapshots of it; writes wait or fail until then."
-	extendMeta = "Extend the metadata of the thin pool at once: a pool that runs out of it needs a repair."
+	extendMeta = "`drivebay heal {volume}` extends the metadata of the thin pool if its group has room; if not, delete snapshots or volumes of it at once: a pool that runs out of it may need a repair."
 )
 
 var lvmConditions = []ConditionRule{

@@ -65,6 +65,9 @@ func TestParseHealthy(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
+	if meta := recorded(t, "thin-full").Group("drivebay-all").Metadata("drivebay-pool"); meta == nil || meta.Name != "drivebay-pool_tmeta" || meta.Size != 4<<20 {
+		t.Errorf("the metadata of the pool are %+v", meta)
+	}
 	if pool := recorded(t, "thin-full").LV("drivebay-all", "drivebay-pool"); pool.Health != "out_of_data" || !pool.Data.Full() {
 		t.Errorf("the full pool is %+v", pool)
 	}

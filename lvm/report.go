@@ -147,6 +147,21 @@ func (g *Group) LV(name string) *LV {
 	return nil
 }
 
+// Metadata is the hidden volume in which a thin pool keeps its books; nil if a report
+// has none of it, or nothing of the group.
+func (g *Group) Metadata(pool string) *LV {
+	if g == nil {
+		return nil
+	}
+	i := slices.IndexFunc(g.LVs, func(lv LV) bool {
+		return lv.Parent == pool && slices.Contains(lv.Role, "pool") && slices.Contains(lv.Role, "metadata")
+	})
+	if i < 0 {
+		return nil
+	}
+	return &g.LVs[i]
+}
+
 // Missing are the UUIDs of the physical volumes that are lost.
 func (g *Group) Missing() []string {
 	var out []string

@@ -141,6 +141,18 @@ func Extend(group, name string, size uint64, pvs ...string) []Step {
 	}}
 }
 
+// ExtendMetadata plans to grow the bookkeeping of a thin pool to at least a size. A pool
+// that has run out of it takes writes again after that; the spare that LVM keeps for a
+// repair grows along where there is room, and where not is left out (2.03.16, tried).
+func ExtendMetadata(group, pool string, size uint64) []Step {
+	path := group + "/" + pool
+	return []Step{{
+		Name: "extend the metadata of thin pool " + path,
+		Argv: []string{"lvextend", "--poolmetadatasize", bytes(size), path},
+		Done: func(r *Report) bool { lv := r.Group(group).Metadata(pool); return lv != nil && lv.Size >= size },
+	}}
+}
+
 // Remove plans to remove a volume; lvm refuses one that is open.
 func Remove(group, name string) []Step {
 	path := group + "/" + name

@@ -109,6 +109,35 @@ func makeActive(ctx context.Context, p *patient) error {
 // ThinPoolLowOnDataSpace begins there.
 const poolLow = 90
 
+func needMetadata(g *signs) (why string, cannot error) {
+	lv := g.facts.LV
+	if g.v.Location.Pool == "" || lv == nil || lv.PoolFailed || !lv.MetadataLocked && (lv.MetadataPercent == nil || *lv.MetadataPercent < poolLow) {
+		return "", nil
+	}
+	why = fmt.Sprintf("the thin pool %s can write no metadata", g.v.Location.Pool)
+	if lv.MetadataPercent != nil {
+		why = fmt.Sprintf("%d %% of the metadata of the thin pool %s are used", int(*lv.MetadataPercent), g.v.Location.Pool)
+	}
+	return why, g.noRoom()
+}
+
+func extendMetadata(ctx context.Context, p *patient) error {
+	l := p.v.Location
+	meta := p.lvmNow().group(l.VG).Metadata(l.Pool)
+	if meta == nil {
+		return fmt.Errorf("metadata of thin pool %s/%s: %w", l.VG, l.Pool, drivebay.ErrNotFound)
+	}
+	return p.lvmRun(ctx, l, lvm.ExtendMetadata(l.VG, l.Pool, meta.Size+min(meta.Size, p.signs.room*lvm.ExtentSize)))
+}
+
+// noRoom says that a pool cannot have more.
+func (g *signs) noRoom() error {
+	if g.room > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: group %s has no free extents: delete volumes or snapshots of it", drivebay.ErrNoSpace, g.v.Location.VG)
+}
+
 func needRoom(g *signs) (why string, cannot error) {
 	lv := g.facts.LV
 	if g.v.Location.Pool == "" || lv == nil || !lv.OutOfData && (lv.DataPercent == nil || *lv.DataPercent < poolLow) {
@@ -118,10 +147,7 @@ func needRoom(g *signs) (why string, cannot error) {
 	if lv.DataPercent != nil {
 		why = fmt.Sprintf("%d %% of the thin pool %s are used", int(*lv.DataPercent), g.v.Location.Pool)
 	}
-	if g.room == 0 {
-		return why, fmt.Errorf("%w: group %s has no free extents: delete volumes or snapshots of it", drivebay.ErrNoSpace, g.v.Location.VG)
-	}
-	return why, nil
+	return why, g.noRoom()
 }
 
 func extendPool(ctx context.Context, p *patient) error {

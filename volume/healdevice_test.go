@@ -106,6 +106,39 @@ func TestHealPool(t *testing.T) {
 	})
 }
 
+// TestHealPoolMetadata: so does the bookkeeping of a pool.
+func TestHealPoolMetadata(t *testing.T) {
+	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "20GB"}}}, volume.Options{}, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{Size: drivebay.SizeRange{Required: 14 << 30}, Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}, Block: true})
+		s.must(s.stage(v), s.publish(v, "pod"))
+		disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+s.active(v), false)
+		s.must(err)
+		defer disk.Close()
+		for at := int64(0); at < 13<<30; at += 64 << 10 {
+			if _, err = disk.WriteAt([]byte("used"), at); err != nil {
+				break
+			}
+		}
+		s.must(err)
+		time.Sleep(time.Minute)
+		if is := s.of(v); !strings.Contains(reasons(is.Condition), "ThinPoolLowOnMetadataSpace") || is.Condition.Severity() != drivebay.SeverityDegraded {
+			s.Errorf("it takes writes still, and this is said of it: %v", is.Condition.Message())
+		}
+		if got := s.heal(v); got != "!extend the metadata of the thin pool" {
+			s.Errorf("the group is full: %q", got)
+		}
+		_, err = s.sim.Run(s.Context(), "lvm", "lvremove", "--devices", "/dev/"+s.drive(v).Name+"p1", "--yes", v.Location.VG+"/lvol0_pmspare")
+		s.must(err)
+		time.Sleep(time.Minute)
+		if got := s.heal(v); got != "extend the metadata of the thin pool" {
+			s.Errorf("the group has room: %q", got)
+		}
+		if stats, err := s.stats(v, target(v, "pod")); err != nil || stats.Condition.Abnormal() {
+			s.Errorf("right after it: %s, %v", stats.Condition.Message(), err)
+		}
+	})
+}
+
 // TestHealFsck: a filesystem is repaired only when nobody has it mounted, and only
 // for who asks.
 func TestHealFsck(t *testing.T) {

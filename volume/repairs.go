@@ -55,6 +55,13 @@ var repairs = []Repair{
 		Safe: true,
 		need: needActive, do: makeActive, done: noMore(needActive),
 	}, {
+		Name: "extend the metadata of the thin pool",
+		When: fmt.Sprintf("%d %% of its metadata space are used, or more, and its group has free extents", poolLow),
+		Does: "it has twice as much of it, or what was free in its group",
+		Not:  "the group has no free extent",
+		Safe: true,
+		need: needMetadata, do: extendMetadata, done: func(before, after *signs) bool { return after.room < before.room },
+	}, {
 		Name: "extend the thin pool",
 		When: fmt.Sprintf("%d %% of its data space are used, or more, and its group has free extents", poolLow),
 		Does: "the pool has what was free in its group",

@@ -17,6 +17,9 @@ func (c *lvmRun) lvextend() error {
 	if err := cmp.Or(c.complete(v.group), v.locked()); err != nil {
 		return err
 	}
+	if c.has("poolmetadatasize") {
+		return c.extendMetadata(v)
+	}
 	bytes, err := lvmSize(c.set["size"])
 	if err != nil {
 		return err
@@ -40,6 +43,37 @@ func (c *lvmRun) lvextend() error {
 	}
 	c.reload(v)
 	c.say("  Logical volume %s successfully resized.", v.path())
+	return c.point()
+}
+
+// extendMetadata grows the metadata of a pool, and the spare if there is room for both.
+func (c *lvmRun) extendMetadata(v *lv) error {
+	bytes, err := lvmSize(c.set["poolmetadatasize"])
+	if err != nil {
+		return err
+	}
+	want := (bytes + v.group.extent - 1) / v.group.extent
+	if v.kind != "thin-pool" || want <= v.meta.extents {
+		return said("New size given (%d extents) not larger than existing size", want)
+	}
+	pvs, err := c.usable(v.group, nil)
+	if err == nil {
+		err = v.meta.grow(want-v.meta.extents, pvs)
+	}
+	if err != nil {
+		return err
+	}
+	if spare := v.group.spare(); spare != nil && v.group.room(pvs) >= want-spare.extents {
+		if err := spare.grow(want-spare.extents, pvs); err != nil {
+			return err
+		}
+	}
+	if err := c.commit(v.group); err != nil {
+		return err
+	}
+	c.reload(v.meta)
+	c.reload(v)
+	c.say("  Logical volume %s/%s successfully resized.", v.group.name, v.meta.name)
 	return c.point()
 }
 

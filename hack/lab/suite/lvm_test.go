@@ -215,6 +215,7 @@ func TestLabLVM(t *testing.T) {
 		t.Errorf("the full pool is %q, %v", lv.Health, lv.Data)
 	}
 	b.do(lvm.Extend(b.group, "drivebay-pool", 64<<20))
+	b.do(lvm.ExtendMetadata(b.group, "drivebay-pool", 8<<20))
 	var left []lvm.Step
 	for _, name := range []string{"drivebay-clone", "drivebay-thin", "drivebay-snap", "drivebay-pool", "drivebay-mir"} {
 		left = append(left, lvm.Remove(b.group, name)...)
