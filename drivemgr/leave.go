@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/lane"
 )
 
 // A drive leaves by the moves of drivebay.Usage, all of which are made here. Nothing
@@ -118,7 +119,12 @@ func (m *Manager) relist(ctx context.Context) error {
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
 		return err
 	}
-	l := observe(ctx, m.machine, opt)
+	limited, cancel := context.WithTimeout(ctx, takeOutTime)
+	defer cancel()
+	l, err := lane.Through(limited, lane.New(), m.machine, func(ctx context.Context) (Listing, error) { return observe(ctx, m.machine, opt), nil })
+	if err != nil {
+		return fmt.Errorf("list the drives: %w", translate(err))
+	}
 	return m.do(ctx, func() error { m.take(l); return nil })
 }
 

@@ -33,8 +33,8 @@ func (m *Manager) followHealth() {
 	}
 }
 
-// asked says whether every drive was asked once since we started: what is found then
-// may be years old, and is no turn.
+// asked says whether every drive was asked once since we started: before that it is not
+// known which of them turned together.
 func (m *Manager) asked() bool {
 	if !m.inventoried {
 		m.inventoried = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -85,9 +86,9 @@ func TestVolumeIsLetGo(t *testing.T) {
 				if is := s.of(v); is.Usage != drivebay.VolumeInUse {
 					s.Fatalf("cancelled, the volume is %v", is.Usage)
 				}
-				s.must(s.stage(v), s.unstage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.must(s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, "")) // mounted, or it would be copied away
 				time.Sleep(time.Minute)
-				s.must(s.e.ReleaseVolume(s.Context(), v.ID))
+				s.must(s.unstage(v), s.e.ReleaseVolume(s.Context(), v.ID))
 				time.Sleep(time.Minute)
 				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveApprove, ""))
 				time.Sleep(time.Minute)
@@ -97,4 +98,45 @@ func TestVolumeIsLetGo(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWrongSledPulled: the volumes on a drive that is pulled by mistake are MISSING until
+// it is back, and the drive that was meant is still the one to be pulled.
+func TestWrongSledPulled(t *testing.T) {
+	bays := hostsim.Spec{Enclosures: []hostsim.Enclosure{{Name: "flash", Kind: hostsim.EnclosurePCI, Bays: 4}}, Drives: []hostsim.Group{{Bays: "0-2", Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}}}
+	onMachine(t, bays, volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["ext4 on a partition"])
+		wrong := s.drive(v)
+		var meant drivebay.Drive
+		for _, d := range s.mgr.Snapshot().Drives {
+			if d.ID != wrong.ID && d.Slot.Bay != "" && d.Status == drivebay.StatusOnline {
+				meant = d
+			}
+		}
+		s.must(s.stage(v), s.mgr.Lead(s.Context(), meant.ID, drivebay.LeaveRelease, ""))
+		time.Sleep(time.Minute)
+		s.must(s.mgr.Lead(s.Context(), meant.ID, drivebay.LeaveApprove, ""))
+		for _, step := range []struct {
+			fault string
+			want  func(drivebay.OperationalStatus) bool
+		}{
+			{"vanish", func(o drivebay.OperationalStatus) bool { return o == drivebay.Missing }},
+			{"return", func(o drivebay.OperationalStatus) bool { return o != drivebay.Missing }},
+		} {
+			s.inject(wrong.ID, step.fault)
+			time.Sleep(time.Minute)
+			if is := s.of(v).OperationalStatus; !step.want(is) {
+				s.Errorf("%s: the volume is %v", step.fault, is)
+			}
+		}
+		told := 0
+		for _, e := range s.mgr.Events(0, 0) {
+			if e.Kind == drivebay.EventWrongPulled && e.Drive == wrong.ID && e.From == meant.ID {
+				told++
+			}
+		}
+		if is, _ := s.mgr.Snapshot().Find(meant.ID); told != 1 || is.Usage != drivebay.UsageRemoved {
+			s.Errorf("%d events tell of it, the drive that was meant is %v", told, is.Usage)
+		}
+	})
 }

@@ -30,7 +30,7 @@ func (a *app) forceCommand() *cobra.Command {
 		if _, err := d.Usage.Next(drivebay.UsageForce); err != nil {
 			return "", fmt.Errorf("drive %s (%s): %w: `drivebay release` comes first", d.ID, d.Name, err)
 		}
-		lost, err := a.lostWith(cmd.Context(), d.ID)
+		lost, err := a.lostWith(cmd.Context(), d)
 		if err != nil {
 			return "", err
 		}
@@ -49,8 +49,9 @@ func (a *app) forceCommand() *cobra.Command {
 // loss is something that goes with a drive.
 type loss struct{ kind, id, name string }
 
-// lostWith lists what has its only copy on a drive.
-func (a *app) lostWith(ctx context.Context, drive string) (lost []loss, err error) {
+// lostWith lists what has its only copy on a drive. What somebody still has from a drive
+// that is there is not lost by a command.
+func (a *app) lostWith(ctx context.Context, d *drivebay.Drive) (lost []loss, err error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err
@@ -63,12 +64,16 @@ func (a *app) lostWith(ctx context.Context, drive string) (lost []loss, err erro
 		return nil, err
 	}
 	for _, v := range set.Volumes {
-		if slices.Contains(v.Location.Drives, drive) && !v.Location.Mirrored() {
-			lost = append(lost, loss{"volume", v.ID, v.Name})
+		if !slices.Contains(v.Location.Drives, d.ID) || v.Location.Mirrored() {
+			continue
 		}
+		if d.Status == drivebay.StatusOnline && len(v.Publications) > 0 {
+			return nil, fmt.Errorf("drive %s (%s): %w: %s is still mounted at %s", d.ID, d.Name, drivebay.ErrBusy, calledVolume(&v.Volume), render.Clean(v.Publications[0].Path))
+		}
+		lost = append(lost, loss{"volume", v.ID, v.Name})
 	}
 	for _, s := range set.Snapshots {
-		if slices.Contains(s.Location.Drives, drive) {
+		if slices.Contains(s.Location.Drives, d.ID) {
 			lost = append(lost, loss{"snapshot", s.ID, s.Name})
 		}
 	}

@@ -223,3 +223,19 @@ func TestProgressIsTold(t *testing.T) {
 		}
 	}
 }
+
+// What somebody still has from a drive that is there is not lost by a command; from one
+// that is gone it is.
+func TestForceRemoveOfWhatIsMounted(t *testing.T) {
+	for _, status := range []drivebay.Status{drivebay.StatusOnline, drivebay.StatusOffline} {
+		s := twoDrives()
+		s.Drives[0].Usage, s.Drives[0].Status = drivebay.UsageReleasing, status
+		e := newEngine(s)
+		v := newVolumes(e)
+		v.set.Load().Volumes[0].Publications = []drivebay.Publication{{Path: "/pods/data-1"}}
+		_, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: v}), "force-remove", "sd1", "--yes", "--lose", "data-1")
+		if here := status == drivebay.StatusOnline; here != (code == exitFailure) || here != strings.Contains(errs, "is still mounted at /pods/data-1") || here == (len(e.done) == 1) {
+			t.Errorf("%v: exit %d %s, did %q", status, code, errs, e.done)
+		}
+	}
+}

@@ -225,7 +225,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 16 {
+	if n != 17 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }
