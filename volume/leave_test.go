@@ -85,9 +85,9 @@ func TestVolumeIsLetGo(t *testing.T) {
 				if is := s.of(v); is.Usage != drivebay.VolumeInUse {
 					s.Fatalf("cancelled, the volume is %v", is.Usage)
 				}
-				s.must(s.stage(v), s.unstage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-				time.Sleep(time.Minute)
-				s.must(s.e.ReleaseVolume(s.Context(), v.ID))
+				s.must(s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				time.Sleep(time.Minute) // staged: or it would be copied to another drive
+				s.must(s.unstage(v), s.e.ReleaseVolume(s.Context(), v.ID))
 				time.Sleep(time.Minute)
 				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveApprove, ""))
 				time.Sleep(time.Minute)
