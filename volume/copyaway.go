@@ -112,7 +112,7 @@ func (e *Engine) followMove(r *drivebay.VolumeRecord) {
 			m.firm.Store(true)
 			return e.settleMove(ctx, id)
 		})
-	case r.Volume.Usage == drivebay.VolumeInUse:
+	case r.Volume.Usage == drivebay.VolumeInUse || r.Volume.Usage == drivebay.VolumeReleased:
 		e.beginMove(id, "take back", false, func(ctx context.Context, _ *mover) error { return e.takeBack(ctx, id) })
 	}
 }

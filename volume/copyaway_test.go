@@ -195,7 +195,12 @@ func TestStageWins(t *testing.T) {
 func TestCopyTakenBack(t *testing.T) {
 	for what, do := range map[string]func(s *stand, v drivebay.Volume){
 		"cancelled": func(s *stand, v drivebay.Volume) { s.lead(v, drivebay.LeaveCancel) },
-		"removed":   func(s *stand, v drivebay.Volume) { s.must(s.e.DeleteVolume(s.Context(), v.ID)) },
+		"let go": func(s *stand, v drivebay.Volume) {
+			s.must(s.e.ReleaseVolume(s.Context(), v.ID))
+			s.until("let go", func() bool { return s.of(v).Work == "" && s.drive(v).Usage == drivebay.UsageReleased })
+			s.lead(v, drivebay.LeaveCancel)
+		},
+		"removed": func(s *stand, v drivebay.Volume) { s.must(s.e.DeleteVolume(s.Context(), v.ID)) },
 		"grown": func(s *stand, v drivebay.Volume) {
 			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 128 << 20})
 			s.must(err)

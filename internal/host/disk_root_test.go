@@ -209,3 +209,28 @@ func whenFree(do func() error) (err error) {
 	}
 	return err
 }
+
+// TestRootReadMedium: a block is read by itself, whatever memory it is read to, and
+// what was written a moment ago is in it.
+func TestRootReadMedium(t *testing.T) {
+	w, err := Real("/")
+	must(t, err)
+	_, dev := loopdisk.New(t, 8*mib)
+	d := openDisk(t, w.(Worker), dev, true)
+	block := bytes.Repeat([]byte("written "), 64)
+	_, err = d.WriteAt(block, mib+512)
+	must(t, err)
+	for _, shift := range []int{0, 1, 8} {
+		b := make([]byte, 4096)[shift : shift+512]
+		if n, err := d.ReadMedium(b, mib+512); n != 512 || err != nil || !bytes.Equal(b, block) {
+			t.Errorf("memory shifted by %d: %d bytes, %v, %q", shift, n, err, b[:8])
+		}
+	}
+	if _, err := d.ReadMedium(make([]byte, 100), 0); err == nil || errors.Is(err, ErrUnreadable) {
+		t.Errorf("a piece of a block: %v", err)
+	}
+	must(t, d.Close())
+	if _, err := d.ReadMedium(make([]byte, 512), 0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
