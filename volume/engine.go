@@ -79,7 +79,7 @@ type Engine struct {
 	records   map[string]*drivebay.VolumeRecord   // never changed in place
 	sorted    []*drivebay.VolumeRecord            // the same by id; nil after a change
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
-	busy      map[string]bool                     // ids that somebody works on
+	busy      map[string]chan struct{}            // ids that somebody works on
 	writing   sync.Mutex                          // held from the reading of a record to its writing
 	running   sync.WaitGroup                      // work that nobody may wait for any more
 	ctx       context.Context                     // of Run; work ends with it
@@ -98,15 +98,37 @@ func (e *Engine) Volumes() *drivebay.VolumeSet { return e.set.Load() }
 func (e *Engine) begin(id string) (end func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.busy[id] {
+	if e.busy[id] != nil {
 		return nil, fmt.Errorf("volume %s: %w", id, drivebay.ErrPending)
 	}
-	e.busy[id] = true
+	over := make(chan struct{})
+	e.busy[id] = over
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.busy, id)
+		close(over)
 	}, nil
+}
+
+// beginAfter is begin that waits for who came first.
+func (e *Engine) beginAfter(ctx context.Context, id string) (end func(), err error) {
+	for {
+		e.mu.Lock()
+		over := e.busy[id]
+		e.mu.Unlock()
+		if over == nil {
+			if end, err = e.begin(id); err == nil {
+				return end, nil
+			}
+			continue // somebody was faster
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // work runs f for a volume and waits for it as long as the caller does. When he

@@ -117,19 +117,20 @@ func (e *Engine) resume() {
 }
 
 // takeUp goes on with what was cut short of a volume or snapshot, in a goroutine of
-// its own. It is taken before anybody else can ask for the same; who came first has
-// done it, and then it is not due.
+// its own. It is taken before anybody else can ask for the same; who came first is
+// waited for: he may have done it, or was told that it is under way.
 func (e *Engine) takeUp(id string, again func(context.Context, string) error, due func() bool) {
 	end, err := e.begin(id)
-	if err != nil {
-		return
-	}
-	if !due() {
-		end()
-		return
-	}
 	e.running.Go(func() {
+		if err != nil {
+			if end, err = e.beginAfter(e.ctx, id); err != nil {
+				return
+			}
+		}
 		defer end()
+		if !due() {
+			return
+		}
 		if err := safely(e.ctx, id, func(ctx context.Context) error { return again(ctx, id) }); err != nil {
 			e.log.Warn("work that was cut short has failed again", "op", "resume", "volume", id, "err", err)
 		}
