@@ -130,7 +130,8 @@ func TestOneHungDriveOf64(t *testing.T) {
 	}
 
 	address := regexp.MustCompile(`http://\S+/metrics`).FindString(r.out.String())
-	if took := fastest(t, func() error { return fetch(t.Context(), address) }); took > slack*20*time.Millisecond {
+	const limit = slack * 20 * time.Millisecond
+	if took := fastest(t, limit, func() error { return fetch(t.Context(), address) }); took > limit {
 		t.Errorf("/metrics takes %v", took)
 	}
 	eventually(t, 15*time.Second, func() bool {
@@ -164,10 +165,10 @@ func fetch(ctx context.Context, address string) error {
 
 // fastest is how long something takes when nothing else on this machine is in
 // its way: a drive that hangs would be in the way every time.
-func fastest(t *testing.T, f func() error) time.Duration {
+func fastest(t *testing.T, limit time.Duration, f func() error) time.Duration {
 	t.Helper()
 	best := time.Hour
-	for range 21 {
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && best > limit; {
 		start := time.Now()
 		if err := f(); err != nil {
 			t.Fatal(err)
