@@ -31,7 +31,7 @@ var errorCodes = rpc.Codes{
 }
 
 func codeOf(_ string, err error) codes.Code {
-	if _, code, ok := errorCodes.Find(err); ok {
+	if code, ok := errorCodes.Find(err); ok {
 		return code
 	}
 	return codes.Unknown

@@ -2,6 +2,7 @@ package csi
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -34,11 +35,11 @@ var errorCodes = rpc.Codes{
 var exceeds = []string{"NodeStageVolume", "NodePublishVolume"}
 
 func codeOf(op string, err error) codes.Code {
-	row, code, ok := errorCodes.Find(err)
+	code, ok := errorCodes.Find(err)
 	switch {
 	case !ok:
 		return codes.Internal
-	case row == drivebay.ErrNoSupport && slices.Contains(exceeds, op):
+	case code == codes.InvalidArgument && errors.Is(err, drivebay.ErrNoSupport) && slices.Contains(exceeds, op):
 		return codes.FailedPrecondition
 	}
 	return code

@@ -216,7 +216,7 @@ func TestRootReadMedium(t *testing.T) {
 	w, err := Real("/")
 	must(t, err)
 	_, dev := loopdisk.New(t, 8*mib)
-	d := openDisk(t, w.(Worker), dev, true)
+	d := openDisk(t, w, dev, true)
 	block := bytes.Repeat([]byte("written "), 64)
 	_, err = d.WriteAt(block, mib+512)
 	must(t, err)

@@ -19,18 +19,18 @@ type Codes []struct {
 	Code codes.Code
 }
 
-// Find finds the row of an error. One that has a code already keeps it.
-func (t Codes) Find(err error) (row error, code codes.Code, ok bool) {
+// Find is the code of an error. One that has a code already keeps it.
+func (t Codes) Find(err error) (code codes.Code, ok bool) {
 	var already interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &already) {
-		return err, already.GRPCStatus().Code(), true
+		return already.GRPCStatus().Code(), true
 	}
 	for _, c := range t {
 		if errors.Is(err, c.Err) {
-			return c.Err, c.Code, true
+			return c.Code, true
 		}
 	}
-	return nil, codes.OK, false
+	return codes.OK, false
 }
 
 // MaxText bounds a status message: it travels in a header.

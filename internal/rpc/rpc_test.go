@@ -50,7 +50,7 @@ func TestCodes(t *testing.T) {
 		{fmt.Errorf("x: %w", status.Error(codes.Aborted, "y")), codes.Aborted, true},
 		{errors.New("else"), codes.OK, false},
 	} {
-		if _, code, ok := table.Find(c.err); code != c.code || ok != c.ok {
+		if code, ok := table.Find(c.err); code != c.code || ok != c.ok {
 			t.Errorf("%v: %v, %v", c.err, code, ok)
 		}
 	}
