@@ -106,6 +106,7 @@ const (
 	EventVolumeDeleted   EventKind = "VolumeDeleted"
 	EventVolumeExpanded  EventKind = "VolumeExpanded"
 	EventVolumeFailed    EventKind = "VolumeFailed"
+	EventVolumeMoved     EventKind = "VolumeMoved"
 	EventVolumeHealed    EventKind = "VolumeHealed"
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"

@@ -120,3 +120,11 @@ type Progress struct {
 	Total uint64    `json:"total"`
 	End   time.Time `json:"end,omitzero"` // when it will be done at this rate
 }
+
+// Percent is how much is done, rounded down.
+func (p *Progress) Percent() int {
+	if p.Total == 0 {
+		return 0
+	}
+	return int(float64(p.Done) / float64(p.Total) * 100)
+}

@@ -58,7 +58,7 @@ func (e *Engine) changedNow() {
 // kernelLog is the kernel's log from now on, where it can be read.
 func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 	log, err := e.machine.KernelLog(ctx)
-	if err != nil {
+	if e.deaf.Store(err != nil); err != nil {
 		return nil // the engine of the drives says so already
 	}
 	return log
@@ -68,6 +68,7 @@ func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 // a filesystem, this the kernel tells in its log only (fs/xfs/xfs_fsops.c,
 // xfs_do_force_shutdown).
 func (e *Engine) hear(l host.LogLine) bool {
+	e.hearCopy(l)
 	rest, ok := strings.CutPrefix(l.Text, "XFS (")
 	name, says, ok2 := strings.Cut(rest, "): ")
 	if !ok || !ok2 || !strings.Contains(says, "Shutting down filesystem") && !strings.Contains(says, "Filesystem has been shut down") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // follow holds volumes and drives against each other, beside the rounds.
 func (e *Engine) follow() {
 	s := e.drives.Snapshot()
-	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
+	due := e.anyMoves() || slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
 		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return r.Volume.Usage != drivebay.VolumeInUse })
 	if !due || !e.following.CompareAndSwap(false, true) {
 		return
@@ -28,14 +29,21 @@ func (e *Engine) follow() {
 				e.log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
 			}
 		}
+		trips := e.moveGroups(s)
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
-				if err := e.release(e.ctx, d); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
+				if err := e.release(e.ctx, s, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
 					e.log.Warn("drive not led on", "op", "follow", "drive", d.ID, "err", err)
 				}
 			}
 		}
 	})
+}
+
+// anyMoves says whether a group is between two drives.
+func (e *Engine) anyMoves() bool {
+	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return moves(r.Volume.Location) }) ||
+		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return moves(r.Snapshot.Location) })
 }
 
 // followDrives moves the usage of one volume to where its drives are.
@@ -65,14 +73,55 @@ func (e *Engine) followDrives(ctx context.Context, s *drivebay.Snapshot, v *driv
 
 // release says of a drive that has to leave what it waits for, or that nothing
 // depends on it any more.
-func (e *Engine) release(ctx context.Context, d *drivebay.Drive) error {
+func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, trips map[string]trip) error {
 	if e.sure() != nil {
 		return nil // not everything was listed yet
 	}
-	var held []string
+	held, waits := e.heldBy(ctx, s, d)
+	if len(held) == 0 {
+		return e.drives.Emptied(ctx, d.ID)
+	}
+	var sum pace
+	stuck := len(trips) > 0
+	for vg, t := range trips {
+		if t.from != d.ID {
+			continue
+		}
+		if t.wait != "" {
+			waits = append(waits, "volume group "+vg+": "+t.wait)
+		}
+		stuck = stuck && !t.under && len(t.lost) > 0
+		sum.with(t.pace)
+	}
+	slices.Sort(held)
+	text := "on it are " + strings.Join(held[:min(len(held), 10)], ", ")
+	if n := len(held) - 10; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	slices.Sort(waits)
+	text = strings.Join(append([]string{text}, waits...), "; ")
+	if stuck {
+		return e.drives.Failed(ctx, d.ID, text)
+	}
+	p := sum.progress()
+	if l := d.Leaving; l != nil && l.Cause == text && reflect.DeepEqual(l.Progress, p) {
+		return nil
+	}
+	return e.drives.Held(ctx, d.ID, text, p)
+}
+
+// heldBy is what lies on a drive, and what that waits for which is copied.
+func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held, waits []string) {
 	for _, r := range e.all() {
-		if slices.Contains(r.Volume.Location.Drives, d.ID) {
-			held = append(held, fmt.Sprintf("volume %s (%s)", r.Volume.Name, r.Volume.CSIStatus))
+		v := &r.Volume
+		if !slices.Contains(v.Location.Drives, d.ID) {
+			continue
+		}
+		held = append(held, fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus))
+		if v.Location.VG == "" {
+			if wait := e.copyAway(ctx, s, d, v); wait != "" {
+				waits = append(waits, "volume "+v.Name+": "+wait)
+			}
 		}
 	}
 	for _, r := range e.snapshotRecords() {
@@ -80,16 +129,5 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive) error {
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}
-	if len(held) == 0 {
-		return e.drives.Emptied(ctx, d.ID)
-	}
-	slices.Sort(held)
-	text := "on it are " + strings.Join(held[:min(len(held), 10)], ", ")
-	if n := len(held) - 10; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	if d.Leaving != nil && d.Leaving.Cause == text {
-		return nil
-	}
-	return e.drives.Held(ctx, d.ID, text)
+	return held, waits
 }

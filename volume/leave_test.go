@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -24,13 +25,18 @@ func TestDriveLeaves(t *testing.T) {
 				s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, vol.Usage)
 			}
 		}
+		for _, d := range s.mgr.Snapshot().Drives { // there is no spare
+			s.must(s.mgr.Cordon(s.Context(), d.ID, d.ID != id))
+		}
 		s.must(err, s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v (VOLUME_READY)")
+		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "no spare: ")
 		if is := s.of(v); is.OperationalStatus != drivebay.Maintenance {
 			s.Errorf("meanwhile it is %v", is.OperationalStatus)
 		}
-		if other := s.make("other", requests()["ext4 on a partition"]); other.Location.Drives[0] == id {
-			s.Error("a new volume was made on a drive that has to leave")
+		r := requests()["ext4 on a partition"]
+		r.Name = "other"
+		if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrNoSpace) {
+			s.Errorf("a new volume on a drive that has to leave: %v", err)
 		}
 		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
 		expect(drivebay.UsageInUse, drivebay.VolumeInUse, "")
