@@ -28,10 +28,11 @@ type Config struct {
 	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all. Empty: none but those that were claimed by hand. A drive with anything on it is never taken."`
 	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
-	Log        Log               `yaml:"log" doc:"What is logged, on standard error."`
-	Poll       Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
-	SelfTests  SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
-	Thresholds health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
+	Log         Log               `yaml:"log" doc:"What is logged, on standard error."`
+	Poll        Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
+	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
+	Replacement Replacement       `yaml:"replacement" doc:"How drives that have to leave are emptied."`
+	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
 }
 
 // Log is how we speak.
@@ -48,6 +49,11 @@ type Poll struct {
 	Timeout     time.Duration `yaml:"timeout" live:"yes" min:"1s" max:"10m" doc:"How long a drive may take to answer."`
 	Parallel    int           `yaml:"parallel" min:"1" max:"1000" doc:"No more drives than this are asked at once."`
 	ForgetAfter time.Duration `yaml:"forgetAfter" live:"yes" min:"1h" max:"3650d" doc:"How long a drive that left is remembered."`
+}
+
+// Replacement is how drives are emptied.
+type Replacement struct {
+	Throttle int `yaml:"throttle" min:"1" max:"100" doc:"Volume groups that move to another drive are copied for this share of the time, in percent; 100 is as fast as the drives can."`
 }
 
 // SelfTests is the schedule of self-tests.
@@ -72,7 +78,8 @@ func Default() Config {
 			Short: 7 * day, Long: 30 * day, MaxConcurrent: 1,
 			Window: Window{From: time.Hour, To: 5 * time.Hour},
 		},
-		Thresholds: health.Default(),
+		Replacement: Replacement{Throttle: 100},
+		Thresholds:  health.Default(),
 	}
 }
 
