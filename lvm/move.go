@@ -80,15 +80,19 @@ type Copy struct {
 	Legs        string // a letter each, A is sound: Documentation/admin-guide/device-mapper
 }
 
-// Sound says whether all legs are, and Whole, whether all of them hold everything.
-func (c Copy) Sound() bool { return strings.Trim(c.Legs, "Aa") == "" }
+// Unread says that the first leg, from which is copied, could not be read, Unwritten the
+// same of the others. Whole says that all of them hold everything, as far as is known.
+func (c Copy) Unread() bool    { return c.Legs != "" && strings.Trim(c.Legs[:1], "Aa") != "" }
+func (c Copy) Whole() bool     { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
+func (c Copy) Unwritten() bool { return c.Legs != "" && strings.Trim(c.Legs[1:], "Aa") != "" }
+
+// Part is the share that is copied.
 func (c Copy) Part() float64 {
 	if c.Total == 0 {
 		return 0
 	}
 	return float64(c.Done) / float64(c.Total)
 }
-func (c Copy) Whole() bool { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
 
 // Copied asks the kernel how far a volume with legs is; no drive is touched. One that
 // is not active is not found.

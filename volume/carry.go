@@ -67,11 +67,11 @@ func (e *Engine) carry(ctx context.Context, h *herd, head heading, m lvm.Move) e
 			continue
 		case err != nil:
 			return err
-		case now.unwritten != began.unwritten || !c.Sound():
+		case now.unread != began.unread || c.Unread():
+			return e.lose(ctx, h, head, m)
+		case now.unwritten != began.unwritten || c.Unwritten():
 			err := fmt.Errorf("logical volume %s/%s: drive %s could not be written", h.VG, m.Volume, head.to)
 			return errors.Join(err, e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, m.From)))
-		case now.unread != began.unread:
-			return e.lose(ctx, h, head, m)
 		case !e.headed(h.VG, head):
 			return nil // it is taken back next
 		}

@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -154,4 +155,109 @@ func TestEvacuationKilled(t *testing.T) {
 			t.Errorf("%s: only %d steps", name, steps)
 		}
 	}
+}
+
+// TestEvacuationCancelled: a drive that stays after all has back what had left it.
+func TestEvacuationCancelled(t *testing.T) {
+	for _, name := range movers {
+		for after := 1; after <= 9 && !t.Failed(); after += stride {
+			k := &killer{}
+			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
+				used, _ := s.twoOf(name)
+				s.word(used, "stays")
+				id := used.Location.Drives[0]
+				k.steps = nil
+				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				for len(k.steps) < after && s.drive(used).Usage == drivebay.UsageReleasing {
+					time.Sleep(time.Second)
+				}
+				if s.drive(used).Usage != drivebay.UsageReleasing {
+					return
+				}
+				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
+				time.Sleep(3 * time.Minute)
+				is := s.of(used)
+				if len(is.Location.Drives) != len(used.Location.Drives) || is.Usage != drivebay.VolumeInUse || s.word(*vol(is), "") != "stays" {
+					t.Errorf("%s, cancelled after %q: it is on %v, %v", name, k.steps, is.Location.Drives, is.Usage)
+				}
+				for _, d := range s.mgr.Snapshot().Drives {
+					if !slices.Contains(is.Location.Drives, d.ID) {
+						s.blankDrive(d.ID)
+					}
+				}
+			})
+		}
+	}
+}
+
+func vol(v *drivebay.VolumeView) *drivebay.Volume { return &v.Volume }
+
+// TestNotEvacuated are moves that cannot be done: what keeps them is told, nothing is
+// lost, and what can still be done is.
+func TestNotEvacuated(t *testing.T) {
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		used, idle := s.twoOf("a linear volume")
+		id := used.Location.Drives[0]
+		_, other := s.idle(id)
+		leaving := func() string { d, _ := s.mgr.Snapshot().Find(id); return d.Usage.String() + " " + d.Leaving.Cause }
+		s.must(s.mgr.Cordon(s.Context(), other, true), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+		time.Sleep(time.Minute)
+		if !strings.Contains(leaving(), "no spare: ") {
+			t.Errorf("without a spare it says %s", leaving())
+		}
+		_, _, err := s.e.ExpandVolume(s.Context(), idle.ID, drivebay.SizeRange{Required: 2 << 30})
+		s.must(err) // it has not set out
+
+		// Where one of them lies cannot be read.
+		s.must(s.sim.Inject(hostsim.Fault{Drive: s.serialOf(id), Fault: "bad-sector"}), s.mgr.Cordon(s.Context(), other, false))
+		s.usage(id, drivebay.UsageFailed, 5*time.Minute)
+		time.Sleep(10 * time.Second)
+		lost, moved := 0, 0
+		for _, v := range []drivebay.Volume{used, idle} {
+			if is := s.of(v); is.Usage == drivebay.VolumeUsageFailed && is.UsageFailure != nil && strings.Contains(leaving(), is.Location.LV) {
+				lost++
+			} else if is.Usage == drivebay.VolumeReleasing {
+				moved++
+			}
+		}
+		if lost != 1 || moved != 1 {
+			t.Errorf("%d could not be moved, %d were: %s", lost, moved, leaving())
+		}
+		// What is on its way is neither grown nor copied.
+		if _, _, err := s.e.ExpandVolume(s.Context(), used.ID, drivebay.SizeRange{Required: 3 << 30}); !errors.Is(err, drivebay.ErrPending) {
+			t.Errorf("grown on its way: %v", err)
+		}
+	})
+}
+
+// idle is a drive that a volume is not on.
+func (s *stand) idle(but string) (serial, id string) {
+	for _, d := range s.mgr.Snapshot().Drives {
+		if d.ID != but {
+			return d.Serial, d.ID
+		}
+	}
+	return "", ""
+}
+
+// TestMirrorRepaired: a leg that went is made anew on a spare, once there is one.
+func TestMirrorRepaired(t *testing.T) {
+	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["a mirror"])
+		s.must(s.stage(v))
+		s.word(v, "whole")
+		gone := v.Location.Drives[1]
+		s.inject(gone, "vanish")
+		time.Sleep(10 * time.Second)
+		s.must(s.mgr.Lead(s.Context(), gone, drivebay.LeaveRelease, ""))
+		s.usage(gone, drivebay.UsageReleased, 5*time.Minute)
+		is := s.of(v)
+		if len(is.Location.Drives) != 2 || slices.Contains(is.Location.Drives, gone) {
+			t.Fatalf("it is on %v", is.Location.Drives)
+		}
+		s.inject(v.Location.Drives[0], "vanish")
+		if got := s.word(v, ""); got != "whole" {
+			t.Errorf("the new leg reads %q", got)
+		}
+	})
 }

@@ -143,7 +143,8 @@ func (d *drive) count(a access) {
 func (d *drive) length() uint64 { return d.size }
 
 // ask implements backing.
-func (d *drive) ask(access) ([]*drive, error) {
+func (d *drive) ask(a access) ([]*drive, error) {
+	bad := d.faults.bad * 512
 	switch {
 	case d.faults.hang != nil: // it says nothing at all, not even that it fails
 	case !d.present, d.faults.offline:
@@ -152,6 +153,10 @@ func (d *drive) ask(access) ([]*drive, error) {
 		d.io.errors++
 		return nil, errIO
 	case d.faults.dead:
+		return nil, errIO
+	case bad > 0 && !a.write && a.off <= bad && bad < a.off+a.n:
+		d.io.errors++
+		d.logIO(d.faults.bad)
 		return nil, errIO
 	}
 	return []*drive{d}, nil
@@ -191,7 +196,10 @@ type part struct{ *device }
 
 func (p part) length() uint64 { return p.sectors * 512 }
 
-func (p part) ask(a access) ([]*drive, error) { return p.drive.ask(a) }
+func (p part) ask(a access) ([]*drive, error) {
+	a.off += p.start * 512
+	return p.drive.ask(a)
+}
 
 func (p part) read(b []byte, off uint64)        { p.drive.read(b, p.start*512+off) }
 func (p part) write(b []byte, off uint64) error { return p.drive.write(b, p.start*512+off) }

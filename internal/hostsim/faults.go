@@ -67,6 +67,7 @@ type faults struct {
 	hang        chan struct{} // closed when the drive answers again; nil: it does
 	slow        time.Duration
 	eio         bool
+	bad         uint64 // a sector that cannot be read; 0: there is none
 	offline     bool
 	dead        bool
 	denied      bool

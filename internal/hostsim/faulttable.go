@@ -50,6 +50,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"move", "to=BAY", "pull it and push it into another bay, which must be empty"}, true, move, nil},
 	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang, nil},
 	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO, nil},
+	{FaultDoc{"bad-sector", "sector=1000000", "one sector cannot be read, whoever tries"}, false, badSector, nil},
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow, nil},
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear, nil},
@@ -177,6 +178,11 @@ func failIO(d *drive, a arguments) error {
 		d.logIO(2048 + 8*i)
 	}
 	return nil
+}
+
+func badSector(d *drive, a arguments) (err error) {
+	d.faults.bad, err = a.number("sector", 1_000_000, d.size/512)
+	return err
 }
 
 func slow(d *drive, a arguments) error {
