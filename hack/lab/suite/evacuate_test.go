@@ -111,3 +111,68 @@ func TestLabVolumeEvacuate(t *testing.T) {
 		})
 	}
 }
+
+// TestLabVolumeEvacuateMirror: a leg of a mirror is pulled under a pod that writes; on
+// a spare that is claimed then, the mirror becomes whole again.
+func TestLabVolumeEvacuateMirror(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("LEG"), scsi("PULLED", 0x5000c500b0000000), scsi("SPARE", 0x5000c500b0000001)}})
+	o := orchestrate(t, m)
+	v := o.create("mirror", drivebay.BackingMirror, "ext4", 64<<20, "LEG", "PULLED")
+	o.use(v)
+	o.heals(v, moving) // until it is copied
+	o.writes(v)
+	m.Must(m.Unplug(t.Context(), "PULLED"))
+	o.d.UntilDrive("PULLED", "pulled", soon, is(drivebay.StatusOffline))
+	o.only()
+	o.lead("PULLED", drivebay.LeaveRelease)
+	o.usage("PULLED", drivebay.UsageReleased, moving)
+	o.on([]string{"LEG", "SPARE"}, v)
+	o.wrote(v)
+	m.Must(m.Unplug(t.Context(), "LEG")) // and the new leg alone has it all
+	o.Sh("echo 3 >/proc/sys/vm/drop_caches; cd %s && cat *.md5 | md5sum -c --quiet", v.target())
+}
+
+// TestLabVolumeEvacuateKilled: the daemon is killed and the power goes while a volume
+// moves; it goes on, and all that was synced is there.
+func TestLabVolumeEvacuateKilled(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("STATE"), nvme("OLD"), nvme("SPARE")}})
+	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("STATE"))
+	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("STATE")) }
+	remember()
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: "replacement: {throttle: 4}\n"}
+	o.start()
+	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
+	o.only()
+	o.use(v)
+	o.writes(v)
+	o.Sh("head -c 8M /dev/urandom >%s/synced; sync %[1]s/synced; md5sum %[1]s/synced >%[1]s/synced.md5; sync %[1]s/synced.md5", v.target())
+	o.lead("OLD", drivebay.LeaveRelease)
+	half := func(what string) {
+		for began := time.Now(); ; {
+			if s := o.Output("dmsetup status | grep mirror"); s != "" {
+				t.Logf("%s at %s", what, s)
+				return
+			}
+			if time.Since(began) > moving {
+				t.Fatal("nothing moves")
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	half("killed")
+	o.Sh("kill -9 %d", o.d.PID())
+	o.start()
+	half("cut")
+	m.PowerCut()
+	m.Must(m.Boot(t.Context()))
+	remember()
+	o.start()
+	o.use(v)
+	o.usage("OLD", drivebay.UsageReleased, moving)
+	o.on([]string{"SPARE"}, v)
+	m.Must(m.Unplug(t.Context(), "OLD"))
+	o.Sh("echo 3 >/proc/sys/vm/drop_caches; md5sum -c --quiet %s/synced.md5", v.target())
+	o.drop(v)
+}

@@ -36,6 +36,7 @@ type orchestrator struct {
 	node     wire.NodeClient
 	id       wire.IdentityClient
 	wipe     drivebay.Wipe // of new volumes
+	config   string        // besides carrying
 }
 
 // orchestrate starts a daemon and gives its drives to volumes, but for those that
@@ -51,7 +52,7 @@ func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 func (o *orchestrator) start() {
 	o.t.Helper()
 	o.Sh("mkdir -p %s", kubelet)
-	o.d = o.Daemon(carrying)
+	o.d = o.Daemon(carrying + o.config)
 	o.endpoint = "unix://" + o.Forward(csiSocket)
 	conn, err := grpc.NewClient(o.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	o.Must(err)
