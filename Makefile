@@ -68,6 +68,7 @@ generate: need-go ## write the generated code and pages anew
 	$(GO) run ./cmd/drivebay docs conditions >docs/volume-conditions.md
 	$(GO) run ./cmd/drivebay docs repairs >docs/repairs.md
 	$(GO) run ./cmd/drivebay docs usage >docs/drive-usage.md
+	$(GO) run ./cmd/drivebay docs events >docs/events.md
 	$(GO) run ./cmd/drivebay docs cli >docs/cli.md
 	$(GO) run ./cmd/drivebay docs config >examples/drivebay.yaml
 	$(GO) test -count=1 -run OpenAPI ./internal/api -update

@@ -37,8 +37,9 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/store":           {ours: []string{"."}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},
-	"csi":                      {ours: []string{"."}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
-	"addons":                   {ours: []string{".", "addons/healer"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec", "github.com/csi-addons/spec"}},
+	"internal/rpc":             {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
+	"csi":                      {ours: []string{".", "internal/rpc"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
+	"addons":                   {ours: []string{".", "addons/healer", "internal/rpc"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec", "github.com/csi-addons/spec"}},
 	"addons/healer":            {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"csi/csitest":              {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/metrics":         {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
@@ -121,7 +122,7 @@ func TestUsageMoves(t *testing.T) {
 	reached := map[Usage]bool{UsageUnknown: true}
 	for u := UsageUnknown; u <= UsageFailed; u++ {
 		leaves := false
-		for e := UsageSeen; e <= UsageKeep; e++ {
+		for e := UsageSeen; e <= UsageForce; e++ {
 			to, err := u.Next(e)
 			if want, ok := usageMoves[u][e]; ok != (err == nil) || (ok && to != want) || (!ok && to != u) {
 				t.Errorf("%v on %v goes to %v, %v", u, e, to, err)
@@ -199,7 +200,7 @@ func importDiagram(t *testing.T) string {
 func usageDiagram() string {
 	var edges []string
 	for u := UsageUnknown; u <= UsageFailed; u++ {
-		for e := UsageSeen; e <= UsageKeep; e++ {
+		for e := UsageSeen; e <= UsageForce; e++ {
 			if to, err := u.Next(e); err == nil {
 				edges = append(edges, edge(u, to, e, u == UsageUnknown))
 			}

@@ -47,6 +47,19 @@ var recordConditions = []ConditionRule{
 		},
 	},
 	{
+		Section: OnRecord, Reason: "DataLost", Severity: SeverityDataLoss,
+		When: "some of the volume could not be read when it was copied off a drive, and an operator had it go on without",
+		Says: "how many bytes, and where", Next: "Restore what was there from a copy: it reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` lets it be.",
+		Source: kepCodes + "; the drive has answered those reads with an error",
+		check: func(l *look) *hit {
+			lost := l.Volume.Lost
+			if lost == nil {
+				return nil
+			}
+			return say(nil, "drive %s could not read %s", plain(lost.Drive, maxConditionWord), lost)
+		},
+	},
+	{
 		Section: OnRecord, Reason: "VolumeNotFound", Severity: SeverityInaccessible,
 		When: "a complete listing lacks its partition or logical volume, or OperationalStatus is MISSING, and its drives do not explain it",
 		Says: "what is not there", Next: "Somebody has removed it, or hidden it, outside of drivebay: do not delete the volume before its drive has been looked at.",

@@ -128,6 +128,9 @@ var faults = []struct {
 	{"not released", LocationPartition, func(f *Facts) {
 		f.Volume.Usage, f.Volume.UsageFailure = VolumeUsageFailed, &Failure[VolumeUsage]{Before: VolumeReleasing, Cause: "no room", Retry: RetryOperator}
 	}, SeverityDegraded, "ReleaseFailed", "RELEASING failed (nobody tries again before an operator says so): no room"},
+	{"lost on its old drive", LocationPartition, func(f *Facts) {
+		f.Volume.Lost = &Lost{Drive: "naa-1", Bytes: 512, Count: 1, Extents: []Extent{{Offset: 4096, Length: 512}}}
+	}, SeverityDataLoss, "DataLost", "drive naa-1 could not read 512 bytes at (offset+length) 4096+512"},
 	{"LV gone", LocationLVM, func(f *Facts) { f.Gone = true }, SeverityInaccessible, "VolumeNotFound", "vg/lv"},
 	{"MISSING", LocationPartition, func(f *Facts) { f.Volume.OperationalStatus = Missing }, SeverityInaccessible, "VolumeNotFound", "PARTITION"},
 	{"INOPERATIVE", LocationPartition, func(f *Facts) {

@@ -38,8 +38,10 @@ type Drive struct {
 	Findings []Finding `json:"findings,omitempty"` // worst first; empty when GOOD
 	Usage    Usage     `json:"usage"`
 	Leaving  *Leaving  `json:"leaving,omitempty"` // nil while it is IN_USE
-	Cordoned bool      `json:"cordoned,omitempty"`
-	Claim    *Claim    `json:"claim,omitempty"` // the administrator's word that we may use it; nil: we may not
+	// Succeeds says whose bay it was put into, when it was new; nil: nobody's.
+	Succeeds *Succession `json:"succeeds,omitempty"`
+	Cordoned bool        `json:"cordoned,omitempty"`
+	Claim    *Claim      `json:"claim,omitempty"` // the administrator's word that we may use it; nil: we may not
 
 	Temperature  *int    `json:"temperature,omitempty"` // degrees Celsius
 	PowerOnHours *uint64 `json:"powerOnHours,omitempty"`
@@ -80,6 +82,7 @@ type Slot struct {
 	Locate    string `json:"locate,omitempty"`    // file below the machine's root that lights it; empty: no light
 	Fault     string `json:"fault,omitempty"`     // file that lights the fault LED
 	Lit       bool   `json:"lit,omitempty"`
+	FaultLit  bool   `json:"faultLit,omitempty"`
 	Status    string `json:"status,omitempty"` // what the enclosure says of the bay, in the kernel's words: OK, not installed, critical ...
 }
 

@@ -12,6 +12,7 @@ type HealRequest struct {
 	// where Block is given.
 	Options []string
 	DryRun  bool // tell what would be done
+	Safe    bool // nobody asks: only what the daemon may do on its own
 	// Fsck has a filesystem that nobody has mounted repaired as far as its own
 	// program does that without asking. Nothing else of a healing changes a
 	// filesystem.
@@ -38,7 +39,7 @@ type HealStep struct {
 // back to the drive or pool below it.
 type ReclaimRequest struct {
 	Volume  string
-	Path    string // where it is published or staged; empty: it must not be in use
+	Path    string // where it is published or staged; empty: wherever it is mounted, or nowhere
 	Staging string
 	Block   *bool
 	Secrets Secrets

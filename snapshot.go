@@ -100,14 +100,25 @@ const (
 	EventCordon      EventKind = "Cordon"
 	EventClaim       EventKind = "Claim"
 	EventUsage       EventKind = "UsageChanged"
+	EventReplaced    EventKind = "DriveReplaced"
+	EventNotReplaced EventKind = "DriveNotReplaced"
+	EventWrongPulled EventKind = "WrongDrivePulled"
+	EventSwapped     EventKind = "DrivesSwapped"
+	EventQuarantined EventKind = "DriveQuarantined"
+	EventNotReleased EventKind = "DriveNotReleased"
+	EventFaultLight  EventKind = "FaultLight"
 
 	EventVolumeCreated   EventKind = "VolumeCreated"
 	EventVolumeFound     EventKind = "VolumeFound"
 	EventVolumeDeleted   EventKind = "VolumeDeleted"
 	EventVolumeExpanded  EventKind = "VolumeExpanded"
 	EventVolumeFailed    EventKind = "VolumeFailed"
-	EventVolumeMoved     EventKind = "VolumeMoved"
+	EventVolumeReleased  EventKind = "VolumeReleased"
 	EventVolumeHealed    EventKind = "VolumeHealed"
+	EventVolumeNotHealed EventKind = "VolumeNotHealed"
+	EventVolumeMoved     EventKind = "VolumeMoved"
+	EventVolumeDataLoss  EventKind = "VolumeDataLoss" // found, or accepted
+	EventVolumeLeft      EventKind = "VolumeLeft"     // something of one stays on a drive, and is nobody's
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
 	EventSnapshotCreated EventKind = "SnapshotCreated"
@@ -136,8 +147,10 @@ type Record struct {
 	Claim    *Claim   `json:"claim,omitempty"`
 	Usage    Usage    `json:"usage"`
 	Leaving  *Leaving `json:"leaving,omitempty"` // nil while it is IN_USE
-	// After is the id of the drive whose bay it is in, until it has taken its place.
-	After string `json:"after,omitempty"`
+	// Succeeds says whose bay it was put into, when it was new; nil: nobody's.
+	Succeeds *Succession `json:"succeeds,omitempty"`
+	// Kept are the findings in spite of which an operator keeps it.
+	Kept []string `json:"kept,omitempty"`
 	// LastShort and LastLong are when a self-test was last started by us.
 	LastShort time.Time `json:"lastShort,omitzero"`
 	LastLong  time.Time `json:"lastLong,omitzero"`

@@ -19,9 +19,10 @@ const (
 	UsageFail                           // the step under way failed; the cause is in the event
 	UsageRetry                          // an operator asks for another try
 	UsageKeep                           // an operator keeps it after all
+	UsageForce                          // an operator has it taken out with what still depends on it
 )
 
-var usageEventNames = names[UsageEvent]{"usage event", []string{"none", "seen", "release", "emptied", "approve", "taken out", "fail", "retry", "keep"}}
+var usageEventNames = names[UsageEvent]{"usage event", []string{"none", "seen", "release", "emptied", "approve", "taken out", "fail", "retry", "keep", "force"}}
 
 func (e UsageEvent) String() string { return usageEventNames.text(e) }
 
@@ -30,11 +31,11 @@ func (e UsageEvent) String() string { return usageEventNames.text(e) }
 var usageMoves = map[Usage]map[UsageEvent]Usage{
 	UsageUnknown:   {UsageSeen: UsageInUse},
 	UsageInUse:     {UsageRelease: UsageReleasing},
-	UsageReleasing: {UsageEmptied: UsageReleased, UsageFail: UsageFailed, UsageKeep: UsageInUse},
-	UsageReleased:  {UsageApprove: UsageRemoving, UsageKeep: UsageInUse},
+	UsageReleasing: {UsageEmptied: UsageReleased, UsageFail: UsageFailed, UsageKeep: UsageInUse, UsageForce: UsageRemoving},
+	UsageReleased:  {UsageApprove: UsageRemoving, UsageKeep: UsageInUse, UsageForce: UsageRemoving},
 	UsageRemoving:  {UsageTakenOut: UsageRemoved, UsageFail: UsageFailed, UsageKeep: UsageInUse},
 	UsageRemoved:   {UsageSeen: UsageInUse},
-	UsageFailed:    {UsageRetry: UsageReleasing, UsageKeep: UsageInUse},
+	UsageFailed:    {UsageRetry: UsageReleasing, UsageKeep: UsageInUse, UsageForce: UsageRemoving},
 }
 
 // Next is the only way from one usage to another.
@@ -49,11 +50,11 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 var usageWords = map[Usage]struct{ means, waits string }{
 	UsageUnknown:   {"the drive was never listed", "the first listing of the machine"},
 	UsageInUse:     {"volumes may be made on it, where it is claimed", "nothing"},
-	UsageReleasing: {"it has to leave: nothing new comes to it, what is on it serves on", "its volumes and snapshots, which `drivebay drive show` names, to be moved or removed"},
+	UsageReleasing: {"it has to leave: nothing new comes to it, what is on it serves on", "its volumes and snapshots, which `drivebay drive show` names, to be moved, released (`drivebay volume release`) or removed"},
 	UsageReleased:  {"nothing depends on it", "an operator, who approves that it is taken out"},
-	UsageRemoving:  {"the kernel is letting go of it, its bay is lit", "the kernel; a drive that it cannot let go of is pulled as it is"},
+	UsageRemoving:  {"the kernel is letting go of it, its bay is lit", "the kernel, which is asked again after a restart; a drive that it cannot let go of is pulled as it is"},
 	UsageRemoved:   {"it is out, or back and nobody's: nothing is written to it", "its successor in the bay, which takes over its claim; the drive itself, once it is accepted again"},
-	UsageFailed:    {"the step under way failed; the cause is kept with the drive", "an operator"},
+	UsageFailed:    {"the step under way failed; the cause is kept with the drive, its fault light is lit", "an operator"},
 }
 
 // usageWays say who makes a move, in the order in which they are told.
@@ -62,13 +63,14 @@ var usageWays = []struct {
 	by    string
 }{
 	{UsageSeen, "the daemon"},
-	{UsageRelease, "`drivebay release DRIVE`"},
+	{UsageRelease, "`drivebay replace DRIVE`, `drivebay release DRIVE`, or the daemon for its health (`replacement.trigger`)"},
 	{UsageEmptied, "the daemon, when the last volume and snapshot is gone"},
-	{UsageApprove, "`drivebay approve DRIVE --yes`"},
+	{UsageApprove, "`drivebay replace DRIVE`, `drivebay approve DRIVE --yes`"},
 	{UsageTakenOut, "the daemon, when the kernel has the drive no more"},
 	{UsageFail, "the daemon"},
 	{UsageRetry, "`drivebay drive retry DRIVE`"},
 	{UsageKeep, "`drivebay cancel DRIVE`"},
+	{UsageForce, "`drivebay force-remove DRIVE --yes`, which loses what is on it"},
 }
 
 // UsageMarkdown writes the page about the life of a drive.
@@ -103,6 +105,7 @@ const (
 	LeaveCancel  LeaveVerb = "cancel"  // it stays after all
 	LeaveRetry   LeaveVerb = "retry"   // try again what failed
 	LeaveAccept  LeaveVerb = "accept"  // it was taken out, is back, and may be used again
+	LeaveForce   LeaveVerb = "force"   // it is taken out with what still depends on it
 )
 
 // Leaving is how far a drive is on its way out, and why.
@@ -127,4 +130,11 @@ func (p *Progress) Percent() int {
 		return 0
 	}
 	return int(float64(p.Done) / float64(p.Total) * 100)
+}
+
+// Succession is whose bay a new drive was put into, and what has come of it.
+type Succession struct {
+	Of      string    `json:"of"`                // the drive that was in the bay before
+	Against string    `json:"against,omitempty"` // why it does not take that drive's place
+	Taken   time.Time `json:"taken,omitzero"`    // since when it has
 }

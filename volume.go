@@ -27,6 +27,10 @@ type Volume struct {
 
 	Publications []Publication `json:"publications,omitempty"`
 
+	// Lost is what an operator let go of when the volume was copied off a bad drive,
+	// until he lets it be.
+	Lost *Lost `json:"lost,omitempty"`
+
 	// Failure is why CSIStatus is FAILED, or was until the try that is under way.
 	Failure      *Failure[CSIStatus]   `json:"failure,omitempty"`
 	UsageFailure *Failure[VolumeUsage] `json:"usageFailure,omitempty"` // the same for Usage

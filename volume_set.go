@@ -85,6 +85,8 @@ type Work struct {
 	Size  uint64    `json:"size,omitempty"` // in bytes, that the volume is to have
 	// PVs are the physical volumes to be made, by drive id.
 	PVs map[string]string `json:"pvs,omitempty"`
+	// Move is where a volume comes from and goes to, of WorkMove.
+	Move *Move `json:"move,omitempty"`
 	// Made are the steps that need no second look: a wipe, above all.
 	Made []string `json:"made,omitempty"`
 }
@@ -96,6 +98,7 @@ const (
 	WorkCreate WorkOp = "create"
 	WorkExpand WorkOp = "expand"
 	WorkRemove WorkOp = "remove"
+	WorkMove   WorkOp = "move"
 )
 
 // SnapshotRecord is what is remembered of a snapshot.

@@ -132,6 +132,8 @@ func TestWithTheEngine(t *testing.T) {
 	id, path := p.use("plain", nil, nil)
 	p.inject(hostsim.Fault{Drive: path, Fault: "fs-unmount"})
 	p.heals(id, path, false)
+	p.inject(hostsim.Fault{Drive: path, Fault: "fs-read-only"})
+	p.heals(id, path, false)
 
 	space := reclaimspace.NewReclaimSpaceNodeClient(p.addons)
 	if _, err := space.NodeReclaimSpace(t.Context(), &reclaimspace.NodeReclaimSpaceRequest{VolumeId: id, StagingTargetPath: path}); err != nil {
@@ -150,7 +152,7 @@ func TestWithTheEngine(t *testing.T) {
 	for _, c := range []struct {
 		old, next string
 		want      codes.Code
-	}{{"open, barley", "open, oats", codes.Unauthenticated}, {"open, sesame", "open, oats", codes.OK}, {"open, sesame", "open, oats", codes.OK}, {"open, sesame", "open, rye", codes.Unauthenticated}, {"", "open, rye", codes.InvalidArgument}} {
+	}{{"open, barley", "open, oats", codes.Unauthenticated}, {"open, sesame", "open, oats", codes.OK}, {"open, sesame", "open, oats", codes.OK}, {"open, sesame", "open, rye", codes.Unauthenticated}, {"", "open, rye", codes.Unauthenticated}, {"open, oats", "", codes.InvalidArgument}} {
 		if err := rotate(c.old, c.next); status.Code(err) != c.want {
 			t.Errorf("from %q to %q: %v, want %v", c.old, c.next, err, c.want)
 		}

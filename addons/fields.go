@@ -3,7 +3,6 @@ package addons
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/drivebay/drivebay"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -92,17 +91,4 @@ func checkSize(size, limit int) error {
 		return fmt.Errorf("%w: %d bytes, and it may have %d", drivebay.ErrInvalid, size, limit)
 	}
 	return nil
-}
-
-// clip cuts a string at a rune so that it has no more than limit bytes.
-func clip(s string, limit int) string {
-	const dots = "…"
-	if len(s) <= limit {
-		return s
-	}
-	end := limit - len(dots)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + dots
 }

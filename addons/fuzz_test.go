@@ -14,6 +14,7 @@ import (
 	"github.com/csi-addons/spec/lib/go/reclaimspace"
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/addons/healer"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -57,7 +58,7 @@ func (d direct) call(ctx context.Context, n int, b []byte) (resp any, wrong bool
 		err := proto.Unmarshal(b, into.(proto.Message))
 		wrong = err != nil
 		return err
-	}, d.guard)
+	}, d.guard.Intercept)
 	return resp, wrong, err
 }
 
@@ -72,7 +73,7 @@ func hold(resp any, err error) error {
 	if r, ok := resp.(*healer.NodeHealerResponse); ok && r.Message == "" {
 		return fmt.Errorf("no message: %v", r)
 	}
-	if size := proto.Size(resp.(proto.Message)); size > maxMessage {
+	if size := proto.Size(resp.(proto.Message)); size > rpc.MaxMessage {
 		return fmt.Errorf("an answer of %d bytes", size)
 	}
 	return nil
@@ -128,7 +129,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 }
 
 var strange = []string{"", "relative", root, root + "/", root + "/../../etc", root + "/plain/inside", "/", "/etc", "/proc/self/root", root + "/a\x00b", root + strings.Repeat("/d", 2100), "ß語𝄞", "\n",
-	strings.Repeat("x", 200), "open, sesame", "passphrase", SecretNewPassphrase, "csi.storage.k8s.io/pv", tokensKey}
+	strings.Repeat("x", 200), "open, sesame", "passphrase", SecretNewPassphrase, "csi.storage.k8s.io/pv", rpc.TokensKey}
 
 // scramble puts strange words into the fields of a message, or takes them away.
 func scramble(r *rand.Rand, m protoreflect.Message) {

@@ -9,6 +9,7 @@ import (
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/csi-addons/spec/lib/go/encryptionkeyrotation"
 	"github.com/drivebay/drivebay/addons/healer"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -22,7 +23,7 @@ func TestConfidence(t *testing.T) {
 	secrets := map[string]string{"passphrase": "secretword"}
 	m.fails.Store(new(fmt.Errorf("mount -o password=flagword: %w of secretword, tokenword", errors.New("a gremlin"))))
 	_, err := healer.NewHealerNodeClient(conn).NodeHealer(t.Context(), &healer.NodeHealerRequest{VolumeId: "well", VolumePath: "/v", Secrets: secrets,
-		VolumeCapability: mountOf("ext4"), VolumeContext: map[string]string{tokensKey: "tokenword"}})
+		VolumeCapability: mountOf("ext4"), VolumeContext: map[string]string{rpc.TokensKey: "tokenword"}})
 	m.fails.Store(new(errors.New("keyword is not secretword")))
 	_, err2 := encryptionkeyrotation.NewEncryptionKeyRotationControllerClient(conn).EncryptionKeyRotate(t.Context(),
 		&encryptionkeyrotation.EncryptionKeyRotateRequest{VolumeId: "well", Secrets: secrets, EncryptionKey: "keyword"})
@@ -63,12 +64,12 @@ func TestPanic(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	m := there()
-	_, err := heal(t, m, &healer.NodeHealerRequest{VolumeId: "well", VolumePath: "/v", Secrets: map[string]string{"a": strings.Repeat("x", maxMessage)}})
+	_, err := heal(t, m, &healer.NodeHealerRequest{VolumeId: "well", VolumePath: "/v", Secrets: map[string]string{"a": strings.Repeat("x", rpc.MaxMessage)}})
 	if status.Code(err) != codes.ResourceExhausted || m.last() != nil {
 		t.Errorf("ends with %v", err)
 	}
 	m.fails.Store(new(errors.New(strings.Repeat("ß", 5000))))
-	if _, err := heal(t, m, &healer.NodeHealerRequest{VolumeId: "well", VolumePath: "/v"}); len(status.Convert(err).Message()) > maxErrorText {
+	if _, err := heal(t, m, &healer.NodeHealerRequest{VolumeId: "well", VolumePath: "/v"}); len(status.Convert(err).Message()) > rpc.MaxText {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 }

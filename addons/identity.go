@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/csi-addons/spec/lib/go/identity"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -17,7 +18,7 @@ type identityServer struct {
 }
 
 func (i *identityServer) GetIdentity(context.Context, *identity.GetIdentityRequest) (*identity.GetIdentityResponse, error) {
-	return &identity.GetIdentityResponse{Name: i.opt.Name, VendorVersion: clip(i.opt.Version, maxString)}, nil
+	return &identity.GetIdentityResponse{Name: i.opt.Name, VendorVersion: rpc.Clip(i.opt.Version, maxString)}, nil
 }
 
 // askTime is how long a machine may think about what it can do: a sidecar asks before

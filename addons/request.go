@@ -42,12 +42,9 @@ func (s *Server) usable(req using) (block *bool, err error) {
 }
 
 // Keys of a volume's context that are the orchestrator's and not ours: Kubernetes
-// adds them by itself (external-provisioner; CSIDriver.spec.podInfoOnMount).
+// adds them by itself (external-provisioner; CSIDriver.spec.podInfoOnMount and
+// tokenRequests).
 var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
-
-// tokensKey is where Kubernetes puts the tokens of a pod, which are secrets
-// (CSIDriver.spec.tokenRequests).
-const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 
 // checkContext holds what a caller remembers of a volume against that of ours: they
 // have none. The sidecar sends it as parameters.

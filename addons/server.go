@@ -10,18 +10,18 @@ package addons
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	"github.com/csi-addons/spec/lib/go/encryptionkeyrotation"
 	"github.com/csi-addons/spec/lib/go/identity"
 	"github.com/csi-addons/spec/lib/go/reclaimspace"
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/addons/healer"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 )
 
 // Engine is what the server asks about drives. No method waits for one.
@@ -56,11 +56,9 @@ type Options struct {
 type Server struct {
 	engine Engine
 	opt    Options
+	guard  rpc.Guard
 	grpc   *grpc.Server
 }
-
-// maxMessage bounds what a caller may send; no legal request comes near.
-const maxMessage = 1 << 20
 
 // services are all that there are, as gRPC knows them, and who answers them.
 func (s *Server) services() map[*grpc.ServiceDesc]any {
@@ -79,25 +77,17 @@ func New(engine Engine, opt Options) *Server {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{engine: engine, opt: opt}
-	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard), grpc.MaxRecvMsgSize(maxMessage))
+	s.guard = rpc.Guard{What: "csi-addons", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal, codes.Unknown}}
+	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard.Intercept), grpc.MaxRecvMsgSize(rpc.MaxMessage))
 	for desc, server := range s.services() {
 		s.grpc.RegisterService(desc, server)
 	}
 	return s
 }
 
-// grace is how long calls under way may take to end.
-const grace = 5 * time.Second
-
 // Serve answers until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	stop := context.AfterFunc(ctx, func() {
-		force := time.AfterFunc(grace, s.grpc.Stop)
-		s.grpc.GracefulStop()
-		force.Stop()
-	})
-	defer stop()
-	if err := s.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := rpc.Serve(ctx, s.grpc, l); err != nil {
 		return fmt.Errorf("csi-addons: %w", err)
 	}
 	return nil

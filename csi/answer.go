@@ -6,6 +6,7 @@ import (
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -45,7 +46,7 @@ func healthAnswer(id string, c drivebay.Condition) *wire.VolumeHealth {
 	out := &wire.VolumeHealth{VolumeId: id}
 	for _, f := range c {
 		out.HealthStatuses = append(out.HealthStatuses, &wire.VolumeHealth_VolumeHealthEntry{
-			Status: wire.VolumeHealthErrorType(f.Severity), Reason: clip(f.Reason, maxString), Message: clip(f.Message, maxString)})
+			Status: wire.VolumeHealthErrorType(f.Severity), Reason: rpc.Clip(f.Reason, maxString), Message: rpc.Clip(f.Message, maxString)})
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -274,9 +275,9 @@ func TestGuard(t *testing.T) {
 	if _, err := client.NodeGetStorageHealth(t.Context(), req); err != nil {
 		t.Errorf("the call after a panic: %v", err)
 	}
-	big := &wire.NodeGetStorageHealthRequest{Secrets: map[string]string{"key": strings.Repeat("x", maxMessage+1)}}
+	big := &wire.NodeGetStorageHealthRequest{Secrets: map[string]string{"key": strings.Repeat("x", rpc.MaxMessage+1)}}
 	if _, err := client.NodeGetStorageHealth(t.Context(), big); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a request of over %d bytes: %v", maxMessage, err)
+		t.Errorf("a request of over %d bytes: %v", rpc.MaxMessage, err)
 	}
 	text := log.String()
 	if !strings.Contains(text, "NodeGetStorageHealth") || !strings.Contains(text, "code=Internal") {

@@ -3,10 +3,10 @@ package csi
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -51,7 +51,7 @@ const (
 // its list to judge.
 var sizes = map[protoreflect.Name]int{
 	"staging_target_path": maxPath, "target_path": maxPath, "volume_path": maxPath, "volume_publish_path": maxPath,
-	"starting_token": maxMessage,
+	"starting_token": rpc.MaxMessage,
 }
 
 // absolute are the paths that have to be; of volume_path see elsewhere.
@@ -160,17 +160,4 @@ func checkSize(size, limit int) error {
 		return fmt.Errorf("%w: %d bytes, and it may have %d", drivebay.ErrInvalid, size, limit)
 	}
 	return nil
-}
-
-// clip cuts a string at a rune so that it has no more than limit bytes.
-func clip(s string, limit int) string {
-	const dots = "…"
-	if len(s) <= limit {
-		return s
-	}
-	end := limit - len(dots)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + dots
 }

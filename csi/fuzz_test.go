@@ -44,7 +44,7 @@ func directTo(e Engine, volumes Volumes) direct {
 
 // call makes a call with whatever fill puts into its request.
 func (d direct) call(ctx context.Context, op string, fill func(proto.Message) error) (any, error) {
-	return d.methods[op].Handler(d.owners[op], ctx, func(into any) error { return fill(into.(proto.Message)) }, d.guard)
+	return d.methods[op].Handler(d.owners[op], ctx, func(into any) error { return fill(into.(proto.Message)) }, d.guard.Intercept)
 }
 
 // hold says what is wrong with how a call ended, whatever was sent.

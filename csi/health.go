@@ -7,6 +7,7 @@ import (
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 )
 
 func (c *controller) ControllerGetVolumeHealth(_ context.Context, req *wire.ControllerGetVolumeHealthRequest) (*wire.ControllerGetVolumeHealthResponse, error) {
@@ -75,7 +76,7 @@ func (n *node) NodeGetStorageHealth(context.Context, *wire.NodeGetStorageHealthR
 			kind = wire.StorageHealthErrorType_STORAGE_UNREACHABLE
 		}
 		resp.BackendHealth = append(resp.BackendHealth, &wire.NodeGetStorageHealthResponse_StorageBackendHealth{
-			Status: kind, Reason: clip(f.Reason, maxString), Message: clip(f.Message, maxString)})
+			Status: kind, Reason: rpc.Clip(f.Reason, maxString), Message: rpc.Clip(f.Message, maxString)})
 	}
 	return resp, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -16,7 +17,7 @@ type identity struct {
 }
 
 func (i *identity) GetPluginInfo(context.Context, *wire.GetPluginInfoRequest) (*wire.GetPluginInfoResponse, error) {
-	return &wire.GetPluginInfoResponse{Name: Name, VendorVersion: clip(i.opt.Version, maxString)}, nil
+	return &wire.GetPluginInfoResponse{Name: Name, VendorVersion: rpc.Clip(i.opt.Version, maxString)}, nil
 }
 
 func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabilitiesRequest) (*wire.GetPluginCapabilitiesResponse, error) {

@@ -116,10 +116,7 @@ func volumeRequest(req *wire.CreateVolumeRequest) (r drivebay.VolumeRequest, err
 // tokenRequests).
 var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
 
-const (
-	tokensKey    = "csi.storage.k8s.io/serviceAccount.tokens"
-	ephemeralKey = "csi.storage.k8s.io/ephemeral"
-)
+const ephemeralKey = "csi.storage.k8s.io/ephemeral"
 
 // checkContext holds a volume_context against that of our volumes: they have none.
 func checkContext(context map[string]string) error {

@@ -10,14 +10,13 @@ package csi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -47,11 +46,9 @@ const (
 type Server struct {
 	engine Engine
 	opt    Options
+	guard  rpc.Guard
 	grpc   *grpc.Server
 }
-
-// maxMessage bounds what a caller may send; no legal request comes near.
-const maxMessage = 1 << 20
 
 // New makes a server.
 func New(engine Engine, opt Options) *Server {
@@ -59,25 +56,17 @@ func New(engine Engine, opt Options) *Server {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{engine: engine, opt: opt}
-	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard), grpc.MaxRecvMsgSize(maxMessage))
+	s.guard = rpc.Guard{What: "csi", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal}}
+	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard.Intercept), grpc.MaxRecvMsgSize(rpc.MaxMessage))
 	wire.RegisterIdentityServer(s.grpc, &identity{Server: s})
 	wire.RegisterControllerServer(s.grpc, &controller{Server: s})
 	wire.RegisterNodeServer(s.grpc, &node{Server: s})
 	return s
 }
 
-// grace is how long calls under way may take to end.
-const grace = 5 * time.Second
-
 // Serve answers until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	stop := context.AfterFunc(ctx, func() {
-		force := time.AfterFunc(grace, s.grpc.Stop)
-		s.grpc.GracefulStop()
-		force.Stop()
-	})
-	defer stop()
-	if err := s.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := rpc.Serve(ctx, s.grpc, l); err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}
 	return nil

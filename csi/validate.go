@@ -6,6 +6,7 @@ import (
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 )
 
 func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *wire.ValidateVolumeCapabilitiesRequest) (*wire.ValidateVolumeCapabilitiesResponse, error) {
@@ -14,7 +15,7 @@ func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *wire.Val
 		return nil, err
 	}
 	if err := validate(req, &v.Volume); err != nil {
-		return &wire.ValidateVolumeCapabilitiesResponse{Message: clip(err.Error(), maxString)}, nil
+		return &wire.ValidateVolumeCapabilitiesResponse{Message: rpc.Clip(err.Error(), maxString)}, nil
 	}
 	return &wire.ValidateVolumeCapabilitiesResponse{Confirmed: &wire.ValidateVolumeCapabilitiesResponse_Confirmed{
 		VolumeContext: req.VolumeContext, VolumeCapabilities: req.VolumeCapabilities, Parameters: req.Parameters}}, nil

@@ -27,6 +27,7 @@ func (m *Manager) claim(t *tracked) error {
 		return fmt.Errorf("drive %s (%s): %w: %s", t.drive.ID, t.drive.Name, drivebay.ErrRefused, strings.Join(why, "; "))
 	}
 	m.setClaim(t, drivebay.ClaimedByOperator, "an operator asked for it")
+	m.succeed(t)
 	return nil
 }
 
@@ -49,14 +50,13 @@ func (m *Manager) followSelectors(t *tracked) {
 	switch c := t.rec.Claim; {
 	case c == nil && means && len(t.drive.Refusals()) == 0:
 		m.setClaim(t, drivebay.ClaimedByConfig, "the configuration means it")
-	case c == nil && m.inherits(t) && len(t.drive.Refusals()) == 0:
-		m.setClaim(t, drivebay.ClaimedByOperator, "it is in the bay of drive "+t.rec.After+", which was taken out")
-		t.rec.After = "" // once: the word can be taken back
 	case c != nil && c.By == drivebay.ClaimedByConfig && !means && t.present:
 		m.dropClaim(t, "the configuration means it no more")
 	default:
+		m.succeed(t)
 		return
 	}
+	m.succeed(t)
 	m.keepRecord(t)
 }
 
@@ -70,21 +70,4 @@ func (m *Manager) setClaim(t *tracked, by drivebay.ClaimedBy, cause string) {
 func (m *Manager) dropClaim(t *tracked, cause string) {
 	m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventClaim, Drive: t.drive.ID, From: string(t.rec.Claim.By), Cause: cause + ": " + describe(&t.drive)})
 	t.rec.Claim, t.drive.Claim = nil, nil
-}
-
-// predecessor is the drive that was taken out of the bay that a new one is in, and is
-// not seen elsewhere.
-func (m *Manager) predecessor(d *drivebay.Drive, seen map[string]bool) string {
-	for id, t := range m.drives {
-		if t.rec.Usage == drivebay.UsageRemoved && !seen[id] && place(d) != "" && place(&t.drive) == place(d) {
-			return id
-		}
-	}
-	return ""
-}
-
-// inherits says whether an operator's word for a drive holds for its successor.
-func (m *Manager) inherits(t *tracked) bool {
-	before := m.drives[t.rec.After]
-	return before != nil && before.rec.Usage == drivebay.UsageRemoved && before.rec.Claim != nil && before.rec.Claim.By == drivebay.ClaimedByOperator
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,7 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 	if err != nil {
 		return Listing{Problems: []string{"the list of block devices cannot be read: " + err.Error()}}
 	}
+	s.tells = slices.ContainsFunc(names, func(name string) bool { return !s.lacks(s.blockDir + "/" + name + "/uevent") })
 	places := readPlaces(s, opt.Dark)
 	uses := readUses(s, names, mounts)
 	uses.ours = opt.Ours
@@ -93,8 +95,8 @@ var transports = []struct {
 	{regexp.MustCompile(`/target\d+:|/sd[a-z]+$`), drivebay.TransportSCSI},
 }
 
-// readDrive reads one block device. It is no drive when it went away meanwhile,
-// is hidden, holds no medium, or is a SCSI device of another kind.
+// readDrive reads one block device. It is no drive when it went away meanwhile, or
+// is going, is hidden, holds no medium, or is a SCSI device of another kind.
 func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	dir := s.blockDir + "/" + name
 	path, err := s.Resolve(dir)
@@ -125,7 +127,22 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	udev := s.udev(d.Paths[0].DevNum)
 	udev.complete(&d)
 	udev.content(&d)
-	return d, true
+	return d, !s.going(path)
+}
+
+// going says that the kernel is taking a device away: then half of what was read of
+// it may be missing, and what is left would look like another drive. The kernel takes
+// the file "uevent" before it takes the other attributes, of the device and of what
+// is above it (drivers/base/core.c, device_del; seen with a USB disk on Linux 6.1,
+// which had its serial number still and no model any more).
+func (s *sysfs) going(path string) bool {
+	return s.tells && (s.lacks(path+"/uevent") || s.exists(path+"/device") && s.lacks(path+"/device/uevent"))
+}
+
+// lacks says that a file is not there; one that cannot be read is.
+func (s *sysfs) lacks(name string) bool {
+	_, err := s.ReadFile(name)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrGone)
 }
 
 // size is in sectors, 0 where a copy of a machine has lost it but not the drive.

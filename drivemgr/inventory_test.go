@@ -308,8 +308,8 @@ func (r refusing) Resolve(name string) (string, error) {
 
 func TestFailures(t *testing.T) {
 	w := tree{}
-	w.sata(1, "sda", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001"})
-	w.sata(2, "sdb", map[string]string{"serial": "A2", "wwid": "naa.5000c500a0000002"})
+	w.sata(1, "sda", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001", "uevent": "x", "block/uevent": "x"})
+	w.sata(2, "sdb", map[string]string{"serial": "A2", "wwid": "naa.5000c500a0000002", "uevent": "x", "block/uevent": "x"})
 	m := w.machine(t)
 	rows := []struct {
 		name     string
@@ -327,6 +327,8 @@ func TestFailures(t *testing.T) {
 		{"the size of one broken", "sdb/size", errors.New("input/output error"), "sda", false, 1},
 		{"one vanishes while it is read", "(sdb|ata2).*", fs.ErrNotExist, "sda", true, 0},
 		{"the attributes of one vanish", "ata2/.*0:0:0/(vendor|model|wwid|vpd_pg80|state)", fs.ErrNotExist, "sda sdb", true, 0},
+		{"one is being taken away", "sdb/device/(uevent|vendor|model)", fs.ErrNotExist, "sda", true, 0},
+		{"one is nearly gone", "sdb/(dev|uevent)", fs.ErrNotExist, "sda", true, 0},
 	}
 	for _, r := range rows {
 		re := regexp.MustCompile(r.match)

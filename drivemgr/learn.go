@@ -145,12 +145,13 @@ func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
 }
 
 // takeEvidence puts new evidence in the place of the old. A look that brought
-// nothing leaves the old evidence standing, until it failed too often.
+// nothing leaves the old evidence standing, until it failed too often. That a drive
+// says it is asleep is not believed to end its failures: one that answers nonsense
+// says that, too, now and then.
 func (m *Manager) takeEvidence(t *tracked, r looked, now time.Time) {
 	old := t.drive.Evidence
 	switch {
 	case r.err == nil && r.evidence.Standby:
-		t.failures = 0
 		if old != nil {
 			kept := *old
 			kept.Standby = true

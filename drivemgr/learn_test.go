@@ -74,3 +74,20 @@ func TestBeginForgetsTheKernelsCounters(t *testing.T) {
 		t.Error("the sample that others may be reading was changed")
 	}
 }
+
+// A drive that answers nonsense says that it is asleep now and then: it is not
+// good again by that.
+func TestAsleepBetweenFailures(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	good := &drivebay.Evidence{Protocol: drivebay.ProtocolATA, Verdict: drivebay.VerdictPassed, Identity: drivebay.Identity{Serial: tr.drive.Serial}}
+	nonsense, asleep := looked{err: errAnother}, looked{evidence: &drivebay.Evidence{Standby: true}}
+	for i, l := range []looked{{evidence: good}, nonsense, nonsense, asleep, nonsense} {
+		if tr.drive.Health != drivebay.HealthGood && i > 0 {
+			t.Errorf("before look %d it is %v", i, tr.drive.Health)
+		}
+		m.learn(lookResult{of: tr, life: tr.life, looked: l})
+	}
+	if tr.drive.Health != drivebay.HealthUnknown {
+		t.Errorf("after three failures it is %v: %+v", tr.drive.Health, tr.drive.Evidence)
+	}
+}

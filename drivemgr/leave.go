@@ -24,7 +24,9 @@ func (m *Manager) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb,
 	case drivebay.LeaveRelease:
 		return m.release(ctx, drive, why)
 	case drivebay.LeaveApprove:
-		return m.approve(ctx, drive, why)
+		return m.out(ctx, drive, drivebay.UsageApprove, why)
+	case drivebay.LeaveForce:
+		return m.out(ctx, drive, drivebay.UsageForce, why)
 	case drivebay.LeaveCancel:
 		return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageKeep, why) })
 	case drivebay.LeaveRetry:
@@ -79,22 +81,27 @@ func (m *Manager) accept(ctx context.Context, drive, why string) error {
 	})
 }
 
-// approve lets a drive be taken out that nothing depends on: the kernel lets go of
-// it, and its bay is lit. One that the kernel cannot let go of may be pulled as it is.
-func (m *Manager) approve(ctx context.Context, drive, why string) error {
+// out lets a drive be taken out that nothing depends on, or with what does: the kernel
+// lets go of it, and its bay is lit. One that the kernel cannot let go of may be pulled
+// as it is.
+func (m *Manager) out(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
+	forced := e == drivebay.UsageForce
+	if err := m.relist(ctx); err != nil { // nobody tells us of a mount
+		return err
+	}
 	var d drivebay.Drive
 	err := m.change(ctx, drive, func(t *tracked) error {
-		if l := t.rec.Leaving; t.rec.Usage == drivebay.UsageReleasing && l != nil {
+		if l := t.rec.Leaving; !forced && t.rec.Usage == drivebay.UsageReleasing && l != nil {
 			return fmt.Errorf("drive %s (%s): %w: something still depends on it: %s", t.drive.ID, t.drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "what, is being looked for"))
 		}
-		if err := m.mayGo(t); err != nil {
+		if err := m.mayGo(t, forced); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
 		}
-		if err := m.move(t, drivebay.UsageApprove, why); err != nil {
+		if err := m.move(t, e, why); err != nil {
 			return err
 		}
 		if !t.present {
-			return m.move(t, drivebay.UsageTakenOut, "it is out already: "+describe(&t.drive))
+			return m.move(t, drivebay.UsageTakenOut, "it is out already: "+m.Snapshot().Where(&t.drive))
 		}
 		d = t.drive
 		return nil
@@ -105,13 +112,28 @@ func (m *Manager) approve(ctx context.Context, drive, why string) error {
 	return m.takeOut(ctx, &d)
 }
 
+// relist lists what there is now and who uses it, without asking enclosures.
+func (m *Manager) relist(ctx context.Context) error {
+	opt := InventoryOptions{Dark: true}
+	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
+		return err
+	}
+	l := observe(ctx, m.machine, opt)
+	return m.do(ctx, func() error { m.take(l); return nil })
+}
+
 // mayGo refuses to let go of what somebody uses, and of what would take others along.
-func (m *Manager) mayGo(t *tracked) error {
+// A partition of ours that nothing stands on holds nobody: its volume was let go of. By
+// force a drive goes with whatever is ours on it, unless that is mounted.
+func (m *Manager) mayGo(t *tracked, forced bool) error {
 	if t.drive.System {
 		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
 	}
-	if len(t.drive.Uses) > 0 {
-		return fmt.Errorf("%w: somebody uses it: %s", drivebay.ErrBusy, strings.TrimSpace(t.drive.Uses[0].Kind+" "+t.drive.Uses[0].Device+" "+t.drive.Uses[0].What))
+	for _, u := range t.drive.Uses {
+		idle := u.Kind == "partition" || forced && u.Kind != "mount" && u.Kind != "swap"
+		if !u.Ours || !idle {
+			return fmt.Errorf("%w: somebody uses it: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
+		}
 	}
 	for _, o := range m.drives {
 		if o != t && o.present && sharesController(&t.drive, &o.drive) {
@@ -137,6 +159,9 @@ func (m *Manager) move(t *tracked, e drivebay.UsageEvent, cause string) error {
 	}
 	now := m.machine.Now()
 	t.rec.Usage = to
+	if to == drivebay.UsageInUse {
+		t.rec.Kept = standing(t.drive.Findings) // in spite of these
+	}
 	switch was := t.rec.Leaving; {
 	case to == drivebay.UsageInUse:
 		t.rec.Leaving = nil

@@ -24,7 +24,8 @@ type Options struct {
 	LookTimeout time.Duration // how long a drive may take to answer
 	Parallel    int           // drives asked at the same time
 	Claim       drivebay.Selectors
-	ForgetAfter time.Duration // how long a drive that left is remembered
+	ReleaseAt   drivebay.Health // a claimed drive that turned so is released by itself; UNKNOWN: none is
+	ForgetAfter time.Duration   // how long a drive that left is remembered
 	Log         *slog.Logger
 }
 
@@ -73,7 +74,10 @@ type Manager struct {
 	again    bool      // what was read from a drive makes its uses worth another listing
 	// listingSince is when the listing under way began; zero: none is.
 	listingSince time.Time
-	problems     []string // of ourselves: no uevents, no kernel log ...
+	problems     []string                 // of ourselves: no uevents, no kernel log ...
+	jobs         []func(context.Context)  // to be started beside us: they may wait for a device
+	lit          map[string]drivebay.Slot // fault lights that we have lit, by file
+	inventoried  bool                     // every drive that is there was asked once
 
 	calls    chan func()
 	results  chan lookResult
@@ -97,7 +101,10 @@ type tracked struct {
 	openError string // how the last of them ended
 	// What our own questions added to ioerr_cnt and iotmo_cnt.
 	ourErrors, ourTimeouts uint64
-	fresh                  bool // what is written on it is not known, or may have changed
+	fresh                  bool   // what is written on it is not known, or may have changed
+	cameFrom               string // the bay before this one, if it was moved
+	poor                   int    // ticks in a row in which its health was as bad as the policy says
+	heldBack               string // why the policy leaves it alone, as it was told
 }
 
 // New makes a manager. st may be nil: then nothing outlives it.
@@ -109,6 +116,7 @@ func New(m host.Machine, st Store, opt Options) *Manager {
 		slots:    make(chan struct{}, opt.Parallel),
 		seqGrew:  make(chan struct{}),
 		drives:   map[string]*tracked{},
+		lit:      map[string]drivebay.Slot{},
 		calls:    make(chan func()),
 		results:  make(chan lookResult),
 		listings: make(chan Listing, 1),
@@ -209,10 +217,22 @@ func (m *Manager) Run(ctx context.Context) error {
 			tick = m.machine.After(m.opt.Tick)
 			m.readKernel()
 			m.scheduleSelfTests(ctx)
+			m.followHealth()
+			m.followPredecessors()
 		}
 		m.scheduleLooks(ctx)
+		m.keepLights()
+		m.startJobs(ctx)
 		m.publish()
 	}
+}
+
+// startJobs starts what may wait for a device, beside us.
+func (m *Manager) startJobs(ctx context.Context) {
+	for _, job := range m.jobs {
+		go job(ctx)
+	}
+	m.jobs = nil
 }
 
 // observeAside lists the machine in a goroutine: even sysfs can hang, an

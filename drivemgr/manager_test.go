@@ -25,8 +25,13 @@ type rig struct {
 
 func onRack(t *testing.T, drives int, st drivemgr.Store, opt drivemgr.Options, test func(*rig)) {
 	t.Helper()
+	onSpec(t, hostsim.Generate(drives), st, opt, test)
+}
+
+func onSpec(t *testing.T, spec hostsim.Spec, st drivemgr.Store, opt drivemgr.Options, test func(*rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sim, err := hostsim.New(hostsim.Generate(drives))
+		sim, err := hostsim.New(spec)
 		if err != nil {
 			t.Fatal(err)
 		}

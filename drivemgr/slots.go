@@ -55,6 +55,7 @@ func (p *places) readEnclosure(dir string) {
 		}
 		if s.exists(slotDir + "/fault") {
 			slot.Fault = slotDir + "/fault"
+			slot.FaultLit = !p.dark && lit(s.text(slot.Fault))
 		}
 		p.addBay(slot)
 		if address := s.base(slotDir + "/device"); address != "" {
@@ -126,7 +127,8 @@ func (p *places) readPCISlots() {
 }
 
 // readNPEM lists the enclosure LEDs that PCIe ports offer since Linux 6.13
-// (drivers/pci/npem.c), as "0000:3b:00.0:enclosure:locate".
+// (drivers/pci/npem.c), as "0000:3b:00.0:enclosure:locate". The address is that of the
+// port above the drive, or of the drive; that of the port outlives the drive.
 func (p *places) readNPEM() {
 	for _, name := range p.sysfs.list("sys/class/leds") {
 		port, indication, ok := strings.Cut(name, ":enclosure:")
@@ -186,10 +188,14 @@ func (p *places) givePCI(d *drivebay.Drive, way drivebay.Path) {
 	}
 	for _, f := range functions {
 		leds := p.leds[f]
-		if leds["locate"] == "" || d.Slot.Locate != "" || d.Slot.Bay == "" {
+		if d.Slot.Bay == "" || len(leds) == 0 {
 			continue
 		}
-		d.Slot.Locate, d.Slot.Fault = leds["locate"], leds["fail"]
-		d.Slot.Lit = lit(p.sysfs.text(d.Slot.Locate))
+		if d.Slot.Locate == "" && leds["locate"] != "" {
+			d.Slot.Locate, d.Slot.Lit = leds["locate"], lit(p.sysfs.text(leds["locate"]))
+		}
+		if d.Slot.Fault == "" && leds["fail"] != "" {
+			d.Slot.Fault, d.Slot.FaultLit = leds["fail"], lit(p.sysfs.text(leds["fail"]))
+		}
 	}
 }

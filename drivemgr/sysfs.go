@@ -23,6 +23,7 @@ type sysfs struct {
 	denied     []string
 	entries    map[string]udevEntry // of the udev database, as far as read
 	lost       []string             // devices that are there and whose size cannot be read
+	tells      bool                 // block devices have uevent files: some copies of a machine lack all
 }
 
 func (s *sysfs) read(name string) ([]byte, bool) {

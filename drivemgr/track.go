@@ -28,11 +28,16 @@ func (m *Manager) take(l Listing) {
 		m.takeDrive(&l.Drives[i], seen, now)
 	}
 	if l.Complete {
+		var gone []*tracked
 		for id, t := range m.drives {
-			if !seen[id] {
-				m.miss(id, t, now)
+			if !seen[id] && m.miss(id, t, now) {
+				gone = append(gone, t)
 			}
 		}
+		m.tellOfPull(gone, now)
+	}
+	if !m.listed {
+		m.goOn(now)
 	}
 	m.listed = true
 	m.fillBays()
@@ -48,11 +53,12 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		t = &tracked{lane: lane.New(), fresh: true}
 		t.rec.Usage, _ = drivebay.UsageUnknown.Next(drivebay.UsageSeen)
 		t.drive.FirstSeen = now
-		t.rec.After = m.predecessor(d, seen)
+		t.rec.Succeeds = m.predecessor(d, seen)
 		m.drives[d.ID] = t
 		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
 	} else {
 		m.keeper.add(changes(&t.drive, d, now)...)
+		m.tellOfReturn(t, d, now)
 	}
 	if !t.present { // new here, or back: whatever we knew of its state is old
 		t.begin(now)
@@ -60,7 +66,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	before := t.drive
 	t.drive = merge(before, *d)
 	t.drive.LastSeen = now.Truncate(time.Minute)
-	t.drive.Usage, t.drive.Leaving, t.drive.Cordoned, t.drive.Claim = t.rec.Usage, t.rec.Leaving, t.rec.Cordoned, t.rec.Claim
+	t.drive.Usage, t.drive.Leaving, t.drive.Cordoned, t.drive.Claim, t.drive.Succeeds = t.rec.Usage, t.rec.Leaving, t.rec.Cordoned, t.rec.Claim, t.rec.Succeeds
 	m.refreshKernel(t, now)
 	m.assess(t)
 	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
@@ -150,29 +156,31 @@ func changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 	return out
 }
 
-// miss turns a drive that a complete listing does not have OFFLINE.
-func (m *Manager) miss(id string, t *tracked, now time.Time) {
+// miss turns a drive that a complete listing does not have OFFLINE, and says whether
+// it left just now.
+func (m *Manager) miss(id string, t *tracked, now time.Time) bool {
 	t.present = false
 	if t.drive.Status != drivebay.StatusOffline {
 		was := t.drive
 		t.kernlog.left(now)
 		t.drive.Status = drivebay.StatusOffline
-		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.Status = nil, nil, false, ""
+		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.FaultLit, t.drive.Slot.Status = nil, nil, false, false, ""
 		t.drive.LastSeen = now.Truncate(time.Second)
 		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.drive.Status.String(),
 			Cause: "the kernel has it no more: " + describe(&was)})
 		if t.rec.Usage == drivebay.UsageRemoving {
-			_ = m.move(t, drivebay.UsageTakenOut, "the kernel has let go of it, its sled can be pulled") // from REMOVING it may
+			_ = m.move(t, drivebay.UsageTakenOut, "safe to pull, the kernel has let go of it: "+m.Snapshot().Where(&was)) // from REMOVING it may
 		}
 		m.assess(t)
 		m.keepRecord(t)
-		return
+		return true
 	}
 	if now.Sub(t.drive.LastSeen) > m.opt.ForgetAfter {
 		delete(m.drives, id)
 		m.keeper.forget(id)
 	}
+	return false
 }
 
 // keepSlots keeps PCI slots in the list of bays that once held a drive. An empty
@@ -195,7 +203,7 @@ func keepAnswers(old []drivebay.Bay, l *Listing) {
 	keep := func(s *drivebay.Slot) {
 		if s.Enclosure != "" {
 			was := last[s.Enclosure+"/"+s.Bay]
-			s.Lit, s.Status = was.Lit, was.Status
+			s.Lit, s.FaultLit, s.Status = was.Lit, was.FaultLit, was.Status
 		}
 	}
 	for i := range l.Bays {

@@ -2,11 +2,13 @@ package lvm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 // Moving a volume while it is used, seen with lvm2 2.03.16 on Linux 6.1:
@@ -102,8 +104,11 @@ func (s *System) Copied(ctx context.Context, group, volume string) (Copy, error)
 	double := strings.NewReplacer("-", "--")
 	name := double.Replace(group) + "-" + double.Replace(volume)
 	out, err := s.runner.Run(ctx, "dmsetup", "status", name)
-	if err != nil {
+	if _, said := errors.AsType[*host.ExitError](err); said {
 		return Copy{}, fmt.Errorf("volume %s/%s: how far it is copied: %w: %w", group, volume, ErrNotFound, err)
+	}
+	if err != nil {
+		return Copy{}, fmt.Errorf("volume %s/%s: how far it is copied: %w", group, volume, err)
 	}
 	return parseCopy(string(out))
 }

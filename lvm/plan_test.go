@@ -201,3 +201,58 @@ func TestSerialised(t *testing.T) {
 	}
 	again()
 }
+
+// TestStranded: parts that are active without what they are parts of are taken away
+// before anything else is done; those in use are not.
+func TestStranded(t *testing.T) {
+	g := recorded(t, "healthy").Group("drivebay-all")
+	if got := g.stranded(); len(got) != 0 {
+		t.Errorf("of a group at work: %v", got)
+	}
+	g.LV("drivebay-pool").Active = false // as lvm tells of a pool whose volumes are in use
+	if got := g.stranded(); len(got) != 0 {
+		t.Errorf("of a pool whose volumes are in use: %v", got)
+	}
+	for i := range g.LVs {
+		if lv := &g.LVs[i]; lv.Pool != "" || lv.Name == "drivebay-mir" {
+			lv.Active = false
+		}
+	}
+	want := []string{"drivebay-all/drivebay-mir_rimage_0", "drivebay-all/drivebay-mir_rimage_1", "drivebay-all/drivebay-mir_rmeta_0", "drivebay-all/drivebay-mir_rmeta_1",
+		"drivebay-all/drivebay-pool_tdata", "drivebay-all/drivebay-pool_tmeta"}
+	got := g.stranded()
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestLeftovers: a volume without a name goes when it can only be what was left over.
+func TestLeftovers(t *testing.T) {
+	const size = 4 << 20
+	left := LV{Name: "lvol1", Type: "linear", Size: size, Active: true}
+	for name, c := range map[string]struct {
+		change func(*LV)
+		others []LV
+		goes   bool
+	}{
+		"left over":             {func(*LV) {}, nil, true},
+		"of an unfinished pool": {func(*LV) {}, []LV{{Name: "drivebay-pool", Tags: []string{making}}}, true},
+		"the pool is there":     {func(*LV) {}, []LV{{Name: "drivebay-pool"}}, false},
+		"somebody named it":     {func(lv *LV) { lv.Name = "lvol1a" }, nil, false},
+		"somebody tagged it":    {func(lv *LV) { lv.Tags = []string{"x"} }, nil, false},
+		"somebody uses it":      {func(lv *LV) { lv.Open = true }, nil, false},
+		"another size":          {func(lv *LV) { lv.Size++ }, nil, false},
+		"a part of another":     {func(lv *LV) { lv.Parent = "drivebay-pool" }, nil, false},
+	} {
+		lv := left
+		c.change(&lv)
+		r := &Report{Groups: []Group{{Name: "g", Tags: []string{Tag}, LVs: append(c.others, lv)}}}
+		goes := false
+		for _, s := range ClearLeftovers("g", "drivebay-pool", size) {
+			goes = goes || !s.Done(r)
+		}
+		if goes != c.goes {
+			t.Errorf("%s: goes %v", name, goes)
+		}
+	}
+}

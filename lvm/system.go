@@ -110,9 +110,14 @@ func (s *System) Run(ctx context.Context, group string, devices []string, steps 
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range steps {
+	for i, step := range steps {
 		if err := ours(report, group); err != nil {
 			return report, fmt.Errorf("%s: %w", step.Name, err)
+		}
+		if i == 0 {
+			if report, err = s.free(ctx, report, group, devices); err != nil {
+				return report, err
+			}
 		}
 		if !step.Always && step.Done(report) {
 			continue

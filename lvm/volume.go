@@ -59,7 +59,8 @@ func CreatePool(v Volume, metadata uint64) ([]Step, error) {
 		Argv: []string{"lvchange", "--errorwhenfull", "y", v.path()},
 		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ErrorWhenFull },
 	}
-	return slices.Insert(steps, len(steps)-1, fail), nil
+	steps = slices.Insert(steps, len(steps)-1, fail)
+	return slices.Insert(steps, 1, ClearLeftovers(v.Group, v.Name, metadata)...), nil // after a half-made pool is gone
 }
 
 // CreateThin plans a thin volume in a pool.

@@ -100,7 +100,8 @@ func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bo
 		return true
 	}
 	for _, r := range e.all() {
-		if r.Work == nil || !slices.Contains(r.Volume.Location.Drives, d.ID) {
+		m := moveOf(r)
+		if r.Work == nil || !slices.Contains(r.Volume.Location.Drives, d.ID) && (m == nil || m.From.Drives[0] != d.ID && m.To.Drives[0] != d.ID) {
 			continue
 		}
 		t, err := newTable(disk, d)
@@ -110,6 +111,9 @@ func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bo
 		switch {
 		case slices.Contains(r.Work.Made, firstTable+d.ID):
 			n := ofVolume(r)
+			if m != nil {
+				n = entryOfMove(r)
+			}
 			if uuid := r.Work.PVs[d.ID]; uuid != "" {
 				n = entryOfPV(r.Volume.ID, d.ID, uuid)
 			}

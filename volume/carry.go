@@ -41,6 +41,9 @@ func (e *Engine) carry(ctx context.Context, h *herd, head heading, m lvm.Move) e
 		return err
 	}
 	defer func() { <-e.carrying }()
+	if _, err := e.lvm.Copied(ctx, h.VG, "pvmove0"); !errors.Is(err, lvm.ErrNotFound) && err != nil {
+		return err // nobody could see how it goes
+	}
 	began := e.erring()
 	e.throttle()
 	name, err := e.launch(ctx, h, m)

@@ -17,25 +17,29 @@ import (
 // it still holds is missing: e2fsck calls a busy ext4 that is sound wrong in its
 // bitmaps, their checksums and its counts, xfs_repair an XFS that was just grown
 // in its superblock, each time they are run (1.47.0 and 6.1.0, tried). Of one that
-// is not mounted and has such a journal, nothing is known before a mount reads it.
+// is not mounted and has such a journal, nothing is known before a mount reads it;
+// one without has no excuse, and wrong bitmaps give away what is in use.
 type checker struct {
 	argv  []string
 	fails *regexp.Regexp // it could not check: no verdict
 	owed  *regexp.Regexp // the journal holds something
-	noise *regexp.Regexp // progress, and what is no fault of a mounted filesystem
+	noise *regexp.Regexp // progress
+	busy  *regexp.Regexp // what is no fault of a mounted filesystem
 }
 
 var checkers = map[string]checker{
 	// e2fsck(8): 4 errors left uncorrected, 8 operational error.
 	"ext4": {[]string{"e2fsck", "-n", "-f"}, regexp.MustCompile(`while trying to open|Cannot continue`), regexp.MustCompile(`skipping journal recovery`),
-		regexp.MustCompile(`(?i)^e2fsck |^Warning|^Pass \d|^IGNORED|^[\w ]+\? (no|yes)$|bitmap|count wrong|counts wrong|^Group \d+.* checksum|orphan|zero dtime|Filesystem still has errors|: \d+/\d+ files|^Padding`)},
+		regexp.MustCompile(`(?i)^e2fsck |^Warning|^Pass \d|^IGNORED|^[\w ]+\? (no|yes)$|Filesystem still has errors|: \d+/\d+ files`),
+		regexp.MustCompile(`(?i)bitmap|count wrong|counts wrong|^Group \d+.* checksum|orphan|zero dtime|^Padding`)},
 	// xfs_repair(8): with -n 1 says that there is something to repair. It refuses a
 	// mounted one unless -f has it take the device for a file (tried).
 	"xfs": {[]string{"xfs_repair", "-n", "-f"}, regexp.MustCompile(`fatal error|cannot open`), regexp.MustCompile(`valuable metadata changes`),
-		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail|sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
+		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail`),
+		regexp.MustCompile(`sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
 	// btrfs-check(8): --force takes a mounted one.
 	"btrfs": {[]string{"btrfs", "check", "--readonly", "--force"}, regexp.MustCompile(`cannot open|could not check`), regexp.MustCompile(`log tree`),
-		regexp.MustCompile(`^Opening|^Checking|^UUID|^\[\d|^WARNING|bytes|blocks|cache and super generation`)},
+		regexp.MustCompile(`^Opening|^Checking|^UUID|^\[\d|^WARNING|bytes|blocks|cache and super generation`), regexp.MustCompile(`^$`)},
 }
 
 // idle lets a check wait for everybody else (ioprio_set(2), IOPRIO_CLASS_IDLE).
@@ -67,14 +71,14 @@ func (e *Engine) check(ctx context.Context, kind string, disk host.Disk, mounted
 	case !mounted && c.owed.MatchString(text):
 		return nil, fmt.Errorf("%w: its journal was not read since it was last in use", drivebay.ErrBusy)
 	}
-	return c.faults(text), nil
+	return c.faults(text, mounted), nil
 }
 
 // faults are the lines that are left.
-func (c checker) faults(text string) []string {
+func (c checker) faults(text string, mounted bool) []string {
 	out := []string{}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !c.noise.MatchString(line) {
+		if line = strings.TrimSpace(line); line != "" && !c.noise.MatchString(line) && !(mounted && c.busy.MatchString(line)) {
 			out = append(out, line)
 		}
 	}

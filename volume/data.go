@@ -33,7 +33,8 @@ func (e *Engine) onDevice(ctx context.Context, v *drivebay.Volume, alone bool, f
 	if v.Location.VG == "" && v.LUKSUUID == "" {
 		drive = v.Location.Drives[0]
 	}
-	return e.onDisk(ctx, "volume "+v.ID, d, drive, alone, f)
+	// What a volume has left behind on another drive does not hold it up.
+	return e.onDisk(ctx, "volume "+v.ID+" "+v.Location.Partition, d, drive, alone, f)
 }
 
 // onDisk opens a device, in the lane of that name.

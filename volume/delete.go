@@ -31,6 +31,9 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err := e.mayRemove(ctx, &r.Volume); err != nil {
 		return err
 	}
+	if err := e.unmove(ctx, id); err != nil {
+		return err
+	}
 	_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 		if r.Volume.CSIStatus != drivebay.CSIRemoving {
 			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {

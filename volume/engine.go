@@ -51,6 +51,8 @@ type Options struct {
 	Node  string   // name of this node
 	Roots []string // folders below which volumes may be staged and published
 	Tick  time.Duration
+	// Heal has the engine do the safe repairs by itself.
+	Heal bool
 	// Headers is the folder for copies of the headers of encrypted volumes; empty:
 	// none are kept.
 	Headers string
@@ -61,6 +63,9 @@ type Options struct {
 	// After is called after each step that was done, with its name; an error there
 	// ends the work as a crash would. For tests.
 	After func(volume, step string) error
+	// CopyRate is how many bytes of a volume are copied off a leaving drive in a
+	// second; 0: as many as can be.
+	CopyRate uint64
 }
 
 // Engine makes, mounts and watches the volumes of one machine.
@@ -84,6 +89,8 @@ type Engine struct {
 	running   sync.WaitGroup                      // work that nobody may wait for any more
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
+
+	moves movers // of volumes to other drives
 
 	making
 	using // what mounting and watching remember
@@ -110,7 +117,7 @@ func (e *Engine) begin(id string) (end func(), err error) {
 // work runs f for a volume and waits for it as long as the caller does. When he
 // gives up f goes on, and the volume stays taken until it has come to its end.
 func (e *Engine) work(ctx context.Context, id string, f func(context.Context) error) error {
-	end, err := e.begin(id)
+	end, err := e.beginFirst(ctx, id)
 	if err != nil {
 		return err
 	}

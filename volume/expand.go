@@ -17,6 +17,11 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 		return v, false, err
 	}
 	err = e.work(ctx, id, func(ctx context.Context) error {
+		if rec, err := e.record(id); err == nil && rec.Volume.Size < r.Required {
+			if err := e.unmove(ctx, id); err != nil {
+				return err
+			}
+		}
 		due, err := e.wantSize(id, r)
 		if err != nil || !due {
 			return err
@@ -60,7 +65,7 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	if r.Limit > 0 && size > r.Limit {
 		return false, fmt.Errorf("%w: %d bytes are the least above what is asked for, at most %d are", drivebay.ErrRange, size, r.Limit)
 	}
-	if err := settled(v.Location); err != nil {
+	if err := resting(v.Location); err != nil {
 		return false, err
 	}
 	if err := e.seen().mayGrow(v, size); err != nil {

@@ -17,3 +17,5 @@ func (e *Engine) Adopting(ctx context.Context) (take func() error, err error) {
 	x := e.index
 	return func() error { return e.adoptFrom(ctx, s, x) }, err
 }
+
+func (e *Engine) CopyProgress(id string) (done, total uint64, ok bool) { return e.copyProgress(id) }

@@ -60,7 +60,7 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 		}
 	}
 	if staged != nil && !staged.readOnly {
-		k.fs.readOnly = staged.turnedReadOnly(e.round)
+		k.fs.readOnly = m.gaveUp || staged.turnedReadOnly(e.round)
 	}
 	k.io.frozen = k.io.frozen.Truncate(time.Second)
 	return k

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -27,6 +28,7 @@ func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) e
 	var errs []error
 	for i := range s.Drives {
 		d := &s.Drives[i]
+		e.tellUnfinished(d.ID, x.parts[d.ID])
 		errs = append(errs, e.adoptParts(ctx, d, x.parts[d.ID]))
 	}
 	if x.lvm == nil {
@@ -104,6 +106,10 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
 	is := types[entry.Type]
 	v.Mode = is.mode
+	twin := e.twin(ctx, d.ID, p.title)
+	if entry.Type == typeMaking && twin.drive != "" { // that one is what was left of a move, or both are
+		return nil
+	}
 	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{p.start, p.start + p.size}})) == 0 {
 		v.Location.Kind = drivebay.LocationDrive
 	}
@@ -130,7 +136,59 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 			why = "no filesystem can be found on it"
 		}
 	}
+	if why == "" && twin.whole {
+		why = fmt.Sprintf("drive %s has another copy of it, and nobody knows which is the newer one", twin.drive)
+	}
 	return e.adoptVolume(v, why, false, nil)
+}
+
+// twin is another drive with a partition of the same name: a move was cut short, and
+// what was written down of it is lost. Until the very end of a move only one of the
+// two is whole by its name and type. One that cannot be looked at may be.
+type twin struct {
+	drive string
+	whole bool
+}
+
+func (e *Engine) twin(ctx context.Context, but, title string) (out twin) {
+	s := e.drives.Snapshot()
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		e.mu.Lock()
+		p, there := named(e.index.parts[d.ID], title)
+		e.mu.Unlock()
+		if !there || d.ID == but {
+			continue
+		}
+		table, err := e.readTitles(ctx, d)
+		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == title && q.Start == p.start })
+		out = twin{d.ID, out.whole || err != nil || i >= 0 && table[i].Type != typeMaking}
+	}
+	return out
+}
+
+// tellUnfinished tells of partitions that a volume was being copied to, which no
+// record knows any more. They are nobody's, and nothing is done to them.
+func (e *Engine) tellUnfinished(drive string, parts []part) {
+	for _, p := range parts {
+		known := slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
+			m := moveOf(r)
+			return m != nil && m.Name == p.title && m.To.Drives[0] == drive
+		})
+		if known || !strings.HasPrefix(p.title, newPrefix) {
+			continue
+		}
+		e.mu.Lock()
+		_, still := named(e.index.parts[drive], p.title)
+		e.mu.Unlock()
+		if !still {
+			continue
+		}
+		if _, told := e.moves.told.LoadOrStore(drive+" "+p.title, true); !told {
+			e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive,
+				Cause: fmt.Sprintf("partition %d (%s) is the unfinished copy of a volume, of which nothing is written down: it is nobody's, and its room is taken until somebody removes it", p.number, p.title)})
+		}
+	}
 }
 
 // adoptVolume writes down a volume that was found. Half says that it is not whole;

@@ -18,6 +18,7 @@ type measured struct {
 	errors    uint64    // of its drives, then
 	asking    time.Time // since when the filesystem has left us waiting
 	shutdown  bool
+	gaveUp    bool // an ext4 that takes no writes any more, whatever the mount table says
 }
 
 // stuckAfter is when a probe that has no answer begins to say something.
@@ -52,7 +53,7 @@ func (g *gauge) write(f func(*measured)) {
 // forget is for a filesystem that was just mounted, or is mounted no more.
 func (g *gauge) forget() {
 	g.write(func(m *measured) {
-		m.measured, m.readError, m.shutdown, m.probedAt = false, "", false, time.Time{}
+		m.measured, m.readError, m.shutdown, m.gaveUp, m.probedAt = false, "", false, false, time.Time{}
 	})
 }
 

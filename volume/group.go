@@ -25,7 +25,9 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 		if g != nil && g.AnyMove() != nil {
 			return false, fmt.Errorf("volume group %s: %w: it moves, and goes when it has moved", l.VG, drivebay.ErrPending)
 		}
-		return g == nil || !slices.ContainsFunc(g.LVs, func(lv lvm.LV) bool { return lv.Name != poolName && lv.Parent == "" && !isSpare(lv) }), nil
+		return g == nil || !slices.ContainsFunc(g.LVs, func(lv lvm.LV) bool {
+			return lv.Name != poolName && lv.Parent == "" && !isSpare(lv) && !lvm.IsLeftover(&lv, bookkeeping(g))
+		}), nil
 	}
 	plan := []step{when(unused, step{name: "group",
 		done: func(ctx context.Context) (bool, error) {
@@ -41,6 +43,9 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 			if r.LV(l.VG, poolName) != nil {
 				steps = lvm.Remove(l.VG, poolName)
 			}
+			if g := r.Group(l.VG); g != nil && groupKind(g) == drivebay.LocationThin {
+				steps = append(steps, lvm.ClearLeftovers(l.VG, poolName, bookkeeping(g))...)
+			}
 			return e.lvmRun(ctx, l, append(steps, lvm.RemoveGroup(l.VG, e.labels(r, l)...)...))
 		},
 	})}
@@ -54,6 +59,11 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 		}
 	}
 	return plan
+}
+
+// bookkeeping is how large that of the pool of a group is, in bytes.
+func bookkeeping(g *lvm.Group) uint64 {
+	return poolMetadata(g.Size/lvm.ExtentSize) * lvm.ExtentSize
 }
 
 // isSpare is the room that LVM keeps for the repair of a pool; it belongs to no

@@ -20,7 +20,7 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 			return err
 		}
 		h := &healing{e: e, id: v.ID, r: r, report: &came, over: caller.Err}
-		return h.run(ctx)
+		return errors.Join(h.run(ctx), e.tell(ctx))
 	})
 	switch {
 	case ctx.Err() != nil: // the work may go on, and its report with it
@@ -31,10 +31,27 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 	return came, err
 }
 
+// tell has everybody see at once what was done: the next tick may be two seconds away,
+// and who asked for it looks now.
+func (e *Engine) tell(ctx context.Context) error {
+	t, err := e.freshTable(ctx)
+	if err != nil {
+		return err
+	}
+	e.viewMu.Lock()
+	e.round = t
+	e.viewMu.Unlock()
+	e.publish()
+	return nil
+}
+
 // mayHeal refuses a caller who means another volume, or takes it for what it is not.
 func (e *Engine) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.HealRequest) error {
-	if r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS) {
+	switch {
+	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
+	case r.Safe && moves(v, e.drives.Snapshot()):
+		return fmt.Errorf("%w: it is on its way to another drive", drivebay.ErrPending)
 	}
 	if err := checkOptions(v.FSType, r.Options); err != nil {
 		return err
@@ -100,6 +117,10 @@ func (h *healing) repair(ctx context.Context, row *Repair, p *patient) error {
 	switch {
 	case cannot != nil:
 		step.Failed = cannot.Error()
+	case h.r.Safe && !row.Safe:
+		step.Failed = errNotAlone.Error()
+		h.report.Steps = append(h.report.Steps, step)
+		return errUnhealed
 	case h.r.DryRun:
 	default:
 		err := h.do(ctx, row, p)
@@ -148,5 +169,9 @@ func (h *healing) note(p *patient, step drivebay.HealStep) {
 		h.e.log.Warn("repair failed", "op", "heal", "volume", h.id, "repair", step.Repair, "err", step.Failed)
 		return
 	}
-	h.e.note(drivebay.EventVolumeHealed, &p.v, fmt.Sprintf("volume %q: %s: %s", p.v.Name, step.Repair, step.Why))
+	cause := fmt.Sprintf("volume %q: %s: %s: %s", p.v.Name, step.Repair, step.Why, step.Done)
+	if h.r.Safe {
+		cause += " (by itself)"
+	}
+	h.e.note(drivebay.EventVolumeHealed, &p.v, cause)
 }

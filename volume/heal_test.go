@@ -97,11 +97,14 @@ func TestHealMounts(t *testing.T) {
 			"bind the paths of pods"},
 		"read-only": {func(s *stand, v drivebay.Volume) { s.inject(staging(v), "fs-read-only") }, false,
 			"mount a filesystem again that gave up"},
+		"read-only, and not seen": {func(s *stand, v drivebay.Volume) {
+			s.must(s.sim.Inject(hostsim.Fault{Drive: staging(v), Fault: "fs-read-only", Args: hostsim.Args{"hidden": "true"}}))
+		}, false, "mount a filesystem again that gave up"},
 		"a device": {func(s *stand, v drivebay.Volume) { s.must(s.sim.Unmount(s.Context(), place(target(v, "pod")))) }, true,
 			"bind the paths of pods"},
 	} {
 		for _, fs := range []string{"ext4", "xfs", "btrfs"} {
-			if c.block && fs != "ext4" {
+			if (c.block || name == "read-only, and not seen") && fs != "ext4" {
 				continue
 			}
 			onStand(t, func(s *stand) {
@@ -130,6 +133,14 @@ func TestHealMounts(t *testing.T) {
 				}
 				if got := s.heal(v, options); got != c.want || strings.ReplaceAll(plan, "?", "") != c.want {
 					s.Errorf("%s, %s: healed by %q, planned %q", name, fs, got, plan)
+				}
+				for _, path := range []string{staging(v), target(v, "pod")} { // at once, not with the next tick
+					if path == staging(v) && c.block {
+						continue
+					}
+					if is, err := s.stats(v, path); err != nil || is.Condition.Abnormal() {
+						s.Errorf("%s, %s: right after it %s says %s, %v", name, fs, path, is.Condition.Message(), err)
+					}
 				}
 				if got := s.heal(v, options); got != "" {
 					s.Errorf("%s, %s: again: %q", name, fs, got)

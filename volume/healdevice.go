@@ -141,9 +141,9 @@ func needKey(g *signs) (why string, cannot error) {
 }
 
 func unlockAgain(ctx context.Context, p *patient) error {
-	key, err := passphrase(p.signs.r.Secrets)
-	if err != nil { // it is a matter of who may, not of how it is said
-		return fmt.Errorf("%w: the volume is locked, and there is no %q", drivebay.ErrSecret, drivebay.SecretPassphrase)
+	key, err := theKey(p.signs.r.Secrets)
+	if err != nil {
+		return fmt.Errorf("the volume is locked: %w", err)
 	}
 	_, err = p.Engine.unlock(ctx, &p.v, key)
 	return err

@@ -80,7 +80,12 @@ func TestHealPool(t *testing.T) {
 				break
 			}
 		}
-		disk.Close()
+		s.must(err)
+		defer disk.Close()
+		time.Sleep(time.Minute)
+		if is := s.of(v); !strings.Contains(reasons(is.Condition), "ThinPoolLowOnDataSpace") || is.Condition.Severity() != drivebay.SeverityDegraded {
+			s.Errorf("it takes writes still, and this is said of it: %v", is.Condition.Message())
+		}
 		if got := s.heal(v); got != "!extend the thin pool" {
 			s.Errorf("the group is full as well: %q", got)
 		}
@@ -91,6 +96,12 @@ func TestHealPool(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := s.heal(v); got != "extend the thin pool" {
 			s.Errorf("the group has room: %q", got)
+		}
+		for _, at := range []int64{0, 4 << 30, 8 << 30} {
+			text := make([]byte, 4)
+			if _, err := disk.ReadAt(text, at); err != nil || string(text) != "used" {
+				s.Errorf("at %d it reads %q, %v", at, text, err)
+			}
 		}
 	})
 }

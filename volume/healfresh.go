@@ -96,17 +96,14 @@ func (p *patient) takeDown(ctx context.Context) error {
 // use is the same as before, and mounted as writable only while it calls itself so
 // (fs/super.c, get_tree_bdev: EBUSY).
 func (p *patient) putBack(ctx context.Context) error {
-	shutdown := p.signs.facts.FS != nil && p.signs.facts.FS.Shutdown
+	was := p.gauges.of(p.v.ID).read()
 	err := p.again(ctx)
 	if errors.Is(err, drivebay.ErrBusy) {
-		was := p.signs.staging()
-		if err = p.mount(ctx, was.at, p.signs.options, true); err == nil {
+		if err = p.mount(ctx, p.signs.staging().at, p.signs.options, true); err == nil {
 			err = p.rebind(ctx)
 		}
 	}
-	if shutdown {
-		p.gauges.of(p.v.ID).write(func(m *measured) { m.shutdown = true })
-	}
+	p.gauges.of(p.v.ID).write(func(m *measured) { m.shutdown, m.gaveUp = was.shutdown, was.gaveUp })
 	return err
 }
 

@@ -59,12 +59,12 @@ func width(k drivebay.LocationKind) int {
 	return 1
 }
 
-// moves says whether a location is one of a group that is on its way.
-func moves(l drivebay.Location) bool { return l.VG != "" && len(l.Drives) > width(l.Kind) }
+// travels says whether a location is one of a group that is on its way.
+func travels(l drivebay.Location) bool { return l.VG != "" && len(l.Drives) > width(l.Kind) }
 
-// settled refuses what cannot be done to a group on its way.
-func settled(l drivebay.Location) error {
-	if moves(l) {
+// resting refuses what cannot be done to a group on its way.
+func resting(l drivebay.Location) error {
+	if travels(l) {
 		return fmt.Errorf("%w: volume group %s moves between drives %v: try again when it has moved", drivebay.ErrPending, l.VG, l.Drives)
 	}
 	return nil
@@ -110,7 +110,7 @@ type at struct {
 }
 
 func (h *herd) heading(look func(drive string) at) (heading, bool) {
-	if moves(h.Location) {
+	if travels(h.Location) {
 		if h.Kind == drivebay.LocationMirror {
 			return headMirror(h.Drives, look)
 		}

@@ -117,7 +117,22 @@ func (e *Engine) partition(v *drivebay.Volume) (part, bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return named(e.index.parts[v.Location.Drives[0]], partitionName(v.ID))
+	return e.listed(v)
+}
+
+// listed is partition for who has the lock. One that is being copied to has another
+// name.
+func (e *Engine) listed(v *drivebay.Volume) (part, bool) {
+	parts := e.index.parts[v.Location.Drives[0]]
+	if r := e.records[v.ID]; r != nil && r.Work != nil && r.Work.Move != nil && v.Location.Partition == r.Work.Move.To.Partition {
+		if p, ok := named(parts, r.Work.Move.Name); ok {
+			return p, true
+		}
+		if r.Volume.Location.Partition != v.Location.Partition {
+			return part{}, false // whatever has the volume's name there is not it
+		}
+	}
+	return named(parts, partitionName(v.ID))
 }
 
 func named(parts []part, title string) (part, bool) {
@@ -169,6 +184,6 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 	if len(v.Location.Drives) == 0 {
 		return false
 	}
-	_, there := named(e.index.parts[v.Location.Drives[0]], partitionName(v.ID))
+	_, there := e.listed(v)
 	return !there
 }

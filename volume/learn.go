@@ -64,20 +64,36 @@ func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 	return log
 }
 
-// hear looks for an XFS that has shut itself down: of all that can go wrong with
-// a filesystem, this the kernel tells in its log only (fs/xfs/xfs_fsops.c,
-// xfs_do_force_shutdown).
+// lastWords are what the kernel tells of a filesystem in its log only: that an XFS
+// has shut itself down (fs/xfs/xfs_fsops.c, xfs_do_force_shutdown), and that an ext4
+// takes no writes any more. Of that the mount table said "ro" once and says
+// "emergency_ro" since Linux 6.15. In between, and in the stable series that took
+// "ext4: don't set SB_RDONLY after filesystem errors" over, it says nothing: rw it
+// is, and a remount says yes and changes nothing (tried, Debian's 6.1.0-56). Who
+// comes later hears it with the next write that fails.
+var lastWords = []struct {
+	kind, says string
+	learn      func(*measured)
+}{
+	{"XFS (", "Shutting down filesystem", func(m *measured) { m.shutdown = true }},
+	{"XFS (", "Filesystem has been shut down", func(m *measured) { m.shutdown = true }},
+	{"EXT4-fs (", "Remounting filesystem read-only", func(m *measured) { m.gaveUp = true }},
+}
+
+// hear looks for them in the kernel's log.
 func (e *Engine) hear(l host.LogLine) bool {
 	e.hearCopy(l)
-	rest, ok := strings.CutPrefix(l.Text, "XFS (")
-	name, says, ok2 := strings.Cut(rest, "): ")
-	if !ok || !ok2 || !strings.Contains(says, "Shutting down filesystem") && !strings.Contains(says, "Filesystem has been shut down") {
-		return false
-	}
-	for _, r := range e.all() {
-		if p := stagedAt(&r.Volume); p != nil && madeOf(*p).name == path.Base(name) {
-			e.gauges.of(r.Volume.ID).write(func(m *measured) { m.shutdown = true })
-			return true
+	for _, w := range lastWords {
+		rest, ok := strings.CutPrefix(l.Text, w.kind)
+		name, says, ok2 := strings.Cut(rest, "): ")
+		if !ok || !ok2 || !strings.Contains(says, w.says) {
+			continue
+		}
+		for _, r := range e.all() {
+			if p := stagedAt(&r.Volume); p != nil && madeOf(*p).name == path.Base(name) {
+				e.gauges.of(r.Volume.ID).write(w.learn)
+				return true
+			}
 		}
 	}
 	return false

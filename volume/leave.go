@@ -18,7 +18,9 @@ import (
 func (e *Engine) follow() {
 	s := e.drives.Snapshot()
 	due := e.anyMoves() || slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
-		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return r.Volume.Usage != drivebay.VolumeInUse })
+		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
+			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil
+		})
 	if !due || !e.following.CompareAndSwap(false, true) {
 		return
 	}
@@ -30,6 +32,9 @@ func (e *Engine) follow() {
 			}
 		}
 		trips := e.moveGroups(s)
+		for _, r := range e.all() {
+			e.followMove(r)
+		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
 				if err := e.release(e.ctx, s, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
@@ -42,8 +47,8 @@ func (e *Engine) follow() {
 
 // anyMoves says whether a group is between two drives.
 func (e *Engine) anyMoves() bool {
-	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return moves(r.Volume.Location) }) ||
-		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return moves(r.Snapshot.Location) })
+	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return travels(r.Volume.Location) }) ||
+		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return travels(r.Snapshot.Location) })
 }
 
 // followDrives moves the usage of one volume to where its drives are.
@@ -77,12 +82,13 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 	if e.sure() != nil {
 		return nil // not everything was listed yet
 	}
-	held, waits := e.heldBy(ctx, s, d)
+	held, alone := e.heldBy(ctx, s, d)
 	if len(held) == 0 {
 		return e.drives.Emptied(ctx, d.ID)
 	}
 	var sum pace
-	stuck := len(trips) > 0
+	var waits []string
+	under, stuck := 0, 0
 	for vg, t := range trips {
 		if t.from != d.ID {
 			continue
@@ -90,7 +96,11 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 		if t.wait != "" {
 			waits = append(waits, "volume group "+vg+": "+t.wait)
 		}
-		stuck = stuck && !t.under && len(t.lost) > 0
+		if !t.under && len(t.lost) > 0 {
+			stuck++
+		} else {
+			under++
+		}
 		sum.with(t.pace)
 	}
 	slices.Sort(held)
@@ -100,7 +110,7 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 	}
 	slices.Sort(waits)
 	text = strings.Join(append([]string{text}, waits...), "; ")
-	if stuck {
+	if stuck > 0 && under == 0 && !alone {
 		return e.drives.Failed(ctx, d.ID, text)
 	}
 	p := sum.progress()
@@ -110,24 +120,31 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 	return e.drives.Held(ctx, d.ID, text, p)
 }
 
-// heldBy is what lies on a drive, and what that waits for which is copied.
-func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held, waits []string) {
+// heldBy is what lies on a drive, and whether some of it is in no group.
+func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held []string, alone bool) {
 	for _, r := range e.all() {
 		v := &r.Volume
-		if !slices.Contains(v.Location.Drives, d.ID) {
-			continue
-		}
-		held = append(held, fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus))
-		if v.Location.VG == "" {
-			if wait := e.copyAway(ctx, s, d, v); wait != "" {
-				waits = append(waits, "volume "+v.Name+": "+wait)
+		switch {
+		case v.Usage == drivebay.VolumeReleased:
+		case slices.Contains(v.Location.Drives, d.ID):
+			text := fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus)
+			if v.Location.VG == "" {
+				alone = true
+				if wait := e.copyAway(ctx, s, d, v); wait != "" {
+					text += ", " + wait
+				}
+			}
+			held = append(held, text)
+		default:
+			if left := leftOn(r, d.ID); left != "" {
+				held = append(held, left)
 			}
 		}
 	}
 	for _, r := range e.snapshotRecords() {
-		if slices.Contains(r.Snapshot.Location.Drives, d.ID) {
+		if slices.Contains(r.Snapshot.Location.Drives, d.ID) && !e.letGo(r.Snapshot.Source) {
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}
-	return held, waits
+	return held, alone
 }

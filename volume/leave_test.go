@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +26,7 @@ func TestDriveLeaves(t *testing.T) {
 				s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, vol.Usage)
 			}
 		}
-		for _, d := range s.mgr.Snapshot().Drives { // there is no spare
-			s.must(s.mgr.Cordon(s.Context(), d.ID, d.ID != id))
-		}
+		s.noSpare(v)
 		s.must(err, s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "no spare: ")
 		if is := s.of(v); is.OperationalStatus != drivebay.Maintenance {
@@ -55,4 +54,60 @@ func TestDriveLeaves(t *testing.T) {
 			s.Errorf("taken out, it is %v, %v", is.Usage, is.Status)
 		}
 	})
+}
+
+// TestVolumeIsLetGo: a drive goes without what nobody needs any more, but not while that
+// is mounted; if it stays after all, so does the volume.
+func TestVolumeIsLetGo(t *testing.T) {
+	for _, kind := range []string{"ext4 on a partition", "ext4 on thin"} {
+		t.Run(kind, func(t *testing.T) {
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				v := s.make("v", requests()[kind])
+				id := v.Location.Drives[0]
+				s.noSpare(v)
+				if v.Location.Kind == drivebay.LocationThin {
+					_, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+					s.must(err)
+				}
+				if err := s.e.ReleaseVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrInvalid) {
+					s.Errorf("its drive stays: %v", err)
+				}
+				s.must(s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				time.Sleep(time.Minute)
+				if err := s.e.ReleaseVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
+					s.Errorf("it is mounted: %v", err)
+				}
+				s.must(s.unstage(v), s.e.ReleaseVolume(s.Context(), v.ID), s.e.ReleaseVolume(s.Context(), v.ID))
+				if err := s.stage(v); !errors.Is(err, drivebay.ErrRefused) {
+					s.Errorf("staged again: %v", err)
+				}
+				time.Sleep(time.Minute)
+				if is := s.drive(v); is.Usage != drivebay.UsageReleased || s.of(v).Usage != drivebay.VolumeReleased {
+					s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, s.of(v).Usage)
+				}
+				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
+				time.Sleep(time.Minute)
+				if is := s.of(v); is.Usage != drivebay.VolumeInUse {
+					s.Fatalf("cancelled, the volume is %v", is.Usage)
+				}
+				s.must(s.stage(v), s.unstage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				time.Sleep(time.Minute)
+				s.must(s.e.ReleaseVolume(s.Context(), v.ID))
+				time.Sleep(time.Minute)
+				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveApprove, ""))
+				time.Sleep(time.Minute)
+				if is := s.drive(v); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline {
+					s.Errorf("taken out, it is %v, %v", is.Usage, is.Status)
+				}
+			})
+		})
+	}
+}
+
+// noSpare leaves a volume nowhere to go to.
+func (s *stand) noSpare(v drivebay.Volume) {
+	s.Helper()
+	for _, d := range s.mgr.Snapshot().Drives {
+		s.must(s.mgr.Cordon(s.Context(), d.ID, !slices.Contains(v.Location.Drives, d.ID)))
+	}
 }

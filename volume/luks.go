@@ -59,6 +59,15 @@ func passphrase(secrets drivebay.Secrets) ([]byte, error) {
 	return nil, errNoPassphrase
 }
 
+// theKey is the passphrase of a caller of CSI-Addons. Who has none may not: to its
+// tables that is the same as a wrong one, and no field that is missing.
+func theKey(secrets drivebay.Secrets) ([]byte, error) {
+	if key, err := passphrase(secrets); err == nil {
+		return key, nil
+	}
+	return nil, fmt.Errorf("%w: there is no %q", drivebay.ErrSecret, drivebay.SecretPassphrase)
+}
+
 // canEncrypt says why nothing can be encrypted on this machine. Only a yes is
 // remembered: what is missing can be installed, and who did not answer can be asked
 // again. A kernel that has dm-crypt built in names it like a loaded one.

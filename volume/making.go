@@ -40,7 +40,7 @@ func (e *Engine) seen() seen {
 	defer e.mu.Unlock()
 	s := seen{drives: e.drives.Snapshot(), index: e.index, moving: map[string]string{}}
 	for _, r := range records {
-		if l := r.Volume.Location; moves(l) {
+		if l := r.Volume.Location; travels(l) {
 			for _, id := range l.Drives {
 				s.moving[id] = l.VG
 			}
@@ -51,7 +51,7 @@ func (e *Engine) seen() seen {
 	}
 	for _, r := range e.snapshots {
 		s.snaps = append(s.snaps, r)
-		if l := r.Snapshot.Location; moves(l) {
+		if l := r.Snapshot.Location; travels(l) {
 			for _, id := range l.Drives {
 				s.moving[id] = l.VG
 			}

@@ -16,6 +16,9 @@ import (
 func (e *Engine) RetryVolume(ctx context.Context, id string) error {
 	return e.onVolume(ctx, "retry", id, func(ctx context.Context, v drivebay.Volume) error {
 		if v.CSIStatus != drivebay.CSIFailed {
+			if v.Usage == drivebay.VolumeUsageFailed {
+				return e.readAgain(id)
+			}
 			return fmt.Errorf("%w: nothing of it has failed, it is %v", drivebay.ErrInvalid, v.CSIStatus)
 		}
 		switch before := v.State().Before; before {
@@ -66,15 +69,22 @@ func (e *Engine) growAgain(ctx context.Context, v drivebay.Volume) error {
 }
 
 // ClearVolume lets a failure be, where the volume is whole. A growth that is let be
-// is not gone on with; asked for again it begins anew.
+// is not gone on with; asked for again it begins anew. What was lost on another drive
+// is let be, too.
 func (e *Engine) ClearVolume(ctx context.Context, id string) error {
-	return e.onVolume(ctx, "clear", id, func(context.Context, drivebay.Volume) error {
+	return e.onVolume(ctx, "clear", id, func(_ context.Context, v drivebay.Volume) error {
 		_, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
-			if r.Volume, err = r.Volume.Moved(drivebay.CSIClear); err == nil {
+			if r.Volume.Lost = nil; v.Lost != nil && v.CSIStatus != drivebay.CSIFailed {
+				return nil
+			}
+			if r.Volume, err = r.Volume.Moved(drivebay.CSIClear); err == nil && moveOf(r) == nil {
 				r.Work = nil
 			}
 			return err
 		})
+		if err == nil && v.Lost != nil {
+			e.note(drivebay.EventAcknowledge, &v, "an operator lets be that it has lost "+v.Lost.String())
+		}
 		return err
 	})
 }

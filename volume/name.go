@@ -29,6 +29,11 @@ func small(b []byte) string { return strings.ToLower(base.EncodeToString(b)) }
 // Names of partitions in the GPT: 36 characters at most (UEFI 2.10, 5.3.3).
 const pvPrefix = content.OursPrefix + "pv-"
 
+// newPrefix begins the name of a partition that a volume is being copied to.
+const newPrefix = content.OursPrefix + "new-"
+
+func newName(id string) string { return newPrefix + id[:22] }
+
 func partitionName(id string) string { return content.OursPrefix + id }
 
 // idOfPartition is the volume that a partition of ours belongs to; "" for one of

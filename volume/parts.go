@@ -118,12 +118,13 @@ func readNumber(files host.Files, name string) (uint64, error) {
 
 // titleOf is the name of a partition in the GPT. The kernel knows it of those that
 // it has read itself, not of those that it was told of (BLKPG has no name); udev,
-// where there is one, of all.
+// where there is one, of all. A name that a partition has for a while only, both may
+// still tell when it has another: of that the table is asked.
 func titleOf(files host.Files, dir, num string) string {
 	for _, at := range []struct{ file, key string }{{dir + "/uevent", "PARTNAME="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME="}} {
 		b, _ := files.ReadFile(at.file)
 		for line := range strings.Lines(string(b)) {
-			if name, ok := strings.CutPrefix(line, at.key); ok {
+			if name, ok := strings.CutPrefix(line, at.key); ok && !strings.HasPrefix(name, newPrefix) {
 				return strings.TrimSpace(name)
 			}
 		}

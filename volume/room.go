@@ -128,12 +128,17 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 		r.pv = s.physical(d, p.size)
 	}
 	for _, rec := range s.records {
-		l := rec.Volume.Location
-		if rec.Work == nil || rec.Work.Op != drivebay.WorkCreate || !slices.Contains(l.Drives, d.ID) {
+		l, name := rec.Volume.Location, partitionName(rec.Volume.ID)
+		if m := moveOf(rec); m != nil && !moved(rec) {
+			l, name = m.To, m.Name
+		} else if rec.Work == nil || rec.Work.Op != drivebay.WorkCreate {
+			continue
+		}
+		if !slices.Contains(l.Drives, d.ID) {
 			continue
 		}
 		if l.VG == "" {
-			if _, there := named(parts, partitionName(rec.Volume.ID)); !there {
+			if _, there := named(parts, name); !there {
 				r.used = true
 				r.free, _ = take(r.free, sizeOfWork(rec))
 			}

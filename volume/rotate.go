@@ -22,9 +22,12 @@ func (e *Engine) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 		if err := canUse(&v, v.Mode != drivebay.ModeFS, "", nil); err != nil {
 			return err
 		}
-		old, err := passphrase(r.Secrets)
-		next, err2 := passphrase(r.New)
-		if err := errors.Join(err, err2, e.hasPaths(ctx, &v, r.Path)); err != nil {
+		next, err := passphrase(r.New)
+		if err := errors.Join(err, e.hasPaths(ctx, &v, r.Path)); err != nil {
+			return err
+		}
+		old, err := theKey(r.Secrets)
+		if err != nil {
 			return err
 		}
 		if err := e.mayRotate(ctx, &v, old, next); err != nil {

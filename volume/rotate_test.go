@@ -108,7 +108,7 @@ func TestRotateKeyNot(t *testing.T) {
 			want error
 		}{
 			"a wrong key":      {drivebay.KeyRequest{Volume: v.ID, Secrets: secrets(wrongKey), New: secrets(nextKey)}, drivebay.ErrSecret},
-			"no key":           {drivebay.KeyRequest{Volume: v.ID, New: secrets(nextKey)}, drivebay.ErrInvalid},
+			"no key":           {drivebay.KeyRequest{Volume: v.ID, New: secrets(nextKey)}, drivebay.ErrSecret},
 			"no new key":       {drivebay.KeyRequest{Volume: v.ID, Secrets: secrets(rightKey)}, drivebay.ErrInvalid},
 			"another path":     {drivebay.KeyRequest{Volume: v.ID, Path: kubelet + "/x", Secrets: secrets(rightKey), New: secrets(nextKey)}, drivebay.ErrNotFound},
 			"not encrypted":    {drivebay.KeyRequest{Volume: plain.ID, Secrets: secrets(rightKey), New: secrets(nextKey)}, drivebay.ErrNoSupport},

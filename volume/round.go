@@ -23,6 +23,7 @@ type using struct {
 	roots     sync.Map // of the configuration, to where they lead; for one tick
 
 	following atomic.Bool // volumes are held against their drives
+	tending   tending
 
 	viewMu     sync.Mutex // guards what follows: what the last round found
 	ready      bool       // the set may be seen: what an earlier life wrote down is held against the machine
@@ -85,6 +86,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 			e.watch(ctx)
 			e.follow()
+			e.tend()
 		}
 		e.publish()
 	}

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -16,6 +17,7 @@ type signs struct {
 	here    bool         // its drives are, of a mirror one
 	below   bool         // its piece of the drive has a device
 	device  bool         // so has the volume itself: it is no more locked than that
+	gaveUp  bool         // its filesystem takes no writes, and only the kernel's log has told
 	legs    []leg        // of a mirror
 	room    uint64       // free extents of the group of its pool
 	paths   []mountPoint // where it is by what is remembered
@@ -48,20 +50,27 @@ func (e *Engine) patient(ctx context.Context, id string, r drivebay.HealRequest,
 	if afresh {
 		e.reportAgain(ctx, &v)
 	}
-	s, err := e.scene(ctx, v)
+	t, err := e.freshTable(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("volume %s: %w", id, err)
 	}
+	return e.patientOn(t, &rec, r), nil
+}
+
+// patientOn has the signs from what is known: no drive and no program is asked.
+func (e *Engine) patientOn(t *table, rec *drivebay.VolumeRecord, r drivebay.HealRequest) *patient {
+	v := rec.Volume
+	s := e.sceneOn(v, t)
 	s.now = slices.Clone(v.Publications) // what is to be, not what is left of it
-	p := &patient{scene: s, signs: signs{r: r, v: v, device: s.d.num != ""}}
+	p := &patient{scene: s, signs: signs{r: r, v: v, device: s.d.num != "", gaveUp: e.gauges.of(v.ID).read().gaveUp}}
 	g := &p.signs
-	_, err = e.device(&v)
+	_, err := e.device(&v)
 	g.below = err == nil
-	g.facts = e.factsNow(&rec)
+	g.facts = e.factsNow(rec)
 	g.here = e.isHere(&v)
 	e.lookAtLVM(g)
 	p.lookAtPaths()
-	return p, nil
+	return p
 }
 
 // reportAgain has LVM say anew what there is of a volume's group. A drive that does

@@ -30,7 +30,7 @@ func (p *patient) lookAtPaths() {
 		m, mounted := p.t.top(at.target)
 		one.live = mounted && carries(m, p.d)
 		one.dead = mounted && !one.live && carries(m, madeOf(pub)) && p.went(madeOf(pub))
-		one.readOnly = mounted && (isReadOnly(m) || kernelMadeReadOnly(m))
+		one.readOnly = mounted && (isReadOnly(m) || kernelMadeReadOnly(m) || one.live && g.gaveUp)
 		if mounted && !one.live && !carries(m, madeOf(pub)) {
 			one.stranger = what(m)
 		}

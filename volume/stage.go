@@ -53,6 +53,9 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	if fs != "" && !block && fs != v.FSType {
 		return fmt.Errorf("%w: its filesystem is %s and not %q", drivebay.ErrNoSupport, v.FSType, fs)
 	}
+	if v.Usage == drivebay.VolumeReleased {
+		return fmt.Errorf("%w: it was let go of, and its drive leaves without it", drivebay.ErrRefused)
+	}
 	doing := v.CSIStatus
 	if doing == drivebay.CSIFailed {
 		doing = v.State().Before

@@ -14,7 +14,7 @@ import (
 // follow. What was done is seen on the drives, so that whoever is killed anywhere goes
 // on from there.
 func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, err error) {
-	if !moves(h.Location) {
+	if !travels(h.Location) {
 		return true, e.setOut(ctx, h, head.from)
 	}
 	if err := e.spread(h); err != nil {

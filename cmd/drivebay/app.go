@@ -86,6 +86,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	root.AddCommand(a.leaveCommands()...)
+	root.AddCommand(a.cordonCommands()...)
 	strict(root)
 	return root
 }

@@ -401,7 +401,7 @@ func TestConfigCommands(t *testing.T) {
 }
 
 func TestPagesAreAsTheProgramMakesThem(t *testing.T) {
-	for page, what := range map[string]string{"../../docs/cli.md": "cli", "../../examples/drivebay.yaml": "config", "../../docs/health-rules.md": "rules", "../../docs/volume-conditions.md": "conditions", "../../docs/repairs.md": "repairs", "../../docs/drive-usage.md": "usage"} {
+	for page, what := range map[string]string{"../../docs/cli.md": "cli", "../../examples/drivebay.yaml": "config", "../../docs/health-rules.md": "rules", "../../docs/volume-conditions.md": "conditions", "../../docs/repairs.md": "repairs", "../../docs/drive-usage.md": "usage", "../../docs/events.md": "events"} {
 		want, _, code := call(t, nil, "docs", what)
 		got, err := os.ReadFile(page)
 		if err != nil || code != 0 {

@@ -21,6 +21,7 @@ func (a *app) docsCommand() *cobra.Command {
 		&cobra.Command{Use: "conditions", Short: "docs/volume-conditions.md", RunE: func(*cobra.Command, []string) error { return drivebay.ConditionMarkdown(a.out) }},
 		&cobra.Command{Use: "repairs", Short: "docs/repairs.md", RunE: func(*cobra.Command, []string) error { return volume.RepairMarkdown(a.out) }},
 		&cobra.Command{Use: "usage", Short: "docs/drive-usage.md", RunE: func(*cobra.Command, []string) error { return drivebay.UsageMarkdown(a.out) }},
+		&cobra.Command{Use: "events", Short: "docs/events.md", RunE: func(*cobra.Command, []string) error { return drivebay.EventMarkdown(a.out) }},
 		&cobra.Command{Use: "rules", Short: "docs/health-rules.md", RunE: func(*cobra.Command, []string) error { return health.Markdown(a.out, health.Default()) }},
 	)
 	return cmd

@@ -14,14 +14,6 @@ var oneDrive = cobra.ExactArgs(1)
 func (a *app) driveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "drive", Short: "Show or change one drive"}
 	show := a.showCommand("show ID", "Show everything about a drive", render.Drive)
-	cordon := &cobra.Command{Use: "cordon ID", Short: "Keep new data off a drive", Args: oneDrive}
-	cordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
-		return "cordoned", src.Cordon(cmd.Context(), d.ID, true)
-	})
-	uncordon := &cobra.Command{Use: "uncordon ID", Short: "Let new data onto a drive again", Args: oneDrive}
-	uncordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
-		return "uncordoned", src.Cordon(cmd.Context(), d.ID, false)
-	})
 	acknowledge := &cobra.Command{
 		Use: "acknowledge ID [CODE]", Short: "Accept what stands against a drive as it is",
 		Long: "Accepts a finding at its present level: it counts again when it grows. Only SUSPECT\nfindings, and findings whose cause is gone, can be accepted. Without CODE all of them are.",
@@ -34,8 +26,23 @@ func (a *app) driveCommand() *cobra.Command {
 		}
 		return "acknowledged", src.Acknowledge(cmd.Context(), d.ID, code)
 	})
-	cmd.AddCommand(show, cordon, uncordon, acknowledge, a.lead(drivebay.LeaveRetry, "retry ID", "Try again what failed on its way out", "is tried again"))
+	cmd.AddCommand(a.cordonCommands()...)
+	cmd.AddCommand(show, acknowledge, a.lead(drivebay.LeaveRetry, "retry ID", "Try again what failed on its way out", "is tried again"))
 	return cmd
+}
+
+// cordonCommands are of use while a drive is replaced, so they are there beside its
+// other verbs, and at hand.
+func (a *app) cordonCommands() []*cobra.Command {
+	cordon := &cobra.Command{Use: "cordon ID", Short: "Keep new data off a drive", Args: oneDrive}
+	cordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
+		return "cordoned", src.Cordon(cmd.Context(), d.ID, true)
+	})
+	uncordon := &cobra.Command{Use: "uncordon ID", Short: "Let new data onto a drive again", Args: oneDrive}
+	uncordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
+		return "uncordoned", src.Cordon(cmd.Context(), d.ID, false)
+	})
+	return []*cobra.Command{cordon, uncordon}
 }
 
 // change is a command that changes one drive and says so.

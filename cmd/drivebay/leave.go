@@ -30,7 +30,7 @@ func (a *app) leaveCommands() []*cobra.Command {
 	}
 	cancel := a.lead(drivebay.LeaveCancel, "cancel ID", "Let a drive stay that was to leave", "stays")
 	accept := a.lead(drivebay.LeaveAccept, "accept ID", "Use a drive again that was taken out and is back", "is in use again")
-	return []*cobra.Command{release, approve, cancel, accept}
+	return []*cobra.Command{a.replaceCommand(), release, approve, cancel, accept, a.forceCommand()}
 }
 
 // lead is a command that says one thing of a drive on its way out.

@@ -66,7 +66,7 @@ func newLoopRack(t *testing.T, settings ...string) *loopRack {
 			loopdisk.Make(t, f, size)
 		}
 	}
-	r.serve(settings, "--loop", "--claim", "serial="+strings.Join(files, "; serial="), "--volume-roots", r.root)
+	r.serve(append(settings, "DRIVEBAY_REPLACEMENT_TRIGGER=off"), "--loop", "--claim", "serial="+strings.Join(files, "; serial="), "--volume-roots", r.root)
 	r.fill(size)
 	return r
 }

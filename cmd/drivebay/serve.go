@@ -72,10 +72,13 @@ func (d *daemon) options(c config.Config) drivemgr.Options {
 			From: c.SelfTests.Window.From, To: c.SelfTests.Window.To, AtOnce: c.SelfTests.MaxConcurrent,
 		},
 		Loop: c.Loop, Tick: c.Poll.Tick, Poll: c.Poll.Evidence, Rescan: c.Poll.Rescan,
-		Claim: c.Claim, LookTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
+		Claim: c.Claim, ReleaseAt: releaseAt[c.Replacement.Trigger], LookTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
 		Log: d.log,
 	}
 }
+
+// releaseAt is the health at which a drive is released by itself.
+var releaseAt = map[string]drivebay.Health{"bad": drivebay.HealthBad, "suspect": drivebay.HealthSuspect}
 
 // useStateDir makes the state directory and proves that it can be written.
 func useStateDir(dir string) error {

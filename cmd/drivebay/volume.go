@@ -17,7 +17,7 @@ func (a *app) volumeCommand() *cobra.Command {
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
 		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
 		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
-		a.volumeForgetCommand(),
+		a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(),
 	)
 	return cmd
 }
@@ -84,6 +84,35 @@ func (a *app) volumeForgetCommand() *cobra.Command {
 		about: a.volumeAtStake, refusal: "%s would be forgotten, and not wiped: to forget it add --yes",
 		do: (*api.Client).ForgetVolume, done: "forgotten",
 	})
+}
+
+func (a *app) volumeReleaseCommand() *cobra.Command {
+	cmd := a.onVolume("release VOLUME", "Let go of a volume whose drive has to leave", "released: its drive does not wait for it any more", (*api.Client).ReleaseVolume)
+	cmd.Long = "Says that nobody needs what is on the leaving drive of a volume any more: the drive goes without\nit. Nothing is wiped. It is refused while the volume is mounted, and while none of its drives\nhas to leave; if the drive stays after all, so does the volume."
+	return cmd
+}
+
+func (a *app) volumeAcceptLossCommand() *cobra.Command {
+	return a.lossy(lossy{
+		use: "accept-loss VOLUME", short: "Move a volume off its drive without what the drive cannot read",
+		long:  "Lets a volume go on to another drive that some of cannot be read any more: what that is,\n`drivebay volume show` names by offset and length. It reads as zeros from then on, and the\nvolume says so until `drivebay volume clear`. `drivebay volume retry` reads again instead.\nWithout --yes nothing is done. The whole id or name is wanted.",
+		sure:  "yes, what cannot be read may be lost",
+		about: a.lossAtStake, refusal: "what cannot be read of it would be lost for good: %s: to go on without it add --yes",
+		do: (*api.Client).AcceptLoss, done: "goes on to its new drive without what cannot be read",
+	})
+}
+
+// lossAtStake names a volume with what cannot be read of it.
+func (a *app) lossAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
+	client, v, err := a.pickVolume(ctx, what)
+	if err != nil {
+		return nil, atStake{}, err
+	}
+	told := lossOf(v)
+	if v.UsageFailure != nil {
+		told += "; " + render.Clean(v.UsageFailure.Cause)
+	}
+	return client, atStake{calledVolume(&v.Volume), told}, nil
 }
 
 func (a *app) volumeAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {

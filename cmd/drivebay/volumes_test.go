@@ -95,8 +95,14 @@ func (v *volumeEngine) Heal(_ context.Context, r drivebay.HealRequest) (drivebay
 }
 func (v *volumeEngine) RetryVolume(_ context.Context, id string) error { return v.work("retry %s", id) }
 func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return v.work("clear %s", id) }
+func (v *volumeEngine) AcceptLoss(_ context.Context, id string) error {
+	return v.work("accept-loss %s", id)
+}
 func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
 	return v.work("forget %s", id)
+}
+func (v *volumeEngine) ReleaseVolume(_ context.Context, id string) error {
+	return v.work("release %s", id)
 }
 func (v *volumeEngine) ForgetSnapshot(_ context.Context, id string) error {
 	return v.work("forget snapshot %s", id)
@@ -161,6 +167,8 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume snapshot-forget monday --yes", "forget snapshot snap1", "snapshot monday forgotten"},
 		{"volume retry data-1", "retry " + dataVolume, "tried again"},
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
+		{"volume release data-1", "release " + dataVolume, "(data-1) released"},
+		{"volume accept-loss data-1 --yes", "accept-loss " + dataVolume, "(data-1) goes on to its new drive without what cannot be read"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
 		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
 		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): there is nothing to repair"},
@@ -257,6 +265,7 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volume expand data-1 more", exitUsage, "is no size"},
 		{"volume delete data-1", exitFailure, "volume " + dataVolume + " (data-1) of 10 GiB"},
 		{"volume forget data-1", exitFailure, "would be forgotten, and not wiped"},
+		{"volume accept-loss data-1", exitFailure, "what cannot be read of it would be lost for good"},
 		{"volume delete aaaaaaa --yes", exitFailure, "whole name or id"},
 		{"volume snapshot-delete monday", exitFailure, "add --yes"},
 		{"volume snapshot-forget monday", exitFailure, "add --yes"},

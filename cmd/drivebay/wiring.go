@@ -45,7 +45,8 @@ func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 	return volume.New(worker, d.engine, st, system, volume.Options{
 		Node: d.node(), Roots: d.config.VolumeRoots, Tick: d.config.Poll.Tick, Log: d.log,
 		Throttle: d.config.Replacement.Throttle,
-		Headers:  filepath.Join(d.config.StateDir, "luks"),
+		Headers:  filepath.Join(d.config.StateDir, "luks"), Heal: d.config.Healing.Policy == "safe",
+		CopyRate: d.config.Replacement.CopyRate,
 	})
 }
 

@@ -44,6 +44,8 @@ var routes = []route{
 	{"POST", "/api/v1/volumes/{id}/heal", true, (*Server).healVolume},
 	{"POST", "/api/v1/volumes/{id}/retry", true, (*Server).retryVolume},
 	{"POST", "/api/v1/volumes/{id}/clear", true, (*Server).clearVolume},
+	{"POST", "/api/v1/volumes/{id}/release", true, (*Server).releaseVolume},
+	{"POST", "/api/v1/volumes/{id}/accept-loss", true, (*Server).acceptLoss},
 	{"POST", "/api/v1/volumes/{id}/forget", true, (*Server).forgetVolume},
 	{"POST", "/api/v1/volumes/{id}/snapshots", true, (*Server).createSnapshot},
 	{"GET", "/api/v1/snapshots", false, (*Server).snapshots},

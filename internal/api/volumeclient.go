@@ -76,6 +76,17 @@ func (c *Client) ClearVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/clear"), struct{}{})
 }
 
+// ReleaseVolume lets go of what is on a drive that has to leave.
+func (c *Client) ReleaseVolume(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/release"), struct{}{})
+}
+
+// AcceptLoss lets a volume go on to another drive without what cannot be read, by its
+// whole id or name.
+func (c *Client) AcceptLoss(ctx context.Context, what string) error {
+	return c.post(ctx, volumePath(what, "/accept-loss"), struct{}{})
+}
+
 // ForgetVolume drops the record of a volume whose drives are gone, by its whole id
 // or name.
 func (c *Client) ForgetVolume(ctx context.Context, what string) error {

@@ -27,11 +27,14 @@ type Volumes interface {
 	ScrubVolume(ctx context.Context, id string) error
 	// Heal puts right what keeps a volume from being used.
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
-	// What an operator decides about what failed: another try, to let it be, or to
-	// forget what was on drives that are gone.
+	// What an operator decides about what failed: another try, to let it be, to go on
+	// without what cannot be read, or to forget what was on drives that are gone.
 	RetryVolume(ctx context.Context, id string) error
 	ClearVolume(ctx context.Context, id string) error
+	AcceptLoss(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
+	// ReleaseVolume lets go of what is on a drive that has to leave.
+	ReleaseVolume(ctx context.Context, id string) error
 	ForgetSnapshot(ctx context.Context, id string) error
 }
 

@@ -94,8 +94,14 @@ func (v *volumes) RetryVolume(ctx context.Context, id string) error {
 func (v *volumes) ClearVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "clear %s", id)
 }
+func (v *volumes) AcceptLoss(ctx context.Context, id string) error {
+	return v.call(ctx, "accept-loss %s", id)
+}
 func (v *volumes) ForgetVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "forget %s", id)
+}
+func (v *volumes) ReleaseVolume(ctx context.Context, id string) error {
+	return v.call(ctx, "release %s", id)
 }
 func (v *volumes) ForgetSnapshot(ctx context.Context, id string) error {
 	return v.call(ctx, "forget snapshot %s", id)
@@ -148,6 +154,9 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-1/retry", ``, 204, "", "retry " + goodVolume},
 		{"POST", path + "data-1/clear", ``, 204, "", "clear " + goodVolume},
 		{"POST", path + "data-1/clear", `{"now":true}`, 400, "unknown field", ""},
+		{"POST", path + "data-1/release", ``, 204, "", "release " + goodVolume},
+		{"POST", path + "data-1/accept-loss", ``, 204, "", "accept-loss " + goodVolume},
+		{"POST", path + goodVolume[:10] + "/accept-loss", ``, 409, "whole name or id", ""},
 		{"POST", path + "data-1/forget", ``, 204, "", "forget " + goodVolume},
 		{"POST", path + goodVolume[:10] + "/forget", ``, 409, "whole name or id", ""},
 		{"POST", path + "none/retry", ``, 404, "not_found", ""},
@@ -216,7 +225,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 15 {
+	if n != 16 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }

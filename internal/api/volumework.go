@@ -120,6 +120,11 @@ func (s *Server) forgetVolume(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "forget", Volumes.ForgetVolume)
 }
 
+// acceptLoss wants the whole id or name for the same reason.
+func (s *Server) acceptLoss(w http.ResponseWriter, r *http.Request) error {
+	return onWholeVolume(s, w, r, "let go of what cannot be read", Volumes.AcceptLoss)
+}
+
 func onWholeVolume(s *Server, w http.ResponseWriter, r *http.Request, verb string, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		what := r.PathValue("id")
@@ -170,6 +175,10 @@ func (s *Server) retryVolume(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) clearVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ClearVolume)
+}
+
+func (s *Server) releaseVolume(w http.ResponseWriter, r *http.Request) error {
+	return onVolume(s, w, r, Volumes.ReleaseVolume)
 }
 
 // onVolume does something that needs no more than the volume.

@@ -29,9 +29,10 @@ type Config struct {
 	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
 	Log         Log               `yaml:"log" doc:"What is logged, on standard error."`
+	Healing     Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
 	Poll        Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
 	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
-	Replacement Replacement       `yaml:"replacement" doc:"How drives that have to leave are emptied."`
+	Replacement Replacement       `yaml:"replacement" doc:"How drives are led out of the machine. docs/drive-replacement.md is the runbook."`
 	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Where a count turns into a verdict. docs/health-rules.md explains each."`
 }
 
@@ -39,6 +40,11 @@ type Config struct {
 type Log struct {
 	Level  string `yaml:"level" flag:"log-level" live:"yes" oneof:"debug info warn error" doc:"debug, info, warn or error."`
 	Format string `yaml:"format" flag:"log-format" oneof:"text json" doc:"text or json."`
+}
+
+// Healing is what we do to volumes by ourselves.
+type Healing struct {
+	Policy string `yaml:"policy" flag:"healing-policy" oneof:"off safe" doc:"off: volumes are healed when somebody asks (drivebay heal, NodeHealer). safe: also by itself, by those repairs that write nothing to what users have and unmount nothing that anybody can still use."`
 }
 
 // Poll is how often we look, and how long we wait and remember.
@@ -51,11 +57,6 @@ type Poll struct {
 	ForgetAfter time.Duration `yaml:"forgetAfter" live:"yes" min:"1h" max:"3650d" doc:"How long a drive that left is remembered."`
 }
 
-// Replacement is how drives are emptied.
-type Replacement struct {
-	Throttle int `yaml:"throttle" min:"1" max:"100" doc:"Volume groups that move to another drive are copied for this share of the time, in percent; 100 is as fast as the drives can."`
-}
-
 // SelfTests is the schedule of self-tests.
 type SelfTests struct {
 	Enabled       bool          `yaml:"enabled" live:"yes" doc:"Start self-tests on this schedule."`
@@ -65,11 +66,20 @@ type SelfTests struct {
 	MaxConcurrent int           `yaml:"maxConcurrent" live:"yes" min:"1" max:"1000" doc:"No more drives than this are under test at once."`
 }
 
+// Replacement is when a drive has to leave without anybody saying so, and how it is
+// emptied.
+type Replacement struct {
+	Trigger  string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"A claimed drive whose health turned so is released by itself: off, bad or suspect. One leaves at a time, and none while several of one enclosure or controller turned at once. An operator approves that it is taken out."`
+	Throttle int    `yaml:"throttle" min:"1" max:"100" doc:"Volume groups that move to another drive are copied for this share of the time, in percent; 100 is as fast as the drives can."`
+	CopyRate uint64 `yaml:"copyRate" doc:"How many bytes of a volume are copied to another drive in a second. 0: as many as can be."`
+}
+
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
 		Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
-		Log: Log{Level: "info", Format: "text"},
+		Log:     Log{Level: "info", Format: "text"},
+		Healing: Healing{Policy: "off"},
 		Poll: Poll{
 			Tick: 2 * time.Second, Evidence: 10 * time.Minute, Rescan: 5 * time.Minute,
 			Timeout: 30 * time.Second, Parallel: 16, ForgetAfter: 30 * day,
@@ -78,7 +88,7 @@ func Default() Config {
 			Short: 7 * day, Long: 30 * day, MaxConcurrent: 1,
 			Window: Window{From: time.Hour, To: 5 * time.Hour},
 		},
-		Replacement: Replacement{Throttle: 100},
+		Replacement: Replacement{Trigger: "bad", Throttle: 100},
 		Thresholds:  health.Default(),
 	}
 }

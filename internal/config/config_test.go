@@ -61,6 +61,15 @@ func TestPrintReadsBack(t *testing.T) {
 	}
 }
 
+// "off" is a word here, whatever YAML 1.1 took it for.
+func TestOffIsAWord(t *testing.T) {
+	for _, policy := range []string{"off", "safe"} {
+		if c, err := Parse("f.yaml", []byte("healing:\n  policy: "+policy+"\n")); err != nil || c.Healing.Policy != policy {
+			t.Errorf("%s: %q, %v", policy, c.Healing.Policy, err)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, tc := range []struct{ name, file, want string }{
 		{"near key", "log:\n  lvel: info\n", `f.yaml:2: unknown key "log.lvel": did you mean "log.level"?`},
@@ -72,6 +81,7 @@ func TestErrors(t *testing.T) {
 		{"range", "\npoll:\n  tick: 5h\n", `f.yaml:3: poll.tick: 5h is not between 100ms and 1m`},
 		{"duration", "poll:\n  rescan: soon\n", `f.yaml:2: poll.rescan: "soon" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
 		{"bare number", "poll:\n  rescan: 300\n", `f.yaml:2: poll.rescan: "300" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
+		{"policy", "healing: {policy: all}\n", `f.yaml:1: healing.policy: "all" is none of off, safe`},
 		{"word", "log:\n  level: loud\n", `f.yaml:2: log.level: "loud" is none of debug, info, warn, error`},
 		{"bool", "loop: maybe\n", `f.yaml:1: loop: "maybe" is not true or false`},
 		{"number", "selfTests:\n  maxConcurrent: many\n", `f.yaml:2: selfTests.maxConcurrent: "many" is not a whole number`},

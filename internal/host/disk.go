@@ -26,6 +26,7 @@ type realDisk struct {
 	size   uint64
 	block  int
 	quiet  *quiet // nil: it has no partitions of its own
+	direct direct
 }
 
 // OpenDisk opens the device node below the root. Alone is O_EXCL, which a block
@@ -46,7 +47,10 @@ func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, erro
 	}
 	var fd int
 	err := patiently(ctx, func() (err error) {
-		fd, err = r.openNode(dev, flags)
+		if fd, err = r.openNode(dev, flags); errors.Is(err, unix.EROFS) {
+			// Write-protected (drivers/scsi/sd.c, sd_open): what is on it can be read.
+			fd, err = r.openNode(dev, flags&^unix.O_RDWR|unix.O_RDONLY)
+		}
 		return err
 	})
 	if err != nil {
@@ -140,6 +144,7 @@ func (d *realDisk) Close() error {
 	if d.quiet != nil {
 		_ = d.ask("lock", func(fd int) error { d.quiet.keep(fd, d.devNum, udevTime); return nil })
 	}
+	d.direct.close()
 	return d.file.Close()
 }
 

@@ -20,6 +20,8 @@ var (
 	ErrGone = errors.New("device is gone")
 	// ErrBusy: somebody has it mounted, held or open.
 	ErrBusy = errors.New("in use")
+	// ErrUnreadable: the drive has answered that it cannot read that.
+	ErrUnreadable = errors.New("cannot be read")
 	// ErrInTheWay: something of another kind is at that place, or something is in it.
 	ErrInTheWay = errors.New("something else is there")
 	// ErrNotMounted: there is nothing mounted at that place.

@@ -35,6 +35,9 @@ type Disk interface {
 	DevNum() string
 	Size() uint64
 	BlockSize() int // logical
+	// ReadMedium is ReadAt of whole blocks past what the kernel keeps in memory.
+	// ErrUnreadable: the drive has answered, and some of it cannot be read.
+	ReadMedium(p []byte, off int64) (int, error)
 	// Path leads a program that Run starts to this very device.
 	Path() string
 	// Sync returns when what was written is on the medium.

@@ -20,6 +20,7 @@ type row struct {
 	kind   EnclosureKind
 	number int // among the rows of its kind
 	host   int // SCSI host of the expander
+	npem   bool
 	m      *Machine
 }
 
@@ -28,7 +29,7 @@ func (m *Machine) addEnclosure(e *Enclosure) error {
 	if e.Bays < 1 || e.Bays > 96 || e.First < 0 || e.First > 1000 {
 		return fmt.Errorf("%s: %d bays from number %d: want 1 to 96 bays", e.Name, e.Bays, e.First)
 	}
-	r := &row{name: or(e.Name, string(e.Kind)), kind: e.Kind, m: m}
+	r := &row{name: or(e.Name, string(e.Kind)), kind: e.Kind, npem: e.NPEM, m: m}
 	for _, b := range m.bays {
 		if b.row.name == r.name {
 			return fmt.Errorf("enclosure %q is there twice", r.name)
@@ -167,7 +168,11 @@ func (b *bay) build() {
 		b.put("max_bus_speed", "16.0 GT/s PCIe\n")
 		b.show("adapter", func() string { return flag01(b.drive != nil && b.drive.present) })
 		b.show("power", func() string { return flag01(b.drive != nil && b.drive.present) })
-		b.light("attention", "2") // off, on, blink as the kernel's pciehp keeps them: 0, 1, 2
+		if b.row.npem {
+			b.buildNPEM()
+		} else {
+			b.light("attention", "2") // off, on, blink as the kernel's pciehp keeps them: 0, 1, 2
+		}
 		return
 	}
 	r := b.row
@@ -195,10 +200,22 @@ func (b *bay) show(name string, f func() string) {
 	b.row.m.tree.put(b.folder+"/"+name, &node{read: f, keep: true})
 }
 
+// buildNPEM makes the lights of the port above a slot: LED devices named by the port
+// and what they mean (drivers/pci/npem.c, since Linux 6.13).
+func (b *bay) buildNPEM() {
+	for _, meaning := range []string{"locate", "fail"} {
+		led := "sys/class/leds/" + pciPort(b.number) + ":enclosure:" + meaning
+		b.lightAt(led+"/brightness", meaning, "1")
+		b.row.m.tree.put(led+"/max_brightness", &node{text: "1\n", keep: true})
+	}
+}
+
 // light makes a light that can be switched: 0 up to most.
-func (b *bay) light(name, most string) {
+func (b *bay) light(name, most string) { b.lightAt(b.folder+"/"+name, name, most) }
+
+func (b *bay) lightAt(file, name, most string) {
 	b.lights[name] = "0"
-	b.row.m.tree.put(b.folder+"/"+name, &node{keep: true,
+	b.row.m.tree.put(file, &node{keep: true,
 		read: func() string { return b.lights[name] + "\n" },
 		write: func(s string) error {
 			s = strings.TrimSpace(s)

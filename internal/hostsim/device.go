@@ -144,7 +144,7 @@ func (d *drive) length() uint64 { return d.size }
 
 // ask implements backing.
 func (d *drive) ask(a access) ([]*drive, error) {
-	bad := d.faults.bad * 512
+	sector, bad := d.unread(a)
 	switch {
 	case d.faults.hang != nil: // it says nothing at all, not even that it fails
 	case !d.present, d.faults.offline:
@@ -154,9 +154,8 @@ func (d *drive) ask(a access) ([]*drive, error) {
 		return nil, errIO
 	case d.faults.dead:
 		return nil, errIO
-	case bad > 0 && !a.write && a.off <= bad && bad < a.off+a.n:
-		d.io.errors++
-		d.logIO(d.faults.bad)
+	case bad:
+		d.logMedium(sector)
 		return nil, errIO
 	}
 	return []*drive{d}, nil
@@ -166,11 +165,13 @@ func (d *drive) read(p []byte, off uint64) { d.content.read(p, off) }
 
 func (d *drive) write(p []byte, off uint64) error {
 	d.content.write(p, off)
+	d.rewritten(off, uint64(len(p)))
 	return nil
 }
 
 func (d *drive) zero(off, n uint64) error {
 	d.content.sparse.zero(off, n)
+	d.rewritten(off, n)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -120,6 +121,18 @@ func (h *openDisk) ReadAt(p []byte, off int64) (int, error) {
 		return int(n), io.EOF
 	}
 	return len(p), nil
+}
+
+// ReadMedium implements host.Disk.
+func (h *openDisk) ReadMedium(p []byte, off int64) (int, error) {
+	if bs := int64(h.dev.block); off%bs != 0 || int64(len(p))%bs != 0 {
+		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.name, len(p), off, errInvalid)
+	}
+	n, err := h.ReadAt(p, off)
+	if errors.Is(err, errIO) && !errors.Is(err, host.ErrGone) {
+		err = fmt.Errorf("%w: %w", host.ErrUnreadable, err)
+	}
+	return n, err
 }
 
 // WriteAt implements io.WriterAt.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ import (
 // can have it, sees that the drive is listed as faulty, and heals it.
 func TestEveryFault(t *testing.T) {
 	only := map[string]string{"critical-warning": "0", "nvme-dead": "0", "wear": "3"}
-	args := map[string]string{"move": "to=6", "duplicate-serial": "of=3"}
-	silent := map[string]bool{"move": true, "overflow": true, "return": true, "heal": true, "fs-fill": true, "fs-unmount": true}
+	args := map[string]string{"move": "to=6", "duplicate-serial": "of=3", "swap": "with=3", "replace": "serial=SHELF1 size=20TB"}
+	silent := map[string]bool{"move": true, "swap": true, "overflow": true, "return": true, "heal": true, "fs-fill": true, "fs-unmount": true}
 	for _, doc := range hostsim.FaultNames() {
 		t.Run(doc.Name, func(t *testing.T) {
 			m, _ := load(t, small)
@@ -45,6 +46,16 @@ func TestEveryFault(t *testing.T) {
 			}
 			if doc.Name == "move" {
 				inject(t, m, "6", "move", "to=2")
+			}
+			if doc.Name == "swap" {
+				inject(t, m, "3", "swap", "with=2")
+			}
+			if doc.Name == "replace" { // what is on the shelf then stays there
+				i := slices.IndexFunc(m.View(), func(d hostsim.DriveView) bool { return d.Serial == "SHELF1" && d.Bay == "2" && d.Size > 19e12 })
+				if i < 0 {
+					t.Errorf("bay 2 holds another drive: %v", m.View())
+				}
+				return
 			}
 			inject(t, m, bay, "heal")
 			if after := view(m); after != before {

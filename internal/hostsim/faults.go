@@ -67,7 +67,6 @@ type faults struct {
 	hang        chan struct{} // closed when the drive answers again; nil: it does
 	slow        time.Duration
 	eio         bool
-	bad         uint64 // a sector that cannot be read; 0: there is none
 	offline     bool
 	dead        bool
 	denied      bool
@@ -78,7 +77,8 @@ type faults struct {
 	countersMax bool
 	testsFail   bool
 	flicker     bool
-	calm        chan struct{} // closed to end a storm of uevents
+	calm        chan struct{}   // closed to end a storm of uevents
+	bad         map[uint64]bool // sectors of 512 bytes that cannot be read until they are written
 }
 
 func (f *faults) scsiState() string {

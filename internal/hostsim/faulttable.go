@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -48,9 +49,11 @@ var faultTable = []faultRow{
 	{FaultDoc{"vanish", "", "pull the drive: its entries go, uevents are sent, open handles end"}, false, vanish, nil},
 	{FaultDoc{"return", "rename=false", "push it back into its bay; rename=true under a kernel name that was never used"}, true, comeBack, nil},
 	{FaultDoc{"move", "to=BAY", "pull it and push it into another bay, which must be empty"}, true, move, nil},
+	{FaultDoc{"swap", "with=BAY", "it and the drive of another bay change places"}, false, swap, nil},
+	{FaultDoc{"replace", "serial=NEW{n} size=SAME kind=SAME content=blank", "put a drive from the shelf into its bay; it goes there itself"}, true, replace, nil},
 	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang, nil},
 	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO, nil},
-	{FaultDoc{"bad-sector", "sector=1000000", "one sector cannot be read, whoever tries"}, false, badSector, nil},
+	{FaultDoc{"unreadable", "sector=4660 n=8", "n sectors of 512 bytes from one on cannot be read until they are written"}, false, unreadable, nil},
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow, nil},
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear, nil},
@@ -79,7 +82,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(f *faults) *bool { return &f.denied }), nil},
 	{FaultDoc{"fs-corrupt", "", "damage the filesystems of the drive, or the one of a device or place: fsck finds errors"}, false, nil, fsCorrupt},
 	{FaultDoc{"fs-errors", "n=1", "the kernel has found n errors in the mounted filesystem: errors_count, a line in the log, read-only where errors=remount-ro says so"}, false, nil, fsErrors},
-	{FaultDoc{"fs-read-only", "", "the mounted filesystem turns read-only, as after an error"}, false, nil, fsReadOnly},
+	{FaultDoc{"fs-read-only", "hidden=false", "the mounted filesystem turns read-only, as after an error; hidden=true: only the kernel's log says so, as with ext4 from Linux 6.12 to 6.14"}, false, nil, fsReadOnly},
 	{FaultDoc{"fs-fill", "percent=95", "the filesystem is that full"}, false, nil, fsFill},
 	{FaultDoc{"fs-unmount", "", "somebody unmounts it everywhere, and tells nobody"}, false, nil, fsUnmount},
 	{FaultDoc{"heal", "", "undo everything, pulling it included; of a device or place, what was done to its filesystem"}, true, heal, healFS},
@@ -180,9 +183,43 @@ func failIO(d *drive, a arguments) error {
 	return nil
 }
 
-func badSector(d *drive, a arguments) (err error) {
-	d.faults.bad, err = a.number("sector", 1_000_000, d.size/512)
-	return err
+func unreadable(d *drive, a arguments) error {
+	first, err := a.number("sector", failingLBA, d.size/512)
+	if err != nil {
+		return err
+	}
+	n, err := a.number("n", 8, 1<<20)
+	if err != nil {
+		return err
+	}
+	if d.faults.bad == nil {
+		d.faults.bad = map[uint64]bool{}
+	}
+	for i := range n {
+		d.faults.bad[first+i] = true
+	}
+	return nil
+}
+
+// unread is the first sector of a range that cannot be read.
+func (d *drive) unread(a access) (sector uint64, bad bool) {
+	if len(d.faults.bad) == 0 || a.write || a.n == 0 {
+		return 0, false
+	}
+	for s := a.off / 512; s*512 < a.off+a.n; s++ {
+		if d.faults.bad[s] {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// rewritten takes sectors back that were written: the drive has others for them.
+func (d *drive) rewritten(off, n uint64) {
+	if len(d.faults.bad) == 0 {
+		return
+	}
+	maps.DeleteFunc(d.faults.bad, func(s uint64, _ bool) bool { return s*512 >= off && (s+1)*512 <= off+n })
 }
 
 func slow(d *drive, a arguments) error {

@@ -18,6 +18,7 @@ type filesystem struct {
 	num      string // in the mount table: btrfs has one of its own
 	readOnly bool   // the superblock: no mount of it can be written through
 	wanted   bool   // it was mounted read-only
+	hidden   bool   // readOnly is not seen in the mount table
 	opts     []string
 	mounts   int // how many show it
 }
@@ -46,7 +47,7 @@ func (f *filesystem) show() {
 
 // options are those of the superblock, as the mount table shows them.
 func (f *filesystem) options() string {
-	return strings.Join(append([]string{readWrite(f.readOnly)}, f.opts...), ",")
+	return strings.Join(append([]string{readWrite(f.readOnly && !f.hidden)}, f.opts...), ",")
 }
 
 func readWrite(readOnly bool) string {

@@ -114,10 +114,15 @@ func fsErrors(d *device, a arguments) error {
 	return nil
 }
 
-func fsReadOnly(d *device, _ arguments) error {
+func fsReadOnly(d *device, a arguments) error {
+	hidden, err := a.flag("hidden")
+	if err != nil {
+		return err
+	}
 	if d.fs == nil {
 		return fmt.Errorf("%s: %w: it is not mounted", d.name, errInvalid)
 	}
+	d.fs.hidden = hidden
 	d.fs.turnReadOnly()
 	return nil
 }
@@ -149,7 +154,7 @@ func fsUnmount(d *device, _ arguments) error {
 // healFS undoes what faults did to a filesystem; what it holds stays.
 func healFS(d *device, _ arguments) error {
 	if d.fs != nil {
-		d.fs.readOnly = d.fs.wanted
+		d.fs.readOnly, d.fs.hidden = d.fs.wanted, false
 	}
 	err := d.edit(func(s *super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
 	if errors.Is(err, errNoFS) {

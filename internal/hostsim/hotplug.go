@@ -85,6 +85,54 @@ func move(d *drive, a arguments) error {
 	return nil
 }
 
+// swap has two drives change their bays, as hands do that put them back wrong.
+func swap(d *drive, a arguments) error {
+	with := a.text("with", "")
+	if with == "" {
+		return fmt.Errorf("with: %w: want a bay", errInvalid)
+	}
+	other, err := d.m.target(&Fault{Bay: with, Fault: "swap"})
+	switch {
+	case err != nil:
+		return err
+	case other == d || d.bay == nil || other.bay == nil || d.bay.row.kind != other.bay.row.kind || !d.present || !other.present:
+		return fmt.Errorf("with=%s: %w: want another drive that is in a bay of the same kind", with, errInvalid)
+	}
+	d.pull()
+	other.pull()
+	d.bay, other.bay = other.bay, d.bay
+	d.push(false)
+	other.push(false)
+	return nil
+}
+
+// replace puts a drive from the shelf into the bay of one that goes there.
+func replace(d *drive, a arguments) error {
+	if d.bay == nil {
+		return fmt.Errorf("%w: it is in no bay", errInvalid)
+	}
+	k := kinds[Kind(a.text("kind", string(d.kind.name)))]
+	if k == nil || k.bay != d.bay.row.kind {
+		return fmt.Errorf("kind=%s: %w: no drive of that kind fits into the bay", a.text("kind", ""), errInvalid)
+	}
+	g := Group{Kind: k.name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.size)), Content: a.text("content", "blank"), Paths: d.paths, Block: int(d.block)}
+	if k == d.kind {
+		g.Vendor, g.Model, g.Firmware = d.vendor, d.model, d.firmware
+	}
+	next, err := d.m.newDrive(&g, k, d.bay)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errInvalid, err)
+	}
+	if d.present {
+		d.pull()
+	} else if d.bay.drive != nil {
+		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
+	}
+	d.m.drives = append(d.m.drives, next)
+	next.push(false)
+	return nil
+}
+
 func changeSerial(d *drive, a arguments) error {
 	id := d.identity
 	id.serial = a.text("serial", "CHANGED1")

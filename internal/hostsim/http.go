@@ -51,7 +51,7 @@ func (d *drive) troubles() []string {
 		name string
 		on   bool
 	}{
-		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"bad-sector", d.faults.bad > 0}, {"offline", d.faults.offline},
+		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"unreadable", len(d.faults.bad) > 0}, {"offline", d.faults.offline},
 		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.faults.garbage}, {"short-pages", d.faults.shortPages},
 		{"bad-checksum", d.faults.badChecksum}, {"counters-max", d.faults.countersMax}, {"selftest-fail", d.faults.testsFail},
 		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},

@@ -176,9 +176,15 @@ func (x *relocation) fields() []fields {
 	if top["copy_percent"] = fmt.Sprintf("%.2f", 100*float64(x.done)/float64(x.total)); x.since.IsZero() {
 		top["copy_percent"], top["lv_active"], top["lv_attr"] = "", "", "p-C---m---"
 	}
-	return []fields{top,
+	rows := []fields{top,
 		row(x.legs[0], "pvmove0_mimage_0", "pvmove0", "Iwi-aom---", "linear", "private,mirror,image"),
 		row(x.legs[1], "pvmove0_mimage_1", "pvmove0", "Iwi-aom---", "linear", "private,mirror,image")}
+	if x.since.IsZero() {
+		for _, r := range rows[1:] {
+			r["lv_active"], r["lv_attr"] = "", "Iwi---m---"
+		}
+	}
+	return rows
 }
 
 func (c *lvmRun) moveSegments(x *relocation) []fields {

@@ -8,11 +8,16 @@ import "fmt"
 // pciSlot is the PCI address of the drive in a hot-plug slot.
 func pciSlot(number int) string { return fmt.Sprintf("%04x:%02x:00.0", number/160, 0x40+number%160) }
 
+// pciPort is the address of the port above it.
+func pciPort(number int) string {
+	return fmt.Sprintf("%04x:00:%02x.%d", number/160, 0x10+number/8%10, number%8)
+}
+
 func placeNVMe(d *drive, path int) place {
 	pci, port := fmt.Sprintf("0000:%02x:%02x.0", 0x04+d.number%8, d.number/8%32), fmt.Sprintf("0000:00:1c.%d", d.number%8)
 	if d.bay != nil {
 		pci = pciSlot(d.bay.number)
-		port = fmt.Sprintf("%s:00:%02x.%d", pci[:4], 0x10+d.bay.number/8%10, d.bay.number%8)
+		port = pciPort(d.bay.number)
 	}
 	if path > 0 { // the second port of the drive, on the other root complex
 		pci, port = "1"+pci[1:], "1"+port[1:]

@@ -29,6 +29,7 @@ type Enclosure struct {
 	Kind  EnclosureKind `yaml:"kind"`
 	Bays  int           `yaml:"bays"`
 	First int           `yaml:"first"` // number of the first bay
+	NPEM  bool          `yaml:"npem"`  // the ports of PCI slots have lights of their own, as LED devices
 }
 
 // EnclosureKind says what the bays are wired to.

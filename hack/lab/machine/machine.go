@@ -28,8 +28,10 @@ type Machine struct {
 
 	img     *image.Image
 	spec    Spec
+	log     io.Writer
 	qemu    *exec.Cmd
 	exited  chan struct{} // closed when qemu has ended
+	unguard func()        // ends the watch over it
 	said    bytes.Buffer  // by qemu, to be read once exited is closed
 	control *qmp.Client
 	lock    *os.File // held while the folder is in use
@@ -90,7 +92,7 @@ func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
 
 // start is one try.
 func start(ctx context.Context, opt Options, spec Spec, saved string) (*Machine, error) {
-	m := &Machine{img: opt.Image, spec: spec, drives: map[string]*drive{}, taken: map[int]string{}}
+	m := &Machine{img: opt.Image, spec: spec, log: opt.Log, drives: map[string]*drive{}, taken: map[int]string{}}
 	if err := m.makeDir(); err != nil {
 		return nil, err
 	}
@@ -98,6 +100,9 @@ func start(ctx context.Context, opt Options, spec Spec, saved string) (*Machine,
 		err = fmt.Errorf("start the machine: %w%s", err, m.lastWords())
 		m.Close()
 		return nil, err
+	}
+	if !opt.Cold { // a machine that is to be saved must not be in the middle of an answer
+		m.guard()
 	}
 	return m, nil
 }
@@ -227,6 +232,9 @@ func (m *Machine) spawn(ctx context.Context, args []string) error {
 
 // kill ends QEMU as a power cut ends a machine.
 func (m *Machine) kill() {
+	if m.unguard != nil {
+		m.unguard()
+	}
 	if m.control != nil {
 		m.control.Close()
 	}

@@ -27,6 +27,7 @@ func (m *Machine) Boot(ctx context.Context) error {
 	if err := m.up(ctx, ""); err != nil {
 		return fmt.Errorf("boot: %w%s", err, m.lastWords())
 	}
+	m.guard()
 	return nil
 }
 

@@ -207,3 +207,13 @@ func qemus(tmp string) []int {
 	}
 	return out
 }
+
+// TestLabWakes: a machine whose processors stand still is noticed and goes on.
+func TestLabWakes(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{})
+	m.Must(m.Pause(t.Context()))
+	if m.Sh("echo awake") != "awake" {
+		t.Error("it says something else")
+	}
+}

@@ -21,8 +21,9 @@ import (
 const (
 	csiSocket = "/run/drivebay/csi.sock"
 	kubelet   = "/var/lib/kubelet"
-	// carrying is a daemon that may use every drive of its machine for volumes.
-	carrying = quick + "claim: all\ncsiEndpoint: unix://" + csiSocket + "\n"
+	// carrying is a daemon that may use every drive of its machine for volumes, and
+	// leaves those that turn bad where they are: the tests look at what is on them.
+	carrying = quick + "claim: all\nreplacement: {trigger: off}\ncsiEndpoint: unix://" + csiSocket + "\n"
 )
 
 // orchestrator speaks CSI with the daemon of a guest, as a container orchestrator
@@ -36,14 +37,14 @@ type orchestrator struct {
 	node     wire.NodeClient
 	id       wire.IdentityClient
 	wipe     drivebay.Wipe // of new volumes
-	config   string        // besides carrying
+	config   string        // of the daemon
 }
 
 // orchestrate starts a daemon and gives its drives to volumes, but for those that
 // are held back.
 func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 	t.Helper()
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone}
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: carrying}
 	o.start()
 	return o
 }
@@ -52,7 +53,7 @@ func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 func (o *orchestrator) start() {
 	o.t.Helper()
 	o.Sh("mkdir -p %s", kubelet)
-	o.d = o.Daemon(carrying + o.config)
+	o.d = o.Daemon(o.config)
 	o.endpoint = "unix://" + o.Forward(csiSocket)
 	conn, err := grpc.NewClient(o.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	o.Must(err)

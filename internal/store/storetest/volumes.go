@@ -23,8 +23,10 @@ func Volume(id string) drivebay.VolumeRecord {
 			Publications: []drivebay.Publication{{Path: "/a/b", Staging: true, Access: drivebay.AccessMultiWriter, Flags: "x", Since: at}},
 			Failure:      &drivebay.Failure[drivebay.CSIStatus]{Before: drivebay.CSIResizing, Cause: "c", Since: at, Tries: 3, Retry: drivebay.RetryTimed, Next: at.Add(time.Hour)},
 			UsageFailure: &drivebay.Failure[drivebay.VolumeUsage]{Before: drivebay.VolumeReleasing, Cause: "d", Since: at, Tries: 1, Retry: drivebay.RetryOperator},
+			Lost:         &drivebay.Lost{At: at, Drive: "naa-1", Bytes: 512, Count: 1, Extents: []drivebay.Extent{{Offset: 4096, Length: 512}}},
 		},
-		Work: &drivebay.Work{Op: drivebay.WorkExpand, Since: at, Size: 2 << 30, PVs: map[string]string{"naa-1": "u"}, Made: []string{"wipe"}},
+		Work: &drivebay.Work{Op: drivebay.WorkExpand, Since: at, Size: 2 << 30, PVs: map[string]string{"naa-1": "u"}, Made: []string{"wipe"},
+			Move: &drivebay.Move{From: drivebay.Location{Partition: "p"}, Name: "n", Accepted: true}},
 	}
 }
 

@@ -33,6 +33,11 @@ func Drive(d *drivebay.Drive, s Style) string {
 			p.add("moved", s.progress(l.Progress))
 		}
 	}
+	if su := d.Succeeds; su != nil && su.Taken.IsZero() {
+		p.add("in the bay of", Clean(su.Of)+because(Clean(su.Against)))
+	} else if su != nil {
+		p.add("in place of", Clean(su.Of)+", "+s.ago(su.Taken))
+	}
 	p.add("claim", claim(d))
 	p.add("system", yes(d.System))
 	for _, u := range d.Uses {

@@ -36,6 +36,9 @@ func Volume(v *drivebay.VolumeView, snapshots []drivebay.VolumeSnapshot, s Style
 	}
 	addFailure(&p, s, v.Failure)
 	addFailure(&p, s, v.UsageFailure)
+	if v.Lost != nil {
+		p.add("lost", Clean(fmt.Sprintf("%s, which drive %s could not read, %s", v.Lost, v.Lost.Drive, s.ago(v.Lost.At))))
+	}
 	s.addFacts(&p, v)
 	for _, snap := range snapshots {
 		p.add("snapshot", fmt.Sprintf("%s  %s  %s", Clean(snap.Name), snap.ID, s.made(snap.Created)))

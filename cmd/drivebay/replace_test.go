@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/api"
+)
+
+// begin runs a command that waits for something, as one who looks on.
+func (r *running) begin(t *testing.T, args ...string) (out *safeBuffer, ended chan int, leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	out, ended = &safeBuffer{}, make(chan int, 1)
+	a := testApp(r.env, out, out)
+	go func() { ended <- a.run(ctx, args) }()
+	return out, ended, cancel
+}
+
+func says(t *testing.T, out *safeBuffer, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		eventually(t, 20*time.Second, func() bool { return strings.Contains(out.String(), w) }, func() string { return w + " is not said in:\n" + out.String() })
+	}
+}
+
+// TestReplace is one command of the operator, from a drive in use to its successor in
+// use, left and resumed, with the wrong sled pulled and the wrong drive put in meanwhile.
+func TestReplace(t *testing.T) {
+	r, client := rack(t, 6, "--claim", "id=none")
+	old := inBay(t, client, "Slot 02")[0]
+	if _, errs, code := call(t, r.env, "claim", old.ID); code != 0 {
+		t.Fatal(errs)
+	}
+	if _, errs, code := call(t, r.env, "volume", "create", "data-1", "--size", "1GiB"); code != 0 {
+		t.Fatal(errs)
+	}
+	out, ended, leave := r.begin(t, "replace", "2", "--why", "it clicks")
+	says(t, out, "drive "+old.ID, "bay Slot 02", "serial "+old.Serial, "WWN "+old.WWN, "between Slot 01 (serial ", "RELEASING", "volume data-1")
+	leave()
+	if code := <-ended; code != exitFailure || !strings.Contains(out.String(), "`drivebay replace "+old.ID+"` goes on") {
+		t.Errorf("left: exit %d\n%s", code, out)
+	}
+	out, ended, _ = r.begin(t, "replace", "2", "--yes")
+	says(t, out, "volume data-1 (CREATED)")
+	if _, errs, code := call(t, r.env, "volume", "release", "data-1"); code != 0 {
+		t.Fatal(errs)
+	}
+	says(t, out, "SAFE TO PULL: bay Slot 02", "fault light")
+	r.fault(t, "3", "vanish")
+	says(t, out, "! wrong drive pulled: put serial ", "back into bay Slot 03", "the one to be pulled is "+old.ID)
+	r.fault(t, "3", "return")
+	says(t, out, "! back: ")
+	r.fault(t, "4", "replace", "serial=ELSEWHERE")
+	says(t, out, "serial ELSEWHERE, bay Slot 04; it takes nobody's place: the successor goes into bay Slot 02")
+	r.fault(t, "2", "replace", "serial=SMALL", "size=1TB")
+	says(t, out, "does not take its place: it has ")
+	r.fault(t, "2", "vanish")
+	r.fault(t, old.Serial, "replace", "serial=NEXT")
+	says(t, out, ", serial NEXT, took its place: claimed by the operator, IN_USE")
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	eventually(t, 5*time.Second, func() bool {
+		s, err := client.Drives(t.Context())
+		return err == nil && !slices.ContainsFunc(s.Bays, func(b drivebay.Bay) bool { return b.Lit || b.FaultLit })
+	}, r.err.String)
+	if _, errs, code := call(t, r.env, "replace", "2", "--yes"); code != exitFailure || !strings.Contains(errs, "took the place of drive "+old.ID) {
+		t.Errorf("the same call again: %d %s", code, errs)
+	}
+	if out, _, code := call(t, r.env, "replace", old.ID); code != exitOK || !strings.Contains(out, "took its place") {
+		t.Errorf("the old drive again: %d %s", code, out)
+	}
+}
+
+// What cannot be asked of anybody is refused, and --detach does not wait.
+func TestReplaceUnattended(t *testing.T) {
+	r, client := rack(t, 4)
+	d := inBay(t, client, "Slot 01")[0]
+	if out, _, code := call(t, r.env, "replace", "1", "--detach"); code != exitOK || !strings.Contains(out, "RELEASED: nothing depends on it") || !strings.Contains(out, "--yes` takes it out") {
+		t.Errorf("--detach: %d %s", code, out)
+	}
+	if _, errs, code := call(t, r.env, "replace", "1"); code != exitFailure || !strings.Contains(errs, "add --yes") || !strings.Contains(errs, d.Serial) {
+		t.Errorf("nobody to ask: %d %s", code, errs)
+	}
+	if _, errs, code := call(t, r.env, "replace", "nowhere"); code != exitFailure || !strings.Contains(errs, "not found") {
+		t.Errorf("no such bay: %d %s", code, errs)
+	}
+	out, ended, _ := r.begin(t, "replace", "1", "--yes")
+	says(t, out, "SAFE TO PULL")
+	r.fault(t, "1", "replace", "serial=NEXT")
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// At a terminal the operator is asked, and may say no.
+func TestReplaceAsks(t *testing.T) {
+	r, client := rack(t, 4)
+	for _, tc := range []struct {
+		answer string
+		code   int
+		usage  drivebay.Usage
+	}{{"n\n", exitFailure, drivebay.UsageReleased}, {"", exitFailure, drivebay.UsageReleased}, {"yes\n", exitFailure, drivebay.UsageRemoved}} {
+		ctx, leave := context.WithTimeout(t.Context(), 10*time.Second)
+		var out safeBuffer
+		a := testApp(r.env, &out, &out)
+		a.tty, a.in = true, strings.NewReader(tc.answer)
+		ended := make(chan int, 1)
+		go func() { ended <- a.run(ctx, []string{"replace", "1"}) }()
+		eventually(t, 10*time.Second, func() bool {
+			return inBay(t, client, "Slot 01")[0].Usage == tc.usage && strings.Contains(out.String(), "[y/N]")
+		}, out.String)
+		if tc.usage == drivebay.UsageRemoved {
+			leave()
+		}
+		if code := <-ended; code != tc.code {
+			t.Errorf("%q: exit %d\n%s", tc.answer, code, &out)
+		}
+		leave()
+	}
+}
+
+// What goes with a drive is named, and wanted back.
+func TestForceRemove(t *testing.T) {
+	r, client := rack(t, 4, "--claim", "all")
+	if _, errs, code := call(t, r.env, "volume", "create", "data-1", "--size", "1GiB"); code != 0 {
+		t.Fatal(errs)
+	}
+	set, err := api.Dial(r.env["DRIVEBAY_API"]).Volumes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := set.Volumes[0].Location.Drives[0]
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"force-remove " + id + " --yes --lose-all", exitFailure, "`drivebay release` comes first"},
+		{"release " + id, exitOK, ""},
+		{"force-remove " + id, exitFailure, "volume " + set.Volumes[0].ID + " (data-1)"},
+		{"force-remove " + id + " --yes", exitFailure, "--lose with each of their names"},
+		{"force-remove " + id + " --yes --lose data-2", exitFailure, "lost for good"},
+		{"force-remove " + id + " --yes --lose data-1", exitOK, ""},
+		{"cordon " + id, exitOK, ""},
+		{"uncordon " + id, exitOK, ""},
+	} {
+		out, errs, code := call(t, r.env, strings.Fields(tc.args)...)
+		if code != tc.code || !strings.Contains(errs, tc.want) {
+			t.Errorf("%s: exit %d %s%s", tc.args, code, out, errs)
+		}
+	}
+	eventually(t, 5*time.Second, func() bool {
+		d, err := client.Drive(t.Context(), id)
+		return err == nil && d.Usage == drivebay.UsageRemoved && d.Status == drivebay.StatusOffline
+	}, r.err.String)
+}
+
+// The daemon stops while the command waits: with the daemon the command comes back.
+func TestReplaceAfterARestart(t *testing.T) {
+	r, client := rack(t, 4)
+	old := inBay(t, client, "Slot 01")[0]
+	if out, _, code := call(t, r.env, "replace", "1", "--detach", "--why", "it clicks"); code != exitOK {
+		t.Errorf("--detach: %d %s", code, out)
+	}
+	sim := filepath.Join(t.TempDir(), "rack.yaml")
+	write(t, sim, "machine: rack\nenclosures:\n  - {name: front, kind: ses, bays: 4}\ndrives:\n  - {bays: 0-3, enclosure: front, kind: sata-hdd}\n")
+	r.end()
+	again := serve(t, "--sim", sim, "--state-dir", r.dir+"/state")
+	if out, errs, code := call(t, again.env, "replace", "1", "--yes", "--detach"); code != exitOK || !strings.Contains(out, "drive "+old.ID) || !strings.Contains(out, "SAFE TO PULL") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	out, ended, _ := again.begin(t, "replace", "1")
+	says(t, out, "SAFE TO PULL")
+	again.fault(t, "1", "replace", "serial=NEXT")
+	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "serial NEXT, took its place") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// Progress is a line now and then for a log, and one line that changes at a terminal.
+func TestProgressIsTold(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	moving := func(gib uint64) step {
+		return stepOf(&drivebay.Snapshot{}, &drivebay.Drive{Usage: drivebay.UsageReleasing, Leaving: &drivebay.Leaving{Cause: "volume data-1 moves",
+			Progress: &drivebay.Progress{Done: gib << 30, Total: 100 << 30, End: now.Add(90 * time.Second)}}})
+	}
+	const first = "RELEASING: nothing new comes to it; volume data-1 moves: 1 GiB of 100 GiB moved, 1 %, done in 1m30s"
+	for _, tc := range []struct {
+		tty   bool
+		want  []string
+		lines int
+	}{
+		{false, []string{first + "\n", "11 %", "60 %"}, 4},
+		{true, []string{"\r\x1b[K" + first + "\r\x1b[K", "5 %", "60 %, done in 1m30s\nRELEASED"}, 2},
+	} {
+		var out safeBuffer
+		a := testApp(nil, &out, &out)
+		a.tty, a.now = tc.tty, func() time.Time { return now }
+		r := replacement{app: a}
+		for _, gib := range []uint64{1, 1, 5, 11, 12, 60} {
+			if err := r.tell(moving(gib)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.tell(stepOf(nil, &drivebay.Drive{Usage: drivebay.UsageReleased})); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range tc.want {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%q is not in %q", w, out.String())
+			}
+		}
+		if n := strings.Count(out.String(), "\n"); n != tc.lines {
+			t.Errorf("%d lines: %q", n, out.String())
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package drivebay
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// eventWords say of each kind of event what has happened, and what is to be done.
+var eventWords = []struct {
+	kind  EventKind
+	means string
+	todo  string
+}{
+	{EventAppeared, "a drive was seen that was not known", ""},
+	{EventVanished, "a complete listing of the machine lacks the drive", "unless it was pulled on purpose: look at the bay, the cable and the power; volumes on it are MISSING"},
+	{EventReturned, "a drive that was gone is back, as itself", ""},
+	{EventRenamed, "the kernel calls the drive otherwise now", ""},
+	{EventMoved, "the drive is in another bay", ""},
+	{EventHealth, "the verdict on the drive changed", "`drivebay explain DRIVE`"},
+	{EventFinding, "something stands against the drive", "docs/health-rules.md"},
+	{EventCleared, "it stands against it no more", ""},
+	{EventIdentity, "two drives say that they are the same, or say so no more", "`drivebay drives`: nothing is written to either"},
+	{EventSelfTest, "a self-test began or ended", ""},
+	{EventLocate, "an operator switched the light of a bay", ""},
+	{EventAcknowledge, "an operator accepted what stands against the drive", ""},
+	{EventCordon, "an operator keeps new data off the drive, or lets it on again", ""},
+	{EventClaim, "volumes may be made on the drive, or no more", ""},
+	{EventUsage, "the drive went on with its working life", "docs/drive-usage.md says what it waits for"},
+	{EventNotReleased, "the drive's health turned and the policy leaves it alone, because others behind the same part turned at once", "look at the part: cable, backplane, controller; `drivebay release DRIVE` if it is the drive after all"},
+	{EventFaultLight, "the fault light of a bay was switched: on while a hand is needed there", ""},
+	{EventReplaced, "a new drive took the place of the one that was taken out of its bay, and its claim", ""},
+	{EventNotReplaced, "a drive is in the bay of another one, and does not take its place; the cause says why", "`drivebay claim DRIVE` says that it is meant; or put the right one in"},
+	{EventWrongPulled, "a drive left while another one was to be pulled", "put it back into its bay: it returns as itself; then pull the right one"},
+	{EventSwapped, "two drives have changed bays", "nothing, if it was meant: they are known by what they are, not by where"},
+	{EventQuarantined, "a drive that was taken out is back", "pull it, or use it again with `drivebay accept DRIVE`; until then nothing is written to it"},
+	{EventVolumeCreated, "a volume was made", ""},
+	{EventVolumeFound, "a volume of ours was found that was in no record", ""},
+	{EventVolumeDeleted, "a volume was deleted, or forgotten", ""},
+	{EventVolumeExpanded, "a volume was grown", ""},
+	{EventVolumeFailed, "what was being done to a volume failed", "`drivebay explain VOLUME`"},
+	{EventVolumeReleased, "a volume was let go of: its drive leaves without it", ""},
+	{EventVolumeMoved, "a volume was moved to another drive, because its own has to leave", ""},
+	{EventVolumeDataLoss, "a drive cannot read all of a volume that is moved off it, or an operator goes on without what it cannot read", "`drivebay volume show VOLUME` names what; read again with `drivebay volume retry`, or go on with `drivebay volume accept-loss`"},
+	{EventVolumeLeft, "something of a volume stays on a drive and is nobody's: an unfinished copy, or what could not be wiped", "wipe the drive before it leaves the house"},
+	{EventVolumeHealed, "a volume was repaired", "docs/repairs.md"},
+	{EventVolumeNotHealed, "a volume could not be repaired, by the daemon itself", "`drivebay explain VOLUME`; `drivebay heal VOLUME --dry-run` says what would be done"},
+	{EventVolumeStaged, "a volume was mounted on this machine", ""},
+	{EventVolumeUnstaged, "a volume was unmounted from this machine", ""},
+	{EventSnapshotCreated, "a snapshot was made", ""},
+	{EventSnapshotDeleted, "a snapshot was deleted, or forgotten", ""},
+}
+
+// EventMarkdown writes the page about events.
+func EventMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Events\n\nThis page is written by the program from its own table; change the table, not the page.\n\n" +
+		"`drivebay events` lists them, `drivebay events --follow` goes on with what happens from now on, and GET /api/v1/events gives them to programs.\n" +
+		"Each has the drive or volume that it is about, and its cause in a sentence. The last 10000 are kept.\n\n" +
+		"| kind | what has happened | what to do |\n|---|---|---|\n")
+	for _, e := range eventWords {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.kind, e.means, e.todo)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,331 @@
+package volume_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// threeDrives are two of a kind, the smaller the faster copied, and one of another.
+func threeDrives() hostsim.Spec {
+	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "1GB"}, {Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "1GB"}}}
+}
+
+// onAPartition is a volume with noise in it on an NVMe drive.
+func (s *stand) onAPartition(r drivebay.VolumeRequest) drivebay.Volume {
+	s.Helper()
+	if r.Class.Backing == "" {
+		r = requests()["a partition"]
+	}
+	r.Size.Required, r.Class.Drives = 64<<20, drivebay.TypeNVMe
+	v := s.make("v", r)
+	noise := make([]byte, 1<<20)
+	random := rand.NewChaCha8([32]byte{1})
+	for _, at := range []int64{20 << 20, 40<<20 + 512, int64(v.Size) - 1<<20} {
+		random.Read(noise)
+		s.write(v, noise, at)
+	}
+	return v
+}
+
+// sum is of all that is in a volume's partition.
+func (s *stand) sum(v drivebay.Volume) uint64 {
+	s.Helper()
+	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+s.device(v), false)
+	s.must(err)
+	defer disk.Close()
+	var h maphash.Hash
+	h.SetSeed(seed)
+	if _, err := io.Copy(&h, io.NewSectionReader(disk, 0, int64(disk.Size()))); err != nil {
+		s.Fatal(err)
+	}
+	return h.Sum64()
+}
+
+func (s *stand) lead(v drivebay.Volume, verb drivebay.LeaveVerb) {
+	s.Helper()
+	s.must(s.mgr.Lead(s.Context(), v.Location.Drives[0], verb, ""))
+	time.Sleep(10 * time.Second)
+}
+
+// until waits until something is so.
+func (s *stand) until(what string, is func() bool) {
+	s.Helper()
+	for range 100 {
+		if is() {
+			return
+		}
+		time.Sleep(3 * time.Second)
+	}
+	all := ""
+	for _, v := range s.e.Volumes().Volumes {
+		all += fmt.Sprintf("\n%+v, %q", v.Volume, v.Work)
+	}
+	for _, d := range s.mgr.Snapshot().Drives {
+		all += fmt.Sprintf("\n%s %v %+v", d.ID, d.Usage, d.Leaving)
+	}
+	s.Fatalf("not %s:%s", what, all)
+}
+
+// left wants a volume to be on another drive, with what was in it, and nothing of it
+// on the old one.
+func (s *stand) left(v drivebay.Volume, sum uint64) drivebay.Volume {
+	s.Helper()
+	old := s.drive(v)
+	s.until("moved", func() bool {
+		return s.of(v).Location.Drives[0] != old.ID && s.of(v).Work == "" && s.drive(v).Usage == drivebay.UsageReleased
+	})
+	is := s.of(v).Volume
+	if got := s.sum(is); got != sum || is.Usage != drivebay.VolumeInUse || is.CSIStatus != drivebay.CSICreated || is.Size != v.Size || is.LUKSUUID != v.LUKSUUID {
+		s.Fatalf("moved: same data %v, %+v", got == sum, is)
+	}
+	s.read(*old, func(r io.ReaderAt) {
+		b := make([]byte, 96<<20)
+		if _, err := r.ReadAt(b, 0); err != nil || len(bytes.Trim(b, "\x00")) > 0 {
+			s.Errorf("something is left on the old drive: %v", err)
+		}
+	})
+	return is
+}
+
+func (s *stand) waits(v drivebay.Volume, text string) {
+	s.Helper()
+	s.until("waiting: "+text, func() bool {
+		d := s.drive(v)
+		return d.Leaving != nil && strings.Contains(d.Leaving.Cause, text)
+	})
+}
+
+// events are the causes of one kind.
+func (s *stand) events(kind drivebay.EventKind) (out []string) {
+	s.Helper()
+	all, err := s.st.Events(0, 1000)
+	s.must(err)
+	for _, e := range all {
+		if e.Kind == kind {
+			out = append(out, e.Cause)
+		}
+	}
+	return out
+}
+
+// TestCopyAway: a volume that nobody has leaves its drive with all that is in it.
+func TestCopyAway(t *testing.T) {
+	for name, r := range map[string]drivebay.VolumeRequest{
+		"ext4": requests()["ext4 on a partition"], "a partition": requests()["a partition"], "a drive": requests()["a drive"],
+		"encrypted ext4": encryptedRequests()["ext4 on a partition"], "an encrypted partition": encryptedRequests()["a partition"],
+	} {
+		t.Run(name, func(t *testing.T) {
+			onMachine(t, threeDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
+				v := s.onAPartition(r)
+				sum := s.sum(v)
+				s.lead(v, drivebay.LeaveRelease)
+				is := s.left(v, sum)
+				if is.Location.Kind != v.Location.Kind || s.drive(is).Type != drivebay.TypeNVMe || len(s.events(drivebay.EventVolumeMoved)) != 1 {
+					s.Errorf("it is on %+v", is.Location)
+				}
+				s.must(s.stage(is, with(rightKey)), s.unstage(is), s.e.DeleteVolume(s.Context(), v.ID))
+				s.blank()
+			})
+		})
+	}
+}
+
+// TestCopyWaits: for its user, for room, and not when the drive stays after all.
+func TestCopyWaits(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+		v := s.onAPartition(requests()["ext4 on a partition"])
+		s.must(s.stage(v), s.publish(v, "pod"))
+		s.lead(v, drivebay.LeaveRelease)
+		s.waits(v, "published at "+target(v, "pod")+": its user has to let go of it; then it is copied")
+		s.must(s.unpublish(v, "pod"))
+		s.waits(v, "staged at "+staging(v))
+		s.must(s.unstage(v))
+		s.left(v, s.sum(v))
+	})
+	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		wide := requests()["a partition"]
+		wide.Size.Required, wide.Class.Drives = 890<<20, drivebay.TypeNVMe
+		other := s.make("other", wide)
+		s.lead(v, drivebay.LeaveRelease)
+		s.waits(v, "no other drive of its class has room for it")
+		s.must(s.e.DeleteVolume(s.Context(), other.ID))
+		s.left(v, s.sum(v))
+	})
+}
+
+// TestStageWins: whoever wants the volume has it at once, and what he writes is
+// copied later.
+func TestStageWins(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		s.lead(v, drivebay.LeaveRelease)
+		s.until("copying", func() bool { done, total, ok := s.e.CopyProgress(v.ID); return ok && done > 20<<20 && total == v.Size })
+		if is := s.of(v); is.Work != "move" || is.OperationalStatus != drivebay.Maintenance {
+			s.Errorf("meanwhile: %q, %v", is.Work, is.OperationalStatus)
+		}
+		began := time.Now()
+		s.must(s.stage(v))
+		if took := time.Since(began); took > time.Second {
+			s.Errorf("it took %v", took)
+		}
+		s.write(v, []byte("written meanwhile"), 1<<20)
+		if _, _, ok := s.e.CopyProgress(v.ID); ok {
+			s.Error("it is being copied while it is staged")
+		}
+		s.waits(v, "staged at")
+		s.must(s.unstage(v))
+		s.left(v, s.sum(v))
+	})
+}
+
+// TestCopyTakenBack: what was copied goes again when the drive stays, or when the
+// volume is removed or grown.
+func TestCopyTakenBack(t *testing.T) {
+	for what, do := range map[string]func(s *stand, v drivebay.Volume){
+		"cancelled": func(s *stand, v drivebay.Volume) { s.lead(v, drivebay.LeaveCancel) },
+		"removed":   func(s *stand, v drivebay.Volume) { s.must(s.e.DeleteVolume(s.Context(), v.ID)) },
+		"grown": func(s *stand, v drivebay.Volume) {
+			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 128 << 20})
+			s.must(err)
+			s.lead(v, drivebay.LeaveCancel)
+		},
+	} {
+		onMachine(t, threeDrives(), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+			v := s.onAPartition(drivebay.VolumeRequest{})
+			s.lead(v, drivebay.LeaveRelease)
+			s.until("copying", func() bool { done, _, ok := s.e.CopyProgress(v.ID); return ok && done > 20<<20 })
+			do(s, v)
+			if what != "removed" {
+				s.until(what, func() bool { return s.of(v).Work == "" && s.of(v).Usage == drivebay.VolumeInUse })
+				if is := s.of(v); is.Location.Partition != v.Location.Partition || is.OperationalStatus != drivebay.Operative {
+					s.Errorf("%s: %+v", what, is.Volume)
+				}
+				s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			}
+			s.blank()
+		})
+	}
+}
+
+// badSectors makes sectors of a volume unreadable, by bytes from its beginning.
+func (s *stand) badSectors(v drivebay.Volume, at, n uint64) {
+	s.Helper()
+	text, err := s.sim.ReadFile("sys/class/block/" + s.device(v) + "/start")
+	s.must(err)
+	var start uint64
+	fmt.Sscan(string(text), &start)
+	s.must(s.sim.Inject(hostsim.Fault{Drive: s.drive(v).Serial, Fault: "unreadable", Args: hostsim.Args{"sector": fmt.Sprint(start + at/512), "n": fmt.Sprint(n / 512)}}))
+}
+
+// TestUnreadable: what cannot be read is named to the byte, and nothing goes on
+// without an operator's word; what he lets go of stays told until he lets it be.
+func TestUnreadable(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+			v := s.onAPartition(drivebay.VolumeRequest{})
+			s.badSectors(v, 1<<20+512, 1024)
+			s.badSectors(v, 9<<20, 512)
+			s.lead(v, drivebay.LeaveRelease)
+			const told = "1536 bytes at (offset+length) 1049088+1024, 9437184+512"
+			s.waits(v, told)
+			is := s.of(v)
+			if is.Usage != drivebay.VolumeUsageFailed || !strings.Contains(is.UsageFailure.Cause, told) || is.Location.Partition != v.Location.Partition || reasons(is.Condition) == "" {
+				s.Fatalf("it is %+v, %v", is.Volume, is.Condition)
+			}
+			if restart {
+				s.start()
+				s.waits(v, told)
+			}
+			s.must(s.e.AcceptLoss(s.Context(), v.ID))
+			if err := s.e.AcceptLoss(s.Context(), v.ID); !errors.Is(err, drivebay.ErrInvalid) {
+				s.Errorf("accepted twice: %v", err)
+			}
+			s.until("moved", func() bool { return s.of(v).Usage == drivebay.VolumeInUse && s.of(v).Work == "" })
+			is = s.of(v)
+			want := []drivebay.Extent{{Offset: 1049088, Length: 1024}, {Offset: 9437184, Length: 512}}
+			if is.Lost == nil || fmt.Sprint(is.Lost.Extents) != fmt.Sprint(want) || is.Condition.Severity() != drivebay.SeverityDataLoss || reasons(is.Condition) != "DataLost" {
+				s.Fatalf("moved: %+v, %v", is.Lost, is.Condition)
+			}
+			if err := s.e.ClearVolume(s.Context(), v.ID); err != nil || s.of(v).Condition.Abnormal() {
+				s.Errorf("let be: %v, %v", err, s.of(v).Condition)
+			}
+			if n := len(s.events(drivebay.EventVolumeDataLoss)); n != 2 {
+				s.Errorf("%d events of lost data", n)
+			}
+		})
+	}
+}
+
+// TestReadableAgain: a second try that can read everything loses nothing.
+func TestReadableAgain(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		sum := s.sum(v)
+		s.badSectors(v, 30<<20, 4096)
+		s.lead(v, drivebay.LeaveRelease)
+		s.waits(v, "4096 bytes")
+		s.inject(v.Location.Drives[0], "heal")
+		s.must(s.e.RetryVolume(s.Context(), v.ID))
+		if is := s.left(v, sum); is.Lost != nil {
+			s.Errorf("it has lost %v", is.Lost)
+		}
+	})
+}
+
+// TestCopyHangs: a drive that says nothing holds up nobody else, and nothing is lost.
+func TestCopyHangs(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		sum := s.sum(v)
+		s.lead(v, drivebay.LeaveRelease)
+		s.until("copying", func() bool { done, _, ok := s.e.CopyProgress(v.ID); return ok && done > 10<<20 })
+		s.inject(v.Location.Drives[0], "hang")
+		r := requests()["ext4 on a partition"]
+		r.Class.Drives, r.Size.Required = drivebay.TypeHDD, 64<<20
+		other := s.make("other", r)
+		s.must(s.stage(other), s.unstage(other))
+		time.Sleep(20 * time.Minute)
+		if is := s.of(v); is.Usage != drivebay.VolumeReleasing || is.Lost != nil || is.Location.Partition != v.Location.Partition {
+			s.Errorf("it hangs: %+v", is.Volume)
+		}
+		s.inject(v.Location.Drives[0], "heal")
+		s.left(v, sum)
+	})
+}
+
+// TestTargetGoes: when the drive that it is copied to goes another one is chosen, and
+// what is on the first is nobody's when it is back.
+func TestTargetGoes(t *testing.T) {
+	spec := threeDrives()
+	spec.Drives[0].Count = 3
+	onMachine(t, spec, volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		sum := s.sum(v)
+		s.lead(v, drivebay.LeaveRelease)
+		s.until("copying", func() bool { done, _, ok := s.e.CopyProgress(v.ID); return ok && done > 10<<20 })
+		to := s.record(v).Work.Move.To.Drives[0]
+		s.inject(to, "vanish")
+		if is := s.left(v, sum); is.Location.Drives[0] == to {
+			s.Errorf("it is on %v, which is gone", is.Location.Drives)
+		}
+		s.inject(to, "return")
+		s.until("told", func() bool {
+			return strings.Contains(strings.Join(s.events(drivebay.EventVolumeLeft), "\n"), "is the unfinished copy of a volume")
+		})
+		if all := s.e.Volumes().Volumes; len(all) != 1 || s.sum(all[0].Volume) != sum {
+			s.Errorf("there are %+v", all)
+		}
+	})
+}

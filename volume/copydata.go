@@ -1,0 +1,197 @@
+package volume
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+const (
+	copyChunk = 4 * mib
+	copySync  = 64 // chunks: no more than these wait in memory to be written
+	// chunkTime is for one read or write. The kernel gives a SCSI command 30 s and
+	// tries it up to five times more before it says that it failed (drivers/scsi/sd.h).
+	chunkTime = 5 * time.Minute
+	// Where nearly nothing can be read, each sector is a try that takes seconds:
+	// after manyFaults of them in a row it goes on with larger pieces.
+	manyFaults = 64
+	coarse     = 64 << 10
+)
+
+// copying copies one partition to another, and remembers what it has read by sums.
+type copying struct {
+	e        *Engine
+	m        *mover
+	src, dst *copyPiece
+	size     uint64
+	block    uint64
+	seed     maphash.Seed
+	sums     []uint64 // of chunks
+	patchy   map[uint64]bool
+	lost     drivebay.Lost
+	faults   int // in a row
+	began    time.Time
+}
+
+func newCopying(e *Engine, m *mover, src, dst *copyPiece) *copying {
+	c := &copying{e: e, m: m, src: src, dst: dst, size: src.Size(), block: uint64(max(src.BlockSize(), dst.BlockSize())),
+		seed: maphash.MakeSeed(), patchy: map[uint64]bool{}, began: e.machine.Now()}
+	c.lost.Drive = src.drive
+	m.total.Store(c.size)
+	return c
+}
+
+// each goes through the volume chunk by chunk.
+func (c *copying) each(ctx context.Context, do func(ctx context.Context, at, n uint64) error) error {
+	for at := uint64(0); at < c.size; at += copyChunk {
+		if _, err := c.e.drive(c.src.drive); err != nil { // what a drive cannot read that is not there is not lost
+			return err
+		}
+		n := min(copyChunk, c.size-at)
+		if err := do(ctx, at, n); err != nil {
+			return err
+		}
+		if err := c.pace(ctx, c.m.copied.Add(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pace waits until no more is copied in a second than the configuration says.
+func (c *copying) pace(ctx context.Context, done uint64) error {
+	if rate := c.e.opt.CopyRate; rate > 0 {
+		due := c.began.Add(time.Duration(float64(done) / float64(rate) * float64(time.Second)))
+		if wait := due.Sub(c.e.machine.Now()); wait > 0 {
+			select {
+			case <-c.e.machine.After(wait):
+			case <-ctx.Done():
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// copy reads everything that can be read, and writes it. What cannot is zeros on the
+// new drive, and is told.
+func (c *copying) copy(ctx context.Context) error {
+	if c.dst.Size() < c.size {
+		return fmt.Errorf("%w: the new partition has %d bytes, the old one %d", drivebay.ErrRefused, c.dst.Size(), c.size)
+	}
+	err := c.each(ctx, func(ctx context.Context, at, n uint64) error {
+		b, bad := make([]byte, n), c.lost.Bytes
+		if err := c.gather(ctx, b, at); err != nil {
+			return err
+		}
+		if c.lost.Bytes > bad {
+			c.patchy[at] = true
+		} else {
+			c.faults = 0
+		}
+		c.sums = append(c.sums, maphash.Bytes(c.seed, b))
+		if err := c.dst.put(ctx, b, at); err != nil || len(c.sums)%copySync != 0 {
+			return err
+		}
+		return c.dst.flush(ctx)
+	})
+	if err == nil {
+		err = c.dst.flush(ctx)
+	}
+	if err == nil && c.lost.Bytes == c.size {
+		err = fmt.Errorf("%w: drive %s cannot read any of it", drivebay.ErrRefused, c.src.drive)
+	}
+	return err
+}
+
+// gather reads a range in one piece, and where that fails in halves, down to blocks.
+func (c *copying) gather(ctx context.Context, b []byte, at uint64) error {
+	got, err := c.src.get(ctx, at, uint64(len(b)))
+	if err == nil {
+		copy(b, got)
+		return nil
+	}
+	if !errors.Is(err, host.ErrUnreadable) {
+		return err
+	}
+	grain := c.block
+	if c.faults >= manyFaults {
+		grain = coarse
+	}
+	if uint64(len(b)) <= grain {
+		c.faults++
+		c.lost.Add(drivebay.Extent{Offset: at, Length: uint64(len(b))})
+		return nil
+	}
+	half := (uint64(len(b)) / 2) / c.block * c.block
+	if err := c.gather(ctx, b[:half], at); err != nil {
+		return err
+	}
+	return c.gather(ctx, b[half:], at+half)
+}
+
+// prove reads both from their media, and wants what was read the first time. What the
+// old drive cannot read any more, it could then.
+func (c *copying) prove(ctx context.Context) error {
+	return c.each(ctx, func(ctx context.Context, at, n uint64) error {
+		sum := c.sums[at/copyChunk]
+		b, err := c.dst.get(ctx, at, n)
+		switch {
+		case err != nil:
+			return fmt.Errorf("the copy cannot be read back: %w", err)
+		case maphash.Bytes(c.seed, b) != sum:
+			return fmt.Errorf("drive %s: %w: at byte %d of the copy it holds something else than was written", c.dst.drive, drivebay.ErrRefused, at)
+		case c.patchy[at]:
+			return nil
+		}
+		b, err = c.src.get(ctx, at, n)
+		switch {
+		case errors.Is(err, host.ErrUnreadable):
+			return nil
+		case err != nil:
+			return err
+		case maphash.Bytes(c.seed, b) != sum:
+			return fmt.Errorf("%w: it has changed at byte %d while it was copied", drivebay.ErrRefused, at)
+		}
+		return nil
+	})
+}
+
+// get reads from the medium. Nobody else has the bytes, should the drive keep them
+// until nobody waits any more.
+func (p *copyPiece) get(ctx context.Context, at, n uint64) ([]byte, error) {
+	return through(ctx, p.e, p.lane, chunkTime, func(context.Context) ([]byte, error) {
+		b := make([]byte, n)
+		_, err := p.ReadMedium(b, int64(at))
+		return b, err
+	})
+}
+
+func (p *copyPiece) put(ctx context.Context, b []byte, at uint64) error {
+	_, err := through(ctx, p.e, p.lane, chunkTime, func(ctx context.Context) (struct{}, error) {
+		if bytes.Equal(b, noBytes[:len(b)]) { // the drive may have a shorter way
+			return struct{}{}, p.Zero(ctx, at, uint64(len(b)))
+		}
+		_, err := p.WriteAt(b, int64(at))
+		return struct{}{}, err
+	})
+	if err != nil {
+		return fmt.Errorf("write to drive %s: %w", p.drive, err)
+	}
+	return nil
+}
+
+var noBytes [copyChunk]byte
+
+func (p *copyPiece) flush(ctx context.Context) error {
+	_, err := through(ctx, p.e, p.lane, chunkTime, func(context.Context) (struct{}, error) { return struct{}{}, p.Sync() })
+	if err != nil {
+		return fmt.Errorf("flush of drive %s: %w", p.drive, err)
+	}
+	return nil
+}

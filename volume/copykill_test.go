@@ -1,0 +1,134 @@
+package volume_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestCopyKilled cuts a move short after each of its steps. Started again it comes to
+// its end; when all records are lost, too, there is one volume with all that was in
+// it, and what was only half copied is never taken for it.
+func TestCopyKilled(t *testing.T) {
+	for name, r := range map[string]drivebay.VolumeRequest{"a partition": requests()["a partition"], "encrypted": encryptedRequests()["ext4 on a partition"]} {
+		k := &killer{}
+		steps := copyKilled(t, k, r, false)
+		if t.Logf("%s: %q", name, steps); len(steps) < 10 {
+			t.Fatalf("%s: only %d steps: %q", name, len(steps), steps)
+		}
+		for n := 1; n <= len(steps) && !t.Failed(); n += stride {
+			for _, lost := range []bool{false, true} {
+				k.after, k.steps = n, nil
+				copyKilled(t, k, r, lost)
+				if t.Failed() {
+					t.Logf("%s: killed after step %d, %q, records lost: %v", name, n, steps[n-1], lost)
+				}
+			}
+		}
+	}
+}
+
+// copyKilled is one move, with the steps that it took.
+func copyKilled(t *testing.T, k *killer, r drivebay.VolumeRequest, lost bool) (steps []string) {
+	headers := t.TempDir()
+	onMachine(t, threeDrives(), volume.Options{After: k.step, Headers: headers}, func(s *stand) {
+		after := k.after
+		k.after = 0
+		v := s.onAPartition(r)
+		sum := s.sum(v)
+		made := len(k.steps)
+		if after > 0 {
+			k.after = made + after
+		}
+		s.lead(v, drivebay.LeaveRelease)
+		if after == 0 {
+			s.left(v, sum)
+			steps = k.steps[made:]
+			return
+		}
+		s.until("killed", func() bool { return len(k.steps) >= k.after })
+		time.Sleep(time.Minute) // nothing more happens in this life
+		if len(k.steps) != k.after {
+			s.Fatalf("it went on: %q", k.steps[made:])
+		}
+		last := k.steps[k.after-1]
+		k.after = 0
+		if !lost {
+			s.start()
+			s.left(v, sum)
+			return
+		}
+		s.forget()
+		all := s.e.Volumes().Volumes
+		if len(all) != 1 || all[0].ID != v.ID || all[0].Mode != v.Mode || all[0].LUKSUUID != v.LUKSUUID || s.sum(all[0].Volume) != sum {
+			s.Fatalf("found: %+v", all)
+		}
+		if told := strings.Join(s.events(drivebay.EventVolumeLeft), "\n"); (last == "copy" || last == "kernel drivebay-new-"+v.ID[:22]) && !strings.Contains(told, "unfinished copy") {
+			s.Errorf("the unfinished copy is not told of: %q", told)
+		}
+		s.must(s.stage(all[0].Volume, with(rightKey)), s.unstage(all[0].Volume))
+	})
+	return steps
+}
+
+// TestCopyTorn cuts the power while the table of the new drive is written for the
+// first time: what is left there is known again.
+func TestCopyTorn(t *testing.T) {
+	for name, zeroed := range map[string][][2]int64{"the backup": {{-40960, 40960}}, "all": {{0, 40960}, {-40960, 40960}}, "all but the MBR": {{512, 40448}, {-40960, 40960}}} {
+		k := &killer{}
+		onMachine(t, threeDrives(), volume.Options{After: k.step}, func(s *stand) {
+			v := s.onAPartition(drivebay.VolumeRequest{})
+			sum := s.sum(v)
+			k.after = len(k.steps) + 1
+			s.lead(v, drivebay.LeaveRelease)
+			s.until("killed", func() bool { return len(k.steps) >= k.after })
+			k.after = 0
+			to, ok := s.mgr.Snapshot().Find(s.record(v).Work.Move.To.Drives[0])
+			if !ok {
+				s.Fatal("it is going nowhere")
+			}
+			disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+to.Name, false)
+			s.must(err)
+			for _, r := range zeroed {
+				if r[0] < 0 {
+					r[0] += int64(to.Size)
+				}
+				s.must(disk.Zero(s.Context(), uint64(r[0]), uint64(r[1])))
+			}
+			s.must(disk.Close())
+			s.start()
+			if s.left(v, sum); t.Failed() {
+				t.Log(name)
+			}
+		})
+	}
+}
+
+// TestCannotWipe: a drive that takes no writes any more is left as it is, which is
+// told, and the volume is safe elsewhere.
+func TestCannotWipe(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		sum, old := s.sum(v), s.drive(v)
+		s.inject(old.ID, "read-only")
+		s.lead(v, drivebay.LeaveRelease)
+		s.until("moved", func() bool { return s.of(v).Location.Drives[0] != old.ID && s.of(v).Work == "" })
+		if told := strings.Join(s.events(drivebay.EventVolumeLeft), "\n"); !strings.Contains(told, "was not wiped") {
+			s.Errorf("told: %q", told)
+		}
+		if s.sum(s.of(v).Volume) != sum {
+			s.Error("it is another one now")
+		}
+		s.until("released", func() bool { d, _ := s.mgr.Snapshot().Find(old.ID); return d.Usage == drivebay.UsageReleased })
+		b := make([]byte, 1<<20)
+		s.read(*old, func(r io.ReaderAt) { _, err := r.ReadAt(b, 1<<20+20<<20); s.must(err) })
+		if len(bytes.Trim(b, "\x00")) == 0 {
+			s.Error("it was wiped after all")
+		}
+	})
+}

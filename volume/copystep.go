@@ -1,0 +1,189 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// copyStep copies a volume, proves the copy, and has the volume be there. Nobody else
+// has either of them open from the first byte that is read until the record says
+// where it is: what was proved is what is used. Cut short, it begins anew.
+func (e *Engine) copyStep(id string, m *mover) step {
+	return step{
+		name: "copy",
+		done: func(context.Context) (bool, error) { r, err := e.record(id); return moved(&r), err },
+		do: func(ctx context.Context) error {
+			rec, err := e.record(id)
+			if err != nil {
+				return err
+			}
+			from, to := piecesOf(&rec)
+			src, err := e.openPiece(ctx, "move from ", from)
+			if err != nil {
+				return fmt.Errorf("it cannot be had alone: %w", err)
+			}
+			defer src.Close()
+			dst, err := e.openPiece(ctx, "move to ", to)
+			if err != nil {
+				return err
+			}
+			defer dst.Close()
+			c := newCopying(e, m, src, dst)
+			if err := c.copy(ctx); err != nil {
+				return err
+			}
+			if err := c.prove(ctx); err != nil {
+				return err
+			}
+			lost, err := e.consent(ctx, id, m, &c.lost)
+			if err != nil {
+				return err
+			}
+			return e.commitMove(ctx, id, m, lost)
+		},
+	}
+}
+
+// copyPiece is one end of a copy.
+type copyPiece struct {
+	host.Disk
+	e     *Engine
+	lane  string
+	drive string
+}
+
+// openPiece opens a partition alone, and proves which drive it is on.
+func (e *Engine) openPiece(ctx context.Context, way string, v *drivebay.Volume) (*copyPiece, error) {
+	d, err := e.device(v)
+	if err != nil {
+		return nil, err
+	}
+	p := &copyPiece{e: e, drive: v.Location.Drives[0]}
+	p.lane = way + p.drive
+	p.Disk, err = through(ctx, e, p.lane, tableTime, func(ctx context.Context) (host.Disk, error) {
+		disk, err := e.machine.OpenDisk(ctx, d.dev, true)
+		if err != nil {
+			return nil, err
+		}
+		if disk.DevNum() != d.num {
+			err = fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
+		} else {
+			err = e.drives.Same(ctx, p.drive, disk.DevNum())
+		}
+		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+			err = ctx.Err()
+		}
+		if err != nil {
+			disk.Close()
+			return nil, err
+		}
+		return disk, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("drive %s, %s: %w", p.drive, d.dev, err)
+	}
+	return p, nil
+}
+
+// consent is what an operator has accepted to lose. Until he does, both pieces stay
+// open: nobody writes to the volume meanwhile, and nothing has to be read again from
+// a drive that fails.
+func (e *Engine) consent(ctx context.Context, id string, m *mover, lost *drivebay.Lost) (*drivebay.Lost, error) {
+	if lost.Count == 0 {
+		return nil, nil
+	}
+	lost.At = e.machine.Now()
+	asked := false
+	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		mv := *r.Work.Move
+		if mv.Accepted && mv.Lost.Covers(lost) {
+			return nil
+		}
+		asked, mv.Lost, mv.Accepted = true, lost, false
+		r.Work.Move = &mv
+		r.Volume, err = r.Volume.UsageFailed(drivebay.Failure[drivebay.VolumeUsage]{Since: lost.At, Retry: drivebay.RetryOperator,
+			Cause: fmt.Sprintf("drive %s cannot read %s of it: they are lost if it goes on, which needs `drivebay volume accept-loss %s --yes`", lost.Drive, lost, id)})
+		return err
+	})
+	if err != nil || !asked {
+		return lost, err
+	}
+	e.note(drivebay.EventVolumeDataLoss, &r.Volume, r.Volume.UsageFailure.Cause)
+	select {
+	case <-m.accept:
+		return lost, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// commitMove has the volume be on its new drive.
+func (e *Engine) commitMove(ctx context.Context, id string, m *mover, lost *drivebay.Lost) error {
+	m.firm.Store(true)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		r.Volume.Location = r.Work.Move.To
+		if lost != nil {
+			r.Volume.Lost = lost
+		}
+		r.Volume, err = r.Volume.UsageMoved(drivebay.VolumeUsageMoved)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("volume %q was copied from drive %s to drive %s", r.Volume.Name, r.Work.Move.From.Drives[0], r.Work.Move.To.Drives[0])
+	if lost != nil {
+		text += ", without " + lost.String()
+	}
+	e.note(drivebay.EventVolumeMoved, &r.Volume, text)
+	return nil
+}
+
+// AcceptLoss lets a volume go on to its new drive without what cannot be read.
+func (e *Engine) AcceptLoss(_ context.Context, id string) error {
+	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		m := moveOf(r)
+		if m == nil || moved(r) || m.Lost == nil || m.Accepted {
+			return fmt.Errorf("%w: nothing of it that cannot be read is waited with", drivebay.ErrInvalid)
+		}
+		mv := *m
+		mv.Accepted = true
+		r.Work.Move = &mv
+		r.Volume, err = r.Volume.UsageMoved(drivebay.VolumeUsageRetry)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("accept loss of volume %s: %w", id, err)
+	}
+	e.note(drivebay.EventVolumeDataLoss, &r.Volume, "an operator accepts the loss of "+r.Work.Move.Lost.String())
+	e.moves.forget(id)
+	if m := e.moves.of(id); m != nil {
+		select {
+		case m.accept <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// readAgain has a volume copied anew that lacked something: what could not be read
+// may be read the next time.
+func (e *Engine) readAgain(id string) error {
+	_, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		if m := moveOf(r); m != nil && !moved(r) {
+			mv := *m
+			mv.Lost, mv.Accepted = nil, false
+			r.Work.Move = &mv
+		}
+		r.Volume, err = r.Volume.UsageMoved(drivebay.VolumeUsageRetry)
+		return err
+	})
+	e.moves.forget(id)
+	return err
+}

@@ -1,0 +1,83 @@
+package drivebay
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Where says in words where a hand finds a drive: what is printed on the bay and on
+// the label, what is beside it, and whether a light shows it.
+func (s *Snapshot) Where(d *Drive) string {
+	var parts []string
+	add := func(word, value string) {
+		if value != "" {
+			parts = append(parts, word+" "+value)
+		}
+	}
+	if d.Slot.Bay == "" {
+		parts = append(parts, "in no bay that the machine tells of")
+	}
+	add("bay", d.Slot.Bay)
+	add("enclosure", d.Slot.Enclosure)
+	add("serial", d.Serial)
+	add("WWN", d.WWN)
+	left, right := s.beside(d)
+	switch {
+	case left != "" && right != "":
+		add("between", left+" and "+right)
+	default:
+		add("beside", left+right)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// beside describes the bays on both sides of a drive's, in the order of their names.
+func (s *Snapshot) beside(d *Drive) (left, right string) {
+	var row []*Bay
+	for i := range s.Bays {
+		if b := &s.Bays[i]; d.Slot.Bay != "" && b.Enclosure == d.Slot.Enclosure {
+			row = append(row, b)
+		}
+	}
+	slices.SortFunc(row, func(a, b *Bay) int {
+		return cmp.Or(cmp.Compare(len(a.Bay), len(b.Bay)), cmp.Compare(a.Bay, b.Bay)) // "9" before "10"
+	})
+	i := slices.IndexFunc(row, func(b *Bay) bool { return b.Bay == d.Slot.Bay })
+	if i > 0 {
+		left = s.content(row[i-1])
+	}
+	if i >= 0 && i+1 < len(row) {
+		right = s.content(row[i+1])
+	}
+	return left, right
+}
+
+func (s *Snapshot) content(b *Bay) string {
+	i := slices.IndexFunc(s.Drives, func(d Drive) bool { return d.ID == b.Drive })
+	if i < 0 {
+		return b.Bay + " (empty)"
+	}
+	return b.Bay + " (serial " + cmp.Or(s.Drives[i].Serial, "unknown") + ")"
+}
+
+// Light says in words which light shows the bay of a drive, as the bay is now.
+func (s *Snapshot) Light(d *Drive) string {
+	slot := d.Slot
+	for i := range s.Bays {
+		if b := &s.Bays[i]; b.Bay == slot.Bay && b.Enclosure == slot.Enclosure {
+			slot = b.Slot
+		}
+	}
+	switch {
+	case slot.FaultLit && slot.Lit:
+		return "its light and its fault light are lit"
+	case slot.FaultLit:
+		return "its fault light is lit"
+	case slot.Lit:
+		return "its light is lit"
+	case slot.Locate != "" || slot.Fault != "":
+		return "its light is not lit"
+	}
+	return "it has no light that the kernel can reach: go by the bay and the label"
+}
