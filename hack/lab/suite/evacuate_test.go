@@ -5,6 +5,7 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,7 +142,7 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("STATE"))
 	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("STATE")) }
 	remember()
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: carrying + "replacement: {throttle: 4}\n"}
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: strings.Replace(carrying, "trigger: off", "trigger: off, throttle: 4", 1)}
 	o.start()
 	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
 	o.only()
