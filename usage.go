@@ -124,6 +124,14 @@ type Progress struct {
 	End   time.Time `json:"end,omitzero"` // when it will be done at this rate
 }
 
+// Percent is how much is done, rounded down.
+func (p *Progress) Percent() int {
+	if p.Total == 0 {
+		return 0
+	}
+	return int(float64(p.Done) / float64(p.Total) * 100)
+}
+
 // Succession is whose bay a new drive was put into, and what has come of it.
 type Succession struct {
 	Of      string    `json:"of"`                // the drive that was in the bay before

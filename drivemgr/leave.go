@@ -55,12 +55,12 @@ func (m *Manager) Emptied(ctx context.Context, drive string) error {
 	})
 }
 
-// Held says what a drive waits for that has to leave.
-func (m *Manager) Held(ctx context.Context, drive, by string) error {
+// Held says what a drive waits for that has to leave, and how far it is.
+func (m *Manager) Held(ctx context.Context, drive, by string, p *drivebay.Progress) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.rec.Leaving != nil && t.rec.Usage == drivebay.UsageReleasing {
 			l := *t.rec.Leaving
-			l.Cause = by
+			l.Cause, l.Progress = by, p
 			t.rec.Leaving, t.drive.Leaving = &l, &l
 		}
 		return nil

@@ -38,7 +38,7 @@ func TestLeave(t *testing.T) {
 			}
 			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveCancel, ""))
 			usage(drivebay.UsageInUse, "")
-			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"), r.mgr.Held(r.Context(), d.ID, "volume x is in use"))
+			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"), r.mgr.Held(r.Context(), d.ID, "volume x is in use", nil))
 			usage(drivebay.UsageReleasing, "volume x")
 			must(r.mgr.Failed(r.Context(), d.ID, "a read failed"))
 			usage(drivebay.UsageFailed, "a read failed")

@@ -2,6 +2,8 @@ package lvm
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -161,7 +163,16 @@ func checkTag(tag string) error {
 // NewPVUUID makes an identity for a physical volume that is to be: 32 letters
 // and digits in lvm's groups of 6-4-4-4-4-4-6.
 func NewPVUUID() string {
-	text := rand.Text() + rand.Text() // 26 characters each, A-Z and 2-7
+	return grouped(rand.Text() + rand.Text()) // 26 characters each, A-Z and 2-7
+}
+
+// PVUUID is the one identity that a text stands for.
+func PVUUID(text string) string {
+	sum := sha256.Sum256([]byte("pv\x00" + text))
+	return grouped(base32.StdEncoding.EncodeToString(sum[:]))
+}
+
+func grouped(text string) string {
 	var parts []string
 	for _, n := range []int{6, 4, 4, 4, 4, 4, 6} {
 		parts, text = append(parts, text[:n]), text[n:]

@@ -5,30 +5,6 @@ import (
 	"slices"
 )
 
-// Evacuate plans to move everything from one physical volume to others of its
-// group while it is used. Interrupted, the copy goes on in the kernel, and the
-// same plan takes it up again.
-func Evacuate(group, from string, to ...string) []Step {
-	return []Step{{
-		Name: fmt.Sprintf("move all data of volume group %s from physical volume %s", group, from),
-		Argv: command([]string{"pvmove", "--atomic", "--interval", "1", pvArg(from)}, pvArgs(to)),
-		Done: func(r *Report) bool {
-			g := r.Group(group)
-			return g != nil && holds(r, group, []string{from}) && g.Move(from) == nil && !g.Uses(from)
-		},
-		Long: true,
-	}}
-}
-
-// AbortEvacuation plans to take a move back: all data is where it was.
-func AbortEvacuation(group, from string) []Step {
-	return []Step{{
-		Name: "take back the move from physical volume " + from,
-		Argv: []string{"pvmove", "--abort", pvArg(from)},
-		Done: func(r *Report) bool { g := r.Group(group); return g != nil && g.Move(from) == nil },
-	}}
-}
-
 // RepairMirror plans to replace the legs of a mirror that are lost by new ones
 // on other physical volumes.
 func RepairMirror(group, name string, onto ...string) []Step {

@@ -96,6 +96,9 @@ func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bo
 	if !onlyTable(c) {
 		return false
 	}
+	if e.begunByMove(disk, d, c) {
+		return true
+	}
 	for _, r := range e.all() {
 		m := moveOf(r)
 		if r.Work == nil || !slices.Contains(r.Volume.Location.Drives, d.ID) && (m == nil || m.From.Drives[0] != d.ID && m.To.Drives[0] != d.ID) {
@@ -130,6 +133,28 @@ func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bo
 		}
 	}
 	return false
+}
+
+// begunByMove says the same of a drive that a group moves to or from: that is written
+// down before anything is done to it.
+func (e *Engine) begunByMove(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
+	vg, is := e.seen().moving[d.ID]
+	if !is {
+		return false
+	}
+	t, err := newTable(disk, d)
+	if err != nil {
+		return false
+	}
+	n := entryOfPV("", d.ID, pvOf(vg, d.ID))
+	if _, err := t.Add(t.Largest(gpt.Align).Size, gpt.Align, n.kind, n.guid, n.name); err != nil {
+		return false
+	}
+	if begun, err := t.Begun(disk); err == nil && begun {
+		return true
+	}
+	_, err = gpt.Read(disk)
+	return errors.Is(err, gpt.ErrNone) && len(c.Signatures) == 1 && c.Signatures[0].Format == "PMBR"
 }
 
 func cannotBlank(c drivebay.Content) string {

@@ -67,6 +67,8 @@ func (e *Engine) besideSource(v *drivebay.Volume, work *drivebay.Work, r driveba
 		return err
 	}
 	switch {
+	case travels(o.Location):
+		return resting(o.Location)
 	case o.block != r.Block:
 		return fmt.Errorf("%w: a copy is handed out as what it is a copy of", drivebay.ErrInvalid)
 	case !r.Block && r.FSType != "" && r.FSType != o.fs:

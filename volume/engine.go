@@ -29,7 +29,9 @@ type Drives interface {
 	// Emptied says that nothing depends on a drive any more that has to leave, Held
 	// what it waits for.
 	Emptied(ctx context.Context, id string) error
-	Held(ctx context.Context, id, by string) error
+	Held(ctx context.Context, id, by string, p *drivebay.Progress) error
+	// Failed says why it cannot be led on.
+	Failed(ctx context.Context, id, cause string) error
 	// Note writes down what happened to a volume.
 	Note(e drivebay.Event)
 }
@@ -55,6 +57,9 @@ type Options struct {
 	// none are kept.
 	Headers string
 	Log     *slog.Logger
+	// Throttle is how much of the time data may be copied that moves, in percent; 0
+	// leaves it as it is.
+	Throttle int
 	// After is called after each step that was done, with its name; an error there
 	// ends the work as a crash would. For tests.
 	After func(volume, step string) error

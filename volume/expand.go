@@ -65,6 +65,9 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	if r.Limit > 0 && size > r.Limit {
 		return false, fmt.Errorf("%w: %d bytes are the least above what is asked for, at most %d are", drivebay.ErrRange, size, r.Limit)
 	}
+	if err := resting(v.Location); err != nil {
+		return false, err
+	}
 	if err := e.seen().mayGrow(v, size); err != nil {
 		return false, err
 	}

@@ -22,6 +22,9 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 			return false, err
 		}
 		g := r.Group(l.VG)
+		if g != nil && g.AnyMove() != nil {
+			return false, fmt.Errorf("volume group %s: %w: it moves, and goes when it has moved", l.VG, drivebay.ErrPending)
+		}
 		return g == nil || !slices.ContainsFunc(g.LVs, func(lv lvm.LV) bool {
 			return lv.Name != poolName && lv.Parent == "" && !isSpare(lv) && !lvm.IsLeftover(&lv, bookkeeping(g))
 		}), nil

@@ -58,7 +58,7 @@ func (e *Engine) changedNow() {
 // kernelLog is the kernel's log from now on, where it can be read.
 func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 	log, err := e.machine.KernelLog(ctx)
-	if err != nil {
+	if e.deaf.Store(err != nil); err != nil {
 		return nil // the engine of the drives says so already
 	}
 	return log
@@ -82,6 +82,7 @@ var lastWords = []struct {
 
 // hear looks for them in the kernel's log.
 func (e *Engine) hear(l host.LogLine) bool {
+	e.hearCopy(l)
 	for _, w := range lastWords {
 		rest, ok := strings.CutPrefix(l.Text, w.kind)
 		name, says, ok2 := strings.Cut(rest, "): ")

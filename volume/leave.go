@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // follow holds volumes and drives against each other, beside the rounds.
 func (e *Engine) follow() {
 	s := e.drives.Snapshot()
-	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
+	due := e.anyMoves() || slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
 		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
 			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil
 		})
@@ -30,17 +31,24 @@ func (e *Engine) follow() {
 				e.log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
 			}
 		}
+		trips := e.moveGroups(s)
 		for _, r := range e.all() {
 			e.followMove(r)
 		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
-				if err := e.release(e.ctx, d); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
+				if err := e.release(e.ctx, s, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
 					e.log.Warn("drive not led on", "op", "follow", "drive", d.ID, "err", err)
 				}
 			}
 		}
 	})
+}
+
+// anyMoves says whether a group is between two drives.
+func (e *Engine) anyMoves() bool {
+	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return travels(r.Volume.Location) }) ||
+		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return travels(r.Snapshot.Location) })
 }
 
 // followDrives moves the usage of one volume to where its drives are.
@@ -70,23 +78,67 @@ func (e *Engine) followDrives(ctx context.Context, s *drivebay.Snapshot, v *driv
 
 // release says of a drive that has to leave what it waits for, or that nothing
 // depends on it any more.
-func (e *Engine) release(ctx context.Context, d *drivebay.Drive) error {
+func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, trips map[string]trip) error {
 	if e.sure() != nil {
 		return nil // not everything was listed yet
 	}
-	var held []string
+	held, alone := e.heldBy(ctx, s, d)
+	if len(held) == 0 {
+		return e.drives.Emptied(ctx, d.ID)
+	}
+	var sum pace
+	var waits []string
+	under, stuck := 0, 0
+	for vg, t := range trips {
+		if t.from != d.ID {
+			continue
+		}
+		if t.wait != "" {
+			waits = append(waits, "volume group "+vg+": "+t.wait)
+		}
+		if !t.under && len(t.lost) > 0 {
+			stuck++
+		} else {
+			under++
+		}
+		sum.with(t.pace)
+	}
+	slices.Sort(held)
+	text := "on it are " + strings.Join(held[:min(len(held), 10)], ", ")
+	if n := len(held) - 10; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	slices.Sort(waits)
+	text = strings.Join(append([]string{text}, waits...), "; ")
+	if stuck > 0 && under == 0 && !alone {
+		return e.drives.Failed(ctx, d.ID, text)
+	}
+	p := sum.progress()
+	if l := d.Leaving; l != nil && l.Cause == text && reflect.DeepEqual(l.Progress, p) {
+		return nil
+	}
+	return e.drives.Held(ctx, d.ID, text, p)
+}
+
+// heldBy is what lies on a drive, and whether some of it is in no group.
+func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held []string, alone bool) {
 	for _, r := range e.all() {
-		if slices.Contains(r.Volume.Location.Drives, d.ID) {
-			if r.Volume.Usage == drivebay.VolumeReleased {
-				continue
-			}
-			text := fmt.Sprintf("volume %s (%s)", r.Volume.Name, r.Volume.CSIStatus)
-			if waits := e.copyAway(ctx, e.drives.Snapshot(), d, &r.Volume); waits != "" {
-				text += ", " + waits
+		v := &r.Volume
+		switch {
+		case v.Usage == drivebay.VolumeReleased:
+		case slices.Contains(v.Location.Drives, d.ID):
+			text := fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus)
+			if v.Location.VG == "" {
+				alone = true
+				if wait := e.copyAway(ctx, s, d, v); wait != "" {
+					text += ", " + wait
+				}
 			}
 			held = append(held, text)
-		} else if left := leftOn(r, d.ID); left != "" {
-			held = append(held, left)
+		default:
+			if left := leftOn(r, d.ID); left != "" {
+				held = append(held, left)
+			}
 		}
 	}
 	for _, r := range e.snapshotRecords() {
@@ -94,16 +146,5 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive) error {
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}
-	if len(held) == 0 {
-		return e.drives.Emptied(ctx, d.ID)
-	}
-	slices.Sort(held)
-	text := "on it are " + strings.Join(held[:min(len(held), 10)], ", ")
-	if n := len(held) - 10; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	if d.Leaving != nil && d.Leaving.Cause == text {
-		return nil
-	}
-	return e.drives.Held(ctx, d.ID, text)
+	return held, alone
 }

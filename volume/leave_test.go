@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,13 +27,16 @@ func TestDriveLeaves(t *testing.T) {
 				s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, vol.Usage)
 			}
 		}
+		s.noSpare(v)
 		s.must(err, s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v (VOLUME_READY)")
+		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "no spare: ")
 		if is := s.of(v); is.OperationalStatus != drivebay.Maintenance {
 			s.Errorf("meanwhile it is %v", is.OperationalStatus)
 		}
-		if other := s.make("other", requests()["ext4 on a partition"]); other.Location.Drives[0] == id {
-			s.Error("a new volume was made on a drive that has to leave")
+		r := requests()["ext4 on a partition"]
+		r.Name = "other"
+		if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrNoSpace) {
+			s.Errorf("a new volume on a drive that has to leave: %v", err)
 		}
 		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
 		expect(drivebay.UsageInUse, drivebay.VolumeInUse, "")
@@ -61,6 +65,7 @@ func TestVolumeIsLetGo(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 				v := s.make("v", requests()[kind])
 				id := v.Location.Drives[0]
+				s.noSpare(v)
 				if v.Location.Kind == drivebay.LocationThin {
 					_, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
 					s.must(err)
@@ -139,4 +144,12 @@ func TestWrongSledPulled(t *testing.T) {
 			s.Errorf("%d events tell of it, the drive that was meant is %v", told, is.Usage)
 		}
 	})
+}
+
+// noSpare leaves a volume nowhere to go to.
+func (s *stand) noSpare(v drivebay.Volume) {
+	s.Helper()
+	for _, d := range s.mgr.Snapshot().Drives {
+		s.must(s.mgr.Cordon(s.Context(), d.ID, !slices.Contains(v.Location.Drives, d.ID)))
+	}
 }

@@ -21,11 +21,16 @@ type making struct {
 	adopted bool                       // all that was on the drives at the start has a record
 	works   atomic.Uint64              // grows with all that is done to logical volumes
 	reports sync.Map                   // name of a group -> reported
-	placed  sync.Mutex                 // one place is chosen at a time
-	asking  sync.Mutex                 // held while the machine is asked what it can do
-	asked   bool                       // it has answered
-	powers  drivebay.VolumePowers
-	mayLUKS atomic.Bool // once it was seen that volumes can be encrypted here
+	trips   map[string]*trip           // of groups that move, by name; guarded by Engine.mu
+
+	unread, unwritten atomic.Uint64 // what the kernel says that it could not copy
+	deaf              atomic.Bool   // it cannot be heard
+	carrying          chan struct{} // one volume moves at a time
+	placed            sync.Mutex    // one place is chosen at a time
+	asking            sync.Mutex    // held while the machine is asked what it can do
+	asked             bool          // it has answered
+	powers            drivebay.VolumePowers
+	mayLUKS           atomic.Bool // once it was seen that volumes can be encrypted here
 }
 
 // seen is everything that a place is chosen by.
@@ -33,14 +38,24 @@ func (e *Engine) seen() seen {
 	records := e.all()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := seen{drives: e.drives.Snapshot(), index: e.index}
+	s := seen{drives: e.drives.Snapshot(), index: e.index, moving: map[string]string{}}
 	for _, r := range records {
+		if l := r.Volume.Location; travels(l) {
+			for _, id := range l.Drives {
+				s.moving[id] = l.VG
+			}
+		}
 		if r.Work != nil {
 			s.records = append(s.records, r)
 		}
 	}
 	for _, r := range e.snapshots {
 		s.snaps = append(s.snaps, r)
+		if l := r.Snapshot.Location; travels(l) {
+			for _, id := range l.Drives {
+				s.moving[id] = l.VG
+			}
+		}
 	}
 	return s
 }

@@ -31,6 +31,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.tables, e.lists, e.glances = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]glance{}
+	e.trips, e.carrying = map[string]*trip{}, make(chan struct{}, 1)
 	e.set.Store(&drivebay.VolumeSet{})
 	volumes, err := st.Volumes()
 	if err != nil {

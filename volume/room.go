@@ -40,6 +40,7 @@ type seen struct {
 	index   index
 	records []*drivebay.VolumeRecord // of volumes that something is being done to
 	snaps   []*drivebay.SnapshotRecord
+	moving  map[string]string // drive -> the group that moves to it or from it
 }
 
 // rooms are those of the drives that a new volume of a class may be put on, the
@@ -150,6 +151,12 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 		if r.pv != nil && r.pv.group == l.VG && snap.Work != nil && snap.Work.Op == drivebay.WorkCreate && s.index.lvm.lacks(l) {
 			r.pv.extents -= min(r.pv.extents, extentsOf(snap.Snapshot.Size+overhead(snap.Snapshot.LUKSUUID)))
 		}
+	}
+	if group, is := s.moving[d.ID]; is {
+		if r.pv == nil { // it is to be made
+			r.free, _ = largestOut(r.free)
+		}
+		r.pv, r.used = &pvRoom{group: group}, true
 	}
 	return r
 }

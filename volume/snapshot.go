@@ -62,7 +62,7 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 	if v.Location.Kind != drivebay.LocationThin {
 		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v", drivebay.ErrNoSupport, v.Location.Kind)
 	}
-	if err := whole(v); err != nil {
+	if err := errors.Join(whole(v), resting(v.Location)); err != nil {
 		return err
 	}
 	if err := e.seen().mayGrow(v, 2*v.Size+overhead(v.LUKSUUID)); err != nil { // a snapshot may come to differ in every block

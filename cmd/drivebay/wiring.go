@@ -44,7 +44,8 @@ func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 	system := lvm.New(worker, filepath.Join(d.config.StateDir, "lvm"))
 	return volume.New(worker, d.engine, st, system, volume.Options{
 		Node: d.node(), Roots: d.config.VolumeRoots, Tick: d.config.Poll.Tick, Log: d.log,
-		Headers: filepath.Join(d.config.StateDir, "luks"), Heal: d.config.Healing.Policy == "safe",
+		Throttle: d.config.Replacement.Throttle,
+		Headers:  filepath.Join(d.config.StateDir, "luks"), Heal: d.config.Healing.Policy == "safe",
 		CopyRate: d.config.Replacement.CopyRate,
 	})
 }

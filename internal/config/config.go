@@ -70,6 +70,7 @@ type SelfTests struct {
 // emptied.
 type Replacement struct {
 	Trigger  string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"A claimed drive whose health turned so is released by itself: off, bad or suspect. One leaves at a time, and none while several of one enclosure or controller turned at once. An operator approves that it is taken out."`
+	Throttle int    `yaml:"throttle" min:"1" max:"100" doc:"Volume groups that move to another drive are copied for this share of the time, in percent; 100 is as fast as the drives can."`
 	CopyRate uint64 `yaml:"copyRate" doc:"How many bytes of a volume are copied to another drive in a second. 0: as many as can be."`
 }
 
@@ -87,7 +88,7 @@ func Default() Config {
 			Short: 7 * day, Long: 30 * day, MaxConcurrent: 1,
 			Window: Window{From: time.Hour, To: 5 * time.Hour},
 		},
-		Replacement: Replacement{Trigger: "bad"},
+		Replacement: Replacement{Trigger: "bad", Throttle: 100},
 		Thresholds:  health.Default(),
 	}
 }

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"slices"
+	"time"
 )
 
 // activate makes the devices of a volume: its parts first, then itself.
@@ -32,6 +33,9 @@ func (c *lvmRun) activate(v *lv) error {
 	v.dev.readOnly = v.readOnly
 	if v.kind == "raid1" {
 		v.resync()
+	}
+	if x := v.group.move; x != nil && x.moves(v) && x.since.IsZero() {
+		x.since = c.m.clock.Now()
 	}
 	return nil
 }
@@ -113,6 +117,9 @@ func (c *lvmRun) deactivate(v *lv) {
 	if v.dev != nil {
 		v.dev.unmap()
 		v.dev = nil
+		if x := v.group.move; x != nil && x.moves(v) {
+			x.since, x.done, x.failed = time.Time{}, 0, [2]bool{}
+		}
 	}
 	for _, p := range v.parts() {
 		c.deactivate(p)
@@ -134,9 +141,10 @@ func (v *lv) inUse() error {
 	return nil
 }
 
-// locked says that a volume, or a part of it, is being moved.
+// locked says that a volume, or a part of it, is being moved. Below thin volumes their
+// pool moves without that.
 func (v *lv) locked() error {
-	if v.group.move != nil && slices.ContainsFunc(v.under(), v.group.move.moves) {
+	if v.group.move != nil && slices.ContainsFunc(append(v.parts(), v), v.group.move.moves) {
 		return said("Can't change locked LV %s.", v.path())
 	}
 	return nil

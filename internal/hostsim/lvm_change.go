@@ -6,8 +6,18 @@ import (
 )
 
 func (c *lvmRun) lvchange() error {
-	if len(c.words) != 1 {
+	if len(c.words) == 0 {
 		return misused("Please give a logical volume path")
+	}
+	for len(c.words) > 1 && c.has("activate") {
+		v, err := c.volume(c.words[0])
+		if err == nil {
+			err = c.setActive(v, c.set["activate"])
+		}
+		if err != nil {
+			return err
+		}
+		c.words = c.words[1:]
 	}
 	v, err := c.volume(c.words[0])
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 		old := []*lv{v.metas[i], v.images[i]}
 		v.group.forget(old...)
 		v.leg(pvs[at], i)
-		v.failed[i] = true
+		v.failed[i], v.recovers = true, c.m.clock.Now()
 		if v.dev != nil {
 			for _, x := range []*lv{v.metas[i], v.images[i]} {
 				if err := c.activate(x); err != nil {
@@ -80,4 +80,13 @@ func (v *lv) last(i int) bool {
 		}
 	}
 	return true
+}
+
+// recovered is how much of a mirror all its legs have: for those who ask, copying takes
+// its time.
+func (v *lv) recovered() uint64 {
+	if v.recovers.IsZero() {
+		return v.extents
+	}
+	return v.group.copied(v.recovers, v.extents)
 }

@@ -46,8 +46,10 @@ func (v *lv) activeFields(f fields) {
 	switch v.kind {
 	case "raid1":
 		f["raid_sync_action"], f["raid_mismatch_count"] = "idle", "0"
-		good := slices.DeleteFunc(slices.Clone(v.failed), func(failed bool) bool { return failed })
-		f["copy_percent"] = percent(uint64(max(len(good), 1)), uint64(max(len(good), 1))) // legs that failed are no part of it
+		f["copy_percent"] = percent(v.recovered(), v.extents) // legs that failed are no part of it
+		if v.recovered() < v.extents {
+			f["raid_sync_action"] = "recover"
+		}
 	case "thin-pool":
 		f["data_percent"] = percent(v.used, v.size()/chunkSize)
 		f["metadata_percent"] = fmt.Sprintf("%.2f", min(100, 10.84+100*float64(64*v.used)/float64(v.meta.size())))
@@ -171,10 +173,18 @@ func (x *relocation) fields() []fields {
 	}
 	top := row(x.uuid, "pvmove0", "", "p-C-aom---", "mirror", "private,pvmove")
 	top["lv_permissions"], top["move_pv_uuid"] = "", x.from.uuid
-	top["copy_percent"] = fmt.Sprintf("%.2f", 100*float64(x.done)/float64(x.total))
-	return []fields{top,
+	if top["copy_percent"] = fmt.Sprintf("%.2f", 100*float64(x.done)/float64(x.total)); x.since.IsZero() {
+		top["copy_percent"], top["lv_active"], top["lv_attr"] = "", "", "p-C---m---"
+	}
+	rows := []fields{top,
 		row(x.legs[0], "pvmove0_mimage_0", "pvmove0", "Iwi-aom---", "linear", "private,mirror,image"),
 		row(x.legs[1], "pvmove0_mimage_1", "pvmove0", "Iwi-aom---", "linear", "private,mirror,image")}
+	if x.since.IsZero() {
+		for _, r := range rows[1:] {
+			r["lv_active"], r["lv_attr"] = "", "Iwi---m---"
+		}
+	}
+	return rows
 }
 
 func (c *lvmRun) moveSegments(x *relocation) []fields {

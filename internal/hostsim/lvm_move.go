@@ -2,6 +2,9 @@ package hostsim
 
 import (
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // relocation is a pvmove under way. Until its end everything is where it was; then it
@@ -12,13 +15,23 @@ type relocation struct {
 	from        *pv
 	lvs         []*lv
 	to          []area
-	done, total uint64 // extents
+	since       time.Time // that it is active; zero: it is not, and what was copied is forgotten
+	done, total uint64    // extents
+	failed      [2]bool   // legs, until all is copied
 }
 
 func (x *relocation) moves(v *lv) bool { return slices.Contains(x.lvs, v) }
 
-// moveSteps is how often a move looks up from its work.
-const moveSteps = 20
+// copyRate is what the kernel copies below volumes, bytes in a second.
+const copyRate = 100 << 20
+
+// copied is how many of n extents the kernel has copied since then.
+func (g *group) copied(since time.Time, n uint64) uint64 {
+	if since.IsZero() {
+		return 0
+	}
+	return min(n, uint64(g.m.clock.Now().Sub(since).Seconds()*copyRate)/g.extent)
+}
 
 func (c *lvmRun) pvmove() error {
 	if len(c.words) == 0 {
@@ -58,7 +71,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 	g.move = x // what it has taken is not free
 	for _, v := range g.lvs {
 		for _, a := range v.areas {
-			if a.pv != from {
+			if a.pv != from || c.has("name") && v.top().name != c.set["name"] {
 				continue
 			}
 			to := g.take(a.n, slices.DeleteFunc(slices.Clone(pvs), func(p *pv) bool { return p == from || v.parent != nil && v.beside(p) }))
@@ -77,7 +90,24 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 		g.move = nil
 		return said("No data to move for %s.", g.name)
 	}
-	return c.commit(g)
+	if err := c.commit(g); err != nil {
+		return err
+	}
+	for _, v := range x.lvs {
+		if err := c.activate(v.top()); err != nil {
+			return err
+		}
+	}
+	x.since = c.m.clock.Now()
+	return nil
+}
+
+// top is the volume that a hidden part belongs to.
+func (v *lv) top() *lv {
+	for v.parent != nil {
+		v = v.parent
+	}
+	return v
 }
 
 // beside says whether another leg of the mirror that a volume is part of lies on
@@ -90,26 +120,65 @@ func (v *lv) beside(p *pv) bool {
 	return v.parent.elsewhere(i, p)
 }
 
-// carry does the work of a move; it can be ended at any time, and goes on from
-// there when it is asked for again.
+// carry waits for a move; it can be ended at any time, and goes on from there when it
+// is asked for again.
 func (c *lvmRun) carry(g *group, x *relocation) error {
-	step := access{n: 1 << 20}
+	every, first := c.set["interval"], true
+	seconds, err := strconv.Atoi(strings.TrimPrefix(every, "+"))
+	if err != nil {
+		return misused("Invalid argument for --interval: %s", every)
+	}
 	for {
-		for _, p := range append([]*pv{x.from}, targets(x.to)...) {
-			dev := c.on[p.uuid]
-			if err := dev.do(c.ctx, access{write: p != x.from, n: step.n}, func() error { return nil }); err != nil {
-				return said("ABORTING: Mirror percentage check failed.\n%s: %v", dev.name, err)
+		if !first || strings.HasPrefix(every, "+") {
+			select {
+			case <-c.m.clock.After(time.Duration(seconds) * time.Second):
+			case <-c.ctx.Done():
+				return c.ctx.Err()
 			}
 		}
-		ended, err := c.advance(g, x)
-		if ended || err != nil {
-			return err
-		}
-		if err := c.ctx.Err(); err != nil {
+		first = false
+		if ended, err := c.advance(g, x); ended || err != nil {
 			return err
 		}
 	}
 }
+
+// look brings a move up to now. What cannot be read is left out, and only the log says
+// so; the letters of the status are wiped when all is copied (dm-raid1.c, reset_ms_flags).
+func (c *lvmRun) look(g *group, x *relocation) {
+	n := g.copied(x.since, x.total)
+	if n == x.done {
+		return
+	}
+	at := uint64(0)
+	for _, v := range x.lvs {
+		for _, a := range v.areas {
+			if a.pv != x.from {
+				continue
+			}
+			from, to := max(x.done, at), min(n, at+a.n)
+			at += a.n
+			if from >= to {
+				continue
+			}
+			if dev := c.on[a.pv.uuid]; dev == nil || fails(dev, access{off: a.pv.start + (a.start+from-(at-a.n))*g.extent, n: (to - from) * g.extent}) {
+				x.failed[0] = true
+				c.m.logf(levelErr, "device-mapper: raid1: Unable to read primary mirror during recovery")
+			}
+		}
+	}
+	for _, p := range targets(x.to) {
+		if dev := c.on[p.uuid]; dev == nil || fails(dev, access{write: true, n: 4096}) {
+			x.failed[1] = true
+			c.m.logf(levelErr, "device-mapper: raid1: Write error during recovery (error = 0x1)")
+		}
+	}
+	if x.done = n; n == x.total {
+		x.failed = [2]bool{}
+	}
+}
+
+func fails(d *device, a access) bool { _, err := d.ask(a); return err != nil }
 
 func targets(areas []area) (list []*pv) {
 	for _, a := range areas {
@@ -126,7 +195,13 @@ func (c *lvmRun) advance(g *group, x *relocation) (ended bool, err error) {
 	if g.move != x { // taken back meanwhile
 		return true, nil
 	}
-	x.done = min(x.total, x.done+max(x.total/moveSteps, 1))
+	if err := c.complete(g); err != nil {
+		return true, said("%v\nABORTING: Can't reread VG for %s error flags 1.", err, c.words[0])
+	}
+	if c.look(g, x); x.since.IsZero() {
+		c.say("  %s: Interrupted: No longer active.", c.words[0])
+		return true, nil
+	}
 	c.say("  %s: Moved: %.2f%%", c.words[0], 100*float64(x.done)/float64(x.total))
 	if err := c.point(); err != nil || x.done < x.total {
 		return false, err

@@ -81,6 +81,7 @@ func (c *lvmRun) section(g *group) map[string][]fields {
 		rows["seg"] = append(rows["seg"], c.segments(v)...)
 	}
 	if g.move != nil {
+		c.look(g, g.move)
 		rows["lv"] = append(rows["lv"], g.move.fields()...)
 		rows["seg"] = append(rows["seg"], c.moveSegments(g.move)...)
 	}
@@ -149,7 +150,7 @@ func (c *lvmRun) extentFields(p *pv) (rows []fields) {
 	for _, v := range g.lvs {
 		for _, a := range v.areas {
 			by := v.uuid
-			if g.move != nil && a.pv == g.move.from {
+			if g.move != nil && a.pv == g.move.from && g.move.moves(v) {
 				by = g.move.legs[0]
 			}
 			list = append(list, owned{a, by})
@@ -196,7 +197,7 @@ func (c *lvmRun) segments(v *lv) []fields {
 	at, moved := uint64(0), uint64(0)
 	for _, a := range v.areas {
 		on := fmt.Sprintf("%s(%d)", c.pvFields(a.pv)["pv_name"], a.start)
-		if x := v.group.move; x != nil && a.pv == x.from {
+		if x := v.group.move; x != nil && a.pv == x.from && x.moves(v) {
 			on = fmt.Sprintf("pvmove0(%d)", moved)
 			moved += a.n
 		}

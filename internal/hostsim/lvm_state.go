@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // What LVM knows. A physical volume is known by the label on its drive; what it
@@ -55,6 +56,7 @@ type lv struct {
 
 	images, metas []*lv // raid1
 	failed        []bool
+	recovers      time.Time // since when a new leg is copied to; zero: it never was
 
 	data, meta *lv // thin-pool
 	used       uint64

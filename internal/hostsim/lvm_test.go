@@ -25,6 +25,7 @@ drives: [{bays: 0-4, kind: nvme, size: 1GiB, serial: "N{n}"}]
 type bench struct {
 	*hostsim.Machine
 	t       *testing.T
+	clock   *hostsim.ManualClock
 	sys     *lvm.System
 	group   string
 	devices []string
@@ -33,8 +34,8 @@ type bench struct {
 }
 
 func newBench(t *testing.T, group string, drives int) *bench {
-	m, _ := load(t, flash)
-	b := &bench{Machine: m, t: t, group: group}
+	m, clock := load(t, flash)
+	b := &bench{Machine: m, t: t, clock: clock, group: group}
 	b.sys = lvm.New(b, "/run/lvm")
 	for i := range drives {
 		dev := fmt.Sprintf("/dev/nvme%dn1", i)

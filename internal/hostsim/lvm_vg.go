@@ -75,9 +75,6 @@ func (c *lvmRun) vgextend() error {
 		return err
 	}
 	if !c.has("restoremissing") {
-		if err := c.complete(g); err != nil {
-			return err
-		}
 		if err := c.join(g, c.words[1:]); err != nil {
 			return err
 		}

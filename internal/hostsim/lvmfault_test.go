@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay/lvm"
 )
@@ -131,6 +132,7 @@ func TestLVMLost(t *testing.T) {
 	// A leg that was away is behind until the tables are loaded anew.
 	_, err := b.sys.Run(t.Context(), b.group, b.devices, lvm.Refresh(b.group, "drivebay-mir"))
 	must(t, err)
+	b.clock.Advance(time.Second) // until it is copied
 	if lv := b.read().LV("drivebay-mir"); lv.Health != "" || !lv.Sync.Full() || lv.Attr != "rwi-aor---" {
 		t.Errorf("after the refresh the mirror is %+v", lv)
 	}
@@ -155,37 +157,47 @@ func (b *bench) named(i int) {
 	}
 }
 
-// TestLVMMove: a drive is emptied; the command that waits for it is ended, the
-// move taken back, begun again and finished.
+// TestLVMMove: a volume moves below who writes to it: the command that has begun that
+// ends, the kernel copies on, it is taken back, begun again and ended.
 func TestLVMMove(t *testing.T) {
 	b := newBench(t, "drivebay-move", 2)
 	b.do(plan(lvm.CreateGroup(b.group, nil, b.pvs...)))
 	b.do(plan(lvm.CreateLinear(b.volume("drivebay-vol", 600<<20, 0))))
 	d := b.open("drivebay-vol")
 	writeAt(t, d, "moves", 500<<20)
-	from := b.pvs[0].UUID
-	evacuate := lvm.Evacuate(b.group, from, b.pvs[1].UUID)
+	m := lvm.Move{Group: b.group, Volume: "drivebay-vol", From: b.pvs[0].UUID, To: b.pvs[1].UUID}
 	start := func() {
 		t.Helper()
-		if err := b.killing(evacuate, 4); err == nil {
-			t.Fatal("the move was over before it was killed")
+		ctx, cancel := context.WithCancel(t.Context())
+		came := make(chan error)
+		go func() { came <- b.sys.Launch(ctx, b.devices, m) }()
+		for b.read().Move(m.From) == nil {
 		}
-		lv := b.read().Move(from)
-		if lv == nil || !lv.Sync.Known || lv.Sync.Full() || lv.Sync.Value == 0 {
-			t.Fatalf("no move is seen: %+v", lv)
+		if cancel(); !errors.Is(<-came, context.Canceled) {
+			t.Fatal("the command did not wait")
+		}
+		if g := b.read(); len(g.Moved(g.AnyMove())) != 1 || len(g.On(m.From)) != 0 || g.Taken(m.To) != 600<<20 {
+			t.Errorf("%v move, %v stay", g.Moved(g.AnyMove()), g.On(m.From))
 		}
 	}
 	start()
-	if g := b.read(); len(g.Under("drivebay-vol")) != 2 || !g.Uses(b.pvs[1].UUID) {
+	if g := b.read(); len(g.Under("drivebay-vol")) != 2 || !g.Uses(m.To) {
 		t.Errorf("the volume that moves is on %v", g.Under("drivebay-vol"))
 	}
-	b.do(lvm.AbortEvacuation(b.group, from))
-	if g := b.read(); g.Uses(b.pvs[1].UUID) || !g.Uses(from) {
+	b.do(lvm.AbortMove(b.group, m.From))
+	if g := b.read(); g.Uses(m.To) || !g.Uses(m.From) {
 		t.Error("the move was not taken back")
 	}
 	start()
 	writeAt(t, d, "still", 400<<20)
-	b.do(evacuate)
+	for {
+		b.clock.Advance(time.Second)
+		c, err := b.sys.Copied(t.Context(), b.group, "pvmove0")
+		if must(t, err); c.Whole() {
+			break
+		}
+	}
+	b.do(lvm.EndMove(b.group, m.From))
 	if got := readAt(t, d, 5, 500<<20) + readAt(t, d, 5, 400<<20); got != "movesstill" {
 		t.Errorf("the moved volume reads %q", got)
 	}
@@ -195,7 +207,7 @@ func TestLVMMove(t *testing.T) {
 	}
 	b.fault(0, "return")
 	b.named(0)
-	b.do(lvm.ReduceGroup(b.group, from))
+	b.do(lvm.ReduceGroup(b.group, m.From))
 }
 
 // TestLVMStrangers: what is not in the list of devices is not there.

@@ -36,7 +36,7 @@ var programs map[string]program
 func init() {
 	programs = map[string]program{
 		"mkfs.ext4": mkfsExt4, "mke2fs": mkfsExt4, "mkfs.xfs": mkfsXFS, "mkfs.btrfs": mkfsBtrfs,
-		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs, "lvm": lvmProgram, "cryptsetup": cryptsetup,
+		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs, "lvm": lvmProgram, "dmsetup": dmsetup, "cryptsetup": cryptsetup,
 	}
 }
 

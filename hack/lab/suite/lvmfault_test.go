@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -231,34 +232,41 @@ func TestLabLVMMove(t *testing.T) {
 	m.Sh("dd if=/dev/urandom of=/dev/%s/drivebay-vol bs=1M count=20 oflag=direct status=none", b.group)
 	sum := m.Sh("head -c 20M /dev/%s/drivebay-vol | sha256sum", b.group)
 	m.Sh("modprobe dm-mirror; echo 2 >/sys/module/dm_mirror/parameters/raid1_resync_throttle")
-	move := lvm.Evacuate(b.group, b.pv(0), b.pv(1))
-	start := func() *lvm.LV {
+	move := lvm.Move{Group: b.group, Volume: "drivebay-vol", From: b.pv(0), To: b.pv(1)}
+	start := func() {
 		t.Helper()
-		b.kill = 2 * time.Second
-		_, err := b.sys.Run(t.Context(), b.group, b.devices, move)
-		b.kill = 0
-		if err == nil {
-			t.Fatal("the move was over before it was killed")
+		ctx, cancel := context.WithCancel(t.Context())
+		came := make(chan error)
+		go func() { came <- b.sys.Launch(ctx, b.devices, move) }()
+		for b.read().Group(b.group).Move(b.pv(0)) == nil {
 		}
-		lv := b.read().Group(b.group).Move(b.pv(0))
-		if lv == nil || !lv.Sync.Known {
-			t.Fatalf("no move is seen: %+v (%v)", lv, err)
+		m.Sh("pkill -KILL -x lvm") // as with us
+		cancel()
+		<-came
+		c, err := b.sys.Copied(t.Context(), b.group, "pvmove0")
+		if err != nil || c.Total == 0 || c.Whole() || c.Unread() || c.Unwritten() {
+			t.Fatalf("%+v, %v", c, err)
 		}
-		t.Logf("the move is at %v %%", lv.Sync.Value)
-		return lv
+		t.Logf("the move is at %d of %d", c.Done, c.Total)
 	}
 	start()
 	b.record("moving")
-	if under := b.read().Group(b.group).Under("drivebay-vol"); len(under) != 2 {
-		t.Errorf("the volume that moves is on %v", under)
+	if g := b.read().Group(b.group); len(g.Under("drivebay-vol")) != 2 || !slices.Equal(g.Moved(g.AnyMove()), []string{"drivebay-vol"}) {
+		t.Errorf("the volume that moves is on %v", g.Under("drivebay-vol"))
 	}
-	b.do(lvm.AbortEvacuation(b.group, b.pv(0)))
+	b.do(lvm.AbortMove(b.group, b.pv(0)))
 	if g := b.read().Group(b.group); g.Uses(b.pv(1)) || !g.Uses(b.pv(0)) {
 		t.Error("the move was not taken back")
 	}
 	start()
 	m.Sh("echo 100 >/sys/module/dm_mirror/parameters/raid1_resync_throttle")
-	b.do(move)
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		if c, err := b.sys.Copied(t.Context(), b.group, "pvmove0"); err != nil || c.Whole() {
+			m.Must(err)
+			break
+		}
+	}
+	b.do(lvm.EndMove(b.group, b.pv(0)))
 	if got := m.Sh("head -c 20M /dev/%s/drivebay-vol | sha256sum", b.group); got != sum {
 		t.Error("the moved volume holds other data")
 	}

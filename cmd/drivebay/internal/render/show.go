@@ -29,6 +29,9 @@ func Drive(d *drivebay.Drive, s Style) string {
 	if l := d.Leaving; l != nil {
 		p.add("leaves", Clean(l.Why)+", "+s.ago(l.Since))
 		p.add("waits for", Clean(l.Cause))
+		if l.Progress != nil {
+			p.add("moved", s.progress(l.Progress))
+		}
 	}
 	if su := d.Succeeds; su != nil && su.Taken.IsZero() {
 		p.add("in the bay of", Clean(su.Of)+because(Clean(su.Against)))
@@ -154,4 +157,13 @@ func (s Style) findings(list []drivebay.Finding) string {
 		}
 	}
 	return out.String()
+}
+
+// progress is how far what moves off a drive is.
+func (s Style) progress(p *drivebay.Progress) string {
+	text := fmt.Sprintf("%d %% of %s", p.Percent(), size(p.Total))
+	if left := p.End.Sub(s.Now); !p.End.IsZero() && left > 0 {
+		text += ", " + Span(left) + " to go"
+	}
+	return text
 }

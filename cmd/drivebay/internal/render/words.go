@@ -168,6 +168,9 @@ func why(d *drivebay.Drive) string {
 	switch {
 	case d.Leaving != nil:
 		text := d.Usage.String() + ": " + d.Leaving.Why
+		if p := d.Leaving.Progress; p != nil {
+			text = fmt.Sprintf("%v %d %%: %s", d.Usage, p.Percent(), d.Leaving.Why)
+		}
 		if d.Leaving.Cause != "" {
 			text += "; " + d.Leaving.Cause
 		}

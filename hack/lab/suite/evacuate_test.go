@@ -1,0 +1,179 @@
+//go:build lab
+
+package suite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/hack/lab/lab"
+	"github.com/drivebay/drivebay/hack/lab/machine"
+)
+
+// moving is how long a move of some hundred MiB may take in the lab: half a minute on a
+// host with nothing else to do.
+const moving = 5 * time.Minute
+
+// writes has a pod write one file after the other to a volume, with their checksums,
+// until it is told to stop. What cannot be written is kept.
+func (o *orchestrator) writes(all ...vol) {
+	o.t.Helper()
+	for _, v := range all {
+		o.Sh(`(cd %[1]s; n=0; while [ ! -e /run/stop-%[2]s ]; do n=$(((n+1)%%8)); sleep 0.5; head -c 1M /dev/urandom >f$n && sync f$n && md5sum f$n >f$n.md5 && sync f$n.md5 || echo error >>/run/err-%[2]s; done; touch /run/stopped-%[2]s) </dev/null >/dev/null 2>>/run/err-%[2]s &`, v.target(), v.name)
+	}
+}
+
+// wrote wants all that was written to be there, and nothing to have failed.
+func (o *orchestrator) wrote(all ...vol) {
+	o.t.Helper()
+	for _, v := range all {
+		o.Sh("touch /run/stop-%s; while [ ! -e /run/stopped-%[1]s ]; do sleep 0.2; done; sync", v.name)
+		if said := o.Output("cat /run/err-" + v.name); said != "" {
+			o.t.Errorf("%s: writing failed: %s", v.name, said)
+		}
+		o.Sh("echo 3 >/proc/sys/vm/drop_caches; cd %s && ls *.md5 >/dev/null && cat *.md5 | md5sum -c --quiet", v.target())
+	}
+}
+
+// usage waits until a drive is so far on its way.
+func (o *orchestrator) usage(serial string, want drivebay.Usage, limit time.Duration) {
+	o.t.Helper()
+	most := 0
+	_, took := o.d.UntilDrive(serial, want.String(), limit, func(d *drivebay.Drive) error {
+		if d.Leaving != nil && d.Leaving.Progress != nil {
+			most = max(most, d.Leaving.Progress.Percent())
+		}
+		if d.Usage != want {
+			return fmt.Errorf("it is %v: %+v", d.Usage, d.Leaving)
+		}
+		return nil
+	})
+	o.t.Logf("%s is %v after %v; it was seen at %d %%", serial, want, took.Round(100*time.Millisecond), most)
+}
+
+func (o *orchestrator) lead(serial string, do drivebay.LeaveVerb) {
+	o.t.Helper()
+	o.Must(o.d.Lead(o.t.Context(), serial, do, ""))
+}
+
+// on wants volumes to be on these drives, whole and in use.
+func (o *orchestrator) on(serials []string, all ...vol) {
+	o.t.Helper()
+	for _, v := range all {
+		view := o.view(v)
+		var is []string
+		for _, id := range view.Location.Drives {
+			s, err := o.d.Snapshot(o.t.Context())
+			o.Must(err)
+			d, _ := s.Find(id)
+			is = append(is, d.Serial)
+		}
+		if slices.Sort(is); !slices.Equal(is, serials) || view.Usage != drivebay.VolumeInUse {
+			o.t.Errorf("%s is on %v, %v", v.name, is, view.Usage)
+		}
+	}
+}
+
+// TestLabVolumeEvacuate: an NVMe drive says that it is unreliable while pods write to
+// three volumes on it; released, it is emptied below them, and taken out.
+func TestLabVolumeEvacuate(t *testing.T) {
+	t.Parallel()
+	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin} {
+		t.Run(string(backing), func(t *testing.T) {
+			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
+			o := orchestrate(t, m)
+			var all []vol
+			for _, name := range []string{"a", "b", "c"} {
+				all = append(all, o.create(name, backing, "ext4", 64<<20, "OLD"))
+			}
+			o.only()
+			o.use(all...)
+			o.writes(all...)
+			m.Must(m.SetCriticalWarning(t.Context(), "OLD", 4))
+			o.d.UntilDrive("OLD", "BAD", poll+soon, func(d *drivebay.Drive) error {
+				if d.Health != drivebay.HealthBad {
+					return fmt.Errorf("it is %v", d.Health)
+				}
+				return nil
+			})
+			o.lead("OLD", drivebay.LeaveRelease)
+			o.usage("OLD", drivebay.UsageReleased, moving)
+			o.on([]string{"SPARE"}, all...)
+			o.lead("OLD", drivebay.LeaveApprove)
+			o.usage("OLD", drivebay.UsageRemoved, soon)
+			m.Must(m.Unplug(t.Context(), "OLD"))
+			o.wrote(all...)
+			o.well(all...)
+			o.drop(all...)
+		})
+	}
+}
+
+// TestLabVolumeEvacuateMirror: a leg of a mirror is pulled under a pod that writes; on
+// a spare that is claimed then, the mirror becomes whole again.
+func TestLabVolumeEvacuateMirror(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("LEG"), scsi("PULLED", 0x5000c500b0000000), scsi("SPARE", 0x5000c500b0000001)}})
+	o := orchestrate(t, m)
+	v := o.create("mirror", drivebay.BackingMirror, "ext4", 64<<20, "LEG", "PULLED")
+	o.use(v)
+	o.heals(v, moving) // until it is copied
+	o.writes(v)
+	m.Must(m.Unplug(t.Context(), "PULLED"))
+	o.d.UntilDrive("PULLED", "pulled", soon, is(drivebay.StatusOffline))
+	o.only()
+	o.lead("PULLED", drivebay.LeaveRelease)
+	o.usage("PULLED", drivebay.UsageReleased, moving)
+	o.on([]string{"LEG", "SPARE"}, v)
+	o.wrote(v)
+	m.Must(m.Unplug(t.Context(), "LEG")) // and the new leg alone has it all
+	o.Sh("echo 3 >/proc/sys/vm/drop_caches; cd %s && cat *.md5 | md5sum -c --quiet", v.target())
+}
+
+// TestLabVolumeEvacuateKilled: the daemon is killed and the power goes while a volume
+// moves; it goes on, and all that was synced is there.
+func TestLabVolumeEvacuateKilled(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("STATE"), nvme("OLD"), nvme("SPARE")}})
+	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("STATE"))
+	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("STATE")) }
+	remember()
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: strings.Replace(carrying, "trigger: off", "trigger: off, throttle: 4", 1)}
+	o.start()
+	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
+	o.only()
+	o.use(v)
+	o.writes(v)
+	o.Sh("head -c 8M /dev/urandom >%s/synced; sync %[1]s/synced; md5sum %[1]s/synced >%[1]s/synced.md5; sync %[1]s/synced.md5", v.target())
+	o.lead("OLD", drivebay.LeaveRelease)
+	half := func(what string) {
+		for began := time.Now(); ; {
+			if s := o.Output(`dmsetup status | awk '/ mirror /{split($8,a,"/"); if (a[1]<a[2]) print}'`); s != "" {
+				t.Logf("%s at %s", what, s)
+				return
+			}
+			if time.Since(began) > moving {
+				t.Fatal("nothing moves")
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	half("killed")
+	o.Sh("kill -9 %d", o.d.PID())
+	o.start()
+	half("cut")
+	m.PowerCut()
+	m.Must(m.Boot(t.Context()))
+	remember()
+	o.start()
+	o.use(v)
+	o.usage("OLD", drivebay.UsageReleased, moving)
+	o.on([]string{"SPARE"}, v)
+	m.Must(m.Unplug(t.Context(), "OLD"))
+	o.Sh("echo 3 >/proc/sys/vm/drop_caches; md5sum -c --quiet %s/synced.md5", v.target())
+	o.drop(v)
+}

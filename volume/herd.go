@@ -1,0 +1,175 @@
+package volume
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// herd is a volume group with all that our records say is in it. What is in one group
+// moves together: its drives are those of each of its records. One drive more than its
+// kind has (two of linear and thin ones, three of a mirror) says that it is on its way
+// between two of them. So where a move stands is told by the records and by the drives
+// alone, whatever became of who began it.
+type herd struct {
+	drivebay.Location // LV is empty; the drives are the most that a record has
+	volumes           []*drivebay.VolumeRecord
+	snaps             []*drivebay.SnapshotRecord
+}
+
+// herds are those of some records, by group.
+func herds(records []*drivebay.VolumeRecord, snaps []*drivebay.SnapshotRecord) map[string]*herd {
+	out := map[string]*herd{}
+	of := func(l drivebay.Location) *herd {
+		h := out[l.VG]
+		if h == nil {
+			h = &herd{Location: l}
+			h.LV = ""
+			out[l.VG] = h
+		}
+		if len(l.Drives) > len(h.Drives) {
+			h.Drives = l.Drives
+		}
+		return h
+	}
+	for _, r := range records {
+		if l := r.Volume.Location; l.VG != "" {
+			h := of(l)
+			h.volumes = append(h.volumes, r)
+		}
+	}
+	for _, r := range snaps {
+		if l := r.Snapshot.Location; l.VG != "" {
+			h := of(l)
+			h.snaps = append(h.snaps, r)
+		}
+	}
+	return out
+}
+
+func (e *Engine) herds() map[string]*herd { return herds(e.all(), e.snapshotRecords()) }
+
+// width is how many drives a group of a kind has.
+func width(k drivebay.LocationKind) int {
+	if k == drivebay.LocationMirror {
+		return 2
+	}
+	return 1
+}
+
+// travels says whether a location is one of a group that is on its way.
+func travels(l drivebay.Location) bool { return l.VG != "" && len(l.Drives) > width(l.Kind) }
+
+// resting refuses what cannot be done to a group on its way.
+func resting(l drivebay.Location) error {
+	if travels(l) {
+		return fmt.Errorf("%w: volume group %s moves between drives %v: try again when it has moved", drivebay.ErrPending, l.VG, l.Drives)
+	}
+	return nil
+}
+
+func (h *herd) ids() []string {
+	var out []string
+	for _, r := range h.volumes {
+		out = append(out, r.Volume.ID)
+	}
+	for _, r := range h.snaps {
+		out = append(out, r.Snapshot.ID)
+	}
+	return out
+}
+
+// carries are the volumes that stand and fall with some logical volumes.
+func (h *herd) carries(lvs []string) []*drivebay.VolumeRecord {
+	var out []*drivebay.VolumeRecord
+	for _, r := range h.volumes {
+		if l := r.Volume.Location; slices.Contains(lvs, l.LV) || l.Pool != "" && slices.Contains(lvs, l.Pool) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// pvOf is the identity of the physical volume that is made for a group on a drive to
+// which it moves: it is written down nowhere, and the same after every loss of power.
+func pvOf(vg, drive string) string { return lvm.PVUUID(vg + "\x00" + drive) }
+
+// heading is what is to be done next with a group.
+type heading struct {
+	from, to string // drives; no to: it is to be chosen
+	wait     string // what keeps it from being done
+}
+
+// at is what is known of a drive for who heads for it.
+type at struct {
+	usage      drivebay.Usage
+	here, well bool // it answers; it is not BAD
+	holds      bool // the group has a physical volume on it
+}
+
+func (h *herd) heading(look func(drive string) at) (heading, bool) {
+	if travels(h.Location) {
+		if h.Kind == drivebay.LocationMirror {
+			return headMirror(h.Drives, look)
+		}
+		return headHome(h.Drives[0], h.Drives[1], look)
+	}
+	for _, id := range h.Drives {
+		if look(id).usage == drivebay.UsageReleasing {
+			return heading{from: id}, true
+		}
+	}
+	return heading{}, false
+}
+
+// headHome says which way what lies on two drives goes. Home is the first of them,
+// until it is empty: back there if it stays, or if the other has turned bad.
+func headHome(home, other string, look func(string) at) (heading, bool) {
+	a, b := look(home), look(other)
+	back := heading{from: other, to: home}
+	on := heading{from: home, to: other}
+	switch {
+	case !b.here && a.here && !b.holds: // nothing of it is there
+		return back, true
+	case !b.here:
+		return heading{from: home, to: other, wait: fmt.Sprintf("drive %s, to which it was moving, is not there: put it back", other)}, true
+	case !a.here:
+		return heading{from: home, to: other, wait: fmt.Sprintf("drive %s, from which it was moving, is not there: put it back", home)}, true
+	case !a.holds && b.holds:
+		return on, true
+	case a.usage == drivebay.UsageInUse || !b.well && a.well:
+		return back, true
+	}
+	return on, true
+}
+
+// headMirror says the same of a mirror with a third drive: it takes the place of the
+// first that leaves. Where none does any more, the third goes again, if what it has
+// can go back.
+func headMirror(drives []string, look func(string) at) (heading, bool) {
+	third := drives[2]
+	c := look(third)
+	for i, id := range drives[:2] {
+		other := look(drives[1-i])
+		if look(id).usage == drivebay.UsageInUse {
+			continue
+		}
+		switch {
+		case !c.here && c.holds:
+			return heading{from: id, to: third, wait: fmt.Sprintf("drive %s, to which a leg was moving, is not there: put it back", third)}, true
+		case (!c.here || !c.well) && look(id).here && look(id).well:
+			return heading{from: third, to: id}, true
+		case !other.here:
+			return heading{from: id, to: third, wait: fmt.Sprintf("drive %s, which has the other leg, is not there: put it back", drives[1-i])}, true
+		}
+		return heading{from: id, to: third}, true
+	}
+	for _, id := range drives[:2] {
+		if !look(id).holds {
+			return heading{from: id, to: third}, true
+		}
+	}
+	return heading{from: third, to: drives[0]}, true
+}

@@ -1,0 +1,69 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// legs gives the mirrors of a group a new leg, one after the other, and waits until it
+// holds everything: only then may the old one go.
+func (e *Engine) legs(ctx context.Context, h *herd, head heading, g *lvm.Group, from, to string) (busy bool, err error) {
+	for i := range g.LVs {
+		lv := &g.LVs[i]
+		if lv.Type != "raid1" || lv.Parent != "" {
+			continue
+		}
+		under := g.Under(lv.Name)
+		for _, p := range g.PVs { // the one of the three that has no leg
+			if p.UUID != from && !contains(under, p.UUID) {
+				to = p.UUID
+			}
+		}
+		m := lvm.Move{Group: h.VG, Volume: lv.Name, From: from, To: to}
+		if err := e.lvmRun(ctx, h.Location, lvm.Activate(h.VG, lv.Name)); err != nil {
+			return false, err
+		}
+		if err := e.synced(ctx, h, head, m); err != nil {
+			return false, err
+		}
+		if !contains(under, from) {
+			continue
+		}
+		plan := lvm.ReplaceLeg(h.VG, lv.Name, from, to)
+		if _, here := e.pvPart(head.from); !here {
+			plan = lvm.RepairMirror(h.VG, lv.Name, to)
+		}
+		e.log.Info("step", "op", "move "+lv.Name, "volume", h.VG)
+		if err := e.lvmRun(ctx, h.Location, plan); err != nil {
+			return false, err
+		}
+		if err := e.opt.After(h.VG, "move "+lv.Name); err != nil {
+			return false, fmt.Errorf("%w: %w", errStopped, err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// synced waits until all legs of a mirror that are there hold everything.
+func (e *Engine) synced(ctx context.Context, h *herd, head heading, m lvm.Move) error {
+	for {
+		c, err := e.lvm.Copied(ctx, h.VG, m.Volume)
+		if err != nil {
+			return err
+		}
+		if c.Done == c.Total && !strings.Contains(c.Legs, "a") {
+			return nil
+		}
+		if e.paces(h, m, c); !e.headed(h.VG, head) {
+			return fmt.Errorf("volume group %s: %w: it is to go elsewhere now", h.VG, drivebay.ErrPending)
+		}
+		if err := e.pause(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package volume
+
+import (
+	"time"
+
+	"github.com/drivebay/drivebay"
+)
+
+// pace is how far a trip is, and how fast: since we have been looking.
+type pace struct {
+	began       time.Time
+	first, done uint64 // bytes
+	total       uint64
+	at          time.Time
+}
+
+// paceEvery is how often what is told of a trip changes: it is kept with the drive.
+const paceEvery = 10 * time.Second
+
+// goes notes how far it is now.
+func (p *pace) goes(done, total uint64, now time.Time) {
+	if total != p.total || done < p.done {
+		*p = pace{began: now, first: done, total: total}
+	}
+	if now.Sub(p.at) >= paceEvery {
+		p.done, p.at = done, now
+	}
+}
+
+// progress is what is told; nil before anything is known.
+func (p *pace) progress() *drivebay.Progress {
+	if p.total == 0 {
+		return nil
+	}
+	out := &drivebay.Progress{Done: p.done, Total: p.total}
+	if gone := p.at.Sub(p.began); gone > 0 && p.done > p.first {
+		left := float64(p.total-p.done) / float64(p.done-p.first) * float64(gone)
+		out.End = p.at.Add(time.Duration(left)).Truncate(time.Second)
+	}
+	return out
+}
+
+// with is several trips as one.
+func (p *pace) with(o pace) {
+	if o.total == 0 {
+		return
+	}
+	if p.total == 0 || o.began.Before(p.began) {
+		p.began = o.began
+	}
+	p.first, p.done, p.total = p.first+o.first, p.done+o.done, p.total+o.total
+	if o.at.After(p.at) {
+		p.at = o.at
+	}
+}

@@ -1,0 +1,54 @@
+package volume
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// want is what a spare drive has to have.
+type want struct {
+	like  *drivebay.Drive // the drive that it takes the place of
+	block int             // logical blocks: LVM mixes no sizes in a group
+	taken uint64          // bytes of volumes that have to find room
+	whole uint64          // bytes of the physical volume: what was free stays free, if that can be
+}
+
+// spare chooses the drive that what lies on another moves to: one that may have new
+// volumes and has no physical volume. Best is one of the same type, with room for all
+// that the old one had room for, the least worn, and of those the smallest that does.
+func (s seen) spare(w want, but []string) (*drivebay.Drive, error) {
+	type offer struct {
+		drive *drivebay.Drive
+		size  uint64
+	}
+	var offers []offer
+	for _, r := range s.rooms(drivebay.Class{Backing: drivebay.BackingLVM}) {
+		size := pvExtents(largest(r.free).size()) * lvm.ExtentSize
+		if r.pv == nil && !slices.Contains(but, r.drive.ID) && r.drive.LogicalBlock == w.block && size >= w.taken {
+			offers = append(offers, offer{r.drive, size})
+		}
+	}
+	if len(offers) == 0 {
+		return nil, fmt.Errorf("no spare: %w: %.1f GiB free in one piece are needed, on a GOOD claimed drive with blocks of %d bytes and no volume group on it", drivebay.ErrNoSpace, float64(w.taken)/gib, w.block)
+	}
+	small := func(o offer) int { return int(min(o.size/max(w.whole, 1), 1)) } // 0: smaller than the old one
+	alike := func(o offer) int { return btoi(w.like != nil && o.drive.Type == w.like.Type) }
+	return slices.MinFunc(offers, func(a, b offer) int {
+		less := cmp.Compare(a.size, b.size)
+		if small(a) == 0 {
+			less = -less
+		}
+		return cmp.Or(cmp.Compare(alike(b), alike(a)), cmp.Compare(small(b), small(a)), cmp.Compare(wornBy(a.drive), wornBy(b.drive)), less, cmp.Compare(a.drive.ID, b.drive.ID))
+	}).drive, nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

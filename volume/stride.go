@@ -1,0 +1,108 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// stride does the next thing on the way of a group; more says that another is to
+// follow. What was done is seen on the drives, so that whoever is killed anywhere goes
+// on from there.
+func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, err error) {
+	if !travels(h.Location) {
+		return true, e.setOut(ctx, h, head.from)
+	}
+	if err := e.spread(h); err != nil {
+		return false, err
+	}
+	r, err := e.reportOf(ctx, h.Location)
+	if err != nil {
+		return false, err
+	}
+	g := r.Group(h.VG)
+	if g == nil {
+		return false, fmt.Errorf("volume group %s: %w: it is not there", h.VG, drivebay.ErrNotFound)
+	}
+	from, to := e.pvIn(r, g, head.from), e.pvIn(r, g, head.to)
+	if to == "" {
+		return true, e.join(ctx, h, head.to)
+	}
+	if back := slices.IndexFunc(g.PVs, func(p lvm.PV) bool { return p.UUID == to && p.Missing && p.Device != "" }); back >= 0 {
+		return true, e.lvmRun(ctx, h.Location, lvm.RestoreMissing(h.VG, to))
+	}
+	if move := g.AnyMove(); move != nil { // nobody has looked on while it copied: what could not be read, nobody knows
+		return true, e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, move.MovesFrom))
+	}
+	if h.Kind == drivebay.LocationMirror {
+		if busy, err := e.legs(ctx, h, head, g, from, to); busy || err != nil {
+			return true, err
+		}
+	} else if busy, err := e.next(ctx, h, head, g, from, to); busy || err != nil {
+		return true, err
+	}
+	if why := e.lostOf(h.VG); why != "" {
+		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
+	}
+	return true, e.leave(ctx, h, head, from)
+}
+
+// next moves one logical volume; there is none: nothing is left to be moved.
+func (e *Engine) next(ctx context.Context, h *herd, head heading, g *lvm.Group, from, to string) (busy bool, err error) {
+	for _, name := range g.On(from) {
+		if e.isLost(h.VG, name) {
+			continue
+		}
+		return true, e.carry(ctx, h, head, lvm.Move{Group: h.VG, Volume: name, From: from, To: to})
+	}
+	return false, nil
+}
+
+// pvIn is the physical volume that a group has on a drive; "" if there is none. That
+// of a drive that is not there is the one that is missing.
+func (e *Engine) pvIn(r *lvm.Report, g *lvm.Group, drive string) string {
+	if p, ok := e.pvPart(drive); ok {
+		if pv, on := r.On(p.dev); on != nil && on.Name == g.Name {
+			return pv.UUID
+		}
+		return ""
+	}
+	if _, gone := e.drive(drive); gone == nil {
+		return ""
+	}
+	if missing := g.Missing(); len(missing) == 1 {
+		return missing[0]
+	}
+	return ""
+}
+
+func (e *Engine) isLost(vg, lv string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.trips[vg]
+	return t != nil && t.lost[lv] != ""
+}
+
+// lostOf says what of a group cannot be moved.
+func (e *Engine) lostOf(vg string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.trips[vg]
+	if t == nil {
+		return ""
+	}
+	return t.losses()
+}
+
+func (t *trip) losses() string {
+	var out []string
+	for name, why := range t.lost {
+		out = append(out, name+": "+why)
+	}
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}
