@@ -18,4 +18,11 @@ func (e *Engine) Adopting(ctx context.Context) (take func() error, err error) {
 	return func() error { return e.adoptFrom(ctx, s, x) }, err
 }
 
-func (e *Engine) CopyProgress(id string) (done, total uint64, ok bool) { return e.copyProgress(id) }
+// CopyProgress is how far the copy of a volume is, at this moment.
+func (e *Engine) CopyProgress(id string) (done, total uint64, ok bool) {
+	m := e.moves.of(id)
+	if m == nil {
+		return 0, 0, false
+	}
+	return m.copied.Load() / 2, m.total.Load(), m.total.Load() > 0
+}

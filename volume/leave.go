@@ -82,11 +82,10 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 	if e.sure() != nil {
 		return nil // not everything was listed yet
 	}
-	held, alone := e.heldBy(ctx, s, d)
+	held, alone, sum := e.heldBy(ctx, s, d)
 	if len(held) == 0 {
 		return e.drives.Emptied(ctx, d.ID)
 	}
-	var sum pace
 	var waits []string
 	under, stuck := 0, 0
 	for vg, t := range trips {
@@ -120,8 +119,9 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 	return e.drives.Held(ctx, d.ID, text, p)
 }
 
-// heldBy is what lies on a drive, and whether some of it is in no group.
-func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held []string, alone bool) {
+// heldBy is what lies on a drive, whether some of it is in no group, and how far the
+// copying of that is.
+func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held []string, alone bool, copies pace) {
 	for _, r := range e.all() {
 		v := &r.Volume
 		switch {
@@ -133,6 +133,7 @@ func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.D
 				if wait := e.copyAway(ctx, s, d, v); wait != "" {
 					text += ", " + wait
 				}
+				copies.with(e.copyPace(v.ID))
 			}
 			held = append(held, text)
 		default:
@@ -146,5 +147,5 @@ func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.D
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}
-	return held, alone
+	return held, alone, copies
 }

@@ -28,6 +28,7 @@ type mover struct {
 	beside bool          // it does not have the volume
 	total  atomic.Uint64 // bytes
 	copied atomic.Uint64 // bytes, written and then read back
+	pace   pace          // of that; only follow looks at it
 }
 
 // movers are those under way, and how the last tries ended.
@@ -160,12 +161,12 @@ func (e *Engine) yielded(ctx context.Context, id string) bool {
 	return false
 }
 
-// copyProgress is how far the copy of a volume is, in bytes; ok: one is under way.
-func (e *Engine) copyProgress(id string) (done, total uint64, ok bool) {
+// copyPace is how far the copy of a volume is; of nothing where none is under way.
+func (e *Engine) copyPace(id string) pace {
 	m := e.moves.of(id)
-	if m == nil {
-		return 0, 0, false
+	if m == nil || m.total.Load() == 0 {
+		return pace{}
 	}
-	total = m.total.Load()
-	return m.copied.Load() / 2, total, total > 0 // each byte is written, and read back
+	m.pace.goes(m.copied.Load()/2, m.total.Load(), e.machine.Now()) // each byte is written, and read back
+	return m.pace
 }
