@@ -12,6 +12,8 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/hack/lab/lab"
 	"github.com/drivebay/drivebay/hack/lab/machine"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // moving is how long a move of some hundred MiB may take in the lab: half a minute on a
@@ -170,7 +172,17 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 	m.Must(m.Boot(t.Context()))
 	remember()
 	o.start()
-	o.use(v)
+	for began := time.Now(); ; { // as a kubelet does: the group may be between two steps
+		err := o.stage(v)
+		if err == nil {
+			break
+		}
+		if status.Code(err) != codes.Aborted || time.Since(began) > moving {
+			t.Fatal(err)
+		}
+	}
+	for o.publish(v) != nil && t.Context().Err() == nil {
+	}
 	o.usage("OLD", drivebay.UsageReleased, moving)
 	o.on([]string{"SPARE"}, v)
 	m.Must(m.Unplug(t.Context(), "OLD"))
