@@ -181,7 +181,7 @@ func TestAnotherDriveInTheBayOfAMissingOne(t *testing.T) {
 				return
 			}
 			r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveForce, "it is lost"))
-			if next = r.named("NEXT"); next.Claim == nil || next.Succeeds.Taken.IsZero() || r.drive(d.ID).Usage != drivebay.UsageRemoved {
+			if next := r.named("NEXT"); next.Claim == nil || next.Succeeds.Taken.IsZero() || r.drive(d.ID).Usage != drivebay.UsageRemoved {
 				r.Errorf("let go: %+v, %+v", next.Claim, next.Succeeds)
 			}
 		})
@@ -341,10 +341,9 @@ func TestNewcomerGoesElsewhere(t *testing.T) {
 		r.must(r.mgr.Claim(r.Context(), d.ID, true))
 		r.inject(other.Serial, "vanish")
 		r.inject(d.Serial, "replace", "serial=NEXT")
-		next := r.named("NEXT")
 		r.inject("NEXT", "move", "to="+other.Slot.Bay[len("Slot "):])
 		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveForce, ""))
-		if next = r.named("NEXT"); next.Claim != nil || next.Succeeds != nil {
+		if next := r.named("NEXT"); next.Claim != nil || next.Succeeds != nil {
 			r.Errorf("%+v, %+v", next.Claim, next.Succeeds)
 		}
 	})
