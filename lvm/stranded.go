@@ -42,10 +42,10 @@ func (g *Group) carries(part *LV) bool {
 }
 
 // free deactivates what is stranded in a group. What somebody has open stays, and
-// lvm says so.
+// lvm says so. While something moves, parts of it are active for that alone.
 func (s *System) free(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
 	g := report.Group(group)
-	if g == nil {
+	if g == nil || g.AnyMove() != nil {
 		return report, nil
 	}
 	parts := g.stranded()
