@@ -11,4 +11,18 @@
 // Calls for one volume come one after the other (ErrPending for the second), and
 // never wait for those of another. Nothing here asks a drive how it is: that comes
 // from package drivemgr's snapshot, and from the kernel's own accounts.
+//
+// Where things are, by what happens to a volume:
+//
+//	the engine      engine new round lanes lister outcome step
+//	what there is   index parts drive lvmindex lvdevice reportof found foundlv learn name
+//	where it goes   request placement room space seen spare
+//	made, removed   create making copy delete expand snapshot; their plans: partition blank
+//	                data overwrite verify, for LVM logical group lvstep lvtags
+//	encrypted       luks header mapping rotate
+//	used            stage target place mounts table options grow settle stale
+//	how it is       watch facts gauge stats scrub check
+//	put right       repairs heal* signs* tend mend reclaim
+//	off a drive     leave letgo; groups: evacuate herd setout stride carry legs pace
+//	                throttle; partitions: copyaway moves movework copystep copydata
 package volume

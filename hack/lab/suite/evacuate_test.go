@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/hack/lab/agent"
 	"github.com/drivebay/drivebay/hack/lab/lab"
 	"github.com/drivebay/drivebay/hack/lab/machine"
 	"google.golang.org/grpc/codes"
@@ -81,7 +82,8 @@ func (o *orchestrator) on(serials []string, all ...vol) {
 }
 
 // TestLabVolumeEvacuate: an NVMe drive says that it is unreliable while pods write to
-// three volumes on it; released, it is emptied below them, and taken out.
+// three volumes on it. One command of the operator empties it below them, has it taken
+// out, and ends with its successor in use.
 func TestLabVolumeEvacuate(t *testing.T) {
 	t.Parallel()
 	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin} {
@@ -102,12 +104,21 @@ func TestLabVolumeEvacuate(t *testing.T) {
 				}
 				return nil
 			})
-			o.lead("OLD", drivebay.LeaveRelease)
-			o.usage("OLD", drivebay.UsageReleased, moving)
+			old := o.d.BySerial("OLD")
+			var out said
+			cmd, err := m.Guest.Start(t.Context(), agent.Command{Argv: []string{"drivebay", "replace", old.Slot.Bay, "--yes", "--why", "it is unreliable"}}, agent.Streams{Out: &out, Err: &out})
+			m.Must(err)
+			t.Cleanup(func() { t.Logf("drivebay replace said:\n%s", &out) })
+			o.usage("OLD", drivebay.UsageRemoved, moving)
 			o.on([]string{"SPARE"}, all...)
-			o.lead("OLD", drivebay.LeaveApprove)
-			o.usage("OLD", drivebay.UsageRemoved, soon)
+			out.until(t, "SAFE TO PULL: bay "+old.Slot.Bay)
+			m.Sh("! test -e /sys/bus/pci/devices/%s", old.Paths[0].Address)
 			m.Must(m.Unplug(t.Context(), "OLD"))
+			m.Must(m.PlugInto(t.Context(), nvme("NEW"), "OLD"))
+			m.Must(cmd.Wait())
+			if next := o.d.BySerial("NEW"); next.Claim == nil || next.Usage != drivebay.UsageInUse || next.Succeeds == nil || next.Succeeds.Of != old.ID {
+				t.Errorf("the successor: claim %v, %v, %+v", next.Claim, next.Usage, next.Succeeds)
+			}
 			o.wrote(all...)
 			o.well(all...)
 			o.drop(all...)
