@@ -23,11 +23,12 @@ build: need-go ## build bin/drivebay, static
 run: build ## run the daemon: on spare drives, else as root on loop devices, else on a simulated rack (ctrl-c stops it)
 	$(GO) run ./hack/rack ./bin/drivebay
 
+# The package that takes longest is begun first: the others run beside it.
 test: need-go ## the fast tests: no root, no network, no C compiler
-	$(GO) test ./...
+	$(GO) test ./volume ./...
 
 test-race: ## the same with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./volume ./...
 
 # One package after the other: an engine finds the volumes of every loop device that there is.
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
