@@ -129,10 +129,10 @@ func TestEvacuationKilled(t *testing.T) {
 			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
 				used, idle := s.twoOf(name)
 				s.word(used, "moved")
-				k.steps, k.after = nil, n
+				k.anew(n)
 				id := used.Location.Drives[0]
 				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-				for len(k.steps) < n && s.drive(used).Usage == drivebay.UsageReleasing {
+				for k.count() < n && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
 				s.start()
@@ -146,7 +146,7 @@ func TestEvacuationKilled(t *testing.T) {
 				if got := s.word(used, ""); got != "moved" {
 					t.Errorf("it reads %q", got)
 				}
-				if steps = max(steps, len(k.steps)); n == 1 || t.Failed() {
+				if steps = max(steps, k.count()); n == 1 || t.Failed() {
 					t.Logf("%s, killed after step %d of %q", name, n, k.steps)
 				}
 			})
@@ -166,9 +166,9 @@ func TestEvacuationCancelled(t *testing.T) {
 				used, _ := s.twoOf(name)
 				s.word(used, "stays")
 				id := used.Location.Drives[0]
-				k.steps = nil
+				k.anew(0)
 				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-				for len(k.steps) < after && s.drive(used).Usage == drivebay.UsageReleasing {
+				for k.count() < after && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
 				if s.drive(used).Usage != drivebay.UsageReleasing {

@@ -47,9 +47,9 @@ func TestEvacuationTorn(t *testing.T) {
 		v := s.make("v", requests()["a linear volume"])
 		old := v.Location.Drives[0]
 		_, spare := s.idle(old)
-		k.steps, k.after = nil, 2 // the table
+		k.anew(2) // the table
 		s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
-		for len(k.steps) < 2 {
+		for k.count() < 2 {
 			time.Sleep(time.Second)
 		}
 		s.stop()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +24,28 @@ var (
 
 // killer ends the work after its n-th step, as a crash would.
 type killer struct {
-	after int // 0: never
+	mu    sync.Mutex // for who looks on
+	after int        // 0: never
 	steps []string
 }
 
+// count is how many steps were done so far.
+func (k *killer) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.steps)
+}
+
+// anew forgets what was done, and kills after n steps from now.
+func (k *killer) anew(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.steps, k.after = nil, n
+}
+
 func (k *killer) step(_, name string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.steps = append(k.steps, name)
 	if len(k.steps) == k.after {
 		return errKilled
