@@ -121,6 +121,7 @@ func (s *stand) events(kind drivebay.EventKind) (out []string) {
 
 // TestCopyAway: a volume that nobody has leaves its drive with all that is in it.
 func TestCopyAway(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{
 		"ext4": requests()["ext4 on a partition"], "a partition": requests()["a partition"], "a drive": requests()["a drive"],
 		"encrypted ext4": encryptedRequests()["ext4 on a partition"], "an encrypted partition": encryptedRequests()["a partition"],

@@ -15,6 +15,7 @@ import (
 // its end; when all records are lost, too, there is one volume with all that was in
 // it, and what was only half copied is never taken for it.
 func TestCopyKilled(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"a partition": requests()["a partition"], "encrypted": encryptedRequests()["ext4 on a partition"]} {
 		k := &killer{}
 		steps := copyKilled(t, k, r, false)

@@ -122,6 +122,7 @@ func (s *stand) serialOf(id string) string {
 // TestEvacuationKilled ends the daemon after every step of a move: another takes it to
 // its end.
 func TestEvacuationKilled(t *testing.T) {
+	t.Parallel()
 	for _, name := range movers {
 		steps := 1
 		for n := 1; n <= steps && !t.Failed(); n += stride {
@@ -159,6 +160,7 @@ func TestEvacuationKilled(t *testing.T) {
 
 // TestEvacuationCancelled: a drive that stays after all has back what had left it.
 func TestEvacuationCancelled(t *testing.T) {
+	t.Parallel()
 	for _, name := range movers {
 		for after := 1; after <= 9 && !t.Failed(); after += stride {
 			k := &killer{}

@@ -86,6 +86,7 @@ func TestFound(t *testing.T) {
 // TestFoundHalf: what was half made when its record was lost is never taken for
 // sound; asked for again by its name it is made, and it can be removed.
 func TestFoundHalf(t *testing.T) {
+	t.Parallel()
 	for name, r := range requests() {
 		if strings.HasPrefix(name, "xfs") || strings.HasPrefix(name, "btrfs") { // the steps of ext4
 			continue
@@ -152,6 +153,7 @@ func TestListedAgain(t *testing.T) {
 // TestFoundTooLate: what was seen and then deleted is not found, whether or not
 // anything else is left beside it.
 func TestFoundTooLate(t *testing.T) {
+	t.Parallel()
 	for name, r := range requests() {
 		for _, alone := range []bool{true, false} {
 			onStand(t, func(s *stand) {
@@ -181,6 +183,7 @@ func TestFoundTooLate(t *testing.T) {
 
 // TestCapacityIsExact: the largest volume can be made, and one piece more cannot.
 func TestCapacityIsExact(t *testing.T) {
+	t.Parallel()
 	for _, spec := range []hostsim.Group{
 		{Count: 2, Kind: hostsim.KindNVMe, Size: "20GB"},
 		{Count: 3, Kind: hostsim.KindSATAHDD, Size: "31.234GB"}, {Count: 2, Kind: hostsim.KindSASSSD, Size: "12.345GB", Block: 4096},

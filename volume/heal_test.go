@@ -165,6 +165,7 @@ func TestHealMounts(t *testing.T) {
 // TestHealReturned: a drive went and is back under another name. Whatever is on it is
 // in use again, where it was.
 func TestHealReturned(t *testing.T) {
+	t.Parallel()
 	for name, r := range requests() {
 		for _, encrypted := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,30 +29,38 @@ const (
 	goalKey    = "DRIVEBAY_GOAL"
 	dirKey     = "DRIVEBAY_DIR"
 	backingKey = "DRIVEBAY_BACKING"
+	afterKey   = "DRIVEBAY_AFTER"
 	stepMark   = "step: "
 )
 
-var labGoals = map[string]func(context.Context, *volume.Engine, drivebay.Class) error{
-	"create": func(ctx context.Context, e *volume.Engine, c drivebay.Class) error {
-		v, err := e.CreateVolume(ctx, drivebay.VolumeRequest{Name: "v", Size: drivebay.SizeRange{Required: 64 << 20}, Class: c})
+// labDaemon is what such a process has.
+type labDaemon struct {
+	*volume.Engine
+	mgr   *drivemgr.Manager
+	class drivebay.Class
+}
+
+var labGoals = map[string]func(context.Context, labDaemon) error{
+	"create": func(ctx context.Context, e labDaemon) error {
+		v, err := e.CreateVolume(ctx, drivebay.VolumeRequest{Name: "v", Size: drivebay.SizeRange{Required: 64 << 20}, Class: e.class})
 		if err == nil && (v.CSIStatus != drivebay.CSICreated || len(e.Volumes().Volumes) != 2) {
 			err = fmt.Errorf("%v, of %d volumes", v.CSIStatus, len(e.Volumes().Volumes))
 		}
 		return err
 	},
-	"clone": func(ctx context.Context, e *volume.Engine, c drivebay.Class) error {
+	"clone": func(ctx context.Context, e labDaemon) error {
 		s, err := e.CreateSnapshot(ctx, "s", idOf(e, "v"))
 		if err != nil {
 			return err
 		}
-		_, err = e.CreateVolume(ctx, drivebay.VolumeRequest{Name: "c", Class: c, Source: drivebay.Source{Snapshot: s.ID}})
+		_, err = e.CreateVolume(ctx, drivebay.VolumeRequest{Name: "c", Class: e.class, Source: drivebay.Source{Snapshot: s.ID}})
 		return err
 	},
-	"expand": func(ctx context.Context, e *volume.Engine, _ drivebay.Class) error {
+	"expand": func(ctx context.Context, e labDaemon) error {
 		_, _, err := e.ExpandVolume(ctx, idOf(e, "v"), drivebay.SizeRange{Required: 96 << 20})
 		return err
 	},
-	"delete": func(ctx context.Context, e *volume.Engine, _ drivebay.Class) error {
+	"delete": func(ctx context.Context, e labDaemon) error {
 		err := errors.Join(e.DeleteVolume(ctx, idOf(e, "c")), e.DeleteVolume(ctx, idOf(e, "v")))
 		for _, s := range e.Volumes().Snapshots {
 			err = errors.Join(err, e.DeleteSnapshot(ctx, s.ID))
@@ -58,8 +68,8 @@ var labGoals = map[string]func(context.Context, *volume.Engine, drivebay.Class) 
 		return err
 	},
 	// What is beside it all the time, and is not to change.
-	"neighbour": func(ctx context.Context, e *volume.Engine, c drivebay.Class) error {
-		r := drivebay.VolumeRequest{Name: "n", Block: true, Size: drivebay.SizeRange{Required: 32 << 20}, Class: c}
+	"neighbour": func(ctx context.Context, e labDaemon) error {
+		r := drivebay.VolumeRequest{Name: "n", Block: true, Size: drivebay.SizeRange{Required: 32 << 20}, Class: e.class}
 		v, err := e.CreateVolume(ctx, r)
 		if err != nil {
 			return err
@@ -71,7 +81,7 @@ var labGoals = map[string]func(context.Context, *volume.Engine, drivebay.Class) 
 		at := os.Getenv(dirKey)
 		return errors.Join(os.WriteFile(at+"/vg", []byte(v.Location.VG), 0o600), os.WriteFile(at+"/lv", []byte(v.Location.LV), 0o600))
 	},
-	"blank": func(ctx context.Context, e *volume.Engine, _ drivebay.Class) error {
+	"blank": func(ctx context.Context, e labDaemon) error {
 		v, ok := e.Volumes().Find("n")
 		if !ok {
 			return nil
@@ -85,7 +95,7 @@ var labGoals = map[string]func(context.Context, *volume.Engine, drivebay.Class) 
 	},
 }
 
-func idOf(e *volume.Engine, name string) string {
+func idOf(e labDaemon, name string) string {
 	if v, ok := e.Volumes().Find(name); ok {
 		return v.ID
 	}
@@ -139,22 +149,33 @@ func TestLabKilled(t *testing.T) {
 func untilDone(t *testing.T, at string, backing drivebay.Backing, goal string) (steps []string) {
 	t.Helper()
 	for len(steps) < 30 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestLabKilled$", "-test.v")
-		cmd.Env = append(os.Environ(), goalKey+"="+goal, dirKey+"="+at, backingKey+"="+string(backing))
-		out, err := cmd.CombinedOutput()
-		exit, ended := errors.AsType[*exec.ExitError](err)
-		switch {
-		case err == nil:
+		step := killedAfter(t, at, backing, goal, 1)
+		if step == "" {
 			return steps
-		case !ended || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL:
-			t.Fatalf("%s, after it was killed after %q: %v\n%s", goal, steps, err, out)
 		}
-		_, step, _ := strings.Cut(string(out), stepMark)
-		step, _, _ = strings.Cut(step, "\n")
 		steps = append(steps, step)
 	}
 	t.Fatalf("%s does not come to its end: %q", goal, steps)
 	return nil
+}
+
+// killedAfter starts a process that is killed after its n-th step, and returns which
+// that was; "": it came to its end before.
+func killedAfter(t *testing.T, at string, backing drivebay.Backing, goal string, n int) (step string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLabKilled$", "-test.v")
+	cmd.Env = append(os.Environ(), goalKey+"="+goal, dirKey+"="+at, backingKey+"="+string(backing), afterKey+"="+strconv.Itoa(n))
+	out, err := cmd.CombinedOutput()
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return ""
+	case !ended || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL:
+		t.Fatalf("%s, to be killed after step %d: %v\n%s", goal, n, err, out)
+	}
+	_, step, _ = strings.Cut(string(out), stepMark)
+	step, _, _ = strings.Cut(step, "\n")
+	return step
 }
 
 // labGoal is such a process.
@@ -173,9 +194,14 @@ func labGoal(t *testing.T, goal string) {
 	if err := claim.UnmarshalText([]byte("serial=" + string(backing) + "*")); err != nil {
 		t.Fatal(err)
 	}
+	after, _ := strconv.Atoi(os.Getenv(afterKey)) // 0: never
 	ctx, cancel := context.WithCancel(t.Context())
 	mgr := drivemgr.New(machine, st, drivemgr.Options{Claim: claim})
+	var steps atomic.Int64
 	opt := volume.Options{Node: "lab", After: func(_, step string) error {
+		if steps.Add(1) != int64(after) {
+			return nil
+		}
 		fmt.Println(stepMark + step)
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}}
@@ -193,7 +219,7 @@ func labGoal(t *testing.T, goal string) {
 		}
 	}
 	for { // what is taken up again is at work already
-		if err = labGoals[goal](ctx, e, class); !errors.Is(err, drivebay.ErrPending) {
+		if err = labGoals[goal](ctx, labDaemon{e, mgr, class}); !errors.Is(err, drivebay.ErrPending) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

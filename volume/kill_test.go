@@ -116,6 +116,7 @@ func (s *stand) blank() {
 // TestKilled cuts every operation short after each of its steps and starts again:
 // the end is the one that an undisturbed run comes to.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	for name, r := range requests() {
 		if strings.HasPrefix(name, "xfs") || name == "btrfs on a partition" { // the steps of ext4
 			continue

@@ -85,6 +85,7 @@ func (s *stand) contains(text string) bool {
 // TestEncrypted is the life of encrypted volumes: none opens without its key, and
 // nothing is left of one that was deleted.
 func TestEncrypted(t *testing.T) {
+	t.Parallel()
 	for name, r := range encryptedRequests() {
 		headers, log := t.TempDir(), &bytes.Buffer{}
 		opt := volume.Options{Headers: headers, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}

@@ -16,6 +16,7 @@ import (
 // after each step. Without its key nobody finishes one, with another key it is made
 // anew: it was never handed out.
 func TestEncryptedKilled(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"ext4 on a partition", "a partition", "a linear volume"} {
 		r := encryptedRequests()[name]
 		r.Name, r.Size.Required = name, 1<<30

@@ -31,6 +31,7 @@ func (d *deadly) Run(ctx context.Context, argv ...string) ([]byte, error) {
 // TestLVMKilled has every command of lvm killed at each of its points, as an
 // out-of-memory killer would: called again, the volume is made, and is removed.
 func TestLVMKilled(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"ext4 on thin", "a mirror"} {
 		commands := 1
 		for command := 1; command <= commands && !t.Failed(); command += stride {

@@ -12,6 +12,7 @@ import (
 // those who offer SINGLE_NODE_MULTI_WRITER: all kinds of access, the same path or
 // another, the same arguments or others.
 func TestPublishTable(t *testing.T) {
+	t.Parallel()
 	access := func(a drivebay.Access) func(*drivebay.PublishRequest) {
 		return func(r *drivebay.PublishRequest) { r.Access = a }
 	}

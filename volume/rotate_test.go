@@ -19,6 +19,7 @@ const nextKey = "another horse\nwith another staple"
 // each step: at every moment one of the two opens the volume, and after the same call
 // again only the new one does, of the volume and of the copy of its header.
 func TestRotateKey(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"ext4 on a partition", "ext4 on thin"} {
 		for _, used := range []bool{true, false} {
 			k := &killer{}

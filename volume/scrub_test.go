@@ -72,6 +72,7 @@ func (s *stand) device(v drivebay.Volume) string {
 // TestScrubsInTheBackground: once a week each, one after the other; at once when
 // the kernel meets errors.
 func TestScrubsInTheBackground(t *testing.T) {
+	t.Parallel()
 	onMachine(t, fourDrives, volume.Options{Tick: time.Minute}, func(s *stand) {
 		a, b := s.make("a", drivebay.VolumeRequest{}), s.make("b", drivebay.VolumeRequest{})
 		s.must(s.stage(a), s.stage(b))

@@ -176,6 +176,7 @@ func TestPoolIsNotOvercommitted(t *testing.T) {
 // TestSnapshotKilled cuts the making and the removal of a snapshot and of a copy
 // short after each step.
 func TestSnapshotKilled(t *testing.T) {
+	t.Parallel()
 	k := &killer{}
 	life := func() {
 		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {

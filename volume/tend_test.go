@@ -28,6 +28,7 @@ func (s *stand) journal(kind drivebay.EventKind) (out []string) {
 // TestTend: what was unmounted by accident is mounted again without being asked,
 // where that is the policy; what is not to be done so is said, once.
 func TestTend(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fault   func(*stand, drivebay.Volume)
 		options []string

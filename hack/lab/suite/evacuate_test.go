@@ -127,10 +127,10 @@ func TestLabVolumeEvacuate(t *testing.T) {
 }
 
 // TestLabVolumeEvacuateMirror: a leg of a mirror is pulled under a pod that writes; on
-// a spare that is claimed then, the mirror becomes whole again.
+// its successor the mirror becomes whole again.
 func TestLabVolumeEvacuateMirror(t *testing.T) {
 	t.Parallel()
-	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("LEG"), scsi("PULLED", 0x5000c500b0000000), scsi("SPARE", 0x5000c500b0000001)}})
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("LEG"), scsi("PULLED", 0x5000c500b0000000)}})
 	o := orchestrate(t, m)
 	v := o.create("mirror", drivebay.BackingMirror, "ext4", 64<<20, "LEG", "PULLED")
 	o.use(v)
@@ -138,10 +138,10 @@ func TestLabVolumeEvacuateMirror(t *testing.T) {
 	o.writes(v)
 	m.Must(m.Unplug(t.Context(), "PULLED"))
 	o.d.UntilDrive("PULLED", "pulled", soon, is(drivebay.StatusOffline))
-	o.only()
 	o.lead("PULLED", drivebay.LeaveRelease)
+	m.Must(m.Plug(t.Context(), scsi("NEXT", 0x5000c500b0000001)))
 	o.usage("PULLED", drivebay.UsageReleased, moving)
-	o.on([]string{"LEG", "SPARE"}, v)
+	o.on([]string{"LEG", "NEXT"}, v)
 	o.wrote(v)
 	m.Must(m.Unplug(t.Context(), "LEG")) // and the new leg alone has it all
 	o.Sh("echo 3 >/proc/sys/vm/drop_caches; cd %s && cat *.md5 | md5sum -c --quiet", v.target())
