@@ -62,7 +62,7 @@ func (e labDaemon) tellHome() error {
 // real drives with LVM, below a device that is there all the time, and started again:
 // to and fro, until a move has fewer steps than it was to be killed after.
 func TestLabEvacuationKilled(t *testing.T) {
-	for name, every := range map[string]int{"some": 4, "every": 1} {
+	for name, every := range map[string]int{"some": 6, "every": 1} {
 		for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingMirror} {
 			t.Run(name+"/"+string(backing), func(t *testing.T) { killedOnTheWay(t, backing, every) })
 		}

@@ -24,7 +24,7 @@ func TestLabVolumeKilled(t *testing.T) {
 }
 
 // TestLabVolumeEvacuateSteps: whoever moves a linear volume and a mirror to other drives
-// is killed after each fourth step; after each one for who has a quarter of an hour more
+// is killed after each sixth step; after each one for who has a quarter of an hour more
 // (DRIVEBAY_LAB_LONG=1).
 func TestLabVolumeEvacuateSteps(t *testing.T) {
 	t.Parallel()
