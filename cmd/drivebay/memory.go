@@ -13,7 +13,7 @@ import (
 // it collects, and the burst of the start, when every drive is asked at once,
 // stays resident long after. A limit makes it collect earlier and give back.
 const (
-	smallLimit = 24 << 20
+	smallLimit = 20 << 20
 	overhead   = 8 << 20 // stacks, and what the runtime keeps for itself
 )
 

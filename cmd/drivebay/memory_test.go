@@ -6,7 +6,7 @@ import "testing"
 func TestLimitFor(t *testing.T) {
 	for live := uint64(0); live < 4<<30; live += 1 << 20 {
 		limit := uint64(limitFor(live))
-		if limit < 24<<20 || limit < 2*live || (live <= 8<<20 && limit != 24<<20) {
+		if limit < smallLimit || limit < 2*live || (live <= 6<<20 && limit != smallLimit) {
 			t.Fatalf("%d MiB alive: the limit is %d MiB", live>>20, limit>>20)
 		}
 	}
