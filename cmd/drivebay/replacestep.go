@@ -80,14 +80,12 @@ func progressText(p *drivebay.Progress, now time.Time) string {
 	if p == nil || p.Total == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(": %s of %s moved, %d %%", render.Binary(p.Done), render.Binary(p.Total), percent(p))
+	text := fmt.Sprintf(": %s of %s moved, %d %%", render.Binary(p.Done), render.Binary(p.Total), p.Percent())
 	if left := p.End.Sub(now).Round(time.Second); !p.End.IsZero() && left > 0 {
 		text += fmt.Sprintf(", done in %v", left)
 	}
 	return text
 }
-
-func percent(p *drivebay.Progress) int { return int(float64(p.Done) / float64(p.Total) * 100) }
 
 // replacedNow finds the drive that the replacement of a bay or drive is about.
 func replacedNow(s *drivebay.Snapshot, what string, now time.Time) (*drivebay.Drive, error) {

@@ -20,7 +20,7 @@ func (r *replacement) tell(st step) error {
 	text := render.Clean(st.text + progressText(st.progress, r.now()))
 	is := 0
 	if st.progress != nil && st.progress.Total > 0 {
-		is = percent(st.progress)
+		is = st.progress.Percent()
 	}
 	moved := st.progress != nil && is >= r.percent+everyPercent
 	switch {
