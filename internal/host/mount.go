@@ -25,32 +25,42 @@ func (r *real) Mount(_ context.Context, m NewMount) error {
 }
 
 func (r *real) mount(m NewMount) error {
-	dev, err := r.openNode(m.Device, unix.O_PATH|unix.O_CLOEXEC)
-	if err != nil {
-		return openError(err)
-	}
-	defer unix.Close(dev)
-	source, err := sourceName(dev)
-	if err != nil {
-		return err
-	}
 	at, err := m.At.open(unix.O_PATH | unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(at)
-	if m.FS == "btrfs" {
-		r.forgetBtrfs(source)
-	}
-	tree, err := newMount(m, source)
+	tree, err := r.detached(m)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(tree)
-	if now, err := sourceName(dev); err != nil || now != source {
-		return fmt.Errorf("%w: its name went to another device", ErrGone)
-	}
 	return moveTo(tree, at)
+}
+
+// detached mounts a device nowhere: what it gives is in no mount table yet.
+func (r *real) detached(m NewMount) (tree int, err error) {
+	dev, err := r.openNode(m.Device, unix.O_PATH|unix.O_CLOEXEC)
+	if err != nil {
+		return -1, openError(err)
+	}
+	defer unix.Close(dev)
+	source, err := sourceName(dev)
+	if err != nil {
+		return -1, err
+	}
+	if m.FS == "btrfs" {
+		r.forgetBtrfs(source)
+	}
+	tree, err = newMount(m, source)
+	if err != nil {
+		return -1, err
+	}
+	if now, err := sourceName(dev); err != nil || now != source {
+		unix.Close(tree)
+		return -1, fmt.Errorf("%w: its name went to another device", ErrGone)
+	}
+	return tree, nil
 }
 
 // sourceName is how the mount table shall name a device: as its node is named

@@ -26,8 +26,8 @@ func (r *real) Trim(_ context.Context, p Place) error {
 	return nil
 }
 
-// TrimUnmounted mounts without a place: what fsmount(2) gives is in no mount table,
-// and the kernel unmounts it when the last handle is closed, even by our death.
+// TrimUnmounted mounts without a place: the kernel unmounts it when the last handle is
+// closed, even by our death.
 func (r *real) TrimUnmounted(_ context.Context, m NewMount) error {
 	if err := r.trimUnmounted(m); err != nil {
 		return fmt.Errorf("trim %s: %w", m.Device, err)
@@ -36,26 +36,11 @@ func (r *real) TrimUnmounted(_ context.Context, m NewMount) error {
 }
 
 func (r *real) trimUnmounted(m NewMount) error {
-	dev, err := r.openNode(m.Device, unix.O_PATH|unix.O_CLOEXEC)
-	if err != nil {
-		return openError(err)
-	}
-	defer unix.Close(dev)
-	source, err := sourceName(dev)
-	if err != nil {
-		return err
-	}
-	if m.FS == "btrfs" {
-		r.forgetBtrfs(source)
-	}
-	tree, err := newMount(m, source)
+	tree, err := r.detached(m)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(tree)
-	if now, err := sourceName(dev); err != nil || now != source {
-		return fmt.Errorf("%w: its name went to another device", ErrGone)
-	}
 	root, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return workError(err)
