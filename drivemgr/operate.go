@@ -97,14 +97,7 @@ func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
 		return fmt.Errorf("bay %s: the light was set to %s and reads back %q", b.Bay, want, strings.TrimSpace(string(is)))
 	}
 	return m.do(ctx, func() error {
-		for i := range m.listing.Bays {
-			if p := &m.listing.Bays[i]; p.Enclosure == b.Enclosure && p.Bay == b.Bay {
-				p.Lit = on
-			}
-		}
-		if t := m.drives[b.Drive]; t != nil {
-			t.drive.Slot.Lit = on
-		}
+		m.showLight(b.Slot, func(s *drivebay.Slot) { s.Lit = on })
 		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
 		return nil
 	})
