@@ -1,6 +1,7 @@
 package content
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -74,10 +75,9 @@ func (v *view) uniform() bool {
 		return false
 	}
 	for _, part := range [][]byte{v.head, v.tail} {
-		for _, b := range part {
-			if b != first {
-				return false
-			}
+		// Each byte is the one before it: compared in one go.
+		if len(part) > 0 && (part[0] != first || !bytes.Equal(part[1:], part[:len(part)-1])) {
+			return false
 		}
 	}
 	return true

@@ -1,6 +1,6 @@
 package hostsim
 
-import "slices"
+import "bytes"
 
 const pageSize = 4096
 
@@ -38,7 +38,7 @@ func (s *sparse) write(p []byte, off uint64) {
 // change puts bytes into one page.
 func (s *sparse) change(number, at uint64, p []byte) {
 	old := s.pages[number]
-	blank := slices.Equal(p, zeros[:len(p)])
+	blank := bytes.Equal(p, zeros[:len(p)])
 	if old == nil && blank {
 		return
 	}
