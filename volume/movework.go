@@ -237,15 +237,16 @@ func (e *Engine) takeBack(ctx context.Context, id string) error {
 
 // endMove forgets the move; left is told.
 func (e *Engine) endMove(id, left string) error {
-	r, err := e.change(id, func(r *drivebay.VolumeRecord) error {
-		if moveOf(r) != nil {
-			r.Work = nil
+	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+		if moveOf(r) == nil {
+			return nil
 		}
+		if left != "" { // told before it is forgotten
+			e.note(drivebay.EventVolumeLeft, &r.Volume, left)
+		}
+		r.Work = nil
 		return nil
 	})
-	if err == nil && left != "" {
-		e.note(drivebay.EventVolumeLeft, &r.Volume, left)
-	}
 	return err
 }
 
