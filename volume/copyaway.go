@@ -10,7 +10,7 @@ import (
 // copyAway copies a volume that is a partition or a whole drive off a leaving drive,
 // once nobody has it published. It does not wait for the end. What it waits for is
 // told; empty: it is under way.
-func (e *Engine) copyAway(_ context.Context, _ *drivebay.Snapshot, d *drivebay.Drive, v *drivebay.Volume) (waits string) {
+func (e *Engine) copyAway(d *drivebay.Drive, v *drivebay.Volume) (waits string) {
 	if v.Location.VG != "" || len(v.Location.Drives) != 1 || v.Location.Drives[0] != d.ID {
 		return ""
 	}

@@ -17,10 +17,11 @@ import (
 // follow holds volumes and drives against each other, beside the rounds.
 func (e *Engine) follow() {
 	s := e.drives.Snapshot()
-	due := e.anyMoves() || slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
+	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
 		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
-			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil
-		})
+			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil || travels(r.Volume.Location)
+		}) ||
+		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return travels(r.Snapshot.Location) })
 	if !due || !e.following.CompareAndSwap(false, true) {
 		return
 	}
@@ -37,18 +38,12 @@ func (e *Engine) follow() {
 		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
-				if err := e.release(e.ctx, s, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
+				if err := e.release(e.ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
 					e.log.Warn("drive not led on", "op", "follow", "drive", d.ID, "err", err)
 				}
 			}
 		}
 	})
-}
-
-// anyMoves says whether a group is between two drives.
-func (e *Engine) anyMoves() bool {
-	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool { return travels(r.Volume.Location) }) ||
-		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return travels(r.Snapshot.Location) })
 }
 
 // followDrives moves the usage of one volume to where its drives are.
@@ -78,11 +73,11 @@ func (e *Engine) followDrives(ctx context.Context, s *drivebay.Snapshot, v *driv
 
 // release says of a drive that has to leave what it waits for, or that nothing
 // depends on it any more.
-func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, trips map[string]trip) error {
+func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]trip) error {
 	if e.sure() != nil {
 		return nil // not everything was listed yet
 	}
-	held, alone, sum := e.heldBy(ctx, s, d)
+	held, alone, sum := e.heldBy(d)
 	if len(held) == 0 {
 		return e.drives.Emptied(ctx, d.ID)
 	}
@@ -121,7 +116,7 @@ func (e *Engine) release(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 
 // heldBy is what lies on a drive, whether some of it is in no group, and how far the
 // copying of that is.
-func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) (held []string, alone bool, copies pace) {
+func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies pace) {
 	for _, r := range e.all() {
 		v := &r.Volume
 		switch {
@@ -130,7 +125,7 @@ func (e *Engine) heldBy(ctx context.Context, s *drivebay.Snapshot, d *drivebay.D
 			text := fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus)
 			if v.Location.VG == "" {
 				alone = true
-				if wait := e.copyAway(ctx, s, d, v); wait != "" {
+				if wait := e.copyAway(d, v); wait != "" {
 					text += ", " + wait
 				}
 				copies.with(e.copyPace(v.ID))
