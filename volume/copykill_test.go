@@ -1,7 +1,6 @@
 package volume_test
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -17,15 +16,13 @@ import (
 func TestCopyKilled(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"a partition": requests()["a partition"], "encrypted": encryptedRequests()["ext4 on a partition"]} {
-		k := &killer{}
-		steps := copyKilled(t, k, r, false)
+		steps := copyKilled(t, 0, r, false)
 		if t.Logf("%s: %q", name, steps); len(steps) < 10 {
 			t.Fatalf("%s: only %d steps: %q", name, len(steps), steps)
 		}
 		for n := 1; n <= len(steps) && !t.Failed(); n += stride {
 			for _, lost := range []bool{false, true} {
-				k.after, k.steps = n, nil
-				copyKilled(t, k, r, lost)
+				copyKilled(t, n, r, lost)
 				if t.Failed() {
 					t.Logf("%s: killed after step %d, %q, records lost: %v", name, n, steps[n-1], lost)
 				}
@@ -34,31 +31,27 @@ func TestCopyKilled(t *testing.T) {
 	}
 }
 
-// copyKilled is one move, with the steps that it took.
-func copyKilled(t *testing.T, k *killer, r drivebay.VolumeRequest, lost bool) (steps []string) {
-	headers := t.TempDir()
+// copyKilled is one move, killed after so many of its steps (0: not at all), with the
+// steps that it took.
+func copyKilled(t *testing.T, after int, r drivebay.VolumeRequest, lost bool) (steps []string) {
+	k, headers := &killer{}, t.TempDir()
 	onMachine(t, threeDrives(), volume.Options{After: k.step, Headers: headers}, func(s *stand) {
-		after := k.after
-		k.after = 0
 		v := s.onAPartition(r)
 		sum := s.sum(v)
-		made := len(k.steps)
-		if after > 0 {
-			k.after = made + after
-		}
+		k.anew(after)
 		s.lead(v, drivebay.LeaveRelease)
 		if after == 0 {
 			s.left(v, sum)
-			steps = k.steps[made:]
+			steps = k.steps()
 			return
 		}
-		s.until("killed", func() bool { return len(k.steps) >= k.after })
+		s.until("killed", k.dead)
 		time.Sleep(time.Minute) // nothing more happens in this life
-		if len(k.steps) != k.after {
-			s.Fatalf("it went on: %q", k.steps[made:])
+		if steps = k.steps(); len(steps) != after {
+			s.Fatalf("it went on: %q", steps)
 		}
-		last := k.steps[k.after-1]
-		k.after = 0
+		last := steps[after-1]
+		k.arm(0)
 		if !lost {
 			s.start()
 			s.left(v, sum)
@@ -85,10 +78,10 @@ func TestCopyTorn(t *testing.T) {
 		onMachine(t, threeDrives(), volume.Options{After: k.step}, func(s *stand) {
 			v := s.onAPartition(drivebay.VolumeRequest{})
 			sum := s.sum(v)
-			k.after = len(k.steps) + 1
+			k.arm(1)
 			s.lead(v, drivebay.LeaveRelease)
-			s.until("killed", func() bool { return len(k.steps) >= k.after })
-			k.after = 0
+			s.until("killed", k.dead)
+			k.arm(0)
 			to, ok := s.mgr.Snapshot().Find(s.record(v).Work.Move.To.Drives[0])
 			if !ok {
 				s.Fatal("it is going nowhere")
@@ -128,7 +121,7 @@ func TestCannotWipe(t *testing.T) {
 		s.until("released", func() bool { d, _ := s.mgr.Snapshot().Find(old.ID); return d.Usage == drivebay.UsageReleased })
 		b := make([]byte, 1<<20)
 		s.read(*old, func(r io.ReaderAt) { _, err := r.ReadAt(b, 1<<20+20<<20); s.must(err) })
-		if len(bytes.Trim(b, "\x00")) == 0 {
+		if zero(b) {
 			s.Error("it was wiped after all")
 		}
 	})

@@ -40,7 +40,7 @@ func requestsOnPartitions() map[string]drivebay.VolumeRequest {
 }
 
 func TestCreateDelete(t *testing.T) {
-	for name, r := range requests() {
+	for name, r := range some(requests()) {
 		t.Run(name, func(t *testing.T) {
 			onStand(t, func(s *stand) {
 				v := s.make(name, r)

@@ -54,7 +54,7 @@ func (s *stand) blankDrive(id string) {
 	d, _ := s.mgr.Snapshot().Find(id)
 	s.read(*d, func(r io.ReaderAt) {
 		b := make([]byte, 1<<20)
-		if _, err := r.ReadAt(b, 0); err != nil || strings.Trim(string(b), "\x00") != "" {
+		if _, err := r.ReadAt(b, 0); err != nil || !zero(b) {
 			s.Errorf("drive %s is not blank: %v", id, err)
 		}
 	})
@@ -133,7 +133,7 @@ func TestEvacuationKilled(t *testing.T) {
 				k.anew(n)
 				id := used.Location.Drives[0]
 				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-				for k.count() < n && s.drive(used).Usage == drivebay.UsageReleasing {
+				for len(k.steps()) < n && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
 				s.start()
@@ -147,8 +147,8 @@ func TestEvacuationKilled(t *testing.T) {
 				if got := s.word(used, ""); got != "moved" {
 					t.Errorf("it reads %q", got)
 				}
-				if steps = max(steps, k.count()); n == 1 || t.Failed() {
-					t.Logf("%s, killed after step %d of %q", name, n, k.steps)
+				if steps = max(steps, len(k.steps())); n == 1 || t.Failed() {
+					t.Logf("%s, killed after step %d of %q", name, n, k.steps())
 				}
 			})
 		}
@@ -170,7 +170,7 @@ func TestEvacuationCancelled(t *testing.T) {
 				id := used.Location.Drives[0]
 				k.anew(0)
 				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-				for k.count() < after && s.drive(used).Usage == drivebay.UsageReleasing {
+				for len(k.steps()) < after && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
 				if s.drive(used).Usage != drivebay.UsageReleasing {
@@ -180,7 +180,7 @@ func TestEvacuationCancelled(t *testing.T) {
 				time.Sleep(3 * time.Minute)
 				is := s.of(used)
 				if len(is.Location.Drives) != len(used.Location.Drives) || is.Usage != drivebay.VolumeInUse || s.word(*vol(is), "") != "stays" {
-					t.Errorf("%s, cancelled after %q: it is on %v, %v", name, k.steps, is.Location.Drives, is.Usage)
+					t.Errorf("%s, cancelled after %q: it is on %v, %v", name, k.steps(), is.Location.Drives, is.Usage)
 				}
 				for _, d := range s.mgr.Snapshot().Drives {
 					if !slices.Contains(is.Location.Drives, d.ID) {

@@ -78,7 +78,8 @@ func killedOnTheWay(t *testing.T, backing drivebay.Backing, every int) {
 	tool(t, "dd", "if=/dev/urandom", "of="+dev, "bs=1M", "oflag=direct", "count=32")
 	before := tool(t, "md5sum", dev)
 	var steps []string
-	for n, last := 1, ""; n == 1 || last != ""; n += every {
+	n, last := 1, ""
+	for ; n == 1 || last != ""; n += every {
 		t.Setenv(homeKey, text(t, at+"/home"))
 		last = killedAfter(t, at, backing, "move", n)
 		if during := tool(t, "md5sum", dev); during != before {
@@ -96,8 +97,8 @@ func killedOnTheWay(t *testing.T, backing drivebay.Backing, every int) {
 		}
 		steps = append(steps, last)
 	}
-	if t.Logf("killed after each of %q", steps); len(steps) < 8/every {
-		t.Errorf("only %d steps", len(steps))
+	if t.Logf("killed after each of %q", steps); n-every <= 8 { // the first that it did not come to
+		t.Errorf("a move has fewer than %d steps", n-every)
 	}
 	if step := killedAfter(t, at, backing, "blank", 0); step != "" {
 		t.Fatal(step)

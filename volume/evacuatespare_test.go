@@ -49,7 +49,7 @@ func TestEvacuationTorn(t *testing.T) {
 		_, spare := s.idle(old)
 		k.anew(2) // the table
 		s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
-		for k.count() < 2 {
+		for len(k.steps()) < 2 {
 			time.Sleep(time.Second)
 		}
 		s.stop()

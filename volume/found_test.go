@@ -87,14 +87,14 @@ func TestFound(t *testing.T) {
 // sound; asked for again by its name it is made, and it can be removed.
 func TestFoundHalf(t *testing.T) {
 	t.Parallel()
-	for name, r := range requests() {
+	for name, r := range some(requests()) {
 		if strings.HasPrefix(name, "xfs") || strings.HasPrefix(name, "btrfs") { // the steps of ext4
 			continue
 		}
 		for after, all := 1, false; !all; after += stride {
-			k := &killer{after: after}
+			k := &killer{}
 			for _, again := range []bool{true, false} {
-				k.steps = nil
+				k.anew(after)
 				onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
 					r := r
 					r.Name, r.Size.Required = name, 1<<30
@@ -102,7 +102,7 @@ func TestFoundHalf(t *testing.T) {
 					if all = err == nil; all {
 						return
 					}
-					last := k.steps[len(k.steps)-1]
+					last := k.steps()[len(k.steps())-1]
 					s.forget()
 					found := s.e.Volumes().Volumes
 					if len(found) > 1 || len(found) == 1 && last != "finish" && (found[0].CSIStatus != drivebay.CSIFailed || found[0].State().Before != drivebay.CSICreating) {
@@ -154,7 +154,7 @@ func TestListedAgain(t *testing.T) {
 // anything else is left beside it.
 func TestFoundTooLate(t *testing.T) {
 	t.Parallel()
-	for name, r := range requests() {
+	for name, r := range some(requests()) {
 		for _, alone := range []bool{true, false} {
 			onStand(t, func(s *stand) {
 				v := s.make("v", r)
@@ -189,7 +189,7 @@ func TestCapacityIsExact(t *testing.T) {
 		{Count: 3, Kind: hostsim.KindSATAHDD, Size: "31.234GB"}, {Count: 2, Kind: hostsim.KindSASSSD, Size: "12.345GB", Block: 4096},
 	} {
 		onMachine(t, hostsim.Spec{Drives: []hostsim.Group{spec}}, volume.Options{}, func(s *stand) {
-			for name, r := range requests() {
+			for name, r := range some(requests()) {
 				if !r.Block {
 					continue
 				}

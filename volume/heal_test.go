@@ -166,7 +166,7 @@ func TestHealMounts(t *testing.T) {
 // in use again, where it was.
 func TestHealReturned(t *testing.T) {
 	t.Parallel()
-	for name, r := range requests() {
+	for name, r := range some(requests()) {
 		for _, encrypted := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 				key := func(*drivebay.StageRequest) {}

@@ -184,8 +184,8 @@ func TestHealFsck(t *testing.T) {
 // daemon, and comes to the same end.
 func TestHealKilled(t *testing.T) {
 	k := &killer{}
-	for after, all := 1, false; !all && !t.Failed(); after++ {
-		k.after = 0
+	for after, all := 1, false; !all && !t.Failed(); after += stride {
+		k.arm(0)
 		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
 			v := s.make("v", encryptedRequests()["xfs on linear"])
 			s.must(s.stage(v, with(rightKey)), s.publish(v, "pod"))
@@ -194,20 +194,20 @@ func TestHealKilled(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
 			time.Sleep(30 * time.Second)
-			k.after, k.steps = after, nil
+			k.anew(after)
 			_, err := s.e.Heal(s.Context(), drivebay.HealRequest{Volume: v.ID, Secrets: secrets(rightKey)})
 			all = !s.restarted(err)
 			if got := s.heal(v, keyed); strings.Contains(got, "!") || all && got != "" {
-				s.Errorf("after %q: %q", k.steps, got)
+				s.Errorf("after %q: %q", k.steps(), got)
 			}
 			s.inUse(v, target(v, "pod"), false)
 			if is := s.of(v); is.CSIStatus != drivebay.CSIPublished || len(is.Publications) != 2 {
-				s.Errorf("after %q: %v, %+v", k.steps, is.CSIStatus, is.Publications)
+				s.Errorf("after %q: %v, %+v", k.steps(), is.CSIStatus, is.Publications)
 			}
 			s.must(s.unpublish(v, "pod"), s.unstage(v))
 		})
 	}
-	if len(k.steps) < 4 {
-		t.Errorf("only %q", k.steps)
+	if len(k.steps()) < 4 {
+		t.Errorf("only %q", k.steps())
 	}
 }

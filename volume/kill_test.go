@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,32 +23,49 @@ var (
 	seed      = maphash.MakeSeed()
 )
 
-// killer ends the work after its n-th step, as a crash would.
+// killer ends the work after one of its steps, as a crash would. Others may look on
+// while it works.
 type killer struct {
-	mu    sync.Mutex // for who looks on
-	after int        // 0: never
-	steps []string
+	mu    sync.Mutex
+	after int // 0: never
+	done  []string
 }
 
-// count is how many steps were done so far.
-func (k *killer) count() int {
+// steps are those that were done so far.
+func (k *killer) steps() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.steps)
+	return slices.Clone(k.done)
+}
+
+// dead says whether it has killed.
+func (k *killer) dead() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.after > 0 && len(k.done) >= k.after
+}
+
+// arm lets it kill after n steps from now; 0: never.
+func (k *killer) arm(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.after = 0; n > 0 {
+		k.after = len(k.done) + n
+	}
 }
 
 // anew forgets what was done, and kills after n steps from now.
 func (k *killer) anew(n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.steps, k.after = nil, n
+	k.done, k.after = nil, n
 }
 
 func (k *killer) step(_, name string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.steps = append(k.steps, name)
-	if len(k.steps) == k.after {
+	k.done = append(k.done, name)
+	if len(k.done) == k.after {
 		return errKilled
 	}
 	return nil
@@ -117,19 +135,19 @@ func (s *stand) blank() {
 // the end is the one that an undisturbed run comes to.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	for name, r := range requests() {
+	for name, r := range some(requests()) {
 		if strings.HasPrefix(name, "xfs") || name == "btrfs on a partition" { // the steps of ext4
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			k := &killer{}
 			live(t, k, name, r)
-			steps := k.steps
+			steps := k.steps()
 			if t.Logf("steps: %q", steps); len(steps) < 8 {
 				t.Fatalf("only %d steps", len(steps))
 			}
 			for n := 1; n <= len(steps) && !t.Failed(); n += stride {
-				k.after, k.steps = n, nil
+				k.anew(n)
 				live(t, k, name, r)
 				if t.Failed() {
 					t.Logf("killed after step %d, %q", n, steps[n-1])
@@ -193,7 +211,7 @@ func TestAskedAgainAtOnce(t *testing.T) {
 				if _, there := s.e.Volumes().Get(v.ID); !there {
 					v = s.make("v", r)
 				}
-				k.after = len(k.steps) + 1
+				k.arm(1)
 				if err := ask(); !errors.Is(err, errKilled) {
 					s.Fatalf("%s, %s: %v", name, what, err)
 				}

@@ -86,7 +86,7 @@ func (s *stand) contains(text string) bool {
 // nothing is left of one that was deleted.
 func TestEncrypted(t *testing.T) {
 	t.Parallel()
-	for name, r := range encryptedRequests() {
+	for name, r := range some(encryptedRequests()) {
 		headers, log := t.TempDir(), &bytes.Buffer{}
 		opt := volume.Options{Headers: headers, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 		onMachine(t, smallDrives(), opt, func(s *stand) {

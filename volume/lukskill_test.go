@@ -21,35 +21,35 @@ func TestEncryptedKilled(t *testing.T) {
 		r := encryptedRequests()[name]
 		r.Name, r.Size.Required = name, 1<<30
 		k := &killer{}
-		for after, all := 1, false; !all && !t.Failed(); after++ {
-			k.after, k.steps = after, nil
+		for after, all := 1, false; !all && !t.Failed(); after += stride {
+			k.anew(after)
 			onMachine(t, smallDrives(), volume.Options{After: k.step, Headers: t.TempDir()}, func(s *stand) {
 				r := r
 				v, err := s.e.CreateVolume(s.Context(), r)
 				if s.restarted(err) {
-					if is := s.e.Volumes().Volumes; len(is) != 1 || is[0].CSIStatus == drivebay.CSICreated && k.steps[after-1] != "finish" {
-						s.Fatalf("%s, after %q: without its key it is %+v", name, k.steps[after-1], is)
+					if is := s.e.Volumes().Volumes; len(is) != 1 || is[0].CSIStatus == drivebay.CSICreated && k.steps()[after-1] != "finish" {
+						s.Fatalf("%s, after %q: without its key it is %+v", name, k.steps()[after-1], is)
 					}
-					if name == "a partition" && k.steps[after-1] == "zero" { // zeros of one key are noise to another
+					if name == "a partition" && k.steps()[after-1] == "zero" { // zeros of one key are noise to another
 						s.write(s.e.Volumes().Volumes[0].Volume, []byte("noise"), 17<<20)
 					}
 					r.Secrets = secrets(wrongKey) // from now on it is the right one
 					if v, err = s.e.CreateVolume(s.Context(), r); err != nil {
-						s.Fatalf("%s, after %q: %v", name, k.steps[after-1], err)
+						s.Fatalf("%s, after %q: %v", name, k.steps()[after-1], err)
 					}
 				}
 				key := r.Secrets[drivebay.SecretPassphrase]
-				if k.steps[min(after, len(k.steps))-1] == "finish" {
+				if k.steps()[min(after, len(k.steps()))-1] == "finish" {
 					key = rightKey
 				}
 				if err := s.stage(v, with(key)); err != nil {
-					s.Errorf("%s, after %q: %v", name, k.steps[min(after, len(k.steps))-1], err)
+					s.Errorf("%s, after %q: %v", name, k.steps()[min(after, len(k.steps()))-1], err)
 				}
 				if dev, _ := s.plain(v); v.Mode != drivebay.ModeFS && s.first(dev, "") != strings.Repeat("\x00", 16) {
 					s.Errorf("%s: it does not begin with zeros", name)
 				}
 				s.must(s.unstage(v))
-				all = !s.restarted(s.e.DeleteVolume(s.Context(), v.ID)) && len(k.steps) < after
+				all = !s.restarted(s.e.DeleteVolume(s.Context(), v.ID)) && len(k.steps()) < after
 				if _, there := s.e.Volumes().Get(v.ID); there || s.contains("LUKS\xba\xbe") {
 					s.Errorf("%s: removed: listed %v", name, there)
 				}

@@ -176,10 +176,10 @@ func TestEncryptedFoundHalf(t *testing.T) {
 		r := encryptedRequests()["a partition"]
 		r.Name, r.Size = "v", drivebay.SizeRange{Required: 1 << 30, Limit: 1 << 30}
 		_, err := s.e.CreateVolume(s.Context(), r)
-		if err == nil || len(k.steps) != 2 {
-			s.Fatalf("%v after %v", err, k.steps)
+		if err == nil || len(k.steps()) != 2 {
+			s.Fatalf("%v after %v", err, k.steps())
 		}
-		k.after = 0
+		k.arm(0)
 		s.forget()
 		if is := s.e.Volumes().Volumes; len(is) != 1 || is[0].Mode != drivebay.ModeUnknown {
 			s.Fatalf("found %+v", is)

@@ -23,10 +23,10 @@ func TestRotateKey(t *testing.T) {
 	for _, name := range []string{"ext4 on a partition", "ext4 on thin"} {
 		for _, used := range []bool{true, false} {
 			k := &killer{}
-			for after, all := 1, false; !all && !t.Failed(); after++ {
+			for after, all := 1, false; !all && !t.Failed(); after += stride {
 				headers, log := t.TempDir(), &bytes.Buffer{}
 				opt := volume.Options{After: k.step, Headers: headers, Log: slog.New(slog.NewTextHandler(log, nil))}
-				k.after = 0
+				k.arm(0)
 				onMachine(t, smallDrives(), opt, func(s *stand) {
 					v := s.make(name, encryptedRequests()[name])
 					s.must(s.stage(v, with(rightKey)), s.publish(v, "pod"))
@@ -34,18 +34,18 @@ func TestRotateKey(t *testing.T) {
 						s.must(s.unpublish(v, "pod"), s.unstage(v))
 					}
 					r := drivebay.KeyRequest{Volume: v.ID, Secrets: secrets(rightKey), New: secrets(nextKey)}
-					k.after, k.steps = after, nil
+					k.anew(after)
 					err := s.e.RotateKey(s.Context(), r)
 					all = err == nil
 					if s.restarted(err) {
 						if !s.opens(v, rightKey) && !s.opens(v, nextKey) {
-							s.Errorf("%s, after %q: nothing opens it", name, k.steps)
+							s.Errorf("%s, after %q: nothing opens it", name, k.steps())
 						}
 						s.must(s.e.RotateKey(s.Context(), r))
 					}
 					s.must(s.e.RotateKey(s.Context(), r)) // a replay
 					if s.opens(v, rightKey) || !s.opens(v, nextKey) {
-						s.Errorf("%s, after %q: the old one opens it %v, the new one %v", name, k.steps, s.opens(v, rightKey), s.opens(v, nextKey))
+						s.Errorf("%s, after %q: the old one opens it %v, the new one %v", name, k.steps(), s.opens(v, rightKey), s.opens(v, nextKey))
 					}
 					if used {
 						s.inUse(v, target(v, "pod"), false)
@@ -65,8 +65,8 @@ func TestRotateKey(t *testing.T) {
 					}
 				})
 			}
-			if len(k.steps) < 4 {
-				t.Errorf("%s: %q", name, k.steps)
+			if len(k.steps()) < 4 {
+				t.Errorf("%s: %q", name, k.steps())
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func (s *stand) device(v drivebay.Volume) string {
 // the kernel meets errors.
 func TestScrubsInTheBackground(t *testing.T) {
 	t.Parallel()
-	onMachine(t, fourDrives, volume.Options{Tick: time.Minute}, func(s *stand) {
+	onMachine(t, fourDrives, volume.Options{Tick: 3 * time.Minute}, func(s *stand) {
 		a, b := s.make("a", drivebay.VolumeRequest{}), s.make("b", drivebay.VolumeRequest{})
 		s.must(s.stage(a), s.stage(b))
 		time.Sleep(8 * 24 * time.Hour)

@@ -204,9 +204,9 @@ func TestSnapshotKilled(t *testing.T) {
 		})
 	}
 	life()
-	steps := k.steps
-	for n := 1; n <= len(steps) && !t.Failed(); n++ {
-		k.after, k.steps = n, nil
+	steps := k.steps()
+	for n := 1; n <= len(steps) && !t.Failed(); n += stride {
+		k.anew(n)
 		if life(); t.Failed() {
 			t.Logf("killed after step %d, %q", n, steps[n-1])
 		}

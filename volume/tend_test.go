@@ -77,7 +77,7 @@ func TestTend(t *testing.T) {
 // TestTendReturned: a drive went and is back under another name. What stands on it
 // is in use again by itself, but for what is locked.
 func TestTendReturned(t *testing.T) {
-	for name, r := range requests() {
+	for name, r := range some(requests()) {
 		for _, encrypted := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{Heal: true}, func(s *stand) {
 				key := func(*drivebay.StageRequest) {}

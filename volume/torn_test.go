@@ -53,7 +53,7 @@ func TestTorn(t *testing.T) {
 			mbr := make([]byte, 512)
 			d, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
 			s.read(*d, func(r io.ReaderAt) { _, err := r.ReadAt(mbr, 0); s.must(err) })
-			k.after = len(k.steps) + 5 // the table is erased
+			k.arm(5) // the table is erased
 			if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, errKilled) {
 				s.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestLongWipe(t *testing.T) {
 			_, err := disk.WriteAt([]byte("data"), at)
 			s.must(err)
 		}
-		k.after = len(k.steps) + 1 // it is marked as nobody's
+		k.arm(1) // it is marked as nobody's
 		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, errKilled) {
 			s.Fatal(err)
 		}
