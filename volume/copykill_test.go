@@ -124,5 +124,11 @@ func TestCannotWipe(t *testing.T) {
 		if zero(b) {
 			s.Error("it was wiped after all")
 		}
+		s.must(s.e.DeleteVolume(s.Context(), v.ID))
+		time.Sleep(10 * time.Minute)
+		s.start()
+		if all := s.e.Volumes().Volumes; len(all) > 0 {
+			s.Errorf("deleted, what was left of it is %+v", all)
+		}
 	})
 }

@@ -29,6 +29,9 @@ func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) e
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		e.tellUnfinished(d.ID, x.parts[d.ID])
+		if d.Usage == drivebay.UsageReleased || d.Usage == drivebay.UsageRemoving || d.Usage == drivebay.UsageRemoved {
+			continue // what it could not wipe is older than what was moved away, and may be deleted by now
+		}
 		errs = append(errs, e.adoptParts(ctx, d, x.parts[d.ID]))
 	}
 	if x.lvm == nil {

@@ -64,10 +64,11 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 }
 
 // kindOf weighs what was found. A signature is enough to call a drive foreign,
-// only a full and clean reading to call it anything else.
+// only a full and clean reading to call it anything else. What lies in partitions
+// that are all ours, whether it can be read or not, makes the drive nobody else's.
 func kindOf(whole *view, t table, onDrive, found []drivebay.Signature, err error) drivebay.ContentKind {
 	switch {
-	case err == nil && t.ours && len(onDrive) == 0:
+	case whole.err == nil && t.ours && len(onDrive) == 0:
 		return drivebay.ContentOurs
 	case len(found) > 0:
 		return drivebay.ContentForeign
