@@ -49,12 +49,13 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 			return e.lvmRun(ctx, l, append(steps, lvm.RemoveGroup(l.VG, e.labels(r, l)...)...))
 		},
 	})}
-	free := func(ctx context.Context) (bool, error) {
-		r, err := e.maybeReport(ctx, l)
-		return err == nil && !e.shared(l.VG, but) && r.Group(l.VG) == nil && len(e.labels(r, l)) == 0, err
-	}
 	for _, id := range l.Drives {
-		for _, s := range e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV, owner: but}) {
+		taken := func() bool { return e.shared(l.VG, but) || e.counted(id, but) }
+		free := func(ctx context.Context) (bool, error) {
+			r, err := e.maybeReport(ctx, l)
+			return err == nil && !taken() && r.Group(l.VG) == nil && len(e.labels(r, l)) == 0, err
+		}
+		for _, s := range e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV, owner: but, taken: taken}) {
 			plan = append(plan, when(free, s))
 		}
 	}
@@ -74,19 +75,29 @@ func isSpare(lv lvm.LV) bool { return slices.Contains(lv.Role, "spare") || lv.Na
 // that is being removed and has gone already is not: of two that go at the same
 // time, the last takes the group along.
 func (e *Engine) shared(group, but string) bool {
+	return e.others(but, func(l drivebay.Location) bool { return l.VG == group })
+}
+
+// counted says the same of a drive's physical volume: whoever makes a group takes the
+// one that is there.
+func (e *Engine) counted(drive, but string) bool {
+	return e.others(but, func(l drivebay.Location) bool { return l.VG != "" && slices.Contains(l.Drives, drive) })
+}
+
+func (e *Engine) others(but string, at func(drivebay.Location) bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	uses := func(id string, l drivebay.Location, w *drivebay.Work) bool {
+	there := func(id string, l drivebay.Location, w *drivebay.Work) bool {
 		leaving := w != nil && w.Op == drivebay.WorkRemove && e.index.lvm.lacks(l)
-		return id != but && l.VG == group && !leaving
+		return id != but && at(l) && !leaving
 	}
 	for id, r := range e.records {
-		if uses(id, r.Volume.Location, r.Work) {
+		if there(id, r.Volume.Location, r.Work) {
 			return true
 		}
 	}
 	for id, r := range e.snapshots {
-		if uses(id, r.Snapshot.Location, r.Work) {
+		if there(id, r.Snapshot.Location, r.Work) {
 			return true
 		}
 	}

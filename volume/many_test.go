@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,4 +157,50 @@ func TestMakingOnAHungDrive(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		s.must(s.e.DeleteVolume(s.Context(), v.ID))
 	})
+}
+
+// TestGoAndCome: while the last volume of a group takes its physical volume along, the
+// first one of another group comes to the same drive, and counts on it.
+func TestGoAndCome(t *testing.T) {
+	spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Size: "20GB"}}}
+	for _, name := range []string{"a linear volume", "ext4 on thin"} {
+		for _, when := range []string{"group", "kernel without physical volume"} {
+			var old string
+			var once sync.Once
+			var come, came, gone chan bool
+			after := func(id, step string) error {
+				switch {
+				case old == "":
+				case id == old && strings.HasPrefix(step, when):
+					close(come)
+					<-came
+				case id != old:
+					once.Do(func() { close(came); <-gone })
+				}
+				return nil
+			}
+			onMachine(t, spec, volume.Options{After: after}, func(s *stand) {
+				come, came, gone = make(chan bool), make(chan bool), make(chan bool)
+				v := s.make("old", requests()[name])
+				var all sync.WaitGroup
+				all.Go(func() {
+					<-come
+					r := requests()[name]
+					r.Name, r.Size.Required = "new", 1<<30
+					if _, err := s.e.CreateVolume(s.Context(), r); err != nil {
+						s.Error(err)
+					}
+				})
+				old = v.ID
+				err := s.e.DeleteVolume(s.Context(), v.ID)
+				close(gone)
+				all.Wait()
+				if s.must(err); len(s.e.Volumes().Volumes) != 1 {
+					s.Fatalf("%s, after %s: there are %+v", name, when, s.e.Volumes().Volumes)
+				}
+				s.must(s.e.DeleteVolume(s.Context(), s.e.Volumes().Volumes[0].ID))
+				s.blank()
+			})
+		}
+	}
 }

@@ -13,8 +13,9 @@ import (
 // entry is a partition that is to be in the table of a drive.
 type entry struct {
 	drive, guid, name, kind string
-	size                    uint64 // 0: the largest free range
-	owner                   string // id of the volume that it is made for
+	size                    uint64      // 0: the largest free range
+	owner                   string      // id of the volume that it is made for
+	taken                   func() bool // whether somebody else counts on it by now; nil: nobody can
 }
 
 func ofVolume(r *drivebay.VolumeRecord) entry {
@@ -193,7 +194,7 @@ func (e *Engine) dropEntry(n entry) []step {
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
-				if !there { // somebody else, who had to, was faster
+				if !there || n.taken != nil && n.taken() { // or somebody else, who had to, was faster
 					return nil
 				}
 				return disk.RemovePartition(p.Number)
@@ -212,7 +213,7 @@ func (e *Engine) dropEntry(n entry) []step {
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
-				if !there {
+				if !there || n.taken != nil && n.taken() {
 					return nil
 				}
 				if err := t.Remove(p.GUID); err != nil {
