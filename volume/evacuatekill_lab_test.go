@@ -4,15 +4,16 @@ package volume_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
 )
 
+// The goals of hack/lab/suite, TestLabVolumeEvacuateSteps, which holds what comes of
+// them against each other.
 func init() {
 	// A volume whose device stays there, whoever dies, and where it is.
 	labGoals["use"] = func(ctx context.Context, e labDaemon) error {
@@ -21,26 +22,25 @@ func init() {
 		}
 		return e.tellHome()
 	}
-	// Its drive has to leave, and stays when it is empty.
+	// Its drive has to leave, and is used again when it is empty and still there.
 	labGoals["move"] = func(ctx context.Context, e labDaemon) error {
-		from := os.Getenv(homeKey)
+		from := os.Getenv("DRIVEBAY_HOME")
 		for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 			d, _ := e.mgr.Snapshot().Find(from)
 			v, _ := e.Volumes().Find("n")
 			there := v.Location.Drives[0] == from || v.Location.Mirrored() && v.Location.Drives[1] == from
-			switch d.Usage {
-			case drivebay.UsageInUse:
-				if !there {
-					return e.tellHome()
-				}
+			switch {
+			case d.Usage == drivebay.UsageReleased && d.Status != drivebay.StatusOnline, d.Usage == drivebay.UsageInUse && !there:
+				return e.tellHome()
+			case d.Usage == drivebay.UsageInUse:
 				if err := e.mgr.Lead(ctx, from, drivebay.LeaveRelease, "a test"); err != nil {
 					return err
 				}
-			case drivebay.UsageReleased:
+			case d.Usage == drivebay.UsageReleased:
 				if err := e.mgr.Lead(ctx, from, drivebay.LeaveCancel, "a test"); err != nil {
 					return err
 				}
-			case drivebay.UsageFailed:
+			case d.Usage == drivebay.UsageFailed:
 				return fmt.Errorf("%+v", d.Leaving)
 			}
 		}
@@ -48,59 +48,15 @@ func init() {
 	}
 }
 
-const homeKey = "DRIVEBAY_HOME"
-
 func (e labDaemon) tellHome() error {
 	v, _ := e.Volumes().Find("n")
 	if n := len(v.Location.Drives); n != 1 && v.Location.Kind != drivebay.LocationMirror || n > 2 {
 		return fmt.Errorf("it is on %v", v.Location.Drives)
 	}
-	return os.WriteFile(os.Getenv(dirKey)+"/home", []byte(v.Location.Drives[0]), 0o600)
-}
-
-// TestLabEvacuationKilled has the daemon killed by SIGKILL after the steps of a move on
-// real drives with LVM, below a device that is there all the time, and started again:
-// to and fro, until a move has fewer steps than it was to be killed after.
-func TestLabEvacuationKilled(t *testing.T) {
-	for name, every := range map[string]int{"some": 6, "every": 1} {
-		for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingMirror} {
-			t.Run(name+"/"+string(backing), func(t *testing.T) { killedOnTheWay(t, backing, every) })
-		}
+	d, known := e.mgr.Snapshot().Find(v.Location.Drives[0])
+	if !known {
+		return fmt.Errorf("nobody knows drive %s", v.Location.Drives[0])
 	}
-}
-
-func killedOnTheWay(t *testing.T, backing drivebay.Backing, every int) {
-	at := t.TempDir()
-	if step := killedAfter(t, at, backing, "use", 0); step != "" {
-		t.Fatal(step)
-	}
-	dev := "/dev/mapper/" + strings.ReplaceAll(text(t, at+"/vg"), "-", "--") + "-" + strings.ReplaceAll(text(t, at+"/lv"), "-", "--")
-	tool(t, "dd", "if=/dev/urandom", "of="+dev, "bs=1M", "oflag=direct", "count=32")
-	before := tool(t, "md5sum", dev)
-	var steps []string
-	n, last := 1, ""
-	for ; n == 1 || last != ""; n += every {
-		t.Setenv(homeKey, text(t, at+"/home"))
-		last = killedAfter(t, at, backing, "move", n)
-		if during := tool(t, "md5sum", dev); during != before {
-			t.Fatalf("killed after %q: %s, was %s", last, during, before)
-		}
-		if step := killedAfter(t, at, backing, "move", 0); step != "" {
-			t.Fatal(step)
-		}
-		tool(t, "sh", "-c", "echo 3 >/proc/sys/vm/drop_caches")
-		if after := tool(t, "md5sum", dev); after != before {
-			t.Fatalf("after it was killed after %q and went on: %s, was %s", last, after, before)
-		}
-		if last != "" && text(t, at+"/home") == os.Getenv(homeKey) {
-			t.Errorf("killed after %q it is where it was", last)
-		}
-		steps = append(steps, last)
-	}
-	if t.Logf("killed after each of %q", steps); n-every <= 8 { // the first that it did not come to
-		t.Errorf("a move has fewer than %d steps", n-every)
-	}
-	if step := killedAfter(t, at, backing, "blank", 0); step != "" {
-		t.Fatal(step)
-	}
+	at := os.Getenv(dirKey)
+	return errors.Join(os.WriteFile(at+"/home", []byte(d.ID), 0o600), os.WriteFile(at+"/serial", []byte(d.Serial), 0o600))
 }

@@ -30,6 +30,7 @@ const (
 	dirKey     = "DRIVEBAY_DIR"
 	backingKey = "DRIVEBAY_BACKING"
 	afterKey   = "DRIVEBAY_AFTER"
+	stopKey    = "DRIVEBAY_STOP" // set: it stops there, and somebody else decides what becomes of it
 	stepMark   = "step: "
 )
 
@@ -203,7 +204,11 @@ func labGoal(t *testing.T, goal string) {
 			return nil
 		}
 		fmt.Println(stepMark + step)
-		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		end := syscall.SIGKILL
+		if os.Getenv(stopKey) != "" {
+			end = syscall.SIGSTOP
+		}
+		return syscall.Kill(os.Getpid(), end)
 	}}
 	e, err := volume.New(machine, mgr, st, lvm.New(machine, ""), opt)
 	if err != nil {

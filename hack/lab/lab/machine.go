@@ -128,6 +128,17 @@ func (m *Machine) Program(pkg string, flags ...string) string {
 	return file
 }
 
+// Tests compiles the tests of a package and says where the guest finds them, for who
+// runs them in another way than Run.
+func (m *Machine) Tests(pkg string, flags ...string) string {
+	m.t.Helper()
+	opt, err := setup()
+	m.Must(err)
+	file, err := compile(m.t.Context(), opt.Cache, "test", pkg, flags)
+	m.Must(err)
+	return "/share/bin/" + filepath.Base(file)
+}
+
 func install(ctx context.Context, m *machine.Machine, pkg string, flags ...string) (string, error) {
 	opt, err := setup()
 	if err != nil {

@@ -21,6 +21,24 @@ import (
 // host with nothing else to do.
 const moving = 5 * time.Minute
 
+// slowly leaves time for what is to happen in the middle of a move.
+var slowly = strings.Replace(carrying, "trigger: off", "trigger: off, throttle: 4", 1)
+
+// midway waits until the kernel is copying.
+func (o *orchestrator) midway(what string) {
+	o.t.Helper()
+	for began := time.Now(); ; {
+		if s := o.Output(`dmsetup status | awk '/ mirror /{split($8,a,"/"); if (a[1]<a[2]) print}'`); s != "" {
+			o.t.Logf("%s at %s", what, s)
+			return
+		}
+		if time.Since(began) > moving {
+			o.t.Fatal("nothing moves")
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
 // writes has a pod write one file after the other to a volume, with their checksums,
 // until it is told to stop. What cannot be written is kept.
 func (o *orchestrator) writes(all ...vol) {
@@ -155,7 +173,7 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("STATE"))
 	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("STATE")) }
 	remember()
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: strings.Replace(carrying, "trigger: off", "trigger: off, throttle: 4", 1)}
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: slowly}
 	o.start()
 	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
 	o.only()
@@ -163,22 +181,10 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 	o.writes(v)
 	o.Sh("head -c 8M /dev/urandom >%s/synced; sync %[1]s/synced; md5sum %[1]s/synced >%[1]s/synced.md5; sync %[1]s/synced.md5", v.target())
 	o.lead("OLD", drivebay.LeaveRelease)
-	half := func(what string) {
-		for began := time.Now(); ; {
-			if s := o.Output(`dmsetup status | awk '/ mirror /{split($8,a,"/"); if (a[1]<a[2]) print}'`); s != "" {
-				t.Logf("%s at %s", what, s)
-				return
-			}
-			if time.Since(began) > moving {
-				t.Fatal("nothing moves")
-			}
-			time.Sleep(200 * time.Millisecond)
-		}
-	}
-	half("killed")
+	o.midway("killed")
 	o.Sh("kill -9 %d", o.d.PID())
 	o.start()
-	half("cut")
+	o.midway("cut")
 	m.PowerCut()
 	m.Must(m.Boot(t.Context()))
 	remember()
@@ -198,5 +204,30 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 	o.on([]string{"SPARE"}, v)
 	m.Must(m.Unplug(t.Context(), "OLD"))
 	o.Sh("echo 3 >/proc/sys/vm/drop_caches; md5sum -c --quiet %s/synced.md5", v.target())
+	o.drop(v)
+}
+
+// TestLabVolumeEvacuatePulled: in the middle of a move somebody pulls the drive that it
+// goes to. Who uses the volume does not notice, and when the drive is back the move
+// comes to its end.
+func TestLabVolumeEvacuatePulled(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: slowly}
+	o.start()
+	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
+	o.only()
+	o.use(v)
+	o.writes(v)
+	o.lead("OLD", drivebay.LeaveRelease)
+	o.midway("pulled")
+	m.Must(m.Unplug(t.Context(), "SPARE"))
+	o.d.UntilDrive("SPARE", "pulled", soon, is(drivebay.StatusOffline))
+	time.Sleep(10 * time.Second)
+	m.Must(m.Replug(t.Context(), "SPARE"))
+	o.usage("OLD", drivebay.UsageReleased, moving)
+	o.on([]string{"SPARE"}, v)
+	o.wrote(v)
+	o.well(v)
 	o.drop(v)
 }

@@ -22,16 +22,3 @@ func TestLabVolumeKilled(t *testing.T) {
 	}
 	lab.Run(t, m, "./volume", "-tags=lab", "-run", which)
 }
-
-// TestLabVolumeEvacuateSteps: whoever moves a linear volume and a mirror to other drives
-// is killed after each sixth step; after each one for who has a quarter of an hour more
-// (DRIVEBAY_LAB_LONG=1).
-func TestLabVolumeEvacuateSteps(t *testing.T) {
-	t.Parallel()
-	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("lvm1"), nvme("lvm2"), nvme("mirror1"), nvme("mirror2"), nvme("mirror3")}})
-	which := "LabEvacuationKilled/some"
-	if os.Getenv("DRIVEBAY_LAB_LONG") != "" {
-		which = "LabEvacuationKilled/every"
-	}
-	lab.Run(t, m, "./volume", "-tags=lab", "-run", which)
-}
