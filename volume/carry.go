@@ -154,6 +154,7 @@ func (e *Engine) lose(ctx context.Context, h *herd, head heading, m lvm.Move) er
 	}
 	e.mu.Unlock()
 	var errs []error
+	var left []string
 	for _, r := range h.carries([]string{m.Volume}) {
 		rec, err := e.change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
 			if v, err := r.Volume.UsageFailed(drivebay.Failure[drivebay.VolumeUsage]{Cause: why, Since: e.machine.Now(), Retry: drivebay.RetryOperator}); err == nil {
@@ -163,8 +164,10 @@ func (e *Engine) lose(ctx context.Context, h *herd, head heading, m lvm.Move) er
 		})
 		if errs = append(errs, err); err == nil {
 			e.note(drivebay.EventVolumeFailed, &rec.Volume, "it cannot be moved: "+why)
+			left = append(left, r.Volume.ID)
 		}
 	}
+	e.running.Go(func() { e.survey(left, head.from, why) })
 	return errors.Join(errs...)
 }
 

@@ -49,7 +49,7 @@ func (e *Engine) moveGroups(s *drivebay.Snapshot) map[string]trip {
 			e.mu.Unlock()
 			continue
 		}
-		if d, ok := driveOf(s, head.from); ok && d.Leaving != nil && !d.Leaving.Since.Equal(t.since) { // led anew: all is tried again
+		if d, ok := driveOf(s, head.from); ok && d.Usage == drivebay.UsageReleasing && d.Leaving != nil && !d.Leaving.Since.Equal(t.since) { // led anew: all is tried again
 			t.since, t.lost, t.next = d.Leaving.Since, nil, time.Time{}
 		}
 		begin := !t.under && !now.Before(t.next)

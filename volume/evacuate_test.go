@@ -3,6 +3,7 @@ package volume_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -215,9 +216,14 @@ func TestNotEvacuated(t *testing.T) {
 		s.usage(id, drivebay.UsageFailed, 5*time.Minute)
 		time.Sleep(10 * time.Second)
 		lost, moved := 0, 0
+		s.until("it is known what cannot be read", func() bool { return len(s.events(drivebay.EventVolumeDataLoss)) > 0 })
 		for _, v := range []drivebay.Volume{used, idle} {
 			if is := s.of(v); is.Usage == drivebay.VolumeUsageFailed && is.UsageFailure != nil && strings.Contains(leaving(), is.Location.LV) {
 				lost++
+				at := 1_000_000*512 - 18<<20 // where the data of the first volume begin
+				if want := fmt.Sprintf("cannot be read where it lies: 512 bytes at (offset+length) %d+512 of it", at); !strings.Contains(is.UsageFailure.Cause, want) {
+					t.Errorf("it says %q, want %q", is.UsageFailure.Cause, want)
+				}
 			} else if is.Usage == drivebay.VolumeReleasing {
 				moved++
 			}

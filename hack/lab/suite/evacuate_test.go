@@ -231,3 +231,44 @@ func TestLabVolumeEvacuatePulled(t *testing.T) {
 	o.well(v)
 	o.drop(v)
 }
+
+// TestLabVolumeEvacuateUnreadable: a sector below one of two volumes cannot be read.
+// That volume stays, whole for whoever uses it, and names the sector; the other one
+// goes. Without the first one the drive is empty.
+func TestLabVolumeEvacuateUnreadable(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
+	o := orchestrate(t, m)
+	bad, good := o.create("bad", drivebay.BackingLVM, "", 32<<20, "OLD"), o.create("good", drivebay.BackingLVM, "ext4", 64<<20, "OLD")
+	o.only()
+	o.use(bad, good)
+	o.writes(good)
+	const at = 9<<20 + 512
+	o.Sh("dd if=/dev/urandom of=%s bs=1M count=32 oflag=direct status=none", bad.target())
+	rest := func() string {
+		return o.Sh("(dd if=%[1]s bs=1M count=9 iflag=direct status=none; dd if=%[1]s bs=1M skip=10 iflag=direct status=none) | md5sum", bad.target())
+	}
+	before := rest()
+	twice := strings.NewReplacer("-", "--").Replace
+	where := o.view(bad).Location
+	var part, data int64
+	fmt.Sscan(o.Sh("cat /sys/class/block/%sp1/start; dmsetup table %s-%s | cut -d' ' -f5", m.Name("OLD"), twice(where.VG), twice(where.LV)), &part, &data)
+	m.Must(m.FailIO(t.Context(), "OLD", machine.IOError{Op: "read", Sector: part + data + at/512}))
+	o.lead("OLD", drivebay.LeaveRelease)
+	o.usage("OLD", drivebay.UsageFailed, moving)
+	want := fmt.Sprintf("512 bytes at (offset+length) %d+512 of it", at)
+	o.untilCopy(bad, "named", func(v *drivebay.VolumeView) bool {
+		return v.UsageFailure != nil && strings.Contains(v.UsageFailure.Cause, want)
+	})
+	if after := rest(); after != before {
+		t.Errorf("what can be read of it is %s, was %s", after, before)
+	}
+	o.drop(bad)
+	o.Must(o.remove(bad))
+	o.lead("OLD", drivebay.LeaveRetry)
+	o.usage("OLD", drivebay.UsageReleased, moving)
+	o.on([]string{"SPARE"}, good)
+	o.wrote(good)
+	o.well(good)
+	o.drop(good)
+}
