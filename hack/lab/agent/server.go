@@ -20,6 +20,7 @@ import (
 // Serve answers one connection until it ends.
 func Serve(conn net.Conn) error {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /alive", serveAlive)
 	mux.HandleFunc("POST /exec", serveExec)
 	mux.HandleFunc("POST /signal", serveSignal)
 	mux.HandleFunc("POST /window", serveWindow)

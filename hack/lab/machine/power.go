@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +13,10 @@ import (
 // volatile cache, which real ones lose, is not lost here.
 func (m *Machine) PowerCut() { m.kill() }
 
+// bootTime is how long that may take: fifteen seconds on a quiet host. A machine that
+// boots may fall asleep for good like any other (see restoreTime).
+const bootTime = 2 * time.Minute
+
 // Boot starts the machine again after a power cut, with the drives that were in
 // it. It boots for real: the state in memory is gone.
 func (m *Machine) Boot(ctx context.Context) error {
@@ -21,14 +26,26 @@ func (m *Machine) Boot(ctx context.Context) error {
 		return fmt.Errorf("boot: the machine is running")
 	}
 	m.spec.Drives = slices.DeleteFunc(m.spec.Drives, func(d Drive) bool { return !m.drives[d.ID].plugged })
-	for _, d := range m.drives {
-		d.fault, d.plugged = "", false
+	once, cancel := context.WithTimeoutCause(ctx, bootTime, errors.New("not up in time"))
+	defer cancel()
+	err := m.boot(once)
+	if err != nil && once.Err() != nil && ctx.Err() == nil {
+		fmt.Fprintf(m.log, "lab: once more, because a machine did not boot: %v\n", err)
+		m.kill()
+		err = m.boot(ctx)
 	}
-	if err := m.up(ctx, ""); err != nil {
+	if err != nil {
 		return fmt.Errorf("boot: %w%s", err, m.lastWords())
 	}
 	m.guard()
 	return nil
+}
+
+func (m *Machine) boot(ctx context.Context) error {
+	for _, d := range m.drives {
+		d.fault, d.plugged = "", false
+	}
+	return m.up(ctx, "")
 }
 
 // Clock is the time in the guest.
