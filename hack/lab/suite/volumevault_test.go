@@ -31,7 +31,7 @@ type vault struct {
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	state, data := nvme("NVSTATE"), nvme("NVDATA")
-	data.Size = 2 << 30
+	data.Size = 1536 << 20
 	v := &vault{Machine: lab.Start(t, machine.Spec{Drives: []machine.Drive{state, data}})}
 	v.Sh("mkfs.ext4 -q /dev/%s", v.Name("NVSTATE"))
 	v.up()
@@ -144,7 +144,7 @@ func (c *chest) sum() string { c.t.Helper(); return c.Sh("md5sum <%s/text", c.st
 // drive apart from what was written to its partitions.
 func (c *chest) nowhere(what, text string) {
 	c.t.Helper()
-	if out := c.Output(fmt.Sprintf("sync; echo 3 >/proc/sys/vm/drop_caches; grep -c '%s' /dev/%s", text, c.Name("NVDATA"))); strings.TrimSpace(out) != "0" {
+	if out := c.Output(fmt.Sprintf("sync; echo 3 >/proc/sys/vm/drop_caches; LC_ALL=C grep -cF '%s' /dev/%s", text, c.Name("NVDATA"))); strings.TrimSpace(out) != "0" {
 		c.t.Errorf("%s is on the drive: %s", what, out)
 	}
 }
