@@ -212,7 +212,7 @@ func TestNotEvacuated(t *testing.T) {
 		s.must(err) // it has not set out
 
 		// Where one of them lies cannot be read.
-		s.must(s.sim.Inject(hostsim.Fault{Drive: s.serialOf(id), Fault: "unreadable", Args: hostsim.Args{"sector": "1000000"}}), s.mgr.Cordon(s.Context(), other, false))
+		s.must(s.sim.Inject(hostsim.Fault{Drive: s.serialOf(id), Fault: "unreadable", Args: hostsim.Args{"sector": "1000000", "n": "1"}}), s.mgr.Cordon(s.Context(), other, false))
 		s.usage(id, drivebay.UsageFailed, 5*time.Minute)
 		time.Sleep(10 * time.Second)
 		lost, moved := 0, 0
