@@ -144,6 +144,9 @@ func (e *Engine) lose(ctx context.Context, h *herd, head heading, m lvm.Move) er
 	if err := e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, m.From)); err != nil {
 		return err
 	}
+	if err := e.pause(ctx); err != nil { // what the kernel still says of it is not of the next one
+		return err
+	}
 	why := fmt.Sprintf("drive %s cannot be read where it lies", head.from)
 	e.mu.Lock()
 	if t := e.trips[h.VG]; t != nil {

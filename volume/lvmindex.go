@@ -168,20 +168,30 @@ func (e *Engine) lvmRun(ctx context.Context, l drivebay.Location, steps []lvm.St
 	}
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
-	r, err := lane.Through(ctx, e.lanes.of("vg "+l.VG), e.machine, func(ctx context.Context) (*lvm.Report, error) {
-		return e.lvm.Run(ctx, l.VG, devices, steps)
+	_, err = lane.Through(ctx, e.lanes.of("vg "+l.VG), e.machine, func(ctx context.Context) (struct{}, error) {
+		r, err := e.lvm.Run(ctx, l.VG, devices, steps)
+		e.learnOf(l, devices, r, err) // before the next one in the lane does something
+		return struct{}{}, err
 	})
+	if err != nil { // nobody may have waited for its end
+		e.learnOf(l, devices, nil, err)
+	}
+	return inOurWords(ourError(err))
+}
+
+// learnOf takes in what a group is after a plan; one that failed may have done some
+// of it.
+func (e *Engine) learnOf(l drivebay.Location, devices []string, r *lvm.Report, err error) {
 	e.mu.Lock()
-	e.works.Add(1) // a plan that failed may have done some of it
+	defer e.mu.Unlock()
+	e.works.Add(1)
 	e.reports.Delete(l.VG)
 	if r != nil {
 		e.index.lvm = e.index.lvm.merge(l, r, e.index.parts)
 	}
-	e.mu.Unlock()
 	if err == nil {
 		e.reportedNow(l, devices, r)
 	}
-	return inOurWords(ourError(err))
 }
 
 // lvmDevices are the partitions of a location's physical volumes.
