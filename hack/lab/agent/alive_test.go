@@ -16,7 +16,7 @@ func TestAlive(t *testing.T) {
 	}
 	online, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	began := time.Now()
 	for _, cpu := range processors(strings.TrimSpace(string(online))) {

@@ -126,6 +126,9 @@ func (o *orchestrator) copies(from, to string) {
 		o.t.Errorf("%s was %s, and is %s", v.name, want, got)
 	}
 	o.drop(v)
+	if left := o.journal(v, drivebay.EventVolumeLeft); len(left) > 0 {
+		o.t.Errorf("on the old drive is left: %q", left)
+	}
 	o.Must(o.d.ClearVolume(o.t.Context(), v.id))
 	o.Must(o.remove(v))
 }

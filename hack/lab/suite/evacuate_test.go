@@ -173,8 +173,7 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 	m.Sh("mkfs.ext4 -q /dev/%s", m.Name("STATE"))
 	remember := func() { m.Sh("mkdir -p %s && mount /dev/%s %[1]s", lab.DaemonState, m.Name("STATE")) }
 	remember()
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: slowly}
-	o.start()
+	o := orchestrateBy(t, m, slowly)
 	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
 	o.only()
 	o.use(v)
@@ -213,8 +212,7 @@ func TestLabVolumeEvacuateKilled(t *testing.T) {
 func TestLabVolumeEvacuatePulled(t *testing.T) {
 	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: slowly}
-	o.start()
+	o := orchestrateBy(t, m, slowly)
 	v := o.create("v", drivebay.BackingLVM, "ext4", 128<<20, "OLD")
 	o.only()
 	o.use(v)
@@ -249,10 +247,9 @@ func TestLabVolumeEvacuateUnreadable(t *testing.T) {
 		return o.Sh("(dd if=%[1]s bs=1M count=9 iflag=direct status=none; dd if=%[1]s bs=1M skip=10 iflag=direct status=none) | md5sum", bad.target())
 	}
 	before := rest()
-	twice := strings.NewReplacer("-", "--").Replace
 	where := o.view(bad).Location
 	var part, data int64
-	fmt.Sscan(o.Sh("cat /sys/class/block/%sp1/start; dmsetup table %s-%s | cut -d' ' -f5", m.Name("OLD"), twice(where.VG), twice(where.LV)), &part, &data)
+	fmt.Sscan(o.Sh("cat /sys/class/block/%sp1/start; dmsetup table %s | cut -d' ' -f5", m.Name("OLD"), mapped(where.VG, where.LV)), &part, &data)
 	m.Must(m.FailIO(t.Context(), "OLD", machine.IOError{Op: "read", Sector: part + data + at/512}))
 	o.lead("OLD", drivebay.LeaveRelease)
 	o.usage("OLD", drivebay.UsageFailed, moving)

@@ -173,8 +173,13 @@ func (w *mover) text(name string) string {
 
 func (w *mover) device() string {
 	w.t.Helper()
+	return "/dev/mapper/" + mapped(w.text("vg"), w.text("lv"))
+}
+
+// mapped is the name of a logical volume's device (lvm(8), "-" between the two).
+func mapped(vg, lv string) string {
 	twice := func(s string) string { return strings.ReplaceAll(s, "-", "--") }
-	return "/dev/mapper/" + twice(w.text("vg")) + "-" + twice(w.text("lv"))
+	return twice(vg) + "-" + twice(lv)
 }
 
 // sum is of the half of the volume that nobody writes to any more.

@@ -27,9 +27,7 @@ const (
 // hospital is an orchestrator that has volumes healed.
 func hospital(t *testing.T, config string, drives ...machine.Drive) *orchestrator {
 	t.Helper()
-	o := &orchestrator{Machine: lab.Start(t, machine.Spec{Drives: drives}), t: t, wipe: drivebay.WipeNone, config: config}
-	o.start()
-	return o
+	return orchestrateBy(t, lab.Start(t, machine.Spec{Drives: drives}), config)
 }
 
 // write has a pod write something that will be looked for; it is on the drive.

@@ -44,7 +44,13 @@ type orchestrator struct {
 // are held back.
 func orchestrate(t *testing.T, m *lab.Machine) *orchestrator {
 	t.Helper()
-	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: carrying}
+	return orchestrateBy(t, m, carrying)
+}
+
+// orchestrateBy is the same with another configuration.
+func orchestrateBy(t *testing.T, m *lab.Machine, config string) *orchestrator {
+	t.Helper()
+	o := &orchestrator{Machine: m, t: t, wipe: drivebay.WipeNone, config: config}
 	o.start()
 	return o
 }

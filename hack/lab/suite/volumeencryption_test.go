@@ -106,7 +106,7 @@ func (c *chest) grow() {
 // restartInUse starts the daemon again while somebody writes to the volume.
 func (c *chest) restartInUse(sum string) {
 	c.t.Helper()
-	c.Sh("rm -f /run/done; (setsid bash -c 'exec 9<>/run/never; while ! test -e /run/done; do echo more >>%[1]s/more || echo lost >/run/lost; sleep 0.1; done' >/dev/null 2>&1 </dev/null &)", c.stage)
+	c.Sh("rm -f /run/done; (setsid bash -c 'while ! test -e /run/done; do echo more >>%[1]s/more || echo lost >/run/lost; sleep 0.1; done' >/dev/null 2>&1 </dev/null &)", c.stage)
 	c.v.d.Stop()
 	c.v.d = c.v.Daemon(vaultConfig)
 	c.Sh("touch /run/done; ! test -e /run/lost && test -s %s/more", c.stage)
