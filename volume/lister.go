@@ -2,8 +2,7 @@ package volume
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -20,22 +19,24 @@ type lister struct {
 	next    *drivebay.Snapshot // that came meanwhile
 	settled bool               // what an earlier life left is taken up
 	came    chan error
-	drives  string // as they were when somebody last said that they had changed
+	drives  []drivebay.Drive // as they were when somebody last said that they had changed
 }
 
 // matters says whether there may be other volumes on the drives than before: most
 // news are of counters and temperatures.
 func (l *lister) matters(s *drivebay.Snapshot) bool {
-	var b strings.Builder
-	for i := range s.Drives {
-		d := &s.Drives[i]
-		stuck := d.Kernel != nil && d.Kernel.LaneStuck > 0
-		fmt.Fprintln(&b, d.ID, d.Status, d.Name, d.Size, d.Content.Kind, stuck, d.Claim != nil, len(d.Paths), d.Uses)
-	}
 	was := l.drives
-	l.drives = b.String()
-	return l.drives != was
+	l.drives = s.Drives
+	return !slices.EqualFunc(was, s.Drives, sameToListing)
 }
+
+// sameToListing says whether a listing finds the same on a drive at both moments.
+func sameToListing(a, b drivebay.Drive) bool {
+	return a.ID == b.ID && a.Status == b.Status && a.Name == b.Name && a.Size == b.Size && a.Content.Kind == b.Content.Kind &&
+		(a.Claim == nil) == (b.Claim == nil) && len(a.Paths) == len(b.Paths) && slices.Equal(a.Uses, b.Uses) && stuck(a) == stuck(b)
+}
+
+func stuck(d drivebay.Drive) bool { return d.Kernel != nil && d.Kernel.LaneStuck > 0 }
 
 func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
 	if l.busy {

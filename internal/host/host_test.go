@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -191,6 +192,34 @@ func TestMounts(t *testing.T) {
 		}
 	}
 	t.Errorf("no root among %d mounts", len(mounts))
+}
+
+// A table that has not changed is not read apart again, one that has changed is.
+func TestMountTableRemembers(t *testing.T) {
+	dir := t.TempDir()
+	files, err := newTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "proc/1"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	var table mountTable
+	const rw, ro = "36 35 98:0 / /a rw - ext4 /dev/a rw\n", "36 35 98:0 / /a rw - ext4 /dev/a ro\n"
+	var last []Mount
+	for i, text := range []string{rw, rw, ro} {
+		if err := os.WriteFile(filepath.Join(dir, "proc/1/mountinfo"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := table.of(files)
+		if want := parseMountinfo([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%+v %v, want %+v", got, err, want)
+		}
+		if same := last != nil && &got[0] == &last[0]; same != (i == 1) {
+			t.Errorf("reading %d: the list is the one before: %v", i, same)
+		}
+		last = got
+	}
 }
 
 func TestParseMountinfo(t *testing.T) {

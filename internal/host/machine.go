@@ -23,7 +23,8 @@ type Machine interface {
 	OpenDrive(ctx context.Context, dev string) (Drive, error)
 	// Run runs a program and returns its output. It never uses a shell.
 	Run(ctx context.Context, argv ...string) ([]byte, error)
-	// Mounts lists the mounts of the machine (of pid 1 where that can be read).
+	// Mounts lists the mounts of the machine (of pid 1 where that can be read). The
+	// list is one that others read as well: nobody writes into it.
 	Mounts(ctx context.Context) ([]Mount, error)
 	// Uevents delivers kernel uevents until ctx ends, then closes the channel.
 	Uevents(ctx context.Context) (<-chan Uevent, error)

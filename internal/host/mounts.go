@@ -1,9 +1,12 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // parseMountinfo reads a mount table as proc_pid_mountinfo(5) writes it. Lines
@@ -60,9 +63,18 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// mountsOf reads the mount table of a machine: that of its first process, whose
-// world is the machine's, else our own.
-func mountsOf(files Files) ([]Mount, error) {
+// mountTable reads the mount table of a machine, and remembers it: a node has a
+// thousand mounts that nearly always are the same as a second ago.
+type mountTable struct {
+	mu   sync.Mutex
+	name string
+	text []byte
+	all  []Mount
+}
+
+// of reads the table of the machine's first process, whose world is the machine's,
+// else our own.
+func (t *mountTable) of(files Files) ([]Mount, error) {
 	var first error
 	for _, try := range []struct {
 		name  string
@@ -70,11 +82,20 @@ func mountsOf(files Files) ([]Mount, error) {
 	}{{"proc/1/mountinfo", parseMountinfo}, {"proc/self/mountinfo", parseMountinfo}, {"proc/self/mounts", parseMounts}, {"proc/mounts", parseMounts}} {
 		b, err := files.ReadFile(try.name)
 		if err == nil {
-			return try.parse(b), nil
+			return t.take(try.name, b, try.parse), nil
 		}
 		if first == nil {
 			first = err
 		}
 	}
 	return nil, fmt.Errorf("mount table: %w", first)
+}
+
+func (t *mountTable) take(name string, text []byte, parse func([]byte) []Mount) []Mount {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if name != t.name || !bytes.Equal(text, t.text) {
+		t.name, t.text, t.all = name, bytes.Clone(text), slices.Clip(parse(text))
+	}
+	return t.all
 }

@@ -18,7 +18,8 @@ import (
 type real struct {
 	*tree
 	wall
-	quiet quiet
+	quiet  quiet
+	mounts mountTable
 }
 
 var _ Worker = (*real)(nil)
@@ -58,7 +59,7 @@ func (r *real) Mounts(context.Context) ([]Mount, error) {
 			return mounts, nil
 		}
 	}
-	return mountsOf(r)
+	return r.mounts.of(r)
 }
 
 // maxOutput bounds what a program may print.

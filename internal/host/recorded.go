@@ -81,7 +81,7 @@ func (r *recorded) Now() time.Time {
 	return r.at
 }
 
-func (r *recorded) Mounts(context.Context) ([]Mount, error) { return mountsOf(r) }
+func (r *recorded) Mounts(context.Context) ([]Mount, error) { return new(mountTable).of(r) }
 
 func (r *recorded) WriteFile(name string, _ []byte) error {
 	return fmt.Errorf("write %s: %w: a recording cannot be changed", name, ErrNotHere)

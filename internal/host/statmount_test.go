@@ -68,9 +68,17 @@ func BenchmarkMounts(b *testing.B) {
 			}
 		}
 	})
+	b.Run("text, remembered", func(b *testing.B) {
+		var t mountTable
+		for b.Loop() {
+			if _, err := t.of(tree); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("text", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := mountsOf(tree); err != nil {
+			if _, err := new(mountTable).of(tree); err != nil {
 				b.Fatal(err)
 			}
 		}
