@@ -27,6 +27,7 @@ import (
 //     the kernel's mirror has no "handle_errors". Only its status tells (dmsetup status:
 //     S, a sync that failed; D, a write that failed). So pvmove is never left to end a
 //     move: it is begun, and ended once all is copied and both legs are sound.
+//   - pvmove --abort has writes fail that wait in the mirror: see Retreat.
 //   - While a drive of the group is missing a move can be neither ended nor taken back;
 //     the volume serves on from the leg that is there.
 
@@ -82,11 +83,18 @@ type Copy struct {
 	Legs        string // a letter each, A is sound: Documentation/admin-guide/device-mapper
 }
 
-// Unread says that the first leg, from which is copied, could not be read, Unwritten the
-// same of the others. Whole says that all of them hold everything, as far as is known.
-func (c Copy) Unread() bool    { return c.Legs != "" && strings.Trim(c.Legs[:1], "Aa") != "" }
-func (c Copy) Whole() bool     { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
-func (c Copy) Unwritten() bool { return c.Legs != "" && strings.Trim(c.Legs[1:], "Aa") != "" }
+// Unread says that the first leg, from which is copied, could not be read. Whole says
+// that all of them hold everything, as far as is known.
+func (c Copy) Unread() bool { return c.Legs != "" && strings.Trim(c.Legs[:1], "AaDF") != "" }
+func (c Copy) Whole() bool  { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
+
+// Unwritten is the leg that could not be written, from 0; -1: none.
+func (c Copy) Unwritten() int {
+	if c.Legs != "" && strings.Trim(c.Legs[1:], "Aa") != "" {
+		return 1
+	}
+	return strings.IndexAny(c.Legs, "DF")
+}
 
 // Part is the share that is copied.
 func (c Copy) Part() float64 {
@@ -101,9 +109,7 @@ func (c Copy) Part() float64 {
 func (s *System) Copied(ctx context.Context, group, volume string) (Copy, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	double := strings.NewReplacer("-", "--")
-	name := double.Replace(group) + "-" + double.Replace(volume)
-	out, err := s.runner.Run(ctx, "dmsetup", "status", name)
+	out, err := s.runner.Run(ctx, "dmsetup", "status", MapperName(group, volume))
 	if _, said := errors.AsType[*host.ExitError](err); said {
 		return Copy{}, fmt.Errorf("volume %s/%s: how far it is copied: %w: %w", group, volume, ErrNotFound, err)
 	}

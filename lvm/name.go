@@ -34,6 +34,13 @@ var (
 		"_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin"}
 )
 
+// MapperName is device-mapper's name of a logical volume (lib/misc/lvm-string.c:
+// hyphens are doubled).
+func MapperName(group, volume string) string {
+	double := strings.NewReplacer("-", "--")
+	return double.Replace(group) + "-" + double.Replace(volume)
+}
+
 // GroupName is the name of the group with an id of ours.
 func GroupName(id string) (string, error) { return ourName("volume group", id) }
 

@@ -55,42 +55,69 @@ func (e *Engine) carry(ctx context.Context, h *herd, head heading, m lvm.Move) e
 	if err := e.opt.After(h.VG, "move "+m.Volume); err != nil {
 		return fmt.Errorf("%w: %w", errStopped, err)
 	}
-	whole := 0
-	for {
-		if err := e.pause(ctx); err != nil {
-			return err
-		}
-		c, err := e.lvm.Copied(ctx, h.VG, name)
-		now := e.erring()
-		switch {
-		case errors.Is(err, lvm.ErrNotFound): // who had it has let go of it
-			if err := e.lvmRun(ctx, h.Location, lvm.Activate(h.VG, m.Volume)); err != nil {
-				return err
-			}
-			continue
-		case err != nil:
-			return err
-		case now.unread != began.unread || c.Unread():
-			return e.lose(ctx, h, head, m)
-		case now.unwritten != began.unwritten || c.Unwritten():
-			err := fmt.Errorf("logical volume %s/%s: drive %s could not be written", h.VG, m.Volume, head.to)
-			return errors.Join(err, e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, m.From)))
-		case !e.headed(h.VG, head):
-			return nil // it is taken back next
-		}
-		e.paces(h, m, c)
-		if !c.Whole() {
-			continue
-		}
-		if whole++; whole > 1 { // what the kernel has said by then, we have heard
-			break
-		}
+	if whole, err := e.copies(ctx, h, head, m, name, began); err != nil || !whole {
+		return err // it is taken back next
 	}
 	if err := e.lvmRun(ctx, h.Location, lvm.EndMove(h.VG, m.From)); err != nil {
 		return err
 	}
 	if err := e.opt.After(h.VG, "moved "+m.Volume); err != nil {
 		return fmt.Errorf("%w: %w", errStopped, err)
+	}
+	return nil
+}
+
+// copies waits until all is copied, or for what keeps it from that.
+func (e *Engine) copies(ctx context.Context, h *herd, head heading, m lvm.Move, name string, began errata) (done bool, err error) {
+	for whole := 0; whole < 2; { // what the kernel has said by the second time, we have heard
+		if err := e.lvm.Hold(ctx, h.VG, name); err != nil && !errors.Is(err, lvm.ErrNotFound) {
+			return false, err
+		}
+		if err := e.pause(ctx); err != nil {
+			return false, err
+		}
+		c, err := e.lvm.Copied(ctx, h.VG, name)
+		if errors.Is(err, lvm.ErrNotFound) { // who had it has let go of it
+			if err = e.lvmRun(ctx, h.Location, lvm.Activate(h.VG, m.Volume)); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return false, err
+		}
+		now, leg := e.erring(), c.Unwritten()
+		if now.unwritten != began.unwritten {
+			leg = 1
+		}
+		switch {
+		case now.unread != began.unread || c.Unread():
+			return false, e.lose(ctx, h, head, m, name)
+		case leg >= 0:
+			err := fmt.Errorf("logical volume %s/%s: drive %s could not be written", h.VG, m.Volume, []string{head.from, head.to}[leg])
+			return false, errors.Join(err, e.takeMoveBack(ctx, h, name, m.From))
+		case !e.headed(h.VG, head):
+			return false, nil
+		case c.Whole():
+			whole++
+		}
+		e.paces(h, m, c)
+	}
+	return true, nil
+}
+
+// takeMoveBack has a volume be where it was, with all that was ever written to it.
+func (e *Engine) takeMoveBack(ctx context.Context, h *herd, name, from string) error {
+	if err := e.retreat(ctx, h, name); err != nil {
+		return err
+	}
+	return e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, from))
+}
+
+// retreat is the part of that which needs neither LVM nor the other drive: nobody
+// waits for a write any longer.
+func (e *Engine) retreat(ctx context.Context, h *herd, name string) error {
+	if err := e.lvm.Retreat(ctx, h.VG, name); !errors.Is(err, lvm.ErrNotFound) {
+		return err
 	}
 	return nil
 }
@@ -140,8 +167,8 @@ func cmpErr(err error, otherwise string) error {
 
 // lose takes back the move of a volume that cannot be read. It stays where it is, and
 // says so.
-func (e *Engine) lose(ctx context.Context, h *herd, head heading, m lvm.Move) error {
-	if err := e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, m.From)); err != nil {
+func (e *Engine) lose(ctx context.Context, h *herd, head heading, m lvm.Move, name string) error {
+	if err := e.takeMoveBack(ctx, h, name, m.From); err != nil {
 		return err
 	}
 	if err := e.pause(ctx); err != nil { // what the kernel still says of it is not of the next one

@@ -98,6 +98,9 @@ func (e *Engine) travel(ctx context.Context, vg string) {
 		head, due := h.heading(e.looker(e.drives.Snapshot(), vg))
 		if !due || head.wait != "" {
 			wait = head.wait
+			if err := e.retreat(ctx, h, "pvmove0"); err != nil {
+				e.log.Warn("move not taken back", "op", "move", "group", vg, "err", err)
+			}
 			break
 		}
 		e.waits(vg, "")

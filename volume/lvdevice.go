@@ -3,7 +3,6 @@ package volume
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -26,12 +25,12 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	}
 	num := numOf(lv)
 	at := "sys/dev/block/" + num
-	title, err := e.machine.ReadFile(at + "/dm/name")
+	title, err := e.mapperName(at)
 	size, err2 := readNumber(e.machine, at+"/size")
 	if err = errors.Join(err, err2); err != nil {
 		return missing(err.Error())
 	}
-	if want := dmName(v.Location.VG, v.Location.LV); strings.TrimSpace(string(title)) != want {
+	if title != lvm.MapperName(v.Location.VG, v.Location.LV) {
 		return missing("device " + num + " is another now")
 	}
 	if !e.stands(v.Location, lv) {
@@ -43,13 +42,6 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 
 // numOf is the device number of an active logical volume.
 func numOf(lv *lvm.LV) string { return fmt.Sprintf("%d:%d", lv.Major, lv.Minor) }
-
-// dmName is device-mapper's name of a logical volume (lib/misc/lvm-string.c:
-// hyphens are doubled).
-func dmName(group, volume string) string {
-	double := strings.NewReplacer("-", "--")
-	return double.Replace(group) + "-" + double.Replace(volume)
-}
 
 // lvFacts is what LVM says of a volume; nil of a partition.
 func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {

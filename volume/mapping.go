@@ -65,8 +65,7 @@ func (e *Engine) mapping(v *drivebay.Volume) (device, bool, error) {
 // device of that name; what is in it device-mapper's identity says (cryptsetup,
 // lib/libdevmapper.c, dm_prepare_uuid).
 func (e *Engine) mappingAt(dir string, v *drivebay.Volume) (device, bool, error) {
-	title, err := e.machine.ReadFile(dir + "/dm/name")
-	if err != nil || strings.TrimSpace(string(title)) != plainName(v.ID) {
+	if title, err := e.mapperName(dir); err != nil || title != plainName(v.ID) {
 		return device{}, false, nil // none of device-mapper's, or gone meanwhile
 	}
 	uuid, _ := e.machine.ReadFile(dir + "/dm/uuid")

@@ -176,7 +176,7 @@ func (e *Engine) lookAtLVM(g *signs) {
 			one.pv, one.missing = pv.UUID, pv.Missing
 		}
 		lv := group.LV(l.LV)
-		one.unused = one.here && g.below && lv != nil && !e.standsOn("sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
+		one.unused = one.here && g.below && lv != nil && !e.standsOn(l, "sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
 		g.legs = append(g.legs, one)
 	}
 }

@@ -57,7 +57,7 @@ func (p *patient) went(was device) bool {
 	if _, err := p.machine.ReadFile(dir + "/dev"); err != nil {
 		return true
 	}
-	return strings.HasPrefix(was.name, "dm-") && p.accounted() && !p.standsOn(dir, p.stoodOn(&p.v))
+	return strings.HasPrefix(was.name, "dm-") && p.accounted() && !p.standsOn(p.v.Location, dir, p.stoodOn(&p.v))
 }
 
 // accounted says that each drive of the volume is here or known to be gone.

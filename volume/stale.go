@@ -44,8 +44,12 @@ func (e *Engine) tied(l drivebay.Location) []string {
 	return append(out, l.Pool)
 }
 
-// stands says whether an active volume has a drive below it that is here. A device
-// that went since the report needs nothing below it.
+// filling ends the name of the leg that a move fills. It has nothing that the other one
+// has not (lvm.Hold).
+const filling = "-pvmove0_mimage_1"
+
+// stands says whether an active volume has what it needs below it. A device that went
+// since the report needs nothing.
 func (e *Engine) stands(l drivebay.Location, lv *lvm.LV) bool {
 	here := map[string]bool{}
 	for _, id := range l.Drives {
@@ -54,23 +58,37 @@ func (e *Engine) stands(l drivebay.Location, lv *lvm.LV) bool {
 		}
 	}
 	dir := "sys/dev/block/" + numOf(lv)
-	if e.standsOn(dir, here) {
+	if e.standsOn(l, dir, here) {
 		return true
 	}
-	title, err := e.machine.ReadFile(dir + "/dm/name")
-	return err != nil || strings.TrimSpace(string(title)) != dmName(l.VG, lv.Name)
+	title, err := e.mapperName(dir)
+	return err != nil || title != lvm.MapperName(l.VG, lv.Name)
 }
 
-// standsOn looks through the devices of pools and legs that are in between.
-func (e *Engine) standsOn(dir string, here map[string]bool) bool {
+// standsOn looks through the devices of pools, legs, moves and encryption that are in
+// between. All of what is below has to be there, and of a mirror one leg.
+func (e *Engine) standsOn(l drivebay.Location, dir string, here map[string]bool) bool {
 	below, err := e.machine.ReadDir(dir + "/slaves")
 	if err != nil {
 		return false
 	}
+	title, _ := e.mapperName(dir)
+	enough, stood := l.Mirrored() && title == lvm.MapperName(l.VG, l.LV), false
 	for _, name := range below {
-		if here[name] || strings.HasPrefix(name, "dm-") && e.standsOn("sys/class/block/"+name, here) {
-			return true
+		at := "sys/class/block/" + name
+		if title, _ := e.mapperName(at); strings.HasSuffix(title, filling) {
+			continue
+		}
+		stood = here[name] || strings.HasPrefix(name, "dm-") && e.standsOn(l, at, here)
+		if stood == enough {
+			break
 		}
 	}
-	return false
+	return stood
+}
+
+// mapperName is device-mapper's name of a device.
+func (e *Engine) mapperName(dir string) (string, error) {
+	b, err := e.machine.ReadFile(dir + "/dm/name")
+	return strings.TrimSpace(string(b)), err
 }

@@ -36,7 +36,7 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 		return true, e.lvmRun(ctx, h.Location, lvm.RestoreMissing(h.VG, to))
 	}
 	if move := g.AnyMove(); move != nil { // nobody has looked on while it copied: what could not be read, nobody knows
-		return true, e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, move.MovesFrom))
+		return true, e.takeMoveBack(ctx, h, move.Name, move.MovesFrom)
 	}
 	if h.Kind == drivebay.LocationMirror {
 		if busy, err := e.legs(ctx, h, head, g, from, to); busy || err != nil {

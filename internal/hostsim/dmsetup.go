@@ -1,10 +1,23 @@
 package hostsim
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
-// dmsetup is dmsetup(8), as far as we ask it: the status of what has legs.
+// dmsetup is dmsetup(8), as far as we ask it: the status of what has legs, and tables of
+// moves.
 func dmsetup(p *process) int {
-	if len(p.argv) != 3 || p.argv[1] != "status" {
+	verbs := map[string]func(*process, *relocation) int{"status": moveStatus, "table": moveTable, "load": loadMove, "resume": resumeMove}
+	var words []string
+	for _, w := range p.argv[1:] {
+		if !strings.HasPrefix(w, "--") {
+			words = append(words, w)
+		}
+	}
+	if len(words) < 2 || verbs[words[0]] == nil {
 		return p.fail(1, "Unknown command.")
 	}
 	p.m.mu.Lock()
@@ -14,14 +27,13 @@ func dmsetup(p *process) int {
 		if g == nil {
 			continue
 		}
-		if x := g.move; x != nil && !x.since.IsZero() && p.argv[2] == mapperName(g.name, "pvmove0") {
+		if x := g.move; x != nil && !x.since.IsZero() && words[1] == mapperName(g.name, "pvmove0") {
 			c := &lvmRun{process: p, on: p.m.labelled()}
 			c.look(g, x)
-			p.say("0 %d mirror 2 253:90 253:91 %d/%d 1 %s 1 core ", x.total*g.extent/512, x.done, x.total, legs("AS", x.failed[:]))
-			return 0
+			return verbs[words[0]](p, x)
 		}
 		for _, v := range g.lvs {
-			if v.kind == "raid1" && v.dev != nil && p.argv[2] == mapperName(g.name, v.name) {
+			if v.kind == "raid1" && v.dev != nil && words[0] == "status" && words[1] == mapperName(g.name, v.name) {
 				sectors := g.extent / 512
 				action, healthy := "idle", "AD"
 				if v.recovered() < v.extents {
@@ -32,7 +44,64 @@ func dmsetup(p *process) int {
 			}
 		}
 	}
-	return p.fail(1, "Device %s not found\nCommand failed.", p.argv[2])
+	return p.fail(1, "Device %s not found\nCommand failed.", words[1])
+}
+
+func (x *relocation) sectors() uint64 { return x.total * x.from.group.extent / 512 }
+
+func moveStatus(p *process, x *relocation) int {
+	if x.retreated() {
+		p.say("0 %d linear ", x.sectors())
+	} else {
+		p.say("0 %d mirror 2 253:90 253:91 %d/%d 1 %s 1 core ", x.sectors(), x.done, x.total, legs("AS", x.failed[:]))
+	}
+	return 0
+}
+
+func moveTable(p *process, x *relocation) int {
+	p.say("0 %d %s", x.sectors(), x.target())
+	return 0
+}
+
+// mirrored is the table that lvm gives a move.
+const mirrored = "mirror core 1 4096 2 253:90 0 253:91 0"
+
+// target is what stands there.
+func (x *relocation) target() string {
+	if x.table == "" {
+		return mirrored
+	}
+	return x.table
+}
+
+// retreated says that all is read and written where the volumes move from.
+func (x *relocation) retreated() bool { return x.table == "linear 253:90 0" }
+
+func loadMove(p *process, x *relocation) int {
+	at := slices.Index(p.argv, "--table")
+	if at < 0 || at+1 == len(p.argv) {
+		return p.fail(1, "Missing table.")
+	}
+	loaded, whole := strings.CutPrefix(p.argv[at+1], fmt.Sprintf("0 %d ", x.sectors()))
+	if !whole || !slices.Contains([]string{mirrored, mirrored + " 1 handle_errors", "linear 253:90 0"}, loaded) {
+		return p.fail(1, "device-mapper: reload ioctl on pvmove0 failed: Invalid argument")
+	}
+	x.loaded = loaded
+	return 0
+}
+
+func resumeMove(p *process, x *relocation) int {
+	if x.loaded != "" {
+		x.begin(x.loaded, p.m.clock.Now())
+	}
+	return 0
+}
+
+// begin gives a move another table: the copy begins anew, for all that is known of it is
+// in memory.
+func (x *relocation) begin(table string, now time.Time) {
+	x.table, x.loaded = table, ""
+	x.since, x.done, x.failed = now, 0, [2]bool{}
 }
 
 // legs are their letters: that of one that is sound, and of one that failed.

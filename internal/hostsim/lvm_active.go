@@ -34,8 +34,8 @@ func (c *lvmRun) activate(v *lv) error {
 	if v.kind == "raid1" {
 		v.resync()
 	}
-	if x := v.group.move; x != nil && x.moves(v) && x.since.IsZero() {
-		x.since = c.m.clock.Now()
+	if x := v.group.move; x != nil && (x.moves(v) && x.since.IsZero() || v.pool != nil && x.moves(v.pool.data)) {
+		x.begin("", c.m.clock.Now())
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (c *lvmRun) deactivate(v *lv) {
 		v.dev.unmap()
 		v.dev = nil
 		if x := v.group.move; x != nil && x.moves(v) {
-			x.since, x.done, x.failed = time.Time{}, 0, [2]bool{}
+			x.begin("", time.Time{})
 		}
 	}
 	for _, p := range v.parts() {

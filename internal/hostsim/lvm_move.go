@@ -18,6 +18,8 @@ type relocation struct {
 	since       time.Time // that it is active; zero: it is not, and what was copied is forgotten
 	done, total uint64    // extents
 	failed      [2]bool   // legs, until all is copied
+	table       string    // of its device, and the one that is to come; "": lvm's
+	loaded      string
 }
 
 func (x *relocation) moves(v *lv) bool { return slices.Contains(x.lvs, v) }
@@ -98,7 +100,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 			return err
 		}
 	}
-	x.since = c.m.clock.Now()
+	x.begin("", c.m.clock.Now())
 	return nil
 }
 
@@ -147,7 +149,7 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 // so; the letters of the status are wiped when all is copied (dm-raid1.c, reset_ms_flags).
 func (c *lvmRun) look(g *group, x *relocation) {
 	n := g.copied(x.since, x.total)
-	if n == x.done {
+	if n == x.done || x.retreated() {
 		return
 	}
 	at := uint64(0)

@@ -230,6 +230,76 @@ func TestLabVolumeEvacuatePulled(t *testing.T) {
 	o.drop(v)
 }
 
+// TestLabVolumeEvacuateFromPulled: in the middle of a move the drive that has to leave
+// is pulled. The volume cannot be reached meanwhile; nothing is given up for it. When
+// the drive is back the volume has all that it was ever said to have, and goes on its
+// way.
+func TestLabVolumeEvacuateFromPulled(t *testing.T) {
+	t.Parallel()
+	for name, fs := range map[string]string{"mounted": "ext4", "block": ""} {
+		t.Run(name, func(t *testing.T) {
+			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("OLD", 0x5000c500b0000000), scsi("SPARE", 0x5000c500b0000001)}})
+			o := orchestrateBy(t, m, strings.Replace(healing, "trigger: off", "trigger: off, throttle: 4", 1))
+			v := o.create("v", drivebay.BackingLVM, fs, 128<<20, "OLD")
+			o.only()
+			o.use(v)
+			look := func() string {
+				return o.Sh("echo 3 >/proc/sys/vm/drop_caches; tail -c 64M %s | md5sum", v.target())
+			}
+			if fs == "" {
+				o.Sh("dd if=/dev/urandom of=%s bs=1M count=128 oflag=direct status=none", v.target())
+			} else {
+				sum := o.write(v)
+				look = func() string { o.intact(v, sum); return sum }
+			}
+			before := look()
+			o.lead("OLD", drivebay.LeaveRelease)
+			o.midway("pulled")
+			if fs == "" {
+				o.counts(v)
+			}
+			m.Must(m.Unplug(t.Context(), "OLD"))
+			o.d.UntilDrive("OLD", "pulled", soon, is(drivebay.StatusOffline))
+			time.Sleep(10 * time.Second)
+			if is := o.view(v); is.OperationalStatus != drivebay.Missing || len(is.Condition) == 0 {
+				t.Errorf("half of it is not there, and it is %+v", is)
+			}
+			m.Must(m.Replug(t.Context(), "OLD"))
+			o.d.UntilDrive("OLD", "back", soon, is(drivebay.StatusOnline))
+			if fs != "" {
+				o.asks(v)
+				look()
+			}
+			o.usage("OLD", drivebay.UsageReleased, moving)
+			if fs == "" {
+				o.counted(v)
+			}
+			o.on([]string{"SPARE"}, v)
+			if after := look(); after != before {
+				t.Errorf("it was %s, and is %s", before, after)
+			}
+			o.drop(v)
+		})
+	}
+}
+
+// counts has a pod write numbers to the blocks of a volume, until one cannot be
+// written, and remember the last that was.
+func (o *orchestrator) counts(v vol) {
+	o.t.Helper()
+	o.Sh(`(i=1000; while i=$((i+1)); printf %%4096s $i | dd of=%s bs=4k seek=$((i%%256)) iflag=fullblock oflag=direct conv=notrunc status=none; do echo $i >/run/counted; sleep 0.02; done; touch /run/stopped) </dev/null >/dev/null 2>/dev/null &
+while [ ! -s /run/counted ] || [ "$(cat /run/counted)" -lt 1020 ]; do sleep 0.1; done`, v.target())
+}
+
+// counted wants the numbers to be there.
+func (o *orchestrator) counted(v vol) {
+	o.t.Helper()
+	o.Sh("while [ ! -e /run/stopped ]; do sleep 0.2; done")
+	o.t.Logf("%s written; there are not:%s", o.Sh("cat /run/counted"), o.Sh(`last=$(cat /run/counted); i=$((last-256)); [ $i -gt 1000 ] || i=1000
+while i=$((i+1)); [ $i -le $last ]; do is=$(dd if=%s bs=4k skip=$((i%%256)) count=1 iflag=direct status=none | tr -d ' '); [ "$is" = $i ] || { echo " $i"; echo $i >/run/wrong; }; done`, v.target()))
+	o.Sh("! test -e /run/wrong")
+}
+
 // TestLabVolumeEvacuateUnreadable: a sector below one of two volumes cannot be read.
 // That volume stays, whole for whoever uses it, and names the sector; the other one
 // goes. Without the first one the drive is empty.
