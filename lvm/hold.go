@@ -37,13 +37,12 @@ func (s *System) Hold(ctx context.Context, group, move string) error {
 
 // Retreat has the kernel read and write where the volume moves from and nowhere else.
 // That has all that was ever said to be written, and what was kept is written there, or
-// fails like anything else on that drive.
+// fails like anything else on that drive. Where nothing was ever held there is nothing
+// to be done.
 func (s *System) Retreat(ctx context.Context, group, move string) error {
 	return s.reload(ctx, group, move, func(table string) (string, error) {
-		if f := strings.Fields(table); len(f) == 5 && f[2] == "linear" {
-			return "", nil
-		}
-		return source(table)
+		back, _ := source(table)
+		return back, nil
 	})
 }
 
