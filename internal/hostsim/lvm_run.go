@@ -40,21 +40,23 @@ var lvmCommands map[string]lvmCommand
 
 func init() {
 	lvmCommands = map[string]lvmCommand{
-		"pvcreate":   {"uuid: norestorefile restorefile: metadatasize: dataalignment: zero: metadatacopies:", (*lvmRun).pvcreate},
-		"pvremove":   {"", (*lvmRun).pvremove},
-		"pvmove":     {"atomic interval: abort background name: noudevsync alloc:", (*lvmRun).pvmove},
-		"vgcreate":   {"setautoactivation: physicalextentsize: addtag: metadatasize: dataalignment: systemid: zero: maxlogicalvolumes: alloc:", (*lvmRun).vgcreate},
-		"vgextend":   {"restoremissing metadatasize: dataalignment: zero:", (*lvmRun).vgextend},
-		"vgreduce":   {"removemissing mirrorsonly all", (*lvmRun).vgreduce},
-		"vgremove":   {"", (*lvmRun).vgremove},
-		"vgchange":   {"addtag: deltag: setautoactivation:", (*lvmRun).vgchange},
-		"lvcreate":   {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", (*lvmRun).lvcreate},
-		"lvremove":   {"", (*lvmRun).lvremove},
-		"lvchange":   {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
-		"lvextend":   {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
-		"lvconvert":  {"repair replace:", (*lvmRun).lvconvert},
-		"version":    {"", (*lvmRun).version},
-		"fullreport": {"all reportformat: units: nosuffix configreport: options:", (*lvmRun).fullreport},
+		"pvcreate":     {"uuid: norestorefile restorefile: metadatasize: dataalignment: zero: metadatacopies:", (*lvmRun).pvcreate},
+		"pvremove":     {"", (*lvmRun).pvremove},
+		"pvmove":       {"atomic interval: abort background name: noudevsync alloc:", (*lvmRun).pvmove},
+		"vgcreate":     {"setautoactivation: physicalextentsize: addtag: metadatasize: dataalignment: systemid: zero: maxlogicalvolumes: alloc:", (*lvmRun).vgcreate},
+		"vgextend":     {"restoremissing metadatasize: dataalignment: zero:", (*lvmRun).vgextend},
+		"vgreduce":     {"removemissing mirrorsonly all", (*lvmRun).vgreduce},
+		"vgcfgbackup":  {"file:", (*lvmRun).vgcfgbackup},
+		"vgcfgrestore": {"file:", (*lvmRun).vgcfgrestore},
+		"vgremove":     {"", (*lvmRun).vgremove},
+		"vgchange":     {"addtag: deltag: setautoactivation:", (*lvmRun).vgchange},
+		"lvcreate":     {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", (*lvmRun).lvcreate},
+		"lvremove":     {"", (*lvmRun).lvremove},
+		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
+		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
+		"lvconvert":    {"repair replace:", (*lvmRun).lvconvert},
+		"version":      {"", (*lvmRun).version},
+		"fullreport":   {"all reportformat: units: nosuffix configreport: options:", (*lvmRun).fullreport},
 	}
 }
 

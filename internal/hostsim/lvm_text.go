@@ -1,0 +1,101 @@
+package hostsim
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The text of a group, as far as somebody has to tell what is in it: the layout is
+// lvm's, and of volumes only what they need is written.
+
+// vgcfgbackup(8) writes to a file of ours: programs run in our own world.
+func (c *lvmRun) vgcfgbackup() error {
+	g, err := c.groupAndRest(1)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "contents = \"Text Format Volume Group\"\nversion = 1\n\n%s {\n\tid = %q\n\tseqno = %d\n\n\tphysical_volumes {\n", g.name, g.uuid, g.seq)
+	names := map[*pv]string{}
+	for i, p := range g.pvs {
+		names[p] = fmt.Sprintf("pv%d", i)
+		fmt.Fprintf(&b, "\n\t\t%s {\n\t\t\tid = %q\n\t\t}\n", names[p], p.uuid)
+	}
+	b.WriteString("\t}\n\n\tlogical_volumes {\n")
+	volume := func(name, id string, needs ...string) {
+		fmt.Fprintf(&b, "\n\t\t%s {\n\t\t\tid = %q\n\n\t\t\tsegment1 {\n\t\t\t\tneeds = [\n", name, id)
+		for _, n := range needs {
+			fmt.Fprintf(&b, "\t\t\t\t\t%q, 0\n", n)
+		}
+		b.WriteString("\t\t\t\t]\n\t\t\t}\n\t\t}\n")
+	}
+	for _, v := range g.lvs {
+		var needs []string
+		for _, p := range v.parts() {
+			needs = append(needs, p.name)
+		}
+		if v.pool != nil {
+			needs = append(needs, v.pool.name)
+		}
+		for _, a := range v.areas {
+			if g.move != nil && g.move.moves(v) && a.pv == g.move.from {
+				needs = append(needs, "pvmove0")
+			} else {
+				needs = append(needs, names[a.pv])
+			}
+		}
+		volume(v.name, v.uuid, needs...)
+	}
+	if x := g.move; x != nil {
+		volume("pvmove0", x.uuid, "pvmove0_mimage_0", "pvmove0_mimage_1")
+		volume("pvmove0_mimage_0", x.legs[0], names[x.from])
+		volume("pvmove0_mimage_1", x.legs[1], names[targets(x.to)[0]])
+	}
+	b.WriteString("\t}\n}\n")
+	if err := os.WriteFile(c.set["file"], []byte(b.String()), 0o600); err != nil {
+		return said("%v", err)
+	}
+	return nil
+}
+
+// vgcfgrestore(8), of a text that says less than there is.
+func (c *lvmRun) vgcfgrestore() error {
+	g, err := c.groupAndRest(1)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(c.set["file"])
+	if err != nil {
+		return said("%v", err)
+	}
+	has := func(indent, name string) bool { return strings.Contains(string(b), "\n"+indent+name+" {\n") }
+	id := func(uuid string) bool { return strings.Contains(string(b), fmt.Sprintf("\t\t\tid = %q\n", uuid)) }
+	for _, p := range g.pvs {
+		if id(p.uuid) && c.missing(p) {
+			return said("Cannot restore Volume Group %s with 1 PVs marked as missing.\nRestore failed.", g.name)
+		}
+	}
+	if pools := slices.ContainsFunc(g.lvs, func(v *lv) bool { return v.kind == "thin-pool" && has("\t\t", v.name) }); pools && !c.has("force") {
+		return said("Consider using option --force to restore Volume Group %s with thin volumes.\nRestore failed.", g.name)
+	}
+	for _, v := range slices.Clone(g.lvs) {
+		if has("\t\t", v.name) {
+			continue
+		}
+		if v.dev != nil {
+			return said("%s is active, and a test wants it not to be", v.path())
+		}
+		g.lvs = slices.DeleteFunc(g.lvs, func(x *lv) bool { return x == v })
+	}
+	if !has("\t\t", "pvmove0") {
+		g.move = nil
+	}
+	for _, p := range slices.Clone(g.pvs) {
+		if !id(p.uuid) {
+			c.part(g, p)
+		}
+	}
+	return c.commit(g)
+}
