@@ -75,7 +75,8 @@ func isSpare(lv lvm.LV) bool { return slices.Contains(lv.Role, "spare") || lv.Na
 // that is being removed and has gone already is not: of two that go at the same
 // time, the last takes the group along.
 func (e *Engine) shared(group, but string) bool {
-	return e.others(but, func(l drivebay.Location) bool { return l.VG == group })
+	s := e.drives.Snapshot()
+	return e.others(but, func(l drivebay.Location) bool { return l.VG == group && !adrift(s, l) })
 }
 
 // counted says the same of a drive's physical volume: whoever makes a group takes the

@@ -49,7 +49,21 @@ func herds(records []*drivebay.VolumeRecord, snaps []*drivebay.SnapshotRecord) m
 	return out
 }
 
-func (e *Engine) herds() map[string]*herd { return herds(e.all(), e.snapshotRecords()) }
+// herds leaves out what went with its drives.
+func (e *Engine) herds() map[string]*herd {
+	s := e.drives.Snapshot()
+	return herds(slices.DeleteFunc(slices.Clone(e.all()), func(r *drivebay.VolumeRecord) bool { return adrift(s, r.Volume.Location) }),
+		slices.DeleteFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return adrift(s, r.Snapshot.Location) }))
+}
+
+// adrift says that all drives of a location were taken out for good. Others of its
+// group may be elsewhere.
+func adrift(s *drivebay.Snapshot, l drivebay.Location) bool {
+	return len(l.Drives) > 0 && !slices.ContainsFunc(l.Drives, func(id string) bool {
+		d, known := driveOf(s, id)
+		return known && d.Usage != drivebay.UsageRemoved || !known && !s.Complete
+	})
+}
 
 // width is how many drives a group of a kind has.
 func width(k drivebay.LocationKind) int {
@@ -100,6 +114,7 @@ func pvOf(vg, drive string) string { return lvm.PVUUID(vg + "\x00" + drive) }
 type heading struct {
 	from, to string // drives; no to: it is to be chosen
 	wait     string // what keeps it from being done
+	over     bool   // from has gone for good, with all that is on it
 }
 
 // at is what is known of a drive for who heads for it.
@@ -135,6 +150,8 @@ func headHome(home, other string, look func(string) at) (heading, bool) {
 		return back, true
 	case !b.here:
 		return heading{from: home, to: other, wait: fmt.Sprintf("drive %s, to which it was moving, is not there: put it back", other)}, true
+	case !a.here && a.usage == drivebay.UsageRemoved:
+		return heading{from: home, to: other, over: true}, true
 	case !a.here:
 		return heading{from: home, to: other, wait: fmt.Sprintf("drive %s, from which it was moving, is not there: put it back", home)}, true
 	case !a.holds && b.holds:

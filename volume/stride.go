@@ -20,6 +20,9 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 	if err := e.spread(h); err != nil {
 		return false, err
 	}
+	if head.over {
+		return true, e.salvage(ctx, h, head)
+	}
 	r, err := e.reportOf(ctx, h.Location)
 	if err != nil {
 		return false, err

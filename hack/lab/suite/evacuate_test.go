@@ -300,6 +300,65 @@ while i=$((i+1)); [ $i -le $last ]; do is=$(dd if=%s bs=4k skip=$((i%%256)) coun
 	o.Sh("! test -e /run/wrong")
 }
 
+// TestLabVolumeEvacuateDied: a drive dies as the second of three volumes on it moves,
+// and is given up. The first one serves on, as if nothing had been; the others are lost,
+// say so, and can be forgotten; nothing of them is left on the other drive.
+func TestLabVolumeEvacuateDied(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
+	o := orchestrateBy(t, m, slowly)
+	var all []vol
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, o.create(name, drivebay.BackingLVM, "ext4", 64<<20, "OLD"))
+	}
+	slices.SortFunc(all, func(a, b vol) int { return strings.Compare(a.id, b.id) }) // so they go
+	o.only()
+	o.use(all...)
+	first, lost := all[0], all[1:]
+	o.writes(first)
+	old := o.d.BySerial("OLD").ID
+	o.lead("OLD", drivebay.LeaveRelease)
+	o.d.UntilDrive("OLD", "a third moved", moving, func(d *drivebay.Drive) error {
+		if d.Leaving == nil || d.Leaving.Progress == nil || d.Leaving.Progress.Percent() < 34 {
+			return fmt.Errorf("it is %+v", d.Leaving)
+		}
+		return nil
+	})
+	o.midway("dies")
+	m.Must(m.Unplug(t.Context(), "OLD"))
+	o.d.UntilDrive("OLD", "died", soon, is(drivebay.StatusOffline))
+	o.lead("OLD", drivebay.LeaveForce)
+	rests := func(v vol, on string) {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+			is := o.view(v)
+			if slices.Equal(is.Location.Drives, []string{on}) {
+				t.Logf("%s is on %s after %v, %v", v.name, on, time.Since(began).Round(time.Second), is.OperationalStatus)
+				return
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatalf("%s is on %v: %s", v.name, is.Location.Drives, o.Output("drivebay drive show OLD"))
+			}
+		}
+	}
+	o.drop(lost...)
+	rests(first, o.d.BySerial("SPARE").ID)
+	o.wrote(first)
+	o.heals(first, soon, "DiskDegrading", "RWIOError") // it was on both drives as one of them went
+	for _, v := range lost {
+		rests(v, old)
+		if is := o.view(v); is.OperationalStatus != drivebay.Missing {
+			t.Errorf("%s is lost, and %v", v.name, is.OperationalStatus)
+		}
+		m.Must(o.d.ForgetVolume(t.Context(), v.id))
+	}
+	_, err := o.d.ExpandVolume(t.Context(), first.id, 96<<20, "")
+	o.Must(err)
+	o.drop(first)
+	o.Must(o.remove(first))
+	o.Sh(`if dmsetup ls | grep drivebay; then exit 1; fi; test -z "$(lvm lvs --noheadings)"; test "$(head -c 1M /dev/%s | tr -d '\0' | wc -c)" = 0`, m.Name("SPARE"))
+}
+
 // TestLabVolumeEvacuateUnreadable: a sector below one of two volumes cannot be read.
 // That volume stays, whole for whoever uses it, and names the sector; the other one
 // goes. Without the first one the drive is empty.

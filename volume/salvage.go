@@ -1,0 +1,141 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/lane"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// A drive that an operator has given up in the middle of a move has taken along what
+// was on it still. What has moved by then goes on without it.
+
+// salvage has a group be without the drive that it was leaving.
+func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
+	return e.quiet(h.VG, func(h *herd) error {
+		rest := h.Location
+		rest.Drives = []string{head.to}
+		r, err := e.maybeReport(ctx, rest)
+		if err != nil {
+			return err
+		}
+		if g := r.Group(h.VG); g != nil && len(g.Missing()) > 0 {
+			if r, err = e.salvageGroup(ctx, rest, g); err != nil {
+				return err
+			}
+			if err := e.opt.After(h.VG, "salvage"); err != nil {
+				return fmt.Errorf("%w: %w", errStopped, err)
+			}
+		}
+		whole := func(l drivebay.Location) bool { return r.LV(h.VG, l.LV) != nil }
+		if !slices.ContainsFunc(h.volumes, func(r *drivebay.VolumeRecord) bool { return whole(r.Volume.Location) }) &&
+			!slices.ContainsFunc(h.snaps, func(r *drivebay.SnapshotRecord) bool { return whole(r.Snapshot.Location) }) {
+			if err := e.run(ctx, h.VG, e.discardGroup(rest)); err != nil {
+				return err
+			}
+		}
+		return e.part(h, head, whole)
+	})
+}
+
+// salvageGroup does that to LVM's group. What is lost has to be let go of first.
+func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, g *lvm.Group) (*lvm.Report, error) {
+	if err := e.retreat(ctx, &herd{Location: rest}, "pvmove0"); err != nil {
+		return nil, err
+	}
+	missing := g.Missing()
+	if len(missing) != 1 {
+		return nil, fmt.Errorf("volume group %s: %w: it misses %v", g.Name, drivebay.ErrRefused, missing)
+	}
+	lost := g.Lost(missing[0])
+	if len(lost) == 0 {
+		if err := e.lvmRun(ctx, rest, lvm.RemoveMissing(g.Name, missing[0])); err != nil {
+			return nil, err
+		}
+		return e.reportOf(ctx, rest)
+	}
+	var plan []lvm.Step
+	for _, name := range lost {
+		switch lv := g.LV(name); {
+		case lv.Open && lv.Parent == "" && lv.MovesFrom == "" && lv.Type != "thin-pool":
+			return nil, fmt.Errorf("%w: logical volume %s was on the drive, and somebody has it open still: unmount it", drivebay.ErrPending, name)
+		case lv.Parent == "" && lv.MovesFrom == "":
+			plan = append(plan, lvm.Deactivate(g.Name, name)...)
+		}
+	}
+	if err := e.lvmRun(ctx, rest, plan); err != nil {
+		return nil, err
+	}
+	devices, err := e.lvmDevices(rest)
+	if err != nil {
+		return nil, err
+	}
+	return lane.Through(ctx, e.lanes.of("vg "+rest.VG), e.machine, func(ctx context.Context) (*lvm.Report, error) {
+		r, err := e.lvm.Salvage(ctx, rest.VG, devices, missing[0])
+		e.learnOf(rest, devices, r, err)
+		return r, inOurWords(ourError(err))
+	})
+}
+
+// discardGroup gives the drive back to which nothing has moved in time.
+func (e *Engine) discardGroup(rest drivebay.Location) []step {
+	plan := []step{{
+		name: "group",
+		done: func(ctx context.Context) (bool, error) {
+			r, err := e.maybeReport(ctx, rest)
+			return err == nil && r.Group(rest.VG) == nil && len(e.labels(r, rest)) == 0, err
+		},
+		do: func(ctx context.Context) error {
+			r, err := e.reportOf(ctx, rest)
+			if err != nil {
+				return err
+			}
+			return e.lvmRun(ctx, rest, lvm.RemoveGroup(rest.VG, e.labels(r, rest)...))
+		},
+	}}
+	id := rest.Drives[0]
+	return append(plan, e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV})...)
+}
+
+// part writes down where everything of a group is: with the drive that went, or on the
+// one that is here.
+func (e *Engine) part(h *herd, head heading, whole func(drivebay.Location) bool) error {
+	e.placed.Lock()
+	defer e.placed.Unlock()
+	at := func(l drivebay.Location) []string {
+		if whole(l) {
+			return []string{head.to}
+		}
+		return []string{head.from}
+	}
+	var errs []error
+	for _, r := range h.volumes {
+		rec, err := e.change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
+			v := &r.Volume
+			if v.Location.Drives = at(v.Location); whole(v.Location) {
+				if moved, err := v.UsageMoved(drivebay.VolumeUsageMoved); err == nil {
+					*v = moved
+				}
+			}
+			return nil
+		})
+		if errs = append(errs, err); err != nil {
+			continue
+		}
+		if v := &rec.Volume; whole(v.Location) {
+			e.note(drivebay.EventVolumeMoved, v, fmt.Sprintf("volume %q had moved to drive %s when drive %s was given up", v.Name, head.to, head.from))
+		} else {
+			e.note(drivebay.EventVolumeFailed, v, fmt.Sprintf("volume %q was on drive %s when that was given up: it is lost", v.Name, head.from))
+		}
+	}
+	for _, r := range h.snaps {
+		next := *r
+		next.Snapshot.Location.Drives = at(next.Snapshot.Location)
+		errs = append(errs, e.putSnapshot(next))
+	}
+	return errors.Join(errs...)
+}
