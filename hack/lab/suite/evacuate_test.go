@@ -104,9 +104,14 @@ func (o *orchestrator) on(serials []string, all ...vol) {
 // out, and ends with its successor in use.
 func TestLabVolumeEvacuate(t *testing.T) {
 	t.Parallel()
+	small := func(id string) machine.Drive { // a thin pool takes a whole drive, and all of it moves
+		d := nvme(id)
+		d.Size = 512 << 20
+		return d
+	}
 	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin} {
 		t.Run(string(backing), func(t *testing.T) {
-			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
+			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{small("OLD"), small("SPARE")}})
 			o := orchestrate(t, m)
 			var all []vol
 			for _, name := range []string{"a", "b", "c"} {
@@ -132,7 +137,7 @@ func TestLabVolumeEvacuate(t *testing.T) {
 			out.until(t, "SAFE TO PULL: bay "+old.Slot.Bay)
 			m.Sh("! test -e /sys/bus/pci/devices/%s", old.Paths[0].Address)
 			m.Must(m.Unplug(t.Context(), "OLD"))
-			m.Must(m.PlugInto(t.Context(), nvme("NEW"), "OLD"))
+			m.Must(m.PlugInto(t.Context(), small("NEW"), "OLD"))
 			m.Must(cmd.Wait())
 			if next := o.d.BySerial("NEW"); next.Claim == nil || next.Usage != drivebay.UsageInUse || next.Succeeds == nil || next.Succeeds.Of != old.ID {
 				t.Errorf("the successor: claim %v, %v, %+v", next.Claim, next.Usage, next.Succeeds)
