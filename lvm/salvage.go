@@ -145,7 +145,8 @@ type block struct {
 	id         string
 }
 
-// blocks are the sections of a text as lvm writes it: "name {" and "}" have lines of their own.
+// blocks are the sections of a text as lvm writes it: "name {" and "}" have lines of
+// their own.
 func blocks(lines []string) (out []block, err error) {
 	var open []int
 	for i, line := range lines {

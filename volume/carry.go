@@ -12,6 +12,9 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
+// theMove is LVM's name for the one move that a group can have.
+const theMove = "pvmove0"
+
 // copyTick is how often the kernel is asked how far it has copied; no drive is touched.
 const copyTick = 2 * time.Second
 
@@ -41,7 +44,7 @@ func (e *Engine) carry(ctx context.Context, h *herd, head heading, m lvm.Move) e
 		return err
 	}
 	defer func() { <-e.carrying }()
-	if _, err := e.lvm.Copied(ctx, h.VG, "pvmove0"); !errors.Is(err, lvm.ErrNotFound) && err != nil {
+	if _, err := e.lvm.Copied(ctx, h.VG, theMove); !errors.Is(err, lvm.ErrNotFound) && err != nil {
 		return err // nobody could see how it goes
 	}
 	began := e.erring()
@@ -107,7 +110,7 @@ func (e *Engine) copies(ctx context.Context, h *herd, head heading, m lvm.Move, 
 
 // takeMoveBack has a volume be where it was, with all that was ever written to it.
 func (e *Engine) takeMoveBack(ctx context.Context, h *herd, name, from string) error {
-	if err := e.retreat(ctx, h, name); err != nil {
+	if err := e.retreat(ctx, h.VG, name); err != nil {
 		return err
 	}
 	return e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, from))
@@ -115,8 +118,8 @@ func (e *Engine) takeMoveBack(ctx context.Context, h *herd, name, from string) e
 
 // retreat is the part of that which needs neither LVM nor the other drive: nobody
 // waits for a write any longer.
-func (e *Engine) retreat(ctx context.Context, h *herd, name string) error {
-	if err := e.lvm.Retreat(ctx, h.VG, name); !errors.Is(err, lvm.ErrNotFound) {
+func (e *Engine) retreat(ctx context.Context, vg, name string) error {
+	if err := e.lvm.Retreat(ctx, vg, name); !errors.Is(err, lvm.ErrNotFound) {
 		return err
 	}
 	return nil

@@ -23,6 +23,6 @@
 //	used            stage target place mounts table options grow settle stale
 //	how it is       watch facts gauge stats scrub check
 //	put right       repairs heal* signs* tend mend reclaim
-//	off a drive     leave letgo; groups: evacuate herd setout stride carry legs pace
-//	                throttle; partitions: copyaway moves movework copystep copydata
+//	off a drive     leave letgo; groups: evacuate herd setout stride carry legs salvage
+//	                survey pace throttle; partitions: copyaway moves movework copystep copydata
 package volume

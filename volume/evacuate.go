@@ -98,7 +98,7 @@ func (e *Engine) travel(ctx context.Context, vg string) {
 		head, due := h.heading(e.looker(e.drives.Snapshot(), vg))
 		if !due || head.wait != "" {
 			wait = head.wait
-			if err := e.retreat(ctx, h, "pvmove0"); err != nil {
+			if err := e.retreat(ctx, vg, theMove); err != nil {
 				e.log.Warn("move not taken back", "op", "move", "group", vg, "err", err)
 			}
 			break

@@ -24,7 +24,7 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 			return err
 		}
 		if g := r.Group(h.VG); g != nil && len(g.Missing()) > 0 {
-			if r, err = e.salvageGroup(ctx, rest, g); err != nil {
+			if r, err = e.salvageGroup(ctx, rest, head.from, g); err != nil {
 				return err
 			}
 			if err := e.opt.After(h.VG, "salvage"); err != nil {
@@ -43,8 +43,8 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 }
 
 // salvageGroup does that to LVM's group. What is lost has to be let go of first.
-func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, g *lvm.Group) (*lvm.Report, error) {
-	if err := e.retreat(ctx, &herd{Location: rest}, "pvmove0"); err != nil {
+func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone string, g *lvm.Group) (*lvm.Report, error) {
+	if err := e.retreat(ctx, rest.VG, theMove); err != nil {
 		return nil, err
 	}
 	missing := g.Missing()
@@ -58,16 +58,19 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, g *lv
 		}
 		return e.reportOf(ctx, rest)
 	}
-	var plan []lvm.Step
+	var plan, pools []lvm.Step
 	for _, name := range lost {
 		switch lv := g.LV(name); {
-		case lv.Open && lv.Parent == "" && lv.MovesFrom == "" && lv.Type != "thin-pool":
-			return nil, fmt.Errorf("%w: logical volume %s was on the drive, and somebody has it open still: unmount it", drivebay.ErrPending, name)
-		case lv.Parent == "" && lv.MovesFrom == "":
+		case lv.Parent != "" || lv.MovesFrom != "":
+		case lv.Type == "thin-pool": // after its volumes
+			pools = append(pools, lvm.Deactivate(g.Name, name)...)
+		case lv.Open:
+			return nil, fmt.Errorf("%w: logical volume %s was on drive %s, and somebody has it open still: unmount it", drivebay.ErrPending, name, gone)
+		default:
 			plan = append(plan, lvm.Deactivate(g.Name, name)...)
 		}
 	}
-	if err := e.lvmRun(ctx, rest, plan); err != nil {
+	if err := e.lvmRun(ctx, rest, append(plan, pools...)); err != nil {
 		return nil, err
 	}
 	devices, err := e.lvmDevices(rest)

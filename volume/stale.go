@@ -46,7 +46,7 @@ func (e *Engine) tied(l drivebay.Location) []string {
 
 // filling ends the name of the leg that a move fills. It has nothing that the other one
 // has not (lvm.Hold).
-const filling = "-pvmove0_mimage_1"
+const filling = "-" + theMove + "_mimage_1"
 
 // stands says whether an active volume has what it needs below it. A device that went
 // since the report needs nothing.

@@ -24,6 +24,13 @@ const moving = 5 * time.Minute
 // slowly leaves time for what is to happen in the middle of a move.
 var slowly = strings.Replace(carrying, "trigger: off", "trigger: off, throttle: 4", 1)
 
+// little is a drive for thin pools: they take all of it, and all of that moves.
+func little(id string) machine.Drive {
+	d := nvme(id)
+	d.Size = 512 << 20
+	return d
+}
+
 // midway waits until the kernel is copying.
 func (o *orchestrator) midway(what string) {
 	o.t.Helper()
@@ -104,14 +111,9 @@ func (o *orchestrator) on(serials []string, all ...vol) {
 // out, and ends with its successor in use.
 func TestLabVolumeEvacuate(t *testing.T) {
 	t.Parallel()
-	small := func(id string) machine.Drive { // a thin pool takes a whole drive, and all of it moves
-		d := nvme(id)
-		d.Size = 512 << 20
-		return d
-	}
 	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin} {
 		t.Run(string(backing), func(t *testing.T) {
-			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{small("OLD"), small("SPARE")}})
+			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{little("OLD"), little("SPARE")}})
 			o := orchestrate(t, m)
 			var all []vol
 			for _, name := range []string{"a", "b", "c"} {
@@ -137,7 +139,7 @@ func TestLabVolumeEvacuate(t *testing.T) {
 			out.until(t, "SAFE TO PULL: bay "+old.Slot.Bay)
 			m.Sh("! test -e /sys/bus/pci/devices/%s", old.Paths[0].Address)
 			m.Must(m.Unplug(t.Context(), "OLD"))
-			m.Must(m.PlugInto(t.Context(), small("NEW"), "OLD"))
+			m.Must(m.PlugInto(t.Context(), little("NEW"), "OLD"))
 			m.Must(cmd.Wait())
 			if next := o.d.BySerial("NEW"); next.Claim == nil || next.Usage != drivebay.UsageInUse || next.Succeeds == nil || next.Succeeds.Of != old.ID {
 				t.Errorf("the successor: claim %v, %v, %+v", next.Claim, next.Usage, next.Succeeds)
@@ -305,63 +307,72 @@ while i=$((i+1)); [ $i -le $last ]; do is=$(dd if=%s bs=4k skip=$((i%%256)) coun
 	o.Sh("! test -e /run/wrong")
 }
 
-// TestLabVolumeEvacuateDied: a drive dies as the second of three volumes on it moves,
-// and is given up. The first one serves on, as if nothing had been; the others are lost,
-// say so, and can be forgotten; nothing of them is left on the other drive.
+// TestLabVolumeEvacuateDied: a drive dies as the second of three linear volumes on it
+// moves, or a thin pool with three, and is given up. What had moved serves on, as if
+// nothing had been; the others are lost, say so, and can be forgotten; nothing of them
+// is left on the other drive.
 func TestLabVolumeEvacuateDied(t *testing.T) {
 	t.Parallel()
-	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("OLD"), nvme("SPARE")}})
-	o := orchestrateBy(t, m, slowly)
-	var all []vol
-	for _, name := range []string{"a", "b", "c"} {
-		all = append(all, o.create(name, drivebay.BackingLVM, "ext4", 64<<20, "OLD"))
-	}
-	slices.SortFunc(all, func(a, b vol) int { return strings.Compare(a.id, b.id) }) // so they go
-	o.only()
-	o.use(all...)
-	first, lost := all[0], all[1:]
-	o.writes(first)
-	old := o.d.BySerial("OLD").ID
-	o.lead("OLD", drivebay.LeaveRelease)
-	o.d.UntilDrive("OLD", "a third moved", moving, func(d *drivebay.Drive) error {
-		if d.Leaving == nil || d.Leaving.Progress == nil || d.Leaving.Progress.Percent() < 34 {
-			return fmt.Errorf("it is %+v", d.Leaving)
-		}
-		return nil
-	})
-	o.midway("dies")
-	m.Must(m.Unplug(t.Context(), "OLD"))
-	o.d.UntilDrive("OLD", "died", soon, is(drivebay.StatusOffline))
-	o.lead("OLD", drivebay.LeaveForce)
-	rests := func(v vol, on string) {
-		t.Helper()
-		for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
-			is := o.view(v)
-			if slices.Equal(is.Location.Drives, []string{on}) {
-				t.Logf("%s is on %s after %v, %v", v.name, on, time.Since(began).Round(time.Second), is.OperationalStatus)
-				return
+	for backing, moved := range map[drivebay.Backing]int{drivebay.BackingLVM: 1, drivebay.BackingThin: 0} {
+		t.Run(string(backing), func(t *testing.T) {
+			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{little("OLD"), little("SPARE")}})
+			o := orchestrateBy(t, m, slowly)
+			var all []vol
+			for _, name := range []string{"a", "b", "c"} {
+				all = append(all, o.create(name, backing, "ext4", 64<<20, "OLD"))
 			}
-			if time.Since(began) > time.Minute {
-				t.Fatalf("%s is on %v: %s", v.name, is.Location.Drives, o.Output("drivebay drive show OLD"))
+			slices.SortFunc(all, func(a, b vol) int { return strings.Compare(a.id, b.id) }) // so they go
+			o.only()
+			o.use(all...)
+			saved, lost := all[:moved], all[moved:]
+			o.writes(saved...)
+			old := o.d.BySerial("OLD").ID
+			o.lead("OLD", drivebay.LeaveRelease)
+			o.d.UntilDrive("OLD", "moved so far", moving, func(d *drivebay.Drive) error {
+				if d.Leaving == nil || d.Leaving.Progress == nil || d.Leaving.Progress.Percent() < 1+33*moved {
+					return fmt.Errorf("it is %+v", d.Leaving)
+				}
+				return nil
+			})
+			o.midway("dies")
+			m.Must(m.Unplug(t.Context(), "OLD"))
+			o.d.UntilDrive("OLD", "died", soon, is(drivebay.StatusOffline))
+			o.lead("OLD", drivebay.LeaveForce)
+			o.drop(lost...)
+			for _, v := range lost {
+				o.rests(v, old)
+				if is := o.view(v); is.OperationalStatus != drivebay.Missing {
+					t.Errorf("%s is lost, and %v", v.name, is.OperationalStatus)
+				}
+				m.Must(o.d.ForgetVolume(t.Context(), v.id))
 			}
+			for _, v := range saved {
+				o.rests(v, o.d.BySerial("SPARE").ID)
+				o.wrote(v)
+				o.heals(v, soon, "DiskDegrading", "RWIOError") // it was on both drives as one of them went
+				_, err := o.d.ExpandVolume(t.Context(), v.id, 96<<20, "")
+				o.Must(err)
+				o.drop(v)
+				o.Must(o.remove(v))
+			}
+			o.Sh(`if dmsetup ls | grep drivebay; then exit 1; fi; test -z "$(lvm lvs --noheadings)"; test "$(head -c 1M /dev/%s | tr -d '\0' | wc -c)" = 0`, m.Name("SPARE"))
+		})
+	}
+}
+
+// rests waits until a volume is on one drive.
+func (o *orchestrator) rests(v vol, on string) {
+	o.t.Helper()
+	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+		is := o.view(v)
+		if slices.Equal(is.Location.Drives, []string{on}) {
+			o.t.Logf("%s is on %s after %v, %v", v.name, on, time.Since(began).Round(time.Second), is.OperationalStatus)
+			return
+		}
+		if time.Since(began) > time.Minute {
+			o.t.Fatalf("%s is on %v: %s", v.name, is.Location.Drives, o.Output("drivebay drive show OLD"))
 		}
 	}
-	o.drop(lost...)
-	rests(first, o.d.BySerial("SPARE").ID)
-	o.wrote(first)
-	o.heals(first, soon, "DiskDegrading", "RWIOError") // it was on both drives as one of them went
-	for _, v := range lost {
-		rests(v, old)
-		if is := o.view(v); is.OperationalStatus != drivebay.Missing {
-			t.Errorf("%s is lost, and %v", v.name, is.OperationalStatus)
-		}
-		m.Must(o.d.ForgetVolume(t.Context(), v.id))
-	}
-	_, err := o.d.ExpandVolume(t.Context(), first.id, 96<<20, "")
-	o.Must(err)
-	o.drop(first)
-	o.Must(o.remove(first))
-	o.Sh(`if dmsetup ls | grep drivebay; then exit 1; fi; test -z "$(lvm lvs --noheadings)"; test "$(head -c 1M /dev/%s | tr -d '\0' | wc -c)" = 0`, m.Name("SPARE"))
 }
 
 // TestLabVolumeEvacuateUnreadable: a sector below one of two volumes cannot be read.
