@@ -63,18 +63,15 @@ func source(table string) (string, error) {
 func (s *System) reload(ctx context.Context, group, volume string, change func(string) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	name := MapperName(group, volume)
-	out, err := s.runner.Run(ctx, "dmsetup", "table", name)
-	if _, said := errors.AsType[*host.ExitError](err); said {
-		return fmt.Errorf("volume %s/%s: its table: %w: %w", group, volume, ErrNotFound, err)
-	}
+	was, err := s.table(ctx, group, volume)
 	if err != nil {
-		return fmt.Errorf("volume %s/%s: its table: %w", group, volume, err)
+		return err
 	}
-	table, err := change(strings.TrimSpace(string(out)))
+	table, err := change(was)
 	if err != nil || table == "" {
 		return err
 	}
+	name := MapperName(group, volume)
 	// One call of the kernel takes the old table away and puts the new one there: who
 	// is killed before it has changed nothing.
 	for _, command := range [][]string{{"load", name, "--table", table}, {"resume", "--noflush", "--nolockfs", "--noudevsync", name}} {
@@ -83,4 +80,16 @@ func (s *System) reload(ctx context.Context, group, volume string, change func(s
 		}
 	}
 	return nil
+}
+
+// table is what a device of device-mapper is made of now.
+func (s *System) table(ctx context.Context, group, volume string) (string, error) {
+	out, err := s.runner.Run(ctx, "dmsetup", "table", MapperName(group, volume))
+	if _, said := errors.AsType[*host.ExitError](err); said {
+		return "", fmt.Errorf("volume %s/%s: its table: %w: %w", group, volume, ErrNotFound, err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("volume %s/%s: its table: %w", group, volume, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }

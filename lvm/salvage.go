@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 )
@@ -16,22 +15,28 @@ import (
 // of lvm can put right: "pvmove --abort" wants all drives, and "vgreduce --removemissing
 // --force" stops at the volume that moves ("Can't remove locked logical volume", 2.03.16,
 // tried). So what is whole is written down anew, and nothing else: lvm's own text of the
-// group without the sections of what was lost (vgcfgbackup(8), vgcfgrestore(8)).
+// group without the sections of what was lost (vgcfgbackup(8), vgcfgrestore(8)). What was
+// moving is lost with the drive that it moves from; without the other one it is where it
+// was (see Hold).
 
 // Lost are the volumes that have something on a physical volume, or move from it; those
-// of a pool that has, and the hidden parts of all of them.
+// of a pool that has, and the hidden parts of all of them, but for those of the move.
 func (g *Group) Lost(pv string) []string {
+	move := g.moving()
 	lost := map[string]bool{}
 	for {
 		n := len(lost)
 		for i := range g.LVs {
 			lv := &g.LVs[i]
-			on := slices.ContainsFunc(lv.Extents, func(x Extent) bool { return x.PV == pv }) || lv.MovesFrom == pv
-			below := slices.ContainsFunc(lv.Segments, func(s Segment) bool {
-				return slices.ContainsFunc(s.On, func(name string) bool { return lost[name] })
+			if slices.Contains(move, lv.Name) {
+				continue
+			}
+			on := slices.ContainsFunc(lv.Extents, func(x Extent) bool { return x.PV == pv })
+			moves := slices.ContainsFunc(lv.Segments, func(s Segment) bool {
+				return len(move) > 0 && slices.Contains(s.On, move[0]) && g.LV(move[0]).MovesFrom == pv
 			})
 			part := lost[lv.Parent] || slices.ContainsFunc(g.LVs, func(p LV) bool { return p.Parent == lv.Name && lost[p.Name] })
-			if on || below || part || lost[lv.Pool] {
+			if on || moves || part || lost[lv.Pool] {
 				lost[lv.Name] = true
 			}
 		}
@@ -39,7 +44,6 @@ func (g *Group) Lost(pv string) []string {
 			break
 		}
 	}
-	delete(lost, "")
 	var out []string
 	for i := range g.LVs {
 		if lost[g.LVs[i].Name] {
@@ -49,9 +53,24 @@ func (g *Group) Lost(pv string) []string {
 	return out
 }
 
-// Salvage has a group be without a physical volume that is missing, and without what
-// was lost with that. Devices are those that are there. None of what is lost may be
-// active: its devices would be left over.
+// moving are the hidden volumes of the move under way, itself first.
+func (g *Group) moving() (names []string) {
+	move := g.AnyMove()
+	if move == nil {
+		return nil
+	}
+	names = []string{move.Name}
+	for i := range g.LVs {
+		if g.LVs[i].Parent == move.Name {
+			names = append(names, g.LVs[i].Name)
+		}
+	}
+	return names
+}
+
+// Salvage has a group be without a physical volume that is missing ("": it is already),
+// and without what was lost with that. Devices are those that are there. None of what is
+// lost may be active: its devices would be left over.
 func (s *System) Salvage(ctx context.Context, group string, devices []string, pv string) (*Report, error) {
 	unlock, err := s.lock(ctx, group)
 	if err != nil {
@@ -65,27 +84,38 @@ func (s *System) Salvage(ctx context.Context, group string, devices []string, pv
 	if err := ours(r, group); err != nil {
 		return r, err
 	}
-	g := r.Group(group)
-	if g == nil || !slices.Contains(g.Missing(), pv) {
-		return r, nil
+	if g := r.Group(group); g != nil && slices.Contains(g.Missing(), pv) {
+		if r, err = s.salvage(ctx, g, devices, pv); err != nil {
+			return r, fmt.Errorf("volume group %s: without physical volume %s: %w", group, pv, err)
+		}
 	}
+	return r, s.sweep(ctx, r.Group(group), devices)
+}
+
+func (s *System) salvage(ctx context.Context, g *Group, devices []string, pv string) (*Report, error) {
 	if len(g.Missing()) != 1 {
-		return r, fmt.Errorf("volume group %s: %w: it misses %v", group, ErrMissingPV, g.Missing())
+		return nil, fmt.Errorf("%w: it misses %v", ErrMissingPV, g.Missing())
 	}
 	lost := g.Lost(pv)
 	for _, name := range lost {
 		if g.LV(name).Active {
-			return r, fmt.Errorf("volume %s/%s: %w: it is active", group, name, drivebay.ErrBusy)
+			return nil, fmt.Errorf("volume %s: %w: it is active", name, drivebay.ErrBusy)
 		}
 	}
-	if err := s.rewrite(ctx, g, devices, lost, pv); err != nil {
-		return r, fmt.Errorf("volume group %s: without physical volume %s: %w", group, pv, err)
+	var err error
+	if len(lost) == 0 && g.AnyMove() == nil {
+		_, err = s.run(ctx, devices, []string{"vgreduce", "--removemissing", g.Name})
+	} else {
+		err = s.rewrite(ctx, g, devices, lost, pv)
 	}
-	after, err := s.Read(ctx, devices)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	return after, sameBut(g, after.Group(group), lost)
+	r, err := s.Read(ctx, devices)
+	if err != nil {
+		return nil, err
+	}
+	return r, sameBut(g, r.Group(g.Name), slices.Concat(lost, g.moving()))
 }
 
 // rewrite gives a group the text that it has, but for what is lost.
@@ -120,100 +150,74 @@ func (s *System) rewrite(ctx context.Context, g *Group, devices, lost []string, 
 	return err
 }
 
-// sameBut says what of a group is not as it was.
-func sameBut(was, is *Group, lost []string) error {
+// sameBut says what of a group is not as it was. What moved lies now where the first
+// leg of the move lay.
+func sameBut(was, is *Group, gone []string) error {
 	if is == nil || len(is.Missing()) > 0 {
 		return fmt.Errorf("volume group %s: %w: it is not whole", was.Name, drivebay.ErrRefused)
+	}
+	var from []Extent
+	move := append(was.moving(), "")[0]
+	if leg := was.LV(move + "_mimage_0"); leg != nil {
+		from = leg.Extents
+	}
+	home := func(x Extent) bool {
+		return slices.ContainsFunc(from, func(f Extent) bool {
+			return f.PV == x.PV && f.Start <= x.Start && x.Start+x.Count <= f.Start+f.Count
+		})
 	}
 	var errs []error
 	for i := range was.LVs {
 		a := &was.LVs[i]
+		if slices.Contains(gone, a.Name) {
+			continue
+		}
 		b := is.LV(a.Name)
-		switch {
-		case slices.Contains(lost, a.Name):
-		case b == nil || b.UUID != a.UUID || b.Size != a.Size || !slices.Equal(b.Extents, a.Extents):
+		moved := slices.ContainsFunc(a.Segments, func(s Segment) bool { return move != "" && slices.Contains(s.On, move) })
+		same := b != nil && b.UUID == a.UUID && b.Size == a.Size
+		if moved {
+			same = same && len(b.Extents) > 0 && !slices.ContainsFunc(b.Extents, func(x Extent) bool { return !home(x) })
+		} else {
+			same = same && slices.Equal(a.Extents, b.Extents)
+		}
+		if !same {
 			errs = append(errs, fmt.Errorf("volume %s/%s: %w: it is not what it was", was.Name, a.Name, drivebay.ErrRefused))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// block is a section of lvm's text: where it begins and ends, in lines.
-type block struct {
-	path       string // "t/logical_volumes/a"
-	begin, end int
-	id         string
-}
-
-// blocks are the sections of a text as lvm writes it: "name {" and "}" have lines of
-// their own.
-func blocks(lines []string) (out []block, err error) {
-	var open []int
-	for i, line := range lines {
-		word := strings.TrimSpace(line)
-		name, opens := strings.CutSuffix(word, " {")
-		switch {
-		case opens:
-			path := name
-			if len(open) > 0 {
-				path = out[open[len(open)-1]].path + "/" + name
-			}
-			open = append(open, len(out))
-			out = append(out, block{path: path, begin: i})
-		case word == "}" && len(open) == 0:
-			return nil, fmt.Errorf("%w: line %d closes what was not opened", drivebay.ErrRefused, i+1)
-		case word == "}":
-			out[open[len(open)-1]].end = i + 1
-			open = open[:len(open)-1]
-		case len(open) > 0:
-			if id, is := strings.CutPrefix(word, "id = "); is {
-				out[open[len(open)-1]].id = strings.Trim(id, `"`)
-			}
+// sweep takes away the devices of a move that is in no text any more: what stands on
+// them is given tables without it. Whoever writes meanwhile does not notice.
+func (s *System) sweep(ctx context.Context, g *Group, devices []string) error {
+	if g == nil || g.AnyMove() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	var left []string
+	for _, name := range []string{"pvmove0", "pvmove0_mimage_0", "pvmove0_mimage_1"} { // from the top
+		switch _, err := s.table(ctx, g.Name, name); {
+		case err == nil:
+			left = append(left, name)
+		case !errors.Is(err, ErrNotFound):
+			return err
 		}
 	}
-	if len(open) > 0 {
-		return nil, fmt.Errorf("%w: %s is not closed", drivebay.ErrRefused, out[open[0]].path)
-	}
-	return out, nil
-}
-
-// without is the text of a group without some volumes and a physical volume. What is
-// left may name none of them.
-func without(text string, g *Group, lost []string, pv string) (string, error) {
-	lines := strings.Split(text, "\n")
-	if !slices.Contains(lines, fmt.Sprintf("\tseqno = %d", g.Seq)) {
-		return "", fmt.Errorf("%w: its text is not of change %d", drivebay.ErrRefused, g.Seq)
-	}
-	all, err := blocks(lines)
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	cut := make([]bool, len(lines))
-	for _, s := range all {
-		parent, name := s.path[:max(0, strings.LastIndexByte(s.path, '/'))], s.path[strings.LastIndexByte(s.path, '/')+1:]
-		gone := parent == g.Name+"/physical_volumes" && s.id == pv || parent == g.Name+"/logical_volumes" && slices.Contains(lost, name)
-		if gone {
-			names = append(names, name)
-			for i := s.begin; i < s.end; i++ {
-				cut[i] = true
-			}
-		}
-	}
-	if len(names) != len(lost)+1 {
-		return "", fmt.Errorf("%w: its text has only %v of %v and of physical volume %s", drivebay.ErrRefused, names, lost, pv)
-	}
-	var b strings.Builder
-	for i, line := range lines {
-		if cut[i] {
+	for i := range g.LVs {
+		lv := &g.LVs[i]
+		used := lv.Active || slices.ContainsFunc(g.LVs, func(x LV) bool { return x.Active && x.Pool == lv.Name })
+		if len(left) == 0 || lv.Parent != "" || lv.Pool != "" || !used {
 			continue
 		}
-		for _, name := range names {
-			if strings.Contains(line, `"`+name+`"`) {
-				return "", fmt.Errorf("%w: what is left names %s: %q", drivebay.ErrRefused, name, strings.TrimSpace(line))
-			}
+		if _, err := s.run(ctx, devices, []string{"lvchange", "--refresh", g.Name + "/" + lv.Name}); err != nil {
+			return err
 		}
-		b.WriteString(line + "\n")
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	for _, name := range left {
+		if _, err := s.runner.Run(ctx, "dmsetup", "remove", MapperName(g.Name, name)); err != nil {
+			return fmt.Errorf("volume %s/%s: take its device away: %w", g.Name, name, err)
+		}
+	}
+	return nil
 }

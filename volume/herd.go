@@ -114,7 +114,7 @@ func pvOf(vg, drive string) string { return lvm.PVUUID(vg + "\x00" + drive) }
 type heading struct {
 	from, to string // drives; no to: it is to be chosen
 	wait     string // what keeps it from being done
-	over     bool   // from has gone for good, with all that is on it
+	over     bool   // from has gone for good, with all that is on it; to is where the others stay
 }
 
 // at is what is known of a drive for who heads for it.
@@ -146,6 +146,8 @@ func headHome(home, other string, look func(string) at) (heading, bool) {
 	back := heading{from: other, to: home}
 	on := heading{from: home, to: other}
 	switch {
+	case !b.here && a.here && b.usage == drivebay.UsageRemoved:
+		return heading{from: other, to: home, over: true}, true
 	case !b.here && a.here && !b.holds: // nothing of it is there
 		return back, true
 	case !b.here:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/lane"
@@ -12,9 +13,9 @@ import (
 )
 
 // A drive that an operator has given up in the middle of a move has taken along what
-// was on it still. What has moved by then goes on without it.
+// was on it. What was on the other one goes on without it.
 
-// salvage has a group be without the drive that it was leaving.
+// salvage has a group be without the one of its two drives that has gone.
 func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 	return e.quiet(h.VG, func(h *herd) error {
 		rest := h.Location
@@ -23,7 +24,7 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 		if err != nil {
 			return err
 		}
-		if g := r.Group(h.VG); g != nil && len(g.Missing()) > 0 {
+		if g := r.Group(h.VG); g != nil {
 			if r, err = e.salvageGroup(ctx, rest, head.from, g); err != nil {
 				return err
 			}
@@ -47,21 +48,11 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 	if err := e.retreat(ctx, rest.VG, theMove); err != nil {
 		return nil, err
 	}
-	missing := g.Missing()
-	if len(missing) != 1 {
-		return nil, fmt.Errorf("volume group %s: %w: it misses %v", g.Name, drivebay.ErrRefused, missing)
-	}
-	lost := g.Lost(missing[0])
-	if len(lost) == 0 {
-		if err := e.lvmRun(ctx, rest, lvm.RemoveMissing(g.Name, missing[0])); err != nil {
-			return nil, err
-		}
-		return e.reportOf(ctx, rest)
-	}
+	pv := strings.Join(g.Missing(), ", ") // one at most: there were two
 	var plan, pools []lvm.Step
-	for _, name := range lost {
+	for _, name := range g.Lost(pv) {
 		switch lv := g.LV(name); {
-		case lv.Parent != "" || lv.MovesFrom != "":
+		case lv.Parent != "":
 		case lv.Type == "thin-pool": // after its volumes
 			pools = append(pools, lvm.Deactivate(g.Name, name)...)
 		case lv.Open:
@@ -78,7 +69,7 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 		return nil, err
 	}
 	return lane.Through(ctx, e.lanes.of("vg "+rest.VG), e.machine, func(ctx context.Context) (*lvm.Report, error) {
-		r, err := e.lvm.Salvage(ctx, rest.VG, devices, missing[0])
+		r, err := e.lvm.Salvage(ctx, rest.VG, devices, pv)
 		e.learnOf(rest, devices, r, err)
 		return r, inOurWords(ourError(err))
 	})
@@ -115,13 +106,14 @@ func (e *Engine) part(h *herd, head heading, whole func(drivebay.Location) bool)
 		}
 		return []string{head.from}
 	}
+	moved := head.to != h.Drives[0]
 	var errs []error
 	for _, r := range h.volumes {
 		rec, err := e.change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
 			v := &r.Volume
-			if v.Location.Drives = at(v.Location); whole(v.Location) {
-				if moved, err := v.UsageMoved(drivebay.VolumeUsageMoved); err == nil {
-					*v = moved
+			if v.Location.Drives = at(v.Location); moved && whole(v.Location) {
+				if next, err := v.UsageMoved(drivebay.VolumeUsageMoved); err == nil {
+					*v = next
 				}
 			}
 			return nil
@@ -129,10 +121,11 @@ func (e *Engine) part(h *herd, head heading, whole func(drivebay.Location) bool)
 		if errs = append(errs, err); err != nil {
 			continue
 		}
-		if v := &rec.Volume; whole(v.Location) {
-			e.note(drivebay.EventVolumeMoved, v, fmt.Sprintf("volume %q had moved to drive %s when drive %s was given up", v.Name, head.to, head.from))
-		} else {
+		switch v := &rec.Volume; {
+		case !whole(v.Location):
 			e.note(drivebay.EventVolumeFailed, v, fmt.Sprintf("volume %q was on drive %s when that was given up: it is lost", v.Name, head.from))
+		case moved:
+			e.note(drivebay.EventVolumeMoved, v, fmt.Sprintf("volume %q had moved to drive %s when drive %s was given up", v.Name, head.to, head.from))
 		}
 	}
 	for _, r := range h.snaps {

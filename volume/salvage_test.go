@@ -10,91 +10,142 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// TestSalvaged: the drive that volumes move from dies in the middle, and is given up.
-// What had moved goes on as if nothing had been; what had not is lost and can be
-// forgotten; the other drive holds nothing of that. Killed after each step it ends the
-// same.
+// TestSalvaged: in the middle of a move one of the two drives dies, and is given up.
+// What was on the other one goes on as if nothing had been, what was not is lost and can
+// be forgotten, and nothing of it is left. Killed after its steps it ends the same.
 func TestSalvaged(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"a linear volume", "ext4 on thin"} {
-		for _, moved := range []bool{false, true} {
-			if moved && name != "a linear volume" {
-				continue // a pool moves as a whole
-			}
-			steps := 1
-			for n := 1; n <= steps && !t.Failed(); n++ {
-				k := &killer{}
-				onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
-					used, idle := s.twoOf(name)
-					s.word(used, "used")
-					old := used.Location.Drives[0]
-					_, spare := s.idle(old)
-					arrived := func() (id string) {
-						for _, v := range []drivebay.Volume{used, idle} {
-							if slices.Contains(k.steps(), "moved "+v.Location.LV) {
-								id = v.ID
-							}
-						}
-						return id
+	for _, c := range []struct {
+		name         string
+		spare, moved bool // it is the new drive that dies; one of two volumes had moved
+		every        int
+	}{
+		{"a linear volume", false, false, 1},
+		{"a linear volume", false, true, 1},
+		{"ext4 on thin", false, false, 1},
+		{"a linear volume", true, false, stride},
+		{"a linear volume", true, true, stride},
+		{"ext4 on thin", true, false, stride},
+	} {
+		steps := 1
+		for n := 1; n <= steps && !t.Failed(); n += c.every {
+			k := &killer{}
+			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
+				h := s.halfMoved(k, c.name, c.moved, c.spare)
+				k.anew(n)
+				did := h.giveUp(k)
+				for _, v := range []drivebay.Volume{h.used, h.idle} {
+					if h.lost(v) {
+						h.isLost(v)
+					} else {
+						h.goesOn(v)
 					}
-					k.anew(0)
-					s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
-					for moved && arrived() == "" {
-						time.Sleep(100 * time.Millisecond)
+				}
+				time.Sleep(time.Minute)
+				for _, id := range []string{h.old, h.spare} {
+					if id != h.gone {
+						s.blankDrive(id)
 					}
-					s.table(used, "handle_errors")
-					serial := s.serialOf(old)
-					s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}))
-					s.table(used, " linear ")
-					survivor := arrived()
-					k.anew(n)
-					s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveForce, "it is dead"))
-					time.Sleep(30 * time.Second)
-					if survivor != used.ID {
-						if is := s.of(used); used.Mode == drivebay.ModeFS && slices.Equal(is.Location.Drives, []string{old}) {
-							t.Error("it is given up while it is mounted")
-						}
-						s.must(s.unstage(used))
-					}
-					time.Sleep(time.Minute)
-					s.start()
-					time.Sleep(time.Minute)
-					did := k.steps()
-					k.anew(0)
-					for _, v := range []drivebay.Volume{used, idle} {
-						is := s.of(v)
-						want := old
-						if v.ID == survivor {
-							want = spare
-						}
-						if !slices.Equal(is.Location.Drives, []string{want}) {
-							t.Errorf("%s, %v: %s is on %v, not on %s", name, moved, v.Name, is.Location.Drives, want)
-						}
-						if v.ID != survivor {
-							if is.OperationalStatus != drivebay.Missing {
-								t.Errorf("%s is lost, and %v", v.Name, is.OperationalStatus)
-							}
-							s.must(s.e.ForgetVolume(s.Context(), v.ID))
-							continue
-						}
-						if v.ID == used.ID {
-							if got := s.word(v, ""); got != "used" {
-								t.Errorf("it reads %q", got)
-							}
-							s.must(s.unstage(v))
-						}
-						if is.Usage != drivebay.VolumeInUse || is.OperationalStatus != drivebay.Operative {
-							t.Errorf("%s has moved, and is %v, %v: %s", v.Name, is.Usage, is.OperationalStatus, is.Condition.Message())
-						}
-						s.must(s.stage(v), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
-					}
-					time.Sleep(time.Minute)
-					s.blankDrive(spare)
-					if steps = max(steps, len(did)); n == 1 || t.Failed() {
-						t.Logf("%s, something had moved: %v; killed after step %d of %q", name, moved, n, did)
-					}
-				})
-			}
+				}
+				if steps = max(steps, len(did)); n == 1 || t.Failed() {
+					t.Logf("%+v, killed after step %d of %q", c, n, did)
+				}
+			})
 		}
 	}
+}
+
+// half is a move of two volumes that has lost one of its drives.
+type half struct {
+	*stand
+	used, idle       drivebay.Volume
+	old, spare, gone string
+	moved            string // the volume that was on the spare by then
+}
+
+func (s *stand) halfMoved(k *killer, name string, moved, spare bool) *half {
+	s.Helper()
+	h := &half{stand: s}
+	h.used, h.idle = s.twoOf(name)
+	s.word(h.used, "used")
+	h.old = h.used.Location.Drives[0]
+	arrived := func() string {
+		for _, v := range []drivebay.Volume{h.used, h.idle} {
+			if slices.Contains(k.steps(), "moved "+v.Location.LV) {
+				return v.ID
+			}
+		}
+		return ""
+	}
+	k.anew(0)
+	s.must(s.mgr.Lead(s.Context(), h.old, drivebay.LeaveRelease, ""))
+	for moved && arrived() == "" {
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.table(h.used, "handle_errors")
+	h.spare = s.of(h.used).Location.Drives[1]
+	if h.gone = h.old; spare {
+		h.gone = h.spare
+	}
+	s.must(s.sim.Inject(hostsim.Fault{Drive: s.serialOf(h.gone), Fault: "vanish"}))
+	s.table(h.used, " linear ")
+	h.moved = arrived()
+	return h
+}
+
+func (h *half) lost(v drivebay.Volume) bool { return (h.moved == v.ID) == (h.gone == h.spare) }
+
+// giveUp gives the drive up, with what is lost let go of some time later, and starts
+// the daemon once more.
+func (h *half) giveUp(k *killer) (did []string) {
+	h.Helper()
+	if h.gone == h.spare { // it is in use
+		h.must(h.mgr.Lead(h.Context(), h.gone, drivebay.LeaveRelease, ""))
+	}
+	h.must(h.mgr.Lead(h.Context(), h.gone, drivebay.LeaveForce, "it is dead"))
+	time.Sleep(30 * time.Second)
+	if h.lost(h.used) {
+		if is := h.of(h.used); h.used.Mode == drivebay.ModeFS && len(is.Location.Drives) == 1 {
+			h.Error("it is taken out of its group while it is mounted")
+		}
+		h.must(h.unstage(h.used))
+	}
+	time.Sleep(time.Minute)
+	h.start()
+	time.Sleep(time.Minute)
+	did = k.steps()
+	k.anew(0)
+	if h.gone == h.spare {
+		h.usage(h.old, drivebay.UsageReleased, 5*time.Minute)
+	}
+	return did
+}
+
+func (h *half) isLost(v drivebay.Volume) {
+	h.Helper()
+	if is := h.of(v); !slices.Equal(is.Location.Drives, []string{h.gone}) || is.OperationalStatus != drivebay.Missing {
+		h.Errorf("%s is lost: it is on %v, %v", v.Name, is.Location.Drives, is.OperationalStatus)
+	}
+	h.must(h.e.ForgetVolume(h.Context(), v.ID))
+}
+
+func (h *half) goesOn(v drivebay.Volume) {
+	h.Helper()
+	is := h.of(v)
+	if slices.Contains(is.Location.Drives, h.old) || slices.Contains(is.Location.Drives, h.gone) || is.Usage != drivebay.VolumeInUse || is.OperationalStatus != drivebay.Operative {
+		h.Errorf("%s goes on: it is on %v, %v, %v: %s", v.Name, is.Location.Drives, is.Usage, is.OperationalStatus, is.Condition.Message())
+	}
+	if v.ID == h.used.ID {
+		if got := h.word(v, ""); got != "used" {
+			h.Errorf("it reads %q", got)
+		}
+		h.must(h.unstage(v))
+	}
+	h.must(h.stage(v), h.unstage(v))
+	if snaps := h.e.Volumes().Snapshots; v.ID == h.used.ID {
+		for _, snap := range snaps {
+			h.must(h.e.DeleteSnapshot(h.Context(), snap.ID))
+		}
+	}
+	h.must(h.e.DeleteVolume(h.Context(), v.ID))
 }

@@ -24,34 +24,48 @@ func (c *lvmRun) vgcfgbackup() error {
 		fmt.Fprintf(&b, "\n\t\t%s {\n\t\t\tid = %q\n\t\t}\n", names[p], p.uuid)
 	}
 	b.WriteString("\t}\n\n\tlogical_volumes {\n")
-	volume := func(name, id string, needs ...string) {
-		fmt.Fprintf(&b, "\n\t\t%s {\n\t\t\tid = %q\n\n\t\t\tsegment1 {\n\t\t\t\tneeds = [\n", name, id)
-		for _, n := range needs {
-			fmt.Fprintf(&b, "\t\t\t\t\t%q, 0\n", n)
+	volume := func(name, id, locked string, pieces ...string) {
+		fmt.Fprintf(&b, "\n\t\t%s {\n\t\t\tid = %q\n\t\t\tstatus = [\"READ\"%s]\n", name, id, locked)
+		for i, p := range pieces {
+			fmt.Fprintf(&b, "\n\t\t\tsegment%d {\n%s\t\t\t}\n", i+1, p)
 		}
-		b.WriteString("\t\t\t\t]\n\t\t\t}\n\t\t}\n")
+		b.WriteString("\t\t}\n")
 	}
+	piece := func(start, n uint64, on string, at uint64) string {
+		return fmt.Sprintf("\t\t\t\tstart_extent = %d\n\t\t\t\textent_count = %d\n\n\t\t\t\tstripes = [\n\t\t\t\t\t%q, %d\n\t\t\t\t]\n", start, n, on, at)
+	}
+	var legs [2][]string
+	moved := uint64(0)
 	for _, v := range g.lvs {
-		var needs []string
+		var pieces []string
+		locked, start := "", uint64(0)
 		for _, p := range v.parts() {
-			needs = append(needs, p.name)
+			pieces = append(pieces, fmt.Sprintf("\t\t\t\tpart = %q\n", p.name))
 		}
 		if v.pool != nil {
-			needs = append(needs, v.pool.name)
+			pieces = append(pieces, fmt.Sprintf("\t\t\t\tthin_pool = %q\n", v.pool.name))
 		}
 		for _, a := range v.areas {
 			if g.move != nil && g.move.moves(v) && a.pv == g.move.from {
-				needs = append(needs, "pvmove0")
+				pieces, locked = append(pieces, piece(start, a.n, "pvmove0", moved)), ", \"LOCKED\""
+				legs[0] = append(legs[0], piece(moved, a.n, names[a.pv], a.start))
+				moved += a.n
 			} else {
-				needs = append(needs, names[a.pv])
+				pieces = append(pieces, piece(start, a.n, names[a.pv], a.start))
 			}
+			start += a.n
 		}
-		volume(v.name, v.uuid, needs...)
+		volume(v.name, v.uuid, locked, pieces...)
 	}
 	if x := g.move; x != nil {
-		volume("pvmove0", x.uuid, "pvmove0_mimage_0", "pvmove0_mimage_1")
-		volume("pvmove0_mimage_0", x.legs[0], names[x.from])
-		volume("pvmove0_mimage_1", x.legs[1], names[targets(x.to)[0]])
+		at := uint64(0)
+		for _, a := range x.to {
+			legs[1] = append(legs[1], piece(at, a.n, names[a.pv], a.start))
+			at += a.n
+		}
+		volume("pvmove0", x.uuid, ", \"LOCKED\"", "\t\t\t\tmirrors = [\n\t\t\t\t\t\"pvmove0_mimage_0\", 0,\n\t\t\t\t\t\"pvmove0_mimage_1\", 0\n\t\t\t\t]\n")
+		volume("pvmove0_mimage_0", x.legs[0], "", legs[0]...)
+		volume("pvmove0_mimage_1", x.legs[1], "", legs[1]...)
 	}
 	b.WriteString("\t}\n}\n")
 	if err := os.WriteFile(c.set["file"], []byte(b.String()), 0o600); err != nil {
@@ -88,6 +102,9 @@ func (c *lvmRun) vgcfgrestore() error {
 			return said("%s is active, and a test wants it not to be", v.path())
 		}
 		g.lvs = slices.DeleteFunc(g.lvs, func(x *lv) bool { return x == v })
+	}
+	if strings.Contains(string(b), "pvmove0") != has("\t\t", "pvmove0") {
+		return said("Couldn't find volume 'pvmove0' for segment of volume group %s.", g.name)
 	}
 	if !has("\t\t", "pvmove0") {
 		g.move = nil

@@ -1,0 +1,169 @@
+package lvm
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// The text in which lvm keeps what it knows of a group, as far as something has to be
+// taken out of it.
+
+// block is a section of it: where it begins and ends, in lines.
+type block struct {
+	path       string // "t/logical_volumes/a"
+	begin, end int
+	id         string
+}
+
+func (b *block) parent() string { return b.path[:max(0, strings.LastIndexByte(b.path, '/'))] }
+func (b *block) name() string   { return b.path[strings.LastIndexByte(b.path, '/')+1:] }
+
+// blocks are the sections of a text as lvm writes it: "name {" and "}" have lines of
+// their own.
+func blocks(lines []string) (out []block, err error) {
+	var open []int
+	for i, line := range lines {
+		word := strings.TrimSpace(line)
+		name, opens := strings.CutSuffix(word, " {")
+		switch {
+		case opens:
+			path := name
+			if len(open) > 0 {
+				path = out[open[len(open)-1]].path + "/" + name
+			}
+			open = append(open, len(out))
+			out = append(out, block{path: path, begin: i})
+		case word == "}" && len(open) == 0:
+			return nil, fmt.Errorf("%w: line %d closes what was not opened", drivebay.ErrRefused, i+1)
+		case word == "}":
+			out[open[len(open)-1]].end = i + 1
+			open = open[:len(open)-1]
+		case len(open) > 0:
+			if id, is := strings.CutPrefix(word, "id = "); is {
+				out[open[len(open)-1]].id = strings.Trim(id, `"`)
+			}
+		}
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("%w: %s is not closed", drivebay.ErrRefused, out[open[0]].path)
+	}
+	return out, nil
+}
+
+// without is the text of a group without some volumes, a physical volume and the move
+// under way. What is left may name none of them.
+func without(text string, g *Group, lost []string, pv string) (string, error) {
+	lines := strings.Split(text, "\n")
+	if !slices.Contains(lines, fmt.Sprintf("\tseqno = %d", g.Seq)) {
+		return "", fmt.Errorf("%w: its text is not of change %d", drivebay.ErrRefused, g.Seq)
+	}
+	all, err := blocks(lines)
+	if err != nil {
+		return "", err
+	}
+	moving := g.moving()
+	var names []string
+	cut := make([]bool, len(lines))
+	for _, b := range all {
+		volume := b.parent() == g.Name+"/logical_volumes"
+		if b.parent() == g.Name+"/physical_volumes" && b.id == pv || volume && (slices.Contains(lost, b.name()) || slices.Contains(moving, b.name())) {
+			names = append(names, b.name())
+			for i := b.begin; i < b.end; i++ {
+				cut[i] = true
+			}
+		}
+	}
+	if want := len(lost) + len(moving) + 1; len(names) != want {
+		return "", fmt.Errorf("%w: its text has only %v of %v and of physical volume %s", drivebay.ErrRefused, names, lost, pv)
+	}
+	if len(moving) > 0 && g.LV(moving[0]).MovesFrom != pv {
+		if err := settle(lines, all, g.Name+"/logical_volumes/", moving[0]); err != nil {
+			return "", err
+		}
+	}
+	var left []string
+	for i, line := range lines {
+		if cut[i] {
+			continue
+		}
+		for _, name := range names {
+			if strings.Contains(line, `"`+name+`"`) {
+				return "", fmt.Errorf("%w: what is left names %s: %q", drivebay.ErrRefused, name, strings.TrimSpace(line))
+			}
+		}
+		left = append(left, line)
+	}
+	return strings.Join(left, "\n"), nil
+}
+
+// piece is a run of extents of a volume, and what it lies on: `"pv0", 40`.
+type piece struct {
+	start, count, line int
+	on                 string
+	at                 int
+}
+
+var (
+	startLine = regexp.MustCompile(`^\s*start_extent = (\d+)`)
+	countLine = regexp.MustCompile(`^\s*extent_count = (\d+)`)
+	onLine    = regexp.MustCompile(`^(\s*)"([^"]+)", (\d+)$`)
+)
+
+// pieceOf reads the segment of a volume that lies on one thing in one piece.
+func pieceOf(lines []string, b *block) (p piece, ok bool) {
+	found := 0
+	for i := b.begin; i < b.end; i++ {
+		if m := startLine.FindStringSubmatch(lines[i]); m != nil {
+			p.start, _ = strconv.Atoi(m[1])
+		}
+		if m := countLine.FindStringSubmatch(lines[i]); m != nil {
+			p.count, _ = strconv.Atoi(m[1])
+		}
+		if m := onLine.FindStringSubmatch(lines[i]); m != nil {
+			p.line, p.on = i, m[2]
+			p.at, _ = strconv.Atoi(m[3])
+			found++
+		}
+	}
+	return p, found == 1
+}
+
+// settle has what moves be where it moves from, which the first leg of the move says.
+func settle(lines []string, all []block, at, move string) error {
+	var from []piece
+	moved := map[string]bool{}
+	for i := range all {
+		if p, ok := pieceOf(lines, &all[i]); ok && all[i].parent() == at+move+"_mimage_0" {
+			from = append(from, p)
+		}
+	}
+	for i := range all {
+		p, ok := pieceOf(lines, &all[i])
+		if !ok || p.on != move || !strings.HasPrefix(all[i].path, at) {
+			continue
+		}
+		home := slices.IndexFunc(from, func(f piece) bool { return f.start <= p.at && p.at+p.count <= f.start+f.count })
+		if home < 0 {
+			return fmt.Errorf("%w: %s is not in one piece where it moves from", drivebay.ErrRefused, all[i].path)
+		}
+		f := from[home]
+		lines[p.line] = onLine.ReplaceAllString(lines[p.line], fmt.Sprintf(`${1}"%s", %d`, f.on, f.at+p.at-f.start))
+		moved[all[i].parent()] = true
+	}
+	for i := range all {
+		if !moved[all[i].path] {
+			continue
+		}
+		for n := all[i].begin; n < all[i].end; n++ {
+			if strings.HasPrefix(strings.TrimSpace(lines[n]), "status = [") {
+				lines[n] = strings.Replace(lines[n], `, "LOCKED"`, "", 1)
+			}
+		}
+	}
+	return nil
+}
