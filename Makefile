@@ -43,7 +43,7 @@ lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 
 lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab-volumes -min 5 -- -tags lab -timeout 60m -parallel 3 -run LabVolume ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab-volumes -min 5 -- -tags lab -timeout 60m -parallel 2 -run LabVolume ./hack/lab/suite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'

@@ -68,11 +68,9 @@ func (v *vault) call(t *testing.T, name, key, request string) string {
 func (v *vault) must(t *testing.T, name, key, request string, into any) {
 	t.Helper()
 	out := v.call(t, name, key, request)
-	for range 5 {
-		if strings.Contains(out, "DeadlineExceeded") || strings.Contains(out, "Aborted") {
-			time.Sleep(2 * time.Second)
-			out = v.call(t, name, key, request)
-		}
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && (strings.Contains(out, "DeadlineExceeded") || strings.Contains(out, "Aborted")); {
+		time.Sleep(2 * time.Second)
+		out = v.call(t, name, key, request)
 	}
 	if !strings.HasPrefix(out, "{") {
 		t.Fatalf("%s: %s", name, out)
