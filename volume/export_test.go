@@ -26,3 +26,6 @@ func (e *Engine) CopyProgress(id string) (done, total uint64, ok bool) {
 	}
 	return m.copied.Load() / 2, m.total.Load(), m.total.Load() > 0
 }
+
+// Unlabelled is nil if nothing of LVM is on a drive.
+func (e *Engine) Unlabelled(ctx context.Context, drive string) error { return e.unlabelled(ctx, drive) }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/lane"
 	"github.com/drivebay/drivebay/lvm"
 )
@@ -20,12 +24,17 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 	return e.quiet(h.VG, func(h *herd) error {
 		rest := h.Location
 		rest.Drives = []string{head.to}
-		r, err := e.maybeReport(ctx, rest)
-		if err != nil {
+		r, err := e.reportOf(ctx, rest)
+		switch {
+		case errors.Is(err, errNoPV) || err == nil && r.Group(h.VG) == nil:
+			if err := e.unlabelled(ctx, head.to); err != nil {
+				return err
+			}
+			r = &lvm.Report{}
+		case err != nil:
 			return err
-		}
-		if g := r.Group(h.VG); g != nil {
-			if r, err = e.salvageGroup(ctx, rest, head.from, g); err != nil {
+		default:
+			if r, err = e.salvageGroup(ctx, rest, head.from, r.Group(h.VG)); err != nil {
 				return err
 			}
 			if err := e.opt.After(h.VG, "salvage"); err != nil {
@@ -75,13 +84,35 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 	})
 }
 
+// unlabelled proves that nothing of LVM is on a drive, by what is written there: that
+// LVM or the kernel shows nothing proves nothing, partitions vanish for moments.
+func (e *Engine) unlabelled(ctx context.Context, drive string) error {
+	return e.onTable(ctx, drive, func(disk host.Disk, t *gpt.Table) error {
+		p, there := entry{kind: typePV}.find(t)
+		if !there {
+			return nil
+		}
+		c := content.Detect(io.NewSectionReader(disk, int64(p.Start), int64(p.Size)), p.Size, disk.BlockSize())
+		switch {
+		case slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool { return s.Format == "LVM2_member" }):
+			return fmt.Errorf("drive %s: %w: its physical volume is there, and LVM does not show what is on it", drive, drivebay.ErrPending)
+		case c.Reason != "":
+			return fmt.Errorf("drive %s: %w: what is written on its physical volume cannot be read: %s", drive, drivebay.ErrRefused, c.Reason)
+		}
+		return nil
+	})
+}
+
 // discardGroup gives the drive back to which nothing has moved in time.
 func (e *Engine) discardGroup(rest drivebay.Location) []step {
 	plan := []step{{
 		name: "group",
 		done: func(ctx context.Context) (bool, error) {
-			r, err := e.maybeReport(ctx, rest)
-			return err == nil && r.Group(rest.VG) == nil && len(e.labels(r, rest)) == 0, err
+			err := e.unlabelled(ctx, rest.Drives[0])
+			if errors.Is(err, drivebay.ErrPending) {
+				return false, nil
+			}
+			return err == nil, err
 		},
 		do: func(ctx context.Context) error {
 			r, err := e.reportOf(ctx, rest)

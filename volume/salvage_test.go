@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -148,4 +149,27 @@ func (h *half) goesOn(v drivebay.Volume) {
 		}
 	}
 	h.must(h.e.DeleteVolume(h.Context(), v.ID))
+}
+
+// TestUnlabelled: a drive is taken to hold nothing of LVM by what is written on it, not
+// by what the kernel shows of it; what cannot be read is not nothing.
+func TestUnlabelled(t *testing.T) {
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["a linear volume"])
+		id := v.Location.Drives[0]
+		_, other := s.idle(id)
+		s.must(s.e.Unlabelled(s.Context(), other))
+		d, _ := s.mgr.Snapshot().Find(id)
+		disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+d.Name, false)
+		s.must(err)
+		_, err = s.sim.Run(s.Context(), "lvm", "lvchange", "--devices", "/dev/"+d.Name+"p1", "--activate", "n", v.Location.VG+"/"+v.Location.LV)
+		s.must(err, disk.RemovePartition(1), disk.Close())
+		if err := s.e.Unlabelled(s.Context(), id); !errors.Is(err, drivebay.ErrPending) {
+			t.Errorf("the partition is not shown: %v", err)
+		}
+		s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "unreadable", Args: hostsim.Args{"sector": "2048", "n": "8"}}))
+		if err := s.e.Unlabelled(s.Context(), id); err == nil {
+			t.Error("it cannot be read")
+		}
+	})
 }
