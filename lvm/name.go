@@ -62,7 +62,7 @@ func CheckNames(group, volume string) error {
 	if err := checkName("logical volume", volume); err != nil {
 		return err
 	}
-	if n := len(group) + strings.Count(group, "-") + 1 + len(volume) + strings.Count(volume, "-"); n > maxDMName {
+	if n := len(MapperName(group, volume)); n > maxDMName {
 		return fmt.Errorf("logical volume %s/%s: %w: its device-mapper name has %d characters, at most %d fit", group, volume, drivebay.ErrInvalid, n, maxDMName)
 	}
 	return nil

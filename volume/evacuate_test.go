@@ -12,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -37,7 +38,7 @@ func (s *stand) usage(id string, want drivebay.Usage, limit time.Duration) {
 // word writes a word into a volume that is mounted nowhere, or reads it.
 func (s *stand) word(v drivebay.Volume, write string) string {
 	s.Helper()
-	d, err := s.sim.OpenDisk(context.Background(), "/dev/mapper/"+strings.ReplaceAll(v.Location.VG, "-", "--")+"-"+strings.ReplaceAll(v.Location.LV, "-", "--"), false)
+	d, err := s.sim.OpenDisk(context.Background(), "/dev/mapper/"+lvm.MapperName(v.Location.VG, v.Location.LV), false)
 	s.must(err)
 	defer d.Close()
 	b := make([]byte, 8)

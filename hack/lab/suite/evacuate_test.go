@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay/hack/lab/agent"
 	"github.com/drivebay/drivebay/hack/lab/lab"
 	"github.com/drivebay/drivebay/hack/lab/machine"
+	"github.com/drivebay/drivebay/lvm"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -440,7 +441,7 @@ func TestLabVolumeEvacuateUnreadable(t *testing.T) {
 	before := rest()
 	where := o.view(bad).Location
 	var part, data int64
-	fmt.Sscan(o.Sh("cat /sys/class/block/%sp1/start; dmsetup table %s | cut -d' ' -f5", m.Name("OLD"), mapped(where.VG, where.LV)), &part, &data)
+	fmt.Sscan(o.Sh("cat /sys/class/block/%sp1/start; dmsetup table %s | cut -d' ' -f5", m.Name("OLD"), lvm.MapperName(where.VG, where.LV)), &part, &data)
 	m.Must(m.FailIO(t.Context(), "OLD", machine.IOError{Op: "read", Sector: part + data + at/512}))
 	o.lead("OLD", drivebay.LeaveRelease)
 	o.usage("OLD", drivebay.UsageFailed, moving)

@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay/hack/lab/agent"
 	"github.com/drivebay/drivebay/hack/lab/lab"
 	"github.com/drivebay/drivebay/hack/lab/machine"
+	"github.com/drivebay/drivebay/lvm"
 )
 
 // TestLabVolumeEvacuateSteps ends a move after its steps, below a device that somebody
@@ -173,13 +174,7 @@ func (w *mover) text(name string) string {
 
 func (w *mover) device() string {
 	w.t.Helper()
-	return "/dev/mapper/" + mapped(w.text("vg"), w.text("lv"))
-}
-
-// mapped is the name of a logical volume's device (lvm(8), "-" between the two).
-func mapped(vg, lv string) string {
-	twice := func(s string) string { return strings.ReplaceAll(s, "-", "--") }
-	return twice(vg) + "-" + twice(lv)
+	return "/dev/mapper/" + lvm.MapperName(w.text("vg"), w.text("lv"))
 }
 
 // sum is of the half of the volume that nobody writes to any more.
