@@ -29,8 +29,9 @@ type Machine struct {
 var setup = sync.OnceValues(func() (machine.Options, error) { return Setup(context.Background(), os.Stderr) })
 
 // startTime bounds how long a machine may take to come up; it is generous
-// because the first one of its shape is booted and saved.
-const startTime = 3 * time.Minute
+// because the first one of its shape is booted and saved, perhaps by another program,
+// and each of that is tried twice.
+const startTime = 6 * time.Minute
 
 // Start brings up a machine for a test and those below it. Our compiled programs
 // and the source tree come into it when something asks for them, as /share/bin and

@@ -67,6 +67,10 @@ type Options struct {
 // (QEMU 7.2, `info registers` and `info lapic`), and nothing wakes it any more.
 const restoreTime = 30 * time.Second
 
+// bootTime is how long a boot may take: fifteen seconds on a quiet host. A machine
+// that boots may fall asleep for good like any other.
+const bootTime = 2 * time.Minute
+
 // Start brings up a machine: from a saved one where that is possible, else by
 // booting it. It is ready when the kernel shows all its drives.
 func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
@@ -74,20 +78,32 @@ func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	saved := ""
+	saved, within := "", bootTime
 	if !opt.Cold && spec.restorable() {
 		if saved, err = savedState(ctx, opt, spec); err != nil {
 			return nil, err
 		}
-		once, cancel := context.WithTimeoutCause(ctx, restoreTime, errors.New("not up in time"))
-		defer cancel()
-		m, err := start(once, opt, spec, saved)
-		if err == nil || once.Err() == nil || ctx.Err() != nil {
-			return m, err
-		}
-		fmt.Fprintf(opt.Log, "lab: once more, because a restored machine did not come up: %v\n", err)
+		within = restoreTime
 	}
-	return start(ctx, opt, spec, saved)
+	var m *Machine
+	err = twice(ctx, within, opt.Log, func(ctx context.Context) (err error) {
+		m, err = start(ctx, opt, spec, saved)
+		return err
+	})
+	return m, err
+}
+
+// twice tries to bring a machine up, and once more when the first try was not over
+// in time.
+func twice(ctx context.Context, within time.Duration, log io.Writer, try func(context.Context) error) error {
+	once, cancel := context.WithTimeoutCause(ctx, within, errors.New("not up in time"))
+	defer cancel()
+	err := try(once)
+	if err == nil || once.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	fmt.Fprintf(log, "lab: once more, because a machine did not come up: %v\n", err)
+	return try(ctx)
 }
 
 // start is one try.

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,10 +12,6 @@ import (
 // volatile cache, which real ones lose, is not lost here.
 func (m *Machine) PowerCut() { m.kill() }
 
-// bootTime is how long that may take: fifteen seconds on a quiet host. A machine that
-// boots may fall asleep for good like any other (see restoreTime).
-const bootTime = 2 * time.Minute
-
 // Boot starts the machine again after a power cut, with the drives that were in
 // it. It boots for real: the state in memory is gone.
 func (m *Machine) Boot(ctx context.Context) error {
@@ -26,14 +21,10 @@ func (m *Machine) Boot(ctx context.Context) error {
 		return fmt.Errorf("boot: the machine is running")
 	}
 	m.spec.Drives = slices.DeleteFunc(m.spec.Drives, func(d Drive) bool { return !m.drives[d.ID].plugged })
-	once, cancel := context.WithTimeoutCause(ctx, bootTime, errors.New("not up in time"))
-	defer cancel()
-	err := m.boot(once)
-	if err != nil && once.Err() != nil && ctx.Err() == nil {
-		fmt.Fprintf(m.log, "lab: once more, because a machine did not boot: %v\n", err)
+	err := twice(ctx, bootTime, m.log, func(ctx context.Context) error {
 		m.kill()
-		err = m.boot(ctx)
-	}
+		return m.boot(ctx)
+	})
 	if err != nil {
 		return fmt.Errorf("boot: %w%s", err, m.lastWords())
 	}
