@@ -184,7 +184,6 @@ type Kernel struct {
 	Resets1h       uint64    `json:"resets1h,omitempty"`
 	LastLog        string    `json:"lastLog,omitempty"`
 	Filesystems    []FSError `json:"filesystems,omitempty"`
-	FilesystemsAt  time.Time `json:"-"` // when they were asked
 }
 
 // NoSize says that the kernel holds the device at 0 bytes, and not just for the

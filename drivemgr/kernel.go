@@ -10,8 +10,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// ReadKernel reads what the kernel knows of a drive. Nothing of it touches the
-// drive: these are counters and states that the kernel keeps in memory.
+// ReadKernel reads what the kernel knows of a drive, but for what is on it. Nothing of
+// it touches the drive: these are counters and states that the kernel keeps in memory.
 func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.Time) *drivebay.Kernel {
 	s := &sysfs{Files: files}
 	dir := "sys/class/block/" + d.Name
@@ -24,16 +24,13 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	k.State = bestState(s, d)
 	for _, name := range ways(d) {
 		way := "sys/class/block/" + name
-		k.Completed += completed(s.text(way + "/stat"))
-		k.Inflight = max(k.Inflight, inflight(s.text(way+"/inflight")))
-		k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
-		k.IOTimeouts = plus(k.IOTimeouts, s, way+"/device/iotmo_cnt")
-		k.IODone = plus(k.IODone, s, way+"/device/iodone_cnt")
-	}
-	if k.FilesystemsAt = now; prev != nil && now.Sub(prev.FilesystemsAt) < fsEvery {
-		k.Filesystems, k.FilesystemsAt = prev.Filesystems, prev.FilesystemsAt
-	} else {
-		k.Filesystems = fsErrors(s, d)
+		done, waiting := accounts(s.text(way + "/stat"))
+		k.Completed, k.Inflight = k.Completed+done, max(k.Inflight, waiting)
+		if isSCSI(name) {
+			k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
+			k.IOTimeouts = plus(k.IOTimeouts, s, way+"/device/iotmo_cnt")
+			k.IODone = plus(k.IODone, s, way+"/device/iodone_cnt")
+		}
 	}
 	// Requests that wait while none comes back: a busy drive completes something.
 	if prev != nil && k.Inflight > 0 && prev.Inflight > 0 && k.Completed == prev.Completed {
@@ -42,28 +39,24 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	return k
 }
 
-// completed sums the requests that came back: reads, writes, discards, flushes
-// (Documentation/admin-guide/iostats.rst; the later fields came with 4.18 and 5.5).
-func completed(stat string) uint64 {
+// accounts are the requests that came back (reads, writes, discards, flushes) and
+// those that have not (Documentation/admin-guide/iostats.rst; the later fields came
+// with 4.18 and 5.5).
+func accounts(stat string) (done, waiting uint64) {
 	f := strings.Fields(stat)
-	var sum uint64
-	for _, i := range []int{0, 4, 11, 15} {
+	at := func(i int) (n uint64) {
 		if i < len(f) {
-			n, _ := strconv.ParseUint(f[i], 10, 64)
-			sum += n
+			n, _ = strconv.ParseUint(f[i], 10, 64)
 		}
+		return n
 	}
-	return sum
+	return at(0) + at(4) + at(11) + at(15), at(8)
 }
 
-func inflight(text string) uint64 {
-	var sum uint64
-	for _, f := range strings.Fields(text) {
-		n, _ := strconv.ParseUint(f, 10, 64)
-		sum += n
-	}
-	return sum
-}
+// isSCSI says of a block device whether the SCSI midlayer keeps books on it
+// (drivers/scsi/sd.c gives those names, and no one else). Where there are none they
+// are not looked for at each tick.
+func isSCSI(name string) bool { return strings.HasPrefix(name, "sd") }
 
 // ways are the block devices whose requests are the drive's: every path of a drive
 // with two ports. The head of an NVMe drive counts nothing on older kernels, its
@@ -98,8 +91,10 @@ var states = []string{"live", "running", "new", "connecting", "resetting", "quie
 func bestState(s *sysfs, d *drivebay.Drive) string {
 	best, rank := "", len(states)+1
 	for _, p := range d.Paths {
-		state := s.text("sys/class/block/" + p.Name + "/device/state")
-		if m := nvmePath.FindStringSubmatch(p.Name); m != nil {
+		state := ""
+		if isSCSI(p.Name) {
+			state = s.text("sys/class/block/" + p.Name + "/device/state")
+		} else if m := nvmePath.FindStringSubmatch(p.Name); m != nil {
 			state = s.text("sys/class/nvme/nvme" + m[2] + "/state")
 		}
 		if state == "" {
@@ -126,7 +121,8 @@ const fsEvery = 10 * time.Second
 // (Documentation/ABI/testing/sysfs-fs-ext4), of every such filesystem on the
 // drive. XFS and btrfs write to the kernel log. What the drive carries is asked for
 // by name: a list of all filesystems would be read once for each drive.
-func fsErrors(s *sysfs, d *drivebay.Drive) []drivebay.FSError {
+func fsErrors(files host.Files, d *drivebay.Drive) []drivebay.FSError {
+	s := &sysfs{Files: files}
 	devs := []string{d.Name}
 	for _, u := range d.Uses {
 		if u.Device != "" {

@@ -293,12 +293,13 @@ func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
 // its lane is held, what the kernel log said, how opening it ended.
 func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
 	prev := t.drive.Kernel
-	if t.fsSpoke && prev != nil {
-		again := *prev
-		again.FilesystemsAt = time.Time{}
-		prev, t.fsSpoke = &again, false
-	}
 	k := ReadKernel(m.machine, &t.drive, prev, now)
+	if prev != nil && !t.fsSpoke && now.Sub(t.fsAsked) < fsEvery {
+		k.Filesystems = prev.Filesystems
+	} else {
+		k.Filesystems = fsErrors(m.machine, &t.drive)
+		t.fsAsked, t.fsSpoke = now, false
+	}
 	// A question that was just asked is no news; one that a rule may judge is.
 	if held := t.lane.Occupied(now); held >= min(m.opt.LookTimeout/3, m.opt.Thresholds.SilentSuspect) {
 		k.LaneStuck = held.Truncate(time.Second)
@@ -323,7 +324,6 @@ func sameKernel(a, b *drivebay.Kernel) bool {
 	}
 	x, y := *a, *b
 	x.At, y.At = time.Time{}, time.Time{}
-	x.FilesystemsAt, y.FilesystemsAt = time.Time{}, time.Time{}
 	return reflect.DeepEqual(x, y)
 }
 

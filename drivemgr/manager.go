@@ -90,8 +90,9 @@ type tracked struct {
 	drive     drivebay.Drive // as it goes into the next snapshot
 	lane      *lane.Lane
 	kernlog   logWindow
-	fsSpoke   bool // the kernel log speaks of a filesystem on it
-	life      int  // grows each time the drive comes
+	fsSpoke   bool      // the kernel log speaks of a filesystem on it
+	fsAsked   time.Time // when they were asked for their errors
+	life      int       // grows each time the drive comes
 	present   bool
 	judged    bool // a verdict has been given on real evidence
 	looking   bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,71 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
 )
+
+// frugal counts the files that are read.
+type frugal struct {
+	*hostsim.Machine
+	mu    sync.Mutex
+	files map[string]*reads
+}
+
+type reads struct{ all, failed int }
+
+func (f *frugal) ReadFile(name string) ([]byte, error) {
+	b, err := f.Machine.ReadFile(name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.files[name]
+	if r == nil {
+		r = &reads{}
+		f.files[name] = r
+	}
+	if r.all++; err != nil {
+		r.failed++
+	}
+	return b, err
+}
+
+// TestIdleTicks: a tick reads few files, and looks for none that is not there; a node
+// has a hundred drives and hundreds of filesystems.
+func TestIdleTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim, err := hostsim.New(hostsim.Generate(12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f := &frugal{Machine: sim, files: map[string]*reads{}}
+		mgr := drivemgr.New(f, nil, drivemgr.Options{Rescan: 24 * time.Hour, Poll: 24 * time.Hour})
+		done := make(chan error)
+		go func() { done <- mgr.Run(ctx) }()
+		defer func() {
+			cancel()
+			sim.Close()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(time.Minute)
+		f.mu.Lock()
+		clear(f.files)
+		f.mu.Unlock()
+		time.Sleep(200*time.Second - time.Millisecond) // a hundred ticks
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ticks, all := 0, 0
+		for name, r := range f.files {
+			ticks, all = max(ticks, r.all), all+r.all
+			if r.failed > 20 || strings.Contains(name, "/fs/") && r.all > 40 { // md0 lies on two
+				t.Errorf("%s was asked for %d times, %d times in vain", name, r.all, r.failed)
+			}
+		}
+		drives := len(mgr.Snapshot().Drives)
+		if each := float64(all) / float64(ticks*drives); ticks < 90 || each > 8 {
+			t.Errorf("%d ticks, %.1f files for each of %d drives", ticks, each, drives)
+		}
+	})
+}
 
 // rig is a manager on a simulated machine, in a bubble whose clock stands still
 // while anybody works.
