@@ -112,9 +112,9 @@ func TestCannotWipe(t *testing.T) {
 		s.inject(old.ID, "read-only")
 		s.lead(v, drivebay.LeaveRelease)
 		s.until("moved", func() bool { return s.of(v).Location.Drives[0] != old.ID && s.of(v).Work == "" })
-		if told := strings.Join(s.events(drivebay.EventVolumeLeft), "\n"); !strings.Contains(told, "was not wiped") {
-			s.Errorf("told: %q", told)
-		}
+		s.until("told", func() bool {
+			return strings.Contains(strings.Join(s.events(drivebay.EventVolumeLeft), "\n"), "was not wiped")
+		})
 		if s.sum(s.of(v).Volume) != sum {
 			s.Error("it is another one now")
 		}
