@@ -137,9 +137,15 @@ func kernelMadeReadOnly(m host.Mount) bool {
 	return !isReadOnly(m) && (hasOption(m, "ro") || hasOption(m, "emergency_ro"))
 }
 
-// hasOption is so of the mount or of its superblock.
+// hasOption is so of the mount or of its superblock. Every mount is asked at every tick.
 func hasOption(m host.Mount, name string) bool {
-	return strings.Contains(","+m.Opts+",", ","+name+",")
+	for rest, more := m.Opts, true; more; {
+		var option string
+		if option, rest, more = strings.Cut(rest, ","); option == name {
+			return true
+		}
+	}
+	return false
 }
 
 // isReadOnly is so of the mount itself: its options come first.
