@@ -40,9 +40,19 @@ func (f *frugal) ReadFile(name string) ([]byte, error) {
 	return b, err
 }
 
-// TestIdleTicks: a tick reads few files, and looks for none that is not there; a node
-// has a hundred drives and hundreds of filesystems.
-func TestIdleTicks(t *testing.T) {
+// asked is how often each file was read while something went on.
+func (f *frugal) asked(meanwhile func()) map[string]*reads {
+	f.mu.Lock()
+	f.files = map[string]*reads{}
+	f.mu.Unlock()
+	meanwhile()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.files
+}
+
+func onFrugal(t *testing.T, test func(*frugal, *drivemgr.Manager)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := hostsim.New(hostsim.Generate(12))
 		if err != nil {
@@ -61,14 +71,16 @@ func TestIdleTicks(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Minute)
-		f.mu.Lock()
-		clear(f.files)
-		f.mu.Unlock()
-		time.Sleep(200*time.Second - time.Millisecond) // a hundred ticks
-		f.mu.Lock()
-		defer f.mu.Unlock()
+		test(f, mgr)
+	})
+}
+
+// TestIdleTicks: a tick reads few files, and looks for none that is not there; a node
+// has a hundred drives and hundreds of filesystems.
+func TestIdleTicks(t *testing.T) {
+	onFrugal(t, func(f *frugal, mgr *drivemgr.Manager) {
 		ticks, all := 0, 0
-		for name, r := range f.files {
+		for name, r := range f.asked(func() { time.Sleep(200*time.Second - time.Millisecond) }) { // a hundred ticks
 			ticks, all = max(ticks, r.all), all+r.all
 			if r.failed > 20 || strings.Contains(name, "/fs/") && r.all > 40 { // md0 lies on two
 				t.Errorf("%s was asked for %d times, %d times in vain", name, r.all, r.failed)
@@ -77,6 +89,34 @@ func TestIdleTicks(t *testing.T) {
 		drives := len(mgr.Snapshot().Drives)
 		if each := float64(all) / float64(ticks*drives); ticks < 90 || each > 8 {
 			t.Errorf("%d ticks, %.1f files for each of %d drives", ticks, each, drives)
+		}
+	})
+}
+
+// TestNewFilesystem: what is new on a drive is asked for its errors at once.
+func TestNewFilesystem(t *testing.T) {
+	onFrugal(t, func(f *frugal, mgr *drivemgr.Manager) {
+		s := mgr.Snapshot()
+		i := slices.IndexFunc(s.Drives, func(d drivebay.Drive) bool { return len(d.Uses) == 0 })
+		disk, err := f.OpenDisk(t.Context(), "/dev/"+s.Drives[i].Name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 { // wherever in ten seconds it falls
+			for _, change := range []func() error{func() error { return disk.AddPartition(1, 1<<20, 1<<30) }, func() error { return disk.RemovePartition(1) }} {
+				files := f.asked(func() {
+					if err := change(); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(1100 * time.Millisecond)
+				})
+				if files["sys/fs/ext4/"+s.Drives[i].Name+"/errors_count"] == nil {
+					t.Error("nobody asked")
+				}
+			}
+		}
+		if err := disk.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -67,6 +67,9 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	t.drive = merge(before, *d)
 	t.drive.LastSeen = now.Truncate(time.Minute)
 	t.drive.Usage, t.drive.Leaving, t.drive.Cordoned, t.drive.Claim, t.drive.Succeeds = t.rec.Usage, t.rec.Leaving, t.rec.Cordoned, t.rec.Claim, t.rec.Succeeds
+	if !slices.Equal(before.Uses, t.drive.Uses) { // other filesystems: what was heard is of those before
+		t.fsAsked = time.Time{}
+	}
 	m.refreshKernel(t, now)
 	m.assess(t)
 	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
