@@ -24,8 +24,8 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	k.State = bestState(s, d)
 	for _, name := range ways(d) {
 		way := "sys/class/block/" + name
-		done, waiting := accounts(s.text(way + "/stat"))
-		k.Completed, k.Inflight = k.Completed+done, max(k.Inflight, waiting)
+		k.Completed += completed(s.text(way + "/stat"))
+		k.Inflight = max(k.Inflight, inflight(s.text(way+"/inflight")))
 		if isSCSI(name) {
 			k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
 			k.IOTimeouts = plus(k.IOTimeouts, s, way+"/device/iotmo_cnt")
@@ -39,18 +39,30 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	return k
 }
 
-// accounts are the requests that came back (reads, writes, discards, flushes) and
-// those that have not (Documentation/admin-guide/iostats.rst; the later fields came
-// with 4.18 and 5.5).
-func accounts(stat string) (done, waiting uint64) {
+// completed sums the requests that came back: reads, writes, discards, flushes
+// (Documentation/admin-guide/iostats.rst; the later fields came with 4.18 and 5.5).
+func completed(stat string) uint64 {
 	f := strings.Fields(stat)
-	at := func(i int) (n uint64) {
+	var sum uint64
+	for _, i := range []int{0, 4, 11, 15} {
 		if i < len(f) {
-			n, _ = strconv.ParseUint(f[i], 10, 64)
+			n, _ := strconv.ParseUint(f[i], 10, 64)
+			sum += n
 		}
-		return n
 	}
-	return at(0) + at(4) + at(11) + at(15), at(8)
+	return sum
+}
+
+// inflight sums the requests that the drive has. That stat has such a number, too, is
+// of no use: it is another account, and can say 0 while some wait (Linux 6.18, seen
+// with a loop device that hung: "0" there, "3 1" here).
+func inflight(text string) uint64 {
+	var sum uint64
+	for _, f := range strings.Fields(text) {
+		n, _ := strconv.ParseUint(f, 10, 64)
+		sum += n
+	}
+	return sum
 }
 
 // isSCSI says of a block device whether the SCSI midlayer keeps books on it

@@ -14,12 +14,12 @@ import (
 
 func TestReadKernel(t *testing.T) {
 	w := tree{}
-	stat := "100 0 800 5 10 0 80 5 3 40 50 3 0 24 1 4 2"
+	stat := "100 0 800 5 10 0 80 5 0 40 50 3 0 24 1 4 2"
 	at := w.sas(1, 1, "sda", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001", "ioerr_cnt": "0x1a\n", "iodone_cnt": "0xff\n", "iotmo_cnt": "0x2\n", "state": "offline\n"})
 	b := w.sas(2, 1, "sdb", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001", "ioerr_cnt": "0x6\n", "state": "running\n"})
 	w.partition(at, "sda1", "8:1")
-	w[at+"/stat"] = stat + "\n"
-	w[b+"/stat"] = "1 0 8 0 0 0 0 0 2 0 0\n" // a kernel before 4.18
+	w[at+"/stat"], w[at+"/inflight"] = stat+"\n", "       1        2\n"
+	w[b+"/stat"], w[b+"/inflight"] = "1 0 8 0 0 0 0 0\n", "0 0\n" // a kernel before 4.18
 	w["sys/fs/ext4/sda1/errors_count"], w["sys/fs/ext4/sda1/warning_count"] = "3\n", "1\n"
 	_, drives := w.observe(t, InventoryOptions{}, mount("8:1", "/data", "ext4", "/dev/sda1"))
 	d, m := drives["sda"], w.machine(t)
@@ -50,7 +50,7 @@ func TestReadKernel(t *testing.T) {
 			t.Errorf("%s: frozen for %v, want %v", name, got, r.want)
 		}
 	}
-	w[at+"/stat"], w[b+"/stat"], w[at+"/size"] = strings.Replace(stat, " 3 40", " 0 40", 1)+"\n", "1 0 8 0 0 0 0 0 0 0 0\n", "0\n"
+	w[at+"/inflight"], w[at+"/size"] = "0 0\n", "0\n"
 	m = w.machine(t)
 	if k := ReadKernel(m, &d, &drivebay.Kernel{At: at0, Completed: k.Completed, Inflight: 3, Frozen: time.Minute}, at0.Add(time.Second)); k.Frozen != 0 || !k.SizeZero || k.Zero != 0 {
 		t.Errorf("idle: frozen for %v, size zero %v for %v", k.Frozen, k.SizeZero, k.Zero)

@@ -23,7 +23,7 @@ func recording(t *testing.T) string {
 			"vpd_pg80":                "\x00\x80\x00\x08" + serial,
 			"block/" + name + "/size": "7814037168", "block/" + name + "/removable": "0", "block/" + name + "/ro": "0", "block/" + name + "/dev": "8:" + host,
 			"block/" + name + "/queue/rotational": "1", "block/" + name + "/queue/logical_block_size": "512", "block/" + name + "/queue/physical_block_size": "4096",
-			"block/" + name + "/stat": "1 2 3 4 5 6 7 8 0 10 11",
+			"block/" + name + "/stat": "1 2 3 4 5 6 7 8 9 10 11", "block/" + name + "/inflight": "0 0",
 		} {
 			files[dev+"/"+file] = text + "\n"
 		}
