@@ -12,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
 )
@@ -29,6 +30,9 @@ func (f *frugal) ReadFile(name string) ([]byte, error) {
 	b, err := f.Machine.ReadFile(name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.files == nil {
+		return b, err
+	}
 	r := f.files[name]
 	if r == nil {
 		r = &reads{}
@@ -53,26 +57,9 @@ func (f *frugal) asked(meanwhile func()) map[string]*reads {
 
 func onFrugal(t *testing.T, test func(*frugal, *drivemgr.Manager)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		sim, err := hostsim.New(hostsim.Generate(12))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		f := &frugal{Machine: sim, files: map[string]*reads{}}
-		mgr := drivemgr.New(f, nil, drivemgr.Options{Rescan: 24 * time.Hour, Poll: 24 * time.Hour})
-		done := make(chan error)
-		go func() { done <- mgr.Run(ctx) }()
-		defer func() {
-			cancel()
-			sim.Close()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}()
-		time.Sleep(time.Minute)
-		test(f, mgr)
-	})
+	f := &frugal{}
+	opt := drivemgr.Options{Rescan: 24 * time.Hour, Poll: 24 * time.Hour}
+	onSeen(t, hostsim.Generate(12), nil, opt, func(m *hostsim.Machine) host.Machine { f.Machine = m; return f }, func(r *rig) { test(f, r.mgr) })
 }
 
 // TestIdleTicks: a tick reads few files, and looks for none that is not there; a node
@@ -136,13 +123,19 @@ func onRack(t *testing.T, drives int, st drivemgr.Store, opt drivemgr.Options, t
 
 func onSpec(t *testing.T, spec hostsim.Spec, st drivemgr.Store, opt drivemgr.Options, test func(*rig)) {
 	t.Helper()
+	onSeen(t, spec, st, opt, func(m *hostsim.Machine) host.Machine { return m }, test)
+}
+
+// onSeen is a machine that the manager sees in some way.
+func onSeen(t *testing.T, spec hostsim.Spec, st drivemgr.Store, opt drivemgr.Options, as func(*hostsim.Machine) host.Machine, test func(*rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := hostsim.New(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &rig{T: t, sim: sim, mgr: drivemgr.New(sim, st, opt)}
+		r := &rig{T: t, sim: sim, mgr: drivemgr.New(as(sim), st, opt)}
 		done := make(chan error)
 		go func() { done <- r.mgr.Run(ctx) }()
 		defer func() {
