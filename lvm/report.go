@@ -147,6 +147,10 @@ func (g *Group) LV(name string) *LV {
 	return nil
 }
 
+// ZeroesBlocks says of a thin pool whether it zeroes a block before a volume sees it
+// (lvs(8), "lv_attr bits", the eighth).
+func (lv *LV) ZeroesBlocks() bool { return len(lv.Attr) > 7 && lv.Attr[7] == 'z' }
+
 // Metadata is the hidden volume in which a thin pool keeps its books; nil if a report
 // has none of it, or nothing of the group.
 func (g *Group) Metadata(pool string) *LV {

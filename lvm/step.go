@@ -11,7 +11,7 @@ import (
 // Step is one command of a plan. It can be interrupted anywhere and run again.
 type Step struct {
 	Name string   // for people: "create volume a/b"
-	Argv []string // lvm's command; "pv:UUID" stands for where that physical volume is now
+	Argv []string // lvm's command; "pv:UUID" stands for where that physical volume is now, "pv:UUID:1-5" for extents of it
 	// Done says from a report that nothing is left to do.
 	Done func(*Report) bool
 	// May refuses a step whose world is not the one the plan was made for; nil
@@ -26,6 +26,15 @@ type Step struct {
 const pvMark = "pv:"
 
 func pvArg(uuid string) string { return pvMark + uuid }
+
+// extentArgs names extents as lvm does: PhysicalVolume:first-last (lvextend(8)).
+func extentArgs(list []Extent) []string {
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = fmt.Sprintf("%s:%d-%d", pvArg(x.PV), x.Start, x.Start+x.Count-1)
+	}
+	return out
+}
 
 func pvArgs(uuids []string) []string {
 	out := make([]string, len(uuids))
@@ -42,10 +51,11 @@ func expand(r *Report, argv []string) ([]string, error) {
 	}
 	out := slices.Clone(argv)
 	for i, a := range argv {
-		uuid, ok := strings.CutPrefix(a, pvMark)
+		what, ok := strings.CutPrefix(a, pvMark)
 		if !ok {
 			continue
 		}
+		uuid, extents, ranged := strings.Cut(what, ":")
 		p, _ := r.PV(uuid)
 		switch {
 		case p == nil:
@@ -55,7 +65,9 @@ func expand(r *Report, argv []string) ([]string, error) {
 		case p.Device == "":
 			return nil, fmt.Errorf("physical volume %s: %w", uuid, ErrMissingPV)
 		}
-		out[i] = p.Device
+		if out[i] = p.Device; ranged {
+			out[i] += ":" + extents
+		}
 	}
 	return out, nil
 }

@@ -59,7 +59,11 @@ func CreatePool(v Volume, metadata uint64) ([]Step, error) {
 		Argv: []string{"lvchange", "--errorwhenfull", "y", v.path()},
 		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ErrorWhenFull },
 	}
-	steps = slices.Insert(steps, len(steps)-1, fail)
+	steps = slices.Insert(steps, len(steps)-1, fail, Step{
+		Name: "let thin pool " + v.path() + " zero blocks before a volume sees them",
+		Argv: []string{"lvchange", "--zero", "y", v.path()},
+		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ZeroesBlocks() },
+	})
 	return slices.Insert(steps, 1, ClearLeftovers(v.Group, v.Name, metadata)...), nil // after a half-made pool is gone
 }
 
@@ -139,6 +143,13 @@ func Extend(group, name string, size uint64, pvs ...string) []Step {
 		Argv: command([]string{"lvextend", "--size", bytes(size), path}, pvArgs(pvs)),
 		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && lv.Size >= size },
 	}}
+}
+
+// ExtendOver plans to grow a volume to at least a size over named extents, and no others.
+func ExtendOver(group, name string, size uint64, extents []Extent) []Step {
+	steps := Extend(group, name, size)
+	steps[0].Argv = append(steps[0].Argv, extentArgs(extents)...)
+	return steps
 }
 
 // ExtendMetadata plans to grow the bookkeeping of a thin pool to at least a size. A pool

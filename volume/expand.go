@@ -138,6 +138,9 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 		plan = e.growLogical(&rec)
 	}
 	if err := e.run(ctx, id, plan); err != nil {
+		if needsZeroes(&rec.Volume) && ctx.Err() == nil && !errors.Is(err, errStopped) {
+			err = errors.Join(err, e.run(ctx, id, []step{e.dropReservations(&rec.Volume)}))
+		}
 		return e.failed(ctx, id, err)
 	}
 	if v := &rec.Volume; v.Location.VG != "" && v.Rest() == drivebay.CSICreated {
@@ -217,14 +220,13 @@ func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 	return nil
 }
 
-// growLogical plans to extend a logical volume. A thin one is zeroed by its pool;
-// what another one has got is zeroed before the caller hears of it.
+// growLogical plans to extend a logical volume. A volume that shows its extents as they
+// are gets them zeroed (newextents.go).
 func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
 	v, size := &rec.Volume, sizeOfWork(rec)
-	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
-	plan := []step{e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
-	if v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin && v.LUKSUUID == "" {
-		plan = append(plan, e.made(v.ID, "zero", func(ctx context.Context) error { return e.overwrite(ctx, v, "zero", v.Size, size, zeroRange) }))
+	if needsZeroes(v) {
+		return []step{e.extentsZeroed(v, size), e.lvmStep("volume", v.Location, new(bool), e.extendOverZeroes(v, size))}
 	}
-	return plan
+	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
+	return []step{e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
 }

@@ -173,6 +173,7 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
 	}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),
+		when(there, e.dropReservations(v)),
 		when(there, step{name: "volume",
 			done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}))

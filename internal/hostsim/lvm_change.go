@@ -39,6 +39,9 @@ func (c *lvmRun) lvchange() error {
 		}
 		v.failFull = full == "y"
 	}
+	if zero, ok := c.set["zero"]; ok {
+		v.unzeroed = zero == "n"
+	}
 	if permission, ok := c.set["permission"]; ok {
 		v.readOnly = permission == "r"
 		c.reload(v)

@@ -183,7 +183,7 @@ func (c *lvmRun) makePool(v *lv) error {
 	}
 	v.data = g.add(&lv{group: g, name: v.sub("tdata", -1), parent: v, part: "tdata", kind: "linear", extents: v.extents, areas: g.take(v.extents, pvs)})
 	v.meta = g.add(&lv{group: g, name: v.sub("tmeta", -1), parent: v, part: "tmeta", kind: "linear", extents: more, areas: g.take(more, pvs)})
-	v.failFull = c.set["errorwhenfull"] == "y"
+	v.failFull, v.unzeroed = c.set["errorwhenfull"] == "y", c.set["zero"] == "n"
 	g.add(v)
 	return nil
 }

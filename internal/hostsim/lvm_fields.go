@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -146,7 +147,10 @@ func (c *lvmRun) attr(v *lv, f fields) string {
 	case v.kind == "raid1" || strings.HasPrefix(v.part, "r"):
 		a[6] = 'r'
 	case v.kind == "thin" || v.kind == "thin-pool":
-		a[6], a[7] = 't', 'z'
+		a[6] = 't'
+		if pool := cmp.Or(v.pool, v); !pool.unzeroed {
+			a[7] = 'z'
+		}
 	}
 	switch f["lv_health_status"] {
 	case "partial":

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -103,17 +104,37 @@ func (c *lvmRun) volume(path string) (*lv, error) {
 	return nil, said("Failed to find logical volume \"%s\"", path)
 }
 
-// named finds the physical volumes of a group that are named by device.
+// named finds the physical volumes of a group that are named by device, with their
+// extents or without: "/dev/sda:0-9:20-29".
 func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
 	var list []*pv
 	for _, name := range names {
+		name, extents, _ := strings.Cut(name, ":")
 		p := c.at(name)
 		if p == nil || p.group != g {
 			return nil, said("Physical Volume \"%s\" not found in Volume Group \"%s\".", name, g.name)
 		}
-		list = append(list, p)
+		for _, text := range strings.FieldsFunc(extents, func(r rune) bool { return r == ':' }) {
+			first, last, ranged := strings.Cut(text, "-")
+			from, err := strconv.ParseUint(first, 10, 32)
+			to, err2 := strconv.ParseUint(last, 10, 32)
+			if err != nil || err2 != nil || !ranged || to < from {
+				return nil, said("Physical extent parsing error at %s", text)
+			}
+			p.only = append(p.only, area{p, from, to - from + 1})
+		}
+		if !slices.Contains(list, p) {
+			list = append(list, p)
+		}
 	}
 	return list, nil
+}
+
+// forgetNamed ends what a command has named of physical volumes.
+func (c *lvmRun) forgetNamed() {
+	for _, p := range c.m.physical {
+		p.only = nil
+	}
 }
 
 // at is the physical volume on a device, nil if there is none.

@@ -52,7 +52,7 @@ func init() {
 		"vgchange":     {"addtag: deltag: setautoactivation:", (*lvmRun).vgchange},
 		"lvcreate":     {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", (*lvmRun).lvcreate},
 		"lvremove":     {"", (*lvmRun).lvremove},
-		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
+		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
 		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
 		"lvconvert":    {"repair replace:", (*lvmRun).lvconvert},
 		"version":      {"", (*lvmRun).version},
@@ -97,6 +97,7 @@ func lvmProgram(p *process) int {
 		p.m.mu.Lock()
 		c.points, p.m.kill = p.m.kill, 0
 		err = lvmCommands[c.command].do(c)
+		c.forgetNamed()
 		p.m.mu.Unlock()
 		if long, ok := errors.AsType[*carryOn](err); ok {
 			err = long.work()

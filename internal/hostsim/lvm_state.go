@@ -32,6 +32,7 @@ type pv struct {
 	size    uint64 // of its device
 	start   uint64 // of the data, bytes
 	missing bool   // the group was changed without it
+	only    []area // the extents that a command names of it; nil: all
 }
 
 // extents is how many a physical volume has.
@@ -61,6 +62,7 @@ type lv struct {
 	data, meta *lv // thin-pool
 	used       uint64
 	failFull   bool
+	unzeroed   bool // it was told not to zero new blocks
 
 	pool, origin *lv // thin
 	chunks       map[uint64]*chunk
@@ -150,7 +152,23 @@ func (g *group) free(p *pv) []area {
 		}
 		at = a.start + a.n
 	}
-	return list
+	return p.named(list)
+}
+
+// named keeps what a command has named of some areas.
+func (p *pv) named(list []area) []area {
+	if p.only == nil {
+		return list
+	}
+	var kept []area
+	for _, a := range list {
+		for _, o := range p.only {
+			if from, to := max(a.start, o.start), min(a.start+a.n, o.start+o.n); from < to {
+				kept = append(kept, area{p, from, to - from})
+			}
+		}
+	}
+	return kept
 }
 
 func extentsOf(areas []area) uint64 {

@@ -1,0 +1,192 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// A raw logical volume that grows shows its new extents at once, with what their last
+// owner left there. So the extents are reserved first, in a linear volume for each leg;
+// the reservations are zeroed; then one plan of LVM removes them and extends the volume
+// over exactly their extents. A reservation that was lost in between is made and zeroed
+// anew: a zeroed one is written down by its LVM UUID.
+
+// keyGrowth is the value of the tag keyWhat of a reservation; its keyID is the volume.
+const keyGrowth = "growth"
+
+// needsZeroes says whether a volume shows its extents as they are: filesystems show no
+// block that they have not written, a thin pool zeroes its blocks, and old data that
+// is decrypted with a new key is noise.
+func needsZeroes(v *drivebay.Volume) bool {
+	return v.Location.VG != "" && v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin && v.LUKSUUID == ""
+}
+
+// reservation is the logical volume that reserves the new extents of one leg.
+func reservation(v *drivebay.Volume, leg int) (lvm.Volume, error) {
+	name, err := lvm.VolumeName(v.ID + "-grow-" + strconv.Itoa(leg))
+	if err != nil {
+		return lvm.Volume{}, err
+	}
+	t, err := tags(map[string]string{keyWhat: keyGrowth, keyID: v.ID})
+	return lvm.Volume{Group: v.Location.VG, Name: name, Tags: t}, err
+}
+
+// reservationsOf are the reservations that a group has for a volume, by name.
+func reservationsOf(g *lvm.Group, id string) []lvm.LV {
+	if g == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(g.LVs), func(lv lvm.LV) bool {
+		t := tagsOf(&lv)
+		return t[keyWhat] != keyGrowth || t[keyID] != id
+	})
+}
+
+func zeroedMark(lv *lvm.LV) string { return "zeroed " + lv.UUID }
+
+// extentsZeroed is the step that reserves and zeroes what a volume is to grow by.
+func (e *Engine) extentsZeroed(v *drivebay.Volume, size uint64) step {
+	return step{
+		name: "zero",
+		done: func(ctx context.Context) (bool, error) {
+			r, err := e.reportOf(ctx, v.Location)
+			if err != nil {
+				return false, err
+			}
+			lv := r.LV(v.Location.VG, v.Location.LV)
+			if lv != nil && lv.Size >= size {
+				return true, nil
+			}
+			rec, err := e.record(v.ID)
+			return err == nil && allZeroed(&rec, r.Group(v.Location.VG), size), err
+		},
+		do: func(ctx context.Context) error {
+			r, err := e.reportOf(ctx, v.Location)
+			if err != nil {
+				return err
+			}
+			legs, more, err := growthOf(r.Group(v.Location.VG), v, size)
+			if err != nil {
+				return err
+			}
+			for leg, pv := range legs {
+				if err := e.zeroReservation(ctx, v, leg, pv, more); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// growthOf is what a volume grows by: the physical volume of each leg, and bytes.
+func growthOf(g *lvm.Group, v *drivebay.Volume, size uint64) (legs []string, more uint64, err error) {
+	if g == nil || g.LV(v.Location.LV) == nil {
+		return nil, 0, fmt.Errorf("logical volume %s/%s: %w", v.Location.VG, v.Location.LV, drivebay.ErrNotFound)
+	}
+	have := g.LV(v.Location.LV).Size
+	if legs = g.Under(v.Location.LV); len(legs) != width(v.Location.Kind) {
+		return nil, 0, fmt.Errorf("logical volume %s/%s: %w: it is on %d physical volumes, want %d", v.Location.VG, v.Location.LV, drivebay.ErrRefused, len(legs), width(v.Location.Kind))
+	}
+	return legs, extentsOf(size-min(have, size)) * lvm.ExtentSize, nil
+}
+
+// allZeroed says whether every leg has a zeroed reservation for the growth to a size.
+func allZeroed(rec *drivebay.VolumeRecord, g *lvm.Group, size uint64) bool {
+	legs, more, err := growthOf(g, &rec.Volume, size)
+	if err != nil || rec.Work == nil {
+		return false
+	}
+	ready := 0
+	for _, lv := range reservationsOf(g, rec.Volume.ID) {
+		if lv.Size == more && slices.Contains(rec.Work.Made, zeroedMark(&lv)) {
+			ready++
+		}
+	}
+	return ready == len(legs)
+}
+
+// zeroReservation makes the reservation of one leg, and zeroes it from its start: how
+// far an earlier one came says nothing of this one.
+func (e *Engine) zeroReservation(ctx context.Context, v *drivebay.Volume, leg int, pv string, more uint64) error {
+	want, err := reservation(v, leg)
+	if err != nil {
+		return err
+	}
+	want.Size, want.PVs = more, []string{pv}
+	steps, err := lvm.CreateLinear(want)
+	if err != nil {
+		return err
+	}
+	r, err := e.reportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	if lv := r.LV(want.Group, want.Name); lv != nil && lv.Size != more { // of another size that was asked for
+		steps = append(dropVolume(want.Group, want.Name), steps...)
+	}
+	if err := e.lvmRun(ctx, v.Location, steps); err != nil {
+		return err
+	}
+	if r, err = e.reportOf(ctx, v.Location); err != nil {
+		return err
+	}
+	lv := r.LV(want.Group, want.Name)
+	if lv == nil {
+		return fmt.Errorf("logical volume %s/%s: %w: it was made and does not show", want.Group, want.Name, drivebay.ErrNotFound)
+	}
+	reserved := *v
+	reserved.Location.LV, reserved.Publications = want.Name, nil
+	if err := e.overwrite(ctx, &reserved, "zero "+lv.UUID, 0, more, zeroRange); err != nil {
+		return err
+	}
+	_, err = e.change(v.ID, func(r *drivebay.VolumeRecord) error {
+		if r.Work != nil && !slices.Contains(r.Work.Made, zeroedMark(lv)) {
+			r.Work.Made = append(r.Work.Made, zeroedMark(lv))
+		}
+		return nil
+	})
+	return err
+}
+
+// extendOverZeroes plans the growth over the reserved extents; without them it plans
+// nothing, and the step before it makes them.
+func (e *Engine) extendOverZeroes(v *drivebay.Volume, size uint64) func(*lvm.Report) ([]lvm.Step, error) {
+	return func(r *lvm.Report) ([]lvm.Step, error) {
+		g := r.Group(v.Location.VG)
+		var plan []lvm.Step
+		var extents []lvm.Extent
+		for _, lv := range reservationsOf(g, v.ID) {
+			extents = append(extents, lv.Extents...)
+			plan = append(plan, dropVolume(g.Name, lv.Name)...)
+		}
+		if lv := r.LV(v.Location.VG, v.Location.LV); lv != nil && lv.Size >= size {
+			return plan, nil
+		}
+		rec, err := e.record(v.ID)
+		if err == nil && !allZeroed(&rec, g, size) {
+			err = fmt.Errorf("logical volume %s/%s: %w: the extents that it grows by are not zeroed", v.Location.VG, v.Location.LV, drivebay.ErrPending)
+		}
+		return append(plan, lvm.ExtendOver(v.Location.VG, v.Location.LV, size, extents)...), err
+	}
+}
+
+// dropVolume plans to remove a logical volume whose data are of no use.
+func dropVolume(group, name string) []lvm.Step {
+	return append(lvm.Deactivate(group, name), lvm.Remove(group, name)...)
+}
+
+// dropReservations plans to remove what an interrupted growth has left of a volume.
+func (e *Engine) dropReservations(v *drivebay.Volume) step {
+	return e.lvmStep("reservations", v.Location, new(bool), func(r *lvm.Report) (plan []lvm.Step, err error) {
+		for _, lv := range reservationsOf(r.Group(v.Location.VG), v.ID) {
+			plan = append(plan, dropVolume(v.Location.VG, lv.Name)...)
+		}
+		return plan, nil
+	})
+}
