@@ -119,7 +119,7 @@ func (s seen) mayGrow(v *drivebay.Volume, size uint64) error {
 		have = v.Size + more
 	}
 	if have < size {
-		return fmt.Errorf("%w: it can have %d bytes where it is, and nothing is moved to make room", drivebay.ErrNoSpace, have)
+		return fmt.Errorf("%w: it can have %d bytes where it is, %d are requested, and nothing is moved to make room", drivebay.ErrRange, have, size)
 	}
 	return nil
 }

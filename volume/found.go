@@ -113,7 +113,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	if entry.Type == typeMaking && twin.drive != "" { // that one is what was left of a move, or both are
 		return nil
 	}
-	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{p.start, p.start + p.size}})) == 0 {
+	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{start: p.start, end: p.start + p.size}})) == 0 {
 		v.Location.Kind = drivebay.LocationDrive
 	}
 	var why string

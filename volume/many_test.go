@@ -27,8 +27,8 @@ func TestExpand(t *testing.T) {
 			r    drivebay.SizeRange
 			want error
 		}{
-			"another is behind it": {a, drivebay.SizeRange{Required: 2 << 30}, drivebay.ErrNoSpace},
-			"more than there is":   {b, drivebay.SizeRange{Required: 11 << 30}, drivebay.ErrNoSpace},
+			"another is behind it": {a, drivebay.SizeRange{Required: 5 << 30}, drivebay.ErrRange},
+			"more than there is":   {b, drivebay.SizeRange{Required: 11 << 30}, drivebay.ErrRange},
 			"made smaller":         {a, drivebay.SizeRange{Required: 1 << 20, Limit: 1 << 29}, drivebay.ErrRange},
 			"nothing fits":         {b, drivebay.SizeRange{Required: 1<<30 + 1, Limit: 1<<30 + 2}, drivebay.ErrRange},
 			"no range":             {b, drivebay.SizeRange{Required: 2, Limit: 1}, drivebay.ErrInvalid},
@@ -52,6 +52,38 @@ func TestExpand(t *testing.T) {
 		v, node, err = grow(a, drivebay.SizeRange{Required: 3 << 30})
 		if err != nil || !node || v.Size != 3<<30 || v.CSIStatus != drivebay.CSIResized {
 			s.Errorf("a filesystem: %v, %v, node %v", v.CSIStatus, err, node)
+		}
+	})
+}
+
+// TestRoomToGrow: partitions that are made one after the other can all grow, and what
+// cannot be had says so in a way that is not tried again.
+func TestRoomToGrow(t *testing.T) {
+	t.Parallel()
+	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Size: "20GB"}}}, volume.Options{}, func(s *stand) {
+		raw := requests()["a partition"]
+		var all []drivebay.Volume
+		for _, name := range []string{"a", "b", "c"} {
+			all = append(all, s.make(name, raw))
+		}
+		for _, v := range all {
+			if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 4 << 30}); err != nil {
+				s.Error(err)
+			}
+		}
+		if _, _, err := s.e.ExpandVolume(s.Context(), all[0].ID, drivebay.SizeRange{Required: 5 << 30}); !errors.Is(err, drivebay.ErrRange) {
+			s.Errorf("a growth into another volume: %v", err)
+		}
+		for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM, drivebay.BackingThin} {
+			r := blockOn(backing)
+			r.Name, r.Size.Required = "huge", 21<<30
+			if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrRange) {
+				s.Errorf("more than any drive has, as %s: %v", backing, err)
+			}
+			r.Size.Required = 15 << 30
+			if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrNoSpace) {
+				s.Errorf("more than is free, as %s: %v", backing, err)
+			}
 		}
 	})
 }

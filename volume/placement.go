@@ -16,7 +16,10 @@ type site struct {
 
 // sites are the places for volumes of a class, the best first.
 func (s seen) sites(c drivebay.Class) []site {
-	rooms := s.rooms(c)
+	return sitesIn(s.rooms(c), c)
+}
+
+func sitesIn(rooms []room, c drivebay.Class) []site {
 	if c.Backing == drivebay.BackingMirror {
 		return mirrorSites(rooms, overhead(c.Encryption))
 	}
@@ -107,7 +110,27 @@ func (s seen) choose(c drivebay.Class, size uint64, without map[string]bool) (si
 		}
 		most = max(most, at.most)
 	}
+	if limit := s.limit(c); limit > 0 && size > limit {
+		return site{}, fmt.Errorf("%w: %d bytes are requested, and an empty drive of this class holds at most %d", drivebay.ErrRange, size, limit)
+	}
 	return site{}, fmt.Errorf("%w: %d bytes are asked for, the most that one volume of this class can have is %d", drivebay.ErrNoSpace, size, most)
+}
+
+// limit is the largest volume of a class that its drives could hold if all of them were
+// empty and GOOD; 0: there is no such drive.
+func (s seen) limit(c drivebay.Class) uint64 {
+	var rooms []room
+	for i := range s.drives.Drives {
+		d := &s.drives.Drives[i]
+		if d.Claim != nil && (c.Drives == drivebay.TypeUnknown || c.Drives == d.Type) {
+			rooms = append(rooms, room{drive: d, free: freeSpans(d.Size, d.LogicalBlock, nil)})
+		}
+	}
+	out := uint64(0)
+	for _, at := range sitesIn(rooms, c) {
+		out = max(out, at.most)
+	}
+	return out
 }
 
 // capacity is what can be made of a class.

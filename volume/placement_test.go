@@ -79,7 +79,7 @@ func TestPlacement(t *testing.T) {
 			}
 			got += r.drive.ID
 		}
-		if got != c.want || (c.want == "") != errors.Is(err, drivebay.ErrNoSpace) {
+		if got != c.want || (c.want == "") != (errors.Is(err, drivebay.ErrNoSpace) || errors.Is(err, drivebay.ErrRange)) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
 		}
 	}
@@ -150,12 +150,12 @@ func FuzzFreeSpans(f *testing.F) {
 		for _, n := range []uint64{a, b, c} {
 			p, err := table.Add((n%4096+1)*mib, mib, typeRaw, newUUID(), "drivebay-x")
 			if err == nil {
-				taken = append(taken, span{p.Start, p.Start + p.Size})
+				taken = append(taken, span{start: p.Start, end: p.Start + p.Size})
 			}
 		}
 		var want []span
 		for _, r := range table.Free(gpt.Align) {
-			want = append(want, span{r.Start, r.Start + r.Size})
+			want = append(want, span{r.Start, r.Start + r.Size, r.After})
 		}
 		got := freeSpans(size, block, taken)
 		if len(got) != len(want) {

@@ -30,7 +30,10 @@ type pvRoom struct {
 }
 
 // span is a range of a drive in bytes.
-type span struct{ start, end uint64 }
+type span struct {
+	start, end uint64
+	after      uint64 // of a free one: size of the partition right before it
+}
 
 func (s span) size() uint64 { return s.end - s.start }
 
@@ -121,7 +124,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 		if rec := s.growing(p.title); rec != nil {
 			end = max(end, p.start+sizeOfWork(rec))
 		}
-		taken = append(taken, span{p.start, end})
+		taken = append(taken, span{start: p.start, end: end})
 	}
 	r.free = freeSpans(d.Size, d.LogicalBlock, taken)
 	if p, ok := pvOn(parts); ok {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/lvm"
 )
 
@@ -24,30 +25,38 @@ func freeSpans(size uint64, block int, taken []span) []span {
 	}
 	slices.SortFunc(taken, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var out []span
-	at, end := uint64(mib), (size/bs*bs-backup)/mib*mib
-	for _, t := range append(slices.Clone(taken), span{end, end}) {
+	at, end, after := uint64(mib), (size/bs*bs-backup)/mib*mib, uint64(0)
+	for _, t := range append(slices.Clone(taken), span{start: end, end: end}) {
 		if to := t.start / mib * mib; to > at {
-			out = append(out, span{at, min(to, end)})
+			out = append(out, span{at, min(to, end), after})
 		}
-		at = max(at, (t.end+mib-1)/mib*mib)
+		at, after = max(at, (t.end+mib-1)/mib*mib), t.size()
 	}
 	return slices.DeleteFunc(out, func(s span) bool { return s.start >= s.end })
 }
 
-// take takes the start of the smallest span that a size fits in.
+// take takes what a new partition of a size gets: the table chooses its place by the
+// same rules (gpt.Table.Add).
 func take(free []span, size uint64) (left []span, ok bool) {
-	best := -1
+	ranges := make([]gpt.Range, len(free))
 	for i, s := range free {
-		if s.size() >= size && (best < 0 || s.size() < free[best].size()) {
-			best = i
-		}
+		ranges[i] = gpt.Range{Start: s.start, Size: s.size(), After: s.after}
 	}
-	if best < 0 {
+	in := gpt.Choose(ranges, size)
+	if in.Size == 0 || size == 0 {
 		return free, false
 	}
-	left = slices.Clone(free)
-	if left[best].start += size; left[best].size() == 0 {
-		left = slices.Delete(left, best, best+1)
+	at := in.Place(size, mib)
+	for _, s := range free {
+		parts := []span{s}
+		if s.start == in.Start {
+			parts = []span{{s.start, at, s.after}, {at + size, s.end, size}}
+		}
+		for _, p := range parts {
+			if p.size() > 0 {
+				left = append(left, p)
+			}
+		}
 	}
 	return left, true
 }

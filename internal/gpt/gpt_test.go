@@ -109,9 +109,9 @@ func TestRoundTrip(t *testing.T) {
 		must(t, table.Write(m))
 		reads(t, m, table)
 		a := add(t, table, 2*mib, "drivebay-"+strings.Repeat("a", 26))
-		b := add(t, table, 3*mib, "drivebay-\U0001F4BE é")
-		c := add(t, table, 4*mib, "c")
-		if a.Number != 1 || a.Start != mib || b.Number != 2 || b.Start != 3*mib || c.Number != 3 || c.Start != 6*mib {
+		b := add(t, table, 3*mib, "drivebay-\U0001F4BE é") // 9 of 12 MiB are to spare, two fifths of them a's
+		c := add(t, table, 4*mib, "c")                     // 2 of 6 MiB are, less than one of them b's
+		if a.Number != 1 || a.Start != mib || b.Number != 2 || b.Start != 6*mib || c.Number != 3 || c.Start != 9*mib {
 			t.Errorf("%+v, %+v, %+v", a, b, c)
 		}
 		must(t, table.Write(m))
@@ -119,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 		must(t, table.Remove(strings.ToUpper(b.GUID)))
 		must(t, table.Grow(a.GUID, 5*mib))
 		d := add(t, table, mib, "d")
-		if d.Number != 2 || d.Start != 10*mib {
+		if d.Number != 2 || d.Start != 7*mib {
 			t.Errorf("%+v", d)
 		}
 		must(t, table.Write(m))
@@ -144,6 +144,8 @@ func TestRefusals(t *testing.T) {
 	m := newMedium(8*mib, 4096)
 	table := fresh(t, m)
 	a, b := add(t, table, mib, "a"), add(t, table, 2*mib, "b")
+	must(t, table.Grow(a.GUID, 2*mib)) // up to b
+	a, _ = table.Find(a.GUID)
 	before := *table
 	before.Partitions = []Partition{a, b}
 	adds := func(size, align uint64, kind, guid, name string) error {
@@ -164,7 +166,7 @@ func TestRefusals(t *testing.T) {
 		"half a type":        {adds(mib, Align, linux[:18], NewGUID(), "x"), nil},
 		"no GUID":            {adds(mib, Align, linux, "zfc63daf-8483-4772-8e79-3d69d8477de4", "x"), nil},
 		"a GUID of another":  {adds(mib, Align, linux, strings.ToUpper(a.GUID), "x"), nil},
-		"grow into another":  {table.Grow(a.GUID, 2*mib), ErrNoRoom},
+		"grow into another":  {table.Grow(a.GUID, 3*mib), ErrNoRoom},
 		"grow over the end":  {table.Grow(b.GUID, 6*mib), ErrNoRoom},
 		"grow far":           {table.Grow(b.GUID, 1<<63), ErrNoRoom},
 		"shrink":             {table.Grow(b.GUID, mib), nil},
@@ -176,7 +178,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", what, row.err)
 		}
 	}
-	must(t, table.Grow(a.GUID, mib))
+	must(t, table.Grow(a.GUID, 2*mib))
 	if !same(table, &before) {
 		t.Errorf("refusals changed the table: %+v", table)
 	}
@@ -198,7 +200,7 @@ func TestRefusals(t *testing.T) {
 func TestFull(t *testing.T) {
 	m := newMedium(130*mib, 512)
 	table := fresh(t, m)
-	if r := table.Largest(Align); r != (Range{mib, 128 * mib}) {
+	if r := table.Largest(Align); r != (Range{Start: mib, Size: 128 * mib}) {
 		t.Errorf("free: %+v", r)
 	}
 	for i := range 128 {
@@ -209,14 +211,14 @@ func TestFull(t *testing.T) {
 	}
 	must(t, table.Write(m))
 	reads(t, m, table)
-	for _, name := range []string{"9", "99", "100"} {
-		p, _ := table.FindName(name)
-		must(t, table.Remove(p.GUID))
+	order := table.byStart()
+	for _, i := range []int{9, 99, 100} {
+		must(t, table.Remove(order[i].GUID))
 	}
-	if p := add(t, table, mib, "best fit"); p.Number != 10 || p.Start != 10*mib {
+	if p := add(t, table, mib, "exact fit"); p.Start != 10*mib {
 		t.Errorf("%+v", p)
 	}
-	if p := add(t, table, 2*mib, "only fit"); p.Number != 100 || p.Start != 100*mib {
+	if p := add(t, table, 2*mib, "only fit"); p.Start != 100*mib {
 		t.Errorf("%+v", p)
 	}
 	must(t, table.Write(m))

@@ -61,8 +61,39 @@ type Partition struct {
 
 func (p Partition) end() uint64 { return p.Start + p.Size }
 
-// Range is a piece of a drive, in bytes.
-type Range struct{ Start, Size uint64 }
+// Range is a free piece of a drive, in bytes.
+type Range struct {
+	Start, Size uint64
+	After       uint64 // size of the partition right before it; 0: there is none
+}
+
+// Choose is the range for a new partition of a size: one that it fills, else the largest,
+// where it and its neighbors can grow most. Of size 0: there is none.
+func Choose(free []Range, size uint64) Range {
+	var best Range
+	for _, r := range free {
+		if r.Size == size {
+			return r
+		}
+		if r.Size > best.Size {
+			best = r
+		}
+	}
+	if best.Size < size {
+		return Range{}
+	}
+	return best
+}
+
+// Place is where a new partition of a size starts in the range, which holds it. It leaves
+// room for the partition before it: what is free is shared in proportion to the two
+// sizes, so that both can grow. An earlier partition gets three times its size at most:
+// a small volume does not cut a large drive in half.
+func (r Range) Place(size, align uint64) uint64 {
+	spare := float64(r.Size - size)
+	room := min(spare*float64(r.After)/float64(r.After+size), 3*float64(r.After))
+	return r.Start + uint64(room)/align*align
+}
 
 // Free lists what no partition takes, cut to whole multiples of align.
 func (t *Table) Free(align uint64) []Range {
@@ -70,16 +101,16 @@ func (t *Table) Free(align uint64) []Range {
 		return nil
 	}
 	var out []Range
-	at := t.First
+	at, after := t.First, uint64(0)
 	gap := func(end uint64) {
 		start := (at + align - 1) / align * align
 		if end = end / align * align; end > start {
-			out = append(out, Range{start, end - start})
+			out = append(out, Range{start, end - start, after})
 		}
 	}
 	for _, p := range t.byStart() {
 		gap(p.Start)
-		at = p.end()
+		at, after = p.end(), p.Size
 	}
 	gap(t.End)
 	return out
@@ -96,7 +127,7 @@ func (t *Table) Largest(align uint64) Range {
 	return best
 }
 
-// Add makes a partition in the smallest free range that holds it.
+// Add makes a partition where Choose and Place say.
 func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, error) {
 	fail := func(err error) (Partition, error) {
 		return Partition{}, fmt.Errorf("partition %s of %d bytes: %w", name, size, err)
@@ -105,19 +136,14 @@ func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, err
 		return fail(fmt.Errorf("it is no multiple of %d bytes, or that of no block of %d", align, t.block))
 	}
 	p := Partition{Number: t.freeNumber(), Size: size, Type: strings.ToLower(kind), GUID: strings.ToLower(guid), Name: name}
-	var room Range
-	for _, r := range t.Free(align) {
-		if r.Size >= size && (room.Size == 0 || r.Size < room.Size) {
-			room = r
-		}
-	}
+	room := Choose(t.Free(align), size)
 	switch {
 	case room.Size == 0:
-		return fail(fmt.Errorf("%w: %d bytes are", ErrNoRoom, t.Largest(align).Size))
+		return fail(fmt.Errorf("%w: the largest free range has %d bytes", ErrNoRoom, t.Largest(align).Size))
 	case p.Number == 0:
 		return fail(fmt.Errorf("%w: the table has %d entries already", ErrNoRoom, maxPartitions))
 	}
-	p.Start = room.Start
+	p.Start = room.Place(size, align)
 	if err := p.sound(); err != nil {
 		return fail(err)
 	}
