@@ -164,13 +164,13 @@ func (d *drive) ask(a access) ([]*drive, error) {
 func (d *drive) read(p []byte, off uint64) { d.content.read(p, off) }
 
 func (d *drive) write(p []byte, off uint64) error {
-	d.content.write(p, off)
+	d.mutate(off, uint64(len(p)), func() { d.content.write(p, off) })
 	d.rewritten(off, uint64(len(p)))
 	return nil
 }
 
 func (d *drive) zero(off, n uint64) error {
-	d.content.sparse.zero(off, n)
+	d.mutate(off, n, func() { d.content.sparse.zero(off, n) })
 	d.rewritten(off, n)
 	return nil
 }

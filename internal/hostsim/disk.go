@@ -19,6 +19,7 @@ type openDisk struct {
 	alone  bool
 	closed bool
 	wrote  bool
+	by     string // its writer, as As named it
 }
 
 // fds are the open devices by number, so that Disk.Path leads to them.
@@ -58,7 +59,7 @@ func (m *Machine) OpenDisk(ctx context.Context, dev string, alone bool) (host.Di
 		return nil, fmt.Errorf("open %s alone: %w", dev, host.ErrBusy)
 	}
 	m.fds.last++
-	h := &openDisk{dev: d, name: dev, fd: m.fds.last, alone: alone}
+	h := &openDisk{dev: d, name: dev, fd: m.fds.last, alone: alone, by: writerOf(ctx)}
 	if m.fds.open == nil {
 		m.fds.open = map[int]*openDisk{}
 	}
@@ -96,6 +97,8 @@ func (h *openDisk) access(ctx context.Context, what string, a access, work func(
 			return fmt.Errorf("%w: the device ends at %d", errInvalid, h.dev.length())
 		}
 		h.wrote = h.wrote || a.write
+		h.dev.m.writer = h.by
+		defer func() { h.dev.m.writer = "" }()
 		return work()
 	})
 	if err != nil {

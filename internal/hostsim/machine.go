@@ -41,6 +41,8 @@ type Machine struct {
 	own       map[string]host.PlaceKind // folders and files of no drive's filesystem
 	physical  map[string]*pv            // of LVM, by identity
 	kill      int                       // at which point the next lvm is killed; 0: it is not
+	watch     func(Write)               // nil: writes are not reported
+	writer    string                    // of the write under way
 
 	uevents feed[host.Uevent]
 	klog    feed[host.LogLine]

@@ -9,7 +9,10 @@ type page = [pageSize]byte
 // sparse is a range of bytes of which only the pages are kept that are not all
 // zero: a rack that is written full of zeros takes no room. A page is never
 // changed once it is in; so copies of a range share their pages.
-type sparse struct{ pages map[uint64]*page }
+type sparse struct {
+	pages   map[uint64]*page
+	changed func(number uint64, old, fresh *page) // called with each change of a page; nil: nothing is
+}
 
 var zeros page
 
@@ -51,6 +54,13 @@ func (s *sparse) change(number, at uint64, p []byte) {
 }
 
 func (s *sparse) set(number uint64, pg *page, blank bool) {
+	if s.changed != nil {
+		fresh := pg
+		if blank {
+			fresh = nil
+		}
+		s.changed(number, s.pages[number], fresh)
+	}
 	switch {
 	case blank:
 		delete(s.pages, number)
@@ -76,7 +86,7 @@ func (s *sparse) zero(off, n uint64) {
 		s.write(zeros[:tail], end)
 	}
 	for _, number := range s.in(off, end) {
-		delete(s.pages, number)
+		s.set(number, nil, true)
 	}
 }
 

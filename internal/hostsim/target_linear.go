@@ -114,7 +114,7 @@ func copyDevice(to *device, toOff uint64, from *device, fromOff, n uint64) {
 			return
 		}
 		some := min(n, aLong, bLong)
-		a.content.take(aAt, &b.content.sparse, bAt, some)
+		a.mutate(aAt, some, func() { a.content.take(aAt, &b.content.sparse, bAt, some) })
 		toOff, fromOff, n = toOff+some, fromOff+some, n-some
 	}
 }

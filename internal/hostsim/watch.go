@@ -1,0 +1,135 @@
+package hostsim
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// PageSize is the size of the pages that a Write names.
+const PageSize = pageSize
+
+// Write is a change of the bytes of a drive, whichever way it came.
+type Write struct {
+	By     string // the writer that As named; empty: the machine's programs, and the caller of its interfaces
+	Drive  string // serial number that the drive had when the machine was made
+	Off, N uint64
+	Pages  []PageChange // those that read otherwise now
+}
+
+// PageChange is a page of a drive before and after a write; nil: zeros.
+type PageChange struct {
+	Off      uint64
+	Old, New *[PageSize]byte
+}
+
+// Watch has every write reported, right after it, until it is called with nil.
+// The machine is locked meanwhile: f must not call it.
+func (m *Machine) Watch(f func(Write)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watch = f
+}
+
+type writer struct{}
+
+// As names the writer of what is written to a disk that is opened with this context.
+func As(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, writer{}, name)
+}
+
+func writerOf(ctx context.Context) string {
+	name, _ := ctx.Value(writer{}).(string)
+	return name
+}
+
+// mutate does work that changes a range of a drive, and reports it.
+func (d *drive) mutate(off, n uint64, work func()) {
+	if d.m.watch == nil {
+		work()
+		return
+	}
+	w := Write{By: d.m.writer, Drive: d.born.serial, Off: off, N: n}
+	d.content.changed = func(number uint64, old, fresh *page) {
+		w.Pages = append(w.Pages, PageChange{number * pageSize, old, fresh})
+	}
+	work()
+	d.content.changed = nil
+	d.m.watch(w)
+}
+
+// Copy writes all bytes of a drive onto another, as dd(1) does; both are named by serial
+// number. The kernel reads the table of the other anew when it comes back.
+func (m *Machine) Copy(from, to, by string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, err := m.target(&Fault{Drive: from})
+	if err != nil {
+		return err
+	}
+	b, err := m.target(&Fault{Drive: to})
+	if err != nil {
+		return err
+	}
+	m.writer = by
+	n := min(a.size, b.size)
+	b.mutate(0, n, func() { b.content.take(0, &a.content.sparse, 0, n) })
+	m.writer = ""
+	return nil
+}
+
+// Written lists the pages of a device that do not read as zeros, by offset.
+func (m *Machine) Written(dev string) []uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	d := m.lookup(dev)
+	if d == nil {
+		return nil
+	}
+	out := d.written(0, d.length())
+	slices.Sort(out)
+	return out
+}
+
+// written lists the pages of a range that are kept, counted from its beginning.
+func (d *device) written(off, n uint64) (out []uint64) {
+	below := func(d *device, off, n, at uint64) {
+		for _, o := range d.written(off, n) {
+			out = append(out, at+o)
+		}
+	}
+	switch data := d.data.(type) {
+	case *drive:
+		for _, number := range data.content.in(off, off+n) {
+			out = append(out, number*pageSize-off)
+		}
+	case part:
+		below(data.drive.disks[0], data.start*512+off, n, 0)
+	case *linear:
+		// It cannot fail: below does not.
+		_ = data.each(off, n, func(r run, off, at, n uint64) error {
+			if r.dev != nil {
+				below(r.dev, off, n, at)
+			}
+			return nil
+		})
+	case *mirrorOf:
+		for i, leg := range data.legs {
+			if data.good(i) {
+				below(leg, off, n, 0)
+				return out
+			}
+		}
+	case thin:
+		for _, number := range slices.Sorted(maps.Keys(data.lv.chunks)) {
+			for i, pg := range data.lv.chunks[number].pages {
+				if at := number*chunkSize + uint64(i)*pageSize; pg != nil && at >= off && at < off+n {
+					out = append(out, at-off)
+				}
+			}
+		}
+	case *crypt:
+		below(data.below, data.off+off, n, 0)
+	}
+	return out
+}
