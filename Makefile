@@ -9,7 +9,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-race test-root test-addons lab lab-volumes fuzz assess bench lint generate image clean need-go
+.PHONY: help build run test test-race hammer test-root test-addons lab lab-volumes fuzz assess bench lint generate image clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -29,6 +29,9 @@ test: need-go ## the fast tests: no root, no network, no C compiler
 
 test-race: ## the same with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./volume ./...
+
+hammer: need-go ## random operations against a model of every acknowledged byte, for three minutes (DRIVEBAY_HAMMER_TIME=1h)
+	DRIVEBAY_HAMMER_TIME=$(or $(DRIVEBAY_HAMMER_TIME),3m) DRIVEBAY_HAMMER_STEPS=$(or $(DRIVEBAY_HAMMER_STEPS),1000000) $(GO) test -count=1 -timeout 24h -v -run 'TestHammer$$' ./volume
 
 # One package after the other: an engine finds the volumes of every loop device that there is.
 test-root: need-go ## tests on loop devices and the real kernel (needs root)

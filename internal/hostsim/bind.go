@@ -162,7 +162,7 @@ func (m *Machine) Grow(ctx context.Context, p host.Place, kind string) error {
 		f := s.on.fs
 		err = f.touch(ctx, true, func() error {
 			f.size = max(f.size, f.dev.length()&^4095)
-			return f.store(f.dev.write)
+			return f.write()
 		})
 	}
 	if err != nil {

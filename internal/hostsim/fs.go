@@ -64,7 +64,16 @@ func (f *filesystem) save() {
 		return // it stays in memory, as the kernel's does
 	}
 	// An error is one of the device, which says so itself when it is asked next.
-	_ = f.store(f.dev.write)
+	_ = f.write()
+}
+
+// write puts the superblock of a mounted filesystem on its device: the kernel does, and none
+// of the machine's programs.
+func (f *filesystem) write() error {
+	before := f.dev.m.writer
+	f.dev.m.writer = WriterFilesystem
+	defer func() { f.dev.m.writer = before }()
+	return f.store(f.dev.write)
 }
 
 // fail is what the kernel does about an error that it finds in a filesystem

@@ -9,9 +9,12 @@ import (
 // PageSize is the size of the pages that a Write names.
 const PageSize = pageSize
 
+// WriterFilesystem is the kernel's part for a mounted filesystem.
+const WriterFilesystem = "filesystem"
+
 // Write is a change of the bytes of a drive, whichever way it came.
 type Write struct {
-	By     string // the writer that As named; empty: the machine's programs, and the caller of its interfaces
+	By     string // the writer that As named, or WriterFilesystem; empty: the machine's programs, and the caller of its interfaces
 	Drive  string // serial number that the drive had when the machine was made
 	Off, N uint64
 	Pages  []PageChange // those that read otherwise now
@@ -74,6 +77,20 @@ func (m *Machine) Copy(from, to, by string) error {
 	m.writer = by
 	n := min(a.size, b.size)
 	b.mutate(0, n, func() { b.content.take(0, &a.content.sparse, 0, n) })
+	m.writer = ""
+	return nil
+}
+
+// Blank makes all bytes of a drive zeros.
+func (m *Machine) Blank(serial, by string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, err := m.target(&Fault{Drive: serial})
+	if err != nil {
+		return err
+	}
+	m.writer = by
+	d.mutate(0, d.size, func() { d.content.sparse.zero(0, d.size) })
 	m.writer = ""
 	return nil
 }

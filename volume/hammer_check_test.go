@@ -1,0 +1,230 @@
+package volume_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+)
+
+// seen is how long after a fault every answer has to name it.
+const seenWithin = time.Minute
+
+// check looks at everything after a step.
+func (w *world) check() {
+	for _, c := range w.volumes {
+		if !c.alive() {
+			continue
+		}
+		w.readable(c)
+		w.somewhere(c)
+		w.honest(c)
+	}
+}
+
+// readable: what a pod can read of its volume is what was acknowledged.
+func (w *world) readable(c *client) {
+	p := w.pods[c]
+	if p == nil {
+		return
+	}
+	b := make([]byte, pageSize)
+	for _, page := range c.touched() {
+		if _, err := p.disk.ReadAt(b, int64(page)); err != nil {
+			if !w.without["unreadable"] {
+				w.fault("unreadable " + c.name)
+			}
+			return
+		}
+		if !c.accepts(page, b) {
+			w.wrongly("volume %s: the page at %d reads %s, and not mark %d", c.name, page, w.whose(b), c.pages[page])
+		}
+	}
+	w.lifted("unreadable " + c.name)
+}
+
+func (w *world) wrongly(format string, args ...any) { w.locked(func() { w.wrong(format, args...) }) }
+
+func (c *client) touched() []uint64 {
+	list := slices.Concat(slices.Collect(maps.Keys(c.pages)), slices.Collect(maps.Keys(c.maybe)))
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// whose names the owner of a page.
+func (w *world) whose(b []byte) string {
+	number := markOf(b)
+	switch x := w.marks[number]; {
+	case number == 0:
+		return fmt.Sprintf("%x...", b[:8])
+	case x == nil:
+		return fmt.Sprint("unknown mark ", number)
+	case x.owner == nil:
+		return fmt.Sprint("mark ", number, " of others")
+	default:
+		return fmt.Sprintf("mark %d of volume %s#%d at %d", number, x.owner.name, x.owner.number, x.page)
+	}
+}
+
+// somewhere: every acknowledged page is on a drive.
+func (w *world) somewhere(c *client) {
+	if c.thin() { // its pages have no place of their own
+		return
+	}
+	w.locked(func() {
+		for page, number := range c.pages {
+			if len(w.marks[number].on) == 0 {
+				w.wrong("volume %s: the acknowledged page at %d is on no drive", c.name, page)
+				return
+			}
+		}
+	})
+}
+
+// oldBytes: nothing but the volume's own can be read in it.
+func (w *world) oldBytes(c *client) {
+	if !c.block() {
+		return
+	}
+	b := make([]byte, pageSize)
+	for _, page := range w.sim.Written(w.pods[c].disk.Path()) {
+		if _, err := w.pods[c].disk.ReadAt(b, int64(page)); err != nil && !errors.Is(err, io.EOF) {
+			return
+		}
+		if !c.accepts(page, b) {
+			w.wrongly("volume %s: old bytes can be read at %d: %s", c.name, page, w.whose(b))
+			return
+		}
+	}
+}
+
+// honest: no volume is called sound while something is wrong with it.
+func (w *world) honest(c *client) {
+	bad := w.faultsOf(c)
+	if len(bad) == 0 {
+		return
+	}
+	view, listed := w.e.Volumes().Get(c.volume.ID)
+	if listed && !view.Condition.Abnormal() {
+		w.wrongly("volume %s: no fault is known of it (%v, %v), and there is: %s", c.name, view.OperationalStatus, view.Health, strings.Join(bad, ", "))
+	}
+}
+
+// faultsOf are those that concern a volume and have been there long enough.
+func (w *world) faultsOf(c *client) (out []string) {
+	var drives []string
+	if view, ok := w.e.Volumes().Get(c.volume.ID); ok {
+		for _, id := range view.Location.Drives {
+			drives = append(drives, w.ids[id])
+		}
+	}
+	for what, since := range w.faults {
+		if time.Since(since) < seenWithin {
+			continue
+		}
+		kind, on, _ := strings.Cut(what, " ")
+		on = strings.TrimPrefix(on, "of ")
+		switch {
+		case (kind == "unmounted" || kind == "unreadable") && on == c.name && c.used,
+			kind != "unmounted" && kind != "unreadable" && slices.Contains(drives, on) && w.hurts(kind, on, c):
+			out = append(out, what)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// hurts says whether a fault of a drive concerns a volume on it.
+func (w *world) hurts(kind, drive string, c *client) bool {
+	return kind != "label" || c.volume.Location.VG != ""
+}
+
+// settle takes back all that is wrong: then every volume can be used, and holds what was
+// acknowledged.
+func (w *world) settle() string {
+	w.arm(0)
+	for _, d := range w.drives() {
+		if d.present && slices.ContainsFunc(w.spoiled[d.serial], func(s scar) bool { return s.off < 0 }) {
+			w.must(w.sim.Inject(hostsim.Fault{Drive: d.serial, Fault: "vanish"}))
+			w.blankOut(d)
+		}
+	}
+	for _, d := range w.drives() {
+		if !d.present {
+			w.putBack(d.serial, false)
+		}
+	}
+	time.Sleep(10 * time.Second)
+	for serial := range w.spoiled {
+		w.restoreScars(serial)
+	}
+	time.Sleep(11 * time.Minute) // every drive was looked at again
+	said := w.cancel(nil)
+	time.Sleep(11 * time.Minute)
+	var kept []string
+	for _, c := range w.volumes { // all, before one is used: those of a pool wait for each other
+		if err := w.disuse(c); err != nil && c.alive() {
+			w.wrongly("volume %s cannot be unstaged when all faults are lifted: %v", c.said(nil), err)
+		}
+	}
+	for _, c := range slices.Clone(w.volumes) {
+		w.lifted("unmounted " + c.name)
+		switch {
+		case c.alive():
+			if err := w.again(c); err != nil {
+				view, _ := w.e.Volumes().Get(c.volume.ID)
+				text := "it is not listed"
+				if view != nil {
+					text = view.Condition.Message()
+				}
+				w.wrongly("volume %s cannot be used when all faults are lifted: %v: %s", c.said(nil), err, text)
+			}
+			kept = append(kept, c.name)
+		case c.doomed:
+			if err := w.erase(c); err != nil {
+				w.wrongly("volume %s cannot be deleted when all faults are lifted: %v", c.name, err)
+			}
+		}
+	}
+	return fmt.Sprint(said, kept)
+}
+
+// again uses a volume from the beginning.
+func (w *world) again(c *client) error {
+	ctx, cancel := w.limited()
+	defer cancel()
+	_, err := w.e.Heal(ctx, drivebay.HealRequest{Volume: c.volume.ID})
+	if err != nil {
+		w.note(0, "heal", c.said(err))
+	}
+	if err := w.use(c); err != nil {
+		return err
+	}
+	if !w.opens(c) {
+		return errors.New("its device cannot be opened")
+	}
+	b := make([]byte, pageSize)
+	for _, page := range c.touched() {
+		if _, err := w.pods[c].disk.ReadAt(b, int64(page)); err != nil {
+			return err
+		}
+	}
+	w.readable(c)
+	return nil
+}
+
+// blankOut clears a drive that a hand has made a copy.
+func (w *world) blankOut(d aDrive) {
+	w.must(w.sim.Blank(d.serial, "hand"))
+	for _, s := range w.spoiled[d.serial] {
+		w.lifted(s.fault)
+	}
+	delete(w.spoiled, d.serial)
+	w.locked(func() { delete(w.keep, d.serial) })
+}

@@ -1,0 +1,311 @@
+package volume_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/store"
+)
+
+// aDrive is a drive as the machine, and not drivebay, knows it.
+type aDrive struct {
+	id, serial, name string
+	size             uint64
+	present          bool
+}
+
+func (w *world) drives() []aDrive {
+	var out []aDrive
+	for _, v := range w.sim.View() {
+		d := aDrive{serial: v.Serial, name: v.Name, size: v.Size, present: v.Present}
+		for id, serial := range w.ids {
+			if serial == v.Serial {
+				d.id = id
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// anyDrive is one of those whose serial number is wanted, or an empty one.
+func (w *world) anyDrive(r *rand.Rand, want func(serial string) bool) aDrive {
+	list := slices.DeleteFunc(w.drives(), func(d aDrive) bool { return !want(d.serial) })
+	if len(list) == 0 {
+		return aDrive{}
+	}
+	return list[r.IntN(len(list))]
+}
+
+// scar is what a hand has overwritten, until it is put back.
+type scar struct {
+	fault     string
+	dev       string // below the drive: "" or "p1"
+	off       int64
+	was, left []byte
+}
+
+// whole says whether nothing is wrong with a drive.
+func (w *world) whole(serial string) bool {
+	for what := range w.faults {
+		if strings.HasSuffix(what, " "+serial) {
+			return false
+		}
+	}
+	return len(w.keep[serial]) == 0
+}
+
+func (w *world) pull(r *rand.Rand) string {
+	d := w.anyDrive(r, func(s string) bool {
+		return w.whole(s) && w.isPresent(s) && !(w.without["mirror-pull"] && w.hasLeg(s))
+	})
+	if d.name == "" {
+		return "-"
+	}
+	w.fault("pulled " + d.serial)
+	return fmt.Sprint(d.serial, " ", d.name, ": ", w.sim.Inject(hostsim.Fault{Drive: d.serial, Fault: "vanish"}))
+}
+
+// hasLeg says whether a leg of a mirror is on a drive, or may be.
+func (w *world) hasLeg(serial string) bool {
+	return slices.ContainsFunc(w.volumes, func(c *client) bool {
+		if c.request.Class.Backing != drivebay.BackingMirror {
+			return false
+		}
+		v, ok := w.e.Volumes().Find(c.name)
+		return !ok || slices.ContainsFunc(v.Location.Drives, func(id string) bool { return w.ids[id] == serial })
+	})
+}
+
+func (w *world) isPresent(serial string) bool {
+	return slices.ContainsFunc(w.drives(), func(d aDrive) bool { return d.serial == serial && d.present })
+}
+
+func (w *world) back(r *rand.Rand) string {
+	d := w.anyDrive(r, func(s string) bool { return !w.isPresent(s) })
+	if d.serial == "" {
+		return "-"
+	}
+	return w.putBack(d.serial, r.IntN(2) == 0)
+}
+
+func (w *world) putBack(serial string, rename bool) string {
+	err := w.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": fmt.Sprint(rename)}})
+	w.lifted("pulled " + serial)
+	return fmt.Sprint(serial, " renamed ", rename, ": ", err)
+}
+
+// unmountOne takes a mount away behind drivebay's back.
+func (w *world) unmountOne(r *rand.Rand) string {
+	c := w.one(r, func(c *client) bool { return c.alive() && c.used && len(w.mounts(target(c.volume, "pod"))) > 0 })
+	if c == nil {
+		return "-"
+	}
+	w.letGo(c)
+	err := w.sim.UnmountBehind(target(c.volume, "pod"))
+	if err == nil {
+		w.fault("unmounted " + c.name)
+	}
+	return c.said(err)
+}
+
+// spoilLabel flips a bit in the label of a physical volume.
+func (w *world) spoilLabel(r *rand.Rand) string {
+	for _, d := range w.drives() {
+		if !d.present || !w.claimed[d.serial] || !w.whole(d.serial) {
+			continue
+		}
+		for _, dev := range w.partitionsOf(d) {
+			b := w.readRaw(dev, 512, 512)
+			if string(b[:8]) != "LABELONE" {
+				continue
+			}
+			left := slices.Clone(b)
+			left[r.IntN(8)] ^= 1 << r.IntN(8)
+			w.overwrite(d.serial, scar{"label of " + d.serial, strings.TrimPrefix(dev, "/dev/"+d.name), 512, b, left}, dev)
+			return d.serial
+		}
+	}
+	return "-"
+}
+
+func (w *world) partitionsOf(d aDrive) (devs []string) {
+	names, _ := w.sim.ReadDir("sys/block/" + d.name)
+	for _, n := range names {
+		if _, err := w.sim.ReadFile("sys/block/" + d.name + "/" + n + "/partition"); err == nil {
+			devs = append(devs, "/dev/"+n)
+		}
+	}
+	return devs
+}
+
+func (w *world) readRaw(dev string, off int64, n int) []byte {
+	b := make([]byte, n)
+	disk, err := w.sim.OpenDisk(hostsim.As(w.Context(), "hand"), dev, false)
+	if err != nil {
+		return b
+	}
+	defer disk.Close()
+	if _, err := disk.ReadAt(b, off); err != nil && err != io.EOF {
+		return make([]byte, n)
+	}
+	return b
+}
+
+// overwrite puts bytes on a drive by hand.
+func (w *world) overwrite(serial string, s scar, dev string) {
+	if s.fault != "" {
+		w.fault(s.fault)
+	}
+	w.spoiled[serial] = append(w.spoiled[serial], s)
+	w.handWrites(dev, s.left, s.off)
+}
+
+func (w *world) handWrites(dev string, b []byte, off int64) {
+	disk, err := w.sim.OpenDisk(hostsim.As(w.Context(), "hand"), dev, false)
+	w.must(err)
+	_, err = disk.WriteAt(b, off)
+	w.must(err, disk.Close())
+}
+
+// zap clears both copies of the table of a drive that holds volumes (sgdisk --zap-all).
+func (w *world) zap(r *rand.Rand) string {
+	d := w.anyDrive(r, func(s string) bool {
+		return w.claimed[s] && w.whole(s) && w.isPresent(s) && slices.ContainsFunc(w.volumes, func(c *client) bool { return c.alive() && slices.Contains(w.holding(c), s) })
+	})
+	if d.name == "" {
+		return "-"
+	}
+	const first, last = 34 * 512, 33 * 512
+	dev := "/dev/" + d.name
+	for _, at := range []struct{ off, n int64 }{{0, first}, {int64(d.size) - last, last}} {
+		w.overwrite(d.serial, scar{"table of " + d.serial, "", at.off, w.readRaw(dev, at.off, int(at.n)), make([]byte, at.n)}, dev)
+		w.locked(func() { w.keep[d.serial] = append(w.keep[d.serial], extent{uint64(at.off), uint64(at.n)}) })
+	}
+	return d.serial
+}
+
+// restoreScars puts back what a hand has overwritten.
+func (w *world) restoreScars(serial string) {
+	for _, d := range w.drives() {
+		if d.serial != serial || !d.present {
+			continue
+		}
+		for _, s := range w.spoiled[serial] {
+			dev := "/dev/" + d.name + s.dev
+			if s.dev != "" && !slices.Contains(w.partitionsOf(d), dev) {
+				dev = w.sibling(d, s)
+			}
+			if dev != "" {
+				w.handWrites(dev, s.was, s.off)
+			}
+			w.lifted(s.fault)
+		}
+		delete(w.spoiled, serial)
+		w.locked(func() { delete(w.keep, serial) })
+	}
+}
+
+// sibling is the partition of a scar when the drive has another name.
+func (w *world) sibling(d aDrive, s scar) string {
+	number := strings.TrimLeft(s.dev, "p")
+	for _, dev := range w.partitionsOf(d) {
+		if strings.TrimLeft(strings.TrimPrefix(dev, "/dev/"+d.name), "p") == number {
+			return dev
+		}
+	}
+	return ""
+}
+
+// intrude writes data of others onto a drive that is not in use by us, or beside our partitions.
+func (w *world) intrude(r *rand.Rand) string {
+	d := w.anyDrive(r, func(s string) bool { return w.whole(s) && w.isPresent(s) && w.empty(s) })
+	if d.name == "" || len(w.sim.Written("/dev/"+d.name)) > 0 {
+		return "-"
+	}
+	dev := "/dev/" + d.name
+	w.locked(func() { w.keep[d.serial] = []extent{{0, d.size}} })
+	b := make([]byte, 4096)
+	copy(b[1024+0x38:], "\x53\xef")
+	b[1024+0x60] = 0x42
+	w.overwrite(d.serial, scar{"", "", 0, make([]byte, 4096), b}, dev)
+	for range 3 {
+		off := (1<<20 + r.Int64N(int64(d.size)-2<<20)) / pageSize * pageSize
+		w.overwrite(d.serial, scar{"", "", off, make([]byte, pageSize), render(w.fresh(nil, 0))}, dev)
+	}
+	return d.serial
+}
+
+// copyDrive writes a drive onto another that holds nothing, as dd does.
+func (w *world) copyDrive(r *rand.Rand) string {
+	from := w.anyDrive(r, func(s string) bool { return w.claimed[s] && w.whole(s) && w.isPresent(s) && !w.empty(s) })
+	to := w.anyDrive(r, func(s string) bool { return s != from.serial && w.whole(s) && w.isPresent(s) && w.empty(s) })
+	if from.name == "" || to.name == "" || len(w.sim.Written("/dev/"+to.name)) > 0 {
+		return "-"
+	}
+	w.locked(func() { w.keep[to.serial] = []extent{{0, to.size}} })
+	w.fault("copy of " + from.serial)
+	w.must(w.sim.Inject(hostsim.Fault{Drive: to.serial, Fault: "vanish"}), w.sim.Copy(from.serial, to.serial, "hand"))
+	w.spoiled[to.serial] = append(w.spoiled[to.serial], scar{"copy of " + from.serial, "", -1, nil, nil})
+	return from.serial + " to " + w.putBack(to.serial, r.IntN(2) == 0)
+}
+
+// backup is a copy of the store.
+type backup struct {
+	st      *store.Mem
+	claimed map[string]bool
+}
+
+func (w *world) loseStore(*rand.Rand) string {
+	w.shutDown()
+	w.st = store.Memory()
+	w.locked(func() {
+		for s := range w.claimed {
+			w.claimed[s] = strings.HasPrefix(s, "OURS")
+		}
+	})
+	w.boot()
+	return ""
+}
+
+func (w *world) copyOfStore() *store.Mem {
+	out := store.Memory()
+	records, err1 := w.st.Records()
+	volumes, err2 := w.st.Volumes()
+	snaps, err3 := w.st.VolumeSnapshots()
+	w.must(err1, err2, err3, out.PutRecords(records))
+	for _, v := range volumes {
+		w.must(out.PutVolume(v))
+	}
+	for _, x := range snaps {
+		w.must(out.PutVolumeSnapshot(x))
+	}
+	return out
+}
+
+func (w *world) keepStore(*rand.Rand) string {
+	b := &backup{w.copyOfStore(), map[string]bool{}}
+	for s, on := range w.claimed {
+		b.claimed[s] = on
+	}
+	w.backup = b
+	return ""
+}
+
+// restoreStore has the daemon find an older copy of its store.
+func (w *world) restoreStore(*rand.Rand) string {
+	if w.backup == nil {
+		return "-"
+	}
+	w.shutDown()
+	w.st = w.backup.st
+	w.locked(func() { w.claimed = w.backup.claimed })
+	w.backup = nil
+	w.boot()
+	return ""
+}
