@@ -71,16 +71,18 @@ type IOFacts struct {
 	ReadError string        `json:"readError,omitempty"` // why our own small read of it failed
 }
 
-// MountFacts is the volume's mounts as seen from here.
+// MountFacts holds the paths at which the volume is staged and published against the
+// mount table.
 type MountFacts struct {
-	Staging *PathFacts `json:"staging,omitempty"` // nil: not asked about
-	Target  *PathFacts `json:"target,omitempty"`
+	Staging *PathFacts `json:"staging,omitempty"` // nil: not staged, or not looked at
+	Target  *PathFacts `json:"target,omitempty"`  // of several targets, the first that is not mounted
 }
 
 // PathFacts is one path.
 type PathFacts struct {
 	Path      string `json:"path"`
 	Mounted   bool   `json:"mounted"`             // the mount table has this volume there
+	Dead      bool   `json:"dead,omitempty"`      // it has a device of the volume there that is gone
 	Other     string `json:"other,omitempty"`     // what it has there instead
 	ReadError string `json:"readError,omitempty"` // why reading it failed
 }

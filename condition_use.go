@@ -140,7 +140,7 @@ var ioConditions = []ConditionRule{
 var mountConditions = []ConditionRule{
 	{
 		Section: OnMount, Reason: "VolumeUnmounted", Severity: SeverityInaccessible,
-		When: "the path at which the volume is published is not a mount of it",
+		When: "a path at which the volume is published is not a mount of it, is hidden by another mount, or shows a device that is gone",
 		Says: "which path, and what is mounted there instead", Next: "`drivebay heal {volume}` mounts it again; a container sees that after its next start. What was written there meanwhile is not on the volume.",
 		Source: kepCodes + "; " + seedNode + " step 4",
 		check: func(l *look) *hit {
@@ -149,7 +149,7 @@ var mountConditions = []ConditionRule{
 	},
 	{
 		Section: OnMount, Reason: "VolumeUnmounted", Severity: SeverityDegraded,
-		When: "the staging path is not a mount of the volume",
+		When: "the staging path is not a mount of the volume, is hidden by another mount, or shows a device that is gone",
 		Says: "which path, and what is mounted there instead", Next: "`drivebay heal {volume}` stages it again. Pods that have the volume keep it; no other can get it before.",
 		Source: kepCodes + "; " + seedNode + " step 3",
 		check: func(l *look) *hit {
@@ -179,10 +179,12 @@ func unmounted(m *MountFacts, what string, which func(*MountFacts) *PathFacts) *
 	switch {
 	case p == nil || p.Mounted:
 		return nil
+	case p.Dead:
+		return say(nil, "the %s path %s shows a device that is gone", what, plain(p.Path, maxConditionText/2))
 	case p.Other != "":
 		return say(nil, "the %s path %s has something else mounted: %s", what, plain(p.Path, maxConditionText/2), p.Other)
 	}
-	return say(nil, "the %s path %s is not mounted", what, p.Path)
+	return say(nil, "the %s path %s is not mounted", what, plain(p.Path, maxConditionText/2))
 }
 
 // scrub is the newest verdict; block volumes have no filesystem of ours.

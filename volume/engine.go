@@ -227,6 +227,25 @@ func (e *Engine) forget(id string) error {
 func (e *Engine) all() []*drivebay.VolumeRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.inOrder()
+}
+
+// allAndBusy are the records, the ids that are worked on, and how often the partitions
+// of the drives have changed, at one moment.
+func (e *Engine) allAndBusy() (all []*drivebay.VolumeRecord, busy map[string]bool, index uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id := range e.busy {
+		if busy == nil {
+			busy = make(map[string]bool, len(e.busy))
+		}
+		busy[id] = true
+	}
+	return e.inOrder(), busy, e.index.changes
+}
+
+// inOrder is all for who has the lock.
+func (e *Engine) inOrder() []*drivebay.VolumeRecord {
 	if e.sorted == nil {
 		e.sorted = slices.SortedFunc(maps.Values(e.records), func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })
 	}

@@ -18,6 +18,7 @@ type known struct {
 	gone     bool
 	lvm      *lvmIndex
 	scrubbed bool // right now
+	mounts   *drivebay.MountFacts
 	fs       fsKnown
 	io       ioKnown
 }
@@ -98,6 +99,9 @@ func (s *stagedFS) in(t *table) (host.Mount, bool) {
 		return host.Mount{}, false
 	}
 	m, ok := t.top(s.at.target)
+	if _, hidden := t.above(s.at.target); hidden {
+		return host.Mount{}, false
+	}
 	return m, ok && carries(m, s.made)
 }
 
@@ -128,7 +132,7 @@ func (e *Engine) lvmNow() *lvmIndex {
 // factsOf makes the facts of what is known.
 func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
 	v := k.record.Volume
-	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, LV: e.lvFacts(&v)}
+	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, LV: e.lvFacts(&v), Mount: k.mounts}
 	for _, id := range v.Location.Drives {
 		if d, ok := driveOf(s, id); ok {
 			f.Drives = append(f.Drives, *d)

@@ -20,7 +20,7 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 			return err
 		}
 		h := &healing{e: e, id: v.ID, r: r, report: &came, over: caller.Err}
-		return errors.Join(h.run(ctx), e.tell(ctx))
+		return h.run(ctx)
 	})
 	switch {
 	case ctx.Err() != nil: // the work may go on, and its report with it
@@ -28,20 +28,28 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 	case errors.Is(err, errUnhealed):
 		err = nil
 	}
-	return came, err
+	return came, errors.Join(err, e.tell(ctx))
 }
 
 // tell has everybody see at once what was done: the next tick may be two seconds away,
 // and who asked for it looks now.
 func (e *Engine) tell(ctx context.Context) error {
+	if err := e.lookAtMounts(ctx); err != nil {
+		return err
+	}
+	e.publish()
+	return nil
+}
+
+// lookAtMounts reads the mount table that the next sets stand on.
+func (e *Engine) lookAtMounts(ctx context.Context) error {
 	t, err := e.freshTable(ctx)
 	if err != nil {
 		return err
 	}
 	e.viewMu.Lock()
+	defer e.viewMu.Unlock()
 	e.round = t
-	e.viewMu.Unlock()
-	e.publish()
 	return nil
 }
 

@@ -30,8 +30,9 @@ type part struct {
 // index is what there is on the drives now, by drive id. Its maps are replaced,
 // never changed.
 type index struct {
-	parts map[string][]part // in order of their start; a drive that could not be listed is not in it
-	lvm   *lvmIndex
+	parts   map[string][]part // in order of their start; a drive that could not be listed is not in it
+	changes uint64            // of parts
+	lvm     *lvmIndex
 }
 
 // look lists what there is of volumes on the drives of a snapshot, and takes in
@@ -60,6 +61,9 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 			parts[id] = list
 		}
 	}
+	if !maps.EqualFunc(e.index.parts, parts, slices.Equal) {
+		e.index.changes++
+	}
 	e.index.parts = parts
 	e.mu.Unlock()
 	errs = append(errs, e.lookLVM(ctx, s), e.adopt(ctx, s))
@@ -84,6 +88,7 @@ func (e *Engine) lookAt(ctx context.Context, d *drivebay.Drive) error {
 	}
 	parts[d.ID] = list
 	e.index.parts = parts
+	e.index.changes++
 	e.lists[d.ID]++
 	delete(e.glances, d.ID)
 	return nil

@@ -19,8 +19,10 @@ type using struct {
 	scrubs scrubs
 
 	tableMu   sync.Mutex
-	lastTable *table   // nil: what was true of it, we have changed
-	roots     sync.Map // of the configuration, to where they lead; for one tick
+	lastTable *table // nil: what was true of it, we have changed
+	lastSet   *mountSet
+	deeds     atomic.Uint64 // mounts and unmounts of ours
+	roots     sync.Map      // of the configuration, to where they lead; for one tick
 
 	following atomic.Bool // volumes are held against their drives
 	tending   tending
@@ -37,6 +39,7 @@ type using struct {
 // viewed is a volume as it was published, and what that stands on.
 type viewed struct {
 	known  known
+	mounts mountView
 	staged *stagedFS // nil: there is none
 	view   *drivebay.VolumeView
 }
@@ -54,6 +57,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		return nil
 	}
 	e.settleAll(ctx) // of mounts that are gone nobody has to ask a drive
+	if err := e.lookAtMounts(ctx); err != nil {
+		e.log.Warn("mounts not listed", "op", "watch", "err", err)
+	}
 	l := lister{e: e, wait: reportEvery, came: make(chan error, 1)}
 	l.begin(ctx, s)
 	news, log := e.news(ctx, s.Seq), e.kernelLog(ctx)
@@ -109,25 +115,30 @@ func (e *Engine) publish() {
 	}
 	last, s := e.set.Load(), e.drives.Snapshot()
 	e.seeDrives(s)
-	records, scrubbed := e.all(), e.scrubbing()
+	records, busy, index := e.allAndBusy()
+	read := e.round != nil && e.round.deeds == e.deeds.Load()
+	scrubbed := e.scrubbing()
 	views := make(map[string]*viewed, len(records))
 	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow()}
 	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots)
 	for _, r := range records {
 		was := e.views[r.Volume.ID]
-		is := was
-		var staged *stagedFS
-		if was != nil && was.known.record == r {
-			staged = was.staged
-		} else {
+		is, staged, mounts := was, (*stagedFS)(nil), mountView{}
+		if was != nil {
+			staged, mounts = was.staged, was.mounts
+		}
+		if was == nil || was.known.record != r {
 			staged = e.stagedFS(&r.Volume)
 		}
 		k := e.knowOf(r, s, staged)
 		k.scrubbed = scrubbed == r.Volume.ID
+		mounts = e.mountsOf(mounts, k, index, read && !busy[r.Volume.ID])
+		k.mounts = mounts.facts
 		if was == nil || was.known != k {
-			is = &viewed{k, staged, e.view(k, s)}
+			is = &viewed{k, mounts, staged, e.view(k, s)}
 			changed = changed || was == nil || !sameView(was.view, is.view)
 		}
+		is.mounts = mounts
 		views[r.Volume.ID] = is
 		next.Volumes = append(next.Volumes, is.view)
 	}

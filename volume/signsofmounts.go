@@ -1,10 +1,6 @@
 package volume
 
-import (
-	"strings"
-
-	"github.com/drivebay/drivebay"
-)
+import "github.com/drivebay/drivebay"
 
 // mountPoint is one publication, by the mount table.
 type mountPoint struct {
@@ -27,11 +23,10 @@ func (p *patient) lookAtPaths() {
 		}
 		known[at.target] = true
 		one := mountPoint{Publication: pub, at: at}
-		m, mounted := p.t.top(at.target)
-		one.live = mounted && carries(m, p.d)
-		one.dead = mounted && !one.live && carries(m, madeOf(pub)) && p.went(madeOf(pub))
-		one.readOnly = mounted && (isReadOnly(m) || kernelMadeReadOnly(m) || one.live && g.gaveUp)
-		if mounted && !one.live && !carries(m, madeOf(pub)) {
+		state, m := p.stateOf(pub, at.target)
+		one.live, one.dead = state == pathLive, state == pathDead
+		one.readOnly = state != pathEmpty && (isReadOnly(m) || kernelMadeReadOnly(m) || one.live && g.gaveUp)
+		if state == pathForeign {
 			one.stranger = what(m)
 		}
 		g.paths = append(g.paths, one)
@@ -44,33 +39,6 @@ func (p *patient) lookAtPaths() {
 			g.others = append(g.others, m.Target)
 		}
 	}
-}
-
-// went says that a device that was mounted is not the volume any more: that is
-// another device now, or the kernel has no such device, or has it above drives that
-// went. A mirror may stand on a leg that does not answer: of that nobody can tell.
-func (p *patient) went(was device) bool {
-	if p.d.num != "" {
-		return was.num != p.d.num
-	}
-	dir := "sys/dev/block/" + was.num
-	if _, err := p.machine.ReadFile(dir + "/dev"); err != nil {
-		return true
-	}
-	return strings.HasPrefix(was.name, "dm-") && p.accounted() && !p.standsOn(p.v.Location, dir, p.stoodOn(&p.v))
-}
-
-// accounted says that each drive of the volume is here or known to be gone.
-func (p *patient) accounted() bool {
-	s := p.drives.Snapshot()
-	for _, id := range p.v.Location.Drives {
-		d, ok := driveOf(s, id)
-		gone := s.Complete && (!ok || d.Status == drivebay.StatusOffline)
-		if !gone && !(driveHere(s, id) && p.hasPart(&p.v, id)) {
-			return false
-		}
-	}
-	return true
 }
 
 // optionsOf are the options of a mount that was made once: those of the call, or

@@ -27,21 +27,29 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	if err != nil {
 		return out, fmt.Errorf("volume %s: %w", r.Volume, err)
 	}
-	d, _ := e.plain(&view.Volume)
+	sc := e.sceneOn(view.Volume, t)
+	d := sc.d
 	f := *view.Facts
-	target := pathFacts(t, at, d)
+	target := sc.askedAt(at)
 	if !target.Mounted && target.Other == "" {
 		if kind, err := e.machine.Look(at.Place); err == nil && kind == host.PlaceNothing {
 			return out, fmt.Errorf("volume %s: path %s: %w", r.Volume, at, drivebay.ErrNotFound)
 		}
 	}
+	set := f.Mount
 	f.Mount = &drivebay.MountFacts{Target: &target}
+	if set != nil {
+		f.Mount.Staging = set.Staging
+		if other := set.Target; target.Mounted && other != nil && !other.Mounted && other.Path != target.Path {
+			f.Mount.Target = other
+		}
+	}
 	if r.Staging != "" && view.Mode == drivebay.ModeFS {
 		staging, err := e.spotOfVolume(r.Volume, r.Staging)
 		if err != nil {
 			return out, err
 		}
-		p := pathFacts(t, staging, d)
+		p := sc.askedAt(staging)
 		f.Mount.Staging = &p
 	}
 	if target.Mounted && f.IO != nil {
@@ -49,7 +57,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	}
 	if view.Mode != drivebay.ModeFS {
 		if e.stagedBlock(view, at) { // its device is nowhere yet: nothing is to be seen there
-			f.Mount = nil
+			f.Mount = set
 		}
 		out.Bytes.Total = view.Size
 	} else if target.Mounted {
@@ -63,17 +71,12 @@ func (e *Engine) stagedBlock(v *drivebay.VolumeView, at spot) bool {
 	return slices.ContainsFunc(v.Publications, func(p drivebay.Publication) bool { return p.Staging && p.Path == at.String() })
 }
 
-// pathFacts is what the mount table says of a path.
-func pathFacts(t *table, at spot, d device) drivebay.PathFacts {
-	p := drivebay.PathFacts{Path: at.String()}
-	m, ok := t.top(at.target)
-	switch {
-	case ok && carries(m, d):
-		p.Mounted = true
-	case ok:
-		p.Other = what(m)
+// askedAt is what the mount table says of a path that the record may not have.
+func (s *scene) askedAt(at spot) drivebay.PathFacts {
+	if p := s.recorded(at); p != nil {
+		return s.pathFacts(*p)
 	}
-	return p
+	return s.pathFacts(drivebay.Publication{Path: at.String()})
 }
 
 // usage asks the filesystem, and has the last figures ready for one that is in no

@@ -13,10 +13,17 @@ import (
 
 // table is the mount table at one moment.
 type table struct {
-	at  time.Time
-	all []host.Mount
-	on  map[string][]host.Mount // by target, the topmost last
-	by  map[string][]host.Mount // by what carries knows a device by
+	at    time.Time
+	deeds uint64 // how many of our own mounts and unmounts had been done before it was read
+	*mountSet
+}
+
+// mountSet is what is mounted: two tables that say the same have the same one.
+type mountSet struct {
+	all  []host.Mount
+	on   map[string][]host.Mount // by target, the topmost last
+	by   map[string][]host.Mount // by what carries knows a device by
+	last map[string]int          // by target, where in the table the topmost is
 }
 
 // mountAge is how old the table may be for whoever only looks. Our own mounts are
@@ -52,38 +59,53 @@ func (e *Engine) tableAfter(ctx context.Context, moment time.Time) (*table, erro
 }
 
 func (e *Engine) readTable(ctx context.Context) (*table, error) {
-	at := e.machine.Now()
+	at, deeds := e.machine.Now(), e.deeds.Load()
 	all, err := e.machine.Mounts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("mount table: %w", err)
 	}
-	next := &table{at: at, all: all}
-	if last := e.lastTable; last != nil && slices.Equal(last.all, all) {
-		next.all, next.on, next.by = last.all, last.on, last.by
-	} else {
-		next.on, next.by = make(map[string][]host.Mount, len(all)), make(map[string][]host.Mount, len(all))
-		for _, m := range all {
-			next.on[m.Target] = append(next.on[m.Target], m)
-			next.by[m.DevNum] = append(next.by[m.DevNum], m)
-			if name := nodeIn(m); name != "" {
-				next.by[name] = append(next.by[name], m)
-			}
-		}
+	if e.lastSet == nil || !slices.Equal(e.lastSet.all, all) {
+		e.lastSet = newMountSet(all)
 	}
-	e.lastTable = next
-	return next, nil
+	e.lastTable = &table{at, deeds, e.lastSet}
+	return e.lastTable, nil
 }
 
-// touched forgets the table that others may still look at.
+func newMountSet(all []host.Mount) *mountSet {
+	s := &mountSet{all: all, on: make(map[string][]host.Mount, len(all)), by: make(map[string][]host.Mount, len(all)), last: make(map[string]int, len(all))}
+	for i, m := range all {
+		s.on[m.Target] = append(s.on[m.Target], m)
+		s.last[m.Target] = i
+		s.by[m.DevNum] = append(s.by[m.DevNum], m)
+		if name := nodeIn(m); name != "" {
+			s.by[name] = append(s.by[name], m)
+		}
+	}
+	return s
+}
+
+// touched says that we have changed the mount table.
 func (e *Engine) touched() {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
 	e.lastTable = nil
+	e.deeds.Add(1)
+}
+
+// above is what hides a path: it was mounted later, on a folder that the path is in.
+// The mount table has the mounts in the order in which they were made.
+func (s *mountSet) above(target string) (host.Mount, bool) {
+	for dir := path.Dir(target); dir != "/" && dir != "."; dir = path.Dir(dir) {
+		if i, ok := s.last[dir]; ok && i > s.last[target] {
+			return s.all[i], true
+		}
+	}
+	return host.Mount{}, false
 }
 
 // top is what is seen at a path.
-func (t *table) top(target string) (host.Mount, bool) {
-	on := t.on[target]
+func (s *mountSet) top(target string) (host.Mount, bool) {
+	on := s.on[target]
 	if len(on) == 0 {
 		return host.Mount{}, false
 	}
@@ -91,11 +113,11 @@ func (t *table) top(target string) (host.Mount, bool) {
 }
 
 // of are the mounts of a device.
-func (t *table) of(d device) []host.Mount {
+func (s *mountSet) of(d device) []host.Mount {
 	if d.num == "" {
 		return nil
 	}
-	return slices.Concat(t.by[d.num], t.by[d.name])
+	return slices.Concat(s.by[d.num], s.by[d.name])
 }
 
 // carries says whether a mount shows a device: its filesystem, or its node.

@@ -18,15 +18,13 @@ const probeEvery = time.Minute
 // whose minute is over.
 func (e *Engine) watch(ctx context.Context) {
 	e.roots.Clear()
-	t, err := e.freshTable(ctx)
-	if err != nil {
+	if err := e.lookAtMounts(ctx); err != nil {
 		e.log.Warn("mounts not listed", "op", "watch", "err", err)
 		return
 	}
 	now := e.machine.Now()
 	e.viewMu.Lock()
 	defer e.viewMu.Unlock()
-	e.round = t
 	weighed := map[string]bool{}
 	for _, r := range e.all() {
 		seen := e.views[r.Volume.ID]
