@@ -62,7 +62,7 @@ var recordConditions = []ConditionRule{
 	{
 		Section: OnRecord, Reason: "VolumeNotFound", Severity: SeverityInaccessible,
 		When: "a complete listing lacks its partition or logical volume, or OperationalStatus is MISSING, and its drives do not explain it",
-		Says: "what is not there", Next: "Somebody has removed it, or hidden it, outside of drivebay: do not delete the volume before its drive has been looked at.",
+		Says: "what is not there", Next: "Look at its drive: it was removed or hidden outside of drivebay. Its place stays reserved until it is restored or given up: `drivebay volume forget {volume}`.",
 		Source: kepCodes + "; " + seedCtl + ".3, OperationalStatus == MISSING",
 		check: func(l *look) *hit {
 			missing := l.Gone && l.made() || l.Volume.OperationalStatus == Missing

@@ -35,6 +35,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 		return err
 	}
 	_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+		never := r.Work != nil && r.Work.Op == drivebay.WorkCreate
 		if r.Volume.CSIStatus != drivebay.CSIRemoving {
 			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
 				return err
@@ -42,6 +43,9 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 		}
 		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
 			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.machine.Now()}
+		}
+		if never {
+			r.Work.Made = append(r.Work.Made, neverWhole)
 		}
 		return nil
 	})

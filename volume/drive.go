@@ -93,7 +93,11 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 	case c.Kind == drivebay.ContentUnknown:
 		return refuse("what is written on it cannot be read: " + c.Reason)
 	case c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentForeign && e.begun(disk, d, c):
-		return newTable(disk, d)
+		t, err := newTable(disk, d)
+		if err != nil {
+			return nil, err
+		}
+		return t, e.holdsRecorded(d, t)
 	}
 	t, err := gpt.Read(disk)
 	switch {
@@ -107,7 +111,18 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 			return refuse(fmt.Sprintf("partition %d is not ours: %q", p.Number, p.Name))
 		}
 	}
-	return t, nil
+	return t, e.holdsRecorded(d, t)
+}
+
+// holdsRecorded refuses a table, a new one above all, that lacks what the records say is
+// on the drive.
+func (e *Engine) holdsRecorded(d *drivebay.Drive, t *gpt.Table) error {
+	for _, u := range e.recordedOn(d.ID) {
+		if err := u.inTable(fmt.Sprintf("drive %s (%s)", d.ID, d.Name), t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newTable(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {

@@ -95,6 +95,9 @@ func (s seen) mayGrow(v *drivebay.Volume, size uint64) error {
 		if !ok || !listed {
 			return fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
 		}
+		if err := s.doubt(d, parts); err != nil {
+			return err
+		}
 		rooms = append(rooms, s.room(d, parts))
 	}
 	have, over := uint64(0), overhead(v.LUKSUUID)

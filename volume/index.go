@@ -66,7 +66,7 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 	}
 	e.index.parts = parts
 	e.mu.Unlock()
-	errs = append(errs, e.lookLVM(ctx, s), e.adopt(ctx, s))
+	errs = append(errs, e.lookLVM(ctx, s), e.findBlankPVs(ctx, s), e.adopt(ctx, s))
 	err := errors.Join(errs...)
 	e.mu.Lock()
 	e.adopted = e.adopted || err == nil
@@ -184,11 +184,24 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 		}
 	}
 	if v.Location.VG != "" {
-		return e.index.lvm.lacks(v.Location)
+		return e.lvGone(v.Location)
 	}
 	if len(v.Location.Drives) == 0 {
 		return false
 	}
 	_, there := e.listed(v)
 	return !there
+}
+
+// lvGone says that LVM's report lacks a logical volume: each of its drives is in the
+// report or has no partition of a physical volume any more. Engine.mu is held.
+func (e *Engine) lvGone(l drivebay.Location) bool {
+	x := e.index.lvm
+	if x == nil || len(l.Drives) == 0 || x.report.LV(l.VG, l.LV) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(l.Drives, func(id string) bool {
+		_, has := pvOn(e.index.parts[id])
+		return has && x.pvs[id] == ""
+	})
 }

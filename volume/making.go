@@ -18,10 +18,12 @@ type making struct {
 	tables  map[string][]gpt.Partition // of drives, as they were last read
 	lists   map[string]uint64          // how often a drive was listed by itself
 	glances map[string]glance          // at drives, when they were last listed
-	adopted bool                       // all that was on the drives at the start has a record
-	works   atomic.Uint64              // grows with all that is done to logical volumes
-	reports sync.Map                   // name of a group -> reported
-	trips   map[string]*trip           // of groups that move, by name; guarded by Engine.mu
+	// blankPVs are partitions for a physical volume that read back blank, by drive.
+	blankPVs map[string]part
+	adopted  bool             // all that was on the drives at the start has a record
+	works    atomic.Uint64    // grows with all that is done to logical volumes
+	reports  sync.Map         // name of a group -> reported
+	trips    map[string]*trip // of groups that move, by name; guarded by Engine.mu
 
 	unread, unwritten atomic.Uint64 // what the kernel says that it could not copy
 	deaf              atomic.Bool   // it cannot be heard
@@ -38,7 +40,7 @@ func (e *Engine) seen() seen {
 	records := e.all()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := seen{drives: e.drives.Snapshot(), index: e.index, moving: map[string]string{}}
+	s := seen{drives: e.drives.Snapshot(), index: e.index, blankPVs: e.blankPVs, moving: map[string]string{}}
 	for _, r := range records {
 		if l := r.Volume.Location; travels(l) {
 			for _, id := range l.Drives {
@@ -57,6 +59,7 @@ func (e *Engine) seen() seen {
 			}
 		}
 	}
+	s.uses = recordedUses(records, s.snaps)
 	return s
 }
 

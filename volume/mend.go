@@ -89,13 +89,13 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 	})
 }
 
-// ForgetVolume drops the record of a volume whose drives are gone, and those of its
-// snapshots: nothing else can be done to it. Nothing is wiped; what is on a drive
+// ForgetVolume drops the record of a volume whose drives are gone or do not show it any
+// more, and those of its snapshots: nothing else can be done to it. Nothing is wiped; what is on a drive
 // that comes back is found again. The copy of the header of an encrypted one stays:
 // the drive may come back, or be in the hands of who reads broken ones.
 func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	return e.onVolume(ctx, "forget", id, func(ctx context.Context, v drivebay.Volume) error {
-		if err := e.lost(v.Location); err != nil {
+		if err := e.lost(v.Location); err != nil && !e.unseen(&v) {
 			return err
 		}
 		s, err := e.scene(ctx, v)
@@ -116,9 +116,29 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 		if err := e.forget(id); err != nil {
 			return err
 		}
-		e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was forgotten, not wiped: its drives are gone", v.Name))
+		e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was forgotten, not wiped: it was not to be found on its drives, or they are gone", v.Name))
 		return nil
 	})
+}
+
+// unseen says that all drives of a volume that are here were listed, and show nothing of
+// it: an erased partition table or a damaged label hides it.
+func (e *Engine) unseen(v *drivebay.Volume) bool {
+	s := e.seen()
+	for _, id := range v.Location.Drives {
+		d, known := driveOf(s.drives, id)
+		parts, listed := s.index.parts[id]
+		if known && d.Status == drivebay.StatusOnline && !listed {
+			return false
+		}
+		if _, there := named(parts, partitionName(v.ID)); there {
+			return false
+		}
+	}
+	if l := v.Location; l.VG != "" {
+		return s.index.lvm != nil && s.index.lvm.report.LV(l.VG, l.LV) == nil
+	}
+	return true
 }
 
 // lost refuses while a drive of a location is here.

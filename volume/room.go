@@ -44,6 +44,9 @@ type seen struct {
 	records []*drivebay.VolumeRecord // of volumes that something is being done to
 	snaps   []*drivebay.SnapshotRecord
 	moving  map[string]string // drive -> the group that moves to it or from it
+	uses    map[string][]recordedUse
+	// blankPVs are partitions for a physical volume that read back blank, by drive.
+	blankPVs map[string]part
 }
 
 // rooms are those of the drives that a new volume of a class may be put on, the
@@ -53,7 +56,7 @@ func (s seen) rooms(c drivebay.Class) []room {
 	for i := range s.drives.Drives {
 		d := &s.drives.Drives[i]
 		parts, listed := s.index.parts[d.ID]
-		if listed && mayTake(d, c) && !slices.ContainsFunc(parts, func(p part) bool { return !strings.HasPrefix(p.title, content.OursPrefix) }) {
+		if listed && mayTake(d, c) && !slices.ContainsFunc(parts, func(p part) bool { return !strings.HasPrefix(p.title, content.OursPrefix) }) && s.doubt(d, parts) == nil {
 			out = append(out, s.room(d, parts))
 		}
 	}
@@ -128,7 +131,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 	}
 	r.free = freeSpans(d.Size, d.LogicalBlock, taken)
 	if p, ok := pvOn(parts); ok {
-		r.pv = s.physical(d, p.size)
+		r.pv = s.physical(d, p)
 	}
 	for _, rec := range s.records {
 		l, name := rec.Volume.Location, partitionName(rec.Volume.ID)
@@ -174,21 +177,24 @@ func (s seen) growing(title string) *drivebay.VolumeRecord {
 	return nil
 }
 
-// physical is the physical volume that LVM reports of a drive. A partition that is
-// meant for one and has none yet is as good as free.
-func (s seen) physical(d *drivebay.Drive, size uint64) *pvRoom {
-	out := &pvRoom{extents: pvExtents(size)}
+// physical is the physical volume that LVM reports of a drive. A partition for one
+// without a volume group is free only where it reads back blank, or where the records
+// announce that a group comes or goes:
+// what LVM does not list otherwise is unknown, not absent.
+func (s seen) physical(d *drivebay.Drive, p part) *pvRoom {
+	out := &pvRoom{}
 	x := s.index.lvm
 	if x == nil || x.pvs[d.ID] == "" {
-		out.extents = 0 // what is on it is not known
 		return out
 	}
 	pv, g := x.report.On(x.pvs[d.ID])
-	if pv == nil {
-		return out
+	if pv != nil {
+		out.uuid = pv.UUID
 	}
-	out.uuid = pv.UUID
 	if g == nil {
+		if s.announced(d.ID, out.uuid) || pv == nil && s.blankPVs[d.ID].device == p.device {
+			out.extents = pvExtents(p.size)
+		}
 		return out
 	}
 	out.group, out.kind, out.members = g.Name, groupKind(g), s.members(g)
@@ -203,6 +209,18 @@ func (s seen) physical(d *drivebay.Drive, size uint64) *pvRoom {
 		out.extents = 0
 	}
 	return out
+}
+
+// announced says whether a volume that is being made needs a physical volume on a drive,
+// that one if LVM reports one, or whether the last volume on it is being removed and its
+// data is wiped.
+func (s seen) announced(drive, uuid string) bool {
+	return slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
+		if mustBeThere(r.Work) || r.Volume.Location.VG == "" || !slices.Contains(r.Volume.Location.Drives, drive) {
+			return false
+		}
+		return r.Work.Op == drivebay.WorkRemove || uuid == "" || r.Work.PVs[drive] == uuid
+	})
 }
 
 // members are the drives of a group.

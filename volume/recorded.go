@@ -1,0 +1,215 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// A record is a claim on bytes. What a record says of a drive counts more than any
+// look at the drive: a partition table that was erased, a label with a wrong bit and a
+// volume group that LVM does not list all look like free space, and none of them is.
+// Everything that chooses space or takes "blank" for a permission asks recordedUses.
+
+// recordedUse is something that must be on a drive because a record says so: the
+// partition of a volume, or a logical volume in a volume group with a physical volume
+// there.
+type recordedUse struct {
+	owner  string   // id of the volume or snapshot
+	forget string   // the command that gives it up
+	guid   string   // of its partition; empty for a logical volume
+	names  []string // that the partition may have
+	vg, lv string
+	moving bool // the volume group moves: which of its drives has a physical volume changes
+}
+
+// recordedUses lists what records say of each drive.
+func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) map[string][]recordedUse {
+	out := map[string][]recordedUse{}
+	add := func(l drivebay.Location, u recordedUse) {
+		if u.guid = l.Partition; l.VG != "" {
+			u.vg, u.lv, u.moving = l.VG, l.LV, travels(l)
+		}
+		for _, id := range l.Drives {
+			out[id] = append(out[id], u)
+		}
+	}
+	for _, r := range volumes {
+		if v := &r.Volume; mustBeThere(r.Work) {
+			u := recordedUse{owner: "volume " + v.ID, forget: "drivebay volume forget " + v.ID, names: []string{partitionName(v.ID)}}
+			if m := moveOf(r); m != nil && moved(r) { // it has the name of the copy for a while
+				u.names = append(u.names, m.Name)
+			}
+			add(v.Location, u)
+		}
+	}
+	for _, r := range snapshots {
+		if s := &r.Snapshot; r.Work == nil {
+			add(s.Location, recordedUse{owner: "snapshot " + s.ID, forget: "drivebay snapshot forget " + s.ID})
+		}
+	}
+	return out
+}
+
+// neverWhole notes in the work of a removal that the volume was never whole: nothing of
+// it has to be on its drives.
+const neverWhole = "never whole"
+
+// mustBeThere says whether a volume is on its drives whatever a look says.
+// One that is being made may not be there yet, and one that is being removed may be gone
+// once its data is wiped.
+func mustBeThere(w *drivebay.Work) bool {
+	switch {
+	case w == nil:
+		return true
+	case w.Op == drivebay.WorkCreate:
+		return false
+	case w.Op == drivebay.WorkRemove:
+		return !slices.Contains(w.Made, "wipe") && !slices.Contains(w.Made, neverWhole)
+	}
+	return true
+}
+
+// recordedOn lists what the records say of one drive.
+func (e *Engine) recordedOn(drive string) []recordedUse {
+	return recordedUses(e.all(), e.snapshotRecords())[drive]
+}
+
+// lacking is the error for a place where something is not to be seen that a record says
+// is there.
+func (u recordedUse) lacking(where, what, restore string) error {
+	return fmt.Errorf("%s: %w: %s of %s is missing, and its place is not written over: %s, or give it up with `%s`",
+		where, drivebay.ErrRefused, what, u.owner, restore, u.forget)
+}
+
+const (
+	restoreTable = "restore the partition table, for example with `sgdisk --load-backup`"
+	restoreLVM   = "see what became of the physical volume with `pvck`, and restore it with `pvcreate --restorefile` and `vgcfgrestore`"
+)
+
+// inTable refuses a partition table without the partition that a record needs. The
+// table of a drive that a volume group moves to or from may have the physical volume or
+// not: what lies there, LVM says.
+func (u recordedUse) inTable(where string, t *gpt.Table) error {
+	if u.vg != "" {
+		if u.moving || slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool { return p.Type == typePV || strings.HasPrefix(p.Name, pvPrefix) }) {
+			return nil
+		}
+		return u.lacking(where, "the physical volume", restoreTable)
+	}
+	if slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool {
+		return strings.EqualFold(p.GUID, u.guid) || slices.Contains(u.names, p.Name)
+	}) {
+		return nil
+	}
+	return u.lacking(where, "the partition", restoreTable)
+}
+
+// inIndex refuses a drive on which the kernel or LVM does not show what a record needs.
+func (u recordedUse) inIndex(d *drivebay.Drive, parts []part, x *lvmIndex) error {
+	where := fmt.Sprintf("drive %s (%s)", d.ID, d.Name)
+	switch _, has := pvOn(parts); {
+	case u.vg == "":
+		if !slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(u.names, p.title) }) {
+			return u.lacking(where, "the partition", restoreTable)
+		}
+		return nil
+	case u.moving:
+		return nil
+	case !has:
+		return u.lacking(where, "the physical volume", restoreTable)
+	case x == nil || x.pvs[d.ID] == "":
+		return fmt.Errorf("%s: %w: LVM has not reported its physical volume yet", where, drivebay.ErrBusy)
+	}
+	if _, g := x.report.On(x.pvs[d.ID]); g == nil || g.Name != u.vg {
+		return u.lacking(where, "the volume group", restoreLVM)
+	}
+	return u.inReport(x.report)
+}
+
+// inReport refuses a volume group that LVM reports without the logical volume that a
+// record needs: its extents look free and are not.
+func (u recordedUse) inReport(r *lvm.Report) error {
+	if r.LV(u.vg, u.lv) != nil {
+		return nil
+	}
+	return u.lacking("volume group "+u.vg, "logical volume "+u.lv, restoreLVM)
+}
+
+// doubt says why a drive must not be used for anything new: what is seen of it is not
+// what the records say.
+func (s seen) doubt(d *drivebay.Drive, parts []part) error {
+	for _, u := range s.uses[d.ID] {
+		if err := u.inIndex(d, parts, s.index.lvm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// intact refuses to change a volume group while LVM does not report all of it that the
+// records name on its drives.
+func (e *Engine) intact(l drivebay.Location, r *lvm.Report) error {
+	uses := recordedUses(e.all(), e.snapshotRecords())
+	for _, id := range l.Drives {
+		for _, u := range uses[id] {
+			if u.vg != l.VG {
+				continue
+			}
+			if err := u.inReport(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findBlankPVs looks for partitions for a physical volume that LVM does not list and that
+// read back blank: a killed creation whose record is lost left them. All others that LVM
+// does not list are unknown, and their space is not free.
+func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
+	e.mu.Lock()
+	x := e.index
+	e.mu.Unlock()
+	found := map[string]part{}
+	var errs []error
+	for id, dev := range x.lvm.devices() {
+		d, known := driveOf(s, id)
+		p, there := pvOn(x.parts[id])
+		if pv, _ := x.lvm.report.On(dev); pv != nil || !known || !there || p.dev != dev {
+			continue
+		}
+		blank, err := through(ctx, e, "read "+id, tableTime, func(ctx context.Context) (bool, error) {
+			drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
+			if err != nil {
+				return false, fmt.Errorf("drive %s: %w", id, err)
+			}
+			defer drive.Close()
+			c := content.Detect(io.NewSectionReader(drive, int64(p.start), int64(p.size)), p.size, d.LogicalBlock)
+			return c.Kind == drivebay.ContentBlank, nil
+		})
+		if errs = append(errs, err); blank {
+			found[id] = p
+		}
+	}
+	e.mu.Lock()
+	e.blankPVs = found
+	e.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// devices are those that the report is about, by drive.
+func (x *lvmIndex) devices() map[string]string {
+	if x == nil {
+		return nil
+	}
+	return x.pvs
+}
