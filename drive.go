@@ -19,6 +19,7 @@ type Drive struct {
 	Identity
 	Name         string    `json:"name"`  // kernel name today, "sda"; the head for NVMe
 	Namespace    string    `json:"-"`     // the number that an NVMe drive itself gives to it; "": not known
+	Disks        []Disk    `json:"-"`     // the kernel's block devices that the drive is, one for each path
 	Paths        []Path    `json:"paths"` // every way the kernel reaches it; more than one is multipath
 	Type         Type      `json:"type"`
 	Transport    Transport `json:"transport"`
@@ -73,6 +74,16 @@ type Path struct {
 	Address string `json:"address,omitempty"` // SCSI H:C:T:L, or PCI address of the NVMe controller
 	SysPath string `json:"syspath,omitempty"` // canonical folder below the machine's root, "sys/devices/..."
 	State   string `json:"state,omitempty"`   // running, offline, live, dead ...
+}
+
+// Disk is one block device as the kernel tells it from all that have or had its name.
+type Disk struct {
+	DevNum  string `json:"devnum"` // "8:0"
+	SysPath string `json:"syspath"`
+	// Seq is the boot id and the number that the kernel gives to each disk that comes,
+	// never twice (Documentation/ABI/stable/sysfs-block, diskseq, since Linux 5.15);
+	// empty where it does not.
+	Seq string `json:"seq,omitempty"`
 }
 
 // Slot is where a hand finds the drive.

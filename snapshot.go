@@ -149,6 +149,11 @@ type Record struct {
 	Leaving  *Leaving `json:"leaving,omitempty"` // nil while it is IN_USE
 	// Succeeds says whose bay it was put into, when it was new; nil: nobody's.
 	Succeeds *Succession `json:"succeeds,omitempty"`
+	// Disks are the kernel's block devices that the drive was when it was last listed.
+	Disks []Disk `json:"disks,omitempty"`
+	// Duplicate says that it was here together with the drive whose serial and worldwide
+	// name it has: it is another drive.
+	Duplicate bool `json:"duplicate,omitempty"`
 	// Kept are the findings in spite of which an operator keeps it.
 	Kept []string `json:"kept,omitempty"`
 	// LastShort and LastLong are when a self-test was last started by us.

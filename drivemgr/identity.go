@@ -248,6 +248,7 @@ func joinPaths(drives []drivebay.Drive) []drivebay.Drive {
 				out[at].Slot = d.Slot // one of the ways may know the bay and not the other
 			}
 			out[at].Paths = append(out[at].Paths, d.Paths...)
+			out[at].Disks = append(out[at].Disks, d.Disks...)
 			out[at].Uses = mergeUses(out[at].Uses, d.Uses)
 			out[at].System = out[at].System || d.System
 			continue

@@ -121,6 +121,7 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	d.ReadOnly = s.text(path+"/ro") == "1"
 	d.Transport = transportOf(path)
 	d.Paths = []drivebay.Path{{Name: name, Dev: "/dev/" + name, DevNum: s.text(path + "/dev"), SysPath: path}}
+	d.Disks = []drivebay.Disk{{DevNum: d.Paths[0].DevNum, SysPath: path, Seq: s.diskSeq(path)}}
 	if family := familyOf(name, s, path); family != nil && !family(s, path, &d) {
 		return d, false
 	}
@@ -154,6 +155,15 @@ func (s *sysfs) size(path string) (uint64, bool) {
 	}
 	n, bad := strconv.ParseUint(clean(string(b)), 10, 54) // times 512 is still a number
 	return n, err == nil && bad == nil
+}
+
+// diskSeq names a disk among all of all boots; "" where the kernel does not say.
+func (s *sysfs) diskSeq(path string) string {
+	boot, seq := s.text("proc/sys/kernel/random/boot_id"), s.text(path+"/diskseq")
+	if boot == "" || seq == "" {
+		return ""
+	}
+	return boot + "/" + seq
 }
 
 func transportOf(path string) drivebay.Transport {

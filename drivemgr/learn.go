@@ -111,7 +111,7 @@ func (m *Manager) learn(r lookResult) {
 		was := t.drive.Content.Kind
 		t.drive.Content = settleContent(t.drive, *r.content)
 		_, used := strangerIn(t.drive.Uses)
-		m.again = m.again || used && t.drive.Content.Kind == drivebay.ContentOurs && was != drivebay.ContentOurs
+		m.again = m.again || t.baseOf() != t.drive.ID && !t.rec.Duplicate || used && t.drive.Content.Kind == drivebay.ContentOurs && was != drivebay.ContentOurs
 	}
 	t.ourErrors, t.ourTimeouts = t.ourErrors+r.refused, t.ourTimeouts+r.aborted
 	t.openError = ""
@@ -330,7 +330,7 @@ func sameKernel(a, b *drivebay.Kernel) bool {
 // keepRecord hands what must outlive us to the keeper.
 func (m *Manager) keepRecord(t *tracked) {
 	t.rec.Drive = t.drive
-	t.rec.Drive.Kernel = nil
+	t.rec.Drive.Kernel, t.rec.Disks = nil, t.drive.Disks
 	rec := t.rec
 	rec.History = slices.Clone(rec.History) // the keeper reads it while we append
 	m.keeper.keep(t.drive.ID, rec)

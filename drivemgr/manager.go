@@ -298,7 +298,7 @@ func (m *Manager) recall() {
 	}
 	for id, rec := range records {
 		t := &tracked{rec: rec, drive: rec.Drive, lane: lane.New(), judged: rec.Drive.Health != drivebay.HealthUnknown}
-		t.drive.Kernel = nil
+		t.drive.Kernel, t.drive.Disks = nil, rec.Disks
 		if t.drive.Status == drivebay.StatusOnline {
 			t.drive.Status = drivebay.StatusUnknown
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 )
@@ -33,7 +34,11 @@ func (m *Manager) Same(ctx context.Context, id, devnum string) error {
 	if !ok {
 		return fmt.Errorf("drive %s: %w: what device %s is cannot be read", id, drivebay.ErrRefused, devnum)
 	}
-	if why := different(d, &is); why != "" {
+	why := different(d, &is)
+	if why == "" && !slices.Contains(d.Disks, is.Disks[0]) {
+		why = "the kernel has made it anew since drives were listed"
+	}
+	if why != "" {
 		return fmt.Errorf("drive %s (%s): %w: device %s is another drive: %s", id, d.Name, drivebay.ErrRefused, devnum, why)
 	}
 	return nil
@@ -52,7 +57,7 @@ func different(d, is *drivebay.Drive) string {
 		}
 	}
 	switch {
-	case d.IdentityIssue != "":
+	case d.IdentityIssue != "" && !hasOwnID(d):
 		return "it cannot be told from others: " + d.IdentityIssue
 	case !proof:
 		return "it has neither a worldwide name nor a serial that would tell"
@@ -60,6 +65,13 @@ func different(d, is *drivebay.Drive) string {
 		return fmt.Sprintf("it has %d bytes and not %d", is.Size, d.Size)
 	}
 	return ""
+}
+
+// hasOwnID says whether a drive that resembles others is the one that its names stand
+// for: the others were told apart from it.
+func hasOwnID(d *drivebay.Drive) bool {
+	id, issue := baseID(d)
+	return d.ID == id && issue == "" && d.Status == drivebay.StatusOnline
 }
 
 // Note writes down what happened elsewhere, to a volume.

@@ -116,6 +116,20 @@ func TestSame(t *testing.T) {
 			t.Errorf("%s and %s: %v, want %v", c.drive, c.num, err, c.want)
 		}
 	}
+	// A duplicate in the place of a drive, before drives are listed again: the kernel gives
+	// no disk the number of another.
+	w["proc/sys/kernel/random/boot_id"], w[a+"/diskseq"] = "boot\n", "8\n"
+	m.machine = w.machine(t)
+	m.take(Observe(m.machine, nil, InventoryOptions{}))
+	m.publish()
+	if err := m.Same(t.Context(), drives["sda"].ID, "8:0"); err != nil {
+		t.Error(err)
+	}
+	w[a+"/diskseq"] = "9\n"
+	m.machine = w.machine(t)
+	if err := m.Same(t.Context(), drives["sda"].ID, "8:0"); !errors.Is(err, drivebay.ErrRefused) {
+		t.Errorf("another disk by the name of the first: %v", err)
+	}
 	if err := m.Same(t.Context(), "sda", "8:0"); !errors.Is(err, drivebay.ErrNotFound) {
 		t.Errorf("a name is no id: %v", err)
 	}

@@ -19,18 +19,29 @@ func (m *Manager) take(l Listing) {
 	if l.Dark {
 		keepAnswers(m.listing.Bays, &l)
 	}
+	share := m.keepIDs(&l)
 	m.listing, m.listedAt = l, now
 	seen := map[string]bool{}
 	for i := range l.Drives {
 		seen[l.Drives[i].ID] = true
 	}
+	m.dropAliases(l.Drives, seen)
 	for i := range l.Drives {
 		m.takeDrive(&l.Drives[i], seen, now)
+	}
+	for id, why := range share.inDoubt {
+		m.doubt(m.drives[id], why, now)
+	}
+	for id, is := range share.duplicates {
+		if t := m.drives[id]; t.rec.Duplicate != is {
+			t.rec.Duplicate = is
+			m.keepRecord(t)
+		}
 	}
 	if l.Complete {
 		var gone []*tracked
 		for id, t := range m.drives {
-			if !seen[id] && m.miss(id, t, now) {
+			if !seen[id] && share.inDoubt[id] == "" && m.miss(id, t, now) {
 				gone = append(gone, t)
 			}
 		}
@@ -94,15 +105,12 @@ func (t *tracked) begin(now time.Time) {
 	}
 }
 
-// adopt finds the drive that d was until now under another id. An id changes in
-// place when a second drive turns up with the same serial, or that one leaves.
+// adopt finds the drive that d was until now under a told-apart id. It gets the id of
+// its own names when the drives that it resembled are gone and no drive had that id.
 func (m *Manager) adopt(d *drivebay.Drive, seen map[string]bool) *tracked {
 	for id, t := range m.drives {
 		old := &t.drive
-		if seen[id] || !t.present || old.Serial != d.Serial || old.WWN != d.WWN || old.Size != d.Size || !samePlace(old, d) {
-			continue
-		}
-		if old.IdentityIssue == "" && d.IdentityIssue == "" {
+		if t.baseOf() == id || seen[id] || !t.present || old.Serial != d.Serial || old.WWN != d.WWN || old.Size != d.Size || !samePlace(old, d) {
 			continue
 		}
 		delete(m.drives, id)
@@ -167,6 +175,9 @@ func (m *Manager) miss(id string, t *tracked, now time.Time) bool {
 		was := t.drive
 		t.kernlog.left(now)
 		t.drive.Status = drivebay.StatusOffline
+		if t.baseOf() == id { // what it resembled is no matter while it is away
+			t.drive.IdentityIssue = ""
+		}
 		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.FaultLit, t.drive.Slot.Status = nil, nil, false, false, ""
 		t.drive.LastSeen = now.Truncate(time.Second)
 		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,

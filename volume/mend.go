@@ -148,6 +148,8 @@ func (e *Engine) lost(l drivebay.Location) error {
 		switch d, known := driveOf(drives, id); {
 		case known && d.Status == drivebay.StatusOnline:
 			return fmt.Errorf("%w: drive %s (%s) is here: delete it instead", drivebay.ErrRefused, d.ID, d.Name)
+		case known && d.Status != drivebay.StatusOffline:
+			return fmt.Errorf("%w: drive %s is %v and may be here%s", drivebay.ErrRefused, d.ID, d.Status, suffix(d.IdentityIssue))
 		case !known && !drives.Complete:
 			return fmt.Errorf("%w: drive %s: not all drives could be listed", drivebay.ErrBusy, id)
 		}
