@@ -64,10 +64,10 @@ func (m *Manager) setClaim(t *tracked, by drivebay.ClaimedBy, cause string) {
 	now := m.machine.Now()
 	t.rec.Claim = &drivebay.Claim{By: by, Since: now}
 	t.drive.Claim = t.rec.Claim
-	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventClaim, Drive: t.drive.ID, To: string(by), Cause: cause + ": " + describe(&t.drive)})
+	m.tell(drivebay.Event{At: now, Kind: drivebay.EventClaim, Drive: t.drive.ID, To: string(by), Cause: cause + ": " + describe(&t.drive)})
 }
 
 func (m *Manager) dropClaim(t *tracked, cause string) {
-	m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventClaim, Drive: t.drive.ID, From: string(t.rec.Claim.By), Cause: cause + ": " + describe(&t.drive)})
+	m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventClaim, Drive: t.drive.ID, From: string(t.rec.Claim.By), Cause: cause + ": " + describe(&t.drive)})
 	t.rec.Claim, t.drive.Claim = nil, nil
 }

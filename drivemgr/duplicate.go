@@ -199,7 +199,7 @@ func (m *Manager) doubt(t *tracked, why string, now time.Time) {
 	d.Status, d.IdentityIssue = drivebay.StatusUnknown, why
 	d.Kernel, d.Uses, d.Slot.Lit, d.Slot.FaultLit, d.Slot.Status = nil, nil, false, false, ""
 	d.LastSeen = now.Truncate(time.Second)
-	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventIdentity, Drive: d.ID, From: d.ID, Cause: why})
+	m.tell(drivebay.Event{At: now, Kind: drivebay.EventIdentity, Drive: d.ID, From: d.ID, Cause: why})
 	m.assess(t)
 	m.keepRecord(t)
 }

@@ -25,7 +25,7 @@ func (m *Manager) tellOfPull(gone []*tracked, now time.Time) {
 		if l := t.rec.Leaving; t == gone[0] || l == nil || now.Sub(l.Since) > pullTime || !m.awaitsPull(id, t) {
 			continue
 		}
-		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventWrongPulled, Drive: wrong.ID, From: id,
+		m.tell(drivebay.Event{At: now, Kind: drivebay.EventWrongPulled, Drive: wrong.ID, From: id,
 			Cause: fmt.Sprintf("wrong drive pulled: put serial %s back into bay %s; the one to be pulled is %s: %s", wrong.Serial, wrong.Slot.Bay, id, m.Snapshot().Where(&t.drive))})
 	}
 }
@@ -51,7 +51,7 @@ func (m *Manager) awaitsPull(id string, t *tracked) bool {
 // tellOfReturn says what it means that a known drive is back, or in another bay.
 func (m *Manager) tellOfReturn(t *tracked, d *drivebay.Drive, now time.Time) {
 	tell := func(kind drivebay.EventKind, from, cause string) {
-		m.keeper.add(drivebay.Event{At: now, Kind: kind, Drive: d.ID, From: from, Cause: cause + ": " + describe(d)})
+		m.tell(drivebay.Event{At: now, Kind: kind, Drive: d.ID, From: from, Cause: cause + ": " + describe(d)})
 	}
 	if t.rec.Usage == drivebay.UsageRemoved && t.drive.Status == drivebay.StatusOffline {
 		tell(drivebay.EventQuarantined, "", "it was taken out and is back: nothing is written to it; pull it, or take it into use with `drivebay accept "+d.ID+"`")
@@ -80,7 +80,7 @@ func (m *Manager) goOn(now time.Time) {
 			continue
 		}
 		d := t.drive
-		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: d.ID, From: d.Usage.String(), To: d.Usage.String(), Cause: "it goes on being taken out after a restart: " + describe(&d)})
+		m.tell(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: d.ID, From: d.Usage.String(), To: d.Usage.String(), Cause: "it goes on being taken out after a restart: " + describe(&d)})
 		if err := m.mayGo(t, false); err != nil {
 			_ = m.move(t, drivebay.UsageFail, err.Error()) // from REMOVING it may
 			m.keepRecord(t)

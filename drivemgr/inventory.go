@@ -34,6 +34,7 @@ type Listing struct {
 	Complete bool
 	Dark     bool // enclosures were not asked for lights and status
 	Problems []string
+	began    uint64 // see Manager.moment
 }
 
 // Observe lists the drives of a machine. It reads sysfs and the udev database

@@ -32,9 +32,8 @@ type keeper struct {
 	mu      sync.Mutex
 	events  []drivebay.Event // oldest first
 	last    uint64
-	grew    chan struct{} // closed and replaced when an event is added
-	records map[string]drivebay.Record
-	dropped map[string]bool
+	grew    chan struct{}               // closed and replaced when an event is added
+	records map[string]*drivebay.Record // not written yet; nil: to be removed
 	unsaved []drivebay.Event
 	wake    chan struct{}
 	broken  error
@@ -43,7 +42,7 @@ type keeper struct {
 func newKeeper(st Store, log *slog.Logger) *keeper {
 	return &keeper{
 		store: st, log: log, grew: make(chan struct{}), wake: make(chan struct{}, 1),
-		records: map[string]drivebay.Record{}, dropped: map[string]bool{},
+		records: map[string]*drivebay.Record{},
 	}
 }
 
@@ -110,16 +109,14 @@ func (k *keeper) since(after uint64, limit int) ([]drivebay.Event, <-chan struct
 
 func (k *keeper) keep(id string, r drivebay.Record) {
 	k.mu.Lock()
-	k.records[id] = r
-	delete(k.dropped, id)
+	k.records[id] = &r
 	k.mu.Unlock()
 	k.poke()
 }
 
 func (k *keeper) forget(id string) {
 	k.mu.Lock()
-	delete(k.records, id)
-	k.dropped[id] = true
+	k.records[id] = nil
 	k.mu.Unlock()
 	k.poke()
 }
@@ -147,13 +144,13 @@ func (k *keeper) run(ctx context.Context) {
 // flush writes what is waiting. What cannot be written waits for the next time.
 func (k *keeper) flush() {
 	k.mu.Lock()
-	records, dropped, events := k.records, k.dropped, k.unsaved
-	k.records, k.dropped, k.unsaved = map[string]drivebay.Record{}, map[string]bool{}, nil
+	records, events := k.records, k.unsaved
+	k.records, k.unsaved = map[string]*drivebay.Record{}, nil
 	k.mu.Unlock()
 	if k.store == nil {
 		return
 	}
-	err := k.write(records, dropped, events)
+	err := k.write(records, events)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
@@ -162,25 +159,28 @@ func (k *keeper) flush() {
 		}
 		// Newer states that came meanwhile win over the ones taken back.
 		maps.Copy(records, k.records)
-		maps.Copy(dropped, k.dropped)
-		k.records, k.dropped = records, dropped
+		k.records = records
 		k.unsaved = append(events, k.unsaved...)
 	}
 	k.broken = err
 }
 
-func (k *keeper) write(records map[string]drivebay.Record, dropped map[string]bool, events []drivebay.Event) error {
-	if len(records) > 0 {
-		if err := k.store.PutRecords(records); err != nil {
+func (k *keeper) write(records map[string]*drivebay.Record, events []drivebay.Event) error {
+	put, removed := map[string]drivebay.Record{}, []string(nil)
+	for id, r := range records {
+		if r == nil {
+			removed = append(removed, id)
+		} else {
+			put[id] = *r
+		}
+	}
+	if len(put) > 0 {
+		if err := k.store.PutRecords(put); err != nil {
 			return err
 		}
 	}
-	if len(dropped) > 0 {
-		ids := make([]string, 0, len(dropped))
-		for id := range dropped {
-			ids = append(ids, id)
-		}
-		if err := k.store.DeleteRecords(ids); err != nil {
+	if len(removed) > 0 {
+		if err := k.store.DeleteRecords(removed); err != nil {
 			return err
 		}
 	}

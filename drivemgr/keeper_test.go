@@ -100,3 +100,49 @@ func TestKeeperEvents(t *testing.T) {
 	cancel()
 	k.run(ctx) // ends at once, and writes nothing to no store
 }
+
+// racing is a store that fails, and has something happen while it is written.
+type racing struct {
+	sick
+	meanwhile func()
+}
+
+func (r *racing) PutRecords(m map[string]drivebay.Record) error { return r.write(r.sick.PutRecords(m)) }
+func (r *racing) DeleteRecords(ids []string) error {
+	if r.broken {
+		return r.write(r.err())
+	}
+	return r.write(r.sick.DeleteRecords(ids))
+}
+
+func (r *racing) write(err error) error {
+	if f := r.meanwhile; f != nil {
+		r.meanwhile = nil
+		f()
+	}
+	return err
+}
+
+// TestKeeperNewestWins: what is kept or forgotten while an older state cannot be written
+// is what the store has in the end.
+func TestKeeperNewestWins(t *testing.T) {
+	for name, kept := range map[string]bool{"back while its removal fails": true, "forgotten while its record fails": false} {
+		st := &racing{sick: sick{broken: true, records: map[string]drivebay.Record{"d": {}}}}
+		k := newKeeper(st, slog.New(slog.DiscardHandler))
+		keep, forget := func() { k.keep("d", drivebay.Record{Cordoned: true}) }, func() { k.forget("d") }
+		if kept {
+			forget()
+			st.meanwhile = keep
+		} else {
+			keep()
+			st.meanwhile = forget
+		}
+		k.flush()
+		st.broken = false
+		k.flush()
+		k.flush()
+		if r, there := st.records["d"]; there != kept || r.Cordoned != kept {
+			t.Errorf("%s: the store has %+v", name, st.records)
+		}
+	}
+}

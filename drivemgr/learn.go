@@ -261,7 +261,7 @@ func (m *Manager) reportVerdict(t *tracked, verdict drivebay.Health, findings []
 		events = append(events, drivebay.Event{At: now, Kind: drivebay.EventHealth, Drive: d.ID,
 			From: d.Health.String(), To: verdict.String(), Cause: cause + " (" + describe(d) + ")"})
 	}
-	m.keeper.add(events...)
+	m.tell(events...)
 }
 
 // readKernel brings the kernel's own evidence up to date for all drives. It

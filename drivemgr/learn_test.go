@@ -18,7 +18,7 @@ func oneTracked(t *testing.T, name string) (*Manager, *tracked) {
 		t.Fatal(err)
 	}
 	m := New(machine, nil, Options{})
-	m.take(observe(context.Background(), machine, InventoryOptions{}))
+	m.take(m.observe(context.Background(), InventoryOptions{}))
 	for _, tr := range m.drives {
 		if tr.drive.Name == name {
 			return m, tr

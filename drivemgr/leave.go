@@ -121,7 +121,7 @@ func (m *Manager) relist(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, takeOutTime)
 	defer cancel()
-	l, err := lane.Through(limited, lane.New(), m.machine, func(ctx context.Context) (Listing, error) { return observe(ctx, m.machine, opt), nil })
+	l, err := lane.Through(limited, lane.New(), m.machine, func(ctx context.Context) (Listing, error) { return m.observe(ctx, opt), nil })
 	if err != nil {
 		return fmt.Errorf("list the drives: %w", translate(err))
 	}
@@ -179,6 +179,6 @@ func (m *Manager) move(t *tracked, e drivebay.UsageEvent, cause string) error {
 		t.rec.Leaving = &drivebay.Leaving{Since: now, Why: was.Why}
 	}
 	t.drive.Usage, t.drive.Leaving = to, t.rec.Leaving
-	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: t.drive.ID, From: from.String(), To: to.String(), Cause: cause + ": " + describe(&t.drive)})
+	m.tell(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: t.drive.ID, From: from.String(), To: to.String(), Cause: cause + ": " + describe(&t.drive)})
 	return nil
 }

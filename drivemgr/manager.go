@@ -65,21 +65,25 @@ type Manager struct {
 	seqGrew  chan struct{} // closed and replaced when Seq grows
 
 	// What follows belongs to the goroutine in Run (or in Look, which has none).
-	opt      Options
-	drives   map[string]*tracked
-	listing  Listing
-	listed   bool      // a first listing has come
-	listedAt time.Time // when the last listing came
-	moved    bool      // drives came or went since enclosures were asked
-	again    bool      // what was read from a drive makes its uses worth another listing
+	opt     Options
+	drives  map[string]*tracked
+	looks   atomic.Uint64    // counts looks and changes, so that their order is known
+	events  []drivebay.Event // told with the next snapshot
+	listing Listing
+	lights  lights
+	// lightsRead is when the last listing began that asked the enclosures.
+	lightsRead uint64
+	listed     bool      // a first listing has come
+	listedAt   time.Time // when the last listing came
+	moved      bool      // drives came or went since enclosures were asked
+	again      bool      // what was read from a drive makes its uses worth another listing
 	// listingSince is when the listing under way began; zero: none is.
 	listingSince time.Time
-	problems     []string                 // of ourselves: no uevents, no kernel log ...
-	jobs         []func(context.Context)  // to be started beside us: they may wait for a device
-	lit          map[string]drivebay.Slot // fault lights that we have lit, by file
-	inventoried  bool                     // every drive that is there was asked once
+	problems     []string                // of ourselves: no uevents, no kernel log ...
+	jobs         []func(context.Context) // to be started beside us: they may wait for a device
+	inventoried  bool                    // every drive that is there was asked once
 
-	calls    chan func()
+	calls    chan call
 	results  chan lookResult
 	listings chan Listing
 }
@@ -117,8 +121,8 @@ func New(m host.Machine, st Store, opt Options) *Manager {
 		slots:    make(chan struct{}, opt.Parallel),
 		seqGrew:  make(chan struct{}),
 		drives:   map[string]*tracked{},
-		lit:      map[string]drivebay.Slot{},
-		calls:    make(chan func()),
+		lights:   lights{},
+		calls:    make(chan call),
 		results:  make(chan lookResult),
 		listings: make(chan Listing, 1),
 	}
@@ -157,7 +161,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	background.Go(func() { m.keeper.run(keeping) })
-	defer func() { m.keepAll(); stopKeeping(); background.Wait() }()
+	defer func() { m.tellEvents(); m.keepAll(); stopKeeping(); background.Wait() }()
 
 	uevents := m.listen(ctx)
 	kernlog := m.readKernelLog(ctx)
@@ -171,6 +175,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	pending := false // a uevent asked for a listing that has not begun
 	for {
+		var reply func() // to who called; sent when the snapshot shows what was done
 		select {
 		case <-ctx.Done():
 			return nil
@@ -212,8 +217,9 @@ func (m *Manager) Run(ctx context.Context) error {
 				soon(settleUevents)
 			}
 			m.again = false
-		case f := <-m.calls:
-			f()
+		case c := <-m.calls:
+			err := c.do()
+			reply = func() { c.came <- err }
 		case <-tick:
 			tick = m.machine.After(m.opt.Tick)
 			m.readKernel()
@@ -225,8 +231,21 @@ func (m *Manager) Run(ctx context.Context) error {
 		m.keepLights()
 		m.startJobs(ctx)
 		m.publish()
+		if reply != nil {
+			reply()
+		}
 	}
 }
+
+// call is something to be done in the goroutine that owns the state.
+type call struct {
+	do   func() error
+	came chan error
+}
+
+// moment is when a look begins or a change is done, as a number that grows. A change
+// wins over a look that began before it, however late the look ends.
+func (m *Manager) moment() uint64 { return m.looks.Add(1) }
 
 // startJobs starts what may wait for a device, beside us.
 func (m *Manager) startJobs(ctx context.Context) {
@@ -241,7 +260,7 @@ func (m *Manager) startJobs(ctx context.Context) {
 func (m *Manager) observeAside(ctx context.Context, hurry bool) {
 	opt := InventoryOptions{Loop: m.opt.Loop, Dark: hurry, Ours: m.ours()}
 	go func() {
-		l := observe(ctx, m.machine, opt)
+		l := m.observe(ctx, opt)
 		select {
 		case m.listings <- l:
 		case <-ctx.Done():
@@ -262,9 +281,11 @@ func (m *Manager) ours() map[string]bool {
 	return out
 }
 
-func observe(ctx context.Context, machine host.Machine, opt InventoryOptions) Listing {
-	mounts, err := machine.Mounts(ctx)
-	l := Observe(machine, mounts, opt)
+func (m *Manager) observe(ctx context.Context, opt InventoryOptions) Listing {
+	began := m.moment()
+	mounts, err := m.machine.Mounts(ctx)
+	l := Observe(m.machine, mounts, opt)
+	l.began = began
 	if err != nil {
 		l.Problems = append(l.Problems, "the mount table cannot be read, so uses and system drives may be missing: "+err.Error())
 	}
@@ -306,12 +327,13 @@ func (m *Manager) recall() {
 	}
 }
 
-// do runs f in the goroutine that owns the state and waits for it.
+// do runs f in the goroutine that owns the state and waits until the snapshot shows
+// what f did.
 func (m *Manager) do(ctx context.Context, f func() error) error {
-	came := make(chan error, 1)
+	c := call{f, make(chan error, 1)}
 	select {
-	case m.calls <- func() { came <- f() }:
-		return <-came
+	case m.calls <- c:
+		return <-c.came
 	case <-ctx.Done():
 		return ctx.Err()
 	}

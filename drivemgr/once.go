@@ -15,7 +15,7 @@ import (
 // that is given less time has the kernel reset a drive that is only just starting.
 func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Snapshot, error) {
 	m := New(machine, nil, opt)
-	m.take(observe(ctx, machine, InventoryOptions{Loop: m.opt.Loop}))
+	m.take(m.observe(ctx, InventoryOptions{Loop: m.opt.Loop}))
 	var wg sync.WaitGroup
 	results := make(chan lookResult, len(m.drives))
 	for _, t := range m.drives {

@@ -59,7 +59,7 @@ func (m *Manager) Refresh(ctx context.Context) error {
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
 		return err
 	}
-	l := observe(ctx, m.machine, opt)
+	l := m.observe(ctx, opt)
 	return m.do(ctx, func() error {
 		m.take(l)
 		for _, t := range m.drives {
@@ -96,9 +96,11 @@ func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
 	if got := strings.TrimSpace(string(is)) != "0"; got != on {
 		return fmt.Errorf("bay %s: the light was set to %s and reads back %q", b.Bay, want, strings.TrimSpace(string(is)))
 	}
+	at := m.moment()
 	return m.do(ctx, func() error {
-		m.showLight(b.Slot, func(s *drivebay.Slot) { s.Lit = on })
-		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
+		m.light(b.Locate, b.Slot).wanted = on
+		m.switched(b.Locate, b.Slot, on, at)
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
 		return nil
 	})
 }
@@ -124,7 +126,7 @@ func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
 			return fmt.Errorf("drive %s: %w", t.drive.ID, err)
 		}
 		t.rec.Memory = memory
-		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator accepted what stands against it"})
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator accepted what stands against it"})
 		m.assess(t)
 		return nil
 	})
@@ -137,7 +139,7 @@ func (m *Manager) Cordon(ctx context.Context, drive string, on bool) error {
 			return nil
 		}
 		t.rec.Cordoned, t.drive.Cordoned = on, on
-		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventCordon, Drive: t.drive.ID, To: fmt.Sprint(on), Cause: "an operator asked for it"})
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventCordon, Drive: t.drive.ID, To: fmt.Sprint(on), Cause: "an operator asked for it"})
 		return nil
 	})
 }

@@ -50,6 +50,7 @@ func (m *Manager) publish() {
 	slices.SortFunc(next.Drives, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
 	changed := old.Seq == 0 || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) ||
 		!slices.Equal(old.Bays, next.Bays) || !reflect.DeepEqual(old.Drives, next.Drives)
+	defer m.tellEvents()
 	if !changed {
 		next.Drives, next.Bays = old.Drives, old.Bays
 		m.snapshot.Store(next)
@@ -62,6 +63,14 @@ func (m *Manager) publish() {
 	close(m.seqGrew)
 	m.seqGrew = make(chan struct{})
 	m.seqMu.Unlock()
+}
+
+// tell has events told with the next snapshot: who hears of a drive finds it there.
+func (m *Manager) tell(events ...drivebay.Event) { m.events = append(m.events, events...) }
+
+func (m *Manager) tellEvents() {
+	m.keeper.add(m.events...)
+	m.events = nil
 }
 
 // Unready says what keeps us from being ready besides the first listing.

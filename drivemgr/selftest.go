@@ -182,7 +182,7 @@ func (m *Manager) SelfTest(ctx context.Context, drive, kind string) error {
 		now := m.machine.Now()
 		t.markSelfTest(k, now)
 		t.nextLook = now
-		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, To: kind, Cause: "asked for: " + describe(&t.drive)})
+		m.tell(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, To: kind, Cause: "asked for: " + describe(&t.drive)})
 		return nil
 	})
 }
@@ -197,7 +197,7 @@ func (m *Manager) reportSelfTests(t *tracked, old *drivebay.Evidence, now time.T
 	if newest.Result == drivebay.SelfTestRunning || (len(old.SelfTests) > 0 && sameTest(newest, old.SelfTests[0])) {
 		return
 	}
-	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, From: newest.Kind, To: newest.Result.String(),
+	m.tell(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, From: newest.Kind, To: newest.Result.String(),
 		Cause: fmt.Sprintf("%s self-test ended: %s (%s)", newest.Kind, newest.Text, describe(&t.drive))})
 }
 

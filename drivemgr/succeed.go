@@ -63,7 +63,7 @@ func (m *Manager) succeed(t *tracked) {
 		m.takePlace(t, before)
 	default:
 		t.rec.Succeeds = &drivebay.Succession{Of: s.Of, Against: why}
-		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReplaced, Drive: t.drive.ID, From: s.Of,
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReplaced, Drive: t.drive.ID, From: s.Of,
 			Cause: "it does not take the place of drive " + s.Of + ": " + why + ": " + describe(&t.drive)})
 	}
 	t.drive.Succeeds = t.rec.Succeeds
@@ -121,6 +121,6 @@ func (m *Manager) takePlace(t, before *tracked) {
 		cause += ", and its claim"
 	}
 	t.rec.Succeeds = &drivebay.Succession{Of: before.drive.ID, Taken: now}
-	m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventReplaced, Drive: t.drive.ID, From: before.drive.ID, To: t.drive.ID, Cause: cause + ": " + describe(&t.drive)})
+	m.tell(drivebay.Event{At: now, Kind: drivebay.EventReplaced, Drive: t.drive.ID, From: before.drive.ID, To: t.drive.ID, Cause: cause + ": " + describe(&t.drive)})
 	m.darken(t.drive.Slot)
 }

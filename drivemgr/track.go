@@ -11,14 +11,20 @@ import (
 )
 
 // take makes a listing the state of the machine. Absence counts only when the
-// listing is complete: a failed read is not a pulled drive.
+// listing is complete: a failed read is not a pulled drive. A listing that began before
+// the one that was taken last is older, and is not taken.
 func (m *Manager) take(l Listing) {
+	if l.began < m.listing.began {
+		m.moved = m.moved || !l.Dark // what it read of the enclosures is to be read again
+		return
+	}
 	now := m.machine.Now()
 	l.Bays = keepSlots(m.listing.Bays, l.Bays)
 	m.moved = l.Dark && (m.moved || !slices.EqualFunc(m.listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
 	if l.Dark {
 		keepAnswers(m.listing.Bays, &l)
 	}
+	m.keepSwitched(&l)
 	share := m.keepIDs(&l)
 	m.listing, m.listedAt = l, now
 	seen := map[string]bool{}
@@ -66,9 +72,9 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		t.drive.FirstSeen = now
 		t.rec.Succeeds = m.predecessor(d, seen)
 		m.drives[d.ID] = t
-		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
+		m.tell(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
 	} else {
-		m.keeper.add(changes(&t.drive, d, now)...)
+		m.tell(changes(&t.drive, d, now)...)
 		m.tellOfReturn(t, d, now)
 	}
 	if !t.present { // new here, or back: whatever we knew of its state is old
@@ -180,7 +186,7 @@ func (m *Manager) miss(id string, t *tracked, now time.Time) bool {
 		}
 		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.FaultLit, t.drive.Slot.Status = nil, nil, false, false, ""
 		t.drive.LastSeen = now.Truncate(time.Second)
-		m.keeper.add(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
+		m.tell(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.drive.Status.String(),
 			Cause: "the kernel has it no more: " + describe(&was)})
 		if t.rec.Usage == drivebay.UsageRemoving {

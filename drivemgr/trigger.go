@@ -25,7 +25,7 @@ func (m *Manager) followHealth() {
 	for id, why := range v.held {
 		if t := m.drives[id]; t.heldBack != why {
 			t.heldBack = why
-			m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReleased, Drive: id, Cause: why + ": " + describe(&t.drive)})
+			m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReleased, Drive: id, Cause: why + ": " + describe(&t.drive)})
 		}
 	}
 	if t := m.drives[v.release]; t != nil && m.move(t, drivebay.UsageRelease, v.why) == nil {

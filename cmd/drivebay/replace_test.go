@@ -239,3 +239,52 @@ func TestForceRemoveOfWhatIsMounted(t *testing.T) {
 		}
 	}
 }
+
+// eventsOf is a source with these events.
+type eventsOf struct {
+	source
+	events []drivebay.Event
+}
+
+func (e eventsOf) Events(_ context.Context, after uint64, _ int) (out []drivebay.Event, err error) {
+	for _, ev := range e.events {
+		if ev.Seq > after {
+			out = append(out, ev)
+		}
+	}
+	return out, nil
+}
+
+// TestNewsOfANewDrive: an event that comes before the snapshot with its drive is told
+// with that snapshot, in full and once; one whose drive is gone again is told, too.
+func TestNewsOfANewDrive(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	old := drivebay.Drive{ID: "old", Slot: drivebay.Slot{Enclosure: "e", Bay: "Slot 02"}}
+	next := drivebay.Drive{ID: "new", Slot: drivebay.Slot{Enclosure: "e", Bay: "Slot 04"}}
+	src := eventsOf{events: []drivebay.Event{
+		{Seq: 1, At: at, Kind: drivebay.EventAppeared, Drive: "new", Cause: "found new, bay Slot 04"},
+		{Seq: 2, At: at, Kind: drivebay.EventAppeared, Drive: "gone", Cause: "found gone"},
+	}}
+	var out safeBuffer
+	r := replacement{app: testApp(nil, &out, &out), src: src, drive: "old"}
+	with := func(after time.Duration, drives ...drivebay.Drive) *drivebay.Snapshot {
+		return &drivebay.Snapshot{At: at.Add(after), Drives: drives}
+	}
+	for _, step := range []struct {
+		s    *drivebay.Snapshot
+		want string
+	}{
+		{with(-time.Second, old), ""},
+		{with(0, next, old), "! found new, bay Slot 04; it takes nobody's place: the successor goes into bay Slot 02\n"},
+		{with(time.Second, next, old), "! found gone\n"},
+		{with(2*time.Second, next, old), ""},
+	} {
+		before := len(out.String())
+		if err := r.tellEvents(t.Context(), step.s); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String()[before:]; got != step.want {
+			t.Errorf("at %v: told %q, want %q", step.s.At.Sub(at), got, step.want)
+		}
+	}
+}

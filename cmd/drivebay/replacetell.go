@@ -52,6 +52,9 @@ func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) erro
 		return err
 	}
 	for _, e := range list {
+		if _, known := s.Find(e.Drive); !known && e.Drive != "" && !s.At.After(e.At) {
+			return nil // it is newer than the snapshot: told with the next one
+		}
 		r.event = e.Seq
 		text := e.Cause
 		if e.Kind == drivebay.EventAppeared {
