@@ -29,6 +29,13 @@ type Facts struct {
 
 // LVFacts is what LVM and device-mapper say of a logical volume.
 type LVFacts struct {
+	// Unreadable are drives of the volume whose physical volume LVM cannot read, and why;
+	// InUse says that the device of such a volume is in use and goes on without LVM;
+	// Unknown since when LVM has made no report at all, and why.
+	Unreadable map[string]string `json:"unreadable,omitempty"`
+	InUse      bool              `json:"inUse,omitempty"`
+	Unknown    string            `json:"unknown,omitempty"`
+
 	MissingPVs      []string `json:"missingPVs,omitempty"` // physical volumes that its group misses, as LVM names them
 	Partial         bool     `json:"partial,omitempty"`    // a part of it is on no device that is there
 	Inactive        bool     `json:"inactive,omitempty"`

@@ -38,7 +38,7 @@ never better than its worst leg otherwise: it is degraded, not lost. A mirror th
 | REMOVED, REMOVING, STAGING | CSIStatus is REMOVED, REMOVING, CREATING, or FAILED in one of them |
 | MISSING | its last copy, its partition or its logical volume is gone by a complete listing |
 | INOPERATIVE | a rule above finds it INACCESSIBLE; the mounts are left out, they differ by who looks |
-| UNKNOWN | its drives were not looked at, or it is not known if they are there, or a stored status is UNKNOWN |
+| UNKNOWN | its drives were not looked at, or it is not known if they are there, or LVM cannot read them or makes no report, or a stored status is UNKNOWN |
 | MAINTENANCE | it is grown, or moved off its drive |
 | OPERATIVE | none of these |
 `

@@ -2,6 +2,7 @@ package drivebay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,10 +12,47 @@ const poolLow = 90
 
 const (
 	extendData = "Extend the thin pool, or delete volumes or snapshots of it; writes wait or fail until then."
+	repairPV   = "`pvck` on the partition tells the damage; `pvck --repair` or `vgcfgrestore` from the kept metadata mends it. Do not run `pvcreate` or `wipefs` there."
 	extendMeta = "`drivebay heal {volume}` extends the metadata of the thin pool if its group has room; if not, delete snapshots or volumes of it at once: a pool that runs out of it may need a repair."
 )
 
 var lvmConditions = []ConditionRule{
+	{
+		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: SeverityInaccessible,
+		When: "LVM cannot read the physical volume of the drive, and the volume is not staged; of a mirror, of all its drives",
+		Says: "what LVM cannot read", Next: repairPV,
+		Source: "lvm2 2.03.16: a physical volume with a damaged label is not listed, one with damaged metadata has no group",
+		check: func(l *look) *hit {
+			if legs := l.unreadable(); l.lost(legs) && !l.LV.InUse {
+				return say(legs, "LVM cannot read the physical volume of drive %s: %s", plain(legs[0].id, maxConditionWord), l.LV.Unreadable[legs[0].id])
+			}
+			return nil
+		},
+	},
+	{
+		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: SeverityDegraded,
+		When: "LVM cannot read the physical volume of the drive, and the volume is staged: what is active goes on; or a mirror has another drive",
+		Says: "what LVM cannot read", Next: "Save the data while the volume is staged: it cannot be staged again. `pvck` on the partition tells the damage.",
+		Source: "lvm2 2.03.16: a physical volume with a damaged label is not listed, one with damaged metadata has no group",
+		check: func(l *look) *hit {
+			if legs := l.unreadable(); len(legs) > 0 && (!l.lost(legs) || l.LV.InUse) {
+				return say(legs, "LVM cannot read the physical volume of drive %s: %s", plain(legs[0].id, maxConditionWord), l.LV.Unreadable[legs[0].id])
+			}
+			return nil
+		},
+	},
+	{
+		Section: OnLVM, Reason: "LogicalVolumeUnknown", Severity: SeverityDegraded,
+		When: "no report of LVM could be made for a while: how the logical volume is, is not known",
+		Says: "since when, and why", Next: "Silence is not health: see why `lvm fullreport` fails, the kernel log and the drives say more.",
+		Source: "what is unknown is reported as unknown",
+		check: func(l *look) *hit {
+			if l.LV == nil || l.LV.Unknown == "" {
+				return nil
+			}
+			return say(nil, "%s", l.LV.Unknown)
+		},
+	},
 	{
 		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: SeverityInaccessible,
 		When: "the volume group misses a physical volume; of a mirror, one for each drive",
@@ -179,6 +217,14 @@ var lvmConditions = []ConditionRule{
 // below says whether a percentage is known to be, or not known at all: what was
 // not looked at accuses nobody.
 func below(percent *float64, limit float64) bool { return percent == nil || *percent < limit }
+
+// unreadable are the drives whose physical volume LVM cannot read.
+func (l *look) unreadable() []leg {
+	if l.LV == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(l.on), func(g leg) bool { return l.LV.Unreadable[g.id] == "" })
+}
 
 func (l *look) missingPVs() []string {
 	if l.LV == nil {

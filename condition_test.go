@@ -83,6 +83,15 @@ var faults = []struct {
 			f.LV.MissingPVs = []string{"uuid-1"}
 		}
 	}, SeverityDegraded, "PhysicalVolumeMissing", "uuid-1"},
+	{"PV unreadable", LocationLVM, func(f *Facts) {
+		f.LV.Unreadable, f.LV.InUse = map[string]string{"naa-1": "no label"}, false
+	}, SeverityInaccessible, "PhysicalVolumeUnreadable", "LVM cannot read the physical volume of drive naa-1: no label"},
+	{"PV unreadable, staged", LocationThin, func(f *Facts) {
+		if f.LV.Unreadable == nil {
+			f.LV.Unreadable, f.LV.InUse = map[string]string{"naa-1": "no label"}, true
+		}
+	}, SeverityDegraded, "PhysicalVolumeUnreadable", "naa-1: no label"},
+	{"no report of LVM", LocationLVM, func(f *Facts) { f.LV.Unknown = "no report since noon" }, SeverityDegraded, "LogicalVolumeUnknown", "since noon"},
 	{"partial", LocationLVM, func(f *Facts) { f.LV.Partial = true }, SeverityInaccessible, "PartialActivation", "no device"},
 	{"partial mirror", LocationMirror, func(f *Facts) { f.LV.Partial = true }, SeverityDegraded, "PartialActivation", "without one"},
 	{"inactive", LocationLVM, func(f *Facts) { f.LV.Inactive = true }, SeverityInaccessible, "LogicalVolumeInactive", "not active"},

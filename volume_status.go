@@ -113,7 +113,7 @@ func OperationalStatusOf(f Facts) OperationalStatus {
 	switch v := &f.Volume; {
 	case f.Drives == nil || len(l.on) == 0 || v.CSIStatus == CSIUnknown || v.Usage == VolumeUsageUnknown:
 		return OperationalUnknown
-	case l.unplaced():
+	case l.unplaced() || l.lost(l.unreadable()) || f.LV != nil && f.LV.Unknown != "":
 		return OperationalUnknown
 	case v.CSIStatus == CSIResizing || v.CSIStatus == CSIResized || v.Usage == VolumeReleasing:
 		return Maintenance

@@ -100,6 +100,44 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
+// TestParseDamaged: two drives with a group each (of "damaged-copy" with one group on
+// both), and the first is damaged: a bit of its label, its mda_header, the text of its
+// group. lvm2 2.03.16 exits with 0 each time, and puts "Retrying metadata scan." into its
+// standard output where the text is bad. What is on the other drive is read as ever.
+func TestParseDamaged(t *testing.T) {
+	const first, second = "/dev/loop0", "/dev/loop1"
+	for name, listed := range map[string]bool{"damaged-label": false, "damaged-header": true, "damaged-text": true} {
+		r := recorded(t, name)
+		if pv, g := r.On(second); pv == nil || g == nil || g.Name != "vgb" || pv.NoMetadata || pv.Unreadable(g) {
+			t.Errorf("%s: the sound drive is %+v in %+v", name, pv, g)
+		}
+		if pv, g := r.On(first); (pv != nil) != listed || g != nil || listed && !pv.Unreadable(g) {
+			t.Errorf("%s: the damaged drive is %+v in %+v", name, pv, g)
+		}
+	}
+	r := recorded(t, "damaged-copy")
+	if pv, g := r.On(first); g == nil || !pv.NoMetadata || pv.Unreadable(g) || len(g.Missing()) > 0 {
+		t.Errorf("the drive with a damaged copy is %+v in %+v", pv, g)
+	}
+	if pv, g := r.On(second); g == nil || pv.NoMetadata {
+		t.Errorf("the drive with a good copy is %+v in %+v", pv, g)
+	}
+}
+
+// TestParseForeignLines: messages around the report and in it are left out, and what is
+// cut short is no report.
+func TestParseForeignLines(t *testing.T) {
+	whole := []byte("  Retrying metadata scan.\n{\n \"report\": [\nWARNING: x\n  {\"pv\": [\n\t\n{\"pv_uuid\":\"p\"}\n]}\nReading VG a without a lock.\n]\n}\nscan done\n")
+	if r, err := Parse(whole); err != nil || len(r.Free) != 1 || r.Free[0].UUID != "p" {
+		t.Errorf("read as %+v, %v", r, err)
+	}
+	for _, bad := range []string{string(whole[:60]), "Segmentation fault\n", string(whole) + "{}\n"} {
+		if r, err := Parse([]byte(bad)); err == nil {
+			t.Errorf("%q is read as %+v", bad, r)
+		}
+	}
+}
+
 func TestParseTolerates(t *testing.T) {
 	r, err := Parse([]byte(`{"report":[
 		{"vg":[{"vg_name":"a","vg_size":4096,"vg_tags":["x","y"],"new_field":{"deep":[1]}}],"later":[],

@@ -12,7 +12,7 @@ import (
 // The fields that are asked for, section by section (lvmreport(7)).
 const (
 	groupFields = "vg_uuid,vg_name,vg_size,vg_free,vg_extent_size,vg_free_count,vg_mda_free,vg_seqno,vg_systemid,vg_tags,vg_partial,vg_autoactivation,vg_exported"
-	pvFields    = "pv_uuid,pv_name,dev_size,pv_size,pv_free,pe_start,pv_missing,pv_allocatable,pv_duplicate,pv_tags"
+	pvFields    = "pv_uuid,pv_name,dev_size,pv_size,pv_free,pe_start,pv_missing,pv_allocatable,pv_duplicate,pv_in_use,pv_mda_count,pv_tags"
 	lvFields    = "lv_uuid,lv_name,lv_parent,lv_attr,lv_layout,lv_role,lv_size,origin,pool_lv,lv_tags,lv_path,lv_kernel_major,lv_kernel_minor," +
 		"lv_active,lv_suspended,lv_device_open,lv_permissions,lv_health_status,lv_when_full,data_percent,metadata_percent,copy_percent," +
 		"raid_sync_action,raid_mismatch_count,move_pv_uuid"
@@ -53,13 +53,27 @@ type section struct {
 	Extent  []row `json:"pvseg"`
 }
 
+// document drops the lines of lvm's output that are no part of the report. While it
+// scans, lvm 2.03.16 prints messages such as "Retrying metadata scan." to its standard
+// output, before the report and inside it, each on a line of its own; every line of
+// the report itself begins with a mark of JSON. What is left has to be JSON as a whole.
+func document(b []byte) []byte {
+	var out []byte
+	for line := range strings.Lines(string(b)) {
+		if text := strings.TrimLeft(line, " \t"); text != "" && strings.IndexByte(`{}[]",`, text[0]) >= 0 {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
 // Parse reads the JSON of lvm fullreport. Fields it does not know are ignored; a
 // number that is none is an error, because half a truth is worse than none.
 func Parse(b []byte) (*Report, error) {
 	var doc struct {
 		Report []section `json:"report"`
 	}
-	if err := json.Unmarshal(b, &doc); err != nil {
+	if err := json.Unmarshal(document(b), &doc); err != nil {
 		return nil, fmt.Errorf("read lvm's report: %w", err)
 	}
 	if doc.Report == nil {
@@ -175,6 +189,7 @@ func (n *numbers) pv(r row) PV {
 		UUID: string(r["pv_uuid"]), Device: string(r["pv_name"]), DeviceSize: n.size(r, "dev_size"),
 		Size: n.size(r, "pv_size"), Free: n.size(r, "pv_free"), DataStart: n.size(r, "pe_start"),
 		Missing: set(r["pv_missing"]), Allocatable: set(r["pv_allocatable"]), Duplicate: set(r["pv_duplicate"]), Tags: list(r["pv_tags"]),
+		InUse: set(r["pv_in_use"]), NoMetadata: r["pv_mda_count"] == "0",
 	}
 	if strings.HasPrefix(p.Device, "[") || p.Device == "" { // "[unknown]"
 		p.Device, p.Missing = "", true

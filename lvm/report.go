@@ -35,6 +35,8 @@ type PV struct {
 	Missing     bool   // lost, or back but not taken in again (RestoreMissing)
 	Allocatable bool
 	Duplicate   bool // two drives have this identity
+	InUse       bool // its label says that a group has it
+	NoMetadata  bool // no copy of the group's metadata can be read on it; ours are made with one
 	Tags        []string
 }
 
@@ -106,6 +108,11 @@ func (r *Report) Group(name string) *Group {
 func (r *Report) PV(uuid string) (*PV, *Group) {
 	return r.findPV(func(p *PV) bool { return p.UUID == uuid })
 }
+
+// Unreadable says that a physical volume belongs to a group of which LVM can read
+// nothing on it (lvm2 2.03.16 lists it without a group and says "marked in use but
+// no VG was found using it").
+func (p *PV) Unreadable(g *Group) bool { return g == nil && p.InUse }
 
 // On finds the physical volume on a device of this name.
 func (r *Report) On(device string) (*PV, *Group) {

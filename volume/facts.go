@@ -17,7 +17,8 @@ type known struct {
 	complete bool
 	gone     bool
 	lvm      *lvmIndex
-	scrubbed bool // right now
+	lvmLate  string // why LVM's report is too old to be believed
+	scrubbed bool   // right now
 	mounts   *drivebay.MountFacts
 	fs       fsKnown
 	io       ioKnown
@@ -43,7 +44,7 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 	v := &r.Volume
 	k := known{record: r, complete: s.Complete, gone: e.gone(v)}
 	if v.Location.VG != "" {
-		k.lvm = e.lvmNow()
+		k.lvm, k.lvmLate = e.lvmNow(), e.lvmLate()
 	}
 	m := e.gauges.of(v.ID).read()
 	k.io = ioKnown{frozen: m.waiting(e.machine.Now()), readError: m.readError}
@@ -127,6 +128,13 @@ func (e *Engine) lvmNow() *lvmIndex {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.index.lvm
+}
+
+// lvmLate says since when LVM has made no report; "" while the newest is new enough.
+func (e *Engine) lvmLate() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.index.lvm.unknownSince(e.machine.Now(), e.index.lvmError)
 }
 
 // factsOf makes the facts of what is known.

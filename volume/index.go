@@ -33,6 +33,8 @@ type index struct {
 	parts   map[string][]part // in order of their start; a drive that could not be listed is not in it
 	changes uint64            // of parts
 	lvm     *lvmIndex
+	// lvmError is why the newest report of LVM could not be made; lvm is an older one.
+	lvmError string
 }
 
 // look lists what there is of volumes on the drives of a snapshot, and takes in

@@ -3,6 +3,8 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -49,14 +51,23 @@ func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {
 		return nil
 	}
 	e.mu.Lock()
-	x := e.index.lvm
+	x, parts := e.index.lvm, e.index.parts
 	e.mu.Unlock()
+	f := &drivebay.LVFacts{}
+	if !halfThere(v) {
+		f.Unreadable, f.Unknown = x.unreadableOf(v.Location, parts), e.lvmLate()
+		f.InUse = f.Unreadable != nil && v.Rest() != drivebay.CSICreated
+	}
 	g := x.group(v.Location.VG)
 	if g == nil || g.LV(v.Location.LV) == nil {
-		return nil
+		if f.Unreadable == nil && f.Unknown == "" {
+			return nil
+		}
+		return f
 	}
 	lv := g.LV(v.Location.LV)
-	f := &drivebay.LVFacts{
+	*f = drivebay.LVFacts{
+		Unreadable: f.Unreadable, InUse: f.InUse, Unknown: f.Unknown,
 		MissingPVs: g.Missing(), Partial: lv.Partial, Inactive: !lv.Active,
 		Suspended:     lv.Suspended && x.suspended[g.Name+"/"+lv.Name],
 		RefreshNeeded: lv.Health == "refresh needed", Mismatches: lv.Mismatches,
@@ -69,6 +80,56 @@ func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {
 		f.DataPercent, f.MetadataPercent = percent(pool.Data), percent(pool.Metadata)
 	}
 	return f
+}
+
+// halfThere says that a volume is being made or removed: LVM need not know it.
+func halfThere(v *drivebay.Volume) bool {
+	is := v.CSIStatus
+	if is == drivebay.CSIFailed {
+		is = v.State().Before
+	}
+	return is == drivebay.CSICreating || is == drivebay.CSIRemoving || is == drivebay.CSIRemoved
+}
+
+// unreadableOf are the drives of a location that LVM cannot read, each with the reason.
+func (x *lvmIndex) unreadableOf(l drivebay.Location, parts map[string][]part) map[string]string {
+	var out map[string]string
+	put := func(drive, why string) {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[drive] = why
+	}
+	g := x.group(l.VG)
+	whole := g != nil && g.LV(l.LV) != nil && len(g.Missing()) == 0
+	for _, id := range l.Drives {
+		list, listed := parts[id]
+		_, has := pvOn(list)
+		switch why := x.unreadable(id); {
+		case whole && !x.withoutCopy(id):
+		case listed && !has && !slices.ContainsFunc(list, nameless):
+			put(id, "the drive has no partition for a physical volume any more")
+		case why != "":
+			put(id, why)
+		case x.withoutCopy(id):
+			put(id, "it cannot read the copy of the volume group's metadata there")
+		}
+	}
+	return out
+}
+
+// unknownSince says since when LVM has said nothing, and why; "" while its report is new
+// enough.
+func (x *lvmIndex) unknownSince(now time.Time, lastError string) string {
+	switch {
+	case lastError == "":
+		return ""
+	case x == nil:
+		return "no report of LVM could be made so far: " + lastError
+	case now.Sub(x.at) > reportLate:
+		return fmt.Sprintf("no report of LVM could be made since %s: %s", x.at.UTC().Format(time.RFC3339), lastError)
+	}
+	return ""
 }
 
 func percent(p lvm.Percent) *float64 {

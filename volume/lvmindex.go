@@ -21,15 +21,17 @@ type lvmIndex struct {
 	key       string            // of the drives that it was made for
 	pvs       map[string]string // drive id -> device of its physical volume
 	report    *lvm.Report
-	suspended map[string]bool // "group/volume" that the report before had suspended
+	suspended map[string]bool   // "group/volume" that the report before had suspended
+	unread    map[string]string // drive id -> why LVM could make no report of its physical volume
 }
 
 // reportEvery is how old a report may become while nothing seems to change: how
 // full a pool is and how far a mirror is copied, no event tells.
 const reportEvery = 30 * time.Second
 
-// reportTime bounds the one command that reads all physical volumes.
-const reportTime = 20 * time.Second
+// reportLate is how old a report may become before what it says is not known any more:
+// three that could not be made.
+const reportLate = 3*reportEvery + reportTime
 
 // lookLVM makes a report when the drives have changed, or the last one is old. A
 // drive that does not answer is left out: to LVM it is lost until it does.
@@ -44,16 +46,20 @@ func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
 		if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 || !e.hasLVM() {
 			return nil
 		}
-		r, err := e.report(ctx, slices.Sorted(maps.Values(pvs)))
+		r, unread, err := e.readLVM(ctx, pvs, last.spoiling())
 		if err != nil {
+			e.mu.Lock()
+			e.index.lvmError = err.Error()
+			e.mu.Unlock()
 			return fmt.Errorf("logical volumes: %w", err)
 		}
-		next := &lvmIndex{at: now, key: key, pvs: pvs, report: r, suspended: last.nowSuspended()}
+		maps.DeleteFunc(pvs, func(id, _ string) bool { return unread[id] != "" })
+		next := &lvmIndex{at: now, key: key, pvs: pvs, report: r, suspended: last.nowSuspended(), unread: unread}
 		e.mu.Lock()
 		_, after := e.pvsOf(s)
 		quiet := e.works.Load() == before && after == key
 		if quiet {
-			e.index.lvm = next
+			e.index.lvm, e.index.lvmError = next, ""
 		}
 		e.mu.Unlock()
 		if quiet {
@@ -61,17 +67,6 @@ func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
 		}
 	}
 	return nil
-}
-
-func (e *Engine) report(ctx context.Context, devices []string) (*lvm.Report, error) {
-	if e.lvm == nil {
-		return &lvm.Report{}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, reportTime)
-	defer cancel()
-	return lane.Through(ctx, e.lanes.of("lvm report"), e.machine, func(ctx context.Context) (*lvm.Report, error) {
-		return e.lvm.Read(ctx, devices)
-	})
 }
 
 // pvsOf are the physical volumes of ours on drives that answer. Engine.mu is held.
@@ -123,17 +118,58 @@ func (x *lvmIndex) group(name string) *lvm.Group {
 	return nil
 }
 
-// lacks says that the report is about all of a volume's drives and has it not.
+// lacks says that the report is about all of a volume's drives, that LVM could read
+// each of them, and that it has no such volume there. A damaged label or text hides a
+// volume, it does not remove it.
 func (x *lvmIndex) lacks(l drivebay.Location) bool {
 	if x == nil {
 		return false
 	}
 	for _, id := range l.Drives {
-		if x.pvs[id] == "" {
+		if x.pvs[id] == "" || x.unreadable(id) != "" {
 			return false
 		}
 	}
 	return x.report.LV(l.VG, l.LV) == nil
+}
+
+// spoiling are the drives that no report could be made of.
+func (x *lvmIndex) spoiling() map[string]string {
+	if x == nil {
+		return nil
+	}
+	return x.unread
+}
+
+// unreadable says what keeps LVM from reading the physical volume of a drive; "" for one
+// that it has read, and one that the report is not about.
+func (x *lvmIndex) unreadable(drive string) string {
+	if x == nil {
+		return ""
+	}
+	if why := x.unread[drive]; why != "" {
+		return "its report of the drive fails: " + why
+	}
+	dev := x.pvs[drive]
+	if dev == "" {
+		return ""
+	}
+	switch pv, g := x.report.On(dev); {
+	case pv == nil:
+		return "it finds no physical volume in the partition that holds one: the label is damaged or cannot be read, or another drive has the same"
+	case pv.Unreadable(g):
+		return "it cannot read the metadata of the volume group there"
+	}
+	return ""
+}
+
+// withoutCopy says that LVM knows a drive's group from its other drives only.
+func (x *lvmIndex) withoutCopy(drive string) bool {
+	if x == nil || x.pvs[drive] == "" {
+		return false
+	}
+	pv, g := x.report.On(x.pvs[drive])
+	return pv != nil && g != nil && pv.NoMetadata
 }
 
 // merge puts a newer report of one group in the place of what there was.
@@ -150,6 +186,8 @@ func (x *lvmIndex) merge(l drivebay.Location, r *lvm.Report, parts map[string][]
 	}
 	if g := r.Group(l.VG); g != nil {
 		next.report.Groups = append(next.report.Groups, *g)
+		next.unread = maps.Clone(next.unread)
+		maps.DeleteFunc(next.unread, func(id, _ string) bool { return slices.Contains(l.Drives, id) })
 	}
 	for _, id := range l.Drives {
 		if p, ok := pvOn(parts[id]); ok {

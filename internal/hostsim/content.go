@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"fmt"
-	"hash/crc32"
 	"strings"
 )
 
@@ -129,7 +128,7 @@ func lvmLabel(id string) []byte {
 	le.PutUint32(b[20:], 32)
 	copy(b[24:], "LVM2 001")
 	copy(b[32:], strings.ReplaceAll(id, "-", ""))
-	le.PutUint32(b[16:], ^crc32.Update(^uint32(0xF597A6CF), crc32.IEEETable, b[20:]))
+	le.PutUint32(b[16:], lvmCRC(b[20:]))
 	return b
 }
 

@@ -1,6 +1,8 @@
 package hostsim
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,19 +38,27 @@ func (c *lvmRun) scan() {
 			c.complain("  Error reading device %s at 0 length 4096.", name)
 		}
 	}
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(c.on)) {
+		c.checkMetadata(c.m.physical[id], c.on[id])
+	}
 }
 
 // see takes a device into account.
 func (c *lvmRun) see(dev *device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
-	if dev.read(b, 512); string(b[:8]) != "LABELONE" || !plainID(b[32:64]) {
+	if dev.read(b, 512); string(b[:8]) != "LABELONE" || le.Uint32(b[16:]) != lvmCRC(b[20:]) || !plainID(b[32:64]) {
 		return
 	}
 	id := dashed(string(b[32:64]))
 	if first := c.on[id]; first != nil && first != dev {
-		c.complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because device is used by LV.", dev.name, id, id, first.name)
-		return
+		c.twice[id] = true
+		var why string
+		first, dev, why = c.preferred(id, first, dev)
+		c.complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because %s.", dev.name, id, id, first.name, why)
+		dev = first
 	}
 	c.on[id] = dev
 	if c.m.physical[id] == nil { // a label without metadata
@@ -62,11 +72,33 @@ func plainID(b []byte) bool {
 	})
 }
 
+// preferred is the one of two devices with the same identity that lvm uses, the other
+// one, and why (lvm2, lib/cache/lvmcache.c, _choose_duplicates; seen with 2.03.16): the
+// one that a logical volume uses, then the one whose name the metadata remembers, then
+// the first.
+func (c *lvmRun) preferred(id string, first, second *device) (use, other *device, why string) {
+	hint := ""
+	if p := c.m.physical[id]; p != nil {
+		hint = p.hint
+	}
+	switch {
+	case first.busy() != second.busy():
+		if why = "device is used by LV"; second.busy() {
+			return second, first, why
+		}
+	case first.name == hint || second.name == hint:
+		if why = "device name matches previous"; second.name == hint {
+			return second, first, why
+		}
+	}
+	return first, second, cmp.Or(why, "device was seen first")
+}
+
 // groups are those of which something was found, by name.
 func (c *lvmRun) groups() []*group {
 	var list []*group
 	for id := range c.on {
-		if g := c.m.physical[id].group; g != nil && !slices.Contains(list, g) {
+		if g := c.m.physical[id].group; g != nil && !c.unread[id] && !slices.Contains(list, g) {
 			list = append(list, g)
 		}
 	}

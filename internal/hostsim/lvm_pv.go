@@ -48,6 +48,8 @@ func (c *lvmRun) label(name string) (*pv, error) {
 		return nil, misused("--restorefile is required with --uuid")
 	case c.has("uuid") && c.on[id] != nil && c.on[id] != dev:
 		return nil, said("uuid %s already in use on \"/dev/%s\".", id, c.on[id].name)
+	case c.used(p, name) != nil:
+		return nil, c.used(p, name)
 	case p != nil && p.group != nil:
 		return nil, said("Can't initialize physical volume \"%s\" of volume group \"%s\" without -ff\n%[1]s: physical volume not initialized.", name, p.group.name)
 	case dev.busy():
@@ -73,7 +75,10 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	if err := dev.write(lvmLabel(id), 512); err != nil {
 		return nil, err
 	}
-	p := &pv{uuid: id, size: dev.length(), start: start}
+	if err := c.writeMetadata(dev, nil); err != nil {
+		return nil, err
+	}
+	p := &pv{uuid: id, size: dev.length(), start: start, hint: dev.name}
 	c.m.physical[id], c.on[id] = p, dev
 	dev.changed()
 	c.say("  Physical volume \"%s\" successfully created.", name)

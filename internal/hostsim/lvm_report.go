@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -49,6 +50,9 @@ func (c *lvmRun) fullreport() error {
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{"report": append([]map[string][]json.RawMessage{}, sections...)}, "    ", "    ")
+	if c.again { // on a line of its own, inside the report (seen with 2.03.16)
+		text = bytes.Replace(text, []byte("[\n"), []byte("[\nRetrying metadata scan.\n"), 1)
+	}
 	c.say("    %s", text)
 	return err
 }
@@ -112,12 +116,20 @@ func (c *lvmRun) groupFields(g *group) fields {
 }
 
 func (c *lvmRun) pvFields(p *pv) fields {
-	f := fields{"pv_uuid": p.uuid, "pv_name": "[unknown]", "dev_size": "0", "pe_start": fmt.Sprint(p.start), "pv_missing": "", "pv_allocatable": "", "pv_duplicate": "", "pv_tags": ""}
+	f := fields{"pv_uuid": p.uuid, "pv_name": "[unknown]", "dev_size": "0", "pe_start": fmt.Sprint(p.start), "pv_missing": "", "pv_allocatable": "", "pv_duplicate": "", "pv_tags": "", "pv_in_use": "", "pv_mda_count": "0"}
 	if dev := c.on[p.uuid]; dev != nil {
 		f["pv_name"], f["dev_size"] = "/dev/"+dev.name, fmt.Sprint(dev.length())
+		if !c.unread[p.uuid] {
+			f["pv_mda_count"] = "1"
+		}
 	}
 	size, free := p.size, p.size
-	if g := p.group; g != nil {
+	switch g := p.group; {
+	case g == nil:
+	case !slices.Contains(c.groups(), g): // marked in use, and nothing says by which group
+		f["pv_in_use"], free = "used", 0
+	default:
+		f["pv_in_use"] = "used"
 		size, free = p.extents()*g.extent, extentsOf(g.free(p))*g.extent
 		f["pv_allocatable"] = "allocatable"
 		if c.missing(p) {
@@ -131,7 +143,7 @@ func (c *lvmRun) pvFields(p *pv) fields {
 // orphans are the physical volumes of no group.
 func (c *lvmRun) orphans() (rows []fields) {
 	for id := range c.on {
-		if p := c.m.physical[id]; p.group == nil {
+		if p := c.m.physical[id]; p.group == nil || !slices.Contains(c.groups(), p.group) {
 			rows = append(rows, c.pvFields(p))
 		}
 	}

@@ -19,6 +19,9 @@ type lvmRun struct {
 	command string
 	devices []*device          // it may use
 	on      map[string]*device // physical volumes that were found, by identity
+	unread  map[string]bool    // those of which the metadata of their group cannot be read
+	twice   map[string]bool    // those that were found on more than one device
+	again   bool               // a second scan was made
 	points  int                // left until it is killed; 0: it is not
 }
 
@@ -88,7 +91,7 @@ func lvmProgram(p *process) int {
 	if len(p.argv) < 2 || lvmCommands[p.argv[1]].do == nil {
 		return p.fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.argv[1:], " "))
 	}
-	c := &lvmRun{process: p, command: p.argv[1], on: map[string]*device{}}
+	c := &lvmRun{process: p, command: p.argv[1], on: map[string]*device{}, unread: map[string]bool{}, twice: map[string]bool{}}
 	err := c.parse(p.argv[2:])
 	if err == nil {
 		if c.command != "version" {
@@ -169,6 +172,10 @@ func (c *lvmRun) complete(g *group) error {
 // commit writes the metadata to all that is there; the rest is out of date from
 // now on, and known to be.
 func (c *lvmRun) commit(g *group) error {
+	if slices.ContainsFunc(g.pvs, func(p *pv) bool { return c.twice[p.uuid] }) {
+		return said("Cannot update volume group %s with duplicate PV devices.", g.name)
+	}
+	g.seq++
 	for _, p := range g.pvs {
 		dev := c.on[p.uuid]
 		if dev == nil {
@@ -178,8 +185,14 @@ func (c *lvmRun) commit(g *group) error {
 		if _, err := dev.ask(access{write: true, n: 4096}); err != nil {
 			return said("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.name, g.name)
 		}
+		if c.unread[p.uuid] { // vgck --updatemetadata would write it
+			continue
+		}
+		if err := c.writeMetadata(dev, g); err != nil {
+			return err
+		}
+		p.hint = dev.name
 	}
-	g.seq++
 	return c.point()
 }
 

@@ -33,6 +33,7 @@ type pv struct {
 	start   uint64 // of the data, bytes
 	missing bool   // the group was changed without it
 	only    []area // the extents that a command names of it; nil: all
+	hint    string // name of its device when the metadata was last written, which says it
 }
 
 // extents is how many a physical volume has.

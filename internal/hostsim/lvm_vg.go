@@ -34,6 +34,9 @@ func (c *lvmRun) join(g *group, names []string) error {
 	var list []*pv
 	for _, name := range names {
 		p := c.at(name)
+		if err := c.used(p, name); err != nil {
+			return err
+		}
 		if p != nil && p.group != nil {
 			return said("Physical volume '%s' is already in volume group '%s'\nUnable to add physical volume '%[1]s' to volume group '%[3]s'", name, p.group.name, g.name)
 		}
@@ -171,7 +174,12 @@ func (c *lvmRun) vgremove() error {
 			}
 		}
 	}
-	for _, p := range slices.Clone(g.pvs) {
+	for _, p := range slices.Clone(g.pvs) { // also from one of two devices with one identity
+		if dev := c.on[p.uuid]; dev != nil {
+			if err := c.writeMetadata(dev, nil); err != nil {
+				return err
+			}
+		}
 		c.part(g, p)
 	}
 	c.say("  Volume group \"%s\" successfully removed", g.name)
