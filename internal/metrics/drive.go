@@ -87,6 +87,11 @@ var generalMetrics = []metric[*drivebay.Drive]{
 		add(truth(d.IdentityIssue != ""))
 	}},
 	{"usage", "Where the drive stands in its working life.", gauge, []string{"usage"}, func(d *drivebay.Drive, add emit) { add(1, d.Usage.String()) }},
+	{"predecessor", "The drive whose place this one took; absent when it took none.", gauge, []string{"predecessor"}, func(d *drivebay.Drive, add emit) {
+		if d.Succeeds != nil && !d.Succeeds.Taken.IsZero() {
+			add(1, d.Succeeds.Of)
+		}
+	}},
 	{"content", "What is written on the drive.", gauge, []string{"content"}, func(d *drivebay.Drive, add emit) { add(1, d.Content.Kind.String()) }},
 	{"size_bytes", "Capacity.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(d.Size)) }},
 	{"temperature_celsius", "Temperature at the last look.", gauge, nil, func(d *drivebay.Drive, add emit) { number(add, d.Temperature) }},
