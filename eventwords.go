@@ -45,8 +45,10 @@ var eventWords = []struct {
 	{EventVolumeLeft, "something of a volume stays on a drive and is nobody's: an unfinished copy, or what could not be wiped", "wipe the drive before it leaves the house"},
 	{EventVolumeHealed, "a volume was repaired", "docs/repairs.md"},
 	{EventVolumeNotHealed, "a volume could not be repaired, by the daemon itself", "`drivebay explain VOLUME`; `drivebay heal VOLUME --dry-run` says what would be done"},
-	{EventVolumeStaged, "a volume was mounted on this machine", ""},
-	{EventVolumeUnstaged, "a volume was unmounted from this machine", ""},
+	{EventVolumeAbnormal, "the condition of a volume has a new reason; `from` and `to` name the reasons before and now", "`drivebay explain VOLUME`; docs/volume-conditions.md has every reason"},
+	{EventVolumeRecovered, "the condition of a volume has had no reason for half a minute", ""},
+	{EventVolumeStaged, "a volume was staged: its filesystem was mounted at a staging path, or its device made ready", ""},
+	{EventVolumeUnstaged, "a volume was unstaged from a staging path", ""},
 	{EventSnapshotCreated, "a snapshot was made", ""},
 	{EventSnapshotDeleted, "a snapshot was deleted, or forgotten", ""},
 }

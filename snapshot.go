@@ -119,6 +119,8 @@ const (
 	EventVolumeMoved     EventKind = "VolumeMoved"
 	EventVolumeDataLoss  EventKind = "VolumeDataLoss" // found, or accepted
 	EventVolumeLeft      EventKind = "VolumeLeft"     // something of one stays on a drive, and is nobody's
+	EventVolumeAbnormal  EventKind = "VolumeAbnormal"
+	EventVolumeRecovered EventKind = "VolumeRecovered"
 	EventVolumeStaged    EventKind = "VolumeStaged"
 	EventVolumeUnstaged  EventKind = "VolumeUnstaged"
 	EventSnapshotCreated EventKind = "SnapshotCreated"

@@ -75,6 +75,8 @@ type VolumeRecord struct {
 	Volume Volume `json:"volume"`
 	Work   *Work  `json:"work,omitempty"`
 	Scrub  *Scrub `json:"scrub,omitempty"` // the newest verdict on its filesystem
+	// Reasons are those of its condition that events have named and that still hold.
+	Reasons []string `json:"reasons,omitempty"`
 }
 
 // Work is a piece of destructive work with everything chosen before it was begun,

@@ -128,7 +128,7 @@ func (e *Engine) unseen(v *drivebay.Volume) bool {
 	for _, id := range v.Location.Drives {
 		d, known := driveOf(s.drives, id)
 		parts, listed := s.index.parts[id]
-		if known && d.Status == drivebay.StatusOnline && !listed {
+		if known && d.Status != drivebay.StatusOffline && !listed { // also one of which it cannot be told if it is here
 			return false
 		}
 		if _, there := named(parts, partitionName(v.ID)); there {

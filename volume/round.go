@@ -27,6 +27,9 @@ type using struct {
 	following atomic.Bool // volumes are held against their drives
 	tending   tending
 
+	reasons    map[string]reasonsSent // by volume; of the goroutine in Run
+	eventsFrom time.Time              // when events of conditions begin
+
 	viewMu     sync.Mutex // guards what follows: what the last round found
 	ready      bool       // the set may be seen: what an earlier life wrote down is held against the machine
 	views      map[string]*viewed
@@ -93,6 +96,8 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.watch(ctx)
 			e.follow()
 			e.tend()
+			e.publish()
+			e.sendConditions()
 		}
 		e.publish()
 	}

@@ -90,6 +90,7 @@ func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) err
 		}
 		want.Since = have.Since
 	}
+	news := s.at(at) == nil
 	if s.v.Mode == drivebay.ModeFS && !s.live(at) {
 		if err := s.clear(ctx, at); err != nil {
 			return err
@@ -97,10 +98,14 @@ func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) err
 		if err := s.mount(ctx, at, r.Options, want.ReadOnly); err != nil {
 			return s.failed(err)
 		}
+		news = true
 	}
 	s.with(want)
 	if err := s.keep(nil); err != nil {
 		return err
+	}
+	if news {
+		s.noteStaging(drivebay.EventVolumeStaged, "staged at", at)
 	}
 	if err := s.grown(ctx, at); err != nil {
 		return s.failed(err)
@@ -184,10 +189,12 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 	if targets := s.targets(at); len(targets) > 0 && s.at(at) != nil {
 		return fmt.Errorf("%w: it is published at %s", drivebay.ErrBusy, targets[0].Path)
 	}
+	news := s.at(at) != nil
 	if len(s.ours(at)) > 0 {
 		if err := s.clear(ctx, at); err != nil {
 			return err
 		}
+		news = true
 	}
 	s.without(at)
 	if s.staging() == nil {
@@ -195,6 +202,9 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 	}
 	if err := s.keep(nil); err != nil {
 		return err
+	}
+	if news {
+		s.noteStaging(drivebay.EventVolumeUnstaged, "unstaged from", at)
 	}
 	if err := s.lockUnused(ctx); err != nil {
 		return err
@@ -209,4 +219,11 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 		s.log.Warn("device not deactivated", "op", "unstage", "volume", s.v.ID, "err", err)
 	}
 	return nil
+}
+
+// noteStaging sends an event with the status that the volume has now.
+func (s *scene) noteStaging(kind drivebay.EventKind, did string, at spot) {
+	if r, err := s.record(s.v.ID); err == nil {
+		s.note(kind, &r.Volume, fmt.Sprintf("volume %q: %s %s", s.v.Name, did, at))
+	}
 }
