@@ -28,6 +28,14 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if errors.Is(err, drivebay.ErrNotFound) {
 		return nil
 	}
+	if r.Volume.Mode == drivebay.ModeFS { // who has a block device open, the kernel does not say
+		if err := e.dropLost(ctx, r.Volume); err != nil {
+			return err
+		}
+		if r, err = e.record(id); err != nil {
+			return err
+		}
+	}
 	if err := e.mayRemove(ctx, &r.Volume); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/host"
 )
 
 // needFresh: no filesystem comes back from an error while it is mounted. A remount of
@@ -80,16 +79,7 @@ func (p *patient) takeDown(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", one.Path, err)
 		}
 	}
-	return touch(ctx, p.Engine, &p.v, mountTime, func(ctx context.Context) error {
-		disk, err := p.machine.OpenDisk(ctx, p.d.dev, true)
-		if errors.Is(err, host.ErrBusy) {
-			return fmt.Errorf("a container still has it: it has to end first: %w", err)
-		}
-		if err == nil {
-			disk.Close()
-		}
-		return err
-	})
+	return p.unused(ctx)
 }
 
 // putBack mounts again what was taken down: a filesystem that somebody still has in

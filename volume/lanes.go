@@ -49,6 +49,9 @@ func (l *lanes) of(key string) *lane.Lane {
 // however many volumes it has. A drive that left and came back is another device
 // to the kernel, and what still waits for the old one does not hold it up.
 func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
+	if len(v.Location.Drives) == 0 { // it is in no record
+		return e.lanes.of("volume " + v.ID)
+	}
 	var key strings.Builder
 	s := e.drives.Snapshot()
 	for _, id := range v.Location.Drives {

@@ -19,6 +19,9 @@ func (e *Engine) RetryVolume(ctx context.Context, id string) error {
 			if v.Usage == drivebay.VolumeUsageFailed {
 				return e.readAgain(id)
 			}
+			if lost, err := e.mountLost(ctx, v); lost || err != nil {
+				return err
+			}
 			return fmt.Errorf("%w: nothing of it has failed, it is %v", drivebay.ErrInvalid, v.CSIStatus)
 		}
 		switch before := v.State().Before; before {
@@ -70,10 +73,18 @@ func (e *Engine) growAgain(ctx context.Context, v drivebay.Volume) error {
 
 // ClearVolume lets a failure be, where the volume is whole. A growth that is let be
 // is not gone on with; asked for again it begins anew. What was lost on another drive
-// is let be, too.
+// is let be, too, and mounts that are gone are taken out of the record.
 func (e *Engine) ClearVolume(ctx context.Context, id string) error {
-	return e.onVolume(ctx, "clear", id, func(_ context.Context, v drivebay.Volume) error {
-		_, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
+	return e.onVolume(ctx, "clear", id, func(ctx context.Context, v drivebay.Volume) error {
+		was := len(v.Publications)
+		if err := e.dropLost(ctx, v); err != nil {
+			return err
+		}
+		r, err := e.record(id)
+		if err != nil || len(r.Volume.Publications) < was && v.Lost == nil && r.Volume.CSIStatus != drivebay.CSIFailed {
+			return err
+		}
+		_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 			if r.Volume.Lost = nil; v.Lost != nil && v.CSIStatus != drivebay.CSIFailed {
 				return nil
 			}
@@ -98,7 +109,14 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 		if err := e.lost(v.Location); err != nil && !e.unseen(&v) {
 			return err
 		}
-		s, err := e.scene(ctx, v)
+		if err := e.dropLost(ctx, v); err != nil {
+			return err
+		}
+		r, err := e.record(id)
+		if err != nil {
+			return err
+		}
+		s, err := e.scene(ctx, r.Volume)
 		if err != nil {
 			return err
 		}

@@ -60,14 +60,19 @@ func (e *Engine) sceneOn(v drivebay.Volume, t *table) *scene {
 // it was when it was mounted there. A drive that left and came back has another
 // number, and its mounts are dead; the kernel gives no number away that is mounted.
 func (s *scene) ours(at spot) []host.Mount {
-	former := s.former(at)
 	var out []host.Mount
 	for _, m := range s.t.on[at.target] {
-		if carries(m, s.d) || carries(m, former) {
+		if s.isOurs(m, at) {
 			out = append(out, m)
 		}
 	}
 	return out
+}
+
+// isOurs says that a mount at a path is one of the volume, by what is known of it now,
+// by the record, or by the device itself.
+func (s *scene) isOurs(m host.Mount, at spot) bool {
+	return carries(m, s.d) || carries(m, s.former(at)) || s.mountOf(s.v.ID, m)
 }
 
 // former is the device that was mounted at a path when we did it.
@@ -96,7 +101,7 @@ func (s *scene) live(at spot) bool {
 // stranger is what is seen at a path if that is not the volume's.
 func (s *scene) stranger(at spot) error {
 	m, ok := s.t.top(at.target)
-	if !ok || carries(m, s.d) || carries(m, s.former(at)) {
+	if !ok || s.isOurs(m, at) {
 		return nil
 	}
 	return fmt.Errorf("volume %s: path %s: %w: something else is mounted there: %s", s.v.ID, at, drivebay.ErrRefused, what(m))

@@ -32,7 +32,7 @@ const pvPrefix = content.OursPrefix + "pv-"
 // newPrefix begins the name of a partition that a volume is being copied to.
 const newPrefix = content.OursPrefix + "new-"
 
-func newName(id string) string { return newPrefix + id[:22] }
+func newName(id string) string { return newPrefix + id[:min(len(id), 22)] }
 
 func partitionName(id string) string { return content.OursPrefix + id }
 

@@ -166,18 +166,15 @@ func (s *scene) clear(ctx context.Context, at spot) error {
 }
 
 // UnstageVolume undoes StageVolume. Nothing that is wrong with the volume keeps
-// it from being let go, and a path that it is not staged at is one already.
+// it from being let go, not even that no record has it, and a path that it is not
+// staged at is one already.
 func (e *Engine) UnstageVolume(ctx context.Context, id, path string) error {
 	at, err := e.spot(path)
 	if err != nil {
 		return err
 	}
-	return e.onVolume(ctx, "unstage", id, func(ctx context.Context, v drivebay.Volume) error {
+	return e.letGoAt(ctx, "unstage", id, func(ctx context.Context, s *scene) error {
 		e.stopScrub(ctx, id)
-		s, err := e.scene(ctx, v)
-		if err != nil {
-			return err
-		}
 		return s.unstage(ctx, at)
 	})
 }

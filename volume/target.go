@@ -124,20 +124,15 @@ func (s *scene) bindDevice(ctx context.Context, at spot, readOnly bool) error {
 	})
 }
 
-// UnpublishVolume undoes PublishVolume, whatever is wrong with the volume. The
+// UnpublishVolume undoes PublishVolume, whatever is wrong with the volume, and also if
+// no record has it. The
 // path goes with the mount, but never anything that somebody has put there.
 func (e *Engine) UnpublishVolume(ctx context.Context, id, path string) error {
 	at, err := e.spot(path)
 	if err != nil {
 		return err
 	}
-	return e.onVolume(ctx, "unpublish", id, func(ctx context.Context, v drivebay.Volume) error {
-		s, err := e.scene(ctx, v)
-		if err != nil {
-			return err
-		}
-		return s.unpublish(ctx, at)
-	})
+	return e.letGoAt(ctx, "unpublish", id, func(ctx context.Context, s *scene) error { return s.unpublish(ctx, at) })
 }
 
 func (s *scene) unpublish(ctx context.Context, at spot) error {

@@ -1,0 +1,146 @@
+package volume_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// bare takes all mounts of a volume away, and their folders, as somebody does by hand.
+func (s *stand) bare(v drivebay.Volume) {
+	s.Helper()
+	for _, path := range []string{target(v, "pod"), staging(v)} {
+		for range s.mounts(path) {
+			s.must(s.sim.Unmount(s.Context(), place(path)))
+		}
+		s.must(s.sim.Remove(place(path)))
+	}
+}
+
+// TestUnmountedByHand: a volume that was unmounted by hand has a way out with every
+// verb, whether or not the daemon was restarted since.
+func TestUnmountedByHand(t *testing.T) {
+	t.Parallel()
+	for name, r := range some(requests()) {
+		for verb, do := range map[string]func(*stand, drivebay.Volume) error{
+			"delete": func(s *stand, v drivebay.Volume) error {
+				if r.Block { // what has the device open is not known: an operator has to say
+					if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
+						s.Errorf("%s: deleted as it is published: %v", name, err)
+					}
+					s.must(s.e.ClearVolume(s.Context(), v.ID))
+				}
+				return s.e.DeleteVolume(s.Context(), v.ID)
+			},
+			"clear": func(s *stand, v drivebay.Volume) error { return s.e.ClearVolume(s.Context(), v.ID) },
+			"retry": func(s *stand, v drivebay.Volume) error {
+				err := s.e.RetryVolume(s.Context(), v.ID)
+				if len(s.mounts(target(v, "pod"))) != 1 {
+					s.Errorf("%s: retried, and not mounted", name)
+				}
+				return errors.Join(err, s.unpublish(v, "pod"), s.unstage(v))
+			},
+			"unpublish": func(s *stand, v drivebay.Volume) error { return errors.Join(s.unpublish(v, "pod"), s.unstage(v)) },
+			"forget": func(s *stand, v drivebay.Volume) error {
+				for _, id := range v.Location.Drives {
+					s.inject(id, "vanish")
+				}
+				time.Sleep(time.Minute)
+				return s.e.ForgetVolume(s.Context(), v.ID)
+			},
+		} {
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				v := s.make("v", r)
+				s.must(s.stage(v), s.publish(v, "pod"))
+				s.bare(v)
+				time.Sleep(time.Minute)
+				s.start()
+				time.Sleep(time.Minute)
+				if err := do(s, v); err != nil {
+					s.Errorf("%s, %s: %v", name, verb, err)
+				}
+				time.Sleep(10 * time.Second)
+				if is, ok := s.e.Volumes().Get(v.ID); ok && (is.CSIStatus != drivebay.CSICreated || is.Condition.Abnormal()) {
+					s.Errorf("%s, %s: %v, %s", name, verb, is.CSIStatus, is.Condition.Message())
+				}
+			})
+		}
+	}
+}
+
+// TestUnmountedButUsed: what is unmounted here may be mounted in a container still. The
+// kernel knows, and such a volume is not removed.
+func TestUnmountedButUsed(t *testing.T) {
+	onStand(t, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{})
+		s.must(s.stage(v), s.publish(v, "pod"))
+		dev := s.mounts(staging(v))[0].Source
+		s.bare(v)
+		disk, err := s.sim.OpenDisk(s.Context(), dev, true) // as the filesystem in the container has it
+		s.must(err)
+		for verb, do := range map[string]func() error{
+			"delete": func() error { return s.e.DeleteVolume(s.Context(), v.ID) },
+			"clear":  func() error { return s.e.ClearVolume(s.Context(), v.ID) },
+		} {
+			if err := do(); !errors.Is(err, drivebay.ErrBusy) || s.of(v).CSIStatus != drivebay.CSIPublished {
+				s.Errorf("%s: %v, %v", verb, err, s.of(v).CSIStatus)
+			}
+		}
+		s.must(disk.Close(), s.e.DeleteVolume(s.Context(), v.ID))
+	})
+}
+
+// TestLetGoUnknown: mounts of a volume that is in no record, on a drive that is dead or
+// sound, are unmounted where a kubelet asks for it. So it is where there are none; what
+// is mounted there of somebody else stays.
+func TestLetGoUnknown(t *testing.T) {
+	t.Parallel()
+	for name, r := range some(requests()) {
+		for _, fault := range []string{"", "vanish", "eio", "given up"} {
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				v := s.make("v", r)
+				s.must(s.stage(v), s.publish(v, "pod"))
+				for _, id := range v.Location.Drives {
+					d, _ := s.mgr.Snapshot().Find(id)
+					switch {
+					case fault == "given up" && d.Transport == drivebay.TransportNVMe:
+						s.inject(id, "nvme-dead")
+					case fault == "given up":
+						s.inject(id, "offline")
+					case fault != "":
+						s.inject(id, fault)
+					}
+				}
+				time.Sleep(time.Minute)
+				s.must(s.st.DeleteVolume(v.ID))
+				s.start() // sound, it is found again
+				time.Sleep(time.Minute)
+				for range 2 {
+					if err := errors.Join(s.unpublish(v, "pod"), s.unstage(v)); err != nil {
+						s.Errorf("%s, %q: %v", name, fault, err)
+					}
+				}
+				if len(s.mounts(target(v, "pod")))+len(s.mounts(staging(v))) > 0 || s.look(target(v, "pod")) != host.PlaceNothing {
+					s.Errorf("%s, %q: it is mounted still", name, fault)
+				}
+			})
+		}
+	}
+	onStand(t, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{})
+		s.must(s.stage(v))
+		for _, path := range []string{staging(v)} {
+			if err := s.e.UnpublishVolume(s.Context(), "another", path); !errors.Is(err, drivebay.ErrRefused) {
+				s.Errorf("unpublish another where this one is: %v", err)
+			}
+			s.must(s.e.UnstageVolume(s.Context(), "another", path))
+			if len(s.mounts(path)) != 1 {
+				s.Error("unmounted for another")
+			}
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// Mounts that no record knows: the store was lost, or the drive died before the volume
+// was found again. Kubelet asks for them to be unmounted all the same, and retries
+// until that has ended well.
+
+// letGoAt runs what unmounts a volume, also one that is in no record.
+func (e *Engine) letGoAt(ctx context.Context, op, id string, do func(context.Context, *scene) error) error {
+	err := e.work(ctx, id, func(ctx context.Context) error {
+		r, err := e.record(id)
+		if errors.Is(err, drivebay.ErrNotFound) {
+			r.Volume.ID, err = id, nil
+		}
+		if err != nil {
+			return err
+		}
+		s, err := e.scene(ctx, r.Volume)
+		if err != nil {
+			return err
+		}
+		return do(ctx, s)
+	})
+	if err != nil {
+		return fmt.Errorf("%s volume %s: %w", op, id, err)
+	}
+	return nil
+}
+
+// mountOf says that a mount shows the volume of an id although no record says so: its
+// device has the volume's name, or is gone, or is a nameless part of a drive that is
+// claimed or does not answer. A device with another name is something else.
+func (e *Engine) mountOf(id string, m host.Mount) bool {
+	name, ok := e.deviceIn(m)
+	if !ok {
+		return false
+	}
+	dir := "sys/class/block/" + name
+	num, err := e.machine.ReadFile(dir + "/dev")
+	if name == "" || err != nil {
+		return true // the kernel has no such device
+	}
+	if title, err := e.mapperName(dir); err == nil {
+		lv, err := lvm.VolumeName(id)
+		return title == plainName(id) || err == nil && strings.HasSuffix(title, lvm.MapperName("", lv))
+	}
+	switch title := e.partitionTitle(dir, strings.TrimSpace(string(num))); title {
+	case partitionName(id), newName(id):
+		return true
+	case "":
+		return e.onOurDrive(name)
+	}
+	return false
+}
+
+// deviceIn is the name of the device that a mount shows, "" if the kernel has none; not
+// ok is a mount that no volume can have.
+func (e *Engine) deviceIn(m host.Mount) (name string, ok bool) {
+	if node := shows(m); node != "" {
+		return node, true
+	}
+	if !slices.Contains(drivebay.FSTypes, m.FS) {
+		return "", false
+	}
+	if m.FS == "btrfs" {
+		return path.Base(m.Source), strings.HasPrefix(m.Source, "/dev/")
+	}
+	real, err := e.machine.Resolve("sys/dev/block/" + m.DevNum)
+	if err != nil {
+		return "", true
+	}
+	return path.Base(real), true
+}
+
+// partitionTitle is the name of a partition in the GPT, as far as it is known.
+func (e *Engine) partitionTitle(dir, num string) string {
+	if title := titleOf(e.machine, dir, num); title != "" {
+		return title
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, parts := range e.index.parts {
+		for _, p := range parts {
+			if p.num == num {
+				return p.title
+			}
+		}
+	}
+	return ""
+}
+
+// onOurDrive says that a partition is on a drive that is claimed, or that does not
+// answer: then nothing on it can be named.
+func (e *Engine) onOurDrive(name string) bool {
+	for _, d := range e.drives.Snapshot().Drives {
+		if _, err := e.machine.ReadFile("sys/block/" + d.Name + "/" + name + "/partition"); err == nil {
+			return d.Claim != nil || d.Status != drivebay.StatusOnline
+		}
+	}
+	return false
+}
