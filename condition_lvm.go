@@ -12,7 +12,7 @@ const poolLow = 90
 
 const (
 	extendData = "Extend the thin pool, or delete volumes or snapshots of it; writes wait or fail until then."
-	repairPV   = "`pvck` on the partition tells the damage; `pvck --repair` or `vgcfgrestore` from the kept metadata mends it. Do not run `pvcreate` or `wipefs` there."
+	repairPV   = "`pvck` on the partition tells the damage; `pvck --repair` or `vgcfgrestore` from the kept metadata mends it. Do not run `pvcreate` or `wipefs` there. `drivebay volume forget {volume}` gives it up."
 	extendMeta = "`drivebay heal {volume}` extends the metadata of the thin pool if its group has room; if not, delete snapshots or volumes of it at once: a pool that runs out of it may need a repair."
 )
 

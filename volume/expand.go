@@ -61,7 +61,7 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	case v.CSIStatus == drivebay.CSIResizing: // and nobody is at it
 		return false, fmt.Errorf("%w: its growth was cut short, and is taken up when its drives have been listed", drivebay.ErrPending)
 	}
-	size := (r.Required + u - 1) / u * u
+	size := (max(r.Required, smallest(drivebay.Class{FSType: v.FSType}, v.Mode != drivebay.ModeFS)) + u - 1) / u * u
 	if r.Limit > 0 && size > r.Limit {
 		return false, fmt.Errorf("%w: %d bytes are the least above what is asked for, at most %d are", drivebay.ErrRange, size, r.Limit)
 	}

@@ -106,7 +106,7 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 // the drive may come back, or be in the hands of who reads broken ones.
 func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	return e.onVolume(ctx, "forget", id, func(ctx context.Context, v drivebay.Volume) error {
-		if err := e.lost(v.Location); err != nil && !e.unseen(&v) {
+		if err := e.lost(v.Location); err != nil && !e.unseen(id, v.Location) {
 			return err
 		}
 		if err := e.dropLost(ctx, v); err != nil {
@@ -139,21 +139,21 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	})
 }
 
-// unseen says that all drives of a volume that are here were listed, and show nothing of
-// it: an erased partition table or a damaged label hides it.
-func (e *Engine) unseen(v *drivebay.Volume) bool {
+// unseen says that all drives of a volume or snapshot that are here were listed, and show
+// nothing of it: an erased partition table or a damaged label hides it.
+func (e *Engine) unseen(id string, l drivebay.Location) bool {
 	s := e.seen()
-	for _, id := range v.Location.Drives {
-		d, known := driveOf(s.drives, id)
-		parts, listed := s.index.parts[id]
+	for _, drive := range l.Drives {
+		d, known := driveOf(s.drives, drive)
+		parts, listed := s.index.parts[drive]
 		if known && d.Status != drivebay.StatusOffline && !listed { // also one of which it cannot be told if it is here
 			return false
 		}
-		if _, there := named(parts, partitionName(v.ID)); there {
+		if _, there := named(parts, partitionName(id)); there {
 			return false
 		}
 	}
-	if l := v.Location; l.VG != "" {
+	if l.VG != "" {
 		return s.index.lvm != nil && s.index.lvm.report.LV(l.VG, l.LV) == nil
 	}
 	return true
@@ -182,13 +182,13 @@ func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
 		if !ok {
 			return drivebay.ErrNotFound
 		}
-		if err := e.lost(r.Snapshot.Location); err != nil {
+		if err := e.lost(r.Snapshot.Location); err != nil && !e.unseen(id, r.Snapshot.Location) {
 			return err
 		}
 		if err := e.forgetSnapshot(id); err != nil {
 			return err
 		}
-		e.note(drivebay.EventSnapshotDeleted, &drivebay.Volume{ID: r.Snapshot.Source, Location: r.Snapshot.Location}, fmt.Sprintf("snapshot %q (%s) was forgotten: its drive is gone", r.Snapshot.Name, id))
+		e.note(drivebay.EventSnapshotDeleted, &drivebay.Volume{ID: r.Snapshot.Source, Location: r.Snapshot.Location}, fmt.Sprintf("snapshot %q (%s) was forgotten: it was not to be found on its drive, or that is gone", r.Snapshot.Name, id))
 		return nil
 	})
 	if err != nil {

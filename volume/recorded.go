@@ -53,7 +53,7 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 	}
 	for _, r := range snapshots {
 		if s := &r.Snapshot; r.Work == nil {
-			add(s.Location, recordedUse{owner: "snapshot " + s.ID, forget: "drivebay snapshot forget " + s.ID})
+			add(s.Location, recordedUse{owner: "snapshot " + s.ID, forget: "drivebay volume snapshot-forget " + s.ID})
 		}
 	}
 	return out

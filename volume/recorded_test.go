@@ -109,3 +109,26 @@ func TestRecordedIsNotFree(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedSnapshot: a snapshot that was removed outside of drivebay keeps its place
+// until it is given up.
+func TestRecordedSnapshot(t *testing.T) {
+	onMachine(t, oneNVMeDrive(), volume.Options{}, func(s *stand) {
+		r := blockOn(drivebay.BackingThin)
+		v := s.make("v", r)
+		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+		s.must(err)
+		if s.free(r) == 0 {
+			t.Fatal("nothing is free before")
+		}
+		_, err = s.sim.Run(s.Context(), "lvm", "lvremove", "--force", "--yes", snap.Location.VG+"/"+snap.Location.LV)
+		s.must(err)
+		if got := s.free(r); got != 0 {
+			t.Errorf("%d bytes are free without it", got)
+		}
+		s.must(s.e.ForgetSnapshot(s.Context(), snap.ID))
+		if s.free(r) == 0 {
+			t.Error("nothing is free after it was given up")
+		}
+	})
+}

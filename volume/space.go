@@ -118,13 +118,13 @@ func unit(b drivebay.Backing) uint64 {
 }
 
 // smallest is the least that a volume of a class can have: a filesystem needs
-// room for itself (mkfs.xfs 6.1 refuses less than 300 MiB, mkfs.btrfs 6.2 less
-// than 109 MiB with its data and metadata mixed or not).
+// room for itself (mkfs.xfs 6.1 refuses less than 300 MiB), and must be able to grow
+// (fs/btrfs/ioctl.c, btrfs_ioctl_resize: not to less than 256 MiB).
 func smallest(c drivebay.Class, block bool) uint64 {
 	if block {
 		return unit(c.Backing)
 	}
-	return map[string]uint64{"ext4": 16 * mib, "xfs": 300 * mib, "btrfs": 128 * mib}[c.FSType]
+	return map[string]uint64{"ext4": 16 * mib, "xfs": 300 * mib, "btrfs": 256 * mib}[c.FSType]
 }
 
 // extents is the largest volume of a kind that the drive alone has room for.
