@@ -33,6 +33,9 @@ func (d *Drive) Refusals() []string {
 	if d.IdentityIssue != "" {
 		refuse("it cannot be told from others: %s", d.IdentityIssue)
 	}
+	if d.Copy != "" {
+		refuse("%s", d.Copy)
+	}
 	if d.System {
 		refuse("the machine runs from it")
 	}

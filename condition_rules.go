@@ -122,6 +122,19 @@ var driveConditions = []ConditionRule{
 		},
 	},
 	{
+		Section: OnDrives, Reason: "DriveCopied", Severity: SeverityDegraded,
+		When: "another drive has the same partition table or physical volume: one was copied from the other",
+		Says: "which drive it is, and what both have", Next: "What is mounted goes on; nothing else is written to either drive. Find out which is which, then pull the copy or run `wipefs --all` on it.",
+		Source: "lvm2 2.03.16 uses one of two equal physical volumes, by its device name",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return d.Copy != "" })
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "%s", legs[0].drive.Copy)
+		},
+	},
+	{
 		Section: OnDrives, Reason: "ConfigError", Severity: SeverityInaccessible,
 		When: "the drive is write-protected; of a mirror, all of its drives",
 		Says: "that the kernel refuses writes to the drive", Next: "Take the write protection away (switch, `blockdev --setrw`, the drive's own setting) and stage the volume anew.",

@@ -16,6 +16,10 @@ type Drive struct {
 	ID            string `json:"id"`
 	IdentityIssue string `json:"identityIssue,omitempty"` // why this drive cannot be trusted to be told from others
 
+	// Copy says which other drive holds the same bytes, a partition table or a physical
+	// volume with one identity: which of the two is meant cannot be told by content.
+	Copy string `json:"copy,omitempty"`
+
 	Identity
 	Name         string    `json:"name"`  // kernel name today, "sda"; the head for NVMe
 	Namespace    string    `json:"-"`     // the number that an NVMe drive itself gives to it; "": not known
@@ -118,6 +122,7 @@ type Signature struct {
 	Label     string `json:"label,omitempty"`
 	UUID      string `json:"uuid,omitempty"`
 	Partition string `json:"partition,omitempty"` // "" for the whole drive, else "1", "2" ...
+	Name      string `json:"name,omitempty"`      // of the partition, as the GPT has it
 	Offset    uint64 `json:"offset"`
 }
 

@@ -36,6 +36,7 @@ func (m *Manager) publish() {
 	if !m.listed {
 		return
 	}
+	m.findCopies()
 	old := m.Snapshot()
 	next := &drivebay.Snapshot{
 		Seq: old.Seq, At: m.machine.Now(), Machine: old.Machine,

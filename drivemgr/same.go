@@ -59,6 +59,8 @@ func different(d, is *drivebay.Drive) string {
 	switch {
 	case d.IdentityIssue != "" && !hasOwnID(d):
 		return "it cannot be told from others: " + d.IdentityIssue
+	case d.Copy != "":
+		return d.Copy
 	case !proof:
 		return "it has neither a worldwide name nor a serial that would tell"
 	case d.Size != is.Size:

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,10 +27,7 @@ func (e *Engine) drive(id string) (*drivebay.Drive, error) {
 
 // tableGUID is the identity of the table of a drive of ours: an empty one, which
 // was left by somebody who was killed, is known by it.
-func tableGUID(drive string) string {
-	sum := sha256.Sum256([]byte("gpt\x00" + drive))
-	return uuidOf([16]byte(sum[:16]))
-}
+func tableGUID(drive string) string { return drivebay.TableGUID(drive) }
 
 // onTable opens a drive for writing, proves that it is the one that is meant and
 // that nothing on it is anybody else's, and shows its table to f. One at a time
@@ -89,6 +85,9 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 		return nil, fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, why)
 	}
 	c := content.Detect(disk, disk.Size(), disk.BlockSize())
+	if why := drivebay.CopyOf(d.ID, c, e.drives.Snapshot().Drives); why != "" {
+		return refuse(why)
+	}
 	switch {
 	case c.Kind == drivebay.ContentUnknown:
 		return refuse("what is written on it cannot be read: " + c.Reason)

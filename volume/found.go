@@ -84,6 +84,9 @@ func (e *Engine) adoptParts(ctx context.Context, d *drivebay.Drive, parts []part
 	if len(mine) == 0 {
 		return nil
 	}
+	if err := e.notCopied([]string{d.ID}); err != nil {
+		return fmt.Errorf("volumes on it are not taken in: %w", err)
+	}
 	table, err := e.readTitles(ctx, d)
 	if err != nil {
 		return err

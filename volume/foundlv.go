@@ -33,6 +33,9 @@ func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[strin
 	if len(mine) == 0 {
 		return nil
 	}
+	if err := e.notCopied(l.Drives); err != nil {
+		return fmt.Errorf("volume group %s: its volumes are not taken in: %w", g.Name, err)
+	}
 	r, err := e.maybeReport(ctx, l)
 	if err != nil {
 		return fmt.Errorf("volume group %s: %w", g.Name, err)

@@ -151,6 +151,12 @@ func named(parts []part, title string) (part, bool) {
 
 // activate makes the device of a volume appear.
 func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, error) {
+	if err := e.notCopied(v.Location.Drives); err != nil {
+		if d, err := e.device(v); err == nil && stagedAt(v) != nil { // what is in use stays so
+			return d, nil
+		}
+		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
+	}
 	if v.Location.VG == "" {
 		return e.device(v)
 	}

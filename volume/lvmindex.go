@@ -75,7 +75,7 @@ func (e *Engine) pvsOf(s *drivebay.Snapshot) (pvs map[string]string, key string)
 	var b strings.Builder
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		if d.Status != drivebay.StatusOnline || d.Kernel != nil && d.Kernel.LaneStuck > 0 {
+		if d.Status != drivebay.StatusOnline || d.Kernel != nil && d.Kernel.LaneStuck > 0 || foreignCopy(d) {
 			continue
 		}
 		if p, ok := pvOn(e.index.parts[d.ID]); ok {
@@ -200,6 +200,9 @@ func (x *lvmIndex) merge(l drivebay.Location, r *lvm.Report, parts map[string][]
 // lvmRun carries out a plan for the group of a location and takes the report that
 // it ends with.
 func (e *Engine) lvmRun(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
+	if err := e.notCopied(l.Drives); err != nil {
+		return err
+	}
 	devices, err := e.lvmDevices(l)
 	if err != nil {
 		return err

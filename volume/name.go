@@ -27,7 +27,7 @@ var base = base32.StdEncoding.WithPadding(base32.NoPadding)
 func small(b []byte) string { return strings.ToLower(base.EncodeToString(b)) }
 
 // Names of partitions in the GPT: 36 characters at most (UEFI 2.10, 5.3.3).
-const pvPrefix = content.OursPrefix + "pv-"
+const pvPrefix = drivebay.PVPrefix
 
 // newPrefix begins the name of a partition that a volume is being copied to.
 const newPrefix = content.OursPrefix + "new-"

@@ -17,7 +17,7 @@ import (
 )
 
 // OursPrefix begins the name of every partition that drivebay makes.
-const OursPrefix = "drivebay-"
+const OursPrefix = drivebay.PartitionPrefix
 
 // How much of each end is read. Of a whole drive a MiB and a little, all of which
 // must be uniform for it to be blank; of a partition as much as holds the marks
@@ -47,7 +47,10 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 			continue
 		}
 		part := look(r, p.start, p.size, partitionHead, partitionTail)
-		found = append(found, signaturesOf(part, strconv.Itoa(p.number))...)
+		for _, s := range signaturesOf(part, strconv.Itoa(p.number)) {
+			s.Name = p.name
+			found = append(found, s)
+		}
 		if err == nil {
 			err = part.err
 		}

@@ -84,7 +84,7 @@ var generalMetrics = []metric[*drivebay.Drive]{
 	{"cordoned", "Whether an operator keeps new data off the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Cordoned)) }},
 	{"claimed", "Whether the drive may be used for volumes.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Claim != nil)) }},
 	{"identity_conflict", "Whether the drive cannot be told from others for certain.", gauge, nil, func(d *drivebay.Drive, add emit) {
-		add(truth(d.IdentityIssue != ""))
+		add(truth(d.IdentityIssue != "" || d.Copy != ""))
 	}},
 	{"usage", "Where the drive stands in its working life.", gauge, []string{"usage"}, func(d *drivebay.Drive, add emit) { add(1, d.Usage.String()) }},
 	{"predecessor", "The drive whose place this one took; absent when it took none.", gauge, []string{"predecessor"}, func(d *drivebay.Drive, add emit) {

@@ -21,6 +21,9 @@ func Explain(d *drivebay.Drive, s Style) string {
 	if d.IdentityIssue != "" {
 		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")
 	}
+	if d.Copy != "" {
+		out.WriteString(wrapped("copy: "+Clean(d.Copy)+". Nothing is written to either drive. Find out which is which, then pull the copy or run `wipefs --all` on it.", "", s.Width) + "\n")
+	}
 	if d.Status == drivebay.StatusOffline {
 		fmt.Fprintf(&out, "The kernel does not have it any more: last seen %s.\n\n", s.ago(d.LastSeen))
 	}

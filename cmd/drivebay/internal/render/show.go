@@ -12,6 +12,7 @@ func Drive(d *drivebay.Drive, s Style) string {
 	var p pairs
 	p.add("id", d.ID)
 	p.add("identity", Clean(d.IdentityIssue))
+	p.add("copy", Clean(d.Copy))
 	p.add("name", Clean(d.Name))
 	p.add("model", Clean(strings.TrimSpace(d.Vendor+" "+d.Model)))
 	p.add("serial", Clean(d.Serial))

@@ -176,6 +176,8 @@ func why(d *drivebay.Drive) string {
 		}
 		return text
 	case len(d.Findings) > 0:
+	case d.Copy != "" && d.IdentityIssue == "":
+		return d.Copy
 	case d.IdentityIssue == "" && d.Health == drivebay.HealthUnknown:
 		return "not asked yet"
 	default:

@@ -1,0 +1,109 @@
+package drivebay
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A copy of a drive (dd, ddrescue, half of a split RAID) has every identity of the
+// original: its bytes cannot tell the two apart, and lvm2 uses one of them, chosen by
+// the name that its device had once. So neither is used for anything new until one of
+// them is gone or wiped. A drive that is away counts as well: the same bytes elsewhere
+// are not that drive.
+
+// identity is something that two drives never have in common unless one is a copy.
+// Only bytes that no user of a volume can write count, or a user could have drives
+// refused: not the filesystem in a volume, and no label that is written into one.
+type identity struct {
+	what, id string
+	ours     bool // made by drivebay
+}
+
+// identitiesOf are those of a drive. The one that our partition table of it has, or would
+// have, is its own also while nobody knows what is written on it: a drive that was copied
+// and pulled at once is still told from its copy.
+func identitiesOf(id string, c Content) []identity {
+	own := TableGUID(id)
+	out := []identity{{"partition table", own, true}}
+	for _, s := range c.Signatures {
+		switch {
+		case s.UUID == "" || s.Format == "gpt" && strings.EqualFold(s.UUID, own):
+		case s.Format == "gpt" && s.Partition == "":
+			out = append(out, identity{"partition table", strings.ToLower(s.UUID), strings.HasPrefix(s.Label, PartitionPrefix)})
+		case s.Format == "LVM2_member" && (!strings.HasPrefix(s.Name, PartitionPrefix) || strings.HasPrefix(s.Name, PVPrefix)):
+			out = append(out, identity{"physical volume", s.UUID, strings.HasPrefix(s.Name, PVPrefix)})
+		}
+	}
+	return out
+}
+
+// TableGUID is the GUID of the partition table that drivebay makes on a drive.
+func TableGUID(drive string) string {
+	b := sha256.Sum256([]byte("gpt\x00" + drive))
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // RFC 9562, version 4
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// PartitionPrefix begins the name of every partition that drivebay makes, PVPrefix that
+// of every one that holds a physical volume.
+const (
+	PartitionPrefix = "drivebay-"
+	PVPrefix        = PartitionPrefix + "pv-"
+)
+
+// Copies says of each drive that is here which other one has an identity of it, by id.
+// Drives are in the order of their ids.
+func Copies(drives []Drive) map[string]string {
+	count := map[identity]int{}
+	for i := range drives {
+		for _, x := range identitiesOf(drives[i].ID, drives[i].Content) {
+			x.ours = false
+			count[x]++
+		}
+	}
+	out := map[string]string{}
+	for i := range drives {
+		d := &drives[i]
+		if d.Status != StatusOffline && slices.ContainsFunc(identitiesOf(d.ID, d.Content), func(x identity) bool { x.ours = false; return count[x] > 1 }) {
+			if why := CopyOf(d.ID, d.Content, drives); why != "" {
+				out[d.ID] = why
+			}
+		}
+	}
+	return out
+}
+
+// CopyOf says which other drive has an identity that content on the drive of an id has,
+// at least one of the two being ours; "" for none.
+func CopyOf(id string, c Content, drives []Drive) string {
+	mine := identitiesOf(id, c)
+	for i := range drives {
+		o := &drives[i]
+		if o.ID == id {
+			continue
+		}
+		for _, theirs := range identitiesOf(o.ID, o.Content) {
+			if slices.ContainsFunc(mine, func(m identity) bool {
+				return m.what == theirs.what && m.id == theirs.id && (m.ours || theirs.ours)
+			}) {
+				return fmt.Sprintf("%s has the same %s %s: one of the two is a copy", o.copyName(), theirs.what, theirs.id)
+			}
+		}
+	}
+	return ""
+}
+
+// copyName tells a person which drive it is.
+func (d *Drive) copyName() string {
+	out := "drive " + d.ID
+	if d.Status != StatusOnline {
+		return out + ", which is " + d.Status.String() + ","
+	}
+	out += " (" + d.Name
+	if d.Slot.Bay != "" {
+		out += ", bay " + d.Slot.Bay
+	}
+	return out + ")"
+}

@@ -1,0 +1,31 @@
+package drivemgr
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
+
+// findCopies says of every drive whether another one has the same identity written on
+// it, and notes what changed.
+func (m *Manager) findCopies() {
+	drives := make([]drivebay.Drive, 0, len(m.drives))
+	for _, t := range m.drives {
+		drives = append(drives, t.drive)
+	}
+	slices.SortFunc(drives, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
+	copies := drivebay.Copies(drives)
+	for id, t := range m.drives {
+		why := copies[id]
+		if why == t.drive.Copy {
+			continue
+		}
+		cause := why
+		if why == "" {
+			cause = "no other drive has the same content any more"
+		}
+		t.drive.Copy = why
+		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventIdentity, Drive: id, From: id, To: id, Cause: cause})
+	}
+}
