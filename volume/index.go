@@ -202,7 +202,7 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 }
 
 // lvGone says that LVM's report lacks a logical volume: each of its drives is in the
-// report or has no partition of a physical volume any more. Engine.mu is held.
+// report and can be read, for damage hides a volume and removes none, or has no partition of a physical volume any more. Engine.mu is held.
 func (e *Engine) lvGone(l drivebay.Location) bool {
 	x := e.index.lvm
 	if x == nil || len(l.Drives) == 0 || x.report.LV(l.VG, l.LV) != nil {
@@ -210,6 +210,6 @@ func (e *Engine) lvGone(l drivebay.Location) bool {
 	}
 	return !slices.ContainsFunc(l.Drives, func(id string) bool {
 		_, has := pvOn(e.index.parts[id])
-		return has && x.pvs[id] == ""
+		return has && (x.pvs[id] == "" || x.unreadable(id) != "")
 	})
 }
