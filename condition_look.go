@@ -2,6 +2,7 @@ package drivebay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -67,9 +68,12 @@ func newLook(f Facts) *look {
 	return l
 }
 
-// lost says whether the volume has no copy left when these drives have none.
+// lost says whether the volume has no copy left when these drives have none: none that
+// holds everything.
 func (l *look) lost(legs []leg) bool {
-	return len(legs) > 0 && (!l.Volume.Location.Mirrored() || len(legs) == len(l.on))
+	m := l.Volume.Mirror
+	return len(legs) > 0 && (!l.Volume.Location.Mirrored() || len(legs) == len(l.on) ||
+		m != nil && slices.ContainsFunc(legs, func(g leg) bool { return g.id == m.Current }))
 }
 
 // unreachable says whether the kernel has given up the last copy that was there.

@@ -201,6 +201,13 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
+		Section: OnLVM, Reason: "MirrorLegStale", Severity: SeverityInaccessible,
+		When: "the leg of a mirror with the newest data is not there, or it is not known which leg that is",
+		Says: "which drive has the newest data, or why that is not known", Next: "Put the drive with the newest data back. If it is lost for good, `drivebay volume accept-loss {volume} --yes` goes on with the leg that is there; what was written since is lost.",
+		Source: "drivers/md/dm-raid.c: a leg that missed writes is activated like any other",
+		check:  (*look).staleLeg,
+	},
+	{
 		Section: OnLVM, Reason: "MirrorMismatch", Severity: SeverityDegraded,
 		When: "the last check found places where the legs of a mirror differ",
 		Says: "how many", Next: "Compare the data with a copy; `lvchange --syncaction repair` makes the legs alike but cannot know which one was right.",

@@ -48,13 +48,16 @@ var recordConditions = []ConditionRule{
 	},
 	{
 		Section: OnRecord, Reason: "DataLost", Severity: SeverityDataLoss,
-		When: "some of the volume could not be read when it was copied off a drive, and an operator had it go on without",
-		Says: "how many bytes, and where", Next: "Restore what was there from a copy: it reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` lets it be.",
+		When: "some of the volume could not be read when it was copied off a drive, or the newest data of a mirror were given up, and an operator had it go on without",
+		Says: "how many bytes, and where; of a mirror, which drive had them", Next: "Restore what was there from a copy: what could not be read reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` lets it be.",
 		Source: kepCodes + "; the drive has answered those reads with an error",
 		check: func(l *look) *hit {
 			lost := l.Volume.Lost
 			if lost == nil {
 				return nil
+			}
+			if lost.Newer {
+				return say(nil, "an operator gave up %s", lost)
 			}
 			return say(nil, "drive %s could not read %s", plain(lost.Drive, maxConditionWord), lost)
 		},

@@ -31,6 +31,10 @@ type Volume struct {
 	// until he lets it be.
 	Lost *Lost `json:"lost,omitempty"`
 
+	// Mirror is which leg of a mirror holds everything; nil of other volumes, and of a
+	// mirror of which nothing is written down.
+	Mirror *Mirror `json:"mirror,omitempty"`
+
 	// Failure is why CSIStatus is FAILED, or was until the try that is under way.
 	Failure      *Failure[CSIStatus]   `json:"failure,omitempty"`
 	UsageFailure *Failure[VolumeUsage] `json:"usageFailure,omitempty"` // the same for Usage

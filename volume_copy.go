@@ -28,6 +28,9 @@ type Lost struct {
 	Bytes   uint64    `json:"bytes"`
 	Count   int       `json:"count"`             // of extents
 	Extents []Extent  `json:"extents,omitempty"` // the first of them
+	// Newer says that Drive, a leg of a mirror, held newer data, which were given up: how
+	// much is not known.
+	Newer bool `json:"newer,omitempty"`
 }
 
 // Extent is a piece of a volume, in bytes from its beginning; of an encrypted one,
@@ -69,6 +72,9 @@ const toldExtents = 8
 
 // String names the extents for people.
 func (l *Lost) String() string {
+	if l.Newer {
+		return "all that was written while the mirror was served by drive " + l.Drive + " alone"
+	}
 	var all []string
 	for _, x := range l.Extents[:min(len(l.Extents), toldExtents)] {
 		all = append(all, fmt.Sprintf("%d+%d", x.Offset, x.Length))

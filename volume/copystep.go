@@ -147,10 +147,13 @@ func (e *Engine) commitMove(ctx context.Context, id string, m *mover, lost *driv
 
 // AcceptLoss lets a volume go on to its new drive without what cannot be read.
 func (e *Engine) AcceptLoss(_ context.Context, id string) error {
+	if r, err := e.record(id); err == nil && r.Volume.Location.Kind == drivebay.LocationMirror && moveOf(&r) == nil {
+		return e.acceptLeg(id)
+	}
 	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 		m := moveOf(r)
 		if m == nil || moved(r) || m.Lost == nil || m.Accepted {
-			return fmt.Errorf("%w: nothing of it that cannot be read is waited with", drivebay.ErrInvalid)
+			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
 		}
 		mv := *m
 		mv.Accepted = true

@@ -214,6 +214,9 @@ func (e *Engine) zeroed(v *drivebay.Volume) step {
 func (e *Engine) finish(id string) error {
 	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 		r.Work = nil
+		if r.Volume.Location.Kind == drivebay.LocationMirror {
+			r.Volume.Mirror = &drivebay.Mirror{}
+		}
 		r.Volume, err = r.Volume.Moved(drivebay.CSIDone)
 		return err
 	})

@@ -61,18 +61,18 @@ func needLegs(g *signs) (why string, cannot error) {
 	return why, cannot
 }
 
-// takeBack has LVM use all legs again that are here and not BAD. What they missed
-// the kernel copies by itself.
+// takeBack has LVM use all legs again that are here and not BAD. What they missed is
+// copied to them.
 func takeBack(ctx context.Context, p *patient) error {
 	l := p.v.Location
-	var plan []lvm.Step
+	if p.signs.below {
+		return p.rejoin(ctx, &p.v)
+	}
+	var plan []lvm.Step // it is activated next, with all of them
 	for _, leg := range p.signs.legs {
 		if leg.here && leg.missing && !leg.bad {
 			plan = append(plan, lvm.RestoreMissing(l.VG, leg.pv)...)
 		}
-	}
-	if p.signs.below { // else it is activated next, with all of them
-		plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
 	}
 	return p.lvmRun(ctx, l, plan)
 }

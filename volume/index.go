@@ -68,7 +68,7 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 	}
 	e.index.parts = parts
 	e.mu.Unlock()
-	errs = append(errs, e.lookLVM(ctx, s), e.findBlankPVs(ctx, s), e.adopt(ctx, s))
+	errs = append(errs, e.lookLVM(ctx, s), e.findBlankPVs(ctx, s), e.adopt(ctx, s), e.watchMirrors(ctx, s))
 	err := errors.Join(errs...)
 	e.mu.Lock()
 	e.adopted = e.adopted || err == nil
@@ -165,7 +165,11 @@ func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, erro
 			return d, nil
 		}
 	}
-	if err := e.lvmRun(ctx, v.Location, e.appearing(v)); err != nil {
+	appear := func() error { return e.lvmRun(ctx, v.Location, e.appearing(v)) }
+	if v.Location.Kind == drivebay.LocationMirror {
+		appear = func() error { return e.activateMirror(ctx, v) }
+	}
+	if err := appear(); err != nil {
 		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	return e.device(v)
@@ -176,8 +180,18 @@ func (e *Engine) deactivate(ctx context.Context, v *drivebay.Volume) error {
 	if v.Location.VG == "" {
 		return nil
 	}
+	mirror := v.Location.Kind == drivebay.LocationMirror
+	if mirror {
+		x := e.lvmNow()
+		if _, _, err := e.live(ctx, v, e.mirrorLegs(v.Location, x.group(v.Location.VG), x.reported())); err != nil {
+			return fmt.Errorf("volume %s: %w", v.ID, err)
+		}
+	}
 	if err := e.lvmRun(ctx, v.Location, lvm.Deactivate(v.Location.VG, v.Location.LV)); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	if mirror {
+		return e.closed(v)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (e *Engine) legs(ctx context.Context, h *herd, head heading, g *lvm.Group, 
 			}
 		}
 		m := lvm.Move{Group: h.VG, Volume: lv.Name, From: from, To: to}
-		if err := e.lvmRun(ctx, h.Location, lvm.Activate(h.VG, lv.Name)); err != nil {
+		if err := e.activateLeg(ctx, h, lv.Name); err != nil {
 			return false, err
 		}
 		if err := e.synced(ctx, h, head, m); err != nil {
@@ -47,6 +47,20 @@ func (e *Engine) legs(ctx context.Context, h *herd, head heading, g *lvm.Group, 
 		return true, nil
 	}
 	return false, nil
+}
+
+// activateLeg activates a mirror of a group, from legs that hold everything.
+func (e *Engine) activateLeg(ctx context.Context, h *herd, name string) error {
+	for _, r := range h.volumes {
+		if v := r.Volume; v.Location.LV == name {
+			v.Location.Drives = h.Drives
+			if _, err := e.activate(ctx, &v); err != nil {
+				return err
+			}
+			return e.rejoin(ctx, &v)
+		}
+	}
+	return fmt.Errorf("logical volume %s/%s: %w: it is in no record", h.VG, name, drivebay.ErrRefused)
 }
 
 // synced waits until all legs of a mirror that are there hold everything.

@@ -118,6 +118,14 @@ func (x *lvmIndex) group(name string) *lvm.Group {
 	return nil
 }
 
+// reported is the report; an empty one before there is any.
+func (x *lvmIndex) reported() *lvm.Report {
+	if x == nil {
+		return &lvm.Report{}
+	}
+	return x.report
+}
+
 // lacks says that the report is about all of a volume's drives, that LVM could read
 // each of them, and that it has no such volume there. A damaged label or text hides a
 // volume, it does not remove it.

@@ -24,6 +24,8 @@ type using struct {
 	deeds     atomic.Uint64 // mounts and unmounts of ours
 	roots     sync.Map      // of the configuration, to where they lead; for one tick
 
+	decided atomic.Uint64 // grows with each mirror that is to be activated
+
 	following atomic.Bool // volumes are held against their drives
 	tending   tending
 
@@ -79,6 +81,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.show()
 		case s := <-news:
 			if l.matters(s) {
+				e.watchSoon(ctx, s)
 				l.begin(ctx, s)
 			}
 		case line, ok := <-log:

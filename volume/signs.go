@@ -119,6 +119,9 @@ func (e *Engine) isHere(v *drivebay.Volume) bool {
 			n++
 		}
 	}
+	if m := v.Mirror; m != nil && (m.Doubt != "" || m.Current != "" && !driveHere(s, m.Current)) {
+		return false // what is here may be older than what is not
+	}
 	return n > 0 && !e.gone(v) && (n == len(v.Location.Drives) || v.Location.Mirrored())
 }
 

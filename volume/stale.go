@@ -73,7 +73,7 @@ func (e *Engine) standsOn(l drivebay.Location, dir string, here map[string]bool)
 		return false
 	}
 	title, _ := e.mapperName(dir)
-	enough, stood := l.Mirrored() && title == lvm.MapperName(l.VG, l.LV), false
+	enough, stood := l.Kind == drivebay.LocationMirror && title == lvm.MapperName(l.VG, l.LV), false
 	for _, name := range below {
 		at := "sys/class/block/" + name
 		if title, _ := e.mapperName(at); strings.HasSuffix(title, filling) {

@@ -32,7 +32,7 @@ func (c *lvmRun) activate(v *lv) error {
 	v.dev = c.m.newMapped(v, data, below)
 	v.dev.readOnly = v.readOnly
 	if v.kind == "raid1" {
-		v.resync()
+		v.assemble()
 	}
 	if x := v.group.move; x != nil && (x.moves(v) && x.since.IsZero() || v.pool != nil && x.moves(v.pool.data)) {
 		x.begin("", c.m.clock.Now())
@@ -89,32 +89,16 @@ func (c *lvmRun) reload(v *lv) {
 	v.dev.readOnly = v.readOnly
 	v.dev.event("change")
 	if v.kind == "raid1" {
-		v.resync()
-	}
-}
-
-// resync copies to legs that missed something what a good one has. In the
-// simulator that takes no time.
-func (v *lv) resync() {
-	source := -1
-	for i, image := range v.images {
-		if _, err := image.dev.ask(access{}); err != nil {
-			v.failed[i] = true
-		} else if !v.failed[i] && source < 0 {
-			source = i
-		}
-	}
-	for i, image := range v.images {
-		if _, err := image.dev.ask(access{write: true}); v.failed[i] && err == nil && source >= 0 {
-			copyDevice(image.dev, 0, v.images[source].dev, 0, v.size())
-			v.failed[i] = false
-		}
+		v.assemble()
 	}
 }
 
 // deactivate takes the devices of a volume away.
 func (c *lvmRun) deactivate(v *lv) {
 	if v.dev != nil {
+		if v.kind == "raid1" {
+			v.writeSuperblocks()
+		}
 		v.dev.unmap()
 		v.dev = nil
 		if x := v.group.move; x != nil && x.moves(v) {

@@ -56,6 +56,9 @@ func (c *lvmRun) refresh(v *lv) error {
 	if v.dev == nil {
 		return nil // there is nothing to load
 	}
+	if v.kind == "raid1" && c.health(v) == "partial" {
+		return said("Refusing refresh of partial LV %s. Use '--activationmode partial' to override.", v.path())
+	}
 	if v.pool != nil {
 		c.reload(v.pool)
 	}

@@ -13,6 +13,9 @@ func (c *lvmRun) lvconvert() error {
 	if err != nil {
 		return err
 	}
+	if c.has("mirrors") {
+		return c.changeLegs(v)
+	}
 	if v.kind != "raid1" {
 		return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
 	}
@@ -51,7 +54,7 @@ func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 		old := []*lv{v.metas[i], v.images[i]}
 		v.group.forget(old...)
 		v.leg(pvs[at], i)
-		v.failed[i], v.recovers = true, c.m.clock.Now()
+		v.recovers = c.m.clock.Now()
 		if v.dev != nil {
 			for _, x := range []*lv{v.metas[i], v.images[i]} {
 				if err := c.activate(x); err != nil {
@@ -89,4 +92,67 @@ func (v *lv) recovered() uint64 {
 		return v.extents
 	}
 	return v.group.copied(v.recovers, v.extents)
+}
+
+// changeLegs makes a mirror of a linear volume, or one of a mirror: on the physical
+// volumes that are named a leg is made, or taken away.
+func (c *lvmRun) changeLegs(v *lv) error {
+	if err := c.complete(v.group); err != nil {
+		return err
+	}
+	pvs, err := c.named(v.group, c.words[1:])
+	if err != nil {
+		return err
+	}
+	switch want := c.set["mirrors"]; {
+	case len(pvs) != 1 || want != "0" && want != "1":
+		return misused("--mirrors %s of %s", want, c.words[1:])
+	case v.dev == nil:
+		return said("%s must be active to perform this operation.", v.path())
+	case want == "0" && v.kind == "raid1":
+		return c.dropLeg(v, pvs[0])
+	case want == "1" && v.kind == "linear" && v.parent == nil:
+		return c.addLeg(v, pvs[0])
+	}
+	return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
+}
+
+func (c *lvmRun) dropLeg(v *lv, from *pv) error {
+	keep := slices.IndexFunc(v.images, func(x *lv) bool { return x.areas[0].pv != from })
+	if keep < 0 || len(v.images) != 2 || v.failed[keep] {
+		return said("Unable to extract RAID image while RAID array is not in-sync.")
+	}
+	old := v.parts()
+	v.group.forget(old...)
+	v.kind, v.areas = "linear", v.images[keep].areas
+	v.images, v.metas, v.failed, v.fresh = nil, nil, nil, nil
+	c.reload(v)
+	for _, x := range old {
+		c.deactivate(x)
+	}
+	c.say("  Logical volume %s successfully converted.", v.path())
+	return c.commit(v.group)
+}
+
+func (c *lvmRun) addLeg(v *lv, on *pv) error {
+	g, first := v.group, v.areas
+	own := first[0].pv
+	if own == on || g.take(1, []*pv{own}) == nil || g.take(v.extents+1, []*pv{on}) == nil {
+		return said("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, v.extents+1)
+	}
+	v.kind, v.areas = "raid1", nil
+	meta := g.add(&lv{group: g, name: v.sub("rmeta", 0), parent: v, part: "rmeta", kind: "linear", extents: 1})
+	image := g.add(&lv{group: g, name: v.sub("rimage", 0), parent: v, part: "rimage", kind: "linear", extents: v.extents, areas: first})
+	meta.areas = g.take(1, []*pv{own})
+	v.images, v.metas, v.failed, v.fresh = []*lv{image}, []*lv{meta}, []bool{false}, []bool{true}
+	v.leg(on, 1)
+	v.recovers = c.m.clock.Now()
+	for _, x := range v.parts() {
+		if err := c.activate(x); err != nil {
+			return err
+		}
+	}
+	c.reload(v)
+	c.say("  Logical volume %s successfully converted.", v.path())
+	return c.commit(g)
 }

@@ -146,10 +146,10 @@ func (v *lv) leg(p *pv, i int) {
 	meta := g.add(&lv{group: g, name: v.sub("rmeta", i), parent: v, part: "rmeta", kind: "linear", extents: 1, areas: g.take(1, []*pv{p})})
 	image := g.add(&lv{group: g, name: v.sub("rimage", i), parent: v, part: "rimage", kind: "linear", extents: v.extents, areas: g.take(v.extents, []*pv{p})})
 	if i == len(v.images) {
-		v.images, v.metas, v.failed = append(v.images, nil), append(v.metas, nil), append(v.failed, i > 0)
+		v.images, v.metas, v.failed, v.fresh = append(v.images, nil), append(v.metas, nil), append(v.failed, false), append(v.fresh, true)
 	}
 	v.images[i], v.metas[i] = image, meta
-	v.failed[i] = i > 0 // nothing is on it yet
+	v.failed[i], v.fresh[i] = i > 0, true
 }
 
 // makePool lays a thin pool: its metadata, its data, and a spare for the metadata.

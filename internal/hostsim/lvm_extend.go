@@ -112,7 +112,7 @@ func (v *lv) growLegs(n uint64, pvs []*pv) error {
 	for i, image := range v.images {
 		image.areas = joined(append(image.areas, more[i]...))
 		image.extents += n
-		v.failed[i] = v.failed[i] || i > 0
+		v.fresh[i] = v.fresh[i] || i > 0
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func init() {
 		"lvremove":     {"", (*lvmRun).lvremove},
 		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
 		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
-		"lvconvert":    {"repair replace:", (*lvmRun).lvconvert},
+		"lvconvert":    {"repair replace: mirrors: type:", (*lvmRun).lvconvert},
 		"version":      {"", (*lvmRun).version},
 		"fullreport":   {"all reportformat: units: nosuffix configreport: options:", (*lvmRun).fullreport},
 	}

@@ -56,8 +56,10 @@ type lv struct {
 	extents    uint64
 	areas      []area // linear
 
-	images, metas []*lv // raid1
-	failed        []bool
+	images, metas []*lv     // raid1
+	failed        []bool    // left out of the mirror as it is active now
+	fresh         []bool    // nothing is on the leg yet
+	events        uint64    // of the superblocks
 	recovers      time.Time // since when a new leg is copied to; zero: it never was
 
 	data, meta *lv // thin-pool

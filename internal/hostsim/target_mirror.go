@@ -3,8 +3,8 @@ package hostsim
 import "fmt"
 
 // mirrorOf is the same bytes on each of its legs (dm-raid, raid1). A leg that
-// fails is not asked again until the table is loaded anew; what it missed is
-// copied then.
+// fails is not asked again until the table is loaded anew; what becomes of it then
+// the superblocks say.
 type mirrorOf struct {
 	lv   *lv
 	legs []*device
@@ -51,6 +51,7 @@ func (r *mirrorOf) last(i int) bool {
 
 func (r *mirrorOf) fail(i int) {
 	r.lv.failed[i] = true
+	r.lv.writeSuperblocks()
 	r.lv.group.m.logf(levelErr, "md/raid1:mdX: Disk failure on %s, disabling device.", r.legs[i].name)
 }
 

@@ -1,0 +1,146 @@
+package hostsim
+
+import "encoding/binary"
+
+// The kernel's own record of a mirror: a superblock in the rmeta volume of each leg. The
+// rules are those of drivers/md/dm-raid.c (analyse_superblocks, super_validate,
+// attempt_restore_of_faulty_devices), tried with Linux 6.1 and lvm2 2.03.16:
+//
+//   - Of the legs that can be read the one with the most events is right, whatever the
+//     others say. A leg that it calls failed is copied to. A leg that it does not call
+//     failed is taken for in sync, and nothing is compared.
+//   - A leg that was left out is taken back by every new table in which its superblock
+//     can be read.
+//   - A leg that is activated without the other one says so in its superblock only when
+//     it is let go of.
+
+// superblock is struct dm_raid_superblock, as far as it matters here.
+type superblock struct {
+	events, failed uint64
+	whole          bool
+}
+
+const raidMagic = 0x64526d44 // "DmRd"
+
+func (s superblock) encode(position, legs int) []byte {
+	b := make([]byte, 512)
+	le := binary.LittleEndian
+	le.PutUint32(b, raidMagic)
+	le.PutUint32(b[8:], uint32(legs))
+	le.PutUint32(b[12:], uint32(position))
+	le.PutUint64(b[16:], s.events)
+	le.PutUint64(b[24:], s.failed)
+	if s.whole {
+		le.PutUint64(b[32:], ^uint64(0))
+	}
+	le.PutUint64(b[40:], ^uint64(0))
+	le.PutUint32(b[48:], 1)
+	return b
+}
+
+// superblock reads that of a leg; nil if it cannot be read.
+func (v *lv) superblock(i int) *superblock {
+	for _, x := range []*lv{v.metas[i], v.images[i]} {
+		if _, err := x.dev.ask(access{n: 512}); err != nil {
+			return nil
+		}
+	}
+	b := make([]byte, 512)
+	v.metas[i].dev.read(b, 0)
+	le := binary.LittleEndian
+	if le.Uint32(b) != raidMagic {
+		return &superblock{}
+	}
+	return &superblock{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]) == ^uint64(0)}
+}
+
+// assemble has a mirror begin with the superblocks that can be read. Copying takes no
+// time here.
+func (v *lv) assemble() {
+	all := make([]*superblock, len(v.images))
+	source := -1
+	for i := range v.images {
+		v.failed[i] = true
+		if all[i] = v.superblock(i); all[i] == nil || v.fresh[i] {
+			continue
+		}
+		if source < 0 || all[i].events > all[source].events {
+			source = i
+		}
+	}
+	changed := false
+	for i := range v.images { // a mirror that was just made: the first leg is as good as any
+		if source < 0 && all[i] != nil {
+			source, changed, v.fresh[i] = i, true, false
+		}
+	}
+	if source < 0 {
+		return
+	}
+	v.failed[source], v.events = false, all[source].events
+	for i, image := range v.images {
+		if i == source || all[i] == nil {
+			continue
+		}
+		if v.fresh[i] || !all[i].whole || all[source].failed>>i&1 == 1 {
+			if _, err := image.dev.ask(access{write: true}); err != nil {
+				continue
+			}
+			copyDevice(image.dev, 0, v.images[source].dev, 0, v.size())
+			changed, v.fresh[i] = true, false
+		}
+		v.failed[i] = false
+	}
+	if changed {
+		v.writeSuperblocks()
+	}
+}
+
+// writeSuperblocks says on all legs in use which are not.
+func (v *lv) writeSuperblocks() {
+	s := superblock{whole: true}
+	v.events++
+	s.events = v.events
+	for i, failed := range v.failed {
+		if failed {
+			s.failed |= 1 << i
+		}
+	}
+	for i, failed := range v.failed {
+		dev := v.metas[i].dev
+		if failed || dev == nil {
+			continue
+		}
+		if _, err := dev.ask(access{write: true, n: 512}); err == nil {
+			_ = dev.write(s.encode(i, len(v.images)), 0)
+		}
+	}
+}
+
+// PowerCut takes away the devices that LVM has made, as a loss of power does: no
+// superblock is written. Nothing may be mounted on them.
+func (m *Machine) PowerCut() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.physical {
+		if p.group == nil {
+			continue
+		}
+		for _, v := range p.group.lvs {
+			if v.dev != nil && v.parent == nil {
+				v.vanish()
+			}
+		}
+	}
+	m.nextBoot()
+}
+
+func (v *lv) vanish() {
+	if v.dev != nil {
+		v.dev.unmap()
+		v.dev = nil
+	}
+	for _, p := range v.parts() {
+		p.vanish()
+	}
+}

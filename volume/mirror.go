@@ -1,0 +1,441 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// mirrorLegs are the legs of a mirror as a report has them. A leg on no drive that is
+// there is on the drive that is left.
+func (e *Engine) mirrorLegs(l drivebay.Location, g *lvm.Group, r *lvm.Report) []mirrorLeg {
+	if g == nil {
+		return nil
+	}
+	s := e.drives.Snapshot()
+	var out []mirrorLeg
+	left := slices.Clone(l.Drives)
+	for i, leg := range g.Legs(l.LV) {
+		one := mirrorLeg{pv: leg.PV, position: i}
+		for _, id := range l.Drives {
+			dev := e.pvDevice(id)
+			if pv, _ := r.On(dev); dev != "" && pv != nil && pv.UUID == leg.PV {
+				one.drive, one.here = id, driveHere(s, id)
+				left = slices.DeleteFunc(left, func(x string) bool { return x == id })
+			}
+		}
+		out = append(out, one)
+	}
+	for i := range out {
+		if out[i].drive == "" && len(left) == 1 {
+			out[i].drive = left[0]
+		}
+	}
+	return out
+}
+
+// pvDevice is the physical volume of ours on a drive: as it is now, or as it was when LVM
+// was asked the last time.
+func (e *Engine) pvDevice(drive string) string {
+	if p, ok := e.pvPart(drive); ok {
+		return p.dev
+	}
+	if x := e.lvmNow(); x != nil {
+		return x.pvs[drive]
+	}
+	return ""
+}
+
+// readSuperblocks completes the legs that are there. What cannot be read is left out.
+func (e *Engine) readSuperblocks(ctx context.Context, l drivebay.Location, r *lvm.Report, legs []mirrorLeg) {
+	g := r.Group(l.VG)
+	if g == nil {
+		return
+	}
+	known := g.Legs(l.LV)
+	for i := range legs {
+		leg := &legs[i]
+		pv, _ := r.PV(leg.pv)
+		p, ok := e.pvPart(leg.drive)
+		if !leg.here || !ok || pv == nil || i >= len(known) || known[i].Meta == nil {
+			continue
+		}
+		at := pv.DataStart + known[i].Meta.Start*g.ExtentSize
+		err := e.onDisk(ctx, "volume "+p.title, p.device, leg.drive, false, func(_ context.Context, disk host.Disk) error {
+			b := make([]byte, lvm.SuperblockSize)
+			if _, err := disk.ReadMedium(b, int64(at)); err != nil {
+				return err
+			}
+			super, err := lvm.ParseSuperblock(b)
+			if err == nil {
+				leg.super = &super
+			}
+			return err
+		})
+		if err != nil {
+			e.log.Warn("metadata of a mirror's leg not read", "op", "mirror", "volume", l.LV, "drive", leg.drive, "err", err)
+		}
+	}
+}
+
+// live takes in what the kernel says of a mirror that has a device; there is none: false.
+func (e *Engine) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg) (lvm.Copy, bool, error) {
+	decided := e.decided.Load()
+	c, err := e.lvm.Copied(ctx, v.Location.VG, v.Location.LV)
+	switch {
+	case errors.Is(err, lvm.ErrNotFound), errors.Is(err, drivebay.ErrInvalid): // inactive, or of one leg
+		return c, false, nil
+	case err != nil:
+		return c, false, err
+	}
+	boot := e.boot()
+	return c, true, e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		if e.decided.Load() != decided { // what the kernel said was of the device before
+			return m, false
+		}
+		return learnLive(m, legs, c, boot)
+	})
+}
+
+// changeMirror writes down what is known of the legs of a mirror, if that is new.
+func (e *Engine) changeMirror(id string, f func(drivebay.Mirror) (next drivebay.Mirror, is bool)) error {
+	next := func(v *drivebay.Volume) *drivebay.Mirror {
+		var was drivebay.Mirror
+		if v.Mirror != nil {
+			was = *v.Mirror
+		}
+		m, is := f(was)
+		if !is || v.Mirror != nil && m == was {
+			return v.Mirror
+		}
+		return &m
+	}
+	rec, err := e.record(id)
+	if err != nil || next(&rec.Volume) == rec.Volume.Mirror {
+		return err
+	}
+	rec, err = e.change(id, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Mirror = next(&r.Volume)
+		return nil
+	})
+	if m := rec.Volume.Mirror; err == nil && m != nil && (m.Current != "" || m.Doubt != "") {
+		e.log.Info("a leg of a mirror is behind", "op", "mirror", "volume", id, "current", m.Current, "doubt", m.Doubt)
+	}
+	return err
+}
+
+// mirrorReady decides which legs a mirror is activated from, and writes that down before
+// any of them is used. Alone is the drive of the only leg that may be used, though
+// another one may be there.
+func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone string, err error) {
+	r, err := e.reportOf(ctx, v.Location)
+	if err != nil {
+		return "", err
+	}
+	legs := e.mirrorLegs(v.Location, r.Group(v.Location.VG), r)
+	if len(legs) == 0 {
+		return "", fmt.Errorf("logical volume %s/%s: %w", v.Location.VG, v.Location.LV, drivebay.ErrNotFound)
+	}
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil {
+		return "", err
+	}
+	rec, err := e.record(v.ID)
+	if err != nil {
+		return "", err
+	}
+	m := rec.Volume.Mirror
+	if whole, _ := liveLegs(legs, c); active && len(whole) == len(legs) { // all that was ever written is on both
+		m = &drivebay.Mirror{}
+	}
+	e.readSuperblocks(ctx, v.Location, r, legs)
+	source, err := mirrorSource(m, legs)
+	if err != nil {
+		return "", errors.Join(err, e.doubt(v.ID, err))
+	}
+	boot := e.boot()
+	e.decided.Add(1)
+	return source, e.changeMirror(v.ID, func(was drivebay.Mirror) (drivebay.Mirror, bool) {
+		next := drivebay.Mirror{Current: source, Boot: boot, Accepted: source != "" && was.Accepted && was.Current == source}
+		for i := range legs {
+			if other := legs[(i+1)%len(legs)]; source == "" && kernelCopies(legs[i], other) {
+				next.Current = legs[i].drive
+			}
+		}
+		return next, true
+	})
+}
+
+// doubt writes down why no leg may be used.
+func (e *Engine) doubt(id string, why error) error {
+	stale, is := errors.AsType[staleError](why)
+	if !is {
+		return nil
+	}
+	return e.changeMirror(id, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		if stale.newest != "" && m.Current == "" {
+			m.Current = stale.newest
+		} else if stale.newest == "" {
+			m.Doubt, m.Divided = stale.why, m.Divided || stale.divided
+		}
+		return m, true
+	})
+}
+
+// activateMirror makes the device of a mirror appear, from legs that hold everything. A
+// leg that does not is made anew.
+func (e *Engine) activateMirror(ctx context.Context, v *drivebay.Volume) error {
+	alone, err := e.mirrorReady(ctx, v)
+	if err != nil {
+		return e.nameNewest(err)
+	}
+	from := v.Location
+	if alone != "" {
+		from.Drives = []string{alone}
+	}
+	if err := e.lvmRun(ctx, from, e.appearing(v)); err != nil || alone == "" {
+		return err
+	}
+	if err := e.rejoin(ctx, v); err != nil { // it serves from one leg, and a healing tries again
+		e.log.Warn("a leg of a mirror is not made anew", "op", "mirror", "volume", v.ID, "err", err)
+	}
+	return nil
+}
+
+// nameNewest has an error name the drive that has to come back by serial and bay.
+func (e *Engine) nameNewest(err error) error {
+	stale, is := errors.AsType[staleError](err)
+	if !is {
+		return err
+	}
+	next := "; if it is lost for good, `drivebay volume accept-loss` goes on without what was written since"
+	if d, ok := driveOf(e.drives.Snapshot(), stale.newest); ok {
+		return fmt.Errorf("%w (serial %s, bay %s): put it back%s", err, d.Serial, d.Slot.Bay, next)
+	}
+	return fmt.Errorf("%w: put all its drives back%s", err, next)
+}
+
+// rejoin takes back the legs of an active mirror that are there and are not used: as the
+// kernel does it where the superblocks say that it copies from the right leg, and made
+// anew where not. A drive that is BAD is left out.
+func (e *Engine) rejoin(ctx context.Context, v *drivebay.Volume) error {
+	l := v.Location
+	e.reports.Delete(l.VG)
+	r, err := e.reportOf(ctx, l)
+	if err != nil {
+		return err
+	}
+	g := r.Group(l.VG)
+	legs := e.mirrorLegs(l, g, r)
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil {
+		return err
+	}
+	if len(legs) == 1 {
+		return e.secondLeg(ctx, v, r, legs[0])
+	}
+	if !active || len(legs) != 2 || len(c.Legs) != 2 {
+		return nil
+	}
+	e.readSuperblocks(ctx, l, r, legs)
+	for i, back := range legs {
+		serving := legs[1-i]
+		if !back.here || !serving.here || c.Legs[1-i] != 'A' || e.isBad(back.drive) || !e.leftOut(l, g, back, c.Legs[i]) {
+			continue
+		}
+		var plan []lvm.Step
+		if pv, _ := r.PV(back.pv); pv != nil && pv.Missing {
+			plan = lvm.RestoreMissing(l.VG, back.pv)
+		}
+		if rec, err := e.record(v.ID); err == nil && mayRejoin(serving, back, c.Legs[i] == 'D') && (rec.Volume.Mirror == nil || !rec.Volume.Mirror.Accepted) {
+			plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
+		} else {
+			e.log.Info("a leg of a mirror is made anew", "op", "mirror", "volume", v.ID, "drive", back.drive, "from", serving.drive)
+			plan = append(plan, lvm.RemakeLeg(l.VG, l.LV, back.pv)...)
+		}
+		if err := e.lvmRun(ctx, l, plan); err != nil {
+			return err
+		}
+		_, _, err := e.live(ctx, v, legs)
+		return err
+	}
+	return nil
+}
+
+// leftOut says whether the kernel does without a leg: it has dropped it, or its device
+// leads to a drive that went.
+func (e *Engine) leftOut(l drivebay.Location, g *lvm.Group, leg mirrorLeg, letter byte) bool {
+	p, ok := e.pvPart(leg.drive)
+	lv := g.LV(l.LV)
+	return letter == 'D' || ok && lv != nil && lv.Active && !e.standsOn(l, "sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
+}
+
+// secondLeg gives a mirror its leg back that was taken out of it.
+func (e *Engine) secondLeg(ctx context.Context, v *drivebay.Volume, r *lvm.Report, only mirrorLeg) error {
+	l := v.Location
+	for _, id := range l.Drives {
+		dev := e.pvDevice(id)
+		pv, g := r.On(dev)
+		if id == only.drive || dev == "" || pv == nil || g == nil || g.Name != l.VG || e.isBad(id) || !driveHere(e.drives.Snapshot(), id) {
+			continue
+		}
+		return e.lvmRun(ctx, l, []lvm.Step{lvm.AddLeg(l.VG, l.LV, pv.UUID)})
+	}
+	return nil
+}
+
+func (e *Engine) isBad(drive string) bool {
+	d, ok := driveOf(e.drives.Snapshot(), drive)
+	return ok && d.Health == drivebay.HealthBad
+}
+
+// watchSoon looks at mirrors beside the rounds: a drive has come or gone.
+func (e *Engine) watchSoon(ctx context.Context, s *drivebay.Snapshot) {
+	e.running.Go(func() {
+		if err := e.watchMirrors(ctx, s); err != nil && ctx.Err() == nil {
+			e.log.Warn("mirrors not looked at", "op", "mirror", "err", err)
+		}
+	})
+}
+
+// watchMirrors writes down which legs hold everything, as soon as a drive goes, and when
+// legs have caught up. The kernel is asked of those mirrors only with which something is
+// the matter.
+func (e *Engine) watchMirrors(ctx context.Context, s *drivebay.Snapshot) error {
+	var errs []error
+	for _, r := range e.all() {
+		v := r.Volume
+		if v.Location.Kind != drivebay.LocationMirror || r.Work != nil && r.Work.Op != drivebay.WorkExpand || !e.mirrorNews(s, &v) {
+			continue
+		}
+		if err := e.watchMirror(ctx, &v); err != nil && !errors.Is(err, drivebay.ErrPending) {
+			errs = append(errs, fmt.Errorf("mirror %s: which of its legs hold everything: %w", v.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mirrorNews says whether something may have to be written down of a mirror.
+func (e *Engine) mirrorNews(s *drivebay.Snapshot, v *drivebay.Volume) bool {
+	m, g := v.Mirror, e.lvmNow().group(v.Location.VG)
+	if g == nil || g.LV(v.Location.LV) == nil {
+		return false
+	}
+	lv := g.LV(v.Location.LV)
+	away := slices.ContainsFunc(v.Location.Drives, func(id string) bool { return !driveHere(s, id) })
+	return m == nil || len(v.Location.Drives) == 1 || m.Current != "" || m.Doubt != "" || lv.Active && (away || lv.Health != "" || m.Boot == "")
+}
+
+func (e *Engine) watchMirror(ctx context.Context, v *drivebay.Volume) error {
+	x := e.lvmNow()
+	if len(v.Location.Drives) == 1 {
+		if err := e.nameDrives(v, x); err != nil {
+			return err
+		}
+	}
+	legs := e.mirrorLegs(v.Location, x.group(v.Location.VG), x.reported())
+	_, active, err := e.live(ctx, v, legs)
+	if err != nil || active || v.Mirror != nil && v.Mirror.Doubt == "" {
+		return err
+	}
+	return e.onVolume(ctx, "mirror", v.ID, func(ctx context.Context, v drivebay.Volume) error { return e.settleMirror(ctx, &v) })
+}
+
+// nameDrives completes where a mirror is that was found again without one of its drives.
+func (e *Engine) nameDrives(v *drivebay.Volume, x *lvmIndex) error {
+	e.mu.Lock()
+	now := e.index
+	e.mu.Unlock()
+	g := x.group(v.Location.VG)
+	if g == nil || now.lvm == nil {
+		return nil
+	}
+	members := seen{index: now}.members(g)
+	if len(members) != 2 || members[v.Location.Drives[0]] == "" {
+		return nil
+	}
+	rec, err := e.change(v.ID, func(r *drivebay.VolumeRecord) error {
+		if len(r.Volume.Location.Drives) == 1 {
+			r.Volume.Location.Drives = slices.Sorted(maps.Keys(members))
+		}
+		return nil
+	})
+	*v = rec.Volume
+	return err
+}
+
+// settleMirror finds out about a mirror that is not active and of which nothing, or
+// nothing sure, is written down.
+func (e *Engine) settleMirror(ctx context.Context, v *drivebay.Volume) error {
+	r, err := e.reportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	legs := e.mirrorLegs(v.Location, r.Group(v.Location.VG), r)
+	if !slices.ContainsFunc(legs, func(l mirrorLeg) bool { return l.here }) {
+		return nil
+	}
+	e.readSuperblocks(ctx, v.Location, r, legs)
+	source, err := mirrorSource(v.Mirror, legs)
+	if err != nil {
+		return e.doubt(v.ID, err)
+	}
+	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		next := drivebay.Mirror{Current: source}
+		for i := range legs {
+			if len(legs) == 2 && source == "" && kernelCopies(legs[i], legs[1-i]) {
+				next.Current = legs[i].drive
+			}
+		}
+		return next, true
+	})
+}
+
+// closed writes down that a mirror is not active any more: legs that were alike stay so.
+func (e *Engine) closed(v *drivebay.Volume) error {
+	e.decided.Add(1)
+	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		known := m.Boot != "" // else nothing is written down of it
+		if m.Current == "" && m.Doubt == "" {
+			m.Boot = ""
+		}
+		return m, known
+	})
+}
+
+// acceptLeg has a mirror go on with the leg that is there, by the word of an operator.
+func (e *Engine) acceptLeg(id string) error {
+	s := e.drives.Snapshot()
+	r, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+		v := &r.Volume
+		m := v.Mirror
+		if m == nil || m.Accepted || m.Current == "" && m.Doubt == "" || m.Current != "" && driveHere(s, m.Current) && m.Doubt == "" {
+			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
+		}
+		var here, away []string
+		for _, d := range v.Location.Drives {
+			if driveHere(s, d) && e.hasPart(v, d) {
+				here = append(here, d)
+			} else {
+				away = append(away, d)
+			}
+		}
+		if len(here) != 1 {
+			return fmt.Errorf("%w: %d of its drives are there: leave the one to go on with in its bay and pull the other one", drivebay.ErrInvalid, len(here))
+		}
+		v.Lost = &drivebay.Lost{At: e.machine.Now(), Drive: append(away, otherDrive)[0], Newer: true}
+		v.Mirror = &drivebay.Mirror{Current: here[0], Accepted: true}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("accept loss of volume %s: %w", id, err)
+	}
+	e.note(drivebay.EventVolumeDataLoss, &r.Volume, "an operator accepts the loss of "+r.Volume.Lost.String())
+	return nil
+}

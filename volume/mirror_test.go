@@ -1,0 +1,323 @@
+package volume_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// split is a mirror of which one leg missed a write: old is the drive of that leg, and
+// current that of the other one. Both drives are there at first.
+type split struct {
+	*stand
+	v            drivebay.Volume
+	old, current *drivebay.Drive
+}
+
+// onSplit runs a test on a mirror in use, from each of the legs.
+func onSplit(t *testing.T, test func(*split)) {
+	t.Helper()
+	for first := range 2 {
+		onMachine(t, smallDrives(), volume.Options{Heal: true}, func(s *stand) {
+			v := s.make("v", requests()["a mirror"])
+			x := &split{stand: s, v: v}
+			x.old, _ = s.mgr.Snapshot().Find(v.Location.Drives[first])
+			x.current, _ = s.mgr.Snapshot().Find(v.Location.Drives[1-first])
+			s.must(s.stage(v))
+			s.word(v, "first")
+			test(x)
+		})
+	}
+}
+
+func (x *split) pull(d *drivebay.Drive) {
+	x.inject(d.ID, "vanish")
+	time.Sleep(10 * time.Second)
+}
+
+func (x *split) putBack(drives ...*drivebay.Drive) {
+	x.Helper()
+	for _, d := range drives {
+		x.must(x.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
+	}
+	time.Sleep(time.Minute)
+}
+
+// newer has the current leg alone take a write.
+func (x *split) newer() {
+	x.pull(x.old)
+	x.word(x.v, "second")
+}
+
+// loseStore is a daemon that begins with no records.
+func (x *split) loseStore() {
+	x.Helper()
+	x.stop()
+	x.stop = nil
+	x.must(x.st.DeleteVolume(x.v.ID))
+	x.start()
+}
+
+// refused wants the mirror not to be activated, and that to be said.
+func (x *split) refused(what string) {
+	x.Helper()
+	err := x.stage(x.v)
+	if !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(fmt.Sprint(err), what) {
+		x.Errorf("stage: %v, want a refusal with %q", err, what)
+	}
+	is := x.of(x.v)
+	if is.Condition.Severity() != drivebay.SeverityInaccessible || !strings.Contains(reasons(is.Condition), "MirrorLegStale") {
+		x.Errorf("it says %s: %s", reasons(is.Condition), is.Condition.Message())
+	}
+	if name := x.active(x.v); name != "" {
+		if d, err := x.sim.OpenDisk(x.Context(), "/dev/"+name, false); err == nil {
+			if _, err := d.ReadAt(make([]byte, 8), 700<<20); err == nil {
+				x.Error("its old leg can be read")
+			}
+			d.Close()
+		}
+	}
+}
+
+// serves wants the mirror to be staged with these data, and both legs to have them after
+// a while.
+func (x *split) serves(want string) {
+	x.Helper()
+	x.must(x.stage(x.v))
+	if got := x.word(x.v, ""); got != want {
+		x.Fatalf("it reads %q, want %q", got, want)
+	}
+	time.Sleep(10 * time.Minute)
+	for _, d := range []*drivebay.Drive{x.current, x.old} {
+		x.pull(d)
+		if got := x.word(x.v, ""); got != want {
+			x.Errorf("without drive %s it reads %q, want %q", d.Serial, got, want)
+		}
+		x.putBack(d)
+		time.Sleep(10 * time.Minute)
+	}
+	if is := x.of(x.v); is.Condition.Abnormal() && is.Volume.Lost == nil {
+		x.Errorf("in the end: %s", is.Condition.Message())
+	}
+}
+
+// TestMirrorStale: a leg that missed a write is not activated without the other one,
+// whatever happens in between; with both of them there, it is the one that is copied to.
+func TestMirrorStale(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(x *split){
+		"staged": func(x *split) { x.pull(x.current); x.putBack(x.old) },
+		"alive":  func(x *split) { x.must(x.unstage(x.v)); x.pull(x.current); x.putBack(x.old) },
+		"restart": func(x *split) {
+			x.must(x.unstage(x.v))
+			x.pull(x.current)
+			x.stop()
+			x.stop = nil
+			x.putBack(x.old)
+			x.start()
+		},
+		"the daemon was down": func(x *split) {
+			x.pull(x.current)
+			x.putBack(x.old)
+			x.start()
+		},
+		"reboot": func(x *split) {
+			x.pull(x.current)
+			x.stop()
+			x.stop = nil
+			x.sim.PowerCut()
+			x.putBack(x.old)
+			x.start()
+		},
+		"store lost":           func(x *split) { x.must(x.unstage(x.v)); x.pull(x.current); x.putBack(x.old); x.loseStore() },
+		"store lost in use":    func(x *split) { x.pull(x.current); x.putBack(x.old); x.loseStore() },
+		"store lost, rebooted": func(x *split) { x.pull(x.current); x.sim.PowerCut(); x.putBack(x.old); x.loseStore() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSplit(t, func(x *split) {
+				if name == "the daemon was down" {
+					x.stop()
+					x.stop = nil
+				}
+				x.newer()
+				between(x)
+				want := x.current.Serial
+				if strings.HasPrefix(name, "store lost") {
+					want = "it is not known"
+				}
+				x.refused(want)
+				x.heal(x.v)
+				x.refused(want)
+				x.putBack(x.current)
+				x.serves("second")
+			})
+		})
+	}
+}
+
+// TestMirrorBothBack: with both legs there the mirror is what was written last.
+func TestMirrorBothBack(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(x *split){
+		"unstaged":   func(x *split) { x.must(x.unstage(x.v)); x.pull(x.current) },
+		"in use":     func(x *split) { x.pull(x.current) },
+		"rebooted":   func(x *split) { x.pull(x.current); x.sim.PowerCut() },
+		"store lost": func(x *split) { x.must(x.unstage(x.v)); x.pull(x.current); x.loseStore() },
+		"never away": func(x *split) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSplit(t, func(x *split) {
+				x.newer()
+				between(x)
+				if name == "never away" {
+					x.putBack(x.old)
+				} else {
+					x.putBack(x.old, x.current)
+				}
+				x.serves("second")
+			})
+		})
+	}
+}
+
+// TestMirrorCurrentAlone: the leg that took all writes serves alone, also when only its
+// superblock can say that it has.
+func TestMirrorCurrentAlone(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(x *split){
+		"unstaged":   func(x *split) { x.must(x.unstage(x.v)) },
+		"rebooted":   func(x *split) { x.sim.PowerCut(); x.start() },
+		"store lost": func(x *split) { x.must(x.unstage(x.v)); x.loseStore() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSplit(t, func(x *split) {
+				x.newer()
+				between(x)
+				x.must(x.stage(x.v))
+				if got := x.word(x.v, ""); got != "second" {
+					x.Errorf("it reads %q", got)
+				}
+				x.putBack(x.old)
+				x.serves("second")
+			})
+		})
+	}
+}
+
+// TestMirrorUnsaid: a leg that was activated alone has not said so when the power goes.
+// The record has, and the other leg, which the kernel takes for in sync, is made anew.
+func TestMirrorUnsaid(t *testing.T) {
+	t.Parallel()
+	onSplit(t, func(x *split) {
+		x.must(x.unstage(x.v))
+		x.pull(x.old)
+		x.must(x.stage(x.v))
+		x.word(x.v, "second")
+		x.sim.PowerCut()
+		x.putBack(x.old)
+		x.start()
+		x.serves("second")
+	})
+	onSplit(t, func(x *split) {
+		x.must(x.unstage(x.v))
+		x.pull(x.old)
+		x.must(x.stage(x.v))
+		x.word(x.v, "second")
+		x.pull(x.current)
+		x.sim.PowerCut()
+		x.putBack(x.old)
+		x.start()
+		x.refused(x.current.Serial)
+	})
+}
+
+// TestMirrorAccepted: an operator may go on with an old leg. What the other one had is
+// lost, is told, and does not come back.
+func TestMirrorAccepted(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(x *split){
+		"in use":   func(x *split) { x.putBack(x.current) },
+		"unstaged": func(x *split) { x.must(x.unstage(x.v)); x.putBack(x.current) },
+		"rebooted": func(x *split) { x.sim.PowerCut(); x.putBack(x.current); x.start() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSplit(t, func(x *split) {
+				if err := x.e.AcceptLoss(x.Context(), x.v.ID); !errors.Is(err, drivebay.ErrInvalid) {
+					x.Errorf("nothing is lost, and it was accepted: %v", err)
+				}
+				x.newer()
+				for range 4 { // the superblock of the leg that is given up has seen more
+					x.must(x.unstage(x.v), x.stage(x.v))
+				}
+				x.must(x.unstage(x.v))
+				x.pull(x.current)
+				x.putBack(x.old)
+				x.refused(x.current.Serial)
+				x.must(x.e.AcceptLoss(x.Context(), x.v.ID))
+				x.must(x.stage(x.v))
+				if got := x.word(x.v, ""); got != "first" {
+					x.Errorf("it reads %q", got)
+				}
+				if is := x.of(x.v); is.Condition.Severity() != drivebay.SeverityDataLoss {
+					x.Errorf("after data were given up: %s", is.Condition.Message())
+				}
+				x.word(x.v, "third")
+				between(x)
+				x.serves("third")
+				x.must(x.e.ClearVolume(x.Context(), x.v.ID))
+				time.Sleep(10 * time.Second)
+				if is := x.of(x.v); is.Condition.Abnormal() {
+					x.Errorf("in the end: %s", is.Condition.Message())
+				}
+			})
+		})
+	}
+}
+
+// TestMirrorDivided: legs that were each used without the other one wait for an operator.
+func TestMirrorDivided(t *testing.T) {
+	t.Parallel()
+	onSplit(t, func(x *split) {
+		x.newer()
+		x.must(x.unstage(x.v))
+		x.pull(x.current)
+		x.putBack(x.old)
+		x.must(x.e.AcceptLoss(x.Context(), x.v.ID), x.stage(x.v))
+		x.word(x.v, "third")
+		x.must(x.unstage(x.v))
+		x.loseStore()
+		x.putBack(x.current)
+		x.refused("each used without the other one")
+		if err := x.e.AcceptLoss(x.Context(), x.v.ID); !errors.Is(err, drivebay.ErrInvalid) {
+			x.Errorf("which of them is meant? %v", err)
+		}
+		x.pull(x.current)
+		x.must(x.e.AcceptLoss(x.Context(), x.v.ID))
+		x.putBack(x.current)
+		x.serves("third")
+	})
+}
+
+// TestMirrorCut: the power went while a mirror was in use, and one drive did not come
+// back. Nothing says what was written to it last, and an operator decides.
+func TestMirrorCut(t *testing.T) {
+	t.Parallel()
+	onSplit(t, func(x *split) {
+		x.stop()
+		x.stop = nil
+		x.newer()
+		x.pull(x.current)
+		x.sim.PowerCut()
+		x.putBack(x.old)
+		x.start()
+		x.refused("may have been used without")
+		x.putBack(x.current)
+		x.serves("second")
+	})
+}
