@@ -47,6 +47,20 @@ var recordConditions = []ConditionRule{
 		},
 	},
 	{
+		Section: OnRecord, Reason: "MoveUndecided", Severity: SeverityDegraded,
+		When: "the volume was found again in the middle of a move, and nothing says which drive was to be left",
+		Says: "which drives the volume is on", Next: "Name the drive that is to be left: `drivebay release DRIVE`. Nothing is moved before that.",
+		Source: "what had been decided is lost with the records; both drives are as healthy",
+		check: func(l *look) *hit {
+			at := l.Volume.Location
+			leaving := l.those(func(d *Drive) bool { return d.Usage != UsageInUse })
+			if copies := map[bool]int{true: 2, false: 1}[at.Kind == LocationMirror]; !at.Found || len(at.Drives) <= copies || len(leaving) == 1 || len(l.bad) == 1 {
+				return nil
+			}
+			return say(nil, "the volume group is on %d drives, because a move was cut short", len(at.Drives))
+		},
+	},
+	{
 		Section: OnRecord, Reason: "DataLost", Severity: SeverityDataLoss,
 		When: "some of the volume could not be read when it was copied off a drive, or the newest data of a mirror were given up, and an operator had it go on without",
 		Says: "how many bytes, and where; of a mirror, which drive had them", Next: "Restore what was there from a copy: what could not be read reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` lets it be.",

@@ -106,6 +106,7 @@ var faults = []struct {
 	{"metadata nearly full", LocationThin, func(f *Facts) { f.LV.MetadataPercent = ptr(max(*f.LV.MetadataPercent, 95)) }, SeverityDegraded, "ThinPoolLowOnMetadataSpace", "95 %"},
 	{"resyncing", LocationMirror, func(f *Facts) { f.LV.SyncPercent = ptr(81.0) }, SeverityDegraded, "MirrorOutOfSync", "81 %"},
 	{"leg left out", LocationMirror, func(f *Facts) { f.LV.RefreshNeeded = true }, SeverityDegraded, "MirrorOutOfSync", "left out"},
+	{"newest leg not known", LocationMirror, func(f *Facts) { f.Volume.Mirror = &Mirror{Doubt: "each was used alone"} }, SeverityInaccessible, "MirrorLegStale", "not known which leg of the mirror holds the newest data: each was used alone"},
 	{"legs differ", LocationMirror, func(f *Facts) { f.LV.Mismatches = 7 }, SeverityDegraded, "MirrorMismatch", "7 places"},
 	{"corrupted, mounted", LocationPartition, func(f *Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Text = 3, "bad magic" }, SeverityDataLoss, "FilesystemCorruption", "3 checks in a row, the newest at 2001-09-09T01:46:40Z, call the filesystem corrupted: bad magic"},
 	{"corrupted, unmounted", LocationPartition, func(f *Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Mounted = max(1, f.FS.Scrub.Corrupt), false }, SeverityDataLoss, "FilesystemCorruption", "1 checks"},
@@ -141,6 +142,15 @@ var faults = []struct {
 	{"lost on its old drive", LocationPartition, func(f *Facts) {
 		f.Volume.Lost = &Lost{Drive: "naa-1", Bytes: 512, Count: 1, Extents: []Extent{{Offset: 4096, Length: 512}}}
 	}, SeverityDataLoss, "DataLost", "drive naa-1 could not read 512 bytes at (offset+length) 4096+512"},
+	{"move undecided", LocationLVM, func(f *Facts) {
+		if f.Volume.Location.Kind == LocationMirror {
+			return // another drive is another leg
+		}
+		f.Volume.Location.Found, f.Volume.Location.Drives = true, append(f.Volume.Location.Drives, "naa-2")
+		other := f.Drives[0]
+		other.ID = "naa-2"
+		f.Drives = append(f.Drives, other)
+	}, SeverityDegraded, "MoveUndecided", "on 2 drives"},
 	{"LV gone", LocationLVM, func(f *Facts) { f.Gone = true }, SeverityInaccessible, "VolumeNotFound", "vg/lv"},
 	{"MISSING", LocationPartition, func(f *Facts) { f.Volume.OperationalStatus = Missing }, SeverityInaccessible, "VolumeNotFound", "PARTITION"},
 	{"INOPERATIVE", LocationPartition, func(f *Facts) {

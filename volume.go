@@ -49,6 +49,9 @@ type Location struct {
 	VG        string       `json:"vg,omitempty"`
 	LV        string       `json:"lv,omitempty"`
 	Pool      string       `json:"pool,omitempty"` // of a thin volume
+	// Found says that the volume was found again in the middle of a move of its group: the
+	// drives are in no order, and none of them is known to be the one that is left.
+	Found bool `json:"found,omitempty"`
 }
 
 // Mirrored says whether the volume outlives one of its drives.

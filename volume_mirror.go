@@ -25,7 +25,7 @@ type Mirror struct {
 func (l *look) staleLeg() *hit {
 	m := l.Volume.Mirror
 	switch {
-	case m == nil || !l.made():
+	case m == nil:
 		return nil
 	case m.Doubt != "":
 		return say(l.missing, "it is not known which leg of the mirror holds the newest data: %s", m.Doubt)

@@ -80,8 +80,9 @@ func (e *Engine) looker(s *drivebay.Snapshot, vg string) func(string) at {
 		case !is.here:
 			is.holds = len(g.Missing()) > 0
 		case x.pvs[id] != "":
-			_, on := x.report.On(x.pvs[id])
+			pv, on := x.report.On(x.pvs[id])
 			is.holds = on != nil && on.Name == vg
+			is.empty = is.holds && !g.Uses(pv.UUID)
 		}
 		return is
 	}

@@ -24,6 +24,7 @@ func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[strin
 	if kind == drivebay.LocationThin {
 		l.Pool = poolName
 	}
+	l.Found = travels(l)
 	var ids []string
 	for i := range g.LVs {
 		ids = append(ids, idOfLV(&g.LVs[i]))

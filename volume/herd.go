@@ -3,6 +3,7 @@ package volume
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -30,7 +31,7 @@ func herds(records []*drivebay.VolumeRecord, snaps []*drivebay.SnapshotRecord) m
 			out[l.VG] = h
 		}
 		if len(l.Drives) > len(h.Drives) {
-			h.Drives = l.Drives
+			h.Drives, h.Found = l.Drives, l.Found
 		}
 		return h
 	}
@@ -122,10 +123,14 @@ type at struct {
 	usage      drivebay.Usage
 	here, well bool // it answers; it is not BAD
 	holds      bool // the group has a physical volume on it
+	empty      bool // nothing lies on that
 }
 
 func (h *herd) heading(look func(drive string) at) (heading, bool) {
 	if travels(h.Location) {
+		if h.Found {
+			return headFound(h.Location, look)
+		}
 		if h.Kind == drivebay.LocationMirror {
 			return headMirror(h.Drives, look)
 		}
@@ -140,7 +145,8 @@ func (h *herd) heading(look func(drive string) at) (heading, bool) {
 }
 
 // headHome says which way what lies on two drives goes. Home is the first of them,
-// until it is empty: back there if it stays, or if the other has turned bad.
+// until it is empty: back there if it stays, or if the other has turned bad, but never
+// from a drive that is well to one that is BAD.
 func headHome(home, other string, look func(string) at) (heading, bool) {
 	a, b := look(home), look(other)
 	back := heading{from: other, to: home}
@@ -158,10 +164,47 @@ func headHome(home, other string, look func(string) at) (heading, bool) {
 		return heading{from: home, to: other, wait: fmt.Sprintf("drive %s, from which it was moving, is not there: put it back", home)}, true
 	case !a.holds && b.holds:
 		return on, true
-	case a.usage == drivebay.UsageInUse || !b.well && a.well:
+	case a.well != b.well && a.well:
+		return back, true
+	case a.well != b.well:
+		return on, true
+	case a.usage == drivebay.UsageInUse:
 		return back, true
 	}
 	return on, true
+}
+
+// headFound says which way a group goes that was found again on one drive more than its
+// kind has. What had been decided is lost with the records, and so the drives alone
+// decide: one that has to leave is left, one that has no part of the group, one that is
+// BAD while the others are not, or one on which nothing lies. Where they do not decide, an
+// operator does.
+func headFound(l drivebay.Location, look func(string) at) (heading, bool) {
+	from := ""
+	for _, leaves := range []func(at) bool{
+		func(d at) bool { return d.usage != drivebay.UsageInUse },
+		func(d at) bool { return d.here && !d.holds },
+		func(d at) bool { return d.here && !d.well },
+		func(d at) bool { return d.here && d.empty },
+	} {
+		some := slices.DeleteFunc(slices.Clone(l.Drives), func(id string) bool { return !leaves(look(id)) })
+		if len(some) == 1 && from == "" {
+			from = some[0]
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(l.Drives), func(id string) bool { return id == from })
+	head := heading{from: from, to: others[0]}
+	away := slices.DeleteFunc(slices.Clone(l.Drives), func(id string) bool { return look(id).here })
+	switch {
+	case from == "":
+		head.from, head.to = l.Drives[0], l.Drives[1]
+		head.wait = fmt.Sprintf("it is on drives %s, a move was cut short, and it is not known which of them was to be left: `drivebay release DRIVE` says so", strings.Join(l.Drives, ", "))
+	case len(l.Drives) == 2 && len(away) > 0:
+		return headHome(from, head.to, look)
+	case len(away) > 0:
+		head.wait = fmt.Sprintf("drive %s is not there: put it back", away[0])
+	}
+	return head, true
 }
 
 // headMirror says the same of a mirror with a third drive: it takes the place of the

@@ -33,6 +33,9 @@ func (e *Engine) legs(ctx context.Context, h *herd, head heading, g *lvm.Group, 
 		if !contains(under, from) {
 			continue
 		}
+		if err := e.holdsAll(ctx, h, g, lv.Name, from); err != nil {
+			return false, err
+		}
 		plan := lvm.ReplaceLeg(h.VG, lv.Name, from, to)
 		if _, here := e.pvPart(head.from); !here {
 			plan = lvm.RepairMirror(h.VG, lv.Name, to)
@@ -61,6 +64,21 @@ func (e *Engine) activateLeg(ctx context.Context, h *herd, name string) error {
 		}
 	}
 	return fmt.Errorf("logical volume %s/%s: %w: it is in no record", h.VG, name, drivebay.ErrRefused)
+}
+
+// holdsAll refuses to take a leg out of a mirror while another one that stays does not hold
+// everything.
+func (e *Engine) holdsAll(ctx context.Context, h *herd, g *lvm.Group, name, from string) error {
+	c, err := e.lvm.Copied(ctx, h.VG, name)
+	if err != nil {
+		return err
+	}
+	for i, leg := range g.Legs(name) {
+		if leg.PV != from && (i >= len(c.Legs) || c.Legs[i] != 'A') {
+			return fmt.Errorf("mirror %s/%s: %w: the leg on physical volume %s does not hold everything", h.VG, name, drivebay.ErrRefused, leg.PV)
+		}
+	}
+	return nil
 }
 
 // synced waits until all legs of a mirror that are there hold everything.

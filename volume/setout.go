@@ -82,6 +82,7 @@ func (e *Engine) spread(h *herd) error {
 func (e *Engine) onDrives(h *herd, drives []string, also func(*drivebay.Volume)) error {
 	for _, r := range h.volumes {
 		_, err := e.change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
+			r.Volume.Location.Found = h.Found && len(drives) > width(h.Kind)
 			if r.Volume.Location.Drives = drives; also != nil {
 				also(&r.Volume)
 			}
@@ -93,7 +94,7 @@ func (e *Engine) onDrives(h *herd, drives []string, also func(*drivebay.Volume))
 	}
 	for _, r := range h.snaps {
 		next := *r
-		next.Snapshot.Location.Drives = drives
+		next.Snapshot.Location.Drives, next.Snapshot.Location.Found = drives, h.Found && len(drives) > width(h.Kind)
 		if err := e.putSnapshot(next); err != nil {
 			return err
 		}
