@@ -144,7 +144,8 @@ var faults = []struct {
 	}, SeverityDataLoss, "DataLost", "drive naa-1 could not read 512 bytes at (offset+length) 4096+512"},
 	{"move undecided", LocationLVM, func(f *Facts) {
 		if f.Volume.Location.Kind == LocationMirror {
-			return // another drive is another leg
+			f.Volume.Mirror = &Mirror{Doubt: "each was used alone"} // another drive is another leg
+			return
 		}
 		f.Volume.Location.Found, f.Volume.Location.Drives = true, append(f.Volume.Location.Drives, "naa-2")
 		other := f.Drives[0]
