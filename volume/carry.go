@@ -20,13 +20,19 @@ const copyTick = 2 * time.Second
 
 // errata count what the kernel could not copy: its log alone says so (Linux 6.1,
 // drivers/md/dm-raid1.c, recovery_complete), and of which mirror it does not. So one
-// volume of the machine moves at a time.
-type errata struct{ unread, unwritten uint64 }
+// volume of the machine moves at a time. Unheard counts when lines of the log were lost:
+// nobody knows what was in them.
+type errata struct{ unread, unwritten, unheard uint64 }
 
-func (e *Engine) erring() errata { return errata{e.unread.Load(), e.unwritten.Load()} }
+func (e *Engine) erring() errata {
+	return errata{e.unread.Load(), e.unwritten.Load(), e.unheard.Load()}
+}
 
 // hearCopy takes in what the kernel says of a copy.
 func (e *Engine) hearCopy(l host.LogLine) {
+	if l.Overflow {
+		e.unheard.Add(1)
+	}
 	switch {
 	case strings.Contains(l.Text, "raid1: Unable to read primary mirror during recovery"), strings.Contains(l.Text, "raid1: Mirror read failed"):
 		e.unread.Add(1)
@@ -93,6 +99,9 @@ func (e *Engine) copies(ctx context.Context, h *herd, head heading, m lvm.Move, 
 			leg = 1
 		}
 		switch {
+		case now.unheard != began.unheard:
+			err := fmt.Errorf("logical volume %s/%s: lines of the kernel's log were lost while it was copied: whether all of it could be read is not known, and the copy begins anew", h.VG, m.Volume)
+			return false, errors.Join(err, e.takeMoveBack(ctx, h, name, m.From))
 		case now.unread != began.unread || c.Unread():
 			return false, e.lose(ctx, h, head, m, name)
 		case leg >= 0:

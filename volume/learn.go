@@ -55,7 +55,8 @@ func (e *Engine) changedNow() {
 	}
 }
 
-// kernelLog is the kernel's log from now on, where it can be read.
+// kernelLog is the kernel's log from now on, where it can be read. What was said before
+// nobody has heard.
 func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 	log, err := e.machine.KernelLog(ctx)
 	if e.deaf.Store(err != nil); err != nil {
@@ -89,12 +90,31 @@ func (e *Engine) hear(l host.LogLine) bool {
 		if !ok || !ok2 || !strings.Contains(says, w.says) {
 			continue
 		}
-		for _, r := range e.all() {
-			if p := stagedAt(&r.Volume); p != nil && madeOf(*p).name == path.Base(name) {
-				e.gauges.of(r.Volume.ID).write(w.learn)
-				return true
-			}
+		for _, id := range e.holders(path.Base(name)) {
+			e.gauges.of(id).write(w.learn)
 		}
+		return true
 	}
 	return false
+}
+
+// holders are the volumes whose filesystem the kernel means by the name of a device: those
+// that are on it now. A name may be in the record of a volume whose drive has gone, too;
+// that one is meant only where no other has the name.
+func (e *Engine) holders(name string) []string {
+	var now, before []string
+	for _, r := range e.all() {
+		p := stagedAt(&r.Volume)
+		if p == nil || madeOf(*p).name != name {
+			continue
+		}
+		before = append(before, r.Volume.ID)
+		if d, err := e.plain(&r.Volume); err == nil && d.name == name && d.num == madeOf(*p).num {
+			now = append(now, r.Volume.ID)
+		}
+	}
+	if len(now) > 0 {
+		return now
+	}
+	return before
 }

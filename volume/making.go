@@ -27,6 +27,7 @@ type making struct {
 
 	unread, unwritten atomic.Uint64 // what the kernel says that it could not copy
 	deaf              atomic.Bool   // it cannot be heard
+	unheard           atomic.Uint64 // how often some of it was lost
 	carrying          chan struct{} // one volume moves at a time
 	placed            sync.Mutex    // one place is chosen at a time
 	asking            sync.Mutex    // held while the machine is asked what it can do

@@ -43,7 +43,7 @@ var repairs = []Repair{
 	}, {
 		Name: "take mirror legs back",
 		When: "a drive of a mirror was away or has failed a write, and is here and sound again",
-		Does: "the leg was taken back; what it missed is copied to it meanwhile",
+		Does: "the leg was taken back; what it missed is copied to it meanwhile, and all of it where the kernel would copy the other way",
 		Not:  "the drive is BAD",
 		Safe: true,
 		need: needLegs, do: takeBack, done: noMore(needLegs),

@@ -67,7 +67,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	l := lister{e: e, wait: reportEvery, came: make(chan error, 1)}
 	l.begin(ctx, s)
-	news, log := e.news(ctx, s.Seq), e.kernelLog(ctx)
+	news, log, heard := e.news(ctx, s.Seq), e.kernelLog(ctx), e.machine.Now()
 	patience, tick := e.machine.After(startTime), e.machine.After(0)
 	for {
 		select {
@@ -85,14 +85,21 @@ func (e *Engine) Run(ctx context.Context) error {
 				l.begin(ctx, s)
 			}
 		case line, ok := <-log:
-			if !ok {
+			if !ok { // it is opened anew after a while
 				log = nil
+				e.deaf.Store(true)
+				e.unheard.Add(1)
+				heard = e.machine.Now()
+				continue
 			}
 			if !e.hear(line) {
 				continue
 			}
 		case <-tick:
 			tick = e.machine.After(e.opt.Tick)
+			if log == nil && e.machine.Now().Sub(heard) >= reportEvery {
+				log, heard = e.kernelLog(ctx), e.machine.Now()
+			}
 			if e.machine.Now().Sub(l.at) >= l.wait {
 				l.begin(ctx, e.drives.Snapshot())
 			}

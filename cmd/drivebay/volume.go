@@ -94,11 +94,11 @@ func (a *app) volumeReleaseCommand() *cobra.Command {
 
 func (a *app) volumeAcceptLossCommand() *cobra.Command {
 	return a.lossy(lossy{
-		use: "accept-loss VOLUME", short: "Move a volume off its drive without what the drive cannot read",
-		long:  "Lets a volume go on to another drive that some of cannot be read any more: what that is,\n`drivebay volume show` names by offset and length. It reads as zeros from then on, and the\nvolume says so until `drivebay volume clear`. `drivebay volume retry` reads again instead.\nWithout --yes nothing is done. The whole id or name is wanted.",
-		sure:  "yes, what cannot be read may be lost",
-		about: a.lossAtStake, refusal: "what cannot be read of it would be lost for good: %s: to go on without it add --yes",
-		do: (*api.Client).AcceptLoss, done: "goes on to its new drive without what cannot be read",
+		use: "accept-loss VOLUME", short: "Go on without data of a volume that cannot be had",
+		long:  "A mirror of which the leg with the newest data is lost goes on with the leg that is there; what\nwas written since is lost. The lost drive has to be out of the machine.\n\nLets a volume go on to another drive that some of cannot be read any more: what that is,\n`drivebay volume show` names by offset and length. It reads as zeros from then on, and the\nvolume says so until `drivebay volume clear`. `drivebay volume retry` reads again instead.\nWithout --yes nothing is done. The whole id or name is wanted.",
+		sure:  "yes, these data may be lost",
+		about: a.lossAtStake, refusal: "what cannot be read of it, or was written to the lost leg of a mirror, would be lost for good: %s: to go on without it add --yes",
+		do: (*api.Client).AcceptLoss, done: "goes on without these data",
 	})
 }
 

@@ -18,6 +18,7 @@ type feed[T any] struct {
 
 type queue[T any] struct {
 	waiting []T
+	over    bool // nothing more comes
 	wake    chan struct{}
 }
 
@@ -48,7 +49,7 @@ func (f *feed[T]) leave(q *queue[T]) {
 func (f *feed[T]) pump(ctx context.Context, q *queue[T], out chan<- T) {
 	for {
 		f.mu.Lock()
-		batch := q.waiting
+		batch, over := q.waiting, q.over
 		q.waiting = nil
 		f.mu.Unlock()
 		for _, msg := range batch {
@@ -58,10 +59,26 @@ func (f *feed[T]) pump(ctx context.Context, q *queue[T], out chan<- T) {
 				return
 			}
 		}
+		if over {
+			return
+		}
 		select {
 		case <-q.wake:
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// end has every channel of now close, as a read of it that fails does.
+func (f *feed[T]) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for q := range f.subs {
+		q.over = true
+		select {
+		case q.wake <- struct{}{}:
+		default:
 		}
 	}
 }

@@ -91,3 +91,12 @@ func (m *Machine) Fill(what string, bytes uint64) error {
 	}
 	return dev.edit(func(s *super) { s.Used = bytes })
 }
+
+// EndKernelLog has whoever reads the kernel's log be told that it ends. It can be opened
+// again.
+func (m *Machine) EndKernelLog() { m.klog.end() }
+
+// LoseKernelLog has lines of the kernel's log be overwritten before they are read.
+func (m *Machine) LoseKernelLog() {
+	m.klog.send(host.LogLine{At: m.clock.Now(), Priority: levelInfo, Text: "lines before this one were lost", Overflow: true})
+}
