@@ -103,6 +103,20 @@ const (
 	WorkMove   WorkOp = "move"
 )
 
+// ForgottenVolume is a volume or snapshot whose record was dropped while it was not
+// removed: when it returns on its drive it is not the one that a new request by its
+// name asks for.
+type ForgottenVolume struct {
+	ID       string    `json:"id"`
+	Instance string    `json:"instance"` // GUID of its partition, or tag of its logical volume
+	At       time.Time `json:"at"`
+	// Replaced says that a new volume has its name since: it is not taken in again.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+// Key is the name of the record in a store.
+func (f ForgottenVolume) Key() string { return f.ID + "/" + f.Instance }
+
 // SnapshotRecord is what is remembered of a snapshot.
 type SnapshotRecord struct {
 	Snapshot VolumeSnapshot `json:"snapshot"`

@@ -65,7 +65,7 @@ func (b *Bolt) PutRecords(records map[string]drivebay.Record) error {
 	return b.update("write records", func(tx *bolt.Tx) error {
 		bucket := tx.Bucket(recordsBucket)
 		for id, v := range encoded {
-			if err := bucket.Put([]byte(id), v); err != nil {
+			if err := bucket.Put([]byte(id), seal([]byte(id), v)); err != nil {
 				return fmt.Errorf("drive %s: %w", id, err)
 			}
 		}
@@ -100,7 +100,8 @@ func (b *Bolt) AppendEvents(events []drivebay.Event) error {
 		bucket := tx.Bucket(eventsBucket)
 		last := bucket.Sequence()
 		for i, v := range encoded {
-			if err := bucket.Put(eventKey(events[i].Seq), v); err != nil {
+			key := eventKey(events[i].Seq)
+			if err := bucket.Put(key, seal(key, v)); err != nil {
 				return fmt.Errorf("event %d: %w", events[i].Seq, err)
 			}
 			last = max(last, events[i].Seq)
@@ -169,15 +170,20 @@ func (b *Bolt) Close() error {
 }
 
 // scan shows the entries of a bucket from a key on until each says stop. An
-// entry that each cannot decode is put into quarantine.
+// entry whose checksum is wrong, or that each cannot decode, is put into quarantine.
 func (b *Bolt) scan(name, from []byte, each func(k, v []byte) (more bool, err error)) error {
 	bad := map[string]error{}
+	bare := false
 	err := b.view("read "+string(name), func(tx *bolt.Tx) error {
 		c := tx.Bucket(name).Cursor()
 		more := true
 		for k, v := c.Seek(from); k != nil && more; k, v = c.Next() {
-			var err error
-			if more, err = each(k, v); err != nil {
+			sealed, err := unseal(k, v)
+			if err == nil {
+				more, err = each(k, v)
+				bare = bare || err == nil && !sealed
+			}
+			if err != nil {
 				bad[string(k)] = err
 			}
 		}
@@ -186,7 +192,34 @@ func (b *Bolt) scan(name, from []byte, each func(k, v []byte) (more bool, err er
 	if err == nil && len(bad) > 0 {
 		b.quarantine(name, bad)
 	}
+	if err == nil && bare {
+		b.sealAll(name)
+	}
 	return err
+}
+
+// sealAll gives the entries of an earlier version their checksums. That it cannot (a
+// disk that is full, or read-only) changes nothing about what they say.
+func (b *Bolt) sealAll(name []byte) {
+	err := b.update("add checksums", func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(name)
+		bare := map[string][]byte{}
+		err := bucket.ForEach(func(k, v []byte) error {
+			if sealed, err := unseal(k, v); err == nil && !sealed {
+				bare[string(k)] = bytes.Clone(v)
+			}
+			return nil
+		})
+		for k, v := range bare {
+			if err == nil {
+				err = bucket.Put([]byte(k), seal([]byte(k), v))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		b.note("%v", err)
+	}
 }
 
 // quarantine moves entries aside. That it cannot (a full disk) is no reason to

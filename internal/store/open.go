@@ -96,6 +96,7 @@ func open(path string) (*Bolt, error) {
 		return nil, openError(path, err)
 	}
 	b := &Bolt{path: path}
+	older := oneMeta(path)
 	err := guard(func() (err error) {
 		b.db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout: lockWait,
@@ -110,6 +111,9 @@ func open(path string) (*Bolt, error) {
 		err = b.prepare()
 	}
 	if err == nil {
+		if older {
+			b.note("one of its two meta pages is damaged: what was written last may be lost, the drives are believed over it")
+		}
 		return b, nil
 	}
 	if b.db != nil {
@@ -153,7 +157,7 @@ func (b *Bolt) prepare() error {
 }
 
 func prepareSchema(tx *bolt.Tx) error {
-	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, quarantineBucket} {
+	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, forgottenBucket, quarantineBucket} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}

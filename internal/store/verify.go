@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 
@@ -58,6 +59,30 @@ const (
 	freeListFlag = 0x10
 	noFreeList   = ^uint64(0)
 )
+
+// oneMeta says that one of the two meta pages is damaged, which bolt does not say: it
+// goes by the other one, and so by the file as it was one transaction before. The
+// checksum is FNV-1a of what is before it (meta.go, Sum64).
+func oneMeta(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	pageSize, bad := int64(os.Getpagesize()), 0
+	for id := range int64(2) {
+		meta := make([]byte, metaSize)
+		if _, err := file.ReadAt(meta, id*pageSize); err != nil {
+			return false
+		}
+		sum := fnv.New64a()
+		sum.Write(meta[pageHeader : metaSize-8])
+		if sum.Sum64() != binary.LittleEndian.Uint64(meta[metaSize-8:]) {
+			bad++
+		}
+	}
+	return bad == 1
+}
 
 // freeList checks the list of free pages that transaction txid left: page numbers,
 // their count in the header, or where that is FFFFh in front of them (freelist.go).

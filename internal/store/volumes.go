@@ -11,6 +11,7 @@ import (
 var (
 	volumesBucket   = []byte("volumes")
 	snapshotsBucket = []byte("snapshots")
+	forgottenBucket = []byte("forgotten")
 )
 
 // Volumes returns what is remembered of every volume, by id.
@@ -40,13 +41,26 @@ func (b *Bolt) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
 // already.
 func (b *Bolt) DeleteVolumeSnapshot(id string) error { return b.deleteEntry(snapshotsBucket, id) }
 
+// Forgotten returns the volumes and snapshots that were forgotten, by key.
+func (b *Bolt) Forgotten() (map[string]drivebay.ForgottenVolume, error) {
+	return entries[drivebay.ForgottenVolume](b, forgottenBucket)
+}
+
+// PutForgotten stores that a volume or snapshot was forgotten.
+func (b *Bolt) PutForgotten(f drivebay.ForgottenVolume) error {
+	return b.putEntry(forgottenBucket, "forgotten volume", f.Key(), f)
+}
+
+// DeleteForgotten drops that; a key that is not there is dropped already.
+func (b *Bolt) DeleteForgotten(key string) error { return b.deleteEntry(forgottenBucket, key) }
+
 func (b *Bolt) putEntry(bucket []byte, what, id string, r any) error {
 	v, err := encode(what, id, r)
 	if err != nil {
 		return err
 	}
 	return b.update("write a "+what, func(tx *bolt.Tx) error {
-		if err := tx.Bucket(bucket).Put([]byte(id), v); err != nil {
+		if err := tx.Bucket(bucket).Put([]byte(id), seal([]byte(id), v)); err != nil {
 			return fmt.Errorf("%s %s: %w", what, id, err)
 		}
 		return nil
@@ -69,6 +83,9 @@ func entries[T any](b *Bolt, bucket []byte) (map[string]T, error) {
 		if err := json.Unmarshal(v, &r); err != nil {
 			return true, err
 		}
+		if id := idOf(r); id != string(k) {
+			return true, fmt.Errorf("it is the record of %q", id)
+		}
 		out[string(k)] = r
 		return true, nil
 	})
@@ -76,6 +93,21 @@ func entries[T any](b *Bolt, bucket []byte) (map[string]T, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// idOf is the key that a record belongs under.
+func idOf(r any) string {
+	switch r := r.(type) {
+	case drivebay.Record:
+		return r.Drive.ID
+	case drivebay.VolumeRecord:
+		return r.Volume.ID
+	case drivebay.SnapshotRecord:
+		return r.Snapshot.ID
+	case drivebay.ForgottenVolume:
+		return r.Key()
+	}
+	return ""
 }
 
 // encode turns a record into what is stored.
@@ -151,3 +183,16 @@ func (m *Mem) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
 // DeleteVolumeSnapshot forgets a snapshot; one that is not there is forgotten
 // already.
 func (m *Mem) DeleteVolumeSnapshot(id string) error { return m.deleteEntry(m.snapshots, id) }
+
+// Forgotten returns the volumes and snapshots that were forgotten, by key.
+func (m *Mem) Forgotten() (map[string]drivebay.ForgottenVolume, error) {
+	return shelved[drivebay.ForgottenVolume](m, m.forgotten, "forgotten volume")
+}
+
+// PutForgotten stores that a volume or snapshot was forgotten.
+func (m *Mem) PutForgotten(f drivebay.ForgottenVolume) error {
+	return m.putEntry(m.forgotten, "forgotten volume", f.Key(), f)
+}
+
+// DeleteForgotten drops that; a key that is not there is dropped already.
+func (m *Mem) DeleteForgotten(key string) error { return m.deleteEntry(m.forgotten, key) }

@@ -28,6 +28,9 @@ type Store interface {
 	VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error)
 	PutVolumeSnapshot(drivebay.SnapshotRecord) error
 	DeleteVolumeSnapshot(id string) error
+	Forgotten() (map[string]drivebay.ForgottenVolume, error)
+	PutForgotten(drivebay.ForgottenVolume) error
+	DeleteForgotten(key string) error
 	Close() error
 }
 
@@ -49,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"events refused":   testEventsRefused,
 		"volumes":          testVolumes,
 		"volume snapshots": testVolumeSnapshots,
+		"forgotten":        testForgotten,
 		"used by many":     testConcurrent,
 		"nothing to write": testNothing,
 	}
@@ -264,5 +268,21 @@ func must[T any](v T, err error) func(*testing.T) T {
 		t.Helper()
 		check(t, err)
 		return v
+	}
+}
+
+func testForgotten(t *testing.T, st Store) {
+	a := drivebay.ForgottenVolume{ID: "a", Instance: "1", At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	b := drivebay.ForgottenVolume{ID: "a", Instance: "2", At: a.At, Replaced: true}
+	check(t, st.PutForgotten(a))
+	check(t, st.PutForgotten(b))
+	check(t, st.PutForgotten(b))
+	if got, want := must(st.Forgotten())(t), map[string]drivebay.ForgottenVolume{"a/1": a, "a/2": b}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	check(t, st.DeleteForgotten(a.Key()))
+	check(t, st.DeleteForgotten(a.Key()))
+	if got := must(st.Forgotten())(t); len(got) != 1 || !got["a/2"].Replaced {
+		t.Errorf("one was dropped, left are %v", got)
 	}
 }
