@@ -48,7 +48,8 @@ type Location struct {
 	Partition string       `json:"partition,omitempty"` // unique GUID in the GPT
 	VG        string       `json:"vg,omitempty"`
 	LV        string       `json:"lv,omitempty"`
-	Pool      string       `json:"pool,omitempty"` // of a thin volume
+	Instance  string       `json:"instance,omitempty"` // tag of the logical volume: tells it from another one of its name
+	Pool      string       `json:"pool,omitempty"`     // of a thin volume
 	// Found says that the volume was found again in the middle of a move of its group: the
 	// drives are in no order, and none of them is known to be the one that is left.
 	Found bool `json:"found,omitempty"`

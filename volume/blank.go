@@ -169,7 +169,7 @@ func cannotBlank(c drivebay.Content) string {
 func (e *Engine) reserve(t *gpt.Table) (release func()) {
 	sizes := map[string]uint64{}
 	for _, r := range e.all() {
-		if p, ok := t.FindName(partitionName(r.Volume.ID)); ok && r.Work != nil && r.Work.Op == drivebay.WorkExpand {
+		if p, ok := t.Find(r.Volume.Location.Partition); ok && r.Work != nil && r.Work.Op == drivebay.WorkExpand {
 			sizes[p.GUID] = p.Size
 			_ = t.Grow(p.GUID, max(p.Size, sizeOfWork(r))) // where that is not free, nothing is kept
 		}

@@ -91,6 +91,7 @@ func (e *Engine) besideSource(v *drivebay.Volume, work *drivebay.Work, r driveba
 		}
 		v.Location, work.PVs = o.Location, room.pv.members
 		v.FSType, v.FSUUID, v.LUKSUUID = o.fs, o.fsUUID, o.luks
+		v.Location.Instance = newUUID()
 		v.Location.LV, err = lvm.VolumeName(v.ID)
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -16,6 +17,9 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	}
 	r.Class.FSType = orElse(fsOf(r), r.Class.FSType)
 	id := volumeID(r.Name)
+	if err := e.takeInUnknown(ctx, id); err != nil {
+		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, err)
+	}
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		have, err := e.record(id)
 		if errors.Is(err, drivebay.ErrNotFound) {
@@ -41,6 +45,9 @@ func orElse(a, b string) string {
 // first time did not come to an end.
 func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {
 	v := &have.Volume
+	if was, is := e.wasForgotten(v.ID, v.Location); is {
+		return e.createAnew(ctx, have, was, r)
+	}
 	if v.Mode == drivebay.ModeUnknown { // found half made: it becomes what is asked for now
 		encrypt(v, r.Class)
 	}
@@ -77,9 +84,26 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 	return e.make(ctx, v.ID, r.Secrets)
 }
 
+// createAnew makes a volume in the place of one that was forgotten and is back: what is
+// written on that one belongs to a request of before.
+func (e *Engine) createAnew(ctx context.Context, have drivebay.VolumeRecord, was drivebay.ForgottenVolume, r drivebay.VolumeRequest) error {
+	v := &have.Volume
+	if err := e.mayRemove(ctx, v); err != nil {
+		return fmt.Errorf("%w: a volume of that name was forgotten, is back on its drive with its data, and is used: %w", drivebay.ErrExists, err)
+	}
+	was.Replaced = true
+	if err := errors.Join(e.bury(was), e.forget(v.ID)); err != nil {
+		return err
+	}
+	return e.create(ctx, v.ID, r)
+}
+
 // create finds a place and makes a volume there. Where a drive turns out not to be
 // what was believed, and nothing was written to it, the next is tried.
 func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest) error {
+	if err := e.sole(id); err != nil {
+		return err
+	}
 	without := map[string]bool{}
 	var refused error
 	for {
@@ -159,6 +183,16 @@ func (e *Engine) anywhere(v *drivebay.Volume, work *drivebay.Work, r drivebay.Vo
 // make brings a volume that was begun to its end. An encrypted one waits for who
 // has its key.
 func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) error {
+	rec, err := e.record(id)
+	if err != nil {
+		return err
+	}
+	if err := e.soleInstance(&rec); err != nil {
+		if errors.Is(err, errElsewhere) { // nothing of it is on a drive
+			return errors.Join(err, e.forget(id))
+		}
+		return e.failed(ctx, id, err)
+	}
 	wrote := true // by somebody before us, for all that we know
 	if err := e.carryOut(ctx, id, secrets, &wrote); err != nil {
 		return e.failed(ctx, id, err)
@@ -167,7 +201,23 @@ func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) 
 }
 
 // makeKeyless is make for who has no key.
-func (e *Engine) makeKeyless(ctx context.Context, id string) error { return e.make(ctx, id, nil) }
+func (e *Engine) makeKeyless(ctx context.Context, id string) error {
+	for range listedTries { // what was cut short is taken up before all drives have answered
+		if e.sure() == nil {
+			break
+		}
+		select {
+		case <-e.machine.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return e.make(ctx, id, nil)
+}
+
+// listedTries is how many seconds work that was cut short waits for all drives to be
+// listed.
+const listedTries = 60
 
 // carryOut runs the plan of a volume that is to be made.
 func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secrets, wrote *bool) error {

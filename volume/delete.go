@@ -12,10 +12,16 @@ import (
 
 // DeleteVolume wipes and removes a volume; one that is not there is removed.
 func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
+	if err := e.takeInUnknown(ctx, id); err != nil {
+		return fmt.Errorf("delete volume %s: %w", id, err)
+	}
 	if _, err := e.record(id); errors.Is(err, drivebay.ErrNotFound) {
-		return e.sure()
+		return e.sole(id)
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error { return e.delete(ctx, id) })
+	if err == nil && len(e.othersOf(id)) > 0 { // the record was of another one, from before
+		err = e.sole(id)
+	}
 	if err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
@@ -39,7 +45,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err := e.mayRemove(ctx, &r.Volume); err != nil {
 		return err
 	}
-	if err := e.unmove(ctx, id); err != nil {
+	if err := errors.Join(e.supersede(&r), e.unmove(ctx, id)); err != nil {
 		return err
 	}
 	_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
@@ -116,7 +122,7 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	if v.CSIStatus == drivebay.CSIRemoving {
 		v, _ = v.Moved(drivebay.CSIDone)
 	}
-	if err := e.forget(id); err != nil {
+	if err := errors.Join(e.unbury(drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location)}.Key()), e.forget(id)); err != nil {
 		return err
 	}
 	e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was removed", v.Name))

@@ -151,14 +151,16 @@ func (e *Engine) keepTable(drive string, parts []gpt.Partition) {
 // title fills in the names that the kernel does not know, from the table as it was
 // last read; where that does not say, it is read now.
 func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) error {
-	if !slices.ContainsFunc(list, nameless) {
-		return nil
-	}
 	e.mu.Lock()
 	known := e.tables[d.ID]
 	e.mu.Unlock()
 	fill(list, known)
 	switch {
+	case !slices.ContainsFunc(list, nameless) && slices.ContainsFunc(list, unidentified) && d.Content.Kind == drivebay.ContentOurs:
+		if known, err := e.readTitles(ctx, d); err == nil { // else its name has to do until it is used
+			fill(list, known)
+		}
+		return nil
 	case !slices.ContainsFunc(list, nameless) || d.Content.Kind != drivebay.ContentOurs && d.Content.Kind != drivebay.ContentUnknown:
 		return nil
 	case d.Content.Kind == drivebay.ContentUnknown:
@@ -171,11 +173,21 @@ func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) erro
 
 func nameless(p part) bool { return p.title == "" }
 
+// unidentified is a volume's partition of which only the name is known.
+func unidentified(p part) bool { return p.guid == "" && idOfPartition(p.title) != "" }
+
 func fill(list []part, known []gpt.Partition) {
 	for i := range list {
 		for _, k := range known {
-			if p := &list[i]; p.title == "" && k.Number == p.number && k.Start == p.start {
+			p := &list[i]
+			if k.Number != p.number || k.Start != p.start || !sameGUID(p.guid, k.GUID) {
+				continue
+			}
+			if p.title == "" {
 				p.title = k.Name
+			}
+			if p.title == k.Name {
+				p.guid, p.kind = k.GUID, k.Type
 			}
 		}
 	}

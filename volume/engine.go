@@ -44,6 +44,9 @@ type Store interface {
 	VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error)
 	PutVolumeSnapshot(drivebay.SnapshotRecord) error
 	DeleteVolumeSnapshot(id string) error
+	Forgotten() (map[string]drivebay.ForgottenVolume, error)
+	PutForgotten(drivebay.ForgottenVolume) error
+	DeleteForgotten(key string) error
 }
 
 // Options are the settings of an engine. Zero fields take the default.
@@ -84,6 +87,7 @@ type Engine struct {
 	records   map[string]*drivebay.VolumeRecord   // never changed in place
 	sorted    []*drivebay.VolumeRecord            // the same by id; nil after a change
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
+	forgotten map[string]drivebay.ForgottenVolume // by key
 	busy      map[string]chan struct{}            // ids that somebody works on
 	writing   sync.Mutex                          // held from the reading of a record to its writing
 	running   sync.WaitGroup                      // work that nobody may wait for any more

@@ -102,7 +102,7 @@ func (s seen) mayGrow(v *drivebay.Volume, size uint64) error {
 	}
 	have, over := uint64(0), overhead(v.LUKSUUID)
 	if v.Location.VG == "" {
-		if p, ok := named(s.index.parts[v.Location.Drives[0]], partitionName(v.ID)); ok {
+		if p, ok := instanced(s.index.parts[v.Location.Drives[0]], partitionName(v.ID), v.Location.Partition); ok {
 			have = p.size - min(p.size, over)
 			for _, f := range rooms[0].free {
 				if f.start == p.start+p.size {

@@ -1,11 +1,14 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -29,7 +32,7 @@ func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) e
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		e.tellUnfinished(d.ID, x.parts[d.ID])
-		if d.Usage == drivebay.UsageReleased || d.Usage == drivebay.UsageRemoving || d.Usage == drivebay.UsageRemoved {
+		if left(d) {
 			continue // what it could not wipe is older than what was moved away, and may be deleted by now
 		}
 		errs = append(errs, e.adoptParts(ctx, d, x.parts[d.ID]))
@@ -45,27 +48,65 @@ func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) e
 	return errors.Join(errs...)
 }
 
-// strange takes those of some ids that are in no record; whoever has one of them
-// knows it better. Done lets go of all.
-func (e *Engine) strange(ids []string) (mine map[string]bool, done func()) {
+// strange takes those of some volumes that are in no record, or only in one that is
+// older than the drive; what works on one of them meanwhile knows it better. Done lets
+// go of all.
+func (e *Engine) strange(ctx context.Context, found []drivebay.ForgottenVolume) (mine map[string]bool, done func(), err error) {
 	mine = map[string]bool{}
 	var ends []func()
-	for _, id := range ids {
-		if id == "" || e.recorded(id) {
+	var errs []error
+	for _, f := range found {
+		if f.ID == "" || e.names(f) || mine[f.ID] || e.replaced(f) {
 			continue
 		}
-		end, err := e.begin(id)
+		end, err := e.begin(f.ID)
 		if err != nil {
 			continue
 		}
 		ends = append(ends, end)
-		mine[id] = !e.recorded(id)
+		r, err := e.record(f.ID)
+		if err != nil {
+			mine[f.ID] = !e.recorded(f.ID)
+			continue
+		}
+		mine[f.ID], err = e.outdated(ctx, &r)
+		if !mine[f.ID] {
+			err = errors.Join(err, e.supersede(&r))
+		}
+		errs = append(errs, err)
 	}
 	return mine, func() {
 		for _, end := range ends {
 			end()
 		}
+	}, errors.Join(errs...)
+}
+
+// names says whether a record names a volume as the drives have it, or knows that it is
+// another one.
+func (e *Engine) names(f drivebay.ForgottenVolume) bool {
+	_, forgotten := e.forgottenAs(f.Key())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o := onDrive{ForgottenVolume: f}
+	if r := e.records[f.ID]; r != nil {
+		return f.Instance == "" || forgotten || slices.ContainsFunc(locationsOf(r), o.is)
 	}
+	return e.snapshots[f.ID] != nil
+}
+
+// replaced says of a volume that was forgotten that a new one has its name since. It is
+// told of once, and left as it is.
+func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
+	was, is := e.forgottenAs(f.Key())
+	if !is || !was.Replaced {
+		return false
+	}
+	if _, told := e.moves.told.LoadOrStore(f.Key(), true); !told {
+		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Volume: f.ID,
+			Cause: fmt.Sprintf("%s holds a volume that was forgotten, and a new one was made under its name: it is not used, and its room is taken until it is removed by hand", f.Instance)})
+	}
+	return true
 }
 
 func (e *Engine) recorded(id string) bool {
@@ -75,28 +116,32 @@ func (e *Engine) recorded(id string) bool {
 }
 
 func (e *Engine) adoptParts(ctx context.Context, d *drivebay.Drive, parts []part) error {
-	var ids []string
+	var found []drivebay.ForgottenVolume
 	for _, p := range parts {
-		ids = append(ids, idOfPartition(p.title))
+		found = append(found, drivebay.ForgottenVolume{ID: idOfPartition(p.title), Instance: strings.ToLower(p.guid)})
 	}
-	mine, done := e.strange(ids)
+	mine, done, err := e.strange(ctx, found)
 	defer done()
-	if len(mine) == 0 {
-		return nil
+	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
+		return err
 	}
 	if err := e.notCopied([]string{d.ID}); err != nil {
 		return fmt.Errorf("volumes on it are not taken in: %w", err)
 	}
-	table, err := e.readTitles(ctx, d)
-	if err != nil {
-		return err
+	table, tableErr := e.readTitles(ctx, d)
+	if tableErr != nil {
+		return tableErr
 	}
-	var errs []error
+	errs := []error{err}
 	for _, p := range parts {
+		id := idOfPartition(p.title)
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.title && q.Start == p.start })
-		if i >= 0 && mine[idOfPartition(p.title)] && e.readable(table[i]) {
-			errs = append(errs, e.adoptPart(ctx, d, p, table[i], len(parts) == 1))
+		if i < 0 || !mine[id] || !e.readable(table[i]) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
+			continue
 		}
+		err := e.adoptPart(ctx, d, p, table[i], len(parts) == 1)
+		errs = append(errs, err)
+		mine[id] = !e.names(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID})
 	}
 	return errors.Join(errs...)
 }
@@ -201,6 +246,17 @@ func (e *Engine) tellUnfinished(drive string, parts []part) {
 // why, what is wrong with it.
 func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[string]string) error {
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
+	text := "a volume of ours was found that is in no record"
+	if old, err := e.record(v.ID); err == nil { // of the same name, or it had another id
+		text = fmt.Sprintf("the record is older than the drive: it names %s, which is gone; what is on the drive counts", instanceOf(old.Volume.Location))
+		v.Name, v.Created = cmp.Or(v.Name, old.Volume.Name), old.Volume.Created
+		if v.Parameters == nil {
+			v.Parameters = old.Volume.Parameters
+		}
+	}
+	if was, is := e.wasForgotten(v.ID, v.Location); is {
+		text = fmt.Sprintf("a volume that was forgotten at %s is back on its drive, with its data", was.At.UTC().Format(time.RFC3339))
+	}
 	rec := drivebay.VolumeRecord{Volume: v}
 	event := drivebay.CSIFound
 	if half {
@@ -214,7 +270,7 @@ func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[s
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
-	e.note(drivebay.EventVolumeFound, &rec.Volume, "a volume of ours was found that is in no record"+suffix(why))
+	e.note(drivebay.EventVolumeFound, &rec.Volume, text+suffix(why))
 	return e.put(rec)
 }
 

@@ -25,18 +25,19 @@ func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[strin
 		l.Pool = poolName
 	}
 	l.Found = travels(l)
-	var ids []string
+	var found []drivebay.ForgottenVolume
 	for i := range g.LVs {
-		ids = append(ids, idOfLV(&g.LVs[i]))
+		found = append(found, drivebay.ForgottenVolume{ID: idOfLV(&g.LVs[i]), Instance: instanceOfLV(&g.LVs[i])})
 	}
-	mine, done := e.strange(ids)
+	mine, done, err := e.strange(ctx, found)
 	defer done()
-	if len(mine) == 0 {
-		return nil
+	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
+		return err
 	}
 	if err := e.notCopied(l.Drives); err != nil {
 		return fmt.Errorf("volume group %s: its volumes are not taken in: %w", g.Name, err)
 	}
+	errs := []error{err}
 	r, err := e.maybeReport(ctx, l)
 	if err != nil {
 		return fmt.Errorf("volume group %s: %w", g.Name, err)
@@ -44,14 +45,13 @@ func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[strin
 	if g = r.Group(l.VG); g == nil {
 		return nil
 	}
-	var errs []error
 	for i := range g.LVs {
 		lv := &g.LVs[i]
-		if !mine[idOfLV(lv)] {
+		if !mine[idOfLV(lv)] || e.replaced(drivebay.ForgottenVolume{ID: idOfLV(lv), Instance: instanceOfLV(lv)}) {
 			continue
 		}
 		t, at := tagsOf(lv), l
-		at.LV = lv.Name
+		at.LV, at.Instance = lv.Name, instanceOfLV(lv)
 		switch t[keyWhat] {
 		case "volume":
 			errs = append(errs, e.adoptLV(lv, t, at, members))

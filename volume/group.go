@@ -53,7 +53,9 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 		taken := func() bool { return e.shared(l.VG, but) || e.counted(id, but) }
 		free := func(ctx context.Context) (bool, error) {
 			r, err := e.maybeReport(ctx, l)
-			return err == nil && !taken() && r.Group(l.VG) == nil && len(e.labels(r, l)) == 0, err
+			p, there := e.pvPart(id)
+			pv, _ := r.On(p.dev)
+			return err == nil && !taken() && r.Group(l.VG) == nil && (!there || pv == nil), err
 		}
 		for _, s := range e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV, owner: but, taken: taken}) {
 			plan = append(plan, when(free, s))
@@ -105,12 +107,13 @@ func (e *Engine) others(but string, at func(drivebay.Location) bool) bool {
 	return false
 }
 
-// labels are the physical volumes on the partitions of a location.
+// labels are the physical volumes on the partitions of a location that are in its group
+// or in none: that of another group, made there since, is not its.
 func (e *Engine) labels(r *lvm.Report, l drivebay.Location) []string {
 	var out []string
 	for _, id := range l.Drives {
 		if p, ok := e.pvPart(id); ok {
-			if pv, _ := r.On(p.dev); pv != nil {
+			if pv, g := r.On(p.dev); pv != nil && (g == nil || g.Name == l.VG) {
 				out = append(out, pv.UUID)
 			}
 		}
@@ -119,11 +122,17 @@ func (e *Engine) labels(r *lvm.Report, l drivebay.Location) []string {
 }
 
 // maybeReport is reportOf, where there may be no physical volume any more. A drive
-// that is not there is not one without.
+// that is not there, or was not listed yet, is not one without.
 func (e *Engine) maybeReport(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
 	for _, id := range l.Drives {
 		if _, err := e.drive(id); err != nil {
 			return nil, err
+		}
+		e.mu.Lock()
+		_, listed := e.index.parts[id]
+		e.mu.Unlock()
+		if !listed {
+			return nil, fmt.Errorf("drive %s: %w: it has not been listed yet", id, drivebay.ErrBusy)
 		}
 	}
 	r, err := e.reportOf(ctx, l)

@@ -27,7 +27,7 @@ func herds(records []*drivebay.VolumeRecord, snaps []*drivebay.SnapshotRecord) m
 		h := out[l.VG]
 		if h == nil {
 			h = &herd{Location: l}
-			h.LV = ""
+			h.LV, h.Instance = "", ""
 			out[l.VG] = h
 		}
 		if len(l.Drives) > len(h.Drives) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -25,6 +26,8 @@ type part struct {
 	number int
 	start  uint64 // bytes
 	title  string // in the GPT; "" while nobody has told it to the kernel
+	guid   string // likewise
+	kind   string // its type; "" while the table was not read
 }
 
 // index is what there is on the drives now, by drive id. Its maps are replaced,
@@ -109,8 +112,8 @@ func (e *Engine) device(v *drivebay.Volume) (device, error) {
 	at := "sys/dev/block/" + p.num
 	start, err := readNumber(e.machine, at+"/start")
 	size, err2 := readNumber(e.machine, at+"/size")
-	title := titleOf(e.machine, at, p.num)
-	if errors.Join(err, err2) != nil || start*512 != p.start || size*512 < p.size || (title != "" && title != p.title) {
+	title, guid := labelOf(e.machine, at, p.num)
+	if errors.Join(err, err2) != nil || start*512 != p.start || size*512 < p.size || (title != "" && title != p.title) || !sameGUID(guid, p.guid) {
 		return device{}, fmt.Errorf("volume %s: partition %s: %w: device %s is another now", v.ID, v.Location.Partition, drivebay.ErrNotFound, p.num)
 	}
 	p.size = size * 512
@@ -132,15 +135,26 @@ func (e *Engine) partition(v *drivebay.Volume) (part, bool) {
 func (e *Engine) listed(v *drivebay.Volume) (part, bool) {
 	parts := e.index.parts[v.Location.Drives[0]]
 	if r := e.records[v.ID]; r != nil && r.Work != nil && r.Work.Move != nil && v.Location.Partition == r.Work.Move.To.Partition {
-		if p, ok := named(parts, r.Work.Move.Name); ok {
+		if p, ok := instanced(parts, r.Work.Move.Name, v.Location.Partition); ok {
 			return p, true
 		}
 		if r.Volume.Location.Partition != v.Location.Partition {
 			return part{}, false // whatever has the volume's name there is not it
 		}
 	}
-	return named(parts, partitionName(v.ID))
+	return instanced(parts, partitionName(v.ID), v.Location.Partition)
 }
+
+// instanced is the partition of a name and a GUID. One whose GUID is not known is
+// taken by its name to be looked at: before anything is written the table is read.
+func instanced(parts []part, title, guid string) (part, bool) {
+	if i := slices.IndexFunc(parts, func(p part) bool { return p.title == title && sameGUID(p.guid, guid) }); i >= 0 {
+		return parts[i], true
+	}
+	return part{}, false
+}
+
+func sameGUID(a, b string) bool { return a == "" || b == "" || strings.EqualFold(a, b) }
 
 func named(parts []part, title string) (part, bool) {
 	if i := slices.IndexFunc(parts, func(p part) bool { return p.title == title }); i >= 0 {
@@ -219,7 +233,7 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 // report and can be read, for damage hides a volume and removes none, or has no partition of a physical volume any more. Engine.mu is held.
 func (e *Engine) lvGone(l drivebay.Location) bool {
 	x := e.index.lvm
-	if x == nil || len(l.Drives) == 0 || x.report.LV(l.VG, l.LV) != nil {
+	if x == nil || len(l.Drives) == 0 || lvOf(x.report, l) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Drives, func(id string) bool {

@@ -47,7 +47,7 @@ func (e *Engine) halfMade(v *drivebay.Volume) func(context.Context) (bool, error
 		if err != nil {
 			return false, err
 		}
-		lv := r.LV(v.Location.VG, v.Location.LV)
+		lv := lvOf(r, v.Location)
 		return lv != nil && slices.Contains(lv.Tags, stateTag()), nil
 	}
 }
@@ -161,7 +161,7 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	l := v.Location
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.maybeReport(ctx, l)
-		return err == nil && r.LV(l.VG, l.LV) != nil, err
+		return err == nil && lvOf(r, l) != nil, err
 	}
 	mark, err := lvm.TagVolume(l.VG, l.LV, []string{stateTag()}, nil)
 	if err != nil {

@@ -18,10 +18,10 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	missing := func(why string) (device, error) {
 		return device{}, fmt.Errorf("volume %s: logical volume %s/%s: %w: %s", v.ID, v.Location.VG, v.Location.LV, drivebay.ErrNotFound, why)
 	}
-	if g == nil || g.LV(v.Location.LV) == nil {
+	lv := lvIn(g, v.Location)
+	if lv == nil {
 		return missing("LVM has no such volume")
 	}
-	lv := g.LV(v.Location.LV)
 	if !lv.Active || lv.Major < 0 {
 		return missing("it is not active")
 	}
@@ -59,13 +59,13 @@ func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {
 		f.InUse = f.Unreadable != nil && v.Rest() != drivebay.CSICreated
 	}
 	g := x.group(v.Location.VG)
-	if g == nil || g.LV(v.Location.LV) == nil {
+	lv := lvIn(g, v.Location)
+	if lv == nil {
 		if f.Unreadable == nil && f.Unknown == "" {
 			return nil
 		}
 		return f
 	}
-	lv := g.LV(v.Location.LV)
 	*f = drivebay.LVFacts{
 		Unreadable: f.Unreadable, InUse: f.InUse, Unknown: f.Unknown,
 		MissingPVs: g.Missing(), Partial: lv.Partial, Inactive: !lv.Active,

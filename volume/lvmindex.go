@@ -138,7 +138,7 @@ func (x *lvmIndex) lacks(l drivebay.Location) bool {
 			return false
 		}
 	}
-	return x.report.LV(l.VG, l.LV) == nil
+	return lvOf(x.report, l) == nil
 }
 
 // spoiling are the drives that no report could be made of.

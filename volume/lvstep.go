@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -15,7 +16,7 @@ func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan fun
 		name: name,
 		done: func(ctx context.Context) (bool, error) {
 			r, err := e.reportOf(ctx, l)
-			if err != nil {
+			if err = errors.Join(err, refuseOther(r, l)); err != nil {
 				return false, err
 			}
 			steps, err := plan(r)
@@ -23,7 +24,7 @@ func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan fun
 		},
 		do: func(ctx context.Context) error {
 			r, err := e.reportOf(ctx, l)
-			if err != nil {
+			if err = errors.Join(err, refuseOther(r, l)); err != nil {
 				return err
 			}
 			steps, err := plan(r)

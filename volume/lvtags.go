@@ -22,7 +22,8 @@ const (
 	keySource  = "source"
 	keyCreated = "created"
 	keyState   = "state"
-	halfMade   = "making" // of state: it is being made or wiped
+	keyInst    = "instance" // tells it from another one of its name
+	halfMade   = "making"   // of state: it is being made or wiped
 )
 
 func tags(pairs map[string]string) ([]string, error) {
@@ -52,6 +53,7 @@ func volumeTags(v *drivebay.Volume) ([]string, error) {
 		keyWhat: "volume", keyID: v.ID, keyName: v.Name, keyMode: v.Mode.String(), keyFS: v.FSType, keyUUID: v.FSUUID, keyLUKS: v.LUKSUUID,
 		keyWipe: v.Parameters[drivebay.ParameterWipe], keyClass: v.Parameters[drivebay.ParameterClass],
 		keySource: source, keyCreated: v.Created.UTC().Format(time.RFC3339), keyState: halfMade,
+		keyInst: instanceTag(v.Location),
 	})
 }
 

@@ -80,8 +80,12 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 		if err := e.dropLost(ctx, v); err != nil {
 			return err
 		}
+		f, forgotten := e.wasForgotten(id, v.Location)
+		if err := e.unbury(f.Key()); err != nil {
+			return err
+		}
 		r, err := e.record(id)
-		if err != nil || len(r.Volume.Publications) < was && v.Lost == nil && r.Volume.CSIStatus != drivebay.CSIFailed {
+		if err != nil || (forgotten || len(r.Volume.Publications) < was) && v.Lost == nil && r.Volume.CSIStatus != drivebay.CSIFailed {
 			return err
 		}
 		_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
@@ -131,6 +135,9 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 		if err := e.forgetSnapshotsOf(id); err != nil {
 			return err
 		}
+		if err := e.bury(drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location)}); err != nil {
+			return err
+		}
 		if err := e.forget(id); err != nil {
 			return err
 		}
@@ -149,12 +156,12 @@ func (e *Engine) unseen(id string, l drivebay.Location) bool {
 		if known && d.Status != drivebay.StatusOffline && !listed { // also one of which it cannot be told if it is here
 			return false
 		}
-		if _, there := named(parts, partitionName(id)); there {
+		if _, there := instanced(parts, partitionName(id), l.Partition); there {
 			return false
 		}
 	}
 	if l.VG != "" {
-		return s.index.lvm != nil && s.index.lvm.report.LV(l.VG, l.LV) == nil
+		return s.index.lvm != nil && lvOf(s.index.lvm.report, l) == nil
 	}
 	return true
 }
@@ -185,7 +192,7 @@ func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
 		if err := e.lost(r.Snapshot.Location); err != nil && !e.unseen(id, r.Snapshot.Location) {
 			return err
 		}
-		if err := e.forgetSnapshot(id); err != nil {
+		if err := e.forgetLostSnapshot(&r.Snapshot); err != nil {
 			return err
 		}
 		e.note(drivebay.EventSnapshotDeleted, &drivebay.Volume{ID: r.Snapshot.Source, Location: r.Snapshot.Location}, fmt.Sprintf("snapshot %q (%s) was forgotten: it was not to be found on its drive, or that is gone", r.Snapshot.Name, id))
@@ -197,6 +204,14 @@ func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
 	return nil
 }
 
+// forgetLostSnapshot drops the record of a snapshot that may return on its drive.
+func (e *Engine) forgetLostSnapshot(s *drivebay.VolumeSnapshot) error {
+	if err := e.bury(drivebay.ForgottenVolume{ID: s.ID, Instance: instanceOf(s.Location)}); err != nil {
+		return err
+	}
+	return e.forgetSnapshot(s.ID)
+}
+
 func (e *Engine) forgetSnapshotsOf(volume string) error {
 	var errs []error
 	for _, snap := range e.snapshotRecords() {
@@ -205,7 +220,7 @@ func (e *Engine) forgetSnapshotsOf(volume string) error {
 		}
 		end, err := e.begin(snap.Snapshot.ID)
 		if err == nil {
-			err = e.forgetSnapshot(snap.Snapshot.ID)
+			err = e.forgetLostSnapshot(&snap.Snapshot)
 			end()
 		}
 		errs = append(errs, err)

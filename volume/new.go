@@ -38,6 +38,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 		return nil, fmt.Errorf("volumes: recall: %w", err)
 	}
 	for id, r := range volumes {
+		r.Volume.Location = completed(r.Volume.Location, r.Volume.Created)
 		e.records[id] = &r
 	}
 	snapshots, err := st.VolumeSnapshots()
@@ -45,7 +46,11 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 		return nil, fmt.Errorf("snapshots of volumes: recall: %w", err)
 	}
 	for id, r := range snapshots {
+		r.Snapshot.Location = completed(r.Snapshot.Location, r.Snapshot.Created)
 		e.snapshots[id] = &r
+	}
+	if e.forgotten, err = st.Forgotten(); err != nil {
+		return nil, fmt.Errorf("forgotten volumes: recall: %w", err)
 	}
 	return e, nil
 }

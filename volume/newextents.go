@@ -58,7 +58,7 @@ func (e *Engine) extentsZeroed(v *drivebay.Volume, size uint64) step {
 			if err != nil {
 				return false, err
 			}
-			lv := r.LV(v.Location.VG, v.Location.LV)
+			lv := lvOf(r, v.Location)
 			if lv != nil && lv.Size >= size {
 				return true, nil
 			}
@@ -86,10 +86,10 @@ func (e *Engine) extentsZeroed(v *drivebay.Volume, size uint64) step {
 
 // growthOf is what a volume grows by: the physical volume of each leg, and bytes.
 func growthOf(g *lvm.Group, v *drivebay.Volume, size uint64) (legs []string, more uint64, err error) {
-	if g == nil || g.LV(v.Location.LV) == nil {
+	if lvIn(g, v.Location) == nil {
 		return nil, 0, fmt.Errorf("logical volume %s/%s: %w", v.Location.VG, v.Location.LV, drivebay.ErrNotFound)
 	}
-	have := g.LV(v.Location.LV).Size
+	have := lvIn(g, v.Location).Size
 	if legs = g.Under(v.Location.LV); len(legs) != width(v.Location.Kind) {
 		return nil, 0, fmt.Errorf("logical volume %s/%s: %w: it is on %d physical volumes, want %d", v.Location.VG, v.Location.LV, drivebay.ErrRefused, len(legs), width(v.Location.Kind))
 	}
@@ -141,7 +141,7 @@ func (e *Engine) zeroReservation(ctx context.Context, v *drivebay.Volume, leg in
 		return fmt.Errorf("logical volume %s/%s: %w: it was made and does not show", want.Group, want.Name, drivebay.ErrNotFound)
 	}
 	reserved := *v
-	reserved.Location.LV, reserved.Publications = want.Name, nil
+	reserved.Location.LV, reserved.Location.Instance, reserved.Publications = want.Name, instanceOfLV(lv), nil
 	if err := e.overwrite(ctx, &reserved, "zero "+lv.UUID, 0, more, zeroRange); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (e *Engine) extendOverZeroes(v *drivebay.Volume, size uint64) func(*lvm.Rep
 			extents = append(extents, lv.Extents...)
 			plan = append(plan, dropVolume(g.Name, lv.Name)...)
 		}
-		if lv := r.LV(v.Location.VG, v.Location.LV); lv != nil && lv.Size >= size {
+		if lv := lvOf(r, v.Location); lv != nil && lv.Size >= size {
 			return plan, nil
 		}
 		rec, err := e.record(v.ID)

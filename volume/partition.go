@@ -37,8 +37,8 @@ func finalType(v *drivebay.Volume) string {
 	return typeMaking // no volume that was made has no mode
 }
 
-// find looks an entry up: there is one of a volume's GUID, or name if the GUID was
-// lost with the record.
+// find looks an entry up by its GUID: what only has the name is another one, made
+// after the record was written or before.
 func (n entry) find(t *gpt.Table) (gpt.Partition, bool) {
 	if n.kind == typePV { // a drive has one at most, whoever began it
 		i := slices.IndexFunc(t.Partitions, func(p gpt.Partition) bool { return p.Type == typePV })
@@ -48,9 +48,6 @@ func (n entry) find(t *gpt.Table) (gpt.Partition, bool) {
 		return t.Partitions[i], true
 	}
 	p, ok := t.Find(n.guid)
-	if !ok {
-		p, ok = t.FindName(n.name)
-	}
 	return p, ok && p.Name == n.name
 }
 
@@ -88,6 +85,9 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 				if _, there := n.find(t); there { // another volume of the same group was faster
 					return nil
 				}
+				if err := e.clearName(n, t); err != nil {
+					return err
+				}
 				size := n.size
 				if size == 0 {
 					size = t.Largest(gpt.Align).Size
@@ -124,6 +124,29 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 			})
 		},
 	}}
+}
+
+// clearName takes entries of the same name out of a table before one is added: those
+// of volumes that were begun and never told to the kernel. Any other is refused, unless
+// it was forgotten.
+func (e *Engine) clearName(n entry, t *gpt.Table) error {
+	for _, p := range slices.Clone(t.Partitions) {
+		if p.Name != n.name || idOfPartition(n.name) == "" {
+			continue
+		}
+		_, forgotten := e.forgottenAs(drivebay.ForgottenVolume{ID: n.owner, Instance: p.GUID}.Key())
+		_, inUse := e.kernelPart(n.drive, p.Number)
+		switch {
+		case forgotten:
+		case p.Type != typeMaking || inUse:
+			return fmt.Errorf("volume %s: %w: drive %s, partition %d", n.owner, errElsewhere, n.drive, p.Number)
+		default:
+			if err := t.Remove(p.GUID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // inTable asks a question about a partition that has to be in the table; the

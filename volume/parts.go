@@ -101,7 +101,7 @@ func listParts(files host.Files, disk string) ([]part, error) {
 		}
 		p := part{number: int(number), start: start * 512}
 		p.device = device{dev: "/dev/" + name, num: strings.TrimSpace(string(num)), name: name, size: size * 512}
-		p.title = titleOf(files, at, p.num)
+		p.title, p.guid = labelOf(files, at, p.num)
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b part) int { return cmp.Compare(a.start, b.start) })
@@ -116,18 +116,26 @@ func readNumber(files host.Files, name string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 54)
 }
 
-// titleOf is the name of a partition in the GPT. The kernel knows it of those that
-// it has read itself, not of those that it was told of (BLKPG has no name); udev,
-// where there is one, of all. A name that a partition has for a while only, both may
-// still tell when it has another: of that the table is asked.
-func titleOf(files host.Files, dir, num string) string {
-	for _, at := range []struct{ file, key string }{{dir + "/uevent", "PARTNAME="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME="}} {
+// labelOf is the name and the GUID of a partition in the GPT. The kernel knows them of
+// those that it has read itself, not of those that it was told of (BLKPG has neither),
+// and the GUID since Linux 6.13 only; udev, where there is one, of all. A name that a
+// partition has for a while only, both may still tell when it has another: of that the
+// table is asked.
+func labelOf(files host.Files, dir, num string) (title, guid string) {
+	for _, at := range []struct{ file, name, id string }{
+		{dir + "/uevent", "PARTNAME=", "PARTUUID="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME=", "E:ID_PART_ENTRY_UUID="}} {
 		b, _ := files.ReadFile(at.file)
 		for line := range strings.Lines(string(b)) {
-			if name, ok := strings.CutPrefix(line, at.key); ok && !strings.HasPrefix(name, newPrefix) {
-				return strings.TrimSpace(name)
+			if name, ok := strings.CutPrefix(line, at.name); ok && title == "" && !strings.HasPrefix(name, newPrefix) {
+				title = strings.TrimSpace(name)
+			}
+			if id, ok := strings.CutPrefix(line, at.id); ok && guid == "" {
+				guid = strings.ToLower(strings.TrimSpace(id))
 			}
 		}
+		if title != "" && guid != "" {
+			break
+		}
 	}
-	return ""
+	return title, guid
 }

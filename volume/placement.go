@@ -169,6 +169,7 @@ func (at site) locate(c drivebay.Class, id string) (drivebay.Location, map[strin
 		return l, nil, nil
 	}
 	var err error
+	l.Instance = newUUID()
 	if l.LV, err = lvm.VolumeName(id); err != nil {
 		return l, nil, err
 	}

@@ -63,7 +63,7 @@ func (e *Engine) activeLately(l drivebay.Location) bool {
 	if !ok {
 		return false
 	}
-	lv := r.LV(l.VG, l.LV)
+	lv := lvOf(r, l)
 	return lv != nil && lv.Active && !lv.Suspended
 }
 

@@ -124,7 +124,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 	taken := make([]span, 0, len(parts))
 	for _, p := range parts {
 		end := p.start + p.size
-		if rec := s.growing(p.title); rec != nil {
+		if rec := s.growing(p); rec != nil {
 			end = max(end, p.start+sizeOfWork(rec))
 		}
 		taken = append(taken, span{start: p.start, end: end})
@@ -144,7 +144,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 			continue
 		}
 		if l.VG == "" {
-			if _, there := named(parts, name); !there {
+			if _, there := instanced(parts, name, l.Partition); !there {
 				r.used = true
 				r.free, _ = take(r.free, sizeOfWork(rec))
 			}
@@ -168,9 +168,9 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 }
 
 // growing is the record of the volume that a partition belongs to while it grows.
-func (s seen) growing(title string) *drivebay.VolumeRecord {
+func (s seen) growing(p part) *drivebay.VolumeRecord {
 	for _, rec := range s.records {
-		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && partitionName(rec.Volume.ID) == title {
+		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && partitionName(rec.Volume.ID) == p.title && sameGUID(p.guid, rec.Volume.Location.Partition) {
 			return rec
 		}
 	}
@@ -261,7 +261,7 @@ func (s seen) promise(r *room, rec *drivebay.VolumeRecord) {
 			r.pv.extents = poolExtents(r.pv.extents)
 		}
 	}
-	if s.index.lvm != nil && s.index.lvm.report.LV(l.VG, l.LV) != nil {
+	if s.index.lvm != nil && lvOf(s.index.lvm.report, l) != nil {
 		return
 	}
 	need := extentsOf(sizeOfWork(rec))

@@ -219,7 +219,7 @@ func (e *Engine) idle(h *herd) []lvm.Step {
 		if l := r.Volume.Location; r.Work == nil && r.Volume.Rest() == drivebay.CSICreated && h.Kind != drivebay.LocationThin {
 			for _, s := range lvm.Deactivate(l.VG, l.LV) {
 				done := s.Done
-				s.Done = func(r *lvm.Report) bool { lv := r.LV(l.VG, l.LV); return lv == nil || lv.Open || done(r) }
+				s.Done = func(r *lvm.Report) bool { lv := lvOf(r, l); return lv == nil || lv.Open || done(r) }
 				plan = append(plan, s)
 			}
 		}

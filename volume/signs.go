@@ -178,7 +178,7 @@ func (e *Engine) lookAtLVM(g *signs) {
 		if pv, _ := x.report.On(p.dev); ok && pv != nil {
 			one.pv, one.missing = pv.UUID, pv.Missing
 		}
-		lv := group.LV(l.LV)
+		lv := lvIn(group, l)
 		one.unused = one.here && g.below && lv != nil && !e.standsOn(l, "sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
 		g.legs = append(g.legs, one)
 	}

@@ -18,7 +18,10 @@ func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drive
 	id := snapshotID(name)
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		if have, ok := e.snapshot(id); ok {
+			_, forgotten := e.wasForgotten(id, have.Snapshot.Location)
 			switch {
+			case forgotten:
+				return fmt.Errorf("%w: a snapshot of that name was forgotten and is back on its drive: delete it first (%s)", drivebay.ErrExists, id)
 			case have.Snapshot.Source != volume:
 				return fmt.Errorf("%w: it is one of volume %s", drivebay.ErrExists, have.Snapshot.Source)
 			case have.Work == nil:
@@ -70,6 +73,7 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 	}
 	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.opt.Node, Size: v.Size, Created: e.machine.Now(), Location: v.Location,
 		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}
+	s.Location.Instance = newUUID()
 	if s.Location.LV, err = lvm.VolumeName(id); err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 		return errors.Join(err, e.forgetSnapshot(id))
 	}
 	t, err := tags(map[string]string{keyWhat: "snapshot", keyID: id, keyName: s.Name, keyMode: source.Volume.Mode.String(), keyFS: s.FSType,
-		keyUUID: source.Volume.FSUUID, keyLUKS: s.LUKSUUID, keySource: s.Source, keyCreated: s.Created.UTC().Format(time.RFC3339)})
+		keyUUID: source.Volume.FSUUID, keyLUKS: s.LUKSUUID, keySource: s.Source, keyCreated: s.Created.UTC().Format(time.RFC3339), keyInst: instanceTag(s.Location)})
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 		if ctx.Err() != nil || errors.Is(err, errStopped) {
 			return err
 		}
-		if report, reportErr := e.maybeReport(ctx, l); reportErr == nil && report.LV(l.VG, l.LV) == nil {
+		if report, reportErr := e.maybeReport(ctx, l); reportErr == nil && lvOf(report, l) == nil {
 			return errors.Join(err, e.forgetSnapshot(id))
 		}
 		return err
@@ -183,12 +187,15 @@ func (e *Engine) removeSnapshot(ctx context.Context, id string) error {
 	l := r.Snapshot.Location
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.maybeReport(ctx, l)
-		return err == nil && r.LV(l.VG, l.LV) != nil, err
+		return err == nil && lvOf(r, l) != nil, err
 	}
 	plan := []step{when(there, step{name: "snapshot",
 		done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 		do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, lvm.Remove(l.VG, l.LV)) }})}
 	if err := e.run(ctx, id, append(plan, e.dropGroup(l, id)...)); err != nil {
+		return err
+	}
+	if err := e.unbury(drivebay.ForgottenVolume{ID: id, Instance: instanceOf(l)}.Key()); err != nil {
 		return err
 	}
 	if err := e.forgetSnapshot(id); err != nil {

@@ -86,7 +86,7 @@ func (e *Engine) deviceIn(m host.Mount) (name string, ok bool) {
 
 // partitionTitle is the name of a partition in the GPT, as far as it is known.
 func (e *Engine) partitionTitle(dir, num string) string {
-	if title := titleOf(e.machine, dir, num); title != "" {
+	if title, _ := labelOf(e.machine, dir, num); title != "" {
 		return title
 	}
 	e.mu.Lock()
