@@ -22,13 +22,19 @@ type System struct {
 	archive string
 
 	mu   sync.Mutex
-	busy map[string]chan struct{} // by group; holds one token
+	busy map[string]*groupLock // by group, while a change of it is under way or waits
+}
+
+// groupLock lets one change of a group in at a time.
+type groupLock struct {
+	token chan struct{} // holds one
+	users int           // that have it or wait for it
 }
 
 // New makes a System that keeps lvm's copies of the metadata in folders below
 // archive; "" keeps none.
 func New(r Runner, archive string) *System {
-	return &System{runner: r, archive: archive, busy: map[string]chan struct{}{}}
+	return &System{runner: r, archive: archive, busy: map[string]*groupLock{}}
 }
 
 // commandTime bounds a command that moves no data. A report of a thousand
@@ -178,16 +184,32 @@ func ours(r *Report, group string) error {
 // lock waits until nobody else changes the group.
 func (s *System) lock(ctx context.Context, group string) (func(), error) {
 	s.mu.Lock()
-	token, ok := s.busy[group]
-	if !ok {
-		token = make(chan struct{}, 1)
-		s.busy[group] = token
+	l := s.busy[group]
+	if l == nil {
+		l = &groupLock{token: make(chan struct{}, 1)}
+		s.busy[group] = l
 	}
+	l.users++
 	s.mu.Unlock()
+	done := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(s.busy, group)
+		}
+	}
 	select {
-	case token <- struct{}{}:
-		return func() { <-token }, nil
+	case l.token <- struct{}{}:
+		return func() { <-l.token; done() }, nil
 	case <-ctx.Done():
+		done()
 		return nil, fmt.Errorf("another change is under way: %w: %w", ErrLocked, ctx.Err())
 	}
+}
+
+// Busy is how many groups are being changed.
+func (s *System) Busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.busy)
 }

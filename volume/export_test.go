@@ -29,3 +29,19 @@ func (e *Engine) CopyProgress(id string) (done, total uint64, ok bool) {
 
 // Unlabelled is nil if nothing of LVM is on a drive.
 func (e *Engine) Unlabelled(ctx context.Context, drive string) error { return e.unlabelled(ctx, drive) }
+
+// Remembered counts what the engine and its lvm keep by volume, group or device.
+func (e *Engine) Remembered() map[string]int {
+	out := map[string]int{"endings of moves": len(e.moves.said), "volume groups": e.lvm.Busy()}
+	e.lanes.mu.Lock()
+	out["lanes"] = len(e.lanes.by)
+	e.lanes.mu.Unlock()
+	e.gauges.mu.Lock()
+	out["gauges"] = len(e.gauges.by)
+	e.gauges.mu.Unlock()
+	e.scrubs.mu.Lock()
+	out["checks"], out["causes of checks"] = len(e.scrubs.begun), len(e.scrubs.cause)
+	e.scrubs.mu.Unlock()
+	e.reports.Range(func(any, any) bool { out["reports"]++; return true })
+	return out
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -24,24 +25,40 @@ const (
 	usageTime   = 100 * time.Millisecond
 )
 
-// lanes are the ways to whatever can hang, by what it is.
+// lanes are the ways to whatever can hang, by what it is. One that was not asked for in
+// a while and that nothing is in is dropped: volumes and devices come and go.
 type lanes struct {
-	mu sync.Mutex
-	by map[string]*lane.Lane
+	mu     sync.Mutex
+	by     map[string]*usedLane
+	pruned time.Time
 }
+
+type usedLane struct {
+	*lane.Lane
+	at time.Time // when it was last asked for
+}
+
+// laneAge is how long a lane is kept that nothing asks for.
+const laneAge = 5 * time.Minute
 
 func (l *lanes) of(key string) *lane.Lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.by == nil {
-		l.by = map[string]*lane.Lane{}
+		l.by = map[string]*usedLane{}
+	}
+	now := time.Now()
+	if now.Sub(l.pruned) >= time.Minute {
+		l.pruned = now
+		maps.DeleteFunc(l.by, func(_ string, u *usedLane) bool { return now.Sub(u.at) >= laneAge && u.Idle() })
 	}
 	way := l.by[key]
 	if way == nil {
-		way = lane.New()
+		way = &usedLane{Lane: lane.New()}
 		l.by[key] = way
 	}
-	return way
+	way.at = now
+	return way.Lane
 }
 
 // lane is that of a volume's drives, for what is done to the filesystems on them.

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,6 +58,13 @@ func (m *movers) last(id string) ending {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.said[id]
+}
+
+// keep drops how the moves of volumes ended that are gone.
+func (m *movers) keep(is func(id string) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.said, func(id string, _ ending) bool { return !is(id) })
 }
 
 // forget makes the next try one that is due.

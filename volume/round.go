@@ -159,7 +159,10 @@ func (e *Engine) publish() {
 	}
 	if changed {
 		next.Seq++
-		e.gauges.keep(func(id string) bool { return views[id] != nil })
+		is := func(id string) bool { return views[id] != nil }
+		e.gauges.keep(is)
+		e.scrubs.keep(is)
+		e.moves.keep(is)
 	}
 	e.views = views
 	e.set.Store(next)

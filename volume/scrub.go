@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,14 @@ type scrubs struct {
 	over  chan struct{}        // closed when its program has ended
 	begun map[string]time.Time // when each was last begun
 	cause map[string]suspicion // what had been seen then
+}
+
+// keep drops what is remembered of volumes that are gone.
+func (s *scrubs) keep(is func(id string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.begun, func(id string, _ time.Time) bool { return !is(id) })
+	maps.DeleteFunc(s.cause, func(id string, _ suspicion) bool { return !is(id) })
 }
 
 // suspicion grows when there is a reason to check at once.

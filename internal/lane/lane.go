@@ -37,6 +37,9 @@ func (l *Lane) Occupied(now time.Time) time.Duration {
 	return max(now.Sub(time.Unix(0, since)), 0)
 }
 
+// Idle says that nothing is inside and nothing waits for it to come out.
+func (l *Lane) Idle() bool { return len(l.token) == 0 }
+
 // Heard says that the drive has just answered a part of the question inside.
 func (l *Lane) Heard(now time.Time) { l.since.Store(now.UnixNano()) }
 
