@@ -55,6 +55,10 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 			err = part.err
 		}
 	}
+	if len(found) == 0 && whole.uniform() {
+		found = backups(whole)
+		err = whole.err
+	}
 	c := drivebay.Content{Signatures: found}
 	if err != nil {
 		c.Reason = err.Error()
