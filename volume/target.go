@@ -143,14 +143,14 @@ func (s *scene) unpublish(ctx context.Context, at spot) error {
 	if err := s.clear(ctx, at); err != nil {
 		return err
 	}
-	if err := s.machine.Remove(at.Place); err != nil {
-		return inOurWords(err)
-	}
 	s.without(at)
 	if have != nil && have.ReadOnly && s.v.Mode != drivebay.ModeFS && len(s.targets(at)) == 0 {
 		s.writable(ctx)
 	}
-	return s.keep(nil)
+	if err := s.keep(nil); err != nil {
+		return err
+	}
+	return inOurWords(s.machine.Remove(at.Place)) // a call again removes what this one did not come to
 }
 
 // writable lets a device be written to again that was published read-only. Where

@@ -140,6 +140,10 @@ func (r *real) make(p Place, kind PlaceKind, do func(folder int, last string) er
 		switch {
 		case lookErr != nil:
 			return fmt.Errorf("make %w", lookErr)
+		case have == kind && kind == PlaceFile:
+			if err = emptyFile(folder, last); err == nil {
+				return nil
+			}
 		case have == kind:
 			return nil
 		case have == PlaceOther:
@@ -162,16 +166,36 @@ func (r *real) Remove(p Place) error {
 	folder, last, err := p.folder()
 	if err == nil {
 		defer unix.Close(folder)
-		flags := 0
 		if kind == PlaceFolder {
-			flags = unix.AT_REMOVEDIR
+			err = unix.Unlinkat(folder, last, unix.AT_REMOVEDIR)
+		} else if err = emptyFile(folder, last); err == nil {
+			err = unix.Unlinkat(folder, last, 0)
 		}
-		if err = unix.Unlinkat(folder, last, flags); err != nil {
-			err = placeError(p, err)
-		}
+		err = placeError(p, err)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %w", err)
+	}
+	return nil
+}
+
+// emptyFile refuses what is no regular file or has content: MakeFile did not make it.
+// Kind and size are those of one handle. What is mounted there is in use.
+func emptyFile(folder int, last string) error {
+	fd, err := unix.Openat(folder, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("%w: not a regular file", ErrInTheWay)
+	case st.Size > 0:
+		return fmt.Errorf("%w: a file with %d bytes", ErrInTheWay, st.Size)
 	}
 	return nil
 }

@@ -73,6 +73,20 @@ func TestPlaces(t *testing.T) {
 	if u, err := w.Usage(t.Context(), at("a/f")); err != nil || u.Bytes == 0 || u.Free > u.Bytes || u.Available > u.Free {
 		t.Errorf("%+v, %v", u, err)
 	}
+	if err := os.WriteFile(root+"/a/f", []byte("data"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range map[string]func(Place) error{"remove": w.Remove, "make": w.MakeFile} {
+		if err := do(at("a/f")); !errors.Is(err, ErrInTheWay) {
+			t.Errorf("%s a file with content: %v", name, err)
+		}
+	}
+	if data, err := os.ReadFile(root + "/a/f"); err != nil || string(data) != "data" {
+		t.Errorf("the file is %q, %v", data, err)
+	}
+	if err := os.Truncate(root+"/a/f", 0); err != nil {
+		t.Fatal(err)
+	}
 	twice(w.Remove, at("a/f"))
 	twice(w.Remove, at("a"))
 	twice(w.Remove, at("not/there"))

@@ -86,11 +86,11 @@ type Mounter interface {
 	Look(p Place) (PlaceKind, error)
 	// MakeFolder and MakeFile make the last part of a place, mode 0750 and 0640;
 	// the folder it is in must be there. What is there already is no error if it is
-	// of that kind.
+	// of that kind, and a file only if it is empty.
 	MakeFolder(p Place) error
 	MakeFile(p Place) error
-	// Remove removes an empty folder or a file that is not mounted on; what is not
-	// there is no error.
+	// Remove removes an empty folder or an empty file that is not mounted on; what is
+	// not there is no error. Everything else stays, with ErrInTheWay or ErrBusy.
 	Remove(p Place) error
 
 	// Mount mounts the filesystem of a device on a folder. The device is a path of

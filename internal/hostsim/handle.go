@@ -24,6 +24,8 @@ var (
 	errExists  = fmt.Errorf("%w: file exists", host.ErrInTheWay)
 	errReadFS  = fmt.Errorf("%w: read-only file system", host.ErrPermission)
 	errFull    = fmt.Errorf("%w: directory not empty", host.ErrInTheWay)
+	errContent = fmt.Errorf("%w: file is not empty", host.ErrInTheWay)
+	errDevice  = fmt.Errorf("%w: not a regular file", host.ErrInTheWay)
 )
 
 func (d *drive) family() host.Family { return d.kind.family }

@@ -51,6 +51,18 @@ func (m *Machine) PutLink(at string) {
 	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
 }
 
+// PutFile lays a file with content at a path.
+func (m *Machine) PutFile(at string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at = path.Clean(at)
+	m.lay(m.resolve(at), host.PlaceFile)
+	if m.written == nil {
+		m.written = map[string]bool{}
+	}
+	m.written[at] = true
+}
+
 // HoldMount uses what is mounted at a path until release is called: it cannot be
 // unmounted meanwhile.
 func (m *Machine) HoldMount(at string) (release func(), err error) {

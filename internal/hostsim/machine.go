@@ -39,6 +39,7 @@ type Machine struct {
 	boots     int
 	anonymous int                       // device numbers of filesystems given out
 	own       map[string]host.PlaceKind // folders and files of no drive's filesystem
+	written   map[string]bool           // files with content, by path
 	physical  map[string]*pv            // of LVM, by identity
 	kill      int                       // at which point the next lvm is killed; 0: it is not
 	watch     func(Write)               // nil: writes are not reported

@@ -121,6 +121,8 @@ func (m *Machine) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile
 func (m *Machine) make(p host.Place, kind host.PlaceKind) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch have := m.kind(at); {
+		case have == host.PlaceFile && m.written[at]:
+			return errContent
 		case have == kind:
 			return nil
 		case have == host.PlaceOther:
@@ -151,7 +153,11 @@ func (m *Machine) Remove(p host.Place) error {
 			return host.ErrBusy
 		case s.on != nil && s.on.readOnly:
 			return errReadFS
-		case m.count(at) > 0:
+		case kind == host.PlaceFile && m.written[at]:
+			return errContent
+		case kind == host.PlaceDevice:
+			return errDevice
+		case kind == host.PlaceFolder && m.count(at) > 0:
 			return errFull
 		}
 		delete(m.spots(s), s.inner)
