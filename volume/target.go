@@ -80,15 +80,40 @@ func (s *scene) publishAt(ctx context.Context, from, at spot, r drivebay.Publish
 // volume is read-only or it is not, since the mount of its node says nothing
 // about writing to it.
 func (s *scene) mayJoin(at spot, want drivebay.Publication) error {
-	for _, p := range s.targets(at) {
+	for _, p := range append(s.targets(at), s.unrecorded(at)...) {
 		switch {
-		case want.Access.Exclusive() || p.Access.Exclusive():
+		case want.Access.Exclusive() || s.exclusive(p):
 			return fmt.Errorf("%w: only one path may have it, and %s has it", drivebay.ErrBusy, p.Path)
 		case s.v.Mode != drivebay.ModeFS && p.ReadOnly != want.ReadOnly:
 			return fmt.Errorf("%w: a block device is read-only for all or for nobody, and %s has it otherwise", drivebay.ErrBusy, p.Path)
 		}
 	}
 	return nil
+}
+
+// exclusive says whether a path has the volume for itself alone. Of a mount that was
+// found in the mount table after its record was lost nothing is known but what the
+// volume was staged for: without that, nobody else joins.
+func (s *scene) exclusive(p drivebay.Publication) bool {
+	access := p.Access
+	if staged := s.staging(); access == drivebay.AccessUnknown && staged != nil {
+		access = staged.Access
+	}
+	return access == drivebay.AccessUnknown || access.Exclusive()
+}
+
+// unrecorded are the paths below our roots at which the mount table has the volume and
+// the record has not. Pieces of a filesystem that a kubelet has bound elsewhere
+// (volume-subpaths) are not.
+func (s *scene) unrecorded(but spot) []drivebay.Publication {
+	var out []drivebay.Publication
+	for _, m := range s.t.of(s.d) {
+		at, ok := s.spotOf(m.Target)
+		if ok && at != but && s.recorded(at) == nil && (m.Root == "/" || shows(m) != "") {
+			out = append(out, drivebay.Publication{Path: at.String(), ReadOnly: isReadOnly(m)})
+		}
+	}
+	return out
 }
 
 func (s *scene) bind(ctx context.Context, from, at spot, readOnly bool) error {
