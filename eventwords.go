@@ -34,6 +34,7 @@ var eventWords = []struct {
 	{EventWrongPulled, "a drive left while another one was to be pulled", "put it back into its bay: it returns as itself; then pull the right one"},
 	{EventSwapped, "two drives have changed bays", "nothing, if it was meant: they are known by what they are, not by where"},
 	{EventQuarantined, "a drive that was taken out is back", "pull it, or use it again with `drivebay accept DRIVE`; until then nothing is written to it"},
+	{EventForgotten, "the record of a drive that is OFFLINE was removed, by an operator", "nothing; if it comes back it is a new drive"},
 	{EventVolumeCreated, "a volume was made", ""},
 	{EventVolumeFound, "a volume of ours was found that was in no record", ""},
 	{EventVolumeDeleted, "a volume was deleted, or forgotten", ""},

@@ -107,6 +107,7 @@ const (
 	EventQuarantined EventKind = "DriveQuarantined"
 	EventNotReleased EventKind = "DriveNotReleased"
 	EventFaultLight  EventKind = "FaultLight"
+	EventForgotten   EventKind = "DriveForgotten"
 
 	EventVolumeCreated   EventKind = "VolumeCreated"
 	EventVolumeFound     EventKind = "VolumeFound"

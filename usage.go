@@ -106,6 +106,7 @@ const (
 	LeaveRetry   LeaveVerb = "retry"   // try again what failed
 	LeaveAccept  LeaveVerb = "accept"  // it was taken out, is back, and may be used again
 	LeaveForce   LeaveVerb = "force"   // it is taken out with what still depends on it
+	LeaveForget  LeaveVerb = "forget"  // it is OFFLINE and is not remembered any more
 )
 
 // Leaving is how far a drive is on its way out, and why.

@@ -34,8 +34,33 @@ func (m *Manager) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb,
 		return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageRetry, why) })
 	case drivebay.LeaveAccept:
 		return m.accept(ctx, drive, why)
+	case drivebay.LeaveForget:
+		return m.forget(ctx, drive, why)
 	}
 	return fmt.Errorf("drive %s: %w: %q is nothing that can be done with it", drive, drivebay.ErrInvalid, do)
+}
+
+// forget removes the record of a drive that is OFFLINE. The caller makes sure that no
+// volume needs it.
+func (m *Manager) forget(ctx context.Context, drive, why string) error {
+	d, err := m.find(drive)
+	if err != nil {
+		return err
+	}
+	return m.do(ctx, func() error {
+		t := m.drives[d.ID]
+		switch {
+		case t == nil:
+			return fmt.Errorf("drive %q: %w", drive, drivebay.ErrNotFound)
+		case t.drive.Status != drivebay.StatusOffline:
+			return fmt.Errorf("drive %s (%s): %w: only a drive that is OFFLINE can be forgotten, and it is %v", t.drive.ID, t.drive.Name, drivebay.ErrRefused, t.drive.Status)
+		}
+		t.life++ // a look at it that is under way keeps nothing
+		delete(m.drives, t.drive.ID)
+		m.keeper.forget(t.drive.ID)
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventForgotten, Drive: t.drive.ID, From: t.rec.Usage.String(), Cause: why + ": " + describe(&t.drive)})
+		return nil
+	})
 }
 
 // release asks a drive to leave: from now on nothing new comes to it.

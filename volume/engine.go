@@ -30,6 +30,8 @@ type Drives interface {
 	// what it waits for.
 	Emptied(ctx context.Context, id string) error
 	Held(ctx context.Context, id, by string, p *drivebay.Progress) error
+	// Lead does what an operator says of a drive.
+	Lead(ctx context.Context, id string, do drivebay.LeaveVerb, why string) error
 	// Failed says why it cannot be led on.
 	Failed(ctx context.Context, id, cause string) error
 	// Note writes down what happened to a volume.

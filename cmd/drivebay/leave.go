@@ -30,7 +30,9 @@ func (a *app) leaveCommands() []*cobra.Command {
 	}
 	cancel := a.lead(drivebay.LeaveCancel, "cancel ID", "Let a drive stay that was to leave", "stays")
 	accept := a.lead(drivebay.LeaveAccept, "accept ID", "Use a drive again that was taken out and is back", "is in use again")
-	return []*cobra.Command{a.replaceCommand(), release, approve, cancel, accept, a.forceCommand()}
+	forget := a.lead(drivebay.LeaveForget, "forget ID", "Remove the record of a drive that is gone for good", "is forgotten")
+	forget.Long = "Removes the record of a drive that is OFFLINE: it is listed no more, and its alerts end. It is\nrefused while the record of a volume or snapshot names the drive: `drivebay volume forget` comes\nfirst. A drive that comes back is a new one."
+	return []*cobra.Command{a.replaceCommand(), release, approve, cancel, accept, a.forceCommand(), forget}
 }
 
 // lead is a command that says one thing of a drive on its way out.

@@ -107,6 +107,9 @@ func (v *volumeEngine) ReleaseVolume(_ context.Context, id string) error {
 func (v *volumeEngine) ForgetSnapshot(_ context.Context, id string) error {
 	return v.work("forget snapshot %s", id)
 }
+func (v *volumeEngine) ForgetDrive(_ context.Context, id, _ string) error {
+	return v.work("forget drive %s", id)
+}
 
 func TestReadingVolumes(t *testing.T) {
 	e := newEngine(twoDrives())
@@ -169,6 +172,7 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
 		{"volume release data-1", "release " + dataVolume, "(data-1) released"},
 		{"volume accept-loss data-1 --yes", "accept-loss " + dataVolume, "(data-1) goes on without these data"},
+		{"forget sd1", "forget drive naa-aaaa01", "drive naa-aaaa01 (sd1) is forgotten"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
 		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
 		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): there is nothing to repair"},

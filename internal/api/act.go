@@ -111,6 +111,9 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
+		if b.Do == drivebay.LeaveForget && s.opt.Volumes != nil {
+			return s.opt.Volumes.ForgetDrive(ctx, d.ID, b.Why)
+		}
 		return s.engine.Lead(ctx, d.ID, b.Do, b.Why)
 	})
 }

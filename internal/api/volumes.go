@@ -36,6 +36,8 @@ type Volumes interface {
 	// ReleaseVolume lets go of what is on a drive that has to leave.
 	ReleaseVolume(ctx context.Context, id string) error
 	ForgetSnapshot(ctx context.Context, id string) error
+	// ForgetDrive has a drive forgotten that no record of a volume names.
+	ForgetDrive(ctx context.Context, id, why string) error
 }
 
 // VolumeDetail is one volume with what its condition stands on.

@@ -106,6 +106,9 @@ func (v *volumes) ReleaseVolume(ctx context.Context, id string) error {
 func (v *volumes) ForgetSnapshot(ctx context.Context, id string) error {
 	return v.call(ctx, "forget snapshot %s", id)
 }
+func (v *volumes) ForgetDrive(ctx context.Context, id, why string) error {
+	return v.call(ctx, "forget drive %s %q", id, why)
+}
 
 func TestVolumeAnswers(t *testing.T) {
 	const path = "/api/v1/volumes/"

@@ -1,0 +1,46 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// ForgetDrive has a drive forgotten that is OFFLINE and that no record names. No record
+// is written meanwhile.
+func (e *Engine) ForgetDrive(ctx context.Context, id, why string) error {
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	if owner, forget := neededBy(id, e.all(), e.snapshotRecords()); owner != "" {
+		return fmt.Errorf("drive %s: %w: the record of %s names it: give that up first with `%s`", id, drivebay.ErrRefused, owner, forget)
+	}
+	return e.drives.Lead(ctx, id, drivebay.LeaveForget, why)
+}
+
+// neededBy finds a record that names a drive: for a volume or snapshot, or for work on
+// one. The result names it and the command that gives it up.
+func neededBy(drive string, volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) (owner, forget string) {
+	names := func(l drivebay.Location, w *drivebay.Work) bool {
+		if slices.Contains(l.Drives, drive) {
+			return true
+		}
+		if w == nil {
+			return false
+		}
+		_, pv := w.PVs[drive]
+		return pv || w.Move != nil && (slices.Contains(w.Move.From.Drives, drive) || slices.Contains(w.Move.To.Drives, drive))
+	}
+	for _, r := range volumes {
+		if names(r.Volume.Location, r.Work) {
+			return "volume " + r.Volume.ID, "drivebay volume forget " + r.Volume.ID
+		}
+	}
+	for _, r := range snapshots {
+		if names(r.Snapshot.Location, r.Work) {
+			return "snapshot " + r.Snapshot.ID, "drivebay volume snapshot-forget " + r.Snapshot.ID
+		}
+	}
+	return "", ""
+}
