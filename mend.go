@@ -25,6 +25,8 @@ type HealReport struct {
 	Volume string     `json:"volume"`
 	Steps  []HealStep `json:"steps"` // in the order in which they were done, or would be
 	DryRun bool       `json:"dryRun,omitempty"`
+	// Remaining are the findings on the volume that no step has ended, or would.
+	Remaining []VolumeFinding `json:"remaining,omitempty"`
 }
 
 // HealStep is one repair that was called for.

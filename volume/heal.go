@@ -28,7 +28,11 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 	case errors.Is(err, errUnhealed):
 		err = nil
 	}
-	return came, errors.Join(err, e.tell(ctx))
+	err = errors.Join(err, e.tell(ctx))
+	if v, ok := e.Volumes().Get(r.Volume); ok && !(r.DryRun && len(came.Steps) > 0) {
+		came.Remaining = v.Condition
+	}
+	return came, err
 }
 
 // tell has everybody see at once what was done: the next tick may be two seconds away,

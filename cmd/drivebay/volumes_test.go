@@ -25,6 +25,7 @@ type volumeEngine struct {
 	pending atomic.Int32 // so many calls are answered while the work goes on
 	resized bool         // what is expanded is mounted nowhere
 	lacks   drivebay.Backing
+	remains drivebay.Condition // what healing leaves
 }
 
 // newVolumes puts a volume on each of two drives, judged by the real rules.
@@ -90,6 +91,9 @@ func (v *volumeEngine) Heal(_ context.Context, r drivebay.HealRequest) (drivebay
 	out := drivebay.HealReport{Volume: r.Volume, DryRun: r.DryRun}
 	if r.Volume == rawVolume {
 		out.Steps = []drivebay.HealStep{{Repair: "mount it", Why: "it is not mounted", Done: "it is mounted"}, {Repair: "bind it", Why: "it is not bound", Failed: "something\x1b is there"}}
+	}
+	if v.remains.Abnormal() {
+		out.Steps, out.Remaining = nil, v.remains
 	}
 	return out, v.work("heal %s dry=%v fsck=%v %q", r.Volume, r.DryRun, r.Fsck, r.Options)
 }
@@ -213,6 +217,20 @@ func TestHealFails(t *testing.T) {
 	}
 	if code != exitFailure || !strings.Contains(errs, "not all of it could be repaired") {
 		t.Errorf("exit status %d, said %q", code, errs)
+	}
+}
+
+// What no repair applies to is named, and fails the command, a dry run too.
+func TestHealCannot(t *testing.T) {
+	for _, args := range [][]string{{"heal", "data-1"}, {"heal", "data-1", "--dry-run"}} {
+		e := newEngine(twoDrives())
+		v := newVolumes(e)
+		v.remains = drivebay.Condition{{Severity: drivebay.SeverityInaccessible, Reason: "DiskRemoved", Message: "the drive is gone"}}
+		out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: v}), args...)
+		if code != exitFailure || !strings.Contains(out, "no repair applies\n  remains   INACCESSIBLE DiskRemoved\n            the drive is gone\n") || strings.Contains(out, "nothing to repair") ||
+			!strings.Contains(errs, "cannot repair DiskRemoved; `drivebay explain "+dataVolume+"`") {
+			t.Errorf("%q: exit status %d\n%s\n%s", args, code, out, errs)
+		}
 	}
 }
 
