@@ -1,6 +1,7 @@
 package drivebay
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,10 +132,43 @@ func (l *look) message(r *ConditionRule, h *hit) string {
 	if len(legs) > 0 {
 		drive = plain(legs[0].id, maxConditionWord)
 	}
-	next := strings.NewReplacer("{volume}", plain(l.Volume.ID, maxConditionWord), "{drive}", drive).Replace(r.Next)
+	next := r.Next
+	if len(legs) > 0 && (r.Reason == "DiskRemoved" || r.Reason == "DiskFailure" || r.Reason == "DiskDegrading") {
+		next = cmp.Or(l.nextWhileLeaving(legs[0]), next)
+	}
+	next = strings.NewReplacer("{volume}", plain(l.Volume.ID, maxConditionWord), "{drive}", drive).Replace(next)
 	head := plain(h.text, maxConditionText) + " (" + where(legs) + ")"
 	return clip(head, maxConditionMessage-len(". ")-len(next)) + ". " + next
 }
+
+// nextWhileLeaving is the next step for a drive that leaves the machine; "" for one that
+// stays. The advice for a drive in use would contradict what is under way.
+func (l *look) nextWhileLeaving(g leg) string {
+	if g.drive == nil {
+		return ""
+	}
+	gone, mirrored := g.missing(l.Complete), l.Volume.Location.Mirrored()
+	switch usage := g.drive.Usage; {
+	case gone && mirrored && (usage == UsageReleasing || len(l.on) > mirrorLegs):
+		return "Leave the drive out: the mirror is being rebuilt on another one; `drivebay explain {drive}` says how far it is."
+	case usage == UsageReleasing && gone:
+		return "The drive is to leave and is gone: put it back so that its data can move, or give the volume up with `drivebay volume forget {volume}`."
+	case usage == UsageReleasing:
+		return "Leave the drive in its bay: its data moves to other drives; `drivebay explain {drive}` says how far it is."
+	case usage == UsageReleased:
+		return "`drivebay replace {drive}` takes the drive out, `drivebay cancel {drive}` keeps it."
+	case (usage == UsageRemoving || usage == UsageRemoved) && mirrored:
+		return "The drive was taken out: `drivebay replace {drive}` leads its successor in."
+	case usage == UsageRemoving || usage == UsageRemoved:
+		return "The drive was taken out: give the volume up with `drivebay volume forget {volume}`, or put the drive back and run `drivebay accept {drive}`."
+	case usage == UsageFailed:
+		return "The drive was to leave and cannot: `drivebay explain {drive}` says why."
+	}
+	return ""
+}
+
+// mirrorLegs is how many drives a mirror has that is not being rebuilt.
+const mirrorLegs = 2
 
 // where tells a hand which drives these are.
 func where(legs []leg) string {

@@ -447,3 +447,36 @@ func TestUnknownIsNeverHealthy(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceWhileADriveLeaves: the next step of a finding does not contradict what is
+// under way with the drive.
+func TestAdviceWhileADriveLeaves(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		kind   LocationKind
+		change func(*Facts, *Drive)
+		want   string
+	}{
+		{"a leg is gone", LocationMirror, func(_ *Facts, d *Drive) { d.Status = StatusOffline }, "Put the sled back"},
+		{"a leg is gone and its mirror is being rebuilt", LocationMirror, func(_ *Facts, d *Drive) { d.Status, d.Usage = StatusOffline, UsageReleasing }, "Leave the drive out: the mirror is being rebuilt"},
+		{"a leg is gone and a third drive has joined", LocationMirror, func(f *Facts, d *Drive) {
+			d.Status = StatusOffline
+			third := *d
+			third.ID, third.Status = "naa-3", StatusOnline
+			f.Volume.Location.Drives = append(f.Volume.Location.Drives, third.ID)
+			f.Drives = append(f.Drives, third)
+		}, "Leave the drive out: the mirror is being rebuilt"},
+		{"a leg was taken out", LocationMirror, func(_ *Facts, d *Drive) { d.Status, d.Usage = StatusOffline, UsageRemoved }, "leads its successor in"},
+		{"pulled", LocationPartition, func(_ *Facts, d *Drive) { d.Status = StatusOffline }, "Put the sled back"},
+		{"taken out", LocationPartition, func(_ *Facts, d *Drive) { d.Status, d.Usage = StatusOffline, UsageRemoved }, "`drivebay volume forget "},
+		{"bad", LocationPartition, func(_ *Facts, d *Drive) { d.Health = HealthBad }, "replace the drive"},
+		{"bad and leaving", LocationPartition, func(_ *Facts, d *Drive) { d.Health, d.Usage = HealthBad, UsageReleasing }, "Leave the drive in its bay: its data moves"},
+		{"suspect and RELEASED", LocationPartition, func(_ *Facts, d *Drive) { d.Health, d.Usage = HealthSuspect, UsageReleased }, "takes the drive out"},
+	} {
+		f := sound(c.kind)
+		c.change(&f, &f.Drives[len(f.Drives)-1])
+		if got := ConditionOf(f).Message(); !strings.Contains(got, c.want) || strings.Contains(got, "Put the sled back") != strings.HasPrefix(c.want, "Put") {
+			t.Errorf("%s: %s, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -18,6 +19,7 @@ var opinions = map[drivebay.Health]string{
 func Explain(d *drivebay.Drive, s Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s  %s\n\n", s.paint(bold, Clean(d.Name)), s.Health(d.Health), Clean(headline(d)))
+	out.WriteString(nowOfDrive(d, s).text(s))
 	if d.IdentityIssue != "" {
 		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")
 	}
@@ -28,12 +30,25 @@ func Explain(d *drivebay.Drive, s Style) string {
 		fmt.Fprintf(&out, "The kernel does not have it any more: last seen %s.\n\n", s.ago(d.LastSeen))
 	}
 	if len(d.Findings) > 0 {
-		out.WriteString(s.findings(d.Findings))
+		out.WriteString(s.findings(advised(d)))
 	} else if text := opinions[d.Health]; text != "" {
 		out.WriteString(text + "\n")
 	}
 	out.WriteString("\n" + s.looked(d) + s.notRead(d))
 	return out.String()
+}
+
+// advised are the findings of a drive, without advice where the drive leaves: what to do
+// then is said first.
+func advised(d *drivebay.Drive) []drivebay.Finding {
+	if d.Usage == drivebay.UsageInUse || d.Usage == drivebay.UsageUnknown {
+		return d.Findings
+	}
+	out := slices.Clone(d.Findings)
+	for i := range out {
+		out[i].Advice = ""
+	}
+	return out
 }
 
 func headline(d *drivebay.Drive) string {

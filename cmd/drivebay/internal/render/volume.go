@@ -139,7 +139,7 @@ func ExplainVolume(v *drivebay.VolumeView, s Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s  %s  %s, %s, %s\n\n", s.paint(bold, Clean(v.Name)), s.paint(operationalColor[v.OperationalStatus], v.OperationalStatus.String()),
 		s.Health(v.Health), Binary(v.Size), mode(&v.Volume), backing(v.Location))
-	out.WriteString(s.condition(v.Condition))
+	out.WriteString(nowOfVolume(v).text(s) + s.condition(v.Condition))
 	var p pairs
 	addFailure(&p, s, v.Failure)
 	addFailure(&p, s, v.UsageFailure)
