@@ -25,8 +25,19 @@ type VolumeSet struct {
 	At        time.Time        `json:"at"`
 	Volumes   []*VolumeView    `json:"volumes"`             // by ID
 	Snapshots []VolumeSnapshot `json:"snapshots,omitempty"` // by ID
+	Found     []FoundVolume    `json:"found,omitempty"`     // by ID
 	Drives    *Snapshot        `json:"-"`                   // the drives that this stands on
 	Problems  []string         `json:"problems,omitempty"`
+}
+
+// FoundVolume is a volume of ours on a drive that is not claimed, in no record: it came
+// with the drive from another machine, or the records were lost. It is shown only.
+type FoundVolume struct {
+	ID     string       `json:"id"`
+	Name   string       `json:"name,omitempty"` // where it is written on the drive
+	Kind   LocationKind `json:"kind"`
+	Drives []string     `json:"drives"`
+	Size   uint64       `json:"size"` // bytes that it takes, a header included
 }
 
 // Get finds a volume by its id.

@@ -76,7 +76,7 @@ func (e *Engine) blank(id, owner string) step {
 // emptyOurs says whether all that is written on a drive is a table of ours without
 // a partition.
 func emptyOurs(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
-	if c.Kind != drivebay.ContentForeign || !onlyTable(c) {
+	if c.Kind != drivebay.ContentForeign || !onlyTable(c) || !blankButTable(disk) {
 		return false
 	}
 	t, err := gpt.Read(disk)
@@ -89,11 +89,39 @@ func onlyTable(c drivebay.Content) bool {
 	})
 }
 
+// blankButTable says whether a drive reads back blank but for the places of a partition
+// table: half a table of ours is no permission to write over what lies beside it.
+func blankButTable(disk host.Disk) bool {
+	places, err := gpt.Places(disk)
+	if err != nil {
+		return false
+	}
+	c := content.Detect(withoutTable{disk, places}, disk.Size(), disk.BlockSize())
+	return c.Kind == drivebay.ContentBlank
+}
+
+// withoutTable shows a drive with zeros in the places of a partition table.
+type withoutTable struct {
+	host.Disk
+	places []gpt.Range
+}
+
+func (w withoutTable) ReadAt(b []byte, off int64) (int, error) {
+	n, err := w.Disk.ReadAt(b, off)
+	for _, r := range w.places {
+		from, to := max(int64(r.Start), off), min(int64(r.Start+r.Size), off+int64(n))
+		if from < to {
+			clear(b[from-off : to-off])
+		}
+	}
+	return n, err
+}
+
 // begun says whether all that is written on a drive is what our own first table of
 // it left behind, which a loss of power cut short, or our own erasure of the last
 // one. Only where that was written down can it be.
 func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
-	if !onlyTable(c) {
+	if !onlyTable(c) || !blankButTable(disk) {
 		return false
 	}
 	if e.begunByMove(disk, d, c) {

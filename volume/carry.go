@@ -137,6 +137,9 @@ func (e *Engine) retreat(ctx context.Context, vg, name string) error {
 // launch begins a move, and lets go of the command that began it.
 func (e *Engine) launch(ctx context.Context, h *herd, m lvm.Move) (name string, err error) {
 	devices, err := e.lvmDevices(h.Location)
+	if err == nil {
+		err = e.mayWrite(h.Drives...)
+	}
 	if err != nil {
 		return "", err
 	}

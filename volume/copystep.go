@@ -64,23 +64,7 @@ func (e *Engine) openPiece(ctx context.Context, way string, v *drivebay.Volume) 
 	p := &copyPiece{e: e, drive: v.Location.Drives[0]}
 	p.lane = way + p.drive
 	p.Disk, err = through(ctx, e, p.lane, tableTime, func(ctx context.Context) (host.Disk, error) {
-		disk, err := e.machine.OpenDisk(ctx, d.dev, true)
-		if err != nil {
-			return nil, err
-		}
-		if disk.DevNum() != d.num {
-			err = fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
-		} else {
-			err = e.drives.Same(ctx, p.drive, disk.DevNum())
-		}
-		if err == nil && ctx.Err() != nil { // nobody waits for it any more
-			err = ctx.Err()
-		}
-		if err != nil {
-			disk.Close()
-			return nil, err
-		}
-		return disk, nil
+		return e.openForWriting(ctx, writeTarget{device: d, drives: v.Location.Drives, on: p.drive, alone: true})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("drive %s, %s: %w", p.drive, d.dev, err)

@@ -23,6 +23,9 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		have, err := e.record(id)
 		if errors.Is(err, drivebay.ErrNotFound) {
+			if err := e.unadopted(id); err != nil {
+				return err
+			}
 			return e.create(ctx, id, r)
 		}
 		return e.recreate(ctx, have, r)

@@ -16,43 +16,53 @@ import (
 // but for those that are looked for one by one.
 const ends = 4 * mib
 
-// onDevice opens the device of a volume and proves that it is on the drives that
-// the record names; of an encrypted volume it is the device in plain. Alone:
+// onDevice opens the device of a volume for writing and proves that it is on the drives
+// that the record names; of an encrypted volume it is the device in plain. Alone:
 // nobody else may have it.
 func (e *Engine) onDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
-	d, err := e.activate(ctx, v)
+	if err := e.mayWrite(v.Location.Drives...); err != nil {
+		return err
+	}
+	lane, t, err := e.targetOf(ctx, v)
 	if err != nil {
 		return err
 	}
-	if v.LUKSUUID != "" {
-		if d, err = e.plain(v); err != nil {
-			return err
-		}
+	t.alone = alone
+	return e.onDisk(ctx, lane, t, f)
+}
+
+// lookAtDevice is onDevice for reading: it needs no claim.
+func (e *Engine) lookAtDevice(ctx context.Context, v *drivebay.Volume, f func(context.Context, host.Disk) error) error {
+	lane, t, err := e.targetOf(ctx, v)
+	if err != nil {
+		return err
 	}
-	drive := "" // a logical volume is where its own name says
-	if v.Location.VG == "" && v.LUKSUUID == "" {
-		drive = v.Location.Drives[0]
+	t.drives = nil
+	return e.onDisk(ctx, lane, t, f)
+}
+
+// targetOf is the device of a volume, and the lane for it. What a volume has left behind
+// on another drive does not hold it up.
+func (e *Engine) targetOf(ctx context.Context, v *drivebay.Volume) (lane string, t writeTarget, err error) {
+	d, err := e.activate(ctx, v)
+	if err == nil && v.LUKSUUID != "" {
+		d, err = e.plain(v)
 	}
-	// What a volume has left behind on another drive does not hold it up.
-	return e.onDisk(ctx, "volume "+v.ID+" "+v.Location.Partition, d, drive, alone, f)
+	t = writeTarget{device: d, drives: v.Location.Drives}
+	if v.Location.VG == "" && v.LUKSUUID == "" && len(v.Location.Drives) > 0 {
+		t.on = v.Location.Drives[0] // a logical volume is where its own name says
+	}
+	return "volume " + v.ID + " " + v.Location.Partition, t, err
 }
 
 // onDisk opens a device, in the lane of that name.
-func (e *Engine) onDisk(ctx context.Context, lane string, d device, drive string, alone bool, f func(context.Context, host.Disk) error) error {
+func (e *Engine) onDisk(ctx context.Context, lane string, t writeTarget, f func(context.Context, host.Disk) error) error {
 	_, err := through(ctx, e, lane, programTime, func(ctx context.Context) (struct{}, error) {
-		disk, err := e.machine.OpenDisk(ctx, d.dev, alone)
+		disk, err := e.openForWriting(ctx, t)
 		if err != nil {
 			return struct{}{}, err
 		}
 		defer disk.Close()
-		if disk.DevNum() != d.num {
-			return struct{}{}, fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
-		}
-		if drive != "" {
-			if err := e.drives.Same(ctx, drive, disk.DevNum()); err != nil {
-				return struct{}{}, err
-			}
-		}
 		return struct{}{}, f(ctx, disk)
 	})
 	return err
@@ -60,7 +70,7 @@ func (e *Engine) onDisk(ctx context.Context, lane string, d device, drive string
 
 // contentOf reads what is written on a volume.
 func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (c drivebay.Content, err error) {
-	err = e.onDevice(ctx, v, false, func(_ context.Context, disk host.Disk) error {
+	err = e.lookAtDevice(ctx, v, func(_ context.Context, disk host.Disk) error {
 		c = content.Detect(disk, disk.Size(), disk.BlockSize())
 		if c.Kind == drivebay.ContentUnknown || c.Reason != "" {
 			return fmt.Errorf("%w: what is written on it cannot be read: %s", drivebay.ErrRefused, c.Reason)

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
 	if _, err := e.record(id); errors.Is(err, drivebay.ErrNotFound) {
-		return e.sole(id)
+		return cmp.Or(e.unadopted(id), e.sole(id))
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error { return e.delete(ctx, id) })
 	if err == nil && len(e.othersOf(id)) > 0 { // the record was of another one, from before
@@ -33,6 +34,9 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	r, err := e.record(id)
 	if errors.Is(err, drivebay.ErrNotFound) {
 		return nil
+	}
+	if err := e.mayChange(id); err != nil {
+		return err
 	}
 	if r.Volume.Mode == drivebay.ModeFS { // who has a block device open, the kernel does not say
 		if err := e.dropLost(ctx, r.Volume); err != nil {

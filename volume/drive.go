@@ -65,16 +65,9 @@ func (e *Engine) openDrive(ctx context.Context, id string) (host.Disk, *drivebay
 	if err != nil {
 		return nil, nil, fmt.Errorf("drive %s: partitions: %w", id, err)
 	}
-	disk, err := e.machine.OpenDisk(ctx, "/dev/"+d.Name, len(parts) == 0)
+	disk, err := e.openForWriting(ctx, writeTarget{device: device{dev: "/dev/" + d.Name}, drives: []string{id}, on: id, whole: d.Size, alone: len(parts) == 0})
 	if err != nil {
 		return nil, nil, fmt.Errorf("drive %s: %w", id, err)
-	}
-	if err = e.drives.Same(ctx, id, disk.DevNum()); err == nil && disk.Size() != d.Size {
-		err = fmt.Errorf("drive %s: %w: it has %d bytes and not %d", id, drivebay.ErrRefused, disk.Size(), d.Size)
-	}
-	if err != nil {
-		disk.Close()
-		return nil, nil, err
 	}
 	return disk, d, nil
 }

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,12 @@ import (
 // ExpandVolume grows a volume. Node says that its filesystem is to be grown next.
 func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
 	if _, err := e.record(id); err != nil {
-		return v, false, err
+		return v, false, cmp.Or(e.unadopted(id), err)
 	}
 	err = e.work(ctx, id, func(ctx context.Context) error {
+		if err := e.mayChange(id); err != nil {
+			return err
+		}
 		if rec, err := e.record(id); err == nil && rec.Volume.Size < r.Required {
 			if err := e.unmove(ctx, id); err != nil {
 				return err
@@ -209,11 +213,14 @@ func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 	}
 	for at := from; at < to; at += piece {
 		_, err := through(ctx, e, "zero "+n.drive, pieceTime, func(ctx context.Context) (struct{}, error) {
-			disk, _, err := e.openDrive(ctx, n.drive)
+			disk, d, err := e.openDrive(ctx, n.drive)
 			if err != nil {
 				return struct{}{}, err
 			}
 			defer disk.Close()
+			if err := e.stillBehind(disk, d, n, from, size); err != nil {
+				return struct{}{}, err
+			}
 			return struct{}{}, errors.Join(disk.Zero(ctx, at, min(piece, to-at)), disk.Sync())
 		})
 		if err != nil {
@@ -221,6 +228,20 @@ func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 		}
 	}
 	return nil
+}
+
+// stillBehind reads the partition table once more on the open drive: what a partition is
+// to grow into must be free in it still.
+func (e *Engine) stillBehind(disk host.Disk, d *drivebay.Drive, n entry, from, size uint64) error {
+	t, err := e.readOurs(disk, d)
+	if err != nil {
+		return err
+	}
+	p, ok := n.find(t)
+	if !ok || p.Start+p.Size != from {
+		return fmt.Errorf("partition %s: %w: it does not end at byte %d any more", n.name, drivebay.ErrRefused, from)
+	}
+	return noRoom(t.Grow(p.GUID, size))
 }
 
 // growLogical plans to extend a logical volume. A volume that shows its extents as they

@@ -28,6 +28,7 @@ func (e *Engine) adopt(ctx context.Context, s *drivebay.Snapshot) error {
 // ago may be gone by now. So what is taken in is looked up again, once nobody else
 // can do anything to it.
 func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) error {
+	defer func() { e.keepFound(s, x) }()
 	var errs []error
 	for i := range s.Drives {
 		d := &s.Drives[i]
@@ -35,14 +36,14 @@ func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) e
 		if left(d) {
 			continue // what it could not wipe is older than what was moved away, and may be deleted by now
 		}
-		errs = append(errs, e.adoptParts(ctx, d, x.parts[d.ID]))
+		errs = append(errs, e.adoptParts(ctx, s, d, x.parts[d.ID]))
 	}
 	if x.lvm == nil {
 		return errors.Join(errs...)
 	}
 	for i := range x.lvm.report.Groups {
 		if g := &x.lvm.report.Groups[i]; slices.Contains(g.Tags, lvm.Tag) {
-			errs = append(errs, e.adoptGroup(ctx, g, seen{index: x}.members(g)))
+			errs = append(errs, e.adoptGroup(ctx, s, g, seen{index: x}.members(g)))
 		}
 	}
 	return errors.Join(errs...)
@@ -115,10 +116,12 @@ func (e *Engine) recorded(id string) bool {
 	return e.records[id] != nil || e.snapshots[id] != nil
 }
 
-func (e *Engine) adoptParts(ctx context.Context, d *drivebay.Drive, parts []part) error {
+func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, parts []part) error {
 	var found []drivebay.ForgottenVolume
 	for _, p := range parts {
-		found = append(found, drivebay.ForgottenVolume{ID: idOfPartition(p.title), Instance: strings.ToLower(p.guid)})
+		if id := idOfPartition(p.title); e.mayAdopt(s, id, d.ID) {
+			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.guid)})
+		}
 	}
 	mine, done, err := e.strange(ctx, found)
 	defer done()

@@ -15,7 +15,7 @@ import (
 )
 
 // adoptGroup takes in the volumes and snapshots of a group.
-func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[string]string) error {
+func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Group, members map[string]string) error {
 	kind := groupKind(g)
 	l := drivebay.Location{Kind: kind, VG: g.Name, Drives: slices.Sorted(maps.Keys(members))}
 	if kind == drivebay.LocationUnknown || len(l.Drives) == 0 {
@@ -27,7 +27,9 @@ func (e *Engine) adoptGroup(ctx context.Context, g *lvm.Group, members map[strin
 	l.Found = travels(l)
 	var found []drivebay.ForgottenVolume
 	for i := range g.LVs {
-		found = append(found, drivebay.ForgottenVolume{ID: idOfLV(&g.LVs[i]), Instance: instanceOfLV(&g.LVs[i])})
+		if id := idOfLV(&g.LVs[i]); e.mayAdopt(s, id, l.Drives...) {
+			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: instanceOfLV(&g.LVs[i])})
+		}
 	}
 	mine, done, err := e.strange(ctx, found)
 	defer done()

@@ -53,7 +53,7 @@ func isUUID(text string) bool { return uuidForm.MatchString(text) }
 // the volume can be used once the header has been put back.
 func (e *Engine) adoptHeader(ctx context.Context, v *drivebay.Volume) (why string, err error) {
 	var is luksWords
-	err = e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) (err error) {
+	err = e.lookAtDevice(ctx, below(v), func(_ context.Context, disk host.Disk) (err error) {
 		is, err = readHeader(disk)
 		return err
 	})
@@ -155,7 +155,7 @@ func (e *Engine) keepHeader(ctx context.Context, v *drivebay.Volume) error {
 // headerNow is the header as it is on the drive.
 func (e *Engine) headerNow(ctx context.Context, v *drivebay.Volume) ([]byte, error) {
 	b := make([]byte, headerCopy)
-	err := e.onDevice(ctx, below(v), false, func(_ context.Context, disk host.Disk) error {
+	err := e.lookAtDevice(ctx, below(v), func(_ context.Context, disk host.Disk) error {
 		_, err := disk.ReadAt(b, 0)
 		return err
 	})

@@ -66,14 +66,11 @@ func fsck(ctx context.Context, p *patient) (err error) {
 }
 
 func (p *patient) runFsck(ctx context.Context) error {
-	disk, err := p.machine.OpenDisk(ctx, p.d.dev, false) // not alone: the program wants that
+	disk, err := p.openForWriting(ctx, writeTarget{device: p.d, drives: p.v.Location.Drives}) // not alone: the program wants that
 	if err != nil {
 		return err
 	}
 	defer disk.Close()
-	if disk.DevNum() != p.d.num {
-		return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, p.d.dev)
-	}
 	if err := proveFS(disk, &p.v); err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, erro
 			return d, nil
 		}
 	}
-	appear := func() error { return e.lvmRun(ctx, v.Location, e.appearing(v)) }
+	appear := func() error { return e.lvmActivate(ctx, v.Location, e.appearing(v)) }
 	if v.Location.Kind == drivebay.LocationMirror {
 		appear = func() error { return e.activateMirror(ctx, v) }
 	}
@@ -201,7 +201,7 @@ func (e *Engine) deactivate(ctx context.Context, v *drivebay.Volume) error {
 			return fmt.Errorf("volume %s: %w", v.ID, err)
 		}
 	}
-	if err := e.lvmRun(ctx, v.Location, lvm.Deactivate(v.Location.VG, v.Location.LV)); err != nil {
+	if err := e.lvmActivate(ctx, v.Location, lvm.Deactivate(v.Location.VG, v.Location.LV)); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	if mirror {

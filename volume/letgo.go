@@ -49,7 +49,7 @@ func (e *Engine) closePool(ctx context.Context, l drivebay.Location) error {
 	if l.Pool == "" || needed {
 		return nil
 	}
-	return e.lvmRun(ctx, l, lvm.Deactivate(l.VG, l.Pool))
+	return e.lvmActivate(ctx, l, lvm.Deactivate(l.VG, l.Pool))
 }
 
 // letGo says whether nobody needs a volume any more, nor its snapshots.

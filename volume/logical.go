@@ -133,7 +133,7 @@ func (e *Engine) clearPV(drive, uuid string) step {
 		if !ok {
 			return fmt.Errorf("drive %s: its physical volume: %w", drive, drivebay.ErrNotFound)
 		}
-		return e.onDisk(ctx, "volume "+p.title, p.device, drive, alone, f)
+		return e.onDisk(ctx, "volume "+p.title, writeTarget{device: p.device, drives: []string{drive}, on: drive, alone: alone}, f)
 	}
 	return step{
 		name: "clear " + pvName(uuid),

@@ -205,9 +205,10 @@ func (x *lvmIndex) merge(l drivebay.Location, r *lvm.Report, parts map[string][]
 	return next
 }
 
-// lvmRun carries out a plan for the group of a location and takes the report that
-// it ends with.
-func (e *Engine) lvmRun(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
+// lvmActivate carries out a plan for the group of a location and takes the report that
+// it ends with. What it is called with directly makes devices appear or disappear, and
+// changes nothing that is written on a drive: lvmRun is for changes.
+func (e *Engine) lvmActivate(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
 	if err := e.notCopied(l.Drives); err != nil {
 		return err
 	}

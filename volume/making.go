@@ -14,10 +14,12 @@ import (
 
 // making is what the half that makes and removes volumes remembers.
 type making struct {
-	index   index                      // guarded by Engine.mu, as the tables are
-	tables  map[string][]gpt.Partition // of drives, as they were last read
-	lists   map[string]uint64          // how often a drive was listed by itself
-	glances map[string]glance          // at drives, when they were last listed
+	index    index                      // guarded by Engine.mu, as the tables are
+	tables   map[string][]gpt.Partition // of drives, as they were last read
+	lists    map[string]uint64          // how often a drive was listed by itself
+	glances  map[string]glance          // at drives, when they were last listed
+	found    []drivebay.FoundVolume     // on drives that are not claimed, in no record
+	adopting map[string]bool            // ids of those that an operator has asked to take in
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
 	blankPVs map[string]part
 	adopted  bool             // all that was on the drives at the start has a record
@@ -130,6 +132,10 @@ func (e *Engine) resume() {
 			continue
 		}
 		id := r.Volume.ID
+		if err := e.mayChange(id); err != nil {
+			e.log.Warn("work that was cut short waits for a claim", "op", "resume", "volume", id, "err", err)
+			continue
+		}
 		e.takeUp(id, again, func() bool { r, err := e.record(id); return err == nil && r.Work != nil })
 	}
 	e.resumeSnapshots()

@@ -146,14 +146,19 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	})
 }
 
-// unseen says that all drives of a volume or snapshot that are here were listed, and show
-// nothing of it: an erased partition table or a damaged label hides it.
+// unseen says that all drives of a volume or snapshot that are here were read, and show
+// nothing of it: an erased partition table or a damaged label hides it. A volume that is
+// half made can be deleted instead, and a drive that cannot be told may show it yet.
 func (e *Engine) unseen(id string, l drivebay.Location) bool {
+	if r, err := e.record(id); err == nil && !mustBeThere(r.Work) {
+		return false
+	}
 	s := e.seen()
 	for _, drive := range l.Drives {
 		d, known := driveOf(s.drives, drive)
 		parts, listed := s.index.parts[drive]
-		if known && d.Status != drivebay.StatusOffline && !listed { // also one of which it cannot be told if it is here
+		read := known && d.Status == drivebay.StatusOnline && listed && d.Content.Kind != drivebay.ContentUnknown && d.IdentityIssue == ""
+		if known && d.Status != drivebay.StatusOffline && !read {
 			return false
 		}
 		if _, there := instanced(parts, partitionName(id), l.Partition); there {

@@ -67,7 +67,7 @@ func (e *Engine) readSuperblocks(ctx context.Context, l drivebay.Location, r *lv
 			continue
 		}
 		at := pv.DataStart + known[i].Meta.Start*g.ExtentSize
-		err := e.onDisk(ctx, "volume "+p.title, p.device, leg.drive, false, func(_ context.Context, disk host.Disk) error {
+		err := e.onDisk(ctx, "volume "+p.title, writeTarget{device: p.device, on: leg.drive}, func(_ context.Context, disk host.Disk) error {
 			b := make([]byte, lvm.SuperblockSize)
 			if _, err := disk.ReadMedium(b, int64(at)); err != nil {
 				return err
@@ -199,7 +199,7 @@ func (e *Engine) activateMirror(ctx context.Context, v *drivebay.Volume) error {
 	if alone != "" {
 		from.Drives = []string{alone}
 	}
-	if err := e.lvmRun(ctx, from, e.appearing(v)); err != nil || alone == "" {
+	if err := e.lvmActivate(ctx, from, e.appearing(v)); err != nil || alone == "" {
 		return err
 	}
 	if err := e.rejoin(ctx, v); err != nil { // it serves from one leg, and a healing tries again

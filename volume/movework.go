@@ -40,6 +40,9 @@ func (e *Engine) toMove(id string) (drivebay.VolumeRecord, error) {
 		return rec, fmt.Errorf("%w: %s comes first", drivebay.ErrBusy, rec.Work.Op)
 	}
 	v := &rec.Volume
+	if err := e.mayChange(id); err != nil {
+		return rec, err
+	}
 	from, err := e.device(below(v))
 	if err != nil {
 		return rec, err

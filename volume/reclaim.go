@@ -90,14 +90,11 @@ func (s *scene) anywhere() (spot, bool) {
 }
 
 func (s *scene) trimUnmounted(ctx context.Context) error {
-	disk, err := s.machine.OpenDisk(ctx, s.d.dev, false)
+	disk, err := s.openForWriting(ctx, writeTarget{device: s.d, drives: s.v.Location.Drives})
 	if err != nil {
 		return err
 	}
 	defer disk.Close()
-	if disk.DevNum() != s.d.num {
-		return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.d.dev)
-	}
 	if err := proveFS(disk, &s.v); err != nil {
 		return err
 	}

@@ -80,6 +80,9 @@ func (e *Engine) opens(ctx context.Context, v *drivebay.Volume, key []byte) (boo
 // one ends (2.6.1, tried). So its length is seen by who sees our processes, and
 // nothing else.
 func (e *Engine) addKey(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
+	if err := e.mayWrite(v.Location.Drives...); err != nil {
+		return err
+	}
 	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
 		_, err := e.machine.RunInput(ctx, append(bytes.Clone(old), next...), "cryptsetup", "luksAddKey", "--type", "luks2",
 			"--pbkdf", "argon2id", "--pbkdf-memory", strconv.Itoa(keyMemory), "--pbkdf-parallel", "1",
@@ -91,6 +94,9 @@ func (e *Engine) addKey(ctx context.Context, v *drivebay.Volume, old, next []byt
 // removeKey: cryptsetup would remove the last key as well, without a word (2.6.1,
 // tried). The new one is proved once more, with nobody else at the header.
 func (e *Engine) removeKey(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
+	if err := e.mayWrite(v.Location.Drives...); err != nil {
+		return err
+	}
 	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
 		if _, err := e.machine.RunInput(ctx, next, "cryptsetup", "open", "--type", "luks2", "--key-file", "-", disk.Path(), "--test-passphrase"); err != nil {
 			return err

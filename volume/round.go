@@ -134,8 +134,8 @@ func (e *Engine) publish() {
 	read := e.round != nil && e.round.deeds == e.deeds.Load()
 	scrubbed := e.scrubbing()
 	views := make(map[string]*viewed, len(records))
-	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow()}
-	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots)
+	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(), Found: e.foundNow()}
+	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found)
 	for _, r := range records {
 		was := e.views[r.Volume.ID]
 		is, staged, mounts := was, (*stagedFS)(nil), mountView{}

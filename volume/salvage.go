@@ -70,10 +70,13 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 			plan = append(plan, lvm.Deactivate(g.Name, name)...)
 		}
 	}
-	if err := e.lvmRun(ctx, rest, append(plan, pools...)); err != nil {
+	if err := e.lvmActivate(ctx, rest, append(plan, pools...)); err != nil {
 		return nil, err
 	}
 	devices, err := e.lvmDevices(rest)
+	if err == nil {
+		err = e.mayWrite(rest.Drives...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func (e *Engine) discardGroup(rest drivebay.Location) []step {
 			if err != nil {
 				return err
 			}
-			return e.lvmRun(ctx, rest, lvm.RemoveGroup(rest.VG, e.labels(r, rest)...))
+			return e.lvmWithoutLost(ctx, rest, lvm.RemoveGroup(rest.VG, e.labels(r, rest)...))
 		},
 	}}
 	id := rest.Drives[0]

@@ -83,7 +83,7 @@ func (e *Engine) reportAgain(ctx context.Context, v *drivebay.Volume) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
-	if err := e.lvmRun(ctx, v.Location, nil); err != nil {
+	if err := e.lvmActivate(ctx, v.Location, nil); err != nil {
 		e.log.Warn("no report of LVM", "op", "heal", "volume", v.ID, "err", err)
 	}
 }

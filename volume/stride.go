@@ -14,6 +14,9 @@ import (
 // follow. What was done is seen on the drives, so that whoever is killed anywhere goes
 // on from there.
 func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, err error) {
+	if err := e.mayWrite(h.Drives...); err != nil {
+		return false, err
+	}
 	if !travels(h.Location) {
 		return true, e.setOut(ctx, h, head.from)
 	}

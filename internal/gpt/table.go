@@ -95,6 +95,16 @@ func (r Range) Place(size, align uint64) uint64 {
 	return r.Start + uint64(room)/align*align
 }
 
+// Places are the ranges of a drive that a partition table takes: at its front and at its
+// end.
+func Places(d Disk) ([]Range, error) {
+	l, err := layoutOf(d)
+	if err != nil {
+		return nil, err
+	}
+	return []Range{{Start: 0, Size: l.first()}, {Start: l.end(), Size: d.Size() - l.end()}}, nil
+}
+
 // Free lists what no partition takes, cut to whole multiples of align.
 func (t *Table) Free(align uint64) []Range {
 	if align == 0 {
