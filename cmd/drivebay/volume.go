@@ -17,7 +17,7 @@ func (a *app) volumeCommand() *cobra.Command {
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
 		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
 		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
-		a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(),
+		a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(), a.volumeAdoptCommand(),
 	)
 	return cmd
 }
@@ -84,6 +84,23 @@ func (a *app) volumeForgetCommand() *cobra.Command {
 		about: a.volumeAtStake, refusal: "%s would be forgotten, and not wiped: to forget it add --yes",
 		do: (*api.Client).ForgetVolume, done: "forgotten",
 	})
+}
+
+func (a *app) volumeAdoptCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "adopt ID", Short: "Take in a volume that was found on a drive that is not claimed", Args: cobra.ExactArgs(1),
+		Long: "Records a volume that was found on a drive that is not claimed, as `drivebay volumes` shows it.\nIt can be staged and published from then on. Nothing is written to the drive: to grow, move or\nremove the volume, claim the drive with `drivebay claim DRIVE`, which takes in all of its volumes.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err == nil {
+				err = client.AdoptVolume(cmd.Context(), args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.print(fmt.Sprintf("volume %s adopted\n", render.Clean(args[0])))
+		},
+	}
 }
 
 func (a *app) volumeReleaseCommand() *cobra.Command {

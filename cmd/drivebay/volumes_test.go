@@ -102,6 +102,10 @@ func (v *volumeEngine) ClearVolume(_ context.Context, id string) error { return 
 func (v *volumeEngine) AcceptLoss(_ context.Context, id string) error {
 	return v.work("accept-loss %s", id)
 }
+func (v *volumeEngine) AdoptVolume(_ context.Context, id string) error {
+	return v.work("adopt %s", id)
+}
+
 func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
 	return v.work("forget %s", id)
 }
@@ -177,6 +181,7 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume release data-1", "release " + dataVolume, "(data-1) released"},
 		{"volume accept-loss data-1 --yes", "accept-loss " + dataVolume, "(data-1) goes on without these data"},
 		{"forget sd1", "forget drive naa-aaaa01", "drive naa-aaaa01 (sd1) is forgotten"},
+		{"volume adopt found-elsewhere", "adopt found-elsewhere", "volume found-elsewhere adopted"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
 		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
 		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): there is nothing to repair"},

@@ -47,6 +47,7 @@ var routes = []route{
 	{"POST", "/api/v1/volumes/{id}/release", true, (*Server).releaseVolume},
 	{"POST", "/api/v1/volumes/{id}/accept-loss", true, (*Server).acceptLoss},
 	{"POST", "/api/v1/volumes/{id}/forget", true, (*Server).forgetVolume},
+	{"POST", "/api/v1/volumes/{id}/adopt", true, (*Server).adoptVolume},
 	{"POST", "/api/v1/volumes/{id}/snapshots", true, (*Server).createSnapshot},
 	{"GET", "/api/v1/snapshots", false, (*Server).snapshots},
 	{"DELETE", "/api/v1/snapshots/{id}", true, (*Server).deleteSnapshot},

@@ -93,6 +93,12 @@ func (c *Client) ForgetVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/forget"), struct{}{})
 }
 
+// AdoptVolume takes in a volume that was found on a drive that is not claimed, by its
+// whole id.
+func (c *Client) AdoptVolume(ctx context.Context, id string) error {
+	return c.post(ctx, volumePath(id, "/adopt"), struct{}{})
+}
+
 // Snapshots are the snapshots of all volumes.
 func (c *Client) Snapshots(ctx context.Context) ([]drivebay.VolumeSnapshot, error) {
 	list, err := get[SnapshotList](ctx, c, "/api/v1/snapshots", nil)

@@ -33,6 +33,8 @@ type Volumes interface {
 	ClearVolume(ctx context.Context, id string) error
 	AcceptLoss(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
+	// AdoptVolume takes in a volume that was found on a drive that is not claimed.
+	AdoptVolume(ctx context.Context, id string) error
 	// ReleaseVolume lets go of what is on a drive that has to leave.
 	ReleaseVolume(ctx context.Context, id string) error
 	ForgetSnapshot(ctx context.Context, id string) error

@@ -100,6 +100,9 @@ func (v *volumes) AcceptLoss(ctx context.Context, id string) error {
 func (v *volumes) ForgetVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "forget %s", id)
 }
+func (v *volumes) AdoptVolume(ctx context.Context, id string) error {
+	return v.call(ctx, "adopt %s", id)
+}
 func (v *volumes) ReleaseVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "release %s", id)
 }
@@ -161,6 +164,7 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-1/accept-loss", ``, 204, "", "accept-loss " + goodVolume},
 		{"POST", path + goodVolume[:10] + "/accept-loss", ``, 409, "whole name or id", ""},
 		{"POST", path + "data-1/forget", ``, 204, "", "forget " + goodVolume},
+		{"POST", path + "found-elsewhere/adopt", ``, 204, "", "adopt found-elsewhere"},
 		{"POST", path + goodVolume[:10] + "/forget", ``, 409, "whole name or id", ""},
 		{"POST", path + "none/retry", ``, 404, "not_found", ""},
 		{"GET", "/api/v1/snapshots", "", 200, `{"seq":5,"snapshots":[{"id":"s1"`, ""},
@@ -228,7 +232,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 17 {
+	if n != 18 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }

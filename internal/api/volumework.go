@@ -120,6 +120,13 @@ func (s *Server) forgetVolume(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "forget", Volumes.ForgetVolume)
 }
 
+// adoptVolume wants the whole id: a volume that was found may have no name.
+func (s *Server) adoptVolume(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
+		return nil, engine.AdoptVolume(ctx, r.PathValue("id"))
+	})
+}
+
 // acceptLoss wants the whole id or name for the same reason.
 func (s *Server) acceptLoss(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "let go of what cannot be read", Volumes.AcceptLoss)

@@ -113,7 +113,7 @@ func OrderVolumes(list []*drivebay.VolumeView) []*drivebay.VolumeView {
 // that they are on are called as those of the set's snapshot are.
 func Volumes(set *drivebay.VolumeSet, s Style, wide bool) string {
 	if len(set.Volumes) == 0 {
-		return "no volumes\n"
+		return "no volumes\n" + foundVolumes(set.Found)
 	}
 	var t table
 	var cells []func(onDrives) cell
@@ -132,7 +132,23 @@ func Volumes(set *drivebay.VolumeSet, s Style, wide bool) string {
 		}
 		t.add(row...)
 	}
-	return t.String(s) + volumeSummary(set.Volumes, s) + "\n"
+	return t.String(s) + volumeSummary(set.Volumes, s) + "\n" + foundVolumes(set.Found)
+}
+
+// foundVolumes lists volumes on drives that are not claimed, with the commands that take
+// them in.
+func foundVolumes(found []drivebay.FoundVolume) string {
+	var b strings.Builder
+	for _, f := range found {
+		name := ""
+		if f.Name != "" {
+			name = " (" + Clean(f.Name) + ")"
+		}
+		drives := Clean(strings.Join(f.Drives, " "))
+		fmt.Fprintf(&b, "found on drives that are not claimed, and not used: volume %s%s, %v, %s, on %s: `drivebay claim %s` or `drivebay volume adopt %s`\n",
+			Clean(f.ID), name, f.Kind, Binary(f.Size), drives, drives, Clean(f.ID))
+	}
+	return b.String()
 }
 
 // volumeSummary counts volumes: "3 volumes: 2 OPERATIVE, 1 MISSING; 1 abnormal".

@@ -113,6 +113,21 @@ func TestVolumesFitTheScreen(t *testing.T) {
 	}
 }
 
+// TestFoundVolumes: a volume on a drive that is not claimed is shown with the commands that
+// take it in.
+func TestFoundVolumes(t *testing.T) {
+	found := []drivebay.FoundVolume{{ID: "abc", Name: "data\x1b[2J", Kind: drivebay.LocationLVM, Drives: []string{"d1", "d2"}, Size: 1 << 30}}
+	text := Volumes(&drivebay.VolumeSet{Found: found}, Style{}, false)
+	for _, want := range []string{"no volumes\n", "volume abc", "1 GiB", "`drivebay claim d1 d2`", "`drivebay volume adopt abc`"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Errorf("a name reaches the terminal as it is: %q", text)
+	}
+}
+
 func TestBinary(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 10 << 30: "10 GiB", 3 << 29: "1.5 GiB", 1<<40 - 1: "1 TiB", 1<<64 - 1: "16 EiB", 4000787030016: "3.6 TiB"} {
 		if got := Binary(n); got != want {
