@@ -30,10 +30,11 @@ func (w *world) check() {
 
 // readable: what a pod can read of its volume is what was acknowledged.
 func (w *world) readable(c *client) {
-	p := w.pods[c]
-	if p == nil {
+	if w.pods[c] == nil {
 		return
 	}
+	w.reopened(c)
+	p := w.pods[c]
 	b := make([]byte, pageSize)
 	for _, page := range c.touched() {
 		if _, err := p.disk.ReadAt(b, int64(page)); err != nil {
@@ -47,6 +48,20 @@ func (w *world) readable(c *client) {
 		}
 	}
 	w.lifted("unreadable " + c.name)
+}
+
+// reopened has a pod whose device went open it again, as one does that starts anew.
+func (w *world) reopened(c *client) {
+	old := w.pods[c]
+	if _, err := old.disk.ReadAt(make([]byte, pageSize), 0); err == nil {
+		return
+	}
+	delete(w.pods, c)
+	if w.opens(c) {
+		old.disk.Close()
+		return
+	}
+	w.pods[c] = old
 }
 
 func (w *world) wrongly(format string, args ...any) { w.locked(func() { w.wrong(format, args...) }) }
@@ -126,6 +141,9 @@ func (w *world) faultsOf(c *client) (out []string) {
 	}
 	for what, since := range w.faults {
 		if time.Since(since) < seenWithin {
+			continue
+		}
+		if strings.HasPrefix(what, "unmounted ") && len(w.mounts(target(c.volume, "pod"))) > 0 { // it was healed
 			continue
 		}
 		kind, on, _ := strings.Cut(what, " ")

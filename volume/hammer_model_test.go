@@ -18,7 +18,7 @@ import (
 type model struct {
 	mu      sync.Mutex
 	volumes []*client            // those that were asked for and not deleted, in this order
-	marks   map[uint64]*stamp     // every page that was ever written, by its number
+	marks   map[uint64]*stamp    // every page that was ever written, by its number
 	claimed map[string]bool      // serial numbers of drives that drivebay may write to
 	keep    map[string][]extent  // bytes that drivebay must not touch, by serial number
 	faults  map[string]time.Time // what is wrong with drives and mounts, and since when: "pulled D0001"

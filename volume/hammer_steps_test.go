@@ -38,11 +38,10 @@ func init() {
 // notYet are operations, and assertions, that the hammer leaves out, with the reason.
 // DRIVEBAY_HAMMER_WITHOUT takes its place.
 var notYet = map[string]string{
-	"label":       "a physical volume without a readable label counts as free",
+	"label":       "a volume whose physical volume has no readable label is deleted halfway",
 	"zap":         "a drive without a readable table counts as blank",
 	"copy":        "a copy of a drive is not told from it",
 	"unmount":     "a mount that is gone is no finding in every answer",
-	"unreadable":  "a mount of a device that went is no finding in every answer",
 	"restore":     "an older copy of the store is believed",
 	"lose":        "answers are given before the first look over the drives has ended",
 	"foreign":     "blank is proved by the first and the last MiB alone",
