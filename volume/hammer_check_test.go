@@ -140,7 +140,7 @@ func (w *world) faultsOf(c *client) (out []string) {
 		}
 	}
 	for what, since := range w.faults {
-		if time.Since(since) < seenWithin {
+		if time.Since(since) < seenWithin || time.Since(w.started) < seenWithin {
 			continue
 		}
 		if strings.HasPrefix(what, "unmounted ") && len(w.mounts(target(c.volume, "pod"))) > 0 { // it was healed

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/hostsim"
@@ -110,6 +111,7 @@ func (w *world) unmountOne(r *rand.Rand) string {
 	w.letGo(c)
 	err := w.sim.UnmountBehind(target(c.volume, "pod"))
 	if err == nil {
+		w.lifted("unmounted " + c.name) // it may have been healed meanwhile
 		w.fault("unmounted " + c.name)
 	}
 	return c.said(err)
@@ -246,12 +248,13 @@ func (w *world) intrude(r *rand.Rand) string {
 func (w *world) copyDrive(r *rand.Rand) string {
 	from := w.anyDrive(r, func(s string) bool { return w.claimed[s] && w.whole(s) && w.isPresent(s) && !w.empty(s) })
 	to := w.anyDrive(r, func(s string) bool { return s != from.serial && w.whole(s) && w.isPresent(s) && w.empty(s) })
-	if from.name == "" || to.name == "" || len(w.sim.Written("/dev/"+to.name)) > 0 {
+	if from.name == "" || to.name == "" || len(w.partitionsOf(from)) == 0 || len(w.sim.Written("/dev/"+to.name)) > 0 {
 		return "-"
 	}
 	w.locked(func() { w.keep[to.serial] = []extent{{0, to.size}} })
 	w.fault("copy of " + from.serial)
 	w.must(w.sim.Inject(hostsim.Fault{Drive: to.serial, Fault: "vanish"}), w.sim.Copy(from.serial, to.serial, "hand"))
+	time.Sleep(3 * time.Second)
 	w.spoiled[to.serial] = append(w.spoiled[to.serial], scar{"copy of " + from.serial, "", -1, nil, nil})
 	return from.serial + " to " + w.putBack(to.serial, r.IntN(2) == 0)
 }

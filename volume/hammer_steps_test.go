@@ -40,11 +40,8 @@ func init() {
 var notYet = map[string]string{
 	"label":       "a volume whose physical volume has no readable label is deleted halfway",
 	"zap":         "a drive without a readable table counts as blank",
-	"copy":        "a copy of a drive is not told from it",
-	"unmount":     "a mount that is gone is no finding in every answer",
 	"restore":     "an older copy of the store is believed",
 	"lose":        "answers are given before the first look over the drives has ended",
-	"foreign":     "blank is proved by the first and the last MiB alone",
 	"unclaim":     "a drive that is not claimed any more is written to",
 	"mirror-pull": "the leg of a mirror that carried on alone is not remembered",
 	"moved-wipe":  "what a logical volume leaves behind when it moves is not wiped",

@@ -74,6 +74,7 @@ type world struct {
 	backup  *backup
 	history []string
 	stopMgr func()
+	started time.Time // the daemon, or its engine alone
 	names   int
 	without map[string]bool
 }
@@ -189,7 +190,15 @@ func (w *world) boot() {
 		}
 	}
 	w.begin()
+	w.started = time.Now()
 	time.Sleep(40 * time.Second)
+}
+
+// start starts the engine alone.
+func (w *world) start() {
+	w.Helper()
+	w.stand.start()
+	w.started = time.Now()
 }
 
 // shutDown ends the daemon, at whatever it is.
