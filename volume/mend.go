@@ -110,7 +110,7 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 // the drive may come back, or be in the hands of who reads broken ones.
 func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 	return e.onVolume(ctx, "forget", id, func(ctx context.Context, v drivebay.Volume) error {
-		if err := e.lost(v.Location); err != nil && !e.unseen(id, v.Location) {
+		if err := e.lost(v.Location); err != nil && !e.unseen(ctx, id, v.Location) {
 			return err
 		}
 		if err := e.dropLost(ctx, v); err != nil {
@@ -149,7 +149,7 @@ func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
 // unseen says that all drives of a volume or snapshot that are here were read, and show
 // nothing of it: an erased partition table or a damaged label hides it. A volume that is
 // half made can be deleted instead, and a drive that cannot be told may show it yet.
-func (e *Engine) unseen(id string, l drivebay.Location) bool {
+func (e *Engine) unseen(ctx context.Context, id string, l drivebay.Location) bool {
 	if r, err := e.record(id); err == nil && !mustBeThere(r.Work) {
 		return false
 	}
@@ -163,6 +163,11 @@ func (e *Engine) unseen(id string, l drivebay.Location) bool {
 		}
 		if _, there := instanced(parts, partitionName(id), l.Partition); there {
 			return false
+		}
+		if p, there := pvOn(parts); there && known && d.Status == drivebay.StatusOnline { // LVM also leaves out what cannot be read now
+			if c, err := e.contentOfPart(ctx, d, p); err != nil || c.Kind == drivebay.ContentUnknown || c.Reason != "" {
+				return false
+			}
 		}
 	}
 	if l.VG != "" {
@@ -189,12 +194,12 @@ func (e *Engine) lost(l drivebay.Location) error {
 
 // ForgetSnapshot drops the record of a snapshot whose drive is gone.
 func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
-	err := e.work(ctx, id, func(context.Context) error {
+	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, ok := e.snapshot(id)
 		if !ok {
 			return drivebay.ErrNotFound
 		}
-		if err := e.lost(r.Snapshot.Location); err != nil && !e.unseen(id, r.Snapshot.Location) {
+		if err := e.lost(r.Snapshot.Location); err != nil && !e.unseen(ctx, id, r.Snapshot.Location) {
 			return err
 		}
 		if err := e.forgetLostSnapshot(&r.Snapshot); err != nil {

@@ -187,16 +187,8 @@ func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
 		if pv, _ := x.lvm.report.On(dev); pv != nil || !known || !there || p.dev != dev {
 			continue
 		}
-		blank, err := through(ctx, e, "read "+id, tableTime, func(ctx context.Context) (bool, error) {
-			drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
-			if err != nil {
-				return false, fmt.Errorf("drive %s: %w", id, err)
-			}
-			defer drive.Close()
-			c := content.Detect(io.NewSectionReader(drive, int64(p.start), int64(p.size)), p.size, d.LogicalBlock)
-			return c.Kind == drivebay.ContentBlank, nil
-		})
-		if errs = append(errs, err); blank {
+		c, err := e.contentOfPart(ctx, d, p)
+		if errs = append(errs, err); err == nil && c.Kind == drivebay.ContentBlank {
 			found[id] = p
 		}
 	}
@@ -204,6 +196,18 @@ func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
 	e.blankPVs = found
 	e.mu.Unlock()
 	return errors.Join(errs...)
+}
+
+// contentOfPart reads what is written in a partition, through its drive.
+func (e *Engine) contentOfPart(ctx context.Context, d *drivebay.Drive, p part) (drivebay.Content, error) {
+	return through(ctx, e, "read "+d.ID, tableTime, func(ctx context.Context) (drivebay.Content, error) {
+		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
+		if err != nil {
+			return drivebay.Content{}, fmt.Errorf("drive %s: %w", d.ID, err)
+		}
+		defer drive.Close()
+		return content.Detect(io.NewSectionReader(drive, int64(p.start), int64(p.size)), p.size, d.LogicalBlock), nil
+	})
 }
 
 // devices are those that the report is about, by drive.

@@ -69,7 +69,7 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 		return err
 	}
 	if err := e.seen().mayGrow(v, 2*v.Size+overhead(v.LUKSUUID)); err != nil { // a snapshot may come to differ in every block
-		return fmt.Errorf("what the pool has left: %w", err)
+		return fmt.Errorf("what the pool has left: %w: %w", drivebay.ErrNoSpace, err)
 	}
 	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.opt.Node, Size: v.Size, Created: e.machine.Now(), Location: v.Location,
 		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}

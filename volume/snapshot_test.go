@@ -164,7 +164,7 @@ func TestPoolIsNotOvercommitted(t *testing.T) {
 		if _, err := s.e.CreateVolume(s.Context(), c); !errors.Is(err, drivebay.ErrNoSpace) {
 			s.Errorf("a copy of more than is left: %v", err)
 		}
-		if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 20 << 30}); !errors.Is(err, drivebay.ErrNoSpace) {
+		if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 20 << 30}); !errors.Is(err, drivebay.ErrRange) {
 			s.Errorf("grown beyond the pool: %v", err)
 		}
 		if is := s.of(v); is.CSIStatus != drivebay.CSICreated || is.Work != "" || len(s.e.Volumes().Snapshots) > 0 || len(s.e.Volumes().Volumes) != 1 {
