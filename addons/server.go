@@ -78,7 +78,7 @@ func New(engine Engine, opt Options) *Server {
 	}
 	s := &Server{engine: engine, opt: opt}
 	s.guard = rpc.Guard{What: "csi-addons", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal, codes.Unknown}}
-	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard.Intercept), grpc.MaxRecvMsgSize(rpc.MaxMessage))
+	s.grpc = s.guard.NewServer()
 	for desc, server := range s.services() {
 		s.grpc.RegisterService(desc, server)
 	}

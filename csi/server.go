@@ -57,7 +57,7 @@ func New(engine Engine, opt Options) *Server {
 	}
 	s := &Server{engine: engine, opt: opt}
 	s.guard = rpc.Guard{What: "csi", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal}}
-	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.guard.Intercept), grpc.MaxRecvMsgSize(rpc.MaxMessage))
+	s.grpc = s.guard.NewServer()
 	wire.RegisterIdentityServer(s.grpc, &identity{Server: s})
 	wire.RegisterControllerServer(s.grpc, &controller{Server: s})
 	wire.RegisterNodeServer(s.grpc, &node{Server: s})

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -160,7 +158,7 @@ func (b switchBody) value() (bool, error) {
 // act reads the body, does it, and answers 204.
 func act[B any](_ *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, B) error) error {
 	var body B
-	if err := readBody(w, r, &body); err != nil {
+	if err := readBody(r, &body); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), opTimeout)
@@ -174,22 +172,15 @@ func act[B any](_ *Server, w http.ResponseWriter, r *http.Request, do func(conte
 
 // readBody reads one JSON object and refuses what it does not know: a misspelt
 // field is a caller who means something else than we do. No body is {}.
-func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+func readBody(r *http.Request, into any) error {
 	if t := r.Header.Get("Content-Type"); t != "" {
 		if kind, _, err := mime.ParseMediaType(t); err != nil || kind != "application/json" {
 			return failf(http.StatusUnsupportedMediaType, "invalid", "content type %q: want application/json", t)
 		}
 	}
-	// Not every ResponseWriter has deadlines; the server's own does.
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(r.Body)
-	_ = c.SetReadDeadline(time.Time{})
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return failf(http.StatusRequestEntityTooLarge, "invalid", "the body is larger than %d bytes", maxBody)
-	}
+	body, err := io.ReadAll(r.Body) // from memory: receiveBody has read it
 	if err != nil {
-		return fmt.Errorf("read the body: %w: %w", drivebay.ErrInvalid, err)
+		return err
 	}
 	if len(body) == 0 {
 		return nil

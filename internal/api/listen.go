@@ -41,7 +41,7 @@ func ListenUnix(path string) (Listener, error) {
 	if err := os.Chmod(path, socketMode); err != nil {
 		return Listener{}, errors.Join(fmt.Errorf("socket %s: %w", path, err), l.Close())
 	}
-	return Listener{Listener: l}, nil
+	return Listener{Listener: limit(l, maxConns)}, nil
 }
 
 func clearStale(path string) error {
@@ -73,5 +73,5 @@ func ListenTCP(ctx context.Context, addr string) (Listener, error) {
 	if err != nil {
 		return Listener{}, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	return Listener{Listener: l, ReadOnly: true}, nil
+	return Listener{Listener: limit(l, maxConns), ReadOnly: true}, nil
 }

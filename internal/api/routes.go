@@ -99,8 +99,10 @@ func (s *Server) answer(serve handler) http.Handler {
 		}()
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		err := serve(s, w, r)
+		err := receiveBody(w, r)
+		if err == nil {
+			err = serve(s, w, r)
+		}
 		switch {
 		case r.Context().Err() != nil:
 			log.Debug("caller is gone", "error", err)

@@ -239,7 +239,7 @@ func work[B any](s *Server, w http.ResponseWriter, r *http.Request, do func(cont
 		return err
 	}
 	var body B
-	if err := readBody(w, r, &body); err != nil {
+	if err := readBody(r, &body); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), opTimeout)

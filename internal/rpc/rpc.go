@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -64,6 +65,22 @@ func (g *Guard) note(ctx context.Context, op string, err error, took time.Durati
 		level, attrs = slog.LevelError, append(attrs, "err", status.Convert(err).Message())
 	}
 	g.Log.Log(ctx, level, g.What+" call", attrs...)
+}
+
+const (
+	maxStreams  = 100              // calls under way on one connection
+	connectTime = 10 * time.Second // from the connection to the first frame of HTTP/2
+	pingTime    = time.Minute      // of silence, after which the server asks whether the client is there
+	pongTime    = 30 * time.Second // to answer that
+)
+
+// NewServer makes a server whose clients are bounded: what they send, how many calls they
+// have under way, and how long a client that stalls is waited for. An idle connection
+// that answers stays open: sidecars end when they lose theirs.
+func (g *Guard) NewServer() *grpc.Server {
+	return grpc.NewServer(grpc.UnaryInterceptor(g.Intercept), grpc.MaxRecvMsgSize(MaxMessage),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(connectTime),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingTime, Timeout: pongTime}))
 }
 
 // grace is how long calls under way may take to end.
