@@ -25,6 +25,9 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 			if err := e.unmove(ctx, id); err != nil {
 				return err
 			}
+			if err := e.bothLegs(ctx, &rec.Volume, r.Required); err != nil {
+				return err
+			}
 		}
 		due, err := e.wantSize(id, r)
 		if err != nil || !due {
@@ -248,9 +251,13 @@ func (e *Engine) stillBehind(disk host.Disk, d *drivebay.Drive, n entry, from, s
 // are gets them zeroed (newextents.go).
 func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
 	v, size := &rec.Volume, sizeOfWork(rec)
+	legs := step{name: "legs", done: func(ctx context.Context) (bool, error) {
+		err := e.bothLegs(ctx, v, size)
+		return err == nil, err
+	}}
 	if needsZeroes(v) {
-		return []step{e.extentsZeroed(v, size), e.lvmStep("volume", v.Location, new(bool), e.extendOverZeroes(v, size))}
+		return []step{legs, e.extentsZeroed(v, size), legs, e.lvmStep("volume", v.Location, new(bool), e.extendOverZeroes(v, size))}
 	}
 	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
-	return []step{e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
+	return []step{legs, e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
 }

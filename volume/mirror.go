@@ -172,6 +172,45 @@ func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone str
 	})
 }
 
+// bothLegs refuses to grow a mirror of which one leg does not hold everything. A growth
+// loads its table anew, and the kernel takes every leg into use that it can read then:
+// one that missed writes would be copied from (drivers/md/dm-raid.c, super_validate).
+func (e *Engine) bothLegs(ctx context.Context, v *drivebay.Volume, size uint64) error {
+	if v.Location.Kind != drivebay.LocationMirror {
+		return nil
+	}
+	r, err := e.reportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	g := r.Group(v.Location.VG)
+	if lv := lvOf(r, v.Location); lv != nil && lv.Size >= size+overhead(v.LUKSUUID) {
+		return nil
+	}
+	alone, err := e.mirrorReady(ctx, v)
+	if err != nil {
+		return e.nameNewest(err)
+	}
+	legs := e.mirrorLegs(v.Location, g, r)
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil {
+		return err
+	}
+	rec, err := e.record(v.ID)
+	if err != nil {
+		return err
+	}
+	_, dropped := liveLegs(legs, c)
+	behind := len(legs) != width(v.Location.Kind) || alone != "" || rec.Volume.Mirror != nil && rec.Volume.Mirror.Current != "" || active && len(dropped) > 0
+	for _, leg := range legs {
+		behind = behind || !leg.here || active && e.leftOut(v.Location, g, leg, 'A')
+	}
+	if behind {
+		return fmt.Errorf("%w: one of its legs does not hold everything; put its drive back, or run `drivebay heal %s`, and try again", drivebay.ErrPending, v.ID)
+	}
+	return nil
+}
+
 // doubt writes down why no leg may be used.
 func (e *Engine) doubt(id string, why error) error {
 	stale, is := errors.AsType[staleError](why)

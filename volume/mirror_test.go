@@ -321,3 +321,44 @@ func TestMirrorCut(t *testing.T) {
 		x.serves("second")
 	})
 }
+
+// TestMirrorGrowsWhole: a mirror of which one leg missed a write is not grown: that would
+// take the old leg into use. It grows once both legs hold everything.
+func TestMirrorGrowsWhole(t *testing.T) {
+	t.Parallel()
+	for first := range 2 {
+		for _, kind := range []string{"a mirror", "ext4 on a mirror"} {
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				r := requests()["a mirror"]
+				if r.Block = kind == "a mirror"; !r.Block {
+					r.Class.FSType = "ext4"
+				}
+				v := s.make("v", r)
+				old, _ := s.mgr.Snapshot().Find(v.Location.Drives[first])
+				s.must(s.stage(v))
+				s.word(v, "first")
+				s.inject(old.ID, "vanish")
+				time.Sleep(10 * time.Second)
+				s.word(v, "second")
+				s.must(s.sim.Inject(hostsim.Fault{Drive: old.Serial, Fault: "return", Args: hostsim.Args{"rename": fmt.Sprint(first == 0)}}))
+				time.Sleep(time.Minute)
+				grow := func() error {
+					_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+					return err
+				}
+				if err := grow(); !errors.Is(err, drivebay.ErrPending) {
+					s.Errorf("%s, grown with an old leg: %v", kind, err)
+				}
+				if got := s.word(v, ""); got != "second" {
+					s.Fatalf("%s reads %q", kind, got)
+				}
+				s.heal(v)
+				time.Sleep(10 * time.Minute)
+				s.must(grow())
+				if got := s.word(v, ""); got != "second" {
+					s.Errorf("%s, grown, reads %q", kind, got)
+				}
+			})
+		}
+	}
+}
