@@ -42,6 +42,8 @@ func (g *signs) notFresh() error {
 			return refuse("drive %s is BAD: what is on it has to be moved, not written to", d.ID)
 		case d.Kernel != nil && d.Kernel.Frozen > 0:
 			return refuse("drive %s does not answer", d.ID)
+		case d.ReadOnly:
+			return refuse("drive %s takes no writes", d.ID)
 		}
 	}
 	lv := g.facts.LV
@@ -59,17 +61,40 @@ func (g *signs) notFresh() error {
 }
 
 // mountAfresh unmounts a filesystem everywhere and mounts it again. Who still has it
-// in use, in a container say, keeps it as it is: then it is put back as it was.
+// in use, in a container say, keeps it as it is: then it is put back as it was. So is
+// what can be when it cannot be mounted as it was.
 func mountAfresh(ctx context.Context, p *patient) error {
 	err := p.takeDown(ctx)
-	if err != nil {
-		return errors.Join(err, p.putBack(context.WithoutCancel(ctx)))
+	if err == nil {
+		err = p.again(ctx)
 	}
-	if err := p.again(ctx); err != nil {
-		return err
+	if err != nil {
+		ctx = context.WithoutCancel(ctx)
+		return p.left(ctx, err, p.putBack(ctx))
 	}
 	p.beginScrub(p.v, suspicion{}) // one at a time: another may be under way
 	return nil
+}
+
+// left adds to the cause of a failure which paths are without the volume now, and why.
+func (p *patient) left(ctx context.Context, cause, why error) error {
+	s, err := p.afterThat(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; what is mounted now is not known: %w", cause, err)
+	}
+	var paths []string
+	for i := range s.signs.paths {
+		if one := &s.signs.paths[i]; !one.live {
+			paths = append(paths, one.Path)
+		}
+	}
+	switch {
+	case len(paths) == 0:
+		return cause
+	case why == nil:
+		return fmt.Errorf("%w; it is not mounted at %s", cause, strings.Join(paths, ", "))
+	}
+	return fmt.Errorf("%w; it is not mounted at %s now: %w; `drivebay heal %s` mounts it there when its disk can be read", cause, strings.Join(paths, ", "), why, p.v.ID)
 }
 
 func (p *patient) takeDown(ctx context.Context) error {
@@ -84,17 +109,29 @@ func (p *patient) takeDown(ctx context.Context) error {
 
 // putBack mounts again what was taken down: a filesystem that somebody still has in
 // use is the same as before, and mounted as writable only while it calls itself so
-// (fs/super.c, get_tree_bdev: EBUSY).
+// (fs/super.c, get_tree_bdev: EBUSY). One that cannot be mounted as writable for
+// another reason is mounted read-only, which it was in effect.
 func (p *patient) putBack(ctx context.Context) error {
 	was := p.gauges.of(p.v.ID).read()
 	err := p.again(ctx)
-	if errors.Is(err, drivebay.ErrBusy) {
-		if err = p.mount(ctx, p.signs.staging().at, p.signs.options, true); err == nil {
-			err = p.rebind(ctx)
-		}
+	if err != nil && !errors.Is(err, drivebay.ErrTimeout) {
+		err = p.readOnlyAgain(ctx)
 	}
 	p.gauges.of(p.v.ID).write(func(m *measured) { m.shutdown, m.gaveUp = was.shutdown, was.gaveUp })
 	return err
+}
+
+func (p *patient) readOnlyAgain(ctx context.Context) error {
+	s, err := p.afterThat(ctx)
+	if err != nil {
+		return err
+	}
+	if was := s.signs.staging(); !was.live {
+		if err := s.mount(ctx, was.at, s.signs.options, true); err != nil {
+			return err
+		}
+	}
+	return s.rebind(ctx)
 }
 
 // again mounts what is not mounted of what is remembered.

@@ -37,7 +37,7 @@ var repairs = []Repair{
 		Name: "let go of dead mounts",
 		When: "a path shows a device that went, and the drive is back as another one",
 		Does: "what is dead was unmounted, without force",
-		Not:  "somebody still has a file open there: his container has to end first",
+		Not:  "somebody still has a file open there: his container has to end first; or the drive that is back does not answer a read",
 		Safe: true,
 		need: needLetGo, do: letGo, done: noMore(needLetGo),
 	}, {
@@ -84,7 +84,7 @@ var repairs = []Repair{
 		Name: "mount a filesystem again that gave up",
 		When: "it turned read-only or shut down, and nobody asked for that",
 		Does: "it was unmounted everywhere and mounted again, which has it read its journal, and is being checked",
-		Not:  "a drive is BAD or does not answer; a check has called it corrupted; the pool is full; somebody else has it mounted or in use",
+		Not:  "a drive is BAD, takes no writes or does not answer a read; a check has called it corrupted; the pool is full; somebody else has it mounted or in use",
 		need: needFresh, do: mountAfresh, done: noMore(needFresh),
 	}, {
 		Name: "mount the filesystem",

@@ -37,7 +37,8 @@ type leg struct {
 // patient is a volume with its signs.
 type patient struct {
 	*scene
-	signs signs
+	signs  signs
+	proved bool // its disk was read, and has answered
 }
 
 // patient looks at a volume. Afresh has LVM report what is there, whoever changed it.

@@ -1,0 +1,191 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// What a repair reads before it unmounts. The head has the superblock, the group
+// descriptors and the root folder of ext4; its journal, as the log of XFS, is near the
+// middle, and the copies of superblocks are all over the device.
+const (
+	proofHead   = 1 << 20
+	proofBlock  = 4 << 10
+	proofPlaces = 16
+)
+
+// dataRange is a range of a device that has data of a volume.
+type dataRange struct {
+	device
+	drive      string
+	from, size uint64 // size 0: to its end
+}
+
+// clear unmounts what is the volume's at a path, once its disk has proved that it can be
+// read: a filesystem that is mounted still serves what is in memory when its disk fails,
+// and cannot be mounted again. All that repairs unmount is unmounted here.
+func (p *patient) clear(ctx context.Context, at spot) error {
+	if len(p.ours(at)) > 0 && !p.proved {
+		if err := p.proveReads(ctx); err != nil {
+			return fmt.Errorf("nothing was unmounted, since its disk was read first: %w", err)
+		}
+		p.proved = true
+	}
+	return p.scene.clear(ctx, at)
+}
+
+// proveReads reads from the disk of a volume, past the memory of the kernel, what a mount
+// needs. A volume whose device is yet to be made is read on its drives; of a mirror one
+// leg is enough.
+func (p *patient) proveReads(ctx context.Context) error {
+	lv := p.signs.facts.LV
+	if p.d.num != "" && (lv == nil || !lv.Suspended) {
+		return p.readRange(ctx, dataRange{device: p.d}, p.v.Mode == drivebay.ModeFS)
+	}
+	failed := fmt.Errorf("%w: no drive has the volume", drivebay.ErrNotFound)
+	for _, id := range p.v.Location.Drives {
+		ranges := p.rangesOn(id)
+		if len(ranges) == 0 {
+			continue
+		}
+		if failed = p.readRanges(ctx, ranges); (failed == nil) == p.v.Location.Mirrored() {
+			return failed
+		}
+	}
+	return failed
+}
+
+// rangesOn are where a volume is on one of its drives; none, where the drive is not here
+// or its part of a mirror is old.
+func (p *patient) rangesOn(drive string) []dataRange {
+	l, m := p.v.Location, p.v.Mirror
+	if !driveHere(p.drives.Snapshot(), drive) || m != nil && m.Current != "" && m.Current != drive {
+		return nil
+	}
+	if l.VG == "" {
+		part, ok := p.partition(&p.v)
+		if !ok {
+			return nil
+		}
+		return []dataRange{{device: part.device, drive: drive}}
+	}
+	part, ok := p.pvPart(drive)
+	if !ok {
+		return nil
+	}
+	var out []dataRange
+	if x := p.lvmNow(); x != nil {
+		if pv, g := x.report.On(part.dev); pv != nil && g != nil && g.Name == l.VG {
+			for _, run := range extentsOn(g, l, pv.UUID) {
+				out = append(out, dataRange{part.device, drive, pv.DataStart + run.Start*g.ExtentSize, run.Count * g.ExtentSize})
+			}
+		}
+	}
+	if len(out) == 0 { // LVM cannot say where on it
+		out = append(out, dataRange{device: part.device, drive: drive})
+	}
+	return out
+}
+
+// extentsOn are those of a volume on a physical volume: its own, those of its legs, and
+// those of its pool.
+func extentsOn(g *lvm.Group, l drivebay.Location, pv string) []lvm.Extent {
+	var out []lvm.Extent
+	for i := range g.LVs {
+		lv := &g.LVs[i]
+		if lv.Name != l.LV && lv.Parent != l.LV && (l.Pool == "" || lv.Parent != l.Pool) {
+			continue
+		}
+		for _, run := range lv.Extents {
+			if run.PV == pv {
+				out = append(out, run)
+			}
+		}
+	}
+	return out
+}
+
+func (p *patient) readRanges(ctx context.Context, ranges []dataRange) error {
+	for _, r := range ranges {
+		if err := p.readRange(ctx, r, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRange reads some of a range, in the time that a drive needs which slept.
+func (p *patient) readRange(ctx context.Context, r dataRange, withFS bool) error {
+	return touch(ctx, p.Engine, &p.v, probeTime, func(ctx context.Context) error {
+		disk, err := p.machine.OpenDisk(ctx, r.dev, false)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		if disk.DevNum() != r.num {
+			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, r.dev)
+		}
+		if r.drive != "" {
+			if err := p.drives.Same(ctx, r.drive, disk.DevNum()); err != nil {
+				return err
+			}
+		}
+		if withFS {
+			if err := proveFS(medium{disk}, &p.v); err != nil {
+				return err
+			}
+		}
+		if r.size == 0 {
+			r.size = disk.Size()
+		}
+		return readSome(ctx, medium{disk}, r.from, r.size)
+	})
+}
+
+// readSome reads the head of a range, and blocks from there to its end.
+func readSome(ctx context.Context, r io.ReaderAt, from, size uint64) error {
+	if _, err := r.ReadAt(make([]byte, min(proofHead, size)), int64(from)); err != nil {
+		return err
+	}
+	if size <= proofHead {
+		return nil
+	}
+	for i := range uint64(proofPlaces) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		at := from + (size-proofBlock)/proofPlaces*(i+1)
+		if _, err := r.ReadAt(make([]byte, proofBlock), int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// medium is a disk whose reads all come from the drive: that a block is in the memory of
+// the kernel proves nothing.
+type medium struct{ host.Disk }
+
+// ReadAt implements io.ReaderAt by reads of whole blocks.
+func (m medium) ReadAt(p []byte, off int64) (int, error) {
+	block, size := int64(max(m.BlockSize(), 1)), int64(m.Size())
+	from := off / block * block
+	to := min((off+int64(len(p))+block-1)/block*block, size/block*block)
+	if from >= to {
+		return 0, io.EOF
+	}
+	b := make([]byte, to-from)
+	if n, err := m.ReadMedium(b, from); err != nil {
+		return copy(p, b[min(off-from, int64(n)):n]), err
+	}
+	n := copy(p, b[off-from:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
