@@ -38,13 +38,12 @@ func init() {
 // notYet are operations, and assertions, that the hammer leaves out, with the reason.
 // DRIVEBAY_HAMMER_WITHOUT takes its place.
 var notYet = map[string]string{
-	"label":       "a volume whose physical volume has no readable label is deleted halfway",
-	"zap":         "a drive without a readable table counts as blank",
-	"restore":     "an older copy of the store is believed",
-	"lose":        "answers are given before the first look over the drives has ended",
-	"unclaim":     "a drive that is not claimed any more is written to",
-	"mirror-pull": "the leg of a mirror that carried on alone is not remembered",
-	"moved-wipe":  "what a logical volume leaves behind when it moves is not wiped",
+	"label":      "a volume whose physical volume has no readable label is deleted halfway",
+	"zap":        "a drive without a readable table counts as blank",
+	"restore":    "an older copy of the store is believed",
+	"lose":       "answers are given before the first look over the drives has ended",
+	"unclaim":    "a drive that is not claimed any more is written to",
+	"moved-wipe": "what a logical volume leaves behind when it moves is not wiped",
 }
 
 // pod is an open device of a published volume.
