@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -35,10 +36,28 @@ type daemon struct {
 	engine   *drivemgr.Manager
 	volumes  *volume.Engine // nil: this machine is one to look at only
 	notify   notifier
+	stuck    bool // a part did not end in time
 }
 
-// serve puts the parts together and runs them until ctx ends.
-func (d *daemon) serve(ctx context.Context) (err error) {
+// serve runs the daemon until ctx ends, as the only one that manages the drives of this
+// machine.
+func (d *daemon) serve(ctx context.Context) error {
+	if d.config.Sim != "" {
+		return d.run(ctx)
+	}
+	lock, err := host.LockMachine(d.config.Root, fmt.Sprintf("pid %d, state directory %s, API %s", os.Getpid(), d.config.StateDir, d.config.API))
+	if err != nil {
+		return err
+	}
+	err = d.run(ctx)
+	if d.stuck {
+		return err // a thread may still write to a drive: the lock ends with the process
+	}
+	return errors.Join(err, lock.Close())
+}
+
+// run puts the parts together and runs them until ctx ends.
+func (d *daemon) run(ctx context.Context) error {
 	sim, err := d.open()
 	if err != nil {
 		return err
@@ -170,6 +189,7 @@ func (d *daemon) stop(ended <-chan error, running int, st *store.Bolt) error {
 		case err := <-ended:
 			errs = append(errs, err)
 		case <-late.Done():
+			d.stuck = true
 			d.log.Warn("something does not end, a drive or the state directory hangs: going without it", "op", "stop")
 			return errors.Join(errs...)
 		}

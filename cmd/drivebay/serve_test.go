@@ -21,19 +21,20 @@ func TestServeRefuses(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	root := recording(t) // not this machine, of which another daemon may have the lock
 	env := map[string]string{"DRIVEBAY_STATE_DIR": filepath.Join(dir, "state"), "DRIVEBAY_API": "unix://" + filepath.Join(dir, "s")}
 	for _, tc := range []struct {
 		args string
 		code int
 		want []string
 	}{
-		{"serve --state-dir " + file + "/below", exitFailure, []string{"state directory " + file + "/below cannot be written: ", "--state-dir"}},
+		{"serve --root " + root + " --state-dir " + file + "/below", exitFailure, []string{"state directory " + file + "/below cannot be written: ", "--state-dir"}},
 		{"serve --state-dir relative", exitFailure, []string{`--state-dir: stateDir: "relative" is not an absolute path`}},
 		{"serve --log-level loud --listen nowhere", exitFailure, []string{`--log-level: log.level: "loud"`, `--listen: listen: "nowhere"`}},
 		{"serve --config /nowhere.yaml", exitFailure, []string{"config file: open /nowhere.yaml"}},
 		{"serve --sim /nowhere.yaml", exitFailure, []string{"simulated machine", "/nowhere.yaml"}},
 		{"serve --sim /x --root /y", exitFailure, []string{"exclude each other"}},
-		{"serve --api unix://" + file, exitFailure, []string{"socket " + file, "--api"}},
+		{"serve --root " + root + " --api unix://" + file, exitFailure, []string{"socket " + file, "--api"}},
 		{"serve --api http://127.0.0.1:1", exitFailure, []string{"is no socket"}},
 		{"serve --local", exitUsage, []string{"this is the daemon"}},
 		{"serve now", exitUsage, []string{"unknown command"}},
