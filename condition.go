@@ -148,20 +148,21 @@ func (c Condition) Severity() Severity {
 	return c[0].Severity
 }
 
-// Message says it in one line, for those who have no room for a list.
+// Message says it in one line, for those who have no room for a list. Each reason is
+// named once.
 func (c Condition) Message() string {
 	if len(c) == 0 {
 		return "no fault is known"
 	}
-	var also string
-	for i, f := range c[1:] {
-		if i == 0 {
-			also = " Also: " + f.Reason
-		} else {
-			also += ", " + f.Reason
+	named, also := []string{c[0].Reason}, ""
+	for _, f := range c[1:] {
+		if !slices.Contains(named, f.Reason) {
+			named = append(named, f.Reason)
 		}
 	}
-	also = clip(also, maxConditionMessage/2)
+	if len(named) > 1 {
+		also = clip(" Also: "+strings.Join(named[1:], ", "), maxConditionMessage/2)
+	}
 	return clip(c[0].Reason+": "+c[0].Message, maxConditionMessage-len(also)) + also
 }
 

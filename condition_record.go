@@ -129,23 +129,23 @@ var recordConditions = []ConditionRule{
 	},
 }
 
-// failed tells a failure: of what, why, and who tries again.
+// failed tells a failure: of what, why, and what tries again.
 func failed[S ~uint8](f *Failure[S]) *hit {
 	if f == nil {
 		return say(nil, "something failed and its cause was not kept")
 	}
-	who := "nobody tries again before an operator says so"
+	again := "not tried again before an operator says so"
 	switch f.Retry {
 	case RetryOnCall:
-		who = "the next call tries again"
+		again = "the next call tries again"
 	case RetryTimed:
-		who = "tried again at " + f.Next.UTC().Format(time.RFC3339)
+		again = "tried again at " + f.Next.UTC().Format(time.RFC3339)
 	}
 	tries := ""
 	if f.Tries > 1 {
-		tries = fmt.Sprintf(", %d times", f.Tries)
+		tries = fmt.Sprintf("%d times, ", f.Tries)
 	}
-	return say(nil, "%v failed%s (%s): %s", f.Before, tries, who, f.Cause)
+	return say(nil, "%v failed: %s (%s%s)", f.Before, plain(f.Cause, maxConditionText/2), tries, again)
 }
 
 // name is what a person calls the place.

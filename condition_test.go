@@ -3,6 +3,7 @@ package drivebay
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -124,7 +125,7 @@ var faults = []struct {
 	{"something else mounted", LocationPartition, func(f *Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, SeverityInaccessible, "VolumeUnmounted", "something else mounted: tmpfs"},
 	{"staging not mounted", LocationPartition, func(f *Facts) { f.Mount.Staging.Mounted = false }, SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
 	{"target not readable", LocationPartition, func(f *Facts) { f.Mount.Target.ReadError = "stale handle" }, SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
-	{"half made", LocationPartition, func(f *Facts) { failing(&f.Volume, CSICreating) }, SeverityInaccessible, "OperationFailed", "CREATING failed, 2 times (the next call tries again): no space"},
+	{"half made", LocationPartition, func(f *Facts) { failing(&f.Volume, CSICreating) }, SeverityInaccessible, "OperationFailed", "CREATING failed: no space (2 times, the next call tries again)"},
 	{"half removed", LocationPartition, func(f *Facts) { failing(&f.Volume, CSIRemoving) }, SeverityInaccessible, "OperationFailed", "REMOVING failed"},
 	{"failed, cause lost", LocationPartition, func(f *Facts) {
 		if f.Volume.CSIStatus != CSIFailed {
@@ -138,7 +139,7 @@ var faults = []struct {
 	}, SeverityDegraded, "OperationFailed", "RESIZING failed"},
 	{"not released", LocationPartition, func(f *Facts) {
 		f.Volume.Usage, f.Volume.UsageFailure = VolumeUsageFailed, &Failure[VolumeUsage]{Before: VolumeReleasing, Cause: "no room", Retry: RetryOperator}
-	}, SeverityDegraded, "ReleaseFailed", "RELEASING failed (nobody tries again before an operator says so): no room"},
+	}, SeverityDegraded, "ReleaseFailed", "RELEASING failed: no room (not tried again before an operator says so)"},
 	{"lost on its old drive", LocationPartition, func(f *Facts) {
 		f.Volume.Lost = &Lost{Drive: "naa-1", Bytes: 512, Count: 1, Extents: []Extent{{Offset: 4096, Length: 512}}}
 	}, SeverityDataLoss, "DataLost", "drive naa-1 could not read 512 bytes at (offset+length) 4096+512"},
@@ -193,6 +194,71 @@ func TestEveryRuleFiresAlone(t *testing.T) {
 		if !fired[r.Severity.String()+r.Reason] {
 			t.Errorf("no fault above makes %v %s", r.Severity, r.Reason)
 		}
+	}
+}
+
+// fits holds for the short form of every message.
+func fits(t *testing.T, what, s string) {
+	t.Helper()
+	if len(s) > 128 || !utf8.ValidString(s) || strings.Contains(s, "/") || s == "" {
+		t.Fatalf("%s: short message %q of %d bytes", what, s, len(s))
+	}
+}
+
+// TestShortMessages: in 128 bytes a message says its cause first, names no path and ends
+// with a word.
+func TestShortMessages(t *testing.T) {
+	paths := regexp.MustCompile(`(?:^| )[("` + "`" + `]?/\S*`)
+	for _, c := range faults {
+		for _, long := range []string{"", "/var/lib/kubelet/plugins/csi", strings.Repeat("/a-long-folder", 30)} {
+			f := sound(c.on)
+			c.fault(&f)
+			for _, p := range []*PathFacts{f.Mount.Staging, f.Mount.Target} {
+				if p != nil && long != "" {
+					p.Path = long
+				}
+			}
+			l := newLook(f)
+			for i := range conditionRules {
+				h := conditionRules[i].check(l)
+				if h == nil {
+					continue
+				}
+				l.worst = max(l.worst, conditionRules[i].Severity)
+				got := VolumeFinding{Message: l.message(&conditionRules[i], h)}.Short()
+				fits(t, c.name, got)
+				cause, _, _ := strings.Cut(paths.ReplaceAllString(h.text, ""), "/") // as far as it is the same
+				cause = strings.TrimRight(cause[:min(len(cause), 90)], ":;,. ")
+				if at := strings.LastIndexByte(cause, ' '); len(cause) > 80 || at > 0 && strings.Contains(h.text, "/") {
+					cause = cause[:at]
+				}
+				if !strings.HasPrefix(got, cause) {
+					t.Errorf("%s: %q does not begin with %q", c.name, got, cause)
+				}
+			}
+		}
+	}
+	for in, want := range map[string]string{
+		"reading /var/lib/x: input/output error. Next.":       "reading: input-output error. Next.",
+		"open (/dev/sda), I/O error on \"/dev/sdb\" in vg/lv": "open, IO error on in vg-lv",
+		strings.Repeat("word ", 40):                           strings.Repeat("word ", 24) + "word …",
+		strings.Repeat("ä", 100):                              strings.Repeat("ä", 62) + "…",
+	} {
+		if got := shorten(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestReasonOnce: a reason that two findings have is named once.
+func TestReasonOnce(t *testing.T) {
+	c := Condition{{Severity: SeverityInaccessible, Reason: "RWIOError", Message: "a."}, {Severity: SeverityDegraded, Reason: "DiskFailure", Message: "b."},
+		{Severity: SeverityDegraded, Reason: "RWIOError", Message: "c."}, {Severity: SeverityDegraded, Reason: "DiskFailure", Message: "d."}}
+	if got := c.Message(); got != "RWIOError: a. Also: DiskFailure" {
+		t.Error(got)
+	}
+	if got := c[2:3].Message() + c[2:].Message(); got != "RWIOError: c.RWIOError: c. Also: DiskFailure" {
+		t.Error(got)
 	}
 }
 
@@ -310,6 +376,7 @@ func lawful(t *testing.T, what string, c Condition) {
 		if len(f.Reason) > maxConditionReason || len(f.Message) > maxConditionMessage || !utf8.ValidString(f.Message) || !strings.HasSuffix(f.Message, ".") {
 			t.Fatalf("%s: %s has a bad message of %d bytes: %q", what, f.Reason, len(f.Message), f.Message)
 		}
+		fits(t, what, f.Short())
 	}
 	if m := c.Message(); len(m) > maxConditionMessage || !utf8.ValidString(m) || len(c) > maxConditionFindings || c.Abnormal() != (len(c) > 0) {
 		t.Fatalf("%s: %d findings, message %q", what, len(c), m)

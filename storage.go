@@ -45,11 +45,14 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 	for _, reason := range []string{StorageDiskRemoved, StorageDiskFailure, StorageDiskDegrading, StorageDiskUnknown} {
 		if names := byReason[reason]; len(names) > 0 {
 			out = append(out, StorageFinding{Unreachable: reason == StorageDiskRemoved && gone == claimed, Reason: reason,
-				Message: message(fmt.Sprintf("%d of %d drives: ", len(names), claimed), names)})
+				Message: message(fmt.Sprintf("%d of %d drives %s: ", len(names), claimed, storageWords[reason]), names)})
 		}
 	}
 	return out
 }
+
+// storageWords are the reasons in the words of a message.
+var storageWords = map[string]string{StorageDiskRemoved: "gone", StorageDiskFailure: "BAD", StorageDiskDegrading: "SUSPECT", StorageDiskUnknown: "of unknown health"}
 
 func (d *Drive) storageReason() string {
 	if d.Status == StatusOffline {

@@ -54,7 +54,7 @@ func TestStorageMessages(t *testing.T) {
 	one.Drives[0].Findings = []drivebay.Finding{{Text: strings.Repeat("ü", 5000)}}
 	for _, s := range []*drivebay.Snapshot{&many, &one} {
 		f := drivebay.StorageFindings(s)
-		if len(f) != 1 || len(f[0].Message) > 1024 || !utf8.ValidString(f[0].Message) {
+		if len(f) != 1 || len(f[0].Message) > 1024 || !utf8.ValidString(f[0].Message) || len(f[0].Short()) > 128 || !strings.Contains(f[0].Short(), "drives BAD") {
 			t.Fatalf("%d findings; %d bytes: %q", len(f), len(f[0].Message), f[0].Message)
 		}
 	}

@@ -40,13 +40,13 @@ func (s *Server) snapshotAnswer(v *drivebay.VolumeSnapshot) *wire.Snapshot {
 }
 
 // healthAnswer is a condition in the words of 1.13. Reason and message have no
-// limit of their own there, so the general one holds, and the end of a message,
-// its next step, is cut off; the API and `drivebay explain` have all of it.
+// limit of their own there, so the general one holds: a message is its short form, and
+// the API and `drivebay explain` have all of it.
 func healthAnswer(id string, c drivebay.Condition) *wire.VolumeHealth {
 	out := &wire.VolumeHealth{VolumeId: id}
 	for _, f := range c {
 		out.HealthStatuses = append(out.HealthStatuses, &wire.VolumeHealth_VolumeHealthEntry{
-			Status: wire.VolumeHealthErrorType(f.Severity), Reason: rpc.Clip(f.Reason, maxString), Message: rpc.Clip(f.Message, maxString)})
+			Status: wire.VolumeHealthErrorType(f.Severity), Reason: rpc.Clip(f.Reason, maxString), Message: f.Short()})
 	}
 	return out
 }

@@ -76,7 +76,7 @@ func (n *node) NodeGetStorageHealth(context.Context, *wire.NodeGetStorageHealthR
 			kind = wire.StorageHealthErrorType_STORAGE_UNREACHABLE
 		}
 		resp.BackendHealth = append(resp.BackendHealth, &wire.NodeGetStorageHealthResponse_StorageBackendHealth{
-			Status: kind, Reason: rpc.Clip(f.Reason, maxString), Message: rpc.Clip(f.Message, maxString)})
+			Status: kind, Reason: rpc.Clip(f.Reason, maxString), Message: f.Short()})
 	}
 	return resp, nil
 }
