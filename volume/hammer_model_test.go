@@ -27,18 +27,17 @@ type model struct {
 
 // client is a volume as its client knows it.
 type client struct {
-	name     string
-	number   int // no two have the same one, whatever their names
-	request  drivebay.VolumeRequest
-	volume   drivebay.Volume
-	acked    bool                // drivebay said that it is made
-	doomed   bool                // its deletion was asked for
-	staged   bool                // by the last answer
-	used     bool                // published: a pod has it open
-	pages    map[uint64]uint64   // offset -> number of the mark that was acknowledged
-	maybe    map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
-	size     uint64
-	lastGood time.Time
+	name    string
+	number  int // no two have the same one, whatever their names
+	request drivebay.VolumeRequest
+	volume  drivebay.Volume
+	acked   bool                // drivebay said that it is made
+	doomed  bool                // its deletion was asked for
+	staged  bool                // by the last answer
+	used    bool                // published: a pod has it open
+	pages   map[uint64]uint64   // offset -> number of the mark that was acknowledged
+	maybe   map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
+	size    uint64
 }
 
 // stamp is the content of a page, which is written once in the whole run.

@@ -80,7 +80,6 @@ type killRack struct {
 	*testing.T
 	dir, endpoint, mnt string
 	files, devs        []string
-	env                []string
 	cmd                *exec.Cmd
 	log                *os.File
 }
