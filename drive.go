@@ -116,6 +116,9 @@ type Content struct {
 	Reason     string      `json:"reason,omitempty"` // why unknown
 }
 
+// NotRead is the reason of a content that nobody has tried to read yet.
+const NotRead = "not read"
+
 // Signature is one recognised format on a drive or a partition of it.
 type Signature struct {
 	Format    string `json:"format"` // gpt, mbr, ext4, xfs, LVM2_member, linux_raid_member, crypto_LUKS ...

@@ -17,4 +17,6 @@ var (
 	ErrRefused    = errors.New("refused") // it would endanger data, or a rule forbids it
 	ErrSecret     = errors.New("not the right secret")
 	ErrTimeout    = errors.New("no answer in time")
+	// ErrUnavailable: the answer depends on a drive that is not here, or was not read yet.
+	ErrUnavailable = errors.New("unavailable")
 )

@@ -12,6 +12,7 @@ import (
 // matches counts. The tables of CSI-Addons have the first six rows and UNKNOWN; the
 // others are gRPC's own meanings, which say more.
 var errorCodes = rpc.Codes{
+	{drivebay.ErrUnavailable, codes.Unavailable}, // first: what is away is not found either
 	{drivebay.ErrNotFound, codes.NotFound},
 	{drivebay.ErrInvalid, codes.InvalidArgument},
 	{drivebay.ErrAmbiguous, codes.InvalidArgument},

@@ -13,6 +13,7 @@ import (
 // errorCodes is what the errors of the dictionary are on the wire. The first that
 // matches counts.
 var errorCodes = rpc.Codes{
+	{drivebay.ErrUnavailable, codes.Unavailable}, // first: what is away is not found either
 	{drivebay.ErrNotFound, codes.NotFound},
 	{drivebay.ErrInvalid, codes.InvalidArgument},
 	{drivebay.ErrAmbiguous, codes.InvalidArgument},

@@ -24,7 +24,7 @@ func (c *controller) ControllerListVolumeHealth(_ context.Context, req *wire.Con
 	if err != nil {
 		return nil, err
 	}
-	set, err := c.volumes()
+	set, err := c.complete()
 	if err != nil {
 		return nil, err
 	}

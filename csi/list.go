@@ -12,7 +12,7 @@ func (c *controller) ListVolumes(_ context.Context, req *wire.ListVolumesRequest
 	if err != nil {
 		return nil, err
 	}
-	set, err := c.volumes()
+	set, err := c.complete()
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,12 @@ func newMemory(volumes ...*drivebay.VolumeView) *memory {
 }
 
 func (m *memory) Volumes() *drivebay.VolumeSet  { return m.set.Load() }
+func (m *memory) Listed() error                 { return nil }
 func (m *memory) Powers() drivebay.VolumePowers { return m.powers }
+
+func (m *memory) Missing(id string) error {
+	return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+}
 
 // change publishes the next set.
 func (m *memory) change(f func(*drivebay.VolumeSet) error) error {

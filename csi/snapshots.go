@@ -2,7 +2,6 @@ package csi
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sort"
 
@@ -35,7 +34,7 @@ func (c *controller) GetSnapshot(_ context.Context, req *wire.GetSnapshotRequest
 	}
 	snap, ok := set.GetSnapshot(req.SnapshotId)
 	if !ok {
-		return nil, fmt.Errorf("snapshot %q: %w", req.SnapshotId, drivebay.ErrNotFound)
+		return nil, c.opt.Volumes.Missing(req.SnapshotId)
 	}
 	return &wire.GetSnapshotResponse{Snapshot: c.snapshotAnswer(snap)}, nil
 }
@@ -45,7 +44,7 @@ func (c *controller) ListSnapshots(_ context.Context, req *wire.ListSnapshotsReq
 	if err != nil {
 		return nil, err
 	}
-	set, err := c.volumes()
+	set, err := c.complete()
 	if err != nil {
 		return nil, err
 	}

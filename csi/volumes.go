@@ -2,7 +2,6 @@ package csi
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/drivebay/drivebay"
 	"google.golang.org/grpc/codes"
@@ -13,6 +12,11 @@ import (
 // dictionary.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
+	// Missing is the error for an id that is in no record: ErrNotFound, or
+	// ErrUnavailable until every drive that may carry it was read.
+	Missing(id string) error
+	// Listed is ErrUnavailable while volumes may be missing in the set.
+	Listed() error
 	Powers() drivebay.VolumePowers
 	// CreateVolume returns the volume that there is or was made. One of the same
 	// name that does not fit the request: ErrExists.
@@ -43,6 +47,16 @@ func (s *Server) volumes() (*drivebay.VolumeSet, error) {
 	return set, nil
 }
 
+// complete is the newest set, once it names all volumes: a volume that is left out of a
+// list is taken for one that is gone, or healthy.
+func (s *Server) complete() (*drivebay.VolumeSet, error) {
+	set, err := s.volumes()
+	if err == nil {
+		err = s.opt.Volumes.Listed()
+	}
+	return set, err
+}
+
 // volume is one of the newest set.
 func (s *Server) volume(id string) (*drivebay.VolumeView, error) {
 	set, err := s.volumes()
@@ -51,7 +65,7 @@ func (s *Server) volume(id string) (*drivebay.VolumeView, error) {
 	}
 	v, ok := set.Get(id)
 	if !ok {
-		return nil, fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+		return nil, s.opt.Volumes.Missing(id)
 	}
 	return v, nil
 }

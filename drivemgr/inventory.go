@@ -104,7 +104,7 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	if err != nil {
 		path = dir
 	}
-	d := drivebay.Drive{Name: name, Status: drivebay.StatusOnline, Content: drivebay.Content{Reason: "not read"}}
+	d := drivebay.Drive{Name: name, Status: drivebay.StatusOnline, Content: drivebay.Content{Reason: drivebay.NotRead}}
 	sectors, ok := s.size(path)
 	if !ok && s.exists(dir) { // it is there and cannot be read: that is no absent drive
 		s.lost = append(s.lost, name)

@@ -101,12 +101,12 @@ func (m *Manager) learn(r lookResult) {
 		r.err = another(&t.drive, r.evidence)
 	}
 	now := m.machine.Now()
+	t.noteReading(r)
 	t.nextLook = m.nextLook(t, r, now)
 	if !t.present {
 		return
 	}
 	m.takeEvidence(t, r.looked, now)
-	t.fresh = t.fresh || r.readContent && (r.content == nil || r.content.Kind == drivebay.ContentUnknown)
 	if r.content != nil && !errors.Is(r.err, errAnother) {
 		was := t.drive.Content.Kind
 		t.drive.Content = settleContent(t.drive, *r.content)
@@ -124,6 +124,35 @@ func (m *Manager) learn(r lookResult) {
 	m.keepRecord(t)
 }
 
+// noteReading keeps in mind that what is written on a drive is still to be read, and how
+// often that has failed. A drive that sleeps has not failed.
+func (t *tracked) noteReading(r lookResult) {
+	unread := r.readContent && (r.content == nil || r.content.Kind == drivebay.ContentUnknown)
+	t.fresh = t.fresh || unread
+	switch {
+	case !unread:
+		t.unread = 0
+	case r.evidence == nil || !r.evidence.Standby:
+		t.unread++
+	}
+}
+
+// An unread drive is read again within seconds: until it was read, volumes may be on it
+// that no record names. One that stays unreadable is asked less often.
+const (
+	rereadFirst = time.Second
+	rereadSoon  = 10 * time.Second
+	rereadLater = time.Minute
+	rereadTries = 60 // at intervals of rereadSoon
+)
+
+func rereadAfter(failed int) time.Duration {
+	if failed > rereadTries {
+		return rereadLater
+	}
+	return min(rereadFirst<<min(failed-1, 10), rereadSoon)
+}
+
 // nextLook spreads the drives over the poll interval, so that a hundred of them
 // are not asked in the same moment; a running self-test is watched more closely.
 func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
@@ -132,6 +161,8 @@ func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
 	}
 	wait := m.opt.Poll
 	switch {
+	case t.unread > 0:
+		wait = min(wait, rereadAfter(t.unread))
 	case r.err != nil:
 		wait = min(wait, time.Minute)
 	case r.evidence != nil && r.evidence.SelfTestProgress != nil:
@@ -185,7 +216,7 @@ func (m *Manager) takeEvidence(t *tracked, r looked, now time.Time) {
 // drive that has partitions or users is never blank.
 func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
 	if stranger, used := strangerIn(d.Uses); used && read.Kind == drivebay.ContentBlank {
-		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: "in use: " + stranger.Kind}
+		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: inUse + stranger.Kind}
 	}
 	if read.Kind == drivebay.ContentUnknown && d.Content.Kind == drivebay.ContentForeign {
 		return d.Content

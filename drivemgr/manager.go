@@ -3,6 +3,7 @@ package drivemgr
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,6 +108,7 @@ type tracked struct {
 	// What our own questions added to ioerr_cnt and iotmo_cnt.
 	ourErrors, ourTimeouts uint64
 	fresh                  bool   // what is written on it is not known, or may have changed
+	unread                 int    // looks in a row that failed to read it
 	cameFrom               string // the bay before this one, if it was moved
 	poor                   int    // ticks in a row in which its health was as bad as the policy says
 	heldBack               string // why the policy leaves it alone, as it was told
@@ -320,6 +322,9 @@ func (m *Manager) recall() {
 	for id, rec := range records {
 		t := &tracked{rec: rec, drive: rec.Drive, lane: lane.New(), judged: rec.Drive.Health != drivebay.HealthUnknown}
 		t.drive.Kernel, t.drive.Disks = nil, rec.Disks
+		if strings.HasPrefix(t.drive.Content.Reason, inUse) { // it was not read from the drive
+			t.drive.Content = drivebay.Content{Reason: drivebay.NotRead}
+		}
 		if t.drive.Status == drivebay.StatusOnline {
 			t.drive.Status = drivebay.StatusUnknown
 		}

@@ -53,7 +53,7 @@ func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Con
 	return out, nil
 }
 
-// Refresh lists the machine and looks at every drive now.
+// Refresh lists the machine, and looks at every drive and reads what is written on it now.
 func (m *Manager) Refresh(ctx context.Context) error {
 	var opt InventoryOptions
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
@@ -63,7 +63,18 @@ func (m *Manager) Refresh(ctx context.Context) error {
 	return m.do(ctx, func() error {
 		m.take(l)
 		for _, t := range m.drives {
-			t.nextLook = m.machine.Now()
+			t.fresh, t.nextLook = true, m.machine.Now()
+		}
+		return nil
+	})
+}
+
+// Written has a drive read again that we have written to: a partition table that has no
+// partitions left, or has its first, changes what the drive can be used for.
+func (m *Manager) Written(ctx context.Context, drive string) error {
+	return m.do(ctx, func() error {
+		if t := m.drives[drive]; t != nil {
+			t.fresh, t.nextLook = true, m.machine.Now()
 		}
 		return nil
 	})

@@ -31,12 +31,12 @@ func TestOurUses(t *testing.T) {
 		opt     InventoryOptions
 	}{
 		"all ours":                  {nil, mounts, drivebay.ContentUnknown, "", InventoryOptions{}},
-		"a stranger's partition":    {func(w tree, a string) { w.partition(a, "sda3", "8:3") }, mounts, drivebay.ContentForeign, "sda3", InventoryOptions{}},
+		"a stranger's partition":    {func(w tree, a string) { w.partition(a, "sda3", "8:3") }, mounts, drivebay.ContentUnknown, "sda3", InventoryOptions{}},
 		"a stranger on the drive":   {func(w tree, a string) { w.dm(1, "s", "x", a) }, mounts, drivebay.ContentForeign, "dm-1", InventoryOptions{}},
 		"the machine runs from it":  {nil, append(mounts, mount("8:1", "/var", "ext4", "/dev/sda1")), drivebay.ContentUnknown, "runs from it", InventoryOptions{}},
 		"udev saw more":             {func(w tree, _ string) { w["run/udev/data/b8:0"] = "E:ID_FS_TYPE=zfs_member\n" }, mounts, drivebay.ContentForeign, "zfs", InventoryOptions{}},
 		"the kernel knows no names": {noNames, mounts, drivebay.ContentUnknown, "", InventoryOptions{Ours: map[string]bool{"sda": true}}},
-		"nobody knows any names":    {noNames, mounts, drivebay.ContentForeign, "partition of sda1", InventoryOptions{}},
+		"nobody knows any names":    {noNames, mounts, drivebay.ContentUnknown, "partition of sda1", InventoryOptions{}},
 		"udev knows the names": {func(w tree, a string) {
 			noNames(w, a)
 			w["run/udev/data/b8:1"], w["run/udev/data/b8:2"] = "E:ID_PART_ENTRY_NAME=drivebay-x\n", "E:ID_PART_ENTRY_NAME=drivebay-pv-1\n"

@@ -145,17 +145,21 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 func (u *usage) give(d *drivebay.Drive) {
 	w := walk{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
 	w.device(d.Paths[0].SysPath, d.Name, d.Paths[0].DevNum)
-	stranger, used := strangerIn(d.Uses)
+	used := w.foreign != ""
 	switch {
 	case used && d.Content.Kind == drivebay.ContentUnknown:
-		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, "in use: "+stranger.Kind
+		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, inUse+w.foreign
 	case !used && len(d.Uses) > 0 && onlyTable(d.Content, "gpt"), len(d.Uses) == 0 && u.ours[d.Name] && onlyTable(d.Content, "gpt", "dos"):
 		// udev has seen the table that our partitions stand in, or one, perhaps half of
 		// it, that we are just making or taking away. Whether all of it is ours is for
 		// the bytes themselves to say.
-		d.Content = drivebay.Content{Reason: "not read"}
+		d.Content = drivebay.Content{Reason: drivebay.NotRead}
 	}
 }
+
+// inUse begins the reason of a content that follows from who uses the drive. Nobody has
+// read it from the drive.
+const inUse = "in use: "
 
 // strangerIn finds a use that is not ours.
 func strangerIn(uses []drivebay.Use) (drivebay.Use, bool) {
@@ -176,9 +180,16 @@ type walk struct {
 	been   map[string]bool
 	said   map[drivebay.Use]bool // a machine can have a thousand mounts of one device
 	within bool                  // at a partition that we made, or above one
+	// A partition without a name in the kernel may be ours: only the table on the drive
+	// says whose it is, and whose are the users of it.
+	unnamed bool   // at such a partition, or above one
+	foreign string // a use that cannot be ours, whatever the table says
 }
 
 func (w *walk) use(kind, device, what string) {
+	if !w.unnamed || !mayBeOurs[kind] {
+		w.sawForeign(kind)
+	}
 	what = strings.Clone(what) // it is a piece of a mount table, which would stay in memory for it
 	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.within}); !w.said[u] {
 		w.said[u] = true
@@ -186,9 +197,22 @@ func (w *walk) use(kind, device, what string) {
 	}
 }
 
+// mayBeOurs are the kinds of uses that our own partitions have; the others tell that a
+// partition without a name is foreign.
+var mayBeOurs = map[string]bool{"partition": true, "mount": true, "btrfs": true, "lvm": true, "crypt": true, "dm": true}
+
+func (w *walk) sawForeign(kind string) {
+	if !w.within && w.foreign == "" {
+		w.foreign = kind
+	}
+}
+
 func (w *walk) mount(kind, device, target string) {
 	w.use(kind, device, target)
-	w.drive.System = w.drive.System || systemMounts[target]
+	if systemMounts[target] {
+		w.drive.System = true
+		w.sawForeign(kind)
+	}
 }
 
 func (w *walk) device(dir, name, devnum string) {
@@ -198,11 +222,12 @@ func (w *walk) device(dir, name, devnum string) {
 	w.been[name] = true
 	w.here(name, devnum)
 	for _, part := range w.partitionsOf(dir, name) {
-		below := w.within
-		w.within = below || w.madeByUs(part)
+		within, unnamed := w.within, w.unnamed
+		ours, named := w.madeByUs(part)
+		w.within, w.unnamed = within || ours, unnamed || !named
 		w.use("partition", path.Base(part), "")
 		w.device(part, path.Base(part), w.sysfs.text(part+"/dev"))
-		w.within = below
+		w.within, w.unnamed = within, unnamed
 	}
 	for _, holder := range w.sysfs.list(dir + "/holders") {
 		up := w.sysfs.blockDir + "/" + holder
@@ -239,7 +264,7 @@ func (w *walk) partitionsOf(dir, name string) []string {
 // which it found itself (block/partitions/efi.c), udev that of all. A partition that
 // the kernel was told of (BLKPG) has none: of such a one, what was read from the
 // drive says enough.
-func (w *walk) madeByUs(part string) bool {
+func (w *walk) madeByUs(part string) (ours, named bool) {
 	name, known := w.sysfs.udev(w.sysfs.text(part + "/dev"))["ID_PART_ENTRY_NAME"]
 	b, _ := w.sysfs.read(part + "/uevent")
 	for line := range strings.Lines(string(b)) {
@@ -248,9 +273,9 @@ func (w *walk) madeByUs(part string) bool {
 		}
 	}
 	if !known {
-		return w.usage.ours[w.drive.Name]
+		return w.usage.ours[w.drive.Name], false
 	}
-	return strings.HasPrefix(name, content.OursPrefix)
+	return strings.HasPrefix(name, content.OursPrefix), true
 }
 
 // partitionName splits "nvme0n1p2" and "sda2": a "p" stands between where the name

@@ -53,7 +53,7 @@ func (e *Engine) blank(id, owner string) step {
 				c := content.Detect(disk, disk.Size(), disk.BlockSize())
 				done = c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentOurs
 				if !done && !emptyOurs(disk, d, c) && !e.begun(disk, d, c) {
-					return fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, cannotBlank(c))
+					return fmt.Errorf("drive %s (%s): %w: %w", d.ID, d.Name, drivebay.ErrRefused, cannotBlank(c))
 				}
 				return nil
 			})
@@ -67,7 +67,7 @@ func (e *Engine) blank(id, owner string) step {
 				if err := e.announce(owner, noTable+id); err != nil {
 					return err
 				}
-				return gpt.Erase(disk)
+				return errors.Join(gpt.Erase(disk), e.drives.Written(ctx, id))
 			})
 		},
 	}
@@ -185,11 +185,11 @@ func (e *Engine) begunByMove(disk host.Disk, d *drivebay.Drive, c drivebay.Conte
 	return errors.Is(err, gpt.ErrNone) && len(c.Signatures) == 1 && c.Signatures[0].Format == "PMBR"
 }
 
-func cannotBlank(c drivebay.Content) string {
+func cannotBlank(c drivebay.Content) error {
 	if c.Reason != "" {
-		return "what is written on it cannot be read: " + c.Reason
+		return fmt.Errorf("what is written on it %w: %s", host.ErrUnreadable, c.Reason)
 	}
-	return "something that is not ours is written on it: " + formats(c)
+	return errors.New("something that is not ours is written on it: " + formats(c))
 }
 
 // reserve keeps the range behind each partition that is to grow into it: it counts

@@ -25,7 +25,7 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 		r, ok := e.snapshot(s.Snapshot)
 		switch {
 		case !ok:
-			return origin{}, fmt.Errorf("snapshot %s: %w", s.Snapshot, drivebay.ErrNotFound)
+			return origin{}, e.Missing(s.Snapshot)
 		case r.Work != nil:
 			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
 		}

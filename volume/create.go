@@ -22,11 +22,11 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		have, err := e.record(id)
-		if errors.Is(err, drivebay.ErrNotFound) {
-			if err := e.unadopted(id); err != nil {
-				return err
-			}
+		switch {
+		case errors.Is(err, drivebay.ErrNotFound):
 			return e.create(ctx, id, r)
+		case err != nil:
+			return err
 		}
 		return e.recreate(ctx, have, r)
 	})
@@ -61,7 +61,7 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 	if state.Status == drivebay.CSIRemoving || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSIRemoving {
 		return fmt.Errorf("volume %s: %w: it is being removed", v.ID, drivebay.ErrPending)
 	}
-	half := state.Status == drivebay.CSICreating || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSICreating
+	half := isHalfMade(v)
 	if v.Name != "" && !half {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) 
 // makeKeyless is make for who has no key.
 func (e *Engine) makeKeyless(ctx context.Context, id string) error {
 	for range listedTries { // what was cut short is taken up before all drives have answered
-		if e.sure() == nil {
+		if e.unreadDrives(everyDrive) == nil {
 			break
 		}
 		select {

@@ -73,7 +73,7 @@ func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (c drivebay.
 	err = e.lookAtDevice(ctx, v, func(_ context.Context, disk host.Disk) error {
 		c = content.Detect(disk, disk.Size(), disk.BlockSize())
 		if c.Kind == drivebay.ContentUnknown || c.Reason != "" {
-			return fmt.Errorf("%w: what is written on it cannot be read: %s", drivebay.ErrRefused, c.Reason)
+			return fmt.Errorf("%w: what is written on it %w: %s", drivebay.ErrRefused, host.ErrUnreadable, c.Reason)
 		}
 		return nil
 	})

@@ -1,10 +1,11 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -16,17 +17,41 @@ func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 	if err := e.takeInUnknown(ctx, id); err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
-	if _, err := e.record(id); errors.Is(err, drivebay.ErrNotFound) {
-		return cmp.Or(e.unadopted(id), e.sole(id))
+	switch _, err := e.record(id); {
+	case errors.Is(err, drivebay.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("delete: %w", err)
 	}
-	err := e.work(ctx, id, func(ctx context.Context) error { return e.delete(ctx, id) })
+	var v drivebay.Volume
+	err := e.work(ctx, id, func(ctx context.Context) error {
+		if r, err := e.record(id); err == nil {
+			v = r.Volume
+		}
+		return e.delete(ctx, id)
+	})
 	if err == nil && len(e.othersOf(id)) > 0 { // the record was of another one, from before
 		err = e.sole(id)
 	}
 	if err != nil {
-		return fmt.Errorf("delete volume %s: %w", id, err)
+		return fmt.Errorf("delete volume %s: %w", id, e.retriable(&v, err))
 	}
 	return nil
+}
+
+// plainErrors say by themselves what a caller can do about a removal.
+var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout,
+	context.DeadlineExceeded, context.Canceled, errPanic}
+
+// retriable makes an error of a removal that says nothing of the call one that is
+// retried: the drive has gone, or answers with errors.
+func (e *Engine) retriable(v *drivebay.Volume, err error) error {
+	is := func(target error) bool { return errors.Is(err, target) }
+	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrGone) || is(errLacking) || e.wentAway(v)
+	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
+		return err
+	}
+	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
 }
 
 // delete removes a volume that somebody has begun.
@@ -74,22 +99,17 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	return e.remove(ctx, id)
 }
 
-// sure says why a volume in no record may be on a drive all the same: some have not
-// been listed yet since we began.
-func (e *Engine) sure() error {
-	s := e.drives.Snapshot()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range s.Drives {
-		d := &s.Drives[i]
-		if _, listed := e.index.parts[d.ID]; !listed && d.Status == drivebay.StatusOnline {
-			return fmt.Errorf("%w: drive %s (%s) has not been listed yet", drivebay.ErrBusy, d.ID, d.Name)
-		}
-	}
-	if s.Seq == 0 || !e.adopted {
-		return fmt.Errorf("%w: the drives have not been listed yet", drivebay.ErrBusy)
-	}
-	return nil
+func isHalfMade(v *drivebay.Volume) bool {
+	state := v.State()
+	return state.Status == drivebay.CSICreating || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSICreating
+}
+
+// lostForGood says that a volume can neither be wiped nor come back: its drives were
+// taken out for good, or are forgotten. While two drives cannot be told apart, one of
+// them may be the drive of the volume under another id.
+func lostForGood(s *drivebay.Snapshot, l drivebay.Location) bool {
+	conflict := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.IdentityIssue != "" && d.Status == drivebay.StatusOnline })
+	return s.Seq > 0 && adrift(s, l) && !conflict
 }
 
 // mayRemove: nobody may have it mounted, whatever the record says.
@@ -114,7 +134,14 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 		return err
 	}
 	var plan []step
-	if rec.Volume.Location.VG == "" {
+	if lostForGood(e.drives.Snapshot(), rec.Volume.Location) {
+		if rec.Volume.LUKSUUID != "" {
+			err = e.dropHeader(&rec.Volume)
+		}
+		if err != nil {
+			return e.failed(ctx, id, err)
+		}
+	} else if rec.Volume.Location.VG == "" {
 		plan = e.removePartition(&rec)
 	} else if plan, err = e.removeLogical(ctx, &rec); err != nil {
 		return e.failed(ctx, id, err)
@@ -164,5 +191,19 @@ func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, er
 			}
 		}
 		return e.onDevice(ctx, v, true, clearMarks)
+	})
+}
+
+// wentAway says whether the kernel does not have a drive of a volume: it may be ahead of
+// the snapshot.
+func (e *Engine) wentAway(v *drivebay.Volume) bool {
+	s := e.drives.Snapshot()
+	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {
+		d, known := driveOf(s, id)
+		if !known || d.Status != drivebay.StatusOnline {
+			return true
+		}
+		_, err := e.machine.ReadDir("sys/block/" + d.Name)
+		return errors.Is(err, fs.ErrNotExist)
 	})
 }

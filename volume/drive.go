@@ -20,7 +20,7 @@ func (e *Engine) drive(id string) (*drivebay.Drive, error) {
 	case !ok:
 		return nil, fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
 	case d.Status != drivebay.StatusOnline:
-		return nil, fmt.Errorf("drive %s: %w: it is %v", id, drivebay.ErrNotFound, d.Status)
+		return nil, fmt.Errorf("drive %s: %w", id, away("it is %v", d.Status))
 	}
 	return d, nil
 }
@@ -47,8 +47,12 @@ func (e *Engine) onTable(ctx context.Context, id string, f func(host.Disk, *gpt.
 		if err := e.lookAt(ctx, d); err != nil {
 			return struct{}{}, err
 		}
+		before := len(t.Partitions)
 		err = f(disk, t)
 		e.keepTable(id, t.Partitions)
+		if before == 0 && len(t.Partitions) > 0 { // it was blank; when the last one has gone, its table goes next
+			err = errors.Join(err, e.drives.Written(ctx, id))
+		}
 		return struct{}{}, errors.Join(err, e.lookAt(ctx, d))
 	})
 	return err
@@ -83,7 +87,7 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 	}
 	switch {
 	case c.Kind == drivebay.ContentUnknown:
-		return refuse("what is written on it cannot be read: " + c.Reason)
+		return nil, fmt.Errorf("drive %s (%s): %w: what is written on it %w: %s", d.ID, d.Name, drivebay.ErrRefused, host.ErrUnreadable, c.Reason)
 	case c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentForeign && e.begun(disk, d, c):
 		t, err := newTable(disk, d)
 		if err != nil {
@@ -154,10 +158,12 @@ func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) erro
 			fill(list, known)
 		}
 		return nil
-	case !slices.ContainsFunc(list, nameless) || d.Content.Kind != drivebay.ContentOurs && d.Content.Kind != drivebay.ContentUnknown:
+	case !slices.ContainsFunc(list, nameless) || d.Content.Kind == drivebay.ContentForeign:
 		return nil
-	case d.Content.Kind == drivebay.ContentUnknown:
-		return fmt.Errorf("%w: what is written on it is not known", drivebay.ErrBusy)
+	case d.Content.Kind != drivebay.ContentOurs: // one that was blank was read before it had partitions
+		return fmt.Errorf("%w: %s", drivebay.ErrUnavailable, notReadYet(d))
+	case stuck(*d):
+		return fmt.Errorf("%w: it does not answer", drivebay.ErrUnavailable)
 	}
 	known, err := e.readTitles(ctx, d)
 	fill(list, known)
@@ -188,7 +194,7 @@ func fill(list []part, known []gpt.Partition) {
 
 // readTitles reads the table of a drive, and writes nothing.
 func (e *Engine) readTitles(ctx context.Context, d *drivebay.Drive) ([]gpt.Partition, error) {
-	return through(ctx, e, "read "+d.ID, tableTime, func(ctx context.Context) ([]gpt.Partition, error) {
+	return through(ctx, e, "read "+d.ID, listTime, func(ctx context.Context) ([]gpt.Partition, error) {
 		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
 		if err != nil {
 			return nil, fmt.Errorf("drive %s: %w", d.ID, err)

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -26,6 +27,8 @@ type Drives interface {
 	Same(ctx context.Context, id, devnum string) error
 	// Refresh lists the machine and looks at drives again.
 	Refresh(ctx context.Context) error
+	// Written has a drive read again whose table we have changed.
+	Written(ctx context.Context, id string) error
 	// Emptied says that nothing depends on a drive any more that has to leave, Held
 	// what it waits for.
 	Emptied(ctx context.Context, id string) error
@@ -163,24 +166,27 @@ func (e *Engine) work(ctx context.Context, id string, f func(context.Context) er
 	}
 }
 
+var errPanic = errors.New("panic")
+
 // safely makes an error of a panic: it is one call's, and no other's.
 func safely(ctx context.Context, id string, f func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("volume %s: panic: %v", id, p)
+			err = fmt.Errorf("volume %s: %w: %v", id, errPanic, p)
 		}
 	}()
 	return f(ctx)
 }
 
-// record is a volume as it is remembered.
+// record is a volume as it is remembered; without one, Missing says if there is none.
 func (e *Engine) record(id string) (drivebay.VolumeRecord, error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r := e.records[id]; r != nil {
-		return *r, nil
+	r := e.records[id]
+	e.mu.Unlock()
+	if r == nil {
+		return drivebay.VolumeRecord{}, e.Missing(id)
 	}
-	return drivebay.VolumeRecord{}, fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+	return *r, nil
 }
 
 // change changes a volume's record, on disk first. Who has begun the volume may

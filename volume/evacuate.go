@@ -30,7 +30,7 @@ const tripAgain = 10 * time.Second
 // them; what is told are the trips as they stand, by group.
 func (e *Engine) moveGroups(s *drivebay.Snapshot) map[string]trip {
 	out := map[string]trip{}
-	if e.sure() != nil || e.lvm == nil {
+	if e.unreadDrives(e.unlistedInUse) != nil || e.lvm == nil {
 		return out
 	}
 	now := e.machine.Now()

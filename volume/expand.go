@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,7 @@ import (
 // ExpandVolume grows a volume. Node says that its filesystem is to be grown next.
 func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
 	if _, err := e.record(id); err != nil {
-		return v, false, cmp.Or(e.unadopted(id), err)
+		return v, false, err
 	}
 	err = e.work(ctx, id, func(ctx context.Context) error {
 		if err := e.mayChange(id); err != nil {

@@ -30,22 +30,32 @@ func (e *Engine) adopt(ctx context.Context, s *drivebay.Snapshot) error {
 func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) error {
 	defer func() { e.keepFound(s, x) }()
 	var errs []error
+	failed := map[string]error{}
+	note := func(drive string, err error) {
+		if errs = append(errs, err); err != nil {
+			failed[drive] = err
+		}
+	}
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		e.tellUnfinished(d.ID, x.parts[d.ID])
 		if left(d) {
 			continue // what it could not wipe is older than what was moved away, and may be deleted by now
 		}
-		errs = append(errs, e.adoptParts(ctx, s, d, x.parts[d.ID]))
+		note(d.ID, e.adoptParts(ctx, s, d, x.parts[d.ID]))
 	}
-	if x.lvm == nil {
-		return errors.Join(errs...)
-	}
-	for i := range x.lvm.report.Groups {
+	for i := 0; x.lvm != nil && i < len(x.lvm.report.Groups); i++ {
 		if g := &x.lvm.report.Groups[i]; slices.Contains(g.Tags, lvm.Tag) {
-			errs = append(errs, e.adoptGroup(ctx, s, g, seen{index: x}.members(g)))
+			members := seen{index: x}.members(g)
+			err := e.adoptGroup(ctx, s, g, members)
+			for id := range members {
+				note(id, err)
+			}
 		}
 	}
+	e.mu.Lock()
+	e.notAdopted = failed
+	e.mu.Unlock()
 	return errors.Join(errs...)
 }
 
@@ -123,6 +133,10 @@ func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *driveb
 			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.guid)})
 		}
 	}
+	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.names(f) })
+	if strange && (d.Content.Kind == drivebay.ContentUnknown || stuck(*d)) { // no volume is held while the drive is waited for
+		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, notReadYet(d))
+	}
 	mine, done, err := e.strange(ctx, found)
 	defer done()
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
@@ -131,6 +145,8 @@ func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *driveb
 	if err := e.notCopied([]string{d.ID}); err != nil {
 		return fmt.Errorf("volumes on it are not taken in: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, tableTime)
+	defer cancel()
 	table, tableErr := e.readTitles(ctx, d)
 	if tableErr != nil {
 		return tableErr

@@ -47,6 +47,12 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 	if g = r.Group(l.VG); g == nil {
 		return nil
 	}
+	// A mirror is taken in with all its drives: one that is not read yet may have a leg.
+	if len(g.Missing()) > 0 || len(members) < len(g.PVs) {
+		if err := e.unreadDrives(everyDrive); err != nil {
+			return fmt.Errorf("volume group %s: %w", g.Name, err)
+		}
+	}
 	for i := range g.LVs {
 		lv := &g.LVs[i]
 		if !mine[idOfLV(lv)] || e.replaced(drivebay.ForgottenVolume{ID: idOfLV(lv), Instance: instanceOfLV(lv)}) {

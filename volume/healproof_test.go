@@ -46,6 +46,7 @@ func TestHealReadsFirst(t *testing.T) {
 			onStand(t, func(s *stand) {
 				v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Drives: drivebay.TypeNVMe, Backing: backing, Wipe: drivebay.WipeNone, FSType: "ext4"}})
 				s.must(s.stage(v), s.publish(v, "pod"), s.publish(v, "reader", func(r *drivebay.PublishRequest) { r.ReadOnly = true }))
+				time.Sleep(20 * time.Second) // the drive was read after its first partition, and is not asked again soon
 				s.inject(staging(v), "fs-read-only")
 				time.Sleep(3 * time.Second)
 				c.fault(s, v)

@@ -43,27 +43,15 @@ type index struct {
 // look lists what there is of volumes on the drives of a snapshot, and takes in
 // those that are in no record.
 func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
-	parts := map[string][]part{}
-	var errs []error
 	e.mu.Lock()
 	before := maps.Clone(e.lists)
 	e.mu.Unlock()
-	for i := range s.Drives {
-		d := &s.Drives[i]
-		if d.Status != drivebay.StatusOnline {
-			continue
-		}
-		list, err := e.partsNow(ctx, d)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("drive %s: partitions: %w", d.ID, err))
-			continue
-		}
-		parts[d.ID] = list
-	}
+	parts, failed := e.listAll(ctx, s)
 	e.mu.Lock()
 	for id, n := range e.lists { // what was listed since we began is newer
 		if list, there := e.index.parts[id]; there && n != before[id] {
 			parts[id] = list
+			delete(failed, id)
 		}
 	}
 	if !maps.EqualFunc(e.index.parts, parts, slices.Equal) {
@@ -71,12 +59,10 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 	}
 	e.index.parts = parts
 	e.mu.Unlock()
-	errs = append(errs, e.lookLVM(ctx, s), e.findBlankPVs(ctx, s), e.adopt(ctx, s), e.watchMirrors(ctx, s))
-	err := errors.Join(errs...)
-	e.mu.Lock()
-	e.adopted = e.adopted || err == nil
-	e.mu.Unlock()
-	return err
+	lvmErr := e.lookLVM(ctx, s)
+	errs := append(listErrors(failed), lvmErr, e.findBlankPVs(ctx, s), e.adopt(ctx, s), e.watchMirrors(ctx, s))
+	e.noteRead(ctx, s, failed, lvmErr == nil)
+	return errors.Join(errs...)
 }
 
 // lookAt lists one drive again, after something was done to it.
@@ -107,7 +93,7 @@ func (e *Engine) device(v *drivebay.Volume) (device, error) {
 	}
 	p, ok := e.partition(v)
 	if !ok {
-		return device{}, fmt.Errorf("volume %s: partition %s: %w", v.ID, v.Location.Partition, drivebay.ErrNotFound)
+		return device{}, fmt.Errorf("volume %s: partition %s: %w", v.ID, v.Location.Partition, e.notHere(v))
 	}
 	at := "sys/dev/block/" + p.num
 	start, err := readNumber(e.machine, at+"/start")

@@ -85,7 +85,7 @@ func refuseOther(r *lvm.Report, l drivebay.Location) error {
 }
 
 // errElsewhere: a drive has a volume of that id that the record does not name.
-var errElsewhere = fmt.Errorf("%w: a drive has a volume of that name that no record names", drivebay.ErrBusy)
+var errElsewhere = fmt.Errorf("%w: a drive has a volume of that name that no record names", drivebay.ErrUnavailable)
 
 // onDrive is a volume of some id as the drives have it.
 type onDrive struct {
@@ -166,7 +166,7 @@ func locationsOf(r *drivebay.VolumeRecord) []drivebay.Location {
 // sole refuses to make a volume while a drive has one of its id, and before all
 // drives were listed: a second one would be empty, and be taken for the first.
 func (e *Engine) sole(id string, own ...drivebay.Location) error {
-	if err := e.sure(); err != nil {
+	if err := e.unreadDrives(everyDrive); err != nil {
 		return err
 	}
 	if others := e.othersOf(id, own...); len(others) > 0 {

@@ -48,7 +48,7 @@ func (s *stand) retried(call func() error) error {
 	s.Helper()
 	var err error
 	for range 10 {
-		if err = call(); !errors.Is(err, drivebay.ErrBusy) && !errors.Is(err, drivebay.ErrPending) {
+		if err = call(); !errors.Is(err, drivebay.ErrUnavailable) && !errors.Is(err, drivebay.ErrBusy) && !errors.Is(err, drivebay.ErrPending) {
 			return err
 		}
 		time.Sleep(20 * time.Second)

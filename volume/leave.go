@@ -74,7 +74,7 @@ func (e *Engine) followDrives(ctx context.Context, s *drivebay.Snapshot, v *driv
 // release says of a drive that has to leave what it waits for, or that nothing
 // depends on it any more.
 func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]trip) error {
-	if e.sure() != nil {
+	if e.unreadDrives(e.unlistedInUse) != nil {
 		return nil // not everything was listed yet
 	}
 	held, alone, sum := e.heldBy(d)

@@ -161,7 +161,13 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	l := v.Location
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.maybeReport(ctx, l)
-		return err == nil && lvOf(r, l) != nil, err
+		if err != nil || lvOf(r, l) != nil {
+			return err == nil, err
+		}
+		if rec, err := e.record(v.ID); err != nil || !mustBeThere(rec.Work) {
+			return false, err
+		}
+		return false, e.allSeen(r, l)
 	}
 	mark, err := lvm.TagVolume(l.VG, l.LV, []string{stateTag()}, nil)
 	if err != nil {

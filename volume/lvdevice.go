@@ -20,6 +20,9 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	}
 	lv := lvIn(g, v.Location)
 	if lv == nil {
+		if err := e.notHere(v); errors.Is(err, drivebay.ErrUnavailable) {
+			return device{}, fmt.Errorf("volume %s: logical volume %s/%s: %w", v.ID, v.Location.VG, v.Location.LV, err)
+		}
 		return missing("LVM has no such volume")
 	}
 	if !lv.Active || lv.Major < 0 {

@@ -21,11 +21,13 @@ type making struct {
 	found    []drivebay.FoundVolume     // on drives that are not claimed, in no record
 	adopting map[string]bool            // ids of those that an operator has asked to take in
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
-	blankPVs map[string]part
-	adopted  bool             // all that was on the drives at the start has a record
-	works    atomic.Uint64    // grows with all that is done to logical volumes
-	reports  sync.Map         // name of a group -> reported
-	trips    map[string]*trip // of groups that move, by name; guarded by Engine.mu
+	blankPVs   map[string]part
+	unlisted   map[string]string // drives that are here: why their volumes are not known; "": they are
+	complete   bool              // all drives of the machine, and what LVM has on them, were listed once
+	notAdopted map[string]error  // drives with volumes that have no record yet, and why
+	works      atomic.Uint64     // grows with all that is done to logical volumes
+	reports    sync.Map          // name of a group -> reported
+	trips      map[string]*trip  // of groups that move, by name; guarded by Engine.mu
 
 	unread, unwritten atomic.Uint64 // what the kernel says that it could not copy
 	deaf              atomic.Bool   // it cannot be heard

@@ -179,6 +179,8 @@ func learnLive(m drivebay.Mirror, legs []mirrorLeg, c lvm.Copy, boot string) (ne
 	switch {
 	case len(legs) != 2 || len(c.Legs) != 2 || len(whole) == 0:
 		return m, false
+	case len(whole) == 1 && whole[0] == "" && slices.Contains(dropped, ""): // both drives went: the record knows more
+		return m, false
 	case len(whole) == 1 && whole[0] == "":
 		return drivebay.Mirror{Boot: boot, Doubt: fmt.Sprintf("the leg on drive %v was left out, and the other one is on %s", dropped, otherDrive)}, true
 	case slices.Contains(whole, ""):

@@ -26,6 +26,12 @@ var base = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 func small(b []byte) string { return strings.ToLower(base.EncodeToString(b)) }
 
+// isID says whether an id has the shape of ours: 26 characters of base 32. It follows from
+// the name alone and tells no node.
+func isID(id string) bool {
+	return len(id) == len(idOf("")) && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
 // Names of partitions in the GPT: 36 characters at most (UEFI 2.10, 5.3.3).
 const pvPrefix = drivebay.PVPrefix
 

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +13,6 @@ import (
 // errors name both.
 func (e *Engine) onVolume(ctx context.Context, op, id string, do func(context.Context, drivebay.Volume) error) error {
 	if _, err := e.record(id); err != nil {
-		if op != "unstage" && op != "unpublish" { // these two end well whatever is known
-			err = cmp.Or(e.unadopted(id), err)
-		}
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return e.work(ctx, id, func(ctx context.Context) error {

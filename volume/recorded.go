@@ -83,11 +83,13 @@ func (e *Engine) recordedOn(drive string) []recordedUse {
 	return recordedUses(e.all(), e.snapshotRecords())[drive]
 }
 
+var errLacking = fmt.Errorf("%w", drivebay.ErrRefused)
+
 // lacking is the error for a place where something is not to be seen that a record says
 // is there.
 func (u recordedUse) lacking(where, what, restore string) error {
 	return fmt.Errorf("%s: %w: %s of %s is missing, and its place is not written over: %s, or give it up with `%s`",
-		where, drivebay.ErrRefused, what, u.owner, restore, u.forget)
+		where, errLacking, what, u.owner, restore, u.forget)
 }
 
 const (

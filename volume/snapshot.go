@@ -29,6 +29,8 @@ func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drive
 			case have.Work.Op == drivebay.WorkRemove:
 				return fmt.Errorf("%w: it is being removed", drivebay.ErrPending)
 			}
+		} else if err := e.Missing(id); !errors.Is(err, drivebay.ErrNotFound) {
+			return err
 		} else if err := e.placeSnapshot(id, name, volume); err != nil {
 			return err
 		}
@@ -124,8 +126,11 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 	}
 	s := &r.Snapshot
 	source, err := e.record(s.Source)
-	if err != nil {
+	switch {
+	case errors.Is(err, drivebay.ErrNotFound):
 		return errors.Join(err, e.forgetSnapshot(id))
+	case err != nil:
+		return err
 	}
 	t, err := tags(map[string]string{keyWhat: "snapshot", keyID: id, keyName: s.Name, keyMode: source.Volume.Mode.String(), keyFS: s.FSType,
 		keyUUID: source.Volume.FSUUID, keyLUKS: s.LUKSUUID, keySource: s.Source, keyCreated: s.Created.UTC().Format(time.RFC3339), keyInst: instanceTag(s.Location)})
@@ -158,7 +163,10 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 // DeleteSnapshot removes a snapshot; one that is not there is removed.
 func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
 	if _, ok := e.snapshot(id); !ok {
-		return e.sure()
+		if err := e.Missing(id); !errors.Is(err, drivebay.ErrNotFound) {
+			return fmt.Errorf("delete snapshot: %w", err)
+		}
+		return nil
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, ok := e.snapshot(id)

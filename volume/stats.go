@@ -17,7 +17,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	var out drivebay.VolumeStats
 	view, ok := e.Volumes().Get(r.Volume)
 	if !ok {
-		return out, fmt.Errorf("volume %q: %w", r.Volume, drivebay.ErrNotFound)
+		return out, e.Missing(r.Volume)
 	}
 	at, err := e.spotOfVolume(r.Volume, r.Path)
 	if err != nil {

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -21,11 +20,8 @@ import (
 func (e *Engine) letGoAt(ctx context.Context, op, id string, do func(context.Context, *scene) error) error {
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, err := e.record(id)
-		if errors.Is(err, drivebay.ErrNotFound) {
-			r.Volume.ID, err = id, nil
-		}
-		if err != nil {
-			return err
+		if err != nil { // there is none, or its record is not restored yet
+			r.Volume.ID = id
 		}
 		s, err := e.scene(ctx, r.Volume)
 		if err != nil {

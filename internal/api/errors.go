@@ -16,6 +16,7 @@ var codes = []struct {
 	status int
 	code   string
 }{
+	{drivebay.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"}, // first: what is away is not found either
 	{drivebay.ErrNotFound, http.StatusNotFound, "not_found"},
 	{drivebay.ErrAmbiguous, http.StatusConflict, "ambiguous"},
 	{drivebay.ErrInvalid, http.StatusBadRequest, "invalid"},

@@ -22,7 +22,8 @@ type device struct {
 	start, sectors uint64 // of a partition, in sectors of 512 bytes
 	mapped         *mapped
 	gone, readOnly bool
-	handles        int // open
+	told           bool // a partition that BLKPG has added
+	handles        int  // open
 	alone          bool
 	above          []*device // mapped devices that hold it
 	fs             *filesystem

@@ -2,6 +2,8 @@ package hostsim
 
 import (
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -22,6 +24,9 @@ func (m *Machine) find(op, name string, follow bool) (*node, error) {
 func (m *Machine) ReadFile(name string) ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	if strings.HasPrefix(name, "run/udev/") && slices.Contains(m.without, "udev") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
 	n, err := m.find("open", name, true)
 	if err != nil {
 		return nil, err

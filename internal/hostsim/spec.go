@@ -17,7 +17,7 @@ import (
 type Spec struct {
 	Machine    string      `yaml:"machine"`
 	Claim      string      `yaml:"claim"`   // selectors of the drives that may be used for volumes
-	Without    []string    `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: the kernel has it not
+	Without    []string    `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: the kernel has it not; udev: its database is not there, as in a container
 	Enclosures []Enclosure `yaml:"enclosures"`
 	Drives     []Group     `yaml:"drives"`
 	Script     []Step      `yaml:"script"`

@@ -1,0 +1,358 @@
+package volume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// An id without a record is not proof that there is no such volume: its record may be
+// lost, and its drive not read yet. This file decides between "not found" and "not
+// known yet", for every call.
+
+// listTime is how long one drive may hold up the listing of the others.
+const listTime = 5 * time.Second
+
+// awayError is an object that cannot be reached now, because its drive is not here or
+// was not read. It matches ErrNotFound too: there is nothing to open.
+type awayError string
+
+func (err awayError) Error() string { return drivebay.ErrUnavailable.Error() + ": " + string(err) }
+
+func (err awayError) Is(target error) bool {
+	return target == drivebay.ErrUnavailable || target == drivebay.ErrNotFound
+}
+
+func away(format string, args ...any) error { return awayError(fmt.Sprintf(format, args...)) }
+
+// Missing is the error for a volume or snapshot that no record names: ErrNotFound once
+// every drive that may carry it was read, ErrUnavailable before.
+func (e *Engine) Missing(id string) error {
+	if !isID(id) { // no drive can carry it
+		return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+	}
+	if err := cmp.Or(e.unreadDrives(everyDrive), e.unadopted(id), e.sole(id)); err != nil {
+		return fmt.Errorf("volume %q: %w", id, err)
+	}
+	return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
+}
+
+// notHere is the error for a volume whose device is not listed: ErrUnavailable if one of
+// its drives is not here or not read, else ErrNotFound.
+func (e *Engine) notHere(v *drivebay.Volume) error {
+	s := e.drives.Snapshot()
+	for _, id := range v.Location.Drives {
+		d, known := driveOf(s, id)
+		switch {
+		case !known:
+			continue
+		case d.Status != drivebay.StatusOnline:
+			return fmt.Errorf("drive %s: %w", id, away("it is %v", d.Status))
+		case stuck(*d):
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("it does not answer"))
+		}
+		e.mu.Lock()
+		parts, listed := e.index.parts[id]
+		x := e.index.lvm
+		e.mu.Unlock()
+		p, is := pvOn(parts)
+		unseen := is && v.Location.VG != "" && (x == nil || x.pvs[id] != p.dev)
+		if !listed || unseen || len(parts) == 0 && d.Content.Kind == drivebay.ContentUnknown {
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, awayError(notReadYet(d)))
+		}
+	}
+	return drivebay.ErrNotFound
+}
+
+// Listed is nil when the records name all volumes of this machine. An unread drive
+// whose volumes are in the records does not stand against it.
+func (e *Engine) Listed() error {
+	recorded := map[string]bool{}
+	for _, r := range e.all() {
+		for _, id := range r.Volume.Location.Drives {
+			recorded[id] = true
+		}
+	}
+	if err := e.unreadDrives(func(d *drivebay.Drive) bool { return !recorded[d.ID] }); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, err := range e.notAdopted {
+		return fmt.Errorf("%w: drive %s carries volumes whose records are not restored yet: %w; retry later", drivebay.ErrUnavailable, id, err)
+	}
+	return nil
+}
+
+func everyDrive(*drivebay.Drive) bool { return true }
+
+// unlistedInUse says of a drive of ours that its partitions are not listed. Engine.mu is
+// held.
+func (e *Engine) unlistedInUse(d *drivebay.Drive) bool {
+	_, listed := e.index.parts[d.ID]
+	return !listed && (d.Claim != nil || d.Content.Kind == drivebay.ContentOurs)
+}
+
+// unreadDrives is nil when the volumes on all drives of a kind have records, and else names
+// the drives that were not read. Of is called with Engine.mu held.
+func (e *Engine) unreadDrives(of func(*drivebay.Drive) bool) error {
+	s := e.drives.Snapshot()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.Seq == 0 || !e.complete {
+		return fmt.Errorf("%w: the drives of this machine are not listed yet; retry later", drivebay.ErrUnavailable)
+	}
+	var waits []string
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if !mayCarry(d) || !of(d) {
+			continue
+		}
+		why, listed := e.unlisted[d.ID]
+		if !listed {
+			why = "it is not listed yet"
+		}
+		if why != "" {
+			waits = append(waits, fmt.Sprintf("drive %s (%s): %s", d.ID, d.Name, why))
+		}
+	}
+	if len(waits) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: waiting to read %s; retry later, or pull a drive that does not recover", drivebay.ErrUnavailable, strings.Join(waits, ", "))
+}
+
+// mayCarry says whether a drive may carry a volume that no record names. A drive that
+// was read as blank or foreign carries none; an operator says the same of a drive that
+// was never read by cordoning it. From a drive that has left service nothing is taken in.
+func mayCarry(d *drivebay.Drive) bool {
+	switch {
+	case d.Status == drivebay.StatusOffline, d.System, left(d):
+		return false
+	case readBlank(d), d.Content.Kind == drivebay.ContentForeign:
+		return false
+	}
+	return d.Content.Kind == drivebay.ContentOurs || d.Claim != nil || !d.Cordoned
+}
+
+// readBlank says that a drive was read as blank, and has no partitions since.
+func readBlank(d *drivebay.Drive) bool {
+	return d.Content.Kind == drivebay.ContentBlank && len(d.Uses) == 0
+}
+
+// noteRead remembers which drives the listing has read. A drive that was read once
+// stays read while it is here: all its volumes have records.
+func (e *Engine) noteRead(ctx context.Context, s *drivebay.Snapshot, failed map[string]error, reported bool) {
+	next := map[string]string{}
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		if d.Status != drivebay.StatusOnline {
+			continue
+		}
+		e.mu.Lock()
+		was, before := e.unlisted[d.ID]
+		e.mu.Unlock()
+		if before && was == "" {
+			next[d.ID] = ""
+		} else {
+			next[d.ID] = e.whyUnread(ctx, d, failed[d.ID])
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unlisted, e.complete = next, e.complete || s.Complete && reported
+}
+
+// whyUnread says why the volumes on a drive are not known; "" if they are.
+func (e *Engine) whyUnread(ctx context.Context, d *drivebay.Drive, err error) string {
+	e.mu.Lock()
+	parts, listed := e.index.parts[d.ID]
+	e.mu.Unlock()
+	switch {
+	case errors.Is(err, drivebay.ErrUnavailable):
+		return notReadYet(d)
+	case err != nil:
+		return err.Error()
+	case !listed:
+		return "it is not listed yet"
+	case len(parts) == 0 && d.Content.Kind == drivebay.ContentUnknown:
+		return notReadYet(d)
+	case len(parts) == 0 && d.Content.Kind == drivebay.ContentOurs:
+		return e.whyHidden(ctx, d)
+	}
+	if d.Content.Kind == drivebay.ContentUnknown && slices.ContainsFunc(parts, e.unrecordedPart) {
+		return notReadYet(d) // whether it can be claimed, too
+	}
+	if p, ok := pvOn(parts); ok {
+		return e.whyUnreadPV(d, p)
+	}
+	return ""
+}
+
+func notReadYet(d *drivebay.Drive) string {
+	switch {
+	case stuck(*d):
+		return "it does not answer"
+	case d.Content.Reason != "" && d.Content.Reason != drivebay.NotRead:
+		return "it cannot be read: " + d.Content.Reason
+	case d.Kernel != nil && d.Kernel.OpenError != "":
+		return "it cannot be read: " + d.Kernel.OpenError
+	}
+	return "it is not read yet"
+}
+
+// tableBegun says that the first table of a drive was being written, or the last one
+// erased: the drive had no volume then.
+func (e *Engine) tableBegun(drive string) bool {
+	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
+		return r.Work != nil && (contains(r.Work.Made, firstTable+drive) || contains(r.Work.Made, noTable+drive))
+	})
+}
+
+func (e *Engine) unrecordedPart(p part) bool {
+	id := idOfPartition(p.title)
+	return id != "" && !e.recorded(id)
+}
+
+// whyHidden says which volume a drive of ours may carry of whose partitions the kernel has
+// none; "" if none. A partition that is being made was never handed out.
+func (e *Engine) whyHidden(ctx context.Context, d *drivebay.Drive) string {
+	table, err := e.readTitles(ctx, d)
+	switch {
+	case errors.Is(err, gpt.ErrDamaged) && e.tableBegun(d.ID):
+		return ""
+	case err != nil:
+		return "its table cannot be read: " + err.Error()
+	}
+	for _, p := range table {
+		_, whole := types[p.Type]
+		if whole && !e.recorded(idOfPartition(p.Name)) || p.Type == typePV && !e.blankRange(ctx, d, p) {
+			return fmt.Sprintf("the kernel does not have partition %d of its table", p.Number)
+		}
+	}
+	return ""
+}
+
+// blankRange says whether a range of a drive reads back blank.
+func (e *Engine) blankRange(ctx context.Context, d *drivebay.Drive, p gpt.Partition) bool {
+	is, err := through(ctx, e, "read "+d.ID, listTime, func(ctx context.Context) (bool, error) {
+		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
+		if err != nil {
+			return false, err
+		}
+		defer drive.Close()
+		c := content.Detect(io.NewSectionReader(drive, int64(p.Start), int64(p.Size)), p.Size, max(d.LogicalBlock, 512))
+		return c.Kind == drivebay.ContentBlank, nil
+	})
+	return err == nil && is
+}
+
+// whyUnreadPV is whyUnread for the logical volumes of a drive. A partition that reads
+// back blank was meant for a physical volume and has none.
+func (e *Engine) whyUnreadPV(d *drivebay.Drive, p part) string {
+	e.mu.Lock()
+	x := e.index.lvm
+	e.mu.Unlock()
+	if x != nil && x.pvs[d.ID] == p.dev {
+		if pv, _ := x.report.On(p.dev); pv != nil {
+			return ""
+		}
+	}
+	return e.whyUnseen(d, p)
+}
+
+// whyUnseen says why LVM does not see the physical volume in a partition; "" if there is
+// none.
+func (e *Engine) whyUnseen(d *drivebay.Drive, p part) string {
+	e.mu.Lock()
+	x := e.index.lvm
+	blank, is := e.blankPVs[d.ID]
+	e.mu.Unlock()
+	switch {
+	case is && blank == p:
+		return ""
+	case stuck(*d):
+		return "it does not answer"
+	case !e.hasLVM():
+		return "its logical volumes cannot be listed: this machine has no LVM"
+	case x == nil || x.pvs[d.ID] != p.dev:
+		return "LVM has not read it yet"
+	}
+	return "LVM does not see the physical volume in its partition " + p.name
+}
+
+// orForget is the way out for a volume that cannot be found to be wiped.
+const orForget = "bring it back and retry, or leave the data as they are with `drivebay volume forget`"
+
+// allSeen is nil when LVM has reported on the physical volumes of a location: then what
+// its report lacks is not there. One that LVM does not see, and that is not blank, may
+// hold it.
+func (e *Engine) allSeen(r *lvm.Report, l drivebay.Location) error {
+	for _, id := range l.Drives {
+		d, err := e.drive(id)
+		if err != nil {
+			return err
+		}
+		p, ok := e.pvPart(id)
+		if !ok {
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("the partition of its physical volume is not there, so that nothing can be wiped; %s", orForget))
+		}
+		switch pv, g := r.On(p.dev); {
+		case pv != nil && g != nil && g.Name == l.VG:
+			continue
+		case pv != nil:
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("volume group %s is not on its physical volume, so that nothing can be wiped; %s", l.VG, orForget))
+		}
+		if why := e.whyUnseen(d, p); why != "" {
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("%s; retry when it does", why))
+		}
+	}
+	return nil
+}
+
+// listAll lists the partitions of all drives that are here, each in a goroutine of its
+// own: a drive that hangs holds up the others for listTime at most.
+func (e *Engine) listAll(ctx context.Context, s *drivebay.Snapshot) (parts map[string][]part, failed map[string]error) {
+	type answer struct {
+		id   string
+		list []part
+		err  error
+	}
+	online := slices.DeleteFunc(slices.Clone(s.Drives), func(d drivebay.Drive) bool { return d.Status != drivebay.StatusOnline })
+	came := make(chan answer, len(online))
+	for i := range online {
+		e.running.Go(func() {
+			list, err := e.partsNow(ctx, &online[i])
+			came <- answer{online[i].ID, list, err}
+		})
+	}
+	parts, failed = map[string][]part{}, map[string]error{}
+	for range online {
+		if a := <-came; a.err != nil {
+			failed[a.id] = a.err
+		} else {
+			parts[a.id] = a.list
+		}
+	}
+	return parts, failed
+}
+
+// listErrors are those of a listing in the order of the drives.
+func listErrors(failed map[string]error) []error {
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(failed)) {
+		errs = append(errs, fmt.Errorf("drive %s: partitions: %w", id, failed[id]))
+	}
+	return errs
+}
