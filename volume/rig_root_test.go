@@ -79,11 +79,14 @@ func (r rig) start(t *testing.T) (e *volume.Engine, mgr *drivemgr.Manager, stop 
 func (r rig) known(t *testing.T, e *volume.Engine, mgr *drivemgr.Manager) bool {
 	t.Helper()
 	claimed := slices.DeleteFunc(slices.Clone(mgr.Snapshot().Drives), func(d drivebay.Drive) bool { return d.Claim == nil })
-	err := e.DeleteVolume(t.Context(), "none of that id")
-	if err != nil && !errors.Is(err, drivebay.ErrBusy) {
+	found := slices.ContainsFunc(e.Volumes().Found, func(f drivebay.FoundVolume) bool { // before the drives were claimed
+		return slices.ContainsFunc(claimed, func(d drivebay.Drive) bool { return slices.Contains(f.Drives, d.ID) })
+	})
+	err := e.Listed()
+	if err != nil && !errors.Is(err, drivebay.ErrUnavailable) {
 		t.Fatal(err)
 	}
-	return err == nil && len(claimed) == len(r.files)
+	return err == nil && !found && len(claimed) == len(r.files)
 }
 
 // deaf is a machine that does not tell when something changes.
