@@ -58,16 +58,21 @@ func (o *orchestrator) asks(v vol) *healer.NodeHealerResponse {
 	conn, err := grpc.NewClient("unix://"+o.Forward(addonsSocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	o.Must(err)
 	defer conn.Close()
-	began := time.Now()
-	got, err := healer.NewHealerNodeClient(conn).NodeHealer(o.t.Context(), &healer.NodeHealerRequest{
-		VolumeId: v.id, VolumePath: v.target(), StagingTargetPath: v.staging(), VolumeCapability: v.capability()})
-	if err != nil {
-		o.t.Fatalf("NodeHealer %s: %v", v.name, err)
+	var got *healer.NodeHealerResponse
+	var is condition
+	for range 2 { // what the kernel counts of a drive may come in between the two answers, once
+		began := time.Now()
+		got, err = healer.NewHealerNodeClient(conn).NodeHealer(o.t.Context(), &healer.NodeHealerRequest{
+			VolumeId: v.id, VolumePath: v.target(), StagingTargetPath: v.staging(), VolumeCapability: v.capability()})
+		if err != nil {
+			o.t.Fatalf("NodeHealer %s: %v", v.name, err)
+		}
+		o.t.Logf("%s: NodeHealer took %v: abnormal %v: %s", v.name, time.Since(began).Round(time.Millisecond), got.Abnormal, got.Message)
+		if is, _ = o.old(v); got.Abnormal == is.Abnormal && got.Message == is.Message {
+			return got
+		}
 	}
-	o.t.Logf("%s: NodeHealer took %v: abnormal %v: %s", v.name, time.Since(began).Round(time.Millisecond), got.Abnormal, got.Message)
-	if is, _ := o.old(v); got.Abnormal != is.Abnormal || got.Message != is.Message {
-		o.t.Errorf("%s: NodeHealer says %v, %q; NodeGetVolumeStats %v, %q", v.name, got.Abnormal, got.Message, is.Abnormal, is.Message)
-	}
+	o.t.Errorf("%s: NodeHealer says %v, %q; NodeGetVolumeStats %v, %q", v.name, got.Abnormal, got.Message, is.Abnormal, is.Message)
 	return got
 }
 
