@@ -69,7 +69,7 @@ func (r rig) start(t *testing.T) (e *volume.Engine, mgr *drivemgr.Manager, stop 
 	t.Cleanup(stop)
 	for end := time.Now().Add(20 * time.Second); !r.known(t, e, mgr); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the drives over %q are not claimed", r.files)
+			t.Fatalf("the drives over %q are not claimed, or not listed: %v", r.files, e.Listed())
 		}
 	}
 	return e, mgr, stop

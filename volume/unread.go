@@ -130,7 +130,7 @@ func (e *Engine) unreadDrives(of func(*drivebay.Drive) bool) error {
 	if len(waits) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: waiting to read %s; retry later, or pull a drive that does not recover", drivebay.ErrUnavailable, strings.Join(waits, ", "))
+	return fmt.Errorf("%w: waiting to read %s; retry later; a drive that does not recover: pull it, or say with `drivebay cordon` that it carries no volume", drivebay.ErrUnavailable, strings.Join(waits, ", "))
 }
 
 // mayCarry says whether a drive may carry a volume that no record names. A drive that
@@ -138,7 +138,7 @@ func (e *Engine) unreadDrives(of func(*drivebay.Drive) bool) error {
 // was never read by cordoning it. From a drive that has left service nothing is taken in.
 func mayCarry(d *drivebay.Drive) bool {
 	switch {
-	case d.Status == drivebay.StatusOffline, d.System, left(d):
+	case d.Status == drivebay.StatusOffline, d.System, left(d), d.Size == 0: // of no size: it has no medium
 		return false
 	case readBlank(d), d.Content.Kind == drivebay.ContentForeign:
 		return false

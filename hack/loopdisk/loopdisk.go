@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // New is a device over a sparse file of its own, until the test ends.
@@ -38,6 +39,13 @@ func Attach(t testing.TB, file string, args ...string) (dev string) {
 	t.Cleanup(func() {
 		if out, err := exec.Command("losetup", "--detach", dev).CombinedOutput(); err != nil {
 			t.Errorf("losetup --detach %s: %v: %s", dev, err, out)
+		}
+		// The kernel detaches it when the last one who has it open closes it (loop(4),
+		// LO_FLAGS_AUTOCLEAR): the next test would list it, and could not read it.
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if _, err := os.Stat("/sys/block/" + filepath.Base(dev) + "/loop/backing_file"); err != nil {
+				return
+			}
 		}
 	})
 	return dev
