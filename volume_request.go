@@ -98,8 +98,9 @@ func ParseClass(parameters map[string]string) (Class, error) {
 		case ParameterFSType:
 			c.FSType, err = oneOf(value, words(FSTypes...))
 		default:
-			// The provisioner adds these by itself (external-provisioner, --extra-create-metadata).
-			if !strings.HasPrefix(key, "csi.storage.k8s.io/pv") {
+			// Keys of the sidecars: the provisioner takes out those that it knows, and adds some
+			// by itself (external-provisioner, --extra-create-metadata).
+			if !strings.HasPrefix(key, "csi.storage.k8s.io/") {
 				err = fmt.Errorf("%w: there is no such parameter", ErrInvalid)
 			}
 		}

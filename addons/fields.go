@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -40,7 +41,9 @@ func checkFields(m protoreflect.Message) error {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case f.IsMap():
-			err = checkSize(mapSize(v.Map()), maxMap)
+			if err = checkSize(mapSize(v.Map()), maxMap); err == nil && f.Name() == "secrets" {
+				err = checkKeys(v.Map())
+			}
 		case f.IsList():
 			err = checkSize(listSize(v.List()), maxMap)
 		case f.Message() != nil:
@@ -50,6 +53,16 @@ func checkFields(m protoreflect.Message) error {
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func checkKeys(m protoreflect.Map) (err error) {
+	m.Range(func(key protoreflect.MapKey, _ protoreflect.Value) bool {
+		if !rpc.IsSecretKey(key.String()) {
+			err = fmt.Errorf("%w: a key may have letters, digits, '-', '_' and '.'", drivebay.ErrInvalid)
 		}
 		return err == nil
 	})

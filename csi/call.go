@@ -41,6 +41,9 @@ func Call(ctx context.Context, endpoint, name, request string) (string, error) {
 			return "", fmt.Errorf("the request is no %s: %w", method.Input().Name(), err)
 		}
 	}
+	if strings.HasPrefix(endpoint, "/") { // a bare path
+		endpoint = "unix:" + endpoint
+	}
 	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", endpoint, err)

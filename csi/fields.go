@@ -96,18 +96,13 @@ func checkMap(f protoreflect.FieldDescriptor, m protoreflect.Map) error {
 	secret, _ := proto.GetExtension(f.Options(), wire.E_CsiSecret).(bool)
 	m.Range(func(key protoreflect.MapKey, v protoreflect.Value) bool {
 		size += len(key.String()) + len(v.String())
-		wrong = wrong || secret && strings.ContainsFunc(key.String(), notOfKey)
+		wrong = wrong || secret && !rpc.IsSecretKey(key.String())
 		return true
 	})
 	if wrong {
 		return fmt.Errorf("%w: a key may have letters, digits, '-', '_' and '.'", drivebay.ErrInvalid)
 	}
 	return checkSize(size, maxMap)
-}
-
-// notOfKey is what no key of a secret has (spec.md, "Secrets Requirements").
-func notOfKey(r rune) bool {
-	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
 }
 
 func checkList(f protoreflect.FieldDescriptor, l protoreflect.List) error {

@@ -29,7 +29,10 @@ var accesses = map[wire.VolumeCapability_AccessMode_Mode]drivebay.Access{
 func parseUse(c *wire.VolumeCapability) (use, error) {
 	mode := c.GetAccessMode().GetMode()
 	u := use{block: c.GetBlock() != nil, fsType: c.GetMount().GetFsType(), flags: c.GetMount().GetMountFlags(), access: accesses[mode]}
+	_, known := wire.VolumeCapability_AccessMode_Mode_name[int32(mode)]
 	switch {
+	case !known:
+		return u, fmt.Errorf("access mode %d: %w: no such mode", int32(mode), drivebay.ErrInvalid)
 	case u.access == drivebay.AccessUnknown:
 		return u, fmt.Errorf("access mode %v: %w: a volume is on one node", mode, drivebay.ErrNoSupport)
 	case u.fsType != "" && !slices.Contains(drivebay.FSTypes, u.fsType):

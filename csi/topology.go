@@ -34,7 +34,7 @@ func topologyOf(node string) *wire.Topology {
 // one that is not ours describes no place that we know.
 func (s *Server) holds(t *wire.Topology) bool {
 	for key, value := range t.GetSegments() {
-		if !strings.EqualFold(key, TopologyKey) || value != segment(s.opt.NodeID) {
+		if !strings.EqualFold(key, TopologyKey) || !strings.EqualFold(value, segment(s.opt.NodeID)) { // earlier versions told the name as it was written
 			return false
 		}
 	}

@@ -43,7 +43,7 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 	}
 	v := &r.Volume
 	if v.Location.Kind != drivebay.LocationThin {
-		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
+		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v; use a StorageClass with drivebay.io/backing: thin", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
 	}
 	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.LUKSUUID, v.FSUUID}, whole(v)
 }

@@ -12,6 +12,9 @@ import (
 
 // CreateVolume makes a volume, or returns the one of that name.
 func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
+	if err := e.sourceThere(r); err != nil {
+		return drivebay.Volume{}, err
+	}
 	if err := errors.Join(check(r), e.can(ctx, r.Class)); err != nil {
 		return drivebay.Volume{}, err
 	}
@@ -35,6 +38,18 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	}
 	have, err := e.record(id)
 	return have.Volume, err
+}
+
+// sourceThere refuses a copy of what is not there, whatever the copy is made of.
+func (e *Engine) sourceThere(r drivebay.VolumeRequest) error {
+	if r.Source == (drivebay.Source{}) || e.recorded(volumeID(r.Name)) {
+		return nil
+	}
+	_, err := e.originOf(r.Source)
+	if errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrUnavailable) {
+		return fmt.Errorf("create volume %q: source: %w", r.Name, err)
+	}
+	return nil
 }
 
 func orElse(a, b string) string {

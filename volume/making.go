@@ -73,7 +73,13 @@ func (e *Engine) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capac
 	if err := e.can(ctx, c); err != nil {
 		return drivebay.Capacity{}, err
 	}
-	return e.seen().capacity(c), nil
+	has := e.seen().capacity(c)
+	if has.Largest == 0 { // the drives that are read have none, the others may have
+		if err := e.unreadDrives(everyDrive); err != nil {
+			return drivebay.Capacity{}, err
+		}
+	}
+	return has, nil
 }
 
 // can says whether volumes of a class can be made here at all.

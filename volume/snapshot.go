@@ -65,7 +65,7 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 	}
 	v := &r.Volume
 	if v.Location.Kind != drivebay.LocationThin {
-		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v", drivebay.ErrNoSupport, v.Location.Kind)
+		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v; use a StorageClass with drivebay.io/backing: thin", drivebay.ErrNoSupport, v.Location.Kind)
 	}
 	if err := errors.Join(whole(v), resting(v.Location)); err != nil {
 		return err

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 
 	"github.com/drivebay/drivebay/addons"
 	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/internal/api"
+	"github.com/drivebay/drivebay/internal/config"
 )
 
 // plugin is a service for orchestrators, on a socket of its own.
@@ -30,7 +30,7 @@ func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
 		if p.endpoint == "" {
 			continue
 		}
-		l, err := api.ListenUnix(strings.TrimPrefix(p.endpoint, "unix://"))
+		l, err := api.ListenUnix(config.SocketPath(p.endpoint))
 		if err != nil {
 			for _, l := range open {
 				err = errors.Join(err, l.Close())

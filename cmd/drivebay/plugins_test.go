@@ -40,7 +40,7 @@ func TestPlugins(t *testing.T) {
 		return err == nil && p.Ready.GetValue()
 	}, r.err.String)
 
-	if _, errs, code := call(t, nil, "serve", "--sim", "/nowhere", "--addons-endpoint", sockets[1]); code != exitFailure || !strings.Contains(errs, "--addons-endpoint: addonsEndpoint") {
+	if _, errs, code := call(t, nil, "serve", "--sim", "/nowhere", "--addons-endpoint", "tcp://127.0.0.1:1"); code != exitFailure || !strings.Contains(errs, "--addons-endpoint: addonsEndpoint") {
 		t.Errorf("an endpoint that is none: %d %q", code, errs)
 	}
 	other := map[string]string{"DRIVEBAY_STATE_DIR": filepath.Join(dir, "2"), "DRIVEBAY_API": "unix://" + filepath.Join(dir, "api")}

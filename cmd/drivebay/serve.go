@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
@@ -27,7 +29,7 @@ func (a *app) serveCommand() *cobra.Command {
 			return usage("--local means without a daemon, and this is the daemon")
 		}
 		load := func() (config.Loaded, error) {
-			return config.Load(config.Sources{File: *file, Env: a.environ, Flags: given()})
+			return config.Load(config.Sources{File: *file, Env: csiEndpoint(a.environ), Flags: given()})
 		}
 		loaded, err := load()
 		if err != nil {
@@ -140,4 +142,18 @@ func (d *daemon) apiHint() string {
 		return ""
 	}
 	return " --api " + d.config.API
+}
+
+// csiEndpoint adds our own variable to the environment where only CSI_ENDPOINT is set,
+// which the CSI specification names for plugins.
+func csiEndpoint(environ []string) []string {
+	const ours, theirs = "DRIVEBAY_CSI_ENDPOINT=", "CSI_ENDPOINT="
+	is := func(prefix string) int {
+		return slices.IndexFunc(environ, func(e string) bool { return strings.HasPrefix(e, prefix) })
+	}
+	i := is(theirs)
+	if i < 0 || is(ours) >= 0 || environ[i] == theirs {
+		return environ
+	}
+	return append(slices.Clone(environ), ours+strings.TrimPrefix(environ[i], theirs))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	apidoc "github.com/drivebay/drivebay/docs/api"
 	"github.com/drivebay/drivebay/internal/api"
+	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/metrics"
@@ -50,12 +52,10 @@ func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 	})
 }
 
-// node is what callers know this machine by.
+// node is what callers know this machine by. Names of nodes are in lower case in
+// Kubernetes, whatever the host name is.
 func (d *daemon) node() string {
-	if d.config.NodeID != "" {
-		return d.config.NodeID
-	}
-	return d.machine.Describe().Name
+	return strings.ToLower(cmp.Or(d.config.NodeID, d.machine.Describe().Name))
 }
 
 // edge makes the server of the API, the metrics and the simulator.
@@ -80,7 +80,7 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 
 // listen opens the socket, and the TCP address where one is asked for.
 func (d *daemon) listen(ctx context.Context) ([]api.Listener, error) {
-	unix, err := api.ListenUnix(strings.TrimPrefix(d.config.API, "unix://"))
+	unix, err := api.ListenUnix(config.SocketPath(d.config.API))
 	if err != nil {
 		return nil, fmt.Errorf("%w: name another socket with --api unix:///path", err)
 	}

@@ -119,13 +119,26 @@ func number(v reflect.Value) float64 {
 // maxSocketPath is what fits into sun_path of sockaddr_un (unix(7)), with its 0.
 const maxSocketPath = 107
 
+// SocketPath is the path of a unix socket that is written as unix:///path, unix:/path or
+// /path; "" if it is written otherwise.
+func SocketPath(endpoint string) string {
+	path, ok := strings.CutPrefix(endpoint, "unix://")
+	if !ok {
+		path = strings.TrimPrefix(endpoint, "unix:")
+	}
+	if !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
 func checkAPI(s string) error {
 	if s == "" {
 		return nil
 	}
-	path, ok := strings.CutPrefix(s, "unix://")
+	path := SocketPath(s)
 	switch {
-	case !ok || !filepath.IsAbs(path):
+	case path == "":
 		return fmt.Errorf("%q is no socket: write it as unix:///run/drivebay/drivebay.sock", s)
 	case len(path) > maxSocketPath:
 		return fmt.Errorf("%q is longer than the %d bytes that the kernel takes for a socket", s, maxSocketPath)

@@ -19,7 +19,7 @@ type Config struct {
 	StateDir       string             `yaml:"stateDir" flag:"state-dir" doc:"Where records and events are kept. Empty: /var/lib/drivebay for root, else $XDG_STATE_HOME/drivebay."`
 	API            string             `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
 	Listen         string             `yaml:"listen" flag:"listen" doc:"Also serve HTTP, read-only, at this TCP address, such as 127.0.0.1:9100. Empty: do not."`
-	CSIEndpoint    string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Serve the Container Storage Interface on this socket, as unix:///path. Empty: do not."`
+	CSIEndpoint    string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Serve the Container Storage Interface on this socket, as unix:///path (also $CSI_ENDPOINT). Empty: do not."`
 	AddonsEndpoint string             `yaml:"addonsEndpoint" flag:"addons-endpoint" doc:"Serve CSI-Addons (healing, reclaiming space, changing keys) on this socket, as unix:///path. Empty: do not."`
 	NodeID         string             `yaml:"nodeID" flag:"node-id" doc:"What a container orchestrator calls this machine, 128 bytes at most. Empty: its host name."`
 	VolumeRoots    []string           `yaml:"volumeRoots" flag:"volume-roots" doc:"Volumes are mounted below these folders only, absolute and without links: /var/lib/kubelet for Kubernetes, Nomad's client/csi folder, or one of your own."`
