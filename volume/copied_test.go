@@ -24,12 +24,12 @@ func (s *stand) bytesOf(name string) map[int64]string {
 	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+name, false)
 	s.must(err)
 	defer disk.Close()
-	out, b := map[int64]string{}, make([]byte, 1<<20)
+	out, b, zeros := map[int64]string{}, make([]byte, 1<<20), make([]byte, 1<<20)
 	for at := int64(0); at < int64(disk.Size()); at += int64(len(b)) {
 		n := min(int64(len(b)), int64(disk.Size())-at)
 		_, err := disk.ReadAt(b[:n], at)
 		s.must(err)
-		if len(bytes.Trim(b[:n], "\x00")) > 0 {
+		if !bytes.Equal(b[:n], zeros[:n]) {
 			out[at] = string(b[:n])
 		}
 	}
