@@ -43,6 +43,7 @@ var notYet = map[string]string{
 	"restore":    "an older copy of the store is believed",
 	"lose":       "answers are given before the first look over the drives has ended",
 	"unclaim":    "a drive that is not claimed any more is written to",
+	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
 	"moved-wipe": "what a logical volume leaves behind when it moves is not wiped",
 }
 
