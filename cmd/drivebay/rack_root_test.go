@@ -168,7 +168,10 @@ func capability(fs string) map[string]any {
 // fill makes the volumes and uses them.
 func (r *loopRack) fill(size int64) {
 	r.Helper()
-	eventually(r.T, 20*time.Second, func() bool { return r.do("GetCapacity", nil).AvailableCapacity > 3*size*9/10 }, func() string {
+	eventually(r.T, 20*time.Second, func() bool { // UNAVAILABLE while a drive is not read yet
+		a, _, err := r.call("GetCapacity", nil, time.Minute)
+		return err == nil && a.AvailableCapacity > 3*size*9/10
+	}, func() string {
 		out, errs, _ := call(r.T, r.env, "claim")
 		return "not all drives can be used:\n" + out + errs
 	})
