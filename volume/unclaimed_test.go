@@ -220,18 +220,25 @@ func TestZeroBehindReadsTheTable(t *testing.T) {
 	onMachine(t, spec, volume.Options{}, func(s *stand) {
 		v := s.make("v", unclaimedRequest("raw on a partition"))
 		d := s.drive(v)
-		s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "slow", Args: hostsim.Args{"delay": "1s"}}))
-		came := make(chan error, 1)
-		go func() {
-			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: v.Size + 40<<30})
-			came <- err
-		}()
-		time.Sleep(100 * time.Second)
 		disk := s.open(d.Name)
 		defer disk.Close()
 		table, err := gpt.Read(disk)
 		s.must(err)
 		own, _ := table.FindName("drivebay-" + v.ID)
+		behind := int64(own.Start+own.Size) + 2<<30 // in the third piece that is zeroed
+		_, err = disk.WriteAt([]byte("left by a volume of before"), behind)
+		s.must(err, s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "slow", Args: hostsim.Args{"delay": "100ms"}}))
+		came := make(chan error, 1)
+		go func() {
+			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: v.Size + 40<<30})
+			came <- err
+		}()
+		for b := []byte{1}; b[0] != 0; {
+			_, err := disk.ReadAt(b, behind)
+			s.must(err)
+		}
+		table, err = gpt.Read(disk)
+		s.must(err)
 		at := own.Start + own.Size + 38<<30
 		table.Partitions = append(table.Partitions, gpt.Partition{Number: 9, Start: at, Size: 1 << 30, Type: "0fc63daf-8483-4772-8e79-3d69d8477de4", GUID: gpt.NewGUID(), Name: "home of the operator"})
 		s.must(table.Write(disk))
