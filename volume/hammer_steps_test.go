@@ -39,10 +39,10 @@ func init() {
 // DRIVEBAY_HAMMER_WITHOUT takes its place.
 var notYet = map[string]string{
 	"label":      "a volume whose physical volume has no readable label is deleted halfway",
-	"zap":        "a drive without a readable table counts as blank",
-	"restore":    "an older copy of the store is believed",
-	"lose":       "answers are given before the first look over the drives has ended",
-	"unclaim":    "a drive that is not claimed any more is written to",
+	"zap":        "an erased partition table is not named within a minute",
+	"restore":    "not tried since volumes are removed by their instance",
+	"lose":       "what was published is not named as lost once its record is gone",
+	"unclaim":    "the model claims nothing back to delete it, and knows no resync of a mirror at stage",
 	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
 	"moved-wipe": "what a logical volume leaves behind when it moves is not wiped",
 }

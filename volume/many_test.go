@@ -75,7 +75,7 @@ func TestRoomToGrow(t *testing.T) {
 			s.Errorf("a growth into another volume: %v", err)
 		}
 		for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM, drivebay.BackingThin} {
-			r := blockOn(backing)
+			r := rawVolume(backing)
 			r.Name, r.Size.Required = "huge", 21<<30
 			if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrRange) {
 				s.Errorf("more than any drive has, as %s: %v", backing, err)

@@ -14,11 +14,6 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// blockOn asks for a raw volume whose data stay on the drive when it is deleted.
-func blockOn(b drivebay.Backing) drivebay.VolumeRequest {
-	return drivebay.VolumeRequest{Block: true, Class: drivebay.Class{Backing: b, Wipe: drivebay.WipeNone, FSType: "ext4"}}
-}
-
 // node is the device of a staged volume as a pod has it.
 func (s *stand) node(v drivebay.Volume) string {
 	s.Helper()
@@ -77,7 +72,7 @@ func TestGrowthIsZero(t *testing.T) {
 				return k.step(id, name)
 			}
 			onMachine(t, smallDrives(), volume.Options{After: after}, func(s *stand) {
-				a, b := s.make("a", blockOn(backing)), s.make("b", blockOn(backing))
+				a, b := s.make("a", rawVolume(backing)), s.make("b", rawVolume(backing))
 				s.must(s.stage(b))
 				s.strewn(b)
 				s.must(s.unstage(b), s.e.DeleteVolume(s.Context(), b.ID))
@@ -125,8 +120,8 @@ func TestGrowthLeavesNothing(t *testing.T) {
 	for _, end := range []string{"fails", "deleted"} {
 		k := &killer{}
 		onMachine(t, oneNVMeDrive(), volume.Options{After: k.step}, func(s *stand) {
-			v := s.make("v", blockOn(drivebay.BackingLVM))
-			free := s.free(blockOn(drivebay.BackingLVM))
+			v := s.make("v", rawVolume(drivebay.BackingLVM))
+			free := s.free(rawVolume(drivebay.BackingLVM))
 			switch end {
 			case "fails":
 				s.must(s.stage(v))
@@ -140,7 +135,7 @@ func TestGrowthLeavesNothing(t *testing.T) {
 			}
 			k.anew(0)
 			if end == "deleted" {
-				if got := s.free(blockOn(drivebay.BackingLVM)); got >= free {
+				if got := s.free(rawVolume(drivebay.BackingLVM)); got >= free {
 					s.Fatalf("nothing was reserved: %d of %d are free", got, free)
 				}
 				s.start()
@@ -149,7 +144,7 @@ func TestGrowthLeavesNothing(t *testing.T) {
 				s.blank()
 				return
 			}
-			if got := s.free(blockOn(drivebay.BackingLVM)); got != free {
+			if got := s.free(rawVolume(drivebay.BackingLVM)); got != free {
 				s.Errorf("%d bytes are free after a growth that failed, and %d were", got, free)
 			}
 		})
@@ -160,12 +155,12 @@ func TestGrowthLeavesNothing(t *testing.T) {
 func TestPoolZeroes(t *testing.T) {
 	t.Parallel()
 	onMachine(t, oneNVMeDrive(), volume.Options{}, func(s *stand) {
-		v := s.make("v", blockOn(drivebay.BackingThin))
+		v := s.make("v", rawVolume(drivebay.BackingThin))
 		dev := "/dev/" + s.drive(v).Name + "p1"
 		_, err := s.sim.Run(s.Context(), "lvm", "lvchange", "--devices", dev, "--zero", "n", v.Location.VG+"/"+v.Location.Pool)
 		s.must(err)
 		time.Sleep(time.Minute)
-		s.make("w", blockOn(drivebay.BackingThin))
+		s.make("w", rawVolume(drivebay.BackingThin))
 		r, err := lvm.New(s.sim, "").Read(s.Context(), []string{dev})
 		s.must(err)
 		if lv := r.LV(v.Location.VG, v.Location.Pool); lv == nil || !lv.ZeroesBlocks() {

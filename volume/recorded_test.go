@@ -113,7 +113,7 @@ func TestRecordedIsNotFree(t *testing.T) {
 // until it is given up.
 func TestRecordedSnapshot(t *testing.T) {
 	onMachine(t, oneNVMeDrive(), volume.Options{}, func(s *stand) {
-		r := blockOn(drivebay.BackingThin)
+		r := rawVolume(drivebay.BackingThin)
 		v := s.make("v", r)
 		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
 		s.must(err)
