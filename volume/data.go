@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -105,20 +106,24 @@ func (e *Engine) cleared(v *drivebay.Volume) step {
 
 // clearMarks zeroes both ends, and then every place where a mark is still found.
 func clearMarks(ctx context.Context, disk host.Disk) error {
-	size := disk.Size()
+	return clearStretch(ctx, disk, 0, disk.Size())
+}
+
+// clearStretch clears the marks of a part of a device that may have no name of its own yet.
+func clearStretch(ctx context.Context, disk host.Disk, start, size uint64) error {
 	n := min(size, ends)
-	if err := errors.Join(disk.Zero(ctx, 0, n), disk.Zero(ctx, size-n, n), disk.Sync()); err != nil {
+	if err := errors.Join(disk.Zero(ctx, start, n), disk.Zero(ctx, start+size-n, n), disk.Sync()); err != nil {
 		return err
 	}
 	const rounds = 8 // a format has its mark in a few places
 	for range rounds {
-		c := content.Detect(disk, size, disk.BlockSize())
+		c := content.Detect(io.NewSectionReader(disk, int64(start), int64(size)), size, disk.BlockSize())
 		if c.Kind == drivebay.ContentBlank || c.Reason != "" {
 			return nil // what cannot be read, done says
 		}
 		for _, s := range c.Signatures {
 			if at := s.Offset / mib * mib; at < size {
-				if err := disk.Zero(ctx, at, min(mib, size-at)); err != nil {
+				if err := disk.Zero(ctx, start+at, min(mib, size-at)); err != nil {
 					return err
 				}
 			}

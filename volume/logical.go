@@ -84,7 +84,7 @@ func (e *Engine) makeGroup(owner string, l drivebay.Location, pvs map[string]str
 	for _, id := range l.Drives {
 		n := entryOfPV(owner, id, pvs[id])
 		plan = append(plan, e.addEntry(n, wrote)...)
-		plan = append(plan, e.clearPV(id, pvs[id]))
+		plan = append(plan, e.fitPV(id, pvs[id]))
 	}
 	return append(plan, e.lvmStep("group", l, wrote, func(*lvm.Report) ([]lvm.Step, error) {
 		kind, err := tags(map[string]string{kindKey: l.Kind.String()})
@@ -125,33 +125,28 @@ func (e *Engine) makePool(l drivebay.Location, wrote *bool) step {
 	})
 }
 
-// clearPV makes the partition of a physical volume blank: pvcreate refuses to
-// write over what it knows, and what was there before is nobody's.
-func (e *Engine) clearPV(drive, uuid string) step {
-	look := func(ctx context.Context, alone bool, f func(context.Context, host.Disk) error) error {
+// fitPV refuses the partition of a physical volume that holds anything but nothing or that
+// physical volume. It was blank before the table had it, and who makes a volume beside
+// this one may have made the physical volume since.
+func (e *Engine) fitPV(drive, uuid string) step {
+	fits := func(_ context.Context, disk host.Disk) error {
+		c := content.Detect(disk, disk.Size(), disk.BlockSize())
+		is := func(s drivebay.Signature) bool {
+			return s.Format == "LVM2_member" && strings.ReplaceAll(s.UUID, "-", "") == strings.ReplaceAll(uuid, "-", "")
+		}
+		if c.Kind == drivebay.ContentBlank || c.Reason == "" && slices.ContainsFunc(c.Signatures, is) {
+			return nil
+		}
+		return fmt.Errorf("drive %s: its physical volume: %w: it is not blank: %s", drive, drivebay.ErrRefused, cannotBlank(c))
+	}
+	return step{name: "fit " + pvName(uuid), done: func(ctx context.Context) (bool, error) {
 		p, ok := e.pvPart(drive)
 		if !ok {
-			return fmt.Errorf("drive %s: its physical volume: %w", drive, drivebay.ErrNotFound)
+			return false, fmt.Errorf("drive %s: its physical volume: %w", drive, drivebay.ErrNotFound)
 		}
-		return e.onDisk(ctx, "volume "+p.title, writeTarget{device: p.device, drives: []string{drive}, on: drive, alone: alone}, f)
-	}
-	return step{
-		name: "clear " + pvName(uuid),
-		done: func(ctx context.Context) (done bool, err error) {
-			err = look(ctx, false, func(_ context.Context, disk host.Disk) error {
-				c := content.Detect(disk, disk.Size(), disk.BlockSize())
-				done = c.Kind == drivebay.ContentBlank || slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
-					return s.Format == "LVM2_member" && strings.ReplaceAll(s.UUID, "-", "") == strings.ReplaceAll(uuid, "-", "")
-				})
-				if c.Reason != "" {
-					return fmt.Errorf("%w: what is written on it cannot be read: %s", drivebay.ErrRefused, c.Reason)
-				}
-				return nil
-			})
-			return done, err
-		},
-		do: func(ctx context.Context) error { return look(ctx, true, clearMarks) },
-	}
+		t := writeTarget{device: p.device, drives: []string{drive}, on: drive}
+		return true, e.onDisk(ctx, "volume "+p.title, t, fits)
+	}}
 }
 
 // removeLogical plans to remove a logical volume, and what was made for it and is

@@ -236,3 +236,43 @@ func TestGoAndCome(t *testing.T) {
 		}
 	}
 }
+
+// TestManyOnUsed: several make the same physical volume at the same time where something
+// was written before. None clears what another has made by then.
+func TestManyOnUsed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a linear volume", "a thin volume"} {
+		for range 5 {
+			onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Size: "8GB"}}}, volume.Options{}, func(s *stand) {
+				d := s.driveOf(s.make("keeps the table", requests()["a partition"]))
+				p := s.open(d.Name + "p1")
+				size := int64(p.Size())
+				p.Close()
+				disk := s.open(d.Name)
+				for at := int64(1 << 20); at < 8e9-4<<20; at += 1 << 20 {
+					if at > size+1<<20 {
+						_, err := disk.WriteAt([]byte("SWAPSPACE2"), at+4086)
+						s.must(err)
+					}
+				}
+				s.must(disk.Close())
+				var all sync.WaitGroup
+				for i := range 6 {
+					all.Go(func() {
+						r := requests()[name]
+						r.Name, r.Size.Required = fmt.Sprint(i), 128<<20
+						v, err := s.e.CreateVolume(s.Context(), r)
+						if err != nil {
+							s.Errorf("%s: %v", name, err)
+							return
+						}
+						if err := s.stage(v); err != nil {
+							s.Errorf("%s: %v", name, err)
+						}
+					})
+				}
+				all.Wait()
+			})
+		}
+	}
+}

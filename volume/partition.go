@@ -93,7 +93,7 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 					size = t.Largest(gpt.Align).Size
 				}
 				release := e.reserve(t)
-				_, err := t.Add(size, gpt.Align, n.kind, n.guid, n.name)
+				p, err := t.Add(size, gpt.Align, n.kind, n.guid, n.name)
 				release()
 				if err != nil {
 					return noRoom(err)
@@ -104,6 +104,11 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 					}
 				}
 				*wrote = true
+				if n.kind == typePV { // nobody sees it yet; once the table has it, others may have made the physical volume
+					if err := clearStretch(ctx, disk, p.Start, p.Size); err != nil {
+						return err
+					}
+				}
 				return t.Write(disk)
 			})
 		},

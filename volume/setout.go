@@ -114,7 +114,7 @@ func (e *Engine) join(ctx context.Context, h *herd, drive string) error {
 			}
 			return r.Group(h.VG) != nil && e.pvIn(r, r.Group(h.VG), drive) == "", nil
 		}
-		plan = append(plan, when(stranger, e.clearPV(drive, uuid)), e.lvmStep("join", h.Location, &wrote, func(*lvm.Report) ([]lvm.Step, error) {
+		plan = append(plan, when(stranger, e.fitPV(drive, uuid)), e.lvmStep("join", h.Location, &wrote, func(*lvm.Report) ([]lvm.Step, error) {
 			p, ok := e.pvPart(drive)
 			if !ok {
 				return nil, fmt.Errorf("drive %s: its physical volume: %w", drive, drivebay.ErrNotFound)
