@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,13 +88,13 @@ func TestLightIsTriedAgain(t *testing.T) {
 	as := func(m *hostsim.Machine) host.Machine { deaf = &deafEnclosure{Machine: m}; return deaf }
 	onSeen(t, hostsim.Generate(24), store.Memory(), drivemgr.Options{}, as, func(r *rig) {
 		d := r.pick(drivebay.ProtocolATA, 2)
-		deaf.on = true
+		deaf.on.Store(true)
 		r.takenOut(d)
 		time.Sleep(time.Minute)
 		if r.reads(d.Slot.Fault) == "1" {
 			r.Fatal("it was lit without an answer")
 		}
-		deaf.on = false
+		deaf.on.Store(false)
 		time.Sleep(2 * time.Minute)
 		if s := r.mgr.Snapshot(); r.reads(d.Slot.Fault) != "1" || !strings.Contains(s.Light(r.drive(d.ID)), "fault light is lit") {
 			r.Error("it is not lit after the enclosure answers again")
@@ -103,11 +104,11 @@ func TestLightIsTriedAgain(t *testing.T) {
 
 type deafEnclosure struct {
 	host.Machine
-	on bool
+	on atomic.Bool
 }
 
 func (e *deafEnclosure) WriteFile(name string, b []byte) error {
-	if e.on && isLight(name) {
+	if e.on.Load() && isLight(name) {
 		return host.ErrTimeout
 	}
 	return e.Machine.WriteFile(name, b)
@@ -118,14 +119,12 @@ func (e *deafEnclosure) WriteFile(name string, b []byte) error {
 type slowSysfs struct {
 	host.Machine
 	last string
-	hold time.Duration
+	hold atomic.Int64 // for how long, once
 }
 
 func (s *slowSysfs) ReadFile(name string) ([]byte, error) {
-	if s.hold > 0 && strings.HasSuffix(name, "/block/"+s.last+"/size") {
-		wait := s.hold
-		s.hold = 0
-		time.Sleep(wait)
+	if s.hold.Load() > 0 && strings.HasSuffix(name, "/block/"+s.last+"/size") {
+		time.Sleep(time.Duration(s.hold.Swap(0)))
 	}
 	return s.Machine.ReadFile(name)
 }
@@ -144,7 +143,7 @@ func TestOlderListingIsNotTaken(t *testing.T) {
 				slow.last = max(slow.last, x.Name)
 			}
 		}
-		slow.hold = 10 * time.Second
+		slow.hold.Store(int64(10 * time.Second))
 		go r.mgr.Refresh(r.Context()) // has read both, and is held up
 		time.Sleep(time.Second)
 		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""))

@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,10 +21,10 @@ func TestMoveUnheard(t *testing.T) {
 		"the log ended": func(s *stand) { s.sim.EndKernelLog() },
 	} {
 		k := &killer{}
-		begun := 0
+		begun := atomic.Int32{}
 		count := func(id, step string) error {
 			if strings.HasPrefix(step, "move drivebay-") {
-				begun++
+				begun.Add(1)
 			}
 			return k.step(id, step)
 		}
@@ -33,14 +34,14 @@ func TestMoveUnheard(t *testing.T) {
 			s.word(v, "moved")
 			id := v.Location.Drives[0]
 			s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
-			s.until("it moves", func() bool { return begun == 1 })
+			s.until("it moves", func() bool { return begun.Load() == 1 })
 			lose(s)
 			s.usage(id, drivebay.UsageReleased, 10*time.Minute)
 			if got := s.word(v, ""); got != "moved" {
 				s.Errorf("%s: it reads %q", name, got)
 			}
-			if want := map[bool]int{true: 1, false: 2}[name == "nothing lost"]; begun != want {
-				s.Errorf("%s: the copy began %d times, want %d", name, begun, want)
+			if want := map[bool]int32{true: 1, false: 2}[name == "nothing lost"]; begun.Load() != want {
+				s.Errorf("%s: the copy began %d times, want %d", name, begun.Load(), want)
 			}
 		})
 	}

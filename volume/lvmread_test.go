@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,8 +148,8 @@ type spoiled struct {
 	lvmRunner
 	by   []string
 	text string // on its output instead of an error
-	on   bool
-	ran  int
+	on   atomic.Bool
+	ran  atomic.Int32
 }
 
 type lvmRunner interface {
@@ -157,10 +158,10 @@ type lvmRunner interface {
 
 func (r *spoiled) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	out, err := r.lvmRunner.Run(ctx, argv...)
-	if len(argv) < 2 || argv[1] != "fullreport" || !r.on {
+	if len(argv) < 2 || argv[1] != "fullreport" || !r.on.Load() {
 		return out, err
 	}
-	r.ran++
+	r.ran.Add(1)
 	for _, dev := range r.by {
 		if bytes.Contains([]byte(strings.Join(argv, " ")+" "), []byte(dev+" ")) {
 			if r.text != "" {
@@ -181,7 +182,7 @@ func TestReportSpoiled(t *testing.T) {
 			bad := &spoiled{lvmRunner: s.sim, text: text, by: []string{"/dev/" + s.driveOf(all[0]).Name + "p1"}}
 			s.lvm = bad
 			s.start()
-			bad.on = true
+			bad.on.Store(true)
 			time.Sleep(5 * time.Minute)
 			if is := s.of(all[0]); len(severities(is.Condition, "PhysicalVolumeUnreadable")) == 0 || is.OperationalStatus == drivebay.Operative {
 				t.Errorf("the volume on the drive that spoils it is %v: %v", is.OperationalStatus, is.Condition)
@@ -189,12 +190,12 @@ func TestReportSpoiled(t *testing.T) {
 			if is := s.of(all[1]); is.Condition.Abnormal() {
 				t.Errorf("another is %v", is.Condition)
 			}
-			ran := bad.ran
+			ran := bad.ran.Load()
 			time.Sleep(10 * time.Minute)
-			if n := bad.ran - ran; n > 50 {
+			if n := bad.ran.Load() - ran; n > 50 {
 				t.Errorf("%d reports in 10 minutes", n)
 			}
-			bad.on = false
+			bad.on.Store(false)
 			time.Sleep(2 * time.Minute)
 			if is := s.of(all[0]); is.Condition.Abnormal() {
 				t.Errorf("when lvm works again it is %v", is.Condition)
@@ -213,7 +214,7 @@ func TestNoReport(t *testing.T) {
 		if is := s.of(all[0]); is.Condition.Abnormal() {
 			t.Fatalf("before: %v", is.Condition)
 		}
-		bad.on = true
+		bad.on.Store(true)
 		time.Sleep(5 * time.Minute)
 		for _, v := range all {
 			if is := s.of(v); !strings.Contains(reasons(is.Condition), "LogicalVolumeUnknown") || is.OperationalStatus != drivebay.OperationalUnknown {
@@ -226,7 +227,7 @@ func TestNoReport(t *testing.T) {
 				t.Errorf("after a start with no report it is %v: %v", is.OperationalStatus, is.Condition)
 			}
 		}
-		bad.on = false
+		bad.on.Store(false)
 		time.Sleep(2 * time.Minute)
 		if is := s.of(all[0]); is.Condition.Abnormal() || is.OperationalStatus != drivebay.Operative {
 			t.Errorf("when lvm works again it is %v: %v", is.OperationalStatus, is.Condition)
