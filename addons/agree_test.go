@@ -26,6 +26,7 @@ type both struct {
 }
 
 func (b both) Volumes() *drivebay.VolumeSet { return b.memory.Volumes() }
+func (b both) Unread() ([]string, bool)     { return b.memory.Unread() }
 func (b both) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
 	return b.memory.Stats(ctx, r)
 }

@@ -52,13 +52,16 @@ func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability 
 	return &identity.Capability{Type: &identity.Capability_ReclaimSpace_{ReclaimSpace: &identity.Capability_ReclaimSpace{Type: kind}}}
 }
 
-// Probe is not ready during the first inventory, and fails while something is
+// Probe is not ready until the first look over all drives has ended, and fails while something is
 // missing that only an administrator can mend. It reads what is known and waits for
 // nothing.
 func (i *identityServer) Probe(context.Context, *identity.ProbeRequest) (*identity.ProbeResponse, error) {
 	if missing := i.engine.Unready(); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
-	ready := i.engine.Snapshot().Seq > 0 && (i.opt.Volumes == nil || i.opt.Volumes.Volumes().Seq > 0)
+	ready := i.engine.Snapshot().Seq > 0
+	if ready && i.opt.Volumes != nil {
+		_, ready = i.opt.Volumes.Unread()
+	}
 	return &identity.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil
 }

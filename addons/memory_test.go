@@ -34,6 +34,7 @@ func newMemory(volumes ...*drivebay.VolumeView) *memory {
 }
 
 func (m *memory) Volumes() *drivebay.VolumeSet { return m.set.Load() }
+func (m *memory) Unread() ([]string, bool)     { return nil, m.set.Load().Seq > 0 }
 
 // Encrypts takes as long as it may where it does not know.
 func (m *memory) Encrypts(ctx context.Context) error {

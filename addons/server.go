@@ -34,6 +34,9 @@ type Engine interface {
 // dictionary; a second call for a volume while one is under way is ErrPending.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
+	// Unread says of each drive that may carry unknown volumes why it was not read, and
+	// whether the engine is ready: the first look over all drives has ended.
+	Unread() (why []string, ready bool)
 	// Encrypts is nil where volumes can be encrypted, and else says why not.
 	Encrypts(ctx context.Context) error
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)

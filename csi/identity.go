@@ -33,12 +33,15 @@ func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabil
 	return resp, nil
 }
 
-// Probe is not ready during the first inventory, and fails while something is
+// Probe is not ready until the first look over all drives has ended, and fails while something is
 // missing that only an administrator can mend.
 func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeResponse, error) {
 	if missing := i.engine.Unready(); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
-	ready := i.engine.Snapshot().Seq > 0 && (i.power() == bare || i.opt.Volumes.Volumes().Seq > 0)
+	ready := i.engine.Snapshot().Seq > 0
+	if ready && i.power() != bare {
+		_, ready = i.opt.Volumes.Unread()
+	}
 	return &wire.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil
 }

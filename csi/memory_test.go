@@ -33,6 +33,7 @@ func newMemory(volumes ...*drivebay.VolumeView) *memory {
 }
 
 func (m *memory) Volumes() *drivebay.VolumeSet  { return m.set.Load() }
+func (m *memory) Unread() ([]string, bool)      { return nil, m.set.Load().Seq > 0 }
 func (m *memory) Listed() error                 { return nil }
 func (m *memory) Powers() drivebay.VolumePowers { return m.powers }
 

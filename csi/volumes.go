@@ -12,6 +12,9 @@ import (
 // dictionary.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
+	// Unread says of each drive that may carry unknown volumes why it was not read, and
+	// whether the engine is ready: the first look over all drives has ended.
+	Unread() (why []string, ready bool)
 	// Missing is the error for an id that is in no record: ErrNotFound, or
 	// ErrUnavailable until every drive that may carry it was read.
 	Missing(id string) error

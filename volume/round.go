@@ -33,7 +33,9 @@ type using struct {
 	eventsFrom time.Time              // when events of conditions begin
 
 	viewMu     sync.Mutex // guards what follows: what the last round found
+	began      time.Time  // when the drives were first listed
 	ready      bool       // the set may be seen: what an earlier life wrote down is held against the machine
+	looked     bool       // the first look over the drives holds back readiness no more
 	views      map[string]*viewed
 	seenDrives map[string]*seenDrive
 	seenSeq    uint64 // of the snapshot that they are from
@@ -61,6 +63,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
+	e.viewMu.Lock()
+	e.began = e.machine.Now()
+	e.viewMu.Unlock()
 	e.settleAll(ctx) // of mounts that are gone nobody has to ask a drive
 	if err := e.lookAtMounts(ctx); err != nil {
 		e.log.Warn("mounts not listed", "op", "watch", "err", err)

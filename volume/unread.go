@@ -107,30 +107,60 @@ func (e *Engine) unlistedInUse(d *drivebay.Drive) bool {
 // unreadDrives is nil when the volumes on all drives of a kind have records, and else names
 // the drives that were not read. Of is called with Engine.mu held.
 func (e *Engine) unreadDrives(of func(*drivebay.Drive) bool) error {
+	unread, listed := e.unreadOf(of)
+	if !listed {
+		return fmt.Errorf("%w: the drives of this machine are not listed yet; retry later", drivebay.ErrUnavailable)
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: waiting to read %s; retry later; a drive that does not recover: pull it, or say with `drivebay cordon` that it carries no volume", drivebay.ErrUnavailable, strings.Join(said(unread), ", "))
+}
+
+// unreadDrive is a drive whose volumes are not known, and why.
+type unreadDrive struct {
+	*drivebay.Drive
+	why string
+}
+
+func said(unread []unreadDrive) (out []string) {
+	for _, u := range unread {
+		out = append(out, fmt.Sprintf("drive %s (%s): %s", u.ID, u.Name, u.why))
+	}
+	return out
+}
+
+// unreadOf are the drives of a kind that may carry volumes without a record; not listed
+// says that the first look over all drives has not ended.
+func (e *Engine) unreadOf(of func(*drivebay.Drive) bool) (out []unreadDrive, listed bool) {
 	s := e.drives.Snapshot()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s.Seq == 0 || !e.complete {
-		return fmt.Errorf("%w: the drives of this machine are not listed yet; retry later", drivebay.ErrUnavailable)
-	}
-	var waits []string
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		if !mayCarry(d) || !of(d) {
 			continue
 		}
-		why, listed := e.unlisted[d.ID]
-		if !listed {
+		why, known := e.unlisted[d.ID]
+		if !known {
 			why = "it is not listed yet"
 		}
+		if why == "" && e.claimedSince(s, d.ID) {
+			why = "its volumes have no records yet"
+		}
 		if why != "" {
-			waits = append(waits, fmt.Sprintf("drive %s (%s): %s", d.ID, d.Name, why))
+			out = append(out, unreadDrive{d, why})
 		}
 	}
-	if len(waits) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: waiting to read %s; retry later; a drive that does not recover: pull it, or say with `drivebay cordon` that it carries no volume", drivebay.ErrUnavailable, strings.Join(waits, ", "))
+	return out, s.Seq > 0 && e.complete
+}
+
+// claimedSince says that the last look found a volume on an unclaimed drive which is claimed
+// by now: the next look takes the volume in. Engine.mu is held.
+func (e *Engine) claimedSince(s *drivebay.Snapshot, id string) bool {
+	return slices.ContainsFunc(e.found, func(f drivebay.FoundVolume) bool {
+		return slices.Contains(f.Drives, id) && len(unclaimed(s, f.Drives)) == 0
+	})
 }
 
 // mayCarry says whether a drive may carry a volume that no record names. A drive that
@@ -200,6 +230,9 @@ func (e *Engine) whyUnread(ctx context.Context, d *drivebay.Drive, err error) st
 	return ""
 }
 
+// neverRead is why a drive is unread that nothing is known to be wrong with.
+const neverRead = "it is not read yet"
+
 func notReadYet(d *drivebay.Drive) string {
 	switch {
 	case stuck(*d):
@@ -209,7 +242,7 @@ func notReadYet(d *drivebay.Drive) string {
 	case d.Kernel != nil && d.Kernel.OpenError != "":
 		return "it cannot be read: " + d.Kernel.OpenError
 	}
-	return "it is not read yet"
+	return neverRead
 }
 
 // tableBegun says that the first table of a drive was being written, or the last one

@@ -83,7 +83,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.drivesCommand(), a.driveCommand(), a.explainCommand(), a.smartCommand(),
 		a.claimCommand(), a.unclaimCommand(), a.capacityCommand(), a.volumesCommand(), a.volumeCommand(), a.scrubCommand(), a.healCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
-		a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
+		a.statusCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	root.AddCommand(a.leaveCommands()...)
 	root.AddCommand(a.cordonCommands()...)

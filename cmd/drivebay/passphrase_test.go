@@ -31,8 +31,8 @@ func vaultOf(t *testing.T) (r *running, try func(want string, args ...string) st
 		return strings.TrimSpace(out)
 	}
 	eventually(t, 20*time.Second, func() bool {
-		out, _, _ := call(t, r.env, "capacity", "--backing", "partition")
-		return strings.Contains(out, "GiB")
+		_, _, code := call(t, r.env, "status")
+		return code == 0
 	}, r.err.String)
 	return r, try
 }

@@ -45,6 +45,7 @@ func newVolumes(e *engine) *volumeEngine {
 }
 
 func (v *volumeEngine) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
+func (v *volumeEngine) Unread() ([]string, bool)      { return nil, true }
 func (v *volumeEngine) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{Snapshots: true} }
 
 // work is did, unless the work is still under way: then the next set comes soon.

@@ -10,6 +10,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
+var errLooking = failf(http.StatusServiceUnavailable, "starting", "the first look over all drives has not ended yet")
+
 var errStarting = failf(http.StatusServiceUnavailable, "starting", "the first look at the machine is not done yet")
 
 func (s *Server) drive(w http.ResponseWriter, r *http.Request) error {

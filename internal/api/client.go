@@ -152,6 +152,11 @@ func (c *Client) Refresh(ctx context.Context) error {
 	return c.post(ctx, "/api/v1/refresh", struct{}{})
 }
 
+// Status says whether the daemon is ready, and what it waits for.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return get[Status](ctx, c, "/api/v1/status", nil)
+}
+
 // Version says which program answers.
 func (c *Client) Version(ctx context.Context) (Version, error) {
 	return get[Version](ctx, c, "/api/v1/version", nil)

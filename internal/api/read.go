@@ -25,9 +25,15 @@ type BayList struct {
 
 // Status is how the daemon itself is.
 type Status struct {
-	Status  string   `json:"status"` // ok, not ready
-	Reasons []string `json:"reasons,omitempty"`
+	Status  string   `json:"status"`            // ok, not ready
+	Reasons []string `json:"reasons,omitempty"` // why it is not ready
+	// Unread names the drives that were not read yet: what depends on their volumes is
+	// answered with "unavailable".
+	Unread []string `json:"unread,omitempty"`
 }
+
+// Ready says whether the daemon is.
+func (s Status) Ready() bool { return len(s.Reasons) == 0 }
 
 func (s *Server) alive(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, Status{Status: "ok"})
@@ -35,18 +41,38 @@ func (s *Server) alive(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) error {
-	var reasons []string
+	st, code := s.status(), http.StatusOK
+	if !st.Ready() {
+		code = http.StatusServiceUnavailable
+	}
+	writeJSON(w, code, st)
+	return nil
+}
+
+func (s *Server) showStatus(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, s.status())
+	return nil
+}
+
+// status says how the daemon is and what it waits for. No drive is asked.
+func (s *Server) status() Status {
+	st := Status{Status: "ok"}
 	if s.engine.Snapshot().Seq == 0 {
-		reasons = append(reasons, errStarting.Message)
+		st.Reasons = append(st.Reasons, errStarting.Message)
 	}
 	if s.opt.Ready != nil {
-		reasons = append(reasons, s.opt.Ready()...)
+		st.Reasons = append(st.Reasons, s.opt.Ready()...)
 	}
-	if len(reasons) > 0 {
-		writeJSON(w, http.StatusServiceUnavailable, Status{"not ready", reasons})
-		return nil
+	if s.opt.Volumes != nil {
+		var ready bool
+		if st.Unread, ready = s.opt.Volumes.Unread(); !ready && s.engine.Snapshot().Seq > 0 {
+			st.Reasons = append(st.Reasons, errLooking.Message)
+		}
 	}
-	return s.alive(w, nil)
+	if !st.Ready() {
+		st.Status = "not ready"
+	}
+	return st
 }
 
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {

@@ -23,6 +23,7 @@ var routes = []route{
 	{"GET", "/readyz", false, (*Server).ready},
 	{"GET", "/metrics", false, (*Server).metrics},
 	{"GET", "/api/v1/version", false, (*Server).version},
+	{"GET", "/api/v1/status", false, (*Server).showStatus},
 	{"GET", "/api/v1/openapi.yaml", false, (*Server).openapi},
 	{"GET", "/api/v1/snapshot", false, (*Server).snapshot},
 	{"GET", "/api/v1/drives", false, (*Server).drives},

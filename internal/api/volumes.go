@@ -14,6 +14,9 @@ import (
 // Volumes is what the edge needs of the volume engine.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
+	// Unread says of each drive that may carry unknown volumes why it was not read, and
+	// whether the engine is ready: the first look over all drives has ended.
+	Unread() (why []string, ready bool)
 	Powers() drivebay.VolumePowers
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
 	DeleteVolume(ctx context.Context, id string) error

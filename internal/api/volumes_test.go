@@ -29,8 +29,36 @@ type volumes struct {
 	set    atomic.Pointer[drivebay.VolumeSet]
 	node   bool // what ExpandVolume says
 	powers drivebay.VolumePowers
+	unread []string // drives, by why they are not read
+	looked bool     // that is not waited for any more
 
 	secrets drivebay.Secrets // that came last
+}
+
+// TestReadyAfterFirstLook: /readyz waits for the first look over the drives, and names the
+// drives that are not read afterwards, too.
+func TestReadyAfterFirstLook(t *testing.T) {
+	e := newEngine(1)
+	v := newVolumes(e)
+	h := New(e, Options{Volumes: v}).Handler(true)
+	for _, c := range []struct {
+		unread []string
+		looked bool
+		want   string
+		code   int
+	}{
+		{[]string{"drive a: it does not answer"}, false, `{"status":"not ready","reasons":["the first look over all drives has not ended yet"],"unread":["drive a: it does not answer"]}`, 503},
+		{[]string{"drive a: it does not answer"}, true, `{"status":"ok","unread":["drive a: it does not answer"]}`, 200},
+		{nil, true, `{"status":"ok"}`, 200},
+	} {
+		v.unread, v.looked = c.unread, c.looked
+		if w := ask(h, "GET", "/readyz", ""); w.Code != c.code || strings.TrimSpace(w.Body.String()) != c.want {
+			t.Errorf("readyz: status %d %s, want %d %s", w.Code, w.Body, c.code, c.want)
+		}
+		if w := ask(h, "GET", "/api/v1/status", ""); w.Code != 200 || strings.TrimSpace(w.Body.String()) != c.want {
+			t.Errorf("status: status %d %s, want %s", w.Code, w.Body, c.want)
+		}
+	}
 }
 
 func newVolumes(e *engine) *volumes {
@@ -56,6 +84,7 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 }
 
 func (v *volumes) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
+func (v *volumes) Unread() ([]string, bool)      { return v.unread, len(v.unread) == 0 || v.looked }
 func (v *volumes) Powers() drivebay.VolumePowers { return v.powers }
 func (v *volumes) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	v.secrets = r.Secrets

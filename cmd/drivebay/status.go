@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/api"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show whether the daemon is ready, and what it waits for",
+		Long: "Shows whether the daemon is ready, why not, and which drives it has not read yet. No drive is\nasked. Exit status 1 while the daemon is not ready.",
+	}
+	out := outputFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		st, err := api.Dial(a.api).Status(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if err := a.printAs(out, st, func(render.Style) string { return statusText(st) }); err != nil {
+			return err
+		}
+		if !st.Ready() {
+			return errNotReady
+		}
+		return nil
+	}
+	return cmd
+}
+
+var errNotReady = errors.New("the daemon is not ready")
+
+// statusText has one line for the daemon, and one for each thing that is wrong or waited for.
+func statusText(st api.Status) string {
+	var b strings.Builder
+	b.WriteString(st.Status + "\n")
+	for _, r := range st.Reasons {
+		b.WriteString("  reason    " + render.Clean(r) + "\n")
+	}
+	for _, u := range st.Unread {
+		b.WriteString("  waits for " + render.Clean(u) + "\n")
+	}
+	if len(st.Unread) > 0 {
+		b.WriteString("  until then calls that depend on volumes there are answered with UNAVAILABLE; a drive that does not\n  recover: pull it, or `drivebay cordon DRIVE` if nobody claimed it and it carries no volume\n")
+	}
+	return b.String()
+}
