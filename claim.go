@@ -36,6 +36,9 @@ func (d *Drive) Refusals() []string {
 	if d.Copy != "" {
 		refuse("%s", d.Copy)
 	}
+	if d.SizeIssue != "" {
+		refuse("%s", d.SizeIssue)
+	}
 	if d.System {
 		refuse("the machine runs from it")
 	}
@@ -84,6 +87,9 @@ func (c Content) refusal() string {
 				format += " " + fmt.Sprintf("%q", s.Label)
 			}
 			formats = append(formats, format)
+		}
+		if len(formats) == 0 && c.Reason != "" {
+			formats = []string{c.Reason}
 		}
 		return "something that is not ours is written on it: " + strings.Join(formats, ", ")
 	}

@@ -20,8 +20,9 @@ const (
 )
 
 const (
-	replace = "Move the data away while it can be read and replace the drive: `drivebay drive show {drive}` says why."
-	putBack = "Put the sled back, or check cable and power of the bay; the volume returns with its drive."
+	replace     = "Move the data away while it can be read and replace the drive: `drivebay drive show {drive}` says why."
+	restoreSize = "Nothing is staged or written there until the size is back: `hdparm -N` shows a hidden area; connect the drive without a USB bridge or RAID controller; copy a clone to a drive that is no smaller."
+	putBack     = "Put the sled back, or check cable and power of the bay; the volume returns with its drive."
 )
 
 // conditionRules is the whole of what can be said of a volume. A pair of
@@ -132,6 +133,19 @@ var driveConditions = []ConditionRule{
 				return nil
 			}
 			return say(legs, "%s", legs[0].drive.Copy)
+		},
+	},
+	{
+		Section: OnDrives, Reason: "DriveShrank", Severity: SeverityDegraded,
+		When: "a drive has fewer bytes than before, or than its partition table says",
+		Says: "both sizes", Next: restoreSize,
+		Source: "Linux takes a GPT of a larger drive for invalid (block/partitions/efi.c, is_gpt_valid) and fails reads and writes beyond the end",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return d.SizeIssue != "" })
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the drive shrank: %s", legs[0].drive.SizeIssue)
 		},
 	},
 	{

@@ -20,6 +20,10 @@ type Drive struct {
 	// volume with one identity: which of the two is meant cannot be told by content.
 	Copy string `json:"copy,omitempty"`
 
+	// SizeIssue says why the size of the drive cannot be right: it had more bytes before,
+	// or its partition table is that of a larger drive. Volumes on it may lack their ends.
+	SizeIssue string `json:"sizeIssue,omitempty"`
+
 	Identity
 	Name         string    `json:"name"`  // kernel name today, "sda"; the head for NVMe
 	Namespace    string    `json:"-"`     // the number that an NVMe drive itself gives to it; "": not known
@@ -114,6 +118,9 @@ type Content struct {
 	Kind       ContentKind `json:"kind"`
 	Signatures []Signature `json:"signatures,omitempty"`
 	Reason     string      `json:"reason,omitempty"` // why unknown
+	// Beyond says how far the partition table reaches beyond the end of the drive; empty
+	// when it does not.
+	Beyond string `json:"beyond,omitempty"`
 }
 
 // NotRead is the reason of a content that nobody has tried to read yet.

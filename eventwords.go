@@ -21,6 +21,7 @@ var eventWords = []struct {
 	{EventFinding, "something stands against the drive", "docs/health-rules.md"},
 	{EventCleared, "it stands against it no more", ""},
 	{EventIdentity, "two drives say that they are the same, or say so no more", "`drivebay drives`: nothing is written to either"},
+	{EventResized, "a drive has another size than before", "nothing if it is larger; docs/health-rules.md, DriveShrank, if it is smaller"},
 	{EventSelfTest, "a self-test began or ended", ""},
 	{EventLocate, "an operator switched the light of a bay", ""},
 	{EventAcknowledge, "an operator accepted what stands against the drive", ""},

@@ -94,6 +94,7 @@ const (
 	EventFinding     EventKind = "FindingAdded"
 	EventCleared     EventKind = "FindingCleared"
 	EventIdentity    EventKind = "IdentityConflict"
+	EventResized     EventKind = "DriveResized"
 	EventSelfTest    EventKind = "SelfTest"
 	EventLocate      EventKind = "Locate"
 	EventAcknowledge EventKind = "Acknowledged"
@@ -154,6 +155,8 @@ type Record struct {
 	Succeeds *Succession `json:"succeeds,omitempty"`
 	// Disks are the kernel's block devices that the drive was when it was last listed.
 	Disks []Disk `json:"disks,omitempty"`
+	// FullSize is the largest size that the drive had, in bytes.
+	FullSize uint64 `json:"fullSize,omitempty"`
 	// Duplicate says that it was here together with the drive whose serial and worldwide
 	// name it has: it is another drive.
 	Duplicate bool `json:"duplicate,omitempty"`

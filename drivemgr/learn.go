@@ -218,6 +218,9 @@ func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
 	if stranger, used := strangerIn(d.Uses); used && read.Kind == drivebay.ContentBlank {
 		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: inUse + stranger.Kind}
 	}
+	if d.SizeIssue != "" && read.Kind == drivebay.ContentBlank { // what it held may be where it does not reach
+		return drivebay.Content{Kind: drivebay.ContentForeign, Reason: d.SizeIssue}
+	}
 	if read.Kind == drivebay.ContentUnknown && d.Content.Kind == drivebay.ContentForeign {
 		return d.Content
 	}
@@ -227,10 +230,11 @@ func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
 // assess has the drive judged on all that is known of it and notes what changed.
 func (m *Manager) assess(t *tracked) {
 	now := m.machine.Now()
+	t.measure()
 	d := &t.drive
 	in := health.Input{
 		Evidence: d.Evidence, Kernel: d.Kernel, History: t.rec.History,
-		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now,
+		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now, SizeIssue: d.SizeIssue,
 	}
 	if d.Status == drivebay.StatusOffline {
 		in.Gone = d.LastSeen

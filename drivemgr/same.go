@@ -61,6 +61,8 @@ func different(d, is *drivebay.Drive) string {
 		return "it cannot be told from others: " + d.IdentityIssue
 	case d.Copy != "":
 		return d.Copy
+	case d.SizeIssue != "":
+		return d.SizeIssue
 	case !proof:
 		return "it has neither a worldwide name nor a serial that would tell"
 	case d.Size != is.Size:

@@ -1,6 +1,7 @@
 package drivemgr
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -84,12 +85,15 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	t.drive = merge(before, *d)
 	t.drive.LastSeen = now.Truncate(time.Minute)
 	t.drive.Usage, t.drive.Leaving, t.drive.Cordoned, t.drive.Claim, t.drive.Succeeds = t.rec.Usage, t.rec.Leaving, t.rec.Cordoned, t.rec.Claim, t.rec.Succeeds
+	if before.Size != t.drive.Size {
+		t.fresh, t.nextLook = true, now
+	}
 	if !slices.Equal(before.Uses, t.drive.Uses) { // other filesystems: what was heard is of those before
 		t.fsAsked = time.Time{}
 	}
 	m.refreshKernel(t, now)
 	m.assess(t)
-	if before.Status != t.drive.Status || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
+	if before.Status != t.drive.Status || before.Size != t.drive.Size || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
 		m.keepRecord(t)
 	}
 }
@@ -156,6 +160,9 @@ func changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 	}
 	if old.Status == drivebay.StatusOffline {
 		add(drivebay.EventReturned, "OFFLINE", "ONLINE", "back: "+describe(d))
+	}
+	if old.Size != d.Size && old.Size > 0 && d.Size > 0 {
+		add(drivebay.EventResized, fmt.Sprint(old.Size), fmt.Sprint(d.Size), fmt.Sprintf("it has %d bytes and had %d: %s", d.Size, old.Size, describe(d)))
 	}
 	if old.Name != d.Name {
 		add(drivebay.EventRenamed, old.Name, d.Name, "the kernel gave it another name: "+describe(d))

@@ -8,16 +8,29 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// notCopied refuses drives whose content another drive has as well (drivebay.CopyOf):
-// nothing is written to them, and no LVM command may choose between them.
-func (e *Engine) notCopied(drives []string) error {
+// trusted refuses drives whose content another drive has as well (drivebay.CopyOf), and
+// drives that shrank: nothing is written to them, and no LVM command may use them.
+func (e *Engine) trusted(drives []string) error {
 	s := e.drives.Snapshot()
 	for _, id := range drives {
-		if d, ok := driveOf(s, id); ok && d.Copy != "" {
+		d, ok := driveOf(s, id)
+		switch {
+		case ok && d.SizeIssue != "":
+			return fmt.Errorf("drive %s (%s): %w: the drive shrank: %s; `drivebay explain %s` names the next step", id, d.Name, drivebay.ErrRefused, d.SizeIssue, id)
+		case ok && d.Copy != "":
 			return fmt.Errorf("drive %s (%s): %w: %s; find out which is which, then pull the copy or run `wipefs --all` on it", id, d.Name, drivebay.ErrRefused, d.Copy)
 		}
 	}
 	return nil
+}
+
+// shrank says whether one of some drives has fewer bytes than it should.
+func (e *Engine) shrank(drives []string) bool {
+	s := e.drives.Snapshot()
+	return slices.ContainsFunc(drives, func(id string) bool {
+		d, ok := driveOf(s, id)
+		return ok && d.SizeIssue != ""
+	})
 }
 
 // foreignCopy says that of two drives with the same content this is not the one that

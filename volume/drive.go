@@ -86,6 +86,8 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 		return refuse(why)
 	}
 	switch {
+	case c.Beyond != "":
+		return refuse(c.Beyond)
 	case c.Kind == drivebay.ContentUnknown:
 		return nil, fmt.Errorf("drive %s (%s): %w: what is written on it %w: %s", d.ID, d.Name, drivebay.ErrRefused, host.ErrUnreadable, c.Reason)
 	case c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentForeign && e.begun(disk, d, c):

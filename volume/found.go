@@ -142,7 +142,7 @@ func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *driveb
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
 	}
-	if err := e.notCopied([]string{d.ID}); err != nil {
+	if err := e.trusted([]string{d.ID}); err != nil {
 		return fmt.Errorf("volumes on it are not taken in: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, tableTime)

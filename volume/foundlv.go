@@ -36,7 +36,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
 	}
-	if err := e.notCopied(l.Drives); err != nil {
+	if err := e.trusted(l.Drives); err != nil {
 		return fmt.Errorf("volume group %s: its volumes are not taken in: %w", g.Name, err)
 	}
 	errs := []error{err}

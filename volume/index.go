@@ -151,8 +151,8 @@ func named(parts []part, title string) (part, bool) {
 
 // activate makes the device of a volume appear.
 func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, error) {
-	if err := e.notCopied(v.Location.Drives); err != nil {
-		if d, err := e.device(v); err == nil && stagedAt(v) != nil { // what is in use stays so
+	if err := e.trusted(v.Location.Drives); err != nil {
+		if d, err := e.device(v); err == nil && stagedAt(v) != nil && !e.shrank(v.Location.Drives) { // what is in use stays so
 			return d, nil
 		}
 		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
@@ -204,6 +204,9 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 		if _, listed := e.index.parts[id]; !listed {
 			return false
 		}
+	}
+	if e.shrank(v.Location.Drives) { // the kernel may reject a sound table
+		return false
 	}
 	if v.Location.VG != "" {
 		return e.lvGone(v.Location)

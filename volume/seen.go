@@ -74,7 +74,7 @@ func (e *Engine) seeDrives(s *drivebay.Snapshot) {
 
 // alike says whether no volume can tell two looks at a drive apart.
 func alike(a, b *drivebay.Drive) bool {
-	return a.Status == b.Status && a.Health == b.Health && a.Usage == b.Usage && a.IdentityIssue == b.IdentityIssue && a.Copy == b.Copy && a.ReadOnly == b.ReadOnly &&
+	return a.Status == b.Status && a.Health == b.Health && a.Usage == b.Usage && a.IdentityIssue == b.IdentityIssue && a.Copy == b.Copy && a.SizeIssue == b.SizeIssue && a.ReadOnly == b.ReadOnly &&
 		a.Serial == b.Serial && a.Name == b.Name && a.Slot.Bay == b.Slot.Bay && a.Slot.Enclosure == b.Slot.Enclosure &&
 		stateOf(a) == stateOf(b) && slices.Equal(a.Paths, b.Paths) && slices.Equal(a.Findings, b.Findings)
 }

@@ -34,8 +34,23 @@ func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) e
 		if err != nil {
 			return err
 		}
+		if err := e.mayPublish(s, at); err != nil {
+			return err
+		}
 		return s.publishAt(ctx, from, at, r)
 	})
+}
+
+// mayPublish refuses a further path for a volume on a drive that shrank. A path that has
+// it already keeps it.
+func (e *Engine) mayPublish(s *scene, at spot) error {
+	if s.at(at) != nil && s.live(at) {
+		return nil
+	}
+	if !e.shrank(s.v.Location.Drives) {
+		return nil
+	}
+	return e.trusted(s.v.Location.Drives)
 }
 
 func (s *scene) publishAt(ctx context.Context, from, at spot, r drivebay.PublishRequest) error {

@@ -60,7 +60,7 @@ func (e *Engine) mayWrite(drives ...string) error {
 			return fmt.Errorf("drive %s (%s): %w: it is not claimed, and nothing is written to it: `drivebay claim %s`", d.ID, d.Name, drivebay.ErrRefused, d.ID)
 		}
 	}
-	return e.notCopied(drives)
+	return e.trusted(drives)
 }
 
 // mayChange refuses to grow, move or remove a volume on a drive that is not claimed.

@@ -2,6 +2,7 @@ package content
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type table struct {
 	signatures []drivebay.Signature
 	partitions []extent
 	ours       bool // a sound GPT, and we have named every partition of it
+	beyond     string
 }
 
 type extent struct {
@@ -54,6 +56,7 @@ type gptHeader struct {
 	count, entry uint32
 	sum          uint32 // CRC of the entries
 	sound        bool   // its own CRC is right and it stands where it says
+	other, last  uint64 // LBA of the other header, and the last one for partitions
 }
 
 // readGPT finds the header after the protective MBR, or its backup in the last
@@ -88,7 +91,8 @@ func (v *view) gptHeader(at, bs uint64) (gptHeader, bool) {
 		return gptHeader{}, false
 	}
 	le := binary.LittleEndian
-	h := gptHeader{at: at, block: bs, guid: guid(b[56:72]), entries: le.Uint64(b[72:]), count: le.Uint32(b[80:]), entry: le.Uint32(b[84:]), sum: le.Uint32(b[88:])}
+	h := gptHeader{at: at, block: bs, guid: guid(b[56:72]), entries: le.Uint64(b[72:]), count: le.Uint32(b[80:]), entry: le.Uint32(b[84:]), sum: le.Uint32(b[88:]),
+		other: le.Uint64(b[32:]), last: le.Uint64(b[48:])}
 	if n := le.Uint32(b[12:]); n >= 92 && uint64(n) <= bs {
 		if whole := slices.Clone(v.at(int64(at), int(n))); whole != nil {
 			clear(whole[16:20]) // the sum is taken with its own field at zero
@@ -103,18 +107,26 @@ func (v *view) gptHeader(at, bs uint64) (gptHeader, bool) {
 func (v *view) gptTable(h gptHeader) table {
 	t := table{}
 	whole := h.sound && h.count <= maxPartitions
+	needs := max(h.at/h.block, h.other, h.last)
 	var names []string
 	if h.entry >= 128 && h.entry <= 4096 && h.entries < v.size/h.block {
 		entries := v.at(int64(h.entries*h.block), int(min(h.count, maxPartitions)*h.entry))
-		whole = whole && entries != nil && crc32.ChecksumIEEE(entries) == h.sum
+		believed := entries != nil && crc32.ChecksumIEEE(entries) == h.sum
+		whole = whole && believed
 		for i := 0; i+int(h.entry) <= len(entries); i += int(h.entry) {
 			if p, used := gptEntry(entries[i:], h.block); used {
 				p.number = i/int(h.entry) + 1
+				if believed {
+					needs = max(needs, binary.LittleEndian.Uint64(entries[i+40:]))
+				}
 				whole = whole && p.inside(v.size) && strings.HasPrefix(p.name, OursPrefix)
 				t.partitions = append(t.partitions, p)
 				names = append(names, p.name)
 			}
 		}
+	}
+	if h.sound && needs > v.size/h.block-1 {
+		t.beyond = fmt.Sprintf("its partition table is that of a drive of %d blocks of %d bytes or more, and it has %d", needs+1, h.block, v.size/h.block)
 	}
 	t.ours = whole && len(t.partitions) > 0
 	names = slices.DeleteFunc(names, func(s string) bool { return s == "" })

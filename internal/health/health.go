@@ -23,6 +23,7 @@ type Input struct {
 	Transport drivebay.Transport
 	Protocol  drivebay.Protocol
 	Now       time.Time // zero for a document of unknown age
+	SizeIssue string    // why the size of the drive cannot be right; empty when it can
 	Gone      time.Time // when a complete listing first lacked the drive; zero while it is there
 }
 

@@ -39,6 +39,19 @@ var kernelRules = []Rule{
 		},
 	},
 	{
+		Code:   "DriveShrank",
+		Bad:    "the drive has fewer bytes than before, or than its partition table says",
+		Advice: "Look for a hidden area with `hdparm -N`, and connect the drive without a USB bridge or RAID controller; copy a clone to a drive that is no smaller. To use the drive as it is, empty: pull it, `drivebay forget DRIVE`, wipe it in another machine.",
+		Source: "ACS-4, host protected area and device configuration overlay; Linux takes a GPT of a larger drive for invalid (block/partitions/efi.c, is_gpt_valid)",
+		Quick:  true,
+		check: func(l *look) *hit {
+			if l.SizeIssue == "" {
+				return nil
+			}
+			return bad(0, "the drive shrank: %s", l.SizeIssue)
+		},
+	},
+	{
 		Code:    "KernelOpen",
 		Bad:     "opening the device fails with \"no such device or address\"",
 		Unknown: "opening the device fails in another way",

@@ -218,6 +218,11 @@ var judgedKernel = []judged{
 	{"dead", kernel(drivebay.Kernel{State: "dead"}), dead, "KernelOffline", "dead"},
 	{"size zero", kernel(drivebay.Kernel{SizeZero: true, Zero: time.Second}), dead, "KernelSizeZero", ""},
 	{"no size yet", kernel(drivebay.Kernel{SizeZero: true, Zero: 999 * time.Millisecond}), good, "", ""},
+	{"shrank", func() Input {
+		in := kernel(drivebay.Kernel{})
+		in.SizeIssue = "it has 1 bytes and had 2"
+		return in
+	}(), dead, "DriveShrank", "it has 1 bytes and had 2"},
 	{"ENXIO", kernel(drivebay.Kernel{OpenError: "no such device or address"}), dead, "KernelOpen", ""},
 	{"EACCES", kernel(drivebay.Kernel{OpenError: "permission denied"}), dunno, "KernelOpen", "permission"},
 	{"frozen", kernel(drivebay.Kernel{Frozen: 5 * time.Second, Inflight: 3}), sus, "KernelFrozen", "3 requests"},

@@ -155,6 +155,8 @@ func (d *drive) ask(a access) ([]*drive, error) {
 		return nil, errIO
 	case d.faults.dead:
 		return nil, errIO
+	case a.off+a.n > d.size: // of a partition that ends beyond the drive (block/blk-core.c, bio_check_eod)
+		return nil, errIO
 	case bad:
 		d.logMedium(sector)
 		return nil, errIO

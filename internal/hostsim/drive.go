@@ -38,7 +38,8 @@ type drive struct {
 	faults faults
 	born   struct {
 		identity
-		age age
+		size uint64
+		age  age
 	}
 	tests   []testResult
 	running *runningTest
@@ -113,7 +114,7 @@ func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	}
 	d.age.born = m.clock.Now()
 	d.io = ioCounters{done: 0x22d + d.age.Reallocated, errors: 0x2, reads: 91, sectors: 3208}
-	d.born.identity, d.born.age = d.identity, d.age
+	d.born.identity, d.born.age, d.born.size = d.identity, d.age, d.size
 	return d, nil
 }
 

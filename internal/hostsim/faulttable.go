@@ -79,6 +79,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"uevent-storm", "rate=100 seconds=10", "change events for the drive, rate a second"}, false, storm, nil},
 	{FaultDoc{"overflow", "", "uevents were lost: the receivers are told so"}, true, overflow, nil},
 	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(f *faults) *bool { return &f.flicker }), nil},
+	{FaultDoc{"resize", "size=HALF", "the drive has another size: a hidden area, a bridge that truncates; what lies beyond is kept, and can be read again when the size is back"}, true, resizeDrive, nil},
 	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(f *faults) *bool { return &f.denied }), nil},
 	{FaultDoc{"fs-corrupt", "", "damage the filesystems of the drive, or the one of a device or place: fsck finds errors"}, false, nil, fsCorrupt},
 	{FaultDoc{"fs-errors", "n=1", "the kernel has found n errors in the mounted filesystem: errors_count, a line in the log, read-only where errors=remount-ro says so"}, false, nil, fsErrors},
@@ -291,6 +292,27 @@ func selftestFail(d *drive, a arguments) error {
 		d.logTest(testResult{kind: testShort, result: testFailed, hours: d.hours(), lba: failingLBA})
 	}
 	return nil
+}
+
+// resizeDrive gives a drive another size. One that is there keeps its partitions, and the
+// kernel tells of it (block/genhd.c, set_capacity_and_notify).
+func resizeDrive(d *drive, a arguments) error {
+	text := a.text("size", fmt.Sprintf("%dB", d.size/2/d.block*d.block))
+	size, err := parseSize(text)
+	if err != nil || size < 1<<20 || size%d.block != 0 {
+		return fmt.Errorf("size=%s: %w: want whole blocks", text, errInvalid)
+	}
+	d.setSize(size)
+	return nil
+}
+
+func (d *drive) setSize(size uint64) {
+	d.size = size
+	if d.present {
+		for _, disk := range d.disks {
+			d.m.uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
+		}
+	}
 }
 
 func overflow(d *drive, _ arguments) error {

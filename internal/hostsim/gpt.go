@@ -121,7 +121,7 @@ func (d *drive) tableAt(lba uint64) ([]entry, bool) {
 	sum := le.Uint32(h[16:])
 	le.PutUint32(h[16:], 0)
 	at, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
-	if crc32.ChecksumIEEE(h[:long]) != sum || each != gptEntry || count > 1024 || at >= d.size/d.block {
+	if crc32.ChecksumIEEE(h[:long]) != sum || each != gptEntry || count > 1024 || at >= d.size/d.block || le.Uint64(h[40:]) > d.size/d.block-1 || le.Uint64(h[48:]) > d.size/d.block-1 { // is_gpt_valid: a usable block beyond the last one
 		return nil, false
 	}
 	b := make([]byte, count*each)

@@ -191,6 +191,9 @@ func heal(d *drive, _ arguments) error {
 	d.release()
 	d.faults = faults{}
 	d.age, d.asleep, d.tests, d.running = d.born.age, false, nil, nil
+	if d.size != d.born.size {
+		d.setSize(d.born.size)
+	}
 	switch {
 	case !d.present:
 		d.identity = d.born.identity

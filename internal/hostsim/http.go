@@ -55,7 +55,7 @@ func (d *drive) troubles() []string {
 		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.faults.garbage}, {"short-pages", d.faults.shortPages},
 		{"bad-checksum", d.faults.badChecksum}, {"counters-max", d.faults.countersMax}, {"selftest-fail", d.faults.testsFail},
 		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},
-		{"identity", d.identity != d.born.identity}, {"age", d.age.Age != d.born.age.Age},
+		{"resize", d.size != d.born.size}, {"identity", d.identity != d.born.identity}, {"age", d.age.Age != d.born.age.Age},
 	} {
 		if t.on {
 			names = append(names, t.name)
