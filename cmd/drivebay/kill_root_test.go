@@ -169,10 +169,24 @@ func (r *killRack) capacity() int64 {
 	return a.AvailableCapacity
 }
 
+// says is what commands print while the daemon runs.
+func (r *killRack) says(commands ...string) string {
+	var all strings.Builder
+	for _, name := range commands {
+		c := exec.Command(os.Args[0], name)
+		c.Env = append(os.Environ(), asProgram+"=1", "DRIVEBAY_API=unix://"+r.dir+"/s")
+		out, _ := c.CombinedOutput()
+		fmt.Fprintf(&all, "$ %s\n%s", name, out)
+	}
+	return all.String()
+}
+
 // clean: what was deleted has left nothing.
 func (r *killRack) clean(free int64) {
 	r.Helper()
-	eventually(r.T, 30*time.Second, func() bool { return r.capacity() == free }, func() string { return fmt.Sprintf("%d bytes are free, and %d were", r.capacity(), free) })
+	eventually(r.T, 30*time.Second, func() bool { return r.capacity() == free }, func() string {
+		return fmt.Sprintf("%d bytes are free, and %d were\n%s", r.capacity(), free, r.says("capacity", "drives", "volumes", "status"))
+	})
 	a, err := r.ask("ListVolumes", nil)
 	if err != nil || len(a.Entries) > 0 {
 		r.Errorf("volumes that are left: %+v, %v", a.Entries, err)
