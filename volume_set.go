@@ -128,6 +128,21 @@ type ForgottenVolume struct {
 // Key is the name of the record in a store.
 func (f ForgottenVolume) Key() string { return f.ID + "/" + f.Instance }
 
+// Remains are ranges of a partition in which volumes that move off it leave their data.
+type Remains struct {
+	Drive     string         `json:"drive"`
+	Partition string         `json:"partition"` // GUID
+	Ranges    []RemainsRange `json:"ranges"`
+	Tries     int            `json:"tries,omitempty"` // that failed to wipe them
+}
+
+// RemainsRange is a range of a partition in bytes, and how it is to be wiped.
+type RemainsRange struct {
+	Start uint64 `json:"start"`
+	Size  uint64 `json:"size"`
+	Wipe  Wipe   `json:"wipe"`
+}
+
 // SnapshotRecord is what is remembered of a snapshot.
 type SnapshotRecord struct {
 	Snapshot VolumeSnapshot `json:"snapshot"`

@@ -157,6 +157,26 @@ func (g *Group) On(pv string) []string {
 	return out
 }
 
+// ExtentsOn are the extents that a volume, with its hidden parts, has on a physical volume.
+func (g *Group) ExtentsOn(name, pv string) []Extent {
+	var out []Extent
+	for i := range g.LVs {
+		lv := &g.LVs[i]
+		for top := g.LV(lv.Parent); top != nil; top = g.LV(top.Parent) {
+			lv = top
+		}
+		if lv.Name != name {
+			continue
+		}
+		for _, x := range g.LVs[i].Extents {
+			if x.PV == pv {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
 // Moved are the volumes that a move carries.
 func (g *Group) Moved(move *LV) []string {
 	var out []string

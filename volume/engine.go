@@ -52,6 +52,9 @@ type Store interface {
 	Forgotten() (map[string]drivebay.ForgottenVolume, error)
 	PutForgotten(drivebay.ForgottenVolume) error
 	DeleteForgotten(key string) error
+	Remains() (map[string]drivebay.Remains, error)
+	PutRemains(drivebay.Remains) error
+	DeleteRemains(partition string) error
 }
 
 // Options are the settings of an engine. Zero fields take the default.

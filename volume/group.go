@@ -46,7 +46,15 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 			if g := r.Group(l.VG); g != nil && groupKind(g) == drivebay.LocationThin {
 				steps = append(steps, lvm.ClearLeftovers(l.VG, poolName, bookkeeping(g))...)
 			}
-			return e.lvmRun(ctx, l, append(steps, lvm.RemoveGroup(l.VG, e.labels(r, l)...)...))
+			if err := e.lvmRun(ctx, l, steps); err != nil {
+				return err
+			}
+			for _, id := range l.Drives { // from a move that was called off
+				if err := e.wipeRemains(ctx, l, id); err != nil {
+					return err
+				}
+			}
+			return e.lvmRun(ctx, l, lvm.RemoveGroup(l.VG, e.labels(r, l)...))
 		},
 	})}
 	for _, id := range l.Drives {

@@ -44,7 +44,6 @@ var notYet = map[string]string{
 	"lose":       "what was published is not named as lost once its record is gone",
 	"unclaim":    "the model claims nothing back to delete it, and knows no resync of a mirror at stage",
 	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
-	"moved-wipe": "what a logical volume leaves behind when it moves is not wiped",
 }
 
 // pod is an open device of a published volume.
@@ -338,7 +337,7 @@ func (w *world) erase(c *client) error {
 // wiped: what a class promises to wipe is on no drive when the deletion is acknowledged, but
 // for copies that a hand made.
 func (w *world) wiped(c *client) {
-	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() || w.without["moved-wipe"] && c.volume.Location.VG != "" {
+	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() {
 		return
 	}
 	w.locked(func() {

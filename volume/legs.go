@@ -40,6 +40,9 @@ func (e *Engine) legs(ctx context.Context, h *herd, head heading, g *lvm.Group, 
 		if _, here := e.pvPart(head.from); !here {
 			plan = lvm.RepairMirror(h.VG, lv.Name, to)
 		}
+		if err := e.leavesData(h, g, lv.Name, head.from, from); err != nil {
+			return false, err
+		}
 		e.log.Info("step", "op", "move "+lv.Name, "volume", h.VG)
 		if err := e.lvmRun(ctx, h.Location, plan); err != nil {
 			return false, err

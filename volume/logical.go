@@ -171,6 +171,7 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	mark = append(mark, e.appearing(v)...)
 	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
 	plan := []step{
+		e.noRemains(l),
 		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
 	}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),

@@ -48,6 +48,9 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 				return err
 			}
 		}
+		if err := e.wipeRemains(ctx, rest, head.from); err != nil { // it is gone: that is said
+			return err
+		}
 		return e.part(h, head, whole)
 	})
 }

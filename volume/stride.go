@@ -54,6 +54,9 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 	if why := e.lostOf(h.VG); why != "" {
 		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
 	}
+	if err := e.wipeRemains(ctx, h.Location, head.from); err != nil {
+		return false, err
+	}
 	return true, e.leave(ctx, h, head, from)
 }
 
@@ -62,6 +65,9 @@ func (e *Engine) next(ctx context.Context, h *herd, head heading, g *lvm.Group, 
 	for _, name := range g.On(from) {
 		if e.isLost(h.VG, name) {
 			continue
+		}
+		if err := e.leavesData(h, g, name, head.from, from); err != nil {
+			return false, err
 		}
 		return true, e.carry(ctx, h, head, lvm.Move{Group: h.VG, Volume: name, From: from, To: to})
 	}

@@ -14,15 +14,15 @@ import (
 // encoded, as a file would, so that nobody can change what was put by changing
 // what he put.
 type Mem struct {
-	mu                                     sync.Mutex
-	records, volumes, snapshots, forgotten shelf
-	events                                 map[uint64][]byte
-	last                                   uint64
+	mu                                              sync.Mutex
+	records, volumes, snapshots, forgotten, remains shelf
+	events                                          map[uint64][]byte
+	last                                            uint64
 }
 
 // Memory is a store that forgets at the end of the process.
 func Memory() *Mem {
-	return &Mem{records: shelf{}, volumes: shelf{}, snapshots: shelf{}, forgotten: shelf{}, events: map[uint64][]byte{}}
+	return &Mem{records: shelf{}, volumes: shelf{}, snapshots: shelf{}, forgotten: shelf{}, remains: shelf{}, events: map[uint64][]byte{}}
 }
 
 // Records returns what is remembered of every drive.

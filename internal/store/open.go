@@ -157,7 +157,7 @@ func (b *Bolt) prepare() error {
 }
 
 func prepareSchema(tx *bolt.Tx) error {
-	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, forgottenBucket, quarantineBucket} {
+	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, forgottenBucket, remainsBucket, quarantineBucket} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}

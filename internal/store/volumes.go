@@ -12,6 +12,7 @@ var (
 	volumesBucket   = []byte("volumes")
 	snapshotsBucket = []byte("snapshots")
 	forgottenBucket = []byte("forgotten")
+	remainsBucket   = []byte("remains")
 )
 
 // Volumes returns what is remembered of every volume, by id.
@@ -53,6 +54,19 @@ func (b *Bolt) PutForgotten(f drivebay.ForgottenVolume) error {
 
 // DeleteForgotten drops that; a key that is not there is dropped already.
 func (b *Bolt) DeleteForgotten(key string) error { return b.deleteEntry(forgottenBucket, key) }
+
+// Remains returns what moved volumes have left on drives, by partition.
+func (b *Bolt) Remains() (map[string]drivebay.Remains, error) {
+	return entries[drivebay.Remains](b, remainsBucket)
+}
+
+// PutRemains stores what moved volumes have left in one partition.
+func (b *Bolt) PutRemains(r drivebay.Remains) error {
+	return b.putEntry(remainsBucket, "remains", r.Partition, r)
+}
+
+// DeleteRemains drops that; a partition that is not there is dropped already.
+func (b *Bolt) DeleteRemains(partition string) error { return b.deleteEntry(remainsBucket, partition) }
 
 func (b *Bolt) putEntry(bucket []byte, what, id string, r any) error {
 	v, err := encode(what, id, r)
@@ -106,6 +120,8 @@ func idOf(r any) string {
 		return r.Snapshot.ID
 	case drivebay.ForgottenVolume:
 		return r.Key()
+	case drivebay.Remains:
+		return r.Partition
 	}
 	return ""
 }
@@ -196,3 +212,16 @@ func (m *Mem) PutForgotten(f drivebay.ForgottenVolume) error {
 
 // DeleteForgotten drops that; a key that is not there is dropped already.
 func (m *Mem) DeleteForgotten(key string) error { return m.deleteEntry(m.forgotten, key) }
+
+// Remains returns what moved volumes have left on drives, by partition.
+func (m *Mem) Remains() (map[string]drivebay.Remains, error) {
+	return shelved[drivebay.Remains](m, m.remains, "remains")
+}
+
+// PutRemains stores what moved volumes have left in one partition.
+func (m *Mem) PutRemains(r drivebay.Remains) error {
+	return m.putEntry(m.remains, "remains", r.Partition, r)
+}
+
+// DeleteRemains drops that; a partition that is not there is dropped already.
+func (m *Mem) DeleteRemains(partition string) error { return m.deleteEntry(m.remains, partition) }

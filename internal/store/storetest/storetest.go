@@ -31,6 +31,9 @@ type Store interface {
 	Forgotten() (map[string]drivebay.ForgottenVolume, error)
 	PutForgotten(drivebay.ForgottenVolume) error
 	DeleteForgotten(key string) error
+	Remains() (map[string]drivebay.Remains, error)
+	PutRemains(drivebay.Remains) error
+	DeleteRemains(partition string) error
 	Close() error
 }
 
@@ -53,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"volumes":          testVolumes,
 		"volume snapshots": testVolumeSnapshots,
 		"forgotten":        testForgotten,
+		"remains":          testRemains,
 		"used by many":     testConcurrent,
 		"nothing to write": testNothing,
 	}
@@ -283,6 +287,21 @@ func testForgotten(t *testing.T, st Store) {
 	check(t, st.DeleteForgotten(a.Key()))
 	check(t, st.DeleteForgotten(a.Key()))
 	if got := must(st.Forgotten())(t); len(got) != 1 || !got["a/2"].Replaced {
+		t.Errorf("one was dropped, left are %v", got)
+	}
+}
+
+func testRemains(t *testing.T, st Store) {
+	a := drivebay.Remains{Drive: "d", Partition: "p1", Ranges: []drivebay.RemainsRange{{Start: 1 << 20, Size: 4 << 20, Wipe: drivebay.WipeZero}}, Tries: 1}
+	b := drivebay.Remains{Drive: "d", Partition: "p2"}
+	check(t, st.PutRemains(a))
+	check(t, st.PutRemains(b))
+	if got, want := must(st.Remains())(t), map[string]drivebay.Remains{"p1": a, "p2": b}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	check(t, st.DeleteRemains("p2"))
+	check(t, st.DeleteRemains("p2"))
+	if got := must(st.Remains())(t); len(got) != 1 || got["p1"].Tries != 1 {
 		t.Errorf("one was dropped, left are %v", got)
 	}
 }
