@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,14 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
-// seen is how long after a fault every answer has to name it.
-const seenWithin = time.Minute
+// seenWithin is how long after a fault every answer has to name it. What a hand writes over
+// without a word to the kernel shows when the drive is looked at next.
+func seenWithin(kind string) time.Duration {
+	if kind == "label" || kind == "table" {
+		return 12 * time.Minute
+	}
+	return time.Minute
+}
 
 // check looks at everything after a step.
 func (w *world) check() {
@@ -127,7 +134,7 @@ func (w *world) honest(c *client) {
 	}
 	view, listed := w.e.Volumes().Get(c.volume.ID)
 	if listed && !view.Condition.Abnormal() {
-		w.wrongly("volume %s: no fault is known of it (%v, %v), and there is: %s", c.name, view.OperationalStatus, view.Health, strings.Join(bad, ", "))
+		w.wrongly("volume %s: no fault is known of it (%v, %v), and there is: %s; it is at %+v", c.name, view.OperationalStatus, view.Health, strings.Join(bad, ", "), view.Location)
 	}
 }
 
@@ -140,13 +147,13 @@ func (w *world) faultsOf(c *client) (out []string) {
 		}
 	}
 	for what, since := range w.faults {
-		if time.Since(since) < seenWithin || time.Since(w.started) < seenWithin {
+		kind, on, _ := strings.Cut(what, " ")
+		if limit := seenWithin(kind); time.Since(since) < limit || time.Since(w.started) < limit {
 			continue
 		}
 		if strings.HasPrefix(what, "unmounted ") && len(w.mounts(target(c.volume, "pod"))) > 0 { // it was healed
 			continue
 		}
-		kind, on, _ := strings.Cut(what, " ")
 		on = strings.TrimPrefix(on, "of ")
 		switch {
 		case (kind == "unmounted" || kind == "unreadable") && on == c.name && c.used,
@@ -160,7 +167,20 @@ func (w *world) faultsOf(c *client) (out []string) {
 
 // hurts says whether a fault of a drive concerns a volume on it.
 func (w *world) hurts(kind, drive string, c *client) bool {
-	return kind != "label" || c.volume.Location.VG != ""
+	return kind != "label" || c.volume.Location.VG != "" && w.stands(drive)
+}
+
+// stands says whether something that a hand has written over on a drive is still there:
+// where no volume had anything, another one may be by now.
+func (w *world) stands(drive string) bool {
+	for _, d := range w.drives() {
+		for _, s := range w.spoiled[drive] {
+			if dev := "/dev/" + d.name + s.dev; d.serial == drive && d.present && (s.dev == "" || slices.Contains(w.partitionsOf(d), dev)) && bytes.Equal(w.readRaw(dev, s.off, len(s.left)), s.left) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // settle takes back all that is wrong: then every volume can be used, and holds what was

@@ -38,7 +38,6 @@ func init() {
 // notYet are operations, and assertions, that the hammer leaves out, with the reason.
 // DRIVEBAY_HAMMER_WITHOUT takes its place.
 var notYet = map[string]string{
-	"label":      "a volume whose physical volume has no readable label is deleted halfway",
 	"zap":        "an erased partition table is not named within a minute",
 	"restore":    "not tried since volumes are removed by their instance",
 	"lose":       "what was published is not named as lost once its record is gone",

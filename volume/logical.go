@@ -171,7 +171,7 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	mark = append(mark, e.appearing(v)...)
 	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
 	plan := []step{
-		e.noRemains(l),
+		when(there, e.lvmStep("restore", l, &wrote, func(r *lvm.Report) ([]lvm.Step, error) { return restoreReturned(r.Group(l.VG)), nil })),
 		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
 	}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),
@@ -179,5 +179,20 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 		when(there, step{name: "volume",
 			done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}))
-	return append(plan, e.dropGroup(l, v.ID)...), nil
+	return append(append(plan, e.dropGroup(l, v.ID)...), e.noRemains(l)), nil
+}
+
+// restoreReturned plans to use the physical volumes again that LVM counts as missing and
+// that are there: LVM changes no group while it counts any as missing. Which legs of a
+// mirror hold everything is decided when it is activated.
+func restoreReturned(g *lvm.Group) (plan []lvm.Step) {
+	if g == nil {
+		return nil
+	}
+	for _, p := range g.PVs {
+		if p.Missing && p.Device != "" {
+			plan = append(plan, lvm.RestoreMissing(g.Name, p.UUID)...)
+		}
+	}
+	return plan
 }

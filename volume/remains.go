@@ -154,8 +154,8 @@ func (e *Engine) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.
 	return errors.Join(do(ctx, disk, left.Start, left.Size), disk.Sync())
 }
 
-// noRemains refuses to remove a volume of a group on its way while something of a volume
-// that moved is not wiped: it may be of this one.
+// noRemains ends the removal of a volume of a group on its way only when what its volumes
+// have left elsewhere is wiped: some of it may be of this one.
 func (e *Engine) noRemains(l drivebay.Location) step {
 	return step{name: "nothing left elsewhere", done: func(context.Context) (bool, error) {
 		if !travels(l) {
