@@ -50,7 +50,7 @@ var may = map[string]struct{ ours, theirs []string }{
 // kernel or other programs.
 var only = map[string][]string{
 	"os/exec":  {"internal/host"},
-	"syscall":  {"internal/host", "cmd/drivebay"}, // cmd: the names of the signals it is stopped with
+	"syscall":  {"internal/host", "cmd/drivebay", "internal/store"}, // cmd: the names of the signals it is stopped with; store: the errors of a disk that takes no writes
 	"net/http": {"internal/api", "internal/metrics", "internal/hostsim", "cmd/drivebay"},
 }
 

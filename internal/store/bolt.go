@@ -24,13 +24,18 @@ var (
 
 // Bolt is a store in one file.
 type Bolt struct {
-	db   *bolt.DB
-	file *os.File
 	path string
+
+	swap     sync.RWMutex // held for writing while another file is taken into use
+	db       *bolt.DB     // nil: no file can be opened
+	file     *os.File
+	readOnly bool  // db takes no writes, or is nil
+	cause    error // why it was not opened for writing
 
 	mu       sync.Mutex
 	problems []string
 	broken   error // the file turned out to be damaged while in use
+	health   condition
 }
 
 // Problems says, in words, what was lost: a file that was put aside, records
@@ -149,7 +154,9 @@ func (b *Bolt) Events(after uint64, limit int) ([]drivebay.Event, error) {
 // LastEvent is the number of the newest event ever stored.
 func (b *Bolt) LastEvent() (last uint64, err error) {
 	err = b.view("read events", func(tx *bolt.Tx) error {
-		last = tx.Bucket(eventsBucket).Sequence()
+		if bucket := tx.Bucket(eventsBucket); bucket != nil {
+			last = bucket.Sequence()
+		}
 		return nil
 	})
 	return last, err
@@ -157,6 +164,11 @@ func (b *Bolt) LastEvent() (last uint64, err error) {
 
 // Close gives the file back.
 func (b *Bolt) Close() error {
+	b.swap.RLock()
+	defer b.swap.RUnlock()
+	if b.db == nil {
+		return nil
+	}
 	b.mu.Lock()
 	closing := b.db.Close
 	if b.broken != nil {
@@ -175,7 +187,11 @@ func (b *Bolt) scan(name, from []byte, each func(k, v []byte) (more bool, err er
 	bad := map[string]error{}
 	bare := false
 	err := b.view("read "+string(name), func(tx *bolt.Tx) error {
-		c := tx.Bucket(name).Cursor()
+		bucket := tx.Bucket(name)
+		if bucket == nil {
+			return nil // of an earlier version, opened for reading only
+		}
+		c := bucket.Cursor()
 		more := true
 		for k, v := c.Seek(from); k != nil && more; k, v = c.Next() {
 			sealed, err := unseal(k, v)
@@ -248,12 +264,32 @@ func (b *Bolt) quarantine(name []byte, bad map[string]error) {
 	}
 }
 
+// view reads. A store without a file is empty.
 func (b *Bolt) view(op string, f func(*bolt.Tx) error) error {
+	b.swap.RLock()
+	defer b.swap.RUnlock()
+	if b.db == nil {
+		return nil
+	}
 	return b.guard(op, func() error { return b.db.View(f) })
 }
 
+// update writes, to the file that is at the path.
 func (b *Bolt) update(op string, f func(*bolt.Tx) error) error {
-	return b.guard(op, func() error { return b.db.Update(f) })
+	b.swap.RLock()
+	defer b.swap.RUnlock()
+	b.beginWrite()
+	err := b.guard(op, func() error {
+		if b.readOnly {
+			return b.cause
+		}
+		if err := b.inPlace(); err != nil {
+			return err
+		}
+		return b.db.Update(f)
+	})
+	b.endWrite(errors.Unwrap(err))
+	return err
 }
 
 // guard refuses everything once the file is known to be damaged.

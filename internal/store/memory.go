@@ -98,5 +98,11 @@ func (m *Mem) LastEvent() (uint64, error) {
 	return m.last, nil
 }
 
+// Failing is nil: memory can always be written.
+func (m *Mem) Failing() error { return nil }
+
+// Check has nothing to try.
+func (m *Mem) Check() {}
+
 // Close forgets nothing yet: there is nothing to close.
 func (m *Mem) Close() error { return nil }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,13 +24,28 @@ var schemaKey = []byte("schema")
 const lockWait = 2 * time.Second
 
 // Open opens or makes the store at path. A file that is damaged is put aside
-// under another name and a new one is begun; Problems says so.
+// under another name and a new one is begun; Problems says so. On a disk that takes no
+// writes the file is opened for reading, and Failing says so.
 func Open(path string) (*Bolt, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("store %s: %w", path, err)
-	}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("store %s: %w: it is no regular file", path, drivebay.ErrInvalid)
+	}
+	b, err := openOrBegin(path)
+	if !CannotWrite(err) {
+		return b, err
+	}
+	b = &Bolt{path: path, readOnly: true, cause: cmp.Or(errors.Unwrap(err), err)}
+	b.health.failed = b.cause
+	if b.db, b.file, err = openReadOnly(path); err != nil {
+		b.note("%v", err)
+	}
+	return b, nil
+}
+
+// openOrBegin opens the file for writing. One that is damaged is put aside.
+func openOrBegin(path string) (*Bolt, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	b, err := open(path)
 	if !errors.Is(err, errDamaged) {
@@ -70,15 +86,9 @@ func verify(path string) error {
 		return nil // none, or an empty one: bolt begins it
 	}
 	var file *os.File
-	err := guard(func() error {
-		db, err := bolt.Open(path, 0, &bolt.Options{
-			ReadOnly: true, Timeout: lockWait,
-			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
-				file, err = os.OpenFile(name, flag, mode)
-				return file, err
-			},
-		})
-		if err != nil {
+	err := guard(func() (err error) {
+		var db *bolt.DB
+		if db, file, err = boltReadOnly(path); err != nil {
 			return err
 		}
 		err = db.View(func(tx *bolt.Tx) error { return walk(tx, file) })
@@ -88,6 +98,40 @@ func verify(path string) error {
 		_ = file.Close() // a panic in bolt.Open leaves it open, and locked
 	}
 	return err
+}
+
+func boltReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
+	db, err = bolt.Open(path, 0, &bolt.Options{
+		ReadOnly: true, Timeout: lockWait,
+		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+			file, err = os.OpenFile(name, flag, mode)
+			return file, err
+		},
+	})
+	return db, file, err
+}
+
+// openReadOnly opens a file that is there and sound; it returns no database otherwise.
+func openReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
+	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
+		return nil, nil, fmt.Errorf("there is nothing to read: %w", cmp.Or(err, errNoFile))
+	}
+	if err := verify(path); err != nil {
+		return nil, nil, openError(path, err)
+	}
+	err = guard(func() (err error) {
+		if db, file, err = boltReadOnly(path); err == nil {
+			err = db.View(check)
+		}
+		return err
+	})
+	if err != nil {
+		if db != nil {
+			_ = guard(db.Close)
+		}
+		return nil, nil, openError(path, err)
+	}
+	return db, file, nil
 }
 
 // open opens one file; errDamaged in the error says that it cannot be used.

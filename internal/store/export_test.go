@@ -1,0 +1,28 @@
+package store
+
+import "time"
+
+// MissingTime sets how long a removed file stays missing, and returns what it was.
+func MissingTime(d time.Duration) time.Duration {
+	was := missingTime
+	missingTime = d
+	return was
+}
+
+// Hang has a write under way since a moment; the zero time ends it.
+func (b *Bolt) Hang(since time.Time) {
+	if since.IsZero() {
+		b.endWrite(nil)
+		return
+	}
+	b.beginWrite()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.health.began = since
+}
+
+// Fail has the last write end with an error.
+func (b *Bolt) Fail(err error) {
+	b.beginWrite()
+	b.endWrite(err)
+}
