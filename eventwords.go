@@ -36,6 +36,8 @@ var eventWords = []struct {
 	{EventSwapped, "two drives have changed bays", "nothing, if it was meant: they are known by what they are, not by where"},
 	{EventQuarantined, "a drive that was taken out is back", "pull it, or use it again with `drivebay accept DRIVE`; until then nothing is written to it"},
 	{EventForgotten, "the record of a drive that is OFFLINE was removed, by an operator", "nothing; if it comes back it is a new drive"},
+	{EventStoreFailed, "the record store cannot be written: its disk is full, read-only, hangs or fails, or the file was removed or replaced", "`drivebay status` says why; repair the disk of the state directory. Volumes can be staged and published meanwhile, not created, grown or deleted"},
+	{EventStoreRecovered, "the record store can be written again, and has what was kept in memory meanwhile", ""},
 	{EventVolumeCreated, "a volume was made", ""},
 	{EventVolumeFound, "a volume of ours was found that was in no record", ""},
 	{EventVolumeDeleted, "a volume was deleted, or forgotten", ""},

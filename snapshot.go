@@ -17,6 +17,8 @@ type Snapshot struct {
 	Drives   []Drive  `json:"drives"`             // by ID
 	Bays     []Bay    `json:"bays,omitempty"`     // every slot of every enclosure, empty ones too
 	Problems []string `json:"problems,omitempty"` // what could not be seen, and what would let us see it
+	// StoreFailing is why the record store cannot be written; "" while it can.
+	StoreFailing string `json:"storeFailing,omitempty"`
 }
 
 // Machine says whose drives these are.
@@ -109,6 +111,9 @@ const (
 	EventNotReleased EventKind = "DriveNotReleased"
 	EventFaultLight  EventKind = "FaultLight"
 	EventForgotten   EventKind = "DriveForgotten"
+
+	EventStoreFailed    EventKind = "StoreFailed"
+	EventStoreRecovered EventKind = "StoreRecovered"
 
 	EventVolumeCreated   EventKind = "VolumeCreated"
 	EventVolumeFound     EventKind = "VolumeFound"

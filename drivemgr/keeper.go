@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 // Store is what the manager needs of a record store.
@@ -17,7 +19,14 @@ type Store interface {
 	AppendEvents([]drivebay.Event) error
 	Events(after uint64, limit int) ([]drivebay.Event, error)
 	LastEvent() (uint64, error)
+	// Failing is why the store cannot be written, nil while it can.
+	Failing() error
+	// Check tries that again.
+	Check()
 }
+
+// checkStore is how often it is tried.
+const checkStore = 5 * time.Second
 
 // maxEvents is how many events are kept at hand; the store keeps as many.
 const maxEvents = 10_000
@@ -36,7 +45,6 @@ type keeper struct {
 	records map[string]*drivebay.Record // not written yet; nil: to be removed
 	unsaved []drivebay.Event
 	wake    chan struct{}
-	broken  error
 }
 
 func newKeeper(st Store, log *slog.Logger) *keeper {
@@ -129,11 +137,15 @@ func (k *keeper) poke() {
 }
 
 // run writes until ctx ends, then once more.
-func (k *keeper) run(ctx context.Context) {
+func (k *keeper) run(ctx context.Context, clock host.Clock) {
+	check := clock.After(checkStore)
 	for {
 		select {
 		case <-k.wake:
 			k.flush()
+		case <-check:
+			check = clock.After(checkStore)
+			k.check()
 		case <-ctx.Done():
 			k.flush()
 			return
@@ -154,15 +166,25 @@ func (k *keeper) flush() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
-		if k.broken == nil {
-			k.log.Error("the record store cannot be written", "op", "store", "err", err)
-		}
 		// Newer states that came meanwhile win over the ones taken back.
 		maps.Copy(records, k.records)
 		k.records = records
 		k.unsaved = append(events, k.unsaved...)
 	}
-	k.broken = err
+}
+
+// check looks after the store, and writes what waits as soon as that can be done again.
+func (k *keeper) check() {
+	if k.store == nil {
+		return
+	}
+	k.store.Check()
+	k.mu.Lock()
+	waits := len(k.records)+len(k.unsaved) > 0
+	k.mu.Unlock()
+	if waits && k.store.Failing() == nil {
+		k.flush()
+	}
 }
 
 func (k *keeper) write(records map[string]*drivebay.Record, events []drivebay.Event) error {
@@ -190,9 +212,10 @@ func (k *keeper) write(records map[string]*drivebay.Record, events []drivebay.Ev
 	return nil
 }
 
-// failing is the error of the last write, nil when it went well.
+// failing is why the store cannot be written, by whatever part of the daemon.
 func (k *keeper) failing() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.broken
+	if k.store == nil {
+		return nil
+	}
+	return k.store.Failing()
 }

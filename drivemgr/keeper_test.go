@@ -5,9 +5,16 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
+
+// stillClock is a clock on which no time passes.
+type stillClock struct{}
+
+func (stillClock) Now() time.Time                       { return time.Time{} }
+func (stillClock) After(time.Duration) <-chan time.Time { return nil }
 
 // sick is a store whose disk fails until it is healed.
 type sick struct {
@@ -22,6 +29,8 @@ func (s *sick) err() error {
 	}
 	return nil
 }
+func (s *sick) Failing() error                               { return s.err() }
+func (s *sick) Check()                                       {}
 func (s *sick) Records() (map[string]drivebay.Record, error) { return s.records, s.err() }
 func (s *sick) PutRecords(r map[string]drivebay.Record) error {
 	if s.broken {
@@ -98,7 +107,7 @@ func TestKeeperEvents(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k.run(ctx) // ends at once, and writes nothing to no store
+	k.run(ctx, stillClock{}) // ends at once, and writes nothing to no store
 }
 
 // racing is a store that fails, and has something happen while it is written.

@@ -83,6 +83,7 @@ type Manager struct {
 	problems     []string                // of ourselves: no uevents, no kernel log ...
 	jobs         []func(context.Context) // to be started beside us: they may wait for a device
 	inventoried  bool                    // every drive that is there was asked once
+	storeFails   string                  // why the store cannot be written, as it was told
 
 	calls    chan call
 	results  chan lookResult
@@ -162,7 +163,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.recall()
 	var background sync.WaitGroup
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
-	background.Go(func() { m.keeper.run(keeping) })
+	background.Go(func() { m.keeper.run(keeping, m.machine) })
 	defer func() { m.tellEvents(); m.keepAll(); stopKeeping(); background.Wait() }()
 
 	uevents := m.listen(ctx)
@@ -228,6 +229,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.scheduleSelfTests(ctx)
 			m.followHealth()
 			m.followPredecessors()
+			m.followStore()
 		}
 		m.scheduleLooks(ctx)
 		m.keepLights()

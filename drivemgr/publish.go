@@ -43,7 +43,7 @@ func (m *Manager) publish() {
 		Complete: m.listing.Complete,
 		Drives:   make([]drivebay.Drive, 0, len(m.drives)),
 		Bays:     m.listing.Bays,
-		Problems: m.allProblems(),
+		Problems: m.allProblems(), StoreFailing: m.storeFails,
 	}
 	for _, t := range m.drives {
 		next.Drives = append(next.Drives, t.drive)
@@ -82,10 +82,26 @@ func (m *Manager) Unready() []string {
 	return nil
 }
 
+// followStore sends an event when the store turns unwritable, and when it recovers.
+func (m *Manager) followStore() {
+	was, now := m.storeFails, ""
+	if err := m.keeper.failing(); err != nil {
+		now = err.Error()
+	}
+	m.storeFails = now
+	switch {
+	case was == "" && now != "":
+		m.log.Error("the record store cannot be written", "op", "store", "err", now)
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventStoreFailed, Cause: now})
+	case was != "" && now == "":
+		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventStoreRecovered, Cause: "it can be written again; it could not: " + was})
+	}
+}
+
 func (m *Manager) allProblems() []string {
 	all := slices.Concat(m.problems, m.listing.Problems)
 	if err := m.keeper.failing(); err != nil {
-		all = append(all, "the record store cannot be written, history will not outlive the daemon: "+err.Error())
+		all = append(all, "the record store cannot be written, what happens now may not outlive the daemon: "+err.Error())
 	}
 	if s := m.listingSince; !s.IsZero() && m.machine.Now().Sub(s) > slowListing {
 		all = append(all, "listing the drives has not ended since "+s.UTC().Format(time.RFC3339)+": an enclosure or a controller may hang")

@@ -30,6 +30,9 @@ var snapshotMetrics = []metric[*drivebay.Snapshot]{
 	{"snapshot_problems", "How many things could not be seen.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(float64(len(s.Problems)))
 	}},
+	{"store_failing", "Whether the record store cannot be written.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+		add(truth(s.StoreFailing != ""))
+	}},
 	{"drives", "Drives by verdict.", gauge, []string{"health"}, func(s *drivebay.Snapshot, add emit) {
 		count := map[drivebay.Health]int{}
 		for _, d := range s.Drives {
