@@ -107,7 +107,7 @@ func (s *reasonsSent) list() []string {
 // sendCondition writes down what is sent, and sends it. A record that cannot be written
 // keeps no event back: the next run sends it again.
 func (e *Engine) sendCondition(v *drivebay.VolumeView, kind drivebay.EventKind, from, to []string) {
-	_, err := e.change(v.ID, func(r *drivebay.VolumeRecord) error {
+	_, err := e.changeSoon(v.ID, func(r *drivebay.VolumeRecord) error {
 		r.Reasons = to
 		return nil
 	})

@@ -96,6 +96,7 @@ type Engine struct {
 	sorted    []*drivebay.VolumeRecord            // the same by id; nil after a change
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
 	forgotten map[string]drivebay.ForgottenVolume // by key
+	held      map[string]bool                     // volumes whose newest record is in memory only
 	busy      map[string]chan struct{}            // ids that somebody works on
 	writing   sync.Mutex                          // held from the reading of a record to its writing
 	running   sync.WaitGroup                      // work that nobody may wait for any more
@@ -197,6 +198,15 @@ func (e *Engine) record(id string) (drivebay.VolumeRecord, error) {
 func (e *Engine) change(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
 	e.writing.Lock()
 	defer e.writing.Unlock()
+	r, err := e.edited(id, f)
+	if err != nil {
+		return r, err
+	}
+	return r, e.put(r)
+}
+
+// edited is a copy of a volume's record with a change. Engine.writing is held.
+func (e *Engine) edited(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
 	r, err := e.record(id)
 	if err == nil {
 		r.Volume.Publications = slices.Clone(r.Volume.Publications)
@@ -207,18 +217,16 @@ func (e *Engine) change(id string, f func(*drivebay.VolumeRecord) error) (driveb
 		}
 		err = f(&r)
 	}
-	if err != nil {
-		return r, err
-	}
-	return r, e.put(r)
+	return r, err
 }
 
 func (e *Engine) put(r drivebay.VolumeRecord) error {
 	if err := e.store.PutVolume(r); err != nil {
-		return fmt.Errorf("volume %s: remember: %w", r.Volume.ID, err)
+		return fmt.Errorf("volume %s: remember: %w", r.Volume.ID, notStored(err))
 	}
 	e.mu.Lock()
 	e.records[r.Volume.ID], e.sorted = &r, nil
+	delete(e.held, r.Volume.ID)
 	e.mu.Unlock()
 	e.publish()
 	return nil
@@ -228,10 +236,11 @@ func (e *Engine) forget(id string) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
 	if err := e.store.DeleteVolume(id); err != nil {
-		return fmt.Errorf("volume %s: forget: %w", id, err)
+		return fmt.Errorf("volume %s: forget: %w", id, notStored(err))
 	}
 	e.mu.Lock()
 	delete(e.records, id)
+	delete(e.held, id)
 	e.sorted = nil
 	e.mu.Unlock()
 	e.publish()

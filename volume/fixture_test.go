@@ -29,7 +29,8 @@ type stand struct {
 	st   *store.Mem
 	e    *volume.Engine
 	opt  volume.Options
-	lvm  lvm.Runner // nil: the machine itself
+	lvm  lvm.Runner   // nil: the machine itself
+	over volume.Store // of the engine, in place of st; nil: st
 	stop func()
 }
 
@@ -89,7 +90,11 @@ func (s *stand) begin() {
 	if runner == nil {
 		runner = s.sim
 	}
-	e, err := volume.New(s.sim, s.mgr, s.st, lvm.New(runner, ""), s.opt)
+	var over volume.Store = s.st
+	if s.over != nil {
+		over = s.over
+	}
+	e, err := volume.New(s.sim, s.mgr, over, lvm.New(runner, ""), s.opt)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -290,7 +290,13 @@ func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[s
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	e.note(drivebay.EventVolumeFound, &rec.Volume, text+suffix(why))
-	return e.put(rec)
+	if half {
+		return e.put(rec)
+	}
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	e.putSoon(rec)
+	return nil
 }
 
 func suffix(why string) string {

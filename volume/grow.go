@@ -119,7 +119,7 @@ func (s *scene) growDone() error {
 	if !s.growing() {
 		return nil
 	}
-	_, err := s.change(s.v.ID, func(r *drivebay.VolumeRecord) error {
+	_, err := s.changeSoon(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		event := drivebay.CSIDone
 		if r.Volume.CSIStatus == drivebay.CSIFailed {
 			event = drivebay.CSIClear

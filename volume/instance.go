@@ -255,7 +255,7 @@ func (e *Engine) bury(f drivebay.ForgottenVolume) error {
 	}
 	f.At = e.machine.Now()
 	if err := e.store.PutForgotten(f); err != nil {
-		return fmt.Errorf("volume %s: remember that it was forgotten: %w", f.ID, err)
+		return fmt.Errorf("volume %s: remember that it was forgotten: %w", f.ID, notStored(err))
 	}
 	e.mu.Lock()
 	e.forgotten[f.Key()] = f
@@ -279,7 +279,7 @@ func (e *Engine) unbury(key string) error {
 		return nil
 	}
 	if err := e.store.DeleteForgotten(key); err != nil {
-		return fmt.Errorf("volume %s: %w", key, err)
+		return fmt.Errorf("volume %s: %w", key, notStored(err))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -137,7 +137,7 @@ func (s *scene) keep(more func(*drivebay.Volume) error) error {
 	if more == nil && slices.Equal(s.now, s.v.Publications) && atRest(s.v) {
 		return nil
 	}
-	_, err := s.change(s.v.ID, func(r *drivebay.VolumeRecord) error {
+	_, err := s.changeSoon(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		r.Volume.Publications = s.now
 		if err := settle(&r.Volume); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (s *scene) failed(cause error) error {
 			return cause
 		}
 	}
-	_, err := s.change(s.v.ID, func(r *drivebay.VolumeRecord) error {
+	_, err := s.changeSoon(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		v, err := r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: cause.Error(), Since: s.machine.Now(), Retry: drivebay.RetryOnCall})
 		if err != nil { // a status that cannot fail: the error says it all
 			return nil
@@ -60,7 +60,7 @@ func (s *scene) succeeded() error {
 	case drivebay.CSIResizing, drivebay.CSIResized:
 		return nil
 	}
-	_, err = s.change(s.v.ID, func(r *drivebay.VolumeRecord) error {
+	_, err = s.changeSoon(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		v, err := r.Volume.Moved(drivebay.CSIClear)
 		if err != nil { // it failed in something else, which has its own way out
 			return nil

@@ -26,6 +26,8 @@ type using struct {
 
 	decided atomic.Uint64 // grows with each mirror that is to be activated
 
+	writesHeld atomic.Bool // records that were kept in memory are being written
+
 	following atomic.Bool // volumes are held against their drives
 	tending   tending
 
@@ -57,6 +59,7 @@ const startTime = 3 * time.Second
 // Run keeps the set of volumes true until ctx ends, and takes up what was
 // interrupted. It waits for no drive: listings are made beside it, one at a time.
 func (e *Engine) Run(ctx context.Context) error {
+	defer e.writeHeld()
 	defer e.running.Wait()
 	defer e.stop()
 	s, err := e.drives.Wait(ctx, 0)
@@ -113,6 +116,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.tend()
 			e.publish()
 			e.sendConditions()
+			e.writeHeldAside()
 		}
 		e.publish()
 	}

@@ -222,7 +222,7 @@ func (e *Engine) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []st
 // keepScrub writes the verdict down, whoever works on the volume meanwhile: nobody
 // is sent away for it.
 func (e *Engine) keepScrub(id string, verdict drivebay.Scrub) {
-	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
+	_, err := e.changeSoon(id, func(r *drivebay.VolumeRecord) error {
 		r.Scrub = &verdict
 		return nil
 	})

@@ -97,7 +97,7 @@ func whole(v *drivebay.Volume) error {
 
 func (e *Engine) putSnapshot(r drivebay.SnapshotRecord) error {
 	if err := e.store.PutVolumeSnapshot(r); err != nil {
-		return fmt.Errorf("snapshot %s: remember: %w", r.Snapshot.ID, err)
+		return fmt.Errorf("snapshot %s: remember: %w", r.Snapshot.ID, notStored(err))
 	}
 	e.mu.Lock()
 	e.snapshots[r.Snapshot.ID] = &r
@@ -108,7 +108,7 @@ func (e *Engine) putSnapshot(r drivebay.SnapshotRecord) error {
 
 func (e *Engine) forgetSnapshot(id string) error {
 	if err := e.store.DeleteVolumeSnapshot(id); err != nil {
-		return fmt.Errorf("snapshot %s: forget: %w", id, err)
+		return fmt.Errorf("snapshot %s: forget: %w", id, notStored(err))
 	}
 	e.mu.Lock()
 	delete(e.snapshots, id)

@@ -72,6 +72,9 @@ func (d *daemon) run(ctx context.Context) error {
 	for _, p := range st.Problems() {
 		d.log.Warn(p, "op", "store")
 	}
+	if err := st.Failing(); err != nil {
+		d.log.Error("the record store cannot be written", "op", "store", "err", err)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d.engine = drivemgr.New(d.machine, st, d.options(d.config))

@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/config"
+	"github.com/drivebay/drivebay/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -82,7 +83,8 @@ func (d *daemon) options(c config.Config) drivemgr.Options {
 // releaseAt is the health at which a drive is released by itself.
 var releaseAt = map[string]drivebay.Health{"bad": drivebay.HealthBad, "suspect": drivebay.HealthSuspect}
 
-// useStateDir makes the state directory and proves that it can be written.
+// useStateDir makes the state directory and proves that it can be written. That its disk
+// takes no writes now keeps nothing from starting: the store says so.
 func useStateDir(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
@@ -92,7 +94,7 @@ func useStateDir(dir string) error {
 			err = os.Remove(probe.Name())
 		}
 	}
-	if err != nil {
+	if err != nil && !store.CannotWrite(err) {
 		return fmt.Errorf("state directory %s cannot be written: %w: run as its owner (root, as a rule), or name another with --state-dir", dir, err)
 	}
 	return nil

@@ -30,6 +30,9 @@ type Status struct {
 	// Unread names the drives that were not read yet: what depends on their volumes is
 	// answered with "unavailable".
 	Unread []string `json:"unread,omitempty"`
+	// Unwritten are the volumes whose newest record is in memory only, until the record
+	// store can be written.
+	Unwritten []string `json:"unwritten,omitempty"`
 }
 
 // Ready says whether the daemon is.
@@ -65,6 +68,7 @@ func (s *Server) status() Status {
 	}
 	if s.opt.Volumes != nil {
 		var ready bool
+		st.Unwritten = s.opt.Volumes.Unwritten()
 		if st.Unread, ready = s.opt.Volumes.Unread(); !ready && s.engine.Snapshot().Seq > 0 {
 			st.Reasons = append(st.Reasons, errLooking.Message)
 		}

@@ -17,6 +17,8 @@ type Volumes interface {
 	// Unread says of each drive that may carry unknown volumes why it was not read, and
 	// whether the engine is ready: the first look over all drives has ended.
 	Unread() (why []string, ready bool)
+	// Unwritten are the volumes whose newest record is in memory only, by id.
+	Unwritten() []string
 	Powers() drivebay.VolumePowers
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
 	DeleteVolume(ctx context.Context, id string) error

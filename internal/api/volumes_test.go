@@ -26,11 +26,12 @@ const (
 // by the real rules.
 type volumes struct {
 	*engine
-	set    atomic.Pointer[drivebay.VolumeSet]
-	node   bool // what ExpandVolume says
-	powers drivebay.VolumePowers
-	unread []string // drives, by why they are not read
-	looked bool     // that is not waited for any more
+	set       atomic.Pointer[drivebay.VolumeSet]
+	node      bool // what ExpandVolume says
+	powers    drivebay.VolumePowers
+	unread    []string // drives, by why they are not read
+	unwritten []string
+	looked    bool // that is not waited for any more
 
 	secrets drivebay.Secrets // that came last
 }
@@ -85,6 +86,7 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 
 func (v *volumes) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
 func (v *volumes) Unread() ([]string, bool)      { return v.unread, len(v.unread) == 0 || v.looked }
+func (v *volumes) Unwritten() []string           { return v.unwritten }
 func (v *volumes) Powers() drivebay.VolumePowers { return v.powers }
 func (v *volumes) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	v.secrets = r.Secrets
