@@ -74,7 +74,11 @@ type Scrub struct {
 type IOFacts struct {
 	Frozen    time.Duration `json:"frozen,omitempty"`    // requests have been waiting so long and none came back
 	Await     time.Duration `json:"await,omitempty"`     // how long a request takes lately
-	Errors    uint64        `json:"errors,omitempty"`    // failed requests within a day
+	Errors    uint64        `json:"errors,omitempty"`    // failed requests within a day whose cause is not proved gone
+	// Unreadable counts the sectors of the volume, or of its thin pool, that a drive
+	// cannot read; UnreadableOn are those drives.
+	Unreadable   uint64   `json:"unreadable,omitempty"`
+	UnreadableOn []string `json:"unreadableOn,omitempty"`
 	ReadError string        `json:"readError,omitempty"` // why our own small read of it failed
 }
 

@@ -2,6 +2,7 @@ package drivebay
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -56,15 +57,15 @@ var fsConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnFS, Reason: "ReadOnlyFilesystem", Severity: SeverityInaccessible,
+		Section: OnFS, Reason: "ReadOnlyFilesystem", Severity: SeverityDegraded,
 		When: "the kernel has turned the filesystem read-only, or somebody has mounted it so; nobody asked us for that",
-		Says: "that every write fails", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`, which mounts it anew and has it checked.",
-		Source: "KEP-1432, read/write I/O errors; ext4(5): errors=remount-ro",
+		Says: "that every write fails and reads go on", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`, which mounts it anew and has it checked.",
+		Source: "KEP-1432, read/write I/O errors; ext4(5): errors=remount-ro; csi.proto 1.13, DEGRADED: usable but not operating optimally",
 		check: func(l *look) *hit {
 			if l.FS == nil || !l.FS.ReadOnly {
 				return nil
 			}
-			return say(nil, "the kernel has turned the filesystem read-only: every write fails")
+			return say(nil, "the kernel has turned the filesystem read-only: every write fails, reads go on")
 		},
 	},
 	{
@@ -100,15 +101,31 @@ var ioConditions = []ConditionRule{
 		},
 	},
 	{
+		Section: OnIO, Reason: "RWIOError", Severity: SeverityDataLoss,
+		When: "a drive cannot read sectors of the volume; of a mirror, no other drive has them",
+		Says: "how many", Next: evacuate,
+		Source: kepCodes + ", bad blocks; kernel log, critical medium error; csi.proto 1.13, DATA_LOSS: permanent data loss is known or strongly suspected",
+		check: func(l *look) *hit {
+			if legs := l.unreadableSectors(); l.lost(legs) {
+				return say(legs, "the drive cannot read %d sectors of the volume", l.IO.Unreadable)
+			}
+			return nil
+		},
+	},
+	{
 		Section: OnIO, Reason: "RWIOError", Severity: SeverityDegraded,
-		When: "requests to the volume's device failed within a day",
+		When: "requests to the volume's device failed within a day, and it is not proved that the cause is gone",
 		Says: "how many", Next: "See the kernel log and `drivebay drive show {drive}`; check the filesystem with `drivebay scrub {volume}`.",
 		Source: kepCodes + "; kernel log, ioerr_cnt",
 		check: func(l *look) *hit {
-			if l.IO == nil || l.IO.Errors == 0 {
+			if l.IO == nil {
 				return nil
 			}
-			return say(nil, "%d requests to the volume failed within a day", l.IO.Errors)
+			n := max(l.IO.Errors, l.IO.Unreadable)
+			if n == 0 || n == l.IO.Unreadable && l.lost(l.unreadableSectors()) {
+				return nil
+			}
+			return say(nil, "%d requests to the volume failed within a day", n)
 		},
 	},
 	{
@@ -169,6 +186,14 @@ var mountConditions = []ConditionRule{
 			return say(nil, "reading %s fails: %s", plain(t.Path, maxConditionText/2), t.ReadError)
 		},
 	},
+}
+
+// unreadableSectors are the drives that cannot read sectors of the volume.
+func (l *look) unreadableSectors() []leg {
+	if l.IO == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(l.on), func(g leg) bool { return !slices.Contains(l.IO.UnreadableOn, g.id) })
 }
 
 func unmounted(m *MountFacts, what string, which func(*MountFacts) *PathFacts) *hit {

@@ -179,11 +179,24 @@ type Kernel struct {
 	LaneStuck time.Duration `json:"laneStuck,omitempty"`
 	OpenError string        `json:"openError,omitempty"` // "no such device or address"
 
-	MediaErrors24h uint64    `json:"mediaErrors24h,omitempty"` // distinct sectors in the kernel log
-	OtherErrors24h uint64    `json:"otherErrors24h,omitempty"`
-	Resets1h       uint64    `json:"resets1h,omitempty"`
-	LastLog        string    `json:"lastLog,omitempty"`
-	Filesystems    []FSError `json:"filesystems,omitempty"`
+	MediaErrors24h uint64 `json:"mediaErrors24h,omitempty"` // distinct sectors in the kernel log
+	OtherErrors24h uint64 `json:"otherErrors24h,omitempty"`
+	// UnresolvedErrors are those of both whose cause is not proved gone; BadSectors are
+	// the sectors (of 512 bytes) with a medium error that were not read well since.
+	UnresolvedErrors uint64    `json:"unresolvedErrors,omitempty"`
+	BadSectors       []uint64  `json:"badSectors,omitempty"`
+	Resets1h         uint64    `json:"resets1h,omitempty"`
+	LastLog          string    `json:"lastLog,omitempty"`
+	Filesystems      []FSError `json:"filesystems,omitempty"`
+}
+
+// GivenUp says that the kernel has stopped talking to the drive: no request reaches it.
+func (k *Kernel) GivenUp() bool {
+	switch k.State {
+	case "offline", "transport-offline", "dead":
+		return true
+	}
+	return k.NoSize()
 }
 
 // NoSize says that the kernel holds the device at 0 bytes, and not just for the

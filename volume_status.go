@@ -45,11 +45,7 @@ func (l leg) givenUp() bool {
 	if l.drive == nil || l.drive.Kernel == nil {
 		return false
 	}
-	switch l.drive.Kernel.State {
-	case "offline", "transport-offline", "dead":
-		return true
-	}
-	return l.drive.Kernel.NoSize()
+	return l.drive.Kernel.GivenUp()
 }
 
 // inSync is false while a mirror is known not to have the same data on every leg.

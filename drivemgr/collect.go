@@ -100,6 +100,7 @@ func hasSCSILog(page byte) func(answers) bool {
 type looked struct {
 	evidence *drivebay.Evidence
 	content  *drivebay.Content // nil: not read this time
+	proved   *proved           // nil: no error was to be proved gone, or could be
 	// Commands that the kernel counts as errors, and as timeouts, although nothing
 	// is wrong but that we asked.
 	refused, aborted uint64
@@ -108,7 +109,7 @@ type looked struct {
 
 // look opens a drive and asks it everything. It may block for as long as the
 // kernel likes: call it in the drive's lane.
-func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bool) (out looked, err error) {
+func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bool, p *proof) (out looked, err error) {
 	ev := &drivebay.Evidence{At: m.Now(), Source: "drive", Protocol: d.Protocol, Type: d.Type}
 	h, err := m.OpenDrive(ctx, devOf(d))
 	if err != nil {
@@ -126,6 +127,10 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	if readContent && !ev.Standby && err == nil {
 		c := content.Detect(h, d.Size, d.LogicalBlock)
 		out.content = &c
+	}
+	if p != nil && !ev.Standby && err == nil {
+		got := p.read(ctx, h, d)
+		out.proved = &got
 	}
 	return out, err
 }

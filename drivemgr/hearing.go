@@ -39,6 +39,14 @@ func (d heard) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	return b, err
 }
 
+func (d heard) ReadMedium(b []byte, at int64) (int, error) {
+	n, err := d.Drive.ReadMedium(b, at)
+	if err == nil || n > 0 {
+		d.by.lane.Heard(d.by.Now())
+	}
+	return n, err
+}
+
 func (d heard) ReadAt(b []byte, at int64) (int, error) {
 	n, err := d.Drive.ReadAt(b, at)
 	if err == nil || n > 0 {

@@ -20,6 +20,7 @@ type lookResult struct {
 	of          *tracked
 	life        int  // of the drive when the look began
 	readContent bool // it was to read what is written on the drive, too
+	proof       *proof
 	looked
 }
 
@@ -31,18 +32,22 @@ const failedLooks = 3
 func (m *Manager) scheduleLooks(ctx context.Context) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
-		if !t.present || t.looking || t.nextLook.After(now) || (t.drive.Protocol == drivebay.ProtocolNone && !t.fresh) {
+		proving := t.proofDue(now)
+		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving {
 			continue
 		}
 		if t.lane.Occupied(now) > 0 { // still held by an earlier question
-			t.nextLook = now.Add(m.opt.Tick)
+			t.nextLook, t.nextProof = later(t.nextLook, now.Add(m.opt.Tick)), later(t.nextProof, now.Add(m.opt.Tick))
 			continue
 		}
 		// What is asked for from now on is meant for the next look, not for this one.
 		r := lookResult{of: t, life: t.life, readContent: t.fresh}
+		if proving {
+			r.proof = t.kernlog.proofOf()
+		}
 		t.looking, t.lookedAt, t.nextLook, t.fresh = true, now, time.Time{}, false
 		go func(d drivebay.Drive, l *lane.Lane, timeout time.Duration) {
-			r.looked = m.lookThrough(ctx, l, &d, r.readContent, timeout)
+			r.looked = m.lookThrough(ctx, l, &d, r.readContent, r.proof, timeout)
 			select {
 			case m.results <- r:
 			case <-ctx.Done():
@@ -53,7 +58,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 
 // lookThrough looks at a drive in its lane, as one of a bounded number. A look
 // that hangs gives its place to others when its time is up.
-func (m *Manager) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Drive, readContent bool, timeout time.Duration) looked {
+func (m *Manager) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Drive, readContent bool, p *proof, timeout time.Duration) looked {
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
@@ -63,7 +68,7 @@ func (m *Manager) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Dri
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := lane.Through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
-		out, err := look(ctx, hearing{m.machine, l}, d, readContent)
+		out, err := look(ctx, hearing{m.machine, l}, d, readContent, p)
 		out.err = err
 		return out, nil
 	})
@@ -102,6 +107,7 @@ func (m *Manager) learn(r lookResult) {
 	}
 	now := m.machine.Now()
 	t.noteReading(r)
+	t.takeProof(r, now)
 	t.nextLook = m.nextLook(t, r, now)
 	if !t.present {
 		return
@@ -319,6 +325,9 @@ func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
 	k := m.kernelOf(t, now)
 	if sameKernel(t.drive.Kernel, k) {
 		return false
+	}
+	if k.GivenUp() {
+		t.kernlog.left(now)
 	}
 	t.drive.Kernel = k
 	return true

@@ -1,7 +1,9 @@
 package drivemgr
 
 import (
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,10 +14,11 @@ import (
 
 // logWindow is what the kernel log said of one drive lately.
 type logWindow struct {
-	sectors map[uint64]time.Time // unreadable sectors, by when they were last named
-	errors  []time.Time
+	sectors map[uint64]logError // with medium errors, as they were last named
+	errors  []logError
 	resets  []time.Time
 	last    string
+	number  uint64 // of the last error
 }
 
 const (
@@ -30,8 +33,12 @@ func (m *Manager) note(l host.LogLine) {
 		return
 	}
 	for _, t := range m.drives {
-		if t.present && speaksOf(dev, &t.drive) {
-			t.kernlog.add(kind, sector, l)
+		if t.present && speaksOf(dev, &t.drive) && !namesAnother(l.Text, &t.drive) {
+			placed, wrote := placeIn(l.Text, dev, &t.drive)
+			t.kernlog.add(kind, logError{at: l.At, sector: sector, placed: placed, wrote: wrote, left: kind == LogOffline || l.At.Before(t.came)}, l)
+			if now := m.machine.Now(); !t.nextProof.After(now) {
+				t.nextProof = now.Add(proofSoon)
+			}
 			t.fsSpoke = t.fsSpoke || kind == LogFilesystem
 		}
 	}
@@ -47,49 +54,51 @@ func speaksOf(dev string, d *drivebay.Drive) bool {
 		slices.ContainsFunc(d.Uses, func(u drivebay.Use) bool { return u.Device == dev })
 }
 
-func (w *logWindow) add(kind LogKind, sector uint64, l host.LogLine) {
+// namesAnother says whether a line has the address of the drive, and names the disk that
+// had it before: what has that one open goes on failing after another drive came.
+func namesAnother(line string, d *drivebay.Drive) bool {
+	m := addressed.FindStringSubmatch(line)
+	return m != nil && m[1] != d.Name && !slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool { return p.Name == m[1] })
+}
+
+var addressed = regexp.MustCompile(`^sd \d+:\d+:\d+:\d+: \[(\w+)\] `)
+
+func (w *logWindow) add(kind LogKind, e logError, l host.LogLine) {
 	w.last = l.Text
+	w.number++
+	e.number = w.number
 	switch kind {
 	case LogMedium:
 		if w.sectors == nil {
-			w.sectors = map[uint64]time.Time{}
+			w.sectors = map[uint64]logError{}
 		}
-		if len(w.sectors) < maxLogKept {
-			w.sectors[sector] = l.At
+		e.left = false // the drive has answered
+		if _, known := w.sectors[e.sector]; known || len(w.sectors) < maxLogKept {
+			w.sectors[e.sector] = e
 		}
 	case LogReset, LogTimeout:
 		w.resets = append(w.resets, l.At)
 	default:
-		w.errors = append(w.errors, l.At)
+		w.errors = append(w.errors, e)
 	}
 	w.resets, w.errors = lastOf(w.resets), lastOf(w.errors)
 }
 
-// leaving is how long before the kernel had a drive no more its errors were those of
-// its going: what was under way when it was pulled failed for no other reason (lab:
-// "device offline error" and a lost write within the same second). Its absence is told
-// anyway, and bad sectors stay bad.
-const leaving = 5 * time.Second
-
-// left lets go of the errors of a drive that went.
-func (w *logWindow) left(now time.Time) {
-	w.errors = slices.DeleteFunc(w.errors, func(at time.Time) bool { return now.Sub(at) <= leaving })
-}
-
-func lastOf(times []time.Time) []time.Time { return times[max(0, len(times)-maxLogKept):] }
+func lastOf[T any](list []T) []T { return list[max(0, len(list)-maxLogKept):] }
 
 // count writes what is still recent into k and lets go of the rest.
 func (w *logWindow) count(k *drivebay.Kernel, now time.Time) {
-	for s, at := range w.sectors {
-		if now.Sub(at) > logDay {
-			delete(w.sectors, s)
+	maps.DeleteFunc(w.sectors, func(_ uint64, e logError) bool { return now.Sub(e.at) > logDay })
+	w.errors = slices.DeleteFunc(w.errors, func(e logError) bool { return now.Sub(e.at) > logDay })
+	w.resets = slices.DeleteFunc(w.resets, func(at time.Time) bool { return now.Sub(at) > time.Hour })
+	k.MediaErrors24h, k.OtherErrors24h, k.Resets1h = uint64(len(w.sectors)), uint64(len(w.errors)), uint64(len(w.resets))
+	k.UnresolvedErrors = uint64(len(w.unresolved()))
+	for s, e := range w.sectors {
+		if e.placed && !e.proved {
+			k.BadSectors = append(k.BadSectors, s)
 		}
 	}
-	since := func(times []time.Time, d time.Duration) []time.Time {
-		return slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > d })
-	}
-	w.errors, w.resets = since(w.errors, logDay), since(w.resets, time.Hour)
-	k.MediaErrors24h, k.OtherErrors24h, k.Resets1h = uint64(len(w.sectors)), uint64(len(w.errors)), uint64(len(w.resets))
+	slices.Sort(k.BadSectors)
 	if len(w.sectors)+len(w.errors)+len(w.resets) > 0 {
 		k.LastLog = w.last
 	}

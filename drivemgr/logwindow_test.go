@@ -40,11 +40,11 @@ func TestLogWindow(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) host.LogLine { return host.LogLine{At: now.Add(d), Text: d.String()} }
 	for range 3 {
-		w.add(LogMedium, 4096, at(0))
+		w.add(LogMedium, logError{at: at(0).At, sector: 4096}, at(0))
 	}
-	w.add(LogMedium, 8192, at(time.Hour))
-	w.add(LogReset, 0, at(time.Hour))
-	w.add(LogIO, 0, at(2*time.Hour))
+	w.add(LogMedium, logError{at: at(time.Hour).At, sector: 8192}, at(time.Hour))
+	w.add(LogReset, logError{}, at(time.Hour))
+	w.add(LogIO, logError{at: at(2 * time.Hour).At}, at(2*time.Hour))
 	for _, c := range []struct {
 		after                time.Duration
 		media, other, resets uint64
@@ -59,27 +59,10 @@ func TestLogWindow(t *testing.T) {
 		}
 	}
 	for i := range uint64(5 * maxLogKept) {
-		w.add(LogMedium, i, at(0))
-		w.add(LogIO, i, at(0))
+		w.add(LogMedium, logError{at: now, sector: i}, at(0))
+		w.add(LogIO, logError{at: now, sector: i}, at(0))
 	}
 	if len(w.sectors) > maxLogKept || len(w.errors) > maxLogKept {
 		t.Errorf("%d sectors, %d errors are kept", len(w.sectors), len(w.errors))
-	}
-}
-
-// What was under way when a drive was pulled failed because of that: of the drive
-// that is back it says nothing. What it said before, and its bad sectors, it does.
-func TestErrorsOfAPull(t *testing.T) {
-	m, tr := oneTracked(t, "sda")
-	now := m.machine.Now()
-	say := func(before time.Duration, text string) { m.note(host.LogLine{At: now.Add(-before), Text: text}) }
-	say(time.Minute, "I/O error, dev sda, sector 8 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2")
-	say(time.Second, "I/O error, dev sda, sector 16 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2")
-	say(time.Second, "Buffer I/O error on dev sda, logical block 2, lost async page write")
-	say(time.Second, "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2")
-	m.miss(tr.drive.ID, tr, now)
-	k := &drivebay.Kernel{}
-	if tr.kernlog.count(k, now); k.OtherErrors24h != 1 || k.MediaErrors24h != 1 {
-		t.Errorf("%d errors and %d bad sectors are left", k.OtherErrors24h, k.MediaErrors24h)
 	}
 }

@@ -108,6 +108,9 @@ type tracked struct {
 	openError string // how the last of them ended
 	// What our own questions added to ioerr_cnt and iotmo_cnt.
 	ourErrors, ourTimeouts uint64
+	came                   time.Time // when this life began
+	nextProof              time.Time // when errors of the kernel log are to be proved gone
+	proofsFailed           int
 	fresh                  bool   // what is written on it is not known, or may have changed
 	unread                 int    // looks in a row that failed to read it
 	cameFrom               string // the bay before this one, if it was moved

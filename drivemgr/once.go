@@ -21,7 +21,7 @@ func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Sna
 	for _, t := range m.drives {
 		d, l, r := t.drive, t.lane, lookResult{of: t, life: t.life, readContent: true}
 		wg.Go(func() {
-			r.looked = m.lookThrough(ctx, l, &d, true, m.opt.LookTimeout)
+			r.looked = m.lookThrough(ctx, l, &d, true, nil, m.opt.LookTimeout)
 			results <- r
 		})
 	}

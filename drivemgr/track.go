@@ -104,6 +104,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 func (t *tracked) begin(now time.Time) {
 	t.life++
 	t.present, t.looking, t.fresh, t.nextLook = true, false, true, now
+	t.came, t.nextProof, t.proofsFailed = now, now, 0
 	t.failures, t.unread, t.openError, t.ourErrors, t.ourTimeouts = 0, 0, "", 0, 0
 	if t.lane.Occupied(now) > 0 {
 		t.lane = lane.New() // the old device's question may never end; this is another device

@@ -3,6 +3,7 @@ package volume
 import (
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -34,7 +35,10 @@ type fsKnown struct {
 
 type ioKnown struct {
 	frozen, await time.Duration
-	errors        uint64
+	errors        uint64 // whose cause is not proved gone
+	logged        uint64 // within a day
+	unreadable    uint64 // sectors of the volume with a medium error
+	unreadableOn  string // the drives of those
 	readError     string
 }
 
@@ -56,7 +60,11 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 		}
 		k.drives = max(k.drives, seen.changed)
 		k.io.frozen, k.io.await = max(k.io.frozen, seen.io.frozen), max(k.io.await, seen.io.await)
-		k.io.errors += seen.io.errors
+		k.io.errors, k.io.logged = k.io.errors+seen.io.errors, k.io.logged+seen.io.logged
+		if n := e.badSectors(v, id); n > 0 {
+			k.io.unreadable += n
+			k.io.unreadableOn = strings.TrimSpace(k.io.unreadableOn + " " + id)
+		}
 		if staged != nil && seen.drive != nil && seen.drive.Kernel != nil {
 			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, staged.made.name))
 		}
@@ -66,6 +74,21 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 	}
 	k.io.frozen = k.io.frozen.Truncate(time.Second)
 	return k
+}
+
+// badSectors counts the sectors of a volume that one of its drives cannot read.
+func (e *Engine) badSectors(v *drivebay.Volume, drive string) uint64 {
+	seen := e.seenDrives[drive]
+	if seen == nil || seen.drive == nil || seen.drive.Kernel == nil || len(seen.drive.Kernel.BadSectors) == 0 {
+		return 0
+	}
+	n, ranges := uint64(0), e.rangesOn(v, drive)
+	for _, sector := range seen.drive.Kernel.BadSectors {
+		if slices.ContainsFunc(ranges, func(r dataRange) bool { return r.holds(sector*512, v.Location.VG != "") }) {
+			n++
+		}
+	}
+	return n
 }
 
 // stagedFS is a mounted filesystem, worked out once for each record.
@@ -146,7 +169,8 @@ func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
 			f.Drives = append(f.Drives, *d)
 		}
 	}
-	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError}
+	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError,
+		Unreadable: k.io.unreadable, UnreadableOn: strings.Fields(k.io.unreadableOn)}
 	if v.Mode == drivebay.ModeFS {
 		f.FS = &drivebay.FSFacts{Errors: k.fs.errors, ReadOnly: k.fs.readOnly, Shutdown: k.fs.shutdown, Scrub: k.fs.scrub}
 		if u := k.fs.usage; k.fs.measured {

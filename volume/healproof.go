@@ -23,7 +23,18 @@ const (
 type dataRange struct {
 	device
 	drive      string
-	from, size uint64 // size 0: to its end
+	start      uint64 // on the drive
+	from, size uint64 // on the device; size 0: to its end
+}
+
+// holds says whether a place of the drive is in a range. All of a physical volume, where LVM
+// does not say what of it is the volume's, holds nothing for sure.
+func (r dataRange) holds(at uint64, grouped bool) bool {
+	size := r.size
+	if size == 0 && !grouped {
+		size = r.device.size
+	}
+	return r.start <= at && at-r.start < size
 }
 
 // clear unmounts what is the volume's at a path, once its disk has proved that it can be
@@ -63,31 +74,39 @@ func (p *patient) proveReads(ctx context.Context) error {
 // rangesOn are where a volume is on one of its drives; none, where the drive is not here
 // or its part of a mirror is old.
 func (p *patient) rangesOn(drive string) []dataRange {
-	l, m := p.v.Location, p.v.Mirror
+	m := p.v.Mirror
 	if !driveHere(p.drives.Snapshot(), drive) || m != nil && m.Current != "" && m.Current != drive {
 		return nil
 	}
+	return p.Engine.rangesOn(&p.v, drive)
+}
+
+// rangesOn are where a volume is on one of its drives; of a volume group that LVM cannot
+// report on, all of the physical volume.
+func (e *Engine) rangesOn(v *drivebay.Volume, drive string) []dataRange {
+	l := v.Location
 	if l.VG == "" {
-		part, ok := p.partition(&p.v)
+		part, ok := e.partition(v)
 		if !ok {
 			return nil
 		}
-		return []dataRange{{device: part.device, drive: drive}}
+		return []dataRange{{device: part.device, drive: drive, start: part.start}}
 	}
-	part, ok := p.pvPart(drive)
+	part, ok := e.pvPart(drive)
 	if !ok {
 		return nil
 	}
 	var out []dataRange
-	if x := p.lvmNow(); x != nil {
+	if x := e.lvmNow(); x != nil {
 		if pv, g := x.report.On(part.dev); pv != nil && g != nil && g.Name == l.VG {
 			for _, run := range extentsOn(g, l, pv.UUID) {
-				out = append(out, dataRange{part.device, drive, pv.DataStart + run.Start*g.ExtentSize, run.Count * g.ExtentSize})
+				from := pv.DataStart + run.Start*g.ExtentSize
+				out = append(out, dataRange{part.device, drive, part.start + from, from, run.Count * g.ExtentSize})
 			}
 		}
 	}
 	if len(out) == 0 { // LVM cannot say where on it
-		out = append(out, dataRange{device: part.device, drive: drive})
+		out = append(out, dataRange{device: part.device, drive: drive, start: part.start})
 	}
 	return out
 }

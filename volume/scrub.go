@@ -45,7 +45,7 @@ func (s *scrubs) keep(is func(id string) bool) {
 // suspicion grows when there is a reason to check at once.
 type suspicion struct{ fs, io uint64 }
 
-func (k known) suspicion() suspicion { return suspicion{k.fs.errors, k.io.errors} }
+func (k known) suspicion() suspicion { return suspicion{k.fs.errors, k.io.logged} }
 
 func (s suspicion) beyond(last suspicion) bool { return s.fs > last.fs || s.io > last.io }
 

@@ -57,9 +57,9 @@ func (e *Engine) seeDrives(s *drivebay.Snapshot) {
 			seen.ours = k.Completed
 		}
 		seen.drive = d
-		seen.io.frozen, seen.io.errors = 0, 0
+		seen.io.frozen, seen.io.errors, seen.io.logged = 0, 0, 0
 		if k := d.Kernel; k != nil && d.Status == drivebay.StatusOnline {
-			seen.io.frozen, seen.io.errors = k.Frozen, k.MediaErrors24h+k.OtherErrors24h
+			seen.io.frozen, seen.io.errors, seen.io.logged = k.Frozen, k.UnresolvedErrors, k.MediaErrors24h+k.OtherErrors24h
 		}
 		next[d.ID] = seen
 	}

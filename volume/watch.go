@@ -71,7 +71,7 @@ func (e *Engine) due(v *drivebay.Volume, m measured, now time.Time) probing {
 			return notDue
 		}
 		awake = awake && (seen.drive.Type != drivebay.TypeHDD || seen.drive.Kernel.Completed > seen.ours)
-		suspicious = suspicious || seen.io.errors > m.errors
+		suspicious = suspicious || seen.io.logged > m.errors
 	}
 	switch first := m.probedAt.IsZero(); {
 	case !suspicious && !first && now.Before(m.nextProbe), e.lane(v).Occupied(now) > 0:
@@ -100,7 +100,7 @@ func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS,
 	}
 	var errors uint64
 	for _, id := range v.Location.Drives {
-		errors += e.seenDrives[id].io.errors
+		errors += e.seenDrives[id].io.logged
 	}
 	now := e.machine.Now()
 	g.write(func(m *measured) {

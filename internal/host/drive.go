@@ -11,9 +11,34 @@ import (
 )
 
 // realDrive is an open block device.
-type realDrive struct{ fd int }
+type realDrive struct {
+	fd     int
+	direct direct
+}
 
-func (d *realDrive) Close() error { return unix.Close(d.fd) }
+func (d *realDrive) Close() error {
+	d.direct.close()
+	return unix.Close(d.fd)
+}
+
+// ReadMedium opens the device once more through its own descriptor: a name may lead to
+// another device by now.
+func (d *realDrive) ReadMedium(p []byte, off int64) (int, error) {
+	file, err := d.direct.open(fmt.Sprintf("/proc/self/fd/%d", d.fd))
+	if err != nil {
+		return 0, fmt.Errorf("open for direct reads: %w", openError(err))
+	}
+	b := aligned(len(p), directAlign)
+	n, err := file.ReadAt(b, off)
+	copy(p, b[:n])
+	if err != nil {
+		err = fmt.Errorf("read at %d: %w", off, mediumError(err))
+	}
+	return n, err
+}
+
+// directAlign is the alignment in memory that direct reads of any device take.
+const directAlign = 4 << 10
 
 func (d *realDrive) ReadAt(p []byte, off int64) (int, error) {
 	done := 0

@@ -77,6 +77,8 @@ type Drive interface {
 	// errors. A page is returned as the drive sent it, checksums unchecked; it
 	// may be short.
 	Page(ctx context.Context, p Page) ([]byte, error)
+	// ReadMedium is ReadAt of whole blocks past what the kernel keeps in memory.
+	ReadMedium(p []byte, off int64) (int, error)
 	// SelfTest starts or aborts a self-test in the background of the drive.
 	SelfTest(ctx context.Context, t SelfTest) error
 }

@@ -165,6 +165,10 @@ func (d *recordedDrive) ReadAt([]byte, int64) (int, error) {
 	return 0, fmt.Errorf("%w: what is on a drive is not recorded", ErrNotHere)
 }
 
+func (d *recordedDrive) ReadMedium([]byte, int64) (int, error) {
+	return 0, fmt.Errorf("direct read: %w: the drive is a recording", ErrUnsupported)
+}
+
 func (d *recordedDrive) SelfTest(context.Context, SelfTest) error {
 	return fmt.Errorf("self-test: %w: a recording cannot be changed", ErrNotHere)
 }

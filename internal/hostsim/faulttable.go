@@ -52,7 +52,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"swap", "with=BAY", "it and the drive of another bay change places"}, false, swap, nil},
 	{FaultDoc{"replace", "serial=NEW{n} size=SAME kind=SAME content=blank", "put a drive from the shelf into its bay; it goes there itself"}, true, replace, nil},
 	{FaultDoc{"hang", "", "answer nothing: every command waits until heal or vanish, whatever its deadline"}, false, hang, nil},
-	{FaultDoc{"eio", "lines=3", "fail every command and read with an I/O error; lines in the kernel log"}, false, failIO, nil},
+	{FaultDoc{"eio", "lines=3 write=false", "fail every command and read with an I/O error; lines in the kernel log, of reads or of writes"}, false, failIO, nil},
 	{FaultDoc{"unreadable", "sector=4660 n=8", "n sectors of 512 bytes from one on cannot be read until they are written"}, false, unreadable, nil},
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow, nil},
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
@@ -176,10 +176,18 @@ func failIO(d *drive, a arguments) error {
 	if err != nil {
 		return err
 	}
+	wrote, err := a.flag("write")
+	if err != nil {
+		return err
+	}
+	op := "0x0:(READ)"
+	if wrote {
+		op = "0x1:(WRITE)"
+	}
 	d.faults.eio = true
 	for i := range n {
 		d.io.errors++
-		d.logIO(2048 + 8*i)
+		d.logIO(2048+8*i, op)
 	}
 	return nil
 }

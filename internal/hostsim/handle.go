@@ -187,6 +187,24 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// ReadMedium implements host.Drive.
+func (h *handle) ReadMedium(p []byte, off int64) (int, error) {
+	if bs := int64(h.d.block); off%bs != 0 || int64(len(p))%bs != 0 {
+		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.dev, len(p), off, errInvalid)
+	}
+	d := h.d
+	d.m.mu.Lock()
+	sector, bad := d.unread(access{off: uint64(off), n: uint64(len(p))})
+	if bad && d.present && d.turn == h.turn {
+		d.logMedium(sector)
+	}
+	d.m.mu.Unlock()
+	if bad {
+		return 0, fmt.Errorf("%s: read at %d: %w: %w", h.dev, off, host.ErrUnreadable, errIO)
+	}
+	return h.ReadAt(p, off)
+}
+
 // SelfTest implements host.Drive.
 func (h *handle) SelfTest(ctx context.Context, t host.SelfTest) error {
 	if err := h.enter(ctx); err != nil {

@@ -121,8 +121,8 @@ func (d *drive) logMedium(lba uint64) {
 }
 
 // logIO is what the log says of a request that failed for another reason.
-func (d *drive) logIO(sector uint64) {
-	d.m.logf(levelErr, "I/O error, dev %s, sector %d op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", d.name, sector)
+func (d *drive) logIO(sector uint64, op string) {
+	d.m.logf(levelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
 }
 
 // logTimeout is what the log says when commands are given up on.

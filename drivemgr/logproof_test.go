@@ -1,0 +1,172 @@
+package drivemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// badDisk is a drive of 64 MiB, some sectors of which cannot be read.
+type badDisk struct {
+	host.Drive
+	bad   map[int64]bool
+	reads int
+}
+
+func (b *badDisk) ReadMedium(p []byte, off int64) (int, error) {
+	b.reads++
+	for s := off / 512; s < (off+int64(len(p)))/512; s++ {
+		if b.bad[s] {
+			return 0, errors.New("input/output error")
+		}
+	}
+	if off+int64(len(p)) > 64<<20 {
+		return 0, io.EOF
+	}
+	return len(p), nil
+}
+
+// TestErrorsAreProvedGone: what the kernel logged stands until its place was read, or,
+// of a drive that left, until it is back and all places were read. What it says of bad
+// sectors ends by their places alone, and what a write met not by a read.
+func TestErrorsAreProvedGone(t *testing.T) {
+	const (
+		write  = "I/O error, dev sda, sector 16 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2"
+		read   = "I/O error, dev sda, sector 16 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
+		medium = "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
+		spoilt = "critical medium error, dev sda, sector 24 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2"
+		lost   = "Buffer I/O error on dev sda, logical block 2, lost async page write"
+		part   = "critical medium error, dev dm-3, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
+		gaveUp = "sd 1:0:0:0: Device offlined - not ready after error recovery"
+	)
+	pulled := func(m *Manager, tr *tracked) { m.miss(tr.drive.ID, tr, m.machine.Now()); tr.begin(m.machine.Now()) }
+	givenUp := func(m *Manager, tr *tracked) { tr.kernlog.left(m.machine.Now()) }
+	for name, c := range map[string]struct {
+		before   time.Duration // from the error to what happens
+		lines    []string
+		happens  func(*Manager, *tracked)
+		bad      int64
+		left     uint64 // errors that stand in the end
+		sectors  int
+		forDrive uint64 // that the health of the drive is judged by
+	}{
+		"a write of a drive that was pulled":           {time.Second, []string{write, lost}, pulled, -1, 0, 0, 0},
+		"a write that waited before it failed":         {3 * time.Minute, []string{write, lost}, pulled, -1, 0, 0, 0},
+		"a write long before":                          {time.Hour, []string{write, lost}, pulled, -1, 2, 0, 2},
+		"a write, and a place that cannot be read":     {time.Second, []string{write, lost}, pulled, 16, 2, 0, 2},
+		"a fault within the request":                   {time.Second, []string{write, lost}, pulled, 4096, 2, 0, 2},
+		"a fault that no request met":                  {time.Second, []string{write}, pulled, 100000, 0, 0, 0},
+		"the end of the drive cannot be read":          {time.Second, []string{lost}, pulled, 64<<11 - 1, 1, 0, 1},
+		"a bad sector of a drive that was pulled":      {time.Second, []string{medium}, pulled, 24, 1, 1, 1},
+		"a bad sector that was written anew":           {time.Second, []string{medium}, pulled, -1, 0, 0, 1},
+		"a bad sector that could not be written":       {time.Second, []string{spoilt}, pulled, -1, 1, 1, 1},
+		"given up and back":                            {time.Second, []string{write, lost}, givenUp, -1, 0, 0, 0},
+		"stayed, a read":                               {time.Second, []string{read}, nil, -1, 0, 0, 1},
+		"stayed, a read that fails":                    {time.Second, []string{read}, nil, 16, 1, 0, 1},
+		"stayed, a write":                              {time.Second, []string{write, lost}, nil, -1, 2, 0, 2},
+		"stayed, a bad sector":                         {time.Second, []string{medium}, nil, 24, 1, 1, 1},
+		"stayed, a bad sector that was written anew":   {time.Second, []string{medium}, nil, -1, 0, 0, 1},
+		"stayed, a sector of what is above":            {time.Second, []string{part}, nil, -1, 1, 0, 1},
+		"one of two, of a drive that stayed":           {time.Second, []string{read, write, medium}, nil, -1, 1, 0, 3},
+		"a bad sector keeps what has no place":         {time.Second, []string{lost, medium}, pulled, 24, 2, 1, 2},
+		"offlined by the kernel":                       {time.Hour, []string{gaveUp}, nil, -1, 0, 0, 0},
+		"offlined by the kernel, and not to be read":   {time.Hour, []string{gaveUp}, nil, 0, 1, 0, 1},
+		"the same error again, after what was proved ": {time.Second, []string{read, read}, nil, -1, 0, 0, 2},
+	} {
+		m, tr := oneTracked(t, "sda")
+		tr.drive.Size, tr.drive.LogicalBlock = 64<<20, 512
+		tr.drive.Paths = append(tr.drive.Paths, drivebay.Path{Address: "1:0:0:0"})
+		tr.drive.Uses = append(tr.drive.Uses, drivebay.Use{Device: "dm-3"})
+		now := m.machine.Now()
+		tr.came = now.Add(-24 * time.Hour)
+		for _, line := range c.lines {
+			m.note(host.LogLine{At: now.Add(-c.before), Text: line})
+		}
+		if c.happens != nil {
+			c.happens(m, tr)
+		}
+		k := &drivebay.Kernel{}
+		if tr.kernlog.count(k, now); k.UnresolvedErrors == 0 {
+			t.Errorf("%s: nothing stands before it is proved", name)
+		}
+		prove(tr, &badDisk{bad: map[int64]bool{c.bad: true}}, now)
+		k = &drivebay.Kernel{}
+		tr.kernlog.count(k, now)
+		if k.UnresolvedErrors != c.left || len(k.BadSectors) != c.sectors || k.MediaErrors24h+k.OtherErrors24h != c.forDrive {
+			t.Errorf("%s: %d errors, %d bad sectors, %d for the drive; want %d, %d and %d", name,
+				k.UnresolvedErrors, len(k.BadSectors), k.MediaErrors24h+k.OtherErrors24h, c.left, c.sectors, c.forDrive)
+		}
+	}
+}
+
+func prove(tr *tracked, d host.Drive, now time.Time) {
+	if p := tr.kernlog.proofOf(); p != nil {
+		got := p.read(context.Background(), d, &tr.drive)
+		tr.takeProof(lookResult{of: tr, proof: p, looked: looked{proved: &got}}, now)
+	}
+}
+
+// TestErrorAfterTheProof: an error that comes while a place is read is not ended by that.
+func TestErrorAfterTheProof(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	tr.drive.Size = 64 << 20
+	line := host.LogLine{At: m.machine.Now(), Text: "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"}
+	m.note(line)
+	p := tr.kernlog.proofOf()
+	m.note(line)
+	got := p.read(context.Background(), &badDisk{}, &tr.drive)
+	tr.takeProof(lookResult{of: tr, proof: p, looked: looked{proved: &got}}, m.machine.Now())
+	k := &drivebay.Kernel{}
+	if tr.kernlog.count(k, m.machine.Now()); len(k.BadSectors) != 1 {
+		t.Errorf("it says %+v", k)
+	}
+}
+
+// TestProofIsBounded: a drive that fails is not read without end, nor often.
+func TestProofIsBounded(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	tr.drive.Size = 64 << 20
+	bad, now := map[int64]bool{}, m.machine.Now()
+	for s := int64(0); s < 64<<11; s += 1024 {
+		bad[s] = true
+		m.note(host.LogLine{At: now, Text: fmt.Sprintf("critical medium error, dev sda, sector %d op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", s)})
+	}
+	d := &badDisk{bad: bad}
+	var last time.Time
+	for range 20 {
+		prove(tr, d, now)
+		if wait := tr.nextProof.Sub(now); wait < last.Sub(now) || wait > proofRarest {
+			t.Errorf("the next proof is after %v", wait)
+		}
+		last = tr.nextProof
+	}
+	if d.reads > 20*2*proofFaults {
+		t.Errorf("%d reads in 20 looks", d.reads)
+	}
+	if tr.nextProof.Sub(now) != proofRarest {
+		t.Errorf("the next proof is after %v", tr.nextProof.Sub(now))
+	}
+}
+
+// TestLineOfTheDiskBefore: what has a disk open that went goes on failing, under an address
+// that another drive has by now.
+func TestLineOfTheDiskBefore(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	tr.drive.Paths = append(tr.drive.Paths, drivebay.Path{Address: "1:0:0:0"})
+	tr.kernlog = logWindow{}
+	m.note(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sdx] rejecting I/O to dead device"})
+	if len(tr.kernlog.errors) != 0 {
+		t.Error("an error of the disk before is one of the drive that is there")
+	}
+	m.note(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sda] rejecting I/O to offline device"})
+	m.note(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: rejecting I/O to offline device"})
+	if len(tr.kernlog.errors) != 2 {
+		t.Errorf("%d errors of its own", len(tr.kernlog.errors))
+	}
+}
