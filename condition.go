@@ -52,11 +52,15 @@ type LVFacts struct {
 
 // FSFacts is what is known of the filesystem without asking it anything now.
 type FSFacts struct {
-	Errors     uint64  `json:"errors,omitempty"`   // inconsistencies that the kernel counts
-	ReadOnly   bool    `json:"readOnly,omitempty"` // the kernel turned it read-only; nobody asked for that
-	Shutdown   bool    `json:"shutdown,omitempty"` // XFS gave it up
-	Bytes      *uint64 `json:"bytes,omitempty"`
-	Free       *uint64 `json:"free,omitempty"`
+	Errors   uint64  `json:"errors,omitempty"`   // inconsistencies that the kernel counts
+	ReadOnly bool    `json:"readOnly,omitempty"` // the kernel turned it read-only; nobody asked for that
+	Shutdown bool    `json:"shutdown,omitempty"` // XFS gave it up
+	Bytes    *uint64 `json:"bytes,omitempty"`
+	Free     *uint64 `json:"free,omitempty"`     // to those who are not root
+	Reserved uint64  `json:"reserved,omitempty"` // free to root alone
+	// Full is from how many percent on, of what its users can fill, the filesystem counts
+	// as full; 0: how full it is is no fault.
+	Full       int     `json:"full,omitempty"`
 	Inodes     *uint64 `json:"inodes,omitempty"`
 	FreeInodes *uint64 `json:"freeInodes,omitempty"`
 	Scrub      *Scrub  `json:"scrub,omitempty"`
@@ -72,14 +76,14 @@ type Scrub struct {
 
 // IOFacts is how the volume's device answers.
 type IOFacts struct {
-	Frozen    time.Duration `json:"frozen,omitempty"`    // requests have been waiting so long and none came back
-	Await     time.Duration `json:"await,omitempty"`     // how long a request takes lately
-	Errors    uint64        `json:"errors,omitempty"`    // failed requests within a day whose cause is not proved gone
+	Frozen time.Duration `json:"frozen,omitempty"` // requests have been waiting so long and none came back
+	Await  time.Duration `json:"await,omitempty"`  // how long a request takes lately
+	Errors uint64        `json:"errors,omitempty"` // failed requests within a day whose cause is not proved gone
 	// Unreadable counts the sectors of the volume, or of its thin pool, that a drive
 	// cannot read; UnreadableOn are those drives.
 	Unreadable   uint64   `json:"unreadable,omitempty"`
 	UnreadableOn []string `json:"unreadableOn,omitempty"`
-	ReadError string        `json:"readError,omitempty"` // why our own small read of it failed
+	ReadError    string   `json:"readError,omitempty"` // why our own small read of it failed
 }
 
 // MountFacts holds the paths at which the volume is staged and published against the

@@ -116,8 +116,8 @@ var faults = []struct {
 	{"shut down", LocationPartition, func(f *Facts) { f.FS.Shutdown = true }, SeverityInaccessible, "FilesystemShutdown", "shut itself down"},
 	{"read-only", LocationPartition, func(f *Facts) { f.FS.ReadOnly = true }, SeverityDegraded, "ReadOnlyFilesystem", "every write fails, reads go on"},
 	{"bad sectors", LocationLVM, func(f *Facts) { f.IO.Unreadable, f.IO.UnreadableOn = 3, []string{"naa-1"} }, SeverityDataLoss, "RWIOError", "cannot read 3 sectors of the volume (drive naa-1"},
-	{"no space", LocationPartition, func(f *Facts) { f.FS.Free = ptr(uint64(10)) }, SeverityDegraded, "OutOfCapacity", "space"},
-	{"no inodes", LocationPartition, func(f *Facts) { f.FS.FreeInodes = ptr(uint64(0)) }, SeverityDegraded, "OutOfCapacity", "inodes"},
+	{"no space", LocationPartition, func(f *Facts) { f.FS.Free, f.FS.Full = ptr(uint64(10)), 99 }, SeverityDegraded, "OutOfCapacity", "space"},
+	{"no inodes", LocationPartition, func(f *Facts) { f.FS.FreeInodes, f.FS.Full = ptr(uint64(0)), 99 }, SeverityDegraded, "OutOfCapacity", "inodes"},
 	{"cannot be read", LocationPartition, func(f *Facts) { f.IO.ReadError = "input/output error" }, SeverityInaccessible, "RWIOError", "input/output error"},
 	{"failed requests", LocationPartition, func(f *Facts) { f.IO.Errors = 2 }, SeverityDegraded, "RWIOError", "2 requests"},
 	{"hung", LocationPartition, func(f *Facts) { f.IO.Frozen = max(f.IO.Frozen, ioStalled) }, SeverityInaccessible, "IOStalled", "20s"},
@@ -546,6 +546,37 @@ func TestAdviceWhileADriveLeaves(t *testing.T) {
 		c.change(&f, &f.Drives[len(f.Drives)-1])
 		if got := ConditionOf(f).Message(); !strings.Contains(got, c.want) || strings.Contains(got, "Put the sled back") != strings.HasPrefix(c.want, "Put") {
 			t.Errorf("%s: %s, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestFillLevel: how full a filesystem is is a fault only from the threshold on that was
+// configured, and what is reserved for root is neither free nor used.
+func TestFillLevel(t *testing.T) {
+	for _, c := range []struct {
+		full                  int
+		bytes, free, reserved uint64
+		inodes, freeInodes    uint64
+		want                  string
+	}{
+		{0, 1000, 0, 0, 1000, 0, ""},
+		{90, 1000, 101, 0, 1000, 500, ""},
+		{90, 1000, 100, 0, 1000, 500, "90 % of the filesystem's space are used"},
+		{90, 1000, 96, 50, 1000, 500, ""},
+		{90, 1000, 95, 50, 1000, 500, "90 % of the filesystem's space are used"},
+		{95, 1000, 50, 50, 1000, 500, ""},
+		{100, 1000, 0, 50, 1000, 500, "100 % of the filesystem's space are used"},
+		{100, 1000, 1, 50, 1000, 500, ""},
+		{99, 1000, 500, 0, 1000, 10, "99 % of the filesystem's inodes are used"},
+		{99, 1000, 500, 0, 0, 0, ""},
+		{1, 1 << 62, 1 << 62, 0, 0, 0, ""},
+	} {
+		f := sound(LocationPartition)
+		f.FS.Full, f.FS.Bytes, f.FS.Free, f.FS.Reserved = c.full, &c.bytes, &c.free, c.reserved
+		f.FS.Inodes, f.FS.FreeInodes = &c.inodes, &c.freeInodes
+		got := ConditionOf(f)
+		if c.want == "" && got.Abnormal() || c.want != "" && !strings.Contains(got.Message(), c.want) {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

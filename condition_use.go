@@ -70,17 +70,21 @@ var fsConditions = []ConditionRule{
 	},
 	{
 		Section: OnFS, Reason: "OutOfCapacity", Severity: SeverityDegraded,
-		When: "at most 1 % of the filesystem's bytes or inodes are free",
-		Says: "what has run out", Next: "Expand the volume, or delete what it need not hold.",
+		When: "the filesystem's bytes or inodes are used to `volumes.fullPercent` of the configuration (off by default: how full a volume is is no fault); what is reserved for root does not count as free",
+		Says: "what has run out, and how full it is", Next: "Expand the volume, or delete what it need not hold.",
 		Source: kepCodes,
 		check: func(l *look) *hit {
-			switch {
-			case l.FS == nil:
+			if l.FS == nil {
 				return nil
-			case full(l.FS.Free, l.FS.Bytes):
-				return say(nil, "at most 1 %% of the filesystem's space is free")
-			case full(l.FS.FreeInodes, l.FS.Inodes):
-				return say(nil, "at most 1 %% of the filesystem's inodes are free")
+			}
+			for _, of := range []struct {
+				what      string
+				free, all *uint64
+				reserved  uint64
+			}{{"space", l.FS.Free, l.FS.Bytes, l.FS.Reserved}, {"inodes", l.FS.FreeInodes, l.FS.Inodes, 0}} {
+				if used, known := usedPercent(of.free, of.all, of.reserved); known && l.FS.Full > 0 && used >= float64(l.FS.Full) {
+					return say(nil, "%d %% of the filesystem's %s are used", int(used), of.what)
+				}
 			}
 			return nil
 		},
@@ -227,7 +231,12 @@ func (s *Scrub) when() string {
 	return fmt.Sprintf("at %s", s.At.UTC().Format(time.RFC3339))
 }
 
-// full needs both numbers; a filesystem without fixed inodes has none of them.
-func full(free, of *uint64) bool {
-	return free != nil && of != nil && *of > 0 && *free <= *of/100
+// usedPercent needs both numbers; a filesystem without fixed inodes has none of them.
+// It is what df(1) says: of what those who are not root can use.
+func usedPercent(free, all *uint64, reserved uint64) (float64, bool) {
+	if free == nil || all == nil || *all <= reserved {
+		return 0, false
+	}
+	usable := float64(*all - reserved)
+	return 100 * (usable - min(float64(*free), usable)) / usable, true
 }

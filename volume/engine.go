@@ -77,6 +77,8 @@ type Options struct {
 	// CopyRate is how many bytes of a volume are copied off a leaving drive in a
 	// second; 0: as many as can be.
 	CopyRate uint64
+	// FullPercent is from where on a filesystem counts as full; 0: never.
+	FullPercent int
 }
 
 // Engine makes, mounts and watches the volumes of one machine.

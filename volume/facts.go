@@ -172,9 +172,9 @@ func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
 	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError,
 		Unreadable: k.io.unreadable, UnreadableOn: strings.Fields(k.io.unreadableOn)}
 	if v.Mode == drivebay.ModeFS {
-		f.FS = &drivebay.FSFacts{Errors: k.fs.errors, ReadOnly: k.fs.readOnly, Shutdown: k.fs.shutdown, Scrub: k.fs.scrub}
+		f.FS = &drivebay.FSFacts{Errors: k.fs.errors, ReadOnly: k.fs.readOnly, Shutdown: k.fs.shutdown, Scrub: k.fs.scrub, Full: e.opt.FullPercent}
 		if u := k.fs.usage; k.fs.measured {
-			f.FS.Bytes, f.FS.Free = &u.Bytes, &u.Available
+			f.FS.Bytes, f.FS.Free, f.FS.Reserved = &u.Bytes, &u.Available, u.Free-min(u.Free, u.Available)
 			if u.Inodes > 0 {
 				f.FS.Inodes, f.FS.FreeInodes = &u.Inodes, &u.FreeInodes
 			}

@@ -29,6 +29,7 @@ type Config struct {
 	Sim            string             `yaml:"sim" flag:"sim" doc:"Serve a simulated machine that this file describes instead of the real one; poll.evidence is 10s then, unless set."`
 
 	Log         Log               `yaml:"log" doc:"What is logged, on standard error."`
+	Volumes     Volumes           `yaml:"volumes" doc:"When something about a volume counts as a fault; docs/volume-conditions.md is the table."`
 	Healing     Healing           `yaml:"healing" doc:"What is put right without being asked; docs/repairs.md is the table."`
 	Poll        Poll              `yaml:"poll" doc:"How often things are looked at, and how long. Kernel events wake us at once in any case."`
 	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
@@ -40,6 +41,11 @@ type Config struct {
 type Log struct {
 	Level  string `yaml:"level" flag:"log-level" live:"yes" oneof:"debug info warn error" doc:"debug, info, warn or error."`
 	Format string `yaml:"format" flag:"log-format" oneof:"text json" doc:"text or json."`
+}
+
+// Volumes is how the condition of volumes is judged.
+type Volumes struct {
+	FullPercent int `yaml:"fullPercent" flag:"volumes-full-percent" min:"0" max:"100" doc:"A filesystem whose space or inodes are used to this percentage, of what those who are not root can use, is OutOfCapacity. 0: how full a volume is is no fault."`
 }
 
 // Healing is what we do to volumes by ourselves.
