@@ -59,6 +59,7 @@ type Drive struct {
 	FirstSeen time.Time `json:"firstSeen"`
 	LastSeen  time.Time `json:"lastSeen"`
 
+	Denied   bool      `json:"denied,omitempty"`   // the daemon lacks the permission to open it
 	Evidence *Evidence `json:"evidence,omitempty"` // the last look at the drive itself
 	Kernel   *Kernel   `json:"kernel,omitempty"`   // what the kernel says of it, no touch needed
 }

@@ -56,7 +56,7 @@ func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability 
 // missing that only an administrator can mend. It reads what is known and waits for
 // nothing.
 func (i *identityServer) Probe(context.Context, *identity.ProbeRequest) (*identity.ProbeResponse, error) {
-	if missing := i.engine.Unready(); len(missing) > 0 {
+	if missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
 	ready := i.engine.Snapshot().Seq > 0

@@ -11,6 +11,14 @@ const (
 	withSnapshots              // that can also take snapshots
 )
 
+// plugin is the power of every machine of the plugin. No program is asked.
+func (s *Server) plugin() power {
+	if s.opt.Volumes == nil {
+		return bare
+	}
+	return withVolumes
+}
+
 func (s *Server) power() power {
 	switch v := s.opt.Volumes; {
 	case v == nil:
@@ -72,11 +80,14 @@ func granted[T any](all []capability[T], has power) []T {
 	return out
 }
 
-// Volumes are on one node, so its topology counts.
+// Volumes are on one node, so its topology counts. All instances of a version have the
+// same capabilities of the plugin, whatever their machines have (csi.proto,
+// GetPluginCapabilities; a recording of a machine makes no volumes and is no such
+// instance): they say nothing of snapshots but where one is.
 var serviceCapabilities = []capability[wire.PluginCapability_Service_Type]{
 	{wire.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS, bare},
 	{wire.PluginCapability_Service_CONTROLLER_SERVICE, withVolumes},
-	{wire.PluginCapability_Service_SNAPSHOT_ACCESSIBILITY_CONSTRAINTS, withSnapshots},
+	{wire.PluginCapability_Service_SNAPSHOT_ACCESSIBILITY_CONSTRAINTS, withVolumes},
 }
 
 var expansionCapabilities = []capability[wire.PluginCapability_VolumeExpansion_Type]{

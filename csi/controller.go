@@ -31,7 +31,7 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 		return nil, err
 	}
 	if r.Source != (drivebay.Source{}) && c.power() < withSnapshots {
-		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones", drivebay.ErrNoSupport)
+		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones: they need drivebay.io/backing: thin, which needs LVM and device-mapper", drivebay.ErrNoSupport)
 	}
 	if err := c.reaches(req.AccessibilityRequirements); err != nil {
 		return nil, c.unlessExists(req.Name, err)

@@ -12,8 +12,13 @@ import (
 // see to know that they are wrong.
 func (s *Server) admit(method string, req proto.Message) error {
 	op := path.Base(method)
-	if needs, ok := implemented[op]; !ok || s.power() < needs {
-		return status.Errorf(codes.Unimplemented, "%s is not available on this machine", op)
+	switch needs, ok := implemented[op]; {
+	case !ok:
+		return status.Errorf(codes.Unimplemented, "%s: not implemented", op)
+	case needs > withVolumes && s.plugin() == withVolumes && s.power() < needs:
+		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: snapshots need drivebay.io/backing: thin, which needs LVM and device-mapper", op)
+	case needs > bare && s.power() < needs:
+		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: it makes no volumes", op)
 	}
 	return checkFields(req.ProtoReflect())
 }

@@ -22,11 +22,11 @@ func (i *identity) GetPluginInfo(context.Context, *wire.GetPluginInfoRequest) (*
 
 func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabilitiesRequest) (*wire.GetPluginCapabilitiesResponse, error) {
 	resp := &wire.GetPluginCapabilitiesResponse{}
-	for _, kind := range granted(serviceCapabilities, i.power()) {
+	for _, kind := range granted(serviceCapabilities, i.plugin()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.PluginCapability{
 			Type: &wire.PluginCapability_Service_{Service: &wire.PluginCapability_Service{Type: kind}}})
 	}
-	for _, kind := range granted(expansionCapabilities, i.power()) {
+	for _, kind := range granted(expansionCapabilities, i.plugin()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.PluginCapability{
 			Type: &wire.PluginCapability_VolumeExpansion_{VolumeExpansion: &wire.PluginCapability_VolumeExpansion{Type: kind}}})
 	}
@@ -36,11 +36,11 @@ func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabil
 // Probe is not ready until the first look over all drives has ended, and fails while something is
 // missing that only an administrator can mend.
 func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeResponse, error) {
-	if missing := i.engine.Unready(); len(missing) > 0 {
+	if missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
 	ready := i.engine.Snapshot().Seq > 0
-	if ready && i.power() != bare {
+	if ready && i.plugin() != bare {
 		_, ready = i.opt.Volumes.Unread()
 	}
 	return &wire.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil

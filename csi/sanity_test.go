@@ -51,8 +51,16 @@ type thick struct{ *volume.Engine }
 
 func (thick) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
 
-// drive is the engines of a machine, at work.
+// drive is the engines of a machine, at work, with room for volumes.
 func drive(t *testing.T, machine host.Worker, opt drivemgr.Options, root string) (*drivemgr.Manager, *volume.Engine) {
+	t.Helper()
+	drives, volumes := engines(t, machine, opt, root)
+	waitForRoom(t, volumes)
+	return drives, volumes
+}
+
+// engines are those of a machine, at work.
+func engines(t *testing.T, machine host.Worker, opt drivemgr.Options, root string) (*drivemgr.Manager, *volume.Engine) {
 	t.Helper()
 	st := store.Memory()
 	drives := drivemgr.New(machine, st, opt)
@@ -62,7 +70,6 @@ func drive(t *testing.T, machine host.Worker, opt drivemgr.Options, root string)
 	}
 	run(t, drives.Run)
 	run(t, volumes.Run)
-	waitForRoom(t, volumes)
 	return drives, volumes
 }
 

@@ -120,7 +120,7 @@ func (m *Manager) learn(r lookResult) {
 		m.again = m.again || t.baseOf() != t.drive.ID && !t.rec.Duplicate || used && t.drive.Content.Kind == drivebay.ContentOurs && was != drivebay.ContentOurs
 	}
 	t.ourErrors, t.ourTimeouts = t.ourErrors+r.refused, t.ourTimeouts+r.aborted
-	t.openError = ""
+	t.openError, t.drive.Denied = "", errors.Is(r.err, host.ErrPermission)
 	// That we may not ask, or asked the wrong one, says nothing of the drive.
 	if r.err != nil && !errors.Is(r.err, host.ErrPermission) && !errors.Is(r.err, errAnother) {
 		t.openError = r.err.Error()

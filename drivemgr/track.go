@@ -140,6 +140,7 @@ func samePlace(a, b *drivebay.Drive) bool {
 // what the drive is and where; what was read from the drive itself stays.
 func merge(old, d drivebay.Drive) drivebay.Drive {
 	d.Status = drivebay.StatusOnline
+	d.Denied = old.Denied
 	d.Evidence, d.Findings, d.Health = old.Evidence, old.Findings, old.Health
 	d.Kernel = old.Kernel
 	d.Temperature, d.PowerOnHours, d.Wear = old.Temperature, old.PowerOnHours, old.Wear

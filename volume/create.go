@@ -15,7 +15,7 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	if err := e.sourceThere(r); err != nil {
 		return drivebay.Volume{}, err
 	}
-	if err := errors.Join(check(r), e.can(ctx, r.Class)); err != nil {
+	if err := errors.Join(check(r), e.can(ctx, r.Class), e.canFormat(fsOf(r))); err != nil {
 		return drivebay.Volume{}, err
 	}
 	r.Class.FSType = orElse(fsOf(r), r.Class.FSType)

@@ -77,6 +77,8 @@ type Options struct {
 	// CopyRate is how many bytes of a volume are copied off a leaving drive in a
 	// second; 0: as many as can be.
 	CopyRate uint64
+	// FSTypes are the filesystems that classes ask for; none: all that there are.
+	FSTypes []string
 	// FullPercent is from where on a filesystem counts as full; 0: never.
 	FullPercent int
 }
@@ -89,6 +91,8 @@ type Engine struct {
 	lvm     *lvm.System
 	opt     Options
 	log     *slog.Logger
+
+	tools tools
 
 	set     atomic.Pointer[drivebay.VolumeSet]
 	changed chan struct{} // a record has changed: publish

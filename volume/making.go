@@ -70,7 +70,7 @@ func (e *Engine) seen() seen {
 
 // Capacity is what can be made of a class.
 func (e *Engine) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
-	if err := e.can(ctx, c); err != nil {
+	if err := errors.Join(e.can(ctx, c), e.canFormat(c.FSType)); err != nil {
 		return drivebay.Capacity{}, err
 	}
 	has := e.seen().capacity(c)

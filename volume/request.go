@@ -109,7 +109,7 @@ func check(r drivebay.VolumeRequest) error {
 	case !r.Block && fsOf(r) != "ext4" && fsOf(r) != "xfs" && fsOf(r) != "btrfs":
 		return fmt.Errorf("volume %q: %w: filesystem %q", r.Name, drivebay.ErrInvalid, fsOf(r))
 	case r.Source != (drivebay.Source{}) && r.Class.Backing != drivebay.BackingThin:
-		return fmt.Errorf("volume %q: %w: only thin volumes can be copied", r.Name, drivebay.ErrNoSupport)
+		return fmt.Errorf("volume %q: %w: only thin volumes can be made from others, not %s; use a StorageClass with drivebay.io/backing: thin", r.Name, drivebay.ErrNoSupport, r.Class.Backing)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 		Node: d.node(), Roots: d.config.VolumeRoots, Tick: d.config.Poll.Tick, Log: d.log,
 		Throttle: d.config.Replacement.Throttle,
 		Headers:  filepath.Join(d.config.StateDir, "luks"), Heal: d.config.Healing.Policy == "safe",
-		CopyRate: d.config.Replacement.CopyRate, FullPercent: d.config.Volumes.FullPercent,
+		CopyRate: d.config.Replacement.CopyRate, FullPercent: d.config.Volumes.FullPercent, FSTypes: d.config.Volumes.Filesystems,
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/drivebay/drivebay"
 )
 
 // special are the checks that a tag cannot say.
@@ -23,6 +25,8 @@ var special = map[string]func(string) error{
 	"root":           checkAbsolute,
 	"stateDir":       checkAbsolute,
 	"volumeRoots":    checkRoots,
+
+	"volumes.filesystems": checkFilesystems,
 }
 
 // check looks at every value and says where a bad one came from.
@@ -175,6 +179,15 @@ func checkListen(s string) error {
 }
 
 // checkRoots: below "/" everything could be mounted over.
+func checkFilesystems(text string) error {
+	for _, kind := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if !slices.Contains(drivebay.FSTypes, kind) {
+			return fmt.Errorf("%q is none of %s", kind, strings.Join(drivebay.FSTypes, ", "))
+		}
+	}
+	return nil
+}
+
 func checkRoots(text string) error {
 	roots := strings.Split(text, ", ")
 	for _, r := range roots {

@@ -6,6 +6,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -45,7 +46,8 @@ type Log struct {
 
 // Volumes is how the condition of volumes is judged.
 type Volumes struct {
-	FullPercent int `yaml:"fullPercent" flag:"volumes-full-percent" min:"0" max:"100" doc:"A filesystem whose space or inodes are used to this percentage, of what those who are not root can use, is OutOfCapacity. 0: how full a volume is is no fault."`
+	Filesystems []string `yaml:"filesystems" flag:"volumes-filesystems" doc:"The filesystems that StorageClasses ask for: ext4, xfs, btrfs. The plugin is not ready while the mkfs program of one is missing, and makes volumes with no other."`
+	FullPercent int      `yaml:"fullPercent" flag:"volumes-full-percent" min:"0" max:"100" doc:"A filesystem whose space or inodes are used to this percentage, of what those who are not root can use, is OutOfCapacity. 0: how full a volume is is no fault."`
 }
 
 // Healing is what we do to volumes by ourselves.
@@ -85,6 +87,7 @@ func Default() Config {
 	return Config{
 		Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
 		Log:     Log{Level: "info", Format: "text"},
+		Volumes: Volumes{Filesystems: slices.Clone(drivebay.FSTypes)},
 		Healing: Healing{Policy: "off"},
 		Poll: Poll{
 			Tick: 2 * time.Second, Evidence: 10 * time.Minute, Rescan: 5 * time.Minute,

@@ -100,7 +100,7 @@ func (r *real) RunInput(ctx context.Context, input []byte, argv ...string) ([]by
 	case out.cut:
 		return nil, fmt.Errorf("%s prints more than %d bytes", argv[0], maxOutput)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is not installed: %w", argv[0], err)
+		return nil, fmt.Errorf("%s is not installed: %w: %w", argv[0], fs.ErrNotExist, err)
 	case errors.As(err, &exit):
 		return out.kept.Bytes(), &ExitError{Argv: argv, Code: exit.ExitCode(), Stderr: errs.kept.String()}
 	case err != nil:

@@ -1,0 +1,66 @@
+package volume_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestLacking: what volumes need of a machine and it does not have is named with what to do
+// about it, and nothing else is.
+func TestLacking(t *testing.T) {
+	without := func(programs ...string) hostsim.Spec {
+		spec := sameDrives(2)
+		spec.Without = programs
+		return spec
+	}
+	for name, c := range map[string]struct {
+		spec  hostsim.Spec
+		opt   volume.Options
+		fault string // of all drives
+		want  string
+	}{
+		"nothing":                   {spec: sameDrives(2)},
+		"no LVM":                    {spec: without("lvm", "dmsetup", "cryptsetup")},
+		"no ext4":                   {spec: without("mkfs.ext4"), want: "mkfs.ext4 is not installed"},
+		"no xfs":                    {spec: without("mkfs.xfs"), want: "leave xfs out of volumes.filesystems"},
+		"no xfs, and no use for it": {spec: without("mkfs.xfs"), opt: volume.Options{FSTypes: []string{"ext4", "btrfs"}}},
+		"no privilege":              {spec: sameDrives(2), fault: "permission", want: "may open no drive"},
+		"drives that do not answer": {spec: sameDrives(2), fault: "eio"},
+	} {
+		onMachine(t, c.spec, c.opt, func(s *stand) {
+			if c.fault != "" {
+				for _, d := range s.mgr.Snapshot().Drives {
+					s.inject(d.ID, c.fault)
+				}
+				time.Sleep(30 * time.Minute)
+			}
+			got := strings.Join(s.e.Lacking(), "; ")
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				s.Errorf("%s: %q", name, got)
+			}
+			if c.fault != "" {
+				return
+			}
+			for _, kind := range drivebay.FSTypes {
+				class := drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeDiscard, FSType: kind}
+				_, err := s.e.Capacity(s.Context(), class)
+				made := drivebay.VolumeRequest{Name: kind, Class: class}
+				_, err2 := s.e.CreateVolume(s.Context(), made)
+				refused := strings.Contains(name, "no "+kind)
+				if errors.Is(err, drivebay.ErrNoSupport) != refused || errors.Is(err2, drivebay.ErrNoSupport) != refused {
+					s.Errorf("%s: capacity for %s: %v, create: %v", name, kind, err, err2)
+				}
+			}
+			block := drivebay.VolumeRequest{Name: "block", Block: true, Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeDiscard, FSType: "ext4"}}
+			if _, err := s.e.CreateVolume(s.Context(), block); err != nil {
+				s.Errorf("%s: a block volume: %v", name, err)
+			}
+		})
+	}
+}
