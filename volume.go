@@ -64,8 +64,9 @@ type Publication struct {
 	Staging  bool      `json:"staging,omitempty"` // the one place of the node that the others are bound to
 	ReadOnly bool      `json:"readOnly,omitempty"`
 	Access   Access    `json:"access,omitempty"`
-	Flags    string    `json:"flags,omitempty"`  // a hash of the mount options, which are written down nowhere
-	Device   string    `json:"device,omitempty"` // "8:1 sda1": what was mounted, however the drive is named when it is back
+	Flags    string    `json:"flags,omitempty"`   // a hash of the mount options, which are written down nowhere
+	Context  string    `json:"context,omitempty"` // the SELinux label of all files, where it was mounted with one
+	Device   string    `json:"device,omitempty"`  // "8:1 sda1": what was mounted, however the drive is named when it is back
 	Since    time.Time `json:"since,omitzero"`
 	Boot     string    `json:"boot,omitempty"` // of the machine, as it calls it: no mount outlives it
 }

@@ -138,7 +138,7 @@ func checkContext(context map[string]string) error {
 // snapshotter adds some by itself (external-snapshotter, --extra-create-metadata).
 func snapshotParameters(parameters map[string]string) error {
 	for key := range parameters {
-		if !strings.HasPrefix(key, "csi.storage.k8s.io/volumesnapshot") {
+		if !strings.HasPrefix(key, "csi.storage.k8s.io/") {
 			return fmt.Errorf("parameter %s: %w: there is no such parameter", key, drivebay.ErrInvalid)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,7 +38,13 @@ func words(lines ...string) []string { return strings.Fields(strings.Join(lines,
 // checkOptions names an option that is refused by its place only: options may be
 // secrets.
 func checkOptions(fs string, options []string) error {
+	if _, err := contextOf(options); err != nil {
+		return err
+	}
 	for i, o := range options {
+		if strings.HasPrefix(o, contextKey) {
+			continue
+		}
 		name, _, hasValue := strings.Cut(o, "=")
 		known := func(list []string) bool {
 			return slices.Contains(list, o) || hasValue && slices.Contains(list, name+"=")
@@ -47,6 +54,63 @@ func checkOptions(fs string, options []string) error {
 		}
 	}
 	return nil
+}
+
+// contextKey begins the mount option with which SELinux shows all files of a mount under one
+// label (mount(8), "context="). The kubelet has it for volumes of one node, with the label
+// in double quotes: its level may have a comma (pkg/volume/util/util.go,
+// AddSELinuxMountOption). The kernel takes it without them (security/selinux/hooks.c).
+const contextKey = "context="
+
+// label is a user, a role, a type and, where the policy has levels, a range of them
+// (selinux(8)).
+var label = regexp.MustCompile(`^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+(:[A-Za-z0-9_.,:-]+)?$`)
+
+// contextOf is the label that a volume is to be mounted with; "" for none.
+func contextOf(options []string) (string, error) {
+	context := ""
+	for i, o := range options {
+		value, is := strings.CutPrefix(o, contextKey)
+		if !is {
+			continue
+		}
+		value = unquoted(value)
+		if !label.MatchString(value) || context != "" && context != value {
+			return "", fmt.Errorf("mount option %d of %d: %w: context= takes one SELinux label, user:role:type:level", i+1, len(options), drivebay.ErrInvalid)
+		}
+		context = value
+	}
+	return context, nil
+}
+
+func unquoted(s string) string {
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// plainOptions are options as the kernel takes them.
+func plainOptions(options []string) []string {
+	out := slices.Clone(options)
+	for i, o := range out {
+		if value, is := strings.CutPrefix(o, contextKey); is {
+			out[i] = contextKey + unquoted(value)
+		}
+	}
+	return out
+}
+
+// sameContext refuses a label that a volume is not mounted with: one mount of a device has
+// one label for all.
+func sameContext(staged drivebay.Publication, context string) error {
+	if context == "" || staged.Flags == "" || staged.Context == context {
+		return nil
+	}
+	if staged.Context == "" {
+		return fmt.Errorf("%w: it is staged without an SELinux label, and the label %s is requested: unstage it first", drivebay.ErrBusy, context)
+	}
+	return fmt.Errorf("%w: it is staged with the SELinux label %s, and %s is requested: unstage it first", drivebay.ErrBusy, staged.Context, context)
 }
 
 // ownOptions are the options that the filesystem of a volume is mounted with.

@@ -44,10 +44,12 @@ func (p *patient) lookAtPaths() {
 // optionsOf are the options of a mount that was made once: those of the call, or
 // none, if they are the ones.
 func optionsOf(p drivebay.Publication, r drivebay.HealRequest) ([]string, bool) {
+	asked := plainOptions(r.Options)
 	if p.Flags == "" { // who crashed before he wrote them down
-		return r.Options, r.Block != nil
+		return asked, r.Block != nil
 	}
-	for _, try := range [][]string{r.Options, nil, {"ro"}} {
+	label := contextKey + p.Context
+	for _, try := range [][]string{asked, nil, {"ro"}, {label}, {"ro", label}} {
 		if flagsOf(try) == p.Flags {
 			return try, true
 		}

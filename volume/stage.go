@@ -18,6 +18,7 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 	if err != nil {
 		return err
 	}
+	r.Options = plainOptions(r.Options)
 	return e.onVolume(ctx, "stage", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if err := canUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
@@ -76,7 +77,11 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 }
 
 func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) error {
-	want := drivebay.Publication{Path: at.String(), Staging: true, Access: r.Access, Flags: flagsOf(r.Options),
+	context, err := contextOf(r.Options)
+	if err != nil {
+		return err
+	}
+	want := drivebay.Publication{Path: at.String(), Staging: true, Context: context, Access: r.Access, Flags: flagsOf(r.Options),
 		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(), Boot: s.boot()}
 	if have := s.staging(); have != nil && have.Path != want.Path {
 		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
@@ -86,6 +91,9 @@ func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) err
 	}
 	if have := s.at(at); have != nil {
 		if !have.Staging || !same(*have, want) {
+			if have.Context != want.Context {
+				return fmt.Errorf("%w: it is staged there with the SELinux label %q, not %q", drivebay.ErrExists, have.Context, want.Context)
+			}
 			return fmt.Errorf("%w: it is staged there in another way", drivebay.ErrExists)
 		}
 		want.Since = have.Since

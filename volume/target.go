@@ -26,6 +26,7 @@ func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) e
 	if at == from || strings.HasPrefix(at.target, from.target+"/") {
 		return fmt.Errorf("publish volume %s: path %s: %w: it is in the volume itself", r.Volume, at, drivebay.ErrInvalid)
 	}
+	r.Options = plainOptions(r.Options)
 	return e.onVolume(ctx, "publish", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if err := canUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
@@ -54,11 +55,18 @@ func (e *Engine) mayPublish(s *scene, at spot) error {
 }
 
 func (s *scene) publishAt(ctx context.Context, from, at spot, r drivebay.PublishRequest) error {
-	want := drivebay.Publication{Path: at.String(), Access: r.Access, Flags: flagsOf(r.Options), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(), Boot: s.boot(),
+	context, err := contextOf(r.Options)
+	if err != nil {
+		return err
+	}
+	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: flagsOf(r.Options), Device: s.d.num + " " + s.d.name, Since: s.machine.Now(), Boot: s.boot(),
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
 	staged := s.staging()
 	if staged == nil || staged.Path != from.String() || s.d.num == "" || s.v.Mode == drivebay.ModeFS && !s.live(from) {
 		return fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from)
+	}
+	if err := sameContext(*staged, context); err != nil {
+		return err
 	}
 	if err := s.stranger(at); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,7 @@ func (r *real) Mount(_ context.Context, m NewMount) error {
 }
 
 func (r *real) mount(m NewMount) error {
+	m.Options = r.knownLabels(m.Options)
 	at, err := m.At.open(unix.O_PATH | unix.O_DIRECTORY)
 	if err != nil {
 		return err
@@ -36,6 +38,15 @@ func (r *real) mount(m NewMount) error {
 	}
 	defer unix.Close(tree)
 	return moveTo(tree, at)
+}
+
+// knownLabels leaves labels out where the kernel has no SELinux, which would refuse them:
+// mount(8) does the same (libmount/src/hook_selinux.c).
+func (r *real) knownLabels(options []string) []string {
+	if _, err := r.ReadFile("sys/fs/selinux/enforce"); err == nil {
+		return options
+	}
+	return slices.DeleteFunc(slices.Clone(options), func(o string) bool { return strings.HasPrefix(o, "context=") })
 }
 
 // detached mounts a device nowhere: what it gives is in no mount table yet.

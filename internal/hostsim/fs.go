@@ -47,7 +47,14 @@ func (f *filesystem) show() {
 
 // options are those of the superblock, as the mount table shows them.
 func (f *filesystem) options() string {
-	return strings.Join(append([]string{readWrite(f.readOnly && !f.hidden)}, f.opts...), ",")
+	out := []string{readWrite(f.readOnly && !f.hidden)}
+	for _, o := range f.opts {
+		if value, is := strings.CutPrefix(o, "context="); is && strings.Contains(value, ",") { // show_sid
+			o = `context="` + value + `"`
+		}
+		out = append(out, o)
+	}
+	return strings.Join(out, ",")
 }
 
 func readWrite(readOnly bool) string {
@@ -160,6 +167,8 @@ func sortOptions(kind string, list []string) (own, fs []string, err error) {
 		switch {
 		case slices.Contains(ofMount, o):
 			own = append(own, o)
+		case strings.HasPrefix(o, "context=") && !strings.Contains(o, `"`): // security/selinux/hooks.c: the label and no quotes
+			fs = append(fs, o)
 		case slices.Contains(ofNobody, o), strings.HasPrefix(o, "x-"):
 		case slices.ContainsFunc(mountedOptions[kind], func(known string) bool { return o == known || strings.HasPrefix(o, strings.TrimSuffix(known, "=")+"=") }):
 			fs = append(fs, o)

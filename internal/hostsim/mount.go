@@ -180,6 +180,15 @@ func (m *Machine) free(p host.Place, kind host.PlaceKind) (string, error) {
 	return at, nil
 }
 
+// labelOf is the SELinux label of a mount.
+func labelOf(opts []string) string {
+	i := slices.IndexFunc(opts, func(o string) bool { return strings.HasPrefix(o, "context=") })
+	if i < 0 {
+		return ""
+	}
+	return opts[i]
+}
+
 // filesystem is the one of a device that is to be mounted: the one that is
 // already, or a new one.
 func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesystem, error) {
@@ -187,6 +196,8 @@ func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesys
 	switch {
 	case d.fs != nil && (d.fs.kind != kind || d.fs.wanted != readOnly): // get_tree_bdev: one superblock for all
 		return nil, host.ErrBusy
+	case d.fs != nil && labelOf(d.fs.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
+		return nil, fmt.Errorf("%w: same superblock, different security settings", errInvalid)
 	case d.fs != nil:
 		return d.fs, nil
 	case d.busy():
