@@ -226,6 +226,13 @@ func TestRootReadMedium(t *testing.T) {
 			t.Errorf("memory shifted by %d: %d bytes, %v, %q", shift, n, err, b[:8])
 		}
 	}
+	asked, err := w.OpenDrive(t.Context(), dev)
+	must(t, err)
+	b := make([]byte, 4096)
+	if n, err := asked.ReadMedium(b[8:520], mib+512); n != 512 || err != nil || !bytes.Equal(b[8:520], block) {
+		t.Errorf("of a drive that is open for questions: %d bytes, %v", n, err)
+	}
+	must(t, asked.Close())
 	if _, err := d.ReadMedium(make([]byte, 100), 0); err == nil || errors.Is(err, ErrUnreadable) {
 		t.Errorf("a piece of a block: %v", err)
 	}

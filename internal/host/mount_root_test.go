@@ -39,7 +39,7 @@ func TestRootMounts(t *testing.T) {
 			root := folders(t, "stage", "one", "two")
 			stage, one, two := Place{root, "stage"}, Place{root, "one"}, Place{root, "two"}
 			wants(t, "unmount nothing", w.Unmount(ctx, stage), ErrNotMounted)
-			mounted(t, w, NewMount{Device: d.Path(), FS: fs.name, At: stage, Options: []string{"noatime", "nodev", "nosuid", "discard"}})
+			mounted(t, w, NewMount{Device: d.Path(), FS: fs.name, At: stage, Options: []string{"noatime", "nodev", "nosuid", "discard", "context=system_u:object_r:container_file_t:s0:c1,c2"}})
 			must(t, w.Bind(ctx, stage, one, false))
 			unmountLater(t, w, one)
 			must(t, w.Bind(ctx, stage, two, true))
