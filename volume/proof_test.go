@@ -112,7 +112,7 @@ func TestBadSectorOfAVolume(t *testing.T) {
 					other = &o
 				}
 				s.spoil(v)
-				for _, wait := range []time.Duration{10 * time.Second, 30 * time.Minute} { // it is read again meanwhile
+				for _, wait := range []time.Duration{10 * time.Second, 3 * time.Minute} { // it is read again meanwhile
 					time.Sleep(wait)
 					is := s.of(v)
 					if lost := is.Condition.Severity() == drivebay.SeverityDataLoss; lost == v.Location.Mirrored() || !strings.Contains(reasons(is.Condition), "RWIOError") {
@@ -128,7 +128,7 @@ func TestBadSectorOfAVolume(t *testing.T) {
 				disk, at := s.middle(v)
 				_, err := disk.WriteAt(make([]byte, 4096), at)
 				s.must(err, disk.Close())
-				time.Sleep(2 * time.Hour)
+				time.Sleep(12 * time.Minute)
 				if got := s.of(v).Condition; strings.Contains(reasons(got), "RWIOError") {
 					s.Errorf("written anew: %v", got)
 				}
