@@ -20,6 +20,7 @@ type lookResult struct {
 	of          *tracked
 	life        int  // of the drive when the look began
 	readContent bool // it was to read what is written on the drive, too
+	routine     bool // that was known, and may have been changed without a word to the kernel
 	proof       *proof
 	looked
 }
@@ -33,7 +34,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		proving := t.proofDue(now)
-		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving {
+		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving && t.rec.Claim == nil {
 			continue
 		}
 		if t.lane.Occupied(now) > 0 { // still held by an earlier question
@@ -41,7 +42,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 			continue
 		}
 		// What is asked for from now on is meant for the next look, not for this one.
-		r := lookResult{of: t, life: t.life, readContent: t.fresh}
+		r := lookResult{of: t, life: t.life, readContent: t.fresh || t.rec.Claim != nil, routine: !t.fresh}
 		if proving {
 			r.proof = t.kernlog.proofOf()
 		}
@@ -131,9 +132,10 @@ func (m *Manager) learn(r lookResult) {
 }
 
 // noteReading keeps in mind that what is written on a drive is still to be read, and how
-// often that has failed. A drive that sleeps has not failed.
+// often that has failed. A drive that sleeps has not failed, and one that was read before
+// is known still.
 func (t *tracked) noteReading(r lookResult) {
-	unread := r.readContent && (r.content == nil || r.content.Kind == drivebay.ContentUnknown)
+	unread := r.readContent && (r.content == nil && !r.routine || r.content != nil && r.content.Kind == drivebay.ContentUnknown)
 	t.fresh = t.fresh || unread
 	switch {
 	case !unread:

@@ -78,7 +78,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		m.tell(changes(&t.drive, d, now)...)
 		m.tellOfReturn(t, d, now)
 	}
-	if !t.present { // new here, or back: whatever we knew of its state is old
+	if !t.present || !t.isDevice(d) { // new here, or back, maybe since the last listing: whatever we knew of its state is old
 		t.begin(now)
 	}
 	before := t.drive
