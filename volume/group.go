@@ -54,7 +54,15 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 					return err
 				}
 			}
-			return e.lvmRun(ctx, l, lvm.RemoveGroup(l.VG, e.labels(r, l)...))
+			if err := e.lvmRun(ctx, l, lvm.RemoveGroup(l.VG, e.labels(r, l)...)); err != nil {
+				return err
+			}
+			for _, id := range l.Drives {
+				if err := e.clearRemoved(ctx, id); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	})}
 	for _, id := range l.Drives {

@@ -149,6 +149,29 @@ func (e *Engine) fitPV(drive, uuid string) step {
 	}}
 }
 
+// clearRemoved clears the partition of a physical volume that was removed, unless another
+// one is on it by now: none can be made while the device is open alone.
+func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
+	p, ok := e.pvPart(drive)
+	if !ok {
+		return nil
+	}
+	t := writeTarget{device: p.device, drives: []string{drive}, on: drive, alone: true}
+	return e.onDisk(ctx, "volume "+p.title, t, func(ctx context.Context, disk host.Disk) error {
+		b := make([]byte, labelSize)
+		if _, err := disk.ReadAt(b, 0); err != nil {
+			return fmt.Errorf("drive %s: where its label was: %w", drive, err)
+		}
+		if slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) {
+			return nil
+		}
+		return clearMarks(ctx, disk)
+	})
+}
+
+// labelSize is where LVM looks for a label (lib/label/label.h, LABEL_SCAN_SECTORS).
+const labelSize = 4 * 512
+
 // removeLogical plans to remove a logical volume, and what was made for it and is
 // of no use to another.
 func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([]step, error) {
