@@ -20,11 +20,14 @@ type Facts struct {
 	Complete bool `json:"complete"`
 	// Gone says that a complete listing of its drives' partitions or logical
 	// volumes lacks the volume's.
-	Gone  bool        `json:"gone,omitempty"`
-	LV    *LVFacts    `json:"lv,omitempty"`
-	FS    *FSFacts    `json:"fs,omitempty"`
-	IO    *IOFacts    `json:"io,omitempty"`
-	Mount *MountFacts `json:"mount,omitempty"`
+	Gone bool `json:"gone,omitempty"`
+	// Layouts says of drives of the volume how the kernel's partitions differ from those
+	// of the partition table.
+	Layouts map[string]string `json:"layouts,omitempty"`
+	LV      *LVFacts          `json:"lv,omitempty"`
+	FS      *FSFacts          `json:"fs,omitempty"`
+	IO      *IOFacts          `json:"io,omitempty"`
+	Mount   *MountFacts       `json:"mount,omitempty"`
 }
 
 // LVFacts is what LVM and device-mapper say of a logical volume.

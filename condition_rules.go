@@ -149,6 +149,19 @@ var driveConditions = []ConditionRule{
 		},
 	},
 	{
+		Section: OnDrives, Reason: "LayoutUnknown", Severity: SeverityDegraded,
+		When: "the kernel has other partitions of the drive than its partition table, or in other places",
+		Says: "how they differ", Next: "Nothing is staged or written there until they agree. Restore the table, or unstage all volumes of the drive and have the kernel read the table with `partprobe`.",
+		Source: "the kernel keeps the partitions that it has while another program writes a table (partprobe(8), BLKRRPART is EBUSY)",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *Drive) bool { return l.Layouts[d.ID] != "" })
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the layout of the drive is unknown: %s", l.Layouts[legs[0].drive.ID])
+		},
+	},
+	{
 		Section: OnDrives, Reason: "ConfigError", Severity: SeverityInaccessible,
 		When: "the drive is write-protected; of a mirror, all of its drives",
 		Says: "that the kernel refuses writes to the drive", Next: "Take the write protection away (switch, `blockdev --setrw`, the drive's own setting) and stage the volume anew.",

@@ -76,6 +76,9 @@ var faults = []struct {
 	}, SeverityDegraded, "HealthUnknown", "SER1"},
 	{"twin drive", LocationPartition, func(f *Facts) { f.Drives[0].IdentityIssue = "like naa-9" }, SeverityDegraded, "IdentityConflict", "like naa-9"},
 	{"shrank", LocationPartition, func(f *Facts) { f.Drives[0].SizeIssue = "it has 1 bytes and had 2" }, SeverityDegraded, "DriveShrank", "it has 1 bytes and had 2"},
+	{"layout", LocationPartition, func(f *Facts) {
+		f.Layouts = map[string]string{f.Drives[0].ID: "the kernel does not have partition 2 of the partition table"}
+	}, SeverityDegraded, "LayoutUnknown", "does not have partition 2"},
 	{"copied", LocationPartition, func(f *Facts) { f.Drives[0].Copy = "drive naa-9 has the same partition table" }, SeverityDegraded, "DriveCopied", "drive naa-9 has the same"},
 	{"write-protected", LocationPartition, func(f *Facts) { f.Drives[0].ReadOnly = true }, SeverityInaccessible, "ConfigError", "write-protected"},
 	{"leg write-protected", LocationMirror, func(f *Facts) { f.Drives[0].ReadOnly = true }, SeverityDegraded, "ConfigError", "serial SER1"},

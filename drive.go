@@ -122,6 +122,9 @@ type Content struct {
 	// Beyond says how far the partition table reaches beyond the end of the drive; empty
 	// when it does not.
 	Beyond string `json:"beyond,omitempty"`
+	// TableSum is the checksum of the entries of the GUID partition table: another one is
+	// another table.
+	TableSum uint32 `json:"-"`
 }
 
 // NotRead is the reason of a content that nobody has tried to read yet.

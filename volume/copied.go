@@ -9,12 +9,15 @@ import (
 )
 
 // trusted refuses drives whose content another drive has as well (drivebay.CopyOf), and
-// drives that shrank: nothing is written to them, and no LVM command may use them.
+// drives that shrank or whose layout is unknown: nothing is written to them, and no LVM command may use them.
 func (e *Engine) trusted(drives []string) error {
 	s := e.drives.Snapshot()
 	for _, id := range drives {
 		d, ok := driveOf(s, id)
+		layout := e.layoutOf(id)
 		switch {
+		case ok && layout != "":
+			return fmt.Errorf("drive %s (%s): %w: the layout of the drive is unknown: %s; %s", id, d.Name, drivebay.ErrRefused, layout, restoreLayout)
 		case ok && d.SizeIssue != "":
 			return fmt.Errorf("drive %s (%s): %w: the drive shrank: %s; `drivebay explain %s` names the next step", id, d.Name, drivebay.ErrRefused, d.SizeIssue, id)
 		case ok && d.Copy != "":
@@ -31,6 +34,11 @@ func (e *Engine) shrank(drives []string) bool {
 		d, ok := driveOf(s, id)
 		return ok && d.SizeIssue != ""
 	})
+}
+
+// untrusted says whether one of some drives shrank, or has an unknown layout.
+func (e *Engine) untrusted(drives []string) bool {
+	return e.shrank(drives) || slices.ContainsFunc(drives, func(id string) bool { return e.layoutOf(id) != "" })
 }
 
 // foreignCopy says that of two drives with the same content this is not the one that

@@ -95,9 +95,14 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 		if err != nil {
 			return nil, err
 		}
-		return t, e.holdsRecorded(d, t)
+		return t, errors.Join(e.sameLayout(d, t, disk), e.holdsRecorded(d, t))
 	}
 	t, err := gpt.Read(disk)
+	if err == nil {
+		if err := e.sameLayout(d, t, disk); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case c.Kind != drivebay.ContentOurs && !emptyOurs(disk, d, c):
 		return refuse("something that is not ours is written on it: " + formats(c))

@@ -23,6 +23,7 @@ type known struct {
 	mounts   *drivebay.MountFacts
 	fs       fsKnown
 	io       ioKnown
+	layout   string // of its drives, where table and kernel differ
 }
 
 type fsKnown struct {
@@ -54,6 +55,7 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 	k.io = ioKnown{frozen: m.waiting(e.machine.Now()), readError: m.readError}
 	k.fs = fsKnown{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
 	for _, id := range v.Location.Drives {
+		k.layout += e.layoutOf(id)
 		seen := e.seenDrives[id]
 		if seen == nil {
 			continue
@@ -167,6 +169,12 @@ func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
 	for _, id := range v.Location.Drives {
 		if d, ok := driveOf(s, id); ok {
 			f.Drives = append(f.Drives, *d)
+		}
+		if issue := e.layoutOf(id); issue != "" {
+			if f.Layouts == nil {
+				f.Layouts = map[string]string{}
+			}
+			f.Layouts[id] = issue
 		}
 	}
 	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError,

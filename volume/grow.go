@@ -36,7 +36,7 @@ func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange, secre
 	}
 	size := s.v.Size
 	switch {
-	case s.shrank(s.v.Location.Drives):
+	case s.untrusted(s.v.Location.Drives):
 		return 0, s.trusted(s.v.Location.Drives)
 	case r.Limit > 0 && r.Required > r.Limit:
 		return 0, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrRange, r.Required, r.Limit)

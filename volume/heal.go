@@ -60,7 +60,7 @@ func (e *Engine) lookAtMounts(ctx context.Context) error {
 // mayHeal refuses a caller who means another volume, or takes it for what it is not.
 func (e *Engine) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.HealRequest) error {
 	switch {
-	case e.shrank(v.Location.Drives): // what is unmounted there stays so
+	case e.untrusted(v.Location.Drives): // what is unmounted there stays so
 		return e.trusted(v.Location.Drives)
 	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)

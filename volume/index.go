@@ -152,7 +152,7 @@ func named(parts []part, title string) (part, bool) {
 // activate makes the device of a volume appear.
 func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, error) {
 	if err := e.trusted(v.Location.Drives); err != nil {
-		if d, err := e.device(v); err == nil && stagedAt(v) != nil && !e.shrank(v.Location.Drives) { // what is in use stays so
+		if d, err := e.device(v); err == nil && stagedAt(v) != nil && !e.untrusted(v.Location.Drives) { // what is in use stays so
 			return d, nil
 		}
 		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
@@ -201,7 +201,7 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, id := range v.Location.Drives {
-		if _, listed := e.index.parts[id]; !listed {
+		if _, listed := e.index.parts[id]; !listed || e.layouts[id].issue != "" {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ func (l *lister) matters(s *drivebay.Snapshot) bool {
 
 // sameToListing says whether a listing finds the same on a drive at both moments.
 func sameToListing(a, b drivebay.Drive) bool {
-	return a.ID == b.ID && a.Status == b.Status && a.Name == b.Name && a.Size == b.Size && a.Content.Kind == b.Content.Kind &&
+	return a.ID == b.ID && a.Status == b.Status && a.Name == b.Name && a.Size == b.Size && a.Content.Kind == b.Content.Kind && a.Content.TableSum == b.Content.TableSum &&
 		(a.Claim == nil) == (b.Claim == nil) && len(a.Paths) == len(b.Paths) && slices.Equal(a.Uses, b.Uses) && stuck(a) == stuck(b)
 }
 

@@ -16,6 +16,7 @@ import (
 type making struct {
 	index    index                      // guarded by Engine.mu, as the tables are
 	tables   map[string][]gpt.Partition // of drives, as they were last read
+	layouts  map[string]layout          // by drive, guarded by Engine.mu
 	lists    map[string]uint64          // how often a drive was listed by itself
 	glances  map[string]glance          // at drives, when they were last listed
 	found    []drivebay.FoundVolume     // on drives that are not claimed, in no record
@@ -64,7 +65,10 @@ func (e *Engine) seen() seen {
 			}
 		}
 	}
-	s.uses = recordedUses(records, s.snaps)
+	s.uses, s.layouts = recordedUses(records, s.snaps), map[string]string{}
+	for id, l := range e.layouts {
+		s.layouts[id] = l.issue
+	}
 	return s
 }
 

@@ -153,6 +153,9 @@ func (e *Engine) unseen(ctx context.Context, id string, l drivebay.Location) boo
 	if r, err := e.record(id); err == nil && !mustBeThere(r.Work) {
 		return false
 	}
+	if e.untrusted(l.Drives) { // the kernel hides what may be there
+		return false
+	}
 	s := e.seen()
 	for _, drive := range l.Drives {
 		d, known := driveOf(s.drives, drive)

@@ -30,6 +30,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 		held:    map[string]bool{}, records: map[string]*drivebay.VolumeRecord{}, snapshots: map[string]*drivebay.SnapshotRecord{}, busy: map[string]chan struct{}{},
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.layouts = map[string]layout{}
 	e.tables, e.lists, e.glances = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]glance{}
 	e.trips, e.carrying = map[string]*trip{}, make(chan struct{}, 1)
 	e.set.Store(&drivebay.VolumeSet{})

@@ -149,6 +149,9 @@ func (u recordedUse) inReport(r *lvm.Report) error {
 // doubt says why a drive must not be used for anything new: what is seen of it is not
 // what the records say.
 func (s seen) doubt(d *drivebay.Drive, parts []part) error {
+	if issue := s.layouts[d.ID]; issue != "" {
+		return fmt.Errorf("drive %s (%s): %w: the layout of the drive is unknown: %s", d.ID, d.Name, errLacking, issue)
+	}
 	for _, u := range s.uses[d.ID] {
 		if err := u.inIndex(d, parts, s.index.lvm); err != nil {
 			return err

@@ -45,6 +45,7 @@ type seen struct {
 	snaps   []*drivebay.SnapshotRecord
 	moving  map[string]string // drive -> the group that moves to it or from it
 	uses    map[string][]recordedUse
+	layouts map[string]string // how table and kernel differ, by drive
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
 	blankPVs map[string]part
 }

@@ -63,6 +63,9 @@ func (s *stand) shrank(v drivebay.Volume, id string) {
 	if len(severities(view.Condition, "DriveShrank")) != 1 || view.OperationalStatus == drivebay.Missing {
 		s.Errorf("the volume is %v: %v", view.OperationalStatus, view.Condition)
 	}
+	if err := s.e.ForgetVolume(s.Context(), v.ID); err == nil {
+		s.Error("the volume is forgotten")
+	}
 	if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
 		s.Error("the volume is deleted")
 	}

@@ -42,13 +42,14 @@ func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) e
 	})
 }
 
-// mayPublish refuses a further path for a volume on a drive that shrank. A path that has
+// mayPublish refuses a further path for a volume on a drive that shrank or whose
+// layout is unknown. A path that has
 // it already keeps it.
 func (e *Engine) mayPublish(s *scene, at spot) error {
 	if s.at(at) != nil && s.live(at) {
 		return nil
 	}
-	if !e.shrank(s.v.Location.Drives) {
+	if !e.untrusted(s.v.Location.Drives) {
 		return nil
 	}
 	return e.trusted(s.v.Location.Drives)

@@ -59,7 +59,7 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 		found = backups(whole)
 		err = whole.err
 	}
-	c := drivebay.Content{Signatures: found, Beyond: t.beyond}
+	c := drivebay.Content{Signatures: found, Beyond: t.beyond, TableSum: t.sum}
 	if err != nil {
 		c.Reason = err.Error()
 	}

@@ -19,6 +19,7 @@ type table struct {
 	partitions []extent
 	ours       bool // a sound GPT, and we have named every partition of it
 	beyond     string
+	sum        uint32
 }
 
 type extent struct {
@@ -105,7 +106,7 @@ func (v *view) gptHeader(at, bs uint64) (gptHeader, bool) {
 // gptTable reads the partitions that a header leads to, sound or not: what it
 // names may be somebody's data either way.
 func (v *view) gptTable(h gptHeader) table {
-	t := table{}
+	t := table{sum: h.sum}
 	whole := h.sound && h.count <= maxPartitions
 	needs := max(h.at/h.block, h.other, h.last)
 	var names []string

@@ -1,0 +1,152 @@
+package volume_test
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// onDrive changes a drive behind the daemon's back, by way of its table as it is.
+func (s *stand) onDrive(name string, f func(disk host.Disk, t *gpt.Table)) {
+	s.Helper()
+	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+name, false)
+	s.must(err)
+	defer disk.Close()
+	t, err := gpt.Read(disk)
+	s.must(err)
+	f(disk, t)
+}
+
+// TestLayoutUnknown: another program changes the table of a drive without the kernel, or
+// the kernel's partitions without the table. The drive is used for nothing until they
+// agree again.
+func TestLayoutUnknown(t *testing.T) {
+	type change struct {
+		name     string
+		do, undo func(s *stand, disk host.Disk, table *gpt.Table)
+	}
+	const guid = "11111111-2222-4333-8444-555555555555"
+	write := func(s *stand, disk host.Disk, table *gpt.Table) { s.must(table.Write(disk)) }
+	for _, c := range []change{
+		{"a partition in the table alone", func(s *stand, disk host.Disk, table *gpt.Table) {
+			p := &table.Partitions[0]
+			if table.Largest(gpt.Align).Size < 64<<20 { // it fills the drive
+				p.Size -= 64 << 20
+				s.must(table.Write(disk))
+				return
+			}
+			_, err := table.Add(64<<20, gpt.Align, p.Type, guid, "drivebay-alien")
+			s.must(err, table.Write(disk))
+		}, nil},
+		{"a smaller partition in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
+			table.Partitions[0].Size -= 16 << 20
+			write(s, disk, table)
+		}, nil},
+		{"a partition that starts later in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
+			table.Partitions[0].Start += 16 << 20
+			table.Partitions[0].Size -= 16 << 20
+			write(s, disk, table)
+		}, nil},
+		{"a smaller partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
+			p := table.Partitions[0]
+			s.must(disk.ResizePartition(p.Number, p.Start, p.Size-16<<20))
+		}, func(s *stand, disk host.Disk, table *gpt.Table) {
+			p := table.Partitions[0]
+			s.must(disk.ResizePartition(p.Number, p.Start, p.Size))
+		}},
+		{"no partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
+			s.must(disk.RemovePartition(table.Partitions[0].Number))
+		}, func(s *stand, disk host.Disk, table *gpt.Table) {
+			p := table.Partitions[0]
+			s.must(disk.AddPartition(p.Number, p.Start, p.Size))
+		}},
+		{"a second partition in the kernel alone", func(s *stand, disk host.Disk, table *gpt.Table) {
+			p := table.Partitions[0]
+			if free := table.Largest(gpt.Align); free.Size >= 64<<20 {
+				s.must(disk.AddPartition(7, free.Start, 64<<20))
+			} else {
+				s.must(disk.ResizePartition(p.Number, p.Start, p.Size-64<<20), disk.AddPartition(7, p.Start+p.Size-64<<20, 64<<20))
+			}
+		}, func(s *stand, disk host.Disk, table *gpt.Table) {
+			p := table.Partitions[0]
+			s.must(disk.RemovePartition(7), disk.ResizePartition(p.Number, p.Start, p.Size))
+		}},
+	} {
+		for _, b := range backings {
+			if b == drivebay.BackingThin && c.name == "no partition in the kernel" {
+				continue // the pool keeps it in use
+			}
+			t.Run(c.name+" "+string(b), func(t *testing.T) {
+				onMachine(t, tinyDrives(1), volume.Options{}, func(s *stand) {
+					v := s.make("precious", rawVolume(b))
+					s.mark(v)
+					d := s.driveOf(v)
+					sound := s.bytesOf(d.Name)
+					s.onDrive(d.Name, func(disk host.Disk, table *gpt.Table) { c.do(s, disk, table) })
+					before := s.bytesOf(d.Name)
+					time.Sleep(20 * time.Minute)
+					s.unknownLayout(v)
+					s.start()
+					s.unknownLayout(v)
+					if !maps.Equal(s.bytesOf(d.Name), before) {
+						t.Error("the drive was written to")
+					}
+					s.onDrive(d.Name, func(disk host.Disk, table *gpt.Table) {
+						for at, is := range before {
+							if was := sound[at]; is != was {
+								_, err := disk.WriteAt([]byte(was), at)
+								s.must(err)
+							}
+						}
+						if c.undo != nil {
+							c.undo(s, disk, table)
+						}
+					})
+					time.Sleep(20 * time.Minute)
+					if is := s.of(v); len(severities(is.Condition, "LayoutUnknown")) != 0 {
+						t.Errorf("when they agree again the volume is %v", is.Condition)
+					}
+					s.must(s.stage(v), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+				})
+			})
+		}
+	}
+}
+
+// unknownLayout wants a volume to say that the layout of its drive is unknown, and the
+// drive to be used for nothing.
+func (s *stand) unknownLayout(v drivebay.Volume) {
+	s.Helper()
+	is := s.of(v)
+	if len(severities(is.Condition, "LayoutUnknown")) != 1 || is.OperationalStatus == drivebay.Missing {
+		s.Errorf("the volume is %v: %v", is.OperationalStatus, is.Condition)
+	}
+	for _, b := range backings {
+		if c, err := s.e.Capacity(s.Context(), rawVolume(b).Class); err != nil && !errors.Is(err, drivebay.ErrUnavailable) || c.Available > 0 {
+			s.Errorf("capacity of %s: %+v, %v", b, c, err)
+		}
+	}
+	r := rawVolume(drivebay.BackingPartition)
+	r.Name, r.Size.Required = "other", 64<<20
+	if o, err := s.e.CreateVolume(s.Context(), r); err == nil {
+		s.Errorf("another volume is made: %+v", o.Location)
+	}
+	if err := s.stage(v); err == nil {
+		s.Error("the volume is staged")
+	}
+	if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
+		s.Error("the volume is deleted")
+	}
+	if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: v.Size + 64<<20}); err == nil {
+		s.Error("the volume is grown")
+	}
+	if err := s.e.ForgetVolume(s.Context(), v.ID); err == nil {
+		s.Error("the volume is forgotten")
+	}
+}
