@@ -130,6 +130,20 @@ func (v Volume) Moved(e CSIEvent) (Volume, error) {
 	return v, nil
 }
 
+// undecided says that an operator has to say whether the volume may be used.
+func (v *Volume) undecided() bool {
+	return v.CSIStatus == CSIFailed && v.Failure != nil && v.Failure.Retry == RetryOperator
+}
+
+// Undecided says why the volume may not be used before an operator decides; empty when
+// it may.
+func (v *Volume) Undecided() string {
+	if !v.undecided() {
+		return ""
+	}
+	return v.Failure.Cause
+}
+
 // Failed is the volume after what was being done to it failed. Before and Tries
 // are counted here.
 func (v Volume) Failed(f Failure[CSIStatus]) (Volume, error) {
@@ -141,6 +155,9 @@ func (v Volume) Failed(f Failure[CSIStatus]) (Volume, error) {
 	before := state.Status
 	if before == CSIFailed {
 		before = state.Before
+	}
+	if v.undecided() && v.Failure.Before == before { // another failure decides nothing
+		return v, nil
 	}
 	v.CSIStatus, v.Failure = to, f.again(before, v.Failure)
 	return v, nil

@@ -55,7 +55,9 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	if v.Location.VG != "" {
 		u = lvm.ExtentSize
 	}
-	switch {
+	switch why := v.Undecided(); {
+	case why != "":
+		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
 	case r.Limit > 0 && r.Required > r.Limit:
 		return false, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrInvalid, r.Required, r.Limit)
 	case r.Limit > 0 && v.Size > r.Limit:

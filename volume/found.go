@@ -206,8 +206,9 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 			why = "no filesystem can be found on it"
 		}
 	}
-	if why == "" && twin.whole {
-		why = fmt.Sprintf("drive %s has another copy of it, and nobody knows which is the newer one", twin.drive)
+	if twin.whole {
+		why = fmt.Sprintf("drive %s has another copy of it, and which of the two is newer is not known", twin.drive)
+		return e.adoptFailed(v, why, drivebay.RetryOperator)
 	}
 	return e.adoptVolume(v, why, false, nil)
 }
@@ -264,6 +265,16 @@ func (e *Engine) tellUnfinished(drive string, parts []part) {
 // adoptVolume writes down a volume that was found. Half says that it is not whole;
 // why, what is wrong with it.
 func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[string]string) error {
+	return e.adoptAs(v, why, half, pvs, drivebay.RetryOnCall)
+}
+
+// adoptFailed writes down a volume that was found, of which something is wrong that calls
+// do not mend.
+func (e *Engine) adoptFailed(v drivebay.Volume, why string, retry drivebay.RetryRule) error {
+	return e.adoptAs(v, why, false, nil, retry)
+}
+
+func (e *Engine) adoptAs(v drivebay.Volume, why string, half bool, pvs map[string]string, retry drivebay.RetryRule) error {
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
 	text := "a volume of ours was found that is in no record"
 	if old, err := e.record(v.ID); err == nil { // of the same name, or it had another id
@@ -284,7 +295,7 @@ func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[s
 	}
 	var err error
 	if rec.Volume, err = v.Moved(event); err == nil && why != "" {
-		rec.Volume, err = rec.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: why, Since: e.machine.Now(), Retry: drivebay.RetryOnCall})
+		rec.Volume, err = rec.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: why, Since: e.machine.Now(), Retry: retry})
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)

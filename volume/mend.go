@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 )
@@ -23,6 +24,9 @@ func (e *Engine) RetryVolume(ctx context.Context, id string) error {
 				return err
 			}
 			return fmt.Errorf("%w: nothing of it has failed, it is %v", drivebay.ErrInvalid, v.CSIStatus)
+		}
+		if why := v.Undecided(); why != "" {
+			return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s", drivebay.ErrRefused, why, id, strings.Join(v.Location.Drives, ", "))
 		}
 		switch before := v.State().Before; before {
 		case drivebay.CSICreating:

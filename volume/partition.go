@@ -225,6 +225,9 @@ func (e *Engine) dropEntry(n entry) []step {
 				if !there || n.taken != nil && n.taken() { // or somebody else, who had to, was faster
 					return nil
 				}
+				if err := holdsNoLabel(disk, n, p); err != nil {
+					return err
+				}
 				return disk.RemovePartition(p.Number)
 			})
 		},
@@ -244,6 +247,9 @@ func (e *Engine) dropEntry(n entry) []step {
 				if !there || n.taken != nil && n.taken() {
 					return nil
 				}
+				if err := holdsNoLabel(disk, n, p); err != nil {
+					return err
+				}
 				if err := t.Remove(p.GUID); err != nil {
 					return err
 				}
@@ -251,4 +257,24 @@ func (e *Engine) dropEntry(n entry) []step {
 			})
 		},
 	}, e.blank(n.drive, n.owner)}
+}
+
+// labelArea is where LVM looks for the label of a physical volume, and all that vgremove
+// and pvremove zero (lib/label/label.h, LABEL_SCAN_SIZE).
+const labelArea = 4 * 512
+
+// holdsNoLabel proves, before the partition of a physical volume goes, that no label is in
+// it, not even a damaged one: LVM also leaves out of its report what it could not read.
+func holdsNoLabel(disk host.Disk, n entry, p gpt.Partition) error {
+	if n.kind != typePV {
+		return nil
+	}
+	area := make([]byte, min(labelArea, p.Size))
+	if _, err := disk.ReadAt(area, int64(p.Start)); err != nil {
+		return fmt.Errorf("drive %s: partition %d: label of a physical volume: %w: %w", n.drive, p.Number, host.ErrUnreadable, err)
+	}
+	if slices.ContainsFunc(area, func(b byte) bool { return b != 0 && b != 0xff }) {
+		return fmt.Errorf("drive %s: partition %d: %w: it holds the label of a physical volume, or what was one; see `pvck`, and erase it with `wipefs --all` when nothing is needed", n.drive, p.Number, drivebay.ErrRefused)
+	}
+	return nil
 }

@@ -42,6 +42,9 @@ func (e *Engine) setOut(ctx context.Context, h *herd, from string) error {
 	if g == nil {
 		return fmt.Errorf("volume group %s: %w: it is not there", h.VG, drivebay.ErrNotFound)
 	}
+	if err := complete(h, g, ""); err != nil {
+		return err
+	}
 	w := want{}
 	if pv := e.pvIn(r, g, from); pv != "" {
 		p, _ := r.PV(pv)

@@ -35,6 +35,9 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 		return false, fmt.Errorf("volume group %s: %w: it is not there", h.VG, drivebay.ErrNotFound)
 	}
 	from, to := e.pvIn(r, g, head.from), e.pvIn(r, g, head.to)
+	if err := complete(h, g, to); err != nil {
+		return false, err
+	}
 	if to == "" {
 		return true, e.join(ctx, h, head.to)
 	}
@@ -61,6 +64,21 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 		return false, err
 	}
 	return true, e.leave(ctx, h, head, from)
+}
+
+// complete refuses to move a group that misses a physical volume: what lies there is not
+// seen, and its drive looks empty. A mirror may lose a leg, and the physical volume to
+// which the group moves is taken back when it is there again.
+func complete(h *herd, g *lvm.Group, to string) error {
+	if h.Kind == drivebay.LocationMirror {
+		return nil
+	}
+	for _, p := range g.PVs {
+		if p.Missing && (p.Device == "" || p.UUID != to) {
+			return fmt.Errorf("volume group %s: %w: LVM misses its physical volume %s: nothing is moved until it is back; see `pvck`", h.VG, drivebay.ErrRefused, p.UUID)
+		}
+	}
+	return nil
 }
 
 // next moves one logical volume; there is none: nothing is left to be moved.

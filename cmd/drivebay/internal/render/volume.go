@@ -113,7 +113,7 @@ func addFailure[S interface {
 		return
 	}
 	next := map[drivebay.RetryRule]string{
-		drivebay.RetryOnCall: "the next call tries again", drivebay.RetryOperator: "an operator has to say `volume retry`",
+		drivebay.RetryOnCall: "the next call tries again", drivebay.RetryOperator: "an operator has to decide: `volume retry`, or `volume clear` for one of two copies",
 		drivebay.RetryTimed: "tried again at " + f.Next.UTC().Format("15:04:05Z"),
 	}[f.Retry]
 	p.add("failed in", fmt.Sprintf("%v, %s since %s, %s", f.Before, count(f.Tries, "try", "tries"), s.ago(f.Since), dash(next)))
