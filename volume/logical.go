@@ -158,19 +158,12 @@ func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
 	}
 	t := writeTarget{device: p.device, drives: []string{drive}, on: drive, alone: true}
 	return e.onDisk(ctx, "volume "+p.title, t, func(ctx context.Context, disk host.Disk) error {
-		b := make([]byte, labelSize)
-		if _, err := disk.ReadAt(b, 0); err != nil {
-			return fmt.Errorf("drive %s: where its label was: %w", drive, err)
-		}
-		if slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) {
-			return nil
+		if labelled, err := hasLabel(disk, 0); err != nil || labelled {
+			return err
 		}
 		return clearMarks(ctx, disk)
 	})
 }
-
-// labelSize is where LVM looks for a label (lib/label/label.h, LABEL_SCAN_SECTORS).
-const labelSize = 4 * 512
 
 // removeLogical plans to remove a logical volume, and what was made for it and is
 // of no use to another.

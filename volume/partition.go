@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -269,12 +270,21 @@ func holdsNoLabel(disk host.Disk, n entry, p gpt.Partition) error {
 	if n.kind != typePV {
 		return nil
 	}
-	area := make([]byte, min(labelArea, p.Size))
-	if _, err := disk.ReadAt(area, int64(p.Start)); err != nil {
-		return fmt.Errorf("drive %s: partition %d: label of a physical volume: %w: %w", n.drive, p.Number, host.ErrUnreadable, err)
-	}
-	if slices.ContainsFunc(area, func(b byte) bool { return b != 0 && b != 0xff }) {
+	labelled, err := hasLabel(disk, int64(p.Start))
+	switch {
+	case err != nil:
+		return fmt.Errorf("drive %s: partition %d: %w", n.drive, p.Number, err)
+	case labelled:
 		return fmt.Errorf("drive %s: partition %d: %w: it holds the label of a physical volume, or what was one; see `pvck`, and erase it with `wipefs --all` when nothing is needed", n.drive, p.Number, drivebay.ErrRefused)
 	}
 	return nil
+}
+
+// hasLabel says whether something is written where the label of a physical volume is.
+func hasLabel(r io.ReaderAt, start int64) (bool, error) {
+	area := make([]byte, labelArea)
+	if _, err := r.ReadAt(area, start); err != nil {
+		return false, fmt.Errorf("label of a physical volume: %w: %w", host.ErrUnreadable, err)
+	}
+	return slices.ContainsFunc(area, func(b byte) bool { return b != 0 && b != 0xff }), nil
 }

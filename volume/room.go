@@ -185,7 +185,10 @@ func (s seen) growing(p part) *drivebay.VolumeRecord {
 func (s seen) physical(d *drivebay.Drive, p part) *pvRoom {
 	out := &pvRoom{}
 	x := s.index.lvm
-	if x == nil || x.pvs[d.ID] == "" {
+	if x == nil || x.pvs[d.ID] == "" { // LVM has not been asked since the partition was made
+		if s.announced(d.ID, "") {
+			out.extents = pvExtents(p.size)
+		}
 		return out
 	}
 	pv, g := x.report.On(x.pvs[d.ID])
