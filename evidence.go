@@ -173,6 +173,7 @@ type Kernel struct {
 	IODone     *uint64       `json:"ioDone,omitempty"`
 	Inflight   uint64        `json:"inflight"`
 	Completed  uint64        `json:"completed"` // reads+writes+discards+flushes that came back
+	Changed    uint64        `json:"-"`         // writes and discards of those
 	// Frozen is how long requests have been waiting with none coming back.
 	Frozen time.Duration `json:"frozen,omitempty"`
 	// LaneStuck is how long our own question to the drive has had no answer.

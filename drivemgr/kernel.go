@@ -24,7 +24,9 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	k.State = bestState(s, d)
 	for _, name := range ways(d) {
 		way := "sys/class/block/" + name
-		k.Completed += completed(s.text(way + "/stat"))
+		stat := strings.Fields(s.text(way + "/stat"))
+		k.Completed += requests(stat, statReads, statWrites, statDiscards, statFlushes)
+		k.Changed += requests(stat, statWrites, statDiscards)
 		k.Inflight = max(k.Inflight, inflight(s.text(way+"/inflight")))
 		if isSCSI(name) {
 			k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
@@ -39,14 +41,19 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 	return k
 }
 
-// completed sums the requests that came back: reads, writes, discards, flushes
-// (Documentation/admin-guide/iostats.rst; the later fields came with 4.18 and 5.5).
-func completed(stat string) uint64 {
-	f := strings.Fields(stat)
-	var sum uint64
-	for _, i := range []int{0, 4, 11, 15} {
-		if i < len(f) {
-			n, _ := strconv.ParseUint(f[i], 10, 64)
+// Fields of stat with requests that came back (Documentation/admin-guide/iostats.rst; the
+// later ones came with 4.18 and 5.5).
+const (
+	statReads    = 0
+	statWrites   = 4
+	statDiscards = 11
+	statFlushes  = 15
+)
+
+func requests(stat []string, fields ...int) (sum uint64) {
+	for _, i := range fields {
+		if i < len(stat) {
+			n, _ := strconv.ParseUint(stat[i], 10, 64)
 			sum += n
 		}
 	}

@@ -34,7 +34,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		proving := t.proofDue(now)
-		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving && t.rec.Claim == nil {
+		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving && !t.stirred() {
 			continue
 		}
 		if t.lane.Occupied(now) > 0 { // still held by an earlier question
@@ -42,7 +42,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 			continue
 		}
 		// What is asked for from now on is meant for the next look, not for this one.
-		r := lookResult{of: t, life: t.life, readContent: t.fresh || t.rec.Claim != nil, routine: !t.fresh}
+		r := lookResult{of: t, life: t.life, readContent: t.fresh || t.stirred(), routine: !t.fresh}
 		if proving {
 			r.proof = t.kernlog.proofOf()
 		}
@@ -127,8 +127,17 @@ func (m *Manager) learn(r lookResult) {
 		t.openError = r.err.Error()
 	}
 	m.refreshKernel(t, now)
+	if r.content != nil && t.drive.Kernel != nil {
+		t.readAt = t.drive.Kernel.Changed
+	}
 	m.assess(t)
 	m.keepRecord(t)
+}
+
+// stirred says whether a claimed drive was written to since it was read: what is known of
+// it may be written over. A drive that nothing writes to is left to its sleep.
+func (t *tracked) stirred() bool {
+	return t.rec.Claim != nil && t.drive.Kernel != nil && t.drive.Kernel.Changed != t.readAt
 }
 
 // noteReading keeps in mind that what is written on a drive is still to be read, and how

@@ -113,6 +113,7 @@ type tracked struct {
 	proofsFailed           int
 	fresh                  bool   // what is written on it is not known, or may have changed
 	unread                 int    // looks in a row that failed to read it
+	readAt                 uint64 // writes that the kernel had counted when it was read
 	cameFrom               string // the bay before this one, if it was moved
 	poor                   int    // ticks in a row in which its health was as bad as the policy says
 	heldBack               string // why the policy leaves it alone, as it was told

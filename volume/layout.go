@@ -149,7 +149,7 @@ func (e *Engine) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) boo
 		})
 	}
 	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
-		if r.Work != nil && r.Work.Op == drivebay.WorkRemove && mustBeThere(r.Work) { // not wiped yet
+		if r.Work != nil && r.Work.Op == drivebay.WorkRemove && mustBeThere(r.Work) && !travels(r.Volume.Location) { // not wiped yet
 			return false
 		}
 		return works(r.Work, r.Volume.Location)

@@ -252,5 +252,7 @@ func TestRebooted(t *testing.T) {
 		if is := s.of(v); is.CSIStatus != drivebay.CSICreated || len(is.Publications) > 0 {
 			t.Errorf("it is said to be %v, at %v", is.CSIStatus, is.Publications)
 		}
+		s.inject(v.Location.Drives[0], "heal")
+		time.Sleep(time.Minute)
 	})
 }
