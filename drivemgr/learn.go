@@ -20,7 +20,7 @@ type lookResult struct {
 	of          *tracked
 	life        int  // of the drive when the look began
 	readContent bool // it was to read what is written on the drive, too
-	routine     bool // that was known, and may have been changed without a word to the kernel
+	routine     bool // what is known may have been written over since
 	proof       *proof
 	looked
 }
@@ -34,7 +34,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		proving := t.proofDue(now)
-		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving && !t.stirred() {
+		if !t.present || t.looking || t.nextLook.After(now) && !proving || t.drive.Protocol == drivebay.ProtocolNone && !t.fresh && !proving && !t.writtenSince() {
 			continue
 		}
 		if t.lane.Occupied(now) > 0 { // still held by an earlier question
@@ -42,7 +42,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 			continue
 		}
 		// What is asked for from now on is meant for the next look, not for this one.
-		r := lookResult{of: t, life: t.life, readContent: t.fresh || t.stirred(), routine: !t.fresh}
+		r := lookResult{of: t, life: t.life, readContent: t.fresh || t.writtenSince(), routine: !t.fresh}
 		if proving {
 			r.proof = t.kernlog.proofOf()
 		}
@@ -134,9 +134,9 @@ func (m *Manager) learn(r lookResult) {
 	m.keepRecord(t)
 }
 
-// stirred says whether a claimed drive was written to since it was read: what is known of
+// writtenSince says whether a claimed drive was written to since it was read: what is known of
 // it may be written over. A drive that nothing writes to is left to its sleep.
-func (t *tracked) stirred() bool {
+func (t *tracked) writtenSince() bool {
 	return t.rec.Claim != nil && t.drive.Kernel != nil && t.drive.Kernel.Changed != t.readAt
 }
 

@@ -21,7 +21,7 @@ func (r *rig) claimed() *drivebay.Drive {
 	return nil
 }
 
-// TestWrittenOverIsSeen: what is written to a claimed drive without a word to the kernel
+// TestWrittenOverIsSeen: what another program writes to a claimed drive
 // is seen at the next look.
 func TestWrittenOverIsSeen(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {

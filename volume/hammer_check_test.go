@@ -14,8 +14,8 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
-// seenWithin is how long after a fault every answer has to name it. What a hand writes over
-// without a word to the kernel shows when the drive is looked at next.
+// seenWithin is how long after a fault every answer has to name it. What is written over
+// by hand shows when the drive is looked at next.
 func seenWithin(kind string) time.Duration {
 	if kind == "label" || kind == "table" {
 		return 12 * time.Minute

@@ -122,5 +122,5 @@ func TestLabDeviceMapperErrors(t *testing.T) {
 	if x.Health != drivebay.HealthGood || x.Kernel.MediaErrors24h != 0 || x.Kernel.Frozen != 0 {
 		t.Errorf("the drive below is %s: %s; kernel %+v", x.Health, findings(x), x.Kernel)
 	}
-	m.Sh("dmsetup resume flaky; dd if=/dev/zero of=/dev/mapper/flaky bs=4096 count=1 oflag=direct; dmsetup remove flaky")
+	m.Sh("dmsetup resume flaky; dd if=/dev/zero of=/dev/mapper/flaky bs=4096 count=1 oflag=direct; dmsetup remove --retry flaky")
 }
