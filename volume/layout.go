@@ -20,7 +20,7 @@ import (
 
 // layout is what the last comparison of a drive found.
 type layout struct {
-	parts []part
+	parts []part // of the kernel, as they were compared
 	sum   uint32 // of the table as the drive manager last read it
 	issue string // how table and kernel differ; empty when they agree
 	same  bool   // they agree in all, also in what steps of ours change
@@ -37,7 +37,7 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 	case !ours:
 		e.keepLayout(d.ID, layout{})
 		return nil
-	case stuck(*d), known && last.same && last.sum == d.Content.TableSum && slices.Equal(last.parts, parts):
+	case stuck(*d), known && last.same && last.sum == d.Content.TableSum && slices.EqualFunc(last.parts, parts, samePlace):
 		return nil
 	}
 	found, err := through(ctx, e, "table "+d.ID, listTime, func(ctx context.Context) (layout, error) {
@@ -56,10 +56,14 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 		return e.differences(d, t, drive)
 	})
 	if err == nil {
-		found.parts, found.sum = parts, d.Content.TableSum
+		found.sum = d.Content.TableSum
 		e.keepLayout(d.ID, found)
 	}
 	return err
+}
+
+func samePlace(a, b part) bool {
+	return a.device == b.device && a.number == b.number && a.start == b.start && a.size == b.size
 }
 
 func (e *Engine) keepLayout(drive string, l layout) {
@@ -84,7 +88,7 @@ func (e *Engine) differences(d *drivebay.Drive, t *gpt.Table, r io.ReaderAt) (la
 	if err != nil {
 		return layout{}, err
 	}
-	out := layout{same: true}
+	out := layout{parts: parts, same: true} // the caller's list may be older
 	out.issue = differ(parts, t.Partitions, func(p gpt.Partition) bool {
 		out.same = false
 		return e.underWay(d, p, r)

@@ -153,6 +153,32 @@ func TestLabVolumeEvacuate(t *testing.T) {
 	}
 }
 
+// TestLabVolumeLeavesNothing: when a drive is released, nothing is left on it of the data
+// that real LVM has moved off it.
+func TestLabVolumeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{little("OLD"), little("SPARE")}})
+	o := orchestrate(t, m)
+	o.wipe = drivebay.WipeZero
+	v := o.create("v", drivebay.BackingLVM, "ext4", 64<<20, "OLD")
+	o.only()
+	o.use(v)
+	m.Sh("for i in $(seq 2000); do echo it-is-left-behind; done >%s/file; sync", v.target())
+	old := m.Name("OLD")
+	const found = "dd if=/dev/%s bs=1M iflag=direct 2>/dev/null | grep -c it-is-left-behind || true"
+	if n := strings.TrimSpace(m.Sh(found, old)); n == "0" {
+		t.Fatal("its data is not found on its drive")
+	}
+	o.lead("OLD", drivebay.LeaveRelease)
+	o.usage("OLD", drivebay.UsageReleased, moving)
+	if n := strings.TrimSpace(m.Sh(found, old)); n != "0" {
+		t.Errorf("%s lines of its data are left on the drive that it moved off", n)
+	}
+	o.on([]string{"SPARE"}, v)
+	m.Sh("grep -q it-is-left-behind %s/file", v.target())
+	o.drop(v)
+}
+
 // TestLabVolumeEvacuateMirror: a leg of a mirror is pulled under a pod that writes; on
 // its successor the mirror becomes whole again.
 func TestLabVolumeEvacuateMirror(t *testing.T) {
