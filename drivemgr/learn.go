@@ -115,10 +115,9 @@ func (m *Manager) learn(r lookResult) {
 	}
 	m.takeEvidence(t, r.looked, now)
 	if r.content != nil && !errors.Is(r.err, errAnother) {
-		was := t.drive.Content.Kind
+		was := t.drive.Content
 		t.drive.Content = settleContent(t.drive, *r.content)
-		_, used := strangerIn(t.drive.Uses)
-		m.again = m.again || t.baseOf() != t.drive.ID && !t.rec.Duplicate || used && t.drive.Content.Kind == drivebay.ContentOurs && was != drivebay.ContentOurs
+		m.again = m.again || t.baseOf() != t.drive.ID && !t.rec.Duplicate || usesInDoubt(was, &t.drive)
 	}
 	t.ourErrors, t.ourTimeouts = t.ourErrors+r.refused, t.ourTimeouts+r.aborted
 	t.openError, t.drive.Denied = "", errors.Is(r.err, host.ErrPermission)
@@ -242,6 +241,13 @@ func settleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
 		return d.Content
 	}
 	return read
+}
+
+// usesInDoubt says whether what was just read from a drive does not go with the uses of its
+// last listing: they may be of partitions that are ours, or that are gone.
+func usesInDoubt(was drivebay.Content, d *drivebay.Drive) bool {
+	_, used := strangerIn(d.Uses)
+	return used && d.Content.Kind == drivebay.ContentOurs && was.Kind != drivebay.ContentOurs || fromUses(d.Content) && !fromUses(was)
 }
 
 // assess has the drive judged on all that is known of it and notes what changed.

@@ -3,7 +3,6 @@ package drivemgr
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -328,7 +327,7 @@ func (m *Manager) recall() {
 	for id, rec := range records {
 		t := &tracked{rec: rec, drive: rec.Drive, lane: lane.New(), judged: rec.Drive.Health != drivebay.HealthUnknown}
 		t.drive.Kernel, t.drive.Disks = nil, rec.Disks
-		if strings.HasPrefix(t.drive.Content.Reason, inUse) { // it was not read from the drive
+		if fromUses(t.drive.Content) {
 			t.drive.Content = drivebay.Content{Reason: drivebay.NotRead}
 		}
 		if t.drive.Status == drivebay.StatusOnline {

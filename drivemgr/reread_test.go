@@ -1,13 +1,28 @@
 package drivemgr_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
+
+// blank is the first drive of the rack that is blank and not claimed.
+func (r *rig) blank() drivebay.Drive {
+	r.Helper()
+	for _, d := range r.mgr.Snapshot().Drives {
+		if d.Content.Kind == drivebay.ContentBlank && d.Claim == nil {
+			return d
+		}
+	}
+	r.Fatal("no drive is blank")
+	return drivebay.Drive{}
+}
 
 // claimed claims the first drive of the rack that can be.
 func (r *rig) claimed() *drivebay.Drive {
@@ -51,5 +66,42 @@ func TestBackAtOnce(t *testing.T) {
 				r.Errorf("%s: it is %v, and was looked at last %v, before that %v", rename, is.Status, is.Evidence.At, before)
 			}
 		})
+	}
+}
+
+// deaf is a machine that hears no uevents, as in a network namespace that is not the host's.
+type deaf struct{ host.Machine }
+
+func (deaf) Uevents(context.Context) (<-chan host.Uevent, error) { return nil, host.ErrUnsupported }
+
+// TestUseEnds: what is said of a drive because of who used it ends with the use, and the
+// drive is read anew, whether or not uevents tell of it. Written may come before the drive
+// is listed without the use.
+func TestUseEnds(t *testing.T) {
+	for _, hears := range []bool{true, false} {
+		for _, written := range []bool{true, false} {
+			as := func(m *hostsim.Machine) host.Machine {
+				if hears {
+					return m
+				}
+				return deaf{m}
+			}
+			onSeen(t, hostsim.Generate(24), nil, drivemgr.Options{}, as, func(r *rig) {
+				d := r.blank()
+				disk, err := r.sim.OpenDisk(hostsim.As(r.Context(), "hand"), "/dev/"+d.Name, true)
+				r.must(err)
+				r.must(disk.AddPartition(1, 1<<20, 1<<30))
+				r.must(r.mgr.Refresh(r.Context()))
+				r.until("it is in use", time.Minute, func() bool { return r.drive(d.ID).Content.Kind == drivebay.ContentForeign })
+				r.must(disk.RemovePartition(1))
+				limit := 6 * time.Minute // it is listed every five
+				if written {
+					r.must(r.mgr.Written(r.Context(), d.ID))
+					limit = 15 * time.Second
+				}
+				r.until(fmt.Sprintf("it is blank again, hears %v, written %v", hears, written), limit, func() bool { return r.drive(d.ID).Content.Kind == drivebay.ContentBlank })
+				r.must(disk.Close())
+			})
+		}
 	}
 }

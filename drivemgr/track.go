@@ -85,7 +85,12 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	t.drive = merge(before, *d)
 	t.drive.LastSeen = now.Truncate(time.Minute)
 	t.drive.Usage, t.drive.Leaving, t.drive.Cordoned, t.drive.Claim, t.drive.Succeeds = t.rec.Usage, t.rec.Leaving, t.rec.Cordoned, t.rec.Claim, t.rec.Succeeds
-	if before.Size != t.drive.Size {
+	_, used := strangerIn(t.drive.Uses)
+	unused := fromUses(t.drive.Content) && !used
+	if unused {
+		t.drive.Content = drivebay.Content{Reason: drivebay.NotRead}
+	}
+	if before.Size != t.drive.Size || unused {
 		t.fresh, t.nextLook = true, now
 	}
 	if !slices.Equal(before.Uses, t.drive.Uses) { // other filesystems: what was heard is of those before

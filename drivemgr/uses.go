@@ -157,9 +157,11 @@ func (u *usage) give(d *drivebay.Drive) {
 	}
 }
 
-// inUse begins the reason of a content that follows from who uses the drive. Nobody has
-// read it from the drive.
+// inUse begins the reason of a content that follows from who uses the drive. It was not
+// read from the drive, and ends with the use.
 const inUse = "in use: "
+
+func fromUses(c drivebay.Content) bool { return strings.HasPrefix(c.Reason, inUse) }
 
 // strangerIn finds a use that is not ours.
 func strangerIn(uses []drivebay.Use) (drivebay.Use, bool) {

@@ -118,7 +118,7 @@ func (r *killRack) launch() {
 	r.Helper()
 	r.cmd = exec.Command(os.Args[0], "serve", "--log-level", "warn", "--csi-endpoint", r.endpoint, "--loop", "--claim", "serial="+strings.Join(r.files, "; serial="), "--volume-roots", r.mnt)
 	r.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "DRIVEBAY_KILLS=") }), asProgram+"=1", "DRIVEBAY_API=unix://"+r.dir+"/s", "DRIVEBAY_STATE_DIR="+r.dir+"/state", "DRIVEBAY_REPLACEMENT_TRIGGER=off")
-	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	r.cmd.Stderr = r.log
 	if err := r.cmd.Start(); err != nil {
 		r.Fatal(err)
 	}
