@@ -56,7 +56,7 @@ type LVFacts struct {
 // FSFacts is what is known of the filesystem without asking it anything now.
 type FSFacts struct {
 	Errors   uint64  `json:"errors,omitempty"`   // inconsistencies that the kernel counts
-	ReadOnly bool    `json:"readOnly,omitempty"` // the kernel turned it read-only; nobody asked for that
+	ReadOnly bool    `json:"readOnly,omitempty"` // it became read-only although no call asked for it
 	Shutdown bool    `json:"shutdown,omitempty"` // XFS gave it up
 	Bytes    *uint64 `json:"bytes,omitempty"`
 	Free     *uint64 `json:"free,omitempty"`     // to those who are not root

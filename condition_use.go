@@ -58,7 +58,7 @@ var fsConditions = []ConditionRule{
 	},
 	{
 		Section: OnFS, Reason: "ReadOnlyFilesystem", Severity: SeverityDegraded,
-		When: "the kernel has turned the filesystem read-only, or somebody has mounted it so; nobody asked us for that",
+		When: "the filesystem is read-only, by the kernel or by a mount command, and not because a call asked for it",
 		Says: "that every write fails and reads go on", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`, which mounts it anew and has it checked.",
 		Source: "KEP-1432, read/write I/O errors; ext4(5): errors=remount-ro; csi.proto 1.13, DEGRADED: usable but not operating optimally",
 		check: func(l *look) *hit {

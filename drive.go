@@ -127,7 +127,7 @@ type Content struct {
 	TableSum uint32 `json:"-"`
 }
 
-// NotRead is the reason of a content that nobody has tried to read yet.
+// NotRead is the reason of a content that was not tried to be read yet.
 const NotRead = "not read"
 
 // Signature is one recognised format on a drive or a partition of it.

@@ -80,7 +80,7 @@ const EncryptionLUKS2 = "luks2"
 var FSTypes = []string{"ext4", "xfs", "btrfs"}
 
 // ParseClass reads the parameters of a class. What is not known is refused: a
-// word that was misspelt would be a promise that nobody keeps.
+// word that was misspelt would be a promise that is not kept.
 func ParseClass(parameters map[string]string) (Class, error) {
 	c := Class{Backing: BackingPartition, Wipe: WipeDiscard, FSType: FSTypes[0]}
 	for _, key := range sortedKeys(parameters) {

@@ -92,7 +92,7 @@ func TestUses(t *testing.T) {
 			t.Errorf("%s: system %v, want %v", r.name, got, r.system)
 		}
 		for _, d := range []drivebay.Drive{da, db} {
-			// Whose a partition without a name is, only its table says: nobody has read it.
+			// Only its table says whose a partition without a name is, and that was not read.
 			unread := r.name == "a data partition"
 			if (len(d.Uses) > 0 && !unread) != (d.Content.Kind == drivebay.ContentForeign) {
 				t.Errorf("%s: %s is used %q and %v", r.name, d.Name, uses(d), d.Content.Kind)

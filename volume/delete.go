@@ -180,7 +180,7 @@ func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, er
 			return err
 		}
 		v := below(v)
-		do := map[drivebay.Wipe]func(context.Context, host.Disk, uint64, uint64) error{drivebay.WipeDiscard: discardRange, drivebay.WipeZero: zeroRange}[wipeOf(v)]
+		do := rangeWipe(wipeOf(v))
 		if do != nil {
 			d, err := e.activate(ctx, v)
 			if err == nil {

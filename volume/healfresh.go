@@ -24,7 +24,7 @@ func needFresh(g *signs) (why string, cannot error) {
 	case g.facts.FS != nil && g.facts.FS.Shutdown:
 		why = p.Path + ": its filesystem has shut down"
 	case p.readOnly:
-		why = p.Path + ": its filesystem is read-only, and nobody asked for that"
+		why = p.Path + ": its filesystem is read-only without being asked to"
 	default:
 		return "", nil
 	}

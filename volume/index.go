@@ -58,11 +58,29 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 		e.index.changes++
 	}
 	e.index.parts = parts
+	e.dropUnknown(s)
 	e.mu.Unlock()
 	lvmErr := e.lookLVM(ctx, s)
 	errs := append(listErrors(failed), lvmErr, e.findBlankPVs(ctx, s), e.adopt(ctx, s), e.watchMirrors(ctx, s))
 	e.noteRead(ctx, s, failed, lvmErr == nil)
 	return errors.Join(errs...)
+}
+
+// dropUnknown drops what is kept of drives that are not remembered any more. Engine.mu is
+// held.
+func (e *Engine) dropUnknown(s *drivebay.Snapshot) {
+	known := map[string]bool{}
+	for _, d := range s.Drives {
+		known[d.ID] = true
+	}
+	dropOthers(e.tables, known)
+	dropOthers(e.layouts, known)
+	dropOthers(e.lists, known)
+	dropOthers(e.glances, known)
+}
+
+func dropOthers[T any](m map[string]T, known map[string]bool) {
+	maps.DeleteFunc(m, func(id string, _ T) bool { return !known[id] })
 }
 
 // lookAt lists one drive again, after something was done to it.

@@ -77,8 +77,12 @@ func (e *Engine) missingTools() []string {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, lackTime)
 	defer cancel()
+	ask := e.fsTypes()
+	if t.known {
+		ask = t.missing
+	}
 	t.known, t.at, t.missing = true, now, nil
-	for _, kind := range e.fsTypes() {
+	for _, kind := range ask {
 		_, err := e.machine.Run(ctx, "mkfs."+kind, "-V")
 		if errors.Is(err, fs.ErrNotExist) {
 			t.missing = append(t.missing, kind)

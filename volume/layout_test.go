@@ -23,61 +23,64 @@ func (s *stand) onDrive(name string, f func(disk host.Disk, t *gpt.Table)) {
 	f(disk, t)
 }
 
+// layoutChange changes the table of a drive without the kernel, or the other way round; undo
+// is what writing the old bytes again does not take back.
+type layoutChange struct {
+	name     string
+	do, undo func(s *stand, disk host.Disk, table *gpt.Table)
+}
+
+var layoutChanges = []layoutChange{
+	{"a partition in the table alone", func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := &table.Partitions[0]
+		if table.Largest(gpt.Align).Size < 64<<20 { // it fills the drive
+			p.Size -= 64 << 20
+			s.must(table.Write(disk))
+			return
+		}
+		_, err := table.Add(64<<20, gpt.Align, p.Type, "11111111-2222-4333-8444-555555555555", "drivebay-alien")
+		s.must(err, table.Write(disk))
+	}, nil},
+	{"a smaller partition in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
+		table.Partitions[0].Size -= 16 << 20
+		s.must(table.Write(disk))
+	}, nil},
+	{"a partition that starts later in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
+		table.Partitions[0].Start += 16 << 20
+		table.Partitions[0].Size -= 16 << 20
+		s.must(table.Write(disk))
+	}, nil},
+	{"a smaller partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := table.Partitions[0]
+		s.must(disk.ResizePartition(p.Number, p.Start, p.Size-16<<20))
+	}, func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := table.Partitions[0]
+		s.must(disk.ResizePartition(p.Number, p.Start, p.Size))
+	}},
+	{"no partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
+		s.must(disk.RemovePartition(table.Partitions[0].Number))
+	}, func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := table.Partitions[0]
+		s.must(disk.AddPartition(p.Number, p.Start, p.Size))
+	}},
+	{"a second partition in the kernel alone", func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := table.Partitions[0]
+		if free := table.Largest(gpt.Align); free.Size >= 64<<20 {
+			s.must(disk.AddPartition(7, free.Start, 64<<20))
+		} else {
+			s.must(disk.ResizePartition(p.Number, p.Start, p.Size-64<<20), disk.AddPartition(7, p.Start+p.Size-64<<20, 64<<20))
+		}
+	}, func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := table.Partitions[0]
+		s.must(disk.RemovePartition(7), disk.ResizePartition(p.Number, p.Start, p.Size))
+	}},
+}
+
 // TestLayoutUnknown: another program changes the table of a drive without the kernel, or
 // the kernel's partitions without the table. The drive is used for nothing until they
 // agree again.
 func TestLayoutUnknown(t *testing.T) {
-	type change struct {
-		name     string
-		do, undo func(s *stand, disk host.Disk, table *gpt.Table)
-	}
-	const guid = "11111111-2222-4333-8444-555555555555"
-	write := func(s *stand, disk host.Disk, table *gpt.Table) { s.must(table.Write(disk)) }
-	for _, c := range []change{
-		{"a partition in the table alone", func(s *stand, disk host.Disk, table *gpt.Table) {
-			p := &table.Partitions[0]
-			if table.Largest(gpt.Align).Size < 64<<20 { // it fills the drive
-				p.Size -= 64 << 20
-				s.must(table.Write(disk))
-				return
-			}
-			_, err := table.Add(64<<20, gpt.Align, p.Type, guid, "drivebay-alien")
-			s.must(err, table.Write(disk))
-		}, nil},
-		{"a smaller partition in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
-			table.Partitions[0].Size -= 16 << 20
-			write(s, disk, table)
-		}, nil},
-		{"a partition that starts later in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
-			table.Partitions[0].Start += 16 << 20
-			table.Partitions[0].Size -= 16 << 20
-			write(s, disk, table)
-		}, nil},
-		{"a smaller partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
-			p := table.Partitions[0]
-			s.must(disk.ResizePartition(p.Number, p.Start, p.Size-16<<20))
-		}, func(s *stand, disk host.Disk, table *gpt.Table) {
-			p := table.Partitions[0]
-			s.must(disk.ResizePartition(p.Number, p.Start, p.Size))
-		}},
-		{"no partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
-			s.must(disk.RemovePartition(table.Partitions[0].Number))
-		}, func(s *stand, disk host.Disk, table *gpt.Table) {
-			p := table.Partitions[0]
-			s.must(disk.AddPartition(p.Number, p.Start, p.Size))
-		}},
-		{"a second partition in the kernel alone", func(s *stand, disk host.Disk, table *gpt.Table) {
-			p := table.Partitions[0]
-			if free := table.Largest(gpt.Align); free.Size >= 64<<20 {
-				s.must(disk.AddPartition(7, free.Start, 64<<20))
-			} else {
-				s.must(disk.ResizePartition(p.Number, p.Start, p.Size-64<<20), disk.AddPartition(7, p.Start+p.Size-64<<20, 64<<20))
-			}
-		}, func(s *stand, disk host.Disk, table *gpt.Table) {
-			p := table.Partitions[0]
-			s.must(disk.RemovePartition(7), disk.ResizePartition(p.Number, p.Start, p.Size))
-		}},
-	} {
+	for _, c := range layoutChanges {
 		for _, b := range backings {
 			if b == drivebay.BackingThin && c.name == "no partition in the kernel" {
 				continue // the pool keeps it in use
@@ -127,6 +130,13 @@ func (s *stand) unknownLayout(v drivebay.Volume) {
 	if len(severities(is.Condition, "LayoutUnknown")) != 1 || is.OperationalStatus == drivebay.Missing {
 		s.Errorf("the volume is %v: %v", is.OperationalStatus, is.Condition)
 	}
+	s.nothingNew(v)
+	s.nothingUndone(v)
+}
+
+// nothingNew wants no room on the drives there are, no new volume, and this one not staged.
+func (s *stand) nothingNew(v drivebay.Volume) {
+	s.Helper()
 	for _, b := range backings {
 		if c, err := s.e.Capacity(s.Context(), rawVolume(b).Class); err != nil && !errors.Is(err, drivebay.ErrUnavailable) || c.Available > 0 {
 			s.Errorf("capacity of %s: %+v, %v", b, c, err)
@@ -140,6 +150,11 @@ func (s *stand) unknownLayout(v drivebay.Volume) {
 	if err := s.stage(v); err == nil {
 		s.Error("the volume is staged")
 	}
+}
+
+// nothingUndone wants a volume to be neither deleted nor grown nor forgotten.
+func (s *stand) nothingUndone(v drivebay.Volume) {
+	s.Helper()
 	if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
 		s.Error("the volume is deleted")
 	}

@@ -126,8 +126,8 @@ func (e *Engine) makePool(l drivebay.Location, wrote *bool) step {
 }
 
 // fitPV refuses the partition of a physical volume that holds anything but nothing or that
-// physical volume. It was blank before the table had it, and who makes a volume beside
-// this one may have made the physical volume since.
+// physical volume. It was blank before the table had it, and another creation at the same
+// time may have made the physical volume since.
 func (e *Engine) fitPV(drive, uuid string) step {
 	fits := func(_ context.Context, disk host.Disk) error {
 		c := content.Detect(disk, disk.Size(), disk.BlockSize())
@@ -137,7 +137,7 @@ func (e *Engine) fitPV(drive, uuid string) step {
 		if c.Kind == drivebay.ContentBlank || c.Reason == "" && slices.ContainsFunc(c.Signatures, is) {
 			return nil
 		}
-		return fmt.Errorf("drive %s: its physical volume: %w: it is not blank: %s", drive, drivebay.ErrRefused, cannotBlank(c))
+		return fmt.Errorf("drive %s: its physical volume: %w: it is not blank: %w", drive, drivebay.ErrRefused, cannotBlank(c))
 	}
 	return step{name: "fit " + pvName(uuid), done: func(ctx context.Context) (bool, error) {
 		p, ok := e.pvPart(drive)

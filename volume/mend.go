@@ -172,7 +172,7 @@ func (e *Engine) unseen(ctx context.Context, id string, l drivebay.Location) boo
 			return false
 		}
 		if p, there := pvOn(parts); there && known && d.Status == drivebay.StatusOnline { // LVM also leaves out what cannot be read now
-			if c, err := e.contentOfPart(ctx, d, p); err != nil || c.Kind == drivebay.ContentUnknown || c.Reason != "" {
+			if c, err := e.contentOfRange(ctx, d, p.start, p.size); err != nil || c.Kind == drivebay.ContentUnknown || c.Reason != "" {
 				return false
 			}
 		}

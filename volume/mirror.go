@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -332,120 +331,6 @@ func (e *Engine) secondLeg(ctx context.Context, v *drivebay.Volume, r *lvm.Repor
 func (e *Engine) isBad(drive string) bool {
 	d, ok := driveOf(e.drives.Snapshot(), drive)
 	return ok && d.Health == drivebay.HealthBad
-}
-
-// watchSoon looks at mirrors beside the rounds: a drive has come or gone.
-func (e *Engine) watchSoon(ctx context.Context, s *drivebay.Snapshot) {
-	e.running.Go(func() {
-		if err := e.watchMirrors(ctx, s); err != nil && ctx.Err() == nil {
-			e.log.Warn("mirrors not looked at", "op", "mirror", "err", err)
-		}
-	})
-}
-
-// watchMirrors writes down which legs hold everything, as soon as a drive goes, and when
-// legs have caught up. The kernel is asked of those mirrors only with which something is
-// the matter.
-func (e *Engine) watchMirrors(ctx context.Context, s *drivebay.Snapshot) error {
-	var errs []error
-	for _, r := range e.all() {
-		v := r.Volume
-		if v.Location.Kind != drivebay.LocationMirror || r.Work != nil && r.Work.Op != drivebay.WorkExpand || !e.mirrorNews(s, &v) {
-			continue
-		}
-		if err := e.watchMirror(ctx, &v); err != nil && !errors.Is(err, drivebay.ErrPending) {
-			errs = append(errs, fmt.Errorf("mirror %s: which of its legs hold everything: %w", v.ID, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// mirrorNews says whether something may have to be written down of a mirror.
-func (e *Engine) mirrorNews(s *drivebay.Snapshot, v *drivebay.Volume) bool {
-	m, g := v.Mirror, e.lvmNow().group(v.Location.VG)
-	if g == nil || g.LV(v.Location.LV) == nil {
-		return false
-	}
-	lv := g.LV(v.Location.LV)
-	away := slices.ContainsFunc(v.Location.Drives, func(id string) bool { return !driveHere(s, id) })
-	return m == nil || len(v.Location.Drives) == 1 || m.Current != "" || m.Doubt != "" || lv.Active && (away || lv.Health != "" || m.Boot == "")
-}
-
-func (e *Engine) watchMirror(ctx context.Context, v *drivebay.Volume) error {
-	x := e.lvmNow()
-	if len(v.Location.Drives) == 1 {
-		if err := e.nameDrives(v, x); err != nil {
-			return err
-		}
-	}
-	legs := e.mirrorLegs(v.Location, x.group(v.Location.VG), x.reported())
-	_, active, err := e.live(ctx, v, legs)
-	if err != nil || active || v.Mirror != nil && v.Mirror.Doubt == "" {
-		return err
-	}
-	return e.onVolume(ctx, "mirror", v.ID, func(ctx context.Context, v drivebay.Volume) error { return e.settleMirror(ctx, &v) })
-}
-
-// nameDrives completes where a mirror is that was found again without one of its drives.
-func (e *Engine) nameDrives(v *drivebay.Volume, x *lvmIndex) error {
-	e.mu.Lock()
-	now := e.index
-	e.mu.Unlock()
-	g := x.group(v.Location.VG)
-	if g == nil || now.lvm == nil {
-		return nil
-	}
-	members := seen{index: now}.members(g)
-	if len(members) != 2 || members[v.Location.Drives[0]] == "" {
-		return nil
-	}
-	rec, err := e.change(v.ID, func(r *drivebay.VolumeRecord) error {
-		if len(r.Volume.Location.Drives) == 1 {
-			r.Volume.Location.Drives = slices.Sorted(maps.Keys(members))
-		}
-		return nil
-	})
-	*v = rec.Volume
-	return err
-}
-
-// settleMirror finds out about a mirror that is not active and of which nothing, or
-// nothing sure, is written down.
-func (e *Engine) settleMirror(ctx context.Context, v *drivebay.Volume) error {
-	r, err := e.reportOf(ctx, v.Location)
-	if err != nil {
-		return err
-	}
-	legs := e.mirrorLegs(v.Location, r.Group(v.Location.VG), r)
-	if !slices.ContainsFunc(legs, func(l mirrorLeg) bool { return l.here }) {
-		return nil
-	}
-	e.readSuperblocks(ctx, v.Location, r, legs)
-	source, err := mirrorSource(v.Mirror, legs)
-	if err != nil {
-		return e.doubt(v.ID, err)
-	}
-	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		next := drivebay.Mirror{Current: source}
-		for i := range legs {
-			if len(legs) == 2 && source == "" && kernelCopies(legs[i], legs[1-i]) {
-				next.Current = legs[i].drive
-			}
-		}
-		return next, true
-	})
-}
-
-// closed writes down that a mirror is not active any more: legs that were alike stay so.
-func (e *Engine) closed(v *drivebay.Volume) error {
-	e.decided.Add(1)
-	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		known := m.Boot != "" // else nothing is written down of it
-		if m.Current == "" && m.Doubt == "" {
-			m.Boot = ""
-		}
-		return m, known
-	})
 }
 
 // acceptLeg has a mirror go on with the leg that is there, by the word of an operator.

@@ -72,6 +72,17 @@ func (e *Engine) reach(id, name string, at uint64) error {
 	return err
 }
 
+// rangeWipe is what a wipe does to a range of a device; nil: nothing.
+func rangeWipe(w drivebay.Wipe) func(context.Context, host.Disk, uint64, uint64) error {
+	switch w {
+	case drivebay.WipeDiscard:
+		return discardRange
+	case drivebay.WipeZero:
+		return zeroRange
+	}
+	return nil
+}
+
 func zeroRange(ctx context.Context, disk host.Disk, off, n uint64) error {
 	return disk.Zero(ctx, off, n)
 }

@@ -105,7 +105,7 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 					}
 				}
 				*wrote = true
-				if n.kind == typePV { // nobody sees it yet; once the table has it, others may have made the physical volume
+				if n.kind == typePV { // once the table has it, another creation may make the physical volume
 					if err := clearStretch(ctx, disk, p.Start, p.Size); err != nil {
 						return err
 					}

@@ -192,7 +192,7 @@ func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
 		if pv, _ := x.lvm.report.On(dev); pv != nil || !known || !there || p.dev != dev {
 			continue
 		}
-		c, err := e.contentOfPart(ctx, d, p)
+		c, err := e.contentOfRange(ctx, d, p.start, p.size)
 		if errs = append(errs, err); err == nil && c.Kind == drivebay.ContentBlank {
 			found[id] = p
 		}
@@ -203,15 +203,15 @@ func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
 	return errors.Join(errs...)
 }
 
-// contentOfPart reads what is written in a partition, through its drive.
-func (e *Engine) contentOfPart(ctx context.Context, d *drivebay.Drive, p part) (drivebay.Content, error) {
+// contentOfRange reads what is written in a range of a drive, through the drive.
+func (e *Engine) contentOfRange(ctx context.Context, d *drivebay.Drive, start, size uint64) (drivebay.Content, error) {
 	return through(ctx, e, "read "+d.ID, tableTime, func(ctx context.Context) (drivebay.Content, error) {
 		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
 		if err != nil {
 			return drivebay.Content{}, fmt.Errorf("drive %s: %w", d.ID, err)
 		}
 		defer drive.Close()
-		return content.Detect(io.NewSectionReader(drive, int64(p.start), int64(p.size)), p.size, d.LogicalBlock), nil
+		return content.Detect(io.NewSectionReader(drive, int64(start), int64(size)), size, max(d.LogicalBlock, 512)), nil
 	})
 }
 

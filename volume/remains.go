@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/lvm"
 )
 
@@ -79,6 +78,7 @@ func (e *Engine) wipeRemains(ctx context.Context, l drivebay.Location, drive str
 		return err
 	}
 	for _, r := range left {
+		e.waits(l.VG, fmt.Sprintf("what its volumes have left on drive %s is being wiped", drive))
 		err := e.wipeRanges(ctx, l, r)
 		if err == nil {
 			if err := e.store.DeleteRemains(r.Partition); err != nil {
@@ -98,7 +98,7 @@ func (e *Engine) wipeRemains(ctx context.Context, l drivebay.Location, drive str
 			return errors.Join(err, e.store.PutRemains(r))
 		}
 		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive,
-			Cause: fmt.Sprintf("what volumes have left on it when they moved was not wiped: wipe or destroy it before it leaves the house: %v", err)})
+			Cause: fmt.Sprintf("what volumes have left on it when they moved was not wiped: wipe or destroy the drive before you give it away: %v", err)})
 		if err := e.store.DeleteRemains(r.Partition); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (e *Engine) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.
 	if !here || p.guid != r.Partition {
 		return fmt.Errorf("drive %s: partition %s: %w", r.Drive, r.Partition, drivebay.ErrNotFound)
 	}
-	do := map[drivebay.Wipe]func(context.Context, host.Disk, uint64, uint64) error{drivebay.WipeDiscard: discardRange, drivebay.WipeZero: zeroRange}[left.Wipe]
+	do := rangeWipe(left.Wipe)
 	if do == nil || left.Start > p.size || left.Size > p.size-left.Start {
 		return fmt.Errorf("drive %s: %w: %d bytes at %d of a partition of %d, wiped as %q", r.Drive, drivebay.ErrInvalid, left.Size, left.Start, p.size, left.Wipe)
 	}

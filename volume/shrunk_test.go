@@ -43,19 +43,7 @@ func (s *stand) shrank(v drivebay.Volume, id string) {
 	if d.SizeIssue == "" || d.Health == drivebay.HealthGood || len(d.Refusals()) == 0 || d.Content.Kind == drivebay.ContentBlank {
 		s.Errorf("drive %s: %q, %v, %v %v, content %v", id, d.SizeIssue, d.Health, d.Findings, d.Refusals(), d.Content.Kind)
 	}
-	for _, b := range backings {
-		if c, err := s.e.Capacity(s.Context(), rawVolume(b).Class); err != nil && !errors.Is(err, drivebay.ErrUnavailable) || c.Available > 0 {
-			s.Errorf("capacity of %s: %+v, %v", b, c, err)
-		}
-	}
-	r := rawVolume(drivebay.BackingPartition)
-	r.Name, r.Size.Required = "other", 64<<20
-	if o, err := s.e.CreateVolume(s.Context(), r); err == nil {
-		s.Errorf("another volume is made: %+v", o.Location)
-	}
-	if err := s.stage(v); err == nil {
-		s.Error("the volume is staged")
-	}
+	s.nothingNew(v)
 	view, ok := s.e.Volumes().Get(v.ID)
 	if !ok {
 		return // the records are lost, and the kernel shows no partition of it
@@ -63,15 +51,7 @@ func (s *stand) shrank(v drivebay.Volume, id string) {
 	if len(severities(view.Condition, "DriveShrank")) != 1 || view.OperationalStatus == drivebay.Missing {
 		s.Errorf("the volume is %v: %v", view.OperationalStatus, view.Condition)
 	}
-	if err := s.e.ForgetVolume(s.Context(), v.ID); err == nil {
-		s.Error("the volume is forgotten")
-	}
-	if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
-		s.Error("the volume is deleted")
-	}
-	if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: v.Size + 64<<20}); err == nil {
-		s.Error("the volume is grown")
-	}
+	s.nothingUndone(v)
 }
 
 // TestDriveShrank: a drive comes back with fewer bytes, or loses them while it is there;

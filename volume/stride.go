@@ -57,7 +57,7 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 	if why := e.lostOf(h.VG); why != "" {
 		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
 	}
-	if missing := g.Missing(); from == "" && len(missing) > 0 {
+	if missing := g.Missing(); from == "" && len(missing) > 0 { // of a mirror: complete lets it miss a leg
 		return false, fmt.Errorf("volume group %s: %w: LVM does not see its physical volume %s, which may be on drive %s", h.VG, drivebay.ErrPending, missing[0], head.from)
 	}
 	if err := e.wipeRemains(ctx, h.Location, head.from); err != nil {

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/lvm"
 )
@@ -279,16 +277,8 @@ func (e *Engine) whyHidden(ctx context.Context, d *drivebay.Drive) string {
 
 // blankRange says whether a range of a drive reads back blank.
 func (e *Engine) blankRange(ctx context.Context, d *drivebay.Drive, p gpt.Partition) bool {
-	is, err := through(ctx, e, "read "+d.ID, listTime, func(ctx context.Context) (bool, error) {
-		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
-		if err != nil {
-			return false, err
-		}
-		defer drive.Close()
-		c := content.Detect(io.NewSectionReader(drive, int64(p.Start), int64(p.Size)), p.Size, max(d.LogicalBlock, 512))
-		return c.Kind == drivebay.ContentBlank, nil
-	})
-	return err == nil && is
+	c, err := e.contentOfRange(ctx, d, p.Start, p.Size)
+	return err == nil && c.Kind == drivebay.ContentBlank
 }
 
 // whyUnreadPV is whyUnread for the logical volumes of a drive. A partition that reads

@@ -154,7 +154,7 @@ func TestFullStoreRestart(t *testing.T) {
 }
 
 // TestFullStoreFinds: with the records lost and a store that takes none, volumes on the
-// drives are known, staged and let go of.
+// drives are known, staged and unstaged.
 func TestFullStoreFinds(t *testing.T) {
 	for _, backing := range allBackings[:4] {
 		onFull(t, func(s *stand, f *fullStore) {

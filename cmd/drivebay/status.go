@@ -47,7 +47,7 @@ func statusText(st api.Status) string {
 		b.WriteString("  waits for " + render.Clean(u) + "\n")
 	}
 	if len(st.Unread) > 0 {
-		b.WriteString("  until then calls that depend on volumes there are answered with UNAVAILABLE; a drive that does not\n  recover: pull it, or `drivebay cordon DRIVE` if nobody claimed it and it carries no volume\n")
+		b.WriteString("  until then calls that depend on volumes there are answered with UNAVAILABLE; a drive that does not\n  recover: pull it, or `drivebay cordon DRIVE` if it is not claimed and it carries no volume\n")
 	}
 	for _, id := range st.Unwritten {
 		b.WriteString("  in memory only: the newest record of volume " + id + "\n")
