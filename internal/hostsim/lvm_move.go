@@ -7,8 +7,10 @@ import (
 	"time"
 )
 
-// relocation is a pvmove under way. Until its end everything is where it was; then it
-// is copied and the volumes change over, all at once (--atomic).
+// relocation is a pvmove under way. The kernel copies to the new extents all the while,
+// and they keep what was copied when the move is taken back ("pvmove --abort" frees them,
+// lvm2 2.03.16, tools/pvmove_poll.c). At the end the volumes change over, all at once
+// (--atomic), with what was written meanwhile.
 type relocation struct {
 	uuid        string
 	legs        [2]string // identities of its hidden volumes
@@ -166,7 +168,9 @@ func (c *lvmRun) look(g *group, x *relocation) {
 			if dev := c.on[a.pv.uuid]; dev == nil || fails(dev, access{off: a.pv.start + (a.start+from-(at-a.n))*g.extent, n: (to - from) * g.extent}) {
 				x.failed[0] = true
 				c.m.logf(levelErr, "device-mapper: raid1: Unable to read primary mirror during recovery")
+				continue
 			}
+			c.copyExtents(g, x, from, a.pv, a.start+from-(at-a.n), to-from)
 		}
 	}
 	for _, p := range targets(x.to) {
@@ -177,6 +181,24 @@ func (c *lvmRun) look(g *group, x *relocation) {
 	}
 	if x.done = n; n == x.total {
 		x.failed = [2]bool{}
+	}
+}
+
+// copyExtents copies n extents of a physical volume to where a move puts them; at counts
+// the extents of the move.
+func (c *lvmRun) copyExtents(g *group, x *relocation, at uint64, from *pv, start, n uint64) {
+	for _, a := range x.to {
+		if at >= a.n {
+			at -= a.n
+			continue
+		}
+		some := min(n, a.n-at)
+		if dev := c.on[a.pv.uuid]; dev != nil && !fails(dev, access{write: true, n: 4096}) {
+			copyDevice(dev, a.pv.start+(a.start+at)*g.extent, c.on[from.uuid], from.start+start*g.extent, some*g.extent)
+		}
+		if start, n, at = start+some, n-some, 0; n == 0 {
+			return
+		}
 	}
 }
 
