@@ -157,7 +157,8 @@ func (g *Group) On(pv string) []string {
 	return out
 }
 
-// ExtentsOn are the extents that a volume, with its hidden parts, has on a physical volume.
+// ExtentsOn are the extents that a volume, with its hidden parts, has on a physical volume;
+// "": on any.
 func (g *Group) ExtentsOn(name, pv string) []Extent {
 	var out []Extent
 	for i := range g.LVs {
@@ -169,12 +170,19 @@ func (g *Group) ExtentsOn(name, pv string) []Extent {
 			continue
 		}
 		for _, x := range g.LVs[i].Extents {
-			if x.PV == pv {
+			if pv == "" || x.PV == pv {
 				out = append(out, x)
 			}
 		}
 	}
 	return out
+}
+
+// DataOn are those of ExtentsOn that a user of the volume writes to: not the metadata of a
+// mirror.
+func (g *Group) DataOn(name, pv string) []Extent {
+	data := Group{LVs: slices.DeleteFunc(slices.Clone(g.LVs), func(lv LV) bool { return lv.Parent == name && strings.Contains(lv.Name, "_rmeta_") })}
+	return data.ExtentsOn(name, pv)
 }
 
 // Moved are the volumes that a move carries.

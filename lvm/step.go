@@ -19,6 +19,9 @@ type Step struct {
 	May func(*Report) error
 	// Always runs the step even if it seems done: its reason is not in a report.
 	Always bool
+	// Allocates marks a command that gives a volume extents as they are: nothing is copied
+	// over all of them.
+	Allocates bool
 	// Long marks a command that copies data: it has no time limit of its own.
 	Long bool
 }

@@ -126,6 +126,7 @@ func (v Volume) create(kind string, size, more []string) ([]Step, error) {
 			}
 			return nil
 		},
+		Allocates: kind == "linear" || kind == "raid1" || kind == "thin-pool",
 	}, {
 		Name: "finish volume " + v.path(),
 		Argv: []string{"lvchange", "--deltag", making, v.path()},
@@ -142,6 +143,8 @@ func Extend(group, name string, size uint64, pvs ...string) []Step {
 		Name: "extend volume " + path,
 		Argv: command([]string{"lvextend", "--size", bytes(size), path}, pvArgs(pvs)),
 		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && lv.Size >= size },
+
+		Allocates: true,
 	}}
 }
 
@@ -161,6 +164,8 @@ func ExtendMetadata(group, pool string, size uint64) []Step {
 		Name: "extend the metadata of thin pool " + path,
 		Argv: []string{"lvextend", "--poolmetadatasize", bytes(size), path},
 		Done: func(r *Report) bool { lv := r.Group(group).Metadata(pool); return lv != nil && lv.Size >= size },
+
+		Allocates: true,
 	}}
 }
 

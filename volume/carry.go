@@ -122,7 +122,16 @@ func (e *Engine) takeMoveBack(ctx context.Context, h *herd, name, from string) e
 	if err := e.retreat(ctx, h.VG, name); err != nil {
 		return err
 	}
-	return e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, from))
+	if err := e.leavesCopy(ctx, h, from); err != nil {
+		return err
+	}
+	if err := e.lvmRun(ctx, h.Location, lvm.AbortMove(h.VG, from)); err != nil {
+		return err
+	}
+	if err := e.opt.After(h.VG, "move taken back"); err != nil {
+		return fmt.Errorf("%w: %w", errStopped, err)
+	}
+	return nil
 }
 
 // retreat is the part of that which needs neither LVM nor the other drive: nobody

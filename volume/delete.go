@@ -186,6 +186,9 @@ func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, er
 			if err == nil {
 				err = e.overwrite(ctx, v, "wipe", 0, d.size, do)
 			}
+			if err == nil {
+				err = e.leavesLegs(ctx, v)
+			}
 			if err != nil {
 				return err
 			}

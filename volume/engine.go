@@ -105,6 +105,7 @@ type Engine struct {
 	held      map[string]bool                     // volumes whose newest record is in memory only
 	busy      map[string]chan struct{}            // ids that somebody works on
 	writing   sync.Mutex                          // held from the reading of a record to its writing
+	remainsMu sync.Mutex                          // held from the reading of remains to their writing
 	running   sync.WaitGroup                      // work that nobody may wait for any more
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc

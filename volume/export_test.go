@@ -45,3 +45,9 @@ func (e *Engine) Remembered() map[string]int {
 	e.reports.Range(func(any, any) bool { out["reports"]++; return true })
 	return out
 }
+
+// AddRange and CutRange change what is written down of a partition.
+var (
+	AddRange = addRange
+	CutRange = cutRange
+)

@@ -49,8 +49,8 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 			if err := e.lvmRun(ctx, l, steps); err != nil {
 				return err
 			}
-			for _, id := range l.Drives { // from a move that was called off
-				if err := e.wipeRemains(ctx, l, id); err != nil {
+			for _, id := range l.Drives {
+				if err := e.wipeAllRemains(ctx, l, id); err != nil {
 					return err
 				}
 			}

@@ -42,7 +42,6 @@ var notYet = map[string]string{
 	"restore":    "not tried since volumes are removed by their instance",
 	"lose":       "what was published is not named as lost once its record is gone",
 	"unclaim":    "the model claims nothing back to delete it, and knows no resync of a mirror at stage",
-	"moved-wipe": "a leg of a mirror that is made anew, and a move that is called off, leave data in free space of the drive that stays (seed 21)",
 	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
 }
 
@@ -337,7 +336,7 @@ func (w *world) erase(c *client) error {
 // wiped: what a class promises to wipe is on no drive when the deletion is acknowledged, but
 // for copies that a hand made.
 func (w *world) wiped(c *client) {
-	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() || w.without["moved-wipe"] && c.volume.Location.VG != "" {
+	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() {
 		return
 	}
 	w.locked(func() {

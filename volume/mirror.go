@@ -295,10 +295,16 @@ func (e *Engine) rejoin(ctx context.Context, v *drivebay.Volume) error {
 			plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
 		} else {
 			e.log.Info("a leg of a mirror is made anew", "op", "mirror", "volume", v.ID, "drive", back.drive, "from", serving.drive)
+			if err := e.leavesExtents(g, wipeOf(v), back.drive, back.pv, g.ExtentsOn(l.LV, back.pv)); err != nil {
+				return err
+			}
 			plan = append(plan, lvm.RemakeLeg(l.VG, l.LV, back.pv)...)
 		}
 		if err := e.lvmRun(ctx, l, plan); err != nil {
 			return err
+		}
+		if err := e.opt.After(v.ID, "leg on "+back.drive); err != nil {
+			return fmt.Errorf("%w: %w", errStopped, err)
 		}
 		_, _, err := e.live(ctx, v, legs)
 		return err

@@ -29,6 +29,7 @@ type using struct {
 	writesHeld atomic.Bool // records that were kept in memory are being written
 
 	following atomic.Bool // volumes are held against their drives
+	wiping    atomic.Bool // what volumes have left in free extents is being wiped
 	tending   tending
 
 	reasons    map[string]reasonsSent // by volume; of the goroutine in Run
@@ -113,6 +114,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 			e.watch(ctx)
 			e.follow()
+			e.wipeLeft()
 			e.tend()
 			e.publish()
 			e.sendConditions()

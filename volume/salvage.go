@@ -34,11 +34,17 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 		case err != nil:
 			return err
 		default:
+			if err := e.leavesLost(h, r, r.Group(h.VG), strings.Join(r.Group(h.VG).Missing(), ", ")); err != nil {
+				return err
+			}
 			if r, err = e.salvageGroup(ctx, rest, head.from, r.Group(h.VG)); err != nil {
 				return err
 			}
 			if err := e.opt.After(h.VG, "salvage"); err != nil {
 				return fmt.Errorf("%w: %w", errStopped, err)
+			}
+			if err := e.wipeRemains(ctx, h.Location, head.to); err != nil {
+				return err
 			}
 		}
 		whole := func(l drivebay.Location) bool { return r.LV(h.VG, l.LV) != nil }
@@ -48,7 +54,7 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 				return err
 			}
 		}
-		if err := e.wipeRemains(ctx, rest, head.from); err != nil { // it is gone: that is said
+		if err := e.wipeRemains(ctx, h.Location, head.from); err != nil { // it is gone: that is said
 			return err
 		}
 		return e.part(h, head, whole)

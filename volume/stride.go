@@ -60,7 +60,10 @@ func (e *Engine) stride(ctx context.Context, h *herd, head heading) (more bool, 
 	if missing := g.Missing(); from == "" && len(missing) > 0 { // of a mirror: complete lets it miss a leg
 		return false, fmt.Errorf("volume group %s: %w: LVM does not see its physical volume %s, which may be on drive %s", h.VG, drivebay.ErrPending, missing[0], head.from)
 	}
-	if err := e.wipeRemains(ctx, h.Location, head.from); err != nil {
+	if err := e.wipeAllRemains(ctx, h.Location, head.from); err != nil {
+		return false, err
+	}
+	if err := e.wipeFree(ctx, h.Location); err != nil {
 		return false, err
 	}
 	return true, e.leave(ctx, h, head, from)

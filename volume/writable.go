@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -72,19 +73,33 @@ func (e *Engine) mayChange(id string) error {
 	return e.mayWrite(r.Volume.Location.Drives...)
 }
 
-// lvmRun changes the volume group of a location: on claimed drives, and while LVM reports
-// all that the records say is in the group.
+// lvmRun changes the volume group of a location: on claimed drives, while LVM reports all
+// that the records say is in the group, and no extents are given to a volume in which
+// another one has left data that are to be wiped.
 func (e *Engine) lvmRun(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
 	guarded := make([]lvm.Step, len(steps))
 	for i, s := range steps {
 		may := s.May
 		s.May = func(r *lvm.Report) error {
-			if err := e.intact(l, r); err != nil || may == nil {
+			if err := e.intact(l, r); err != nil {
 				return err
+			}
+			if s.Allocates {
+				if err := e.unwiped(l, r); err != nil {
+					return err
+				}
+			}
+			if may == nil {
+				return nil
 			}
 			return may(r)
 		}
 		guarded[i] = s
+	}
+	if !travels(l) && slices.ContainsFunc(steps, func(s lvm.Step) bool { return s.Allocates }) {
+		if err := e.wipeFree(ctx, l); err != nil {
+			return err
+		}
 	}
 	return e.lvmWithoutLost(ctx, l, guarded)
 }
