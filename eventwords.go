@@ -39,6 +39,7 @@ var eventWords = []struct {
 	{EventStoreFailed, "the record store cannot be written: its disk is full, read-only, hangs or fails, or the file was removed or replaced", "`drivebay status` says why; repair the disk of the state directory. Volumes can be staged and published meanwhile, not created, grown or deleted"},
 	{EventStoreRecovered, "the record store can be written again, and has what was kept in memory meanwhile", ""},
 	{EventVolumeCreated, "a volume was made", ""},
+	{EventStoreOlder, "the record store is older than the drives: a backup was restored, or the machine was rolled back", "`drivebay status` lists the volumes that were taken in from the drives. Volumes that were deleted since are shown as MISSING: `drivebay volume forget`"},
 	{EventVolumeFound, "a volume of ours was found that was in no record", ""},
 	{EventVolumeDeleted, "a volume was deleted, or forgotten", ""},
 	{EventVolumeExpanded, "a volume was grown", ""},

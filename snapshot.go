@@ -114,6 +114,7 @@ const (
 
 	EventStoreFailed    EventKind = "StoreFailed"
 	EventStoreRecovered EventKind = "StoreRecovered"
+	EventStoreOlder     EventKind = "StoreOlder"
 
 	EventVolumeCreated   EventKind = "VolumeCreated"
 	EventVolumeFound     EventKind = "VolumeFound"

@@ -125,7 +125,7 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	}
 	err = askAll(ctx, counted, looks[d.Protocol], ev)
 	if readContent && !ev.Standby && err == nil {
-		c := content.Detect(h, d.Size, d.LogicalBlock)
+		c := content.DetectDrive(h, d.Size, d.LogicalBlock)
 		out.content = &c
 	}
 	if p != nil && !ev.Standby && err == nil {

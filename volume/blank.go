@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -67,16 +68,30 @@ func (e *Engine) blank(id, owner string) step {
 				if err := e.announce(owner, noTable+id); err != nil {
 					return err
 				}
+				if err := zeroSamples(ctx, disk); err != nil {
+					return err
+				}
 				return errors.Join(gpt.Erase(disk), e.drives.Written(ctx, id))
 			})
 		},
 	}
 }
 
+// zeroSamples zeroes where a drive is sampled before it is called blank: volumes that were
+// not to be wiped have left their data there. Its table still says that it is ours.
+func zeroSamples(ctx context.Context, disk host.Disk) error {
+	for _, at := range content.Samples(disk.Size()) {
+		if err := disk.Zero(ctx, at, content.SampleSize); err != nil {
+			return err
+		}
+	}
+	return disk.Sync()
+}
+
 // emptyOurs says whether all that is written on a drive is a table of ours without
 // a partition.
 func emptyOurs(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
-	if c.Kind != drivebay.ContentForeign || !onlyTable(c) || !blankButTable(disk) {
+	if c.Kind != drivebay.ContentForeign || !onlyTable(c) || !blankButTable(disk, content.Detect) {
 		return false
 	}
 	t, err := gpt.Read(disk)
@@ -91,12 +106,12 @@ func onlyTable(c drivebay.Content) bool {
 
 // blankButTable says whether a drive reads back blank but for the places of a partition
 // table: half a table of ours is no permission to write over what lies beside it.
-func blankButTable(disk host.Disk) bool {
+func blankButTable(disk host.Disk, detect func(io.ReaderAt, uint64, int) drivebay.Content) bool {
 	places, err := gpt.Places(disk)
 	if err != nil {
 		return false
 	}
-	c := content.Detect(withoutTable{disk, places}, disk.Size(), disk.BlockSize())
+	c := detect(withoutTable{disk, places}, disk.Size(), disk.BlockSize())
 	return c.Kind == drivebay.ContentBlank
 }
 
@@ -121,7 +136,7 @@ func (w withoutTable) ReadAt(b []byte, off int64) (int, error) {
 // it left behind, which a loss of power cut short, or our own erasure of the last
 // one. Only where that was written down can it be.
 func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
-	if !onlyTable(c) || !blankButTable(disk) {
+	if !onlyTable(c) || !blankButTable(disk, content.DetectDrive) {
 		return false
 	}
 	if e.begunByMove(disk, d, c) {

@@ -81,7 +81,7 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 	refuse := func(why string) (*gpt.Table, error) {
 		return nil, fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, why)
 	}
-	c := content.Detect(disk, disk.Size(), disk.BlockSize())
+	c := content.DetectDrive(disk, disk.Size(), disk.BlockSize())
 	if why := drivebay.CopyOf(d.ID, c, e.drives.Snapshot().Drives); why != "" {
 		return refuse(why)
 	}

@@ -103,6 +103,7 @@ type Engine struct {
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
 	forgotten map[string]drivebay.ForgottenVolume // by key
 	held      map[string]bool                     // volumes whose newest record is in memory only
+	newer     map[string]bool                     // volumes that the store was older than
 	busy      map[string]chan struct{}            // ids that somebody works on
 	writing   sync.Mutex                          // held from the reading of a record to its writing
 	remainsMu sync.Mutex                          // held from the reading of remains to their writing

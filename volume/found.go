@@ -277,6 +277,7 @@ func (e *Engine) adoptFailed(v drivebay.Volume, why string, retry drivebay.Retry
 func (e *Engine) adoptAs(v drivebay.Volume, why string, half bool, pvs map[string]string, retry drivebay.RetryRule) error {
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
 	text := "a volume of ours was found that is in no record"
+	e.noteOlder(&v)
 	if old, err := e.record(v.ID); err == nil { // of the same name, or it had another id
 		text = fmt.Sprintf("the record is older than the drive: it names %s, which is gone; what is on the drive counts", instanceOf(old.Volume.Location))
 		v.Name, v.Created = cmp.Or(v.Name, old.Volume.Name), old.Volume.Created

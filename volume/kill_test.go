@@ -124,7 +124,7 @@ func (s *stand) blank() {
 	s.Helper()
 	for _, d := range s.mgr.Snapshot().Drives {
 		s.read(d, func(r io.ReaderAt) {
-			if c := content.Detect(r, d.Size, d.LogicalBlock); c.Kind != drivebay.ContentBlank {
+			if c := content.DetectDrive(r, d.Size, d.LogicalBlock); c.Kind != drivebay.ContentBlank {
 				s.Errorf("drive %s is left %v", d.ID, c)
 			}
 		})

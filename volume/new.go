@@ -27,7 +27,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	e := &Engine{
 		machine: m, drives: d, store: st, lvm: system, opt: opt, log: opt.Log,
 		changed: make(chan struct{}, 1),
-		held:    map[string]bool{}, records: map[string]*drivebay.VolumeRecord{}, snapshots: map[string]*drivebay.SnapshotRecord{}, busy: map[string]chan struct{}{},
+		held:    map[string]bool{}, newer: map[string]bool{}, records: map[string]*drivebay.VolumeRecord{}, snapshots: map[string]*drivebay.SnapshotRecord{}, busy: map[string]chan struct{}{},
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.layouts = map[string]layout{}

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +45,7 @@ func (e *Engine) mayReclaim(ctx context.Context, v *drivebay.Volume, r drivebay.
 	case v.LUKSUUID != "": // it would tell whoever has the drive what is free (cryptsetup(8), --allow-discards)
 		return fmt.Errorf("%w: an encrypted volume tells its drive nothing of what is in it", drivebay.ErrNoSupport)
 	}
-	if err := canUse(v, false, "", nil); err != nil {
+	if err := errors.Join(canUse(v, false, "", nil), e.mayWrite(v.Location.Drives...)); err != nil {
 		return err
 	}
 	return e.hasPaths(ctx, v, r.Path, r.Staging)

@@ -70,7 +70,16 @@ func TestUnclaimedIsUntouched(t *testing.T) {
 					s.Error("a drive was written to that is not claimed")
 				}
 				_ = s.mgr.Lead(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, "")
-				s.must(s.stage(v, with(r.Secrets[drivebay.SecretPassphrase])), s.publish(v, "pod"), s.unpublish(v, "pod"), s.unstage(v))
+				trim := func() {
+					if v.Mode == drivebay.ModeFS && v.LUKSUUID == "" {
+						_, err := s.e.Reclaim(s.Context(), drivebay.ReclaimRequest{Volume: v.ID})
+						refused("reclaim", err)
+					}
+				}
+				trim()
+				s.must(s.stage(v, with(r.Secrets[drivebay.SecretPassphrase])), s.publish(v, "pod"))
+				trim()
+				s.must(s.unpublish(v, "pod"), s.unstage(v))
 			})
 		})
 	}

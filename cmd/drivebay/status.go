@@ -52,5 +52,8 @@ func statusText(st api.Status) string {
 	for _, id := range st.Unwritten {
 		b.WriteString("  in memory only: the newest record of volume " + id + "\n")
 	}
+	for _, id := range st.Newer {
+		b.WriteString("  newer     volume " + id + " than the record store: it was restored from a backup, or rolled back; what the drive carries counts\n")
+	}
 	return b.String()
 }

@@ -46,6 +46,7 @@ func newVolumes(e *engine) *volumeEngine {
 
 func (v *volumeEngine) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
 func (v *volumeEngine) Unwritten() []string           { return nil }
+func (v *volumeEngine) Newer() []string               { return nil }
 func (v *volumeEngine) Unread() ([]string, bool)      { return nil, true }
 func (v *volumeEngine) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{Snapshots: true} }
 

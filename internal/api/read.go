@@ -33,6 +33,9 @@ type Status struct {
 	// Unwritten are the volumes whose newest record is in memory only, until the record
 	// store can be written.
 	Unwritten []string `json:"unwritten,omitempty"`
+	// Newer are the volumes that were found on drives since the daemon began, on drives that
+	// the record store knew without them: it is older than the drives.
+	Newer []string `json:"newer,omitempty"`
 }
 
 // Ready says whether the daemon is.
@@ -68,7 +71,7 @@ func (s *Server) status() Status {
 	}
 	if s.opt.Volumes != nil {
 		var ready bool
-		st.Unwritten = s.opt.Volumes.Unwritten()
+		st.Unwritten, st.Newer = s.opt.Volumes.Unwritten(), s.opt.Volumes.Newer()
 		if st.Unread, ready = s.opt.Volumes.Unread(); !ready && s.engine.Snapshot().Seq > 0 {
 			st.Reasons = append(st.Reasons, errLooking.Message)
 		}

@@ -19,6 +19,9 @@ type Volumes interface {
 	Unread() (why []string, ready bool)
 	// Unwritten are the volumes whose newest record is in memory only, by id.
 	Unwritten() []string
+	// Newer are the volumes that were taken in since the start because the record store was
+	// older than their drives, by id.
+	Newer() []string
 	Powers() drivebay.VolumePowers
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
 	DeleteVolume(ctx context.Context, id string) error

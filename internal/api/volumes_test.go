@@ -87,6 +87,7 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 func (v *volumes) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
 func (v *volumes) Unread() ([]string, bool)      { return v.unread, len(v.unread) == 0 || v.looked }
 func (v *volumes) Unwritten() []string           { return v.unwritten }
+func (v *volumes) Newer() []string               { return nil }
 func (v *volumes) Powers() drivebay.VolumePowers { return v.powers }
 func (v *volumes) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	v.secrets = r.Secrets

@@ -1,0 +1,53 @@
+package content
+
+import (
+	"io"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// A format that keeps nothing at either end, and data without a format, show in the middle
+// of a drive only. All of it cannot be read: it is sampled before a drive is called blank.
+
+// How a drive is sampled: at equal distances, and more densely towards its beginning, where
+// filesystems write first.
+const (
+	SampleSize  = 4096 // bytes at each place
+	sampleEven  = 64
+	sampleFirst = 2 << 20
+)
+
+// DetectDrive reads a whole drive: Detect, and samples between the ends of one that is blank
+// by all else.
+func DetectDrive(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
+	c := Detect(r, size, blockSize)
+	if c.Kind != drivebay.ContentBlank {
+		return c
+	}
+	for _, at := range Samples(size) {
+		v := look(r, at, SampleSize, SampleSize, 0)
+		switch {
+		case v.err != nil:
+			return drivebay.Content{Reason: v.err.Error()}
+		case !v.uniform():
+			return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: []drivebay.Signature{{Format: "data between its ends", Offset: at}}}
+		}
+	}
+	return c
+}
+
+// Samples are the places at which a drive of size bytes is sampled, all multiples of 1 MiB.
+func Samples(size uint64) []uint64 {
+	const align = 1 << 20
+	var out []uint64
+	for at := uint64(sampleFirst); at < size/sampleEven; at *= 2 {
+		out = append(out, at)
+	}
+	for i := range uint64(sampleEven) {
+		out = append(out, size/sampleEven*i/align*align)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return slices.DeleteFunc(out, func(at uint64) bool { return at < sampleFirst || at+SampleSize+driveEnd > size })
+}
