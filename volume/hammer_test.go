@@ -25,6 +25,7 @@ import (
 //
 //	DRIVEBAY_HAMMER_TIME   how long it goes on, with a new machine for each seed (20s)
 //	DRIVEBAY_HAMMER_STEPS  the most steps in all (1500)
+//	DRIVEBAY_HAMMER_FROM   the first seed (1): so a long run goes on where the last one ended
 //	DRIVEBAY_HAMMER_SEED   this seed alone, for as many steps as STEPS says
 //	DRIVEBAY_HAMMER_WITHOUT operations and assertions to leave out, in place of notYet; "": none
 //	DRIVEBAY_HAMMER_SKIP   steps to leave out, "3,17-20": the others draw the same numbers
@@ -41,11 +42,12 @@ func TestHammer(t *testing.T) {
 	}
 	var late atomic.Bool // a clock of its own: that of a simulated machine stands still while it works
 	defer time.AfterFunc(limit, func() { late.Store(true) }).Stop()
-	done := 0
-	for seed := uint64(1); done < steps && !late.Load() && !t.Failed(); seed++ {
+	done, from := 0, uint64(setting(t, "FROM", 1, strconv.Atoi))
+	seed := from
+	for ; done < steps && !late.Load() && !t.Failed(); seed++ {
 		done += hammer(t, seed, min(stepsOfSeed, steps-done), &late)
 	}
-	t.Logf("%d steps in %v", done, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d steps of seeds %d to %d in %v", done, from, seed-1, time.Since(began).Round(time.Millisecond))
 }
 
 func setting[V any](t *testing.T, name string, usual V, parse func(string) (V, error)) V {
