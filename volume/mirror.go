@@ -25,7 +25,7 @@ func (e *Engine) mirrorLegs(l drivebay.Location, g *lvm.Group, r *lvm.Report) []
 		for _, id := range l.Drives {
 			dev := e.pvDevice(id)
 			if pv, _ := r.On(dev); dev != "" && pv != nil && pv.UUID == leg.PV {
-				one.drive, one.here = id, driveHere(s, id)
+				one.drive, one.here, one.flagged = id, driveHere(s, id), pv.Missing
 				left = slices.DeleteFunc(left, func(x string) bool { return x == id })
 			}
 		}
@@ -154,7 +154,13 @@ func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone str
 		m = &drivebay.Mirror{}
 	}
 	e.readSuperblocks(ctx, v.Location, r, legs)
-	source, err := mirrorSource(m, legs)
+	source, err := mirrorSource(m, withoutFlagged(legs))
+	if err != nil && !active && slices.ContainsFunc(legs, func(l mirrorLeg) bool { return l.here && l.flagged }) {
+		if restoreErr := e.lvmRun(ctx, v.Location, restoreReturned(r.Group(v.Location.VG))); restoreErr != nil {
+			return "", errors.Join(err, restoreErr)
+		}
+		source, err = mirrorSource(m, legs)
+	}
 	if err != nil {
 		return "", errors.Join(err, e.doubt(v.ID, err))
 	}
@@ -233,17 +239,43 @@ func (e *Engine) activateMirror(ctx context.Context, v *drivebay.Volume) error {
 	if err != nil {
 		return e.nameNewest(err)
 	}
-	from := v.Location
+	from, newest := v.Location, alone
 	if alone != "" {
 		from.Drives = []string{alone}
+	} else if rec, err := e.record(v.ID); err == nil && rec.Volume.Mirror != nil {
+		newest = rec.Volume.Mirror.Current
 	}
-	if err := e.lvmActivate(ctx, from, e.appearing(v)); err != nil || alone == "" {
+	if err := e.lvmActivate(ctx, from, e.appearing(v)); err != nil {
 		return err
+	}
+	if err := e.servesNewest(ctx, v, newest); err != nil || alone == "" {
+		return e.nameNewest(err)
 	}
 	if err := e.rejoin(ctx, v); err != nil { // it serves from one leg, and a healing tries again
 		e.log.Warn("a leg of a mirror is not made anew", "op", "mirror", "volume", v.ID, "err", err)
 	}
 	return nil
+}
+
+// servesNewest takes a mirror out of use again, before anything can write to it, whose kernel
+// device leaves out the leg with the newest data. What the record says stays.
+func (e *Engine) servesNewest(ctx context.Context, v *drivebay.Volume, newest string) error {
+	if newest == "" {
+		return nil
+	}
+	r, err := e.reportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	c, err := e.lvm.Copied(ctx, v.Location.VG, v.Location.LV)
+	_, dropped := liveLegs(e.mirrorLegs(v.Location, r.Group(v.Location.VG), r), c)
+	if err != nil || !slices.Contains(dropped, newest) { // of one leg there is nothing to leave out
+		return nil
+	}
+	stale := staleError{newest: newest, why: "the kernel left it out"}
+	return errors.Join(stale, e.deactivate(ctx, v), e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		return drivebay.Mirror{Current: newest, Boot: m.Boot, Accepted: m.Accepted}, true
+	}))
 }
 
 // nameNewest has an error name the drive that has to come back by serial and bay.

@@ -23,8 +23,13 @@ type split struct {
 // onSplit runs a test on a mirror in use, from each of the legs.
 func onSplit(t *testing.T, test func(*split)) {
 	t.Helper()
+	onSplitWith(t, volume.Options{Heal: true}, test)
+}
+
+func onSplitWith(t *testing.T, opt volume.Options, test func(*split)) {
+	t.Helper()
 	for first := range 2 {
-		onMachine(t, smallDrives(), volume.Options{Heal: true}, func(s *stand) {
+		onMachine(t, smallDrives(), opt, func(s *stand) {
 			v := s.make("v", requests()["a mirror"])
 			x := &split{stand: s, v: v}
 			x.old, _ = s.mgr.Snapshot().Find(v.Location.Drives[first])
@@ -182,6 +187,51 @@ func TestMirrorBothBack(t *testing.T) {
 				}
 				x.serves("second")
 			})
+		})
+	}
+}
+
+// firstPartition is the kernel's name of it.
+func firstPartition(d *drivebay.Drive) string {
+	if last := d.Name[len(d.Name)-1]; last >= '0' && last <= '9' {
+		return d.Name + "p1"
+	}
+	return d.Name + "1"
+}
+
+// TestMirrorFlagged: the group was changed while LVM could not see the leg with the newest
+// data, and counts it as missing since: it would activate the other leg alone.
+func TestMirrorFlagged(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		onSplitWith(t, volume.Options{}, func(x *split) {
+			x.newer()
+			x.must(x.unstage(x.v))
+			label := firstPartition(x.current)
+			x.flip(label, 512, 32)
+			x.putBack(x.old)
+			old, _ := x.mgr.Snapshot().Find(x.old.ID)
+			if out, err := x.sim.Run(x.Context(), "lvm", "vgextend", "--restoremissing", x.v.Location.VG, "/dev/"+firstPartition(old)); err != nil {
+				x.Fatalf("%v: %s", err, out)
+			}
+			if err := x.stage(x.v); !errors.Is(err, drivebay.ErrRefused) && !errors.Is(err, drivebay.ErrUnavailable) {
+				x.Errorf("staged while the newest leg cannot be seen: %v", err)
+			}
+			x.flip(label, 512, 32)
+			if lost {
+				x.loseStore()
+			}
+			time.Sleep(11 * time.Minute) // it was read again
+			x.must(x.stage(x.v))
+			if got := x.word(x.v, ""); got != "second" {
+				x.Errorf("lost records %v: it reads %q", lost, got)
+			}
+			x.heal(x.v)
+			time.Sleep(10 * time.Minute)
+			x.pull(x.current)
+			if got := x.word(x.v, ""); got != "second" {
+				x.Errorf("lost records %v: the other leg reads %q", lost, got)
+			}
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 type mirrorLeg struct {
 	drive, pv string
 	here      bool            // its drive answers
+	flagged   bool            // LVM counts its physical volume as missing, though it may be there
 	position  int             // as the kernel counts the legs
 	super     *lvm.Superblock // nil: it could not be read, or there is none
 }
@@ -45,6 +46,16 @@ func mirrorSource(m *drivebay.Mirror, legs []mirrorLeg) (string, error) {
 		return sourceOfOne(m, legs[1], legs[0])
 	}
 	return "", fmt.Errorf("%w: none of its drives is there", drivebay.ErrNotFound)
+}
+
+// withoutFlagged are the legs as an activation gets them: LVM leaves out a physical volume
+// that it counts as missing until that is restored, also when it is there again.
+func withoutFlagged(legs []mirrorLeg) []mirrorLeg {
+	out := slices.Clone(legs)
+	for i := range out {
+		out[i].here = out[i].here && !out[i].flagged
+	}
+	return out
 }
 
 // sourceOfOne is for a leg whose other one is not there.
@@ -145,7 +156,7 @@ func (e staleError) Error() string {
 	if e.newest == "" {
 		return "it is not known which leg of the mirror holds the newest data: " + e.why
 	}
-	text := "the newest data of the mirror are on drive " + e.newest + ", which is not there"
+	text := "the newest data of the mirror are on drive " + e.newest + ", which is not there, or LVM counts it as missing"
 	if e.why != "" {
 		text += ": " + e.why
 	}
