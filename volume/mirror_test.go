@@ -3,6 +3,7 @@ package volume_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -407,6 +408,46 @@ func TestMirrorGrowsWhole(t *testing.T) {
 				s.must(grow())
 				if got := s.word(v, ""); got != "second" {
 					s.Errorf("%s, grown, reads %q", kind, got)
+				}
+			})
+		}
+	}
+}
+
+// TestMirrorNewestMissing: LVM counts the drive with the newest data as missing, because the
+// group was changed while its label could not be read. When it can be read again the mirror
+// has the newest data, and not those of the leg that LVM would use.
+func TestMirrorNewestMissing(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]drivebay.LeaveVerb{"moves on": "", "stays": drivebay.LeaveCancel} {
+		for first := range 2 {
+			k := &killer{}
+			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
+				v := s.make("v", requests()["a mirror"])
+				old, current := v.Location.Drives[first], v.Location.Drives[1-first]
+				serial := s.serialOf(old)
+				s.must(s.stage(v))
+				s.word(v, "first")
+				s.must(s.unstage(v))
+				s.inject(old, "vanish")
+				time.Sleep(10 * time.Second)
+				s.must(s.stage(v))
+				s.word(v, "second")
+				s.must(s.unstage(v))
+				d, _ := s.mgr.Snapshot().Find(current)
+				s.flip(d.Name+"p1", 512, 8)
+				s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
+				time.Sleep(time.Minute)
+				s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+				s.until("another drive joins the group", func() bool { return slices.Contains(k.steps(), "join") })
+				s.flip(d.Name+"p1", 512, 8)
+				if then != "" {
+					s.must(s.mgr.Lead(s.Context(), old, then, ""))
+				}
+				s.until("the group is on two drives", func() bool { return len(s.of(v).Location.Drives) == 2 })
+				s.must(s.stage(v))
+				if got := s.word(*vol(s.of(v)), ""); got != "second" {
+					t.Errorf("%s: it reads %q", name, got)
 				}
 			})
 		}
