@@ -204,6 +204,7 @@ func (w *world) settle() string {
 	}
 	time.Sleep(11 * time.Minute) // every drive was looked at again
 	said := w.cancel(nil)
+	w.claimAgain()
 	time.Sleep(11 * time.Minute)
 	var kept []string
 	for _, c := range w.volumes { // all, before one is used: those of a pool wait for each other
@@ -231,6 +232,21 @@ func (w *world) settle() string {
 		}
 	}
 	return fmt.Sprint(said, kept)
+}
+
+// claimAgain claims the drives again that carry volumes: without a claim none is deleted.
+func (w *world) claimAgain() {
+	for _, d := range w.drives() {
+		carries := slices.ContainsFunc(w.e.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return slices.Contains(v.Location.Drives, d.id) })
+		if !carries || w.claimed[d.serial] {
+			continue
+		}
+		w.locked(func() { w.claimed[d.serial] = true })
+		if err := w.mgr.Claim(w.Context(), d.id, true); err != nil {
+			w.locked(func() { w.claimed[d.serial] = false })
+			w.note(0, "claim", fmt.Sprint(d.serial, ": ", err))
+		}
+	}
 }
 
 // again uses a volume from the beginning.

@@ -106,7 +106,8 @@ func (m *model) wrong(format string, args ...any) {
 func (m *model) wrote(w hostsim.Write) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if w.By == "" {
+	ours := w.By == "" || w.By == hostsim.WriterMirror
+	if ours {
 		m.allowed(w)
 	}
 	for _, p := range w.Pages {
@@ -117,7 +118,7 @@ func (m *model) wrote(w hostsim.Write) {
 		}
 		if x := m.marks[before]; x != nil {
 			delete(x.on, at)
-			if w.By == "" {
+			if ours {
 				m.lost(w, before, x, p.Off)
 			}
 		}
@@ -127,9 +128,10 @@ func (m *model) wrote(w hostsim.Write) {
 	}
 }
 
-// allowed: drivebay and what it runs write to claimed drives alone, and never to bytes of others.
+// allowed: drivebay and what it runs write to claimed drives alone, and never to bytes of
+// others. Staging asks for no claim, and the kernel completes the legs of a mirror then.
 func (m *model) allowed(w hostsim.Write) {
-	if !m.claimed[w.Drive] {
+	if !m.claimed[w.Drive] && w.By != hostsim.WriterMirror {
 		m.wrong("%d bytes at %d were written to drive %s, which is not claimed", w.N, w.Off, w.Drive)
 	}
 	for _, k := range m.keep[w.Drive] {

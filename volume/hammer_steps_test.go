@@ -41,7 +41,6 @@ var notYet = map[string]string{
 	"zap":        "an erased partition table is not named within a minute",
 	"restore":    "not tried since volumes are removed by their instance",
 	"lose":       "what was published is not named as lost once its record is gone",
-	"unclaim":    "the model claims nothing back to delete it, and knows no resync of a mirror at stage",
 	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
 }
 

@@ -86,7 +86,7 @@ func (v *lv) assemble() {
 			if _, err := image.dev.ask(access{write: true}); err != nil {
 				continue
 			}
-			copyDevice(image.dev, 0, v.images[source].dev, 0, v.size())
+			v.group.m.asMirror(func() { copyDevice(image.dev, 0, v.images[source].dev, 0, v.size()) })
 			changed, v.fresh[i] = true, false
 		}
 		v.failed[i] = false
@@ -112,7 +112,7 @@ func (v *lv) writeSuperblocks() {
 			continue
 		}
 		if _, err := dev.ask(access{write: true, n: 512}); err == nil {
-			_ = dev.write(s.encode(i, len(v.images)), 0)
+			v.group.m.asMirror(func() { _ = dev.write(s.encode(i, len(v.images)), 0) })
 		}
 	}
 }

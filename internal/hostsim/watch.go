@@ -12,9 +12,13 @@ const PageSize = pageSize
 // WriterFilesystem is the kernel's part for a mounted filesystem.
 const WriterFilesystem = "filesystem"
 
+// WriterMirror is the kernel's part for the legs of a mirror: superblocks, and the copy of
+// one leg to another.
+const WriterMirror = "mirror"
+
 // Write is a change of the bytes of a drive, whichever way it came.
 type Write struct {
-	By     string // the writer that As named, or WriterFilesystem; empty: the machine's programs, and the caller of its interfaces
+	By     string // the writer that As named, WriterFilesystem or WriterMirror; empty: the machine's programs, and the caller of its interfaces
 	Drive  string // serial number that the drive had when the machine was made
 	Off, N uint64
 	Pages  []PageChange // those that read otherwise now
@@ -44,6 +48,14 @@ func As(ctx context.Context, name string) context.Context {
 func writerOf(ctx context.Context) string {
 	name, _ := ctx.Value(writer{}).(string)
 	return name
+}
+
+// asMirror does work of the kernel for a mirror.
+func (m *Machine) asMirror(work func()) {
+	was := m.writer
+	m.writer = WriterMirror
+	work()
+	m.writer = was
 }
 
 // mutate does work that changes a range of a drive, and reports it.
