@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -229,6 +231,35 @@ func TestCopyTakenBack(t *testing.T) {
 			s.blank()
 		})
 	}
+}
+
+// TestTakenBackStaysSo: a copy that is being taken back is not gone on with, whatever
+// is asked for meanwhile: its target may be wiped already.
+func TestTakenBackStaysSo(t *testing.T) {
+	k := &killer{}
+	onMachine(t, threeDrives(), volume.Options{After: k.step, CopyRate: 1 << 20}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		sum := s.sum(v)
+		s.lead(v, drivebay.LeaveRelease)
+		s.until("copying", func() bool { done, _, ok := s.e.CopyProgress(v.ID); return ok && done > 20<<20 })
+		k.anew(2)
+		s.lead(v, drivebay.LeaveCancel)
+		s.until("killed", k.dead)
+		if steps := k.steps(); steps[1] != "wipe" {
+			s.Fatalf("killed after %q", steps)
+		}
+		k.arm(0)
+		s.lead(v, drivebay.LeaveRelease)
+		s.start()
+		is := s.left(v, sum)
+		s.onDrive(s.drive(is).Name, func(_ host.Disk, table *gpt.Table) {
+			if p, _ := table.Find(is.Location.Partition); p.Type != "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e04" {
+				s.Errorf("it is there as %+v", p)
+			}
+		})
+		s.forget()
+		s.must(s.stage(s.of(v).Volume))
+	})
 }
 
 // badSectors makes sectors of a volume unreadable, by bytes from its beginning.

@@ -17,6 +17,9 @@ func (e *Engine) moveAway(ctx context.Context, id string, m *mover) error {
 	if err != nil {
 		return err
 	}
+	if takenBack(&rec) { // what was copied is wiped, maybe
+		return e.takeBack(ctx, id)
+	}
 	if err := e.fitTarget(&rec); err != nil {
 		return errors.Join(err, e.takeBack(ctx, id))
 	}
@@ -219,11 +222,22 @@ func (e *Engine) cleanUp(ctx context.Context, id string, now bool) error {
 	return e.endMove(id, fmt.Sprintf("what it has left on drive %s was not wiped, which has to be seen to: %v", from.Drives[0], err))
 }
 
+// takeBackStep is written down before anything of a copy is taken back: the copy is not
+// gone on with then.
+const takeBackStep = "take back"
+
+func takenBack(r *drivebay.VolumeRecord) bool {
+	return moveOf(r) != nil && contains(r.Work.Made, takeBackStep)
+}
+
 // takeBack ends a move that has not come to its end: what was copied is wiped, and
 // the volume is where it was.
 func (e *Engine) takeBack(ctx context.Context, id string) error {
 	rec, err := e.record(id)
 	if err != nil || moveOf(&rec) == nil || moved(&rec) {
+		return err
+	}
+	if err := e.announce(id, takeBackStep); err != nil {
 		return err
 	}
 	_, piece := piecesOf(&rec)
