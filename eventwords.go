@@ -45,7 +45,7 @@ var eventWords = []struct {
 	{EventVolumeExpanded, "a volume was grown", ""},
 	{EventVolumeFailed, "what was being done to a volume failed", "`drivebay explain VOLUME`"},
 	{EventVolumeReleased, "a volume was let go of: its drive leaves without it", ""},
-	{EventVolumeMoved, "a volume was moved to another drive, because its own has to leave", ""},
+	{EventVolumeMoved, "a volume was moved: its drive has to leave, or the volume or the one before it on the drive needs room to grow", ""},
 	{EventVolumeDataLoss, "a drive cannot read all of a volume that is moved off it, or an operator goes on without what it cannot read", "`drivebay volume show VOLUME` names what; read again with `drivebay volume retry`, or go on with `drivebay volume accept-loss`"},
 	{EventVolumeLeft, "something of a volume stays on a drive and is nobody's: an unfinished copy, or what could not be wiped", "wipe the drive before it leaves the house"},
 	{EventVolumeHealed, "a volume was repaired", "docs/repairs.md"},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Move is a volume on its way to another drive. It is on the new one from the moment
+// Move is a volume on its way to another drive, or to another place on its drive. It is on the new one from the moment
 // at which Location says so, and not before.
 type Move struct {
 	From Location `json:"from"`
@@ -18,6 +18,15 @@ type Move struct {
 	// Lost is what cannot be read any more; it goes on once that is Accepted.
 	Lost     *Lost `json:"lost,omitempty"`
 	Accepted bool  `json:"accepted,omitempty"`
+	// Room is the growth that the volume moves for; nil: its drive has to leave.
+	Room *Room `json:"room,omitempty"`
+}
+
+// Room is the growth of a volume for which a partition moves: its own, or that of the
+// partition right behind it.
+type Room struct {
+	Volume string `json:"volume"` // that grows
+	Size   uint64 `json:"size"`   // that it is to have, in bytes
 }
 
 // Lost is what of a volume could not be read any more when it was copied. What was

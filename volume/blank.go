@@ -211,11 +211,31 @@ func cannotBlank(c drivebay.Content) error {
 // as taken until release.
 func (e *Engine) reserve(t *gpt.Table) (release func()) {
 	sizes := map[string]uint64{}
-	for _, r := range e.all() {
-		if p, ok := t.Find(r.Volume.Location.Partition); ok && r.Work != nil && r.Work.Op == drivebay.WorkExpand {
+	keep := func(p gpt.Partition, end uint64) {
+		if _, kept := sizes[p.GUID]; !kept {
 			sizes[p.GUID] = p.Size
-			_ = t.Grow(p.GUID, max(p.Size, sizeOfWork(r))) // where that is not free, nothing is kept
 		}
+		_ = t.Grow(p.GUID, max(p.Size, end-min(end, p.Start))) // where that is not free, nothing is kept
+	}
+	all := e.all()
+	for _, r := range all {
+		if p, ok := t.Find(r.Volume.Location.Partition); ok && r.Work != nil && r.Work.Op == drivebay.WorkExpand {
+			keep(p, p.Start+sizeOfWork(r))
+		}
+		g, room := growingBeside(all, r)
+		if room == nil {
+			continue
+		}
+		p, ok := t.Find(g.Volume.Location.Partition)
+		if !ok {
+			continue
+		}
+		end := p.Start + room.Size + overhead(g.Volume.LUKSUUID)
+		if old, there := t.Find(moveOf(r).From.Partition); there && old.Start > p.Start {
+			keep(old, end)
+			end = old.Start
+		}
+		keep(p, end)
 	}
 	return func() {
 		for i := range t.Partitions {

@@ -104,7 +104,11 @@ func (e *Engine) unsettled(id string) error {
 func (e *Engine) followMove(r *drivebay.VolumeRecord) {
 	id := r.Volume.ID
 	switch {
-	case moveOf(r) == nil || e.moves.of(id) != nil:
+	case moveOf(r) == nil:
+	case e.moves.of(id) != nil:
+		if room := moveOf(r).Room; room != nil && r.Volume.Usage == drivebay.VolumeInUse && !moved(r) && !takenBack(r) && !e.roomWanted(r) {
+			e.stopMove(id)
+		}
 	case settled(r):
 		e.beginMove(id, "clean up", true, func(ctx context.Context, _ *mover) error { return e.cleanUp(ctx, id, false) })
 	case moved(r):
@@ -112,6 +116,8 @@ func (e *Engine) followMove(r *drivebay.VolumeRecord) {
 			m.firm.Store(true)
 			return e.settleMove(ctx, id)
 		})
+	case r.Volume.Usage == drivebay.VolumeInUse && !takenBack(r) && e.roomWanted(r):
+		e.beginMove(id, "copy", false, func(ctx context.Context, m *mover) error { return e.moveForRoom(ctx, id, m) })
 	case r.Volume.Usage == drivebay.VolumeInUse || r.Volume.Usage == drivebay.VolumeReleased:
 		e.beginMove(id, "take back", false, func(ctx context.Context, _ *mover) error { return e.takeBack(ctx, id) })
 	}

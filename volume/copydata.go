@@ -35,7 +35,8 @@ type copying struct {
 	sums     []uint64 // of chunks
 	patchy   map[uint64]bool
 	lost     drivebay.Lost
-	faults   int // in a row
+	shown    bool // a user of the volume reads its partition as it is
+	faults   int  // in a row
 	began    time.Time
 }
 
@@ -101,12 +102,26 @@ func (c *copying) copy(ctx context.Context) error {
 		return c.dst.flush(ctx)
 	})
 	if err == nil {
+		err = c.zeroRest(ctx)
+	}
+	if err == nil {
 		err = c.dst.flush(ctx)
 	}
 	if err == nil && c.lost.Bytes == c.size {
 		err = fmt.Errorf("%w: drive %s cannot read any of it", drivebay.ErrRefused, c.src.drive)
 	}
 	return err
+}
+
+// zeroRest zeroes what the new partition has more than the old one, where its user could
+// read it.
+func (c *copying) zeroRest(ctx context.Context) error {
+	for at := c.size; c.shown && at < c.dst.Size(); at += copySync * copyChunk {
+		if err := c.dst.zero(ctx, at, min(copySync*copyChunk, c.dst.Size()-at)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gather reads a range in one piece, and where that fails in halves, down to blocks.
@@ -187,6 +202,14 @@ func (p *copyPiece) put(ctx context.Context, b []byte, at uint64) error {
 }
 
 var noBytes [copyChunk]byte
+
+func (p *copyPiece) zero(ctx context.Context, at, n uint64) error {
+	_, err := through(ctx, p.e, p.lane, chunkTime, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Zero(ctx, at, n) })
+	if err != nil {
+		return fmt.Errorf("zero drive %s: %w", p.drive, err)
+	}
+	return nil
+}
 
 func (p *copyPiece) flush(ctx context.Context) error {
 	_, err := through(ctx, p.e, p.lane, chunkTime, func(context.Context) (struct{}, error) { return struct{}{}, p.Sync() })

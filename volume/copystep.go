@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/drivebay/drivebay"
@@ -32,6 +33,7 @@ func (e *Engine) copyStep(id string, m *mover) step {
 			}
 			defer dst.Close()
 			c := newCopying(e, m, src, dst)
+			c.shown = rec.Volume.Mode != drivebay.ModeFS && rec.Volume.LUKSUUID == ""
 			if err := c.copy(ctx); err != nil {
 				return err
 			}
@@ -79,6 +81,9 @@ func (e *Engine) consent(ctx context.Context, id string, m *mover, lost *driveba
 	if lost.Count == 0 {
 		return nil, nil
 	}
+	if r, err := e.record(id); err != nil || r.Volume.Usage == drivebay.VolumeInUse { // it can stay where it is
+		return nil, errors.Join(err, fmt.Errorf("%w: drive %s cannot read %s of it", drivebay.ErrRefused, lost.Drive, lost))
+	}
 	lost.At = e.machine.Now()
 	asked := false
 	r, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
@@ -115,17 +120,34 @@ func (e *Engine) commitMove(ctx context.Context, id string, m *mover, lost *driv
 		if lost != nil {
 			r.Volume.Lost = lost
 		}
-		r.Volume, err = r.Volume.UsageMoved(drivebay.VolumeUsageMoved)
+		if r.Volume.Usage != drivebay.VolumeInUse || r.Work.Move.Room == nil {
+			if r.Volume, err = r.Volume.UsageMoved(drivebay.VolumeUsageMoved); err != nil {
+				return err
+			}
+		}
+		if growsItself(r) {
+			r.Volume, err = grown(r.Volume, r.Work.Size)
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("volume %q was copied from drive %s to drive %s", r.Volume.Name, r.Work.Move.From.Drives[0], r.Work.Move.To.Drives[0])
+	from, to := r.Work.Move.From.Drives[0], r.Work.Move.To.Drives[0]
+	text := fmt.Sprintf("volume %q was copied from drive %s to drive %s", r.Volume.Name, from, to)
+	if from == to {
+		text = fmt.Sprintf("volume %q was copied to another place on drive %s", r.Volume.Name, from)
+	}
+	if room := r.Work.Move.Room; room != nil {
+		text += e.growthText(&r, room)
+	}
 	if lost != nil {
 		text += ", without " + lost.String()
 	}
 	e.note(drivebay.EventVolumeMoved, &r.Volume, text)
+	if growsItself(&r) {
+		e.noteGrown(&r.Volume)
+	}
 	return nil
 }
 

@@ -13,8 +13,12 @@ import (
 
 // ExpandVolume grows a volume. Node says that its filesystem is to be grown next.
 func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
-	if _, err := e.record(id); err != nil {
+	rec, err := e.record(id)
+	if err != nil {
 		return v, false, err
+	}
+	if growsByMove(&rec, r.Required) { // the call must not end the copy
+		return v, false, fmt.Errorf("expand volume %s: %w: %s", id, drivebay.ErrPending, movesItself(rec.Work.Size))
 	}
 	err = e.work(ctx, id, func(ctx context.Context) error {
 		if err := e.mayChange(id); err != nil {
@@ -37,7 +41,7 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 	if err != nil {
 		return v, false, fmt.Errorf("expand volume %s: %w", id, err)
 	}
-	rec, err := e.record(id)
+	rec, err = e.record(id)
 	return rec.Volume, growsInUse(&rec.Volume), err
 }
 
@@ -76,8 +80,15 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	if err := resting(v.Location); err != nil {
 		return false, err
 	}
-	if err := e.seen().mayGrow(v, size); err != nil {
+	s := e.seen()
+	have, err := s.growsTo(v)
+	switch {
+	case err != nil:
 		return false, err
+	case have < size && v.Location.VG != "":
+		return false, fmt.Errorf("%w: %s can be had in its volume group, %s are requested", drivebay.ErrRange, sizeText(have), sizeText(size))
+	case have < size:
+		return false, e.makeRoom(s, v, have, size)
 	}
 	_, err = e.change(id, func(rec *drivebay.VolumeRecord) error {
 		v, err := rec.Volume.Moved(drivebay.CSIResize)
@@ -91,48 +102,48 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	return true, err
 }
 
-// mayGrow says whether there is room for a volume to grow where it is.
-func (s seen) mayGrow(v *drivebay.Volume, size uint64) error {
+// growsTo is the largest size that a volume can have where it is. What is kept free for
+// its own growth is free.
+func (s seen) growsTo(v *drivebay.Volume) (uint64, error) {
 	if len(v.Location.Drives) == 0 {
-		return fmt.Errorf("%w: where it is, is not known", drivebay.ErrNotFound)
+		return 0, fmt.Errorf("%w: where it is, is not known", drivebay.ErrNotFound)
 	}
-	var rooms []room
+	more := uint64(most)
 	for _, id := range v.Location.Drives {
 		parts, listed := s.index.parts[id]
 		d, ok := driveOf(s.drives, id)
 		if !ok || !listed {
-			return fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
+			return 0, fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
 		}
 		if err := s.doubt(d, parts); err != nil {
-			return err
+			return 0, err
 		}
-		rooms = append(rooms, s.room(d, parts))
-	}
-	have, over := uint64(0), overhead(v.LUKSUUID)
-	if v.Location.VG == "" {
-		if p, ok := instanced(s.index.parts[v.Location.Drives[0]], partitionName(v.ID), v.Location.Partition); ok {
-			have = p.size - min(p.size, over)
-			for _, f := range rooms[0].free {
-				if f.start == p.start+p.size {
-					have += f.size()
-				}
-			}
+		if v.Location.VG == "" {
+			return s.partitionGrowsTo(v, d, parts), nil
 		}
-	} else {
-		more := uint64(most)
-		for _, r := range rooms {
-			if r.pv == nil || r.pv.group != v.Location.VG {
-				more = 0
-			} else {
-				more = min(more, r.pv.extents*lvm.ExtentSize)
-			}
+		if r := s.room(d, parts); r.pv == nil || r.pv.group != v.Location.VG {
+			more = 0
+		} else {
+			more = min(more, r.pv.extents*lvm.ExtentSize)
 		}
-		have = v.Size + more
 	}
-	if have < size {
-		return fmt.Errorf("%w: it can have %d bytes where it is, %d are requested, and nothing is moved to make room", drivebay.ErrRange, have, size)
+	return v.Size + more, nil
+}
+
+// partitionGrowsTo is the same of a partition, on a drive with some partitions.
+func (s seen) partitionGrowsTo(v *drivebay.Volume, d *drivebay.Drive, parts []part) uint64 {
+	p, ok := instanced(parts, partitionName(v.ID), v.Location.Partition)
+	if !ok {
+		return 0
 	}
-	return nil
+	have := p.size
+	s.grows = v.ID
+	for _, f := range s.room(d, parts).free {
+		if f.start == p.start+p.size {
+			have += f.size()
+		}
+	}
+	return have - min(have, overhead(v.LUKSUUID))
 }
 
 // enlarge brings the growth of a volume to its end.
@@ -161,16 +172,28 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 		}
 	}
 	done, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
-		r.Volume.Size, r.Work = r.Work.Size, nil
-		if r.Volume, err = r.Volume.Moved(drivebay.CSIDone); err == nil && !growsInUse(&r.Volume) {
-			r.Volume, err = r.Volume.Moved(drivebay.CSIDone)
-		}
+		r.Volume, err = grownDone(r.Volume, r.Work.Size)
+		r.Work = nil
 		return err
 	})
 	if err == nil {
-		e.note(drivebay.EventVolumeExpanded, &done.Volume, fmt.Sprintf("volume %q was grown to %d bytes", done.Volume.Name, done.Volume.Size))
+		e.noteGrown(&done.Volume)
 	}
 	return err
+}
+
+// grownDone is a volume that was being grown, with its device grown.
+func grownDone(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
+	v.Size = size
+	v, err := v.Moved(drivebay.CSIDone)
+	if err == nil && !growsInUse(&v) {
+		v, err = v.Moved(drivebay.CSIDone)
+	}
+	return v, err
+}
+
+func (e *Engine) noteGrown(v *drivebay.Volume) {
+	e.note(drivebay.EventVolumeExpanded, v, fmt.Sprintf("volume %q was grown to %d bytes", v.Name, v.Size))
 }
 
 // growPartition plans to grow a partition in place. What it grows into is made

@@ -176,7 +176,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
 	is := types[entry.Type]
 	v.Mode = is.mode
-	twin := e.twin(ctx, d.ID, p.title)
+	twin := e.twin(ctx, d.ID, p)
 	if entry.Type == typeMaking && twin.drive != "" { // that one is what was left of a move, or both are
 		return nil
 	}
@@ -213,7 +213,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	return e.adoptVolume(v, why, false, nil)
 }
 
-// twin is another drive with a partition of the same name: a move was cut short, and
+// twin is a drive with another partition of the same name: a move was cut short, and
 // what was written down of it is lost. Until the very end of a move only one of the
 // two is whole by its name and type. One that cannot be looked at may be.
 type twin struct {
@@ -221,19 +221,18 @@ type twin struct {
 	whole bool
 }
 
-func (e *Engine) twin(ctx context.Context, but, title string) (out twin) {
+func (e *Engine) twin(ctx context.Context, drive string, of part) (out twin) {
 	s := e.drives.Snapshot()
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		e.mu.Lock()
-		p, there := named(e.index.parts[d.ID], title)
-		e.mu.Unlock()
-		if !there || d.ID == but {
-			continue
+		for _, p := range e.partsOn(d.ID) {
+			if p.title != of.title || d.ID == drive && p.number == of.number {
+				continue
+			}
+			table, err := e.readTitles(ctx, d)
+			i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.title && q.Start == p.start })
+			out = twin{d.ID, out.whole || err != nil || i >= 0 && table[i].Type != typeMaking}
 		}
-		table, err := e.readTitles(ctx, d)
-		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == title && q.Start == p.start })
-		out = twin{d.ID, out.whole || err != nil || i >= 0 && table[i].Type != typeMaking}
 	}
 	return out
 }

@@ -113,6 +113,9 @@ func (e *Engine) device(v *drivebay.Volume) (device, error) {
 	if !ok {
 		return device{}, fmt.Errorf("volume %s: partition %s: %w", v.ID, v.Location.Partition, e.notHere(v))
 	}
+	if ambiguous(e.partsOn(v.Location.Drives[0]), p) {
+		return device{}, fmt.Errorf("volume %s: drive %s: %w", v.ID, v.Location.Drives[0], away("it has two partitions named %s, and which one is meant is not read yet", p.title))
+	}
 	at := "sys/dev/block/" + p.num
 	start, err := readNumber(e.machine, at+"/start")
 	size, err2 := readNumber(e.machine, at+"/size")
@@ -122,6 +125,13 @@ func (e *Engine) device(v *drivebay.Volume) (device, error) {
 	}
 	p.size = size * 512
 	return p.device, nil
+}
+
+// partsOn are the partitions of a drive, as last listed.
+func (e *Engine) partsOn(drive string) []part {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.index.parts[drive]
 }
 
 // partition is that of a volume, as last listed.
@@ -152,10 +162,19 @@ func (e *Engine) listed(v *drivebay.Volume) (part, bool) {
 // instanced is the partition of a name and a GUID. One whose GUID is not known is
 // taken by its name to be looked at: before anything is written the table is read.
 func instanced(parts []part, title, guid string) (part, bool) {
+	if i := slices.IndexFunc(parts, func(p part) bool { return p.title == title && p.guid != "" && strings.EqualFold(p.guid, guid) }); i >= 0 {
+		return parts[i], true
+	}
 	if i := slices.IndexFunc(parts, func(p part) bool { return p.title == title && sameGUID(p.guid, guid) }); i >= 0 {
 		return parts[i], true
 	}
 	return part{}, false
+}
+
+// ambiguous says that a partition was found by its name alone, and that another one of
+// its drive has that name: a move within the drive leaves two for a while.
+func ambiguous(parts []part, p part) bool {
+	return p.guid == "" && slices.ContainsFunc(parts, func(q part) bool { return q.title == p.title && q.number != p.number })
 }
 
 func sameGUID(a, b string) bool { return a == "" || b == "" || strings.EqualFold(a, b) }

@@ -134,9 +134,9 @@ func differ(parts []part, table []gpt.Partition, underWay func(gpt.Partition) bo
 
 // underWay says whether a partition of a table is one that a step of ours has yet to tell
 // the kernel of, or has told it to drop. Nothing was ever handed out of one that is being
-// made.
+// made, or copied to.
 func (e *Engine) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) bool {
-	if p.Type == typeMaking {
+	if p.Type == typeMaking || strings.HasPrefix(p.Name, newPrefix) {
 		return true
 	}
 	pv := p.Type == typePV || strings.HasPrefix(p.Name, pvPrefix)

@@ -46,7 +46,7 @@ func (e *Engine) seen() seen {
 	records := e.all()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := seen{drives: e.drives.Snapshot(), index: e.index, blankPVs: e.blankPVs, moving: map[string]string{}}
+	s := seen{drives: e.drives.Snapshot(), index: e.index, blankPVs: e.blankPVs, moving: map[string]string{}, volumes: records, unmoved: e.moves.unmoved(e.machine.Now())}
 	for _, r := range records {
 		if l := r.Volume.Location; travels(l) {
 			for _, id := range l.Drives {

@@ -27,7 +27,7 @@ func TestExpand(t *testing.T) {
 			r    drivebay.SizeRange
 			want error
 		}{
-			"another is behind it": {a, drivebay.SizeRange{Required: 5 << 30}, drivebay.ErrRange},
+			"another is behind it": {a, drivebay.SizeRange{Required: 9 << 30}, drivebay.ErrRange}, // and has no room elsewhere
 			"more than there is":   {b, drivebay.SizeRange{Required: 11 << 30}, drivebay.ErrRange},
 			"made smaller":         {a, drivebay.SizeRange{Required: 1 << 20, Limit: 1 << 29}, drivebay.ErrRange},
 			"nothing fits":         {b, drivebay.SizeRange{Required: 1<<30 + 1, Limit: 1<<30 + 2}, drivebay.ErrRange},
@@ -70,6 +70,9 @@ func TestRoomToGrow(t *testing.T) {
 			if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 4 << 30}); err != nil {
 				s.Error(err)
 			}
+		}
+		for _, v := range all[:2] {
+			s.must(s.stage(v))
 		}
 		if _, _, err := s.e.ExpandVolume(s.Context(), all[0].ID, drivebay.SizeRange{Required: 5 << 30}); !errors.Is(err, drivebay.ErrRange) {
 			s.Errorf("a growth into another volume: %v", err)

@@ -16,6 +16,7 @@ import (
 
 const (
 	moveAgain = time.Minute      // after a try that failed
+	roomAgain = 10 * time.Minute // after one to make room for a growth
 	yieldTime = 10 * time.Second // for a copy to end that was told to
 )
 
@@ -44,6 +45,7 @@ type ending struct {
 	text  string
 	tries int
 	again time.Time
+	stays bool // it was to make room, and was taken back
 	never bool // in this life
 }
 
@@ -58,6 +60,22 @@ func (m *movers) last(id string) ending {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.said[id]
+}
+
+// errStays is the error for a volume that could not be moved to make room.
+var errStays = errors.New("it stays where it is")
+
+// unmoved are the volumes that could not be moved to make room a short time ago, and why.
+func (m *movers) unmoved(now time.Time) map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]string{}
+	for id, last := range m.said {
+		if last.stays && now.Before(last.again.Add(roomAgain-moveAgain)) {
+			out[id] = last.text
+		}
+	}
+	return out
 }
 
 // keep drops how the moves of volumes ended that are gone.
@@ -95,7 +113,7 @@ func (m *movers) leave(id string, err error, now time.Time) {
 	case errors.Is(err, errStopped):
 		m.said[id] = ending{never: true}
 	case err != nil && !errors.Is(err, context.Canceled):
-		m.said[id] = ending{text: err.Error(), tries: m.said[id].tries + 1, again: now.Add(moveAgain)}
+		m.said[id] = ending{text: err.Error(), tries: m.said[id].tries + 1, again: now.Add(moveAgain), stays: errors.Is(err, errStays)}
 	default:
 		delete(m.said, id)
 	}

@@ -208,7 +208,8 @@ func (e *Engine) cleanUp(ctx context.Context, id string, now bool) error {
 	piece, _ := piecesOf(&rec)
 	err = e.run(ctx, id, e.dropped(piece, rec.Volume.LUKSUUID != "", ofVolume(&old)))
 	if err == nil {
-		return e.endMove(id, "")
+		grow := e.growNext(&rec)
+		return errors.Join(e.endMove(id, ""), grow(ctx))
 	}
 	if ctx.Err() != nil || errors.Is(err, errStopped) {
 		return err

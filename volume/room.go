@@ -41,11 +41,14 @@ func (s span) size() uint64 { return s.end - s.start }
 type seen struct {
 	drives  *drivebay.Snapshot
 	index   index
-	records []*drivebay.VolumeRecord // of volumes that something is being done to
+	volumes []*drivebay.VolumeRecord
+	records []*drivebay.VolumeRecord // those of volumes that something is being done to
 	snaps   []*drivebay.SnapshotRecord
 	moving  map[string]string // drive -> the group that moves to it or from it
 	uses    map[string][]recordedUse
 	layouts map[string]string // how table and kernel differ, by drive
+	grows   string            // id of the volume that may have what is kept free for it
+	unmoved map[string]string // why a volume could not be moved a short time ago, by id
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
 	blankPVs map[string]part
 }
@@ -130,7 +133,7 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 		}
 		taken = append(taken, span{start: p.start, end: end})
 	}
-	r.free = freeSpans(d.Size, d.LogicalBlock, taken)
+	r.free = freeSpans(d.Size, d.LogicalBlock, append(taken, s.keptFree(d.ID, parts)...))
 	if p, ok := pvOn(parts); ok {
 		r.pv = s.physical(d, p)
 	}

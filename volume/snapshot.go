@@ -70,8 +70,12 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 	if err := errors.Join(whole(v), resting(v.Location)); err != nil {
 		return err
 	}
-	if err := e.seen().mayGrow(v, 2*v.Size+overhead(v.LUKSUUID)); err != nil { // a snapshot may come to differ in every block
+	need := 2*v.Size + overhead(v.LUKSUUID) // a snapshot may come to differ in every block
+	switch have, err := e.seen().growsTo(v); {
+	case err != nil:
 		return fmt.Errorf("what the pool has left: %w: %w", drivebay.ErrNoSpace, err)
+	case have < need:
+		return fmt.Errorf("pool of volume group %s: %w: it has %s left, a snapshot needs %s", v.Location.VG, drivebay.ErrNoSpace, sizeText(have-min(have, v.Size)), sizeText(need-v.Size))
 	}
 	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.opt.Node, Size: v.Size, Created: e.machine.Now(), Location: v.Location,
 		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}

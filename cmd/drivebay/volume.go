@@ -152,7 +152,7 @@ func lossOf(v *drivebay.VolumeView) string {
 func (a *app) volumeExpandCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "expand VOLUME SIZE", Short: "Grow a volume to a size", Args: cobra.ExactArgs(2),
-		Long:    "Grows a volume, and its filesystem where it is mounted; one that is not grows when it is\nmounted the next time. An encrypted one that is in use grows with its passphrase, or when\nit is staged the next time. Nothing shrinks.",
+		Long:    "Grows a volume, and its filesystem where it is mounted; one that is not grows when it is\nmounted the next time. An encrypted one that is in use grows with its passphrase, or when\nit is staged the next time. A partition without room behind it has to move, or the one behind\nit: ask again until it has grown. Nothing shrinks.",
 		Example: "  drivebay volume expand data-1 20GiB",
 	}
 	secret := newPassphraseFlag(cmd, "the passphrase of an encrypted volume that is in use is in this file")
