@@ -133,6 +133,30 @@ func TestRootDisk(t *testing.T) {
 	}
 }
 
+// TestRootWipeBesideHolder: ranges of a device are wiped while another holds it, as
+// device-mapper holds the partition of a physical volume whose logical volumes are active.
+func TestRootWipeBesideHolder(t *testing.T) {
+	img, content := image(t)
+	dev := loopdisk.Attach(t, img)
+	w := worker(t)
+	holder := openDisk(t, w, dev, true)
+	got := make([]byte, len(content))
+	_, err := holder.ReadAt(got, 0) // the kernel has the pages in its memory
+	must(t, err)
+	d := openDisk(t, w, dev, false)
+	must(t, d.Zero(t.Context(), 8192, 4096))
+	must(t, d.Discard(t.Context(), 65536, 65536))
+	must(t, d.Sync())
+	clear(content[8192 : 8192+4096])
+	clear(content[65536 : 2*65536])
+	if _, err := holder.ReadAt(got, 0); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the holder reads something else: %v", err)
+	}
+	if got, err := os.ReadFile(img); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the medium holds something else: %v", err)
+	}
+}
+
 // TestRootDiskPath hands an open device to the programs that make filesystems,
 // and to those that read them.
 func TestRootDiskPath(t *testing.T) {
