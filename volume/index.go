@@ -259,11 +259,11 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 // report and can be read, for damage hides a volume and removes none, or has no partition of a physical volume any more. Engine.mu is held.
 func (e *Engine) lvGone(l drivebay.Location) bool {
 	x := e.index.lvm
-	if x == nil || len(l.Drives) == 0 || lvOf(x.report, l) != nil {
+	if len(l.Drives) == 0 || x != nil && lvOf(x.report, l) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Drives, func(id string) bool {
 		_, has := pvOn(e.index.parts[id])
-		return has && (x.pvs[id] == "" || x.unreadable(id) != "")
+		return has && (x == nil || x.pvs[id] == "" || x.unreadable(id) != "")
 	})
 }

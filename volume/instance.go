@@ -202,7 +202,10 @@ func (e *Engine) outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool, 
 		return false, nil
 	}
 	if v.Location.VG != "" {
-		return e.groupLacks(v.Location), nil
+		if e.groupLacks(v.Location) {
+			return true, nil
+		}
+		return e.groupGone(ctx, v.Location)
 	}
 	d, err := e.drive(v.Location.Drives[0])
 	if err != nil {
@@ -230,6 +233,28 @@ func (e *Engine) groupLacks(l drivebay.Location) bool {
 		}
 	}
 	return true
+}
+
+// groupGone says that no drive of a location has a physical volume of its group: there is
+// none in the partition table, or it is one of another group.
+func (e *Engine) groupGone(ctx context.Context, l drivebay.Location) (bool, error) {
+	for _, id := range l.Drives {
+		d, err := e.drive(id)
+		if err != nil {
+			return false, err
+		}
+		if p, has := e.pvPart(id); has {
+			if _, g := e.lvmNow().reported().On(p.dev); g == nil || g.Name == l.VG {
+				return false, nil
+			}
+			continue
+		}
+		table, err := e.readTitles(ctx, d) // the kernel may lack what the table has
+		if err != nil || slices.ContainsFunc(table, func(p gpt.Partition) bool { return strings.HasPrefix(p.Name, pvPrefix) }) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // maxForgotten bounds what is remembered of volumes that were forgotten; the oldest go

@@ -113,6 +113,38 @@ func TestOlderStore(t *testing.T) {
 	}
 }
 
+// TestOlderStoreWithoutGroup: a store from before a volume was deleted, with its volume group,
+// and made again elsewhere or in another way.
+func TestOlderStoreWithoutGroup(t *testing.T) {
+	t.Parallel()
+	mirror := requests()["a mirror"]
+	mirror.Block = false
+	kinds := map[string]drivebay.VolumeRequest{"partition": namesakes()["ext4 on a partition"], "linear": namesakes()["xfs on linear"], "thin": namesakes()["ext4 on thin"], "mirror": mirror}
+	for was, first := range kinds {
+		for next, r := range kinds {
+			if was == "partition" {
+				continue
+			}
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				gone := s.make("v", first)
+				records, err := s.st.Volumes()
+				s.must(err, s.e.DeleteVolume(s.Context(), gone.ID))
+				v := s.make("v", r)
+				s.hasMark(v, true)
+				s.stop()
+				s.stop = nil
+				s.must(s.st.PutVolume(records[v.ID]))
+				s.start()
+				time.Sleep(3 * time.Minute)
+				is := s.of(v)
+				if is.Location.Partition != v.Location.Partition || is.Location.Instance != v.Location.Instance || is.CSIStatus != drivebay.CSICreated || !s.hasMark(*vol(is), false) {
+					t.Errorf("%s, then %s: it is %+v, %v: %s", was, next, is.Volume, is.CSIStatus, is.Condition.Message())
+				}
+			})
+		}
+	}
+}
+
 // TestOlderStoreDelete: the orchestrator deletes a volume while the record is an older
 // one's: it hears OK when the volume that is there is wiped, not before.
 func TestOlderStoreDelete(t *testing.T) {
