@@ -226,7 +226,13 @@ func (w *world) settle() string {
 			}
 			kept = append(kept, c.name)
 		case c.doomed:
-			if err := w.erase(c); err != nil {
+			err := w.erase(c)
+			if err != nil && c.unrecorded { // part of it was removed, and no record says so: an operator gives it up
+				if err = w.e.ForgetVolume(w.Context(), c.volume.ID); err == nil {
+					w.volumes = slices.DeleteFunc(w.volumes, func(x *client) bool { return x == c })
+				}
+			}
+			if err != nil {
 				w.wrongly("volume %s cannot be deleted when all faults are lifted: %v", c.name, err)
 			}
 		}

@@ -265,8 +265,18 @@ type backup struct {
 	claimed map[string]bool
 }
 
+// otherStore: the daemon is to begin with records that are lost or older than the drives. What
+// was begun since is not in them: mounts, what volumes have left, and how far a deletion came.
+func (w *world) otherStore() {
+	for _, c := range w.volumes {
+		w.lifted("unmounted " + c.name)
+		c.unrecorded = true
+	}
+}
+
 func (w *world) loseStore(*rand.Rand) string {
 	w.shutDown()
+	w.otherStore()
 	w.st = store.Memory()
 	w.locked(func() {
 		for s := range w.claimed {
@@ -282,7 +292,15 @@ func (w *world) copyOfStore() *store.Mem {
 	records, err1 := w.st.Records()
 	volumes, err2 := w.st.Volumes()
 	snaps, err3 := w.st.VolumeSnapshots()
-	w.must(err1, err2, err3, out.PutRecords(records))
+	remains, err4 := w.st.Remains()
+	forgotten, err5 := w.st.Forgotten()
+	w.must(err1, err2, err3, err4, err5, out.PutRecords(records))
+	for _, r := range remains {
+		w.must(out.PutRemains(r))
+	}
+	for _, f := range forgotten {
+		w.must(out.PutForgotten(f))
+	}
 	for _, v := range volumes {
 		w.must(out.PutVolume(v))
 	}
@@ -307,6 +325,7 @@ func (w *world) restoreStore(*rand.Rand) string {
 		return "-"
 	}
 	w.shutDown()
+	w.otherStore()
 	w.st = w.backup.st
 	w.locked(func() { w.claimed = w.backup.claimed })
 	w.backup = nil

@@ -31,13 +31,15 @@ type client struct {
 	number  int // no two have the same one, whatever their names
 	request drivebay.VolumeRequest
 	volume  drivebay.Volume
-	acked   bool                // drivebay said that it is made
-	doomed  bool                // its deletion was asked for
-	staged  bool                // by the last answer
-	used    bool                // published: a pod has it open
-	pages   map[uint64]uint64   // offset -> number of the mark that was acknowledged
-	maybe   map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
-	size    uint64
+	acked   bool // drivebay said that it is made
+	doomed  bool // its deletion was asked for
+	staged  bool // by the last answer
+	used    bool // published: a pod has it open
+	// unrecorded says that the records were lost, or replaced by older ones, since it was made.
+	unrecorded bool
+	pages      map[uint64]uint64   // offset -> number of the mark that was acknowledged
+	maybe      map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
+	size       uint64
 }
 
 // stamp is the content of a page, which is written once in the whole run.

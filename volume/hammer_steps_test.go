@@ -39,7 +39,7 @@ func init() {
 // DRIVEBAY_HAMMER_WITHOUT takes its place.
 var notYet = map[string]string{
 	"zap":        "an erased partition table is not named within a minute",
-	"restore":    "not tried since volumes are removed by their instance",
+	"restore":    "a deletion that older records do not know to be under way can be neither finished nor forgotten (seed 5)",
 	"lose":       "what was published is not named as lost once its record is gone",
 	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
 }
@@ -335,7 +335,7 @@ func (w *world) erase(c *client) error {
 // wiped: what a class promises to wipe is on no drive when the deletion is acknowledged, but
 // for copies that a hand made.
 func (w *world) wiped(c *client) {
-	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() {
+	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() || c.unrecorded && c.volume.Location.VG != "" {
 		return
 	}
 	w.locked(func() {
