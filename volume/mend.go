@@ -92,6 +92,12 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 		if err != nil || (forgotten || len(r.Volume.Publications) < was) && v.Lost == nil && r.Volume.CSIStatus != drivebay.CSIFailed {
 			return err
 		}
+		if r.Work != nil && r.Work.Op == drivebay.WorkExpand && v.Location.VG == "" {
+			// The table may have the growth and the kernel not: without the work nothing excuses that.
+			if err := e.run(ctx, id, e.addEntry(ofVolume(&r), new(bool))[1:2]); err != nil {
+				e.log.Warn("the kernel is not told of a growth that was given up", "op", "clear", "volume", id, "err", err)
+			}
+		}
 		_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 			if r.Volume.Lost = nil; v.Lost != nil && v.CSIStatus != drivebay.CSIFailed {
 				return nil
