@@ -247,7 +247,8 @@ func (e *Engine) roomWanted(r *drivebay.VolumeRecord) bool {
 // back.
 func (e *Engine) moveForRoom(ctx context.Context, id string, m *mover) error {
 	err := e.moveAway(ctx, id, m)
-	if err == nil || ctx.Err() != nil || errors.Is(err, errStopped) {
+	passes := errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPending) // as after a start, until drives are read
+	if err == nil || ctx.Err() != nil || errors.Is(err, errStopped) || passes && e.moves.last(id).tries < roomTries {
 		return err
 	}
 	return errors.Join(fmt.Errorf("%w: %w", errStays, err), e.takeBack(ctx, id))

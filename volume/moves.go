@@ -17,6 +17,7 @@ import (
 const (
 	moveAgain = time.Minute      // after a try that failed
 	roomAgain = 10 * time.Minute // after one to make room for a growth
+	roomTries = 3                // of those that failed for what passes, before the volume stays
 	yieldTime = 10 * time.Second // for a copy to end that was told to
 )
 

@@ -14,6 +14,7 @@ import (
 // with; they are taken in, and the store is said to be older. A store that is new says nothing
 // of the kind, nor one that knows all there is, nor one that gets volumes with a claim.
 func TestStoreOlderIsSaid(t *testing.T) {
+	t.Parallel()
 	for _, r := range some(namesakes()) {
 		for _, c := range []struct {
 			name  string

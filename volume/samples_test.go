@@ -25,6 +25,7 @@ func (s *stand) fill(dev string, at int64, n int) {
 // format, is not blank: no capacity, no volume, no write, at once and at the look before the
 // first write.
 func TestDataBetweenEnds(t *testing.T) {
+	t.Parallel()
 	for _, b := range backings {
 		for _, noticed := range []bool{true, false} {
 			onMachine(t, tinyDrives(1), volume.Options{}, func(s *stand) {
@@ -54,6 +55,7 @@ func TestDataBetweenEnds(t *testing.T) {
 // where the data of volumes that are not wiped was, and after whichever step of the deletion
 // the daemon was killed.
 func TestEmptiedIsBlank(t *testing.T) {
+	t.Parallel()
 	for _, b := range backings {
 		killed := true
 		for n := 1; killed && n < 30; n++ {
