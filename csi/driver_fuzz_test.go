@@ -115,7 +115,7 @@ func FuzzDriver(f *testing.F) {
 }
 
 // messages is how many TestDriverScrambled sends.
-var messages = flag.Int("messages", 1000, "messages that TestDriverScrambled sends to the whole driver")
+var messages = flag.Int("messages", 4000, "messages that TestDriverScrambled sends to the whole driver")
 
 // TestDriverScrambled does the same with four callers at once and without looking
 // for new ways through the code, which is many times faster.
@@ -145,7 +145,8 @@ func TestDriverScrambled(t *testing.T) {
 		}
 	}
 	t.Logf("%d messages ended with %v", *messages, ends)
-	if *messages >= 1000 && (ends[codes.OK] == 0 || ends[codes.InvalidArgument] == 0 || ends[codes.FailedPrecondition] == 0) {
+	// The callers are not in step: of few messages none may meet a volume in the state it needs.
+	if *messages >= 4000 && (ends[codes.OK] == 0 || ends[codes.InvalidArgument] == 0 || ends[codes.FailedPrecondition] == 0) {
 		t.Errorf("they ended with %v", ends)
 	}
 }
