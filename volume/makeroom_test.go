@@ -366,81 +366,85 @@ func TestMakeRoomRefused(t *testing.T) {
 	}
 }
 
-// TestMakeRoomCalledOff: whoever wants the volume that moves has it at once, and the
+// askRoom asks for more than a volume can have where it is.
+func (s *stand) askRoom(v drivebay.Volume) error {
+	_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 400 << 20})
+	return err
+}
+
+// roomDisturbances are what comes between the beginning of a move for room and its end.
+var roomDisturbances = map[string]struct {
+	used bool // volume a is in use
+	do   func(s *stand, a, b drivebay.Volume)
+}{
+	"the one behind it is staged": {true, func(s *stand, a, b drivebay.Volume) {
+		s.must(s.stage(b))
+		s.until("taken back", s.allRest)
+		if err := s.askRoom(a); !errors.Is(err, drivebay.ErrRange) || !strings.Contains(err.Error(), "volume b is in use (staged at") {
+			s.Errorf("asked for again: %v", err)
+		}
+		if is := s.of(b); is.Location.Partition != b.Location.Partition {
+			s.Errorf("b is at %+v", is.Location)
+		}
+		s.must(s.unstage(b))
+	}},
+	"it is staged itself": {false, func(s *stand, a, b drivebay.Volume) {
+		s.must(s.stage(a))
+		s.until("taken back", s.allRest)
+		if is := s.grows(a, 400<<20); is.Location.Partition != a.Location.Partition { // the one behind it moves
+			s.Errorf("a is at %+v", is.Location)
+		}
+		s.must(s.unstage(a))
+	}},
+	"the one behind it is removed": {true, func(s *stand, a, b drivebay.Volume) {
+		s.must(s.e.DeleteVolume(s.Context(), b.ID), s.askRoom(a))
+	}},
+	"it is removed": {true, func(s *stand, a, b drivebay.Volume) {
+		s.must(s.unpublish(a, "pod"), s.unstage(a), s.e.DeleteVolume(s.Context(), a.ID))
+		s.until("taken back", s.allRest)
+		if is := s.of(b); is.Location.Partition != b.Location.Partition {
+			s.Errorf("b is at %+v", is.Location)
+		}
+	}},
+	"its drive has to leave": {false, func(s *stand, a, b drivebay.Volume) {
+		s.lead(a, drivebay.LeaveRelease)
+		time.Sleep(10 * time.Minute)
+		s.lead(a, drivebay.LeaveCancel)
+		time.Sleep(time.Minute)
+	}},
+	"more is wanted": {false, func(s *stand, a, b drivebay.Volume) {
+		if is := s.grows(a, 500<<20); is.Size != 500<<20 {
+			s.Errorf("a is %+v", is)
+		}
+	}},
+	"started again": {true, func(s *stand, a, b drivebay.Volume) {
+		s.start()
+		s.until("grown", func() bool { return s.of(a).Size == 400<<20 }) // without a call
+	}},
+	"it cannot be read": {true, func(s *stand, a, b drivebay.Volume) {
+		s.badSectors(b, 50<<20, 1024)
+		s.until("taken back", s.allRest)
+		if err := s.askRoom(a); !errors.Is(err, drivebay.ErrRange) || !strings.Contains(err.Error(), "volume b could not be moved") || !strings.Contains(err.Error(), "cannot read 1024 bytes") {
+			s.Errorf("asked for again: %v", err)
+		}
+		if is := s.of(b); is.Location.Partition != b.Location.Partition || is.Usage != drivebay.VolumeInUse || is.Lost != nil {
+			s.Errorf("b is %+v", is.Volume)
+		}
+	}},
+}
+
+// TestMakeRoomCalledOff: a call that needs the volume that moves has it at once, and the
 // growth is answered by what there is then.
 func TestMakeRoomCalledOff(t *testing.T) {
-	raw := requests()["a partition"]
-	expand := func(s *stand, v drivebay.Volume) error {
-		_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 400 << 20})
-		return err
-	}
-	for name, c := range map[string]struct {
-		used bool
-		do   func(s *stand, a, b drivebay.Volume)
-	}{
-		"the one behind it is staged": {true, func(s *stand, a, b drivebay.Volume) {
-			s.must(s.stage(b))
-			s.until("taken back", s.allRest)
-			if err := expand(s, a); !errors.Is(err, drivebay.ErrRange) || !strings.Contains(err.Error(), "volume b is in use (staged at") {
-				s.Errorf("asked for again: %v", err)
-			}
-			if is := s.of(b); is.Location.Partition != b.Location.Partition {
-				s.Errorf("b is at %+v", is.Location)
-			}
-			s.must(s.unstage(b))
-		}},
-		"it is staged itself": {false, func(s *stand, a, b drivebay.Volume) {
-			s.must(s.stage(a))
-			s.until("taken back", s.allRest)
-			if is := s.grows(a, 400<<20); is.Location.Partition != a.Location.Partition { // the one behind it moves
-				s.Errorf("a is at %+v", is.Location)
-			}
-			s.must(s.unstage(a))
-		}},
-		"the one behind it is removed": {true, func(s *stand, a, b drivebay.Volume) {
-			s.must(s.e.DeleteVolume(s.Context(), b.ID), expand(s, a))
-		}},
-		"it is removed": {true, func(s *stand, a, b drivebay.Volume) {
-			s.must(s.unpublish(a, "pod"), s.unstage(a), s.e.DeleteVolume(s.Context(), a.ID))
-			s.until("taken back", s.allRest)
-			if is := s.of(b); is.Location.Partition != b.Location.Partition {
-				s.Errorf("b is at %+v", is.Location)
-			}
-		}},
-		"its drive has to leave": {false, func(s *stand, a, b drivebay.Volume) {
-			s.lead(a, drivebay.LeaveRelease)
-			time.Sleep(10 * time.Minute)
-			s.lead(a, drivebay.LeaveCancel)
-			time.Sleep(time.Minute)
-		}},
-		"more is wanted": {false, func(s *stand, a, b drivebay.Volume) {
-			if is := s.grows(a, 500<<20); is.Size != 500<<20 {
-				s.Errorf("a is %+v", is)
-			}
-		}},
-		"started again": {true, func(s *stand, a, b drivebay.Volume) {
-			s.start()
-			s.until("grown", func() bool { return s.of(a).Size == 400<<20 }) // nobody asks
-		}},
-		"it cannot be read": {true, func(s *stand, a, b drivebay.Volume) {
-			s.badSectors(b, 50<<20, 1024)
-			s.until("taken back", s.allRest)
-			if err := expand(s, a); !errors.Is(err, drivebay.ErrRange) || !strings.Contains(err.Error(), "volume b could not be moved") || !strings.Contains(err.Error(), "cannot read 1024 bytes") {
-				s.Errorf("asked for again: %v", err)
-			}
-			if is := s.of(b); is.Location.Partition != b.Location.Partition || is.Usage != drivebay.VolumeInUse || is.Lost != nil {
-				s.Errorf("b is %+v", is.Volume)
-			}
-		}},
-	} {
+	for name, c := range roomDisturbances {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, nvme(1, "1GB"), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
-				a, b := s.besides(raw, 64<<20)
+				a, b := s.besides(requests()["a partition"], 64<<20)
 				sumA, sumB := s.beginning(a, a.Size), s.beginning(b, b.Size)
 				if c.used {
 					s.must(s.stage(a), s.publish(a, "pod"))
 				}
-				if err := expand(s, a); !errors.Is(err, drivebay.ErrPending) {
+				if err := s.askRoom(a); !errors.Is(err, drivebay.ErrPending) {
 					s.Fatal(err)
 				}
 				moves := b
@@ -449,7 +453,7 @@ func TestMakeRoomCalledOff(t *testing.T) {
 				}
 				s.until("copying", func() bool { done, _, ok := s.e.CopyProgress(moves.ID); return ok && done > 20<<20 })
 				began := time.Now()
-				if err := expand(s, a); !errors.Is(err, drivebay.ErrPending) || time.Since(began) > time.Second {
+				if err := s.askRoom(a); !errors.Is(err, drivebay.ErrPending) || time.Since(began) > time.Second {
 					s.Errorf("asked for in between: %v", err)
 				}
 				if done, _, ok := s.e.CopyProgress(moves.ID); !ok || done < 20<<20 {

@@ -268,9 +268,12 @@ func (e *Engine) servesNewest(ctx context.Context, v *drivebay.Volume, newest st
 		return err
 	}
 	c, err := e.lvm.Copied(ctx, v.Location.VG, v.Location.LV)
-	_, dropped := liveLegs(e.mirrorLegs(v.Location, r.Group(v.Location.VG), r), c)
-	if err != nil || !slices.Contains(dropped, newest) { // of one leg there is nothing to leave out
+	if errors.Is(err, lvm.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) { // of one leg there is nothing to leave out
 		return nil
+	}
+	_, dropped := liveLegs(e.mirrorLegs(v.Location, r.Group(v.Location.VG), r), c)
+	if err != nil || !slices.Contains(dropped, newest) {
+		return err
 	}
 	stale := staleError{newest: newest, why: "the kernel left it out"}
 	return errors.Join(stale, e.deactivate(ctx, v), e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {

@@ -84,7 +84,7 @@ var repairs = []Repair{
 		Name: "mount a filesystem again that gave up",
 		When: "it turned read-only or shut down without being asked to",
 		Does: "it was unmounted everywhere and mounted again, which has it read its journal, and is being checked",
-		Not:  "a drive is BAD, takes no writes or does not answer a read; a check has called it corrupted; the pool is full; somebody else has it mounted or in use",
+		Not:  "a drive is BAD, takes no writes or does not answer a read; a check has called it corrupted; the pool is full; another program has it mounted or in use",
 		need: needFresh, do: mountAfresh, done: noMore(needFresh),
 	}, {
 		Name: "mount the filesystem",
