@@ -36,43 +36,42 @@ func (e *Engine) announce(id, what string) error {
 
 // blank makes a drive blank again when its last partition has gone.
 func (e *Engine) blank(id, owner string) step {
-	with := func(ctx context.Context, f func(host.Disk, *drivebay.Drive) error) error {
-		_, err := through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (struct{}, error) {
+	with := func(ctx context.Context, f func(context.Context, host.Disk, *drivebay.Drive) (bool, error)) (bool, error) {
+		return through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (bool, error) {
 			disk, d, err := e.openDrive(ctx, id)
 			if err != nil {
-				return struct{}{}, err
+				return false, err
 			}
 			defer disk.Close()
-			return struct{}{}, f(disk, d)
+			return f(ctx, disk, d)
 		})
-		return err
 	}
 	return step{
 		name: "blank " + id,
-		done: func(ctx context.Context) (done bool, err error) {
-			err = with(ctx, func(disk host.Disk, d *drivebay.Drive) error {
+		done: func(ctx context.Context) (bool, error) {
+			return with(ctx, func(_ context.Context, disk host.Disk, d *drivebay.Drive) (bool, error) {
 				c := content.Detect(disk, disk.Size(), disk.BlockSize())
-				done = c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentOurs
+				done := c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentOurs
 				if !done && !emptyOurs(disk, d, c) && !e.begun(disk, d, c) {
-					return fmt.Errorf("drive %s (%s): %w: %w", d.ID, d.Name, drivebay.ErrRefused, cannotBlank(c))
+					return false, fmt.Errorf("drive %s (%s): %w: %w", d.ID, d.Name, drivebay.ErrRefused, cannotBlank(c))
 				}
-				return nil
+				return done, nil
 			})
-			return done, err
 		},
 		do: func(ctx context.Context) error {
-			return with(ctx, func(disk host.Disk, _ *drivebay.Drive) error {
+			_, err := with(ctx, func(ctx context.Context, disk host.Disk, _ *drivebay.Drive) (bool, error) {
 				if t, err := gpt.Read(disk); err == nil && len(t.Partitions) > 0 { // another volume came meanwhile
-					return nil
+					return false, nil
 				}
-				if err := e.announce(owner, noTable+id); err != nil {
-					return err
+				if err := errors.Join(ctx.Err(), e.announce(owner, noTable+id)); err != nil {
+					return false, err
 				}
 				if err := zeroSamples(ctx, disk); err != nil {
-					return err
+					return false, err
 				}
-				return errors.Join(gpt.Erase(disk), e.drives.Written(ctx, id))
+				return true, errors.Join(gpt.Erase(disk), e.drives.Written(ctx, id))
 			})
+			return err
 		},
 	}
 }

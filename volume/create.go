@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -129,14 +130,14 @@ func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest
 		if err != nil {
 			return errors.Join(err, refused)
 		}
-		wrote := false
+		var wrote atomic.Bool
 		err = e.carryOut(ctx, id, r.Secrets, &wrote)
 		switch {
 		case err == nil:
 			return e.finish(id)
 		case ctx.Err() != nil || errors.Is(err, errStopped):
 			return err
-		case wrote:
+		case wrote.Load():
 			return e.failed(ctx, id, err)
 		}
 		if forgot := e.forget(id); forgot != nil {
@@ -211,7 +212,7 @@ func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) 
 		}
 		return e.failed(ctx, id, err)
 	}
-	wrote := true // by somebody before us, for all that we know
+	var wrote atomic.Bool // whatever it says: somebody before us may have written
 	if err := e.carryOut(ctx, id, secrets, &wrote); err != nil {
 		return e.failed(ctx, id, err)
 	}
@@ -238,7 +239,7 @@ func (e *Engine) makeKeyless(ctx context.Context, id string) error {
 const listedTries = 60
 
 // carryOut runs the plan of a volume that is to be made.
-func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secrets, wrote *bool) error {
+func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secrets, wrote *atomic.Bool) error {
 	rec, err := e.record(id)
 	if err != nil {
 		return err

@@ -70,15 +70,19 @@ func (e *Engine) onDisk(ctx context.Context, lane string, t writeTarget, f func(
 }
 
 // contentOf reads what is written on a volume.
-func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (c drivebay.Content, err error) {
-	err = e.lookAtDevice(ctx, v, func(_ context.Context, disk host.Disk) error {
+func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (drivebay.Content, error) {
+	var c drivebay.Content
+	err := e.lookAtDevice(ctx, v, func(_ context.Context, disk host.Disk) error {
 		c = content.Detect(disk, disk.Size(), disk.BlockSize())
 		if c.Kind == drivebay.ContentUnknown || c.Reason != "" {
 			return fmt.Errorf("%w: what is written on it %w: %s", drivebay.ErrRefused, host.ErrUnreadable, c.Reason)
 		}
 		return nil
 	})
-	return c, err
+	if err != nil { // the drive may answer yet
+		return drivebay.Content{}, err
+	}
+	return c, nil
 }
 
 // hasFS says whether the filesystem that was chosen for the volume is on it.

@@ -166,7 +166,7 @@ func (e *Engine) removePartition(rec *drivebay.VolumeRecord) []step {
 	v := &rec.Volume
 	n := ofVolume(rec)
 	there := e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil })
-	shown := e.addEntry(n, new(bool))[1] // it may never have come to that
+	shown := e.shown(n) // it may never have come to that
 	plan := []step{e.retype("mark", n, typeMaking), when(e.unlessMade(v.ID, "wipe", there), shown)}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there))
 	return append(plan, e.dropEntry(n)...)

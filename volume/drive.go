@@ -32,30 +32,37 @@ func tableGUID(drive string) string { return drivebay.TableGUID(drive) }
 // onTable opens a drive for writing, proves that it is the one that is meant and
 // that nothing on it is anybody else's, and shows its table to f. One at a time
 // for each drive.
-func (e *Engine) onTable(ctx context.Context, id string, f func(host.Disk, *gpt.Table) error) error {
-	_, err := through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (struct{}, error) {
+func (e *Engine) onTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) error) error {
+	_, err := e.askTable(ctx, id, func(ctx context.Context, disk host.Disk, t *gpt.Table) (bool, error) { return true, f(ctx, disk, t) })
+	return err
+}
+
+// askTable is onTable for a question. Its caller may be gone when the drive answers: the
+// answer is what f returns and nothing that it writes to, and f is not called for a caller
+// that has gone.
+func (e *Engine) askTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) (bool, error)) (bool, error) {
+	return through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (bool, error) {
 		disk, d, err := e.openDrive(ctx, id)
 		if err != nil {
-			return struct{}{}, err
+			return false, err
 		}
 		defer disk.Close()
 		t, err := e.readOurs(disk, d)
 		if err != nil {
-			return struct{}{}, err
+			return false, err
 		}
 		e.keepTable(id, t.Partitions)
-		if err := e.lookAt(ctx, d); err != nil {
-			return struct{}{}, err
+		if err := errors.Join(e.lookAt(ctx, d), ctx.Err()); err != nil {
+			return false, err
 		}
 		before := len(t.Partitions)
-		err = f(disk, t)
+		yes, err := f(ctx, disk, t)
 		e.keepTable(id, t.Partitions)
 		if before == 0 && len(t.Partitions) > 0 { // it was blank; when the last one has gone, its table goes next
 			err = errors.Join(err, e.drives.Written(ctx, id))
 		}
-		return struct{}{}, errors.Join(err, e.lookAt(ctx, d))
+		return yes, errors.Join(err, e.lookAt(ctx, d))
 	})
-	return err
 }
 
 // openDrive opens a drive alone while it has no partitions: then nobody may have

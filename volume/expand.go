@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -212,7 +213,7 @@ func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
 			return p.Size >= size, nil
 		}),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := n.find(t)
 				if err := t.Grow(p.GUID, size); err != nil {
 					return noRoom(err)
@@ -220,14 +221,14 @@ func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
 				return t.Write(disk)
 			})
 		},
-	}, e.addEntry(n, new(bool))[1])
+	}, e.shown(n))
 }
 
 // zeroBehind zeroes what a partition is to grow into, on the drive itself: it is in
 // nobody's partition yet. That nobody takes it meanwhile, the record sees to.
 func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 	var from, to uint64
-	err := e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+	err := e.onTable(ctx, n.drive, func(ctx context.Context, _ host.Disk, t *gpt.Table) error {
 		p, ok := n.find(t)
 		if !ok {
 			return fmt.Errorf("partition %s: %w", n.name, drivebay.ErrNotFound)
@@ -280,8 +281,8 @@ func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
 		return err == nil, err
 	}}
 	if needsZeroes(v) {
-		return []step{legs, e.extentsZeroed(v, size), legs, e.lvmStep("volume", v.Location, new(bool), e.extendOverZeroes(v, size))}
+		return []step{legs, e.extentsZeroed(v, size), legs, e.lvmStep("volume", v.Location, new(atomic.Bool), e.extendOverZeroes(v, size))}
 	}
 	steps := lvm.Extend(v.Location.VG, v.Location.LV, size)
-	return []step{legs, e.lvmStep("volume", v.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
+	return []step{legs, e.lvmStep("volume", v.Location, new(atomic.Bool), func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })}
 }

@@ -1,6 +1,11 @@
 package volume
 
-import "context"
+import (
+	"context"
+
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
+)
 
 // Tick is a round as the clock makes one.
 func (e *Engine) Tick(ctx context.Context) {
@@ -29,6 +34,11 @@ func (e *Engine) CopyProgress(id string) (done, total uint64, ok bool) {
 
 // Unlabelled is nil if nothing of LVM is on a drive.
 func (e *Engine) Unlabelled(ctx context.Context, drive string) error { return e.unlabelled(ctx, drive) }
+
+// AskTable asks a question about the table of a drive.
+func (e *Engine) AskTable(ctx context.Context, drive string, f func() (bool, error)) (bool, error) {
+	return e.askTable(ctx, drive, func(context.Context, host.Disk, *gpt.Table) (bool, error) { return f() })
+}
 
 // Remembered counts what the engine and its lvm keep by volume, group or device.
 func (e *Engine) Remembered() map[string]int {

@@ -159,7 +159,10 @@ func (e *Engine) headerNow(ctx context.Context, v *drivebay.Volume) ([]byte, err
 		_, err := disk.ReadAt(b, 0)
 		return err
 	})
-	return b, err
+	if err != nil { // the drive may answer yet
+		return nil, err
+	}
+	return b, nil
 }
 
 func writeCopy(name string, b []byte) error {

@@ -85,10 +85,16 @@ func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
 // it no longer than limit. What the kernel does not let go of comes to its end by
 // itself.
 func touch(ctx context.Context, e *Engine, v *drivebay.Volume, limit time.Duration, do func(context.Context) error) error {
+	_, err := ask(ctx, e, v, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
+}
+
+// ask is touch for a question.
+func ask[T any](ctx context.Context, e *Engine, v *drivebay.Volume, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := lane.Through(ctx, e.lane(v), e.machine, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
-	return inOurWords(err)
+	answer, err := lane.Through(ctx, e.lane(v), e.machine, do)
+	return answer, inOurWords(err)
 }
 
 // hostErrors are the machine's words in those of the dictionary.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
@@ -14,7 +15,7 @@ import (
 
 // makeLogical plans a logical volume: the physical volumes and the group that it
 // needs, its pool, and itself.
-func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secrets, wrote *bool) ([]step, error) {
+func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secrets, wrote *atomic.Bool) ([]step, error) {
 	v := &rec.Volume
 	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
 		return nil, fmt.Errorf("volume group %s: %w: its physical volumes are not written down", v.Location.VG, drivebay.ErrNotFound)
@@ -79,7 +80,7 @@ func (e *Engine) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
 }
 
 // makeGroup plans a group on partitions of their own, one for each drive.
-func (e *Engine) makeGroup(owner string, l drivebay.Location, pvs map[string]string, wrote *bool) []step {
+func (e *Engine) makeGroup(owner string, l drivebay.Location, pvs map[string]string, wrote *atomic.Bool) []step {
 	var plan []step
 	for _, id := range l.Drives {
 		n := entryOfPV(owner, id, pvs[id])
@@ -110,7 +111,7 @@ func (e *Engine) pvPart(drive string) (part, bool) {
 }
 
 // makePool plans the one thin pool of a group; it takes all of it.
-func (e *Engine) makePool(l drivebay.Location, wrote *bool) step {
+func (e *Engine) makePool(l drivebay.Location, wrote *atomic.Bool) step {
 	return e.lvmStep("pool", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
 		g := r.Group(l.VG)
 		if g == nil {
@@ -168,7 +169,7 @@ func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
 // removeLogical plans to remove a logical volume, and what was made for it and is
 // of no use to another.
 func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([]step, error) {
-	v, wrote := &rec.Volume, false
+	v, wrote := &rec.Volume, new(atomic.Bool)
 	l := v.Location
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.maybeReport(ctx, l)
@@ -187,8 +188,8 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 	mark = append(mark, e.appearing(v)...)
 	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
 	plan := []step{
-		when(there, e.lvmStep("restore", l, &wrote, func(r *lvm.Report) ([]lvm.Step, error) { return restoreReturned(r.Group(l.VG)), nil })),
-		when(there, e.lvmStep("mark", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
+		when(there, e.lvmStep("restore", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) { return restoreReturned(r.Group(l.VG)), nil })),
+		when(there, e.lvmStep("mark", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
 	}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),
 		when(there, e.dropReservations(v)),

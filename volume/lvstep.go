@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -11,7 +12,7 @@ import (
 
 // lvmStep is a plan of LVM as one step: done when LVM's own report says so of all
 // of it.
-func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan func(*lvm.Report) ([]lvm.Step, error)) step {
+func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *atomic.Bool, plan func(*lvm.Report) ([]lvm.Step, error)) step {
 	return step{
 		name: name,
 		done: func(ctx context.Context) (bool, error) {
@@ -31,7 +32,7 @@ func (e *Engine) lvmStep(name string, l drivebay.Location, wrote *bool, plan fun
 			if err != nil {
 				return err
 			}
-			*wrote = true
+			wrote.Store(true)
 			return e.lvmRun(ctx, l, steps)
 		},
 	}

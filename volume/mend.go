@@ -94,7 +94,7 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 		}
 		if r.Work != nil && r.Work.Op == drivebay.WorkExpand && v.Location.VG == "" {
 			// The table may have the growth and the kernel not: without the work nothing excuses that.
-			if err := e.run(ctx, id, e.addEntry(ofVolume(&r), new(bool))[1:2]); err != nil {
+			if err := e.run(ctx, id, []step{e.shown(ofVolume(&r))}); err != nil {
 				e.log.Warn("the kernel is not told of a growth that was given up", "op", "clear", "volume", id, "err", err)
 			}
 		}

@@ -66,18 +66,19 @@ func (e *Engine) readSuperblocks(ctx context.Context, l drivebay.Location, r *lv
 			continue
 		}
 		at := pv.DataStart + known[i].Meta.Start*g.ExtentSize
+		var super lvm.Superblock
 		err := e.onDisk(ctx, "volume "+p.title, writeTarget{device: p.device, on: leg.drive}, func(_ context.Context, disk host.Disk) error {
 			b := make([]byte, lvm.SuperblockSize)
 			if _, err := disk.ReadMedium(b, int64(at)); err != nil {
 				return err
 			}
-			super, err := lvm.ParseSuperblock(b)
-			if err == nil {
-				leg.super = &super
-			}
+			var err error
+			super, err = lvm.ParseSuperblock(b)
 			return err
 		})
-		if err != nil {
+		if err == nil {
+			leg.super = &super
+		} else {
 			e.log.Warn("metadata of a mirror's leg not read", "op", "mirror", "volume", l.LV, "drive", leg.drive, "err", err)
 		}
 	}

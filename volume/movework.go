@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -24,7 +25,7 @@ func (e *Engine) moveAway(ctx context.Context, id string, m *mover) error {
 		return errors.Join(err, e.takeBack(ctx, id))
 	}
 	e.stopScrub(ctx, id)
-	plan := append(e.addEntry(entryOfMove(&rec), new(bool)), e.copyStep(id, m))
+	plan := append(e.addEntry(entryOfMove(&rec), new(atomic.Bool)), e.copyStep(id, m))
 	if err := e.run(ctx, id, plan); err != nil {
 		return err
 	}
@@ -134,16 +135,14 @@ func (e *Engine) settleMove(ctx context.Context, id string) error {
 func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 	n := ofVolume(rec)
 	is := func(ask func(gpt.Partition) bool) func(context.Context) (bool, error) {
-		return func(ctx context.Context) (yes bool, err error) {
-			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+		return func(ctx context.Context) (bool, error) {
+			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				p, there := t.Find(n.guid)
 				if !there {
-					return fmt.Errorf("partition %s: %w", n.guid, drivebay.ErrNotFound)
+					return false, fmt.Errorf("partition %s: %w", n.guid, drivebay.ErrNotFound)
 				}
-				yes = ask(p)
-				return nil
+				return ask(p), nil
 			})
-			return yes, err
 		}
 	}
 	named := func(p gpt.Partition) bool { return p.Name == n.name }
@@ -154,7 +153,7 @@ func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 			return !there || named(p)
 		}),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := t.Find(n.guid)
 				return disk.RemovePartition(p.Number)
 			})
@@ -163,7 +162,7 @@ func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 		name: "name",
 		done: is(named),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				for i := range t.Partitions {
 					if p, _ := t.Find(n.guid); t.Partitions[i].Number == p.Number {
 						t.Partitions[i].Name = n.name
@@ -172,13 +171,13 @@ func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 				return t.Write(disk)
 			})
 		},
-	}, e.addEntry(n, new(bool))[1]}
+	}, e.shown(n)}
 }
 
 // dropped wipes a piece of a move as the volume's class says, and takes it away.
 func (e *Engine) dropped(piece *drivebay.Volume, encrypted bool, n entry) []step {
 	there := e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil })
-	shown := e.addEntry(n, new(bool))[1]
+	shown := e.shown(n)
 	plan := []step{e.retype("mark", n, typeMaking), when(e.unlessMade(piece.ID, "wipe", there), shown)}
 	if encrypted {
 		plan = append(plan, e.made(piece.ID, "erase", func(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -183,7 +184,7 @@ func dropVolume(group, name string) []lvm.Step {
 
 // dropReservations plans to remove what an interrupted growth has left of a volume.
 func (e *Engine) dropReservations(v *drivebay.Volume) step {
-	return e.lvmStep("reservations", v.Location, new(bool), func(r *lvm.Report) (plan []lvm.Step, err error) {
+	return e.lvmStep("reservations", v.Location, new(atomic.Bool), func(r *lvm.Report) (plan []lvm.Step, err error) {
 		for _, lv := range reservationsOf(r.Group(v.Location.VG), v.ID) {
 			plan = append(plan, dropVolume(v.Location.VG, lv.Name)...)
 		}

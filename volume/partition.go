@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
@@ -76,13 +77,15 @@ func (e *Engine) kernelPart(drive string, number int) (part, bool) {
 	return part{}, false
 }
 
-// addEntry makes a partition: in the table, then in the kernel.
-func (e *Engine) addEntry(n entry, wrote *bool) []step {
+// addEntry makes a partition: in the table, then in the kernel. Wrote is set before
+// anything is written, and nothing is written for a caller that has gone: so a caller that
+// finds it unset may take it that nothing ever will be.
+func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 	return []step{{
 		name: "table " + n.name,
 		done: e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil }),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				if _, there := n.find(t); there { // another volume of the same group was faster
 					return nil
 				}
@@ -104,7 +107,9 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 						return err
 					}
 				}
-				*wrote = true
+				if wrote.Store(true); ctx.Err() != nil {
+					return ctx.Err()
+				}
 				if n.kind == typePV { // once the table has it, another creation may make the physical volume
 					if err := clearStretch(ctx, disk, p.Start, p.Size); err != nil {
 						return err
@@ -113,14 +118,19 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 				return t.Write(disk)
 			})
 		},
-	}, {
+	}, e.shown(n)}
+}
+
+// shown tells the kernel of a partition that is in the table.
+func (e *Engine) shown(n entry) step {
+	return step{
 		name: "kernel " + n.name,
 		done: e.inTable(n, func(t *gpt.Table) (bool, error) {
 			_, ok, err := e.inKernel(n, t)
 			return ok, err
 		}),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(_ context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := n.find(t)
 				have, there := e.kernelPart(n.drive, p.Number)
 				if there && have.start == p.Start {
@@ -129,7 +139,7 @@ func (e *Engine) addEntry(n entry, wrote *bool) []step {
 				return disk.AddPartition(p.Number, p.Start, p.Size)
 			})
 		},
-	}}
+	}
 }
 
 // clearName takes entries of the same name out of a table before one is added: those
@@ -158,15 +168,13 @@ func (e *Engine) clearName(n entry, t *gpt.Table) error {
 // inTable asks a question about a partition that has to be in the table; the
 // answer is no while it is not.
 func (e *Engine) inTable(n entry, ask func(*gpt.Table) (bool, error)) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (yes bool, err error) {
-		err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+	return func(ctx context.Context) (bool, error) {
+		return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 			if _, there := n.find(t); !there {
-				return nil
+				return false, nil
 			}
-			yes, err = ask(t)
-			return err
+			return ask(t)
 		})
-		return yes, err
 	}
 }
 
@@ -183,16 +191,14 @@ func (e *Engine) ofType(ctx context.Context, n entry, kind string) (bool, error)
 func (e *Engine) retype(name string, n entry, kind string) step {
 	return step{
 		name: name,
-		done: func(ctx context.Context) (is bool, err error) {
-			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+		done: func(ctx context.Context) (bool, error) {
+			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				p, there := n.find(t)
-				is = !there || p.Type == kind
-				return nil
+				return !there || p.Type == kind, nil
 			})
-			return is, err
 		},
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				for i := range t.Partitions {
 					if p, _ := n.find(t); t.Partitions[i].Number == p.Number {
 						t.Partitions[i].Type = kind
@@ -209,19 +215,18 @@ func (e *Engine) retype(name string, n entry, kind string) step {
 func (e *Engine) dropEntry(n entry) []step {
 	return []step{{
 		name: "kernel without " + n.name,
-		done: func(ctx context.Context) (gone bool, err error) {
-			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+		done: func(ctx context.Context) (bool, error) {
+			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				p, there := n.find(t)
-				if gone = !there; there {
-					_, has := e.kernelPart(n.drive, p.Number)
-					gone = !has
+				if !there {
+					return true, nil
 				}
-				return nil
+				_, has := e.kernelPart(n.drive, p.Number)
+				return !has, nil
 			})
-			return gone, err
 		},
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
 				if !there || n.taken != nil && n.taken() { // or somebody else, who had to, was faster
 					return nil
@@ -234,16 +239,14 @@ func (e *Engine) dropEntry(n entry) []step {
 		},
 	}, {
 		name: "table without " + n.name,
-		done: func(ctx context.Context) (gone bool, err error) {
-			err = e.onTable(ctx, n.drive, func(_ host.Disk, t *gpt.Table) error {
+		done: func(ctx context.Context) (bool, error) {
+			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				_, there := n.find(t)
-				gone = !there
-				return nil
+				return !there, nil
 			})
-			return gone, err
 		},
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(disk host.Disk, t *gpt.Table) error {
+			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
 				if !there || n.taken != nil && n.taken() {
 					return nil

@@ -99,7 +99,7 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 // unlabelled proves that nothing of LVM is on a drive, by what is written there: that
 // LVM or the kernel shows nothing proves nothing, partitions vanish for moments.
 func (e *Engine) unlabelled(ctx context.Context, drive string) error {
-	return e.onTable(ctx, drive, func(disk host.Disk, t *gpt.Table) error {
+	return e.onTable(ctx, drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 		p, there := entry{kind: typePV}.find(t)
 		if !there {
 			return nil

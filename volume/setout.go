@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -108,8 +109,8 @@ func (e *Engine) onDrives(h *herd, drives []string, also func(*drivebay.Volume))
 // join makes a drive one of a group.
 func (e *Engine) join(ctx context.Context, h *herd, drive string) error {
 	return e.quiet(h.VG, func(h *herd) error {
-		uuid, wrote := pvOf(h.VG, drive), false
-		plan := e.addEntry(entryOfPV("", drive, uuid), &wrote)
+		uuid, wrote := pvOf(h.VG, drive), new(atomic.Bool)
+		plan := e.addEntry(entryOfPV("", drive, uuid), wrote)
 		stranger := func(ctx context.Context) (bool, error) {
 			r, err := e.reportOf(ctx, h.Location)
 			if err != nil {
@@ -117,7 +118,7 @@ func (e *Engine) join(ctx context.Context, h *herd, drive string) error {
 			}
 			return r.Group(h.VG) != nil && e.pvIn(r, r.Group(h.VG), drive) == "", nil
 		}
-		plan = append(plan, when(stranger, e.fitPV(drive, uuid)), e.lvmStep("join", h.Location, &wrote, func(*lvm.Report) ([]lvm.Step, error) {
+		plan = append(plan, when(stranger, e.fitPV(drive, uuid)), e.lvmStep("join", h.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) {
 			p, ok := e.pvPart(drive)
 			if !ok {
 				return nil, fmt.Errorf("drive %s: its physical volume: %w", drive, drivebay.ErrNotFound)
@@ -134,12 +135,12 @@ func (e *Engine) leave(ctx context.Context, h *herd, head heading, pv string) er
 	return e.quiet(h.VG, func(h *herd) error {
 		var plan []step
 		if idle := e.idle(h); len(idle) > 0 {
-			plan = append(plan, e.lvmStep("rest", h.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) { return idle, nil }))
+			plan = append(plan, e.lvmStep("rest", h.Location, new(atomic.Bool), func(*lvm.Report) ([]lvm.Step, error) { return idle, nil }))
 		}
 		_, gone := e.drive(head.from)
 		here := gone == nil
 		if pv != "" {
-			plan = append(plan, e.lvmStep("reduce", h.Location, new(bool), func(*lvm.Report) ([]lvm.Step, error) {
+			plan = append(plan, e.lvmStep("reduce", h.Location, new(atomic.Bool), func(*lvm.Report) ([]lvm.Step, error) {
 				if !here {
 					return lvm.RemoveMissing(h.VG, pv), nil
 				}

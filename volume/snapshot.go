@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -141,12 +142,12 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	l, wrote := s.Location, false
+	l, wrote := s.Location, new(atomic.Bool)
 	steps, err := lvm.Snapshot(lvm.Volume{Group: l.VG, Name: l.LV, Tags: t}, source.Volume.Location.LV)
 	if err != nil {
 		return err
 	}
-	err = e.run(ctx, id, []step{e.lvmStep("snapshot", l, &wrote, func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })})
+	err = e.run(ctx, id, []step{e.lvmStep("snapshot", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })})
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, errStopped) {
 			return err

@@ -88,10 +88,8 @@ func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at spot, d d
 	if e.lane(&v.Volume).Occupied(e.machine.Now()) > usageTime {
 		return last.usage, last.measured
 	}
-	var now host.FSUsage
-	err := touch(ctx, e, &v.Volume, usageTime, func(ctx context.Context) (err error) {
-		now, err = e.machine.Usage(ctx, at.Place)
-		return err
+	now, err := ask(ctx, e, &v.Volume, usageTime, func(ctx context.Context) (host.FSUsage, error) {
+		return e.machine.Usage(ctx, at.Place)
 	})
 	switch {
 	case errors.Is(err, drivebay.ErrTimeout):

@@ -108,14 +108,14 @@ func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS,
 		m.probing, m.probedAt, m.errors = true, now, errors
 	})
 	e.running.Go(func() {
-		var usage host.FSUsage
-		err := touch(ctx, e, &v, probeTime, func(ctx context.Context) (err error) {
+		usage, err := ask(ctx, e, &v, probeTime, func(ctx context.Context) (host.FSUsage, error) {
 			g.write(func(m *measured) { m.asking = e.machine.Now() })
 			defer g.write(func(m *measured) { m.asking = time.Time{} })
-			if usage, err = e.machine.Usage(ctx, staged.at.Place); err == nil && read {
+			usage, err := e.machine.Usage(ctx, staged.at.Place)
+			if err == nil && read {
 				_, err = e.machine.ReadFolder(ctx, staged.at.Place)
 			}
-			return err
+			return usage, err
 		})
 		e.learn(ctx, &v, staged, g, usage, err)
 	})
