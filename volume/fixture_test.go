@@ -24,14 +24,15 @@ const kubelet = "/var/lib/kubelet"
 // stands still while anybody works.
 type stand struct {
 	*testing.T
-	sim  *hostsim.Machine
-	mgr  *drivemgr.Manager
-	st   *store.Mem
-	e    *volume.Engine
-	opt  volume.Options
-	lvm  lvm.Runner   // nil: the machine itself
-	over volume.Store // of the engine, in place of st; nil: st
-	stop func()
+	sim     *hostsim.Machine
+	mgr     *drivemgr.Manager
+	st      *store.Mem
+	e       *volume.Engine
+	opt     volume.Options
+	lvm     lvm.Runner   // nil: the machine itself
+	over    volume.Store // of the engine, in place of st; nil: st
+	machine host.Worker  // of the engine, in place of sim; nil: sim
+	stop    func()
 }
 
 var fourDrives = hostsim.Spec{Drives: []hostsim.Group{
@@ -94,7 +95,11 @@ func (s *stand) begin() {
 	if s.over != nil {
 		over = s.over
 	}
-	e, err := volume.New(s.sim, s.mgr, over, lvm.New(runner, ""), s.opt)
+	var machine host.Worker = s.sim
+	if s.machine != nil {
+		machine = s.machine
+	}
+	e, err := volume.New(machine, s.mgr, over, lvm.New(runner, ""), s.opt)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -227,6 +228,12 @@ func (w *world) settle() string {
 			kept = append(kept, c.name)
 		case c.doomed:
 			err := w.erase(c)
+			for range mostVolumes {
+				if err == nil || !w.givesUp(err) {
+					break
+				}
+				err = w.erase(c)
+			}
 			if err != nil && c.unrecorded { // part of it was removed, and no record says so: an operator gives it up
 				if err = w.e.ForgetVolume(w.Context(), c.volume.ID); err == nil {
 					w.volumes = slices.DeleteFunc(w.volumes, func(x *client) bool { return x == c })
@@ -287,4 +294,18 @@ func (w *world) blankOut(d aDrive) {
 	}
 	delete(w.spoiled, d.serial)
 	w.locked(func() { delete(w.keep, d.serial) })
+}
+
+var toForget = regexp.MustCompile("`drivebay volume forget ([a-z0-9]+)`")
+
+// givesUp does as an error advises where that is a volume that nobody has: older records say
+// that it is there.
+func (w *world) givesUp(err error) bool {
+	said := toForget.FindStringSubmatch(err.Error())
+	if said == nil || slices.ContainsFunc(w.volumes, func(c *client) bool { return c.alive() && c.volume.ID == said[1] }) {
+		return false
+	}
+	forgot := w.e.ForgetVolume(w.Context(), said[1])
+	w.note(0, "forget", fmt.Sprintf("%s: %v", said[1], forgot))
+	return forgot == nil
 }

@@ -39,7 +39,6 @@ func init() {
 // DRIVEBAY_HAMMER_WITHOUT takes its place.
 var notYet = map[string]string{
 	"zap":        "an erased partition table is not named within a minute",
-	"restore":    "a deletion that older records do not know to be under way can be neither finished nor forgotten (seed 5)",
 	"lose":       "what was published is not named as lost once its record is gone",
 	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
 }

@@ -96,13 +96,14 @@ func needBound(g *signs) (why string, cannot error) {
 		}
 	}
 	staged := g.staging()
+	_, unstaged := needStaged(g)
 	switch {
 	case len(lost) == 0:
 		return "", nil
 	case g.v.Mode == drivebay.ModeFS && staged == nil:
 		cannot = fmt.Errorf("%w: it is staged nowhere", drivebay.ErrRefused)
-	case staged != nil && staged.stranger != "":
-		cannot = fmt.Errorf("%w: it cannot be mounted at %s", drivebay.ErrRefused, staged.Path)
+	case unstaged != nil: // there is nothing to bind
+		cannot = fmt.Errorf("it cannot be mounted at %s: %w", staged.Path, unstaged)
 	}
 	return strings.Join(lost, ", ") + ": it is not to be seen there", cannot
 }

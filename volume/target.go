@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,17 +141,42 @@ func (s *scene) unrecorded(but spot) []drivebay.Publication {
 	return out
 }
 
+// bind has a path show the volume. Where the filesystem is not mounted, a bind shows the
+// bare folder below, and a pod would write to the disk of the system: so the mount table is
+// asked before and after.
 func (s *scene) bind(ctx context.Context, from, at spot, readOnly bool) error {
 	defer s.touched()
 	if s.v.Mode != drivebay.ModeFS {
 		return s.bindDevice(ctx, at, readOnly)
 	}
+	if err := s.proveLive(ctx, from); err != nil {
+		return err
+	}
 	if err := s.machine.MakeFolder(at.Place); err != nil {
 		return inOurWords(err)
 	}
-	return touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
+	err := touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
 		return s.machine.Bind(ctx, from.Place, at.Place, readOnly)
 	})
+	if err != nil {
+		return err
+	}
+	if err := s.proveLive(ctx, at); err != nil { // it was unmounted at this moment
+		return errors.Join(err, touch(ctx, s.Engine, &s.v, unmountTime, func(ctx context.Context) error { return s.machine.Unmount(ctx, at.Place) }))
+	}
+	return nil
+}
+
+// proveLive wants the volume to be seen at a path now.
+func (s *scene) proveLive(ctx context.Context, at spot) error {
+	t, err := s.freshTable(ctx)
+	if err != nil {
+		return err
+	}
+	if m, mounted := t.top(at.target); !mounted || !carries(m, s.d) {
+		return fmt.Errorf("%w: it is not mounted at %s any more", drivebay.ErrBusy, at)
+	}
+	return nil
 }
 
 func (s *scene) bindDevice(ctx context.Context, at spot, readOnly bool) error {
