@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,31 @@ func TestCopyAway(t *testing.T) {
 				}
 				s.must(s.stage(is, with(rightKey)), s.unstage(is), s.e.DeleteVolume(s.Context(), v.ID))
 				s.blank()
+			})
+		})
+	}
+}
+
+// TestCopyWaitsForUnrecordedUsers: records that were lost do not free a volume of its users,
+// whose paths the mount table still has.
+func TestCopyWaitsForUnrecordedUsers(t *testing.T) {
+	for name, r := range map[string]drivebay.VolumeRequest{"ext4": requests()["ext4 on a partition"], "a partition": requests()["a partition"], "a drive": requests()["a drive"],
+		"an encrypted partition": encryptedRequests()["a partition"]} {
+		t.Run(name, func(t *testing.T) {
+			onMachine(t, threeDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
+				v := s.onAPartition(r)
+				s.must(s.stage(v, with(rightKey)), s.publish(v, "pod"))
+				s.forget()
+				s.lead(v, drivebay.LeaveRelease)
+				time.Sleep(20 * time.Minute)
+				if now := s.of(v); !slices.Equal(now.Location.Drives, v.Location.Drives) || s.drive(v).Usage != drivebay.UsageReleasing {
+					s.Fatalf("it moved under its user: %+v; drive: %v", now.Volume, s.drive(v).Usage)
+				}
+				if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
+					s.Fatal("deleted under its user")
+				}
+				s.must(s.unpublish(v, "pod"), s.unstage(v))
+				s.left(s.of(v).Volume, s.sum(v))
 			})
 		})
 	}

@@ -134,13 +134,16 @@ func nodeIn(m host.Mount) string {
 	return shows(m)
 }
 
+// unlinked ends the root of a mount whose file was removed (Linux, fs/d_path.c, dentry_path).
+const unlinked = "//deleted"
+
 // shows is the device whose node is bound there; "" for everything else. What is
 // unlinked meanwhile says so in its root.
 func shows(m host.Mount) string {
 	if m.FS != "devtmpfs" && m.FS != "tmpfs" || m.Root == "/" {
 		return ""
 	}
-	return path.Base(strings.TrimSuffix(m.Root, "//deleted"))
+	return path.Base(strings.TrimSuffix(m.Root, unlinked))
 }
 
 // what names a mount for people.

@@ -3,7 +3,9 @@ package volume
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -20,7 +22,7 @@ type writeTarget struct {
 	drives []string // that it stands on, by their records; none: it is only read
 	on     string   // the drive that the open device is proved to be on; empty: its number and name say enough
 	whole  uint64   // size that a whole drive must have; 0: no whole drive
-	alone  bool     // nothing else may have it open
+	alone  bool     // nothing else may have it open or be shown it
 }
 
 // openForWriting opens a device for writing, once its drives are claimed and the open
@@ -42,6 +44,9 @@ func (e *Engine) openForWriting(ctx context.Context, t writeTarget) (host.Disk, 
 	if err == nil && t.whole > 0 && disk.Size() != t.whole {
 		err = fmt.Errorf("drive %s: %w: it has %d bytes and not %d", t.on, drivebay.ErrRefused, disk.Size(), t.whole)
 	}
+	if err == nil && t.alone {
+		err = e.shownNowhere(ctx, device{num: disk.DevNum(), name: path.Base(t.dev)})
+	}
 	if err == nil {
 		err = ctx.Err() // the caller may have given up: the device must not stay open
 	}
@@ -50,6 +55,22 @@ func (e *Engine) openForWriting(ctx context.Context, t writeTarget) (host.Disk, 
 		return nil, err
 	}
 	return disk, nil
+}
+
+// shownNowhere wants no path to show a device. A pod opens the node of a block volume
+// without O_EXCL, and opens it again when it likes: so the kernel gives the device to
+// whoever asks for it alone (open(2)).
+func (e *Engine) shownNowhere(ctx context.Context, d device) error {
+	t, err := e.freshTable(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range t.of(d) {
+		if !strings.HasSuffix(m.Root, unlinked) { // a node of that name was removed with its drive
+			return fmt.Errorf("%s: %w: it is mounted at %s", d.name, drivebay.ErrBusy, m.Target)
+		}
+	}
+	return nil
 }
 
 // mayWrite refuses a drive that is here and not claimed, and one that another drive is a
