@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func lostForGood(s *drivebay.Snapshot, l drivebay.Location) bool {
 // mayRemove: nobody may have it mounted, whatever the record says.
 func (e *Engine) mayRemove(ctx context.Context, v *drivebay.Volume) error {
 	if v.Rest() != drivebay.CSICreated {
-		return fmt.Errorf("%w: it is staged or published", drivebay.ErrBusy)
+		return fmt.Errorf("%w: it is %s", drivebay.ErrBusy, cmp.Or(usedAt(v), "staged or published"))
 	}
 	mounts, err := e.mounted(ctx, v)
 	switch {

@@ -235,8 +235,9 @@ func (w *world) settle() string {
 				err = w.erase(c)
 			}
 			if err != nil && c.unrecorded { // part of it was removed, and no record says so: an operator gives it up
-				if err = w.e.ForgetVolume(w.Context(), c.volume.ID); err == nil {
-					w.volumes = slices.DeleteFunc(w.volumes, func(x *client) bool { return x == c })
+				forgot := w.e.ForgetVolume(w.Context(), c.volume.ID)
+				if err = errors.Join(err, forgot); forgot == nil {
+					err, w.volumes = nil, slices.DeleteFunc(w.volumes, func(x *client) bool { return x == c })
 				}
 			}
 			if err != nil {
@@ -250,7 +251,8 @@ func (w *world) settle() string {
 // claimAgain claims the drives again that carry volumes: without a claim none is deleted.
 func (w *world) claimAgain() {
 	for _, d := range w.drives() {
-		carries := slices.ContainsFunc(w.e.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return slices.Contains(v.Location.Drives, d.id) })
+		carries := slices.ContainsFunc(w.e.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return slices.Contains(v.Location.Drives, d.id) }) ||
+			slices.ContainsFunc(w.e.Volumes().Found, func(f drivebay.FoundVolume) bool { return slices.Contains(f.Drives, d.id) })
 		if !carries || w.claimed[d.serial] {
 			continue
 		}

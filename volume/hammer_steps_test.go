@@ -316,6 +316,9 @@ func (w *world) remove(r *rand.Rand) string {
 
 func (w *world) erase(c *client) error {
 	w.locked(func() { c.doomed = true })
+	if c.unrecorded { // older records may say that it is used, whoever let it go
+		c.used, c.staged = true, true
+	}
 	if c.used || c.staged {
 		if err := w.disuse(c); err != nil {
 			return err

@@ -166,7 +166,7 @@ func (e *Engine) unseen(ctx context.Context, id string, l drivebay.Location) boo
 	if e.untrusted(l.Drives) { // the kernel hides what may be there
 		return false
 	}
-	s := e.seen()
+	s, pvs := e.seen(), 0
 	for _, drive := range l.Drives {
 		d, known := driveOf(s.drives, drive)
 		parts, listed := s.index.parts[drive]
@@ -178,12 +178,13 @@ func (e *Engine) unseen(ctx context.Context, id string, l drivebay.Location) boo
 			return false
 		}
 		if p, there := pvOn(parts); there && known && d.Status == drivebay.StatusOnline { // LVM also leaves out what cannot be read now
+			pvs++
 			if c, err := e.contentOfRange(ctx, d, p.start, p.size); err != nil || c.Kind == drivebay.ContentUnknown || c.Reason != "" {
 				return false
 			}
 		}
 	}
-	if l.VG != "" {
+	if l.VG != "" && pvs > 0 { // else LVM has nothing of it to show
 		return s.index.lvm != nil && lvOf(s.index.lvm.report, l) == nil
 	}
 	return true

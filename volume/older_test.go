@@ -1,7 +1,10 @@
 package volume_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,4 +61,46 @@ func TestStoreOlderIsSaid(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestDeletedSince: an older store says that a volume is there that was deleted since. Where
+// LVM does not show that it is gone, Delete is UNAVAILABLE and names a way out that leads out,
+// whether anything else is on the machine or not.
+func TestDeletedSince(t *testing.T) {
+	t.Parallel()
+	for _, backing := range allBackings {
+		for _, alone := range []bool{true, false} {
+			t.Run(fmt.Sprint(backing, " alone ", alone), func(t *testing.T) {
+				onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+					class := drivebay.Class{Backing: backing, Wipe: drivebay.WipeZero, FSType: "ext4"}
+					if !alone {
+						other := class
+						if backing == drivebay.BackingDrive {
+							other.Backing = drivebay.BackingPartition
+						}
+						s.make("other", drivebay.VolumeRequest{Class: other})
+					}
+					before := s.free(drivebay.VolumeRequest{Class: class})
+					v := s.make("v", drivebay.VolumeRequest{Class: class})
+					all, err := s.st.Volumes()
+					s.must(err, s.e.DeleteVolume(s.Context(), v.ID))
+					s.restart(func() { s.must(s.st.PutVolume(all[v.ID])) })
+					time.Sleep(11 * time.Minute)
+					if is := s.of(v); is.OperationalStatus != drivebay.Missing {
+						t.Errorf("it is %v: %s", is.OperationalStatus, is.Condition.Message())
+					}
+					switch err := s.e.DeleteVolume(s.Context(), v.ID); {
+					case err == nil && v.Location.VG != "" && !alone: // LVM shows all of the group
+					case !errors.Is(err, drivebay.ErrUnavailable) || !strings.Contains(err.Error(), "drivebay volume forget"):
+						t.Errorf("deleted: %v", err)
+					default:
+						s.must(s.e.ForgetVolume(s.Context(), v.ID), s.e.DeleteVolume(s.Context(), v.ID))
+					}
+					if after := s.free(drivebay.VolumeRequest{Class: class}); after != before {
+						t.Errorf("%d bytes were free before it was made, %d are when it is forgotten", before, after)
+					}
+				})
+			})
+		}
+	}
 }
