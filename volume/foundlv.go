@@ -25,6 +25,9 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 		l.Pool = poolName
 	}
 	l.Found = travels(l)
+	if err := e.movedSince(ctx, g, l); err != nil {
+		return err
+	}
 	var found []drivebay.ForgottenVolume
 	for i := range g.LVs {
 		if id := idOfLV(&g.LVs[i]); e.mayAdopt(s, id, l.Drives...) {

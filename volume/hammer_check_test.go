@@ -298,16 +298,20 @@ func (w *world) blankOut(d aDrive) {
 	w.locked(func() { delete(w.keep, d.serial) })
 }
 
-var toForget = regexp.MustCompile("`drivebay volume forget ([a-z0-9]+)`")
+var toForget = regexp.MustCompile("`drivebay volume (forget|snapshot-forget) ([a-z0-9]+)`")
 
 // givesUp does as an error advises where that is a volume that nobody has: older records say
 // that it is there.
 func (w *world) givesUp(err error) bool {
 	said := toForget.FindStringSubmatch(err.Error())
-	if said == nil || slices.ContainsFunc(w.volumes, func(c *client) bool { return c.alive() && c.volume.ID == said[1] }) {
+	if said == nil || slices.ContainsFunc(w.volumes, func(c *client) bool { return c.alive() && c.volume.ID == said[2] }) {
 		return false
 	}
-	forgot := w.e.ForgetVolume(w.Context(), said[1])
-	w.note(0, "forget", fmt.Sprintf("%s: %v", said[1], forgot))
+	forget := w.e.ForgetVolume
+	if said[1] == "snapshot-forget" {
+		forget = w.e.ForgetSnapshot
+	}
+	forgot := forget(w.Context(), said[2])
+	w.note(0, said[1], fmt.Sprintf("%s: %v", said[2], forgot))
 	return forgot == nil
 }

@@ -198,7 +198,10 @@ func (e *Engine) takeInUnknown(ctx context.Context, id string) error {
 // a drive has another one of its id: the record is older than the drive.
 func (e *Engine) outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool, error) {
 	v := &r.Volume
-	if len(v.Publications) > 0 || len(v.Location.Drives) == 0 || len(e.othersOf(v.ID, locationsOf(r)...)) == 0 || !e.gone(v) {
+	if used, err := e.seenUsed(ctx, v); err != nil || used {
+		return false, err
+	}
+	if len(v.Location.Drives) == 0 || len(e.othersOf(v.ID, locationsOf(r)...)) == 0 || !e.gone(v) {
 		return false, nil
 	}
 	if v.Location.VG != "" {
@@ -213,6 +216,26 @@ func (e *Engine) outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool, 
 	}
 	table, err := e.readTitles(ctx, d) // the kernel may lack what the table has
 	return err == nil && !slices.ContainsFunc(table, func(p gpt.Partition) bool { return strings.EqualFold(p.GUID, v.Location.Partition) }), err
+}
+
+// seenUsed says whether anything is mounted at a path that a volume is published at by its
+// record. Of a volume that is gone that may be what its device has left behind.
+func (e *Engine) seenUsed(ctx context.Context, v *drivebay.Volume) (bool, error) {
+	if len(v.Publications) == 0 {
+		return false, nil
+	}
+	t, err := e.recentTable(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range v.Publications {
+		if at, err := e.spot(p.Path); err == nil {
+			if _, mounted := t.top(at.target); mounted {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // groupLacks says that LVM could read what is on all drives of a location, and that the

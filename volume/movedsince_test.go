@@ -1,0 +1,72 @@
+package volume_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestMovedSince: the records are older than a move that has ended, or that is under way.
+// Volumes are where their drives show them, with their newest data; where the drives do not say
+// which way to go on, an operator does.
+func TestMovedSince(t *testing.T) {
+	t.Parallel()
+	for _, name := range movers {
+		steps := 1
+		for n := 1; n <= steps && !t.Failed(); n += stride {
+			k := &killer{}
+			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
+				used, idle := s.twoOf(name)
+				s.word(used, "before")
+				all, err := s.st.Volumes()
+				s.must(err)
+				records, err := s.st.Records()
+				s.must(err)
+				id := used.Location.Drives[0]
+				k.anew(n)
+				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				for len(k.steps()) < n && s.drive(used).Usage == drivebay.UsageReleasing {
+					time.Sleep(time.Second)
+				}
+				if !k.dead() {
+					s.word(used, "newest")
+				}
+				moved := !k.dead()
+				k.arm(0)
+				s.restart(func() {
+					s.must(s.st.PutRecords(records))
+					for _, r := range all {
+						s.must(s.st.PutVolume(r))
+					}
+				})
+				time.Sleep(11 * time.Minute)
+				if got := len(s.e.Newer()) > 0; moved && !got {
+					t.Error("that the store is older is not said")
+				}
+				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+				for _, v := range []drivebay.Volume{used, idle} {
+					if is := s.of(v); slices.Contains(is.Location.Drives, id) || len(is.Location.Drives) != len(v.Location.Drives) || is.Condition.Abnormal() {
+						t.Errorf("it is on %v: %s", is.Location.Drives, is.Condition.Message())
+					}
+				}
+				if got, want := s.word(used, ""), map[bool]string{true: "newest", false: "before"}[moved]; got != want {
+					t.Errorf("it reads %q", got)
+				}
+				if steps = max(steps, len(k.steps())); t.Failed() {
+					t.Logf("%s, killed after step %d of %q", name, n, k.steps())
+				}
+				s.must(s.unstage(s.of(used).Volume), s.e.DeleteVolume(s.Context(), used.ID), s.e.DeleteVolume(s.Context(), idle.ID))
+				if slices.Contains(k.steps(), "blank "+id) { // else an empty partition is left, which no record knows
+					s.blankDrive(id)
+				}
+			})
+		}
+		if steps < 8 {
+			t.Errorf("%s: only %d steps", name, steps)
+		}
+	}
+}
