@@ -109,8 +109,11 @@ func (w *world) unmountOne(r *rand.Rand) string {
 		return "-"
 	}
 	w.letGo(c)
-	err := w.sim.UnmountBehind(target(c.volume, "pod"))
-	if err == nil {
+	path := target(c.volume, "pod")
+	view, _ := w.e.Volumes().Get(c.volume.ID)
+	known := view != nil && slices.ContainsFunc(view.Publications, func(p drivebay.Publication) bool { return p.Path == path })
+	err := w.sim.UnmountBehind(path)
+	if err == nil && known { // what no record has any more is not missed
 		w.lifted("unmounted " + c.name) // it may have been healed meanwhile
 		w.fault("unmounted " + c.name)
 	}

@@ -80,8 +80,11 @@ var layoutChanges = []layoutChange{
 // the kernel's partitions without the table. The drive is used for nothing until they
 // agree again.
 func TestLayoutUnknown(t *testing.T) {
-	for _, c := range layoutChanges {
-		for _, b := range backings {
+	for i, c := range layoutChanges {
+		for j, b := range backings {
+			if (i+j)%stride != 0 {
+				continue
+			}
 			if b == drivebay.BackingThin && c.name == "no partition in the kernel" {
 				continue // the pool keeps it in use
 			}

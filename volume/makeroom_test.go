@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -258,8 +259,12 @@ func roomRequests() map[string]drivebay.VolumeRequest {
 // the one behind it, and both keep what is in them.
 func TestMakeRoom(t *testing.T) {
 	t.Parallel()
-	for name, c := range roomCases {
-		for what, r := range roomRequests() {
+	for i, name := range slices.Sorted(maps.Keys(roomCases)) {
+		for j, what := range slices.Sorted(maps.Keys(roomRequests())) {
+			c, r := roomCases[name], roomRequests()[what]
+			if (i+j)%stride != 0 {
+				continue
+			}
 			t.Run(name+"/"+what, func(t *testing.T) { c.run(t, r, nil, nil) })
 		}
 	}

@@ -52,10 +52,10 @@ func (e *Engine) noteNewer(v *drivebay.Volume, why string) {
 }
 
 // movedSince corrects records that are older than a move of their group: where LVM shows all
-// of the group, and some of it on a drive that no record of it names, it is where LVM shows
-// it. Which leg of a mirror is the newest, its superblocks say anew.
+// of the group, and some of it on a drive that no record of it names and for which its physical
+// volume was made, it is where LVM shows it. Which leg of a mirror is the newest, its superblocks say anew.
 func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Location) error {
-	if h := e.herds()[l.VG]; h == nil || !h.elsewhere(g, l.Drives) {
+	if h := e.herds()[l.VG]; h == nil || !h.elsewhere(g, l.Drives) || e.untrusted(l.Drives) {
 		return nil
 	}
 	return e.quiet(l.VG, func(h *herd) error {
@@ -64,7 +64,10 @@ func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Locati
 			return err
 		}
 		now := r.Group(l.VG)
-		if now == nil || !h.elsewhere(now, l.Drives) || slices.ContainsFunc(l.Drives, func(id string) bool { return e.pvIn(r, now, id) == "" }) {
+		if now == nil || !h.elsewhere(now, l.Drives) || slices.ContainsFunc(l.Drives, func(id string) bool {
+			pv := e.pvIn(r, now, id)
+			return pv == "" || !slices.Contains(h.Drives, id) && pv != pvOf(l.VG, id) // a copy of a drive has the physical volume of another
+		}) {
 			return nil
 		}
 		was := strings.Join(h.Drives, ", ")
