@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -277,7 +278,14 @@ func (w *world) otherStore() {
 	}
 }
 
+func (w *world) anyErased() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(w.faults)), func(f string) bool { return strings.HasPrefix(f, "table of ") })
+}
+
 func (w *world) loseStore(*rand.Rand) string {
+	if w.anyErased() { // then nothing is left that knows of what is on a drive
+		return "-"
+	}
 	w.shutDown()
 	w.otherStore()
 	w.st = store.Memory()
@@ -324,7 +332,7 @@ func (w *world) keepStore(*rand.Rand) string {
 
 // restoreStore has the daemon find an older copy of its store.
 func (w *world) restoreStore(*rand.Rand) string {
-	if w.backup == nil {
+	if w.backup == nil || w.anyErased() {
 		return "-"
 	}
 	w.shutDown()

@@ -32,7 +32,7 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 	e.mu.Lock()
 	last, known := e.layouts[d.ID]
 	e.mu.Unlock()
-	ours := d.Content.Kind == drivebay.ContentOurs || slices.ContainsFunc(parts, func(p part) bool { return strings.HasPrefix(p.title, content.OursPrefix) })
+	ours := d.Content.Kind == drivebay.ContentOurs || slices.ContainsFunc(parts, func(p part) bool { return strings.HasPrefix(p.title, content.OursPrefix) }) || len(e.recordedOn(d.ID)) > 0
 	switch {
 	case !ours:
 		e.keepLayout(d.ID, layout{})

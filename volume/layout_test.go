@@ -41,6 +41,12 @@ var layoutChanges = []layoutChange{
 		_, err := table.Add(64<<20, gpt.Align, p.Type, "11111111-2222-4333-8444-555555555555", "drivebay-alien")
 		s.must(err, table.Write(disk))
 	}, nil},
+	{"no table", func(s *stand, disk host.Disk, table *gpt.Table) {
+		for _, at := range []uint64{0, disk.Size() - 33*512} {
+			_, err := disk.WriteAt(make([]byte, 33*512), int64(at))
+			s.must(err)
+		}
+	}, nil},
 	{"a smaller partition in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
 		table.Partitions[0].Size -= 16 << 20
 		s.must(table.Write(disk))
@@ -103,17 +109,10 @@ func TestLayoutUnknown(t *testing.T) {
 					if !maps.Equal(s.bytesOf(d.Name), before) {
 						t.Error("the drive was written to")
 					}
-					s.onDrive(d.Name, func(disk host.Disk, table *gpt.Table) {
-						for at, is := range before {
-							if was := sound[at]; is != was {
-								_, err := disk.WriteAt([]byte(was), at)
-								s.must(err)
-							}
-						}
-						if c.undo != nil {
-							c.undo(s, disk, table)
-						}
-					})
+					s.writeBytes(d.Name, before, sound)
+					if c.undo != nil {
+						s.onDrive(d.Name, func(disk host.Disk, table *gpt.Table) { c.undo(s, disk, table) })
+					}
 					time.Sleep(20 * time.Minute)
 					if is := s.of(v); len(severities(is.Condition, "LayoutUnknown")) != 0 {
 						t.Errorf("when they agree again the volume is %v", is.Condition)
@@ -123,6 +122,26 @@ func TestLayoutUnknown(t *testing.T) {
 			})
 		}
 	}
+}
+
+// writeBytes makes the bytes of a drive what they were.
+func (s *stand) writeBytes(drive string, is, was map[int64]string) {
+	s.Helper()
+	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+drive, false)
+	s.must(err)
+	for at, b := range was {
+		if is[at] != b {
+			_, err := disk.WriteAt([]byte(b), at)
+			s.must(err)
+		}
+	}
+	for at, b := range is {
+		if was[at] == "" {
+			_, err := disk.WriteAt(make([]byte, len(b)), at)
+			s.must(err)
+		}
+	}
+	s.must(disk.Close())
 }
 
 // unknownLayout wants a volume to say that the layout of its drive is unknown, and the
