@@ -3,6 +3,7 @@ package volume_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,30 @@ func TestUnmountedAtThatMoment(t *testing.T) {
 			s.Errorf("the pod sees %+v", s.mounts(target(v, "pod")))
 		}
 		s.must(s.stage(v), s.publish(v, "pod"))
+	})
+}
+
+// TestStaleNode: the node that a pod's path shows has the name of the volume's device and
+// another number, as after its drive left and came back. It is published anew.
+func TestStaleNode(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+		v := s.onAPartition(requests()["a partition"])
+		s.must(s.stage(v), s.publish(v, "pod"))
+		before := s.mounts(target(v, "pod"))
+		s.stop()
+		s.stop = nil
+		r := s.record(v)
+		for i := range r.Volume.Publications {
+			p := &r.Volume.Publications[i]
+			_, name, _ := strings.Cut(p.Device, " ")
+			p.Device = "259:777 " + name
+		}
+		s.must(s.st.PutVolume(r))
+		s.start()
+		time.Sleep(time.Minute)
+		s.must(s.publish(v, "pod"))
+		if after := s.mounts(target(v, "pod")); len(after) != 1 || after[0].ID == before[0].ID {
+			t.Errorf("the path showed %+v, and shows %+v", before, after)
+		}
 	})
 }

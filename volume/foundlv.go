@@ -25,7 +25,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 		l.Pool = poolName
 	}
 	l.Found = travels(l)
-	if err := e.movedSince(ctx, g, l); err != nil {
+	if err := e.movedSince(ctx, g, l, members); err != nil {
 		return err
 	}
 	var found []drivebay.ForgottenVolume

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -229,10 +230,12 @@ func (e *Engine) seenUsed(ctx context.Context, v *drivebay.Volume) (bool, error)
 		return false, err
 	}
 	for _, p := range v.Publications {
+		target := path.Clean(p.Path) // the roots may have changed since
 		if at, err := e.spot(p.Path); err == nil {
-			if _, mounted := t.top(at.target); mounted {
-				return true, nil
-			}
+			target = at.target
+		}
+		if _, mounted := t.top(target); mounted {
+			return true, nil
 		}
 	}
 	return false, nil

@@ -32,7 +32,8 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 	e.mu.Lock()
 	last, known := e.layouts[d.ID]
 	e.mu.Unlock()
-	ours := d.Content.Kind == drivebay.ContentOurs || slices.ContainsFunc(parts, func(p part) bool { return strings.HasPrefix(p.title, content.OursPrefix) }) || len(e.recordedOn(d.ID)) > 0
+	ours := d.Content.Kind == drivebay.ContentOurs || slices.ContainsFunc(parts, func(p part) bool { return strings.HasPrefix(p.title, content.OursPrefix) }) ||
+		tableErased(d.Content) && len(e.recordedOn(d.ID)) > 0
 	switch {
 	case !ours:
 		e.keepLayout(d.ID, layout{})
@@ -60,6 +61,13 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 		e.keepLayout(d.ID, found)
 	}
 	return err
+}
+
+// tableErased says that a drive was read, and has no partition table, not even another one.
+func tableErased(c drivebay.Content) bool {
+	return c.Kind != drivebay.ContentUnknown && !slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
+		return s.Partition == "" && (s.Format == "gpt" || s.Format == "dos")
+	})
 }
 
 func samePlace(a, b part) bool {

@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"maps"
 	"testing"
@@ -185,5 +186,39 @@ func (s *stand) nothingUndone(v drivebay.Volume) {
 	}
 	if err := s.e.ForgetVolume(s.Context(), v.ID); err == nil {
 		s.Error("the volume is forgotten")
+	}
+}
+
+// TestOtherTable: somebody has given the drive of a volume an MBR of his own, which the kernel
+// has read. The volume is gone, and can be forgotten.
+func TestOtherTable(t *testing.T) {
+	for _, name := range []string{"a partition", "a linear volume"} {
+		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+			v := s.make("v", requests()[name])
+			d := s.driveOf(v)
+			time.Sleep(time.Minute)
+			s.onDrive(d.Name, func(disk host.Disk, table *gpt.Table) {
+				p := table.Partitions[0]
+				s.must(disk.RemovePartition(p.Number))
+				for _, at := range []uint64{0, disk.Size() - 33*512, p.Start} {
+					_, err := disk.WriteAt(make([]byte, 33*512), int64(at))
+					s.must(err)
+				}
+				mbr := make([]byte, 512)
+				mbr[446+4], mbr[510], mbr[511] = 0x83, 0x55, 0xaa
+				binary.LittleEndian.PutUint32(mbr[446+8:], 2048)
+				binary.LittleEndian.PutUint32(mbr[446+12:], 1<<20)
+				_, err := disk.WriteAt(mbr, 0)
+				s.must(err, disk.AddPartition(1, 1<<20, 512<<20))
+			})
+			s.must(s.mgr.Refresh(s.Context()))
+			time.Sleep(time.Minute)
+			s.restart(func() {})
+			time.Sleep(20 * time.Minute)
+			if is := s.of(v); is.OperationalStatus != drivebay.Missing {
+				t.Errorf("%s: %v: %s", name, is.OperationalStatus, is.Condition.Message())
+			}
+			s.must(s.e.ForgetVolume(s.Context(), v.ID))
+		})
 	}
 }

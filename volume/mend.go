@@ -184,8 +184,8 @@ func (e *Engine) unseen(ctx context.Context, id string, l drivebay.Location) boo
 			}
 		}
 	}
-	if l.VG != "" && pvs > 0 { // else LVM has nothing of it to show
-		return s.index.lvm != nil && lvOf(s.index.lvm.report, l) == nil
+	if x := s.index.lvm; l.VG != "" && (x != nil || pvs > 0) { // else there is nothing that LVM could show
+		return x != nil && lvOf(x.report, l) == nil
 	}
 	return true
 }

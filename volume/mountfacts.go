@@ -32,9 +32,7 @@ func (s *scene) stateOf(p drivebay.Publication, target string) (pathState, host.
 	}
 	was := madeOf(p)
 	switch {
-	case carries(m, s.d) && !(m.DevNum != s.d.num && was.num != "" && was.num != s.d.num):
-		// A device node and a btrfs are known by the device's name only: a drive that left
-		// and came back has the same name and another number.
+	case carries(m, s.d) && !renumbered(m, s.d, was):
 		return pathLive, m
 	case !carries(m, was):
 		return pathForeign, m
@@ -42,6 +40,13 @@ func (s *scene) stateOf(p drivebay.Publication, target string) (pathState, host.
 		return pathDead, m
 	}
 	return pathUnproven, m
+}
+
+// renumbered says that a mount is known by the name of a device only, as those of a device
+// node and of a btrfs are, and that the device had another number when it was made: a drive
+// that left and came back has the same name and another number.
+func renumbered(m host.Mount, is, was device) bool {
+	return m.DevNum != is.num && was.num != "" && was.num != is.num
 }
 
 // deviceGone says that a device that was mounted is not the volume any more: the volume has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -95,7 +96,11 @@ func (s *scene) recorded(at spot) *drivebay.Publication {
 // live says whether what is seen at a path is the volume as it is now.
 func (s *scene) live(at spot) bool {
 	m, ok := s.t.top(at.target)
-	return ok && carries(m, s.d)
+	if !ok || !carries(m, s.d) || strings.HasSuffix(m.Root, unlinked) {
+		return false
+	}
+	p := s.at(at)
+	return p == nil || !renumbered(m, s.d, madeOf(*p))
 }
 
 // stranger is what is seen at a path if that is not the volume's.

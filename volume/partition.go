@@ -102,13 +102,13 @@ func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 				if err != nil {
 					return noRoom(err)
 				}
+				if wrote.Store(true); ctx.Err() != nil {
+					return ctx.Err()
+				}
 				if len(t.Partitions) == 1 {
 					if err := e.announce(n.owner, firstTable+n.drive); err != nil {
 						return err
 					}
-				}
-				if wrote.Store(true); ctx.Err() != nil {
-					return ctx.Err()
 				}
 				if n.kind == typePV { // once the table has it, another creation may make the physical volume
 					if err := clearStretch(ctx, disk, p.Start, p.Size); err != nil {

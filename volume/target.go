@@ -192,6 +192,9 @@ func (s *scene) bindDevice(ctx context.Context, at spot, readOnly bool) error {
 		if disk.DevNum() != s.d.num {
 			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.d.dev)
 		}
+		if err := ctx.Err(); err != nil { // nobody waits for it any more, and it may have been let go of
+			return err
+		}
 		if err := disk.SetReadOnly(readOnly); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -59,16 +58,15 @@ func (e *Engine) openForWriting(ctx context.Context, t writeTarget) (host.Disk, 
 
 // shownNowhere wants no path to show a device. A pod opens the node of a block volume
 // without O_EXCL, and opens it again when it likes: so the kernel gives the device to
-// whoever asks for it alone (open(2)).
+// whoever asks for it alone (open(2)). A node that went with a drive of before counts: its
+// number may be this device's.
 func (e *Engine) shownNowhere(ctx context.Context, d device) error {
 	t, err := e.freshTable(ctx)
 	if err != nil {
 		return err
 	}
-	for _, m := range t.of(d) {
-		if !strings.HasSuffix(m.Root, unlinked) { // a node of that name was removed with its drive
-			return fmt.Errorf("%s: %w: it is mounted at %s", d.name, drivebay.ErrBusy, m.Target)
-		}
+	if shown := t.of(d); len(shown) > 0 {
+		return fmt.Errorf("%s: %w: it is mounted at %s", d.name, drivebay.ErrBusy, shown[0].Target)
 	}
 	return nil
 }

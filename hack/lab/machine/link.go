@@ -58,6 +58,16 @@ n=$(basename $(dirname $n)); ip addr add 10.77.0.%d/24 dev $n && ip link set $n 
 	return err
 }
 
+// dropLink gives the end of the cable back, of a machine that did not come up.
+func (m *Machine) dropLink() {
+	if l := m.spec.Link; l != nil && m.linkEnd > 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ends--
+		m.linkEnd = 0
+	}
+}
+
 // SetLink cuts the cable at this machine's end, or mends it.
 func (m *Machine) SetLink(ctx context.Context, up bool) error {
 	_, err := m.control.Run(ctx, "set_link", map[string]any{"name": linkID + "-card", "up": up})

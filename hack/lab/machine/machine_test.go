@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ func TestTwice(t *testing.T) {
 	asleep := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
 	well := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return broken }
+	crashes := func(context.Context) error { return fmt.Errorf("start: %w", errCrashed) }
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
@@ -27,6 +29,8 @@ func TestTwice(t *testing.T) {
 		{"asleep", t.Context(), []func(context.Context) error{asleep, well}, nil},
 		{"asleep, then broken", t.Context(), []func(context.Context) error{asleep, fails}, broken},
 		{"broken", t.Context(), []func(context.Context) error{fails}, broken},
+		{"crashed", t.Context(), []func(context.Context) error{crashes, well}, nil},
+		{"crashed, then broken", t.Context(), []func(context.Context) error{crashes, fails}, broken},
 		{"nobody waits", gone, []func(context.Context) error{asleep}, context.Canceled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
