@@ -26,6 +26,9 @@ func (e *Engine) watchMirrors(ctx context.Context, s *drivebay.Snapshot) error {
 	var errs []error
 	for _, r := range e.all() {
 		v := r.Volume
+		if v.Location.Kind == drivebay.LocationMirror && len(v.Location.Drives) == 1 && r.Work != nil && r.Work.Op == drivebay.WorkRemove {
+			errs = append(errs, e.nameDrives(&v, e.lvmNow())) // it cannot be removed without its other drive
+		}
 		if v.Location.Kind != drivebay.LocationMirror || r.Work != nil && r.Work.Op != drivebay.WorkExpand || !e.mirrorNews(s, &v) {
 			continue
 		}

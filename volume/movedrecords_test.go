@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -155,5 +156,34 @@ func TestShownIsNotForgotten(t *testing.T) {
 		if err := s.e.ForgetVolume(s.Context(), v.ID); err == nil {
 			t.Error("forgotten")
 		}
+	})
+}
+
+// TestFoundMirrorIsRemoved: a mirror that was found again with one leg is to be removed. That
+// ends once its other drive is back, and leaves nothing on either.
+func TestFoundMirrorIsRemoved(t *testing.T) {
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		r := requests()["a mirror"]
+		r.Class.Wipe = drivebay.WipeZero
+		v := s.make("v", r)
+		s.must(s.stage(v))
+		s.word(v, "data")
+		s.must(s.unstage(v))
+		serial := s.serialOf(v.Location.Drives[0])
+		s.inject(v.Location.Drives[0], "vanish")
+		time.Sleep(10 * time.Second)
+		s.stop()
+		s.must(s.st.DeleteVolume(v.ID))
+		s.stop = nil
+		s.start()
+		time.Sleep(time.Minute)
+		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("deleted without one of its drives: %v", err)
+		}
+		s.comesBack(serial)
+		time.Sleep(11 * time.Minute)
+		s.must(s.e.DeleteVolume(s.Context(), v.ID))
+		s.blankDrive(v.Location.Drives[0])
+		s.blankDrive(v.Location.Drives[1])
 	})
 }
