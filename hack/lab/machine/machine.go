@@ -93,18 +93,18 @@ func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
 	return m, err
 }
 
-// errCrashed: QEMU ended by a signal that was not ours. QEMU 7.2 does so now and then when
-// the first network card is plugged in (a null pointer in its object model, seen once in some
-// thousand starts).
-var errCrashed = errors.New("the emulator crashed")
+// errEnded: QEMU has ended by itself. QEMU 7.2 crashes now and then when the first network card
+// is plugged in (a null pointer in its object model, seen once in some thousand starts); and a
+// guest whose udev is not done in time on a busy host powers itself down.
+var errEnded = errors.New("the emulator ended")
 
 // twice tries to bring a machine up, and once more when the first try was not over
-// in time, or the emulator crashed.
+// in time, or the emulator ended.
 func twice(ctx context.Context, within time.Duration, log io.Writer, try func(context.Context) error) error {
 	once, cancel := context.WithTimeoutCause(ctx, within, errors.New("not up in time"))
 	defer cancel()
 	err := try(once)
-	again := once.Err() != nil || errors.Is(err, errCrashed)
+	again := once.Err() != nil || errors.Is(err, errEnded)
 	if err == nil || !again || ctx.Err() != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func start(ctx context.Context, opt Options, spec Spec, saved string) (*Machine,
 		return nil, err
 	}
 	if err := m.up(ctx, saved); err != nil {
-		err = fmt.Errorf("start the machine: %w%s", errors.Join(err, m.crash()), m.lastWords())
+		err = fmt.Errorf("start the machine: %w%s", err, m.lastWords())
 		m.dropLink()
 		m.Close()
 		return nil, err
@@ -130,20 +130,17 @@ func start(ctx context.Context, opt Options, spec Spec, saved string) (*Machine,
 	return m, nil
 }
 
-// crash is errCrashed if QEMU has ended by a signal.
-func (m *Machine) crash() error {
+// ended is errEnded if QEMU has, or is about to.
+func (m *Machine) ended() error {
 	if m.exited == nil {
 		return nil
 	}
 	select {
 	case <-m.exited:
+		return fmt.Errorf("%w: %v", errEnded, m.qemu.ProcessState)
 	case <-time.After(time.Second):
 		return nil
 	}
-	if s, ok := m.qemu.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		return fmt.Errorf("%w: %v", errCrashed, s.Signal())
-	}
-	return nil
 }
 
 // restorable: QEMU cannot save a machine that has an NVMe controller, and only
@@ -153,7 +150,12 @@ func (s Spec) restorable() bool {
 }
 
 // up starts QEMU, gets hold of the guest and plugs in what is not there yet.
-func (m *Machine) up(ctx context.Context, saved string) error {
+func (m *Machine) up(ctx context.Context, saved string) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.ended())
+		}
+	}()
 	if err := m.makeDisks(); err != nil {
 		return err
 	}

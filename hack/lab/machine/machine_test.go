@@ -16,7 +16,7 @@ func TestTwice(t *testing.T) {
 	asleep := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
 	well := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return broken }
-	crashes := func(context.Context) error { return fmt.Errorf("start: %w", errCrashed) }
+	crashes := func(context.Context) error { return fmt.Errorf("start: %w", errEnded) }
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
