@@ -13,7 +13,7 @@ import (
 )
 
 // TestNeverABareFolder: a pod is never shown the folder at which a filesystem should be
-// mounted and is not, whoever asks for it: what it wrote would be on the disk of the system.
+// mounted and is not: what it wrote would be on the disk of the system.
 func TestNeverABareFolder(t *testing.T) {
 	ownOptions := func(r *drivebay.StageRequest) { r.Options = []string{"noatime"} } // nothing keeps them
 	bare := func(s *stand, v drivebay.Volume) {

@@ -80,10 +80,10 @@ func (s *stand) until(what string, is func() bool) {
 	s.Fatalf("not %s:%s", what, all)
 }
 
-// zero says whether there is nothing in b. The race detector looks at each byte that
-// a loop of ours would touch.
 var blankBytes [4 << 20]byte
 
+// zero says whether there is nothing in b. The race detector looks at each byte that
+// a loop of ours would touch.
 func zero(b []byte) bool {
 	for ; len(b) > len(blankBytes); b = b[len(blankBytes):] {
 		if !bytes.Equal(b[:len(blankBytes)], blankBytes[:]) {

@@ -212,8 +212,7 @@ func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) 
 		}
 		return e.failed(ctx, id, err)
 	}
-	var wrote atomic.Bool // whatever it says: somebody before us may have written
-	if err := e.carryOut(ctx, id, secrets, &wrote); err != nil {
+	if err := e.carryOut(ctx, id, secrets, new(atomic.Bool)); err != nil { // an earlier try may have written, whether this one has or not
 		return e.failed(ctx, id, err)
 	}
 	return e.finish(id)

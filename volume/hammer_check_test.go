@@ -300,8 +300,8 @@ func (w *world) blankOut(d aDrive) {
 
 var toForget = regexp.MustCompile("`drivebay volume (forget|snapshot-forget) ([a-z0-9]+)`")
 
-// givesUp does as an error advises where that is a volume that nobody has: older records say
-// that it is there.
+// givesUp forgets the volume that an error advises to forget, if it is none of the clients':
+// only older records say that it is there.
 func (w *world) givesUp(err error) bool {
 	said := toForget.FindStringSubmatch(err.Error())
 	if said == nil || slices.ContainsFunc(w.volumes, func(c *client) bool { return c.alive() && c.volume.ID == said[2] }) {

@@ -317,7 +317,7 @@ func (w *world) remove(r *rand.Rand) string {
 
 func (w *world) erase(c *client) error {
 	w.locked(func() { c.doomed = true })
-	if c.unrecorded { // older records may say that it is used, whoever let it go
+	if c.unrecorded { // older records may say that it is used, though it was unstaged
 		c.used, c.staged = true, true
 	}
 	if c.used || c.staged {

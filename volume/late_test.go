@@ -12,7 +12,7 @@ import (
 )
 
 // TestLateAnswer: a drive answers after its caller has gone. Nothing is asked or written for
-// that caller any more, and the answer reaches nobody (the race detector sees that).
+// that caller any more, and the answer is dropped (the race detector sees that).
 func TestLateAnswer(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]string{"within a question": "40s", "within a read": "70s"} {
@@ -47,32 +47,21 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestLateMount: a stage has given up on a slow drive, and unstage has said that all is well.
-// Then nothing is mounted any more, and the volume can be deleted.
+// TestLateMount: a stage times out on a slow drive, and unstage succeeds. Nothing is mounted
+// afterwards, and the volume can be deleted.
 func TestLateMount(t *testing.T) {
-	for name, r := range map[string]drivebay.VolumeRequest{"ext4": requests()["ext4 on a partition"], "block": requests()["a partition"]} {
-		t.Run(name, func(t *testing.T) {
-			onStand(t, func(s *stand) {
-				v := s.make("v", r)
-				d := s.drive(v)
-				if r.Block {
-					s.must(s.stage(v))
-				}
-				s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "slow", Args: hostsim.Args{"delay": "70s"}}))
-				err, at := error(nil), staging(v)
-				if r.Block {
-					err, at = s.publish(v, "pod"), target(v, "pod")
-				} else {
-					err = s.stage(v)
-				}
-				s.must(s.unpublish(v, "pod"), s.unstage(v))
-				s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "heal"}))
-				time.Sleep(10 * time.Minute)
-				if n := len(s.mounts(at)); n > 0 {
-					s.Errorf("%d mounts after %v; record: %+v", n, err, s.of(v).Publications)
-				}
-				s.must(s.e.DeleteVolume(s.Context(), v.ID))
-			})
-		})
-	}
+	onStand(t, func(s *stand) {
+		v := s.make("v", requests()["ext4 on a partition"])
+		d := s.drive(v)
+		s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "slow", Args: hostsim.Args{"delay": "70s"}}))
+		if err := s.stage(v); !errors.Is(err, drivebay.ErrTimeout) {
+			s.Errorf("staged: %v", err)
+		}
+		s.must(s.unstage(v), s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "heal"}))
+		time.Sleep(10 * time.Minute)
+		if n := len(s.mounts(staging(v))); n > 0 {
+			s.Errorf("%d mounts; record: %+v", n, s.of(v).Publications)
+		}
+		s.must(s.e.DeleteVolume(s.Context(), v.ID))
+	})
 }

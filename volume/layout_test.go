@@ -189,8 +189,8 @@ func (s *stand) nothingUndone(v drivebay.Volume) {
 	}
 }
 
-// TestOtherTable: somebody has given the drive of a volume an MBR of his own, which the kernel
-// has read. The volume is gone, and can be forgotten.
+// TestOtherTable: another program has written an MBR to the drive of a volume, and the kernel
+// has read it. The volume is gone, and can be forgotten.
 func TestOtherTable(t *testing.T) {
 	for _, name := range []string{"a partition", "a linear volume"} {
 		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {

@@ -11,12 +11,22 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// What looks like records that are older than a move, and is none.
+// Records that look older than a move, and are not.
 
 // comesBack puts a drive back that was pulled, under another kernel name.
 func (s *stand) comesBack(serial string) {
 	s.Helper()
 	s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
+	time.Sleep(time.Minute)
+}
+
+// loseRecord starts the engine without the record of a volume.
+func (s *stand) loseRecord(v drivebay.Volume) {
+	s.Helper()
+	s.stop()
+	s.stop = nil
+	s.must(s.st.DeleteVolume(v.ID))
+	s.start()
 	time.Sleep(time.Minute)
 }
 
@@ -42,11 +52,7 @@ func TestMirrorCompletedIsNoMove(t *testing.T) {
 			serial := s.serialOf(other)
 			s.inject(other, "vanish")
 			time.Sleep(10 * time.Second)
-			s.stop()
-			s.must(s.st.DeleteVolume(v.ID))
-			s.stop = nil
-			s.start()
-			time.Sleep(time.Minute)
+			s.loseRecord(v)
 			s.must(s.e.AcceptLoss(s.Context(), v.ID), s.stage(v))
 			s.word(v, "second")
 			s.stop()
@@ -172,11 +178,7 @@ func TestFoundMirrorIsRemoved(t *testing.T) {
 		serial := s.serialOf(v.Location.Drives[0])
 		s.inject(v.Location.Drives[0], "vanish")
 		time.Sleep(10 * time.Second)
-		s.stop()
-		s.must(s.st.DeleteVolume(v.ID))
-		s.stop = nil
-		s.start()
-		time.Sleep(time.Minute)
+		s.loseRecord(v)
 		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
 			t.Errorf("deleted without one of its drives: %v", err)
 		}

@@ -57,14 +57,31 @@ func (s sight) holdsLeg(lv string, drives []string) bool {
 	})
 }
 
-// movedSince corrects the records of a group that are older than its move, each by itself: a
-// volume that LVM does not show was lost with its drive, and stays there.
-func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Location, members map[string]string) error {
-	older := func(h *herd, s sight) bool {
-		return s.whole() && (slices.ContainsFunc(h.volumes, func(r *drivebay.VolumeRecord) bool { return len(s.since(r.Volume.Location)) > 0 }) ||
-			slices.ContainsFunc(h.snaps, func(r *drivebay.SnapshotRecord) bool { return len(s.since(r.Snapshot.Location)) > 0 }))
+// older is the part of a group's records that are older than its move. A volume that LVM does
+// not show was lost with its drive, and its record is right.
+func (s sight) older(h *herd) *herd {
+	part := &herd{Location: h.Location}
+	if !s.whole() {
+		return part
 	}
-	if h := e.herds()[l.VG]; h == nil || !older(h, sight{g, members}) || e.untrusted(l.Drives) {
+	for _, r := range h.volumes {
+		if len(s.since(r.Volume.Location)) > 0 {
+			part.volumes = append(part.volumes, r)
+		}
+	}
+	for _, r := range h.snaps {
+		if len(s.since(r.Snapshot.Location)) > 0 {
+			part.snaps = append(part.snaps, r)
+		}
+	}
+	return part
+}
+
+// movedSince has the records of a group that are older than its move name the drives that it
+// is on. Which leg of a mirror is the newest, its superblocks say anew if one was made on
+// another drive.
+func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Location, members map[string]string) error {
+	if h := e.herds()[l.VG]; h == nil || len((sight{g, members}).older(h).ids()) == 0 || e.untrusted(l.Drives) {
 		return nil
 	}
 	err := e.quiet(l.VG, func(h *herd) error {
@@ -78,46 +95,22 @@ func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Locati
 				now.pvs[id] = e.pvIn(r, now.Group, id)
 			}
 		}
-		if !older(h, now) {
-			return nil
+		part := now.older(h)
+		fresh := map[string]bool{} // mirrors with a leg on another drive
+		for _, r := range part.volumes {
+			was := r.Volume.Location
+			fresh[r.Volume.ID] = now.holdsLeg(was.LV, now.since(was))
+			e.noteNewer(&r.Volume, fmt.Sprintf("the record store has volume group %s on drive %s, and it is on %s", l.VG, strings.Join(was.Drives, ", "), strings.Join(l.Drives, ", ")))
 		}
-		return e.correct(h, now, l)
+		part.Found = l.Found
+		return e.onDrives(part, l.Drives, func(v *drivebay.Volume) {
+			if fresh[v.ID] {
+				v.Mirror = nil
+			}
+		})
 	})
 	if errors.Is(err, drivebay.ErrPending) { // the next look tries again
 		return nil
 	}
 	return err
-}
-
-// correct has the records of a group name the drives that it is on. Which leg of a mirror is
-// the newest, its superblocks say anew if one was made on another drive.
-func (e *Engine) correct(h *herd, now sight, l drivebay.Location) error {
-	for _, r := range h.volumes {
-		onto := now.since(r.Volume.Location)
-		if len(onto) == 0 {
-			continue
-		}
-		e.noteNewer(&r.Volume, fmt.Sprintf("the record store has volume group %s on drive %s, and it is on %s", l.VG, strings.Join(r.Volume.Location.Drives, ", "), strings.Join(l.Drives, ", ")))
-		_, err := e.change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
-			r.Volume.Location.Drives, r.Volume.Location.Found = l.Drives, l.Found
-			if now.holdsLeg(r.Volume.Location.LV, onto) {
-				r.Volume.Mirror = nil
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, r := range h.snaps {
-		if len(now.since(r.Snapshot.Location)) == 0 {
-			continue
-		}
-		next := *r
-		next.Snapshot.Location.Drives, next.Snapshot.Location.Found = l.Drives, l.Found
-		if err := e.putSnapshot(next); err != nil {
-			return err
-		}
-	}
-	return nil
 }

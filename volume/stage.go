@@ -146,7 +146,7 @@ func (s *scene) mount(ctx context.Context, at spot, options []string, readOnly b
 		if err := proveFS(disk, &s.v); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil { // nobody waits for it any more, and it may have been let go of
+		if err := ctx.Err(); err != nil { // the caller has gone, and the volume may have been unstaged since
 			return err
 		}
 		if err := s.machine.MakeFolder(at.Place); err != nil {

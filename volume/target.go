@@ -192,7 +192,7 @@ func (s *scene) bindDevice(ctx context.Context, at spot, readOnly bool) error {
 		if disk.DevNum() != s.d.num {
 			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.d.dev)
 		}
-		if err := ctx.Err(); err != nil { // nobody waits for it any more, and it may have been let go of
+		if err := ctx.Err(); err != nil { // the caller has gone, and the volume may have been unstaged since
 			return err
 		}
 		if err := disk.SetReadOnly(readOnly); err != nil {

@@ -357,8 +357,10 @@ func (e *Engine) listAll(ctx context.Context, s *drivebay.Snapshot) (parts map[s
 	for i := range online {
 		e.running.Go(func() {
 			list, err := e.partsNow(ctx, &online[i])
-			if err := e.compareLayout(ctx, &online[i], list); err != nil { // also of one whose names cannot be read: its table may be erased
-				e.log.Warn("partition table not compared", "op", "look", "drive", online[i].ID, "err", err)
+			if !errors.Is(err, drivebay.ErrTimeout) { // also of a drive whose names cannot be read: its table may be erased
+				if err := e.compareLayout(ctx, &online[i], list); err != nil {
+					e.log.Warn("partition table not compared", "op", "look", "drive", online[i].ID, "err", err)
+				}
 			}
 			came <- answer{online[i].ID, list, err}
 		})

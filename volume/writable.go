@@ -57,9 +57,9 @@ func (e *Engine) openForWriting(ctx context.Context, t writeTarget) (host.Disk, 
 }
 
 // shownNowhere wants no path to show a device. A pod opens the node of a block volume
-// without O_EXCL, and opens it again when it likes: so the kernel gives the device to
-// whoever asks for it alone (open(2)). A node that went with a drive of before counts: its
-// number may be this device's.
+// without O_EXCL, and opens it again when it likes: so
+// O_EXCL does not tell that it is in use (open(2)). The node of a drive that was removed counts
+// as well: it may have the number of this device.
 func (e *Engine) shownNowhere(ctx context.Context, d device) error {
 	t, err := e.freshTable(ctx)
 	if err != nil {
