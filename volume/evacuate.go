@@ -21,6 +21,7 @@ type trip struct {
 	since time.Time         // that the drive has to leave from which they cannot
 	pace  pace
 	from  string // the drive that it leaves
+	on    []string
 }
 
 // tripAgain is when what could not be done is tried again.
@@ -53,7 +54,7 @@ func (e *Engine) moveGroups(s *drivebay.Snapshot) map[string]trip {
 			t.since, t.lost, t.next = d.Leaving.Since, nil, time.Time{}
 		}
 		begin := !t.under && !now.Before(t.next)
-		t.under, t.from = t.under || begin, head.from
+		t.under, t.from, t.on = t.under || begin, head.from, h.Drives
 		out[vg] = *t
 		e.mu.Unlock()
 		if begin {

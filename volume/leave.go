@@ -84,11 +84,11 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[strin
 	var waits []string
 	under, stuck := 0, 0
 	for vg, t := range trips {
+		if t.wait != "" && slices.Contains(t.on, d.ID) {
+			waits = append(waits, "volume group "+vg+": "+t.wait)
+		}
 		if t.from != d.ID {
 			continue
-		}
-		if t.wait != "" {
-			waits = append(waits, "volume group "+vg+": "+t.wait)
 		}
 		if !t.under && len(t.lost) > 0 {
 			stuck++

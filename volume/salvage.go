@@ -74,7 +74,7 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 		case lv.Type == "thin-pool": // after its volumes
 			pools = append(pools, lvm.Deactivate(g.Name, name)...)
 		case lv.Open:
-			return nil, fmt.Errorf("%w: logical volume %s was on drive %s, and somebody has it open still: unmount it", drivebay.ErrPending, name, gone)
+			return nil, fmt.Errorf("%w: logical volume %s was on drive %s, and is still open: unmount it", drivebay.ErrPending, name, gone)
 		default:
 			plan = append(plan, lvm.Deactivate(g.Name, name)...)
 		}

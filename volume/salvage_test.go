@@ -27,6 +27,7 @@ func TestSalvaged(t *testing.T) {
 		{"ext4 on thin", false, false, 1},
 		{"a linear volume", true, false, stride},
 		{"a linear volume", true, true, stride},
+		{"xfs on linear", true, true, stride},
 		{"ext4 on thin", true, false, stride},
 	} {
 		steps := 1
@@ -109,6 +110,9 @@ func (h *half) giveUp(k *killer) (did []string) {
 	if h.lost(h.used) {
 		if is := h.of(h.used); h.used.Mode == drivebay.ModeFS && len(is.Location.Drives) == 1 {
 			h.Error("it is taken out of its group while it is mounted")
+		}
+		if d, _ := h.mgr.Snapshot().Find(h.old); h.gone == h.spare && h.used.Mode == drivebay.ModeFS && !strings.Contains(d.Leaving.Cause, "is still open: unmount it") {
+			h.Errorf("drive %s does not say what its volume group waits for: %s", h.old, d.Leaving.Cause)
 		}
 		h.must(h.unstage(h.used))
 	}
