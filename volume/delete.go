@@ -154,7 +154,13 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	if v.CSIStatus == drivebay.CSIRemoving {
 		v, _ = v.Moved(drivebay.CSIDone)
 	}
-	if err := errors.Join(e.unbury(drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location)}.Key()), e.forget(id)); err != nil {
+	was := drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location)}
+	if _, _, lone := e.lone(rec.Volume); lone { // its other leg may return
+		err = e.bury(was)
+	} else {
+		err = e.unbury(was.Key())
+	}
+	if err := errors.Join(err, e.forget(id)); err != nil {
 		return err
 	}
 	e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was removed", v.Name))

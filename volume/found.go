@@ -213,6 +213,16 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	return e.adoptVolume(v, why, false, nil)
 }
 
+// undecided refuses a volume that was found on two drives, and names both ways out.
+func undecided(v *drivebay.Volume) error {
+	why := v.Undecided()
+	if why == "" {
+		return nil
+	}
+	on := strings.Join(v.Location.Drives, ", ")
+	return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s; to use the other one, pull drive %[4]s and run `drivebay volume forget %[3]s`", drivebay.ErrRefused, why, v.ID, on)
+}
+
 // twin is a drive with another partition of the same name: a move was cut short, and
 // what was written down of it is lost. Until the very end of a move only one of the
 // two is whole by its name and type. One that cannot be looked at may be.

@@ -273,7 +273,9 @@ func (w *world) again(c *client) error {
 		w.note(0, "heal", c.said(err))
 	}
 	if err := w.use(c); err != nil {
-		return err
+		if err = w.decide(c, err); err != nil {
+			return err
+		}
 	}
 	if !w.opens(c) {
 		return errors.New("its device cannot be opened")
@@ -286,6 +288,44 @@ func (w *world) again(c *client) error {
 	}
 	w.readable(c)
 	return nil
+}
+
+var toClear = regexp.MustCompile("`drivebay volume clear [a-z0-9]+` uses the copy on drive ([a-z0-9-]+); to use the other one, pull drive")
+
+// decide chooses between two copies of a volume as an error says, by what was acknowledged: a
+// move of it had ended when its records were lost.
+func (w *world) decide(c *client, err error) error {
+	said := toClear.FindStringSubmatch(err.Error())
+	if said == nil {
+		return err
+	}
+	on, id := w.ids[said[1]], c.volume.ID
+	if !w.outdated(c, on) {
+		w.note(0, "clear", id)
+		return errors.Join(w.e.ClearVolume(w.Context(), id), w.use(c))
+	}
+	w.must(w.sim.Inject(hostsim.Fault{Drive: on, Fault: "vanish"}))
+	time.Sleep(10 * time.Second)
+	w.note(0, "forget", id)
+	err = w.e.ForgetVolume(w.Context(), id)
+	time.Sleep(11 * time.Minute)
+	w.putBack(on, false)
+	time.Sleep(11 * time.Minute)
+	return errors.Join(err, w.use(c))
+}
+
+// outdated says whether a drive lacks pages of a volume that another one has.
+func (w *world) outdated(c *client, drive string) (lacks bool) {
+	w.locked(func() {
+		for _, number := range c.pages {
+			there := false
+			for at := range w.marks[number].on {
+				there = there || at.drive == drive
+			}
+			lacks = lacks || !there
+		}
+	})
+	return lacks
 }
 
 // blankOut clears a drive that a hand has made a copy.

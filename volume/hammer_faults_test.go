@@ -180,11 +180,30 @@ func (w *world) handWrites(dev string, b []byte, off int64) {
 	w.must(err, disk.Close())
 }
 
+// named says whether a record names a drive: then nothing on it is free, whatever it shows.
+func (w *world) named(serial string) bool {
+	on := func(l drivebay.Location) bool {
+		return slices.ContainsFunc(l.Drives, func(id string) bool { return w.ids[id] == serial })
+	}
+	volumes, err := w.st.Volumes()
+	snaps, err2 := w.st.VolumeSnapshots()
+	w.must(err, err2)
+	for _, r := range volumes {
+		if on(r.Volume.Location) || r.Work != nil && r.Work.Move != nil && (on(r.Work.Move.From) || on(r.Work.Move.To)) {
+			return true
+		}
+	}
+	for _, r := range snaps {
+		if on(r.Snapshot.Location) {
+			return true
+		}
+	}
+	return false
+}
+
 // zap clears both copies of the table of a drive that holds volumes (sgdisk --zap-all).
 func (w *world) zap(r *rand.Rand) string {
-	d := w.anyDrive(r, func(s string) bool {
-		return w.claimed[s] && w.whole(s) && w.isPresent(s) && slices.ContainsFunc(w.volumes, func(c *client) bool { return c.alive() && slices.Contains(w.holding(c), s) })
-	})
+	d := w.anyDrive(r, func(s string) bool { return w.claimed[s] && w.whole(s) && w.isPresent(s) && w.named(s) })
 	if d.name == "" {
 		return "-"
 	}
@@ -195,6 +214,20 @@ func (w *world) zap(r *rand.Rand) string {
 		w.locked(func() { w.keep[d.serial] = append(w.keep[d.serial], extent{uint64(at.off), uint64(at.n)}) })
 	}
 	return d.serial
+}
+
+// emptied forgets the erased tables of drives from which every volume has gone: such a drive
+// gets a new table.
+func (w *world) emptied() {
+	for serial, scars := range w.spoiled {
+		fault := "table of " + serial
+		if !slices.ContainsFunc(scars, func(s scar) bool { return s.fault == fault }) || w.named(serial) {
+			continue
+		}
+		w.spoiled[serial] = slices.DeleteFunc(scars, func(s scar) bool { return s.fault == fault })
+		w.locked(func() { delete(w.keep, serial) })
+		w.lifted(fault)
+	}
 }
 
 // restoreScars puts back what a hand has overwritten.

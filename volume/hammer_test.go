@@ -237,6 +237,7 @@ func (w *world) report(seed uint64, done int) {
 // step does one operation and looks at everything after it.
 func (w *world) step(number int, r *rand.Rand) {
 	w.Helper()
+	w.emptied()
 	kill := r.IntN(8) == 0
 	var op operation
 	came := "-"

@@ -92,7 +92,8 @@ var errElsewhere = fmt.Errorf("%w: a drive has a volume of that name that no rec
 type onDrive struct {
 	drivebay.ForgottenVolume
 	drive string
-	half  bool // it is being made or wiped: its content is not the volume's
+	half  bool   // it is being made or wiped: its content is not the volume's
+	at    device // if the kernel has one
 }
 
 // instancesOf are the volumes of an id that the drives have, as last listed, without
@@ -110,7 +111,7 @@ func (e *Engine) instancesOf(id string) []onDrive {
 		}
 		for _, p := range e.index.parts[d.ID] {
 			if p.title == partitionName(id) {
-				out = append(out, onDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.guid)}, d.ID, p.kind == typeMaking})
+				out = append(out, onDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.guid)}, d.ID, p.kind == typeMaking, p.device})
 			}
 		}
 	}
@@ -124,7 +125,11 @@ func (e *Engine) instancesOf(id string) []onDrive {
 		}
 		for j := range g.LVs {
 			if lv := &g.LVs[j]; idOfLV(lv) == id {
-				out = append(out, onDrive{drivebay.ForgottenVolume{ID: id, Instance: instanceOfLV(lv)}, "volume group " + g.Name, tagsOf(lv)[keyState] == halfMade})
+				o := onDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: instanceOfLV(lv)}, drive: "volume group " + g.Name, half: tagsOf(lv)[keyState] == halfMade}
+				if lv.Active && lv.Major >= 0 {
+					o.at = device{num: numOf(lv), name: fmt.Sprintf("dm-%d", lv.Minor)} // Linux, drivers/md/dm.c, alloc_dev
+				}
+				out = append(out, o)
 			}
 		}
 	}
@@ -198,12 +203,12 @@ func (e *Engine) takeInUnknown(ctx context.Context, id string) error {
 // outdated says of a record that its own volume is certainly gone, nobody uses it, and
 // a drive has another one of its id: the record is older than the drive.
 func (e *Engine) outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool, error) {
-	v := &r.Volume
-	if used, err := e.seenUsed(ctx, v); err != nil || used {
-		return false, err
-	}
-	if len(v.Location.Drives) == 0 || len(e.othersOf(v.ID, locationsOf(r)...)) == 0 || !e.gone(v) {
+	v, others := &r.Volume, e.othersOf(r.Volume.ID, locationsOf(r)...)
+	if len(v.Location.Drives) == 0 || len(others) == 0 || !e.gone(v) {
 		return false, nil
+	}
+	if used, err := e.seenUsed(ctx, v, others); err != nil || used {
+		return false, err
 	}
 	if v.Location.VG != "" {
 		if e.groupLacks(v.Location) {
@@ -220,8 +225,9 @@ func (e *Engine) outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool, 
 }
 
 // seenUsed says whether anything is mounted at a path that a volume is published at by its
-// record. Of a volume that is gone that may be what its device has left behind.
-func (e *Engine) seenUsed(ctx context.Context, v *drivebay.Volume) (bool, error) {
+// record, but for another volume of its id. Of a volume that is gone that may be what its
+// device has left behind.
+func (e *Engine) seenUsed(ctx context.Context, v *drivebay.Volume, others []onDrive) (bool, error) {
 	if len(v.Publications) == 0 {
 		return false, nil
 	}
@@ -234,8 +240,10 @@ func (e *Engine) seenUsed(ctx context.Context, v *drivebay.Volume) (bool, error)
 		if at, err := e.spot(p.Path); err == nil {
 			target = at.target
 		}
-		if _, mounted := t.top(target); mounted {
-			return true, nil
+		for _, m := range t.on[target] {
+			if !slices.ContainsFunc(others, func(o onDrive) bool { return carries(m, o.at) }) {
+				return true, nil
+			}
 		}
 	}
 	return false, nil

@@ -114,7 +114,7 @@ func TestOlderStore(t *testing.T) {
 }
 
 // TestOlderStoreWithoutGroup: a store from before a volume was deleted, with its volume group,
-// and made again elsewhere or in another way.
+// and made again elsewhere or in another way; both were published at the same path.
 func TestOlderStoreWithoutGroup(t *testing.T) {
 	t.Parallel()
 	mirror := requests()["a mirror"]
@@ -125,22 +125,34 @@ func TestOlderStoreWithoutGroup(t *testing.T) {
 			if was == "partition" {
 				continue
 			}
-			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
-				gone := s.make("v", first)
-				records, err := s.st.Volumes()
-				s.must(err, s.e.DeleteVolume(s.Context(), gone.ID))
-				v := s.make("v", r)
-				s.hasMark(v, true)
-				s.stop()
-				s.stop = nil
-				s.must(s.st.PutVolume(records[v.ID]))
-				s.start()
-				time.Sleep(3 * time.Minute)
-				is := s.of(v)
-				if is.Location.Partition != v.Location.Partition || is.Location.Instance != v.Location.Instance || is.CSIStatus != drivebay.CSICreated || !s.hasMark(*vol(is), false) {
-					t.Errorf("%s, then %s: it is %+v, %v: %s", was, next, is.Volume, is.CSIStatus, is.Condition.Message())
-				}
-			})
+			for _, used := range []bool{false, true} {
+				onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+					use := func(v drivebay.Volume) {
+						if used {
+							s.must(s.stage(v), s.publish(v, "pod"))
+						}
+					}
+					gone := s.make("v", first)
+					use(gone)
+					records, err := s.st.Volumes()
+					s.must(err, s.unpublish(gone, "pod"), s.unstage(gone), s.e.DeleteVolume(s.Context(), gone.ID))
+					v := s.make("v", r)
+					s.hasMark(v, true)
+					use(v)
+					s.stop()
+					s.stop = nil
+					s.must(s.st.PutVolume(records[v.ID]))
+					s.start()
+					time.Sleep(3 * time.Minute)
+					is := s.of(v)
+					if is.Location.Partition != v.Location.Partition || is.Location.Instance != v.Location.Instance || !used && is.CSIStatus != drivebay.CSICreated {
+						t.Errorf("%s, then %s, used %v: it is %+v, %v: %s", was, next, used, is.Volume, is.CSIStatus, is.Condition.Message())
+					}
+					if s.must(s.unpublish(v, "pod"), s.unstage(v)); !s.hasMark(v, false) {
+						t.Errorf("%s, then %s, used %v: what was written to it is not there", was, next, used)
+					}
+				})
+			}
 		}
 	}
 }

@@ -169,7 +169,11 @@ func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
 // removeLogical plans to remove a logical volume, and what was made for it and is
 // of no use to another.
 func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([]step, error) {
-	v, wrote := &rec.Volume, new(atomic.Bool)
+	alone, err := e.aloneOrWhole(rec.Volume)
+	if err != nil {
+		return nil, err
+	}
+	v, wrote := &alone, new(atomic.Bool)
 	l := v.Location
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.maybeReport(ctx, l)
@@ -191,11 +195,17 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 		when(there, e.lvmStep("restore", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) { return restoreReturned(r.Group(l.VG)), nil })),
 		when(there, e.lvmStep("mark", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
 	}
+	if len(l.Drives) < width(l.Kind) {
+		plan = []step{when(there, e.lvmStep("activate", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return e.appearing(v), nil }))}
+	}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),
 		when(there, e.dropReservations(v)),
 		when(there, step{name: "volume",
 			done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}))
+	if len(l.Drives) < width(l.Kind) {
+		plan = append(plan, e.withoutLost(l))
+	}
 	return append(append(plan, e.dropGroup(l, v.ID)...), e.noRemains(l)), nil
 }
 

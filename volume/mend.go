@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 )
@@ -25,8 +24,8 @@ func (e *Engine) RetryVolume(ctx context.Context, id string) error {
 			}
 			return fmt.Errorf("%w: nothing of it has failed, it is %v", drivebay.ErrInvalid, v.CSIStatus)
 		}
-		if why := v.Undecided(); why != "" {
-			return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s", drivebay.ErrRefused, why, id, strings.Join(v.Location.Drives, ", "))
+		if err := undecided(&v); err != nil {
+			return err
 		}
 		switch before := v.State().Before; before {
 		case drivebay.CSICreating:

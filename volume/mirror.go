@@ -381,7 +381,8 @@ func (e *Engine) acceptLeg(id string) error {
 	r, err := e.change(id, func(r *drivebay.VolumeRecord) error {
 		v := &r.Volume
 		m := v.Mirror
-		if m == nil || m.Accepted || m.Current == "" && m.Doubt == "" || m.Current != "" && driveHere(s, m.Current) && m.Doubt == "" {
+		unknown := len(v.Location.Drives) < width(v.Location.Kind) // the drive that is given up
+		if m != nil && m.Accepted || !unknown && (m == nil || m.Current == "" && m.Doubt == "" || m.Current != "" && driveHere(s, m.Current) && m.Doubt == "") {
 			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
 		}
 		var here, away []string

@@ -208,7 +208,7 @@ func (e *Engine) cleanUp(ctx context.Context, id string, now bool) error {
 	err = e.run(ctx, id, e.dropped(piece, rec.Volume.LUKSUUID != "", ofVolume(&old)))
 	if err == nil {
 		grow := e.growNext(&rec)
-		return errors.Join(e.endMove(id, ""), grow(ctx))
+		return errors.Join(e.endMove(id, "", ""), grow(ctx))
 	}
 	if ctx.Err() != nil || errors.Is(err, errStopped) {
 		return err
@@ -219,7 +219,7 @@ func (e *Engine) cleanUp(ctx context.Context, id string, now bool) error {
 	if !now && !gone && !fails {
 		return err
 	}
-	return e.endMove(id, fmt.Sprintf("what it has left on drive %s was not wiped, which has to be seen to: %v", from.Drives[0], err))
+	return e.endMove(id, from.Drives[0], fmt.Sprintf("what it has left on drive %s was not wiped, which has to be seen to: %v", from.Drives[0], err))
 }
 
 // takeBackStep is written down before anything of a copy is taken back: the copy is not
@@ -243,23 +243,23 @@ func (e *Engine) takeBack(ctx context.Context, id string) error {
 	_, piece := piecesOf(&rec)
 	err = e.run(ctx, id, e.dropped(piece, rec.Volume.LUKSUUID != "", entryOfMove(&rec)))
 	if err == nil {
-		return e.endMove(id, "")
+		return e.endMove(id, "", "")
 	}
 	drive := piece.Location.Drives[0]
 	if _, here := e.drive(drive); here == nil || ctx.Err() != nil || errors.Is(err, errStopped) {
 		return err
 	}
-	return e.endMove(id, fmt.Sprintf("partition %s stays on drive %s, unfinished, and is nobody's: %v", moveOf(&rec).Name, drive, err))
+	return e.endMove(id, drive, fmt.Sprintf("partition %s stays on drive %s, unfinished, and is nobody's: %v", moveOf(&rec).Name, drive, err))
 }
 
-// endMove forgets the move; left is told.
-func (e *Engine) endMove(id, left string) error {
+// endMove forgets the move; what it has left on a drive is told.
+func (e *Engine) endMove(id, drive, left string) error {
 	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
 		if moveOf(r) == nil {
 			return nil
 		}
 		if left != "" { // told before it is forgotten
-			e.note(drivebay.EventVolumeLeft, &r.Volume, left)
+			e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive, Volume: id, Cause: left})
 		}
 		r.Work = nil
 		return nil

@@ -46,6 +46,9 @@ func (e *Engine) setOut(ctx context.Context, h *herd, from string) error {
 	if err := complete(h, g, ""); err != nil {
 		return err
 	}
+	if len(h.Drives) < width(h.Kind) { // the drive that it goes to would be taken for the one that is not known
+		return fmt.Errorf("volume group %s: %w: it is a mirror that was found with one of its two drives: put the other one in", h.VG, drivebay.ErrPending)
+	}
 	w := want{}
 	if pv := e.pvIn(r, g, from); pv != "" {
 		p, _ := r.PV(pv)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -58,8 +57,8 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	if v.Usage == drivebay.VolumeReleased {
 		return fmt.Errorf("%w: it was let go of, and its drive leaves without it", drivebay.ErrRefused)
 	}
-	if why := v.Undecided(); why != "" {
-		return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s", drivebay.ErrRefused, why, v.ID, strings.Join(v.Location.Drives, ", "))
+	if err := undecided(v); err != nil {
+		return err
 	}
 	doing := v.CSIStatus
 	if doing == drivebay.CSIFailed {
