@@ -33,7 +33,7 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if g := e.index.lvm.group(o.VG); g != nil && g.LV(o.LV) != nil {
-			o.fsUUID = tagsOf(g.LV(o.LV))[keyUUID]
+			o.fsUUID = tagOf(g.LV(o.LV), keyUUID)
 		}
 		return o, nil
 	}
@@ -46,16 +46,6 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v; use a StorageClass with drivebay.io/backing: thin", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
 	}
 	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.LUKSUUID, v.FSUUID}, whole(v)
-}
-
-func tagsOf(lv *lvm.LV) map[string]string {
-	out := map[string]string{}
-	for _, t := range lv.Tags {
-		if key, value, ok := lvm.DecodeTag(t); ok {
-			out[key] = value
-		}
-	}
-	return out
 }
 
 // besideSource finds the place of a copy: in the pool of what it is a copy of. The

@@ -76,7 +76,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 // idOfLV is the id that a logical volume carries, if it has the name that goes with
 // it.
 func idOfLV(lv *lvm.LV) string {
-	id := tagsOf(lv)[keyID]
+	id := tagOf(lv, keyID)
 	if name, err := lvm.VolumeName(id); err != nil || name != lv.Name {
 		return ""
 	}

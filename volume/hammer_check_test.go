@@ -46,7 +46,7 @@ func (w *world) readable(c *client) {
 	b := make([]byte, pageSize)
 	for _, page := range c.touched() {
 		if _, err := p.disk.ReadAt(b, int64(page)); err != nil {
-			if !w.without["unreadable"] {
+			if !w.without["unreadable"] && w.published(c) { // what no record has any more is not looked at
 				w.fault("unreadable " + c.name)
 			}
 			return
@@ -56,6 +56,12 @@ func (w *world) readable(c *client) {
 		}
 	}
 	w.lifted("unreadable " + c.name)
+}
+
+// published says whether a record has the path of a client's pod.
+func (w *world) published(c *client) bool {
+	view, listed := w.e.Volumes().Get(c.volume.ID)
+	return listed && slices.ContainsFunc(view.Publications, func(p drivebay.Publication) bool { return p.Path == target(c.volume, "pod") })
 }
 
 // reopened has a pod whose device went open it again, as one does that starts anew.
@@ -292,14 +298,18 @@ func (w *world) again(c *client) error {
 
 var toClear = regexp.MustCompile("`drivebay volume clear [a-z0-9]+` uses the copy on drive ([a-z0-9-]+); to use the other one, pull drive")
 
-// decide chooses between two copies of a volume as an error says, by what was acknowledged: a
-// move of it had ended when its records were lost.
+// decide does what an error of a volume asks of an operator. Between two copies of it, where a
+// move had ended when its records were lost, he chooses by what was acknowledged.
 func (w *world) decide(c *client, err error) error {
-	said := toClear.FindStringSubmatch(err.Error())
+	said, id := toClear.FindStringSubmatch(err.Error()), c.volume.ID
+	if view, _ := w.e.Volumes().Get(id); said == nil && c.unrecorded && view != nil && strings.Contains(view.Condition.Message(), "`drivebay volume retry "+id+"`") {
+		w.note(0, "retry", id) // older records say that it is being made
+		return errors.Join(w.e.RetryVolume(w.Context(), id), w.use(c))
+	}
 	if said == nil {
 		return err
 	}
-	on, id := w.ids[said[1]], c.volume.ID
+	on := w.ids[said[1]]
 	if !w.outdated(c, on) {
 		w.note(0, "clear", id)
 		return errors.Join(w.e.ClearVolume(w.Context(), id), w.use(c))

@@ -111,8 +111,7 @@ func (w *world) unmountOne(r *rand.Rand) string {
 	}
 	w.letGo(c)
 	path := target(c.volume, "pod")
-	view, _ := w.e.Volumes().Get(c.volume.ID)
-	known := view != nil && slices.ContainsFunc(view.Publications, func(p drivebay.Publication) bool { return p.Path == path })
+	known := w.published(c)
 	err := w.sim.UnmountBehind(path)
 	if err == nil && known { // what no record has any more is not missed
 		w.lifted("unmounted " + c.name) // it may have been healed meanwhile
@@ -307,6 +306,7 @@ type backup struct {
 func (w *world) otherStore() {
 	for _, c := range w.volumes {
 		w.lifted("unmounted " + c.name)
+		w.lifted("unreadable " + c.name)
 		c.unrecorded = true
 	}
 }

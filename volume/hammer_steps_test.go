@@ -35,13 +35,6 @@ func init() {
 	}
 }
 
-// notYet are operations, and assertions, that the hammer leaves out, with the reason.
-// DRIVEBAY_HAMMER_WITHOUT takes its place.
-var notYet = map[string]string{
-	"restore":    "a group whose move older records do not know waits for an operator, whom the hammer does not play yet (seeds 11, 18, 25)",
-	"unreadable": "a pod's device that died with its drive is not named once the mount is lost and the drive is back (seed 52)",
-}
-
 // pod is an open device of a published volume.
 type pod struct{ disk host.Disk }
 

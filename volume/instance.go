@@ -48,11 +48,13 @@ func instanceTag(l drivebay.Location) string {
 }
 
 func instanceOfLV(lv *lvm.LV) string {
-	t := tagsOf(lv)
-	if t[keyInst] != "" || t[keyCreated] == "" {
-		return t[keyInst]
+	if is := tagOf(lv, keyInst); is != "" {
+		return is
 	}
-	return createdPrefix + t[keyCreated]
+	if created := tagOf(lv, keyCreated); created != "" {
+		return createdPrefix + created
+	}
+	return ""
 }
 
 // completed is a location of a record that an earlier version wrote.
@@ -125,7 +127,7 @@ func (e *Engine) instancesOf(id string) []onDrive {
 		}
 		for j := range g.LVs {
 			if lv := &g.LVs[j]; idOfLV(lv) == id {
-				o := onDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: instanceOfLV(lv)}, drive: "volume group " + g.Name, half: tagsOf(lv)[keyState] == halfMade}
+				o := onDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: instanceOfLV(lv)}, drive: "volume group " + g.Name, half: tagOf(lv, keyState) == halfMade}
 				if lv.Active && lv.Major >= 0 {
 					o.at = device{num: numOf(lv), name: fmt.Sprintf("dm-%d", lv.Minor)} // Linux, drivers/md/dm.c, alloc_dev
 				}

@@ -183,7 +183,7 @@ func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([
 		if rec, err := e.record(v.ID); err != nil || !mustBeThere(rec.Work) {
 			return false, err
 		}
-		return false, e.allSeen(r, l)
+		return false, e.allSeen(r, v.ID, l)
 	}
 	mark, err := lvm.TagVolume(l.VG, l.LV, []string{stateTag()}, nil)
 	if err != nil {

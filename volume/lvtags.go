@@ -2,6 +2,7 @@ package volume
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -61,4 +62,27 @@ func volumeTags(v *drivebay.Volume) ([]string, error) {
 func stateTag() string {
 	t, _ := lvm.EncodeTag(keyState, halfMade) // both are constants that fit
 	return t
+}
+
+func tagsOf(lv *lvm.LV) map[string]string {
+	out := map[string]string{}
+	for _, t := range lv.Tags {
+		if key, value, ok := lvm.DecodeTag(t); ok {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// tagOf is one of them: which volume an LV is, is asked for each of them at each look.
+func tagOf(lv *lvm.LV, key string) (value string) {
+	for _, t := range lv.Tags {
+		if !strings.HasPrefix(t, lvm.Tag+":"+key+"=") {
+			continue
+		}
+		if k, v, ok := lvm.DecodeTag(t); ok && k == key {
+			value = v
+		}
+	}
+	return value
 }

@@ -43,8 +43,7 @@ func reservationsOf(g *lvm.Group, id string) []lvm.LV {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(g.LVs), func(lv lvm.LV) bool {
-		t := tagsOf(&lv)
-		return t[keyWhat] != keyGrowth || t[keyID] != id
+		return tagOf(&lv, keyWhat) != keyGrowth || tagOf(&lv, keyID) != id
 	})
 }
 

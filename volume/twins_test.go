@@ -44,7 +44,7 @@ func (s *stand) twin(v drivebay.Volume, to drivebay.Drive) {
 // one volume. It is staged and published from neither before an operator decides, whatever
 // becomes of the drives meanwhile.
 func TestTwinsAfterLostStore(t *testing.T) {
-	for _, way := range []string{"both are well", "the first is BAD", "one goes and is back", "started again", "grown and healed in vain"} {
+	for _, way := range []string{"both are well", "the first is BAD", "one goes and is back", "started again", "grown and healed in vain", "the other one is used"} {
 		for _, block := range []bool{false, true} {
 			t.Run(way, func(t *testing.T) {
 				onMachine(t, tinyDrives(2), volume.Options{}, func(s *stand) {
@@ -100,6 +100,20 @@ func TestTwinsAfterLostStore(t *testing.T) {
 						t.Log(err)
 					}
 					refused(way)
+					if on := s.of(v).Location.Drives[0]; way == "the other one is used" {
+						s.inject(on, "vanish")
+						time.Sleep(time.Minute)
+						s.must(s.e.ForgetVolume(s.Context(), v.ID))
+						time.Sleep(11 * time.Minute)
+						s.must(s.stage(v), s.unstage(v))
+						s.inject(on, "return")
+						time.Sleep(11 * time.Minute)
+						s.must(s.stage(v), s.unstage(v))
+						if is := s.of(v).Location.Drives; is[0] == on {
+							t.Errorf("it is on %v again", is)
+						}
+						return
+					}
 					s.must(s.e.ClearVolume(s.Context(), v.ID), s.stage(v), s.unstage(v))
 				})
 			})

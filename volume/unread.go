@@ -316,12 +316,14 @@ func (e *Engine) whyUnseen(d *drivebay.Drive, p part) string {
 }
 
 // orForget is the way out for a volume that cannot be found to be wiped.
-const orForget = "bring it back and retry, or leave the data as they are with `drivebay volume forget`"
+func orForget(id string) string {
+	return "bring it back and retry, or leave the data as they are with `drivebay volume forget " + id + "`"
+}
 
 // allSeen is nil when LVM has reported on the physical volumes of a location: then what
 // its report lacks is not there. One that LVM does not see, and that is not blank, may
 // hold it.
-func (e *Engine) allSeen(r *lvm.Report, l drivebay.Location) error {
+func (e *Engine) allSeen(r *lvm.Report, volume string, l drivebay.Location) error {
 	for _, id := range l.Drives {
 		d, err := e.drive(id)
 		if err != nil {
@@ -329,13 +331,13 @@ func (e *Engine) allSeen(r *lvm.Report, l drivebay.Location) error {
 		}
 		p, ok := e.pvPart(id)
 		if !ok {
-			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("the partition of its physical volume is not there, so that nothing can be wiped; %s", orForget))
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("the partition of its physical volume is not there, so that nothing can be wiped; %s", orForget(volume)))
 		}
 		switch pv, g := r.On(p.dev); {
 		case pv != nil && g != nil && g.Name == l.VG:
 			continue
 		case pv != nil:
-			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("volume group %s is not on its physical volume, so that nothing can be wiped; %s", l.VG, orForget))
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("volume group %s is not on its physical volume, so that nothing can be wiped; %s", l.VG, orForget(volume)))
 		}
 		if why := e.whyUnseen(d, p); why != "" {
 			return fmt.Errorf("drive %s (%s): %w", id, d.Name, away("%s; retry when it does", why))
