@@ -213,6 +213,7 @@ func (w *world) settle() string {
 	said := w.cancel(nil)
 	w.claimAgain()
 	time.Sleep(11 * time.Minute)
+	w.direct()
 	var kept []string
 	for _, c := range w.volumes { // all, before one is used: those of a pool wait for each other
 		if err := w.disuse(c); err != nil && c.alive() {
@@ -267,6 +268,23 @@ func (w *world) claimAgain() {
 			w.locked(func() { w.claimed[d.serial] = false })
 			w.note(0, "claim", fmt.Sprint(d.serial, ": ", err))
 		}
+	}
+}
+
+// direct says of groups which drive they are to leave where a move was cut short and the drives
+// do not say which one it was.
+func (w *world) direct() {
+	released := map[string]bool{}
+	for _, v := range w.e.Volumes().Volumes {
+		if strings.Contains(v.Condition.Message(), "MoveUndecided") && !released[v.Location.Drives[0]] {
+			released[v.Location.Drives[0]] = true
+			w.note(0, "release", fmt.Sprint(w.ids[v.Location.Drives[0]], ": ", w.mgr.Lead(w.Context(), v.Location.Drives[0], drivebay.LeaveRelease, "")))
+		}
+	}
+	if len(released) > 0 {
+		time.Sleep(20 * time.Minute)
+		w.note(0, "cancel", w.cancel(nil))
+		time.Sleep(time.Minute)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,13 +28,14 @@ func main() {
 	binary := flag.String("binary", "bin/drivebay", "the program to measure")
 	fleet := flag.String("fleet", "../shared/corpus/fleet.jsonl.gz", "recorded fleet to judge; left out when it is not there")
 	real := flag.Bool("real", false, "measure the listing of this machine's own drives instead")
+	only := flag.String("only", "", "measure only the parts with this in their name")
 	flag.Parse()
 	var rows []row
 	var err error
 	if *real {
 		rows, err = realRows()
 	} else {
-		rows, err = measure(*binary, *fleet)
+		rows, err = measure(*binary, *fleet, *only)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "WHAT\tTARGET\tMEASURED\t")
@@ -51,34 +53,44 @@ func main() {
 	}
 }
 
-func measure(binary, fleet string) ([]row, error) {
-	rows, err := inProcess()
-	if err != nil {
-		return rows, err
-	}
-	for _, hung := range []int{0, 5} {
-		r, err := coldStart(binary, hung)
-		if err != nil {
-			return rows, err
+// part is a measurement of some rows.
+type part struct {
+	name    string
+	measure func() ([]row, error)
+}
+
+// measure runs the parts whose name has a word in it, one after the other, and says which one
+// runs: all of them take some minutes.
+func measure(binary, fleet, only string) (rows []row, err error) {
+	cold := func(hung int) func() ([]row, error) {
+		return func() ([]row, error) {
+			r, err := coldStart(binary, hung)
+			return []row{r}, err
 		}
-		rows = append(rows, r)
 	}
-	running, err := daemonRows(binary)
-	rows = append(rows, running...)
-	if err != nil {
-		return rows, err
-	}
-	volumes, err := volumeRows(binary)
-	rows = append(rows, volumes...)
-	if err != nil {
-		return rows, err
-	}
-	if _, err := os.Stat(fleet); err != nil {
+	parts := []part{{"listing", inProcess}, {"cold start", cold(0)}, {"cold start with 5 hung drives", cold(5)}, {"daemon", func() ([]row, error) { return daemonRows(binary) }},
+		{"stats", statsRows}, {"memory of volumes", costRows}, {"lists", listRows}, {"loop devices", func() ([]row, error) { return loopRows(binary) }}}
+	if _, err := os.Stat(fleet); err == nil {
+		parts = append(parts, part{"fleet", func() ([]row, error) {
+			r, err := assess(binary, fleet)
+			return []row{r}, err
+		}})
+	} else {
 		fmt.Fprintln(os.Stderr, "bench: no fleet to judge:", err)
-		return rows, nil
 	}
-	r, err := assess(binary, fleet)
-	return append(rows, r), err
+	for _, p := range parts {
+		if !strings.Contains(p.name, only) {
+			continue
+		}
+		began := time.Now()
+		fmt.Fprintf(os.Stderr, "bench: %s", p.name)
+		more, err := p.measure()
+		fmt.Fprintf(os.Stderr, " (%.0f s)\n", time.Since(began).Seconds())
+		if rows = append(rows, more...); err != nil {
+			return rows, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return rows, nil
 }
 
 // inProcess measures what the engine does by itself.
