@@ -45,9 +45,9 @@ type ioKnown struct {
 
 // knowOf gathers what is known of a volume. No drive, no file and no program is
 // asked: the kernel's accounts are in the snapshot, the rest was measured before.
-func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *stagedFS) known {
+func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *stagedFS, was *viewed, index uint64) known {
 	v := &r.Volume
-	k := known{record: r, complete: s.Complete, gone: e.gone(v)}
+	k := known{record: r, complete: s.Complete}
 	if v.Location.VG != "" {
 		k.lvm, k.lvmLate = e.lvmNow(), e.lvmLate()
 	}
@@ -55,7 +55,6 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 	k.io = ioKnown{frozen: m.waiting(e.machine.Now()), readError: m.readError}
 	k.fs = fsKnown{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
 	for _, id := range v.Location.Drives {
-		k.layout += e.layoutOf(id)
 		seen := e.seenDrives[id]
 		if seen == nil {
 			continue
@@ -69,6 +68,14 @@ func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *
 		}
 		if staged != nil && seen.drive != nil && seen.drive.Kernel != nil {
 			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, staged.made.name))
+		}
+	}
+	if was != nil && was.known.record == r && was.index == index && was.known.drives == k.drives && was.known.lvm == k.lvm {
+		k.gone, k.layout = was.known.gone, was.known.layout
+	} else {
+		k.gone = e.gone(v)
+		for _, id := range v.Location.Drives {
+			k.layout += e.layoutOf(id)
 		}
 	}
 	if staged != nil && !staged.readOnly {
@@ -98,6 +105,9 @@ type stagedFS struct {
 	at       spot
 	made     device
 	readOnly bool // because we were asked for that
+
+	of     *mountSet // for which it was found whether it has turned read-only
+	turned bool
 }
 
 func (e *Engine) stagedFS(v *drivebay.Volume) *stagedFS {
@@ -109,14 +119,20 @@ func (e *Engine) stagedFS(v *drivebay.Volume) *stagedFS {
 	if err != nil { // the roots have changed since
 		return nil
 	}
-	return &stagedFS{at, madeOf(*p), p.ReadOnly}
+	return &stagedFS{at: at, made: madeOf(*p), readOnly: p.ReadOnly}
 }
 
 // turnedReadOnly says whether what we have mounted for writing cannot be written to
 // any more: by the kernel's will, or by somebody's who has mounted it otherwise.
 func (s *stagedFS) turnedReadOnly(t *table) bool {
-	m, ok := s.in(t)
-	return ok && (kernelMadeReadOnly(m) || isReadOnly(m))
+	if t == nil {
+		return false
+	}
+	if s.of != t.mountSet {
+		m, ok := s.in(t)
+		s.of, s.turned = t.mountSet, ok && (kernelMadeReadOnly(m) || isReadOnly(m))
+	}
+	return s.turned
 }
 
 // in is the mount as a table has it, if it is what is seen there.

@@ -235,8 +235,10 @@ func (w *world) settle() string {
 			kept = append(kept, c.name)
 		case c.doomed:
 			err := w.erase(c)
-			for range mostVolumes {
-				if err == nil || !w.givesUp(err) {
+			for try := 0; try < 30 && err != nil; try++ {
+				if errors.Is(err, drivebay.ErrPending) { // of a move, which goes on by itself
+					time.Sleep(time.Minute)
+				} else if !w.givesUp(err) {
 					break
 				}
 				err = w.erase(c)

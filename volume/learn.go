@@ -19,7 +19,6 @@ func madeOf(p drivebay.Publication) device {
 // learn takes what a probe brought. What was asked may not be there any more, and
 // then it was another filesystem that answered.
 func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS, g *gauge, usage host.FSUsage, err error) {
-	defer e.changedNow()
 	// The same size again is the same filesystem: no table is read for that.
 	last := g.read()
 	there := err == nil && last.measured && last.usage.Bytes == usage.Bytes
@@ -35,6 +34,7 @@ func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS
 		}
 	}
 	e.viewMu.Unlock()
+	news := true
 	g.write(func(m *measured) {
 		m.probing = false
 		switch {
@@ -42,9 +42,13 @@ func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS
 		case err != nil:
 			m.readError = err.Error()
 		default:
+			news = m.readError != "" || !m.measured
 			m.readError, m.measured, m.usage = "", true, usage
 		}
 	})
+	if news { // other numbers can wait for the next tick
+		e.changedNow()
+	}
 }
 
 // changedNow has the round look again.

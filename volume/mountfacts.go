@@ -139,7 +139,7 @@ type mountInputs struct {
 const (
 	// mountsAgain is how old mount facts may become while nothing seems to change:
 	// somebody may have removed a device by hand.
-	mountsAgain = 30 * time.Second
+	mountsAgain = time.Minute
 	// inFlux is how long a volume that is worked on keeps its last mount facts. Its
 	// record and the mount table change one after the other. No mount takes longer.
 	inFlux = 2 * time.Minute

@@ -49,6 +49,7 @@ type using struct {
 // viewed is a volume as it was published, and what that stands on.
 type viewed struct {
 	known  known
+	index  uint64 // how often the partitions and layouts of drives had changed
 	mounts mountView
 	staged *stagedFS // nil: there is none
 	view   *drivebay.VolumeView
@@ -119,6 +120,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.publish()
 			e.sendConditions()
 			e.writeHeldAside()
+			continue
 		}
 		e.publish()
 	}
@@ -156,15 +158,15 @@ func (e *Engine) publish() {
 		if was == nil || was.known.record != r {
 			staged = e.stagedFS(&r.Volume)
 		}
-		k := e.knowOf(r, s, staged)
+		k := e.knowOf(r, s, staged, was, index)
 		k.scrubbed = scrubbed == r.Volume.ID
 		mounts = e.mountsOf(mounts, k, index, read && !busy[r.Volume.ID])
 		k.mounts = mounts.facts
 		if was == nil || was.known != k {
-			is = &viewed{k, mounts, staged, e.view(k, s)}
+			is = &viewed{known: k, mounts: mounts, staged: staged, view: e.view(k, s)}
 			changed = changed || was == nil || !sameView(was.view, is.view)
 		}
-		is.mounts = mounts
+		is.mounts, is.index = mounts, index
 		views[r.Volume.ID] = is
 		next.Volumes = append(next.Volumes, is.view)
 	}

@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
 
 func (d *daemon) idle(with string) ([]row, error) {
-	const window = 10 * time.Second
+	const window = 30 * time.Second
 	before, err := d.cpu()
 	if err != nil {
 		return nil, err
@@ -42,15 +43,16 @@ func (d *daemon) memory() (resident float64, err error) {
 	return resident, err
 }
 
-// cpu is the processor time used so far (proc_pid_stat(5), fields 14 and 15; a
-// clock tick is 10 ms on Linux).
-func (d *daemon) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
+// cpu is the processor time used so far by all threads (Documentation/scheduler/sched-stats.rst:
+// the first number of schedstat, in nanoseconds; those of proc_pid_stat(5) are too coarse).
+func (d *daemon) cpu() (used time.Duration, err error) {
+	all, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", d.cmd.Process.Pid))
+	for _, path := range all {
+		var ns int64
+		b, gone := os.ReadFile(path)
+		if _, bad := fmt.Sscan(string(b), &ns); gone == nil && bad == nil {
+			used += time.Duration(ns)
+		}
 	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	user, _ := strconv.ParseInt(f[11], 10, 64)
-	system, _ := strconv.ParseInt(f[12], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond, nil
+	return used, err
 }

@@ -38,6 +38,7 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 		return drivebay.Content{Reason: fmt.Sprintf("no drive has %d bytes", size)}
 	}
 	whole := look(r, 0, size, driveEnd, driveEnd)
+	defer whole.done()
 	t := readTable(whole, uint64(max(blockSize, 0)))
 	onDrive := slices.DeleteFunc(signaturesOf(whole, ""), t.inPartition)
 	err := whole.err
@@ -54,6 +55,7 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 		if err == nil {
 			err = part.err
 		}
+		part.done()
 	}
 	if len(found) == 0 && whole.uniform() {
 		found = backups(whole)

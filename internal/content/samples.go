@@ -27,10 +27,12 @@ func DetectDrive(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 	}
 	for _, at := range Samples(size) {
 		v := look(r, at, SampleSize, SampleSize, 0)
+		uniform := v.uniform()
+		v.done()
 		switch {
 		case v.err != nil:
 			return drivebay.Content{Reason: v.err.Error()}
-		case !v.uniform():
+		case !uniform:
 			return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: []drivebay.Signature{{Format: "data between its ends", Offset: at}}}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // view is the two ends of a drive or of a partition.
@@ -15,14 +16,20 @@ type view struct {
 	head []byte
 	tail []byte // the last bytes; overlaps head on a small one
 	err  error  // the first thing that could not be read
+
+	lent []*[]byte // of buffers
 }
 
-// look reads both ends. An end that fails keeps what came before the failure.
+// buffers are for ends: all drives of a machine are looked at together, again and again, and
+// each buffer is needed for moments.
+var buffers = sync.Pool{New: func() any { b := make([]byte, driveEnd); return &b }}
+
+// look reads both ends, until done. An end that fails keeps what came before the failure.
 func look(r io.ReaderAt, base, size uint64, head, tail uint64) *view {
 	v := &view{r: r, base: base, size: size}
-	v.head = v.read(0, min(size, head))
+	v.head = v.end(0, min(size, head))
 	from := size - min(size, tail)
-	if b := v.read(from, size-from); uint64(len(b)) == size-from {
+	if b := v.end(from, size-from); uint64(len(b)) == size-from {
 		v.tail = b
 	}
 	return v
@@ -30,14 +37,35 @@ func look(r io.ReaderAt, base, size uint64, head, tail uint64) *view {
 
 // read returns what it can of n bytes at off: a short read is an error.
 func (v *view) read(off, n uint64) []byte {
-	b := make([]byte, n)
+	return v.fill(make([]byte, n), off)
+}
+
+// end is read into a buffer that is lent until done.
+func (v *view) end(off, n uint64) []byte {
+	if n > driveEnd {
+		return v.read(off, n)
+	}
+	b := buffers.Get().(*[]byte)
+	v.lent = append(v.lent, b)
+	return v.fill((*b)[:n:n], off)
+}
+
+// done gives the buffers back; what was read is not used after it.
+func (v *view) done() {
+	for _, b := range v.lent {
+		buffers.Put(b)
+	}
+	v.lent, v.head, v.tail = nil, nil, nil
+}
+
+func (v *view) fill(b []byte, off uint64) []byte {
 	got, err := v.r.ReadAt(b, int64(v.base+off))
 	got = max(0, min(got, len(b)))
 	if got < len(b) && v.err == nil {
 		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		v.err = fmt.Errorf("reading %d bytes at %d: %w", n, v.base+off, err)
+		v.err = fmt.Errorf("reading %d bytes at %d: %w", len(b), v.base+off, err)
 	}
 	return b[:got]
 }

@@ -81,12 +81,19 @@ func (t *tree) openat(name string, flags int) (int, error) {
 // ReadFile reads with plain system calls: an inventory is thousands of small
 // attributes, and os.File would put each of them into the poller first.
 func (t *tree) ReadFile(name string) ([]byte, error) {
+	return t.readInto(name, nil)
+}
+
+// readInto reads a file into b, or into a larger one where that is too small.
+func (t *tree) readInto(name string, b []byte) ([]byte, error) {
 	fd, err := t.openat(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer unix.Close(fd)
-	b := make([]byte, 0, 512)
+	if b = b[:0]; cap(b) == 0 {
+		b = make([]byte, 0, 512)
+	}
 	for {
 		n, err := unix.Read(fd, b[len(b):cap(b)])
 		switch {

@@ -66,21 +66,28 @@ func unescape(s string) string {
 // mountTable reads the mount table of a machine, and remembers it: a node has a
 // thousand mounts that nearly always are the same as a second ago.
 type mountTable struct {
-	mu   sync.Mutex
-	name string
-	text []byte
-	all  []Mount
+	mu    sync.Mutex
+	name  string
+	text  []byte
+	all   []Mount
+	spare []byte // to read the next one into
 }
 
 // of reads the table of the machine's first process, whose world is the machine's,
 // else our own.
-func (t *mountTable) of(files Files) ([]Mount, error) {
+func (t *mountTable) of(files interface {
+	readInto(name string, b []byte) ([]byte, error)
+}) ([]Mount, error) {
+	t.mu.Lock()
+	buf := t.spare
+	t.spare = nil
+	t.mu.Unlock()
 	var first error
 	for _, try := range []struct {
 		name  string
 		parse func([]byte) []Mount
 	}{{"proc/1/mountinfo", parseMountinfo}, {"proc/self/mountinfo", parseMountinfo}, {"proc/self/mounts", parseMounts}, {"proc/mounts", parseMounts}} {
-		b, err := files.ReadFile(try.name)
+		b, err := files.readInto(try.name, buf)
 		if err == nil {
 			return t.take(try.name, b, try.parse), nil
 		}
@@ -94,8 +101,9 @@ func (t *mountTable) of(files Files) ([]Mount, error) {
 func (t *mountTable) take(name string, text []byte, parse func([]byte) []Mount) []Mount {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.spare = text
 	if name != t.name || !bytes.Equal(text, t.text) {
-		t.name, t.text, t.all = name, bytes.Clone(text), slices.Clip(parse(text))
+		t.name, t.text, t.all, t.spare = name, text, slices.Clip(parse(text)), t.text
 	}
 	return t.all
 }

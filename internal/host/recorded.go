@@ -83,6 +83,8 @@ func (r *recorded) Now() time.Time {
 
 func (r *recorded) Mounts(context.Context) ([]Mount, error) { return new(mountTable).of(r) }
 
+func (r *recorded) readInto(name string, _ []byte) ([]byte, error) { return r.ReadFile(name) }
+
 func (r *recorded) WriteFile(name string, _ []byte) error {
 	return fmt.Errorf("write %s: %w: a recording cannot be changed", name, ErrNotHere)
 }
