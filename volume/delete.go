@@ -134,20 +134,11 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	var plan []step
-	if lostForGood(e.drives.Snapshot(), rec.Volume.Location) {
-		if rec.Volume.LUKSUUID != "" {
-			err = e.dropHeader(&rec.Volume)
-		}
-		if err != nil {
-			return e.failed(ctx, id, err)
-		}
-	} else if rec.Volume.Location.VG == "" {
-		plan = e.removePartition(&rec)
-	} else if plan, err = e.removeLogical(ctx, &rec); err != nil {
-		return e.failed(ctx, id, err)
+	is, plan, err := e.planRemoval(&rec)
+	if err == nil {
+		err = e.run(ctx, id, plan)
 	}
-	if err := e.run(ctx, id, plan); err != nil {
+	if err != nil {
 		return e.failed(ctx, id, err)
 	}
 	v := rec.Volume
@@ -155,7 +146,7 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 		v, _ = v.Moved(drivebay.CSIDone)
 	}
 	was := drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location)}
-	if _, _, lone := e.lone(rec.Volume); lone { // its other leg may return
+	if len(is.Location.Drives) < width(is.Location.Kind) { // its other leg may return
 		err = e.bury(was)
 	} else {
 		err = e.unbury(was.Key())
@@ -165,6 +156,24 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	}
 	e.note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was removed", v.Name))
 	return nil
+}
+
+// planRemoval is how a volume is removed, and as what: a mirror maybe without its other drive.
+func (e *Engine) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volume, plan []step, err error) {
+	is = rec.Volume
+	switch {
+	case lostForGood(e.drives.Snapshot(), is.Location):
+		if is.LUKSUUID != "" {
+			err = e.dropHeader(&is)
+		}
+	case is.Location.VG == "":
+		plan = e.removePartition(rec)
+	default:
+		if is, err = e.aloneOrWhole(is); err == nil {
+			plan, err = e.removeLogical(&is)
+		}
+	}
+	return is, plan, err
 }
 
 // removePartition marks the partition as nobody's first: one that is found half

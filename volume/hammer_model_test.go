@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -188,19 +187,6 @@ func (m *model) fault(what string) {
 }
 
 func (m *model) lifted(what string) { delete(m.faults, what) }
-
-// holding are the serial numbers of the drives that hold acknowledged pages of a volume.
-func (m *model) holding(c *client) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	set := map[string]bool{}
-	for _, number := range c.pages {
-		for at := range m.marks[number].on {
-			set[at.drive] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
-}
 
 // empty says whether no page of a client, and none of others, is on a drive.
 func (m *model) empty(drive string) bool {

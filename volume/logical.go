@@ -168,13 +168,8 @@ func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
 
 // removeLogical plans to remove a logical volume, and what was made for it and is
 // of no use to another.
-func (e *Engine) removeLogical(_ context.Context, rec *drivebay.VolumeRecord) ([]step, error) {
-	alone, err := e.aloneOrWhole(rec.Volume)
-	if err != nil {
-		return nil, err
-	}
-	v, wrote := &alone, new(atomic.Bool)
-	l := v.Location
+func (e *Engine) removeLogical(v *drivebay.Volume) ([]step, error) {
+	l, wrote := v.Location, new(atomic.Bool)
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.maybeReport(ctx, l)
 		if err != nil || lvOf(r, l) != nil {
