@@ -68,7 +68,7 @@ var lvmConditions = []ConditionRule{
 	{
 		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: SeverityDegraded,
 		When: "the volume group of a mirror misses a physical volume and has another",
-		Says: "which physical volumes LVM misses", Next: "Bring the drive back, or repair the mirror onto a new one: another failure now loses the volume.",
+		Says: "which physical volumes LVM misses", Next: "Bring the drive back, or lead it out (`drivebay replace DRIVE`): a new leg is then made on a spare drive. Another failure now loses the volume.",
 		Source: "vgs(8): attribute partial; lvmraid(7), device failure",
 		check: func(l *look) *hit {
 			if pvs := l.missingPVs(); len(pvs) > 0 && l.Volume.Location.Mirrored() && len(pvs) < len(l.on) {
@@ -92,7 +92,7 @@ var lvmConditions = []ConditionRule{
 	{
 		Section: OnLVM, Reason: "PartialActivation", Severity: SeverityDegraded,
 		When: "a mirror is active without one of its legs",
-		Says: "that one leg serves alone", Next: "Bring the drive back, or repair the mirror onto a new one: another failure now loses the volume.",
+		Says: "that one leg serves alone", Next: "Bring the drive back, or lead it out (`drivebay replace DRIVE`): a new leg is then made on a spare drive. Another failure now loses the volume.",
 		Source: "lvs(8): volume health partial; lvmraid(7), activation modes",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.Partial || !l.Volume.Location.Mirrored() {

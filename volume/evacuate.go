@@ -73,9 +73,9 @@ func (e *Engine) looker(s *drivebay.Snapshot, vg string) func(string) at {
 	return func(id string) at {
 		d, ok := driveOf(s, id)
 		if !ok {
-			return at{usage: drivebay.UsageUnknown, holds: g != nil && len(g.Missing()) > 0}
+			return at{usage: drivebay.UsageUnknown, holds: g != nil && len(g.Missing()) > 0, gone: lostForGood(s, of(id))}
 		}
-		is := at{usage: d.Usage, here: d.Status == drivebay.StatusOnline, well: d.Health != drivebay.HealthBad}
+		is := at{usage: d.Usage, here: d.Status == drivebay.StatusOnline, well: d.Health != drivebay.HealthBad, gone: d.Status == drivebay.StatusOffline && lostForGood(s, of(id))}
 		switch {
 		case g == nil:
 		case !is.here:

@@ -124,6 +124,7 @@ type at struct {
 	here, well bool // it answers; it is not BAD
 	holds      bool // the group has a physical volume on it
 	empty      bool // nothing lies on that
+	gone       bool // it was taken out for good, or is forgotten
 }
 
 func (h *herd) heading(look func(drive string) at) (heading, bool) {
@@ -136,8 +137,10 @@ func (h *herd) heading(look func(drive string) at) (heading, bool) {
 		}
 		return headHome(h.Drives[0], h.Drives[1], look)
 	}
-	for _, id := range h.Drives {
-		if look(id).usage == drivebay.UsageReleasing {
+	for i, id := range h.Drives {
+		is := look(id)
+		lost := h.Kind == drivebay.LocationMirror && len(h.Drives) == 2 && is.gone && look(h.Drives[1-i]).here
+		if is.usage == drivebay.UsageReleasing || lost {
 			return heading{from: id}, true
 		}
 	}

@@ -19,7 +19,7 @@ func (e *Engine) follow() {
 	s := e.drives.Snapshot()
 	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
 		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
-			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil || travels(r.Volume.Location)
+			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil || travels(r.Volume.Location) || lostLeg(s, r.Volume.Location)
 		}) ||
 		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return travels(r.Snapshot.Location) })
 	if !due || !e.following.CompareAndSwap(false, true) {

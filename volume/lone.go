@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -27,7 +28,6 @@ func (e *Engine) lone(v drivebay.Volume) (alone drivebay.Volume, gone string, is
 	}
 	for i, id := range l.Drives {
 		other := l.Drives[1-i]
-		of := func(id string) drivebay.Location { return drivebay.Location{Drives: []string{id}} }
 		if driveHere(s, other) && lostForGood(s, of(id)) {
 			v.Location.Drives, v.Mirror = []string{other}, &drivebay.Mirror{Current: other, Accepted: true}
 			return v, id, true
@@ -35,6 +35,13 @@ func (e *Engine) lone(v drivebay.Volume) (alone drivebay.Volume, gone string, is
 	}
 	return v, "", false
 }
+
+// lostLeg says that one drive of a mirror is lost for good: its leg is made anew elsewhere.
+func lostLeg(s *drivebay.Snapshot, l drivebay.Location) bool {
+	return l.Kind == drivebay.LocationMirror && slices.ContainsFunc(l.Drives, func(id string) bool { return lostForGood(s, of(id)) })
+}
+
+func of(drive string) drivebay.Location { return drivebay.Location{Drives: []string{drive}} }
 
 // aloneOrWhole is a volume as it is to be removed. That its other leg does not count any more
 // is written down first.

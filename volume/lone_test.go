@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,59 @@ func TestLoneMirrorIsRemoved(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// TestLoneMirrorIsRepaired: one drive of a mirror in use is lost for good while no spare is
+// there. As soon as one is, the mirror gets a new leg there by itself, also killed after each
+// of its steps, and holds what was written.
+func TestLoneMirrorIsRepaired(t *testing.T) {
+	t.Parallel()
+	for _, forgotten := range []bool{false, true} {
+		steps := 1
+		for n := 1; n <= steps && !t.Failed(); n++ {
+			k := &killer{}
+			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
+				v := s.make("v", requests()["a mirror"])
+				s.must(s.stage(v))
+				s.word(v, "data")
+				drive, spare := v.Location.Drives[1], ""
+				for _, d := range s.mgr.Snapshot().Drives {
+					if !slices.Contains(v.Location.Drives, d.ID) {
+						spare = d.ID
+					}
+				}
+				s.must(s.mgr.Cordon(s.Context(), spare, true))
+				s.inject(drive, "vanish")
+				time.Sleep(10 * time.Second)
+				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForce, "it is dead"))
+				if forgotten {
+					s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
+				}
+				time.Sleep(5 * time.Minute)
+				if is := s.of(v); is.Location.Drives[1] != drive || !is.Condition.Abnormal() {
+					t.Errorf("without a spare it is on %v: %v", is.Location.Drives, is.Condition)
+				}
+				k.anew(n)
+				s.must(s.mgr.Cordon(s.Context(), spare, false))
+				time.Sleep(10 * time.Minute)
+				if k.dead() {
+					s.start()
+					time.Sleep(10 * time.Minute)
+				}
+				did := k.steps()
+				steps = max(steps, len(did))
+				k.anew(0)
+				is := s.of(v)
+				if !slices.Contains(is.Location.Drives, spare) || slices.Contains(is.Location.Drives, drive) || is.Condition.Abnormal() || s.word(v, "") != "data" {
+					t.Errorf("forgotten %v, killed after step %d of %q: it is on %v: %s", forgotten, n, did, is.Location.Drives, is.Condition.Message())
+				}
+				if n == 1 {
+					t.Logf("forgotten %v: killed after the first of %q", forgotten, did)
+				}
+				s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+			})
 		}
 	}
 }

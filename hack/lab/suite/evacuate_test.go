@@ -213,6 +213,24 @@ func TestLabVolumeEvacuateMirror(t *testing.T) {
 	o.wrote(v)
 	m.Must(m.Unplug(t.Context(), "LEG")) // and the new leg alone has it all
 	o.Sh("echo 3 >/proc/sys/vm/drop_caches; cd %s && cat *.md5 | md5sum -c --quiet", v.target())
+	o.takenOut("LEG") // no spare is there; as soon as one is, the mirror is made whole
+	m.Must(m.Plug(t.Context(), scsi("LAST", 0x5000c500b0000002)))
+	o.rests(v, "NEXT", "LAST")
+	o.heals(v, moving, "RWIOError")
+	o.Sh("echo 3 >/proc/sys/vm/drop_caches; cd %s && cat *.md5 | md5sum -c --quiet", v.target())
+	m.Must(m.Unplug(t.Context(), "LAST"))
+	o.takenOut("LAST") // and it is removed without its other leg
+	o.drop(v)
+	o.Must(o.remove(v))
+	o.Sh(`test -z "$(lvm pvs --noheadings)"; if dmsetup ls | grep drivebay; then exit 1; fi; test "$(head -c 1M /dev/%s | tr -d '\0' | wc -c)" = 0`, o.Name("NEXT"))
+}
+
+// takenOut gives up a drive that was pulled.
+func (o *orchestrator) takenOut(serial string) {
+	o.t.Helper()
+	o.d.UntilDrive(serial, "pulled", soon, is(drivebay.StatusOffline))
+	o.lead(serial, drivebay.LeaveRelease)
+	o.lead(serial, drivebay.LeaveForce)
 }
 
 // TestLabVolumeEvacuateKilled: the daemon is killed and the power goes while a volume
@@ -361,7 +379,7 @@ func TestLabVolumeEvacuateDied(t *testing.T) {
 			o, saved, lost := halfMoved(t, backing, "OLD", moved)
 			o.givenUp("OLD", lost)
 			for _, v := range saved {
-				o.rests(v, o.d.BySerial("SPARE").ID)
+				o.rests(v, "SPARE")
 				o.wrote(v)
 				o.heals(v, soon, "DiskDegrading", "RWIOError") // it was on both drives as one of them went
 				_, err := o.d.ExpandVolume(t.Context(), v.id, 96<<20, "")
@@ -438,7 +456,7 @@ func (o *orchestrator) givenUp(serial string, lost []vol) {
 	o.lead(serial, drivebay.LeaveForce)
 	o.drop(lost...)
 	for _, v := range lost {
-		o.rests(v, d.ID)
+		o.rests(v, serial)
 		if is := o.view(v); is.OperationalStatus != drivebay.Missing {
 			o.t.Errorf("%s is lost, and %v", v.name, is.OperationalStatus)
 		}
@@ -446,17 +464,21 @@ func (o *orchestrator) givenUp(serial string, lost []vol) {
 	}
 }
 
-// rests waits until a volume is on one drive.
-func (o *orchestrator) rests(v vol, on string) {
+// rests waits until a volume is on these drives.
+func (o *orchestrator) rests(v vol, serials ...string) {
 	o.t.Helper()
+	var on []string
+	for _, serial := range serials {
+		on = append(on, o.d.BySerial(serial).ID)
+	}
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		is := o.view(v)
-		if slices.Equal(is.Location.Drives, []string{on}) {
+		if slices.Equal(slices.Sorted(slices.Values(is.Location.Drives)), slices.Sorted(slices.Values(on))) {
 			o.t.Logf("%s is on %s after %v, %v", v.name, on, time.Since(began).Round(time.Second), is.OperationalStatus)
 			return
 		}
-		if time.Since(began) > time.Minute {
-			o.t.Fatalf("%s is on %v", v.name, is.Location.Drives)
+		if time.Since(began) > moving {
+			o.t.Fatalf("%s is on %v, not on %v", v.name, is.Location.Drives, on)
 		}
 	}
 }
