@@ -121,7 +121,8 @@ type ForgottenVolume struct {
 	ID       string    `json:"id"`
 	Instance string    `json:"instance"` // GUID of its partition, or tag of its logical volume
 	At       time.Time `json:"at"`
-	// Replaced says that a new volume has its name since: it is not taken in again.
+	// Replaced says that a new volume has its name since, or that it was deleted without a
+	// drive that may return: it is not taken in again.
 	Replaced bool `json:"replaced,omitempty"`
 }
 

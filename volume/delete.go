@@ -145,7 +145,7 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	if v.CSIStatus == drivebay.CSIRemoving {
 		v, _ = v.Moved(drivebay.CSIDone)
 	}
-	was := drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location)}
+	was := drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location), Replaced: true}
 	if len(is.Location.Drives) < width(is.Location.Kind) { // its other leg may return
 		err = e.bury(was)
 	} else {
@@ -160,16 +160,16 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 
 // planRemoval is how a volume is removed, and as what: a mirror maybe without its other drive.
 func (e *Engine) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volume, plan []step, err error) {
-	is = rec.Volume
+	is, _, _ = e.lone(rec)
 	switch {
-	case lostForGood(e.drives.Snapshot(), is.Location):
+	case lostForGood(e.drives.Snapshot(), rec.Volume.Location):
 		if is.LUKSUUID != "" {
 			err = e.dropHeader(&is)
 		}
 	case is.Location.VG == "":
 		plan = e.removePartition(rec)
 	default:
-		if is, err = e.aloneOrWhole(is); err == nil {
+		if is, err = e.aloneOrWhole(rec); err == nil {
 			plan, err = e.removeLogical(&is)
 		}
 	}

@@ -106,8 +106,8 @@ func (e *Engine) names(f drivebay.ForgottenVolume) bool {
 	return e.snapshots[f.ID] != nil
 }
 
-// replaced says of a volume that was forgotten that a new one has its name since. It is
-// told of once, and left as it is.
+// replaced says of a volume that was forgotten that a new one has its name since, or that it
+// was deleted without the drive that brings it back. It is told of once, and left as it is.
 func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
 	was, is := e.forgottenAs(f.Key())
 	if !is || !was.Replaced {
@@ -115,7 +115,7 @@ func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
 	}
 	if _, told := e.moves.told.LoadOrStore(f.Key(), true); !told {
 		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Volume: f.ID,
-			Cause: fmt.Sprintf("%s holds a volume that was forgotten, and a new one was made under its name: it is not used, and its room is taken until it is removed by hand", f.Instance)})
+			Cause: fmt.Sprintf("%s holds a volume that was deleted without this drive, or was forgotten before a new one was made under its name: it is not used, and its room is taken until it is removed by hand", f.Instance)})
 	}
 	return true
 }

@@ -127,6 +127,15 @@ type at struct {
 	gone       bool // it was taken out for good, or is forgotten
 }
 
+// newestOn says that the legs of all mirrors on a drive hold everything: from others none is
+// made anew before an operator accepts the loss.
+func (h *herd) newestOn(drive string) bool {
+	return !slices.ContainsFunc(h.volumes, func(r *drivebay.VolumeRecord) bool {
+		m := r.Volume.Mirror
+		return m != nil && (m.Doubt != "" || m.Current != "" && m.Current != drive)
+	})
+}
+
 func (h *herd) heading(look func(drive string) at) (heading, bool) {
 	if travels(h.Location) {
 		if h.Found {
@@ -139,7 +148,7 @@ func (h *herd) heading(look func(drive string) at) (heading, bool) {
 	}
 	for i, id := range h.Drives {
 		is := look(id)
-		lost := h.Kind == drivebay.LocationMirror && len(h.Drives) == 2 && is.gone && look(h.Drives[1-i]).here
+		lost := h.Kind == drivebay.LocationMirror && len(h.Drives) == 2 && is.gone && look(h.Drives[1-i]).here && h.newestOn(h.Drives[1-i])
 		if is.usage == drivebay.UsageReleasing || lost {
 			return heading{from: id}, true
 		}

@@ -74,7 +74,10 @@ func (e *Engine) dropUnknown(s *drivebay.Snapshot) {
 		known[d.ID] = true
 	}
 	dropOthers(e.tables, known)
-	dropOthers(e.layouts, known)
+	before := len(e.layouts)
+	if dropOthers(e.layouts, known); len(e.layouts) != before {
+		e.index.changes++
+	}
 	dropOthers(e.lists, known)
 	dropOthers(e.glances, known)
 }

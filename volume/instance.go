@@ -242,8 +242,9 @@ func (e *Engine) seenUsed(ctx context.Context, v *drivebay.Volume, others []onDr
 		if at, err := e.spot(p.Path); err == nil {
 			target = at.target
 		}
+		was := madeOf(p)
 		for _, m := range t.on[target] {
-			if !slices.ContainsFunc(others, func(o onDrive) bool { return carries(m, o.at) }) {
+			if !slices.ContainsFunc(others, func(o onDrive) bool { return carries(m, o.at) && !(was.name == o.at.name && renumbered(m, o.at, was)) }) {
 				return true, nil
 			}
 		}

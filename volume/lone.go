@@ -1,9 +1,11 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
@@ -13,54 +15,85 @@ import (
 // 2.03.16, seen) changes no group that lacks a physical volume, but removes its volumes, and
 // then takes the physical volume out on which nothing lies any more.
 
+// aloneStep is written down with a drive before anything of a mirror is removed without its
+// others. It is removed so to the end, whatever returns meanwhile: what was wiped is this leg.
+const aloneStep = "alone on "
+
 // lone is a mirror as it is removed without its other drive: that was taken out for good, or
-// forgotten, or an operator has accepted its loss. Gone is the drive, where it is known.
-func (e *Engine) lone(v drivebay.Volume) (alone drivebay.Volume, gone string, is bool) {
-	l, s := v.Location, e.drives.Snapshot()
-	if l.Kind != drivebay.LocationMirror {
-		return v, "", false
+// forgotten, or an operator has accepted its loss.
+func (e *Engine) lone(r *drivebay.VolumeRecord) (alone drivebay.Volume, decided, is bool) {
+	alone = r.Volume
+	if alone.Location.Kind != drivebay.LocationMirror {
+		return alone, false, false
 	}
-	if len(l.Drives) == 1 {
-		return v, "", v.Mirror != nil && v.Mirror.Accepted && v.Mirror.Current == l.Drives[0]
-	}
-	if len(l.Drives) != 2 {
-		return v, "", false
-	}
-	for i, id := range l.Drives {
-		other := l.Drives[1-i]
-		if driveHere(s, other) && lostForGood(s, of(id)) {
-			v.Location.Drives, v.Mirror = []string{other}, &drivebay.Mirror{Current: other, Accepted: true}
-			return v, id, true
+	on := ""
+	if r.Work != nil {
+		for _, step := range r.Work.Made {
+			if drive, ok := strings.CutPrefix(step, aloneStep); ok {
+				on, decided = drive, true
+			}
 		}
 	}
-	return v, "", false
+	if on == "" {
+		on = e.loneLeg(&alone)
+	}
+	if on != "" {
+		alone.Location.Drives, alone.Mirror = []string{on}, &drivebay.Mirror{Current: on, Accepted: true}
+	}
+	return alone, decided, on != ""
 }
 
-// lostLeg says that one drive of a mirror is lost for good: its leg is made anew elsewhere.
+// loneLeg is the drive of a mirror whose others are all lost for good; "" if there is none.
+func (e *Engine) loneLeg(v *drivebay.Volume) string {
+	s, drives := e.drives.Snapshot(), v.Location.Drives
+	if len(drives) < width(v.Location.Kind) { // the other one is not known
+		if len(drives) == 1 && v.Mirror != nil && v.Mirror.Accepted && v.Mirror.Current == drives[0] {
+			return drives[0]
+		}
+		return ""
+	}
+	here := slices.DeleteFunc(slices.Clone(drives), func(id string) bool { return !driveHere(s, id) && lostForGood(s, of(id)) })
+	if len(here) == 1 && driveHere(s, here[0]) {
+		return here[0]
+	}
+	return ""
+}
+
+// lostLeg says that a drive of a mirror is lost for good, and another one is here: a leg is
+// made anew elsewhere.
 func lostLeg(s *drivebay.Snapshot, l drivebay.Location) bool {
-	return l.Kind == drivebay.LocationMirror && slices.ContainsFunc(l.Drives, func(id string) bool { return lostForGood(s, of(id)) })
+	return l.Kind == drivebay.LocationMirror && slices.ContainsFunc(l.Drives, func(id string) bool { return lostForGood(s, of(id)) }) &&
+		slices.ContainsFunc(l.Drives, func(id string) bool { return driveHere(s, id) })
 }
 
 func of(drive string) drivebay.Location { return drivebay.Location{Drives: []string{drive}} }
 
-// aloneOrWhole is a volume as it is to be removed. That its other leg does not count any more
-// is written down first.
-func (e *Engine) aloneOrWhole(v drivebay.Volume) (drivebay.Volume, error) {
-	alone, gone, is := e.lone(v)
+// aloneOrWhole is a volume as it is to be removed. That the other legs of a mirror do not count
+// any more is told, and written down, first.
+func (e *Engine) aloneOrWhole(r *drivebay.VolumeRecord) (drivebay.Volume, error) {
+	alone, decided, is := e.lone(r)
+	v := &r.Volume
 	switch {
 	case !is && v.Location.Kind == drivebay.LocationMirror && len(v.Location.Drives) == 1:
-		return v, fmt.Errorf("volume %s: %w: it is a mirror that was found with one of its two drives: put the other one in, or run `drivebay volume accept-loss %s` if that is lost for good", v.ID, drivebay.ErrUnavailable, v.ID)
-	case !is || v.Mirror != nil && *v.Mirror == *alone.Mirror:
+		return alone, fmt.Errorf("volume %s: %w: it is a mirror that was found with one of its two drives: put the other one in, or run `drivebay volume accept-loss %s` if that is lost for good", v.ID, drivebay.ErrUnavailable, v.ID)
+	case !is || decided:
 		return alone, nil
+	}
+	others := slices.DeleteFunc(slices.Clone(v.Location.Drives), func(id string) bool { return id == alone.Location.Drives[0] })
+	if len(others) == 0 {
+		others = []string{""} // the record does not know it
+	}
+	for _, drive := range others {
+		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive, Volume: v.ID,
+			Cause: fmt.Sprintf("volume %q is removed without its leg on %s, which is not wiped: wipe or destroy that drive before you give it away", v.Name, cmp.Or(drive, "a drive that no record names"))})
 	}
 	_, err := e.change(v.ID, func(r *drivebay.VolumeRecord) error {
 		r.Volume.Mirror = alone.Mirror
+		if r.Work != nil {
+			r.Work.Made = append(r.Work.Made, aloneStep+alone.Location.Drives[0])
+		}
 		return nil
 	})
-	if err == nil {
-		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: gone, Volume: v.ID,
-			Cause: fmt.Sprintf("volume %q is removed, and its leg there is not wiped: wipe or destroy the drive before you give it away", v.Name)})
-	}
 	return alone, err
 }
 

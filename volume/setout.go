@@ -47,7 +47,7 @@ func (e *Engine) setOut(ctx context.Context, h *herd, from string) error {
 		return err
 	}
 	if len(h.Drives) < width(h.Kind) { // the drive that it goes to would be taken for the one that is not known
-		return fmt.Errorf("volume group %s: %w: it is a mirror that was found with one of its two drives: put the other one in", h.VG, drivebay.ErrPending)
+		return fmt.Errorf("volume group %s: %w: it is a mirror that was found with one of its two drives, and does not move without the other one: put that in, or copy what is on the volume and delete it", h.VG, drivebay.ErrPending)
 	}
 	w := want{}
 	if pv := e.pvIn(r, g, from); pv != "" {

@@ -223,6 +223,13 @@ func TestLabVolumeEvacuateMirror(t *testing.T) {
 	o.drop(v)
 	o.Must(o.remove(v))
 	o.Sh(`test -z "$(lvm pvs --noheadings)"; if dmsetup ls | grep drivebay; then exit 1; fi; test "$(head -c 1M /dev/%s | tr -d '\0' | wc -c)" = 0`, o.Name("NEXT"))
+	m.Must(m.Replug(t.Context(), "LAST")) // its own metadata show the volume still
+	o.d.UntilDrive("LAST", "back", soon, is(drivebay.StatusOnline))
+	o.lead("LAST", drivebay.LeaveAccept)
+	time.Sleep(15 * time.Second)
+	if said := o.Output("drivebay volumes"); strings.Contains(said, v.id[:10]) {
+		t.Errorf("deleted, and a volume again:\n%s", said)
+	}
 }
 
 // takenOut gives up a drive that was pulled.

@@ -1,0 +1,214 @@
+package volume_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// giveUp says that a drive which is not there is lost for good.
+func (s *stand) giveUp(drive string) {
+	s.Helper()
+	s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForce, "it is dead"))
+}
+
+// spareFor is a drive that a volume is not on.
+func (s *stand) spareFor(v drivebay.Volume) string {
+	for _, d := range s.mgr.Snapshot().Drives {
+		if !slices.Contains(v.Location.Drives, d.ID) {
+			return d.ID
+		}
+	}
+	return ""
+}
+
+// TestLoneMirrorReturns: a mirror is removed without its other drive, the daemon is killed, and
+// then that drive is back and may be used. The removal ends as it began: what is not wiped is on
+// no drive that is called blank.
+func TestLoneMirrorReturns(t *testing.T) {
+	t.Parallel()
+	killed := true
+	for n := 1; killed && !t.Failed(); n++ {
+		k := &killer{}
+		onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
+			r := requests()["a mirror"]
+			r.Class.Wipe = drivebay.WipeZero
+			v := s.make("v", r)
+			s.must(s.stage(v))
+			s.word(v, "SECRET")
+			s.must(s.unstage(v))
+			drive, rest := v.Location.Drives[1], v.Location.Drives[0]
+			serial := s.serialOf(drive)
+			s.inject(drive, "vanish")
+			time.Sleep(10 * time.Second)
+			s.giveUp(drive)
+			k.anew(n)
+			_ = s.e.DeleteVolume(s.Context(), v.ID)
+			did := k.steps()
+			killed = k.dead()
+			s.stop()
+			s.stop = nil
+			k.anew(0)
+			s.comesBack(serial)
+			s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveAccept, ""))
+			s.start()
+			time.Sleep(3 * time.Minute)
+			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+			time.Sleep(11 * time.Minute)
+			s.blankDrive(rest)
+			d, _ := s.mgr.Snapshot().Find(drive)
+			if d.Content.Kind == drivebay.ContentBlank && s.anywhere(drive, "SECRET") || s.anywhere(rest, "SECRET") {
+				t.Errorf("killed after step %d of %q: its data are on a drive that is called blank", n, did)
+			}
+		})
+	}
+}
+
+// ownMetadata says of a physical volume that was away while its group was removed what its own
+// metadata still say: the simulated machine keeps one copy of a group for all drives.
+type ownMetadata struct {
+	lvm.Runner
+	device, is string // then, and since it is back
+	report     []byte
+}
+
+func (o *ownMetadata) Run(ctx context.Context, args ...string) ([]byte, error) {
+	line := strings.Join(args, " ")
+	if o.is != "" && slices.Contains(args, "fullreport") && strings.Contains(line, o.is) && strings.Count(line, "/dev/") == 1 {
+		return []byte(strings.ReplaceAll(string(o.report), o.device, o.is)), nil
+	}
+	out, err := o.Runner.Run(ctx, args...)
+	if o.report == nil && o.device != "" && slices.Contains(args, "fullreport") {
+		o.report = out
+	}
+	return out, err
+}
+
+// TestLoneMirrorStaysDeleted: what the other drive of a mirror that was removed without it
+// brings back is no volume, whatever its own metadata say.
+func TestLoneMirrorStaysDeleted(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"it was taken out", "it is forgotten", "no record names it"} {
+		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+			own := &ownMetadata{Runner: s.sim}
+			s.lvm = own
+			s.start()
+			v := s.make("v", requests()["btrfs on a mirror"])
+			drive := v.Location.Drives[1]
+			d, _ := s.mgr.Snapshot().Find(drive)
+			own.device = "/dev/" + d.Name + "p1"
+			_, err := lvm.New(own, "").Read(s.Context(), []string{own.device})
+			s.must(err)
+			serial := s.serialOf(drive)
+			s.inject(drive, "vanish")
+			time.Sleep(10 * time.Second)
+			if way == "no record names it" {
+				s.loseRecord(v)
+				s.must(s.e.AcceptLoss(s.Context(), v.ID))
+			} else {
+				s.giveUp(drive)
+			}
+			s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			if way == "it is forgotten" {
+				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
+			}
+			s.comesBack(serial)
+			d, _ = s.mgr.Snapshot().Find(drive)
+			own.is = "/dev/" + d.Name + "p1"
+			if way == "it was taken out" {
+				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveAccept, ""))
+			}
+			time.Sleep(11 * time.Minute)
+			if is, there := s.e.Volumes().Get(v.ID); there {
+				t.Errorf("%s: it is a volume again: %+v, %v: %s", way, is.Location, is.CSIStatus, is.Condition.Message())
+			}
+			if left := s.events(drivebay.EventVolumeLeft); len(left) == 0 {
+				t.Errorf("%s: what is left on the other drive is not told", way)
+			}
+		})
+	}
+}
+
+// TestLoneMirrorStale: the leg with the newest data is lost for good, and a spare is there.
+// Nothing is made from the older leg before an operator accepts that; then the mirror is made
+// whole from it.
+func TestLoneMirrorStale(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["a mirror"])
+		s.must(s.stage(v))
+		s.word(v, "first")
+		spare := s.spareFor(v)
+		newest, stale := v.Location.Drives[0], v.Location.Drives[1]
+		serial := s.serialOf(stale)
+		s.must(s.mgr.Cordon(s.Context(), spare, true))
+		s.inject(stale, "vanish")
+		time.Sleep(10 * time.Second)
+		s.word(v, "second")
+		s.must(s.unstage(v))
+		time.Sleep(time.Minute)
+		s.inject(newest, "vanish")
+		time.Sleep(10 * time.Second)
+		s.comesBack(serial)
+		s.giveUp(newest)
+		s.must(s.mgr.Cordon(s.Context(), spare, false))
+		time.Sleep(10 * time.Minute)
+		if err := s.stage(v); !errors.Is(err, drivebay.ErrRefused) && !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("staged from the older leg: %v", err)
+		}
+		if is := s.of(v).Location.Drives; slices.Contains(is, spare) {
+			t.Errorf("made anew from the older leg: it is on %v", is)
+		}
+		s.must(s.e.AcceptLoss(s.Context(), v.ID))
+		time.Sleep(10 * time.Minute)
+		s.must(s.stage(v))
+		if is := s.of(v); !slices.Contains(is.Location.Drives, spare) || len(is.Location.Drives) != 2 || s.word(v, "") != "first" {
+			t.Errorf("after the loss was accepted it is on %v: %s", is.Location.Drives, is.Condition.Message())
+		}
+		s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+	})
+}
+
+// TestLoneMirrorSpareLost: the spare on which a lost leg was being made anew is lost as well.
+// The mirror can be removed.
+func TestLoneMirrorSpareLost(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 7 && !t.Failed(); n++ {
+		k := &killer{}
+		onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
+			v := s.make("v", requests()["a mirror"])
+			spare, drive, rest := s.spareFor(v), v.Location.Drives[1], v.Location.Drives[0]
+			s.must(s.mgr.Cordon(s.Context(), spare, true))
+			s.inject(drive, "vanish")
+			time.Sleep(10 * time.Second)
+			s.giveUp(drive)
+			k.anew(n)
+			s.must(s.mgr.Cordon(s.Context(), spare, false))
+			for began := time.Now(); !k.dead() && time.Since(began) < 10*time.Minute; {
+				time.Sleep(time.Second)
+			}
+			did := k.steps()
+			s.stop()
+			s.stop = nil
+			s.inject(spare, "vanish")
+			time.Sleep(10 * time.Second)
+			k.anew(0)
+			s.start()
+			time.Sleep(time.Minute)
+			s.giveUp(spare)
+			time.Sleep(10 * time.Minute)
+			if err := s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }); err != nil {
+				t.Errorf("the spare is lost after %q: %v", did, err)
+				return
+			}
+			s.blankDrive(rest)
+		})
+	}
+}
