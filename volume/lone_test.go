@@ -37,7 +37,7 @@ func TestLoneMirrorIsRemoved(t *testing.T) {
 	} {
 		for _, encrypted := range []bool{false, true} {
 			steps := 1
-			for n := 1; n <= steps && !t.Failed(); n++ {
+			for n := 1; n <= steps && !t.Failed(); n += stride {
 				k := &killer{}
 				onMachine(t, sameDrives(2), volume.Options{After: k.step, Headers: t.TempDir()}, func(s *stand) {
 					r, key := requests()["btrfs on a mirror"], func(*drivebay.StageRequest) {}
@@ -93,7 +93,7 @@ func TestLoneMirrorIsRepaired(t *testing.T) {
 	t.Parallel()
 	for _, forgotten := range []bool{false, true} {
 		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n++ {
+		for n := 1; n <= steps && !t.Failed(); n += stride {
 			k := &killer{}
 			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 				v := s.make("v", requests()["a mirror"])
@@ -133,7 +133,7 @@ func TestLoneMirrorIsRepaired(t *testing.T) {
 				if n == 1 {
 					t.Logf("forgotten %v: killed after the first of %q", forgotten, did)
 				}
-				s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+				s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 			})
 		}
 	}

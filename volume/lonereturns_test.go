@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func (s *stand) spareFor(v drivebay.Volume) string {
 func TestLoneMirrorReturns(t *testing.T) {
 	t.Parallel()
 	killed := true
-	for n := 1; killed && !t.Failed(); n++ {
+	for n := 1; killed && !t.Failed(); n += stride {
 		k := &killer{}
 		onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
 			r := requests()["a mirror"]
@@ -75,18 +76,40 @@ func TestLoneMirrorReturns(t *testing.T) {
 // metadata still say: the simulated machine keeps one copy of a group for all drives.
 type ownMetadata struct {
 	lvm.Runner
-	device, is string // then, and since it is back
-	report     []byte
+	report string // of it alone, before it went
+	device string // which it was then
+
+	mu sync.Mutex
+	is string // since it is back
 }
 
 func (o *ownMetadata) Run(ctx context.Context, args ...string) ([]byte, error) {
+	o.mu.Lock()
+	is := o.is
+	o.mu.Unlock()
 	line := strings.Join(args, " ")
-	if o.is != "" && slices.Contains(args, "fullreport") && strings.Contains(line, o.is) && strings.Count(line, "/dev/") == 1 {
-		return []byte(strings.ReplaceAll(string(o.report), o.device, o.is)), nil
+	if is != "" && slices.Contains(args, "fullreport") && strings.Contains(line, is) && strings.Count(line, "/dev/") == 1 {
+		return []byte(strings.ReplaceAll(o.report, o.device, is)), nil
 	}
-	out, err := o.Runner.Run(ctx, args...)
-	if o.report == nil && o.device != "" && slices.Contains(args, "fullreport") {
-		o.report = out
+	return o.Runner.Run(ctx, args...)
+}
+
+func (o *ownMetadata) back(device string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.is = device
+}
+
+// heard is a report of LVM as it came.
+type heard struct {
+	lvm.Runner
+	out []byte
+}
+
+func (h *heard) Run(ctx context.Context, args ...string) ([]byte, error) {
+	out, err := h.Runner.Run(ctx, args...)
+	if slices.Contains(args, "fullreport") {
+		h.out = out
 	}
 	return out, err
 }
@@ -97,15 +120,15 @@ func TestLoneMirrorStaysDeleted(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"it was taken out", "it is forgotten", "no record names it"} {
 		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
-			own := &ownMetadata{Runner: s.sim}
-			s.lvm = own
-			s.start()
 			v := s.make("v", requests()["btrfs on a mirror"])
 			drive := v.Location.Drives[1]
 			d, _ := s.mgr.Snapshot().Find(drive)
-			own.device = "/dev/" + d.Name + "p1"
-			_, err := lvm.New(own, "").Read(s.Context(), []string{own.device})
+			device, own := "/dev/"+d.Name+"p1", &heard{Runner: s.sim}
+			_, err := lvm.New(own, "").Read(s.Context(), []string{device})
 			s.must(err)
+			later := &ownMetadata{Runner: s.sim, report: string(own.out), device: device}
+			s.lvm = later
+			s.start()
 			serial := s.serialOf(drive)
 			s.inject(drive, "vanish")
 			time.Sleep(10 * time.Second)
@@ -115,13 +138,13 @@ func TestLoneMirrorStaysDeleted(t *testing.T) {
 			} else {
 				s.giveUp(drive)
 			}
-			s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 			if way == "it is forgotten" {
 				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
 			}
 			s.comesBack(serial)
 			d, _ = s.mgr.Snapshot().Find(drive)
-			own.is = "/dev/" + d.Name + "p1"
+			later.back("/dev/" + d.Name + "p1")
 			if way == "it was taken out" {
 				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveAccept, ""))
 			}
@@ -172,7 +195,7 @@ func TestLoneMirrorStale(t *testing.T) {
 		if is := s.of(v); !slices.Contains(is.Location.Drives, spare) || len(is.Location.Drives) != 2 || s.word(v, "") != "first" {
 			t.Errorf("after the loss was accepted it is on %v: %s", is.Location.Drives, is.Condition.Message())
 		}
-		s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+		s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 	})
 }
 
@@ -180,7 +203,7 @@ func TestLoneMirrorStale(t *testing.T) {
 // The mirror can be removed.
 func TestLoneMirrorSpareLost(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 7 && !t.Failed(); n++ {
+	for n := 1; n <= 7 && !t.Failed(); n += stride {
 		k := &killer{}
 		onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 			v := s.make("v", requests()["a mirror"])
