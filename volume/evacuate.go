@@ -21,7 +21,7 @@ type trip struct {
 	since time.Time         // that the drive has to leave from which they cannot
 	pace  pace
 	from  string // the drive that it leaves
-	on    []string
+	on    []string // all drives of the group
 }
 
 // tripAgain is when what could not be done is tried again.

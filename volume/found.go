@@ -107,7 +107,7 @@ func (e *Engine) names(f drivebay.ForgottenVolume) bool {
 }
 
 // replaced says of a volume that was forgotten that a new one has its name since, or that it
-// was deleted without the drive that brings it back. It is told of once, and left as it is.
+// was deleted without the drive that brings it back. One event says so, and it is left as it is.
 func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
 	was, is := e.forgottenAs(f.Key())
 	if !is || !was.Replaced {

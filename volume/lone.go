@@ -69,7 +69,7 @@ func lostLeg(s *drivebay.Snapshot, l drivebay.Location) bool {
 func of(drive string) drivebay.Location { return drivebay.Location{Drives: []string{drive}} }
 
 // aloneOrWhole is a volume as it is to be removed. That the other legs of a mirror do not count
-// any more is told, and written down, first.
+// any more is sent as an event, and recorded, first.
 func (e *Engine) aloneOrWhole(r *drivebay.VolumeRecord) (drivebay.Volume, error) {
 	alone, decided, is := e.lone(r)
 	v := &r.Volume

@@ -22,10 +22,11 @@ func TestLoneMirrorIsRemoved(t *testing.T) {
 		gone func(s *stand, v drivebay.Volume, drive string)
 	}{
 		{"taken out for good", func(s *stand, _ drivebay.Volume, drive string) {
-			s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForce, "it is dead"))
+			s.giveUp(drive)
 		}},
 		{"forgotten", func(s *stand, _ drivebay.Volume, drive string) {
-			s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForce, "it is dead"), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
+			s.giveUp(drive)
+			s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
 		}},
 		{"in no record", func(s *stand, v drivebay.Volume, _ string) {
 			s.loseRecord(v)
@@ -99,16 +100,11 @@ func TestLoneMirrorIsRepaired(t *testing.T) {
 				v := s.make("v", requests()["a mirror"])
 				s.must(s.stage(v))
 				s.word(v, "data")
-				drive, spare := v.Location.Drives[1], ""
-				for _, d := range s.mgr.Snapshot().Drives {
-					if !slices.Contains(v.Location.Drives, d.ID) {
-						spare = d.ID
-					}
-				}
+				drive, spare := v.Location.Drives[1], s.spareFor(v)
 				s.must(s.mgr.Cordon(s.Context(), spare, true))
 				s.inject(drive, "vanish")
 				time.Sleep(10 * time.Second)
-				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForce, "it is dead"))
+				s.giveUp(drive)
 				if forgotten {
 					s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
 				}
