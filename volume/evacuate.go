@@ -20,7 +20,7 @@ type trip struct {
 	lost  map[string]string // logical volumes that cannot be moved, and why
 	since time.Time         // that the drive has to leave from which they cannot
 	pace  pace
-	from  string // the drive that it leaves
+	from  string   // the drive that it leaves
 	on    []string // all drives of the group
 }
 
