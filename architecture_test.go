@@ -34,7 +34,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"drivemgr":                 {ours: []string{".", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
 	"lvm":                      {ours: []string{".", "internal/host"}},
 	"volume":                   {ours: []string{".", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
-	"internal/store":           {ours: []string{"."}, theirs: []string{"go.etcd.io/bbolt"}},
+	"internal/store":           {ours: []string{".", "internal/host"}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},
 	"internal/rpc":             {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},

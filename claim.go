@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Claim is the administrator's word that a drive is ours to use. Without one
-// nothing is ever written to a drive.
+// Claim is the permission to use a drive. The daemon writes nothing to a drive
+// without one.
 type Claim struct {
 	By    ClaimedBy `json:"by"`
 	Since time.Time `json:"since"`
 }
 
-// ClaimedBy says who gave the word, and so who can take it back.
+// ClaimedBy is the source of a claim. Only the same source can withdraw it.
 type ClaimedBy string
 
 const (
@@ -21,9 +21,9 @@ const (
 	ClaimedByConfig   ClaimedBy = "configuration" // a selector of the configuration matches
 )
 
-// Refusals are the reasons why nothing may be written to a drive, whatever
-// anybody has asked for: DESIGN's promises about other people's data. Without
-// any the drive may be claimed. What is not known is a reason.
+// Refusals returns the reasons why nothing may be written to a drive, whatever
+// was requested: DESIGN's promises about other people's data. The drive may be
+// claimed if the list is empty. A property that is not known is a reason.
 func (d *Drive) Refusals() []string {
 	var out []string
 	refuse := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -52,7 +52,7 @@ func (d *Drive) Refusals() []string {
 		refuse("it is %v, not IN_USE", d.Usage)
 	}
 	for _, u := range d.Uses {
-		if !u.Ours { // whoever uses a volume of ours keeps nobody from making another
+		if !u.Ours { // a volume of ours in use does not prevent another one
 			refuse("%s", u.refusal())
 		}
 	}
@@ -63,7 +63,7 @@ func (d *Drive) Refusals() []string {
 }
 
 func (u Use) refusal() string {
-	text := "somebody uses it: " + u.Kind
+	text := "in use: " + u.Kind
 	if u.Device != "" {
 		text += " of " + u.Device
 	}
@@ -73,8 +73,8 @@ func (u Use) refusal() string {
 	return text
 }
 
-// refusal names what is written there; only a drive that reads back blank, or
-// that holds nothing but our own, may be written to.
+// refusal returns why the content forbids writes. Only a drive that reads back
+// blank, or that holds nothing but our data, may be written to.
 func (c Content) refusal() string {
 	switch c.Kind {
 	case ContentBlank, ContentOurs:

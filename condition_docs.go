@@ -20,7 +20,7 @@ are there once at most; a list has 16 findings at most, a message 1024 bytes.
 | INACCESSIBLE | it cannot be read, or cannot be written though it was asked for writable |
 | DATA_LOSS | data is lost for good, or probably is |
 
-What was not looked at accuses nobody and acquits nobody: an answer that does not see the mounts neither reports nor clears
+What was not checked neither adds nor clears a finding: an answer that does not see the mounts neither reports nor clears
 ` + "`VolumeUnmounted`" + `. What should be known and is not is a finding of its own. No rule touches a disk: all of them read what was
 gathered before.
 `
@@ -43,7 +43,7 @@ never better than its worst leg otherwise: it is degraded, not lost. A mirror th
 | OPERATIVE | none of these |
 `
 
-// ConditionMarkdown writes the reference page of the reasons.
+// ConditionMarkdown writes the reference page of all reasons.
 func ConditionMarkdown(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(conditionIntro)

@@ -7,24 +7,25 @@ import (
 	"strings"
 )
 
-// ConditionRule is one row of the table that ConditionOf walks. The words are
-// for people; check is the same for the machine.
+// ConditionRule is one row of the table of ConditionOf. The texts are for people;
+// check is the same rule as code.
 type ConditionRule struct {
 	Section  ConditionSection
 	Reason   string
 	Severity Severity
 	When     string
-	Says     string // what its message tells beside the drives
-	Next     string // the next step; {volume} and {drive} stand for their ids
-	Source   string // who asks for it
+	Says     string // what its message contains besides the drives
+	Next     string // the next step; {volume} and {drive} are replaced by ids
+	Source   string // the specification or fact that demands the rule
+	First    bool   // precedes the others of its severity: they follow from it
 
 	check func(*look) *hit
 }
 
-// ConditionSection groups the rows by what they look at.
+// ConditionSection groups the rows by what they examine.
 type ConditionSection string
 
-// hit is what a row found, in words, and on which drives; nil for all of them.
+// hit is what a row found, in words, and on which drives; nil legs mean all drives.
 type hit struct {
 	text string
 	legs []leg
@@ -34,14 +35,14 @@ func say(legs []leg, format string, args ...any) *hit {
 	return &hit{text: fmt.Sprintf(format, args...), legs: legs}
 }
 
-// look is the facts, sorted once for all rows.
+// look holds the facts with the drives classified once for all rows.
 type look struct {
 	Facts
 	on []leg // every drive of the volume
-	// The drives by what is the matter with them; one may be in several.
+	// The drives by their fault; one drive may be in several lists.
 	missing, dead, bad, suspect, unknown []leg
 
-	worst Severity // of the rows so far
+	worst Severity // of the findings so far
 }
 
 func newLook(f Facts) *look {
@@ -69,21 +70,20 @@ func newLook(f Facts) *look {
 	return l
 }
 
-// lost says whether the volume has no copy left when these drives have none: none that
-// holds everything.
+// lost reports whether the volume has no complete copy left if these drives have none.
 func (l *look) lost(legs []leg) bool {
 	m := l.Volume.Mirror
 	return len(legs) > 0 && (!l.Volume.Location.Mirrored() || len(legs) == len(l.on) ||
 		m != nil && slices.ContainsFunc(legs, func(g leg) bool { return g.id == m.Current }))
 }
 
-// unreachable says whether the kernel has given up the last copy that was there.
+// unreachable reports whether the kernel has given up the last copy that was there.
 func (l *look) unreachable() bool { return len(l.dead) > len(l.missing) && l.lost(l.dead) }
 
-// ailing says whether the drives explain a health that is not GOOD.
+// ailing reports whether the drives explain a health that is not GOOD.
 func (l *look) ailing() bool { return len(l.missing)+len(l.bad)+len(l.suspect)+len(l.unknown) > 0 }
 
-// those are the drives of the volume that are known and so.
+// those returns the known drives of the volume for which so returns true.
 func (l *look) those(so func(*Drive) bool) []leg {
 	var legs []leg
 	for _, g := range l.on {
@@ -94,7 +94,7 @@ func (l *look) those(so func(*Drive) bool) []leg {
 	return legs
 }
 
-// unplaced says whether it is not known of every drive if it is there.
+// unplaced reports whether it is not known of at least one drive if it is there.
 func (l *look) unplaced() bool {
 	for _, g := range l.on {
 		if g.drive == nil || g.drive.Status == StatusUnknown {
@@ -104,7 +104,7 @@ func (l *look) unplaced() bool {
 	return false
 }
 
-// doing is the CSI status, of a FAILED volume the one that it failed in.
+// doing returns the CSI status; of a FAILED volume, the status in which it failed.
 func (l *look) doing() CSIStatus {
 	if l.Volume.CSIStatus == CSIFailed {
 		return l.Volume.State().Before
@@ -112,7 +112,7 @@ func (l *look) doing() CSIStatus {
 	return l.Volume.CSIStatus
 }
 
-// made says whether the volume's device has to be there.
+// made reports whether the volume's device has to be there.
 func (l *look) made() bool {
 	switch l.doing() {
 	case CSICreating, CSIRemoving, CSIRemoved:
@@ -121,8 +121,8 @@ func (l *look) made() bool {
 	return true
 }
 
-// message joins evidence, drives and the next step. Only the next step is ours:
-// the rest may say anything at any length, and is cut to leave room for it.
+// message joins evidence, drives and the next step. Only the next step has a known
+// length: the rest is cut to leave room for it.
 func (l *look) message(r *ConditionRule, h *hit) string {
 	legs := h.legs
 	if legs == nil {
@@ -141,8 +141,8 @@ func (l *look) message(r *ConditionRule, h *hit) string {
 	return clip(head, maxConditionMessage-len(". ")-len(next)) + ". " + next
 }
 
-// nextWhileLeaving is the next step for a drive that leaves the machine; "" for one that
-// stays. The advice for a drive in use would contradict what is under way.
+// nextWhileLeaving returns the next step for a drive that leaves the machine; "" for one
+// that stays. The advice for a drive in use would contradict the work under way.
 func (l *look) nextWhileLeaving(g leg) string {
 	if g.drive == nil {
 		return ""
@@ -167,10 +167,10 @@ func (l *look) nextWhileLeaving(g leg) string {
 	return ""
 }
 
-// mirrorLegs is how many drives a mirror has that is not being rebuilt.
+// mirrorLegs is the number of drives of a mirror that is not being rebuilt.
 const mirrorLegs = 2
 
-// where tells a hand which drives these are.
+// where describes drives by id, serial and bay, so that an operator can find them.
 func where(legs []leg) string {
 	if len(legs) == 0 {
 		return "drives not known"
@@ -193,7 +193,7 @@ func where(legs []leg) string {
 	return strings.Join(parts, "; ")
 }
 
-// told is what the drives themselves are accused of, the worst of each.
+// told joins the worst finding of each drive.
 func told(legs []leg) string {
 	var texts []string
 	for _, g := range legs {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// poolLow is the fill of a thin pool, in percent, from which on it needs a hand:
-// late enough not to cry wolf, early enough to extend it.
+// poolLow is the usage of a thin pool, in percent, from which on it is reported: late
+// enough to avoid false alarms, early enough to extend the pool.
 const poolLow = 90
 
 const (
@@ -221,11 +221,11 @@ var lvmConditions = []ConditionRule{
 	},
 }
 
-// below says whether a percentage is known to be, or not known at all: what was
-// not looked at accuses nobody.
+// below reports whether a percentage is below a limit or not known: a number that was
+// not read causes no finding.
 func below(percent *float64, limit float64) bool { return percent == nil || *percent < limit }
 
-// unreadable are the drives whose physical volume LVM cannot read.
+// unreadable returns the drives whose physical volume LVM cannot read.
 func (l *look) unreadable() []leg {
 	if l.LV == nil {
 		return nil

@@ -7,16 +7,29 @@ import (
 
 const tryAgain = "`drivebay volume retry {volume}` tries again now; `drivebay volume show {volume}` tells what was done."
 
-// recordConditions come last: they speak up where a status says that something
-// is wrong and nothing above has said what.
+// recordConditions come last: several of them report a status only if no rule before them
+// explains it.
 var recordConditions = []ConditionRule{
+	{
+		Section: OnRecord, Reason: "VolumeConflict", Severity: SeverityInaccessible,
+		When:   "the drives have two complete volumes with its id, and which one is newer is unknown",
+		Says:   "where the other one is",
+		Next:   "`drivebay volume clear {volume}` keeps this one. To use the other one, pull the drive of this one and run `drivebay volume forget {volume}`.",
+		Source: "records older than the drives, or a move that was cut short, leave two; the wrong one has old data",
+		check: func(l *look) *hit {
+			if l.Volume.Undecided() == "" {
+				return nil
+			}
+			return say(nil, "%s", l.Volume.Undecided())
+		},
+	},
 	{
 		Section: OnRecord, Reason: "OperationFailed", Severity: SeverityInaccessible,
 		When: "CSIStatus is FAILED, and the volume is half made or half removed, or it is not known what failed",
 		Says: "what failed, its cause, and who tries again", Next: tryAgain,
 		Source: seedCtl + ".2, CSIStatus == FAILED",
 		check: func(l *look) *hit {
-			if l.Volume.CSIStatus != CSIFailed || l.made() && l.doing() != CSIUnknown {
+			if l.Volume.CSIStatus != CSIFailed || l.Volume.undecided() || l.made() && l.doing() != CSIUnknown {
 				return nil
 			}
 			return failed(l.Volume.Failure)
@@ -28,7 +41,7 @@ var recordConditions = []ConditionRule{
 		Says: "what failed, its cause, and who tries again", Next: tryAgain + " `drivebay volume clear {volume}` lets it be.",
 		Source: seedCtl + ".2, CSIStatus == FAILED",
 		check: func(l *look) *hit {
-			if l.Volume.CSIStatus != CSIFailed || !l.made() || l.doing() == CSIUnknown {
+			if l.Volume.CSIStatus != CSIFailed || l.Volume.undecided() || !l.made() || l.doing() == CSIUnknown {
 				return nil
 			}
 			return failed(l.Volume.Failure)
@@ -77,7 +90,7 @@ var recordConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnRecord, Reason: "VolumeNotFound", Severity: SeverityInaccessible,
+		Section: OnRecord, Reason: "VolumeNotFound", Severity: SeverityInaccessible, First: true,
 		When: "a complete listing lacks its partition or logical volume, or OperationalStatus is MISSING, and its drives do not explain it",
 		Says: "what is not there", Next: "Look at its drive: it was removed or hidden outside of drivebay. Its place stays reserved until it is restored or given up: `drivebay volume forget {volume}`.",
 		Source: kepCodes + "; " + seedCtl + ".3, OperationalStatus == MISSING",
@@ -129,7 +142,7 @@ var recordConditions = []ConditionRule{
 	},
 }
 
-// failed tells a failure: of what, why, and what tries again.
+// failed describes a failure: in which state, why, and what tries again.
 func failed[S ~uint8](f *Failure[S]) *hit {
 	if f == nil {
 		return say(nil, "something failed and its cause was not kept")
@@ -148,7 +161,7 @@ func failed[S ~uint8](f *Failure[S]) *hit {
 	return say(nil, "%v failed: %s (%s%s)", f.Before, plain(f.Cause, maxConditionText/2), tries, again)
 }
 
-// name is what a person calls the place.
+// name returns the partition GUID, or "group/logical volume"; "" for a whole drive.
 func (l Location) name() string {
 	switch l.Kind {
 	case LocationPartition:

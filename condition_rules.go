@@ -2,8 +2,8 @@ package drivebay
 
 import "slices"
 
-// The sections of the table, in its order. The last looks at what those before
-// it found: a status that they explain is not told a second time.
+// The sections of the table, in its order. The last one uses the findings of the others:
+// a status that they explain is not reported a second time.
 const (
 	OnDrives ConditionSection = "The drives"
 	OnLVM    ConditionSection = "LVM"
@@ -25,8 +25,8 @@ const (
 	putBack     = "Put the sled back, or check cable and power of the bay; the volume returns with its drive."
 )
 
-// conditionRules is the whole of what can be said of a volume. A pair of
-// severity and reason is there once, so a condition cannot have it twice.
+// conditionRules holds every finding that a volume can have. Each pair of severity and
+// reason occurs once, so a condition cannot have it twice.
 var conditionRules = slices.Concat(driveConditions, lvmConditions, fsConditions, ioConditions, mountConditions, recordConditions)
 
 // ConditionRules returns a copy of the table.
@@ -76,7 +76,7 @@ var driveConditions = []ConditionRule{
 		Source: kepCodes + "; " + seedCtl + ".1, Health != GOOD",
 		check: func(l *look) *hit {
 			legs := l.bad
-			if l.unreachable() { // those are told above
+			if l.unreachable() { // the rule above reports those
 				legs = slices.DeleteFunc(slices.Clone(legs), func(g leg) bool { return slices.Contains(l.dead, g) })
 			}
 			if len(legs) == 0 {
@@ -203,7 +203,7 @@ var driveConditions = []ConditionRule{
 	},
 }
 
-// downPath is a path that does not work, of a drive that has others.
+// downPath returns a path that does not work, if the drive has several; else nil.
 func downPath(d *Drive) *Path {
 	if len(d.Paths) < 2 {
 		return nil

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxShort is the limit of CSI for a string, which holds for the messages of its health
+// maxShort is the limit of CSI for a string. It applies to the messages of the health
 // calls (csi.proto 1.13, "Size Limits").
 const maxShort = 128 // bytes
 
-// Short is the message in 128 bytes, its cause first and without paths: it is shown
-// beyond the node, where the paths of the node mean nothing.
+// Short returns the message in at most 128 bytes, its cause first and without paths: it is
+// shown outside the node, where the paths of the node mean nothing.
 func (f VolumeFinding) Short() string { return shorten(f.Message) }
 
-// Short is the message in 128 bytes, without paths.
+// Short returns the message in at most 128 bytes, without paths.
 func (f StorageFinding) Short() string { return shorten(f.Message) }
 
-// shorten leaves paths out of a text and ends it after a word that fits.
+// shorten removes paths from a text and cuts it after the last word that fits.
 func shorten(s string) string {
 	const dots = " …"
 	s = withoutPaths(plain(s, maxConditionMessage))
@@ -30,8 +30,8 @@ func shorten(s string) string {
 	return clip(s, maxShort) // a single word
 }
 
-// withoutPaths leaves out every word that is a path, and writes the slash of others in
-// another way ("input/output error", "vg/lv").
+// withoutPaths removes every word that is a path, and replaces the slash in other words
+// ("input/output error", "vg/lv").
 func withoutPaths(s string) string {
 	var out []string
 	for _, word := range strings.Fields(s) {
@@ -41,7 +41,7 @@ func withoutPaths(s string) string {
 			out = append(out, strings.NewReplacer("I/O", "IO", "/", "-").Replace(word))
 			continue
 		}
-		// What a path is followed by belongs to the word before it.
+		// Punctuation after a path moves to the word before it.
 		if stop := word[len(word)-1]; len(out) > 0 && strings.IndexByte(":;,.", stop) >= 0 {
 			out[len(out)-1] = strings.TrimRight(out[len(out)-1], ":;,.") + string(stop)
 		}

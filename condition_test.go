@@ -131,6 +131,10 @@ var faults = []struct {
 	{"staging not mounted", LocationPartition, func(f *Facts) { f.Mount.Staging.Mounted = false }, SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
 	{"target not readable", LocationPartition, func(f *Facts) { f.Mount.Target.ReadError = "stale handle" }, SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
 	{"half made", LocationPartition, func(f *Facts) { failing(&f.Volume, CSICreating) }, SeverityInaccessible, "OperationFailed", "CREATING failed: no space (2 times, the next call tries again)"},
+	{"two volumes with its id", LocationPartition, func(f *Facts) {
+		failing(&f.Volume, CSICreated)
+		f.Volume.Failure.Cause, f.Volume.Failure.Retry = "drive X has another volume with the id of this one", RetryOperator
+	}, SeverityInaccessible, "VolumeConflict", "drive X has another volume"},
 	{"half removed", LocationPartition, func(f *Facts) { failing(&f.Volume, CSIRemoving) }, SeverityInaccessible, "OperationFailed", "REMOVING failed"},
 	{"failed, cause lost", LocationPartition, func(f *Facts) {
 		if f.Volume.CSIStatus != CSIFailed {
@@ -335,6 +339,20 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 		if got := ConditionOf(f); len(got) != 1 || got[0].Reason != c.want {
 			t.Errorf("%s: %+v, want %s alone", name, got, c.want)
 		}
+	}
+}
+
+// TestMissingVolumeComesFirst: the condition of a missing volume begins with that. Its mounts are gone
+// with it, and no call mounts it again.
+func TestMissingVolumeComesFirst(t *testing.T) {
+	f := sound(LocationLVM)
+	f.Gone, f.Mount.Target.Mounted, f.Mount.Staging.Mounted = true, false, false
+	c := ConditionOf(f)
+	if len(c) < 3 || c[0].Reason != "VolumeNotFound" || c[1].Reason != "VolumeUnmounted" || c[1].Severity != SeverityInaccessible {
+		t.Errorf("%+v", c)
+	}
+	if c.Severity() != SeverityInaccessible || !strings.Contains(c.Message(), "drivebay volume forget") {
+		t.Errorf("%v: %s", c.Severity(), c.Message())
 	}
 }
 

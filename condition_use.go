@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// scrubsAgree is how many checks of a mounted filesystem in a row must call it
-	// corrupted: one alone may have read a half-done write.
+	// scrubsAgree is how many checks of a mounted filesystem in a row must find it
+	// corrupted: a single check may have read a half-done write.
 	scrubsAgree = 3
-	// ioSlow is longer than a sound disk takes under load. ioStalled is longer than
-	// one takes that was asleep: its spin-up is about 15 s.
+	// ioSlow is longer than a request takes on a sound disk under load. ioStalled is
+	// longer than on a disk that was asleep: its spin-up takes about 15 s.
 	ioSlow    = 3 * time.Second
 	ioStalled = 20 * time.Second
 )
@@ -192,7 +192,7 @@ var mountConditions = []ConditionRule{
 	},
 }
 
-// unreadableSectors are the drives that cannot read sectors of the volume.
+// unreadableSectors returns the drives that cannot read sectors of the volume.
 func (l *look) unreadableSectors() []leg {
 	if l.IO == nil {
 		return nil
@@ -216,7 +216,7 @@ func unmounted(m *MountFacts, what string, which func(*MountFacts) *PathFacts) *
 	return say(nil, "the %s path %s is not mounted", what, plain(p.Path, maxConditionText/2))
 }
 
-// scrub is the newest verdict; block volumes have no filesystem of ours.
+// scrub returns the newest check result; nil for block volumes: their content is not ours.
 func (l *look) scrub() *Scrub {
 	if l.FS == nil {
 		return nil
@@ -231,8 +231,8 @@ func (s *Scrub) when() string {
 	return fmt.Sprintf("at %s", s.At.UTC().Format(time.RFC3339))
 }
 
-// usedPercent needs both numbers; a filesystem without fixed inodes has none of them.
-// It is what df(1) says: of what those who are not root can use.
+// usedPercent returns the used percentage of what users other than root can use, as df(1)
+// does. It needs both numbers; a filesystem without a fixed number of inodes has neither.
 func usedPercent(free, all *uint64, reserved uint64) (float64, bool) {
 	if free == nil || all == nil || *all <= reserved {
 		return 0, false

@@ -8,22 +8,22 @@ import (
 )
 
 // A copy of a drive (dd, ddrescue, half of a split RAID) has every identity of the
-// original: its bytes cannot tell the two apart, and lvm2 uses one of them, chosen by
+// original: the bytes do not tell the two apart, and lvm2 uses one of them, chosen by
 // the name that its device had once. So neither is used for anything new until one of
-// them is gone or wiped. A drive that is away counts as well: the same bytes elsewhere
-// are not that drive.
+// them is gone or wiped. An OFFLINE drive counts as well: the same bytes on another
+// drive are not that drive.
 
-// identity is something that two drives never have in common unless one is a copy.
-// Only bytes that no user of a volume can write count, or a user could have drives
-// refused: not the filesystem in a volume, and no label that is written into one.
+// identity is a value that two drives have in common only if one is a copy. Only bytes
+// that no user of a volume can write count, or a user could make the daemon refuse
+// drives: not the filesystem in a volume, and no label that is written into one.
 type identity struct {
 	what, id string
 	ours     bool // made by drivebay
 }
 
-// identitiesOf are those of a drive. The one that our partition table of it has, or would
-// have, is its own also while nobody knows what is written on it: a drive that was copied
-// and pulled at once is still told from its copy.
+// identitiesOf returns the identities of a drive. The GUID of the partition table that
+// drivebay makes on it is one of them even while its content is not known: a drive that
+// was copied and pulled at once is still told apart from its copy.
 func identitiesOf(id string, c Content) []identity {
 	own := TableGUID(id)
 	out := []identity{{"partition table", own, true}}
@@ -39,22 +39,22 @@ func identitiesOf(id string, c Content) []identity {
 	return out
 }
 
-// TableGUID is the GUID of the partition table that drivebay makes on a drive.
+// TableGUID returns the GUID of the partition table that drivebay makes on a drive.
 func TableGUID(drive string) string {
 	b := sha256.Sum256([]byte("gpt\x00" + drive))
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // RFC 9562, version 4
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// PartitionPrefix begins the name of every partition that drivebay makes, PVPrefix that
-// of every one that holds a physical volume.
+// PartitionPrefix begins the name of every partition that drivebay makes. PVPrefix begins
+// the name of every partition that holds a physical volume.
 const (
 	PartitionPrefix = "drivebay-"
 	PVPrefix        = PartitionPrefix + "pv-"
 )
 
-// Copies says of each drive that is here which other one has an identity of it, by id.
-// Drives are in the order of their ids.
+// Copies returns, by drive id, which other drive has the same identity as a drive that is
+// not OFFLINE. Drives have to be in the order of their ids.
 func Copies(drives []Drive) map[string]string {
 	count := map[identity]int{}
 	for i := range drives {
@@ -75,8 +75,8 @@ func Copies(drives []Drive) map[string]string {
 	return out
 }
 
-// CopyOf says which other drive has an identity that content on the drive of an id has,
-// at least one of the two being ours; "" for none.
+// CopyOf says which other drive has an identity in common with content c on the drive id,
+// where drivebay made at least one of the two; "" for a drive without a copy.
 func CopyOf(id string, c Content, drives []Drive) string {
 	mine := identitiesOf(id, c)
 	for i := range drives {
@@ -95,7 +95,7 @@ func CopyOf(id string, c Content, drives []Drive) string {
 	return ""
 }
 
-// copyName tells a person which drive it is.
+// copyName describes the drive for people.
 func (d *Drive) copyName() string {
 	out := "drive " + d.ID
 	if d.Status != StatusOnline {

@@ -1,6 +1,6 @@
-// Package drivebay is the dictionary: the words every other package speaks.
+// Package drivebay is the dictionary: the types that all other packages share.
 //
-// It holds what a drive is, what was read from it, what is thought of it and
-// why, and nothing that does anything. It imports the standard library only, so
-// that a page of JSON, a metric and a rule all mean the same thing by "SUSPECT".
+// It defines drives and volumes, what was read from them, the verdicts and their
+// reasons. It touches no device. It imports the standard library only, so that JSON,
+// a metric and a rule all mean the same thing by "SUSPECT".
 package drivebay

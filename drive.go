@@ -8,27 +8,27 @@ import (
 )
 
 // Drive is one physical drive and everything known about it at one moment. It
-// is a value in a Snapshot: nobody changes one that has been published.
+// is a value in a Snapshot: it does not change after the Snapshot is published.
 type Drive struct {
 	// ID is stable across reboots, renames and slots, and is a legal DNS-1123
 	// name: "naa-5000c500a1b2c3d4", "eui-...", "nguid-...", else
 	// "sn-vendor-model-serial", else "path-..." with an IdentityIssue.
 	ID            string `json:"id"`
-	IdentityIssue string `json:"identityIssue,omitempty"` // why this drive cannot be trusted to be told from others
+	IdentityIssue string `json:"identityIssue,omitempty"` // why this drive cannot be told apart from others
 
-	// Copy says which other drive holds the same bytes, a partition table or a physical
-	// volume with one identity: which of the two is meant cannot be told by content.
+	// Copy says which other drive has a partition table or physical volume with the same
+	// identity: the content does not tell which of the two is the original.
 	Copy string `json:"copy,omitempty"`
 
 	// SizeIssue says why the size of the drive cannot be right: it had more bytes before,
-	// or its partition table is that of a larger drive. Volumes on it may lack their ends.
+	// or its partition table is that of a larger drive. The ends of its volumes may be missing.
 	SizeIssue string `json:"sizeIssue,omitempty"`
 
 	Identity
-	Name         string    `json:"name"`  // kernel name today, "sda"; the head for NVMe
-	Namespace    string    `json:"-"`     // the number that an NVMe drive itself gives to it; "": not known
-	Disks        []Disk    `json:"-"`     // the kernel's block devices that the drive is, one for each path
-	Paths        []Path    `json:"paths"` // every way the kernel reaches it; more than one is multipath
+	Name         string    `json:"name"`  // present kernel name, "sda"; of an NVMe drive, the name of its head
+	Namespace    string    `json:"-"`     // the namespace id of an NVMe drive; "": not known
+	Disks        []Disk    `json:"-"`     // the kernel's block devices of the drive, one for each path
+	Paths        []Path    `json:"paths"` // every path over which the kernel reaches it; several are multipath
 	Type         Type      `json:"type"`
 	Transport    Transport `json:"transport"`
 	Protocol     Protocol  `json:"protocol"`
@@ -39,7 +39,7 @@ type Drive struct {
 
 	Slot    Slot    `json:"slot"`
 	System  bool    `json:"system"`
-	Uses    []Use   `json:"uses,omitempty"` // who has it now: mounts, swap, md, dm ...
+	Uses    []Use   `json:"uses,omitempty"` // what uses it now: mounts, swap, md, dm ...
 	Content Content `json:"content"`
 
 	Status   Status    `json:"status"`
@@ -47,10 +47,10 @@ type Drive struct {
 	Findings []Finding `json:"findings,omitempty"` // worst first; empty when GOOD
 	Usage    Usage     `json:"usage"`
 	Leaving  *Leaving  `json:"leaving,omitempty"` // nil while it is IN_USE
-	// Succeeds says whose bay it was put into, when it was new; nil: nobody's.
+	// Succeeds names the drive that was in its bay before it, when it was new; nil: there was none.
 	Succeeds *Succession `json:"succeeds,omitempty"`
 	Cordoned bool        `json:"cordoned,omitempty"`
-	Claim    *Claim      `json:"claim,omitempty"` // the administrator's word that we may use it; nil: we may not
+	Claim    *Claim      `json:"claim,omitempty"` // the permission to use it; nil: it must not be used
 
 	Temperature  *int    `json:"temperature,omitempty"` // degrees Celsius
 	PowerOnHours *uint64 `json:"powerOnHours,omitempty"`
@@ -60,11 +60,11 @@ type Drive struct {
 	LastSeen  time.Time `json:"lastSeen"`
 
 	Denied   bool      `json:"denied,omitempty"`   // the daemon lacks the permission to open it
-	Evidence *Evidence `json:"evidence,omitempty"` // the last look at the drive itself
-	Kernel   *Kernel   `json:"kernel,omitempty"`   // what the kernel says of it, no touch needed
+	Evidence *Evidence `json:"evidence,omitempty"` // what was last read from the drive itself
+	Kernel   *Kernel   `json:"kernel,omitempty"`   // what the kernel knows of it, read without access to the drive
 }
 
-// Identity is what a drive says it is. Strings are trimmed, valid UTF-8.
+// Identity is what a drive reports about itself. Strings are trimmed, valid UTF-8.
 type Identity struct {
 	Vendor   string `json:"vendor,omitempty"`
 	Model    string `json:"model,omitempty"`
@@ -75,7 +75,7 @@ type Identity struct {
 	RPM      int    `json:"rpm,omitempty"`  // 0 unknown or solid state
 }
 
-// Path is one way to a drive.
+// Path is one connection to a drive.
 type Path struct {
 	Name    string `json:"name"`              // "sda", or the hidden NVMe path "nvme0c0n1"
 	Dev     string `json:"dev,omitempty"`     // "/dev/sda"; empty for hidden paths
@@ -85,52 +85,52 @@ type Path struct {
 	State   string `json:"state,omitempty"`   // running, offline, live, dead ...
 }
 
-// Disk is one block device as the kernel tells it from all that have or had its name.
+// Disk is one block device, told apart from all others that have or had its name.
 type Disk struct {
 	DevNum  string `json:"devnum"` // "8:0"
 	SysPath string `json:"syspath"`
-	// Seq is the boot id and the number that the kernel gives to each disk that comes,
+	// Seq is the boot id and the number that the kernel gives to each disk that appears,
 	// never twice (Documentation/ABI/stable/sysfs-block, diskseq, since Linux 5.15);
-	// empty where it does not.
+	// empty where the kernel gives none.
 	Seq string `json:"seq,omitempty"`
 }
 
-// Slot is where a hand finds the drive.
+// Slot is the physical place of a drive.
 type Slot struct {
 	Enclosure string `json:"enclosure,omitempty"` // id of the enclosure; empty for a PCI slot
-	Bay       string `json:"bay,omitempty"`       // what is printed beside the sled, as the enclosure names it
-	Locate    string `json:"locate,omitempty"`    // file below the machine's root that lights it; empty: no light
-	Fault     string `json:"fault,omitempty"`     // file that lights the fault LED
+	Bay       string `json:"bay,omitempty"`       // name of the bay, as the enclosure reports it
+	Locate    string `json:"locate,omitempty"`    // file below the machine's root for the locate LED; empty: no LED
+	Fault     string `json:"fault,omitempty"`     // file that switches the fault LED
 	Lit       bool   `json:"lit,omitempty"`
 	FaultLit  bool   `json:"faultLit,omitempty"`
-	Status    string `json:"status,omitempty"` // what the enclosure says of the bay, in the kernel's words: OK, not installed, critical ...
+	Status    string `json:"status,omitempty"` // state of the bay in the kernel's words: OK, not installed, critical ...
 }
 
-// Use is one thing that has the drive open or would break without it.
+// Use is one user of the drive: it has the drive open or would fail without it.
 type Use struct {
 	Kind   string `json:"kind"`             // mount, swap, md, lvm, crypt, dm, btrfs, zfs, partition, multipath
 	Device string `json:"device,omitempty"` // "sda2", "dm-0"
 	What   string `json:"what,omitempty"`   // mount point, md name, volume group/logical volume
-	Ours   bool   `json:"ours,omitempty"`   // a partition that we made, or what stands on one
+	Ours   bool   `json:"ours,omitempty"`   // a partition that drivebay made, or a device on top of one
 }
 
 // Content is what is written on the drive.
 type Content struct {
 	Kind       ContentKind `json:"kind"`
 	Signatures []Signature `json:"signatures,omitempty"`
-	Reason     string      `json:"reason,omitempty"` // why unknown
+	Reason     string      `json:"reason,omitempty"` // why the content is unknown or foreign
 	// Beyond says how far the partition table reaches beyond the end of the drive; empty
 	// when it does not.
 	Beyond string `json:"beyond,omitempty"`
-	// TableSum is the checksum of the entries of the GUID partition table: another one is
-	// another table.
+	// TableSum is the checksum of the entries of the GUID partition table. It differs
+	// after the table has changed. It is 0 when the table is damaged.
 	TableSum uint32 `json:"-"`
 }
 
-// NotRead is the reason of a content that was not tried to be read yet.
+// NotRead is the Reason of a Content that was never read.
 const NotRead = "not read"
 
-// Signature is one recognised format on a drive or a partition of it.
+// Signature is one recognized format on a drive or one of its partitions.
 type Signature struct {
 	Format    string `json:"format"` // gpt, mbr, ext4, xfs, LVM2_member, linux_raid_member, crypto_LUKS ...
 	Label     string `json:"label,omitempty"`
@@ -140,15 +140,15 @@ type Signature struct {
 	Offset    uint64 `json:"offset"`
 }
 
-// Finding is one reason for a verdict, with its evidence in words.
+// Finding is one reason for a verdict, with its evidence as text.
 type Finding struct {
 	Code     string    `json:"code"`     // row of the rule table, "ATAReallocatedSectors"
 	Severity Health    `json:"severity"` // SUSPECT, BAD or UNKNOWN
 	Text     string    `json:"text"`     // "Reallocated_Sector_Ct 1176, +24 in 7 days"
 	Advice   string    `json:"advice,omitempty"`
-	Level    uint64    `json:"level,omitempty"` // the number judged, where there is one
+	Level    uint64    `json:"level,omitempty"` // the number that was judged, where there is one
 	Since    time.Time `json:"since,omitzero"`
-	Gone     time.Time `json:"gone,omitzero"` // the cause is away since; the finding stays until it stayed away
+	Gone     time.Time `json:"gone,omitzero"` // since when the cause is gone; the finding stays for some time
 }
 
 // Wear is how much of a solid-state drive is used up.
@@ -157,10 +157,10 @@ type Wear struct {
 	DaysLeft      *float64 `json:"daysLeft,omitempty"`      // nil: not enough history
 	BytesPerDay   *uint64  `json:"bytesPerDay,omitempty"`   // written by the host
 	TotalWritten  *uint64  `json:"totalWritten,omitempty"`  // bytes
-	ForecastBasis string   `json:"forecastBasis,omitempty"` // "3 % in 41 days", what the forecast stands on
+	ForecastBasis string   `json:"forecastBasis,omitempty"` // "3 % in 41 days", the basis of the forecast
 }
 
-// WorstOf is the verdict that a set of findings adds up to.
+// WorstOf returns the verdict that follows from a set of findings.
 func WorstOf(findings []Finding) Health {
 	worst := HealthGood
 	for _, f := range findings {
@@ -169,7 +169,8 @@ func WorstOf(findings []Finding) Health {
 	return worst
 }
 
-// SortFindings puts the worst first and keeps the order stable between rounds.
+// SortFindings sorts findings, worst first, then by code: the order stays the same from
+// tick to tick.
 func SortFindings(f []Finding) {
 	slices.SortStableFunc(f, func(a, b Finding) int {
 		if c := cmp.Compare(b.Severity.Rank(), a.Severity.Rank()); c != 0 {

@@ -2,22 +2,22 @@ package drivebay
 
 import "fmt"
 
-// Every enum is a small integer whose zero value says "not known". A value that
-// somebody forgot to set can then never be mistaken for a good one.
+// Every enum is a small integer whose zero value means "not known". A value that was
+// never set can then not be mistaken for a good one.
 
-// Health is the verdict on a drive. The order is the order of worry: Worse
-// relies on it.
+// Health is the verdict on a drive. Rank gives the order, not the number: the number of
+// UNKNOWN is below that of GOOD.
 type Health uint8
 
 const (
-	HealthUnknown Health = iota // should answer and does not, or was never asked
+	HealthUnknown Health = iota // the drive should answer and does not, or was never asked
 	HealthGood
 	HealthSuspect
 	HealthBad
 )
 
-// Status says whether the kernel has the drive at all. It is decided only from
-// a complete listing of the machine.
+// Status says whether the kernel has the drive at all. Only a complete listing of the
+// machine decides it.
 type Status uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	TypeNVMe
 )
 
-// Transport is the wire between the machine and the drive.
+// Transport is the connection between the machine and the drive.
 type Transport uint8
 
 const (
@@ -44,7 +44,7 @@ const (
 	TransportNVMe
 	TransportSATA
 	TransportSAS
-	TransportSCSI // parallel SCSI, virtio-scsi, scsi_debug, iSCSI and other SCSI that names no wire
+	TransportSCSI // parallel SCSI, virtio-scsi, scsi_debug, iSCSI and other SCSI without a known transport
 	TransportUSB
 	TransportVirtio
 	TransportFC
@@ -52,19 +52,19 @@ const (
 	TransportLoop
 )
 
-// Protocol is the language in which the drive is asked about its health; it is
-// not the transport: a SATA drive behind a SAS controller still speaks ATA.
+// Protocol is the command set by which health is read from the drive. It is not the
+// transport: a SATA drive behind a SAS controller still uses ATA.
 type Protocol uint8
 
 const (
-	ProtocolNone Protocol = iota // virtio, loop: there is nobody to ask
+	ProtocolNone Protocol = iota // virtio, loop: no health can be read
 	ProtocolATA
 	ProtocolNVMe
 	ProtocolSCSI
 )
 
-// ContentKind says whether a drive holds somebody's data. Unknown means that it
-// could not be read; it never means blank.
+// ContentKind says whose data a drive holds, if any. Unknown means that the content
+// was not read; it never means blank.
 type ContentKind uint8
 
 const (
@@ -74,7 +74,7 @@ const (
 	ContentForeign
 )
 
-// Verdict is the drive's opinion of itself.
+// Verdict is the drive's own verdict on its health.
 type Verdict uint8
 
 const (
@@ -83,8 +83,8 @@ const (
 	VerdictFailed
 )
 
-// Usage is where a drive stands in its working life here. It is stored, and
-// moves only through Usage.Next.
+// Usage is the state of a drive in its working life on this machine. It is stored, and
+// changes only by Usage.Next.
 type Usage uint8
 
 const (
@@ -135,8 +135,8 @@ func (c *ContentKind) UnmarshalText(b []byte) error { return contentNames.parse(
 func (v *Verdict) UnmarshalText(b []byte) error     { return verdictNames.parse(v, b) }
 func (u *Usage) UnmarshalText(b []byte) error       { return usageNames.parse(u, b) }
 
-// Rank orders verdicts by how much attention they need. UNKNOWN ranks above
-// GOOD: a drive that does not answer is not a healthy drive.
+// Rank returns how much attention a verdict needs; a higher number needs more. UNKNOWN
+// ranks above GOOD: a drive that does not answer is not a healthy drive.
 func (h Health) Rank() int {
 	switch h {
 	case HealthGood:
@@ -157,7 +157,7 @@ func (h Health) Worse(o Health) Health {
 	return h
 }
 
-// names ties an enum to its words, once, for printing and parsing.
+// names holds the words of an enum, for printing and parsing.
 type names[E ~uint8] struct {
 	what  string
 	words []string

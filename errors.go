@@ -2,7 +2,8 @@ package drivebay
 
 import "errors"
 
-// Errors that cross a package border. Edges turn them into their own codes.
+// Errors that other packages test for. CSI, CSI-Addons and the HTTP API translate them
+// into their own codes.
 var (
 	ErrNotFound   = errors.New("not found")
 	ErrAmbiguous  = errors.New("ambiguous")
@@ -14,9 +15,9 @@ var (
 	ErrRange      = errors.New("out of range")
 	ErrNoSupport  = errors.New("not supported")
 	ErrPermission = errors.New("permission denied")
-	ErrRefused    = errors.New("refused") // it would endanger data, or a rule forbids it
+	ErrRefused    = errors.New("refused") // the operation would endanger data, or a rule forbids it
 	ErrSecret     = errors.New("not the right secret")
 	ErrTimeout    = errors.New("no answer in time")
-	// ErrUnavailable: the answer depends on a drive that is not here, or was not read yet.
+	// ErrUnavailable: the answer depends on a drive that is missing, or was not read yet.
 	ErrUnavailable = errors.New("unavailable")
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// eventWords say of each kind of event what has happened, and what is to be done.
+// eventWords holds, for each kind of event, what happened and what to do about it.
 var eventWords = []struct {
 	kind  EventKind
 	means string
@@ -35,7 +35,7 @@ var eventWords = []struct {
 	{EventWrongPulled, "a drive left while another one was to be pulled", "put it back into its bay: it returns as itself; then pull the right one"},
 	{EventSwapped, "two drives have changed bays", "nothing, if it was meant: they are known by what they are, not by where"},
 	{EventQuarantined, "a drive that was taken out is back", "pull it, or use it again with `drivebay accept DRIVE`; until then nothing is written to it"},
-	{EventForgotten, "the record of a drive that is OFFLINE was removed, by an operator", "nothing; if it comes back it is a new drive"},
+	{EventForgotten, "the record of a drive that is OFFLINE was removed, by an operator, or after `poll.forgetAfter` because nothing needs it", "nothing; if it comes back it is a new drive"},
 	{EventStoreFailed, "the record store cannot be written: its disk is full, read-only, hangs or fails, or the file was removed or replaced", "`drivebay status` says why; repair the disk of the state directory. Volumes can be staged and published meanwhile, not created, grown or deleted"},
 	{EventStoreRecovered, "the record store can be written again, and has what was kept in memory meanwhile", ""},
 	{EventStoreOlder, "the record store is older than the drives: a backup was restored, or the machine was rolled back", "`drivebay status` lists the volumes that were taken in from the drives. Volumes that were deleted since are shown as MISSING: `drivebay volume forget`"},
@@ -47,7 +47,7 @@ var eventWords = []struct {
 	{EventVolumeReleased, "a volume was let go of: its drive leaves without it", ""},
 	{EventVolumeMoved, "a volume was moved: its drive has to leave, or the volume or the one before it on the drive needs room to grow", ""},
 	{EventVolumeDataLoss, "a drive cannot read all of a volume that is moved off it, or an operator goes on without what it cannot read", "`drivebay volume show VOLUME` names what; read again with `drivebay volume retry`, or go on with `drivebay volume accept-loss`"},
-	{EventVolumeLeft, "something of a volume stays on a drive and is nobody's: an unfinished copy, or what could not be wiped", "wipe the drive before it leaves the house"},
+	{EventVolumeLeft, "data of a volume stays on a drive and belongs to no volume: an unfinished copy, or data that could not be wiped", "wipe the drive before you dispose of it"},
 	{EventVolumeHealed, "a volume was repaired", "docs/repairs.md"},
 	{EventVolumeNotHealed, "a volume could not be repaired, by the daemon itself", "`drivebay explain VOLUME`; `drivebay heal VOLUME --dry-run` says what would be done"},
 	{EventVolumeAbnormal, "the condition of a volume has a new reason; `from` and `to` name the reasons before and now", "`drivebay explain VOLUME`; docs/volume-conditions.md has every reason"},

@@ -2,8 +2,8 @@ package drivebay
 
 import "time"
 
-// Evidence is what one look at a drive brought back, decoded, judged by nobody
-// yet. A nil part was not read; Problems say what was asked for and failed.
+// Evidence is what was read from a drive at one time, decoded and not judged yet. A nil
+// part was not read; Problems say which reads failed.
 type Evidence struct {
 	At       time.Time `json:"at"`
 	Source   string    `json:"source"` // "drive", "smartctl 7.4", "ata blocks"
@@ -12,7 +12,7 @@ type Evidence struct {
 	Identity Identity  `json:"identity"`
 
 	Verdict      Verdict `json:"verdict"`
-	Standby      bool    `json:"standby,omitempty"`     // asleep and left asleep: the rest is from before or absent
+	Standby      bool    `json:"standby,omitempty"`     // the drive slept and was not woken: the rest is old or absent
 	Temperature  *int    `json:"temperature,omitempty"` // degrees Celsius
 	PowerOnHours *uint64 `json:"powerOnHours,omitempty"`
 	PowerCycles  *uint64 `json:"powerCycles,omitempty"`
@@ -23,29 +23,29 @@ type Evidence struct {
 	ATA       *ATA       `json:"ata,omitempty"`
 	NVMe      *NVMe      `json:"nvme,omitempty"`
 	SCSI      *SCSI      `json:"scsi,omitempty"`
-	SelfTests []SelfTest `json:"selfTests,omitempty"` // newest first; one in progress is SelfTestProgress
-	// SelfTestProgress is the percentage still to go of a running self-test.
+	SelfTests []SelfTest `json:"selfTests,omitempty"` // newest first; a running one is in SelfTestProgress
+	// SelfTestProgress is the percentage that remains of a running self-test.
 	SelfTestProgress *int `json:"selfTestRemaining,omitempty"`
 
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Problem is a page that was asked for and cannot be used.
+// Problem is a page that was requested and cannot be used.
 type Problem struct {
 	Page string `json:"page"` // "ata-smart-data"; "" for the document as a whole
 	Text string `json:"text"`
-	// Expected is true where the drive never promised the page: not a fault.
+	// Expected is true if the drive does not claim to support the page: no fault.
 	Expected bool `json:"expected,omitempty"`
 }
 
-// ATA is the health side of an ATA drive.
+// ATA is the health data of an ATA drive.
 type ATA struct {
 	SMARTSupported bool        `json:"smartSupported"`
 	SMARTEnabled   bool        `json:"smartEnabled"`
-	LogicalSector  uint64      `json:"logicalSector,omitempty"` // bytes; what the drive's sector counts count. 0 unknown
+	LogicalSector  uint64      `json:"logicalSector,omitempty"` // bytes; the unit of the drive's sector counts. 0 unknown
 	Attributes     []Attribute `json:"attributes,omitempty"`
 	Statistics     []Statistic `json:"statistics,omitempty"` // device statistics log
-	ErrorCount     *uint64     `json:"errorCount,omitempty"` // of the drive's own error log, whole life
+	ErrorCount     *uint64     `json:"errorCount,omitempty"` // of the drive's own error log, over its whole life
 	Errors         []DriveLog  `json:"errors,omitempty"`     // newest first
 }
 
@@ -59,9 +59,9 @@ type Attribute struct {
 	Prefail    bool   `json:"prefail"`
 	FailedNow  bool   `json:"failedNow,omitempty"`
 	FailedPast bool   `json:"failedPast,omitempty"`
-	Raw        uint64 `json:"raw"`   // the 48 bits as they stand
-	Count      uint64 `json:"count"` // what the raw bits mean as a number, masked by the vendor's format
-	Text       string `json:"text"`  // what the raw bits mean for people
+	Raw        uint64 `json:"raw"`   // the 48 raw bits
+	Count      uint64 `json:"count"` // the raw bits as a number, by the vendor's format
+	Text       string `json:"text"`  // the raw bits as text for people
 }
 
 // Statistic is one entry of the ATA device statistics log.
@@ -73,8 +73,8 @@ type Statistic struct {
 	Normalized bool   `json:"normalized,omitempty"`
 }
 
-// NVMe is the SMART / health information log (log page 02h) and its company.
-// 128-bit counters that do not fit are held at the largest uint64.
+// NVMe is the SMART / health information log (log page 02h) and related values.
+// A 128-bit counter that does not fit has the largest uint64.
 type NVMe struct {
 	CriticalWarning   uint8      `json:"criticalWarning"`
 	AvailableSpare    uint8      `json:"availableSpare"`
@@ -94,12 +94,12 @@ type NVMe struct {
 	CriticalTempTime  uint32     `json:"criticalTempMinutes"`
 	TemperatureKelvin uint16     `json:"temperatureKelvin"`
 	Errors            []DriveLog `json:"errors,omitempty"`
-	// WarningTemp and CriticalTemp are the limits of identify, Celsius; 0 unknown.
+	// WarningTemp and CriticalTemp are the limits that Identify reports, in Celsius; 0 unknown.
 	WarningTemp  int `json:"warningTemp,omitempty"`
 	CriticalTemp int `json:"criticalTemp,omitempty"`
 }
 
-// SCSI is the health side of a SAS or other SCSI drive, from its log pages.
+// SCSI is the health data of a SAS or other SCSI drive, from its log pages.
 type SCSI struct {
 	ASC             uint8                   `json:"asc"` // informational exceptions: 0x5D is a failure prediction
 	ASCQ            uint8                   `json:"ascq"`
@@ -138,9 +138,9 @@ type SelfTestResult uint8
 const (
 	SelfTestUnknown SelfTestResult = iota
 	SelfTestPassed
-	SelfTestAborted // by the host or a reset: says nothing of the drive
+	SelfTestAborted // by the host or a reset: no information about the drive
 	SelfTestFailed  // read, servo, electrical or another failure of the drive
-	SelfTestFatal   // the drive could not complete it and does not say why
+	SelfTestFatal   // the drive could not complete it and reports no reason
 	SelfTestRunning
 )
 
@@ -159,31 +159,31 @@ type SelfTest struct {
 	LBA    *uint64        `json:"lba,omitempty"`
 }
 
-// Kernel is what the kernel knows of a drive; reading it touches no disk.
+// Kernel is what the kernel knows of a drive; reading it causes no access to the drive.
 type Kernel struct {
 	At       time.Time `json:"at"`
 	State    string    `json:"state,omitempty"`    // device state; for NVMe the best of its controllers
 	SizeZero bool      `json:"sizeZero,omitempty"` // the kernel holds the device at 0 bytes
-	// Zero is for how long it has done so. A drive that is just coming has no size
-	// for a moment: until READ CAPACITY was answered, or a unit attention made the
-	// kernel ask again.
+	// Zero is for how long it has done so. A drive that just appears has no size for a
+	// moment: until READ CAPACITY is answered, or a unit attention makes the kernel
+	// ask again.
 	Zero       time.Duration `json:"zero,omitempty"`
-	IOErrors   *uint64       `json:"ioErrors,omitempty"`   // ioerr_cnt: judge by growth, it is not 0 on healthy drives
-	IOTimeouts *uint64       `json:"ioTimeouts,omitempty"` // iotmo_cnt: no answer in time; on SATA commands that failed, too
+	IOErrors   *uint64       `json:"ioErrors,omitempty"`   // ioerr_cnt: judge its growth, it is not 0 on healthy drives
+	IOTimeouts *uint64       `json:"ioTimeouts,omitempty"` // iotmo_cnt: no answer in time; on SATA also failed commands
 	IODone     *uint64       `json:"ioDone,omitempty"`
 	Inflight   uint64        `json:"inflight"`
-	Completed  uint64        `json:"completed"` // reads+writes+discards+flushes that came back
+	Completed  uint64        `json:"completed"` // reads+writes+discards+flushes that completed
 	Changed    uint64        `json:"-"`         // writes and discards of those
-	// Frozen is how long requests have been waiting with none coming back.
+	// Frozen is for how long requests have waited while none completed.
 	Frozen time.Duration `json:"frozen,omitempty"`
-	// LaneStuck is how long our own question to the drive has had no answer.
+	// LaneStuck is for how long the daemon's own request to the drive has had no answer.
 	LaneStuck time.Duration `json:"laneStuck,omitempty"`
 	OpenError string        `json:"openError,omitempty"` // "no such device or address"
 
 	MediaErrors24h uint64 `json:"mediaErrors24h,omitempty"` // distinct sectors in the kernel log
 	OtherErrors24h uint64 `json:"otherErrors24h,omitempty"`
-	// UnresolvedErrors are those of both whose cause is not proved gone; BadSectors are
-	// the sectors (of 512 bytes) with a medium error that were not read well since.
+	// UnresolvedErrors counts those of both kinds whose cause is not proved gone. BadSectors
+	// are the sectors (of 512 bytes) with a medium error and no successful read since.
 	UnresolvedErrors uint64    `json:"unresolvedErrors,omitempty"`
 	BadSectors       []uint64  `json:"badSectors,omitempty"`
 	Resets1h         uint64    `json:"resets1h,omitempty"`
@@ -191,7 +191,7 @@ type Kernel struct {
 	Filesystems      []FSError `json:"filesystems,omitempty"`
 }
 
-// GivenUp says that the kernel has stopped talking to the drive: no request reaches it.
+// GivenUp reports whether the kernel has stopped sending requests to the drive.
 func (k *Kernel) GivenUp() bool {
 	switch k.State {
 	case "offline", "transport-offline", "dead":
@@ -200,19 +200,19 @@ func (k *Kernel) GivenUp() bool {
 	return k.NoSize()
 }
 
-// NoSize says that the kernel holds the device at 0 bytes, and not just for the
-// moment in which a drive comes.
+// NoSize reports whether the kernel holds the device at 0 bytes, and not only for the
+// moment in which a drive appears.
 func (k *Kernel) NoSize() bool { return k.SizeZero && k.Zero >= time.Second }
 
-// FSError is a filesystem's own count of the errors it met on this drive.
+// FSError is a filesystem's own count of its errors on this drive.
 type FSError struct {
 	Device   string `json:"device"` // "sda1", "dm-3"
 	FS       string `json:"fs"`
 	Errors   uint64 `json:"errors"`
-	Warnings uint64 `json:"warnings,omitempty"` // asked for where there are errors
+	Warnings uint64 `json:"warnings,omitempty"` // read only if there are errors
 }
 
-// Sample is the counters of one look, kept so that growth can be judged.
+// Sample holds the counters at one time, kept so that growth can be judged.
 type Sample struct {
 	At       time.Time         `json:"at"`
 	Counters map[string]uint64 `json:"counters"`

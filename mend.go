@@ -1,59 +1,57 @@
 package drivebay
 
-// HealRequest asks for a volume to be put right where it is used. Nothing that a
-// healing does can lose data.
+// HealRequest asks for the repair of a volume where it is used. No repair can lose data.
 type HealRequest struct {
 	Volume  string
-	Path    string // where it is published, or staged; empty: wherever it is
-	Staging string // likewise
-	Block   *bool  // what the caller takes it for; nil: he does not say
-	// Options are those of the mount, for who knows them: they are kept nowhere, and
-	// what was mounted with some is mounted again only with the same. They count
-	// where Block is given.
+	Path    string // where it is published or staged; empty: every path
+	Staging string // its staging path; may be empty
+	Block   *bool  // whether the caller uses it as a block device; nil: not said
+	// Options are the mount options, from a caller that knows them: they are stored
+	// nowhere, and a volume that was mounted with options is mounted again only with
+	// the same ones. They count only if Block is set.
 	Options []string
-	DryRun  bool // tell what would be done
-	Safe    bool // nobody asks: only what the daemon may do on its own
-	// Fsck has a filesystem that nobody has mounted repaired as far as its own
-	// program does that without asking. Nothing else of a healing changes a
-	// filesystem.
+	DryRun  bool // only report what would be done
+	Safe    bool // no operator asked: only repairs that the daemon may do on its own
+	// Fsck repairs a filesystem that is not mounted, as far as its own repair program
+	// works without questions. No other repair changes a filesystem.
 	Fsck    bool
 	Secrets Secrets
 }
 
-// HealReport is what a healing came to. How the volume is after it, its view says.
+// HealReport is the result of a HealRequest. The VolumeView has the state after it.
 type HealReport struct {
 	Volume string     `json:"volume"`
-	Steps  []HealStep `json:"steps"` // in the order in which they were done, or would be
+	Steps  []HealStep `json:"steps"` // in the order in which they were done, or would be done
 	DryRun bool       `json:"dryRun,omitempty"`
-	// Remaining are the findings on the volume that no step has ended, or would.
+	// Remaining are the findings on the volume that are left after the steps.
 	Remaining []VolumeFinding `json:"remaining,omitempty"`
 }
 
-// HealStep is one repair that was called for.
+// HealStep is one repair that was necessary.
 type HealStep struct {
-	Repair string `json:"repair"` // a row of the table of repairs
-	Why    string `json:"why"`    // what was seen
+	Repair string `json:"repair"` // name of a row of the table of repairs
+	Why    string `json:"why"`    // what was observed
 	Done   string `json:"done,omitempty"`
 	Failed string `json:"failed,omitempty"` // why it was not done
 }
 
-// ReclaimRequest asks for the space that a filesystem has no use for to be given
-// back to the drive or pool below it.
+// ReclaimRequest asks to return the unused space of a filesystem to the drive or thin
+// pool below it.
 type ReclaimRequest struct {
 	Volume  string
-	Path    string // where it is published or staged; empty: wherever it is mounted, or nowhere
+	Path    string // where it is published or staged; empty: any path, or not mounted
 	Staging string
 	Block   *bool
 	Secrets Secrets
 }
 
-// Reclaimed is what was used before and after, in bytes; nil: nobody can tell.
+// Reclaimed is the used space before and after, in bytes; nil: not known.
 type Reclaimed struct {
 	Before, After *uint64
 }
 
-// KeyRequest asks for another passphrase of an encrypted volume: Secrets have the
-// old one, New the new one. The old one works until the new one is proved.
+// KeyRequest asks to change the passphrase of an encrypted volume: Secrets have the old
+// one, New the new one. The old one works until the new one is proved to work.
 type KeyRequest struct {
 	Volume  string
 	Path    string

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Selectors say which drives are meant, by what they are and where they sit: a
-// drive is, when one of them matches it. None match nothing.
+// Selectors select drives by their properties and place: a drive is selected if one of
+// them matches it. An empty list selects no drive.
 type Selectors []Selector
 
-// Selector is a list of terms that must all hold; "all" has none.
+// Selector is a list of terms that must all match; "all" is the empty list.
 type Selector []term
 
-// term is "key=pattern", or a bound of the size.
+// term is "key=pattern", or a limit of the size ("size>=1TB").
 type term struct {
 	key, op, value string
 	size           uint64
 }
 
-// selectorKeys are what can be matched; the pattern is that of path.Match.
+// selectorKeys holds the keys that a pattern can match; patterns are those of path.Match.
 var selectorKeys = map[string]func(*Drive) string{
 	"id":        func(d *Drive) string { return d.ID },
 	"serial":    func(d *Drive) string { return d.Serial },
@@ -114,14 +114,14 @@ func (t term) bound() (term, error) {
 	return t, err
 }
 
-// sizeUnits are decimal as on a drive's label, and binary with an i.
+// sizeUnits are decimal as on a drive's label, or binary with an "i".
 var sizeUnits = []struct {
 	suffix string
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1}, {"", 1}}
 
-// ParseSize reads a size in bytes: 960GB and 3.84TB count in thousands, 500GiB in
-// 1024s, a bare number is bytes.
+// ParseSize parses a size and returns bytes: GB and TB are powers of 1000, GiB and TiB
+// powers of 1024; a number without a unit is bytes.
 func ParseSize(s string) (uint64, error) {
 	for _, u := range sizeUnits {
 		number, ok := strings.CutSuffix(s, u.suffix)
@@ -137,7 +137,7 @@ func ParseSize(s string) (uint64, error) {
 	return 0, fmt.Errorf("%w: %q is no size: write it as 960GB, 3.84TB or 500GiB", ErrInvalid, s)
 }
 
-// Match tells whether a drive is meant.
+// Match reports whether a drive is selected.
 func (s Selectors) Match(d *Drive) bool {
 	for _, sel := range s {
 		if sel.match(d) {
@@ -156,8 +156,8 @@ func (s Selector) match(d *Drive) bool {
 	return true
 }
 
-// match: words are compared without regard to case, for people write "nvme" where
-// we write NVME. A drive whose size is not known is no size.
+// match reports whether the term holds for a drive. It ignores case, because people write
+// "nvme" for NVME. An upper limit does not match a drive of unknown size.
 func (t term) match(d *Drive) bool {
 	switch t.op {
 	case ">=":

@@ -1,27 +1,28 @@
 package drivebay
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
-// Snapshot is one machine at one moment. It is immutable: whoever holds one may
-// read it for as long as he likes, and everybody reads the same one.
+// Snapshot is the state of one machine at one moment. It is immutable: all readers share
+// it, for any length of time.
 type Snapshot struct {
 	Seq     uint64    `json:"seq"` // grows by one with each publication
 	At      time.Time `json:"at"`
 	Machine Machine   `json:"machine"`
-	// Complete is false while the list of drives itself could not be read whole;
-	// then absence proves nothing, and no drive turns OFFLINE.
+	// Complete is false if the list of drives could not be read completely. Then absence
+	// proves nothing, and no drive turns OFFLINE.
 	Complete bool     `json:"complete"`
 	Drives   []Drive  `json:"drives"`             // by ID
-	Bays     []Bay    `json:"bays,omitempty"`     // every slot of every enclosure, empty ones too
-	Problems []string `json:"problems,omitempty"` // what could not be seen, and what would let us see it
+	Bays     []Bay    `json:"bays,omitempty"`     // every slot of every enclosure, including empty ones
+	Problems []string `json:"problems,omitempty"` // what could not be read, and what would make it readable
 	// StoreFailing is why the record store cannot be written; "" while it can.
 	StoreFailing string `json:"storeFailing,omitempty"`
 }
 
-// Machine says whose drives these are.
+// Machine identifies the machine that has the drives.
 type Machine struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // real, recorded, simulated
@@ -33,42 +34,67 @@ type Bay struct {
 	Drive string `json:"drive,omitempty"` // id; empty when the bay is empty or its drive is not known
 }
 
-// Find returns the drive that an operator means: its id, kernel name, /dev path,
-// serial, WWN, or the only drive whose id begins so. Ambiguity is not a match.
+// Find returns the drive with this id; else the one with this kernel name, /dev path, serial
+// or WWN; else the one whose id begins with it, from six characters on. A text that matches
+// several drives equally well finds none.
 func (s *Snapshot) Find(what string) (*Drive, bool) {
 	if s == nil || what == "" {
 		return nil, false
 	}
 	name := strings.TrimPrefix(what, "/dev/")
-	var hit *Drive
-	for i := range s.Drives {
-		d := &s.Drives[i]
-		if d.ID == what {
-			return d, true
+	return bestMatch(s.Drives, func(d *Drive) match {
+		switch {
+		case d.ID == what:
+			return matchID
+		case d.named(what, name):
+			return matchName
+		case isPrefix(what, d.ID):
+			return matchPrefix
 		}
-		if d.named(what, name) {
-			if hit != nil {
-				return nil, false
-			}
-			hit = d
+		return matchNone
+	})
+}
+
+// match is how well a text names something; a higher one wins.
+type match uint8
+
+const (
+	matchNone match = iota
+	matchPrefix
+	matchName
+	matchID
+)
+
+// isPrefix reports whether a text is long enough to stand for an id that begins with it.
+func isPrefix(what, id string) bool { return len(what) >= 6 && strings.HasPrefix(id, what) }
+
+// bestMatch returns the element that matches best, and none if two match equally well.
+func bestMatch[T any](all []T, how func(*T) match) (*T, bool) {
+	var hit *T
+	best, several := matchNone, false
+	for i := range all {
+		switch m := how(&all[i]); {
+		case m > best:
+			hit, best, several = &all[i], m, false
+		case m == best && m != matchNone:
+			several = true
 		}
+	}
+	if several {
+		return nil, false
 	}
 	return hit, hit != nil
 }
 
+// named reports whether a text is a name of the drive other than its id.
 func (d *Drive) named(what, name string) bool {
 	if d.Name == name || (d.Serial != "" && strings.EqualFold(d.Serial, what)) || (d.WWN != "" && strings.EqualFold(d.WWN, what)) {
 		return true
 	}
-	for _, p := range d.Paths {
-		if p.Name == name {
-			return true
-		}
-	}
-	return len(what) >= 6 && strings.HasPrefix(d.ID, what)
+	return slices.ContainsFunc(d.Paths, func(p Path) bool { return p.Name == name })
 }
 
-// FindBay returns the bay of that name; "enclosure/bay" where one name is not enough.
+// FindBay returns the bay by its name, or by "enclosure/bay" where the name is ambiguous.
 func (s *Snapshot) FindBay(what string) (*Bay, bool) {
 	var hit *Bay
 	for i := range s.Bays {
@@ -125,8 +151,8 @@ const (
 	EventVolumeHealed    EventKind = "VolumeHealed"
 	EventVolumeNotHealed EventKind = "VolumeNotHealed"
 	EventVolumeMoved     EventKind = "VolumeMoved"
-	EventVolumeDataLoss  EventKind = "VolumeDataLoss" // found, or accepted
-	EventVolumeLeft      EventKind = "VolumeLeft"     // something of one stays on a drive, and is nobody's
+	EventVolumeDataLoss  EventKind = "VolumeDataLoss" // found, or accepted by an operator
+	EventVolumeLeft      EventKind = "VolumeLeft"     // data of a volume stay on a drive and belong to no volume
 	EventVolumeAbnormal  EventKind = "VolumeAbnormal"
 	EventVolumeRecovered EventKind = "VolumeRecovered"
 	EventVolumeStaged    EventKind = "VolumeStaged"
@@ -144,11 +170,11 @@ type Event struct {
 	Volume string    `json:"volume,omitempty"`
 	From   string    `json:"from,omitempty"`
 	To     string    `json:"to,omitempty"`
-	Cause  string    `json:"cause"` // a sentence: what was seen, on which drive, in which bay
+	Cause  string    `json:"cause"` // a sentence: what was observed, on which drive, in which bay
 }
 
-// Record is what is remembered of a drive across restarts. All of it is lost
-// without losing data: a drive is known again the next time it is seen.
+// Record is what is stored about a drive across restarts. Its loss loses no user data: a
+// new record is made the next time the drive is listed.
 type Record struct {
 	Drive    Drive    `json:"drive"`   // as it was last published, without Evidence and Kernel
 	History  []Sample `json:"history"` // oldest first, thinned with age
@@ -157,30 +183,33 @@ type Record struct {
 	Claim    *Claim   `json:"claim,omitempty"`
 	Usage    Usage    `json:"usage"`
 	Leaving  *Leaving `json:"leaving,omitempty"` // nil while it is IN_USE
-	// Succeeds says whose bay it was put into, when it was new; nil: nobody's.
+	// Succeeds names the drive that was in its bay before it, when it was new; nil: there was none.
 	Succeeds *Succession `json:"succeeds,omitempty"`
-	// Disks are the kernel's block devices that the drive was when it was last listed.
+	// Disks are the kernel's block devices of the drive when it was last listed.
 	Disks []Disk `json:"disks,omitempty"`
 	// FullSize is the largest size that the drive had, in bytes.
 	FullSize uint64 `json:"fullSize,omitempty"`
-	// Duplicate says that it was here together with the drive whose serial and worldwide
-	// name it has: it is another drive.
+	// Duplicate is true if it was listed together with the drive that has the same serial
+	// and worldwide name: the two are different drives.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Kept are the findings in spite of which an operator keeps it.
+	// Forced is true while it is REMOVING by force: volumes may still be on it.
+	Forced bool `json:"forced,omitempty"`
+	// Kept are the findings despite which an operator keeps it.
 	Kept []string `json:"kept,omitempty"`
-	// LastShort and LastLong are when a self-test was last started by us.
+	// LastShort and LastLong are when the daemon last started a self-test.
 	LastShort time.Time `json:"lastShort,omitzero"`
 	LastLong  time.Time `json:"lastLong,omitzero"`
 }
 
-// Memory is what the verdict on a drive remembers, so that it does not flap.
+// Memory is the history of the verdict on a drive, kept so that it does not flap.
 type Memory struct {
-	Findings []Finding         `json:"findings,omitempty"` // standing, those whose cause is gone included
-	Seen     map[string]int    `json:"seen,omitempty"`     // rounds in a row that a candidate was seen
+	Findings []Finding         `json:"findings,omitempty"` // the standing ones, also with a cause that is gone
+	Seen     map[string]int    `json:"seen,omitempty"`     // code -> rounds in a row, of a finding not confirmed yet
+	SeenAt   time.Time         `json:"seenAt,omitzero"`    // of the last round
 	Acked    map[string]uint64 `json:"acked,omitempty"`    // code -> level that an operator accepted
 }
 
-// RawPage is one answer of a drive as it came, for those who decode themselves.
+// RawPage is one answer of a drive, not decoded, for clients that decode it themselves.
 type RawPage struct {
 	Page  string `json:"page"`
 	Data  []byte `json:"data,omitempty"`

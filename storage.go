@@ -2,10 +2,10 @@ package drivebay
 
 import "fmt"
 
-// StorageFinding is a condition of a machine's storage that is larger than one
-// volume: what a scheduler should know before it puts anything there.
+// StorageFinding is a condition of a machine's storage that concerns more than one
+// volume: a scheduler should know it before it places a pod there.
 type StorageFinding struct {
-	Unreachable bool   `json:"unreachable,omitempty"` // nothing can be reached; else it is degraded
+	Unreachable bool   `json:"unreachable,omitempty"` // no storage can be reached; else it is degraded
 	Reason      string `json:"reason"`                // CamelCase, one of the Reason constants below
 	Message     string `json:"message"`
 }
@@ -19,9 +19,9 @@ const (
 	StorageNotObserved   = "StorageNotObserved"
 )
 
-// StorageFindings says what is wrong with the drives that volumes may be on:
-// those that are claimed. A drive of somebody else's is none of a scheduler's
-// business. One finding for each reason, the drives are named in its message.
+// StorageFindings returns what is wrong with the claimed drives, the only ones that may
+// hold volumes; a scheduler needs no others. It has one finding for each reason, whose
+// message names the drives.
 func StorageFindings(s *Snapshot) []StorageFinding {
 	var out []StorageFinding
 	if !s.Complete {
@@ -51,7 +51,7 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 	return out
 }
 
-// storageWords are the reasons in the words of a message.
+// storageWords holds the reasons as words for a message.
 var storageWords = map[string]string{StorageDiskRemoved: "gone", StorageDiskFailure: "BAD", StorageDiskDegrading: "SUSPECT", StorageDiskUnknown: "of unknown health"}
 
 func (d *Drive) storageReason() string {
@@ -69,7 +69,7 @@ func (d *Drive) storageReason() string {
 	return ""
 }
 
-// person names a drive for somebody in the aisle, with what stands against it.
+// person describes a drive for an operator at the machine, with its worst finding.
 func (d *Drive) person() string {
 	text := d.Name
 	if d.Serial != "" {
@@ -84,7 +84,7 @@ func (d *Drive) person() string {
 	return text
 }
 
-// message joins parts and leaves out what is too much, saying how many.
+// message joins parts, and replaces those that do not fit by their number.
 func message(head string, parts []string) string {
 	text := head
 	for i, p := range parts {

@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// UsageEvent is what moves a drive through its working life.
+// UsageEvent is an event that changes the Usage of a drive.
 type UsageEvent uint8
 
 const (
 	UsageSeen     UsageEvent = iota + 1 // first seen, or accepted as a successor
-	UsageRelease                        // its health or an operator asks it to leave
-	UsageEmptied                        // nothing depends on it any more
-	UsageApprove                        // an operator lets it be taken out
+	UsageRelease                        // an operator or the health policy wants it removed
+	UsageEmptied                        // no volume or snapshot depends on it any more
+	UsageApprove                        // an operator approves its removal
 	UsageTakenOut                       // it is offline and safe to pull
-	UsageFail                           // the step under way failed; the cause is in the event
+	UsageFail                           // the current step failed; the cause is in the event
 	UsageRetry                          // an operator asks for another try
-	UsageKeep                           // an operator keeps it after all
-	UsageForce                          // an operator has it taken out with what still depends on it
+	UsageKeep                           // an operator keeps it
+	UsageForce                          // an operator removes it with all that still depends on it
 )
 
 var usageEventNames = names[UsageEvent]{"usage event", []string{"none", "seen", "release", "emptied", "approve", "taken out", "fail", "retry", "keep", "force"}}
 
 func (e UsageEvent) String() string { return usageEventNames.text(e) }
 
-// usageMoves is the whole life of a drive here. FAILED is no sink: retry and
-// keep lead out of it.
+// usageMoves holds every change of Usage. FAILED is not final: retry and keep lead out of it.
 var usageMoves = map[Usage]map[UsageEvent]Usage{
 	UsageUnknown:   {UsageSeen: UsageInUse},
 	UsageInUse:     {UsageRelease: UsageReleasing},
@@ -38,7 +37,7 @@ var usageMoves = map[Usage]map[UsageEvent]Usage{
 	UsageFailed:    {UsageRetry: UsageReleasing, UsageKeep: UsageInUse, UsageForce: UsageRemoving},
 }
 
-// Next is the only way from one usage to another.
+// Next returns the usage after an event. Usage changes in no other way.
 func (u Usage) Next(e UsageEvent) (Usage, error) {
 	if to, ok := usageMoves[u][e]; ok {
 		return to, nil
@@ -46,18 +45,18 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
 }
 
-// usageWords say of each usage what it means, and what is waited for in it.
+// usageWords holds what each usage means, and what the drive waits for in it.
 var usageWords = map[Usage]struct{ means, waits string }{
 	UsageUnknown:   {"the drive was never listed", "the first listing of the machine"},
 	UsageInUse:     {"volumes may be made on it, where it is claimed", "nothing"},
 	UsageReleasing: {"it has to leave: nothing new comes to it, what is on it serves on", "its volumes and snapshots, which `drivebay drive show` names, to be moved, released (`drivebay volume release`) or removed"},
 	UsageReleased:  {"nothing depends on it", "an operator, who approves that it is taken out"},
 	UsageRemoving:  {"the kernel is letting go of it, its bay is lit", "the kernel, which is asked again after a restart; a drive that it cannot let go of is pulled as it is"},
-	UsageRemoved:   {"it is out, or back and nobody's: nothing is written to it", "its successor in the bay, which takes over its claim; the drive itself, once it is accepted again"},
+	UsageRemoved:   {"it was taken out, or is back and not accepted: nothing is written to it", "its successor in the bay, which takes over its claim; the drive itself, once it is accepted again"},
 	UsageFailed:    {"the step under way failed; the cause is kept with the drive, its fault light is lit", "an operator"},
 }
 
-// usageWays say who makes a move, in the order in which they are told.
+// usageWays holds what causes each event, in the order of the page.
 var usageWays = []struct {
 	event UsageEvent
 	by    string
@@ -83,7 +82,7 @@ func UsageMarkdown(w io.Writer) error {
 		var ways []string
 		for _, way := range usageWays {
 			by := way.by
-			if u == UsageRemoved { // back again, it is nobody's until somebody says so
+			if u == UsageRemoved { // a drive that is back is used only after an operator accepts it
 				by = "`drivebay accept DRIVE`"
 			}
 			if to, ok := usageMoves[u][way.event]; ok {
@@ -96,36 +95,36 @@ func UsageMarkdown(w io.Writer) error {
 	return err
 }
 
-// LeaveVerb is what an operator says of a drive on its way out.
+// LeaveVerb is an operator's command about the removal of a drive.
 type LeaveVerb string
 
 const (
 	LeaveRelease LeaveVerb = "release" // it has to leave
-	LeaveApprove LeaveVerb = "approve" // it may be taken out now
-	LeaveCancel  LeaveVerb = "cancel"  // it stays after all
-	LeaveRetry   LeaveVerb = "retry"   // try again what failed
-	LeaveAccept  LeaveVerb = "accept"  // it was taken out, is back, and may be used again
-	LeaveForce   LeaveVerb = "force"   // it is taken out with what still depends on it
-	LeaveForget  LeaveVerb = "forget"  // it is OFFLINE and is not remembered any more
+	LeaveApprove LeaveVerb = "approve" // its removal is approved
+	LeaveCancel  LeaveVerb = "cancel"  // it stays in use
+	LeaveRetry   LeaveVerb = "retry"   // the failed step is tried again
+	LeaveAccept  LeaveVerb = "accept"  // it was removed, is back, and may be used again
+	LeaveForce   LeaveVerb = "force"   // it is removed with all that still depends on it
+	LeaveForget  LeaveVerb = "forget"  // it is OFFLINE, and its record is deleted
 )
 
-// Leaving is how far a drive is on its way out, and why.
+// Leaving is why a drive has to leave, and how far its removal is.
 type Leaving struct {
-	Since time.Time `json:"since"`           // that it is where it is
-	Why   string    `json:"why"`             // it has to leave
-	Cause string    `json:"cause,omitempty"` // of a failure, or what is waited for
-	// Progress is that of what is being moved off it; nil: nothing is.
+	Since time.Time `json:"since"`           // since when it has its present usage
+	Why   string    `json:"why"`             // why it has to leave
+	Cause string    `json:"cause,omitempty"` // the cause of a failure, or what the drive waits for
+	// Progress is that of the volumes being moved off it; nil: none is moved.
 	Progress *Progress `json:"progress,omitempty"`
 }
 
-// Progress is how far a piece of long work is.
+// Progress is how much of a long operation is done.
 type Progress struct {
 	Done  uint64    `json:"done"` // bytes
 	Total uint64    `json:"total"`
-	End   time.Time `json:"end,omitzero"` // when it will be done at this rate
+	End   time.Time `json:"end,omitzero"` // the expected end at the present rate
 }
 
-// Percent is how much is done, rounded down.
+// Percent returns the done part in percent, rounded down.
 func (p *Progress) Percent() int {
 	if p.Total == 0 {
 		return 0
@@ -133,9 +132,10 @@ func (p *Progress) Percent() int {
 	return int(float64(p.Done) / float64(p.Total) * 100)
 }
 
-// Succession is whose bay a new drive was put into, and what has come of it.
+// Succession names the drive that was in the bay of a new drive before, and says whether
+// the new one takes its place.
 type Succession struct {
-	Of      string    `json:"of"`                // the drive that was in the bay before
-	Against string    `json:"against,omitempty"` // why it does not take that drive's place
-	Taken   time.Time `json:"taken,omitzero"`    // since when it has
+	Of      string    `json:"of"`                // id of the drive that was in the bay before
+	Against string    `json:"against,omitempty"` // why the new drive does not take its place
+	Taken   time.Time `json:"taken,omitzero"`    // when the new drive took its place
 }

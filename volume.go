@@ -2,8 +2,8 @@ package drivebay
 
 import "time"
 
-// Volume is one volume and everything known about it at one moment. Secrets are
-// not part of it: it is written to disk and shown to people.
+// Volume is one volume and everything known about it at one moment. It has no secrets,
+// because it is stored and shown to people.
 type Volume struct {
 	ID     string     `json:"id"`
 	Name   string     `json:"name"`
@@ -12,8 +12,8 @@ type Volume struct {
 	Mode   VolumeMode `json:"mode"`
 	FSType string     `json:"fsType,omitempty"` // ext4, xfs, btrfs; empty for block volumes
 	FSUUID string     `json:"fsUUID,omitempty"` // chosen before the filesystem is made
-	// LUKSUUID is that of its LUKS2 header, chosen before it is made; empty: the
-	// volume is not encrypted.
+	// LUKSUUID is the UUID of its LUKS2 header, chosen before the header is made; empty:
+	// the volume is not encrypted.
 	LUKSUUID   string            `json:"luksUUID,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Source     Source            `json:"source,omitzero"`
@@ -27,62 +27,63 @@ type Volume struct {
 
 	Publications []Publication `json:"publications,omitempty"`
 
-	// Lost is what an operator let go of when the volume was copied off a bad drive,
-	// until he lets it be.
+	// Lost is the data whose loss an operator accepted, until an operator clears it
+	// (`drivebay volume clear`).
 	Lost *Lost `json:"lost,omitempty"`
 
-	// Mirror is which leg of a mirror holds everything; nil of other volumes, and of a
-	// mirror of which nothing is written down.
+	// Mirror says which leg of a mirror holds everything; nil for other volumes, and for
+	// a mirror about which nothing is recorded.
 	Mirror *Mirror `json:"mirror,omitempty"`
 
-	// Failure is why CSIStatus is FAILED, or was until the try that is under way.
+	// Failure is why CSIStatus is FAILED, or was FAILED before the present try.
 	Failure      *Failure[CSIStatus]   `json:"failure,omitempty"`
 	UsageFailure *Failure[VolumeUsage] `json:"usageFailure,omitempty"` // the same for Usage
 }
 
-// Location is what a volume is made of. The drives are ids, in the order of
-// their copies for a mirror.
+// Location is what a volume is made of. Drives are ids; those of a mirror are in the
+// order of its legs.
 type Location struct {
 	Kind      LocationKind `json:"kind"`
 	Drives    []string     `json:"drives,omitempty"`
 	Partition string       `json:"partition,omitempty"` // unique GUID in the GPT
 	VG        string       `json:"vg,omitempty"`
 	LV        string       `json:"lv,omitempty"`
-	Instance  string       `json:"instance,omitempty"` // tag of the logical volume: tells it from another one of its name
-	Pool      string       `json:"pool,omitempty"`     // of a thin volume
-	// Found says that the volume was found again in the middle of a move of its group: the
-	// drives are in no order, and none of them is known to be the one that is left.
+	Instance  string       `json:"instance,omitempty"` // tag of the logical volume: tells it apart from another one with its name
+	Pool      string       `json:"pool,omitempty"`     // the thin pool of a thin volume
+	// Found is true if the volume was adopted from its drives during a move of its group:
+	// the drives are in no order, and it is not known which one the group was leaving.
 	Found bool `json:"found,omitempty"`
 }
 
-// Mirrored says whether the volume outlives one of its drives.
+// Mirrored reports whether the volume survives the loss of one of its drives.
 func (l Location) Mirrored() bool { return l.Kind == LocationMirror && len(l.Drives) > 1 }
 
-// Publication is one path at which the volume is to be found.
+// Publication is one path at which the volume is staged or published.
 type Publication struct {
 	Path     string    `json:"path"`
-	Staging  bool      `json:"staging,omitempty"` // the one place of the node that the others are bound to
+	Staging  bool      `json:"staging,omitempty"` // the staging path, to which the other paths are bound
 	ReadOnly bool      `json:"readOnly,omitempty"`
 	Access   Access    `json:"access,omitempty"`
-	Flags    string    `json:"flags,omitempty"`   // a hash of the mount options, which are written down nowhere
-	Context  string    `json:"context,omitempty"` // the SELinux label of all files, where it was mounted with one
-	Device   string    `json:"device,omitempty"`  // "8:1 sda1": what was mounted, however the drive is named when it is back
+	Flags    string    `json:"flags,omitempty"`   // a hash of the mount options, which are not stored
+	Context  string    `json:"context,omitempty"` // the SELinux label of all files, if it was mounted with one
+	Device   string    `json:"device,omitempty"`  // "8:1 sda1": the device that was mounted; its name may change later
 	Since    time.Time `json:"since,omitzero"`
-	Boot     string    `json:"boot,omitempty"` // of the machine, as it calls it: no mount outlives it
+	Boot     string    `json:"boot,omitempty"` // boot id of the machine: no mount survives a boot
 }
 
-// Failure is what keeps FAILED from being a sink: what went wrong, from where,
-// and who tries again.
+// Failure says what failed, in which state, and what tries again, so that FAILED is not
+// final.
 type Failure[S ~uint8] struct {
 	Before S         `json:"before"` // the state in which it failed
 	Cause  string    `json:"cause"`
-	Since  time.Time `json:"since,omitzero"` // the first of these tries
+	Since  time.Time `json:"since,omitzero"` // the time of the first of these tries
 	Tries  int       `json:"tries"`
 	Retry  RetryRule `json:"retry"`
-	Next   time.Time `json:"next,omitzero"` // the next try of RetryTimed
+	Next   time.Time `json:"next,omitzero"` // the time of the next try, for RetryTimed
 }
 
-// again is this failure after the one before, if that was of the same thing.
+// again returns the failure with the count of tries, which continues if last failed in
+// the same state.
 func (f Failure[S]) again(before S, last *Failure[S]) *Failure[S] {
 	f.Before, f.Tries = before, 1
 	if last != nil && last.Before == before {
@@ -91,8 +92,8 @@ func (f Failure[S]) again(before S, last *Failure[S]) *Failure[S] {
 	return &f
 }
 
-// Rest is the status of a volume that nothing is being done to, as its
-// publications have it: CREATED, VOLUME_READY or PUBLISHED.
+// Rest returns the status that a volume without work under way has by its publications:
+// CREATED, VOLUME_READY or PUBLISHED.
 func (v *Volume) Rest() CSIStatus {
 	rest := CSICreated
 	for _, p := range v.Publications {
@@ -104,7 +105,7 @@ func (v *Volume) Rest() CSIStatus {
 	return rest
 }
 
-// State is where the volume stands in the table of CSI moves.
+// State returns the state of the volume in the table of CSI moves.
 func (v *Volume) State() CSIState {
 	s := CSIState{Status: v.CSIStatus, Rest: v.Rest()}
 	if v.Failure != nil {
@@ -113,8 +114,8 @@ func (v *Volume) State() CSIState {
 	return s
 }
 
-// Moved is the volume after an event other than a failure. Publications are
-// brought up to date before, not by it.
+// Moved returns the volume after an event other than a failure. The caller updates
+// the publications before.
 func (v Volume) Moved(e CSIEvent) (Volume, error) {
 	if e == CSIFail {
 		return v, errCause("volume", v.ID)
@@ -130,13 +131,13 @@ func (v Volume) Moved(e CSIEvent) (Volume, error) {
 	return v, nil
 }
 
-// undecided says that an operator has to say whether the volume may be used.
+// undecided reports whether an operator has to decide if the volume may be used.
 func (v *Volume) undecided() bool {
 	return v.CSIStatus == CSIFailed && v.Failure != nil && v.Failure.Retry == RetryOperator
 }
 
-// Undecided says why the volume may not be used before an operator decides; empty when
-// it may.
+// Undecided returns why the volume may not be used before an operator decides; empty if
+// it may be used.
 func (v *Volume) Undecided() string {
 	if !v.undecided() {
 		return ""
@@ -144,8 +145,8 @@ func (v *Volume) Undecided() string {
 	return v.Failure.Cause
 }
 
-// Failed is the volume after what was being done to it failed. Before and Tries
-// are counted here.
+// Failed returns the volume after the work under way failed. It sets Before and Tries
+// of the failure.
 func (v Volume) Failed(f Failure[CSIStatus]) (Volume, error) {
 	state := v.State()
 	to, err := state.Next(CSIFail)
@@ -156,14 +157,14 @@ func (v Volume) Failed(f Failure[CSIStatus]) (Volume, error) {
 	if before == CSIFailed {
 		before = state.Before
 	}
-	if v.undecided() && v.Failure.Before == before { // another failure decides nothing
+	if v.undecided() && v.Failure.Before == before { // the operator still has to decide
 		return v, nil
 	}
 	v.CSIStatus, v.Failure = to, f.again(before, v.Failure)
 	return v, nil
 }
 
-// UsageMoved is the volume after an event of its working life other than a failure.
+// UsageMoved returns the volume after a usage event other than a failure.
 func (v Volume) UsageMoved(e VolumeUsageEvent) (Volume, error) {
 	if e == VolumeUsageFail {
 		return v, errCause("usage of volume", v.ID)
@@ -179,7 +180,7 @@ func (v Volume) UsageMoved(e VolumeUsageEvent) (Volume, error) {
 	return v, nil
 }
 
-// UsageFailed is the volume after letting it go failed.
+// UsageFailed returns the volume after its move or release failed.
 func (v Volume) UsageFailed(f Failure[VolumeUsage]) (Volume, error) {
 	to, err := v.Usage.Next(VolumeUsageFail)
 	if err != nil {

@@ -7,52 +7,63 @@ import (
 	"time"
 )
 
-// Move is a volume on its way to another drive, or to another place on its drive. It is on the new one from the moment
-// at which Location says so, and not before.
+// Move is the move of a volume to another drive, or to another place on its drive. The
+// volume is at the new place as soon as its Location names it, and not before.
 type Move struct {
 	From Location `json:"from"`
 	To   Location `json:"to"`
-	// Name is that of the new partition until it is the volume: nobody takes it for
-	// one, whatever is lost meanwhile.
+	// Name is the name of the new partition during the move: under it, the partition is
+	// not adopted as a volume, also after a loss of the records.
 	Name string `json:"name"`
-	// Lost is what cannot be read any more; it goes on once that is Accepted.
+	// Lost is the data that cannot be read; the move continues once it is Accepted.
 	Lost     *Lost `json:"lost,omitempty"`
 	Accepted bool  `json:"accepted,omitempty"`
-	// Room is the growth that the volume moves for; nil: its drive has to leave.
+	// Room is the growth for which the volume moves; nil: its drive has to leave.
 	Room *Room `json:"room,omitempty"`
+	// OldName is the name of the partition at From, if it is not the name of the volume.
+	OldName string `json:"oldName,omitempty"`
 }
 
-// Room is the growth of a volume for which a partition moves: its own, or that of the
-// partition right behind it.
+// LeftCopy is a partition with an old or unfinished copy of a volume.
+type LeftCopy struct {
+	Location Location `json:"location"`
+	Name     string   `json:"name"` // of the partition
+	// Unwiped says that wiping the copy failed while its drive was online. Only the deletion of the
+	// volume tries again: the drive can leave.
+	Unwiped bool `json:"unwiped,omitempty"`
+}
+
+// Room is the growth of a volume for which a partition moves: its own, or the one right
+// behind it.
 type Room struct {
-	Volume string `json:"volume"` // that grows
-	Size   uint64 `json:"size"`   // that it is to have, in bytes
+	Volume string `json:"volume"` // id of the volume that grows
+	Size   uint64 `json:"size"`   // its new size in bytes
 }
 
-// Lost is what of a volume could not be read any more when it was copied. What was
-// there reads as zeros on the new drive.
+// Lost is the data of a volume that could not be read when it was copied. The copy has
+// zeros there.
 type Lost struct {
 	At      time.Time `json:"at"`
-	Drive   string    `json:"drive"` // that it was lost on
+	Drive   string    `json:"drive"` // id of the drive that could not read it
 	Bytes   uint64    `json:"bytes"`
-	Count   int       `json:"count"`             // of extents
-	Extents []Extent  `json:"extents,omitempty"` // the first of them
-	// Newer says that Drive, a leg of a mirror, held newer data, which were given up: how
-	// much is not known.
+	Count   int       `json:"count"`             // number of extents
+	Extents []Extent  `json:"extents,omitempty"` // the first MaxLostExtents of them
+	// Newer is true if Drive, a leg of a mirror, held newer data that an operator gave up;
+	// how much is not known.
 	Newer bool `json:"newer,omitempty"`
 }
 
-// Extent is a piece of a volume, in bytes from its beginning; of an encrypted one,
-// from that of its header.
+// Extent is a range of a volume, in bytes from its start; of an encrypted volume, from
+// the start of its LUKS header.
 type Extent struct {
 	Offset uint64 `json:"offset"`
 	Length uint64 `json:"length"`
 }
 
-// MaxLostExtents is how many are kept, one by one.
+// MaxLostExtents is how many lost extents are kept one by one.
 const MaxLostExtents = 256
 
-// Add takes in one more extent, behind all others.
+// Add records one more extent. It has to be behind all others.
 func (l *Lost) Add(x Extent) {
 	l.Bytes += x.Length
 	if n := len(l.Extents); n > 0 && n == l.Count && l.Extents[n-1].Offset+l.Extents[n-1].Length == x.Offset {
@@ -64,8 +75,8 @@ func (l *Lost) Add(x Extent) {
 	}
 }
 
-// Covers says whether nothing is in another that is not in this one. Where not all
-// extents are kept, nobody knows.
+// Covers reports whether every extent of other is part of one of l. It returns false if
+// other did not keep all of its extents.
 func (l *Lost) Covers(other *Lost) bool {
 	if l == nil || other.Count > len(other.Extents) {
 		return false
@@ -79,7 +90,7 @@ func (l *Lost) Covers(other *Lost) bool {
 
 const toldExtents = 8
 
-// String names the extents for people.
+// String describes the lost data for people.
 func (l *Lost) String() string {
 	if l.Newer {
 		return "all that was written while the mirror was served by drive " + l.Drive + " alone"

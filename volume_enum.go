@@ -1,6 +1,6 @@
 package drivebay
 
-// VolumeMode is how a volume is handed out.
+// VolumeMode is how a volume is presented to pods.
 type VolumeMode uint8
 
 const (
@@ -22,23 +22,23 @@ const (
 	LocationMirror                 // a raid1 logical volume: one copy on each of its drives
 )
 
-// OperationalStatus is how a volume serves right now. It is derived in every
-// round by OperationalStatusOf and never moved by hand.
+// OperationalStatus is whether a volume can be used now. OperationalStatusOf derives it
+// in every tick; nothing else sets it.
 type OperationalStatus uint8
 
 const (
 	OperationalUnknown OperationalStatus = iota
 	Operative                            // serves
-	Inoperative                          // is there and cannot be used as it was asked for
-	OperationalStaging                   // is being made
-	Maintenance                          // serves while it is grown or moved away
-	Missing                              // its drive, partition or logical volume is not there
+	Inoperative                          // exists and cannot be used as requested
+	OperationalStaging                   // is being created
+	Maintenance                          // can be used while it is grown or moved off its drive
+	Missing                              // its drive, partition or logical volume is gone
 	OperationalRemoving
 	OperationalRemoved
 )
 
-// Severity is how much of a volume a finding takes away. The numbers are those
-// of VolumeHealthErrorType in the CSI specification, v1.13.0.
+// Severity is how much a finding impairs a volume. The numbers are those of
+// VolumeHealthErrorType in the CSI specification, v1.13.0.
 type Severity uint8
 
 const (
@@ -48,14 +48,14 @@ const (
 	SeverityDataLoss
 )
 
-// RetryRule says who tries again what failed.
+// RetryRule says what starts the next try after a failure.
 type RetryRule uint8
 
 const (
 	RetryUnknown  RetryRule = iota
-	RetryOnCall             // the orchestrator, by calling again
-	RetryTimed              // we, at Failure.Next
-	RetryOperator           // nobody before an operator says so
+	RetryOnCall             // the orchestrator's next call
+	RetryTimed              // the daemon, at Failure.Next
+	RetryOperator           // only a command of an operator
 )
 
 var (

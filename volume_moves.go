@@ -2,8 +2,8 @@ package drivebay
 
 import "fmt"
 
-// CSIStatus is how far a volume is on the way that the CSI specification draws
-// for it. It is stored, and moves only through CSIState.Next.
+// CSIStatus is the state of a volume in the life cycle of the CSI specification. It is
+// stored, and changes only by CSIState.Next.
 type CSIStatus uint8
 
 const (
@@ -19,23 +19,22 @@ const (
 	CSIFailed
 )
 
-// csiAtRest stands in the table for where the mounts say that the volume is.
-// They are asked, not remembered: a pod may come and go while a volume is FAILED.
+// csiAtRest stands in the table for the status that follows from the publications. It
+// is computed, not stored: a pod may come and go while a volume is FAILED.
 const csiAtRest CSIStatus = 0xff
 
-// underWay says whether something is being done to the volume that has to be
-// brought to its end.
+// underWay reports whether the status means work that has to be completed.
 func (s CSIStatus) underWay() bool {
 	return s == CSICreating || s == CSIResizing || s == CSIRemoving
 }
 
-// CSIEvent is what moves a volume.
+// CSIEvent is an event that changes the CSIStatus of a volume.
 type CSIEvent uint8
 
 const (
-	CSICreate CSIEvent = iota + 1 // somebody wants it
-	CSIFound                      // seen on its drive, not in the store
-	CSIDone                       // what was under way is done
+	CSICreate CSIEvent = iota + 1 // its creation is requested
+	CSIFound                      // found on its drive, without a record
+	CSIDone                       // the work under way is done
 	CSIStage
 	CSIUnstage
 	CSIPublish   // at its first target
@@ -43,7 +42,7 @@ const (
 	CSIResize
 	CSIRemove
 	CSIFail
-	CSIClear // what failed has succeeded since, or an operator lets it be
+	CSIClear // what failed has succeeded since, or an operator cleared the failure
 )
 
 type csiMoveTable map[CSIStatus]map[CSIEvent]CSIStatus
@@ -61,9 +60,9 @@ var csiMoves = csiMoveTable{
 	CSIRemoved:  {CSICreate: CSICreating},
 }
 
-// csiFailedMoves are the ways out of FAILED, by the state before. What was
-// under way is begun again; a volume half made or half wiped cannot be declared
-// sound; and nobody is kept from letting go of one.
+// csiFailedMoves holds the ways out of FAILED, by the state before. The work that failed
+// can be started again. A volume that is half made or half wiped cannot be cleared.
+// Unstage, unpublish and remove are always allowed.
 var csiFailedMoves = csiMoveTable{
 	CSIUnknown:     {CSIUnstage: CSIFailed, CSIUnpublish: CSIFailed, CSIRemove: CSIRemoving},
 	CSICreating:    {CSIUnstage: CSIFailed, CSIUnpublish: CSIFailed, CSIRemove: CSIRemoving, CSICreate: CSICreating},
@@ -82,14 +81,14 @@ var (
 		CSIClear: csiAtRest, CSIResize: CSIResizing, CSIRemove: CSIRemoving}
 )
 
-// CSIState is a status with what it does not tell by itself.
+// CSIState is a status with what Next needs besides it.
 type CSIState struct {
 	Status CSIStatus
-	Before CSIStatus // of a FAILED one: the state in which it failed
-	Rest   CSIStatus // CREATED, VOLUME_READY or PUBLISHED, as the mounts have it
+	Before CSIStatus // of a FAILED volume: the state in which it failed
+	Rest   CSIStatus // CREATED, VOLUME_READY or PUBLISHED, by the publications
 }
 
-// Next is the only way from one CSI status to another.
+// Next returns the CSI status after an event. It changes in no other way.
 func (s CSIState) Next(e CSIEvent) (CSIStatus, error) {
 	moves := csiMoves[s.Status]
 	if s.Status == CSIFailed {
@@ -109,27 +108,27 @@ func (s CSIState) Next(e CSIEvent) (CSIStatus, error) {
 	return to, nil
 }
 
-// VolumeUsage is where a volume stands when its drive has to leave. It is
-// stored, and moves only through VolumeUsage.Next.
+// VolumeUsage is the state of a volume when its drive has to leave. It is stored, and
+// changes only by VolumeUsage.Next.
 type VolumeUsage uint8
 
 const (
 	VolumeUsageUnknown VolumeUsage = iota
 	VolumeInUse
-	VolumeReleasing // its drive is leaving, and the volume has to leave it
-	VolumeReleased  // whoever used it has let go: nothing of it is needed on the drive
+	VolumeReleasing // its drive has to leave, and the volume has to leave the drive
+	VolumeReleased  // an operator released it: its data on the drive is not needed
 	VolumeUsageFailed
 )
 
-// VolumeUsageEvent is what moves a volume's usage.
+// VolumeUsageEvent is an event that changes the usage of a volume.
 type VolumeUsageEvent uint8
 
 const (
 	VolumeUsageMade    VolumeUsageEvent = iota + 1
-	VolumeUsageRelease                  // its drive is asked to leave
+	VolumeUsageRelease                  // its drive has to leave
 	VolumeUsageMoved                    // its data is on another drive now
-	VolumeUsageLetGo                    // nobody needs what is on the drive
-	VolumeUsageFail                     // neither could be done
+	VolumeUsageLetGo                    // an operator releases it: its data on the drive is not needed
+	VolumeUsageFail                     // it could be neither moved nor released
 	VolumeUsageRetry                    // an operator asks for another try
 	VolumeUsageKeep                     // the drive stays after all
 )
@@ -142,7 +141,7 @@ var volumeUsageMoves = map[VolumeUsage]map[VolumeUsageEvent]VolumeUsage{
 	VolumeUsageFailed:  {VolumeUsageRetry: VolumeReleasing, VolumeUsageKeep: VolumeInUse},
 }
 
-// Next is the only way from one usage to another.
+// Next returns the usage after an event. It changes in no other way.
 func (u VolumeUsage) Next(e VolumeUsageEvent) (VolumeUsage, error) {
 	if to, ok := volumeUsageMoves[u][e]; ok {
 		return to, nil

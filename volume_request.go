@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// SizeRange is what a caller wants of a size, in bytes; 0 says nothing.
+// SizeRange is the requested size in bytes; 0 is no limit.
 type SizeRange struct {
 	Required uint64 `json:"required,omitempty"`
 	Limit    uint64 `json:"limit,omitempty"`
 }
 
-// Holds says whether a size is one of those that are wanted.
+// Holds reports whether a size is within the range.
 func (r SizeRange) Holds(size uint64) bool {
 	return size >= r.Required && (r.Limit == 0 || size <= r.Limit)
 }
 
-// Source is what a volume begins with; empty: with nothing.
+// Source is the snapshot or volume that a new volume is a copy of; empty: none.
 type Source struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	Volume   string `json:"volume,omitempty"`
@@ -29,15 +29,15 @@ type VolumeRequest struct {
 	Name   string
 	Size   SizeRange
 	Block  bool   // a block device, not a filesystem
-	FSType string // of the capability; empty: the class's
+	FSType string // of the capability; empty: that of the class
 	Class  Class
 	Source Source
-	// Secrets have the passphrase of a volume that is encrypted; what is made of it
-	// is in the volume's own header, and nowhere else.
+	// Secrets have the passphrase of an encrypted volume. What is derived from it is only
+	// in the header of the volume.
 	Secrets Secrets
 }
 
-// Class is what a StorageClass says of its volumes.
+// Class is what a StorageClass requires of its volumes.
 type Class struct {
 	Drives     Type    // UNKNOWN: any
 	Backing    Backing // never empty
@@ -46,10 +46,10 @@ type Class struct {
 	FSType     string  // never empty
 }
 
-// Backing is what a volume is to be made of.
+// Backing is what a new volume is made of.
 type Backing string
 
-// Wipe is what becomes of the data of a deleted volume.
+// Wipe is how the data of a deleted volume are erased.
 type Wipe string
 
 const (
@@ -59,7 +59,7 @@ const (
 	BackingThin      Backing = "thin"
 	BackingMirror    Backing = "mirror"
 
-	WipeDiscard Wipe = "discard" // the drive is told that nobody needs it; where it cannot be told, zeros
+	WipeDiscard Wipe = "discard" // the blocks are discarded; where the drive cannot do that, zeros are written
 	WipeZero    Wipe = "zero"
 	WipeNone    Wipe = "none" // signatures only
 )
@@ -73,14 +73,14 @@ const (
 	ParameterFSType     = "csi.storage.k8s.io/fstype"
 )
 
-// EncryptionLUKS2 is the one way of encryption that there is.
+// EncryptionLUKS2 is the only kind of encryption.
 const EncryptionLUKS2 = "luks2"
 
 // FSTypes are the filesystems that a volume can have; the first is the default.
 var FSTypes = []string{"ext4", "xfs", "btrfs"}
 
-// ParseClass reads the parameters of a class. What is not known is refused: a
-// word that was misspelt would be a promise that is not kept.
+// ParseClass returns the class that the parameters of a StorageClass describe. It refuses
+// unknown ones: a misspelled parameter must not be ignored.
 func ParseClass(parameters map[string]string) (Class, error) {
 	c := Class{Backing: BackingPartition, Wipe: WipeDiscard, FSType: FSTypes[0]}
 	for _, key := range sortedKeys(parameters) {
@@ -98,8 +98,8 @@ func ParseClass(parameters map[string]string) (Class, error) {
 		case ParameterFSType:
 			c.FSType, err = oneOf(value, words(FSTypes...))
 		default:
-			// Keys of the sidecars: the provisioner takes out those that it knows, and adds some
-			// by itself (external-provisioner, --extra-create-metadata).
+			// Keys of the sidecars: the provisioner removes those that it knows, and adds some
+			// of its own (external-provisioner, --extra-create-metadata).
 			if !strings.HasPrefix(key, "csi.storage.k8s.io/") {
 				err = fmt.Errorf("%w: there is no such parameter", ErrInvalid)
 			}
@@ -136,10 +136,10 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// Capacity is what can be made of a class of volumes.
+// Capacity is the space for new volumes of a class, in bytes.
 type Capacity struct {
-	Available uint64 `json:"available"` // in all
-	Largest   uint64 `json:"largest"`   // of one volume: a volume of this size can be made, one extent more cannot
+	Available uint64 `json:"available"` // in total
+	Largest   uint64 `json:"largest"`   // of one volume: this size can be made, one extent more cannot
 	Smallest  uint64 `json:"smallest"`
 }
 
@@ -154,10 +154,10 @@ type VolumeSnapshot struct {
 	Location Location  `json:"location"`
 	FSType   string    `json:"fsType,omitempty"`
 	Block    bool      `json:"block,omitempty"`
-	LUKSUUID string    `json:"luksUUID,omitempty"` // of what it is a copy of; empty: not encrypted
+	LUKSUUID string    `json:"luksUUID,omitempty"` // that of its source; empty: not encrypted
 }
 
-// Access is who may use a volume, and how, on its one node.
+// Access is how pods may use a volume on its node.
 type Access uint8
 
 const (
@@ -168,10 +168,10 @@ const (
 	AccessMultiWriter         // at any number of paths
 )
 
-// Exclusive says whether only one path may have the volume: the CSI specification's
-// tables for NodePublishVolume, as they are for those who offer
-// SINGLE_NODE_MULTI_WRITER. Whoever knows of that asks for it where several pods may
-// have a volume; SINGLE_NODE_WRITER is for those who do not.
+// Exclusive reports whether only one path may have the volume, by the tables of the CSI
+// specification for NodePublishVolume and a plugin with SINGLE_NODE_MULTI_WRITER. An
+// orchestrator that knows this mode requests it for a volume of several pods;
+// SINGLE_NODE_WRITER comes from one that does not know it.
 func (a Access) Exclusive() bool {
 	switch a {
 	case AccessWriter, AccessReader, AccessSingleWriter:
@@ -180,19 +180,19 @@ func (a Access) Exclusive() bool {
 	return false
 }
 
-// StageRequest asks for a volume to be made ready on its node. Options are for
-// the mount alone: they are kept nowhere.
+// StageRequest asks to make a volume ready on its node. Options are for the mount only:
+// they are stored nowhere.
 type StageRequest struct {
 	Volume  string
 	Path    string
 	Block   bool
-	FSType  string // empty: whatever it has
+	FSType  string // empty: the one that it has
 	Options []string
 	Access  Access
 	Secrets Secrets
 }
 
-// PublishRequest asks for a staged volume at a path.
+// PublishRequest asks to make a staged volume available at a path.
 type PublishRequest struct {
 	Volume   string
 	Staging  string
@@ -204,7 +204,7 @@ type PublishRequest struct {
 	ReadOnly bool
 }
 
-// Secrets come with a call and go with it. They cannot be printed.
+// Secrets are the secrets of one call. They are not stored and cannot be printed.
 type Secrets map[string]string
 
 func (Secrets) String() string               { return "(secrets)" }
@@ -216,24 +216,24 @@ func (Secrets) MarshalJSON() ([]byte, error) { return []byte(`"(secrets)"`), nil
 // secrets of a call.
 const SecretPassphrase = "passphrase"
 
-// StatsRequest asks how a volume is at a path.
+// StatsRequest asks for the usage and condition of a volume at a path.
 type StatsRequest struct {
 	Volume  string
 	Path    string
 	Staging string // may be empty
 }
 
-// VolumeStats is the answer.
+// VolumeStats is the answer to a StatsRequest.
 type VolumeStats struct {
 	Bytes     Amount
-	Inodes    *Amount // nil: there is no fixed number, or it is a block volume
+	Inodes    *Amount // nil: the number is not fixed, or it is a block volume
 	Condition Condition
 }
 
-// Amount is how much there is of something.
+// Amount is a number of bytes or inodes.
 type Amount struct{ Total, Used, Available uint64 }
 
-// VolumePowers is what a machine can do for volumes beyond the plain.
-type VolumePowers struct {
-	Snapshots bool // and clones: LVM's thin volumes work here
+// VolumeCapabilities is what a machine supports besides plain volumes.
+type VolumeCapabilities struct {
+	Snapshots bool // and clones: thin logical volumes work on this machine
 }

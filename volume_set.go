@@ -7,40 +7,39 @@ import (
 	"time"
 )
 
-// VolumeView is a volume with what is known of it.
+// VolumeView is a volume with its condition and the work under way.
 type VolumeView struct {
 	Volume
 	Condition Condition `json:"condition"`
-	// Facts are what the condition stands on, the mounts left out: who asks about a
-	// path adds that path's.
+	// Facts are what the condition is based on. A caller that asks about a path replaces
+	// their mounts.
 	Facts *Facts `json:"-"`
-	// Work is what is under way, for people; empty: nothing.
+	// Work describes the work under way for people; empty: none.
 	Work string `json:"work,omitempty"`
 }
 
-// VolumeSet is all volumes at one moment. Nobody changes one that has been
-// published.
+// VolumeSet is all volumes at one moment. It does not change after it is published.
 type VolumeSet struct {
-	Seq       uint64           `json:"seq"` // 0: nothing has been looked at yet
+	Seq       uint64           `json:"seq"` // 0: no listing is complete yet
 	At        time.Time        `json:"at"`
 	Volumes   []*VolumeView    `json:"volumes"`             // by ID
 	Snapshots []VolumeSnapshot `json:"snapshots,omitempty"` // by ID
 	Found     []FoundVolume    `json:"found,omitempty"`     // by ID
-	Drives    *Snapshot        `json:"-"`                   // the drives that this stands on
+	Drives    *Snapshot        `json:"-"`                   // the drives at that moment
 	Problems  []string         `json:"problems,omitempty"`
 }
 
-// FoundVolume is a volume of ours on a drive that is not claimed, in no record: it came
-// with the drive from another machine, or the records were lost. It is shown only.
+// FoundVolume is a volume without a record on a drive that is not claimed: it came with
+// the drive from another machine, or the records were lost. It is only shown.
 type FoundVolume struct {
 	ID     string       `json:"id"`
-	Name   string       `json:"name,omitempty"` // where it is written on the drive
+	Name   string       `json:"name,omitempty"` // if the drive has it
 	Kind   LocationKind `json:"kind"`
 	Drives []string     `json:"drives"`
-	Size   uint64       `json:"size"` // bytes that it takes, a header included
+	Size   uint64       `json:"size"` // bytes that it occupies, a header included
 }
 
-// Get finds a volume by its id.
+// Get returns a volume by its id.
 func (s *VolumeSet) Get(id string) (*VolumeView, bool) {
 	i, ok := slices.BinarySearchFunc(s.Volumes, id, func(v *VolumeView, id string) int { return strings.Compare(v.ID, id) })
 	if !ok {
@@ -49,29 +48,36 @@ func (s *VolumeSet) Get(id string) (*VolumeView, bool) {
 	return s.Volumes[i], true
 }
 
-// Find is Get for people: by id, name, or the beginning of an id that only one has.
+// Find returns the volume with this id; else the one with this name; else the one whose id
+// begins with it, from six characters on. A text that matches several volumes equally well
+// finds none.
 func (s *VolumeSet) Find(what string) (*VolumeView, bool) {
-	if v, ok := s.Get(what); ok || what == "" {
-		return v, ok
+	if what == "" {
+		return nil, false
 	}
-	var hit *VolumeView
-	for _, v := range s.Volumes {
-		if v.Name == what || len(what) >= 6 && strings.HasPrefix(v.ID, what) {
-			if hit != nil {
-				return nil, false
-			}
-			hit = v
+	v, ok := bestMatch(s.Volumes, func(v **VolumeView) match {
+		switch {
+		case (*v).ID == what:
+			return matchID
+		case (*v).Name == what:
+			return matchName
+		case isPrefix(what, (*v).ID):
+			return matchPrefix
 		}
+		return matchNone
+	})
+	if !ok {
+		return nil, false
 	}
-	return hit, hit != nil
+	return *v, true
 }
 
-// After are the volumes whose ids come after one, which need not exist any more.
+// After returns the volumes whose ids come after id, which need not exist.
 func (s *VolumeSet) After(id string) []*VolumeView {
 	return s.Volumes[sort.Search(len(s.Volumes), func(i int) bool { return s.Volumes[i].ID > id }):]
 }
 
-// GetSnapshot finds a snapshot of a volume by its id.
+// GetSnapshot returns a snapshot of a volume by its id.
 func (s *VolumeSet) GetSnapshot(id string) (*VolumeSnapshot, bool) {
 	i, ok := slices.BinarySearchFunc(s.Snapshots, id, func(v VolumeSnapshot, id string) int { return strings.Compare(v.ID, id) })
 	if !ok {
@@ -80,31 +86,34 @@ func (s *VolumeSet) GetSnapshot(id string) (*VolumeSnapshot, bool) {
 	return &s.Snapshots[i], true
 }
 
-// VolumeRecord is what is remembered of a volume: itself, and what is being done
-// to it. Whoever finds Work unfinished takes it up again.
+// VolumeRecord is what is stored about a volume: the volume itself and the work on it. A
+// daemon that finds unfinished Work continues it.
 type VolumeRecord struct {
 	Volume Volume `json:"volume"`
 	Work   *Work  `json:"work,omitempty"`
-	Scrub  *Scrub `json:"scrub,omitempty"` // the newest verdict on its filesystem
-	// Reasons are those of its condition that events have named and that still hold.
+	Scrub  *Scrub `json:"scrub,omitempty"` // the newest result of the checks of its filesystem
+	// Reasons are those reasons of its condition that events have reported and that still hold.
 	Reasons []string `json:"reasons,omitempty"`
+	// Left are copies of the volume that could not be wiped, because their drives were offline.
+	// Each is wiped when its drive returns.
+	Left []LeftCopy `json:"left,omitempty"`
 }
 
-// Work is a piece of destructive work with everything chosen before it was begun,
-// so that doing it twice does it once.
+// Work is an operation that writes to drives. Everything is chosen before it starts, so
+// that it can be repeated after an interruption with the same result.
 type Work struct {
 	Op    WorkOp    `json:"op"`
 	Since time.Time `json:"since,omitzero"`
-	Size  uint64    `json:"size,omitempty"` // in bytes, that the volume is to have
-	// PVs are the physical volumes to be made, by drive id.
+	Size  uint64    `json:"size,omitempty"` // the new size of the volume in bytes
+	// PVs holds the UUIDs of the physical volumes to make, by drive id.
 	PVs map[string]string `json:"pvs,omitempty"`
-	// Move is where a volume comes from and goes to, of WorkMove.
+	// Move is the move, for WorkMove.
 	Move *Move `json:"move,omitempty"`
-	// Made are the steps that need no second look: a wipe, above all.
+	// Made are the steps that are done and not repeated, above all wipes.
 	Made []string `json:"made,omitempty"`
 }
 
-// WorkOp names a kind of work.
+// WorkOp is a kind of Work.
 type WorkOp string
 
 const (
@@ -114,37 +123,37 @@ const (
 	WorkMove   WorkOp = "move"
 )
 
-// ForgottenVolume is a volume or snapshot whose record was dropped while it was not
-// removed: when it returns on its drive it is not the one that a new request by its
+// ForgottenVolume is a volume or snapshot whose record was deleted although it was not
+// removed. When it returns with its drive, it is not the one that a new request with its
 // name asks for.
 type ForgottenVolume struct {
 	ID       string    `json:"id"`
 	Instance string    `json:"instance"` // GUID of its partition, or tag of its logical volume
 	At       time.Time `json:"at"`
-	// Replaced says that a new volume has its name since, or that it was deleted without a
-	// drive that may return: it is not taken in again.
+	// Replaced is true if a new volume has its name since, or if it was deleted while a
+	// drive of it that may return was missing: it is not adopted again.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// Key is the name of the record in a store.
+// Key returns the key of the record in a store.
 func (f ForgottenVolume) Key() string { return f.ID + "/" + f.Instance }
 
-// Remains are ranges of a partition in which volumes that move off it leave their data.
+// Remains are ranges of a partition in which volumes leave data when they move off it.
 type Remains struct {
 	Drive     string         `json:"drive"`
 	Partition string         `json:"partition"` // GUID
 	Ranges    []RemainsRange `json:"ranges"`
-	Tries     int            `json:"tries,omitempty"` // that failed to wipe them
+	Tries     int            `json:"tries,omitempty"` // failed tries to wipe them
 }
 
-// RemainsRange is a range of a partition in bytes, and how it is to be wiped.
+// RemainsRange is a range of a partition in bytes, and how to wipe it.
 type RemainsRange struct {
 	Start uint64 `json:"start"`
 	Size  uint64 `json:"size"`
 	Wipe  Wipe   `json:"wipe"`
 }
 
-// SnapshotRecord is what is remembered of a snapshot.
+// SnapshotRecord is what is stored about a snapshot.
 type SnapshotRecord struct {
 	Snapshot VolumeSnapshot `json:"snapshot"`
 	Work     *Work          `json:"work,omitempty"`

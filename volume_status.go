@@ -1,9 +1,9 @@
 package drivebay
 
-// leg is one drive under a volume, as the facts know it.
+// leg is one drive of a volume.
 type leg struct {
 	id    string
-	drive *Drive // nil: not among the drives that are known
+	drive *Drive // nil: not among the drives of the facts
 }
 
 func (f *Facts) legs() []leg {
@@ -20,7 +20,8 @@ func (f *Facts) legs() []leg {
 	return legs
 }
 
-// missing needs proof: a drive that a complete listing of the machine lacks.
+// missing reports whether the drive is proved to be gone: a complete listing of the
+// machine lacks it.
 func (l leg) missing(complete bool) bool {
 	if l.drive == nil {
 		return complete
@@ -28,7 +29,7 @@ func (l leg) missing(complete bool) bool {
 	return l.drive.Status == StatusOffline
 }
 
-// health is that of the drive; one that is not surely there is not surely good.
+// health returns the health of the drive; at best UNKNOWN if it is not surely there.
 func (l leg) health() Health {
 	switch {
 	case l.drive == nil:
@@ -39,8 +40,7 @@ func (l leg) health() Health {
 	return l.drive.Health
 }
 
-// givenUp says whether the kernel has stopped talking to the drive: no request
-// reaches it any more.
+// givenUp reports whether the kernel has stopped sending requests to the drive.
 func (l leg) givenUp() bool {
 	if l.drive == nil || l.drive.Kernel == nil {
 		return false
@@ -48,15 +48,14 @@ func (l leg) givenUp() bool {
 	return l.drive.Kernel.GivenUp()
 }
 
-// inSync is false while a mirror is known not to have the same data on every leg.
+// inSync returns false if a mirror is known not to have the same data on every leg.
 func (f *Facts) inSync() bool {
 	return f.LV == nil || (f.LV.SyncPercent == nil || *f.LV.SyncPercent >= 100) && !f.LV.RefreshNeeded
 }
 
-// VolumeHealthOf is the health that a volume has from its drives. It is that of
-// the worst; a mirror in sync is as good as its best leg, but never better than
-// SUSPECT, or than its worst leg, while a leg is worse than that: it is degraded
-// and not lost. A leg that is gone is no copy.
+// VolumeHealthOf returns the health of a volume by its drives: that of the worst drive. In
+// a mirror in sync, a BAD leg counts as SUSPECT while the best leg is not BAD: the volume
+// is degraded and not lost. A leg that is gone counts as BAD.
 func VolumeHealthOf(f Facts) Health {
 	if f.Drives == nil {
 		return f.Volume.Health
@@ -85,8 +84,8 @@ func VolumeHealthOf(f Facts) Health {
 	return best.Worse(worst)
 }
 
-// OperationalStatusOf says how a volume serves. What the mounts look like from
-// here is left out: a volume serves, or not, whoever looks.
+// OperationalStatusOf returns the operational status of a volume. It ignores the mounts,
+// because the status has to be the same for every caller.
 func OperationalStatusOf(f Facts) OperationalStatus {
 	f.Mount = nil
 	l := newLook(f)
@@ -97,10 +96,10 @@ func OperationalStatusOf(f Facts) OperationalStatus {
 		return OperationalRemoving
 	case doing == CSICreating:
 		return OperationalStaging
-	case f.Gone || l.lost(l.missing): // a drive that hangs or fails is there
+	case f.Gone || l.lost(l.missing): // a drive that hangs or fails is not missing
 		return Missing
 	}
-	l.Volume.OperationalStatus = Operative // not from what it was the last time
+	l.Volume.OperationalStatus = Operative // the previous status must not count
 	for _, found := range l.findings() {
 		if found.Severity == SeverityInaccessible {
 			return Inoperative

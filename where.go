@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Where says in words where a hand finds a drive: what is printed on the bay and on
-// the label, what is beside it, and whether a light shows it.
+// Where describes the place of a drive for an operator: bay, enclosure, the serial and
+// WWN of its label, and the drives beside it.
 func (s *Snapshot) Where(d *Drive) string {
 	var parts []string
 	add := func(word, value string) {
@@ -16,7 +16,7 @@ func (s *Snapshot) Where(d *Drive) string {
 		}
 	}
 	if d.Slot.Bay == "" {
-		parts = append(parts, "in no bay that the machine tells of")
+		parts = append(parts, "in an unknown bay")
 	}
 	add("bay", d.Slot.Bay)
 	add("enclosure", d.Slot.Enclosure)
@@ -32,7 +32,7 @@ func (s *Snapshot) Where(d *Drive) string {
 	return strings.Join(parts, ", ")
 }
 
-// beside describes the bays on both sides of a drive's, in the order of their names.
+// beside describes the bays on both sides of the drive's bay, in the order of their names.
 func (s *Snapshot) beside(d *Drive) (left, right string) {
 	var row []*Bay
 	for i := range s.Bays {
@@ -61,7 +61,7 @@ func (s *Snapshot) content(b *Bay) string {
 	return b.Bay + " (serial " + cmp.Or(s.Drives[i].Serial, "unknown") + ")"
 }
 
-// Light says in words which light shows the bay of a drive, as the bay is now.
+// Light describes which LED of the drive's bay is lit now.
 func (s *Snapshot) Light(d *Drive) string {
 	slot := d.Slot
 	for i := range s.Bays {

@@ -30,7 +30,7 @@ func (b both) Unread() ([]string, bool)     { return b.memory.Unread() }
 func (b both) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
 	return b.memory.Stats(ctx, r)
 }
-func (b both) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
+func (b both) Capabilities() drivebay.VolumeCapabilities { return drivebay.VolumeCapabilities{} }
 
 // TestBothAgree: after a healing, NodeHealer says of a volume what CSI says of it.
 func TestBothAgree(t *testing.T) {

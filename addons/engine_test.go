@@ -110,13 +110,14 @@ func (p *plugin) condition(id, path string) condition {
 func (p *plugin) heals(id, path string, abnormal bool) {
 	p.Helper()
 	p.eventually("CSI sees that it is broken", func() bool { return p.condition(id, path).Abnormal })
-	r, err := healer.NewHealerNodeClient(p.addons).NodeHealer(p.Context(), &healer.NodeHealerRequest{VolumeId: id, VolumePath: path, StagingTargetPath: path})
-	if err != nil {
-		p.Fatal(err)
-	}
-	if is := p.condition(id, path); r.Abnormal != abnormal || r.Abnormal != is.Abnormal || r.Message != is.Message {
-		p.Errorf("NodeHealer: %v, %q; CSI: %v", r.Abnormal, r.Message, is)
-	}
+	p.eventually("both sockets say the same", func() bool { // more may become known between the two calls
+		r, err := healer.NewHealerNodeClient(p.addons).NodeHealer(p.Context(), &healer.NodeHealerRequest{VolumeId: id, VolumePath: path, StagingTargetPath: path})
+		if err != nil {
+			p.Fatal(err)
+		}
+		is := p.condition(id, path)
+		return r.Abnormal == abnormal && r.Abnormal == is.Abnormal && r.Message == is.Message
+	})
 }
 
 func (p *plugin) inject(f hostsim.Fault) {

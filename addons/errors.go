@@ -8,11 +8,11 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// errorCodes is what the errors of the dictionary are on the wire. The first that
-// matches counts. The tables of CSI-Addons have the first six rows and UNKNOWN; the
-// others are gRPC's own meanings, which say more.
+// errorCodes holds the gRPC codes of the errors of the dictionary. The first match
+// counts. The tables of CSI-Addons have the codes of the first seven rows and UNKNOWN;
+// the others have gRPC's general meanings, which say more.
 var errorCodes = rpc.Codes{
-	{drivebay.ErrUnavailable, codes.Unavailable}, // first: what is away is not found either
+	{drivebay.ErrUnavailable, codes.Unavailable}, // first: ErrNotFound matches as well for a missing drive
 	{drivebay.ErrNotFound, codes.NotFound},
 	{drivebay.ErrInvalid, codes.InvalidArgument},
 	{drivebay.ErrAmbiguous, codes.InvalidArgument},

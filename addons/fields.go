@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// required are the fields without which a request is nothing. That the path to
-// reclaim space at can be either of two, its handler says.
+// required holds the required fields of each request. NodeReclaimSpace needs one of two
+// paths; its handler checks that.
 var required = map[protoreflect.Name][]protoreflect.Name{
 	"NodeHealerRequest":             {"volume_id", "volume_path"},
 	"NodeReclaimSpaceRequest":       {"volume_id"},
@@ -18,19 +18,19 @@ var required = map[protoreflect.Name][]protoreflect.Name{
 	"EncryptionKeyRotateRequest":    {"volume_id"},
 }
 
-// Sizes of fields in bytes, the same as in CSI, whose limits the protos name.
+// Limits of fields in bytes, the same as in CSI, to whose limits the protos refer.
 const (
 	maxString = 128
 	maxMap    = 4 << 10
-	maxPath   = 4095 // PATH_MAX without its end
+	maxPath   = 4095 // PATH_MAX without the terminating zero
 )
 
 var sizes = map[protoreflect.Name]int{
-	"volume_path": maxPath, "staging_target_path": maxPath, // they override the general limit
+	"volume_path": maxPath, "staging_target_path": maxPath, // paths override the general limit
 	"encryption_key": maxMap, // as if it were among the secrets
 }
 
-// checkFields holds a request, and the messages in it, against what is said of its fields.
+// checkFields checks a request, and the messages in it, against the rules for its fields.
 func checkFields(m protoreflect.Message) error {
 	for _, name := range required[m.Descriptor().Name()] {
 		if !m.Has(m.Descriptor().Fields().ByName(name)) {
@@ -77,7 +77,7 @@ func mapSize(m protoreflect.Map) (size int) {
 	return size
 }
 
-// listSize is of strings: no request has a list of anything else.
+// listSize returns the size of a list of strings: no request has a list of other values.
 func listSize(l protoreflect.List) (size int) {
 	for i := range l.Len() {
 		size += len(l.Get(i).String())
@@ -92,7 +92,7 @@ func checkString(name protoreflect.Name, s string) error {
 	}
 	switch {
 	case limit == maxPath && strings.ContainsRune(s, 0):
-		return fmt.Errorf("%w: no path has a zero in it", drivebay.ErrInvalid)
+		return fmt.Errorf("%w: the path contains a NUL byte", drivebay.ErrInvalid)
 	case limit == maxPath && !strings.HasPrefix(s, "/"):
 		return fmt.Errorf("%w: the path is not absolute", drivebay.ErrInvalid)
 	}

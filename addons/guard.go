@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// admit refuses calls that are not real here, and requests that no engine has to
-// see to know that they are wrong.
+// admit refuses calls that are not available on this machine, and requests that are
+// wrong by themselves.
 func (s *Server) admit(method string, req proto.Message) error {
 	ofVolumes := !strings.HasPrefix(method, "/"+identity.Identity_ServiceDesc.ServiceName+"/")
 	if ofVolumes && s.opt.Volumes == nil {

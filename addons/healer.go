@@ -12,9 +12,8 @@ type healerServer struct {
 	*Server
 }
 
-// NodeHealer answers how the volume is at its path after all that could be done for
-// it, in the words that NodeGetVolumeStats has for it then. What was done is in the
-// engine's journal.
+// NodeHealer repairs a volume and returns its condition at the path afterward, with the
+// text of NodeGetVolumeStats. The engine's journal has the repairs.
 func (h *healerServer) NodeHealer(ctx context.Context, req *healer.NodeHealerRequest) (*healer.NodeHealerResponse, error) {
 	if err := checkContext("volume_context", req.VolumeContext); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func TestNodeHealerErrors(t *testing.T) {
 		"too long an id":          {&healer.NodeHealerRequest{VolumeId: long, VolumePath: "/v"}, nil, codes.InvalidArgument, "volume_id"},
 		"too long a path":         {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/" + long}, nil, codes.InvalidArgument, "volume_path"},
 		"too many secrets":        {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v", Secrets: map[string]string{"a": long}}, nil, codes.InvalidArgument, "secrets"},
-		"no block device":         {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v", VolumeCapability: blockUse()}, nil, codes.InvalidArgument, "no block device"},
+		"no block device":         {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v", VolumeCapability: blockUse()}, nil, codes.InvalidArgument, "a block device is requested"},
 		"no filesystem":           {&healer.NodeHealerRequest{VolumeId: "raw", VolumePath: "/v", VolumeCapability: mountOf("")}, nil, codes.InvalidArgument, "no filesystem"},
 		"another filesystem":      {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v", VolumeCapability: mountOf("xfs")}, nil, codes.InvalidArgument, "ext4"},
 		"another volume_context":  {&healer.NodeHealerRequest{VolumeId: "there", VolumePath: "/v", VolumeContext: map[string]string{"pool": "1"}}, nil, codes.InvalidArgument, "volume_context"},

@@ -21,11 +21,12 @@ func (i *identityServer) GetIdentity(context.Context, *identity.GetIdentityReque
 	return &identity.GetIdentityResponse{Name: i.opt.Name, VendorVersion: rpc.Clip(i.opt.Version, maxString)}, nil
 }
 
-// askTime is how long a machine may think about what it can do: a sidecar asks before
-// it does anything else.
+// askTime limits the check of what a machine supports: a sidecar calls GetCapabilities
+// before everything else.
 const askTime = time.Second
 
-// GetCapabilities has no word for healing: who wants it calls it.
+// GetCapabilities does not list healing: CSI-Addons has no capability for it, and clients
+// call it without one.
 func (i *identityServer) GetCapabilities(ctx context.Context, _ *identity.GetCapabilitiesRequest) (*identity.GetCapabilitiesResponse, error) {
 	resp := &identity.GetCapabilitiesResponse{}
 	if i.opt.Volumes == nil {
@@ -52,8 +53,8 @@ func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability 
 	return &identity.Capability{Type: &identity.Capability_ReclaimSpace_{ReclaimSpace: &identity.Capability_ReclaimSpace{Type: kind}}}
 }
 
-// Probe is not ready until the first look over all drives has ended, and fails while something is
-// missing that only an administrator can mend. It reads what is known and waits for
+// Probe answers "not ready" until the first listing of all drives is complete, and fails
+// while the machine lacks something that only an administrator can provide. It waits for
 // nothing.
 func (i *identityServer) Probe(context.Context, *identity.ProbeRequest) (*identity.ProbeResponse, error) {
 	if missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...); len(missing) > 0 {

@@ -14,9 +14,9 @@ type keyServer struct {
 	*Server
 }
 
-// SecretNewPassphrase is the key of the next passphrase among the secrets of a call
-// that has no encryption_key: the sidecar of kubernetes-csi-addons v0.14.0 sends the
-// secret that volumes are staged with and nothing else
+// SecretNewPassphrase is the key of the new passphrase among the secrets of a call
+// without an encryption_key: the sidecar of kubernetes-csi-addons v0.14.0 sends only the
+// secret with which volumes are staged
 // (internal/sidecar/service/encryptionkeyrotation.go).
 const SecretNewPassphrase = "newPassphrase"
 

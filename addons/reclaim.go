@@ -15,8 +15,8 @@ type reclaimNode struct {
 	*Server
 }
 
-// NodeReclaimSpace takes the staging path where there is no volume_path. The proto
-// requires one, but the sidecar of kubernetes-csi-addons v0.14.0 never sends it
+// NodeReclaimSpace uses the staging path if there is no volume_path. The proto requires
+// a volume_path, but the sidecar of kubernetes-csi-addons v0.14.0 never sends it
 // (internal/sidecar/service/reclaimspace.go).
 func (r *reclaimNode) NodeReclaimSpace(ctx context.Context, req *reclaimspace.NodeReclaimSpaceRequest) (*reclaimspace.NodeReclaimSpaceResponse, error) {
 	path := cmp.Or(req.VolumePath, req.StagingTargetPath)
@@ -40,9 +40,9 @@ type reclaimController struct {
 	*Server
 }
 
-// ControllerReclaimSpace names no path: wherever the volume is, or nowhere. The manager
-// of kubernetes-csi-addons v0.14.0 calls it after each NodeReclaimSpace, and takes any
-// error but UNIMPLEMENTED for a job that failed
+// ControllerReclaimSpace has no path: the volume may be mounted anywhere, or nowhere.
+// The manager of kubernetes-csi-addons v0.14.0 calls it after each NodeReclaimSpace, and
+// treats any error but UNIMPLEMENTED as a failed job
 // (internal/controller/csiaddons/reclaimspacejob_controller.go).
 func (r *reclaimController) ControllerReclaimSpace(ctx context.Context, req *reclaimspace.ControllerReclaimSpaceRequest) (*reclaimspace.ControllerReclaimSpaceResponse, error) {
 	if err := checkContext("parameters", req.Parameters); err != nil {

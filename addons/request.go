@@ -9,16 +9,16 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// using is a request that says how its caller uses the volume.
+// using is a request with a capability, which says how the caller uses the volume.
 type using interface {
 	GetVolumeId() string
 	GetVolumeCapability() *csi.VolumeCapability
 }
 
-// usable says whether the caller takes the volume for a block device, nil where he
-// does not say, and refuses what the volume is not. The access mode does not matter
-// here, and the sidecar sends capabilities with nothing else. A volume that is not in
-// the newest set may be in the next one: that is for the engine to say.
+// usable returns whether the caller uses the volume as a block device, nil if the request
+// does not say, and refuses a capability that does not fit the volume. The access mode
+// does not matter here, and the sidecar sends capabilities with nothing else. A volume
+// that is not in the newest set may be in the next one: the engine decides that.
 func (s *Server) usable(req using) (block *bool, err error) {
 	c := req.GetVolumeCapability()
 	if c.GetAccessType() == nil {
@@ -32,7 +32,7 @@ func (s *Server) usable(req using) (block *bool, err error) {
 	fs := c.GetMount().GetFsType()
 	switch {
 	case is && v.Mode == drivebay.ModeFS:
-		err = fmt.Errorf("volume %s: %w: it has a filesystem and is no block device", v.ID, drivebay.ErrInvalid)
+		err = fmt.Errorf("volume %s: %w: the volume has a filesystem, a block device is requested", v.ID, drivebay.ErrInvalid)
 	case !is && v.Mode != drivebay.ModeFS:
 		err = fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrInvalid)
 	case fs != "" && fs != v.FSType:
@@ -41,13 +41,12 @@ func (s *Server) usable(req using) (block *bool, err error) {
 	return &is, err
 }
 
-// Keys of a volume's context that are the orchestrator's and not ours: Kubernetes
-// adds them by itself (external-provisioner; CSIDriver.spec.podInfoOnMount and
-// tokenRequests).
+// contextOfOthers holds the prefixes of volume_context keys that Kubernetes adds itself
+// (external-provisioner; CSIDriver.spec.podInfoOnMount and tokenRequests).
 var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
 
-// checkContext holds what a caller remembers of a volume against that of ours: they
-// have none. The sidecar sends it as parameters.
+// checkContext refuses a volume context with keys other than those of Kubernetes: our
+// volumes have none. The sidecar sends the context as parameters.
 func checkContext(field string, context map[string]string) error {
 	for key := range context {
 		if !slices.ContainsFunc(contextOfOthers, func(p string) bool { return strings.HasPrefix(key, p) }) {

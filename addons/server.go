@@ -1,11 +1,11 @@
-// Package addons serves CSI-Addons, what orchestrators ask of a plugin beyond the
-// Container Storage Interface: to heal a volume, to give unused space back, to change
-// the passphrase of an encrypted one. It translates between these messages and the
-// dictionary and decides nothing. What is not real on a machine is not advertised there.
+// Package addons serves CSI-Addons, the calls of orchestrators beyond the Container
+// Storage Interface: heal a volume, reclaim unused space, change the passphrase of an
+// encrypted volume. It translates between these messages and the dictionary and decides
+// nothing. A machine advertises only the capabilities that it has.
 //
-// A call goes through guard, which refuses what no engine has to see, to a handler,
-// which reads the request, asks the engine and writes its answer. Handlers return
-// errors of the dictionary; guard gives them their codes.
+// A call first passes the guard, which refuses requests that are wrong by themselves.
+// Then a handler reads the request, calls the engine and writes the answer. Handlers
+// return errors of the dictionary; the guard translates them to gRPC codes.
 package addons
 
 import (
@@ -24,32 +24,32 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Engine is what the server asks about drives. No method waits for one.
+// Engine is what the server needs of the drive manager. No method waits for a drive.
 type Engine interface {
 	Snapshot() *drivebay.Snapshot
-	Unready() []string // what keeps the plugin from working, besides the first listing
+	Unready() []string // why the plugin cannot work, apart from the first listing
 }
 
-// Volumes is what the server needs of the volume engine. Errors are those of the
-// dictionary; a second call for a volume while one is under way is ErrPending.
+// Volumes is what the server needs of the volume engine. It returns errors of the
+// dictionary: ErrPending for a second call for a volume while one is under way.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
-	// Unread says of each drive that may carry unknown volumes why it was not read, and
-	// whether the engine is ready: the first look over all drives has ended.
+	// Unread returns why each drive that may have unknown volumes was not read, and
+	// whether the engine is ready: the first listing of all drives is complete.
 	Unread() (why []string, ready bool)
-	// Encrypts is nil where volumes can be encrypted, and else says why not.
+	// Encrypts returns why volumes cannot be encrypted, nil if they can.
 	Encrypts(ctx context.Context) error
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
-	// Stats knows at once what a healing came to.
+	// Stats includes the result of a Heal as soon as Heal has returned.
 	Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error)
-	// Reclaim is ErrNoSupport where nothing can be discarded.
+	// Reclaim returns ErrNoSupport if the volume or its drive cannot discard.
 	Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error)
 	RotateKey(ctx context.Context, r drivebay.KeyRequest) error
 }
 
-// Options name the plugin to its callers, and say what it has.
+// Options are the settings of a Server.
 type Options struct {
-	Name    string // the plugin's, as CSI tells it
+	Name    string // name of the plugin, the same as in CSI
 	Version string
 	Volumes Volumes // nil: there are no volumes on this machine
 	Log     *slog.Logger
@@ -63,7 +63,7 @@ type Server struct {
 	grpc   *grpc.Server
 }
 
-// services are all that there are, as gRPC knows them, and who answers them.
+// services returns all services of the server, by their gRPC description.
 func (s *Server) services() map[*grpc.ServiceDesc]any {
 	return map[*grpc.ServiceDesc]any{
 		&identity.Identity_ServiceDesc:                                     &identityServer{Server: s},
@@ -74,7 +74,7 @@ func (s *Server) services() map[*grpc.ServiceDesc]any {
 	}
 }
 
-// New makes a server.
+// New returns a server.
 func New(engine Engine, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -88,7 +88,7 @@ func New(engine Engine, opt Options) *Server {
 	return s
 }
 
-// Serve answers until ctx ends.
+// Serve answers calls until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := rpc.Serve(ctx, s.grpc, l); err != nil {
 		return fmt.Errorf("csi-addons: %w", err)

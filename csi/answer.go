@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// signed is a number of bytes as the interface counts them.
+// signed converts a number of bytes to the int64 of CSI messages.
 func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func (s *Server) volumeAnswer(v *drivebay.Volume) *wire.Volume {
@@ -26,7 +26,7 @@ func (s *Server) volumeAnswer(v *drivebay.Volume) *wire.Volume {
 	return out
 }
 
-// publishedNodes is the node that a volume is mounted on.
+// publishedNodes returns the node on which a volume is mounted, if any.
 func (s *Server) publishedNodes(v *drivebay.Volume) []string {
 	if len(v.Publications) == 0 {
 		return nil
@@ -39,9 +39,9 @@ func (s *Server) snapshotAnswer(v *drivebay.VolumeSnapshot) *wire.Snapshot {
 		CreationTime: timestamppb.New(v.Created), AccessibleTopology: []*wire.Topology{topologyOf(cmp.Or(v.Node, s.opt.NodeID))}}
 }
 
-// healthAnswer is a condition in the words of 1.13. Reason and message have no
-// limit of their own there, so the general one holds: a message is its short form, and
-// the API and `drivebay explain` have all of it.
+// healthAnswer converts a condition to the message of CSI 1.13. Reason and message have
+// no limit of their own there, so the general limit applies: messages have their short
+// form. The API and `drivebay explain` show them in full.
 func healthAnswer(id string, c drivebay.Condition) *wire.VolumeHealth {
 	out := &wire.VolumeHealth{VolumeId: id}
 	for _, f := range c {
@@ -52,8 +52,8 @@ func healthAnswer(id string, c drivebay.Condition) *wire.VolumeHealth {
 }
 
 func usageAnswer(s drivebay.VolumeStats) []*wire.VolumeUsage {
-	// The bytes are always there: kubelet drops an answer without usage, and the
-	// condition with it (pkg/volume/csi/csi_client.go, NodeGetVolumeStats).
+	// The bytes are always present: the kubelet discards an answer without usage, and
+	// the condition with it (pkg/volume/csi/csi_client.go, NodeGetVolumeStats).
 	out := []*wire.VolumeUsage{amountAnswer(wire.VolumeUsage_BYTES, s.Bytes)}
 	if s.Inodes != nil {
 		out = append(out, amountAnswer(wire.VolumeUsage_INODES, *s.Inodes))

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Calls lists every RPC of the interface, "Node.NodeGetInfo", in its own order.
+// Calls returns the name of every RPC of CSI ("Node.NodeGetInfo"), in the order of csi.proto.
 func Calls() []string {
 	var out []string
 	services := wire.File_csi_proto.Services()
@@ -28,8 +28,8 @@ func Calls() []string {
 	return out
 }
 
-// Call makes one RPC by its name, with or without the service's, and returns the
-// answer. Request and answer are the interface's messages as JSON.
+// Call makes one RPC by its name, with or without that of its service, and returns the
+// answer. Request and answer are CSI messages as JSON.
 func Call(ctx context.Context, endpoint, name, request string) (string, error) {
 	service, method, err := findCall(name)
 	if err != nil {

@@ -2,16 +2,16 @@ package csi
 
 import wire "github.com/container-storage-interface/spec/lib/go/csi"
 
-// power is what a machine has to have for a call to be real.
+// power is what a machine needs for a call to be available.
 type power uint8
 
 const (
-	bare          power = iota // drives to look at
-	withVolumes                // and a volume engine
-	withSnapshots              // that can also take snapshots
+	bare          power = iota // drives that can be listed
+	withVolumes                // also a volume engine
+	withSnapshots              // also snapshots
 )
 
-// plugin is the power of every machine of the plugin. No program is asked.
+// plugin returns the power that every machine of the plugin has. It runs no program.
 func (s *Server) plugin() power {
 	if s.opt.Volumes == nil {
 		return bare
@@ -23,14 +23,14 @@ func (s *Server) power() power {
 	switch v := s.opt.Volumes; {
 	case v == nil:
 		return bare
-	case v.Powers().Snapshots:
+	case v.Capabilities().Snapshots:
 		return withSnapshots
 	}
 	return withVolumes
 }
 
-// implemented are the calls that are, and what they need. A call that is not
-// here, or needs more than the machine has, is answered by guard.
+// implemented holds the implemented calls and what they need. The guard refuses a call
+// that is not in it, or that needs more than the machine has.
 var implemented = map[string]power{
 	"GetPluginInfo":         bare,
 	"GetPluginCapabilities": bare,
@@ -63,8 +63,8 @@ var implemented = map[string]power{
 	"NodeGetVolumeHealth":  withVolumes,
 }
 
-// capability is one that is advertised where the machine has the power. A test
-// calls every RPC and holds it against these lists.
+// capability is a CSI capability that is advertised if the machine has what it needs. A
+// test calls every RPC and compares the results with these lists.
 type capability[T any] struct {
 	kind  T
 	needs power
@@ -80,10 +80,10 @@ func granted[T any](all []capability[T], has power) []T {
 	return out
 }
 
-// Volumes are on one node, so its topology counts. All instances of a version have the
-// same capabilities of the plugin, whatever their machines have (csi.proto,
+// A volume is on one node, so its topology counts. All instances of a version have the
+// same plugin capabilities, whatever their machines have (csi.proto,
 // GetPluginCapabilities; a recording of a machine makes no volumes and is no such
-// instance): they say nothing of snapshots but where one is.
+// instance). About snapshots they only promise the topology.
 var serviceCapabilities = []capability[wire.PluginCapability_Service_Type]{
 	{wire.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS, bare},
 	{wire.PluginCapability_Service_CONTROLLER_SERVICE, withVolumes},
@@ -94,7 +94,7 @@ var expansionCapabilities = []capability[wire.PluginCapability_VolumeExpansion_T
 	{wire.PluginCapability_VolumeExpansion_ONLINE, withVolumes},
 }
 
-// LIST_VOLUMES_PUBLISHED_NODES is not among them, though the nodes are told: it
+// LIST_VOLUMES_PUBLISHED_NODES is not among them, although answers have the nodes: it
 // would promise ControllerPublishVolume.
 var controllerCapabilities = []capability[wire.ControllerServiceCapability_RPC_Type]{
 	{wire.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, withVolumes},

@@ -43,8 +43,8 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 	return &wire.CreateVolumeResponse{Volume: c.volumeAnswer(&v)}, nil
 }
 
-// unlessExists turns the want of a place into the fault that there is a volume of
-// this name already, in the wrong place.
+// unlessExists turns ErrNoSpace into ErrExists if a volume of this name exists already,
+// on this node.
 func (c *controller) unlessExists(name string, err error) error {
 	there := slices.ContainsFunc(c.opt.Volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
 	if errors.Is(err, drivebay.ErrNoSpace) && there {
@@ -69,8 +69,8 @@ func (c *controller) ControllerExpandVolume(ctx context.Context, req *wire.Contr
 	return &wire.ControllerExpandVolumeResponse{CapacityBytes: signed(v.Size), NodeExpansionRequired: node}, nil
 }
 
-// expansion reads what both ExpandVolume calls ask for; the capability, where
-// there is one, has to be the volume's.
+// expansion reads the size that both ExpandVolume calls request. A capability, if there
+// is one, has to fit the volume.
 func (s *Server) expansion(id string, size *wire.CapacityRange, c *wire.VolumeCapability) (drivebay.SizeRange, error) {
 	r, err := sizeRange(size)
 	if err != nil || c == nil {
@@ -80,8 +80,8 @@ func (s *Server) expansion(id string, size *wire.CapacityRange, c *wire.VolumeCa
 	return r, err
 }
 
-// usable reads a capability that a volume has to have. A volume that is not in
-// the newest set may be in the next one: that is for the engine to say.
+// usable reads a capability and checks that it fits the volume. A volume that is not in
+// the newest set may be in the next one: the engine decides that.
 func (s *Server) usable(id string, c *wire.VolumeCapability) (use, error) {
 	u, err := parseUse(c)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Server) usable(id string, c *wire.VolumeCapability) (use, error) {
 	return u, err
 }
 
-// GetCapacity says that there is none, rather than fail, where a volume of this
-// kind cannot be made: the question is whether to come here at all.
+// GetCapacity returns 0 instead of an error if volumes of this kind cannot be made here:
+// a scheduler asks whether this node is suitable at all.
 func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityRequest) (*wire.GetCapacityResponse, error) {
 	class, err := drivebay.ParseClass(req.Parameters)
 	if err != nil {

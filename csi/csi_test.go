@@ -139,7 +139,7 @@ var promised = map[string][]string{
 // and says that it is not implemented; with volumes, with snapshots, and without.
 func TestCapabilitiesAreTrue(t *testing.T) {
 	plain := newMemory()
-	plain.powers.Snapshots = false
+	plain.capabilities.Snapshots = false
 	for _, c := range []struct {
 		name    string
 		volumes Volumes

@@ -10,10 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// errorCodes is what the errors of the dictionary are on the wire. The first that
-// matches counts.
+// errorCodes holds the gRPC codes of the errors of the dictionary. The first match counts.
 var errorCodes = rpc.Codes{
-	{drivebay.ErrUnavailable, codes.Unavailable}, // first: what is away is not found either
+	{drivebay.ErrUnavailable, codes.Unavailable}, // first: ErrNotFound matches as well for a missing drive
 	{drivebay.ErrNotFound, codes.NotFound},
 	{drivebay.ErrInvalid, codes.InvalidArgument},
 	{drivebay.ErrAmbiguous, codes.InvalidArgument},
@@ -31,7 +30,7 @@ var errorCodes = rpc.Codes{
 	{drivebay.ErrSecret, codes.Unauthenticated}, // spec.md, "Not authenticated": the secrets are not valid
 }
 
-// exceeds are the calls whose table of errors has FAILED_PRECONDITION for what
+// exceeds lists the calls whose error table has FAILED_PRECONDITION for a request that
 // the volume does not support ("Exceeds capabilities").
 var exceeds = []string{"NodeStageVolume", "NodePublishVolume"}
 

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// required are the fields that a message has to have, as csi.proto v1.13.0 says
-// field by field; a test reads it there. Without one: INVALID_ARGUMENT.
+// required holds the required fields of each message, by the comments of csi.proto
+// v1.13.0; a test reads them there. Without one the answer is INVALID_ARGUMENT.
 var required = map[protoreflect.Name][]protoreflect.Name{
 	"CreateVolumeRequest": {"name", "volume_capabilities"},
 	"VolumeContentSource": {"type"},
@@ -44,21 +44,21 @@ const (
 	maxString = 128
 	maxMap    = 4 << 10
 	maxFlags  = 4 << 10 // of all mount_flags together
-	maxPath   = 4095    // PATH_MAX without its end
+	maxPath   = 4095    // PATH_MAX without the terminating zero
 )
 
-// sizes are those of the fields that override the general limit. A token is for
-// its list to judge.
+// sizes holds the limits of the fields that override the general limit. The lists check
+// their tokens.
 var sizes = map[protoreflect.Name]int{
 	"staging_target_path": maxPath, "target_path": maxPath, "volume_path": maxPath, "volume_publish_path": maxPath,
 	"starting_token": rpc.MaxMessage,
 }
 
-// absolute are the paths that have to be; of volume_path see elsewhere.
+// absolute holds the paths that have to be absolute; findable checks volume_path.
 var absolute = map[protoreflect.Name]bool{"staging_target_path": true, "target_path": true, "volume_publish_path": true}
 
-// checkFields holds a request, and all messages in it, against what the
-// specification says of every field of its kind.
+// checkFields checks a request, and all messages in it, against what the specification
+// requires of each kind of field.
 func checkFields(m protoreflect.Message) error {
 	d := m.Descriptor()
 	for _, name := range required[d.Name()] {
@@ -131,7 +131,7 @@ func checkString(f protoreflect.FieldDescriptor, s string) error {
 	}
 	switch {
 	case limit == maxPath && strings.ContainsRune(s, 0):
-		return fmt.Errorf("%w: no path has a zero in it", drivebay.ErrInvalid)
+		return fmt.Errorf("%w: the path contains a NUL byte", drivebay.ErrInvalid)
 	case absolute[f.Name()] && !strings.HasPrefix(s, "/"):
 		return fmt.Errorf("%w: the path is not absolute", drivebay.ErrInvalid)
 	case f.Name() == "name" && strings.ContainsFunc(s, banned):
@@ -140,8 +140,8 @@ func checkString(f protoreflect.FieldDescriptor, s string) error {
 	return checkSize(len(s), limit)
 }
 
-// banned are the characters that no name has (csi.proto, CreateVolumeRequest.name
-// and CreateSnapshotRequest.name).
+// banned reports whether a name must not have a character (csi.proto,
+// CreateVolumeRequest.name and CreateSnapshotRequest.name).
 func banned(r rune) bool {
 	switch {
 	case r <= 0x08, r == 0x0b, r == 0x0c, 0x0e <= r && r <= 0x1f, 0x7f <= r && r <= 0x9f:

@@ -18,7 +18,7 @@ func (c *controller) ControllerGetVolumeHealth(_ context.Context, req *wire.Cont
 	return &wire.ControllerGetVolumeHealthResponse{VolumeHealth: healthAnswer(v.ID, v.Condition)}, nil
 }
 
-// ControllerListVolumeHealth leaves out the volumes that nothing is wrong with.
+// ControllerListVolumeHealth returns only volumes with findings.
 func (c *controller) ControllerListVolumeHealth(_ context.Context, req *wire.ControllerListVolumeHealthRequest) (*wire.ControllerListVolumeHealthResponse, error) {
 	p, after, err := newPage(listHealth, req.MaxEntries, req.StartingToken)
 	if err != nil {
@@ -43,8 +43,8 @@ func (c *controller) ControllerListVolumeHealth(_ context.Context, req *wire.Con
 	return resp, nil
 }
 
-// NodeGetVolumeHealth adds what is known of the paths to what is known of the
-// volume. It may be asked of paths that the volume never came to.
+// NodeGetVolumeHealth returns the condition of the volume, with that of the path if one
+// is given. The volume may never have been at this path.
 func (n *node) NodeGetVolumeHealth(ctx context.Context, req *wire.NodeGetVolumeHealthRequest) (*wire.NodeGetVolumeHealthResponse, error) {
 	v, err := n.volume(req.VolumeId)
 	if err != nil {
@@ -63,7 +63,7 @@ func (n *node) NodeGetVolumeHealth(ctx context.Context, req *wire.NodeGetVolumeH
 	return &wire.NodeGetVolumeHealthResponse{VolumeHealth: healthAnswer(v.ID, condition)}, nil
 }
 
-// NodeGetStorageHealth answers from the last verdicts; no drive is asked for it.
+// NodeGetStorageHealth answers from the last verdicts. It reads no drive.
 func (n *node) NodeGetStorageHealth(context.Context, *wire.NodeGetStorageHealthRequest) (*wire.NodeGetStorageHealthResponse, error) {
 	snap, err := n.snapshot()
 	if err != nil {

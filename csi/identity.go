@@ -33,8 +33,8 @@ func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabil
 	return resp, nil
 }
 
-// Probe is not ready until the first look over all drives has ended, and fails while something is
-// missing that only an administrator can mend.
+// Probe answers "not ready" until the first listing of all drives is complete, and fails
+// while the machine lacks something that only an administrator can provide.
 func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeResponse, error) {
 	if missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))

@@ -18,24 +18,24 @@ import (
 // memory keeps volumes nowhere but in a VolumeSet. It is for what the edge does
 // by itself; how volumes are made and mounted is shown with the engine.
 type memory struct {
-	set    atomic.Pointer[drivebay.VolumeSet]
-	mu     sync.Mutex // of writers
-	powers drivebay.VolumePowers
-	fails  atomic.Pointer[error] // what the next call of the engine ends with
+	set          atomic.Pointer[drivebay.VolumeSet]
+	mu           sync.Mutex // of writers
+	capabilities drivebay.VolumeCapabilities
+	fails        atomic.Pointer[error] // what the next call of the engine ends with
 }
 
 const memorySize = 1 << 40
 
 func newMemory(volumes ...*drivebay.VolumeView) *memory {
-	m := &memory{powers: drivebay.VolumePowers{Snapshots: true}}
+	m := &memory{capabilities: drivebay.VolumeCapabilities{Snapshots: true}}
 	m.set.Store(&drivebay.VolumeSet{Seq: 1, Volumes: volumes})
 	return m
 }
 
-func (m *memory) Volumes() *drivebay.VolumeSet  { return m.set.Load() }
-func (m *memory) Unread() ([]string, bool)      { return nil, m.set.Load().Seq > 0 }
-func (m *memory) Listed() error                 { return nil }
-func (m *memory) Powers() drivebay.VolumePowers { return m.powers }
+func (m *memory) Volumes() *drivebay.VolumeSet              { return m.set.Load() }
+func (m *memory) Unread() ([]string, bool)                  { return nil, m.set.Load().Seq > 0 }
+func (m *memory) Listed() error                             { return nil }
+func (m *memory) Capabilities() drivebay.VolumeCapabilities { return m.capabilities }
 
 func (m *memory) Missing(id string) error {
 	return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)

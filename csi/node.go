@@ -23,7 +23,7 @@ func (n *node) NodeGetCapabilities(context.Context, *wire.NodeGetCapabilitiesReq
 	return resp, nil
 }
 
-// NodeGetInfo names no maximum of volumes: drives are full before any is reached.
+// NodeGetInfo sets no maximum number of volumes: the drives are full before.
 func (n *node) NodeGetInfo(context.Context, *wire.NodeGetInfoRequest) (*wire.NodeGetInfoResponse, error) {
 	return &wire.NodeGetInfoResponse{NodeId: n.opt.NodeID, AccessibleTopology: topologyOf(n.opt.NodeID)}, nil
 }
@@ -56,11 +56,11 @@ func (n *node) NodeExpandVolume(ctx context.Context, req *wire.NodeExpandVolumeR
 	return &wire.NodeExpandVolumeResponse{CapacityBytes: signed(size)}, nil
 }
 
-// findable refuses a path that is not absolute, as one where no volume is:
-// csi-sanity asks for "some/path" and wants NOT_FOUND.
+// findable refuses a path that is not absolute with ErrNotFound: csi-sanity sends
+// "some/path" and expects NOT_FOUND.
 func findable(volume, path string) error {
 	if !strings.HasPrefix(path, "/") {
-		return fmt.Errorf("volume %q: %w: no volume is at a path that is not absolute", volume, drivebay.ErrNotFound)
+		return fmt.Errorf("volume %q: %w: the path is not absolute", volume, drivebay.ErrNotFound)
 	}
 	return nil
 }

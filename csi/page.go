@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Bounds of a page when its caller names none: gRPC clients refuse an answer of
-// more than 4 MiB unless they are told otherwise.
+// Limits of a page. gRPC clients refuse an answer of more than 4 MiB unless they are
+// configured otherwise.
 const (
 	pageEntries = 10_000
 	pageBytes   = 3 << 20
 )
 
-// list names what a token belongs to.
+// list is the kind of list that a token belongs to.
 type list byte
 
 const (
@@ -27,15 +27,15 @@ const (
 	listHealth    list = 'h'
 )
 
-// A token says after which id to go on, so that it stays true whatever comes and
-// goes meanwhile, here or across a restart. The sum tells ours from others'.
+// token returns a token with the id after which the next page starts. It stays valid when
+// volumes come and go, and across restarts. The checksum detects foreign tokens.
 func (l list) token(after string) string {
 	return fmt.Sprintf("%c%08x%s", l, l.sum(after), after)
 }
 
 func (l list) sum(id string) uint32 { return crc32.ChecksumIEEE([]byte(string(rune(l)) + id)) }
 
-// after reads a token; the empty one is the beginning.
+// after returns the id in a token; "" for the empty token, the start of the list.
 func (l list) after(token string) (id string, err error) {
 	if token == "" {
 		return "", nil
@@ -46,10 +46,10 @@ func (l list) after(token string) (id string, err error) {
 			return id, nil
 		}
 	}
-	return "", status.Error(codes.Aborted, "starting_token is none of this list's: begin again without one")
+	return "", status.Error(codes.Aborted, "starting_token: not issued by this call; start again without a token")
 }
 
-// page counts what still fits into an answer.
+// page counts the entries and bytes of an answer.
 type page struct {
 	list        list
 	max         int
@@ -58,7 +58,8 @@ type page struct {
 	more        bool
 }
 
-// newPage is for a request's max_entries and starting_token.
+// newPage returns the page for a request's max_entries and starting_token, and the id
+// after which it starts.
 func newPage(l list, max int32, token string) (p page, after string, err error) {
 	if max < 0 {
 		return p, "", fmt.Errorf("max_entries: %w: it is negative", drivebay.ErrInvalid)
@@ -71,9 +72,9 @@ func newPage(l list, max int32, token string) (p page, after string, err error) 
 	return p, after, err
 }
 
-// takes says whether the entry of an id still fits; the first always does.
+// takes adds an entry and reports whether it still fits; the first one always does.
 func (p *page) takes(id string, entry proto.Message) bool {
-	const frame = 6 // its tag and length in the answer
+	const frame = 6 // bytes of the tag and length in the answer
 	size := proto.Size(entry) + frame
 	if p.count == p.max || p.count > 0 && p.size+size > pageBytes {
 		p.more = true
@@ -83,7 +84,7 @@ func (p *page) takes(id string, entry proto.Message) bool {
 	return true
 }
 
-// next is the token of the page after this; empty: there is none.
+// next returns the token of the next page; it is empty after the last page.
 func (p *page) next() string {
 	if !p.more {
 		return ""

@@ -9,15 +9,15 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// use is how a caller is going to use a volume.
+// use is how a caller wants to use a volume, from a VolumeCapability.
 type use struct {
 	block  bool
-	fsType string // empty: whatever the volume has
+	fsType string // empty: the one that the volume has
 	flags  []string
 	access drivebay.Access
 }
 
-// accesses are the access modes of a volume that is on one node.
+// accesses holds the supported access modes: those of a volume on one node.
 var accesses = map[wire.VolumeCapability_AccessMode_Mode]drivebay.Access{
 	wire.VolumeCapability_AccessMode_SINGLE_NODE_WRITER:        drivebay.AccessWriter,
 	wire.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   drivebay.AccessReader,
@@ -25,7 +25,7 @@ var accesses = map[wire.VolumeCapability_AccessMode_Mode]drivebay.Access{
 	wire.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER:  drivebay.AccessMultiWriter,
 }
 
-// parseUse reads a capability. Its mount flags are never part of an error.
+// parseUse reads a capability. Errors never contain its mount flags.
 func parseUse(c *wire.VolumeCapability) (use, error) {
 	mode := c.GetAccessMode().GetMode()
 	u := use{block: c.GetBlock() != nil, fsType: c.GetMount().GetFsType(), flags: c.GetMount().GetMountFlags(), access: accesses[mode]}
@@ -43,7 +43,7 @@ func parseUse(c *wire.VolumeCapability) (use, error) {
 	return u, nil
 }
 
-// parseUses reads the capabilities that one volume has to have all of.
+// parseUses reads the capabilities that one volume must have together.
 func parseUses(all []*wire.VolumeCapability) (block bool, fsType string, err error) {
 	for i, c := range all {
 		u, err := parseUse(c)
@@ -64,13 +64,13 @@ func parseUses(all []*wire.VolumeCapability) (block bool, fsType string, err err
 	return block, fsType, nil
 }
 
-// fits says whether a volume can be used so.
+// fits returns why a volume cannot be used in this way, nil if it can.
 func (u use) fits(v *drivebay.Volume) error {
 	switch {
 	case v.Mode == drivebay.ModeUnknown:
 		return fmt.Errorf("volume %s: %w: its mode is not known", v.ID, drivebay.ErrNoSupport)
 	case u.block && v.Mode == drivebay.ModeFS:
-		return fmt.Errorf("volume %s: %w: it has a filesystem and is no block device", v.ID, drivebay.ErrNoSupport)
+		return fmt.Errorf("volume %s: %w: the volume has a filesystem, a block device is requested", v.ID, drivebay.ErrNoSupport)
 	case !u.block && v.Mode != drivebay.ModeFS:
 		return fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrNoSupport)
 	case u.fsType != "" && u.fsType != v.FSType:
@@ -79,7 +79,7 @@ func (u use) fits(v *drivebay.Volume) error {
 	return nil
 }
 
-// sizeRange reads a range; none says nothing.
+// sizeRange reads a capacity range; nil sets no limit.
 func sizeRange(r *wire.CapacityRange) (drivebay.SizeRange, error) {
 	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
 	switch {
@@ -93,12 +93,12 @@ func sizeRange(r *wire.CapacityRange) (drivebay.SizeRange, error) {
 	return drivebay.SizeRange{Required: uint64(required), Limit: uint64(limit)}, nil
 }
 
-// source reads what a volume is to begin with.
+// source reads what a new volume is a copy of.
 func source(s *wire.VolumeContentSource) drivebay.Source {
 	return drivebay.Source{Snapshot: s.GetSnapshot().GetSnapshotId(), Volume: s.GetVolume().GetVolumeId()}
 }
 
-// volumeRequest reads what CreateVolume asks for, the topology left out.
+// volumeRequest reads a CreateVolume request, except the topology.
 func volumeRequest(req *wire.CreateVolumeRequest) (r drivebay.VolumeRequest, err error) {
 	r = drivebay.VolumeRequest{Name: req.Name, Source: source(req.VolumeContentSource), Secrets: req.Secrets}
 	if len(req.MutableParameters) > 0 {
@@ -114,17 +114,17 @@ func volumeRequest(req *wire.CreateVolumeRequest) (r drivebay.VolumeRequest, err
 	return r, err
 }
 
-// Keys of a volume_context that are the orchestrator's and not ours: Kubernetes
-// adds them by itself (external-provisioner; CSIDriver.spec.podInfoOnMount and
-// tokenRequests).
+// contextOfOthers holds the prefixes of volume_context keys that Kubernetes adds itself
+// (external-provisioner; CSIDriver.spec.podInfoOnMount and tokenRequests).
 var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
 
 const ephemeralKey = "csi.storage.k8s.io/ephemeral"
 
-// checkContext holds a volume_context against that of our volumes: they have none.
+// checkContext refuses a volume_context with keys other than those of Kubernetes: our
+// volumes have none.
 func checkContext(context map[string]string) error {
 	if context[ephemeralKey] == "true" {
-		return fmt.Errorf("volume_context: %w: a volume that comes and goes with a pod", drivebay.ErrNoSupport)
+		return fmt.Errorf("volume_context: %w: ephemeral volumes are not supported", drivebay.ErrNoSupport)
 	}
 	for key := range context {
 		if !slices.ContainsFunc(contextOfOthers, func(p string) bool { return strings.HasPrefix(key, p) }) {
@@ -134,8 +134,8 @@ func checkContext(context map[string]string) error {
 	return nil
 }
 
-// snapshotParameters are read for what we do not know; we have none. The
-// snapshotter adds some by itself (external-snapshotter, --extra-create-metadata).
+// snapshotParameters refuses every parameter except those that the snapshotter adds
+// itself (external-snapshotter, --extra-create-metadata).
 func snapshotParameters(parameters map[string]string) error {
 	for key := range parameters {
 		if !strings.HasPrefix(key, "csi.storage.k8s.io/") {

@@ -49,7 +49,7 @@ func TestSanity(t *testing.T) {
 // thick says that there are no snapshots: the suite takes some of any volume.
 type thick struct{ *volume.Engine }
 
-func (thick) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{} }
+func (thick) Capabilities() drivebay.VolumeCapabilities { return drivebay.VolumeCapabilities{} }
 
 // drive is the engines of a machine, at work, with room for volumes.
 func drive(t *testing.T, machine host.Worker, opt drivemgr.Options, root string) (*drivemgr.Manager, *volume.Engine) {

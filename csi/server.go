@@ -1,11 +1,10 @@
-// Package csi serves the Container Storage Interface, version 1.13: it translates
-// between the interface's messages and the dictionary and decides nothing. What is
-// not real on a machine is not advertised there.
+// Package csi serves the Container Storage Interface, version 1.13. It translates
+// between CSI messages and the dictionary and decides nothing. A machine advertises
+// only the capabilities that it has.
 //
-// A call goes through guard, which refuses what the specification forbids of every
-// request, to a handler, which reads the request into the dictionary, asks the
-// engine and writes its answer. Handlers return errors of the dictionary; guard
-// gives them their codes.
+// A call first passes the guard, which refuses requests that violate the specification.
+// Then a handler translates the request, calls the engine and writes the answer.
+// Handlers return errors of the dictionary; the guard translates them to gRPC codes.
 package csi
 
 import (
@@ -22,13 +21,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Engine is what the server asks. No method waits for a drive.
+// Engine is what the server needs of the drive manager. No method waits for a drive.
 type Engine interface {
 	Snapshot() *drivebay.Snapshot
-	Unready() []string // what keeps the plugin from working, besides the first listing
+	Unready() []string // why the plugin cannot work, apart from the first listing
 }
 
-// Options name the plugin to its callers, and say what it has.
+// Options are the settings of a Server.
 type Options struct {
 	Version string
 	NodeID  string
@@ -36,7 +35,7 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Name is the plugin's, TopologyKey that of the node a volume lives on.
+// Name is the name of the plugin. TopologyKey is the topology key of a volume's node.
 const (
 	Name        = "drivebay.io"
 	TopologyKey = "topology.drivebay.io/node"
@@ -50,7 +49,7 @@ type Server struct {
 	grpc   *grpc.Server
 }
 
-// New makes a server.
+// New returns a server.
 func New(engine Engine, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -64,7 +63,7 @@ func New(engine Engine, opt Options) *Server {
 	return s
 }
 
-// Serve answers until ctx ends.
+// Serve answers calls until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := rpc.Serve(ctx, s.grpc, l); err != nil {
 		return fmt.Errorf("csi: %w", err)
@@ -72,7 +71,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// snapshot is the newest state, once there is one.
+// snapshot returns the newest state of the drives, an error before the first listing.
 func (s *Server) snapshot() (*drivebay.Snapshot, error) {
 	snap := s.engine.Snapshot()
 	if snap.Seq == 0 {

@@ -12,8 +12,8 @@ import (
 	pb "google.golang.org/protobuf/types/descriptorpb"
 )
 
-// shape is the interface with VolumeCondition put back, for people who look at
-// answers: a field without a name is not printed.
+// shape returns csi.proto with VolumeCondition added again, so that Call prints the
+// field: a field without a name is not printed.
 var shape = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
 	file := protodesc.ToFileDescriptorProto(wire.File_csi_proto)
 	add := func(m *pb.DescriptorProto, name string, number protoreflect.FieldNumber, kind pb.FieldDescriptorProto_Type) *pb.FieldDescriptorProto {
@@ -38,7 +38,7 @@ var shape = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
 	return protodesc.NewFile(file, protoregistry.GlobalFiles)
 })
 
-// messageAt finds a message that is there.
+// messageAt returns a nested message by its path. It panics if the message has no such field.
 func messageAt(all []*pb.DescriptorProto, path ...string) *pb.DescriptorProto {
 	m := all[slices.IndexFunc(all, func(m *pb.DescriptorProto) bool { return m.GetName() == path[0] })]
 	if len(path) == 1 {

@@ -63,8 +63,8 @@ func (c *controller) ListSnapshots(_ context.Context, req *wire.ListSnapshotsReq
 	return resp, nil
 }
 
-// snapshotsAfter are those whose ids come after one; of one id, where it is asked
-// for, that one alone.
+// snapshotsAfter returns the snapshots whose ids come after one; if only is set, at most
+// the snapshot with that id.
 func snapshotsAfter(set *drivebay.VolumeSet, after, only string) []drivebay.VolumeSnapshot {
 	from := sort.Search(len(set.Snapshots), func(i int) bool { return set.Snapshots[i].ID > after })
 	all := set.Snapshots[from:]

@@ -24,7 +24,7 @@ func (n *node) NodeUnstageVolume(ctx context.Context, req *wire.NodeUnstageVolum
 }
 
 func (n *node) NodePublishVolume(ctx context.Context, req *wire.NodePublishVolumeRequest) (*wire.NodePublishVolumeResponse, error) {
-	if req.StagingTargetPath == "" { // a code of its own in the table of errors
+	if req.StagingTargetPath == "" { // the error table has a separate code for this
 		return nil, status.Error(codes.FailedPrecondition, "staging_target_path: it is missing, and volumes are staged before they are published")
 	}
 	u, err := n.mountable(req)
@@ -40,7 +40,7 @@ func (n *node) NodeUnpublishVolume(ctx context.Context, req *wire.NodeUnpublishV
 	return &wire.NodeUnpublishVolumeResponse{}, n.opt.Volumes.UnpublishVolume(ctx, req.VolumeId, req.TargetPath)
 }
 
-// mounting is what a request to stage and one to publish have in common.
+// mounting is a request to stage or to publish.
 type mounting interface {
 	GetVolumeId() string
 	GetVolumeCapability() *wire.VolumeCapability

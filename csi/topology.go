@@ -13,11 +13,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// legalSegment is the rule for values of a topology (spec.md, message Topology).
+// legalSegment matches legal values of a topology (spec.md, message Topology).
 var legalSegment = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// segment is a node's name as the value of a topology. A name that is none, too
-// long above all, is told by its hash.
+// segment returns a node's name as the value of a topology: its hash if the name is not
+// legal there, above all too long.
 func segment(node string) string {
 	if legalSegment.MatchString(node) {
 		return node
@@ -30,20 +30,20 @@ func topologyOf(node string) *wire.Topology {
 	return &wire.Topology{Segments: map[string]string{TopologyKey: segment(node)}}
 }
 
-// holds says whether this node is inside a topology. Keys are case-insensitive;
-// one that is not ours describes no place that we know.
+// holds reports whether this node is inside a topology. Keys are case-insensitive; a key
+// other than TopologyKey describes no place that this plugin knows.
 func (s *Server) holds(t *wire.Topology) bool {
 	for key, value := range t.GetSegments() {
-		if !strings.EqualFold(key, TopologyKey) || !strings.EqualFold(value, segment(s.opt.NodeID)) { // earlier versions told the name as it was written
+		if !strings.EqualFold(key, TopologyKey) || !strings.EqualFold(value, segment(s.opt.NodeID)) { // earlier versions sent the name in its original case
 			return false
 		}
 	}
 	return true
 }
 
-// reaches says whether what is made here can be reached from where it has to be.
-// What is only preferred binds nobody, but whatever is preferred has to be
-// requisite, too.
+// reaches returns an error if volumes made on this node cannot be reached from the
+// required topologies. Preferred topologies do not decide, but each has to be requisite
+// as well.
 func (s *Server) reaches(r *wire.TopologyRequirement) error {
 	const field = "accessibility_requirements"
 	if r == nil {

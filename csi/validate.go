@@ -21,7 +21,7 @@ func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *wire.Val
 		VolumeContext: req.VolumeContext, VolumeCapabilities: req.VolumeCapabilities, Parameters: req.Parameters}}, nil
 }
 
-// validate says why a volume is not what a caller takes it for.
+// validate returns why a volume does not have the requested properties, nil if it has.
 func validate(req *wire.ValidateVolumeCapabilitiesRequest, v *drivebay.Volume) error {
 	for _, c := range req.VolumeCapabilities {
 		u, err := parseUse(c)
@@ -41,8 +41,8 @@ func validate(req *wire.ValidateVolumeCapabilitiesRequest, v *drivebay.Volume) e
 	return sameClass(req.Parameters, v)
 }
 
-// sameClass compares parameters with those that a volume was made with. The
-// filesystem is compared with the real one: a capability may have overridden it.
+// sameClass compares parameters with those that a volume was made with. It compares the
+// filesystem with the real one, because a capability may have overridden the parameter.
 func sameClass(parameters map[string]string, v *drivebay.Volume) error {
 	if len(parameters) == 0 {
 		return nil

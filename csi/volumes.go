@@ -8,26 +8,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Volumes is what the server needs of the volume engine. Errors are those of the
+// Volumes is what the server needs of the volume engine. It returns errors of the
 // dictionary.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
-	// Unread says of each drive that may carry unknown volumes why it was not read, and
-	// whether the engine is ready: the first look over all drives has ended.
+	// Unread returns why each drive that may have unknown volumes was not read, and
+	// whether the engine is ready: the first listing of all drives is complete.
 	Unread() (why []string, ready bool)
-	// Missing is the error for an id that is in no record: ErrNotFound, or
-	// ErrUnavailable until every drive that may carry it was read.
+	// Missing returns the error for an id without a record: ErrNotFound, or
+	// ErrUnavailable until every drive that may have the volume was read.
 	Missing(id string) error
-	// Listed is ErrUnavailable while volumes may be missing in the set.
+	// Listed returns ErrUnavailable while the set may lack volumes.
 	Listed() error
-	Powers() drivebay.VolumePowers
-	// CreateVolume returns the volume that there is or was made. One of the same
-	// name that does not fit the request: ErrExists.
+	Capabilities() drivebay.VolumeCapabilities
+	// CreateVolume returns the existing or new volume; ErrExists if a volume of this
+	// name does not fit the request.
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
-	// DeleteVolume is content when there is none; ErrBusy while it is staged or
+	// DeleteVolume returns nil if there is no such volume; ErrBusy while it is staged or
 	// published.
 	DeleteVolume(ctx context.Context, id string) error
-	// ExpandVolume also says whether ExpandNode has to follow.
+	// ExpandVolume also returns whether ExpandNode has to follow.
 	ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error)
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
@@ -41,7 +41,7 @@ type Volumes interface {
 	Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error)
 }
 
-// volumes is the newest set, once there is one.
+// volumes returns the newest set, an error before the first one.
 func (s *Server) volumes() (*drivebay.VolumeSet, error) {
 	set := s.opt.Volumes.Volumes()
 	if set.Seq == 0 {
@@ -50,8 +50,8 @@ func (s *Server) volumes() (*drivebay.VolumeSet, error) {
 	return set, nil
 }
 
-// complete is the newest set, once it names all volumes: a volume that is left out of a
-// list is taken for one that is gone, or healthy.
+// complete returns the newest set, an error while it may lack volumes: an orchestrator
+// takes a volume that a list lacks for deleted, or for healthy.
 func (s *Server) complete() (*drivebay.VolumeSet, error) {
 	set, err := s.volumes()
 	if err == nil {
@@ -60,7 +60,7 @@ func (s *Server) complete() (*drivebay.VolumeSet, error) {
 	return set, err
 }
 
-// volume is one of the newest set.
+// volume returns one volume of the newest set.
 func (s *Server) volume(id string) (*drivebay.VolumeView, error) {
 	set, err := s.volumes()
 	if err != nil {

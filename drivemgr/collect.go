@@ -12,22 +12,22 @@ import (
 	"github.com/drivebay/drivebay/internal/smart"
 )
 
-// question is one page of a look: what to ask, who understands the answer, and
-// what the drive must have promised before. Every drive of the family owes the
-// pages marked must.
-type question struct {
+// pageQuestion is one page that a look reads, its decoder, and the condition under which
+// the drive has the page. Every drive of the family has to answer the pages marked
+// must.
+type pageQuestion struct {
 	page   host.Page
-	decode func(*drivebay.Evidence, []byte) error // nil: only promises stand in it
+	decode func(*drivebay.Evidence, []byte) error // nil: only lists what is supported
 	must   bool
 	when   func(answers) bool // nil: always
 }
 
-// answers are the pages that a look has brought so far.
+// answers holds the pages that a look has read so far.
 type answers map[host.Page][]byte
 
-// looks is what a drive is asked, in order, by the language it speaks. The
-// question that finds out whether the drive sleeps is not here: it comes first.
-var looks = map[drivebay.Protocol][]question{
+// looks holds the pages that a look reads, in order, by protocol. The command that
+// checks for standby is not in it: look sends that one first.
+var looks = map[drivebay.Protocol][]pageQuestion{
 	drivebay.ProtocolATA: {
 		{host.ATAIdentify, smart.ATAIdentify, true, nil},
 		{host.ATASmartData, smart.ATASmartData, true, hasSMART},
@@ -41,7 +41,7 @@ var looks = map[drivebay.Protocol][]question{
 		{host.ATAExtSelfTestLog, smart.ATAExtSelfTestLog, false, hasLog(0x07)},
 	},
 	drivebay.ProtocolNVMe: {
-		{host.NVMeSmartLog, smart.NVMeSmartLog, true, nil}, // first: the limits in identify belong to it
+		{host.NVMeSmartLog, smart.NVMeSmartLog, true, nil}, // first: the limits in identify apply to it
 		{host.NVMeIdentifyController, smart.NVMeIdentifyController, true, nil},
 		{host.NVMeIdentifyNamespace, smart.NVMeIdentifyNamespace, false, nil},
 		{host.NVMeErrorLog, smart.NVMeErrorLog, false, nil},
@@ -66,8 +66,8 @@ var looks = map[drivebay.Protocol][]question{
 		{host.SCSILogSSD, smart.SCSILogSSD, false, hasSCSILog(0x11)},
 		{host.SCSILogBackground, smart.SCSILogBackground, false, hasSCSILog(0x15)},
 		{host.SCSIPending, smart.SCSIPending, false, hasSCSILog(0x15)},
-		// A drive that keeps logs keeps a list of defects; one without is a bridge
-		// or an emulation, to which the command is unknown.
+		// A drive with log pages has a defect list. A drive without them is a bridge or an
+		// emulation, which does not know the command.
 		{host.SCSIGrownDefects, smart.SCSIGrownDefects, false, hasSCSILog(0x03)},
 	},
 }
@@ -96,19 +96,19 @@ func hasSCSILog(page byte) func(answers) bool {
 	return func(a answers) bool { return smart.SCSIHasPage(a[host.SCSILogSupported], page) }
 }
 
-// looked is what one look at a drive brought.
+// looked is the result of one look at a drive.
 type looked struct {
 	evidence *drivebay.Evidence
-	content  *drivebay.Content // nil: not read this time
-	proved   *proved           // nil: no error was to be proved gone, or could be
-	// Commands that the kernel counts as errors, and as timeouts, although nothing
-	// is wrong but that we asked.
+	content  *drivebay.Content // nil: this look did not read it
+	proved   *proved           // nil: the look had nothing to prove, or could not read
+	// Commands that the kernel counts as errors, and as timeouts, although only our
+	// question caused them.
 	refused, aborted uint64
-	err              error // the drive could not be asked at all
+	err              error // why the drive could not be read at all
 }
 
-// look opens a drive and asks it everything. It may block for as long as the
-// kernel likes: call it in the drive's lane.
+// look opens a drive and reads all its pages. It may block for as long as the kernel
+// does: call it in the drive's lane.
 func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bool, p *proof) (out looked, err error) {
 	ev := &drivebay.Evidence{At: m.Now(), Source: "drive", Protocol: d.Protocol, Type: d.Type}
 	h, err := m.OpenDrive(ctx, devOf(d))
@@ -120,10 +120,13 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	out.evidence = ev
 	counted := &countingDrive{Drive: h}
 	defer func() { out.refused, out.aborted = counted.refused, counted.aborted }()
-	if ev.Standby = asleep(ctx, counted, d.Protocol); ev.Standby {
+	if ev.Standby = inStandby(ctx, counted, d.Protocol); ev.Standby {
 		return out, nil
 	}
-	err = askAll(ctx, counted, looks[d.Protocol], ev)
+	err = readPages(ctx, counted, looks[d.Protocol], ev)
+	if errors.Is(err, host.ErrGone) && canRead(h, d) {
+		err = errNoQueries
+	}
 	if readContent && !ev.Standby && err == nil {
 		c := content.DetectDrive(h, d.Size, d.LogicalBlock)
 		out.content = &c
@@ -135,12 +138,22 @@ func look(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	return out, err
 }
 
-// countingDrive counts the questions that raise the kernel's ioerr_cnt without
-// anything being wrong: the SCSI layer counts each command that ends in CHECK
-// CONDITION (scsi_lib.c, scsi_complete). A refused page does, and so do the two
-// ATA commands that answer with registers, which come back as sense data. An ATA
-// command that the drive aborts also raises iotmo_cnt: libata's error handler
-// ends it as it ends one that timed out (seen on Linux 6.1).
+// errNoQueries is the error of a drive whose adapter fails queries as if the drive were gone.
+var errNoQueries = errors.New("the drive can be read and answers no queries")
+
+// canRead reports whether the first block of a drive can be read.
+func canRead(h host.Drive, d *drivebay.Drive) bool {
+	b := make([]byte, max(d.LogicalBlock, 512))
+	n, err := h.ReadMedium(b, 0)
+	return err == nil && n == len(b)
+}
+
+// countingDrive counts the commands that raise the kernel's ioerr_cnt although nothing
+// is wrong: the SCSI layer counts each command that ends in CHECK CONDITION
+// (scsi_lib.c, scsi_complete). A refused page ends so, and so do the two ATA commands
+// that answer with registers, which come back as sense data. An ATA command that the
+// drive aborts also raises iotmo_cnt: libata's error handler ends it like one that
+// timed out (seen on Linux 6.1).
 type countingDrive struct {
 	host.Drive
 	refused, aborted uint64
@@ -157,9 +170,9 @@ func (c *countingDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	return b, err
 }
 
-// askAll asks the questions one after another. A drive that stops answering at
-// all ends the look with an error; anything less becomes a Problem.
-func askAll(ctx context.Context, h host.Drive, questions []question, ev *drivebay.Evidence) error {
+// readPages reads the pages one after another. It returns an error when the drive stops
+// answering; any lesser failure becomes a Problem.
+func readPages(ctx context.Context, h host.Drive, questions []pageQuestion, ev *drivebay.Evidence) error {
 	got := answers{}
 	for _, q := range questions {
 		if q.when != nil && !q.when(got) {
@@ -188,10 +201,10 @@ func askAll(ctx context.Context, h host.Drive, questions []question, ev *driveba
 	return nil
 }
 
-// asleep finds out whether a drive sleeps, with the one question that wakes
-// nothing: ATA CHECK POWER MODE (ACS-4 7.4), SCSI TEST UNIT READY (SPC-5 6.47:
-// a stopped unit answers NOT READY and stays stopped). NVMe has no spindle.
-func asleep(ctx context.Context, h host.Drive, p drivebay.Protocol) bool {
+// inStandby reports whether a drive is in standby, by the one command that does not wake
+// it: ATA CHECK POWER MODE (ACS-4 7.4), SCSI TEST UNIT READY (SPC-5 6.47: a stopped
+// unit answers NOT READY and stays stopped). NVMe has no spindle.
+func inStandby(ctx context.Context, h host.Drive, p drivebay.Protocol) bool {
 	switch p {
 	case drivebay.ProtocolATA:
 		mode, err := h.Page(ctx, host.ATAPowerMode)
@@ -203,15 +216,14 @@ func asleep(ctx context.Context, h host.Drive, p drivebay.Protocol) bool {
 	return false
 }
 
-// rawPages asks for every page of a drive's language and returns the answers as
-// they came.
+// rawPages reads every page of a drive's protocol and returns the answers undecoded.
 func rawPages(ctx context.Context, m host.Machine, d *drivebay.Drive) ([]drivebay.RawPage, error) {
 	h, err := m.OpenDrive(ctx, devOf(d))
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	if asleep(ctx, h, d.Protocol) {
+	if inStandby(ctx, h, d.Protocol) {
 		return nil, fmt.Errorf("drive %s: %w: it is left asleep", d.ID, host.ErrStandby)
 	}
 	var pages []drivebay.RawPage
@@ -230,8 +242,8 @@ func rawPages(ctx context.Context, m host.Machine, d *drivebay.Drive) ([]driveba
 	return pages, nil
 }
 
-// devOf is the device to open: the first way to the drive that works, else the
-// drive by its name (an NVMe head, whose own ways are hidden).
+// devOf returns the device node to open: the first path that works, else the node of
+// the drive's name (an NVMe head, whose own paths are hidden).
 func devOf(d *drivebay.Drive) string {
 	for _, p := range d.Paths {
 		if p.Dev != "" && (p.State == "" || p.State == "running" || p.State == "live") {

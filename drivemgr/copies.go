@@ -7,8 +7,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// findCopies says of every drive whether another one has the same identity written on
-// it, and notes what changed.
+// findCopies records for every drive whether another drive has the same identity written
+// on it, and adds an event for each change.
 func (m *Manager) findCopies() {
 	drives := make([]drivebay.Drive, 0, len(m.drives))
 	for _, t := range m.drives {
@@ -26,6 +26,6 @@ func (m *Manager) findCopies() {
 			cause = "no other drive has the same content any more"
 		}
 		t.drive.Copy = why
-		m.keeper.add(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventIdentity, Drive: id, From: id, To: id, Cause: cause})
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventIdentity, Drive: id, From: id, To: id, Cause: cause})
 	}
 }

@@ -1,10 +1,10 @@
-// Package drivemgr is the engine of the drives: it observes the machine, asks
-// each drive how it is, has that judged, and publishes one immutable snapshot
-// that everybody else reads.
+// Package drivemgr is the drive engine: it lists the drives of the machine, reads
+// each drive's state, has internal/health judge it, and publishes one immutable
+// snapshot for all readers.
 //
-//	uevents, ticks ─► observe ─► look (a lane a drive) ─► assess ─► publish
+//	uevents, ticks ─► observe ─► look (one lane per drive) ─► assess ─► publish
 //
-// One goroutine (Run) owns all state. Whatever can hang - a question to a drive,
-// a walk through sysfs, a write to the store - runs elsewhere and sends its
-// result back to it.
+// One goroutine (Run) owns all state. Anything that can hang - a command to a drive,
+// a read of sysfs, a write to the store - runs in another goroutine and sends its
+// result to Run.
 package drivemgr

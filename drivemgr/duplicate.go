@@ -10,17 +10,17 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Several drives can carry one serial and one worldwide name. An id belongs to the
-// drive that had it first; the others get ids that name their place. The drive that
-// had it is known by the kernel's block device, which is never handed out twice, then
-// by what is written on it, then by its place. Where none of these decides, the id is
-// given to no drive: it stays in the snapshot as UNKNOWN, so that it is neither
-// written to nor taken for gone.
+// Several drives can carry one serial and one worldwide name. The id belongs to the
+// drive that had it first; the others get ids that name their place. The first drive
+// is recognized by the kernel's block device, which the kernel never reuses, then by
+// the UUIDs written on it, then by its place. Where none of these decides, no drive
+// gets the id: its record stays in the snapshot as UNKNOWN, so that the drive is
+// neither written to nor considered gone.
 
-// toldApart is the form of the ids of drives that share their names with others.
+// toldApart matches the ids of drives that share their names with others.
 var toldApart = regexp.MustCompile(`^(.+)-at-[0-9a-f]{8}(-\d+)?$`)
 
-// baseOf is the id that the drive's own names give it.
+// baseOf returns the id that follows from the drive's own names.
 func (t *tracked) baseOf() string {
 	if m := toldApart.FindStringSubmatch(t.drive.ID); m != nil && t.drive.IdentityIssue != "" {
 		return m[1]
@@ -28,13 +28,13 @@ func (t *tracked) baseOf() string {
 	return t.drive.ID
 }
 
-// sharing is what a listing says about drives with equal names.
+// sharing holds what a listing shows about drives with equal names.
 type sharing struct {
-	inDoubt    map[string]string // ids that are given to no drive, with the reason
-	duplicates map[string]bool   // ids of drives that were here together with the drive they resemble
+	inDoubt    map[string]string // ids that no drive gets, with the reason
+	duplicates map[string]bool   // drives with an -at- id; true: proved to be another drive
 }
 
-// keepIDs corrects the ids of a listing by what is known of drives with equal names.
+// keepIDs corrects the ids of a listing by what the manager knows of drives with equal names.
 func (m *Manager) keepIDs(l *Listing) sharing {
 	out := sharing{map[string]string{}, map[string]bool{}}
 	here := map[string][]*drivebay.Drive{}
@@ -47,13 +47,13 @@ func (m *Manager) keepIDs(l *Listing) sharing {
 		if owner == nil || len(group) == 1 && !m.mayBeAnother(base, owner, group[0], l.Complete) {
 			continue
 		}
-		m.giveID(base, owner, group, &out)
+		m.assignIDs(base, owner, group, &out)
 	}
 	return out
 }
 
-// mayBeAnother says whether the only listed drive with the names of an id may still be
-// another drive than the one that had it: a duplicate is known, or the listing lacks
+// mayBeAnother reports whether the only listed drive with the names of an id may still be
+// another drive than the owner of the id: a duplicate is known, or the listing lacks
 // drives.
 func (m *Manager) mayBeAnother(base string, owner *tracked, d *drivebay.Drive, complete bool) bool {
 	if owner.isDevice(d) {
@@ -67,17 +67,17 @@ func (m *Manager) mayBeAnother(base string, owner *tracked, d *drivebay.Drive, c
 	return !complete && owner.present
 }
 
-// giveID gives an id to the drive of a group that had it, and other ids to the rest.
-func (m *Manager) giveID(base string, owner *tracked, group []*drivebay.Drive, out *sharing) {
+// assignIDs gives an id to the drive of a group that had it before, and other ids to the rest.
+func (m *Manager) assignIDs(base string, owner *tracked, group []*drivebay.Drive, out *sharing) {
 	var rest []*drivebay.Drive // those that may be the owner
-	holder := m.continued(owner, group)
+	holder := m.unchangedDevice(owner, group)
 	for _, d := range group {
-		if t := m.byDisk(d, base); holder == nil && (t == nil || !t.rec.Duplicate) {
+		if t := m.recordOfDevice(d, base); holder == nil && (t == nil || !t.rec.Duplicate) {
 			rest = append(rest, d)
 		}
 	}
 	if holder == nil {
-		holder = m.recognized(owner, rest)
+		holder = m.matchByUUID(owner, rest)
 	}
 	var names []string
 	for _, d := range group {
@@ -85,7 +85,7 @@ func (m *Manager) giveID(base string, owner *tracked, group []*drivebay.Drive, o
 			d.ID = base
 			continue
 		}
-		if t := m.byDisk(d, base); t != nil {
+		if t := m.recordOfDevice(d, base); t != nil {
 			d.ID = t.drive.ID
 		} else if d.ID == base {
 			d.ID = base + "-at-" + hash(placeOf(d))
@@ -97,24 +97,24 @@ func (m *Manager) giveID(base string, owner *tracked, group []*drivebay.Drive, o
 		names = append(names, describe(d))
 	}
 	if holder == nil && len(rest) > 0 {
-		out.inDoubt[base] = fmt.Sprintf("serial %q and worldwide name %q are those of %s, and which drive it is cannot be told", owner.drive.Serial, owner.drive.WWN, strings.Join(names, " and of "))
+		out.inDoubt[base] = fmt.Sprintf("serial %q and worldwide name %q are those of %s, and the drive cannot be identified", owner.drive.Serial, owner.drive.WWN, strings.Join(names, " and of "))
 	}
 }
 
-// dropAliases forgets the told-apart ids of drives that got their own id back.
+// dropAliases forgets the -at- ids of drives that have their own id again.
 func (m *Manager) dropAliases(drives []drivebay.Drive, seen map[string]bool) {
 	for i := range drives {
 		d := &drives[i]
-		if t := m.byDisk(d, d.ID); t != nil && !seen[t.drive.ID] && m.drives[d.ID] != nil {
-			t.life++ // what a look at it brings is about an id that is gone
+		if t := m.recordOfDevice(d, d.ID); t != nil && !seen[t.drive.ID] && m.drives[d.ID] != nil {
+			t.life++ // a look under way belongs to an id that no longer exists
 			delete(m.drives, t.drive.ID)
 			m.keeper.forget(t.drive.ID)
 		}
 	}
 }
 
-// continued finds the drive of a group that is the same kernel device as before.
-func (m *Manager) continued(t *tracked, group []*drivebay.Drive) *drivebay.Drive {
+// unchangedDevice returns the drive of a group that is still the same kernel device, nil if none.
+func (m *Manager) unchangedDevice(t *tracked, group []*drivebay.Drive) *drivebay.Drive {
 	for _, d := range group {
 		if t.isDevice(d) {
 			return d
@@ -123,8 +123,8 @@ func (m *Manager) continued(t *tracked, group []*drivebay.Drive) *drivebay.Drive
 	return nil
 }
 
-// byDisk finds what is known of a drive's kernel device under a told-apart id.
-func (m *Manager) byDisk(d *drivebay.Drive, base string) *tracked {
+// recordOfDevice returns the record of a drive's kernel device under an -at- id.
+func (m *Manager) recordOfDevice(d *drivebay.Drive, base string) *tracked {
 	for id, t := range m.drives {
 		if id != base && t.baseOf() == base && t.isDevice(d) {
 			return t
@@ -133,17 +133,17 @@ func (m *Manager) byDisk(d *drivebay.Drive, base string) *tracked {
 	return nil
 }
 
-// isDevice says whether a listed drive is the kernel device that was known.
+// isDevice reports whether a listed drive is the kernel device that t was listed as.
 func (t *tracked) isDevice(d *drivebay.Drive) bool {
 	return slices.ContainsFunc(d.Disks, func(disk drivebay.Disk) bool {
 		return slices.Contains(t.drive.Disks, disk) && (t.present || disk.Seq != "")
 	})
 }
 
-// recognized finds the drive of a group that carries what the drive of an id carried,
-// or, where that was nothing, the one in its place. Nil: none or several do, or not all
-// of them were read yet.
-func (m *Manager) recognized(owner *tracked, group []*drivebay.Drive) *drivebay.Drive {
+// matchByUUID returns the drive of a group that carries the UUIDs that the owner carried, or,
+// where the owner carried none, the drive in its place. It returns nil where no drive or
+// several match, or a drive has not been read yet.
+func (m *Manager) matchByUUID(owner *tracked, group []*drivebay.Drive) *drivebay.Drive {
 	wanted := identifiers(owner.drive.Content)
 	var found []*drivebay.Drive
 	for _, d := range group {
@@ -168,7 +168,7 @@ func (m *Manager) recognized(owner *tracked, group []*drivebay.Drive) *drivebay.
 	return found[0]
 }
 
-// contentRead is what was read from a listed drive since it came; nil: nothing yet.
+// contentRead returns what was read from a listed drive since it appeared; nil: nothing yet.
 func (m *Manager) contentRead(d *drivebay.Drive) *drivebay.Content {
 	for _, t := range m.drives {
 		if t.present && t.isDevice(d) && !t.fresh && !t.looking {
@@ -178,7 +178,7 @@ func (m *Manager) contentRead(d *drivebay.Drive) *drivebay.Content {
 	return nil
 }
 
-// identifiers are the UUIDs that are written on a drive.
+// identifiers returns the UUIDs that are written on a drive.
 func identifiers(c drivebay.Content) []string {
 	var out []string
 	for _, s := range c.Signatures {
@@ -189,8 +189,8 @@ func identifiers(c drivebay.Content) []string {
 	return out
 }
 
-// doubt keeps the id of a drive that may be one of several that are here.
-func (m *Manager) doubt(t *tracked, why string, now time.Time) {
+// setUnidentified sets a drive UNKNOWN whose id may belong to one of several listed drives.
+func (m *Manager) setUnidentified(t *tracked, why string, now time.Time) {
 	if t.drive.Status == drivebay.StatusUnknown && t.drive.IdentityIssue == why && !t.present {
 		return
 	}
@@ -199,7 +199,7 @@ func (m *Manager) doubt(t *tracked, why string, now time.Time) {
 	d.Status, d.IdentityIssue = drivebay.StatusUnknown, why
 	d.Kernel, d.Uses, d.Slot.Lit, d.Slot.FaultLit, d.Slot.Status = nil, nil, false, false, ""
 	d.LastSeen = now.Truncate(time.Second)
-	m.tell(drivebay.Event{At: now, Kind: drivebay.EventIdentity, Drive: d.ID, From: d.ID, Cause: why})
+	m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventIdentity, Drive: d.ID, From: d.ID, Cause: why})
 	m.assess(t)
 	m.keepRecord(t)
 }

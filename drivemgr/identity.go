@@ -12,10 +12,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// usableWWN keeps worldwide names that are worth the name: NAA, EUI, NGUID and
-// UUID with something in them. The kernel makes up "nvme." and "t10." ones from
-// serial and model when a drive has none; bridges send all zeros or all ones,
-// or a format digit and nothing after it.
+// usableWWN returns a worldwide name that identifies a drive, else "": NAA, EUI, NGUID
+// and UUID with a value. The kernel makes "nvme." and "t10." names from serial and model
+// when a drive has none; bridges send all zeros or all ones, or a format digit and
+// zeros.
 func usableWWN(wwid string) string {
 	wwid = strings.ToLower(wwid)
 	m := worldwide.FindStringSubmatch(wwid)
@@ -27,10 +27,10 @@ func usableWWN(wwid string) string {
 
 var worldwide = regexp.MustCompile(`^(naa|eui|uuid)\.([0-9a-f-]{8,64})$`)
 
-// junk are serials that makers of bridges and emulators give to every drive.
+// junk matches serials that makers of bridges and emulators give to every drive.
 var junk = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|0{8,}\d{1,2}|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
 
-// usableSerial says why a serial cannot tell two drives apart, or nothing.
+// usableSerial returns why a serial cannot identify a drive, "" if it can.
 func usableSerial(serial string) (why string) {
 	switch {
 	case serial == "":
@@ -43,11 +43,11 @@ func usableSerial(serial string) (why string) {
 	return ""
 }
 
-// baseID is the id that a drive earns by itself, and what is wrong with it.
+// baseID returns the id that follows from the drive's own names, and what is wrong with it.
 func baseID(d *drivebay.Drive) (id, issue string) {
 	if kind, value, ok := strings.Cut(d.WWN, "."); ok {
 		if kind == "eui" && len(value) == 32 && d.Protocol == drivebay.ProtocolNVMe {
-			kind = "nguid" // the kernel writes both as "eui."
+			kind = "nguid" // the kernel writes "eui." for both
 		}
 		return bounded(kind + "-" + value), ""
 	}
@@ -59,8 +59,8 @@ func baseID(d *drivebay.Drive) (id, issue string) {
 	return bounded("path-" + slug(placeOf(d))), "no worldwide name, and " + why + ": it is known by its place only"
 }
 
-// shortModel is as much of a model as every source has: sysfs keeps 16 characters
-// of an ATA drive's, and the id must be the same with and without a udev database.
+// shortModel cuts a model to what every source has: sysfs keeps 16 characters of an
+// ATA model, and the id must be the same with and without a udev database.
 func shortModel(model string) string {
 	r := []rune(model)
 	return string(r[:min(16, len(r))])
@@ -68,9 +68,9 @@ func shortModel(model string) string {
 
 var unit = regexp.MustCompile(`^nvme\d+n(\d+)$`)
 
-// namespaceOf is the number that the drive itself gives to a namespace. That in
-// the kernel's name is another one while somebody still has the first open that
-// was pulled: the drive then comes back as nvme0n2 (Linux 6.1, tried).
+// namespaceOf returns the number that the NVMe drive itself gives to a namespace. The
+// number in the kernel's name differs while a process has the old device of a pulled
+// drive open: the drive then comes back as nvme0n2 (Linux 6.1, tried).
 func namespaceOf(d *drivebay.Drive) string {
 	if m := unit.FindStringSubmatch(d.Name); m != nil && d.Namespace == "" {
 		return m[1]
@@ -78,8 +78,8 @@ func namespaceOf(d *drivebay.Drive) string {
 	return d.Namespace
 }
 
-// unitOfSeveral tells the namespaces of an NVMe drive and the slots of a card
-// reader apart: they carry the one serial of the whole. The first needs no word.
+// unitOfSeveral returns a suffix for the namespaces of an NVMe drive and the slots of a
+// card reader, which share one serial. The first unit needs none.
 func unitOfSeveral(d *drivebay.Drive) string {
 	n := ""
 	if ns := namespaceOf(d); ns != "" && ns != "1" {
@@ -93,8 +93,8 @@ func unitOfSeveral(d *drivebay.Drive) string {
 	return n
 }
 
-// bounded keeps an id a name, and short enough for something to be added to it:
-// 253 characters is the most (RFC 1123).
+// bounded keeps an id a valid name and leaves room for a suffix: a name has at most 253
+// characters (RFC 1123).
 func bounded(id string) string {
 	const most = 200
 	if id = strings.Trim(id, "-"); len(id) <= most {
@@ -103,9 +103,9 @@ func bounded(id string) string {
 	return strings.Trim(id[:most], "-") + "-" + hash(id)
 }
 
-// placeOf is where the machine has the drive; it outlives a reboot as long as
-// nobody moves cables. Numbers that the kernel hands out anew are left out, and
-// so is the kernel name but for the namespace in it.
+// placeOf returns where the machine has the drive. It survives a reboot as long as the
+// cables stay. It leaves out the numbers that the kernel assigns anew, and the kernel
+// name except the namespace in it.
 func placeOf(d *drivebay.Drive) string {
 	if len(d.Paths) == 0 || !strings.HasPrefix(d.Paths[0].SysPath, "sys/devices/") {
 		return d.Name
@@ -132,8 +132,8 @@ var (
 	namespace  = regexp.MustCompile(`n\d+$`)
 )
 
-// identify gives every drive its id. Drives that would share one are told apart
-// by their place, and each says which others claim to be it.
+// identify gives every drive its id. Drives with equal names get ids by their place,
+// and an IdentityIssue that names the others.
 func identify(drives []drivebay.Drive) {
 	claims := map[string][]int{}
 	for i := range drives {
@@ -153,7 +153,7 @@ func identify(drives []drivebay.Drive) {
 		}
 		at := d.ID + "-at-" + hash(placeOf(d))
 		d.ID = at
-		for n := 2; taken[d.ID]; n++ { // two at one place: only the kernel's order tells them apart
+		for n := 2; taken[d.ID]; n++ { // two drives at one place: only the kernel's order separates them
 			d.ID = fmt.Sprintf("%s-%d", at, n)
 		}
 		taken[d.ID] = true
@@ -162,8 +162,8 @@ func identify(drives []drivebay.Drive) {
 	sharedSerials(drives)
 }
 
-// sharedSerials reports drives with worldwide names of their own and one serial.
-// The namespaces of a controller and the units of a target share theirs rightly.
+// sharedSerials reports different drives with different worldwide names and one serial.
+// The namespaces of a controller and the units of a target may share their serial.
 func sharedSerials(drives []drivebay.Drive) {
 	bySerial := map[string][]int{}
 	for i := range drives {
@@ -182,8 +182,8 @@ func sharedSerials(drives []drivebay.Drive) {
 	}
 }
 
-// deviceOf is the folder of the SCSI target or NVMe controller that a drive is a
-// unit of, its own where it is none.
+// deviceOf returns the sysfs folder of the SCSI target or NVMe controller of a drive,
+// or the folder of the drive itself.
 func deviceOf(d *drivebay.Drive) string {
 	if len(d.Paths) == 0 {
 		return d.Name
@@ -213,13 +213,13 @@ func others(drives []drivebay.Drive, who []int, me int) string {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug makes a legal DNS-1123 name of a text; two texts may share one.
+// slug makes a DNS-1123 name of a text; two texts may get the same one.
 func slug(s string) string {
 	return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(s), "-"), "-")
 }
 
-// exactSlug is a slug that no two texts share: where letters or signs are lost, a
-// hash of the whole stands for them.
+// exactSlug is a slug that is unique to its text: where characters are lost, it adds a
+// hash of the whole text.
 func exactSlug(s string) string {
 	id := slug(s)
 	if strings.ToUpper(id) == s {
@@ -234,9 +234,9 @@ func hash(s string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// joinPaths makes one drive of the several block devices that a drive with more
-// than one port has. Only wires that have ports do that, and only when name,
-// serial, model and size agree and no two bays are involved.
+// joinPaths joins the block devices of a drive with more than one port into one drive.
+// It does so only on transports with ports (or under multipath), and only when name,
+// serial, model and size agree and the bays do not differ.
 func joinPaths(drives []drivebay.Drive) []drivebay.Drive {
 	first := map[string]int{}
 	out := drives[:0:0]
@@ -245,7 +245,7 @@ func joinPaths(drives []drivebay.Drive) []drivebay.Drive {
 		at, seen := first[key]
 		if ok && seen && (place(&out[at]) == place(&d) || place(&out[at]) == "" || place(&d) == "") {
 			if out[at].Slot.Bay == "" {
-				out[at].Slot = d.Slot // one of the ways may know the bay and not the other
+				out[at].Slot = d.Slot // one path may know the bay and the other not
 			}
 			out[at].Paths = append(out[at].Paths, d.Paths...)
 			out[at].Disks = append(out[at].Disks, d.Disks...)
@@ -280,9 +280,9 @@ func mergeUses(a, b []drivebay.Use) []drivebay.Use {
 
 var nvmePath = regexp.MustCompile(`^nvme(\d+)c(\d+)n(\d+)$`)
 
-// joinNVMePaths gives an NVMe head its hidden paths (nvme0c1n1 is a way to
-// nvme0n1 through controller nvme1, Documentation/admin-guide/nvme-multipath.rst),
-// and the state of the best of them.
+// joinNVMePaths gives an NVMe head its hidden paths and their states (nvme0c1n1 is a
+// path to nvme0n1 through controller nvme1,
+// Documentation/admin-guide/nvme-multipath.rst).
 func joinNVMePaths(s *sysfs, drives []drivebay.Drive, names []string) []drivebay.Drive {
 	byHead := map[string][]drivebay.Path{}
 	for _, name := range names {

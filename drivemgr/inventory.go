@@ -13,32 +13,32 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// InventoryOptions say what counts as a drive where opinions differ.
+// InventoryOptions holds what counts as a drive and how much a listing reads.
 type InventoryOptions struct {
 	Loop bool // loop devices count as drives
-	// Dark leaves the lights of enclosures and the status of their bays unread: each
-	// reading is a command to the enclosure (drivers/scsi/ses.c, ses_get_locate and
-	// ses_get_status), and a big one has a hundred bays.
+	// Dark leaves out the lights of enclosures and the status of their bays: each read
+	// is a command to the enclosure (drivers/scsi/ses.c, ses_get_locate and
+	// ses_get_status), and a big enclosure has a hundred bays.
 	Dark bool
-	// Ours are the kernel names of drives that were read and hold nothing but ours:
-	// whose partitions are, that have no name in the kernel, it knows from there.
+	// Ours holds the kernel names of drives on which only drivebay content was read.
+	// Partitions on them that the kernel has no name for count as drivebay's.
 	Ours map[string]bool
 }
 
-// Listing is the drives of a machine at one moment, as the kernel tells them.
+// Listing holds the drives of a machine at one moment, as the kernel lists them.
 type Listing struct {
 	Drives []drivebay.Drive
 	Bays   []drivebay.Bay
-	// Complete is false when the list itself could not be read; what is in it is
-	// true, what is not in it may be there all the same.
+	// Complete is false when part of the list could not be read: a drive that is
+	// missing in it may still be present.
 	Complete bool
-	Dark     bool // enclosures were not asked for lights and status
+	Dark     bool // lights and status of enclosures were not read
 	Problems []string
-	began    uint64 // see Manager.moment
+	began    uint64 // number from Manager.moment
 }
 
-// Observe lists the drives of a machine. It reads sysfs and the udev database
-// and opens no device.
+// Observe lists the drives of a machine. It reads sysfs and the udev database and opens
+// no device.
 func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listing {
 	s := &sysfs{Files: files}
 	names, err := s.blockDevices()
@@ -68,7 +68,7 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.lost) == 0, Dark: opt.Dark, Problems: s.problems()}
 }
 
-// never are block devices that stand for something else than a drive.
+// never matches block devices that are not drives.
 var never = regexp.MustCompile(`^(dm-|md|zram|ram|sr|fd|nbd|rbd|drbd|bcache|zd|nullb|ublkb|mtdblock|pmem|mmcblk\d+(boot\d+|rpmb|gp\d+)|nvme\d+c\d+n\d+)`)
 
 func mayBeDrive(name string, opt InventoryOptions) bool {
@@ -78,9 +78,8 @@ func mayBeDrive(name string, opt InventoryOptions) bool {
 	return !never.MatchString(name)
 }
 
-// transports tells the wire from the device's place in the tree; the first that
-// fits is it. A path names every bus on the way, so the order is from the more
-// telling to the less.
+// transports finds the transport by the sysfs path of a device; the first match counts.
+// A path names every bus above the device, so the more specific patterns come first.
 var transports = []struct {
 	path *regexp.Regexp
 	is   drivebay.Transport
@@ -96,8 +95,8 @@ var transports = []struct {
 	{regexp.MustCompile(`/target\d+:|/sd[a-z]+$`), drivebay.TransportSCSI},
 }
 
-// readDrive reads one block device. It is no drive when it went away meanwhile, or
-// is going, is hidden, holds no medium, or is a SCSI device of another kind.
+// readDrive reads one block device. It returns false for a device that vanished, is being
+// removed, is hidden, has no medium, or is a SCSI device of another type.
 func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	dir := s.blockDir + "/" + name
 	path, err := s.Resolve(dir)
@@ -106,7 +105,7 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	}
 	d := drivebay.Drive{Name: name, Status: drivebay.StatusOnline, Content: drivebay.Content{Reason: drivebay.NotRead}}
 	sectors, ok := s.size(path)
-	if !ok && s.exists(dir) { // it is there and cannot be read: that is no absent drive
+	if !ok && s.exists(dir) { // present but not readable: the drive is not gone
 		s.lost = append(s.lost, name)
 	}
 	if !ok || (strings.HasPrefix(name, "nvme") && s.text(path+"/hidden") == "1") {
@@ -132,33 +131,33 @@ func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
 	return d, !s.going(path)
 }
 
-// going says that the kernel is taking a device away: then half of what was read of
-// it may be missing, and what is left would look like another drive. The kernel takes
-// the file "uevent" before it takes the other attributes, of the device and of what
-// is above it (drivers/base/core.c, device_del; seen with a USB disk on Linux 6.1,
-// which had its serial number still and no model any more).
+// going reports whether the kernel is removing a device: then some attributes may be
+// missing, and the rest would look like another drive. The kernel removes the file
+// "uevent" before the other attributes, of the device and of its parent
+// (drivers/base/core.c, device_del; seen with a USB disk on Linux 6.1, which still had
+// its serial number but no model).
 func (s *sysfs) going(path string) bool {
 	return s.tells && (s.lacks(path+"/uevent") || s.exists(path+"/device") && s.lacks(path+"/device/uevent"))
 }
 
-// lacks says that a file is not there; one that cannot be read is.
+// lacks reports whether a file is absent; a file that cannot be read is present.
 func (s *sysfs) lacks(name string) bool {
 	_, err := s.ReadFile(name)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrGone)
 }
 
-// size is in sectors, 0 where a copy of a machine has lost it but not the drive.
+// size returns the sectors of a device; 0 where a recording has the drive without its size.
 func (s *sysfs) size(path string) (uint64, bool) {
 	b, err := s.ReadFile(path + "/size")
 	s.note(path+"/size", err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, s.exists(path)
 	}
-	n, bad := strconv.ParseUint(clean(string(b)), 10, 54) // times 512 is still a number
+	n, bad := strconv.ParseUint(clean(string(b)), 10, 54) // 54 bits: times 512 still fits 64 bits
 	return n, err == nil && bad == nil
 }
 
-// diskSeq names a disk among all of all boots; "" where the kernel does not say.
+// diskSeq identifies a disk across all boots; "" where the kernel has no diskseq.
 func (s *sysfs) diskSeq(path string) string {
 	boot, seq := s.text("proc/sys/kernel/random/boot_id"), s.text(path+"/diskseq")
 	if boot == "" || seq == "" {
@@ -176,7 +175,7 @@ func transportOf(path string) drivebay.Transport {
 	return drivebay.TransportUnknown
 }
 
-// familyOf picks the reader that knows the attributes of this kind of device.
+// familyOf returns the reader for the attributes of this kind of device.
 func familyOf(name string, s *sysfs, path string) func(*sysfs, string, *drivebay.Drive) bool {
 	switch {
 	case strings.HasPrefix(name, "nvme"):
@@ -204,8 +203,8 @@ func readNVMe(s *sysfs, path string, d *drivebay.Drive) bool {
 	return true
 }
 
-// nvmeWWN is a namespace's own name. Kernels before 4.13 had one attribute for
-// each kind of it: NGUID with dashes, EUI-64 in bytes.
+// nvmeWWN returns a namespace's worldwide name. Kernels before 4.13 had one attribute
+// for each kind: NGUID with dashes, EUI-64 in bytes.
 func (s *sysfs) nvmeWWN(path string) string {
 	if wwid := s.text(path + "/wwid"); wwid != "" {
 		return usableWWN(wwid)
@@ -226,22 +225,22 @@ func readMMC(s *sysfs, path string, d *drivebay.Drive) bool {
 	return true
 }
 
-// readLoop: a loop device is its file, whatever number it has today
+// readLoop identifies a loop device by its file, whatever number the device has
 // (drivers/block/loop.c, backing_file).
 func readLoop(s *sysfs, path string, d *drivebay.Drive) bool {
 	d.Model, d.Serial = "loop", s.text(path+"/loop/backing_file")
 	return true
 }
 
-// readVirtio also serves disks of other hypervisors. Their "rotational" says
-// nothing of the medium behind: it is 1 where nobody says otherwise. The type
-// stays unknown, so that nobody judges them by the rules of a hard disk.
+// readVirtio also reads disks of other hypervisors. Their "rotational" does not show
+// the real medium: it is 1 by default. The type stays unknown, so that the rules for
+// hard disks do not apply to them.
 func readVirtio(s *sysfs, path string, d *drivebay.Drive) bool {
 	d.Serial = s.text(path + "/serial")
 	return true
 }
 
-// blockDevices lists whole block devices. Incomplete copies of a sysfs may lack
+// blockDevices lists whole block devices. Incomplete recordings of sysfs may lack
 // sys/block and still have sys/class/block, which holds partitions as well.
 func (s *sysfs) blockDevices() ([]string, error) {
 	s.blockDir = "sys/block"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Store is what the manager needs of a record store.
+// Store is the record store as the manager uses it.
 type Store interface {
 	Records() (map[string]drivebay.Record, error)
 	PutRecords(map[string]drivebay.Record) error
@@ -19,32 +20,35 @@ type Store interface {
 	AppendEvents([]drivebay.Event) error
 	Events(after uint64, limit int) ([]drivebay.Event, error)
 	LastEvent() (uint64, error)
-	// Failing is why the store cannot be written, nil while it can.
+	// Failing returns why the store cannot be written, nil while it can.
 	Failing() error
-	// Check tries that again.
+	// Check tests the store again.
 	Check()
 }
 
-// checkStore is how often it is tried.
+// checkStore is how often the keeper calls Store.Check.
 const checkStore = 5 * time.Second
 
-// maxEvents is how many events are kept at hand; the store keeps as many.
+// maxEvents is how many events stay in memory; the store keeps as many.
 const maxEvents = 10_000
 
-// keeper remembers: events at hand for readers, and records and events on disk.
-// The disk may be the very one that hangs, so writing happens in a goroutine of
-// its own and the newest state of a record wins while it waits.
+// keeper holds events in memory for readers and writes records and events to the store.
+// The disk of the store may be the one that hangs, so writing happens in its own
+// goroutine; the newest state of a record replaces an unwritten one.
 type keeper struct {
-	store Store // nil: nothing outlives us
+	store Store // nil: nothing survives a restart
 	log   *slog.Logger
 
 	mu      sync.Mutex
 	events  []drivebay.Event // oldest first
 	last    uint64
 	grew    chan struct{}               // closed and replaced when an event is added
-	records map[string]*drivebay.Record // not written yet; nil: to be removed
+	records map[string]*drivebay.Record // not written yet; nil: to be deleted
 	unsaved []drivebay.Event
 	wake    chan struct{}
+
+	recordsUnread error // why loadRecords failed; no record is written
+	lastUnread    error // why the number of the newest stored event is not known; no event is written
 }
 
 func newKeeper(st Store, log *slog.Logger) *keeper {
@@ -54,27 +58,57 @@ func newKeeper(st Store, log *slog.Logger) *keeper {
 	}
 }
 
-// load brings back what an earlier run kept.
-func (k *keeper) load() (map[string]drivebay.Record, error) {
+// loadRecords reads the records that an earlier run stored. After a failure the keeper
+// writes no record: the stored ones hold claims and usages that this run does not know.
+func (k *keeper) loadRecords() (map[string]drivebay.Record, error) {
 	if k.store == nil {
 		return nil, nil
 	}
-	last, err := k.store.LastEvent()
-	if err != nil {
-		return nil, err
-	}
-	after := uint64(0)
-	if last > maxEvents {
-		after = last - maxEvents
-	}
-	if k.events, err = k.store.Events(after, maxEvents); err != nil {
-		return nil, err
-	}
-	k.last = last
-	return k.store.Records()
+	records, err := k.store.Records()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.recordsUnread = err
+	return records, err
 }
 
-// add numbers events and keeps them.
+// loadEvents reads the events that an earlier run stored, and goes on with their numbers.
+// While the newest number is not known, the keeper writes no event: it would replace the
+// stored event with the same number.
+func (k *keeper) loadEvents() error {
+	if k.store == nil {
+		return nil
+	}
+	last, err := k.store.LastEvent()
+	var stored []drivebay.Event
+	var unread error
+	if err == nil {
+		stored, unread = k.store.Events(max(last, maxEvents)-maxEvents, maxEvents)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lastUnread = err
+	if err != nil {
+		return err
+	}
+	for _, events := range [][]drivebay.Event{k.events, k.unsaved} { // of this run: they follow the stored ones
+		for i := range events {
+			events[i].Seq += last
+		}
+	}
+	k.last += last
+	k.events = slices.Concat(stored, k.events)
+	k.events = k.events[max(len(k.events), maxEvents)-maxEvents:]
+	return unread
+}
+
+// unread returns why the stored records of the drives could not be read, nil if they were.
+func (k *keeper) unread() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.recordsUnread
+}
+
+// add numbers events and stores them.
 func (k *keeper) add(events ...drivebay.Event) {
 	if len(events) == 0 {
 		return
@@ -101,8 +135,8 @@ func (k *keeper) add(events ...drivebay.Event) {
 	}
 }
 
-// since returns the events after a sequence number, and a channel that closes
-// when there are more.
+// since returns the events after a sequence number, and a channel that closes when more
+// arrive.
 func (k *keeper) since(after uint64, limit int) ([]drivebay.Event, <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -153,11 +187,17 @@ func (k *keeper) run(ctx context.Context, clock host.Clock) {
 	}
 }
 
-// flush writes what is waiting. What cannot be written waits for the next time.
+// flush writes what is pending. What cannot be written stays pending.
 func (k *keeper) flush() {
 	k.mu.Lock()
 	records, events := k.records, k.unsaved
 	k.records, k.unsaved = map[string]*drivebay.Record{}, nil
+	if k.recordsUnread != nil {
+		records = map[string]*drivebay.Record{}
+	}
+	if k.lastUnread != nil {
+		k.unsaved, events = events, nil
+	}
 	k.mu.Unlock()
 	if k.store == nil {
 		return
@@ -166,19 +206,27 @@ func (k *keeper) flush() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
-		// Newer states that came meanwhile win over the ones taken back.
+		// Newer states that arrived meanwhile replace the ones that failed.
 		maps.Copy(records, k.records)
 		k.records = records
 		k.unsaved = append(events, k.unsaved...)
 	}
 }
 
-// check looks after the store, and writes what waits as soon as that can be done again.
+// check tests the store, and writes what is pending once the store can be written.
 func (k *keeper) check() {
 	if k.store == nil {
 		return
 	}
 	k.store.Check()
+	k.mu.Lock()
+	numberless := k.lastUnread != nil
+	k.mu.Unlock()
+	if numberless {
+		if err := k.loadEvents(); err != nil {
+			k.log.Warn("the stored events cannot be read", "op", "load events", "err", err)
+		}
+	}
 	k.mu.Lock()
 	waits := len(k.records)+len(k.unsaved) > 0
 	k.mu.Unlock()
@@ -212,7 +260,7 @@ func (k *keeper) write(records map[string]*drivebay.Record, events []drivebay.Ev
 	return nil
 }
 
-// failing is why the store cannot be written, by whatever part of the daemon.
+// failing returns why the store cannot be written; every part of the daemon may find that.
 func (k *keeper) failing() error {
 	if k.store == nil {
 		return nil

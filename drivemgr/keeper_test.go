@@ -155,3 +155,93 @@ func TestKeeperNewestWins(t *testing.T) {
 		}
 	}
 }
+
+// unreadable is a store in which some reads fail.
+type unreadable struct {
+	sick
+	recordsFail, lastFails, eventsFail error
+}
+
+func (u *unreadable) Records() (map[string]drivebay.Record, error) {
+	if u.recordsFail != nil {
+		return nil, u.recordsFail
+	}
+	return u.sick.Records()
+}
+
+func (u *unreadable) LastEvent() (uint64, error) {
+	if u.lastFails != nil {
+		return 0, u.lastFails
+	}
+	return u.sick.LastEvent()
+}
+
+func (u *unreadable) Events(after uint64, limit int) ([]drivebay.Event, error) {
+	if u.eventsFail != nil {
+		return nil, u.eventsFail
+	}
+	return u.sick.Events(after, limit)
+}
+
+// TestKeeperUnreadEvents: records are read although the events cannot be read, and no stored
+// event is replaced by a new one with the same number.
+func TestKeeperUnreadEvents(t *testing.T) {
+	fails := errors.New("input/output error")
+	for name, spoil := range map[string]func(*unreadable){
+		"newest number": func(u *unreadable) { u.lastFails = fails },
+		"events":        func(u *unreadable) { u.eventsFail = fails },
+	} {
+		st := &unreadable{sick: sick{records: map[string]drivebay.Record{"d": {}}, events: []drivebay.Event{{Seq: 1}, {Seq: 2}}}}
+		spoil(st)
+		k := newKeeper(st, slog.New(slog.DiscardHandler))
+		if records, err := k.loadRecords(); err != nil || len(records) != 1 {
+			t.Errorf("%s: %d records, %v", name, len(records), err)
+		}
+		if err := k.loadEvents(); !errors.Is(err, fails) {
+			t.Errorf("%s: events: %v", name, err)
+		}
+		k.keep("e", drivebay.Record{})
+		k.add(drivebay.Event{Cause: "new"})
+		k.flush()
+		for _, e := range st.events[2:] {
+			if e.Seq < 3 {
+				t.Errorf("%s: a new event has the number %d of a stored one", name, e.Seq)
+			}
+		}
+		if len(st.records) != 2 {
+			t.Errorf("%s: the store has %d records, want 2", name, len(st.records))
+		}
+		st.lastFails, st.eventsFail = nil, nil
+		k.check()
+		if got := st.events; len(got) != 3 || got[2].Seq != 3 || got[2].Cause != "new" {
+			t.Errorf("%s: the store has the events %+v", name, got)
+		}
+		if got, _ := k.since(0, 0); got[len(got)-1].Seq != 3 {
+			t.Errorf("%s: readers have the events %+v", name, got)
+		}
+	}
+}
+
+// TestKeeperUnreadRecords: records that cannot be read are neither replaced nor deleted.
+func TestKeeperUnreadRecords(t *testing.T) {
+	st := &unreadable{sick: sick{records: map[string]drivebay.Record{"d": {Cordoned: true}, "e": {}}, events: []drivebay.Event{{Seq: 1}}}, recordsFail: errors.New("input/output error")}
+	k := newKeeper(st, slog.New(slog.DiscardHandler))
+	if _, err := k.loadRecords(); !errors.Is(err, st.recordsFail) {
+		t.Errorf("records: %v", err)
+	}
+	if err := k.loadEvents(); err != nil {
+		t.Error(err)
+	}
+	k.keep("d", drivebay.Record{})
+	k.forget("e")
+	k.add(drivebay.Event{Cause: "new"})
+	st.recordsFail = nil
+	k.flush()
+	k.check()
+	if len(st.records) != 2 || !st.records["d"].Cordoned {
+		t.Errorf("the store has %+v", st.records)
+	}
+	if len(st.events) != 2 || st.events[1].Seq != 2 {
+		t.Errorf("the store has the events %+v", st.events)
+	}
+}

@@ -10,8 +10,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// ReadKernel reads what the kernel knows of a drive, but for what is on it. Nothing of
-// it touches the drive: these are counters and states that the kernel keeps in memory.
+// ReadKernel reads the kernel's counters and states of a drive, except those of its
+// filesystems. The kernel keeps them in memory: reading them does not touch the drive.
 func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.Time) *drivebay.Kernel {
 	s := &sysfs{Files: files}
 	dir := "sys/class/block/" + d.Name
@@ -22,7 +22,7 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 		k.Zero = prev.Zero + now.Sub(prev.At)
 	}
 	k.State = bestState(s, d)
-	for _, name := range ways(d) {
+	for _, name := range kernelNames(d) {
 		way := "sys/class/block/" + name
 		stat := strings.Fields(s.text(way + "/stat"))
 		k.Completed += requests(stat, statReads, statWrites, statDiscards, statFlushes)
@@ -34,14 +34,14 @@ func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now 
 			k.IODone = plus(k.IODone, s, way+"/device/iodone_cnt")
 		}
 	}
-	// Requests that wait while none comes back: a busy drive completes something.
+	// Requests wait and none completes: a drive that is merely busy completes some.
 	if prev != nil && k.Inflight > 0 && prev.Inflight > 0 && k.Completed == prev.Completed {
 		k.Frozen = prev.Frozen + now.Sub(prev.At)
 	}
 	return k
 }
 
-// Fields of stat with requests that came back (Documentation/admin-guide/iostats.rst; the
+// Fields of stat that count completed requests (Documentation/admin-guide/iostats.rst; the
 // later ones came with 4.18 and 5.5).
 const (
 	statReads    = 0
@@ -60,8 +60,8 @@ func requests(stat []string, fields ...int) (sum uint64) {
 	return sum
 }
 
-// inflight sums the requests that the drive has. That stat has such a number, too, is
-// of no use: it is another account, and can say 0 while some wait (Linux 6.18, seen
+// inflight sums the requests that the drive has. The number in stat does not replace it:
+// the kernel counts it separately, and it can be 0 while requests wait (Linux 6.18, seen
 // with a loop device that hung: "0" there, "3 1" here).
 func inflight(text string) uint64 {
 	var sum uint64
@@ -72,16 +72,16 @@ func inflight(text string) uint64 {
 	return sum
 }
 
-// isSCSI says of a block device whether the SCSI midlayer keeps books on it
-// (drivers/scsi/sd.c gives those names, and no one else). Where there are none they
-// are not looked for at each tick.
+// isSCSI reports whether the SCSI midlayer has counters for a block device: only
+// drivers/scsi/sd.c gives those names. For other devices the manager does not look for
+// the counters at each tick.
 func isSCSI(name string) bool { return strings.HasPrefix(name, "sd") }
 
-// ways are the block devices whose requests are the drive's: every path of a drive
-// with two ports. The head of an NVMe drive counts nothing on older kernels, its
-// hidden paths do; where both count, what matters is still seen: whether requests
-// wait, and whether the sum moves.
-func ways(d *drivebay.Drive) []string {
+// kernelNames returns the block devices that count the drive's requests: every path of a drive
+// with two ports. The head of an NVMe drive counts nothing on older kernels, its hidden
+// paths do; where both count, the sum still shows what matters: whether requests wait,
+// and whether any complete.
+func kernelNames(d *drivebay.Drive) []string {
 	names := []string{d.Name}
 	for _, p := range d.Paths {
 		if p.Name != d.Name {
@@ -91,7 +91,7 @@ func ways(d *drivebay.Drive) []string {
 	return names
 }
 
-// plus adds ioerr_cnt or its company to a sum: hexadecimal, of the SCSI midlayer.
+// plus adds a counter of the SCSI midlayer, such as ioerr_cnt, to a sum; it is hexadecimal.
 func plus(sum *uint64, s *sysfs, name string) *uint64 {
 	n, err := strconv.ParseUint(strings.TrimPrefix(s.text(name), "0x"), 16, 64)
 	if err != nil {
@@ -103,18 +103,18 @@ func plus(sum *uint64, s *sysfs, name string) *uint64 {
 	return &n
 }
 
-// states from the best to the worst; a drive with two ways is as well as the
-// better of them.
+// states holds the device states from best to worst; the better of two paths counts for
+// the drive.
 var states = []string{"live", "running", "new", "connecting", "resetting", "quiesce", "blocked", "transport-offline", "offline", "deleting", "deleting (no IO)", "dead", "cancel"}
 
 func bestState(s *sysfs, d *drivebay.Drive) string {
 	best, rank := "", len(states)+1
 	for _, p := range d.Paths {
 		state := ""
-		if isSCSI(p.Name) {
-			state = s.text("sys/class/block/" + p.Name + "/device/state")
-		} else if m := nvmePath.FindStringSubmatch(p.Name); m != nil {
+		if m := nvmePath.FindStringSubmatch(p.Name); m != nil {
 			state = s.text("sys/class/nvme/nvme" + m[2] + "/state")
+		} else if isSCSI(p.Name) || d.Protocol == drivebay.ProtocolNVMe { // "device" is the controller if the kernel does no multipath
+			state = s.text("sys/class/block/" + p.Name + "/device/state")
 		}
 		if state == "" {
 			continue
@@ -132,14 +132,14 @@ func bestState(s *sysfs, d *drivebay.Drive) string {
 	return best
 }
 
-// fsEvery is how often filesystems are asked for their errors, if the kernel log
-// says nothing of them: a node has hundreds, and each is a file to read.
+// fsEvery is how often the manager reads the error counters of filesystems while the
+// kernel log has no filesystem error: a node has hundreds, and each is a file to read.
 const fsEvery = 10 * time.Second
 
 // fsErrors reads the error counters that ext4 keeps in its superblock
-// (Documentation/ABI/testing/sysfs-fs-ext4), of every such filesystem on the
-// drive. XFS and btrfs write to the kernel log. What the drive carries is asked for
-// by name: a list of all filesystems would be read once for each drive.
+// (Documentation/ABI/testing/sysfs-fs-ext4), of every such filesystem on the drive. XFS
+// and btrfs write to the kernel log. It reads the drive's devices by name: otherwise it
+// would list all filesystems once for each drive.
 func fsErrors(files host.Files, d *drivebay.Drive) []drivebay.FSError {
 	s := &sysfs{Files: files}
 	devs := []string{d.Name}

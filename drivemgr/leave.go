@@ -11,13 +11,13 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// A drive leaves by the moves of drivebay.Usage, all of which are made here. Nothing
-// that is written to it is: its volumes are led away by whoever has made them.
+// A drive leaves by the transitions of drivebay.Usage; move makes all of them. The manager
+// writes nothing to the drive: the volume engine moves the volumes away.
 
 const byOperator = "an operator asked for it"
 
-// Lead does what an operator says; why is his reason, if he gives one.
-func (m *Manager) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
+// Operate carries out an operator's verb for a drive; why is the reason given, "" if none.
+func (m *Manager) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	if why == "" {
 		why = byOperator
 	}
@@ -25,23 +25,23 @@ func (m *Manager) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb,
 	case drivebay.LeaveRelease:
 		return m.release(ctx, drive, why)
 	case drivebay.LeaveApprove:
-		return m.out(ctx, drive, drivebay.UsageApprove, why)
+		return m.startRemoval(ctx, drive, drivebay.UsageApprove, why)
 	case drivebay.LeaveForce:
-		return m.out(ctx, drive, drivebay.UsageForce, why)
+		return m.startRemoval(ctx, drive, drivebay.UsageForce, why)
 	case drivebay.LeaveCancel:
-		return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageKeep, why) })
+		return m.change(ctx, drive, func(t *tracked) error { return m.changeUsage(t, drivebay.UsageKeep, why) })
 	case drivebay.LeaveRetry:
-		return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageRetry, why) })
+		return m.change(ctx, drive, func(t *tracked) error { return m.changeUsage(t, drivebay.UsageRetry, why) })
 	case drivebay.LeaveAccept:
-		return m.accept(ctx, drive, why)
+		return m.reuse(ctx, drive, why)
 	case drivebay.LeaveForget:
 		return m.forget(ctx, drive, why)
 	}
-	return fmt.Errorf("drive %s: %w: %q is nothing that can be done with it", drive, drivebay.ErrInvalid, do)
+	return fmt.Errorf("drive %s: %w: unknown verb %q", drive, drivebay.ErrInvalid, do)
 }
 
 // forget removes the record of a drive that is OFFLINE. The caller makes sure that no
-// volume needs it.
+// volume needs the drive.
 func (m *Manager) forget(ctx context.Context, drive, why string) error {
 	d, err := m.find(drive)
 	if err != nil {
@@ -55,33 +55,38 @@ func (m *Manager) forget(ctx context.Context, drive, why string) error {
 		case t.drive.Status != drivebay.StatusOffline:
 			return fmt.Errorf("drive %s (%s): %w: only a drive that is OFFLINE can be forgotten, and it is %v", t.drive.ID, t.drive.Name, drivebay.ErrRefused, t.drive.Status)
 		}
-		t.life++ // a look at it that is under way keeps nothing
-		delete(m.drives, t.drive.ID)
-		m.keeper.forget(t.drive.ID)
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventForgotten, Drive: t.drive.ID, From: t.rec.Usage.String(), Cause: why + ": " + describe(&t.drive)})
+		m.deleteRecord(t, why)
 		return nil
 	})
 }
 
-// release asks a drive to leave: from now on nothing new comes to it.
+// deleteRecord removes the record of a drive that is OFFLINE.
+func (m *Manager) deleteRecord(t *tracked, why string) {
+	t.life++ // the result of a look under way is ignored
+	delete(m.drives, t.drive.ID)
+	m.keeper.forget(t.drive.ID)
+	m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventForgotten, Drive: t.drive.ID, From: t.rec.Usage.String(), Cause: why + ": " + describe(&t.drive)})
+}
+
+// release starts the release of a drive: from now on no new volume is placed on it.
 func (m *Manager) release(ctx context.Context, drive, why string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.drive.System {
 			return fmt.Errorf("drive %s (%s): %w: the machine runs from it", t.drive.ID, t.drive.Name, drivebay.ErrRefused)
 		}
-		return m.move(t, drivebay.UsageRelease, why)
+		return m.changeUsage(t, drivebay.UsageRelease, why)
 	})
 }
 
-// Emptied says that nothing depends on a drive any more that has to leave.
+// Emptied records that nothing depends any more on a drive that is being released.
 func (m *Manager) Emptied(ctx context.Context, drive string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
-		return m.move(t, drivebay.UsageEmptied, "nothing depends on it any more")
+		return m.changeUsage(t, drivebay.UsageEmptied, "nothing depends on it any more")
 	})
 }
 
-// Held says what a drive waits for that has to leave, and how far it is.
-func (m *Manager) Held(ctx context.Context, drive, by string, p *drivebay.Progress) error {
+// Waiting records what a drive that is being released waits for, and its progress.
+func (m *Manager) Waiting(ctx context.Context, drive, by string, p *drivebay.Progress) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.rec.Leaving != nil && t.rec.Usage == drivebay.UsageReleasing {
 			l := *t.rec.Leaving
@@ -92,27 +97,27 @@ func (m *Manager) Held(ctx context.Context, drive, by string, p *drivebay.Progre
 	})
 }
 
-// Failed says why a drive cannot be led on.
-func (m *Manager) Failed(ctx context.Context, drive, cause string) error {
-	return m.change(ctx, drive, func(t *tracked) error { return m.move(t, drivebay.UsageFail, cause) })
+// LeaveFailed records why a drive cannot be taken out.
+func (m *Manager) LeaveFailed(ctx context.Context, drive, cause string) error {
+	return m.change(ctx, drive, func(t *tracked) error { return m.changeUsage(t, drivebay.UsageFail, cause) })
 }
 
-// accept takes a drive into use again that was taken out and is back.
-func (m *Manager) accept(ctx context.Context, drive, why string) error {
+// reuse returns a drive to use that was taken out and is back.
+func (m *Manager) reuse(ctx context.Context, drive, why string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if !t.present {
 			return fmt.Errorf("drive %s: %w: it is not in the machine", t.drive.ID, drivebay.ErrInvalid)
 		}
-		return m.move(t, drivebay.UsageSeen, why)
+		return m.changeUsage(t, drivebay.UsageSeen, why)
 	})
 }
 
-// out lets a drive be taken out that nothing depends on, or with what does: the kernel
-// lets go of it, and its bay is lit. One that the kernel cannot let go of may be pulled
-// as it is.
-func (m *Manager) out(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
+// startRemoval starts the removal of a drive on which nothing depends, or of one with its volumes by
+// force: the kernel removes the device, and the light of the bay is lit. A drive that the
+// kernel cannot remove may be pulled as it is.
+func (m *Manager) startRemoval(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
 	forced := e == drivebay.UsageForce
-	if err := m.relist(ctx); err != nil { // nobody tells us of a mount
+	if err := m.relist(ctx); err != nil { // no uevent announces a mount
 		return err
 	}
 	var d drivebay.Drive
@@ -120,14 +125,14 @@ func (m *Manager) out(ctx context.Context, drive string, e drivebay.UsageEvent, 
 		if l := t.rec.Leaving; !forced && t.rec.Usage == drivebay.UsageReleasing && l != nil {
 			return fmt.Errorf("drive %s (%s): %w: something still depends on it: %s", t.drive.ID, t.drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "what, is being looked for"))
 		}
-		if err := m.mayGo(t, forced); err != nil {
+		if err := m.checkRemovable(t, forced); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
 		}
-		if err := m.move(t, e, why); err != nil {
+		if err := m.changeUsage(t, e, why); err != nil {
 			return err
 		}
 		if !t.present {
-			return m.move(t, drivebay.UsageTakenOut, "it is out already: "+m.Snapshot().Where(&t.drive))
+			return m.changeUsage(t, drivebay.UsageTakenOut, "it is out already: "+m.Snapshot().Where(&t.drive))
 		}
 		d = t.drive
 		return nil
@@ -135,10 +140,10 @@ func (m *Manager) out(ctx context.Context, drive string, e drivebay.UsageEvent, 
 	if err != nil || d.ID == "" {
 		return err
 	}
-	return m.takeOut(ctx, &d)
+	return m.removeFromKernel(ctx, &d)
 }
 
-// relist lists what there is now and who uses it, without asking enclosures.
+// relist lists the drives and their uses now, without reading enclosures.
 func (m *Manager) relist(ctx context.Context) error {
 	opt := InventoryOptions{Dark: true}
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
@@ -146,24 +151,25 @@ func (m *Manager) relist(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, takeOutTime)
 	defer cancel()
-	l, err := lane.Through(limited, lane.New(), m.machine, func(ctx context.Context) (Listing, error) { return m.observe(ctx, opt), nil })
+	l, err := lane.Through(limited, lane.New(), m.machine, func(ctx context.Context) (Listing, error) { return m.listMachine(ctx, opt), nil })
 	if err != nil {
 		return fmt.Errorf("list the drives: %w", translate(err))
 	}
-	return m.do(ctx, func() error { m.take(l); return nil })
+	return m.do(ctx, func() error { m.applyListing(l); return nil })
 }
 
-// mayGo refuses to let go of what somebody uses, and of what would take others along.
-// A partition of ours that nothing stands on holds nobody: its volume was let go of. By
-// force a drive goes with whatever is ours on it, unless that is mounted.
-func (m *Manager) mayGo(t *tracked, forced bool) error {
+// checkRemovable refuses to remove a drive that is in use, or whose removal would remove others. A
+// drivebay partition with nothing on it does not count as a use: its volume was released.
+// With force, devices that drivebay makes for its volumes do not count either; filesystems,
+// swap and devices that were made on a volume do.
+func (m *Manager) checkRemovable(t *tracked, forced bool) error {
 	if t.drive.System {
 		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
 	}
 	for _, u := range t.drive.Uses {
-		idle := u.Kind == "partition" || forced && u.Kind != "mount" && u.Kind != "swap"
+		idle := u.Kind == "partition" || forced && volumeDevices[u.Kind]
 		if !u.Ours || !idle {
-			return fmt.Errorf("%w: somebody uses it: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
+			return fmt.Errorf("%w: it is in use: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
 		}
 	}
 	for _, o := range m.drives {
@@ -174,6 +180,10 @@ func (m *Manager) mayGo(t *tracked, forced bool) error {
 	return nil
 }
 
+// volumeDevices holds the kinds of uses that the devices of a drivebay volume have: they
+// exist also while nothing uses the volume.
+var volumeDevices = map[string]bool{"lvm": true, "crypt": true, "dm": true}
+
 func sharesController(a, b *drivebay.Drive) bool {
 	return a.Transport == drivebay.TransportNVMe && b.Transport == drivebay.TransportNVMe &&
 		slices.ContainsFunc(a.Paths, func(p drivebay.Path) bool {
@@ -181,17 +191,17 @@ func sharesController(a, b *drivebay.Drive) bool {
 		})
 }
 
-// move makes one move and tells of it.
-func (m *Manager) move(t *tracked, e drivebay.UsageEvent, cause string) error {
+// changeUsage makes one usage transition, with its event.
+func (m *Manager) changeUsage(t *tracked, e drivebay.UsageEvent, cause string) error {
 	from := t.rec.Usage
 	to, err := from.Next(e)
 	if err != nil {
 		return fmt.Errorf("drive %s (%s): %w", t.drive.ID, t.drive.Name, err)
 	}
 	now := m.machine.Now()
-	t.rec.Usage = to
+	t.rec.Usage, t.rec.Forced = to, e == drivebay.UsageForce
 	if to == drivebay.UsageInUse {
-		t.rec.Kept = standing(t.drive.Findings) // in spite of these
+		t.rec.Kept = findingKeys(t.drive.Findings) // kept despite these
 	}
 	switch was := t.rec.Leaving; {
 	case to == drivebay.UsageInUse:
@@ -204,6 +214,6 @@ func (m *Manager) move(t *tracked, e drivebay.UsageEvent, cause string) error {
 		t.rec.Leaving = &drivebay.Leaving{Since: now, Why: was.Why}
 	}
 	t.drive.Usage, t.drive.Leaving = to, t.rec.Leaving
-	m.tell(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: t.drive.ID, From: from.String(), To: to.String(), Cause: cause + ": " + describe(&t.drive)})
+	m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: t.drive.ID, From: from.String(), To: to.String(), Cause: cause + ": " + describe(&t.drive)})
 	return nil
 }

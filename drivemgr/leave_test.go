@@ -31,26 +31,26 @@ func TestLeave(t *testing.T) {
 					r.Fatalf("%v: it is %v, %+v", p, is.Usage, is.Leaving)
 				}
 			}
-			must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"))
+			must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"))
 			usage(drivebay.UsageReleasing, "clicks")
-			if err := r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""); !errors.Is(err, drivebay.ErrBusy) {
+			if err := r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveApprove, ""); !errors.Is(err, drivebay.ErrBusy) {
 				r.Errorf("%v: taken out while it is released: %v", p, err)
 			}
-			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveCancel, ""))
+			must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveCancel, ""))
 			usage(drivebay.UsageInUse, "")
-			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"), r.mgr.Held(r.Context(), d.ID, "volume x is in use", nil))
+			must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, "it clicks"), r.mgr.Waiting(r.Context(), d.ID, "volume x is in use", nil))
 			usage(drivebay.UsageReleasing, "volume x")
-			must(r.mgr.Failed(r.Context(), d.ID, "a read failed"))
+			must(r.mgr.LeaveFailed(r.Context(), d.ID, "a read failed"))
 			usage(drivebay.UsageFailed, "a read failed")
-			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRetry, ""), r.mgr.Emptied(r.Context(), d.ID))
+			must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRetry, ""), r.mgr.Emptied(r.Context(), d.ID))
 			usage(drivebay.UsageReleased, "clicks")
-			must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""))
+			must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveApprove, ""))
 			time.Sleep(5 * time.Second)
 			usage(drivebay.UsageRemoved, "clicks")
 			if is := r.drive(d.ID); is.Status != drivebay.StatusOffline {
 				r.Errorf("%v: taken out, it is %v", p, is.Status)
 			}
-			if err := r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveAccept, ""); !errors.Is(err, drivebay.ErrInvalid) {
+			if err := r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveAccept, ""); !errors.Is(err, drivebay.ErrInvalid) {
 				r.Errorf("%v: accepted while it is out: %v", p, err)
 			}
 
@@ -91,12 +91,12 @@ func TestLeaveRefused(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
 		for _, d := range r.mgr.Snapshot().Drives {
 			if d.System {
-				if err := r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""); !errors.Is(err, drivebay.ErrRefused) {
+				if err := r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, ""); !errors.Is(err, drivebay.ErrRefused) {
 					r.Errorf("a system drive: %v", err)
 				}
 			}
 		}
-		if err := r.mgr.Lead(r.Context(), "nobody", drivebay.LeaveRelease, ""); !errors.Is(err, drivebay.ErrNotFound) {
+		if err := r.mgr.Operate(r.Context(), "nobody", drivebay.LeaveRelease, ""); !errors.Is(err, drivebay.ErrNotFound) {
 			r.Errorf("nobody: %v", err)
 		}
 	})

@@ -12,28 +12,28 @@ import (
 const (
 	// lightTime is how long an enclosure may take to switch a light.
 	lightTime = 10 * time.Second
-	// lightRetry is how long a light that could not be switched is left alone.
+	// lightRetry is how long after a failure a light is not switched again.
 	lightRetry = time.Minute
 )
 
-// lights are those that were switched, by file.
+// lights holds the lights that the manager switches, by file.
 type lights map[string]*light
 
-// light is one light of a bay: the wanted state, and what was last written to it. One
-// write at a time is under way, so that the last wish is the last to be written.
+// light is one light of a bay: the wanted state, and the state last written. Only one write
+// is under way at a time, so that the last wanted state is written last.
 type light struct {
 	slot   drivebay.Slot
-	drive  string // whose fault it shows
+	drive  string // the drive whose fault it shows
 	wanted bool
 	is     bool
-	at     uint64 // the moment of the last write
+	at     uint64 // Manager.moment of the last write
 	busy   bool
 	lane   *lane.Lane
-	retry  time.Time // not before; zero: the last write went well
+	retry  time.Time // no write before; zero: the last write succeeded
 }
 
-// light is the entry of a file; it is lit until proved otherwise, since an earlier run
-// may have lit it.
+// light returns the entry of a file. A new entry counts as lit, since an earlier run may
+// have lit it.
 func (m *Manager) light(file string, slot drivebay.Slot) *light {
 	l := m.lights[file]
 	if l == nil {
@@ -43,14 +43,14 @@ func (m *Manager) light(file string, slot drivebay.Slot) *light {
 	return l
 }
 
-// keepLights has the fault lights show which bays wait for a hand: those of drives
-// that are to be pulled, or that an operator has to decide about. Other lights are
-// left as they are.
+// keepLights lights the fault lights of the bays that need an operator: those of drives to be
+// pulled, and of drives that wait for an operator's decision. It leaves other lights as
+// they are.
 func (m *Manager) keepLights() {
 	wanted := map[string]bool{}
 	for id, t := range m.drives {
 		slot := t.drive.Slot
-		if slot.Fault == "" || !m.needsHand(id, t) {
+		if slot.Fault == "" || !m.needsOperator(id, t) {
 			continue
 		}
 		wanted[slot.Fault] = true
@@ -70,24 +70,24 @@ func (m *Manager) keepLights() {
 	}
 }
 
-func (m *Manager) needsHand(id string, t *tracked) bool {
+func (m *Manager) needsOperator(id string, t *tracked) bool {
 	switch t.rec.Usage {
 	case drivebay.UsageFailed, drivebay.UsageRemoving:
 		return true
 	case drivebay.UsageRemoved:
-		return !m.replaced(id)
+		return !m.hasSuccessor(id)
 	}
 	return false
 }
 
-// switchLight writes the wanted state to a light beside us, and tells of it.
+// switchLight writes the wanted state of a light in the background, and adds an event.
 func (m *Manager) switchLight(file string, l *light) {
 	on := l.wanted
 	l.busy = true
 	m.jobs = append(m.jobs, func(ctx context.Context) {
 		changed, err := m.setLight(ctx, l.lane, file, on)
-		at := m.moment()
-		_ = m.do(ctx, func() error { // not done: we are stopping
+		at := m.nextMoment()
+		_ = m.do(ctx, func() error { // an error means that the manager stops
 			l.busy = false
 			if err != nil {
 				if l.retry.IsZero() {
@@ -97,9 +97,9 @@ func (m *Manager) switchLight(file string, l *light) {
 				return nil
 			}
 			l.retry = time.Time{}
-			m.switched(file, l.slot, on, at)
+			m.noteLight(file, l.slot, on, at)
 			if changed && file == l.slot.Fault {
-				m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventFaultLight, Drive: l.drive, To: onOff[on], Cause: "the fault light of bay " + l.slot.Bay + " is " + onOff[on]})
+				m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventFaultLight, Drive: l.drive, To: onOff[on], Cause: "the fault light of bay " + l.slot.Bay + " is " + onOff[on]})
 			}
 			return nil
 		})
@@ -108,8 +108,8 @@ func (m *Manager) switchLight(file string, l *light) {
 
 var onOff = map[bool]string{true: "on", false: "off"}
 
-// switched notes what was written to a light. A listing that began later knows better.
-func (m *Manager) switched(file string, slot drivebay.Slot, on bool, at uint64) {
+// noteLight records what was written to a light, unless a later listing has read it.
+func (m *Manager) noteLight(file string, slot drivebay.Slot, on bool, at uint64) {
 	l := m.light(file, slot)
 	if at < l.at {
 		return
@@ -137,8 +137,8 @@ func show(s *drivebay.Slot, file string, on bool) {
 	}
 }
 
-// keepSwitched corrects a listing by the lights that were switched after it began.
-func (m *Manager) keepSwitched(list *Listing) {
+// correctLights corrects a listing by the lights that were switched after it began.
+func (m *Manager) correctLights(list *Listing) {
 	if list.Dark {
 		return
 	}
@@ -146,7 +146,7 @@ func (m *Manager) keepSwitched(list *Listing) {
 	for file, l := range m.lights {
 		if l.at < list.began {
 			if !l.busy && !l.wanted && !l.is {
-				delete(m.lights, file) // the listing shows it
+				delete(m.lights, file) // the listing shows its state
 			}
 			continue
 		}
@@ -159,8 +159,8 @@ func (m *Manager) keepSwitched(list *Listing) {
 	}
 }
 
-// darken puts out both lights of a bay that no hand is needed at any more.
-func (m *Manager) darken(slot drivebay.Slot) {
+// turnOffLights turns off both lights of a bay that no longer needs an operator.
+func (m *Manager) turnOffLights(slot drivebay.Slot) {
 	for _, file := range []string{slot.Fault, slot.Locate} {
 		if file != "" {
 			l := m.light(file, slot)
@@ -169,8 +169,8 @@ func (m *Manager) darken(slot drivebay.Slot) {
 	}
 }
 
-// setLight writes to the file of a light and says whether that changed it. The bay's
-// enclosure is asked for it and may hang.
+// setLight writes to the file of a light and reports whether the state changed. The read
+// and the write go to the enclosure and may hang.
 func (m *Manager) setLight(ctx context.Context, in *lane.Lane, file string, on bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lightTime)
 	defer cancel()

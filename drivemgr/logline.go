@@ -5,21 +5,21 @@ import (
 	"strconv"
 )
 
-// LogKind is what a line of the kernel log says happened.
+// LogKind is the kind of event that a line of the kernel log reports.
 type LogKind uint8
 
 const (
 	LogMedium     LogKind = iota + 1 // a sector cannot be read or written
 	LogIO                            // a request failed for another reason
-	LogTimeout                       // a command was given up
+	LogTimeout                       // the kernel gave up a command
 	LogReset                         // the device or its link was reset
-	LogOffline                       // the kernel gave the device up
+	LogOffline                       // the kernel gave up the device
 	LogFilesystem                    // a filesystem on it found an error
 )
 
-// logLines are the lines that speak of a drive's health. dev is a kernel name or
-// a SCSI H:C:T:L. Lines that ride along with another one are left out, so that
-// one error counts once: the block layer's line is the one that is read.
+// logLines holds the lines that concern a drive's health. dev is a kernel name or a
+// SCSI H:C:T:L. Lines that only accompany another one are left out, so that one error
+// counts once: the line of the block layer is the one that counts.
 var logLines = []struct {
 	kind LogKind
 	line *regexp.Regexp
@@ -43,7 +43,7 @@ var logLines = []struct {
 	{LogFilesystem, regexp.MustCompile(`BTRFS (?:error|critical) \(device (?P<dev>[\w-]+)`)},
 }
 
-// ClassifyLog reads one line of the kernel log.
+// ClassifyLog parses one line of the kernel log; ok is false for others.
 func ClassifyLog(line string) (dev string, kind LogKind, sector uint64, ok bool) {
 	for _, l := range logLines {
 		m := l.line.FindStringSubmatch(line)

@@ -13,32 +13,32 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// An error that the kernel logged stands for a day, or until its cause is proved gone:
+// An error that the kernel logged counts for a day, or until its cause is proved gone:
 //
-//   - An error with a place, of a request that only read, ends when that place is read
-//     past the memory of the kernel. A request that was to write proves nothing by that.
-//   - Errors of a drive that left, or that the kernel gave up, end when it is back and
-//     all places of its errors and both its ends were read.
+//   - An error of a read with a known sector ends when that sector is read from the
+//     medium, not from the page cache. For a write that proves nothing.
+//   - Errors of a drive that left, or that the kernel gave up, end when the drive is back
+//     and the sectors of all its errors and both its ends were read.
 //
-// A bad sector ends by its place alone, whether the drive left or not.
+// A bad sector ends only when it is read, whether the drive left or not.
 
-// leaving is how long before the kernel had a drive no more its errors can be those of
-// its going. Requests that are under way when a drive is pulled fail at once, or when the
-// error handling of SCSI has given them up: 30 s for each of up to 6 tries
-// (drivers/scsi/sd.h, SD_TIMEOUT, SD_MAX_RETRIES), then resets.
+// leaving is how long before a drive vanished its errors can come from that. Requests under
+// way when a drive is pulled fail at once, or when SCSI error handling has given them up:
+// 30 s for each of up to 6 tries (drivers/scsi/sd.h, SD_TIMEOUT, SD_MAX_RETRIES), then
+// resets.
 const leaving = 5 * time.Minute
 
 const (
-	// proofSpan is the longest request. The log has the sector at which a request begins,
-	// and where the drive does not say more, the fault is anywhere in the request
+	// proofSpan is the longest request. The log has the first sector of a request; where the
+	// drive does not report more, the fault is anywhere in the request
 	// (block/blk-settings.c: max_sectors_kb is 1280, and 4096 since Linux 6.14).
 	proofSpan   = 4 << 20
 	proofChunk  = 256 << 10
 	proofEnds   = 64 << 10
-	proofMost   = 128 << 20 // read in one look
-	proofFaults = 3         // reads that fail in one look: each can take the drive seconds
-	// proofSoon is when a place is read after its error, and proofAgain when it is read
-	// again after a proof that failed: later each time, up to proofRarest.
+	proofMost   = 128 << 20 // bytes read in one look
+	proofFaults = 3         // failed reads in one look: each can take seconds
+	// proofSoon is how long after its error a sector is read, and proofAgain how long after
+	// a failed proof: doubled each time, up to proofRarest.
 	proofSoon   = time.Minute
 	proofAgain  = 10 * time.Minute
 	proofRarest = 6 * time.Hour
@@ -47,25 +47,25 @@ const (
 // logError is one error of a drive in the kernel log.
 type logError struct {
 	at     time.Time
-	number uint64 // grows with each line
+	number uint64 // grows with each error
 	sector uint64
-	placed bool // sector is one of the drive
-	wrote  bool // the request was not a read, or it is not known what it was
-	left   bool // the drive left shortly after, or the kernel gave it up
+	placed bool // sector is of the whole drive
+	wrote  bool // the request was not a read, or is unknown
+	left   bool // the drive vanished shortly after, or the kernel gave it up
 	proved bool // its cause is gone
 }
 
-// provable says whether reading can end an error.
+// provable reports whether reading can end an error.
 func (e *logError) provable() bool { return !e.proved && (e.left || e.placed && !e.wrote) }
 
-// placeIn reads from a line whether its sector is one of the drive, and what was asked
-// for there: sectors of partitions and mapped devices are counted by themselves.
+// placeIn reports whether the sector of a line counts from the start of the drive, and
+// whether the request was no read. Sectors of partitions and mapped devices count otherwise.
 func placeIn(line, dev string, d *drivebay.Drive) (placed, wrote bool) {
 	own := dev == d.Name || slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool { return p.Name == dev })
 	return own && strings.Contains(line, ", sector "), !strings.Contains(line, "(READ)")
 }
 
-// left marks the errors of a drive that has just gone, or is given up.
+// left marks the recent errors of a drive that just vanished, or that the kernel gave up.
 func (w *logWindow) left(now time.Time) {
 	for i := range w.errors {
 		e := &w.errors[i]
@@ -73,7 +73,7 @@ func (w *logWindow) left(now time.Time) {
 	}
 }
 
-// unresolved are the errors whose cause is not proved gone.
+// unresolved returns the errors whose cause is not proved gone.
 func (w *logWindow) unresolved() []logError {
 	var out []logError
 	for _, e := range w.errors {
@@ -91,12 +91,12 @@ func (w *logWindow) unresolved() []logError {
 
 // proof is what a look reads to end errors.
 type proof struct {
-	places []uint64 // where the requests began, in bytes, sorted
-	ends   bool     // the drive had left: its ends are read as well
-	upTo   uint64   // the number of the newest error that it is about
+	places []uint64 // first bytes of the requests, sorted
+	ends   bool     // the drive had left: both its ends are read as well
+	upTo   uint64   // number of the newest error that it covers
 }
 
-// proofOf is nil where no error can be ended by reading.
+// proofOf returns nil where reading can end no error.
 func (w *logWindow) proofOf() *proof {
 	p := &proof{upTo: w.number}
 	some := false
@@ -117,18 +117,18 @@ func (w *logWindow) proofOf() *proof {
 	return p
 }
 
-// proved is what a proof brought.
+// proved is the result of a proof.
 type proved struct {
-	places map[uint64]bool // in bytes, that were read to the end of the longest request
-	all    bool            // everything was
+	places map[uint64]bool // first bytes of the requests that were read in full
+	all    bool            // everything was read
 }
 
-// read reads the places. What fails, or what there was no time for, is not proved.
+// read reads the places. A place that fails, or that exceeds the limits, is not proved.
 func (p *proof) read(ctx context.Context, r host.Drive, d *drivebay.Drive) proved {
 	out := proved{places: map[uint64]bool{}, all: true}
 	block := uint64(max(d.LogicalBlock, 512))
 	size := d.Size / block * block
-	var bad []uint64 // chunks that could not be read, by their start
+	var bad []uint64 // starts of chunks that could not be read
 	var done, sum uint64
 	for _, at := range p.places {
 		from, to := max(at/block*block, done), min((at+proofSpan)/block*block, size)
@@ -153,7 +153,7 @@ func (p *proof) read(ctx context.Context, r host.Drive, d *drivebay.Drive) prove
 	return out
 }
 
-// readMedium reads a range of a drive, and says how much of it could be read.
+// readMedium reads a range of a drive, and returns how many bytes could be read.
 func readMedium(ctx context.Context, r host.Drive, from, to uint64) (uint64, error) {
 	b := make([]byte, proofChunk)
 	for at := from; at < to; at += proofChunk {
@@ -168,8 +168,8 @@ func readMedium(ctx context.Context, r host.Drive, from, to uint64) (uint64, err
 	return to - from, nil
 }
 
-// resolve ends the errors that a proof is about and has proved. Those of a drive that left
-// are forgotten: they say nothing of the drive. The others stay in its history of a day.
+// resolve ends the errors that a proof has proved gone. It forgets those of a drive that
+// left, which are no fault of the drive; the others stay in the history of a day.
 func (w *logWindow) resolve(p *proof, got proved) {
 	ends := func(e *logError) bool {
 		return e.number <= p.upTo && e.provable() && (got.places[e.sector*512] && e.placed && !e.wrote || e.left && got.all)
@@ -187,18 +187,18 @@ func (w *logWindow) resolve(p *proof, got proved) {
 	}
 }
 
-// proofDue says whether errors of a drive are to be proved gone now.
+// proofDue reports whether a look should read now to end errors.
 func (t *tracked) proofDue(now time.Time) bool {
 	k := t.drive.Kernel
 	return t.present && !t.nextProof.After(now) && k != nil && k.Frozen == 0 && !k.GivenUp() && t.kernlog.proofOf() != nil
 }
 
-// takeProof takes what a look has proved, and says when the next proof is due.
+// takeProof applies the result of a proof, and sets when the next one is due.
 func (t *tracked) takeProof(r lookResult, now time.Time) {
-	if r.proof == nil || r.err != nil && errors.Is(r.err, errAnother) {
+	if r.proof == nil || r.err != nil && errors.Is(r.err, errOtherDrive) {
 		return
 	}
-	if r.proved == nil { // the drive sleeps, or does not answer
+	if r.proved == nil { // the drive is in standby, or does not answer
 		t.nextProof = now.Add(proofSoon)
 		return
 	}

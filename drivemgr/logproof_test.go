@@ -45,7 +45,10 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		part   = "critical medium error, dev dm-3, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
 		gaveUp = "sd 1:0:0:0: Device offlined - not ready after error recovery"
 	)
-	pulled := func(m *Manager, tr *tracked) { m.miss(tr.drive.ID, tr, m.machine.Now()); tr.begin(m.machine.Now()) }
+	pulled := func(m *Manager, tr *tracked) {
+		m.setOffline(tr.drive.ID, tr, m.machine.Now())
+		tr.begin(m.machine.Now())
+	}
 	givenUp := func(m *Manager, tr *tracked) { tr.kernlog.left(m.machine.Now()) }
 	for name, c := range map[string]struct {
 		before   time.Duration // from the error to what happens
@@ -86,7 +89,7 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		now := m.machine.Now()
 		tr.came = now.Add(-24 * time.Hour)
 		for _, line := range c.lines {
-			m.note(host.LogLine{At: now.Add(-c.before), Text: line})
+			m.addLogLine(host.LogLine{At: now.Add(-c.before), Text: line})
 		}
 		if c.happens != nil {
 			c.happens(m, tr)
@@ -117,9 +120,9 @@ func TestErrorAfterTheProof(t *testing.T) {
 	m, tr := oneTracked(t, "sda")
 	tr.drive.Size = 64 << 20
 	line := host.LogLine{At: m.machine.Now(), Text: "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"}
-	m.note(line)
+	m.addLogLine(line)
 	p := tr.kernlog.proofOf()
-	m.note(line)
+	m.addLogLine(line)
 	got := p.read(context.Background(), &badDisk{}, &tr.drive)
 	tr.takeProof(lookResult{of: tr, proof: p, looked: looked{proved: &got}}, m.machine.Now())
 	k := &drivebay.Kernel{}
@@ -135,7 +138,7 @@ func TestProofIsBounded(t *testing.T) {
 	bad, now := map[int64]bool{}, m.machine.Now()
 	for s := int64(0); s < 64<<11; s += 1024 {
 		bad[s] = true
-		m.note(host.LogLine{At: now, Text: fmt.Sprintf("critical medium error, dev sda, sector %d op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", s)})
+		m.addLogLine(host.LogLine{At: now, Text: fmt.Sprintf("critical medium error, dev sda, sector %d op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", s)})
 	}
 	d := &badDisk{bad: bad}
 	var last time.Time
@@ -160,12 +163,12 @@ func TestLineOfTheDiskBefore(t *testing.T) {
 	m, tr := oneTracked(t, "sda")
 	tr.drive.Paths = append(tr.drive.Paths, drivebay.Path{Address: "1:0:0:0"})
 	tr.kernlog = logWindow{}
-	m.note(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sdx] rejecting I/O to dead device"})
+	m.addLogLine(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sdx] rejecting I/O to dead device"})
 	if len(tr.kernlog.errors) != 0 {
 		t.Error("an error of the disk before is one of the drive that is there")
 	}
-	m.note(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sda] rejecting I/O to offline device"})
-	m.note(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: rejecting I/O to offline device"})
+	m.addLogLine(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sda] rejecting I/O to offline device"})
+	m.addLogLine(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: rejecting I/O to offline device"})
 	if len(tr.kernlog.errors) != 2 {
 		t.Errorf("%d errors of its own", len(tr.kernlog.errors))
 	}

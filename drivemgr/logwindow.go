@@ -12,13 +12,13 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// logWindow is what the kernel log said of one drive lately.
+// logWindow holds the recent lines of the kernel log about one drive.
 type logWindow struct {
-	sectors map[uint64]logError // with medium errors, as they were last named
+	sectors map[uint64]logError // medium errors by sector, the newest of each
 	errors  []logError
 	resets  []time.Time
 	last    string
-	number  uint64 // of the last error
+	number  uint64 // of the newest error
 }
 
 const (
@@ -26,8 +26,8 @@ const (
 	maxLogKept = 1024 // a dying drive logs without end
 )
 
-// note files a line of the kernel log under the drives that it speaks of.
-func (m *Manager) note(l host.LogLine) {
+// addLogLine adds a line of the kernel log to the drives that it concerns.
+func (m *Manager) addLogLine(l host.LogLine) {
 	dev, kind, sector, ok := ClassifyLog(l.Text)
 	if !ok {
 		return
@@ -44,8 +44,8 @@ func (m *Manager) note(l host.LogLine) {
 	}
 }
 
-// speaksOf says whether a name in the kernel log is the drive, something on it,
-// or something on the way to it: a controller ("nvme0"), a port ("ata3").
+// speaksOf reports whether a name in the kernel log is the drive, a device on it, or a
+// device above it: a controller ("nvme0"), a port ("ata3").
 func speaksOf(dev string, d *drivebay.Drive) bool {
 	return dev == d.Name ||
 		slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool {
@@ -54,8 +54,8 @@ func speaksOf(dev string, d *drivebay.Drive) bool {
 		slices.ContainsFunc(d.Uses, func(u drivebay.Use) bool { return u.Device == dev })
 }
 
-// namesAnother says whether a line has the address of the drive, and names the disk that
-// had it before: what has that one open goes on failing after another drive came.
+// namesAnother reports whether a line has the drive's address but names the disk that had
+// it before: a process that still has the old disk open goes on failing.
 func namesAnother(line string, d *drivebay.Drive) bool {
 	m := addressed.FindStringSubmatch(line)
 	return m != nil && m[1] != d.Name && !slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool { return p.Name == m[1] })
@@ -72,7 +72,7 @@ func (w *logWindow) add(kind LogKind, e logError, l host.LogLine) {
 		if w.sectors == nil {
 			w.sectors = map[uint64]logError{}
 		}
-		e.left = false // the drive has answered
+		e.left = false // the drive answered
 		if _, known := w.sectors[e.sector]; known || len(w.sectors) < maxLogKept {
 			w.sectors[e.sector] = e
 		}
@@ -86,7 +86,7 @@ func (w *logWindow) add(kind LogKind, e logError, l host.LogLine) {
 
 func lastOf[T any](list []T) []T { return list[max(0, len(list)-maxLogKept):] }
 
-// count writes what is still recent into k and lets go of the rest.
+// count writes the recent counts into k and drops what is too old.
 func (w *logWindow) count(k *drivebay.Kernel, now time.Time) {
 	maps.DeleteFunc(w.sectors, func(_ uint64, e logError) bool { return now.Sub(e.at) > logDay })
 	w.errors = slices.DeleteFunc(w.errors, func(e logError) bool { return now.Sub(e.at) > logDay })
@@ -104,9 +104,9 @@ func (w *logWindow) count(k *drivebay.Kernel, now time.Time) {
 	}
 }
 
-// heed says whether a uevent asks for a new listing, and marks the drives whose
-// bytes it says have changed.
-func (m *Manager) heed(e host.Uevent) bool {
+// handleUevent reports whether a uevent requires a new listing, and schedules a look at drives
+// whose content it changes.
+func (m *Manager) handleUevent(e host.Uevent) bool {
 	if e.Overflow {
 		return true
 	}
@@ -114,9 +114,9 @@ func (m *Manager) heed(e host.Uevent) bool {
 	case "block":
 		switch disk := path.Base(path.Dir(e.DevPath)); {
 		case e.Action == "change":
-			m.lookAgain(e.DevName)
-		case e.Env["DEVTYPE"] == "partition" && e.Action != "move": // it has come or gone: so has a line of the table
-			m.lookAgain(disk)
+			m.scheduleReread(e.DevName)
+		case e.Env["DEVTYPE"] == "partition" && e.Action != "move": // a partition came or went: the partition table changed
+			m.scheduleReread(disk)
 		}
 		return true
 	case "nvme", "scsi", "scsi_disk", "enclosure", "pci":
@@ -125,12 +125,12 @@ func (m *Manager) heed(e host.Uevent) bool {
 	return false
 }
 
-// betweenLooks bounds how often uevents can make a drive be read: a storm of
-// them must not become a storm of commands.
+// betweenLooks limits how often uevents can cause a look: a storm of uevents must not
+// become a storm of commands.
 const betweenLooks = 10 * time.Second
 
-// lookAgain has the drive that a changed device belongs to read again.
-func (m *Manager) lookAgain(dev string) {
+// scheduleReread schedules a look that reads the content of the drive of a changed device.
+func (m *Manager) scheduleReread(dev string) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		if t.present && speaksOf(dev, &t.drive) {

@@ -13,23 +13,23 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// Options are the settings of a manager. Zero fields take the default.
+// Options holds the settings of a manager. Zero fields take the default.
 type Options struct {
 	Thresholds  health.Thresholds
 	SelfTests   SelfTestPlan
 	Loop        bool          // count loop devices as drives
-	Tick        time.Duration // how often the kernel's own evidence is read; touches no disk
-	Poll        time.Duration // how often each drive is asked
-	Rescan      time.Duration // how often everything is listed without being told to
-	LookTimeout time.Duration // how long a drive may take to answer
-	Parallel    int           // drives asked at the same time
+	Tick        time.Duration // how often the kernel's evidence is read; touches no disk
+	Poll        time.Duration // how often each drive is read
+	Rescan      time.Duration // how often all drives are listed without a uevent
+	LookTimeout time.Duration // how long one look may take
+	Parallel    int           // looks at the same time
 	Claim       drivebay.Selectors
-	ReleaseAt   drivebay.Health // a claimed drive that turned so is released by itself; UNKNOWN: none is
-	ForgetAfter time.Duration   // how long a drive that left is remembered
+	ReleaseAt   drivebay.Health // health at which a claimed drive is released automatically; UNKNOWN: never
+	ForgetAfter time.Duration   // how long the record of a drive that left is kept
 	Log         *slog.Logger
 }
 
-// DefaultOptions are the settings of a daemon that nobody configured.
+// DefaultOptions returns the settings of a daemon without a configuration.
 func DefaultOptions() Options {
 	return Options{
 		Thresholds:  health.Default(),
@@ -44,81 +44,88 @@ func DefaultOptions() Options {
 	}
 }
 
-// uevents come in bursts: wait for the burst to settle, and list at most so often.
+// Uevents come in bursts: a listing waits for the burst to settle, and follows the last
+// listing only after betweenLists.
 const (
 	settleUevents = 30 * time.Millisecond
 	betweenLists  = 250 * time.Millisecond
-	// A listing in a hurry leaves enclosures unasked; where drives came or went they
-	// have something new to say.
+	// A listing after a uevent does not read the enclosures. If drives came or went, another
+	// listing follows after askEnclosures and reads them.
 	askEnclosures = 2 * time.Second
 )
 
-// Manager knows the drives of one machine.
+// Manager tracks the drives of one machine.
 type Manager struct {
 	machine host.Machine
 	keeper  *keeper
 	log     *slog.Logger
 	slots   chan struct{} // bounds the looks under way
 
-	snapshot atomic.Pointer[drivebay.Snapshot]
-	seqMu    sync.Mutex
-	seqGrew  chan struct{} // closed and replaced when Seq grows
+	snapshot     atomic.Pointer[drivebay.Snapshot]
+	unclaimBlock atomic.Pointer[func(drive string) string] // returns why a claim has to stay
+	forgetBlock  atomic.Pointer[func(drive string) string] // returns why the record of a missing drive has to stay
+	seqMu        sync.Mutex
+	seqGrew      chan struct{} // closed and replaced when Seq grows
 
-	// What follows belongs to the goroutine in Run (or in Look, which has none).
+	// The fields below belong to the goroutine of Run (or to Look, which has none).
 	opt     Options
 	drives  map[string]*tracked
-	looks   atomic.Uint64    // counts looks and changes, so that their order is known
-	events  []drivebay.Event // told with the next snapshot
+	looks   atomic.Uint64    // counts looks and changes to order them
+	events  []drivebay.Event // published with the next snapshot
 	listing Listing
 	lights  lights
-	// lightsRead is when the last listing began that asked the enclosures.
-	lightsRead uint64
-	listed     bool      // a first listing has come
-	listedAt   time.Time // when the last listing came
-	moved      bool      // drives came or went since enclosures were asked
-	again      bool      // what was read from a drive makes its uses worth another listing
-	// listingSince is when the listing under way began; zero: none is.
+	// lightsRead is the moment of the last listing that read the enclosures.
+	lightsRead    uint64
+	listed        bool      // there was a listing
+	listedAt      time.Time // time of the last listing
+	drivesChanged bool      // drives came or went since enclosures were read
+	listAgain     bool      // content read from a drive requires another listing of its uses
+	// listingSince is when the listing under way began; zero without one.
 	listingSince time.Time
-	problems     []string                // of ourselves: no uevents, no kernel log ...
-	jobs         []func(context.Context) // to be started beside us: they may wait for a device
-	inventoried  bool                    // every drive that is there was asked once
-	storeFails   string                  // why the store cannot be written, as it was told
+	problems     []string                // of the daemon: no uevents, no kernel log ...
+	jobs         []func(context.Context) // to be started in goroutines: they may wait for a device
+	rereadDone   []chan struct{}         // of the calls of AwaitReread
+	inventoried  bool                    // every present drive was read once
+	storeFails   string                  // why the store cannot be written, as last reported
 
 	calls    chan call
 	results  chan lookResult
 	listings chan Listing
 }
 
-// tracked is all that the manager has about one drive.
+// tracked holds the state of one drive in the manager.
 type tracked struct {
 	rec       drivebay.Record
-	drive     drivebay.Drive // as it goes into the next snapshot
+	drive     drivebay.Drive // as the next snapshot shows it
 	lane      *lane.Lane
 	kernlog   logWindow
-	fsSpoke   bool      // the kernel log speaks of a filesystem on it
-	fsAsked   time.Time // when they were asked for their errors
-	life      int       // grows each time the drive comes
+	fsSpoke   bool      // the kernel log reports a filesystem error on it
+	fsAsked   time.Time // when the error counters of its filesystems were read
+	life      int       // grows each time the drive appears
 	present   bool
-	judged    bool // a verdict has been given on real evidence
+	judged    bool // a verdict was given on evidence of the drive
 	looking   bool
 	lookedAt  time.Time // when the last look began
 	nextLook  time.Time
-	failures  int    // looks in a row that brought nothing
-	openError string // how the last of them ended
-	// What our own questions added to ioerr_cnt and iotmo_cnt.
+	failures  int    // looks in a row that failed
+	absent    int    // looks in a row that found no device
+	openError string // error of the last look
+	// What our own commands added to ioerr_cnt and iotmo_cnt.
 	ourErrors, ourTimeouts uint64
 	came                   time.Time // when this life began
-	nextProof              time.Time // when errors of the kernel log are to be proved gone
+	nextProof              time.Time // when a look may next read to end log errors
 	proofsFailed           int
-	fresh                  bool   // what is written on it is not known, or may have changed
-	unread                 int    // looks in a row that failed to read it
-	readAt                 uint64 // writes that the kernel had counted when it was read
+	fresh                  bool   // its content is unknown, or may have changed
+	unread                 int    // looks in a row that failed to read the content
+	written                bool   // drivebay wrote to it, and no look has begun since
+	rereading              bool   // the look under way is the first one since
+	readAt                 uint64 // Kernel.Changed before the content was read
 	cameFrom               string // the bay before this one, if it was moved
-	poor                   int    // ticks in a row in which its health was as bad as the policy says
-	heldBack               string // why the policy leaves it alone, as it was told
+	poor                   int    // ticks in a row in which its health is at ReleaseAt or worse
+	heldBack               string // why it is not released automatically, as last reported
 }
 
-// New makes a manager. st may be nil: then nothing outlives it.
+// New makes a manager. Without a store (st is nil) nothing survives a restart.
 func New(m host.Machine, st Store, opt Options) *Manager {
 	opt = withDefaults(opt)
 	mgr := &Manager{
@@ -161,13 +168,13 @@ func withDefaults(o Options) Options {
 	return o
 }
 
-// Run keeps the snapshot true until ctx ends. It never waits for a drive.
+// Run keeps the snapshot up to date until ctx ends. It never waits for a drive.
 func (m *Manager) Run(ctx context.Context) error {
-	m.recall()
+	m.loadRecords()
 	var background sync.WaitGroup
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	background.Go(func() { m.keeper.run(keeping, m.machine) })
-	defer func() { m.tellEvents(); m.keepAll(); stopKeeping(); background.Wait() }()
+	defer func() { m.storeEvents(); m.keepAll(); stopKeeping(); background.Wait() }()
 
 	uevents := m.listen(ctx)
 	kernlog := m.readKernelLog(ctx)
@@ -179,82 +186,91 @@ func (m *Manager) Run(ctx context.Context) error {
 		}
 		list = m.machine.After(d)
 	}
-	pending := false // a uevent asked for a listing that has not begun
+	pending := false // a uevent requires a listing that has not begun
 	for {
-		var reply func() // to who called; sent when the snapshot shows what was done
+		var reply func() // answers a call once the snapshot shows its change
 		select {
 		case <-ctx.Done():
 			return nil
 		case e, ok := <-uevents:
 			if !ok {
 				uevents = nil
-			} else if m.heed(e) && !pending {
+				m.lostStream(ctx, noUevents)
+			} else if m.handleUevent(e) && !pending {
 				pending = true
 				soon(settleUevents)
 			}
 			continue
 		case l, ok := <-kernlog:
-			if !ok {
+			if ok {
+				m.addLogLine(l)
+			} else {
 				kernlog = nil
+				m.lostStream(ctx, noKernelLog)
 			}
-			m.note(l)
 			continue
 		case <-list:
-			hurry := pending // somebody waits to see what a uevent changed
+			hurry := pending // a uevent waits for this listing
 			pending = false
 			list = m.machine.After(m.opt.Rescan)
-			if !m.listingSince.IsZero() { // the last one has not come back: look again shortly
+			if !m.listingSince.IsZero() { // the last listing has not ended: try again shortly
 				pending = true
 				soon(betweenLists)
 				continue
 			}
 			m.listingSince = m.machine.Now()
-			m.observeAside(ctx, hurry)
+			m.listInBackground(ctx, hurry)
 			continue
 		case l := <-m.listings:
 			m.listingSince = time.Time{}
-			m.take(l)
-			if m.moved && !pending {
+			m.applyListing(l)
+			if m.drivesChanged && !pending {
 				list = m.machine.After(askEnclosures)
 			}
 		case r := <-m.results:
-			if m.learn(r); m.again && !pending {
+			if m.applyLook(r); m.listAgain && !pending {
 				pending = true
 				soon(settleUevents)
 			}
-			m.again = false
+			m.listAgain = false
 		case c := <-m.calls:
 			err := c.do()
 			reply = func() { c.came <- err }
 		case <-tick:
 			tick = m.machine.After(m.opt.Tick)
-			m.readKernel()
-			m.scheduleSelfTests(ctx)
-			m.followHealth()
-			m.followPredecessors()
-			m.followStore()
+			m.runTick(ctx)
 		}
 		m.scheduleLooks(ctx)
 		m.keepLights()
 		m.startJobs(ctx)
 		m.publish()
+		m.answerRereads()
 		if reply != nil {
 			reply()
 		}
 	}
 }
 
-// call is something to be done in the goroutine that owns the state.
+// runTick does the periodic work that reads no drive.
+func (m *Manager) runTick(ctx context.Context) {
+	m.readKernel()
+	m.scheduleSelfTests(ctx)
+	m.followHealth()
+	m.followPredecessors()
+	m.followStore()
+}
+
+// call is a function to be run in the goroutine that owns the state.
 type call struct {
 	do   func() error
 	came chan error
 }
 
-// moment is when a look begins or a change is done, as a number that grows. A change
-// wins over a look that began before it, however late the look ends.
-func (m *Manager) moment() uint64 { return m.looks.Add(1) }
+// nextMoment returns the next number in the order of looks and changes. A change wins over a
+// look that began before it, however late the look ends.
+func (m *Manager) nextMoment() uint64 { return m.looks.Add(1) }
 
-// startJobs starts what may wait for a device, beside us.
+// startJobs starts the pending jobs, which may wait for a device, in goroutines.
 func (m *Manager) startJobs(ctx context.Context) {
 	for _, job := range m.jobs {
 		go job(ctx)
@@ -262,12 +278,12 @@ func (m *Manager) startJobs(ctx context.Context) {
 	m.jobs = nil
 }
 
-// observeAside lists the machine in a goroutine: even sysfs can hang, an
-// enclosure's LED file asks the enclosure.
-func (m *Manager) observeAside(ctx context.Context, hurry bool) {
+// listInBackground lists the machine in a goroutine: even sysfs can hang, since the LED
+// file of an enclosure sends a command to it.
+func (m *Manager) listInBackground(ctx context.Context, hurry bool) {
 	opt := InventoryOptions{Loop: m.opt.Loop, Dark: hurry, Ours: m.ours()}
 	go func() {
-		l := m.observe(ctx, opt)
+		l := m.listMachine(ctx, opt)
 		select {
 		case m.listings <- l:
 		case <-ctx.Done():
@@ -275,8 +291,8 @@ func (m *Manager) observeAside(ctx context.Context, hurry bool) {
 	}()
 }
 
-// ours are the drives that were read and hold nothing but ours, and those that were
-// blank and may get something of ours at any moment.
+// ours returns the present drives on which only drivebay content was read, and the claimed
+// blank ones, which may get a drivebay partition at any moment.
 func (m *Manager) ours() map[string]bool {
 	out := map[string]bool{}
 	for _, t := range m.drives {
@@ -288,8 +304,8 @@ func (m *Manager) ours() map[string]bool {
 	return out
 }
 
-func (m *Manager) observe(ctx context.Context, opt InventoryOptions) Listing {
-	began := m.moment()
+func (m *Manager) listMachine(ctx context.Context, opt InventoryOptions) Listing {
+	began := m.nextMoment()
 	mounts, err := m.machine.Mounts(ctx)
 	l := Observe(m.machine, mounts, opt)
 	l.began = began
@@ -299,11 +315,27 @@ func (m *Manager) observe(ctx context.Context, opt InventoryOptions) Listing {
 	return l
 }
 
-// listen opens the stream of uevents; without one the slow rescan has to do.
+// Problems of a manager without one of the streams of the kernel; the cause follows.
+const (
+	noUevents   = "no uevents, changes are noticed at the next rescan only: "
+	noKernelLog = "no kernel log, I/O errors are known by their counters only: "
+)
+
+// lostStream records that the kernel ended a stream while the manager runs.
+func (m *Manager) lostStream(ctx context.Context, problem string) {
+	if ctx.Err() != nil {
+		return // the manager ends, and its streams with it
+	}
+	problem += "the stream ended; restart drivebay"
+	m.log.Error("a stream of the kernel ended", "op", "listen", "err", problem)
+	m.problems = append(m.problems, problem)
+}
+
+// listen opens the stream of uevents; without it, only the slow rescan finds changes.
 func (m *Manager) listen(ctx context.Context) <-chan host.Uevent {
 	ch, err := m.machine.Uevents(ctx)
 	if err != nil {
-		m.problems = append(m.problems, "no uevents, changes are noticed at the next rescan only: "+err.Error())
+		m.problems = append(m.problems, noUevents+err.Error())
 	}
 	return ch
 }
@@ -311,18 +343,22 @@ func (m *Manager) listen(ctx context.Context) <-chan host.Uevent {
 func (m *Manager) readKernelLog(ctx context.Context) <-chan host.LogLine {
 	ch, err := m.machine.KernelLog(ctx)
 	if err != nil {
-		m.problems = append(m.problems, "no kernel log, I/O errors are known by their counters only: "+err.Error())
+		m.problems = append(m.problems, noKernelLog+err.Error())
 	}
 	return ch
 }
 
-// recall takes up what an earlier run knew. Nothing of it is believed before the
-// machine has been listed.
-func (m *Manager) recall() {
-	records, err := m.keeper.load()
+// loadRecords loads the records of an earlier run. No drive counts as present before the
+// machine is listed.
+func (m *Manager) loadRecords() {
+	records, err := m.keeper.loadRecords()
 	if err != nil {
-		m.log.Error("the record store cannot be read", "op", "recall", "err", err)
-		m.problems = append(m.problems, "the record store cannot be read, history starts anew: "+err.Error())
+		m.log.Error("the stored records of the drives cannot be read", "op", "recall", "err", err)
+		m.problems = append(m.problems, unreadRecords(err))
+	}
+	if err := m.keeper.loadEvents(); err != nil {
+		m.log.Error("the stored events cannot be read", "op", "recall", "err", err)
+		m.problems = append(m.problems, "the stored events cannot be read, earlier events are not shown: "+err.Error())
 	}
 	for id, rec := range records {
 		t := &tracked{rec: rec, drive: rec.Drive, lane: lane.New(), judged: rec.Drive.Health != drivebay.HealthUnknown}
@@ -337,8 +373,13 @@ func (m *Manager) recall() {
 	}
 }
 
+// unreadRecords describes the state of a manager that could not read the stored records.
+func unreadRecords(err error) string {
+	return "the stored records of the drives cannot be read, so their claims and usages are not known: no drive is claimed or changed and no record is written; restart drivebay once the store can be read: " + err.Error()
+}
+
 // do runs f in the goroutine that owns the state and waits until the snapshot shows
-// what f did.
+// its changes.
 func (m *Manager) do(ctx context.Context, f func() error) error {
 	c := call{f, make(chan error, 1)}
 	select {
@@ -349,8 +390,8 @@ func (m *Manager) do(ctx context.Context, f func() error) error {
 	}
 }
 
-// Configure takes new settings; those that shape the machine's view (Loop) act
-// from the next listing on.
+// Configure applies new settings; those that change what is listed (Loop) apply from
+// the next listing on.
 func (m *Manager) Configure(ctx context.Context, opt Options) error {
 	return m.do(ctx, func() error {
 		opt := withDefaults(opt)

@@ -8,14 +8,14 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Look looks at a machine once, without a daemon: list, ask every drive, judge.
-// It changes nothing and remembers nothing. A drive that answers nothing is waited
-// for as long as a look may take: the program could not end sooner, since the kernel
-// lets nobody interrupt a command (block/blk-mq.c, blk_execute_rq), and a command
-// that is given less time has the kernel reset a drive that is only just starting.
+// Look returns a snapshot of a machine without a daemon: it lists and reads every drive
+// once and judges it. It changes and stores nothing. It waits for a drive without an
+// answer as long as LookTimeout: the program could not end sooner, since no signal
+// interrupts a command (block/blk-mq.c, blk_execute_rq), and a shorter timeout makes the
+// kernel reset a drive that is just starting.
 func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Snapshot, error) {
 	m := New(machine, nil, opt)
-	m.take(m.observe(ctx, InventoryOptions{Loop: m.opt.Loop}))
+	m.applyListing(m.listMachine(ctx, InventoryOptions{Loop: m.opt.Loop}))
 	var wg sync.WaitGroup
 	results := make(chan lookResult, len(m.drives))
 	for _, t := range m.drives {
@@ -28,7 +28,7 @@ func Look(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Sna
 	wg.Wait()
 	close(results)
 	for r := range results {
-		m.learn(r)
+		m.applyLook(r)
 	}
 	m.publish()
 	return m.Snapshot(), ctx.Err()

@@ -13,7 +13,7 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// find is Snapshot.Find with an error that says what went wrong.
+// find returns the drive of Snapshot.Find, or an error that names it.
 func (m *Manager) find(what string) (*drivebay.Drive, error) {
 	if d, ok := m.Snapshot().Find(what); ok {
 		return d, nil
@@ -21,8 +21,7 @@ func (m *Manager) find(what string) (*drivebay.Drive, error) {
 	return nil, fmt.Errorf("drive %q: %w", what, drivebay.ErrNotFound)
 }
 
-// ask opens a drive in its lane and lets f talk to it, for as long as a look may
-// take.
+// ask runs f, which reads from a drive, in the drive's lane, for at most LookTimeout.
 func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Context, *drivebay.Drive) (T, error)) (T, error) {
 	var (
 		zero    T
@@ -53,15 +52,15 @@ func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Con
 	return out, nil
 }
 
-// Refresh lists the machine, and looks at every drive and reads what is written on it now.
+// Refresh lists the machine now, and starts looks at all drives that read their content.
 func (m *Manager) Refresh(ctx context.Context) error {
 	var opt InventoryOptions
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
 		return err
 	}
-	l := m.observe(ctx, opt)
+	l := m.listMachine(ctx, opt)
 	return m.do(ctx, func() error {
-		m.take(l)
+		m.applyListing(l)
 		for _, t := range m.drives {
 			t.fresh, t.nextLook = true, m.machine.Now()
 		}
@@ -69,25 +68,70 @@ func (m *Manager) Refresh(ctx context.Context) error {
 	})
 }
 
-// Written has a drive read again that we have written to: a partition table that has no
-// partitions left, or has its first, changes what the drive can be used for.
+// Written starts a look that reads a drive again after drivebay wrote to it: the first or
+// last partition of a table changes what the drive can be used for.
 func (m *Manager) Written(ctx context.Context, drive string) error {
 	return m.do(ctx, func() error {
 		if t := m.drives[drive]; t != nil {
-			t.fresh, t.nextLook = true, m.machine.Now()
+			t.fresh, t.written, t.nextLook = true, true, m.machine.Now()
 		}
 		return nil
 	})
 }
 
-// Pages asks a drive for all its pages now and returns them undecoded.
+// AwaitReread waits until every drive named to Written has been looked at since, and reports
+// whether there was one.
+func (m *Manager) AwaitReread(ctx context.Context) (waited bool, err error) {
+	done := make(chan struct{})
+	err = m.do(ctx, func() error {
+		if waited = m.rereads(); waited {
+			m.rereadDone = append(m.rereadDone, done)
+		} else {
+			close(done)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	select {
+	case <-done:
+		return waited, nil
+	case <-ctx.Done():
+		return waited, ctx.Err()
+	}
+}
+
+// rereads reports whether a drive to which drivebay wrote is still to be looked at. A drive
+// that is gone is not waited for.
+func (m *Manager) rereads() bool {
+	for _, t := range m.drives {
+		if t.present && (t.written || t.rereading && t.looking) {
+			return true
+		}
+	}
+	return false
+}
+
+// answerRereads ends the calls of AwaitReread once the snapshot shows all drives.
+func (m *Manager) answerRereads() {
+	if len(m.rereadDone) == 0 || m.rereads() {
+		return
+	}
+	for _, done := range m.rereadDone {
+		close(done)
+	}
+	m.rereadDone = nil
+}
+
+// Pages reads all pages of a drive now and returns them undecoded.
 func (m *Manager) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, error) {
 	return ask(ctx, m, drive, func(ctx context.Context, d *drivebay.Drive) ([]drivebay.RawPage, error) {
 		return rawPages(ctx, m.machine, d)
 	})
 }
 
-// Locate lights a bay, or puts its light out, and reads it back.
+// Locate turns the light of a bay on or off, and reads it back.
 func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
 	b, err := m.findBay(bay)
 	if err != nil {
@@ -107,16 +151,16 @@ func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
 	if got := strings.TrimSpace(string(is)) != "0"; got != on {
 		return fmt.Errorf("bay %s: the light was set to %s and reads back %q", b.Bay, want, strings.TrimSpace(string(is)))
 	}
-	at := m.moment()
+	at := m.nextMoment()
 	return m.do(ctx, func() error {
 		m.light(b.Locate, b.Slot).wanted = on
-		m.switched(b.Locate, b.Slot, on, at)
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
+		m.noteLight(b.Locate, b.Slot, on, at)
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
 		return nil
 	})
 }
 
-// findBay finds a bay by its own name or by the drive that is in it.
+// findBay finds a bay by its name or by the drive in it.
 func (m *Manager) findBay(what string) (drivebay.Bay, error) {
 	s := m.Snapshot()
 	if b, ok := s.FindBay(what); ok {
@@ -128,8 +172,8 @@ func (m *Manager) findBay(what string) (drivebay.Bay, error) {
 	return drivebay.Bay{}, fmt.Errorf("bay %q: %w", what, drivebay.ErrNotFound)
 }
 
-// Acknowledge accepts what stands against a drive as it is: it counts again when
-// it grows. Code "" takes all that can be accepted.
+// Acknowledge accepts a drive's current finding: it counts again when it grows. Code ""
+// accepts all findings that can be accepted.
 func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		memory, err := health.Acknowledge(t.rec.Memory, code)
@@ -137,29 +181,32 @@ func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
 			return fmt.Errorf("drive %s: %w", t.drive.ID, err)
 		}
 		t.rec.Memory = memory
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator accepted what stands against it"})
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator accepted what stands against it"})
 		m.assess(t)
 		return nil
 	})
 }
 
-// Cordon keeps new data off a drive, or lets it back on.
+// Cordon keeps new volumes off a drive, or allows them again.
 func (m *Manager) Cordon(ctx context.Context, drive string, on bool) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.rec.Cordoned == on {
 			return nil
 		}
 		t.rec.Cordoned, t.drive.Cordoned = on, on
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventCordon, Drive: t.drive.ID, To: fmt.Sprint(on), Cause: "an operator asked for it"})
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventCordon, Drive: t.drive.ID, To: fmt.Sprint(on), Cause: "an operator asked for it"})
 		return nil
 	})
 }
 
-// change changes one drive in the goroutine that owns it, and keeps the change.
+// change runs f on one drive in the goroutine that owns it, and stores the record.
 func (m *Manager) change(ctx context.Context, drive string, f func(*tracked) error) error {
 	d, err := m.find(drive)
 	if err != nil {
 		return err
+	}
+	if err := m.keeper.unread(); err != nil {
+		return fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, unreadRecords(err))
 	}
 	return m.do(ctx, func() error {
 		t := m.drives[d.ID]
@@ -180,7 +227,7 @@ func (m *Manager) Events(after uint64, limit int) []drivebay.Event {
 	return out
 }
 
-// WaitEvents returns the events after a sequence number, waiting for the first.
+// WaitEvents returns the events after a sequence number and waits for the first.
 func (m *Manager) WaitEvents(ctx context.Context, after uint64) ([]drivebay.Event, error) {
 	for {
 		out, grew := m.keeper.since(after, 0)
@@ -195,11 +242,11 @@ func (m *Manager) WaitEvents(ctx context.Context, after uint64) ([]drivebay.Even
 	}
 }
 
-// translate turns the machine's errors into the dictionary's.
+// translate maps the errors of package host to those of package drivebay.
 func translate(err error) error {
 	for _, pair := range []struct{ from, to error }{
 		{host.ErrUnsupported, drivebay.ErrNoSupport},
-		{host.ErrNotHere, drivebay.ErrNoSupport},
+		{host.ErrImpossible, drivebay.ErrNoSupport},
 		{host.ErrStandby, drivebay.ErrBusy},
 		{host.ErrTimeout, drivebay.ErrTimeout},
 		{host.ErrPermission, drivebay.ErrPermission},

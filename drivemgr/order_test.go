@@ -137,7 +137,7 @@ func TestOlderListingIsNotTaken(t *testing.T) {
 	onSeen(t, hostsim.Generate(24), store.Memory(), drivemgr.Options{}, as, func(r *rig) {
 		d := r.pick(drivebay.ProtocolATA, 2)
 		o := r.pick(drivebay.ProtocolATA, 3)
-		r.must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Emptied(r.Context(), d.ID))
+		r.must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Emptied(r.Context(), d.ID))
 		for _, x := range r.mgr.Snapshot().Drives {
 			if x.Protocol == drivebay.ProtocolATA || x.Protocol == drivebay.ProtocolSCSI {
 				slow.last = max(slow.last, x.Name)
@@ -146,7 +146,7 @@ func TestOlderListingIsNotTaken(t *testing.T) {
 		slow.hold.Store(int64(10 * time.Second))
 		go r.mgr.Refresh(r.Context()) // has read both, and is held up
 		time.Sleep(time.Second)
-		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""))
+		r.must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveApprove, ""))
 		r.inject(o.Serial, "vanish")
 		time.Sleep(time.Minute)
 		if is := r.drive(d.ID); is.Status != drivebay.StatusOffline || is.Usage != drivebay.UsageRemoved {

@@ -11,40 +11,40 @@ import (
 )
 
 const (
-	// stableRounds is how many ticks in a row a drive has to be so before it is released.
+	// stableRounds is how many ticks in a row a drive has to be at ReleaseAt before its release.
 	stableRounds = 2
-	// togetherTime is within what drives that turn behind one part have that part for
-	// their likely cause.
+	// togetherTime is the span within which drives that turn bad behind one part probably
+	// have that part as their cause.
 	togetherTime = 10 * time.Minute
 )
 
-// turned is a drive whose health is as bad as the policy says.
-type turned struct {
+// badDrive is a drive whose health is at ReleaseAt or worse.
+type badDrive struct {
 	drive  string
 	why    string    // its worst finding
-	since  time.Time // when the first of these findings came
+	since  time.Time // when the first of these findings appeared
 	rounds int       // ticks in a row
-	behind []string  // what it shares with others: enclosure, controller
-	may    bool      // it is claimed, here, in use, and the machine does not run from it
-	kept   bool      // an operator keeps it in spite of what stands against it
+	behind []string  // parts shared with others: enclosure, controller
+	may    bool      // it is claimed, present, IN_USE and no system drive
+	kept   bool      // an operator keeps it despite its findings
 }
 
-// verdict is what the policy does: one drive to release, and those that it leaves alone
-// although they turned, with the reason.
-type verdict struct {
+// releaseDecision is the decision of the policy: one drive to release, and the drives that are not
+// released although they turned bad, with the reason.
+type releaseDecision struct {
 	release, why string
 	held         map[string]string
 }
 
-// decide is the policy of replacement. One drive leaves at a time.
-func decide(all []turned, busy bool) verdict {
-	slices.SortFunc(all, func(a, b turned) int { return cmp.Or(a.since.Compare(b.since), strings.Compare(a.drive, b.drive)) })
-	v := verdict{held: map[string]string{}}
+// decide returns which drive to release. Only one drive leaves at a time.
+func decide(all []badDrive, busy bool) releaseDecision {
+	slices.SortFunc(all, func(a, b badDrive) int { return cmp.Or(a.since.Compare(b.since), strings.Compare(a.drive, b.drive)) })
+	v := releaseDecision{held: map[string]string{}}
 	for _, t := range all {
 		if !t.may || t.kept || t.rounds < stableRounds {
 			continue
 		}
-		part, peers := together(t, all)
+		part, peers := sharedPart(t, all)
 		switch {
 		case part != "":
 			v.held[t.drive] = fmt.Sprintf("it is not released by itself: %s turned within %v, too, behind the same %s; it looks like a cable, a backplane or a controller", strings.Join(peers, ", "), togetherTime, part)
@@ -55,8 +55,8 @@ func decide(all []turned, busy bool) verdict {
 	return v
 }
 
-// together finds drives that turned at the same time behind the same part.
-func together(t turned, all []turned) (part string, peers []string) {
+// sharedPart finds drives that turned bad at the same time behind the same part.
+func sharedPart(t badDrive, all []badDrive) (part string, peers []string) {
 	for _, o := range all {
 		if o.drive == t.drive || o.since.Sub(t.since).Abs() > togetherTime {
 			continue
@@ -71,8 +71,8 @@ func together(t turned, all []turned) (part string, peers []string) {
 	return part, peers
 }
 
-// standing names findings so that the same are known again.
-func standing(findings []drivebay.Finding) []string {
+// findingKeys returns a key for each finding, by which it is recognized later.
+func findingKeys(findings []drivebay.Finding) []string {
 	var out []string
 	for _, f := range findings {
 		out = append(out, f.Severity.String()+" "+f.Code)
@@ -80,9 +80,9 @@ func standing(findings []drivebay.Finding) []string {
 	return out
 }
 
-// behind names the parts that a drive shares with others: its enclosure, the controller
-// of a SCSI drive, the root port of an NVMe drive, which those behind one switch share.
-func behind(d *drivebay.Drive) (out []string) {
+// sharedParts returns the parts that a drive shares with others: its enclosure, the controller
+// of a SCSI drive, the root port of an NVMe drive, which all behind one switch share.
+func sharedParts(d *drivebay.Drive) (out []string) {
 	if d.Slot.Enclosure != "" {
 		out = append(out, "enclosure "+d.Slot.Enclosure)
 	}

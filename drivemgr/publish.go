@@ -10,10 +10,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Snapshot is the newest state. It is never nil; Seq is 0 before the first round.
+// Snapshot returns the newest state. It is never nil; Seq is 0 before the first listing.
 func (m *Manager) Snapshot() *drivebay.Snapshot { return m.snapshot.Load() }
 
-// Wait returns the first snapshot newer than after.
+// Wait returns the first snapshot with a Seq after the given one.
 func (m *Manager) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
 	for {
 		m.seqMu.Lock()
@@ -30,8 +30,8 @@ func (m *Manager) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, e
 	}
 }
 
-// publish makes the state of the owner's goroutine the snapshot that all read.
-// Seq grows only when something other than the time has changed.
+// publish makes the state of the owner's goroutine the snapshot for all readers. Seq
+// grows only when something other than the time has changed.
 func (m *Manager) publish() {
 	if !m.listed {
 		return
@@ -51,7 +51,7 @@ func (m *Manager) publish() {
 	slices.SortFunc(next.Drives, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
 	changed := old.Seq == 0 || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) ||
 		!slices.Equal(old.Bays, next.Bays) || !reflect.DeepEqual(old.Drives, next.Drives)
-	defer m.tellEvents()
+	defer m.storeEvents()
 	if !changed {
 		next.Drives, next.Bays = old.Drives, old.Bays
 		m.snapshot.Store(next)
@@ -66,23 +66,27 @@ func (m *Manager) publish() {
 	m.seqMu.Unlock()
 }
 
-// tell has events told with the next snapshot: who hears of a drive finds it there.
-func (m *Manager) tell(events ...drivebay.Event) { m.events = append(m.events, events...) }
+// queueEvents queues events until the next snapshot, so that a reader of the event finds the drive.
+func (m *Manager) queueEvents(events ...drivebay.Event) { m.events = append(m.events, events...) }
 
-func (m *Manager) tellEvents() {
+func (m *Manager) storeEvents() {
 	m.keeper.add(m.events...)
 	m.events = nil
 }
 
-// Unready says what keeps us from being ready besides the first listing.
+// Unready returns what prevents readiness besides a missing first listing.
 func (m *Manager) Unready() []string {
-	if err := m.keeper.failing(); err != nil {
-		return []string{"the record store cannot be written: " + err.Error()}
+	var out []string
+	if err := m.keeper.unread(); err != nil {
+		out = append(out, unreadRecords(err))
 	}
-	return nil
+	if err := m.keeper.failing(); err != nil {
+		out = append(out, "the record store cannot be written: "+err.Error())
+	}
+	return out
 }
 
-// followStore sends an event when the store turns unwritable, and when it recovers.
+// followStore adds an event when the store becomes unwritable, and when it recovers.
 func (m *Manager) followStore() {
 	was, now := m.storeFails, ""
 	if err := m.keeper.failing(); err != nil {
@@ -92,9 +96,9 @@ func (m *Manager) followStore() {
 	switch {
 	case was == "" && now != "":
 		m.log.Error("the record store cannot be written", "op", "store", "err", now)
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventStoreFailed, Cause: now})
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventStoreFailed, Cause: now})
 	case was != "" && now == "":
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventStoreRecovered, Cause: "it can be written again; it could not: " + was})
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventStoreRecovered, Cause: "it can be written again; it could not: " + was})
 	}
 }
 
@@ -109,5 +113,5 @@ func (m *Manager) allProblems() []string {
 	return all
 }
 
-// slowListing is how long a listing may take before that is worth a word.
+// slowListing is how long a listing may take before it is reported as a problem.
 const slowListing = 10 * time.Second

@@ -22,8 +22,12 @@ func TestLabRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	states := map[drivebay.Protocol]string{drivebay.ProtocolNVMe: "live", drivebay.ProtocolATA: "running", drivebay.ProtocolSCSI: "running"}
 	var got []string
 	for _, d := range s.Drives {
+		if d.Kernel.State != states[d.Protocol] {
+			t.Errorf("%s: the kernel says %q", d.Name, d.Kernel.State)
+		}
 		temp := "-"
 		if d.Temperature != nil {
 			temp = fmt.Sprint(*d.Temperature)

@@ -23,8 +23,8 @@ func (r *rig) must(errs ...error) {
 // takenOut claims a drive and leads it out.
 func (r *rig) takenOut(d *drivebay.Drive) {
 	r.Helper()
-	r.must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""),
-		r.mgr.Emptied(r.Context(), d.ID), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveApprove, ""))
+	r.must(r.mgr.Claim(r.Context(), d.ID, true), r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, ""),
+		r.mgr.Emptied(r.Context(), d.ID), r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveApprove, ""))
 	time.Sleep(5 * time.Second)
 	if is := r.drive(d.ID); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline {
 		r.Fatalf("it is %v, %v: %+v", is.Usage, is.Status, is.Leaving)
@@ -116,7 +116,7 @@ func TestOldDriveBack(t *testing.T) {
 		if next = r.drive(next.ID); next.Claim == nil || next.Succeeds.Taken.IsZero() {
 			r.Errorf("the successor: %+v", next)
 		}
-		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveAccept, ""))
+		r.must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveAccept, ""))
 		synctest.Wait()
 		if back = r.drive(d.ID); back.Usage != drivebay.UsageInUse {
 			r.Errorf("accepted, it is %v", back.Usage)
@@ -180,7 +180,7 @@ func TestAnotherDriveInTheBayOfAMissingOne(t *testing.T) {
 				}
 				return
 			}
-			r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveForce, "it is lost"))
+			r.must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveForce, "it is lost"))
 			if next := r.named("NEXT"); next.Claim == nil || next.Succeeds.Taken.IsZero() || r.drive(d.ID).Usage != drivebay.UsageRemoved {
 				r.Errorf("let go: %+v, %+v", next.Claim, next.Succeeds)
 			}
@@ -250,7 +250,7 @@ func TestPowerLostWhileRemoving(t *testing.T) {
 	onRack(t, 24, st, drivemgr.Options{}, func(r *rig) {
 		d := r.pick(drivebay.ProtocolATA, 2)
 		id = d.ID
-		r.must(r.mgr.Claim(r.Context(), id, true), r.mgr.Lead(r.Context(), id, drivebay.LeaveRelease, "it clicks"), r.mgr.Emptied(r.Context(), id))
+		r.must(r.mgr.Claim(r.Context(), id, true), r.mgr.Operate(r.Context(), id, drivebay.LeaveRelease, "it clicks"), r.mgr.Emptied(r.Context(), id))
 	})
 	records, err := st.Records()
 	if err != nil {
@@ -267,7 +267,7 @@ func TestPowerLostWhileRemoving(t *testing.T) {
 		if is := r.drive(id); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline || is.Leaving.Why != "it clicks" {
 			r.Errorf("it is %v, %v: %+v", is.Usage, is.Status, is.Leaving)
 		}
-		if causes := strings.Join(r.told(drivebay.EventUsage, id), "\n"); !strings.Contains(causes, "goes on being taken out after a restart") {
+		if causes := strings.Join(r.told(drivebay.EventUsage, id), "\n"); !strings.Contains(causes, "removal continues after a restart") {
 			r.Error(causes)
 		}
 		d := r.drive(id)
@@ -283,11 +283,11 @@ func TestPowerLostWhileRemoving(t *testing.T) {
 func TestForce(t *testing.T) {
 	onRack(t, 24, store.Memory(), drivemgr.Options{}, func(r *rig) {
 		d := r.pick(drivebay.ProtocolSCSI, 2)
-		force := func() error { return r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveForce, "it is dead") }
+		force := func() error { return r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveForce, "it is dead") }
 		if err := force(); !errors.Is(err, drivebay.ErrInvalid) {
 			r.Errorf("a drive in use: %v", err)
 		}
-		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Failed(r.Context(), d.ID, "it cannot be read"))
+		r.must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.LeaveFailed(r.Context(), d.ID, "it cannot be read"))
 		synctest.Wait()
 		if time.Sleep(time.Second); r.reads(d.Slot.Fault) != "1" || !r.drive(d.ID).Slot.FaultLit {
 			r.Error("the fault light of a FAILED drive is not lit")
@@ -298,7 +298,7 @@ func TestForce(t *testing.T) {
 			r.Errorf("it is %v, %v", is.Usage, is.Status)
 		}
 		for _, o := range r.mgr.Snapshot().Drives {
-			if err := r.mgr.Lead(r.Context(), o.ID, drivebay.LeaveForce, ""); o.System && !errors.Is(err, drivebay.ErrRefused) {
+			if err := r.mgr.Operate(r.Context(), o.ID, drivebay.LeaveForce, ""); o.System && !errors.Is(err, drivebay.ErrRefused) {
 				r.Errorf("a system drive: %v", err)
 			}
 		}
@@ -342,7 +342,7 @@ func TestNewcomerGoesElsewhere(t *testing.T) {
 		r.inject(other.Serial, "vanish")
 		r.inject(d.Serial, "replace", "serial=NEXT")
 		r.inject("NEXT", "move", "to="+other.Slot.Bay[len("Slot "):])
-		r.must(r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Lead(r.Context(), d.ID, drivebay.LeaveForce, ""))
+		r.must(r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveRelease, ""), r.mgr.Operate(r.Context(), d.ID, drivebay.LeaveForce, ""))
 		if next := r.named("NEXT"); next.Claim != nil || next.Succeeds != nil {
 			r.Errorf("%+v, %+v", next.Claim, next.Succeeds)
 		}

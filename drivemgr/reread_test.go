@@ -2,7 +2,10 @@ package drivemgr_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,4 +107,93 @@ func TestUseEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// lateWriter is a machine on which something happens right before a look closes its drive.
+type lateWriter struct {
+	*hostsim.Machine
+	before atomic.Pointer[func(dev string)]
+}
+
+func (m *lateWriter) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+	d, err := m.Machine.OpenDrive(ctx, dev)
+	return closing{d, func() {
+		if before := m.before.Load(); before != nil {
+			(*before)(dev)
+		}
+	}}, err
+}
+
+type closing struct {
+	host.Drive
+	before func()
+}
+
+func (c closing) Close() error {
+	c.before()
+	return c.Drive.Close()
+}
+
+// TestWrittenInMidLook: what is written after a look has read the content is read by the next look,
+// although the look ends later than the write.
+func TestWrittenInMidLook(t *testing.T) {
+	m := &lateWriter{}
+	as := func(sim *hostsim.Machine) host.Machine {
+		m.Machine = sim
+		return m
+	}
+	onSeen(t, hostsim.Generate(24), nil, drivemgr.Options{}, as, func(r *rig) {
+		d := r.claimed()
+		time.Sleep(25 * time.Minute)
+		disk, err := r.sim.OpenDisk(hostsim.As(r.Context(), "hand"), "/dev/"+d.Name, false)
+		r.must(err)
+		defer disk.Close() // only then: a uevent comes of it
+		write := func(text string) {
+			_, err = disk.WriteAt([]byte(text), 512)
+			r.must(err)
+		}
+		write("\x00") // so that the next look reads
+		var once sync.Once
+		before := func(dev string) {
+			if dev == "/dev/"+d.Name {
+				once.Do(func() { write("what udev does not know") })
+			}
+		}
+		m.before.Store(&before)
+		r.until("it is not blank any more", 21*time.Minute, func() bool { return r.drive(d.ID).Content.Kind == drivebay.ContentForeign })
+	})
+}
+
+// TestAwaitReread: a drive that was written to counts as reread once a look that began afterwards has
+// ended, and a drive that does not answer is waited for no longer than the caller wants.
+func TestAwaitReread(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
+		if waited, err := r.mgr.AwaitReread(r.Context()); waited || err != nil {
+			r.Fatalf("nothing was written: waited %v, %v", waited, err)
+		}
+		d := r.claimed()
+		for _, text := range []string{"LABELONE", string(make([]byte, 8))} {
+			disk, err := r.sim.OpenDisk(hostsim.As(r.Context(), "hand"), "/dev/"+d.Name, false)
+			r.must(err)
+			_, err = disk.WriteAt([]byte(text), 512)
+			r.must(errors.Join(err, disk.Close(), r.mgr.Written(r.Context(), d.ID)))
+			waited, err := r.mgr.AwaitReread(r.Context())
+			r.must(err)
+			if is := r.drive(d.ID).Content.Kind; waited && (is == drivebay.ContentBlank) != (text[0] == 0) {
+				r.Errorf("%q was written, the drive is %v", text, is)
+			}
+		}
+		r.inject(d.Serial, "hang")
+		r.must(r.mgr.Written(r.Context(), d.ID))
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if waited, err := r.mgr.AwaitReread(ctx); !waited || !errors.Is(err, context.DeadlineExceeded) {
+			r.Errorf("a drive that hangs: waited %v, %v", waited, err)
+		}
+		r.inject(d.Serial, "vanish")
+		time.Sleep(time.Second)
+		if waited, err := r.mgr.AwaitReread(r.Context()); err != nil {
+			r.Errorf("a drive that is gone: waited %v, %v", waited, err)
+		}
+	})
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Same proves that the block device of a number is the drive of an id, or a
-// partition of it: what the kernel says of that device now is what was listed
-// under the id. Whoever has the device open can rely on the answer for as long as
-// he has: the kernel gives its number to nobody else meanwhile. No drive is
-// touched.
-func (m *Manager) Same(ctx context.Context, id, devnum string) error {
+// ProveIdentity verifies that the block device of a number is the drive of an id, or a partition
+// of it: the kernel reports for that device now what was listed under the id. The result
+// holds as long as the caller has the device open: the kernel does not reuse the number
+// meanwhile. It touches no drive.
+func (m *Manager) ProveIdentity(ctx context.Context, id, devnum string) error {
 	d, ok := m.Snapshot().Find(id)
 	if !ok || d.ID != id {
 		return fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
@@ -25,7 +24,7 @@ func (m *Manager) Same(ctx context.Context, id, devnum string) error {
 	s := &sysfs{Files: m.machine, blockDir: "sys/block"}
 	dir, err := s.Resolve("sys/dev/block/" + devnum) // drivers/base/core.c, device_create_sys_dev_entry
 	if err != nil {
-		return fmt.Errorf("drive %s: %w: what device %s is cannot be told: %w", id, drivebay.ErrRefused, devnum, err)
+		return fmt.Errorf("drive %s: %w: device %s cannot be identified: %w", id, drivebay.ErrRefused, devnum, err)
 	}
 	if s.exists(dir + "/partition") {
 		dir = path.Dir(dir)
@@ -34,7 +33,7 @@ func (m *Manager) Same(ctx context.Context, id, devnum string) error {
 	if !ok {
 		return fmt.Errorf("drive %s: %w: what device %s is cannot be read", id, drivebay.ErrRefused, devnum)
 	}
-	why := different(d, &is)
+	why := identityDifference(d, &is)
 	if why == "" && !slices.Contains(d.Disks, is.Disks[0]) {
 		why = "the kernel has made it anew since drives were listed"
 	}
@@ -44,9 +43,9 @@ func (m *Manager) Same(ctx context.Context, id, devnum string) error {
 	return nil
 }
 
-// different says why two listings are not of one drive; "" when they are. One of
-// them may know more than the other, but something has to prove it.
-func different(d, is *drivebay.Drive) string {
+// identityDifference returns why two listings are not of one drive, "" when they are. One of them
+// may know more than the other, but a serial or a worldwide name has to agree.
+func identityDifference(d, is *drivebay.Drive) string {
 	proof := false
 	for _, f := range []struct{ what, a, b string }{{"worldwide name", d.WWN, is.WWN}, {"serial", d.Serial, is.Serial}} {
 		switch {
@@ -71,12 +70,12 @@ func different(d, is *drivebay.Drive) string {
 	return ""
 }
 
-// hasOwnID says whether a drive that resembles others is the one that its names stand
-// for: the others were told apart from it.
+// hasOwnID reports whether a drive with duplicates has the id of its own names: the
+// duplicates have other ids.
 func hasOwnID(d *drivebay.Drive) bool {
 	id, issue := baseID(d)
 	return d.ID == id && issue == "" && d.Status == drivebay.StatusOnline
 }
 
-// Note writes down what happened elsewhere, to a volume.
+// Note adds an event of another part of the daemon, such as one about a volume.
 func (m *Manager) Note(e drivebay.Event) { m.keeper.add(e) }

@@ -97,7 +97,7 @@ func TestSame(t *testing.T) {
 	}
 	_, drives := w.observe(t, InventoryOptions{})
 	m := New(w.machine(t), nil, Options{})
-	m.take(Observe(m.machine, nil, InventoryOptions{}))
+	m.applyListing(Observe(m.machine, nil, InventoryOptions{}))
 	m.publish()
 	w[c+"/size"] = "999\n"
 	m.machine = w.machine(t)
@@ -112,7 +112,7 @@ func TestSame(t *testing.T) {
 		{"sdc", "8:32", drivebay.ErrRefused}, // of another size
 		{"sdd", "8:48", drivebay.ErrRefused}, // nothing tells it from others
 	} {
-		if err := m.Same(t.Context(), drives[c.drive].ID, c.num); !errors.Is(err, c.want) {
+		if err := m.ProveIdentity(t.Context(), drives[c.drive].ID, c.num); !errors.Is(err, c.want) {
 			t.Errorf("%s and %s: %v, want %v", c.drive, c.num, err, c.want)
 		}
 	}
@@ -120,17 +120,17 @@ func TestSame(t *testing.T) {
 	// no disk the number of another.
 	w["proc/sys/kernel/random/boot_id"], w[a+"/diskseq"] = "boot\n", "8\n"
 	m.machine = w.machine(t)
-	m.take(Observe(m.machine, nil, InventoryOptions{}))
+	m.applyListing(Observe(m.machine, nil, InventoryOptions{}))
 	m.publish()
-	if err := m.Same(t.Context(), drives["sda"].ID, "8:0"); err != nil {
+	if err := m.ProveIdentity(t.Context(), drives["sda"].ID, "8:0"); err != nil {
 		t.Error(err)
 	}
 	w[a+"/diskseq"] = "9\n"
 	m.machine = w.machine(t)
-	if err := m.Same(t.Context(), drives["sda"].ID, "8:0"); !errors.Is(err, drivebay.ErrRefused) {
+	if err := m.ProveIdentity(t.Context(), drives["sda"].ID, "8:0"); !errors.Is(err, drivebay.ErrRefused) {
 		t.Errorf("another disk by the name of the first: %v", err)
 	}
-	if err := m.Same(t.Context(), "sda", "8:0"); !errors.Is(err, drivebay.ErrNotFound) {
+	if err := m.ProveIdentity(t.Context(), "sda", "8:0"); !errors.Is(err, drivebay.ErrNotFound) {
 		t.Errorf("a name is no id: %v", err)
 	}
 }

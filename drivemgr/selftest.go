@@ -12,26 +12,26 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// SelfTestPlan says when drives test themselves. Zero intervals switch a kind off.
+// SelfTestPlan is when drives test themselves. A zero interval disables that kind.
 type SelfTestPlan struct {
 	Enabled bool
 	Short   time.Duration // between two short tests of a drive
 	Long    time.Duration
-	// From and To are the window of the day, as durations since local midnight;
-	// a window may pass midnight. Equal: the whole day.
+	// From and To are the daily window, as durations since local midnight; it may pass
+	// midnight. Equal: the whole day.
 	From, To time.Duration
 	// AtOnce is how many drives of the machine may test at the same time.
 	AtOnce int
 }
 
-// DefaultSelfTestPlan is short weekly, long monthly, at night, one by one. It is
-// off until somebody asks for it: a long test slows a busy drive.
+// DefaultSelfTestPlan is short weekly, long monthly, at night, one drive at a time. It
+// is off by default: a long test slows a busy drive.
 func DefaultSelfTestPlan() SelfTestPlan {
 	const day = 24 * time.Hour
 	return SelfTestPlan{Short: 7 * day, Long: 30 * day, From: 1 * time.Hour, To: 5 * time.Hour, AtOnce: 1}
 }
 
-// open says whether the window is open at that time of day.
+// open reports whether the time is in the window.
 func (p SelfTestPlan) open(now time.Time) bool {
 	if p.From == p.To {
 		return true
@@ -44,23 +44,23 @@ func (p SelfTestPlan) open(now time.Time) bool {
 	return p.From <= at || at < p.To
 }
 
-// candidate is what the plan needs to know of a drive.
+// candidate is the state of a drive that the plan uses.
 type candidate struct {
 	id        string
 	running   bool
-	able      bool // present, awake, speaks a language with self-tests
+	able      bool // present, awake, its protocol has self-tests
 	lastShort time.Time
 	lastLong  time.Time
 }
 
-// start is a decision to test a drive.
+// start is a self-test to be started.
 type start struct {
 	id   string
 	kind host.SelfTestKind
 }
 
-// due decides which drives start a test now: the longest overdue first, never
-// more than AtOnce running. A long test that is due makes the short one needless.
+// due returns which drives start a test now: the longest overdue first, at most AtOnce
+// running. A long test that is due replaces the short one.
 func (p SelfTestPlan) due(all []candidate, now time.Time) []start {
 	if !p.Enabled || !p.open(now) {
 		return nil
@@ -108,8 +108,8 @@ var families = map[drivebay.Protocol]host.Family{
 	drivebay.ProtocolSCSI: host.FamilySCSI,
 }
 
-// scheduleSelfTests starts what the plan says. A start that fails is not tried
-// again before its next turn.
+// scheduleSelfTests starts the self-tests that are due. A start that fails is not
+// repeated before the next interval.
 func (m *Manager) scheduleSelfTests(ctx context.Context) {
 	now := m.machine.Now()
 	if !m.opt.SelfTests.Enabled || !m.opt.SelfTests.open(now) {
@@ -135,8 +135,8 @@ func (m *Manager) scheduleSelfTests(ctx context.Context) {
 	}
 }
 
-// unheard bounds how long a test that we started counts as running on our word
-// alone, until the drive itself says so.
+// unheard is how long a test that the daemon started counts as running before the drive
+// itself reports it.
 const unheard = time.Hour
 
 func (t *tracked) testing(now time.Time) bool {
@@ -182,12 +182,12 @@ func (m *Manager) SelfTest(ctx context.Context, drive, kind string) error {
 		now := m.machine.Now()
 		t.markSelfTest(k, now)
 		t.nextLook = now
-		m.tell(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, To: kind, Cause: "asked for: " + describe(&t.drive)})
+		m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, To: kind, Cause: "asked for: " + describe(&t.drive)})
 		return nil
 	})
 }
 
-// reportSelfTests notes self-tests that ended since the last look.
+// reportSelfTests adds an event for a self-test that ended since the last look.
 func (m *Manager) reportSelfTests(t *tracked, old *drivebay.Evidence, now time.Time) {
 	ev := t.drive.Evidence
 	if old == nil || len(ev.SelfTests) == 0 {
@@ -197,7 +197,7 @@ func (m *Manager) reportSelfTests(t *tracked, old *drivebay.Evidence, now time.T
 	if newest.Result == drivebay.SelfTestRunning || (len(old.SelfTests) > 0 && sameTest(newest, old.SelfTests[0])) {
 		return
 	}
-	m.tell(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, From: newest.Kind, To: newest.Result.String(),
+	m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.drive.ID, From: newest.Kind, To: newest.Result.String(),
 		Cause: fmt.Sprintf("%s self-test ended: %s (%s)", newest.Kind, newest.Text, describe(&t.drive))})
 }
 

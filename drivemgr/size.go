@@ -3,15 +3,15 @@ package drivemgr
 import "fmt"
 
 // A drive that shrank (a host protected area, a USB bridge or a RAID controller that shows
-// less of it, a copy on a smaller drive) may lack the ends of its volumes, and hides where
-// its table says that there is one. One that grew lacks nothing.
+// less of it, a copy on a smaller drive) may lack the ends of its volumes: its partition
+// table may name partitions in the hidden part. One that grew lacks nothing.
 
-// measure says of a drive whether its size can be right, by its record and by its
+// measure sets SizeIssue when the size of a drive cannot be right by its record or its
 // partition table.
 func (t *tracked) measure() {
 	d := &t.drive
 	t.rec.FullSize = max(t.rec.FullSize, t.rec.Drive.Size, d.Size)
-	if d.Serial == "" && d.WWN == "" || d.Removable && t.rec.Claim == nil { // another drive or medium has the id
+	if d.Serial == "" && d.WWN == "" || d.Removable && t.rec.Claim == nil { // the id is not bound to one drive or medium
 		t.rec.FullSize = d.Size
 	}
 	switch {

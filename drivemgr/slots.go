@@ -9,12 +9,12 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// places knows which bay of the machine is behind which address.
+// places maps addresses of devices to the bays of the machine.
 type places struct {
 	sysfs *sysfs
-	dark  bool // enclosures are not asked
+	dark  bool // enclosures are not read
 	bays  []drivebay.Bay
-	// byAddress finds a bay by SCSI H:C:T:L, by SAS end device, or by PCI slot
+	// byAddress finds a bay by SCSI H:C:T:L, by SAS end device, by bayKey, or by PCI slot
 	// address without its function ("0000:3b:00").
 	byAddress map[string]drivebay.Slot
 	leds      map[string]map[string]string // PCI function -> NPEM indication -> file
@@ -31,7 +31,7 @@ func readPlaces(s *sysfs, dark bool) *places {
 	return p
 }
 
-// readEnclosure lists the slots of one SES enclosure, empty ones too
+// readEnclosure lists the slots of one SES enclosure, also empty ones
 // (drivers/misc/enclosure.c; drivers/scsi/ses.c makes the device links).
 func (p *places) readEnclosure(dir string) {
 	s := p.sysfs
@@ -67,7 +67,7 @@ func (p *places) readEnclosure(dir string) {
 	}
 }
 
-// addBay lists a bay once: an enclosure with two expanders shows each bay twice.
+// addBay adds a bay once: an enclosure with two expanders shows each bay twice.
 func (p *places) addBay(slot drivebay.Slot) {
 	known := func(b drivebay.Bay) bool { return b.Slot.Enclosure == slot.Enclosure && b.Slot.Bay == slot.Bay }
 	if !slices.ContainsFunc(p.bays, known) {
@@ -77,8 +77,8 @@ func (p *places) addBay(slot drivebay.Slot) {
 
 func lit(text string) bool { return text != "" && text != "0" }
 
-// bayKey is an enclosure and a number in it. The enclosure class writes the id
-// without leading zeros (drivers/scsi/ses.c), the SAS class with them.
+// bayKey returns the key of a slot number in an enclosure. The enclosure class writes the
+// id without leading zeros (drivers/scsi/ses.c), the SAS class with them.
 func bayKey(enclosure, number string) string {
 	if n, err := strconv.ParseUint(strings.TrimPrefix(enclosure, "0x"), 16, 64); err == nil {
 		enclosure = strconv.FormatUint(n, 16)
@@ -86,12 +86,12 @@ func bayKey(enclosure, number string) string {
 	return "slot " + enclosure + " " + number
 }
 
-// readSASBays asks the SAS transport class, which knows enclosure and bay of an
-// end device where no SES device link exists (scsi_transport_sas).
+// readSASBays reads the SAS transport class, which has enclosure and bay of an end
+// device where no SES device link exists (scsi_transport_sas).
 func (p *places) readSASBays() {
 	s := p.sysfs
 	for _, name := range s.list("sys/class/sas_device") {
-		if !endDevice.MatchString(name) { // an expander stands in no bay
+		if !endDevice.MatchString(name) { // an expander is in no bay
 			continue
 		}
 		dir := "sys/class/sas_device/" + name
@@ -100,14 +100,14 @@ func (p *places) readSASBays() {
 			continue
 		}
 		slot, known := p.byAddress[bayKey(enclosure, bay)]
-		if !known { // listed when there is a drive in it: enclosures are end devices too
+		if !known { // give lists the bay if it has a drive: enclosures are end devices too
 			slot = drivebay.Slot{Enclosure: enclosure, Bay: bay}
 		}
 		p.byAddress[name] = slot
 	}
 }
 
-// readPCISlots lists hot-plug slots: the name is what the firmware printed on the
+// readPCISlots lists hot-plug slots: the name is what the firmware prints on the
 // chassis, the address lacks the function (Documentation/PCI/pciehp, pci_slot).
 func (p *places) readPCISlots() {
 	s := p.sysfs
@@ -118,7 +118,7 @@ func (p *places) readPCISlots() {
 			continue
 		}
 		slot := drivebay.Slot{Bay: clean(name)}
-		// attention reads as an error where the slot has no indicator.
+		// Reading attention fails where the slot has no indicator.
 		if b, ok := s.read(dir + "/attention"); ok {
 			slot.Locate, slot.Lit = dir+"/attention", lit(clean(string(b)))
 		}
@@ -126,9 +126,9 @@ func (p *places) readPCISlots() {
 	}
 }
 
-// readNPEM lists the enclosure LEDs that PCIe ports offer since Linux 6.13
-// (drivers/pci/npem.c), as "0000:3b:00.0:enclosure:locate". The address is that of the
-// port above the drive, or of the drive; that of the port outlives the drive.
+// readNPEM lists the enclosure LEDs of PCIe ports since Linux 6.13 (drivers/pci/npem.c),
+// named "0000:3b:00.0:enclosure:locate". The address is that of the port above the drive
+// or of the drive; the LED of the port stays when the drive is gone.
 func (p *places) readNPEM() {
 	for _, name := range p.sysfs.list("sys/class/leds") {
 		port, indication, ok := strings.Cut(name, ":enclosure:")
@@ -147,7 +147,7 @@ var (
 	pciFunction = regexp.MustCompile(`[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]`)
 )
 
-// give puts a drive into its bay, which one of its ways may know and not another.
+// give sets the bay of a drive; one of its paths may know the bay and another not.
 func (p *places) give(d *drivebay.Drive) {
 	for _, way := range d.Paths {
 		slot, ok := p.byAddress[way.Address]
@@ -166,7 +166,7 @@ func (p *places) give(d *drivebay.Drive) {
 	}
 }
 
-// givePCI finds the slot nearest to the drive on the way from the root complex.
+// givePCI finds the slot nearest to the drive on the path from the root complex.
 func (p *places) givePCI(d *drivebay.Drive, way drivebay.Path) {
 	functions := pciFunction.FindAllString(way.SysPath, -1)
 	if pciFunction.MatchString(way.Address) {

@@ -2,6 +2,7 @@ package drivemgr_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -72,4 +73,47 @@ func TestStoreFails(t *testing.T) {
 		st.set(errors.New("the file was removed"))
 		check("the file was removed", 2, 1)
 	})
+}
+
+// unreadStore is a store whose records of drives cannot be read.
+type unreadStore struct{ *store.Mem }
+
+func (unreadStore) Records() (map[string]drivebay.Record, error) {
+	return nil, errors.New("input/output error")
+}
+
+// TestRecordsUnread: without the stored records no drive is claimed or changed, and the stored
+// records stay as they are.
+func TestRecordsUnread(t *testing.T) {
+	st := unreadStore{store.Memory()}
+	var id string
+	onRack(t, 24, st.Mem, drivemgr.Options{}, func(r *rig) {
+		id = r.mgr.Snapshot().Drives[0].ID
+		r.must(r.mgr.Cordon(r.Context(), id, true))
+	})
+	before, err := st.Mem.Records()
+	if err != nil || !before[id].Cordoned {
+		t.Fatalf("%d records, %v", len(before), err)
+	}
+	all := drivebay.Selectors{{}}
+	onRack(t, 24, st, drivemgr.Options{Claim: all}, func(r *rig) {
+		if err := r.mgr.Cordon(r.Context(), id, false); !errors.Is(err, drivebay.ErrRefused) {
+			r.Errorf("a change of a drive: %v", err)
+		}
+		if is := strings.Join(r.mgr.Unready(), ""); !strings.Contains(is, "input/output error") {
+			r.Errorf("unready: %q", is)
+		}
+		if is := strings.Join(r.mgr.Snapshot().Problems, ""); !strings.Contains(is, "input/output error") {
+			r.Errorf("problems: %q", is)
+		}
+		for _, d := range r.mgr.Snapshot().Drives {
+			if d.Claim != nil {
+				r.Errorf("drive %s is claimed", d.ID)
+			}
+		}
+	})
+	after, err := st.Mem.Records()
+	if err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("the store has %+v, %v", after, err)
+	}
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// A drive that is new in the machine may be in the bay of one that is gone. Was that
-// one taken out, the new one takes its place, with what an operator has said of it.
-// Was it not, the new one takes nothing: the other may come back. Drives that are
-// known take nobody's place, wherever they are.
+// A new drive may be in the bay of one that is gone. If the old drive was taken out, the
+// new one takes its place and its claim. If it was not, the new drive takes nothing: the
+// old one may come back. Known drives take no other drive's place, whatever bay they are
+// in.
 
-// predecessor finds the drive that was in the bay of a new one last, and is not seen
-// elsewhere.
+// predecessor returns the drive that was last in the bay of a new drive and is not listed
+// now.
 func (m *Manager) predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay.Succession {
 	var last *tracked
 	for id, t := range m.drives {
-		if seen[id] || place(d) == "" || place(&t.drive) != place(d) || m.replaced(id) {
+		if seen[id] || place(d) == "" || place(&t.drive) != place(d) || m.hasSuccessor(id) {
 			continue
 		}
 		if t.rec.Usage == drivebay.UsageInUse && t.rec.Claim == nil {
-			continue // nothing of ours was on it
+			continue // it held no drivebay data
 		}
 		if last == nil || t.drive.LastSeen.After(last.drive.LastSeen) {
 			last = t
@@ -33,8 +33,8 @@ func (m *Manager) predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay
 	return &drivebay.Succession{Of: last.drive.ID}
 }
 
-// replaced says whether a drive's place is taken.
-func (m *Manager) replaced(id string) bool {
+// hasSuccessor reports whether another drive has taken a drive's place.
+func (m *Manager) hasSuccessor(id string) bool {
 	for _, t := range m.drives {
 		if s := t.rec.Succeeds; s != nil && s.Of == id && !s.Taken.IsZero() {
 			return true
@@ -43,7 +43,7 @@ func (m *Manager) replaced(id string) bool {
 	return false
 }
 
-// succeed lets a drive take the place of the one before it, or says why it does not.
+// succeed gives a drive the place of its predecessor, or records why it does not.
 func (m *Manager) succeed(t *tracked) {
 	s := t.rec.Succeeds
 	if s == nil || !s.Taken.IsZero() || !t.present {
@@ -55,44 +55,44 @@ func (m *Manager) succeed(t *tracked) {
 		m.keepRecord(t)
 		return
 	}
-	why, sure := m.against(before, t)
+	why, sure := m.refusalToSucceed(before, t)
 	switch {
 	case !sure || why != "" && why == s.Against:
 		return
 	case why == "":
-		m.takePlace(t, before)
+		m.inherit(t, before)
 	default:
 		t.rec.Succeeds = &drivebay.Succession{Of: s.Of, Against: why}
-		m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReplaced, Drive: t.drive.ID, From: s.Of,
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReplaced, Drive: t.drive.ID, From: s.Of,
 			Cause: "it does not take the place of drive " + s.Of + ": " + why + ": " + describe(&t.drive)})
 	}
 	t.drive.Succeeds = t.rec.Succeeds
 	m.keepRecord(t)
 }
 
-// followPredecessors looks again where a place is not taken yet: what stood against it
-// may have been the other drive.
+// followPredecessors tries again where a place is not taken yet: the obstacle may have been
+// the state of the other drive.
 func (m *Manager) followPredecessors() {
 	for _, t := range m.drives {
 		m.succeed(t)
 	}
 }
 
-// against says why a drive does not take the place of another one; sure is false
-// while not enough is known.
-func (m *Manager) against(before, t *tracked) (why string, sure bool) {
+// refusalToSucceed returns why a drive does not take the place of another one; sure is false
+// while too little is known.
+func (m *Manager) refusalToSucceed(before, t *tracked) (why string, sure bool) {
 	id, claim := before.drive.ID, before.rec.Claim
 	switch {
 	case before.rec.Usage == drivebay.UsageInUse:
 		return fmt.Sprintf("drive %s was in this bay, is missing and was not released: put it back, or let go of it with `drivebay replace %s`", id, id), before.drive.Status == drivebay.StatusOffline
 	case before.rec.Usage != drivebay.UsageRemoved:
 		return fmt.Sprintf("drive %s was in this bay and is %v: `drivebay replace %s` leads it on", id, before.rec.Usage, id), true
-	case claim == nil || t.rec.Claim != nil: // nothing to take over, or somebody has said so
+	case claim == nil || t.rec.Claim != nil: // no claim to take over, or the drive has one already
 		return "", true
 	case t.drive.Content.Kind == drivebay.ContentUnknown && t.drive.Content.Reason == "":
 		return "", false
 	}
-	reasons := append(unfit(&before.drive, &t.drive), t.drive.Refusals()...)
+	reasons := append(missingToReplace(&before.drive, &t.drive), t.drive.Refusals()...)
 	if claim.By == drivebay.ClaimedByConfig && !m.opt.Claim.Match(&t.drive) {
 		reasons = append(reasons, "the configuration means that drive, and not this one")
 	}
@@ -102,8 +102,8 @@ func (m *Manager) against(before, t *tracked) (why string, sure bool) {
 	return strings.Join(reasons, "; ") + fmt.Sprintf("; nothing is written to it until `drivebay claim %s`", t.drive.ID), true
 }
 
-// unfit says what a drive lacks to stand in for another one.
-func unfit(before, d *drivebay.Drive) (reasons []string) {
+// missingToReplace returns what a drive lacks to replace another one.
+func missingToReplace(before, d *drivebay.Drive) (reasons []string) {
 	if d.Size < before.Size {
 		reasons = append(reasons, fmt.Sprintf("it has %d bytes, and that one has %d", d.Size, before.Size))
 	}
@@ -113,7 +113,7 @@ func unfit(before, d *drivebay.Drive) (reasons []string) {
 	return reasons
 }
 
-func (m *Manager) takePlace(t, before *tracked) {
+func (m *Manager) inherit(t, before *tracked) {
 	now := m.machine.Now()
 	cause := "it takes the place of drive " + before.drive.ID
 	if before.rec.Claim != nil && t.rec.Claim == nil {
@@ -121,6 +121,6 @@ func (m *Manager) takePlace(t, before *tracked) {
 		cause += ", and its claim"
 	}
 	t.rec.Succeeds = &drivebay.Succession{Of: before.drive.ID, Taken: now}
-	m.tell(drivebay.Event{At: now, Kind: drivebay.EventReplaced, Drive: t.drive.ID, From: before.drive.ID, To: t.drive.ID, Cause: cause + ": " + describe(&t.drive)})
-	m.darken(t.drive.Slot)
+	m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventReplaced, Drive: t.drive.ID, From: before.drive.ID, To: t.drive.ID, Cause: cause + ": " + describe(&t.drive)})
+	m.turnOffLights(t.drive.Slot)
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// sysfs reads attributes. One that is absent reads as empty: drives, kernels and
-// recordings differ in what they have. One that we may not read is noted.
+// sysfs reads attributes. An absent one reads as empty: drives, kernels and recordings
+// differ in what they have. One without permission is recorded in denied.
 type sysfs struct {
 	host.Files
-	blockDir string // sys/block, or sys/class/block in copies without it
-	// partitions are known only where sys/class/block stands in for sys/block.
+	blockDir string // sys/block, or sys/class/block in recordings without it
+	// partitions is filled only where sys/class/block replaces sys/block.
 	partitions []string
 	denied     []string
 	entries    map[string]udevEntry // of the udev database, as far as read
-	lost       []string             // devices that are there and whose size cannot be read
-	tells      bool                 // block devices have uevent files: some copies of a machine lack all
+	lost       []string             // devices that are present and whose size cannot be read
+	tells      bool                 // block devices have uevent files: some recordings have none
 }
 
 func (s *sysfs) read(name string) ([]byte, bool) {
@@ -38,7 +38,7 @@ func (s *sysfs) note(name string, err error) {
 	}
 }
 
-// text is an attribute as a string that can be shown: one line, trimmed, UTF-8.
+// text returns an attribute as text for display: one line, trimmed, UTF-8.
 func (s *sysfs) text(name string) string {
 	b, _ := s.read(name)
 	return clean(string(b))
@@ -49,7 +49,7 @@ func (s *sysfs) number(name string) (uint64, bool) {
 	return n, err == nil
 }
 
-// small is a number that fits an int; anything else is not known.
+// small returns a number that fits an int, 0 for anything else.
 func (s *sysfs) small(name string) int {
 	n, ok := s.number(name)
 	if !ok || n > 1<<30 {
@@ -63,8 +63,8 @@ func (s *sysfs) exists(name string) bool {
 	return err == nil
 }
 
-// base is the last name of what a link leads to. The text of the link says it
-// without a walk through the tree; where there is no link, the walk does.
+// base returns the last name of a link's target. The text of the link has it without
+// a walk through the tree; without a link, base resolves the path.
 func (s *sysfs) base(name string) string {
 	if text, err := s.Readlink(name); err == nil && path.Base(text) != ".." {
 		return path.Base(text)
@@ -82,7 +82,7 @@ func (s *sysfs) list(dir string) []string {
 	return names
 }
 
-// serialPage is the unit serial number VPD page (SPC-5 7.7.19) as sysfs keeps it.
+// serialPage reads the unit serial number VPD page (SPC-5 7.7.19) from sysfs.
 func (s *sysfs) serialPage(name string) string {
 	b, _ := s.read(name)
 	if len(b) < 4 || b[1] != 0x80 {
@@ -105,7 +105,7 @@ func (s *sysfs) problems() []string {
 	return append(out, fmt.Sprintf("no permission to read %s (%d attributes in all): run as root to see what they say", s.denied[0], len(s.denied)))
 }
 
-// clean makes what a drive or a kernel says fit to be shown.
+// clean makes text of a drive or the kernel fit for display.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Map(func(r rune) rune {

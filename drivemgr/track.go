@@ -11,21 +11,21 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// take makes a listing the state of the machine. Absence counts only when the
-// listing is complete: a failed read is not a pulled drive. A listing that began before
-// the one that was taken last is older, and is not taken.
-func (m *Manager) take(l Listing) {
+// applyListing makes a listing the state of the machine. A missing drive counts as gone only when
+// the listing is complete: a failed read is not a pulled drive. take ignores a listing that
+// began before the last one it took.
+func (m *Manager) applyListing(l Listing) {
 	if l.began < m.listing.began {
-		m.moved = m.moved || !l.Dark // what it read of the enclosures is to be read again
+		m.drivesChanged = m.drivesChanged || !l.Dark // its reading of the enclosures has to be repeated
 		return
 	}
 	now := m.machine.Now()
 	l.Bays = keepSlots(m.listing.Bays, l.Bays)
-	m.moved = l.Dark && (m.moved || !slices.EqualFunc(m.listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
+	m.drivesChanged = l.Dark && (m.drivesChanged || !slices.EqualFunc(m.listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
 	if l.Dark {
 		keepAnswers(m.listing.Bays, &l)
 	}
-	m.keepSwitched(&l)
+	m.correctLights(&l)
 	share := m.keepIDs(&l)
 	m.listing, m.listedAt = l, now
 	seen := map[string]bool{}
@@ -34,10 +34,10 @@ func (m *Manager) take(l Listing) {
 	}
 	m.dropAliases(l.Drives, seen)
 	for i := range l.Drives {
-		m.takeDrive(&l.Drives[i], seen, now)
+		m.applyDrive(&l.Drives[i], seen, now)
 	}
 	for id, why := range share.inDoubt {
-		m.doubt(m.drives[id], why, now)
+		m.setUnidentified(m.drives[id], why, now)
 	}
 	for id, is := range share.duplicates {
 		if t := m.drives[id]; t.rec.Duplicate != is {
@@ -48,24 +48,24 @@ func (m *Manager) take(l Listing) {
 	if l.Complete {
 		var gone []*tracked
 		for id, t := range m.drives {
-			if !seen[id] && share.inDoubt[id] == "" && m.miss(id, t, now) {
+			if !seen[id] && share.inDoubt[id] == "" && m.setOffline(id, t, now) {
 				gone = append(gone, t)
 			}
 		}
-		m.tellOfPull(gone, now)
+		m.reportPull(gone, now)
 	}
 	if !m.listed {
-		m.goOn(now)
+		m.resumeRemovals(now)
 	}
 	m.listed = true
 	m.fillBays()
 }
 
-// takeDrive brings one listed drive up to date.
-func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Time) {
+// applyDrive updates the record of one listed drive, or makes one.
+func (m *Manager) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.Time) {
 	t := m.drives[d.ID]
 	if t == nil {
-		t = m.adopt(d, seen)
+		t = m.claimAlias(d, seen)
 	}
 	if t == nil {
 		t = &tracked{lane: lane.New(), fresh: true}
@@ -73,12 +73,12 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 		t.drive.FirstSeen = now
 		t.rec.Succeeds = m.predecessor(d, seen)
 		m.drives[d.ID] = t
-		m.tell(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
+		m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + describe(d)})
 	} else {
-		m.tell(changes(&t.drive, d, now)...)
-		m.tellOfReturn(t, d, now)
+		m.queueEvents(changes(&t.drive, d, now)...)
+		m.reportReturn(t, d, now)
 	}
-	if !t.present || !t.isDevice(d) { // new here, or back, maybe since the last listing: whatever we knew of its state is old
+	if !t.present || !t.isDevice(d) { // new, or back, maybe since the last listing: its known state is old
 		t.begin(now)
 	}
 	before := t.drive
@@ -93,7 +93,7 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	if before.Size != t.drive.Size || unused {
 		t.fresh, t.nextLook = true, now
 	}
-	if !slices.Equal(before.Uses, t.drive.Uses) { // other filesystems: what was heard is of those before
+	if !slices.Equal(before.Uses, t.drive.Uses) { // other filesystems: their error counters have to be read
 		t.fsAsked = time.Time{}
 	}
 	m.refreshKernel(t, now)
@@ -103,16 +103,16 @@ func (m *Manager) takeDrive(d *drivebay.Drive, seen map[string]bool, now time.Ti
 	}
 }
 
-// begin begins a life of a drive: it is new here, or back, or we are. The kernel
-// counts from zero again, or from where we cannot tell its errors from those of
-// our own questions, so what it counted before is no measure of growth.
+// begin starts a life of a drive: it is new, or back, or the daemon restarted. The kernel
+// counts from zero again, or its count includes errors of our own commands, so earlier
+// counters of the kernel are dropped from the history.
 func (t *tracked) begin(now time.Time) {
 	t.life++
 	t.present, t.looking, t.fresh, t.nextLook = true, false, true, now
 	t.came, t.nextProof, t.proofsFailed = now, now, 0
-	t.failures, t.unread, t.openError, t.ourErrors, t.ourTimeouts = 0, 0, "", 0, 0
+	t.failures, t.absent, t.unread, t.openError, t.ourErrors, t.ourTimeouts = 0, 0, 0, "", 0, 0
 	if t.lane.Occupied(now) > 0 {
-		t.lane = lane.New() // the old device's question may never end; this is another device
+		t.lane = lane.New() // a command to the old device may never end; this is another device
 	}
 	for i, s := range t.rec.History {
 		counters := maps.Clone(s.Counters)
@@ -121,9 +121,9 @@ func (t *tracked) begin(now time.Time) {
 	}
 }
 
-// adopt finds the drive that d was until now under a told-apart id. It gets the id of
-// its own names when the drives that it resembled are gone and no drive had that id.
-func (m *Manager) adopt(d *drivebay.Drive, seen map[string]bool) *tracked {
+// claimAlias finds the record that drive d has under an -at- id. The drive gets the id of its
+// own names when its duplicates are gone and no drive had that id.
+func (m *Manager) claimAlias(d *drivebay.Drive, seen map[string]bool) *tracked {
 	for id, t := range m.drives {
 		old := &t.drive
 		if t.baseOf() == id || seen[id] || !t.present || old.Serial != d.Serial || old.WWN != d.WWN || old.Size != d.Size || !samePlace(old, d) {
@@ -141,8 +141,8 @@ func samePlace(a, b *drivebay.Drive) bool {
 	return len(a.Paths) > 0 && len(b.Paths) > 0 && a.Paths[0].SysPath != "" && a.Paths[0].SysPath == b.Paths[0].SysPath
 }
 
-// merge lays a new listing of a drive over what is known of it. The listing says
-// what the drive is and where; what was read from the drive itself stays.
+// merge combines a new listing of a drive with its known state. The listing has what
+// the drive is and where; what was read from the drive itself stays.
 func merge(old, d drivebay.Drive) drivebay.Drive {
 	d.Status = drivebay.StatusOnline
 	d.Denied = old.Denied
@@ -150,8 +150,8 @@ func merge(old, d drivebay.Drive) drivebay.Drive {
 	d.Kernel = old.Kernel
 	d.Temperature, d.PowerOnHours, d.Wear = old.Temperature, old.PowerOnHours, old.Wear
 	d.FirstSeen = old.FirstSeen
-	// What was read from the drive says more than what sysfs can know, until sysfs
-	// says that it is another kind of thing.
+	// The content read from the drive is more exact than that of sysfs, until sysfs reports
+	// another kind.
 	if d.Content.Kind == drivebay.ContentUnknown || d.Content.Kind == old.Content.Kind {
 		d.Content = old.Content
 	}
@@ -159,7 +159,7 @@ func merge(old, d drivebay.Drive) drivebay.Drive {
 	return d
 }
 
-// changes says what differs between two listings of one drive, as events.
+// changes returns the differences between two listings of one drive as events.
 func changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 	var out []drivebay.Event
 	add := func(kind drivebay.EventKind, from, to, cause string) {
@@ -187,38 +187,53 @@ func changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 	return out
 }
 
-// miss turns a drive that a complete listing does not have OFFLINE, and says whether
-// it left just now.
-func (m *Manager) miss(id string, t *tracked, now time.Time) bool {
+// setOffline sets a drive OFFLINE that a complete listing lacks, and reports whether it left
+// just now.
+func (m *Manager) setOffline(id string, t *tracked, now time.Time) bool {
 	t.present = false
 	if t.drive.Status != drivebay.StatusOffline {
 		was := t.drive
 		t.kernlog.left(now)
 		t.drive.Status = drivebay.StatusOffline
-		if t.baseOf() == id { // what it resembled is no matter while it is away
+		if t.baseOf() == id { // its duplicates do not matter while it is away
 			t.drive.IdentityIssue = ""
 		}
 		t.drive.Kernel, t.drive.Uses, t.drive.Slot.Lit, t.drive.Slot.FaultLit, t.drive.Slot.Status = nil, nil, false, false, ""
 		t.drive.LastSeen = now.Truncate(time.Second)
-		m.tell(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
+		m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.drive.Status.String(),
-			Cause: "the kernel has it no more: " + describe(&was)})
+			Cause: "it is gone from the kernel: " + describe(&was)})
 		if t.rec.Usage == drivebay.UsageRemoving {
-			_ = m.move(t, drivebay.UsageTakenOut, "safe to pull, the kernel has let go of it: "+m.Snapshot().Where(&was)) // from REMOVING it may
+			_ = m.changeUsage(t, drivebay.UsageTakenOut, "safe to pull, the kernel has let go of it: "+m.Snapshot().Where(&was)) // REMOVING allows it
 		}
 		m.assess(t)
 		m.keepRecord(t)
 		return true
 	}
-	if now.Sub(t.drive.LastSeen) > m.opt.ForgetAfter {
-		delete(m.drives, id)
-		m.keeper.forget(id)
+	if now.Sub(t.drive.LastSeen) > m.opt.ForgetAfter && m.mayForget(t) {
+		m.deleteRecord(t, fmt.Sprintf("it is missing since %s", t.drive.LastSeen.UTC().Format(time.RFC3339)))
 	}
 	return false
 }
 
-// keepSlots keeps PCI slots in the list of bays that once held a drive. An empty
-// one does not say what it is for; that a drive was there does.
+// mayForget reports whether the record of a missing drive may be removed without an
+// operator: nothing is lost with it when the drive returns as a new one.
+func (m *Manager) mayForget(t *tracked) bool {
+	switch {
+	case t.rec.Usage == drivebay.UsageRemoved:
+	case t.rec.Usage != drivebay.UsageInUse, t.rec.Claim != nil, t.rec.Cordoned:
+		return false
+	}
+	needed := m.forgetBlock.Load()
+	return needed == nil || (*needed)(t.drive.ID) == ""
+}
+
+// BlockForget sets why: the record of a missing drive stays while why returns a reason, for
+// example a volume on it.
+func (m *Manager) BlockForget(why func(drive string) string) { m.forgetBlock.Store(&why) }
+
+// keepSlots keeps PCI slots in the list of bays that once held a drive. The kernel does not
+// show what an empty slot is for; a drive in it before does.
 func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 	for _, b := range old {
 		if b.Enclosure == "" && !slices.ContainsFunc(bays, func(o drivebay.Bay) bool { return o.Enclosure == "" && o.Bay == b.Bay }) {
@@ -228,7 +243,7 @@ func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 	return bays
 }
 
-// keepAnswers has the bays of enclosures be as they were when last asked.
+// keepAnswers copies the state of enclosure bays from the last listing that read it.
 func keepAnswers(old []drivebay.Bay, l *Listing) {
 	last := map[string]drivebay.Slot{}
 	for _, b := range old {
@@ -248,7 +263,7 @@ func keepAnswers(old []drivebay.Bay, l *Listing) {
 	}
 }
 
-// fillBays says which drive is in which bay.
+// fillBays records which drive is in which bay.
 func (m *Manager) fillBays() {
 	byPlace := map[string]string{}
 	for id, t := range m.drives {
@@ -262,7 +277,7 @@ func (m *Manager) fillBays() {
 	}
 }
 
-// fillIdentity completes what sysfs cuts short with what the drive itself said.
+// fillIdentity completes what sysfs truncates with the drive's own identity data.
 func fillIdentity(d *drivebay.Drive) {
 	if d.Evidence == nil {
 		return
@@ -285,7 +300,7 @@ func fillIdentity(d *drivebay.Drive) {
 	}
 }
 
-// place names a bay uniquely within the machine.
+// place returns a name of the bay that is unique within the machine.
 func place(d *drivebay.Drive) string {
 	if d.Slot.Bay == "" {
 		return ""

@@ -6,16 +6,16 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// followHealth releases a drive whose health turned, where the policy says so.
+// followHealth releases a drive whose health reaches ReleaseAt, where the policy allows it.
 func (m *Manager) followHealth() {
-	if m.opt.ReleaseAt == drivebay.HealthUnknown || !m.listed || !m.listing.Complete || !m.asked() {
+	if m.opt.ReleaseAt == drivebay.HealthUnknown || !m.listed || !m.listing.Complete || !m.allRead() {
 		return
 	}
-	var all []turned
+	var all []badDrive
 	busy := false
 	for id, t := range m.drives {
 		busy = busy || t.rec.Usage == drivebay.UsageReleasing || t.rec.Usage == drivebay.UsageRemoving
-		if is, poor := m.turnedSince(t); poor {
+		if is, poor := m.turnedBad(t); poor {
 			all = append(all, is)
 		} else {
 			m.drives[id].poor, m.drives[id].heldBack = 0, ""
@@ -25,17 +25,17 @@ func (m *Manager) followHealth() {
 	for id, why := range v.held {
 		if t := m.drives[id]; t.heldBack != why {
 			t.heldBack = why
-			m.tell(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReleased, Drive: id, Cause: why + ": " + describe(&t.drive)})
+			m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventNotReleased, Drive: id, Cause: why + ": " + describe(&t.drive)})
 		}
 	}
-	if t := m.drives[v.release]; t != nil && m.move(t, drivebay.UsageRelease, v.why) == nil {
+	if t := m.drives[v.release]; t != nil && m.changeUsage(t, drivebay.UsageRelease, v.why) == nil {
 		m.keepRecord(t)
 	}
 }
 
-// asked says whether every drive was asked once since we started: before that it is not
-// known which of them turned together.
-func (m *Manager) asked() bool {
+// allRead reports whether every drive was read once since the start: before that the manager
+// does not know which of them turned bad together.
+func (m *Manager) allRead() bool {
 	if !m.inventoried {
 		m.inventoried = true
 		for _, t := range m.drives {
@@ -45,17 +45,17 @@ func (m *Manager) asked() bool {
 	return m.inventoried
 }
 
-// turnedSince says whether a drive is as bad as the policy says, and how it is then.
-func (m *Manager) turnedSince(t *tracked) (turned, bool) {
+// turnedBad returns the state of a drive for the policy, and whether it is at ReleaseAt.
+func (m *Manager) turnedBad(t *tracked) (badDrive, bool) {
 	d := &t.drive
 	i := slices.IndexFunc(d.Findings, func(f drivebay.Finding) bool { return f.Severity >= m.opt.ReleaseAt })
 	if !t.present || i < 0 {
-		return turned{}, false
+		return badDrive{}, false
 	}
 	t.poor++
-	poor := d.Findings[i:] // worst first; those of severity UNKNOWN sort among them
-	out := turned{
-		drive: d.ID, why: d.Findings[i].Severity.String() + ": " + d.Findings[i].Text, since: d.Findings[i].Since, rounds: t.poor, behind: behind(d),
+	poor := d.Findings[i:] // worst first; UNKNOWN findings sort among them
+	out := badDrive{
+		drive: d.ID, why: d.Findings[i].Severity.String() + ": " + d.Findings[i].Text, since: d.Findings[i].Since, rounds: t.poor, behind: sharedParts(d),
 		may: t.rec.Claim != nil && t.rec.Usage == drivebay.UsageInUse && !d.System, kept: true,
 	}
 	for _, f := range poor {

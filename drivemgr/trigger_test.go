@@ -30,7 +30,7 @@ func TestBadDrivesAreReleased(t *testing.T) {
 		if u, v := usage(second), usage(unclaimed); u != drivebay.UsageInUse || v != drivebay.UsageInUse {
 			r.Errorf("while one leaves, another is %v, and an unclaimed one %v", u, v)
 		}
-		r.must(r.mgr.Lead(r.Context(), first.ID, drivebay.LeaveCancel, ""))
+		r.must(r.mgr.Operate(r.Context(), first.ID, drivebay.LeaveCancel, ""))
 		time.Sleep(5 * time.Minute)
 		if u, v := usage(first), usage(second); u != drivebay.UsageInUse || v != drivebay.UsageReleasing {
 			r.Errorf("cancelled, the first is %v, the second %v", u, v)

@@ -7,8 +7,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// udevEntry is what udev's rules found out about a device, from its database
-// (run/udev/data/bMAJOR:MINOR). In a container without it the map is empty.
+// udevEntry holds what udev's rules found out about a device, from its database
+// (run/udev/data/bMAJOR:MINOR). In a container without the database it is empty.
 type udevEntry map[string]string
 
 func (s *sysfs) udev(devnum string) udevEntry {
@@ -40,8 +40,8 @@ func (s *sysfs) readUdev(devnum string) udevEntry {
 	return e
 }
 
-// complete fills in what sysfs did not say, and the part of an ATA model that
-// sysfs cuts off after 16 characters.
+// complete fills in what sysfs lacks, and the part of an ATA model that sysfs cuts off
+// after 16 characters.
 func (e udevEntry) complete(d *drivebay.Drive) {
 	if e == nil {
 		return
@@ -55,13 +55,13 @@ func (e udevEntry) complete(d *drivebay.Drive) {
 	}
 	set := func(field *string, keys ...string) {
 		for _, k := range keys {
-			if v := e[k]; *field == "" && (v == "" || v != strings.TrimPrefix(e["ID_WWN"], "0x")) { // scsi_id calls the worldwide name a serial
+			if v := e[k]; *field == "" && (v == "" || v != strings.TrimPrefix(e["ID_WWN"], "0x")) { // scsi_id reports the worldwide name as a serial
 				*field = v
 			}
 		}
 	}
 	set(&d.Serial, "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
-	if d.Transport == drivebay.TransportVirtio || d.Transport == drivebay.TransportMMC { // elsewhere vendor and model are in it
+	if d.Transport == drivebay.TransportVirtio || d.Transport == drivebay.TransportMMC { // for others it includes vendor and model
 		set(&d.Serial, "ID_SERIAL")
 	}
 	if rev := e["ID_REVISION"]; d.Protocol == drivebay.ProtocolATA && d.Firmware != "" && len(rev) > len(d.Firmware) && strings.Contains(rev, d.Firmware) {
@@ -85,8 +85,8 @@ func (e udevEntry) complete(d *drivebay.Drive) {
 	}
 }
 
-// content notes what udev found written on the device. That it found nothing
-// proves nothing: a failed read looks the same.
+// content records what udev found written on the device. A missing finding proves
+// nothing: a failed read looks the same.
 func (e udevEntry) content(d *drivebay.Drive) {
 	add := func(format, label, uuid string) {
 		if format == "" {
@@ -99,7 +99,7 @@ func (e udevEntry) content(d *drivebay.Drive) {
 	add(e["ID_FS_TYPE"], e["ID_FS_LABEL"], e["ID_FS_UUID"])
 }
 
-// unescapeUdev undoes the \xNN of udev's *_ENC values.
+// unescapeUdev decodes the \xNN of udev's *_ENC values.
 func unescapeUdev(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// usage knows what stands on each block device: mounts, swap, and the devices
-// that the kernel has stacked on it.
+// usage holds what uses each block device: mounts, swap, and the devices that the kernel
+// has stacked on it.
 type usage struct {
 	sysfs  *sysfs
 	mapper map[string]string       // /dev/mapper/x -> kernel name
@@ -20,13 +20,13 @@ type usage struct {
 	mounts map[string][]host.Mount // by MAJ:MIN
 	named  map[string][]string     // kernel name -> mount points of filesystems without a device number
 	pools  map[string][]string     // ZFS pool -> mount points
-	swaps  map[string]bool         // by kernel name, or MAJ:MIN of what a swap file is on
-	live   map[string]string       // kernel name -> filesystem that is mounted, here or where we cannot see
+	swaps  map[string]bool         // by kernel name, or MAJ:MIN of the device below a swap file
+	live   map[string]string       // kernel name -> filesystem that is mounted, maybe in another mount namespace
 	ours   map[string]bool         // see InventoryOptions
 }
 
-// systemMounts are mount points without which the machine is not this machine.
-// /home and /opt are in use like any other mount.
+// systemMounts holds mount points that the machine needs to run. /home and /opt count as
+// ordinary mounts.
 var systemMounts = map[string]bool{
 	"/": true, "/boot": true, "/boot/efi": true, "/efi": true, "/usr": true, "/etc": true,
 	"/var": true, "/var/lib": true, "/var/log": true, "/nix": true, "/nix/store": true, "/sysroot": true,
@@ -43,7 +43,7 @@ func readUses(s *sysfs, names []string, mounts []host.Mount) *usage {
 			u.mapper["/dev/mapper/"+title], u.titles[name] = name, title
 		}
 	}
-	for _, fs := range []string{"ext4", "xfs", "f2fs"} { // each has a folder for every device it has mounted
+	for _, fs := range []string{"ext4", "xfs", "f2fs"} { // each has a folder for every mounted device
 		for _, name := range s.list("sys/fs/" + fs) {
 			u.live[name] = fs
 		}
@@ -56,7 +56,7 @@ func readUses(s *sysfs, names []string, mounts []host.Mount) *usage {
 	return u
 }
 
-// kernelName is the name below sys/class/block of a path below /dev.
+// kernelName returns the name below sys/class/block of a path below /dev.
 func (u *usage) kernelName(dev string) string {
 	if name, ok := u.mapper[dev]; ok {
 		return name
@@ -64,9 +64,8 @@ func (u *usage) kernelName(dev string) string {
 	return path.Base(dev)
 }
 
-// readMount files a mount under what it is on. ZFS names a dataset of a pool;
-// bcachefs has no device number of its own and names its devices; an old mount
-// table has no numbers at all.
+// readMount records a mount under its device. ZFS names a dataset of a pool; bcachefs
+// has no device number and names its devices; an old mount table has no device numbers.
 func (u *usage) readMount(m host.Mount) {
 	switch {
 	case m.DevNum != "" && !strings.HasPrefix(m.DevNum, "0:"):
@@ -82,9 +81,9 @@ func (u *usage) readMount(m host.Mount) {
 	}
 }
 
-// readBtrfs finds the devices of each mounted btrfs: its device number belongs
-// to no device, and only one of several is named in the mount table, if it is:
-// what the table calls "/dev/root" or by a link may be any of those in sysfs.
+// readBtrfs finds the devices of each mounted btrfs: its device number belongs to no
+// device, and the mount table names at most one of its devices. If it names "/dev/root"
+// or a link, any filesystem in sysfs may be meant.
 func (u *usage) readBtrfs(mounts []host.Mount) {
 	var filesystems [][]string
 	for _, fsid := range u.sysfs.list("sys/fs/btrfs") {
@@ -100,7 +99,7 @@ func (u *usage) readBtrfs(mounts []host.Mount) {
 		}
 		name := u.kernelName(m.Source)
 		has := func(devices []string) bool { return slices.Contains(devices, name) }
-		if len(filesystems) == 0 { // a copy without sys/fs
+		if len(filesystems) == 0 { // a recording without sys/fs
 			u.named[name] = append(u.named[name], m.Target)
 		}
 		anybody := !slices.ContainsFunc(filesystems, has)
@@ -114,8 +113,8 @@ func (u *usage) readBtrfs(mounts []host.Mount) {
 	}
 }
 
-// readSwaps finds the devices that are swapped to, and those that a swap file is
-// on: of the mounts, the deepest that holds the file.
+// readSwaps finds the swap devices, and the devices below swap files: a file is on the
+// mount with the longest path that contains it.
 func (u *usage) readSwaps(mounts []host.Mount) {
 	text, _ := u.sysfs.read("proc/swaps")
 	for line := range strings.Lines(string(text)) {
@@ -141,29 +140,29 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 	}
 }
 
-// give writes down who uses a drive, at any depth of the stack on it.
+// give records the uses of a drive, at any depth of the stack on it.
 func (u *usage) give(d *drivebay.Drive) {
-	w := walk{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
+	w := useCollector{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
 	w.device(d.Paths[0].SysPath, d.Name, d.Paths[0].DevNum)
 	used := w.foreign != ""
 	switch {
 	case used && d.Content.Kind == drivebay.ContentUnknown:
 		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, inUse+w.foreign
 	case !used && len(d.Uses) > 0 && onlyTable(d.Content, "gpt"), len(d.Uses) == 0 && u.ours[d.Name] && onlyTable(d.Content, "gpt", "dos"):
-		// udev has seen the table that our partitions stand in, or one, perhaps half of
-		// it, that we are just making or taking away. Whether all of it is ours is for
-		// the bytes themselves to say.
+		// udev has seen the table with our partitions, or a table, perhaps half of it, that
+		// drivebay is writing or removing. Only the content of the drive shows whether all of
+		// it is ours.
 		d.Content = drivebay.Content{Reason: drivebay.NotRead}
 	}
 }
 
-// inUse begins the reason of a content that follows from who uses the drive. It was not
+// inUse begins the reason of a content that follows from the uses of a drive. It was not
 // read from the drive, and ends with the use.
 const inUse = "in use: "
 
 func fromUses(c drivebay.Content) bool { return strings.HasPrefix(c.Reason, inUse) }
 
-// strangerIn finds a use that is not ours.
+// strangerIn returns the first use that is not drivebay's.
 func strangerIn(uses []drivebay.Use) (drivebay.Use, bool) {
 	if i := slices.IndexFunc(uses, func(u drivebay.Use) bool { return !u.Ours }); i >= 0 {
 		return uses[i], true
@@ -175,41 +174,41 @@ func onlyTable(c drivebay.Content, formats ...string) bool {
 	return len(c.Signatures) == 1 && slices.Contains(formats, c.Signatures[0].Format)
 }
 
-// walk goes up the stack from one block device.
-type walk struct {
+// useCollector collects the uses up the stack from one block device.
+type useCollector struct {
 	*usage
 	drive  *drivebay.Drive
 	been   map[string]bool
-	said   map[drivebay.Use]bool // a machine can have a thousand mounts of one device
-	within bool                  // at a partition that we made, or above one
-	// A partition without a name in the kernel may be ours: only the table on the drive
-	// says whose it is, and whose are the users of it.
+	said   map[drivebay.Use]bool // one device can have a thousand mounts
+	within bool                  // at a partition that drivebay made, or above one
+	// A partition without a name in the kernel may be ours, and so may its users: only the
+	// partition table on the drive shows that.
 	unnamed bool   // at such a partition, or above one
-	foreign string // a use that cannot be ours, whatever the table says
+	foreign string // a use that cannot be ours, whatever the table holds
 }
 
-func (w *walk) use(kind, device, what string) {
+func (w *useCollector) use(kind, device, what string) {
 	if !w.unnamed || !mayBeOurs[kind] {
 		w.sawForeign(kind)
 	}
-	what = strings.Clone(what) // it is a piece of a mount table, which would stay in memory for it
+	what = strings.Clone(what) // a copy, so that the mount table can be freed
 	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.within}); !w.said[u] {
 		w.said[u] = true
 		w.drive.Uses = append(w.drive.Uses, u)
 	}
 }
 
-// mayBeOurs are the kinds of uses that our own partitions have; the others tell that a
-// partition without a name is foreign.
+// mayBeOurs holds the kinds of uses that drivebay partitions have; any other kind shows
+// that a partition without a name is foreign.
 var mayBeOurs = map[string]bool{"partition": true, "mount": true, "btrfs": true, "lvm": true, "crypt": true, "dm": true}
 
-func (w *walk) sawForeign(kind string) {
+func (w *useCollector) sawForeign(kind string) {
 	if !w.within && w.foreign == "" {
 		w.foreign = kind
 	}
 }
 
-func (w *walk) mount(kind, device, target string) {
+func (w *useCollector) mount(kind, device, target string) {
 	w.use(kind, device, target)
 	if systemMounts[target] {
 		w.drive.System = true
@@ -217,7 +216,7 @@ func (w *walk) mount(kind, device, target string) {
 	}
 }
 
-func (w *walk) device(dir, name, devnum string) {
+func (w *useCollector) device(dir, name, devnum string) {
 	if w.been[name] {
 		return
 	}
@@ -239,9 +238,9 @@ func (w *walk) device(dir, name, devnum string) {
 	}
 }
 
-// partitionsOf lists the folders of the partitions of a device: in its own, or,
-// where a copy has lost those, the ones named after it.
-func (w *walk) partitionsOf(dir, name string) []string {
+// partitionsOf lists the folders of a device's partitions: those in its own folder, and, in
+// a recording without them, those named after it.
+func (w *useCollector) partitionsOf(dir, name string) []string {
 	if strings.HasPrefix(name, "dm-") { // the kernel makes none there, kpartx makes holders
 		return nil
 	}
@@ -262,11 +261,10 @@ func (w *walk) partitionsOf(dir, name string) []string {
 	return out
 }
 
-// madeByUs goes by the name in the GPT: the kernel shows that of the partitions
-// which it found itself (block/partitions/efi.c), udev that of all. A partition that
-// the kernel was told of (BLKPG) has none: of such a one, what was read from the
-// drive says enough.
-func (w *walk) madeByUs(part string) (ours, named bool) {
+// madeByUs decides by the name in the GPT: the kernel shows it for partitions that it
+// found itself (block/partitions/efi.c), udev for all. A partition that was added by
+// BLKPG has no name in the kernel: for that one the content of the drive decides.
+func (w *useCollector) madeByUs(part string) (ours, named bool) {
 	name, known := w.sysfs.udev(w.sysfs.text(part + "/dev"))["ID_PART_ENTRY_NAME"]
 	b, _ := w.sysfs.read(part + "/uevent")
 	for line := range strings.Lines(string(b)) {
@@ -280,12 +278,12 @@ func (w *walk) madeByUs(part string) (ours, named bool) {
 	return strings.HasPrefix(name, content.OursPrefix), true
 }
 
-// partitionName splits "nvme0n1p2" and "sda2": a "p" stands between where the name
+// partitionName matches "nvme0n1p2" and "sda2": a "p" separates the number when the name
 // of the drive ends in a digit (block/partitions/core.c).
 var partitionName = regexp.MustCompile(`^(?:(.*\d)p\d+|(.*\D)\d+)$`)
 
-// here notes what uses this very device.
-func (w *walk) here(name, num string) {
+// here records the uses of this device itself.
+func (w *useCollector) here(name, num string) {
 	mounted := false
 	for _, m := range w.mounts[num] {
 		w.mount("mount", name, m.Target)
@@ -299,7 +297,7 @@ func (w *walk) here(name, num string) {
 		w.mount(kind, name, target)
 		mounted = true
 	}
-	if w.live[name] != "" && !mounted { // for a container, or whoever has mounts of his own
+	if w.live[name] != "" && !mounted { // mounted in a container or another mount namespace
 		w.use(kind, name, "")
 	}
 	if w.swaps[name] || w.swaps[num] {
@@ -315,13 +313,13 @@ func (w *walk) here(name, num string) {
 	}
 }
 
-// stacks names what the owner of a device-mapper device is, by the prefix of its
-// uuid (each tool has one, see dmsetup(8) and lvm2's dev-manager).
+// stacks maps the prefix of a device-mapper uuid to the kind of device (each tool has
+// its prefix, see dmsetup(8) and lvm2's dev-manager).
 var stacks = []struct{ prefix, kind string }{
 	{"LVM-", "lvm"}, {"CRYPT-", "crypt"}, {"mpath-", "multipath"}, {"part", "partition"},
 }
 
-func (w *walk) holder(dir, name string) (kind, what string) {
+func (w *useCollector) holder(dir, name string) (kind, what string) {
 	s := w.sysfs
 	switch {
 	case strings.HasPrefix(name, "md"):

@@ -10,8 +10,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// What a command of lvm can fail with. Every one comes wrapped in an Error with
-// lvm's own words.
+// The errors of an LVM command. Each comes wrapped in an Error with the text of the
+// command.
 var (
 	ErrNoSpace   = errors.New("not enough free space")
 	ErrExists    = errors.New("exists already")
@@ -23,20 +23,20 @@ var (
 	ErrUnknown   = errors.New("lvm failed")
 )
 
-// Error is a command of lvm that failed.
+// Error is the failure of an LVM command.
 type Error struct {
 	Command string // "lvcreate"
 	Code    int    // lvm(8), "DIAGNOSTICS"
 	Kind    error  // one of the above
-	Text    string // lvm's words
+	Text    string // printed by the command
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v: %s", e.Command, e.Kind, e.Text) }
 
 func (e *Error) Unwrap() error { return e.Kind }
 
-// phrases are what lvm 2.03.16 says, met in this order. Its exit status is 5 for
-// every failure, 3 for words it does not understand.
+// phrases maps the messages of LVM 2.03.16 to errors; the first match counts. The exit
+// status does not help: it is 5 for every failure, 3 for a command line it rejects.
 var phrases = []struct {
 	text string
 	kind error
@@ -53,7 +53,7 @@ var phrases = []struct {
 	{"in use", ErrInUse},
 	{"Can't open", ErrInUse}, // exclusively: mounted, or held by another driver
 	{"still contains", ErrInUse},
-	{"Do you really want to remove volume group", ErrInUse}, // it holds volumes, and nobody answers
+	{"Do you really want to remove volume group", ErrInUse}, // it holds volumes, and the question gets no answer
 	{"signature detected", ErrForeign},
 	{"without -ff", ErrForeign},
 	{"Cannot access VG", ErrForeign}, // of another system id
@@ -73,7 +73,7 @@ var phrases = []struct {
 	{"Failed to lock", ErrLocked},
 }
 
-// classify makes an Error of what a program ended with.
+// classify makes an Error from the error of a command.
 func classify(command string, err error) error {
 	var exit *host.ExitError
 	switch {
@@ -84,7 +84,7 @@ func classify(command string, err error) error {
 	case !errors.As(err, &exit):
 		return fmt.Errorf("%s: %w", command, err)
 	}
-	text := complaint(exit.Stderr)
+	text := errorText(exit.Stderr)
 	e := &Error{Command: command, Code: exit.Code, Kind: ErrUnknown, Text: text}
 	for _, p := range phrases {
 		if strings.Contains(text, p.text) {
@@ -95,9 +95,9 @@ func classify(command string, err error) error {
 	return e
 }
 
-// complaint leaves out lvm's warnings: a lost drive is in those of every
-// command, whatever that one failed with. A signature is said in a warning too.
-func complaint(stderr string) string {
+// errorText leaves out the warnings: every command prints those about a lost drive,
+// whatever it failed with. It keeps the warning about a signature.
+func errorText(stderr string) string {
 	var kept, all []string
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)

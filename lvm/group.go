@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Sizes of what we make. The default metadata area of 1 MiB is full at about
+// Sizes in groups that we make. The default metadata area of 1 MiB is full at about
 // 1,700 volumes; data begins at a whole MiB, as partitions do.
 const (
 	metadataSize  = "16m"
@@ -16,8 +16,8 @@ const (
 	ExtentSize    = 4 << 20
 )
 
-// NewPV is a physical volume to be made: who it will be (NewPVUUID) and the
-// drive it is made on, as lvm names it ("/dev/sdb").
+// NewPV is a physical volume to be made: its UUID (NewPVUUID) and the device node of its
+// drive ("/dev/sdb").
 type NewPV struct{ UUID, Device string }
 
 // CreateGroup plans a group on blank drives.
@@ -36,7 +36,7 @@ func CreateGroup(name string, tags []string, pvs ...NewPV) ([]Step, error) {
 		Name: "create volume group " + name,
 		Argv: command([]string{"vgcreate", "--setautoactivation", "n", "--physicalextentsize", strconv.Itoa(ExtentSize) + "b"},
 			tagArgs(slices.Concat([]string{Tag}, tags)...), []string{name}, pvArgs(uuids)),
-		Done: func(r *Report) bool { return holds(r, name, uuids) },
+		Done: func(r *Report) bool { return hasPhysicalVolumes(r, name, uuids) },
 	}), nil
 }
 
@@ -47,14 +47,14 @@ func ExtendGroup(name string, pvs ...NewPV) []Step {
 		steps = append(steps, Step{
 			Name: fmt.Sprintf("add %s to volume group %s", p.Device, name),
 			Argv: []string{"vgextend", name, pvArg(p.UUID)},
-			Done: func(r *Report) bool { return holds(r, name, []string{p.UUID}) },
+			Done: func(r *Report) bool { return hasPhysicalVolumes(r, name, []string{p.UUID}) },
 		})
 	}
 	return steps
 }
 
-// makePVs plans the labels. There is no --yes: lvm asks before it removes a
-// signature, and nobody answers.
+// makePVs plans the physical volumes. It does not use --yes: LVM asks before it removes
+// a signature, and gets no answer.
 func makePVs(group string, pvs []NewPV) (steps []Step, uuids []string) {
 	for _, p := range pvs {
 		uuids = append(uuids, p.UUID)
@@ -73,16 +73,16 @@ func makePVs(group string, pvs []NewPV) (steps []Step, uuids []string) {
 	return steps, uuids
 }
 
-// holds says whether a group has these physical volumes.
-func holds(r *Report, group string, uuids []string) bool {
+// hasPhysicalVolumes reports whether a group has these physical volumes.
+func hasPhysicalVolumes(r *Report, group string, uuids []string) bool {
 	return !slices.ContainsFunc(uuids, func(u string) bool {
 		_, g := r.PV(u)
 		return g == nil || g.Name != group
 	})
 }
 
-// RemoveGroup plans to remove an empty group and the labels of its drives.
-// lvm refuses a group with volumes: it would ask, and nobody answers.
+// RemoveGroup plans to remove an empty group and the labels of its drives. LVM
+// refuses a group with volumes: it would ask, and gets no answer.
 func RemoveGroup(name string, pvs ...string) []Step {
 	steps := []Step{{
 		Name: "remove volume group " + name,
@@ -92,14 +92,14 @@ func RemoveGroup(name string, pvs ...string) []Step {
 	return append(steps, removePVs(pvs)...)
 }
 
-// ReduceGroup plans to take drives that hold nothing out of a group.
+// ReduceGroup plans to remove empty physical volumes from a group.
 func ReduceGroup(name string, pvs ...string) []Step {
 	var steps []Step
 	for _, u := range pvs {
 		steps = append(steps, Step{
 			Name: fmt.Sprintf("take physical volume %s out of volume group %s", u, name),
 			Argv: []string{"vgreduce", name, pvArg(u)},
-			Done: func(r *Report) bool { return !holds(r, name, []string{u}) },
+			Done: func(r *Report) bool { return !hasPhysicalVolumes(r, name, []string{u}) },
 		})
 	}
 	return append(steps, removePVs(pvs)...)
@@ -117,8 +117,8 @@ func removePVs(pvs []string) []Step {
 	return steps
 }
 
-// RemoveMissing plans to forget lost drives that hold nothing any more. Those
-// drives are named, so that one that was only left out of the list is kept.
+// RemoveMissing plans to remove lost physical volumes without data from a group. The
+// caller names them, so that one that is only left out of the list is kept.
 func RemoveMissing(name string, pvs ...string) []Step {
 	return []Step{{
 		Name: "forget the lost drives of volume group " + name,
@@ -134,7 +134,7 @@ func RemoveMissing(name string, pvs ...string) []Step {
 			}
 			for _, u := range g.Missing() {
 				if !slices.Contains(pvs, u) {
-					return fmt.Errorf("physical volume %s: %w: it is not there, and nobody said it was lost", u, ErrMissingPV)
+					return fmt.Errorf("physical volume %s: %w: it is missing, and not in the list of lost physical volumes", u, ErrMissingPV)
 				}
 				if g.Uses(u) {
 					return fmt.Errorf("physical volume %s: %w: volumes have data on it", u, ErrMissingPV)
@@ -145,8 +145,8 @@ func RemoveMissing(name string, pvs ...string) []Step {
 	}}
 }
 
-// RestoreMissing plans to take in a drive that was lost, has come back, and
-// that lvm has marked as missing in between.
+// RestoreMissing plans to adopt a physical volume again that was lost and is back, and
+// that LVM has marked as missing.
 func RestoreMissing(name, pv string) []Step {
 	return []Step{{
 		Name: fmt.Sprintf("take physical volume %s back into volume group %s", pv, name),
@@ -168,7 +168,7 @@ func TagGroup(name string, add, del []string) ([]Step, error) {
 	})
 }
 
-// retag changes tags in one command; those a thing has or lacks already do no harm.
+// retag changes tags in one command; it may add a tag that is set or delete one that is not.
 func retag(program, what string, add, del []string, tags func(*Report) ([]string, bool)) ([]Step, error) {
 	if err := checkTags(slices.Concat(add, del)); err != nil {
 		return nil, err

@@ -5,23 +5,23 @@ import (
 	"regexp"
 )
 
-// An lvm that is killed as it makes or removes a thin pool can leave what was to be
-// the pool's bookkeeping, or the spare of it, as a volume under the name that lvm
-// gives to what has none (2.03.16, tried). It takes room that the pool needs.
+// An LVM command that is killed while it makes or removes a thin pool can leave the pool's
+// metadata volume, or its spare, under the name that LVM gives to unnamed volumes
+// (2.03.16, tried). It takes space that the pool needs.
 
 var unnamed = regexp.MustCompile(`^lvol[0-9]+$`)
 
-// IsLeftover tells such a volume, by all that can be told of it: nobody named or
-// tagged it, nobody uses it, and it is as large as a pool's bookkeeping.
+// IsLeftover reports whether a volume is such a leftover: it has no given name, no tag
+// and no user, and it is as large as the metadata of a pool.
 func IsLeftover(lv *LV, metadata uint64) bool {
 	return lv != nil && unnamed.MatchString(lv.Name) && lv.Type == "linear" && lv.Size == metadata && len(lv.Tags) == 0 && lv.Parent == "" && !lv.Open
 }
 
-// mostLeftovers is two of making and two of removing.
+// mostLeftovers is two from making and two from removing a pool.
 const mostLeftovers = 4
 
-// ClearLeftovers plans to remove what is left over of a pool that is not there, or
-// that is not finished.
+// ClearLeftovers plans to remove the leftovers of a pool that does not exist or is not
+// finished.
 func ClearLeftovers(group, pool string, metadata uint64) []Step {
 	var out []Step
 	for n := range mostLeftovers {

@@ -38,14 +38,14 @@ func TestParseHealthy(t *testing.T) {
 		t.Errorf("its tag is %q", g.Tags)
 	}
 	mirror, pool, thin, snap := g.LV("drivebay-mir"), g.LV("drivebay-pool"), g.LV("drivebay-thin"), g.LV("drivebay-snap")
-	if mirror.Type != "raid1" || !mirror.Active || !mirror.Sync.Full() || mirror.Size != 40<<20 || len(g.Under("drivebay-mir")) != 2 || mirror.SyncAction != "idle" {
-		t.Errorf("the mirror is %+v on %v", mirror, g.Under("drivebay-mir"))
+	if mirror.Type != "raid1" || !mirror.Active || !mirror.Sync.Full() || mirror.Size != 40<<20 || len(g.PhysicalVolumesOf("drivebay-mir")) != 2 || mirror.SyncAction != "idle" {
+		t.Errorf("the mirror is %+v on %v", mirror, g.PhysicalVolumesOf("drivebay-mir"))
 	}
 	if pool.Type != "thin-pool" || !pool.ErrorWhenFull || !pool.Data.Known || !pool.Metadata.Known || pool.Data.Full() {
 		t.Errorf("the pool is %+v", pool)
 	}
-	if thin.Type != "thin" || thin.Pool != "drivebay-pool" || thin.ReadOnly || !slices.Equal(g.Under("drivebay-thin"), g.Under("drivebay-pool")) || len(g.Under("drivebay-thin")) != 1 {
-		t.Errorf("the thin volume is %+v on %v", thin, g.Under("drivebay-thin"))
+	if thin.Type != "thin" || thin.Pool != "drivebay-pool" || thin.ReadOnly || !slices.Equal(g.PhysicalVolumesOf("drivebay-thin"), g.PhysicalVolumesOf("drivebay-pool")) || len(g.PhysicalVolumesOf("drivebay-thin")) != 1 {
+		t.Errorf("the thin volume is %+v on %v", thin, g.PhysicalVolumesOf("drivebay-thin"))
 	}
 	if snap.Origin != "drivebay-thin" || !snap.ReadOnly || snap.Active || snap.Suspended || snap.Data.Known || snap.Major != -1 {
 		t.Errorf("the snapshot is %+v", snap)
@@ -73,7 +73,7 @@ func TestParseFaults(t *testing.T) {
 	}
 	lost := recorded(t, "lost").Group("drivebay-lost")
 	mirror := lost.LV("drivebay-mir")
-	if missing := lost.Missing(); !lost.Partial || len(missing) != 1 || !slices.Contains(lost.Under("drivebay-mir"), missing[0]) || !mirror.Partial || !mirror.Active {
+	if missing := lost.Missing(); !lost.Partial || len(missing) != 1 || !slices.Contains(lost.PhysicalVolumesOf("drivebay-mir"), missing[0]) || !mirror.Partial || !mirror.Active {
 		t.Errorf("the group with a lost drive: %v missing, mirror %+v", missing, mirror)
 	}
 	for _, p := range lost.PVs {
@@ -82,11 +82,11 @@ func TestParseFaults(t *testing.T) {
 		}
 	}
 	mended := recorded(t, "repaired").Group("drivebay-lost")
-	if mended.Partial || len(mended.Missing()) > 0 || mended.LV("drivebay-mir").Partial || len(mended.Under("drivebay-mir")) != 2 {
+	if mended.Partial || len(mended.Missing()) > 0 || mended.LV("drivebay-mir").Partial || len(mended.PhysicalVolumesOf("drivebay-mir")) != 2 {
 		t.Errorf("the repaired group is %+v", mended)
 	}
 	g := recorded(t, "moving").Group("drivebay-move")
-	if under := g.Under("drivebay-vol"); len(under) != 2 {
+	if under := g.PhysicalVolumesOf("drivebay-vol"); len(under) != 2 {
 		t.Errorf("the volume that moves is on %v", under)
 	}
 	moves := 0
@@ -177,7 +177,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, g := range r.Groups {
 			for _, lv := range g.LVs {
-				g.Under(lv.Name) // ends, also where volumes are their own parents
+				g.PhysicalVolumesOf(lv.Name) // ends, also where volumes are their own parents
 				if v := lv.Data.Value; v < 0 || v > 100 {
 					t.Errorf("%v %% full", v)
 				}

@@ -2,51 +2,49 @@ package lvm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Moving a volume while it is used, seen with lvm2 2.03.16 on Linux 6.1:
+// Moving a volume while it is in use, seen with lvm2 2.03.16 on Linux 6.1:
 //
-//   - pvmove puts a mirror below the volume, has the kernel copy, and takes the mirror
-//     away when all is copied. It holds the group's lock at both ends only. Meanwhile
-//     others of the group are activated, made, grown and removed; of the one that moves
-//     lvm says "Can't resize locked" and "Can't remove locked". Of a thin pool that
-//     moves, volumes and snapshots are made, grown and removed.
-//   - Of a group that moves as a whole, "lvchange -an" of one volume takes the devices
-//     of all that nobody has open. So one volume is moved at a time.
-//   - Killed, pvmove leaves the kernel copying; called again without a volume it goes on
-//     with what it finds. After a loss of power the volume comes back with its mirror
-//     when it is activated, and the copy begins anew.
-//   - What cannot be read is NOT copied, and pvmove says "Moved: 100.00%" and ends well:
-//     the kernel's mirror has no "handle_errors". Only its status tells (dmsetup status:
-//     S, a sync that failed; D, a write that failed). So pvmove is never left to end a
-//     move: it is begun, and ended once all is copied and both legs are sound.
-//   - pvmove --abort has writes fail that wait in the mirror: see Retreat.
-//   - While a drive of the group is missing a move can be neither ended nor taken back;
-//     the volume serves on from the leg that is there.
+//   - pvmove puts a mirror below the volume, lets the kernel copy, and removes the mirror
+//     when all is copied. It holds the group's lock only at the start and at the end.
+//     Meanwhile other volumes of the group can be activated, made, grown and removed; for
+//     the moving one LVM says "Can't resize locked" and "Can't remove locked". In a thin
+//     pool that moves, volumes and snapshots can be made, grown and removed.
+//   - While a whole group moves, "lvchange -an" of one volume removes the devices of all
+//     volumes that are not open. So one volume is moved at a time.
+//   - When pvmove is killed, the kernel goes on copying; pvmove without a volume continues
+//     the move that it finds. After a loss of power the volume gets its mirror back when
+//     it is activated, and the copy starts again.
+//   - Sectors that cannot be read are NOT copied, and pvmove says "Moved: 100.00%" and
+//     succeeds: the kernel's mirror has no "handle_errors". Only its status shows it
+//     (dmsetup status: S, a sync that failed; D, a write that failed). So pvmove never
+//     ends a move by itself: EndMove does, once all is copied and both legs are sound.
+//   - pvmove --abort fails the writes that wait in the mirror: see RevertToSource.
+//   - While a drive of the group is missing, a move can be neither ended nor aborted; the
+//     volume stays usable on the leg that is present.
 
-// Move is one volume, or thin pool, on its way between physical volumes.
+// Move is a move of one volume, or thin pool, between physical volumes.
 type Move struct{ Group, Volume, From, To string }
 
-// begun is how long the command that has begun a move waits before it looks how far
-// that is, in seconds; "+": before the first look, too.
+// begun is how many seconds pvmove waits between checks of the move that it started; "+"
+// makes it wait before the first check, too.
 const begun = "+2592000"
 
-// Launch begins a move. It returns when the move cannot be begun, or with ctx, which is
-// to end once a report shows the move: then the lock is given back, and nothing is
-// lost with the command.
-func (s *System) Launch(ctx context.Context, devices []string, m Move) error {
+// StartMove starts pvmove. It returns when pvmove fails, or when ctx ends; the caller ends ctx
+// once a report shows the move: LVM has released the lock by then, and killing pvmove loses
+// nothing.
+func (s *System) StartMove(ctx context.Context, devices []string, m Move) error {
 	r, err := s.Read(ctx, devices)
 	if err != nil {
 		return err
 	}
-	if err := ours(r, m.Group); err != nil {
+	if err := requireOurs(r, m.Group); err != nil {
 		return err
 	}
 	command, err := expand(r, []string{"pvmove", "--atomic", "--interval", begun, "--name", m.Volume, pvArg(m.From), pvArg(m.To)})
@@ -59,7 +57,7 @@ func (s *System) Launch(ctx context.Context, devices []string, m Move) error {
 	return nil
 }
 
-// EndMove plans to end a move whose data are all copied.
+// EndMove plans to end a move whose data is copied completely.
 func EndMove(group, from string) []Step {
 	return []Step{{
 		Name: "end the move from physical volume " + from,
@@ -68,7 +66,7 @@ func EndMove(group, from string) []Step {
 	}}
 }
 
-// AbortMove plans to take a move back: all data is where it was.
+// AbortMove plans to abort a move: all data stays where it was.
 func AbortMove(group, from string) []Step {
 	return []Step{{
 		Name: "take back the move from physical volume " + from,
@@ -77,18 +75,18 @@ func AbortMove(group, from string) []Step {
 	}}
 }
 
-// Copy is how far the kernel has copied the legs of a volume.
+// Copy is the progress of the kernel's copy between the legs of a volume.
 type Copy struct {
-	Done, Total uint64 // in pieces of the kernel's
+	Done, Total uint64 // in regions of the kernel
 	Legs        string // a letter each, A is sound: Documentation/admin-guide/device-mapper
 }
 
-// Unread says that the first leg, from which is copied, could not be read. Whole says
-// that all of them hold everything, as far as is known.
+// Unread reports whether the first leg, the source of the copy, could not be read. Whole
+// reports whether all legs hold everything, as far as the kernel knows.
 func (c Copy) Unread() bool { return c.Legs != "" && strings.Trim(c.Legs[:1], "AaDF") != "" }
 func (c Copy) Whole() bool  { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
 
-// Unwritten is the leg that could not be written, from 0; -1: none.
+// Unwritten returns the leg that could not be written, from 0; -1: none.
 func (c Copy) Unwritten() int {
 	if c.Legs != "" && strings.Trim(c.Legs[1:], "Aa") != "" {
 		return 1
@@ -96,7 +94,7 @@ func (c Copy) Unwritten() int {
 	return strings.IndexAny(c.Legs, "DF")
 }
 
-// Part is the share that is copied.
+// Part returns the share that is copied, from 0 to 1.
 func (c Copy) Part() float64 {
 	if c.Total == 0 {
 		return 0
@@ -104,15 +102,12 @@ func (c Copy) Part() float64 {
 	return float64(c.Done) / float64(c.Total)
 }
 
-// Copied asks the kernel how far a volume with legs is; no drive is touched. One that
-// is not active is not found.
-func (s *System) Copied(ctx context.Context, group, volume string) (Copy, error) {
+// CopyProgress returns the kernel's progress for a volume with legs; it touches no drive. An
+// inactive volume is ErrNotFound.
+func (s *System) CopyProgress(ctx context.Context, group, volume string) (Copy, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	out, err := s.runner.Run(ctx, "dmsetup", "status", MapperName(group, volume))
-	if _, said := errors.AsType[*host.ExitError](err); said {
-		return Copy{}, fmt.Errorf("volume %s/%s: how far it is copied: %w: %w", group, volume, ErrNotFound, err)
-	}
+	out, err := s.dmsetup(ctx, "status", MapperName(group, volume))
 	if err != nil {
 		return Copy{}, fmt.Errorf("volume %s/%s: how far it is copied: %w", group, volume, err)
 	}
@@ -137,9 +132,9 @@ func parseCopy(text string) (Copy, error) {
 	return c, nil
 }
 
-// On are the volumes that have something on a physical volume, in order of their
-// names; of hidden parts what they are parts of. Those that move are not among them.
-func (g *Group) On(pv string) []string {
+// VolumesOn returns the volumes that have extents on a physical volume, sorted by name; for a
+// hidden part, the volume it belongs to. It leaves out moves.
+func (g *Group) VolumesOn(pv string) []string {
 	var out []string
 	for i := range g.LVs {
 		lv := &g.LVs[i]
@@ -157,7 +152,7 @@ func (g *Group) On(pv string) []string {
 	return out
 }
 
-// ExtentsOn are the extents that a volume, with its hidden parts, has on a physical volume;
+// ExtentsOn returns the extents of a volume and its hidden parts on a physical volume;
 // "": on any.
 func (g *Group) ExtentsOn(name, pv string) []Extent {
 	var out []Extent
@@ -178,14 +173,14 @@ func (g *Group) ExtentsOn(name, pv string) []Extent {
 	return out
 }
 
-// DataOn are those of ExtentsOn that a user of the volume writes to: not the metadata of a
-// mirror.
+// DataOn returns the extents of ExtentsOn without the metadata of a mirror: those that a user
+// of the volume writes to.
 func (g *Group) DataOn(name, pv string) []Extent {
 	data := Group{LVs: slices.DeleteFunc(slices.Clone(g.LVs), func(lv LV) bool { return lv.Parent == name && strings.Contains(lv.Name, "_rmeta_") })}
 	return data.ExtentsOn(name, pv)
 }
 
-// Moved are the volumes that a move carries.
+// Moved returns the volumes that a move moves.
 func (g *Group) Moved(move *LV) []string {
 	var out []string
 	for i := range g.LVs {
@@ -204,7 +199,7 @@ func (g *Group) Moved(move *LV) []string {
 	return out
 }
 
-// AnyMove is the move under way, nil if there is none. There is one at most: we begin no other.
+// AnyMove returns the move under way, or nil. The engine starts only one at a time.
 func (g *Group) AnyMove() *LV {
 	i := slices.IndexFunc(g.LVs, func(lv LV) bool { return lv.MovesFrom != "" })
 	if i < 0 {
@@ -213,8 +208,8 @@ func (g *Group) AnyMove() *LV {
 	return &g.LVs[i]
 }
 
-// Taken is how many bytes of a physical volume are given to volumes.
-func (g *Group) Taken(pv string) uint64 {
+// AllocatedOn returns how many bytes of a physical volume are allocated to volumes.
+func (g *Group) AllocatedOn(pv string) uint64 {
 	var n uint64
 	for _, lv := range g.LVs {
 		for _, x := range lv.Extents {

@@ -15,8 +15,8 @@ import (
 // prefix begins the name of every group and volume that we make.
 const prefix = "drivebay-"
 
-// Lengths. lvm(8) allows 127 characters, but device-mapper's name for a volume
-// is group and volume with every hyphen doubled, and must fit DM_NAME_LEN (128,
+// Lengths. lvm(8) allows 127 characters, but the device-mapper name of a volume is
+// group and volume with every hyphen doubled, and must fit DM_NAME_LEN (128,
 // linux/dm-ioctl.h) together with the longest suffix of a hidden volume
 // ("_rimage_0", "-tpool", "_extracted").
 const (
@@ -26,7 +26,7 @@ const (
 	escapeByte = '#'
 )
 
-// The names that lvm keeps for itself (lvm(8), "VALID NAMES").
+// The names that LVM reserves (lvm(8), "VALID NAMES").
 var (
 	nameChars  = regexp.MustCompile(`^[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]*$`)
 	reservedAt = []string{"snapshot", "pvmove"}
@@ -34,17 +34,17 @@ var (
 		"_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin"}
 )
 
-// MapperName is device-mapper's name of a logical volume (lib/misc/lvm-string.c:
-// hyphens are doubled).
+// MapperName returns the device-mapper name of a logical volume
+// (lib/misc/lvm-string.c: hyphens are doubled).
 func MapperName(group, volume string) string {
 	double := strings.NewReplacer("-", "--")
 	return double.Replace(group) + "-" + double.Replace(volume)
 }
 
-// GroupName is the name of the group with an id of ours.
+// GroupName returns the name of the group with this id.
 func GroupName(id string) (string, error) { return ourName("volume group", id) }
 
-// VolumeName is the name of the volume with an id of ours.
+// VolumeName returns the name of the volume with this id.
 func VolumeName(id string) (string, error) { return ourName("logical volume", id) }
 
 func ourName(what, id string) (string, error) {
@@ -54,7 +54,7 @@ func ourName(what, id string) (string, error) {
 	return prefix + id, checkName(what, prefix+id)
 }
 
-// CheckNames says whether lvm and device-mapper take a volume of this name.
+// CheckNames returns an error if LVM or device-mapper does not accept the names.
 func CheckNames(group, volume string) error {
 	if err := checkName("volume group", group); err != nil {
 		return err
@@ -91,17 +91,17 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// Tag is on every group that we made.
+// Tag marks every group that we made.
 const Tag = "drivebay"
 
-// making is on a volume from its first moment until it is complete.
+// making marks a volume from its creation until it is complete.
 const making = "drivebay-making"
 
 var keyChars = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// EncodeTag packs a key and any value into one tag of lvm, "drivebay:KEY=VALUE".
-// Tags are made of letters, digits and _ + . - / = ! : & # (lvm(8), "TAGS"); what
-// else a value has, and # itself, becomes # and two hexadecimal digits a byte.
+// EncodeTag packs a key and any value into one LVM tag, "drivebay:KEY=VALUE". Tags
+// consist of letters, digits and _ + . - / = ! : & # (lvm(8), "TAGS"); every other byte
+// of a value, and # itself, becomes # and two hexadecimal digits.
 func EncodeTag(key, value string) (string, error) {
 	if !keyChars.MatchString(key) {
 		return "", fmt.Errorf("tag %q: %w: a key has small letters, digits and hyphens", key, drivebay.ErrInvalid)
@@ -144,7 +144,7 @@ func DecodeTag(tag string) (key, value string, ok bool) {
 		b = append(b, one...)
 		i += 2
 	}
-	// One value has one tag: what EncodeTag would write otherwise is not ours.
+	// One value has one tag: a tag that EncodeTag would write differently is not ours.
 	if again, err := EncodeTag(key, string(b)); err != nil || again != tag {
 		return "", "", false
 	}
@@ -167,13 +167,13 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// NewPVUUID makes an identity for a physical volume that is to be: 32 letters
-// and digits in lvm's groups of 6-4-4-4-4-4-6.
+// NewPVUUID returns a UUID for a new physical volume: 32 letters and digits in LVM's
+// groups of 6-4-4-4-4-4-6.
 func NewPVUUID() string {
 	return grouped(rand.Text() + rand.Text()) // 26 characters each, A-Z and 2-7
 }
 
-// PVUUID is the one identity that a text stands for.
+// PVUUID returns the same UUID for the same text.
 func PVUUID(text string) string {
 	sum := sha256.Sum256([]byte("pv\x00" + text))
 	return grouped(base32.StdEncoding.EncodeToString(sum[:]))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The fields that are asked for, section by section (lvmreport(7)).
+// The fields of the report, by section (lvmreport(7)).
 const (
 	groupFields = "vg_uuid,vg_name,vg_size,vg_free,vg_extent_size,vg_free_count,vg_mda_free,vg_seqno,vg_systemid,vg_tags,vg_partial,vg_autoactivation,vg_exported"
 	pvFields    = "pv_uuid,pv_name,dev_size,pv_size,pv_free,pe_start,pv_missing,pv_allocatable,pv_duplicate,pv_in_use,pv_mda_count,pv_tags"
@@ -20,8 +20,8 @@ const (
 	extentFields  = "pv_uuid,lv_uuid,pvseg_start,pvseg_size"
 )
 
-// value is a field of a report. lvm 2.03.16 writes every one as a string; the
-// json_std of later ones has numbers and lists as well.
+// value is a field of a report. LVM 2.03.16 writes every field as a string; the json_std
+// of later versions has numbers and lists as well.
 type value string
 
 func (v *value) UnmarshalJSON(b []byte) error {
@@ -53,10 +53,10 @@ type section struct {
 	Extent  []row `json:"pvseg"`
 }
 
-// document drops the lines of lvm's output that are no part of the report. While it
-// scans, lvm 2.03.16 prints messages such as "Retrying metadata scan." to its standard
-// output, before the report and inside it, each on a line of its own; every line of
-// the report itself begins with a mark of JSON. What is left has to be JSON as a whole.
+// document drops the lines of LVM's output that are not part of the report. While it scans,
+// LVM 2.03.16 prints messages such as "Retrying metadata scan." to its standard output,
+// before the report and inside it, each on its own line; every line of the report itself
+// begins with a JSON character. The rest has to be valid JSON as a whole.
 func document(b []byte) []byte {
 	var out []byte
 	for line := range strings.Lines(string(b)) {
@@ -67,8 +67,8 @@ func document(b []byte) []byte {
 	return out
 }
 
-// Parse reads the JSON of lvm fullreport. Fields it does not know are ignored; a
-// number that is none is an error, because half a truth is worse than none.
+// Parse reads the JSON of lvm fullreport. It ignores unknown fields; a number that is
+// not valid is an error, because a partial report would mislead.
 func Parse(b []byte) (*Report, error) {
 	var doc struct {
 		Report []section `json:"report"`
@@ -97,7 +97,7 @@ func (r *Report) add(s section) error {
 	if len(s.Group) > 1 {
 		return fmt.Errorf("%d groups in one section", len(s.Group))
 	}
-	// Physical volumes of no group come in a section of their own.
+	// Physical volumes without a group have a section of their own.
 	if len(s.Group) == 0 || s.Group[0]["vg_name"] == "" {
 		if len(s.LV) > 0 {
 			return fmt.Errorf("%d volumes of no group", len(s.LV))
@@ -136,7 +136,7 @@ func (r *Report) add(s section) error {
 	return nil
 }
 
-// numbers translates rows and remembers the first number that was none.
+// numbers converts rows and keeps the first error.
 type numbers struct{ err error }
 
 func (n *numbers) size(r row, field string) uint64 {
@@ -166,7 +166,7 @@ func (n *numbers) percent(r row, field string) Percent {
 	return Percent{Known: true, Value: x}
 }
 
-// device is a kernel device number; -1 is that of a volume that is not active.
+// device returns a kernel device number; -1 is that of a volume that is not active.
 func (n *numbers) device(r row, field string) int {
 	if v := r[field]; v == "" || v == "-1" {
 		return -1
@@ -222,10 +222,10 @@ func (n *numbers) segment(r row) Segment {
 	return s
 }
 
-// set reads a field that holds a word while it is true and is empty else.
+// set reads a field that holds a word while it is true and is empty otherwise.
 func set(v value) bool { return v != "" && v != "0" && v != "unknown" && v != "-1" }
 
-// name takes off the brackets that mark a hidden volume.
+// name removes the brackets that mark a hidden volume.
 func name(v value) string { return strings.Trim(string(v), "[]") }
 
 func list(v value) []string {

@@ -91,7 +91,7 @@ func TestRunSkips(t *testing.T) {
 	tape := &replay{t: t, reports: []string{"healthy"}}
 	sys := New(tape, "")
 	mirror := recorded(t, "healthy").Group("drivebay-all")
-	v := Volume{Group: "drivebay-all", Name: "drivebay-mir", Size: 40 << 20, PVs: mirror.Under("drivebay-mir")}
+	v := Volume{Group: "drivebay-all", Name: "drivebay-mir", Size: 40 << 20, PVs: mirror.PhysicalVolumesOf("drivebay-mir")}
 	if _, err := sys.Run(t.Context(), v.Group, allDevices, first(CreateMirror(v))); err != nil || len(tape.argv) != 1 {
 		t.Errorf("a mirror that is there: %d commands, %v", len(tape.argv), err)
 	}
@@ -120,15 +120,15 @@ func TestRunSkips(t *testing.T) {
 
 func TestOurs(t *testing.T) {
 	r := &Report{Groups: []Group{{Name: "g", Tags: []string{Tag}}}}
-	if err := errors.Join(ours(r, "g"), ours(r, "other")); err != nil {
+	if err := errors.Join(requireOurs(r, "g"), requireOurs(r, "other")); err != nil {
 		t.Error(err)
 	}
 	r.Groups = append(r.Groups, Group{Name: "g", Tags: []string{Tag}})
-	if err := ours(r, "g"); !errors.Is(err, drivebay.ErrAmbiguous) {
+	if err := requireOurs(r, "g"); !errors.Is(err, drivebay.ErrAmbiguous) {
 		t.Error(err)
 	}
 	r.Groups[1].Tags = nil
-	if err := ours(r, "g"); !errors.Is(err, drivebay.ErrRefused) {
+	if err := requireOurs(r, "g"); !errors.Is(err, drivebay.ErrRefused) {
 		t.Error(err)
 	}
 }

@@ -10,30 +10,29 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// What LVM and the kernel make of the legs of a mirror, tried with Linux 6.1 and lvm2
-// 2.03.16 (drivers/md/dm-raid.c, analyse_superblocks, super_init_validation):
+// How LVM and the kernel treat the legs of a mirror, tried with Linux 6.1 and lvm2 2.03.16
+// (drivers/md/dm-raid.c, analyse_superblocks, super_init_validation):
 //
-//   - A leg whose drive went and came back is used as if nothing had been. LVM marks a
+//   - A leg whose drive went and came back is used as if it had never gone. LVM marks a
 //     physical volume as missing only when the group is changed without it. So a mirror
 //     whose other drive is gone is activated from a leg that is days old.
-//   - With both legs there the one whose superblock has more events is copied to the
-//     other. After each leg served without the other one, that is the one that was
-//     activated more often, and not the one that was written last.
-//   - A leg that is activated alone says so in its superblock when it is deactivated, and
+//   - With both legs present, the kernel copies the one whose superblock has more events to
+//     the other. If each leg was used without the other, that is the leg that was
+//     activated more often, not the one that was written last.
+//   - A leg that is activated alone records that in its superblock when it is deactivated,
 //     not before.
 //   - "lvchange --rebuild" of a leg, while the mirror is active without it, copies in the
 //     wrong direction: the table is loaded twice, and the second time without "rebuild".
-//   - "lvconvert --mirrors 0" and then "--mirrors 1" compare no superblocks: the leg is
-//     taken out, and made anew from the other one. That is done under whoever uses the
-//     volume.
+//   - "lvconvert --mirrors 0" and then "--mirrors 1" compare no superblocks: LVM removes the
+//     leg and makes it again from the other one. That works while the volume is in use.
 
-// Leg is a leg of a mirror, or a volume that has one only.
+// Leg is a leg of a mirror, or of a volume without one.
 type Leg struct {
 	PV   string  // UUID
-	Meta *Extent // where its superblock is; nil: it has none
+	Meta *Extent // of its superblock; nil: it has none
 }
 
-// Legs are those of a volume, in the order in which the kernel counts them.
+// Legs returns the legs of a volume, in the kernel's order.
 func (g *Group) Legs(name string) []Leg {
 	lv := g.LV(name)
 	switch {
@@ -65,19 +64,19 @@ func (g *Group) Legs(name string) []Leg {
 	return out
 }
 
-// Superblock is what the kernel has written down of a leg: struct dm_raid_superblock
-// in drivers/md/dm-raid.c.
+// Superblock is the kernel's record about a leg: struct dm_raid_superblock in
+// drivers/md/dm-raid.c.
 type Superblock struct {
 	Position int    // of the leg
 	Events   uint64 // grows with each change
-	Failed   uint64 // a bit for each leg that was left out
-	Whole    bool   // the leg holds everything, as far as it knows
+	Failed   uint64 // a bit for each leg that is left out
+	Whole    bool   // the leg is complete, as far as it knows
 }
 
-// SuperblockSize is how much of the metadata of a leg is read.
+// SuperblockSize is how many bytes of the metadata of a leg are read.
 const SuperblockSize = 4096
 
-// ParseSuperblock reads the beginning of the metadata of a leg.
+// ParseSuperblock reads the superblock at the start of the metadata of a leg.
 func ParseSuperblock(b []byte) (Superblock, error) {
 	const magic = 0x64526d44 // "DmRd"
 	le := binary.LittleEndian
@@ -87,16 +86,16 @@ func ParseSuperblock(b []byte) (Superblock, error) {
 	return Superblock{Position: int(le.Uint32(b[12:])), Events: le.Uint64(b[16:]), Failed: le.Uint64(b[24:]), Whole: le.Uint64(b[32:]) == ^uint64(0)}, nil
 }
 
-// LeftOut says whether a leg says that it served without another.
+// LeftOut reports whether the superblock records use without the leg at position.
 func (s Superblock) LeftOut(position int) bool { return position < 64 && s.Failed>>position&1 == 1 }
 
-// RemakeLeg plans to make one leg of a mirror anew from the other one, which has to be
+// RemakeLeg plans to make one leg of a mirror again from the other one, which has to be
 // active.
 func RemakeLeg(group, name, pv string) []Step {
 	path := group + "/" + name
 	has := func(r *Report) (lv *LV, on bool) {
 		if g := r.Group(group); g != nil && g.LV(name) != nil {
-			return g.LV(name), slices.Contains(g.Under(name), pv)
+			return g.LV(name), slices.Contains(g.PhysicalVolumesOf(name), pv)
 		}
 		return nil, false
 	}
@@ -115,7 +114,7 @@ func RemakeLeg(group, name, pv string) []Step {
 	}, AddLeg(group, name, pv)}
 }
 
-// AddLeg plans a second leg for a volume that has one.
+// AddLeg plans a second leg for a volume with one leg.
 func AddLeg(group, name, pv string) Step {
 	path := group + "/" + name
 	return Step{
@@ -126,14 +125,14 @@ func AddLeg(group, name, pv string) Step {
 			if g == nil || g.LV(name) == nil {
 				return fmt.Errorf("mirror %s: %w", path, ErrNotFound)
 			}
-			if slices.Contains(g.Under(name), pv) {
+			if slices.Contains(g.PhysicalVolumesOf(name), pv) {
 				return errors.New("its leg was not taken out")
 			}
 			return nil
 		},
 		Done: func(r *Report) bool {
 			g := r.Group(group)
-			return g != nil && g.LV(name) != nil && g.LV(name).Type == "raid1" && slices.Contains(g.Under(name), pv)
+			return g != nil && g.LV(name) != nil && g.LV(name).Type == "raid1" && slices.Contains(g.PhysicalVolumesOf(name), pv)
 		},
 		Long: true,
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// RepairMirror plans to replace the legs of a mirror that are lost by new ones
-// on other physical volumes.
+// RepairMirror plans to replace the lost legs of a mirror by new ones on other physical
+// volumes.
 func RepairMirror(group, name string, onto ...string) []Step {
 	path := group + "/" + name
 	return []Step{{
@@ -17,14 +17,14 @@ func RepairMirror(group, name string, onto ...string) []Step {
 			if g == nil || g.LV(name) == nil {
 				return false
 			}
-			under := g.Under(name)
+			under := g.PhysicalVolumesOf(name)
 			return !g.LV(name).Partial && !slices.ContainsFunc(g.Missing(), func(u string) bool { return slices.Contains(under, u) })
 		},
 		Long: true,
 	}}
 }
 
-// ReplaceLeg plans to move one leg of a mirror while both are there.
+// ReplaceLeg plans to move one leg of a mirror while both are present.
 func ReplaceLeg(group, name, from, onto string) []Step {
 	path := group + "/" + name
 	return []Step{{
@@ -32,7 +32,7 @@ func ReplaceLeg(group, name, from, onto string) []Step {
 		Argv: []string{"lvconvert", "--yes", "--replace", pvArg(from), path, pvArg(onto)},
 		Done: func(r *Report) bool {
 			g := r.Group(group)
-			return g != nil && g.LV(name) != nil && !slices.Contains(g.Under(name), from)
+			return g != nil && g.LV(name) != nil && !slices.Contains(g.PhysicalVolumesOf(name), from)
 		},
 		Long: true,
 	}}

@@ -2,13 +2,13 @@ package lvm
 
 import "slices"
 
-// Report is what lvm says of the drives that it was shown, at one moment.
+// Report is what LVM reports about the drives in its list, at one moment.
 type Report struct {
 	Groups []Group
-	Free   []PV // physical volumes of no group
+	Free   []PV // physical volumes without a group
 }
 
-// Group is a volume group with all that is in it.
+// Group is a volume group with its physical and logical volumes.
 type Group struct {
 	UUID, Name     string
 	Size, Free     uint64 // bytes
@@ -28,22 +28,22 @@ type Group struct {
 // PV is a physical volume. A lost one has no Device.
 type PV struct {
 	UUID        string
-	Device      string // as the kernel names it now
+	Device      string // its current device node
 	DeviceSize  uint64
-	Size, Free  uint64 // bytes; of what can be given to volumes
+	Size, Free  uint64 // bytes for volumes
 	DataStart   uint64 // bytes
-	Missing     bool   // lost, or back but not taken in again (RestoreMissing)
+	Missing     bool   // lost, or back but not adopted again (RestoreMissing)
 	Allocatable bool
-	Duplicate   bool // two drives have this identity
-	InUse       bool // its label says that a group has it
-	NoMetadata  bool // no copy of the group's metadata can be read on it; ours are made with one
+	Duplicate   bool // two drives have this UUID
+	InUse       bool // its label says that it belongs to a group
+	NoMetadata  bool // it holds no readable copy of the group's metadata; ours are made with one
 	Tags        []string
 }
 
 // LV is a logical volume, or a hidden part of one.
 type LV struct {
 	UUID, Name string
-	Parent     string // of a hidden part: the volume that it belongs to
+	Parent     string // of a hidden part: the volume it belongs to
 	Attr       string // lvs(8), "lv_attr bits"
 	Layout     []string
 	Role       []string
@@ -57,21 +57,21 @@ type LV struct {
 	Minor      int
 
 	Active, Suspended, Open, ReadOnly bool
-	Partial                           bool   // extents of it are on a lost drive
-	Health                            string // as lvm words it: partial, refresh needed, mismatches exist, out_of_data ...; "" is healthy
+	Partial                           bool   // some extents are on a lost drive
+	Health                            string // as LVM reports it: partial, refresh needed, mismatches exist, out_of_data ...; "" is healthy
 	ErrorWhenFull                     bool   // a full thin pool refuses writes at once
 
 	Data, Metadata Percent // how full a thin pool or volume is
 	Sync           Percent // how much of a mirror or a move is copied
 	SyncAction     string  // idle, resync, recover, check ...
 	Mismatches     uint64
-	MovesFrom      string // of a move: UUID of the physical volume that is emptied
+	MovesFrom      string // of a move: UUID of the physical volume that it empties
 
 	Segments []Segment
 	Extents  []Extent
 }
 
-// Segment is a piece of a volume as it is mapped.
+// Segment is a mapped piece of a volume.
 type Segment struct {
 	Type         string
 	Start, Count uint64 // extents
@@ -79,22 +79,22 @@ type Segment struct {
 	On           []string // devices of drives, or names of hidden volumes
 }
 
-// Extent is a run of extents of a physical volume that belongs to a volume.
+// Extent is a run of extents of a physical volume that is allocated to a volume.
 type Extent struct {
 	PV           string // UUID
 	Start, Count uint64
 }
 
-// Percent is a share that may be unknown: a volume that is not active has none.
+// Percent is a share that may be unknown: an inactive volume has none.
 type Percent struct {
 	Known bool
 	Value float64 // 0 to 100
 }
 
-// Full says that everything is done or used.
+// Full reports whether everything is done or used.
 func (p Percent) Full() bool { return p.Known && p.Value >= 100 }
 
-// Group finds a volume group, nil if there is none.
+// Group returns a volume group, or nil.
 func (r *Report) Group(name string) *Group {
 	for i := range r.Groups {
 		if r.Groups[i].Name == name {
@@ -104,17 +104,17 @@ func (r *Report) Group(name string) *Group {
 	return nil
 }
 
-// PV finds a physical volume and the group it is in, if it is in one.
+// PV returns a physical volume, and its group if it has one.
 func (r *Report) PV(uuid string) (*PV, *Group) {
 	return r.findPV(func(p *PV) bool { return p.UUID == uuid })
 }
 
-// Unreadable says that a physical volume belongs to a group of which LVM can read
-// nothing on it (lvm2 2.03.16 lists it without a group and says "marked in use but
-// no VG was found using it").
+// Unreadable reports whether a physical volume belongs to a group of which LVM can read
+// nothing on it (lvm2 2.03.16 lists it without a group and says "marked in use but no VG
+// was found using it").
 func (p *PV) Unreadable(g *Group) bool { return g == nil && p.InUse }
 
-// On finds the physical volume on a device of this name.
+// On returns the physical volume on a device node, and its group if it has one.
 func (r *Report) On(device string) (*PV, *Group) {
 	return r.findPV(func(p *PV) bool { return p.Device != "" && p.Device == device })
 }
@@ -136,7 +136,7 @@ func (r *Report) findPV(is func(*PV) bool) (*PV, *Group) {
 	return nil, nil
 }
 
-// LV finds a volume by group and name, nil if there is none.
+// LV returns a volume by group and name, or nil.
 func (r *Report) LV(group, name string) *LV {
 	if g := r.Group(group); g != nil {
 		return g.LV(name)
@@ -144,7 +144,7 @@ func (r *Report) LV(group, name string) *LV {
 	return nil
 }
 
-// LV finds a volume, nil if there is none.
+// LV returns a volume, or nil.
 func (g *Group) LV(name string) *LV {
 	for i := range g.LVs {
 		if g.LVs[i].Name == name {
@@ -154,12 +154,12 @@ func (g *Group) LV(name string) *LV {
 	return nil
 }
 
-// ZeroesBlocks says of a thin pool whether it zeroes a block before a volume sees it
+// ZeroesBlocks reports whether a thin pool zeroes a block before a volume sees it
 // (lvs(8), "lv_attr bits", the eighth).
 func (lv *LV) ZeroesBlocks() bool { return len(lv.Attr) > 7 && lv.Attr[7] == 'z' }
 
-// Metadata is the hidden volume in which a thin pool keeps its books; nil if a report
-// has none of it, or nothing of the group.
+// Metadata returns the hidden metadata volume of a thin pool; nil if g is nil or the
+// report lacks the volume.
 func (g *Group) Metadata(pool string) *LV {
 	if g == nil {
 		return nil
@@ -173,7 +173,7 @@ func (g *Group) Metadata(pool string) *LV {
 	return &g.LVs[i]
 }
 
-// Missing are the UUIDs of the physical volumes that are lost.
+// Missing returns the UUIDs of the lost physical volumes.
 func (g *Group) Missing() []string {
 	var out []string
 	for _, p := range g.PVs {
@@ -184,9 +184,9 @@ func (g *Group) Missing() []string {
 	return out
 }
 
-// Under are the UUIDs of the physical volumes that a volume needs: its own
+// PhysicalVolumesOf returns the UUIDs of the physical volumes that a volume needs: for its own
 // extents, those of its hidden parts and those of its pool.
-func (g *Group) Under(name string) []string {
+func (g *Group) PhysicalVolumesOf(name string) []string {
 	seen, found := map[string]bool{}, map[string]bool{}
 	var walk func(string)
 	walk = func(name string) {
@@ -202,7 +202,7 @@ func (g *Group) Under(name string) []string {
 					found[e.PV] = true
 				}
 				walk(lv.Pool)
-				for _, s := range lv.Segments { // of a volume that is moved: the move
+				for _, s := range lv.Segments { // below a volume that moves: the move
 					for _, on := range s.On {
 						walk(on)
 					}
@@ -222,14 +222,14 @@ func (g *Group) Under(name string) []string {
 	return out
 }
 
-// Uses says whether anything lies on a physical volume.
+// Uses reports whether any volume has extents on a physical volume.
 func (g *Group) Uses(pv string) bool {
 	return slices.ContainsFunc(g.LVs, func(lv LV) bool {
 		return slices.ContainsFunc(lv.Extents, func(e Extent) bool { return e.PV == pv })
 	})
 }
 
-// Move is the pvmove under way that empties a physical volume, nil if there is none.
+// Move returns the pvmove under way that empties a physical volume, or nil.
 func (g *Group) Move(pv string) *LV {
 	for i := range g.LVs {
 		if g.LVs[i].MovesFrom == pv {

@@ -11,17 +11,18 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// A group whose drive has gone for good in the middle of a move is one that no command
-// of lvm can put right: "pvmove --abort" wants all drives, and "vgreduce --removemissing
-// --force" stops at the volume that moves ("Can't remove locked logical volume", 2.03.16,
-// tried). So what is whole is written down anew, and nothing else: lvm's own text of the
-// group without the sections of what was lost (vgcfgbackup(8), vgcfgrestore(8)). What was
-// moving is lost with the drive that it moves from; without the other one it is where it
-// was (see Hold).
+// No LVM command can repair a group whose drive is lost for good in the middle of a move:
+// "pvmove --abort" needs all drives, and "vgreduce --removemissing --force" stops at the
+// volume that moves ("Can't remove locked logical volume", 2.03.16, tried). So Salvage
+// restores the metadata of the intact volumes only: LVM's own text of the group without the
+// sections of the lost volumes (vgcfgbackup(8), vgcfgrestore(8)). If the lost drive is the
+// one that the volume moves from, the volume is lost; if it is the other one, the volume is
+// where it was (see KeepFailedWrites).
 
-// Lost are the volumes that have something on a physical volume, or move from it; those
-// of a pool that has, and the hidden parts of all of them, but for those of the move.
-func (g *Group) Lost(pv string) []string {
+// LostWith returns the volumes that have extents on a physical volume, or move from it; the
+// volumes of a lost pool; and the hidden parts of all of them. It leaves out the parts of
+// the move.
+func (g *Group) LostWith(pv string) []string {
 	move := g.moving()
 	lost := map[string]bool{}
 	for {
@@ -53,7 +54,7 @@ func (g *Group) Lost(pv string) []string {
 	return out
 }
 
-// moving are the hidden volumes of the move under way, itself first.
+// moving returns the hidden volumes of the move under way, the move first.
 func (g *Group) moving() (names []string) {
 	move := g.AnyMove()
 	if move == nil {
@@ -68,9 +69,9 @@ func (g *Group) moving() (names []string) {
 	return names
 }
 
-// Salvage has a group be without a physical volume that is missing ("": it is already),
-// and without what was lost with that. Devices are those that are there. None of what is
-// lost may be active: its devices would be left over.
+// Salvage removes a missing physical volume from a group (pv is "" if that is done), and the
+// volumes that are lost with it. Devices are the present drives. No lost volume may be
+// active: its devices would be left over.
 func (s *System) Salvage(ctx context.Context, group string, devices []string, pv string) (*Report, error) {
 	unlock, err := s.lock(ctx, group)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *System) Salvage(ctx context.Context, group string, devices []string, pv
 	if err != nil {
 		return nil, err
 	}
-	if err := ours(r, group); err != nil {
+	if err := requireOurs(r, group); err != nil {
 		return r, err
 	}
 	if g := r.Group(group); g != nil && slices.Contains(g.Missing(), pv) {
@@ -89,14 +90,14 @@ func (s *System) Salvage(ctx context.Context, group string, devices []string, pv
 			return r, fmt.Errorf("volume group %s: without physical volume %s: %w", group, pv, err)
 		}
 	}
-	return r, s.sweep(ctx, r.Group(group), devices)
+	return r, s.removeStaleMoveDevices(ctx, r.Group(group), devices)
 }
 
 func (s *System) salvage(ctx context.Context, g *Group, devices []string, pv string) (*Report, error) {
 	if len(g.Missing()) != 1 {
 		return nil, fmt.Errorf("%w: it misses %v", ErrMissingPV, g.Missing())
 	}
-	lost := g.Lost(pv)
+	lost := g.LostWith(pv)
 	for _, name := range lost {
 		if g.LV(name).Active {
 			return nil, fmt.Errorf("volume %s: %w: it is active", name, drivebay.ErrBusy)
@@ -106,7 +107,7 @@ func (s *System) salvage(ctx context.Context, g *Group, devices []string, pv str
 	if len(lost) == 0 && g.AnyMove() == nil {
 		_, err = s.run(ctx, devices, []string{"vgreduce", "--removemissing", g.Name})
 	} else {
-		err = s.rewrite(ctx, g, devices, lost, pv)
+		err = s.restoreMetadata(ctx, g, devices, lost, pv)
 	}
 	if err != nil {
 		return nil, err
@@ -115,11 +116,11 @@ func (s *System) salvage(ctx context.Context, g *Group, devices []string, pv str
 	if err != nil {
 		return nil, err
 	}
-	return r, sameBut(g, r.Group(g.Name), slices.Concat(lost, g.moving()))
+	return r, verifyUnchanged(g, r.Group(g.Name), slices.Concat(lost, g.moving()))
 }
 
-// rewrite gives a group the text that it has, but for what is lost.
-func (s *System) rewrite(ctx context.Context, g *Group, devices, lost []string, pv string) error {
+// restoreMetadata restores the group's own metadata without the lost volumes.
+func (s *System) restoreMetadata(ctx context.Context, g *Group, devices, lost []string, pv string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "drivebay-lvm")
@@ -144,15 +145,15 @@ func (s *System) rewrite(ctx context.Context, g *Group, devices, lost []string, 
 	}
 	command := []string{"vgcfgrestore", "--yes", "--file", is}
 	if slices.ContainsFunc(g.LVs, func(lv LV) bool { return lv.Type == "thin-pool" && !slices.Contains(lost, lv.Name) }) {
-		command = append(command, "--force") // the pool's own books are as they were
+		command = append(command, "--force") // the pool's metadata is unchanged
 	}
 	_, err = s.run(ctx, devices, append(command, g.Name))
 	return err
 }
 
-// sameBut says what of a group is not as it was. What moved lies now where the first
-// leg of the move lay.
-func sameBut(was, is *Group, gone []string) error {
+// verifyUnchanged returns what of a group changed, except gone. A moved volume has to lie where the
+// first leg of the move lay.
+func verifyUnchanged(was, is *Group, gone []string) error {
 	if is == nil || len(is.Missing()) > 0 {
 		return fmt.Errorf("volume group %s: %w: it is not whole", was.Name, drivebay.ErrRefused)
 	}
@@ -187,16 +188,16 @@ func sameBut(was, is *Group, gone []string) error {
 	return errors.Join(errs...)
 }
 
-// sweep takes away the devices of a move that is in no text any more: what stands on
-// them is given tables without it. Whoever writes meanwhile does not notice.
-func (s *System) sweep(ctx context.Context, g *Group, devices []string) error {
+// removeStaleMoveDevices removes the devices of a move that the metadata no longer has: it first reloads the
+// volumes above them with tables without the move. Writers do not notice.
+func (s *System) removeStaleMoveDevices(ctx context.Context, g *Group, devices []string) error {
 	if g == nil || g.AnyMove() != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	var left []string
-	for _, name := range []string{"pvmove0", "pvmove0_mimage_0", "pvmove0_mimage_1"} { // from the top
+	for _, name := range []string{"pvmove0", "pvmove0_mimage_0", "pvmove0_mimage_1"} { // top first
 		switch _, err := s.table(ctx, g.Name, name); {
 		case err == nil:
 			left = append(left, name)

@@ -117,13 +117,13 @@ func TestLost(t *testing.T) {
 		{Name: "pool_tmeta", Parent: "pool", Extents: []Extent{{PV: "new"}}},
 		{Name: "thin", Pool: "pool"},
 	}}
-	if got, want := g.Lost("old"), []string{"moves", "waits", "both", "pool", "pool_tdata", "pool_tmeta", "thin"}; !slices.Equal(got, want) {
+	if got, want := g.LostWith("old"), []string{"moves", "waits", "both", "pool", "pool_tdata", "pool_tmeta", "thin"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got, want := g.Lost("new"), []string{"arrived", "both", "pool", "pool_tdata", "pool_tmeta", "thin"}; !slices.Equal(got, want) {
+	if got, want := g.LostWith("new"), []string{"arrived", "both", "pool", "pool_tdata", "pool_tmeta", "thin"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := g.Lost("elsewhere"); len(got) > 0 {
+	if got := g.LostWith("elsewhere"); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 }

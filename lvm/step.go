@@ -8,21 +8,21 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Step is one command of a plan. It can be interrupted anywhere and run again.
+// Step is one command of a plan. It can be interrupted at any point and run again.
 type Step struct {
 	Name string   // for people: "create volume a/b"
-	Argv []string // lvm's command; "pv:UUID" stands for where that physical volume is now, "pv:UUID:1-5" for extents of it
-	// Done says from a report that nothing is left to do.
+	Argv []string // LVM's command; "pv:UUID" stands for the current device node of that physical volume, "pv:UUID:1-5" for its extents
+	// Done reports whether a report shows that nothing is left to do.
 	Done func(*Report) bool
-	// May refuses a step whose world is not the one the plan was made for; nil
-	// lets it pass.
+	// May refuses the step when the report does not match what the plan was made for;
+	// nil allows it.
 	May func(*Report) error
-	// Always runs the step even if it seems done: its reason is not in a report.
+	// Always runs the step even if Done is true: no report shows its reason.
 	Always bool
-	// Allocates marks a command that gives a volume extents as they are: nothing is copied
-	// over all of them.
+	// Allocates marks a command that gives extents to a volume without copying data over
+	// all of them.
 	Allocates bool
-	// Long marks a command that copies data: it has no time limit of its own.
+	// Long marks a command that copies data: it has no time limit.
 	Long bool
 }
 
@@ -30,7 +30,7 @@ const pvMark = "pv:"
 
 func pvArg(uuid string) string { return pvMark + uuid }
 
-// extentArgs names extents as lvm does: PhysicalVolume:first-last (lvextend(8)).
+// extentArgs returns extents in LVM's form: PhysicalVolume:first-last (lvextend(8)).
 func extentArgs(list []Extent) []string {
 	out := make([]string, len(list))
 	for i, x := range list {
@@ -47,7 +47,7 @@ func pvArgs(uuids []string) []string {
 	return out
 }
 
-// expand writes the kernel's names of today for the UUIDs in a command.
+// expand replaces the UUIDs in a command by the current device nodes.
 func expand(r *Report, argv []string) ([]string, error) {
 	if len(argv) == 0 {
 		return nil, fmt.Errorf("%w: a step without a command", drivebay.ErrInvalid)
@@ -75,7 +75,7 @@ func expand(r *Report, argv []string) ([]string, error) {
 	return out, nil
 }
 
-// tagArgs are the options that put tags on something new.
+// tagArgs returns the options that put tags on a new object.
 func tagArgs(tags ...string) []string {
 	var out []string
 	for _, t := range tags {

@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// stranded are the parts of volumes that are active while nothing made of them is:
-// what an lvm leaves that is killed as it makes or takes away a device. As long as
-// they are, nothing can be activated that needs them ("Activation of logical volume
-// ... is prohibited while logical volume ... is active", 2.03.16, tried).
+// stranded returns the hidden parts that are active although no volume made of them is: an
+// LVM command leaves them that is killed while it makes or removes a device. While they are
+// active, LVM activates no volume that needs them ("Activation of logical volume ... is
+// prohibited while logical volume ... is active", 2.03.16, tried).
 func (g *Group) stranded() []string {
 	var out []string
 	for i := range g.LVs {
-		if lv := &g.LVs[i]; lv.Active && lv.Parent != "" && !g.carries(lv) {
+		if lv := &g.LVs[i]; lv.Active && lv.Parent != "" && !g.hasDevice(lv) {
 			out = append(out, g.Name+"/"+lv.Name)
 		}
 	}
 	return out
 }
 
-// carries says that the volume that a part belongs to has a device. A thin pool
-// shows none of its own while its volumes use it (the same lvm).
-func (g *Group) carries(part *LV) bool {
+// hasDevice reports whether the volume that a part belongs to has a device. A thin pool shows
+// no device while its volumes use it (LVM 2.03.16).
+func (g *Group) hasDevice(part *LV) bool {
 	top := part
-	for range g.LVs { // a report that goes in circles ends, too
+	for range g.LVs { // a report with a cycle ends, too
 		above := g.LV(top.Parent)
 		if above == nil {
 			break
@@ -41,9 +41,9 @@ func (g *Group) carries(part *LV) bool {
 	return false
 }
 
-// free deactivates what is stranded in a group. What somebody has open stays, and
-// lvm says so. While something moves, parts of it are active for that alone.
-func (s *System) free(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
+// deactivateStranded deactivates the stranded parts of a group. LVM refuses a part that is open. While a
+// move is under way free does nothing: parts are active for the move alone.
+func (s *System) deactivateStranded(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
 	g := report.Group(group)
 	if g == nil || g.AnyMove() != nil {
 		return report, nil

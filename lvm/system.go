@@ -16,7 +16,7 @@ type Runner interface {
 	Run(ctx context.Context, argv ...string) ([]byte, error)
 }
 
-// System is the lvm of a machine. Changes of one group wait for each other.
+// System runs the LVM commands of a machine. Run and Salvage change a group one at a time.
 type System struct {
 	runner  Runner
 	archive string
@@ -25,32 +25,32 @@ type System struct {
 	busy map[string]*groupLock // by group, while a change of it is under way or waits
 }
 
-// groupLock lets one change of a group in at a time.
+// groupLock allows one change of a group at a time.
 type groupLock struct {
 	token chan struct{} // holds one
-	users int           // that have it or wait for it
+	users int           // that hold it or wait for it
 }
 
-// New makes a System that keeps lvm's copies of the metadata in folders below
-// archive; "" keeps none.
+// New makes a System that keeps LVM's copies of the metadata in folders below archive;
+// "" keeps none.
 func New(r Runner, archive string) *System {
 	return &System{runner: r, archive: archive, busy: map[string]*groupLock{}}
 }
 
-// commandTime bounds a command that moves no data. A report of a thousand
-// volumes takes well under a second; what takes longer hangs in a drive.
+// commandTime limits a command that moves no data. A report of a thousand volumes takes
+// well under a second; a command that takes longer waits for a drive that hangs.
 const commandTime = 2 * time.Minute
 
-// settings overrides what the machine's lvm.conf could say (lvm.conf(5)).
+// settings overrides the machine's lvm.conf (lvm.conf(5)).
 func settings(archive string) string {
 	keep := `backup{backup=0 archive=0}`
 	if archive != "" {
 		keep = fmt.Sprintf(`backup{backup=1 archive=1 backup_dir="%s/backup" archive_dir="%s/archive" retain_min=10 retain_days=30}`, archive, archive)
 	}
 	return strings.Join([]string{
-		// Hints of a command that sees our drives only would mislead the host's own.
+		// Hints of a command that sees only our drives would mislead the host's commands.
 		`devices{use_devicesfile=0 scan_lvs=0 hints="none" filter=["a|.*|"] global_filter=["a|.*|"] issue_discards=0}`,
-		// No daemon changes our groups behind our back.
+		// No LVM daemon may change our groups.
 		`activation{monitoring=0}`,
 		`global{use_lvmpolld=0 use_lvmlockd=0 system_id_source="none" wait_for_locks=1}`,
 		`report{mark_hidden_devices=0 binary_values_as_numeric=0 list_item_separator=","}`,
@@ -59,7 +59,7 @@ func settings(archive string) string {
 	}, " ")
 }
 
-// argv puts a command behind the walls that doc.go describes.
+// argv adds the settings and the list of devices to a command (see doc.go).
 func (s *System) argv(devices, command []string) ([]string, error) {
 	if len(devices) == 0 {
 		return nil, fmt.Errorf("%s: %w: without drives lvm would look at all of the machine's", command[0], drivebay.ErrInvalid)
@@ -83,8 +83,8 @@ func (s *System) run(ctx context.Context, devices, command []string) ([]byte, er
 	return out, classify(command[0], err)
 }
 
-// Read asks for everything that is on these drives: one command, whatever the
-// number of volumes.
+// Read reports everything on these drives with one command, whatever the number of
+// volumes.
 func (s *System) Read(ctx context.Context, devices []string) (*Report, error) {
 	if len(devices) == 0 {
 		return &Report{}, nil
@@ -102,10 +102,10 @@ func (s *System) Read(ctx context.Context, devices []string) (*Report, error) {
 	return Parse(out)
 }
 
-// Run carries out a plan for a group: what is done already is skipped, and after
-// each step a new report has to say that it is done. Devices are all drives of
-// the group, and those that the plan brings in. The last report comes back, also
-// with an error if there was one by then.
+// Run carries out a plan for a group: it skips steps that are done, and checks after each
+// step with a new report that it is done. Devices are all drives of the group and those
+// that the plan adds. Run returns the last report, also with an error if there was one by
+// then.
 func (s *System) Run(ctx context.Context, group string, devices []string, steps []Step) (*Report, error) {
 	unlock, err := s.lock(ctx, group)
 	if err != nil {
@@ -117,11 +117,11 @@ func (s *System) Run(ctx context.Context, group string, devices []string, steps 
 		return nil, err
 	}
 	for i, step := range steps {
-		if err := ours(report, group); err != nil {
+		if err := requireOurs(report, group); err != nil {
 			return report, fmt.Errorf("%s: %w", step.Name, err)
 		}
 		if i == 0 {
-			if report, err = s.free(ctx, report, group, devices); err != nil {
+			if report, err = s.deactivateStranded(ctx, report, group, devices); err != nil {
 				return report, err
 			}
 		}
@@ -163,9 +163,9 @@ func (s *System) step(ctx context.Context, before *Report, devices []string, ste
 	return after, nil
 }
 
-// ours refuses a group that has our name and not our tag, and one that is there
-// twice: no command could say which it means.
-func ours(r *Report, group string) error {
+// requireOurs refuses a group with our name and without our tag, and a name that two groups
+// have: no command could select one of them.
+func requireOurs(r *Report, group string) error {
 	n := 0
 	for i := range r.Groups {
 		if g := &r.Groups[i]; g.Name == group {
@@ -181,7 +181,7 @@ func ours(r *Report, group string) error {
 	return nil
 }
 
-// lock waits until nobody else changes the group.
+// lock waits until no other change of the group is under way.
 func (s *System) lock(ctx context.Context, group string) (func(), error) {
 	s.mu.Lock()
 	l := s.busy[group]
@@ -207,8 +207,8 @@ func (s *System) lock(ctx context.Context, group string) (func(), error) {
 	}
 }
 
-// Busy is how many groups are being changed.
-func (s *System) Busy() int {
+// ChangesUnderWay returns how many groups have a change under way.
+func (s *System) ChangesUnderWay() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.busy)

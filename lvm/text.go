@@ -10,10 +10,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// The text in which lvm keeps what it knows of a group, as far as something has to be
-// taken out of it.
+// This file edits LVM's metadata text of a group as far as Salvage has to remove something
+// from it.
 
-// block is a section of it: where it begins and ends, in lines.
+// block is a section of the text, from line begin to before line end.
 type block struct {
 	path       string // "t/logical_volumes/a"
 	begin, end int
@@ -23,8 +23,8 @@ type block struct {
 func (b *block) parent() string { return b.path[:max(0, strings.LastIndexByte(b.path, '/'))] }
 func (b *block) name() string   { return b.path[strings.LastIndexByte(b.path, '/')+1:] }
 
-// blocks are the sections of a text as lvm writes it: "name {" and "}" have lines of
-// their own.
+// blocks returns the sections of a text as LVM writes it: "name {" and "}" have their own
+// lines.
 func blocks(lines []string) (out []block, err error) {
 	var open []int
 	for i, line := range lines {
@@ -55,8 +55,8 @@ func blocks(lines []string) (out []block, err error) {
 	return out, nil
 }
 
-// without is the text of a group without some volumes, a physical volume and the move
-// under way. What is left may name none of them.
+// without returns the text of a group without the lost volumes, a physical volume and the
+// move under way. The rest may not name any of them.
 func without(text string, g *Group, lost []string, pv string) (string, error) {
 	lines := strings.Split(text, "\n")
 	if !slices.Contains(lines, fmt.Sprintf("\tseqno = %d", g.Seq)) {
@@ -82,7 +82,7 @@ func without(text string, g *Group, lost []string, pv string) (string, error) {
 		return "", fmt.Errorf("%w: its text has only %v of %v and of physical volume %s", drivebay.ErrRefused, names, lost, pv)
 	}
 	if len(moving) > 0 && g.LV(moving[0]).MovesFrom != pv {
-		if err := settle(lines, all, g.Name+"/logical_volumes/", moving[0]); err != nil {
+		if err := resetToSource(lines, all, g.Name+"/logical_volumes/", moving[0]); err != nil {
 			return "", err
 		}
 	}
@@ -101,7 +101,7 @@ func without(text string, g *Group, lost []string, pv string) (string, error) {
 	return strings.Join(left, "\n"), nil
 }
 
-// piece is a run of extents of a volume, and what it lies on: `"pv0", 40`.
+// piece is a run of extents of a volume, and where it lies: `"pv0", 40`.
 type piece struct {
 	start, count, line int
 	on                 string
@@ -114,7 +114,7 @@ var (
 	onLine    = regexp.MustCompile(`^(\s*)"([^"]+)", (\d+)$`)
 )
 
-// pieceOf reads the segment of a volume that lies on one thing in one piece.
+// pieceOf reads a segment that lies on one device in one piece; ok is false for others.
 func pieceOf(lines []string, b *block) (p piece, ok bool) {
 	found := 0
 	for i := b.begin; i < b.end; i++ {
@@ -133,8 +133,8 @@ func pieceOf(lines []string, b *block) (p piece, ok bool) {
 	return p, found == 1
 }
 
-// settle has what moves be where it moves from, which the first leg of the move says.
-func settle(lines []string, all []block, at, move string) error {
+// resetToSource puts the moving volume back to the extents of the move's first leg.
+func resetToSource(lines []string, all []block, at, move string) error {
 	var from []piece
 	moved := map[string]bool{}
 	for i := range all {

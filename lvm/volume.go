@@ -11,9 +11,9 @@ import (
 // Volume is a logical volume to be made.
 type Volume struct {
 	Group, Name string
-	Size        uint64 // bytes; lvm rounds up to whole extents
+	Size        uint64 // bytes; LVM rounds up to whole extents
 	Tags        []string
-	PVs         []string // UUIDs of the drives to take; none: lvm chooses
+	PVs         []string // UUIDs of the physical volumes to use; none: LVM chooses
 }
 
 func (v Volume) path() string { return v.Group + "/" + v.Name }
@@ -28,13 +28,13 @@ func (v Volume) check() error {
 	return checkTags(v.Tags)
 }
 
-// CreateLinear plans a volume on one drive after the other.
+// CreateLinear plans a volume that uses its drives one after the other.
 func CreateLinear(v Volume) ([]Step, error) {
 	return v.create("linear", v.size(), []string{"--wipesignatures", "y", "--zero", "y"})
 }
 
 // CreateMirror plans a volume with the same data on each of its drives. It is
-// synchronised from its first moment: what reads one leg reads the other.
+// synchronized from the start: both legs read the same.
 func CreateMirror(v Volume) ([]Step, error) {
 	if len(v.PVs) < 2 {
 		return nil, fmt.Errorf("logical volume %s: %w: a mirror needs two drives", v.path(), drivebay.ErrInvalid)
@@ -42,9 +42,9 @@ func CreateMirror(v Volume) ([]Step, error) {
 	return v.create("raid1", v.size(), []string{"--mirrors", strconv.Itoa(len(v.PVs) - 1), "--wipesignatures", "y", "--zero", "y"})
 }
 
-// CreatePool plans a thin pool. It zeroes blocks before a volume sees them and
-// answers ENOSPC at once when it is full: by default it would hold back writes
-// for a minute and then fail them all the same (lvmthin(7)).
+// CreatePool plans a thin pool. It zeroes blocks before a volume sees them and returns
+// ENOSPC at once when it is full: by default it would hold back writes for a minute and
+// then fail them all the same (lvmthin(7)).
 func CreatePool(v Volume, metadata uint64) ([]Step, error) {
 	argv := []string{"--zero", "y"}
 	if metadata > 0 {
@@ -64,7 +64,7 @@ func CreatePool(v Volume, metadata uint64) ([]Step, error) {
 		Argv: []string{"lvchange", "--zero", "y", v.path()},
 		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ZeroesBlocks() },
 	})
-	return slices.Insert(steps, 1, ClearLeftovers(v.Group, v.Name, metadata)...), nil // after a half-made pool is gone
+	return slices.Insert(steps, 1, ClearLeftovers(v.Group, v.Name, metadata)...), nil // after a half-made pool is removed
 }
 
 // CreateThin plans a thin volume in a pool.
@@ -72,14 +72,14 @@ func CreateThin(v Volume, pool string) ([]Step, error) {
 	return v.create("thin", []string{"--virtualsize", bytes(v.Size)}, []string{"--thinpool", pool})
 }
 
-// Snapshot plans a copy of a thin volume as it is now, read-only and left
-// inactive; v.Size does not matter.
+// Snapshot plans a snapshot of a thin volume, read-only and inactive; it ignores
+// v.Size.
 func Snapshot(v Volume, origin string) ([]Step, error) {
 	v.Size = 1
 	return v.create("", nil, []string{"--snapshot", "--permission", "r", "--setactivationskip", "y", v.Group + "/" + origin})
 }
 
-// Clone plans a writable copy of a thin volume or snapshot as it is now.
+// Clone plans a writable copy of a thin volume or snapshot.
 func Clone(v Volume, origin string) ([]Step, error) {
 	v.Size = 1
 	return v.create("", nil, []string{"--snapshot", "--permission", "rw", "--setactivationskip", "n", v.Group + "/" + origin})
@@ -89,9 +89,9 @@ func (v Volume) size() []string { return []string{"--size", bytes(v.Size)} }
 
 func bytes(n uint64) string { return strconv.FormatUint(n, 10) + "b" }
 
-// create plans a volume of a type; "" is a thin copy. lvm commits a new volume
-// before it wipes it: one that still has the tag "making" was interrupted, holds
-// nothing of anybody's, and is made anew.
+// create plans a volume of a type; "" is a thin copy. LVM commits a new volume before
+// it wipes it: a volume that still has the tag making was interrupted, holds no data,
+// and is made again.
 func (v Volume) create(kind string, size, more []string) ([]Step, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (v Volume) create(kind string, size, more []string) ([]Step, error) {
 
 func hasTag(lv *LV, tag string) bool { return lv != nil && slices.Contains(lv.Tags, tag) }
 
-// Extend plans to grow a volume to at least a size; PVs as in Volume.
+// Extend plans to grow a volume to at least a size; pvs as in Volume.PVs.
 func Extend(group, name string, size uint64, pvs ...string) []Step {
 	path := group + "/" + name
 	return []Step{{
@@ -148,16 +148,16 @@ func Extend(group, name string, size uint64, pvs ...string) []Step {
 	}}
 }
 
-// ExtendOver plans to grow a volume to at least a size over named extents, and no others.
+// ExtendOver plans to grow a volume to at least a size on the given extents only.
 func ExtendOver(group, name string, size uint64, extents []Extent) []Step {
 	steps := Extend(group, name, size)
 	steps[0].Argv = append(steps[0].Argv, extentArgs(extents)...)
 	return steps
 }
 
-// ExtendMetadata plans to grow the bookkeeping of a thin pool to at least a size. A pool
-// that has run out of it takes writes again after that; the spare that LVM keeps for a
-// repair grows along where there is room, and where not is left out (2.03.16, tried).
+// ExtendMetadata plans to grow the metadata of a thin pool to at least a size. A pool that
+// has run out of metadata then accepts writes again. The spare that LVM keeps for a repair
+// grows along where there is space; without space LVM skips it (2.03.16, tried).
 func ExtendMetadata(group, pool string, size uint64) []Step {
 	path := group + "/" + pool
 	return []Step{{
@@ -169,19 +169,19 @@ func ExtendMetadata(group, pool string, size uint64) []Step {
 	}}
 }
 
-// Remove plans to remove a volume; lvm refuses one that is open.
+// Remove plans to remove a volume; LVM refuses one that is open.
 func Remove(group, name string) []Step {
 	path := group + "/" + name
 	return []Step{{
 		Name: "remove volume " + path,
 		Argv: []string{"lvremove", "--yes", path},
 		Done: func(r *Report) bool { return r.LV(group, name) == nil },
-		May:  known(group),
+		May:  requireGroup(group),
 	}}
 }
 
-// known refuses to take a group that is not seen for one without the volume.
-func known(group string) func(*Report) error {
+// requireGroup refuses a report without the group: it does not show that the volume is gone.
+func requireGroup(group string) func(*Report) error {
 	return func(r *Report) error {
 		if r.Group(group) == nil {
 			return fmt.Errorf("volume group %s: %w", group, ErrNotFound)
@@ -190,8 +190,8 @@ func known(group string) func(*Report) error {
 	}
 }
 
-// Activate plans a volume's device, also of a snapshot, which lvm leaves out
-// else. One that an interrupted command left suspended is resumed.
+// Activate plans to activate a volume, also a snapshot, which LVM skips otherwise. It
+// resumes a volume that an interrupted command left suspended.
 func Activate(group, name string) []Step {
 	path := group + "/" + name
 	return []Step{{
@@ -205,9 +205,9 @@ func Activate(group, name string) []Step {
 	}}
 }
 
-// Refresh plans to load an active volume's tables anew. After a drive was away
-// and came back they still lead to the device that went, which no report shows:
-// a mirror takes its leg back and copies what it missed.
+// Refresh plans to load an active volume's tables again. After a drive was away and came
+// back they still refer to the old device, which no report shows; the refresh makes a
+// mirror use its leg again and copy what it missed.
 func Refresh(group, name string) []Step {
 	path := group + "/" + name
 	return []Step{{
@@ -221,7 +221,7 @@ func Refresh(group, name string) []Step {
 	}}
 }
 
-// Deactivate plans to take a volume's device away; lvm refuses one that is open.
+// Deactivate plans to remove a volume's device; LVM refuses one that is open.
 func Deactivate(group, name string) []Step {
 	path := group + "/" + name
 	return []Step{{

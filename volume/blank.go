@@ -13,16 +13,16 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// What is written down before the first table of a drive is written, or the last
-// one erased: the one time that a half-written table can be ours.
+// firstTable and noTable are recorded before the first table of a drive is written, or the last
+// one erased. Only then can a half-written table be ours.
 const (
 	firstTable = "first table of "
 	noTable    = "no table on "
 )
 
-// announce writes down what is about to be done for a volume.
-func (e *Engine) announce(id, what string) error {
-	if _, err := e.record(id); err != nil { // a snapshot's: its drive is left to be looked at
+// recordStep records what the engine is about to do for a volume.
+func (e *Engine) recordStep(id, what string) error {
+	if _, err := e.record(id); err != nil { // a snapshot's: an operator has to check its drive
 		return nil
 	}
 	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
@@ -34,7 +34,7 @@ func (e *Engine) announce(id, what string) error {
 	return err
 }
 
-// blank makes a drive blank again when its last partition has gone.
+// blank returns the step that blanks a drive when its last partition is gone.
 func (e *Engine) blank(id, owner string) step {
 	with := func(ctx context.Context, f func(context.Context, host.Disk, *drivebay.Drive) (bool, error)) (bool, error) {
 		return through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (bool, error) {
@@ -60,10 +60,13 @@ func (e *Engine) blank(id, owner string) step {
 		},
 		do: func(ctx context.Context) error {
 			_, err := with(ctx, func(ctx context.Context, disk host.Disk, _ *drivebay.Drive) (bool, error) {
-				if t, err := gpt.Read(disk); err == nil && len(t.Partitions) > 0 { // another volume came meanwhile
+				switch t, err := gpt.Read(disk); {
+				case err != nil && !errors.Is(err, gpt.ErrNone): // it may have partitions
+					return false, err
+				case err == nil && len(t.Partitions) > 0: // another volume was made meanwhile
 					return false, nil
 				}
-				if err := errors.Join(ctx.Err(), e.announce(owner, noTable+id)); err != nil {
+				if err := errors.Join(ctx.Err(), e.recordStep(owner, noTable+id)); err != nil {
 					return false, err
 				}
 				if err := zeroSamples(ctx, disk); err != nil {
@@ -76,8 +79,8 @@ func (e *Engine) blank(id, owner string) step {
 	}
 }
 
-// zeroSamples zeroes where a drive is sampled before it is called blank: volumes that were
-// not to be wiped have left their data there. Its table still says that it is ours.
+// zeroSamples zeroes the places that are sampled before a drive counts as blank: volumes that
+// were not wiped have left their data there. The table still shows that the drive is ours.
 func zeroSamples(ctx context.Context, disk host.Disk) error {
 	for _, at := range content.Samples(disk.Size()) {
 		if err := disk.Zero(ctx, at, content.SampleSize); err != nil {
@@ -87,8 +90,7 @@ func zeroSamples(ctx context.Context, disk host.Disk) error {
 	return disk.Sync()
 }
 
-// emptyOurs says whether all that is written on a drive is a table of ours without
-// a partition.
+// emptyOurs reports whether a drive holds only our table, without a partition.
 func emptyOurs(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
 	if c.Kind != drivebay.ContentForeign || !onlyTable(c) || !blankButTable(disk, content.Detect) {
 		return false
@@ -103,8 +105,8 @@ func onlyTable(c drivebay.Content) bool {
 	})
 }
 
-// blankButTable says whether a drive reads back blank but for the places of a partition
-// table: half a table of ours is no permission to write over what lies beside it.
+// blankButTable reports whether a drive reads back blank except for the places of a partition
+// table. Half of our table is no permission to overwrite the data beside it.
 func blankButTable(disk host.Disk, detect func(io.ReaderAt, uint64, int) drivebay.Content) bool {
 	places, err := gpt.Places(disk)
 	if err != nil {
@@ -114,7 +116,7 @@ func blankButTable(disk host.Disk, detect func(io.ReaderAt, uint64, int) driveba
 	return c.Kind == drivebay.ContentBlank
 }
 
-// withoutTable shows a drive with zeros in the places of a partition table.
+// withoutTable is a drive that reads as zeros in the places of a partition table.
 type withoutTable struct {
 	host.Disk
 	places []gpt.Range
@@ -131,9 +133,8 @@ func (w withoutTable) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// begun says whether all that is written on a drive is what our own first table of
-// it left behind, which a loss of power cut short, or our own erasure of the last
-// one. Only where that was written down can it be.
+// begun reports whether a drive holds only what a loss of power left of our first table, or of
+// the erasure of our last one. The record of the work has to name that step.
 func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
 	if !onlyTable(c) || !blankButTable(disk, content.DetectDrive) {
 		return false
@@ -162,7 +163,7 @@ func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bo
 			if n.size == 0 {
 				n.size = t.Largest(gpt.Align).Size
 			}
-			if _, err := t.Add(n.size, gpt.Align, n.kind, n.guid, n.name); err != nil {
+			if _, err := n.addTo(t, n.size); err != nil {
 				continue
 			}
 			if begun, err := t.Begun(disk); err == nil && begun {
@@ -177,10 +178,10 @@ func (e *Engine) begun(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bo
 	return false
 }
 
-// begunByMove says the same of a drive that a group moves to or from: that is written
-// down before anything is done to it.
-func (e *Engine) begunByMove(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
-	vg, is := e.seen().moving[d.ID]
+// begunByMove reports the same for a drive that a group moves to or from. The move is recorded
+// before anything is done to the drive.
+func (e *Engine) begunByMove(disk gpt.Disk, d *drivebay.Drive, c drivebay.Content) bool {
+	vg, is := e.placementView().moving[d.ID]
 	if !is {
 		return false
 	}
@@ -188,8 +189,8 @@ func (e *Engine) begunByMove(disk host.Disk, d *drivebay.Drive, c drivebay.Conte
 	if err != nil {
 		return false
 	}
-	n := entryOfPV("", d.ID, pvOf(vg, d.ID))
-	if _, err := t.Add(t.Largest(gpt.Align).Size, gpt.Align, n.kind, n.guid, n.name); err != nil {
+	n := entryOfPV("", d.ID, pvUUID(vg, d.ID))
+	if _, err := n.addTo(t, t.Largest(gpt.Align).Size); err != nil {
 		return false
 	}
 	if begun, err := t.Begun(disk); err == nil && begun {
@@ -206,15 +207,15 @@ func cannotBlank(c drivebay.Content) error {
 	return errors.New("something that is not ours is written on it: " + formats(c))
 }
 
-// reserve keeps the range behind each partition that is to grow into it: it counts
-// as taken until release.
+// reserve marks as taken the range behind each partition that is to grow, until release is
+// called.
 func (e *Engine) reserve(t *gpt.Table) (release func()) {
 	sizes := map[string]uint64{}
 	keep := func(p gpt.Partition, end uint64) {
 		if _, kept := sizes[p.GUID]; !kept {
 			sizes[p.GUID] = p.Size
 		}
-		_ = t.Grow(p.GUID, max(p.Size, end-min(end, p.Start))) // where that is not free, nothing is kept
+		_ = t.Grow(p.GUID, max(p.Size, end-min(end, p.Start))) // if the range is not free, nothing is reserved
 	}
 	all := e.all()
 	for _, r := range all {
@@ -245,7 +246,7 @@ func (e *Engine) reserve(t *gpt.Table) (release func()) {
 	}
 }
 
-// noRoom puts the table's word for a lack of space in ours.
+// noRoom adds ErrNoSpace to the table's error for a lack of space.
 func noRoom(err error) error {
 	if errors.Is(err, gpt.ErrNoRoom) {
 		return fmt.Errorf("%w: %w", drivebay.ErrNoSpace, err)

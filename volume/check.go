@@ -12,19 +12,19 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// checker is how a filesystem is checked without writing to it, and what of the
-// output tells nothing. Of one that is mounted the journal is not read, and what
-// it still holds is missing: e2fsck calls a busy ext4 that is sound wrong in its
-// bitmaps, their checksums and its counts, xfs_repair an XFS that was just grown
-// in its superblock, each time they are run (1.47.0 and 6.1.0, tried). Of one that
-// is not mounted and has such a journal, nothing is known before a mount reads it;
-// one without has no excuse, and wrong bitmaps give away what is in use.
+// checker describes how to check a filesystem without writing to it, and which lines of the
+// output to ignore. The check of a mounted filesystem does not read the journal, and misses
+// what the journal holds: on each run, e2fsck reports a sound, busy ext4 as wrong in its
+// bitmaps, their checksums and its counts, and xfs_repair reports an XFS that was just grown as
+// wrong in its superblock (1.47.0 and 6.1.0, tried). An unmounted filesystem with such a
+// journal has no verdict before a mount reads the journal. Without one, every fault counts:
+// wrong bitmaps hand out blocks that are in use.
 type checker struct {
 	argv  []string
-	fails *regexp.Regexp // it could not check: no verdict
+	fails *regexp.Regexp // it failed: no verdict
 	owed  *regexp.Regexp // the journal holds something
 	noise *regexp.Regexp // progress
-	busy  *regexp.Regexp // what is no fault of a mounted filesystem
+	busy  *regexp.Regexp // no fault of a mounted filesystem
 }
 
 var checkers = map[string]checker{
@@ -32,21 +32,21 @@ var checkers = map[string]checker{
 	"ext4": {[]string{"e2fsck", "-n", "-f"}, regexp.MustCompile(`while trying to open|Cannot continue`), regexp.MustCompile(`skipping journal recovery`),
 		regexp.MustCompile(`(?i)^e2fsck |^Warning|^Pass \d|^IGNORED|^[\w ]+\? (no|yes)$|Filesystem still has errors|: \d+/\d+ files`),
 		regexp.MustCompile(`(?i)bitmap|count wrong|counts wrong|^Group \d+.* checksum|orphan|zero dtime|^Padding`)},
-	// xfs_repair(8): with -n 1 says that there is something to repair. It refuses a
-	// mounted one unless -f has it take the device for a file (tried).
+	// xfs_repair(8): with -n, exit code 1 means that there is something to repair. It refuses a
+	// mounted filesystem unless -f makes it treat the device as a file (tried).
 	"xfs": {[]string{"xfs_repair", "-n", "-f"}, regexp.MustCompile(`fatal error|cannot open`), regexp.MustCompile(`valuable metadata changes`),
 		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail`),
 		regexp.MustCompile(`sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
-	// btrfs-check(8): --force takes a mounted one.
+	// btrfs-check(8): --force accepts a mounted one.
 	"btrfs": {[]string{"btrfs", "check", "--readonly", "--force"}, regexp.MustCompile(`cannot open|could not check`), regexp.MustCompile(`log tree`),
 		regexp.MustCompile(`^Opening|^Checking|^UUID|^\[\d|^WARNING|bytes|blocks|cache and super generation`), regexp.MustCompile(`^$`)},
 }
 
-// idle lets a check wait for everybody else (ioprio_set(2), IOPRIO_CLASS_IDLE).
+// idle makes a check yield to all other I/O (ioprio_set(2), IOPRIO_CLASS_IDLE).
 var idle = []string{"ionice", "-c", "3", "nice", "-n", "19"}
 
-// check runs the program once. Its faults are the lines that accuse the
-// filesystem; sound ones have none.
+// check runs the program once. It returns the lines that report faults; a sound filesystem has
+// none.
 func (e *Engine) check(ctx context.Context, kind string, disk host.Disk, mounted bool) (faults []string, err error) {
 	c, ok := checkers[kind]
 	if !ok {
@@ -54,7 +54,7 @@ func (e *Engine) check(ctx context.Context, kind string, disk host.Disk, mounted
 	}
 	argv := append(c.argv[:len(c.argv):len(c.argv)], disk.Path())
 	out, err := e.machine.Run(ctx, append(idle[:len(idle):len(idle)], argv...)...)
-	if errors.Is(err, fs.ErrNotExist) { // a machine with few programs checks at full speed
+	if errors.Is(err, fs.ErrNotExist) { // without ionice or nice, it checks at full speed
 		out, err = e.machine.Run(ctx, argv...)
 	}
 	exit, ended := errors.AsType[*host.ExitError](err)
@@ -74,7 +74,7 @@ func (e *Engine) check(ctx context.Context, kind string, disk host.Disk, mounted
 	return c.faults(text, mounted), nil
 }
 
-// faults are the lines that are left.
+// faults returns the lines that report a fault.
 func (c checker) faults(text string, mounted bool) []string {
 	out := []string{}
 	for line := range strings.Lines(text) {

@@ -14,17 +14,17 @@ import (
 // restart sends none of them again.
 
 const (
-	// recoveredAfter is how long a reason has to be away before it counts as gone: one
+	// recoveredAfter is how long a reason has to be absent before it counts as gone: a reason
 	// that comes and goes is sent once.
 	recoveredAfter = 30 * time.Second
-	// eventsAfter is how long after the first set no event is sent: drives are still
-	// listed and looked at.
+	// eventsAfter is how long after the first set no event is sent: drives are still being
+	// listed and read.
 	eventsAfter = 20 * time.Second
 )
 
-// reasonsSent is what was sent of the condition of one volume.
+// reasonsSent holds what was sent of the condition of one volume.
 type reasonsSent struct {
-	sent map[string]time.Time // when the condition had the reason last
+	sent map[string]time.Time // when the condition last had the reason
 }
 
 // sendConditions sends events for the conditions that have changed since the last ones.
@@ -55,7 +55,7 @@ func (e *Engine) sendConditions() {
 	}
 }
 
-// recallReasons is what an earlier run has sent.
+// recallReasons returns what an earlier run has sent.
 func (e *Engine) recallReasons(id string, now time.Time) reasonsSent {
 	r, err := e.record(id)
 	if err != nil || len(r.Reasons) == 0 {
@@ -68,8 +68,8 @@ func (e *Engine) recallReasons(id string, now time.Time) reasonsSent {
 	return out
 }
 
-// take compares a condition with what was sent. It decides what is sent now: kind is
-// empty where only the record changes.
+// take compares a condition with what was sent, and decides what to send now: kind is empty
+// where only the record changes.
 func (s *reasonsSent) take(c drivebay.Condition, now time.Time) (kind drivebay.EventKind, from, to []string, change bool) {
 	if s.sent == nil && !c.Abnormal() {
 		return "", nil, nil, false
@@ -104,8 +104,8 @@ func (s *reasonsSent) list() []string {
 	return out
 }
 
-// sendCondition writes down what is sent, and sends it. A record that cannot be written
-// keeps no event back: the next run sends it again.
+// sendCondition records what is sent, and sends it. An event is sent even if the record cannot
+// be written: the next run sends it again.
 func (e *Engine) sendCondition(v *drivebay.VolumeView, kind drivebay.EventKind, from, to []string) {
 	_, err := e.changeSoon(v.ID, func(r *drivebay.VolumeRecord) error {
 		r.Reasons = to

@@ -8,8 +8,9 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// trusted refuses drives whose content another drive has as well (drivebay.CopyOf), and
-// drives that shrank or whose layout is unknown: nothing is written to them, and no LVM command may use them.
+// trusted refuses drives with the same content as another drive (drivebay.CopyOf), drives that
+// shrank, and drives of unknown layout: nothing is written to them, and no LVM command may use
+// them.
 func (e *Engine) trusted(drives []string) error {
 	s := e.drives.Snapshot()
 	for _, id := range drives {
@@ -27,7 +28,7 @@ func (e *Engine) trusted(drives []string) error {
 	return nil
 }
 
-// shrank says whether one of some drives has fewer bytes than it should.
+// shrank reports whether one of the drives has fewer bytes than it should.
 func (e *Engine) shrank(drives []string) bool {
 	s := e.drives.Snapshot()
 	return slices.ContainsFunc(drives, func(id string) bool {
@@ -36,13 +37,13 @@ func (e *Engine) shrank(drives []string) bool {
 	})
 }
 
-// untrusted says whether one of some drives shrank, or has an unknown layout.
+// untrusted reports whether one of the drives shrank, or has an unknown layout.
 func (e *Engine) untrusted(drives []string) bool {
 	return e.shrank(drives) || slices.ContainsFunc(drives, func(id string) bool { return e.layoutOf(id) != "" })
 }
 
-// foreignCopy says that of two drives with the same content this is not the one that
-// the partition table was made for. LVM is not shown it: what is in use on the other
+// foreignCopy reports whether a drive has the same content as another one, and the partition
+// table was made for the other one. LVM is not shown this drive: what is in use on the other
 // one is still reported.
 func foreignCopy(d *drivebay.Drive) bool {
 	return d.Copy != "" && !slices.ContainsFunc(d.Content.Signatures, func(s drivebay.Signature) bool {

@@ -9,17 +9,17 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// origin is what a volume is a copy of.
+// origin describes the source of a copy.
 type origin struct {
 	drivebay.Location
 	size   uint64
 	block  bool
 	fs     string
-	luks   string // UUID of its header; empty: it is not encrypted
-	fsUUID string // what is written in it: a copy has the same
+	luks   string // UUID of its LUKS header; empty: not encrypted
+	fsUUID string // UUID of its filesystem: a copy has the same
 }
 
-// originOf finds what a volume begins as.
+// originOf returns the source of a new volume.
 func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 	if s.Snapshot != "" {
 		r, ok := e.snapshot(s.Snapshot)
@@ -48,40 +48,40 @@ func (e *Engine) originOf(s drivebay.Source) (origin, error) {
 	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.LUKSUUID, v.FSUUID}, whole(v)
 }
 
-// besideSource finds the place of a copy: in the pool of what it is a copy of. The
-// copy of a filesystem has the filesystem's identity; xfs is mounted with nouuid
-// for it, and that of a btrfs would be taken for a part of the original.
+// besideSource places a copy in the pool of its source. The copy of a filesystem has the UUID
+// of the source: xfs is mounted with nouuid for that, and a btrfs would be treated as a device
+// of the original.
 func (e *Engine) besideSource(v *drivebay.Volume, work *drivebay.Work, r drivebay.VolumeRequest, without map[string]bool) error {
 	o, err := e.originOf(r.Source)
 	if err != nil {
 		return err
 	}
 	switch {
-	case travels(o.Location):
-		return resting(o.Location)
+	case isMoving(o.Location):
+		return refuseMoving(o.Location)
 	case o.block != r.Block:
-		return fmt.Errorf("%w: a copy is handed out as what it is a copy of", drivebay.ErrInvalid)
+		return fmt.Errorf("%w: a copy must have the volume mode of its source", drivebay.ErrInvalid)
 	case !r.Block && r.FSType != "" && r.FSType != o.fs:
 		return fmt.Errorf("%w: the copy of a volume with %s has no %s", drivebay.ErrInvalid, o.fs, r.FSType)
 	case (o.luks != "") != (r.Class.Encryption != ""):
-		return fmt.Errorf("%w: the copy of an encrypted volume is encrypted, with its key, and no other is", drivebay.ErrInvalid)
+		return fmt.Errorf("%w: source and copy must both be encrypted or both not", drivebay.ErrInvalid)
 	case o.fs == "btrfs":
-		return fmt.Errorf("%w: two btrfs of one identity cannot be mounted", drivebay.ErrNoSupport)
+		return fmt.Errorf("%w: a btrfs cannot be copied: two with one UUID cannot be mounted", drivebay.ErrNoSupport)
 	}
 	r.Size.Required = cmp.Or(r.Size.Required, o.size)
 	if v.Size, err = sizeOf(r.Size, r.Class, r.Block, o.size); err != nil {
 		return err
 	}
-	for _, room := range e.seen().rooms(r.Class) {
+	for _, room := range e.placementView().rooms(r.Class) {
 		if room.pv == nil || room.pv.group != o.VG || without[room.drive.ID] {
 			continue
 		}
 		if left := room.pv.extents * lvm.ExtentSize; left < v.Size+overhead(o.luks) {
-			return fmt.Errorf("%w: the pool has %d bytes left that are not promised", drivebay.ErrNoSpace, left)
+			return fmt.Errorf("%w: the pool has %s that no volume has reserved, the copy needs %s", drivebay.ErrNoSpace, sizeText(left), sizeText(v.Size+overhead(o.luks)))
 		}
 		v.Location, work.PVs = o.Location, room.pv.members
 		v.FSType, v.FSUUID, v.LUKSUUID = o.fs, o.fsUUID, o.luks
-		v.Location.Instance = newUUID()
+		v.Location.Instance = e.newInstance()
 		v.Location.LV, err = lvm.VolumeName(v.ID)
 		return err
 	}

@@ -56,7 +56,7 @@ func TestRootCopyAway(t *testing.T) {
 				ok(err, f.Sync(), f.Close())
 				before = sumOf(t, file)
 			})
-			ok(mgr.Lead(t.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
+			ok(mgr.Operate(t.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
 			began := time.Now()
 			is := untilMoved(t, e, v)
 			t.Logf("%d bytes were moved in %v", is.Size, time.Since(began))
@@ -72,7 +72,7 @@ func TestRootCopyAway(t *testing.T) {
 					t.Fatalf("the old drive is %v, %v", d.Usage, d.Content)
 				}
 			}
-			ok(mgr.Lead(t.Context(), v.Location.Drives[0], drivebay.LeaveCancel, ""))
+			ok(mgr.Operate(t.Context(), v.Location.Drives[0], drivebay.LeaveCancel, ""))
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func (s *stand) sum(v drivebay.Volume) uint64 {
 
 func (s *stand) lead(v drivebay.Volume, verb drivebay.LeaveVerb) {
 	s.Helper()
-	s.must(s.mgr.Lead(s.Context(), v.Location.Drives[0], verb, ""))
+	s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], verb, ""))
 	time.Sleep(10 * time.Second)
 }
 
@@ -191,7 +192,7 @@ func TestCopyWaits(t *testing.T) {
 		v := s.onAPartition(requests()["ext4 on a partition"])
 		s.must(s.stage(v), s.publish(v, "pod"))
 		s.lead(v, drivebay.LeaveRelease)
-		s.waits(v, "published at "+target(v, "pod")+": its user has to let go of it; then it is copied")
+		s.waits(v, "published at "+target(v, "pod")+": stop the pod that uses it; the copy starts then")
 		s.must(s.unpublish(v, "pod"))
 		s.waits(v, "staged at "+staging(v))
 		s.must(s.unstage(v))
@@ -346,6 +347,25 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestScatteredSectors: many sectors of a volume that lie apart cannot be read. The copy lacks these
+// blocks and nothing beside them.
+func TestScatteredSectors(t *testing.T) {
+	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
+		v := s.onAPartition(drivebay.VolumeRequest{})
+		const n = 100
+		for i := range uint64(n) {
+			s.badSectors(v, 30<<20+i*(32<<10), 512)
+		}
+		s.lead(v, drivebay.LeaveRelease)
+		s.waits(v, "bytes")
+		s.must(s.e.AcceptLoss(s.Context(), v.ID))
+		s.until("moved", func() bool { is := s.of(v); return is.Lost != nil && is.Work == "" })
+		if block := uint64(s.drive(v).LogicalBlock); s.of(v).Lost.Bytes != n*block {
+			s.Errorf("%d bytes are lost, in blocks of %d", s.of(v).Lost.Bytes, block)
+		}
+	})
+}
+
 // TestReadableAgain: a second try that can read everything loses nothing.
 func TestReadableAgain(t *testing.T) {
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
@@ -383,8 +403,8 @@ func TestCopyHangs(t *testing.T) {
 	})
 }
 
-// TestTargetGoes: when the drive that it is copied to goes another one is chosen, and
-// what is on the first is nobody's when it is back.
+// TestTargetGoes: the drive that a volume is copied to is pulled, and another one is chosen. The
+// unfinished copy on the first one is wiped when that is back.
 func TestTargetGoes(t *testing.T) {
 	spec := threeDrives()
 	spec.Drives[0].Count = 3
@@ -399,11 +419,73 @@ func TestTargetGoes(t *testing.T) {
 			s.Errorf("it is on %v, which is gone", is.Location.Drives)
 		}
 		s.inject(to, "return")
-		s.until("told", func() bool {
-			return strings.Contains(strings.Join(s.events(drivebay.EventVolumeLeft), "\n"), "is the unfinished copy of a volume")
+		s.until("wiped", func() bool {
+			d, _ := s.mgr.Snapshot().Find(to)
+			return len(s.record(v).Left) == 0 && s.of(v).Work == "" && d.Content.Kind == drivebay.ContentBlank
 		})
 		if all := s.e.Volumes().Volumes; len(all) != 1 || s.sum(all[0].Volume) != sum {
 			s.Errorf("there are %+v", all)
 		}
 	})
+}
+
+// TestCopyIsLeft: the drive that a volume was moved from, or is being copied to, is pulled before
+// its copy is wiped. The volume can be used and grown. It is not deleted until the drive is back or
+// given up, and its copy is wiped when the drive returns, also after a restart.
+func TestCopyIsLeft(t *testing.T) {
+	for _, end := range []string{"returns", "returns after a restart", "returns before the deletion", "is given up"} {
+		for pulled, step := range map[string]string{"from": "settled", "to": "kernel drivebay-new-"} {
+			var pull atomic.Pointer[func()]
+			after := func(_, name string) error {
+				if strings.HasPrefix(name, step) {
+					if do := pull.Swap(nil); do != nil {
+						(*do)()
+					}
+				}
+				return nil
+			}
+			onMachine(t, sameDrives(3), volume.Options{After: after}, func(s *stand) {
+				v := s.onAPartition(drivebay.VolumeRequest{})
+				var drive, gone string
+				pullNow := func() {
+					m := s.record(v).Work.Move
+					drive = m.From.Drives[0]
+					if pulled == "to" {
+						drive = m.To.Drives[0]
+					}
+					gone = s.serialOf(drive)
+					s.must(s.sim.Inject(hostsim.Fault{Drive: gone, Fault: "vanish"}))
+				}
+				pull.Store(&pullNow)
+				s.lead(v, drivebay.LeaveRelease)
+				time.Sleep(time.Minute)
+				_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 128 << 20})
+				s.must(err)
+				if end == "returns before the deletion" {
+					s.must(s.sim.Inject(hostsim.Fault{Drive: gone, Fault: "return"}))
+					time.Sleep(time.Minute)
+				} else if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) || !strings.Contains(err.Error(), "force-remove") {
+					t.Errorf("%s %s: deleted: %v", pulled, end, err)
+				}
+				switch end {
+				case "is given up":
+					if d, _ := s.mgr.Snapshot().Find(drive); d.Usage == drivebay.UsageInUse {
+						s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveRelease, ""))
+					}
+					s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveForce, "it is lost"))
+					s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+					return
+				case "returns after a restart":
+					s.start()
+					fallthrough
+				case "returns":
+					s.must(s.sim.Inject(hostsim.Fault{Drive: gone, Fault: "return"}))
+					time.Sleep(time.Minute)
+				}
+				s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+				time.Sleep(time.Minute)
+				s.blank()
+			})
+		}
+	}
 }

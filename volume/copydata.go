@@ -14,33 +14,33 @@ import (
 
 const (
 	copyChunk = 4 * mib
-	copySync  = 64 // chunks: no more than these wait in memory to be written
-	// chunkTime is for one read or write. The kernel gives a SCSI command 30 s and
-	// tries it up to five times more before it says that it failed (drivers/scsi/sd.h).
+	copySync  = 64 // chunks: at most these wait in memory to be written
+	// chunkTime limits one read or write. The kernel gives a SCSI command 30 s and retries it
+	// up to five times before it reports a failure (drivers/scsi/sd.h).
 	chunkTime = 5 * time.Minute
-	// Where nearly nothing can be read, each sector is a try that takes seconds:
-	// after manyFaults of them in a row it goes on with larger pieces.
+	// manyFaults is how many failed pieces in a row make the copy continue in pieces of size
+	// coarse: each sector that cannot be read takes seconds.
 	manyFaults = 64
 	coarse     = 64 << 10
 )
 
-// copying copies one partition to another, and remembers what it has read by sums.
+// copying copies one partition to another, and keeps checksums of what it has read.
 type copying struct {
 	e        *Engine
-	m        *mover
+	m        *copyMove
 	src, dst *copyPiece
 	size     uint64
 	block    uint64
 	seed     maphash.Seed
-	sums     []uint64 // of chunks
+	sums     []uint64 // one a chunk
 	patchy   map[uint64]bool
 	lost     drivebay.Lost
-	shown    bool // a user of the volume reads its partition as it is
+	shown    bool // users read the partition as it is
 	faults   int  // in a row
 	began    time.Time
 }
 
-func newCopying(e *Engine, m *mover, src, dst *copyPiece) *copying {
+func newCopying(e *Engine, m *copyMove, src, dst *copyPiece) *copying {
 	c := &copying{e: e, m: m, src: src, dst: dst, size: src.Size(), block: uint64(max(src.BlockSize(), dst.BlockSize())),
 		seed: maphash.MakeSeed(), patchy: map[uint64]bool{}, began: e.machine.Now()}
 	c.lost.Drive = src.drive
@@ -48,10 +48,10 @@ func newCopying(e *Engine, m *mover, src, dst *copyPiece) *copying {
 	return c
 }
 
-// each goes through the volume chunk by chunk.
+// each calls do for the volume, chunk by chunk.
 func (c *copying) each(ctx context.Context, do func(ctx context.Context, at, n uint64) error) error {
 	for at := uint64(0); at < c.size; at += copyChunk {
-		if _, err := c.e.drive(c.src.drive); err != nil { // what a drive cannot read that is not there is not lost
+		if _, err := c.e.drive(c.src.drive); err != nil { // what a drive that is gone cannot read is not lost
 			return err
 		}
 		n := min(copyChunk, c.size-at)
@@ -65,7 +65,7 @@ func (c *copying) each(ctx context.Context, do func(ctx context.Context, at, n u
 	return nil
 }
 
-// pace waits until no more is copied in a second than the configuration says.
+// pace waits so that the copy stays below the rate of the configuration.
 func (c *copying) pace(ctx context.Context, done uint64) error {
 	if rate := c.e.opt.CopyRate; rate > 0 {
 		due := c.began.Add(time.Duration(float64(done) / float64(rate) * float64(time.Second)))
@@ -79,11 +79,11 @@ func (c *copying) pace(ctx context.Context, done uint64) error {
 	return ctx.Err()
 }
 
-// copy reads everything that can be read, and writes it. What cannot is zeros on the
-// new drive, and is told.
+// copy reads everything that can be read, and writes it. The copy has zeros where the old
+// partition cannot be read.
 func (c *copying) copy(ctx context.Context) error {
 	if c.dst.Size() < c.size {
-		return fmt.Errorf("%w: the new partition has %d bytes, the old one %d", drivebay.ErrRefused, c.dst.Size(), c.size)
+		return fmt.Errorf("%w: the new partition has %s, the old one has %s", drivebay.ErrRefused, sizeText(c.dst.Size()), sizeText(c.size))
 	}
 	err := c.each(ctx, func(ctx context.Context, at, n uint64) error {
 		b, bad := make([]byte, n), c.lost.Bytes
@@ -92,8 +92,6 @@ func (c *copying) copy(ctx context.Context) error {
 		}
 		if c.lost.Bytes > bad {
 			c.patchy[at] = true
-		} else {
-			c.faults = 0
 		}
 		c.sums = append(c.sums, maphash.Bytes(c.seed, b))
 		if err := c.dst.put(ctx, b, at); err != nil || len(c.sums)%copySync != 0 {
@@ -113,8 +111,7 @@ func (c *copying) copy(ctx context.Context) error {
 	return err
 }
 
-// zeroRest zeroes what the new partition has more than the old one, where its user could
-// read it.
+// zeroRest zeroes what the new partition has more than the old one, where users could read it.
 func (c *copying) zeroRest(ctx context.Context) error {
 	for at := c.size; c.shown && at < c.dst.Size(); at += copySync * copyChunk {
 		if err := c.dst.zero(ctx, at, min(copySync*copyChunk, c.dst.Size()-at)); err != nil {
@@ -124,10 +121,11 @@ func (c *copying) zeroRest(ctx context.Context) error {
 	return nil
 }
 
-// gather reads a range in one piece, and where that fails in halves, down to blocks.
+// gather reads a range in one piece, and if that fails in halves, down to blocks.
 func (c *copying) gather(ctx context.Context, b []byte, at uint64) error {
 	got, err := c.src.get(ctx, at, uint64(len(b)))
 	if err == nil {
+		c.faults = 0
 		copy(b, got)
 		return nil
 	}
@@ -150,8 +148,8 @@ func (c *copying) gather(ctx context.Context, b []byte, at uint64) error {
 	return c.gather(ctx, b[half:], at+half)
 }
 
-// prove reads both from their media, and wants what was read the first time. What the
-// old drive cannot read any more, it could then.
+// prove reads both partitions from their media and compares them with the first read. What the
+// old drive cannot read any more counts as unchanged.
 func (c *copying) prove(ctx context.Context) error {
 	return c.each(ctx, func(ctx context.Context, at, n uint64) error {
 		sum := c.sums[at/copyChunk]
@@ -177,8 +175,8 @@ func (c *copying) prove(ctx context.Context) error {
 	})
 }
 
-// get reads from the medium. Nobody else has the bytes, should the drive keep them
-// until nobody waits any more.
+// get reads from the medium, into a buffer of its own: the drive may fill it after the caller
+// has given up.
 func (p *copyPiece) get(ctx context.Context, at, n uint64) ([]byte, error) {
 	return through(ctx, p.e, p.lane, chunkTime, func(context.Context) ([]byte, error) {
 		b := make([]byte, n)
@@ -189,7 +187,7 @@ func (p *copyPiece) get(ctx context.Context, at, n uint64) ([]byte, error) {
 
 func (p *copyPiece) put(ctx context.Context, b []byte, at uint64) error {
 	_, err := through(ctx, p.e, p.lane, chunkTime, func(ctx context.Context) (struct{}, error) {
-		if bytes.Equal(b, noBytes[:len(b)]) { // the drive may have a shorter way
+		if bytes.Equal(b, noBytes[:len(b)]) { // the drive may have a faster way
 			return struct{}{}, p.Zero(ctx, at, uint64(len(b)))
 		}
 		_, err := p.WriteAt(b, int64(at))

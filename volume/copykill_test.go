@@ -133,7 +133,11 @@ func TestCannotWipe(t *testing.T) {
 		if zero(b) {
 			s.Error("it was wiped after all")
 		}
-		s.must(s.e.DeleteVolume(s.Context(), v.ID))
+		if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
+			s.Error("deleted while its old copy is there")
+		}
+		s.must(s.mgr.Operate(s.Context(), old.ID, drivebay.LeaveForce, "it is dead"))
+		s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 		time.Sleep(10 * time.Minute)
 		s.start()
 		if all := s.e.Volumes().Volumes; len(all) > 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// copyStep copies a volume, proves the copy, and has the volume be there. Nobody else
-// has either of them open from the first byte that is read until the record says
-// where it is: what was proved is what is used. Cut short, it begins anew.
-func (e *Engine) copyStep(id string, m *mover) step {
+// copyStep is the step that copies a volume, proves the copy, and makes it the volume. Nothing
+// else has either partition open from the first read until the record names the new place: what
+// was proved is what is used. A copy that was cut short starts anew.
+func (e *Engine) copyStep(id string, m *copyMove) step {
 	return step{
 		name: "copy",
 		done: func(context.Context) (bool, error) { r, err := e.record(id); return moved(&r), err },
@@ -57,7 +57,7 @@ type copyPiece struct {
 	drive string
 }
 
-// openPiece opens a partition alone, and proves which drive it is on.
+// openPiece opens a partition exclusively, and proves which drive it is on.
 func (e *Engine) openPiece(ctx context.Context, way string, v *drivebay.Volume) (*copyPiece, error) {
 	d, err := e.device(v)
 	if err != nil {
@@ -74,10 +74,10 @@ func (e *Engine) openPiece(ctx context.Context, way string, v *drivebay.Volume) 
 	return p, nil
 }
 
-// consent is what an operator has accepted to lose. Until he does, both pieces stay
-// open: nobody writes to the volume meanwhile, and nothing has to be read again from
-// a drive that fails.
-func (e *Engine) consent(ctx context.Context, id string, m *mover, lost *drivebay.Lost) (*drivebay.Lost, error) {
+// consent returns the loss that an operator has accepted. Until then both partitions stay open:
+// nothing writes to the volume meanwhile, and nothing has to be read again from a failing
+// drive.
+func (e *Engine) consent(ctx context.Context, id string, m *copyMove, lost *drivebay.Lost) (*drivebay.Lost, error) {
 	if lost.Count == 0 {
 		return nil, nil
 	}
@@ -109,8 +109,8 @@ func (e *Engine) consent(ctx context.Context, id string, m *mover, lost *driveba
 	}
 }
 
-// commitMove has the volume be on its new drive.
-func (e *Engine) commitMove(ctx context.Context, id string, m *mover, lost *drivebay.Lost) error {
+// commitMove records that the volume is on its new drive.
+func (e *Engine) commitMove(ctx context.Context, id string, m *copyMove, lost *drivebay.Lost) error {
 	m.firm.Store(true)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -151,7 +151,7 @@ func (e *Engine) commitMove(ctx context.Context, id string, m *mover, lost *driv
 	return nil
 }
 
-// AcceptLoss lets a volume go on to its new drive without what cannot be read.
+// AcceptLoss lets a volume move to its new drive without what cannot be read.
 func (e *Engine) AcceptLoss(_ context.Context, id string) error {
 	if r, err := e.record(id); err == nil && r.Volume.Location.Kind == drivebay.LocationMirror && moveOf(&r) == nil {
 		return e.acceptLeg(id)
@@ -181,8 +181,8 @@ func (e *Engine) AcceptLoss(_ context.Context, id string) error {
 	return nil
 }
 
-// readAgain has a volume copied anew that lacked something: what could not be read
-// may be read the next time.
+// readAgain starts the copy of a volume with unreadable ranges anew: they may be readable the
+// next time.
 func (e *Engine) readAgain(id string) error {
 	_, err := e.change(id, func(r *drivebay.VolumeRecord) (err error) {
 		if m := moveOf(r); m != nil && !moved(r) {

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
 )
 
-// CreateVolume makes a volume, or returns the one of that name.
+// CreateVolume makes a volume, or returns the existing one of that name.
 func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	if err := e.sourceThere(r); err != nil {
 		return drivebay.Volume{}, err
@@ -41,7 +42,7 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	return have.Volume, err
 }
 
-// sourceThere refuses a copy of what is not there, whatever the copy is made of.
+// sourceThere refuses a copy whose source is missing, before the request is checked.
 func (e *Engine) sourceThere(r drivebay.VolumeRequest) error {
 	if r.Source == (drivebay.Source{}) || e.recorded(volumeID(r.Name)) {
 		return nil
@@ -60,14 +61,14 @@ func orElse(a, b string) string {
 	return b
 }
 
-// recreate answers who asks for a volume again that there is, or makes what the
-// first time did not come to an end.
+// recreate answers a repeated request for an existing volume, or completes what the first
+// request did not.
 func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {
 	v := &have.Volume
 	if was, is := e.wasForgotten(v.ID, v.Location); is {
 		return e.createAnew(ctx, have, was, r)
 	}
-	if v.Mode == drivebay.ModeUnknown { // found half made: it becomes what is asked for now
+	if v.Mode == drivebay.ModeUnknown { // found half made: it becomes what this request asks for
 		encrypt(v, r.Class)
 	}
 	if err := fits(v, r); err != nil {
@@ -78,6 +79,11 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 		return fmt.Errorf("volume %s: %w: it is being removed", v.ID, drivebay.ErrPending)
 	}
 	half := isHalfMade(v)
+	if !half {
+		if err := e.verifyOnDrives(v); err != nil {
+			return err
+		}
+	}
 	if v.Name != "" && !half {
 		return nil
 	}
@@ -103,35 +109,62 @@ func (e *Engine) recreate(ctx context.Context, have drivebay.VolumeRecord, r dri
 	return e.make(ctx, v.ID, r.Secrets)
 }
 
-// createAnew makes a volume in the place of one that was forgotten and is back: what is
-// written on that one belongs to a request of before.
+// verifyOnDrives refuses to acknowledge a volume or snapshot that only its record shows: the record
+// may be older than the drives.
+func (e *Engine) verifyOnDrives(v *drivebay.Volume) error {
+	return e.verifyThere("volume", v, "drivebay volume forget "+v.ID)
+}
+
+// verifyThere verifies a volume or snapshot, named by kind.
+func (e *Engine) verifyThere(kind string, v *drivebay.Volume, forget string) error {
+	there := e.ownIsThere(v)
+	if v.Location.VG == "" && !there { // a partition on a drive that leaves is there as well
+		e.mu.Lock()
+		_, there = e.listed(v)
+		e.mu.Unlock()
+	}
+	switch {
+	case there:
+		return nil
+	case e.gone(v):
+		return fmt.Errorf("%s %s: %w: it is no longer on drive %s, where it was made: restore it, or run `%s` and create it again",
+			kind, v.ID, drivebay.ErrUnavailable, strings.Join(v.Location.Drives, ", "), forget)
+	}
+	return fmt.Errorf("%s %s: %w: only its record shows it: %w", kind, v.ID, drivebay.ErrUnavailable, e.notHere(v))
+}
+
+// createAnew makes a volume in the place of a forgotten one that is back: the data of that one
+// belongs to an earlier request.
 func (e *Engine) createAnew(ctx context.Context, have drivebay.VolumeRecord, was drivebay.ForgottenVolume, r drivebay.VolumeRequest) error {
 	v := &have.Volume
 	if err := e.mayRemove(ctx, v); err != nil {
 		return fmt.Errorf("%w: a volume of that name was forgotten, is back on its drive with its data, and is used: %w", drivebay.ErrExists, err)
 	}
 	was.Replaced = true
-	if err := errors.Join(e.bury(was), e.forget(v.ID)); err != nil {
+	if err := errors.Join(e.markForgotten(was), e.forget(v.ID)); err != nil {
 		return err
 	}
 	return e.create(ctx, v.ID, r)
 }
 
-// create finds a place and makes a volume there. Where a drive turns out not to be
-// what was believed, and nothing was written to it, the next is tried.
+// create finds a place and makes a volume there. If a drive turns out to be unfit, and nothing
+// was written to it, create tries the next.
 func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest) error {
-	if err := e.sole(id); err != nil {
+	if err := e.refuseSecond(id); err != nil {
 		return err
 	}
 	without := map[string]bool{}
 	var refused error
 	for {
 		rec, err := e.place(id, r, without)
+		if errors.Is(err, drivebay.ErrNoSpace) && e.awaitReread(ctx) {
+			rec, err = e.place(id, r, without)
+		}
 		if err != nil {
 			return errors.Join(err, refused)
 		}
 		var wrote atomic.Bool
-		err = e.carryOut(ctx, id, r.Secrets, &wrote)
+		err = e.runCreatePlan(ctx, id, r.Secrets, &wrote)
 		switch {
 		case err == nil:
 			return e.finish(id)
@@ -150,8 +183,8 @@ func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest
 	}
 }
 
-// place chooses where a volume is to be and writes it down, with everything that
-// tells what is to be made from anything else.
+// place chooses where a volume goes and records it, with all identities that distinguish its
+// pieces from anything else.
 func (e *Engine) place(id string, r drivebay.VolumeRequest, without map[string]bool) (drivebay.VolumeRecord, error) {
 	e.placed.Lock()
 	defer e.placed.Unlock()
@@ -185,42 +218,45 @@ func (e *Engine) anywhere(v *drivebay.Volume, work *drivebay.Work, r drivebay.Vo
 	if err != nil {
 		return err
 	}
-	at, err := e.seen().choose(r.Class, size, without)
+	at, err := e.placementView().choose(r.Class, size, without)
 	if err != nil {
 		return err
 	}
-	if r.Class.Backing == drivebay.BackingDrive { // all of it
+	if r.Class.Backing == drivebay.BackingDrive { // the whole drive
 		if size = at.most; !r.Size.Holds(size) {
-			return fmt.Errorf("%w: a whole drive has %d bytes, at most %d are asked for", drivebay.ErrRange, size, r.Size.Limit)
+			return fmt.Errorf("%w: a whole drive has %s, larger than the limit %s", drivebay.ErrRange, sizeText(size), sizeText(r.Size.Limit))
 		}
 	}
 	v.Size = size
-	v.Location, work.PVs, err = at.locate(r.Class, v.ID)
+	v.Location, work.PVs, err = at.locate(r.Class, v.ID, e.newInstance())
 	return err
 }
 
-// make brings a volume that was begun to its end. An encrypted one waits for who
-// has its key.
+// make completes a volume whose creation has begun. An encrypted one waits for a caller with
+// its key.
 func (e *Engine) make(ctx context.Context, id string, secrets drivebay.Secrets) error {
 	rec, err := e.record(id)
 	if err != nil {
 		return err
 	}
-	if err := e.soleInstance(&rec); err != nil {
+	if rec.Work == nil || rec.Work.Op != drivebay.WorkCreate { // only a recorded creation permits to write to it
+		return fmt.Errorf("volume %s: %w: it is not being made", id, drivebay.ErrRefused)
+	}
+	if err := e.refuseSecondInstance(&rec); err != nil {
 		if errors.Is(err, errElsewhere) { // nothing of it is on a drive
 			return errors.Join(err, e.forget(id))
 		}
 		return e.failed(ctx, id, err)
 	}
-	if err := e.carryOut(ctx, id, secrets, new(atomic.Bool)); err != nil { // an earlier try may have written, whether this one has or not
+	if err := e.runCreatePlan(ctx, id, secrets, new(atomic.Bool)); err != nil { // an earlier attempt may have written, whether this one has or not
 		return e.failed(ctx, id, err)
 	}
 	return e.finish(id)
 }
 
-// makeKeyless is make for who has no key.
+// makeKeyless is make for a caller without a key.
 func (e *Engine) makeKeyless(ctx context.Context, id string) error {
-	for range listedTries { // what was cut short is taken up before all drives have answered
+	for range listedTries { // interrupted work is resumed before all drives have answered
 		if e.unreadDrives(everyDrive) == nil {
 			break
 		}
@@ -233,12 +269,11 @@ func (e *Engine) makeKeyless(ctx context.Context, id string) error {
 	return e.make(ctx, id, nil)
 }
 
-// listedTries is how many seconds work that was cut short waits for all drives to be
-// listed.
+// listedTries is how many seconds interrupted work waits for all drives to be listed.
 const listedTries = 60
 
-// carryOut runs the plan of a volume that is to be made.
-func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secrets, wrote *atomic.Bool) error {
+// runCreatePlan runs the plan that makes a volume.
+func (e *Engine) runCreatePlan(ctx context.Context, id string, secrets drivebay.Secrets, wrote *atomic.Bool) error {
 	rec, err := e.record(id)
 	if err != nil {
 		return err
@@ -254,6 +289,13 @@ func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secre
 		}
 		return e.run(ctx, id, append(plan, e.retype("finish", n, finalType(v))))
 	}
+	if source := v.Source.Volume; source != "" { // a removal would wipe it meanwhile
+		end, err := e.beginAfter(ctx, source)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	plan, err := e.makeLogical(&rec, secrets, wrote)
 	if err != nil {
 		return err
@@ -261,7 +303,7 @@ func (e *Engine) carryOut(ctx context.Context, id string, secrets drivebay.Secre
 	return e.run(ctx, id, plan)
 }
 
-// filled is what a new volume begins with: a filesystem, or zeros.
+// filled returns the steps that give a new volume a filesystem, or zeros.
 func (e *Engine) filled(v *drivebay.Volume, secrets drivebay.Secrets) []step {
 	var plan []step
 	if v.Mode == drivebay.ModeFS {
@@ -289,7 +331,7 @@ func (e *Engine) finish(id string) error {
 		return err
 	})
 	if err == nil {
-		e.note(drivebay.EventVolumeCreated, &r.Volume, fmt.Sprintf("volume %q of %d bytes was made as %v", r.Volume.Name, r.Volume.Size, r.Volume.Location.Kind))
+		e.note(drivebay.EventVolumeCreated, &r.Volume, fmt.Sprintf("volume %q of %s was created as %v", r.Volume.Name, sizeText(r.Volume.Size), r.Volume.Location.Kind))
 	}
 	return err
 }

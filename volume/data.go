@@ -12,14 +12,14 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// ends is how much of each end of a volume is made zero before a filesystem is
-// made, or when it is deleted without more: all that a format leaves its mark in,
-// but for those that are looked for one by one.
+// ends is how much of each end of a volume is zeroed before a filesystem is made, or when the
+// volume is deleted without a wipe: it covers the signatures of all formats, except those that
+// are looked for one by one.
 const ends = 4 * mib
 
-// onDevice opens the device of a volume for writing and proves that it is on the drives
-// that the record names; of an encrypted volume it is the device in plain. Alone:
-// nobody else may have it.
+// onDevice opens the device of a volume for writing and proves that it is on the drives that
+// the record names. Of an encrypted volume it opens the plain device. With alone, nothing else
+// may have it open.
 func (e *Engine) onDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
 	if err := e.mayWrite(v.Location.Drives...); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (e *Engine) lookAtDevice(ctx context.Context, v *drivebay.Volume, f func(co
 	return e.onDisk(ctx, lane, t, f)
 }
 
-// targetOf is the device of a volume, and the lane for it. What a volume has left behind
-// on another drive does not hold it up.
+// targetOf returns the device of a volume and its lane. The lane has the partition in its name:
+// a copy left on another drive does not block it.
 func (e *Engine) targetOf(ctx context.Context, v *drivebay.Volume) (lane string, t writeTarget, err error) {
 	d, err := e.activate(ctx, v)
 	if err == nil && v.LUKSUUID != "" {
@@ -51,12 +51,12 @@ func (e *Engine) targetOf(ctx context.Context, v *drivebay.Volume) (lane string,
 	}
 	t = writeTarget{device: d, drives: v.Location.Drives}
 	if v.Location.VG == "" && v.LUKSUUID == "" && len(v.Location.Drives) > 0 {
-		t.on = v.Location.Drives[0] // a logical volume is where its own name says
+		t.on = v.Location.Drives[0] // a logical volume is identified by its name
 	}
 	return "volume " + v.ID + " " + v.Location.Partition, t, err
 }
 
-// onDisk opens a device, in the lane of that name.
+// onDisk opens a device in a lane and calls f.
 func (e *Engine) onDisk(ctx context.Context, lane string, t writeTarget, f func(context.Context, host.Disk) error) error {
 	_, err := through(ctx, e, lane, programTime, func(ctx context.Context) (struct{}, error) {
 		disk, err := e.openForWriting(ctx, t)
@@ -69,7 +69,7 @@ func (e *Engine) onDisk(ctx context.Context, lane string, t writeTarget, f func(
 	return err
 }
 
-// contentOf reads what is written on a volume.
+// contentOf detects what is written on a volume.
 func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (drivebay.Content, error) {
 	var c drivebay.Content
 	err := e.lookAtDevice(ctx, v, func(_ context.Context, disk host.Disk) error {
@@ -79,13 +79,13 @@ func (e *Engine) contentOf(ctx context.Context, v *drivebay.Volume) (drivebay.Co
 		}
 		return nil
 	})
-	if err != nil { // the drive may answer yet
+	if err != nil { // the drive may answer later
 		return drivebay.Content{}, err
 	}
 	return c, nil
 }
 
-// hasFS says whether the filesystem that was chosen for the volume is on it.
+// hasFS reports whether the filesystem with the chosen UUID is on the volume.
 func hasFS(c drivebay.Content, v *drivebay.Volume) bool {
 	for _, s := range c.Signatures {
 		if s.Partition == "" && s.Format == v.FSType && strings.EqualFold(s.UUID, v.FSUUID) {
@@ -95,8 +95,8 @@ func hasFS(c drivebay.Content, v *drivebay.Volume) bool {
 	return false
 }
 
-// cleared is a new volume without a mark of what was there before: its piece of
-// the drive is ours, whatever others have left on it.
+// cleared returns the step that clears old signatures from a new volume. Its piece of the drive
+// is ours, whatever is left on it.
 func (e *Engine) cleared(v *drivebay.Volume) step {
 	return step{
 		name: "clear",
@@ -108,22 +108,22 @@ func (e *Engine) cleared(v *drivebay.Volume) step {
 	}
 }
 
-// clearMarks zeroes both ends, and then every place where a mark is still found.
+// clearMarks zeroes both ends, and then every place that still has a signature.
 func clearMarks(ctx context.Context, disk host.Disk) error {
 	return clearStretch(ctx, disk, 0, disk.Size())
 }
 
-// clearStretch clears the marks of a part of a device that may have no name of its own yet.
+// clearStretch clears the signatures in a part of a device, which need not be a partition yet.
 func clearStretch(ctx context.Context, disk host.Disk, start, size uint64) error {
 	n := min(size, ends)
 	if err := errors.Join(disk.Zero(ctx, start, n), disk.Zero(ctx, start+size-n, n), disk.Sync()); err != nil {
 		return err
 	}
-	const rounds = 8 // a format has its mark in a few places
+	const rounds = 8 // a format has signatures in a few places
 	for range rounds {
 		c := content.Detect(io.NewSectionReader(disk, int64(start), int64(size)), size, disk.BlockSize())
 		if c.Kind == drivebay.ContentBlank || c.Reason != "" {
-			return nil // what cannot be read, done says
+			return nil // done reports what cannot be read
 		}
 		for _, s := range c.Signatures {
 			if at := s.Offset / mib * mib; at < size {
@@ -139,8 +139,7 @@ func clearStretch(ctx context.Context, disk host.Disk, start, size uint64) error
 	return nil
 }
 
-// formatted is a volume with its filesystem. It is made where nothing is written,
-// and nowhere else.
+// formatted returns the step that makes the filesystem. It works on a blank volume only.
 func (e *Engine) formatted(v *drivebay.Volume) step {
 	return step{
 		name: "mkfs",
@@ -160,8 +159,8 @@ func (e *Engine) formatted(v *drivebay.Volume) step {
 	}
 }
 
-// mkfs is the command for a filesystem with the identity that was chosen. None is
-// told to go on where it would ask.
+// mkfs returns the command that makes the filesystem with the chosen UUID. It forces nothing:
+// where a program would ask, it stops.
 func mkfs(v *drivebay.Volume, dev string) []string {
 	switch v.FSType {
 	case "xfs":
@@ -169,6 +168,6 @@ func mkfs(v *drivebay.Volume, dev string) []string {
 	case "btrfs":
 		return []string{"mkfs.btrfs", "-q", "-U", v.FSUUID, dev}
 	}
-	// Blocks that only root may take are of no use to a pod.
+	// A pod cannot use blocks that are reserved for root.
 	return []string{"mkfs.ext4", "-q", "-m", "0", "-U", v.FSUUID, dev}
 }

@@ -13,39 +13,40 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// DeleteVolume wipes and removes a volume; one that is not there is removed.
+// DeleteVolume wipes and removes a volume. A missing volume counts as removed.
 func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 	if err := e.takeInUnknown(ctx, id); err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
 	switch _, err := e.record(id); {
 	case errors.Is(err, drivebay.ErrNotFound):
-		return nil
+		return e.recordDeletion(id)
 	case err != nil:
 		return fmt.Errorf("delete: %w", err)
 	}
-	var v drivebay.Volume
 	err := e.work(ctx, id, func(ctx context.Context) error {
-		if r, err := e.record(id); err == nil {
-			v = r.Volume
-		}
-		return e.delete(ctx, id)
+		r, _ := e.record(id) // without a record there is nothing to delete
+		return e.retriable(&r.Volume, e.delete(ctx, id))
 	})
-	if err == nil && len(e.othersOf(id)) > 0 { // the record was of another one, from before
-		err = e.sole(id)
+	switch {
+	case err != nil:
+	case len(e.othersOf(id)) > 0: // the record named another, older volume
+		err = e.retriable(&drivebay.Volume{}, e.refuseSecond(id))
+	default:
+		err = e.retriable(&drivebay.Volume{}, e.recordDeletion(id))
 	}
 	if err != nil {
-		return fmt.Errorf("delete volume %s: %w", id, e.retriable(&v, err))
+		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
 	return nil
 }
 
-// plainErrors say by themselves what a caller can do about a removal.
+// plainErrors are the errors of a removal that show the caller what to do.
 var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout,
 	context.DeadlineExceeded, context.Canceled, errPanic}
 
-// retriable makes an error of a removal that says nothing of the call one that is
-// retried: the drive has gone, or answers with errors.
+// retriable makes an error of a removal that is not the caller's fault one that is retried: the
+// drive is gone, or answers with errors.
 func (e *Engine) retriable(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrGone) || is(errLacking) || e.wentAway(v)
@@ -55,7 +56,7 @@ func (e *Engine) retriable(v *drivebay.Volume, err error) error {
 	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
 }
 
-// delete removes a volume that somebody has begun.
+// delete removes a volume that the caller holds.
 func (e *Engine) delete(ctx context.Context, id string) error {
 	r, err := e.record(id)
 	if errors.Is(err, drivebay.ErrNotFound) {
@@ -64,7 +65,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err := e.mayChange(id); err != nil {
 		return err
 	}
-	if r.Volume.Mode == drivebay.ModeFS { // who has a block device open, the kernel does not say
+	if r.Volume.Mode == drivebay.ModeFS { // the kernel does not show what has a block device open
 		if err := e.dropLost(ctx, r.Volume); err != nil {
 			return err
 		}
@@ -75,7 +76,16 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err := e.mayRemove(ctx, &r.Volume); err != nil {
 		return err
 	}
-	if err := errors.Join(e.supersede(&r), e.unmove(ctx, id)); err != nil {
+	if err := e.detectConflict(&r); err != nil {
+		return err
+	}
+	if r, err = e.record(id); err != nil {
+		return err
+	}
+	if err := errors.Join(undecided(&r.Volume), e.supersede(&r), e.endMoveFirst(ctx, id, true)); err != nil {
+		return err
+	}
+	if err := e.wipeCopies(ctx, id); err != nil {
 		return err
 	}
 	_, err = e.change(id, func(r *drivebay.VolumeRecord) (err error) {
@@ -96,7 +106,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	e.stopScrub(ctx, id) // and no other begins while there is work
+	e.stopScrub(ctx, id) // none begins while there is work
 	return e.remove(ctx, id)
 }
 
@@ -105,15 +115,15 @@ func isHalfMade(v *drivebay.Volume) bool {
 	return state.Status == drivebay.CSICreating || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSICreating
 }
 
-// lostForGood says that a volume can neither be wiped nor come back: its drives were
-// taken out for good, or are forgotten. While two drives cannot be told apart, one of
-// them may be the drive of the volume under another id.
+// lostForGood reports whether a volume can neither be wiped nor come back: its drives were
+// taken out for good, or are forgotten. While two drives cannot be distinguished, one of them
+// may be the drive of the volume under another id.
 func lostForGood(s *drivebay.Snapshot, l drivebay.Location) bool {
 	conflict := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.IdentityIssue != "" && d.Status == drivebay.StatusOnline })
-	return s.Seq > 0 && adrift(s, l) && !conflict
+	return s.Seq > 0 && allTakenOut(s, l) && !conflict
 }
 
-// mayRemove: nobody may have it mounted, whatever the record says.
+// mayRemove refuses a volume that the record or the kernel shows as in use.
 func (e *Engine) mayRemove(ctx context.Context, v *drivebay.Volume) error {
 	if v.Rest() != drivebay.CSICreated {
 		return fmt.Errorf("%w: it is %s", drivebay.ErrBusy, cmp.Or(usedAt(v), "staged or published"))
@@ -128,11 +138,14 @@ func (e *Engine) mayRemove(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
-// remove brings a removal to its end, and forgets the volume.
+// remove completes a removal, and forgets the volume.
 func (e *Engine) remove(ctx context.Context, id string) error {
 	rec, err := e.record(id)
 	if err != nil {
 		return err
+	}
+	if rec.Work == nil || rec.Work.Op != drivebay.WorkRemove { // only a recorded removal permits a wipe
+		return fmt.Errorf("volume %s: %w: it is not being removed", id, drivebay.ErrRefused)
 	}
 	is, plan, err := e.planRemoval(&rec)
 	if err == nil {
@@ -146,10 +159,10 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 		v, _ = v.Moved(drivebay.CSIDone)
 	}
 	was := drivebay.ForgottenVolume{ID: id, Instance: instanceOf(v.Location), Replaced: true}
-	if len(is.Location.Drives) < width(is.Location.Kind) { // its other leg may return
-		err = e.bury(was)
+	if len(is.Location.Drives) < drivesPerGroup(is.Location.Kind) { // its other leg may return
+		err = e.markForgotten(was)
 	} else {
-		err = e.unbury(was.Key())
+		err = e.unmarkForgotten(was.Key())
 	}
 	if err := errors.Join(err, e.forget(id)); err != nil {
 		return err
@@ -158,9 +171,10 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// planRemoval is how a volume is removed, and as what: a mirror maybe without its other drive.
+// planRemoval returns the plan that removes a volume, and what it removes: a mirror may lack
+// its other drive.
 func (e *Engine) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volume, plan []step, err error) {
-	is, _, _ = e.lone(rec)
+	is, _, _ = e.survivingMirror(rec)
 	switch {
 	case lostForGood(e.drives.Snapshot(), rec.Volume.Location):
 		if is.LUKSUUID != "" {
@@ -169,33 +183,33 @@ func (e *Engine) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volume, pl
 	case is.Location.VG == "":
 		plan = e.removePartition(rec)
 	default:
-		if is, err = e.aloneOrWhole(rec); err == nil {
+		if is, err = e.asRemoved(rec); err == nil {
 			plan, err = e.removeLogical(&is)
 		}
 	}
 	return is, plan, err
 }
 
-// removePartition marks the partition as nobody's first: one that is found half
-// wiped, its record lost, is not taken for sound.
+// removePartition plans to mark the partition as unfinished first: if the record is lost, a
+// half-wiped partition is not adopted as sound.
 func (e *Engine) removePartition(rec *drivebay.VolumeRecord) []step {
 	v := &rec.Volume
 	n := ofVolume(rec)
 	there := e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil })
-	shown := e.shown(n) // it may never have come to that
+	shown := e.addKernelPartition(n) // it may never have been added
 	plan := []step{e.retype("mark", n, typeMaking), when(e.unlessMade(v.ID, "wipe", there), shown)}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there))
 	return append(plan, e.dropEntry(n)...)
 }
 
-// wiped does to a volume's data what its class has promised, where there still is
-// a volume.
+// wiped returns the step that wipes a volume as its class requires, while the volume still
+// exists.
 func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, error)) step {
 	return e.made(v.ID, "wipe", func(ctx context.Context) error {
 		if is, err := there(ctx); err != nil || !is {
 			return err
 		}
-		v := below(v)
+		v := backingPiece(v)
 		do := rangeWipe(wipeOf(v))
 		if do != nil {
 			d, err := e.activate(ctx, v)
@@ -213,8 +227,8 @@ func (e *Engine) wiped(v *drivebay.Volume, there func(context.Context) (bool, er
 	})
 }
 
-// wentAway says whether the kernel does not have a drive of a volume: it may be ahead of
-// the snapshot.
+// wentAway reports whether the kernel lacks a drive of a volume: the kernel may be ahead of the
+// snapshot.
 func (e *Engine) wentAway(v *drivebay.Volume) bool {
 	s := e.drives.Snapshot()
 	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {

@@ -17,7 +17,7 @@ func TestDirectionAfterLostStore(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a linear volume", "a mirror"} {
 		for _, bad := range []bool{true, false} {
-			for after := 2; after <= 8; after += 2 {
+			for after := 2; after <= 8; after += 2 * stride {
 				k := &killer{}
 				onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 					v := s.make("v", requests()[name])
@@ -29,7 +29,7 @@ func TestDirectionAfterLostStore(t *testing.T) {
 						time.Sleep(20 * time.Minute)
 					}
 					k.anew(after)
-					s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+					s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 					for n := 0; n < 3000 && !k.dead(); n++ {
 						time.Sleep(200 * time.Millisecond)
 					}
@@ -37,7 +37,7 @@ func TestDirectionAfterLostStore(t *testing.T) {
 					s.stop = nil
 					s.must(s.st.DeleteVolume(v.ID))
 					if d, _ := s.mgr.Snapshot().Find(old); d.Usage == drivebay.UsageReleasing {
-						s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveCancel, "lost"))
+						s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveCancel, "lost"))
 					}
 					k.arm(0)
 					s.start()
@@ -49,7 +49,7 @@ func TestDirectionAfterLostStore(t *testing.T) {
 					case bad && (slices.Contains(at, old) && after > 2 || undecided):
 						s.Errorf("%s, after %q: it is on %v, the BAD drive is %s: %s", name, k.steps(), at, old, reasons(is.Condition))
 					case !bad && undecided:
-						s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+						s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 						s.usage(old, drivebay.UsageReleased, 10*time.Minute)
 						time.Sleep(10 * time.Second)
 						if is := s.of(v); slices.Contains(is.Location.Drives, old) || is.Condition.Abnormal() {

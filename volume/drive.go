@@ -13,7 +13,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// drive finds one by its id, where it is now.
+// drive finds an online drive by its id.
 func (e *Engine) drive(id string) (*drivebay.Drive, error) {
 	d, ok := driveOf(e.drives.Snapshot(), id)
 	switch {
@@ -25,21 +25,20 @@ func (e *Engine) drive(id string) (*drivebay.Drive, error) {
 	return d, nil
 }
 
-// tableGUID is the identity of the table of a drive of ours: an empty one, which
-// was left by somebody who was killed, is known by it.
+// tableGUID returns the GUID of our partition table on a drive. It identifies an empty table
+// that a killed process left.
 func tableGUID(drive string) string { return drivebay.TableGUID(drive) }
 
-// onTable opens a drive for writing, proves that it is the one that is meant and
-// that nothing on it is anybody else's, and shows its table to f. One at a time
-// for each drive.
+// onTable opens a drive for writing, proves that it is the right drive and that everything on
+// it is ours, and calls f with its table. For each drive, one call runs at a time.
 func (e *Engine) onTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) error) error {
 	_, err := e.askTable(ctx, id, func(ctx context.Context, disk host.Disk, t *gpt.Table) (bool, error) { return true, f(ctx, disk, t) })
 	return err
 }
 
-// askTable is onTable for a question. Its caller may be gone when the drive answers: the
-// answer is what f returns and nothing that it writes to, and f is not called for a caller
-// that has gone.
+// askTable is onTable with an answer. The caller may be gone when the drive answers: so the
+// answer is what f returns, not something that f writes to, and f is not called for a caller
+// that is gone.
 func (e *Engine) askTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) (bool, error)) (bool, error) {
 	return through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (bool, error) {
 		disk, d, err := e.openDrive(ctx, id)
@@ -52,21 +51,21 @@ func (e *Engine) askTable(ctx context.Context, id string, f func(context.Context
 			return false, err
 		}
 		e.keepTable(id, t.Partitions)
-		if err := errors.Join(e.lookAt(ctx, d), ctx.Err()); err != nil {
+		if err := errors.Join(e.relistDrive(ctx, d), ctx.Err()); err != nil {
 			return false, err
 		}
 		before := len(t.Partitions)
 		yes, err := f(ctx, disk, t)
 		e.keepTable(id, t.Partitions)
-		if before == 0 && len(t.Partitions) > 0 { // it was blank; when the last one has gone, its table goes next
+		if before == 0 && len(t.Partitions) > 0 { // it was blank; after its last partition, the table is erased next
 			err = errors.Join(err, e.drives.Written(ctx, id))
 		}
-		return yes, errors.Join(err, e.lookAt(ctx, d))
+		return yes, errors.Join(err, e.relistDrive(ctx, d))
 	})
 }
 
-// openDrive opens a drive alone while it has no partitions: then nobody may have
-// it. The device that is open is the drive, whatever its name was a moment ago.
+// openDrive opens a drive exclusively while it has no partitions. The open device is proved to
+// be the drive, whatever its name was a moment ago.
 func (e *Engine) openDrive(ctx context.Context, id string) (host.Disk, *drivebay.Drive, error) {
 	d, err := e.drive(id)
 	if err != nil {
@@ -83,7 +82,7 @@ func (e *Engine) openDrive(ctx context.Context, id string) (host.Disk, *drivebay
 	return disk, d, nil
 }
 
-// readOurs reads the table of a drive that is blank or ours, and refuses all else.
+// readOurs reads the table of a drive that is blank or ours, and refuses every other drive.
 func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 	refuse := func(why string) (*gpt.Table, error) {
 		return nil, fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, why)
@@ -124,8 +123,8 @@ func (e *Engine) readOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 	return t, e.holdsRecorded(d, t)
 }
 
-// holdsRecorded refuses a table, a new one above all, that lacks what the records say is
-// on the drive.
+// holdsRecorded refuses a table, above all a new one, that lacks what the records name on the
+// drive.
 func (e *Engine) holdsRecorded(d *drivebay.Drive, t *gpt.Table) error {
 	for _, u := range e.recordedOn(d.ID) {
 		if err := u.inTable(fmt.Sprintf("drive %s (%s)", d.ID, d.Name), t); err != nil {
@@ -135,7 +134,7 @@ func (e *Engine) holdsRecorded(d *drivebay.Drive, t *gpt.Table) error {
 	return nil
 }
 
-func newTable(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error) {
+func newTable(disk gpt.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 	t, err := gpt.New(disk)
 	if err == nil {
 		t.GUID = tableGUID(d.ID)
@@ -151,16 +150,16 @@ func formats(c drivebay.Content) string {
 	return strings.Join(out, ", ")
 }
 
-// keepTable remembers a drive's partitions: their names, which the kernel does not
-// know of those that it was told of.
+// keepTable remembers a drive's partitions: the kernel does not know the names of those that
+// the engine has added.
 func (e *Engine) keepTable(drive string, parts []gpt.Partition) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.tables[drive] = slices.Clone(parts)
 }
 
-// title fills in the names that the kernel does not know, from the table as it was
-// last read; where that does not say, it is read now.
+// title fills in the names that the kernel does not know, from the table as it was last read.
+// If one is missing there, it reads the table now.
 func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) error {
 	e.mu.Lock()
 	known := e.tables[d.ID]
@@ -168,13 +167,13 @@ func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) erro
 	fill(list, known)
 	switch {
 	case !slices.ContainsFunc(list, nameless) && slices.ContainsFunc(list, unidentified) && d.Content.Kind == drivebay.ContentOurs:
-		if known, err := e.readTitles(ctx, d); err == nil { // else its name has to do until it is used
+		if known, err := e.readTitles(ctx, d); err == nil { // else the name is enough until it is used
 			fill(list, known)
 		}
 		return nil
 	case !slices.ContainsFunc(list, nameless) || d.Content.Kind == drivebay.ContentForeign:
 		return nil
-	case d.Content.Kind != drivebay.ContentOurs: // one that was blank was read before it had partitions
+	case d.Content.Kind != drivebay.ContentOurs: // a drive that was blank was read before it had partitions
 		return fmt.Errorf("%w: %s", drivebay.ErrUnavailable, notReadYet(d))
 	case stuck(*d):
 		return fmt.Errorf("%w: it does not answer", drivebay.ErrUnavailable)
@@ -186,7 +185,7 @@ func (e *Engine) title(ctx context.Context, d *drivebay.Drive, list []part) erro
 
 func nameless(p part) bool { return p.title == "" }
 
-// unidentified is a volume's partition of which only the name is known.
+// unidentified reports whether only the name of a volume's partition is known.
 func unidentified(p part) bool { return p.guid == "" && idOfPartition(p.title) != "" }
 
 func fill(list []part, known []gpt.Partition) {
@@ -226,7 +225,7 @@ func (e *Engine) readTitles(ctx context.Context, d *drivebay.Drive) ([]gpt.Parti
 	})
 }
 
-// onlyRead is a drive that was opened for questions, as a disk.
+// onlyRead is a drive that was opened for reading, as a disk.
 type onlyRead struct {
 	host.Drive
 	d *drivebay.Drive

@@ -186,7 +186,7 @@ func TestDuplicateAlone(t *testing.T) {
 			s.must(s.sim.Inject(hostsim.Fault{Bay: other, Fault: "vanish"}), s.sim.Inject(hostsim.Fault{Bay: other, Fault: "return"}))
 		})
 		alone("the machine started again")
-		if err := s.e.ForgetVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "cannot be told") {
+		if err := s.e.ForgetVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "cannot be identified") {
 			s.Errorf("forget a volume whose drive may be here: %v", err)
 		}
 		s.must(s.sim.Inject(hostsim.Fault{Bay: first.Slot.Bay, Fault: "return"}))

@@ -17,31 +17,37 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// Drives is what the engine needs of whoever knows the drives.
+// Drives is what the engine needs from the drive manager.
 type Drives interface {
 	Snapshot() *drivebay.Snapshot
-	// Wait returns the first snapshot after one.
+	// Wait returns the first snapshot newer than after.
 	Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error)
-	// Same proves that the block device of that number is, or is a part of, the
-	// drive of that id: asked of an open device, right before the first write.
-	Same(ctx context.Context, id, devnum string) error
-	// Refresh lists the machine and looks at drives again.
+	// ProveIdentity proves that the block device with that number is the drive with that id, or a part
+	// of it. The engine asks this of an open device, right before the first write.
+	ProveIdentity(ctx context.Context, id, devnum string) error
+	// Refresh lists the machine and reads all drives again.
 	Refresh(ctx context.Context) error
-	// Written has a drive read again whose table we have changed.
+	// Written reads a drive again after the engine has changed its table.
 	Written(ctx context.Context, id string) error
-	// Emptied says that nothing depends on a drive any more that has to leave, Held
-	// what it waits for.
+	// AwaitReread waits until these drives were read, and reports whether there was one.
+	AwaitReread(ctx context.Context) (bool, error)
+	// Emptied reports that nothing depends on a drive any more that has to leave. Held reports
+	// what the drive waits for.
 	Emptied(ctx context.Context, id string) error
-	Held(ctx context.Context, id, by string, p *drivebay.Progress) error
-	// Lead does what an operator says of a drive.
-	Lead(ctx context.Context, id string, do drivebay.LeaveVerb, why string) error
-	// Failed says why it cannot be led on.
-	Failed(ctx context.Context, id, cause string) error
-	// Note writes down what happened to a volume.
+	Waiting(ctx context.Context, id, by string, p *drivebay.Progress) error
+	// Operate does what an operator requests for a drive.
+	Operate(ctx context.Context, id string, do drivebay.LeaveVerb, why string) error
+	// LeaveFailed reports why a drive cannot leave.
+	LeaveFailed(ctx context.Context, id, cause string) error
+	// BlockUnclaim keeps the claim of a drive while why returns a reason.
+	BlockUnclaim(why func(drive string) string)
+	// BlockForget keeps the record of a missing drive while why returns a reason.
+	BlockForget(why func(drive string) string)
+	// Note records what happened to a volume.
 	Note(e drivebay.Event)
 }
 
-// Store is what outlives us.
+// Store keeps the records on disk.
 type Store interface {
 	Volumes() (map[string]drivebay.VolumeRecord, error)
 	PutVolume(drivebay.VolumeRecord) error
@@ -62,24 +68,23 @@ type Options struct {
 	Node  string   // name of this node
 	Roots []string // folders below which volumes may be staged and published
 	Tick  time.Duration
-	// Heal has the engine do the safe repairs by itself.
+	// Heal makes the engine do the safe repairs by itself.
 	Heal bool
-	// Headers is the folder for copies of the headers of encrypted volumes; empty:
-	// none are kept.
+	// Headers is the folder for copies of LUKS headers; empty: no copies are kept.
 	Headers string
 	Log     *slog.Logger
-	// Throttle is how much of the time data may be copied that moves, in percent; 0
-	// leaves it as it is.
+	// Throttle is how much of the time the kernel may copy data that moves, in percent; 0: the
+	// kernel's setting.
 	Throttle int
-	// After is called after each step that was done, with its name; an error there
-	// ends the work as a crash would. For tests.
+	// After is called with the name of each step that was done. An error ends the work as a
+	// crash would. For tests.
 	After func(volume, step string) error
-	// CopyRate is how many bytes of a volume are copied off a leaving drive in a
-	// second; 0: as many as can be.
+	// CopyRate is how many bytes per second of a volume are copied off a leaving drive; 0: no
+	// limit.
 	CopyRate uint64
-	// FSTypes are the filesystems that classes ask for; none: all that there are.
+	// FSTypes are the filesystems that classes ask for; none: all supported ones.
 	FSTypes []string
-	// FullPercent is from where on a filesystem counts as full; 0: never.
+	// FullPercent is the usage from which a filesystem counts as full; 0: never.
 	FullPercent int
 }
 
@@ -103,24 +108,24 @@ type Engine struct {
 	snapshots map[string]*drivebay.SnapshotRecord // likewise
 	forgotten map[string]drivebay.ForgottenVolume // by key
 	held      map[string]bool                     // volumes whose newest record is in memory only
-	newer     map[string]bool                     // volumes that the store was older than
-	busy      map[string]chan struct{}            // ids that somebody works on
+	newer     map[string]bool                     // volumes that are newer than the store
+	busy      map[string]chan struct{}            // ids with work in progress
 	writing   sync.Mutex                          // held from the reading of a record to its writing
 	remainsMu sync.Mutex                          // held from the reading of remains to their writing
-	running   sync.WaitGroup                      // work that nobody may wait for any more
+	running   sync.WaitGroup                      // work that may have no caller any more
 	ctx       context.Context                     // of Run; work ends with it
 	stop      context.CancelFunc
 
-	moves movers // of volumes to other drives
+	moves copyMoves // of volumes to other drives
 
-	making
-	using // what mounting and watching remember
+	provisioning
+	mountingAndWatching // state of mounting and watching
 }
 
-// Volumes is the newest set; never nil.
+// Volumes returns the newest set; never nil.
 func (e *Engine) Volumes() *drivebay.VolumeSet { return e.set.Load() }
 
-// begin takes a volume or snapshot for one caller; whoever comes second is told.
+// begin takes a volume or snapshot for one caller; a second one gets ErrPending.
 func (e *Engine) begin(id string) (end func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +142,7 @@ func (e *Engine) begin(id string) (end func(), err error) {
 	}, nil
 }
 
-// beginAfter is begin that waits for who came first.
+// beginAfter is begin that waits for the current holder.
 func (e *Engine) beginAfter(ctx context.Context, id string) (end func(), err error) {
 	for {
 		e.mu.Lock()
@@ -147,7 +152,7 @@ func (e *Engine) beginAfter(ctx context.Context, id string) (end func(), err err
 			if end, err = e.begin(id); err == nil {
 				return end, nil
 			}
-			continue // somebody was faster
+			continue // another caller was faster
 		}
 		select {
 		case <-over:
@@ -157,8 +162,8 @@ func (e *Engine) beginAfter(ctx context.Context, id string) (end func(), err err
 	}
 }
 
-// work runs f for a volume and waits for it as long as the caller does. When he
-// gives up f goes on, and the volume stays taken until it has come to its end.
+// work runs f for a volume and waits for it as long as the caller does. When the caller gives
+// up, f continues, and the volume stays taken until f ends.
 func (e *Engine) work(ctx context.Context, id string, f func(context.Context) error) error {
 	end, err := e.beginFirst(ctx, id)
 	if err != nil {
@@ -166,8 +171,8 @@ func (e *Engine) work(ctx context.Context, id string, f func(context.Context) er
 	}
 	came := make(chan error, 1)
 	e.running.Go(func() {
-		err := safely(e.ctx, id, f)
-		end() // before the caller hears of it: he may call again at once
+		err := safely(e.ctx, "volume "+id, f)
+		end() // before the caller gets the result: it may call again at once
 		came <- err
 	})
 	select {
@@ -180,17 +185,27 @@ func (e *Engine) work(ctx context.Context, id string, f func(context.Context) er
 
 var errPanic = errors.New("panic")
 
-// safely makes an error of a panic: it is one call's, and no other's.
-func safely(ctx context.Context, id string, f func(context.Context) error) (err error) {
+// safely turns a panic into an error: it ends one call, and no other.
+func safely(ctx context.Context, what string, f func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("volume %s: %w: %v", id, errPanic, p)
+			err = fmt.Errorf("%s: %w: %v", what, errPanic, p)
 		}
 	}()
 	return f(ctx)
 }
 
-// record is a volume as it is remembered; without one, Missing says if there is none.
+// inBackground runs f in a goroutine that Run waits for. A panic ends f alone, and is logged.
+func (e *Engine) inBackground(op string, f func()) {
+	e.running.Go(func() {
+		err := safely(e.ctx, op, func(context.Context) error { f(); return nil })
+		if err != nil {
+			e.log.Error("background work ended early", "op", op, "err", err)
+		}
+	})
+}
+
+// record returns the record of a volume; without one, the error of Missing.
 func (e *Engine) record(id string) (drivebay.VolumeRecord, error) {
 	e.mu.Lock()
 	r := e.records[id]
@@ -201,8 +216,8 @@ func (e *Engine) record(id string) (drivebay.VolumeRecord, error) {
 	return *r, nil
 }
 
-// change changes a volume's record, on disk first. Who has begun the volume may
-// rely on what it says in between, but for the verdict of a check.
+// change changes a volume's record, on disk first. A caller that holds the volume may rely on
+// the record in between, except for the verdict of a check.
 func (e *Engine) change(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
 	e.writing.Lock()
 	defer e.writing.Unlock()
@@ -213,7 +228,7 @@ func (e *Engine) change(id string, f func(*drivebay.VolumeRecord) error) (driveb
 	return r, e.put(r)
 }
 
-// edited is a copy of a volume's record with a change. Engine.writing is held.
+// edited returns a copy of a volume's record with a change. Engine.writing is held.
 func (e *Engine) edited(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
 	r, err := e.record(id)
 	if err == nil {
@@ -249,20 +264,21 @@ func (e *Engine) forget(id string) error {
 	e.mu.Lock()
 	delete(e.records, id)
 	delete(e.held, id)
+	delete(e.removedFromGroup, id)
 	e.sorted = nil
 	e.mu.Unlock()
 	e.publish()
 	return nil
 }
 
-// all are the records by id; nobody changes the list.
+// all returns the records by id; no caller changes the list.
 func (e *Engine) all() []*drivebay.VolumeRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.inOrder()
 }
 
-// allAndBusy are the records, the ids that are worked on, and how often the partitions
+// allAndBusy returns the records, the ids with work in progress, and how often the partitions
 // of the drives have changed, at one moment.
 func (e *Engine) allAndBusy() (all []*drivebay.VolumeRecord, busy map[string]bool, index uint64) {
 	e.mu.Lock()
@@ -276,7 +292,7 @@ func (e *Engine) allAndBusy() (all []*drivebay.VolumeRecord, busy map[string]boo
 	return e.inOrder(), busy, e.index.changes
 }
 
-// inOrder is all for who has the lock.
+// inOrder is all with Engine.mu held.
 func (e *Engine) inOrder() []*drivebay.VolumeRecord {
 	if e.sorted == nil {
 		e.sorted = slices.SortedFunc(maps.Values(e.records), func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })

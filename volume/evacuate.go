@@ -3,85 +3,88 @@ package volume
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/drivebay/drivebay"
 )
 
-// What can move off a drive that has to leave, moves while it is used: its volume
-// groups, one logical volume after the other, to a spare drive. follow looks after it
-// beside every round.
+// While they are in use, volume groups move off a drive that has to leave: one logical volume
+// after the other, to a spare drive. follow starts the moves beside every tick.
 
-// trip is a group on its way.
-type trip struct {
-	under bool   // somebody is at it
+// groupMove is a moving group.
+type groupMove struct {
+	under bool   // moveGroup works on it
 	wait  string // what it waits for
 	next  time.Time
 	lost  map[string]string // logical volumes that cannot be moved, and why
-	since time.Time         // that the drive has to leave from which they cannot
+	since time.Time         // when the drive that it leaves was released
 	pace  pace
 	from  string   // the drive that it leaves
 	on    []string // all drives of the group
 }
 
-// tripAgain is when what could not be done is tried again.
+// tripAgain is the wait before a failed step is tried again.
 const tripAgain = 10 * time.Second
 
-// moveGroups sees to it that groups are where they are to be. It waits for none of
-// them; what is told are the trips as they stand, by group.
-func (e *Engine) moveGroups(s *drivebay.Snapshot) map[string]trip {
-	out := map[string]trip{}
+// moveGroups starts to move the groups that are not where they should be. It waits for none of
+// them, and returns the moves as they stand, by group.
+func (e *Engine) moveGroups(s *drivebay.Snapshot) map[string]groupMove {
+	out := map[string]groupMove{}
 	if e.unreadDrives(e.unlistedInUse) != nil || e.lvm == nil {
 		return out
 	}
 	now := e.machine.Now()
-	for vg, h := range e.herds() {
-		head, due := h.heading(e.looker(s, vg))
+	for vg, h := range e.groupsByName() {
+		head, due := h.nextDirection(e.driveStates(s, vg))
 		e.mu.Lock()
-		t := e.trips[vg]
+		t := e.groupMoves[vg]
 		switch {
 		case !due && (t == nil || !t.under):
-			delete(e.trips, vg)
+			delete(e.groupMoves, vg)
 		case due && t == nil:
-			t = &trip{}
-			e.trips[vg] = t
+			t = &groupMove{}
+			e.groupMoves[vg] = t
 		}
 		if t == nil || !due {
 			e.mu.Unlock()
 			continue
 		}
-		if d, ok := driveOf(s, head.from); ok && d.Usage == drivebay.UsageReleasing && d.Leaving != nil && !d.Leaving.Since.Equal(t.since) { // led anew: all is tried again
+		if d, ok := driveOf(s, head.from); ok && d.Usage == drivebay.UsageReleasing && d.Leaving != nil && !d.Leaving.Since.Equal(t.since) { // released again: all is tried again
 			t.since, t.lost, t.next = d.Leaving.Since, nil, time.Time{}
 		}
 		begin := !t.under && !now.Before(t.next)
 		t.under, t.from, t.on = t.under || begin, head.from, h.Drives
-		out[vg] = *t
+		is := *t
+		is.lost = maps.Clone(t.lost) // giveUpMove adds to it
+		out[vg] = is
 		e.mu.Unlock()
 		if begin {
-			e.running.Go(func() { e.travel(e.ctx, vg) })
+			e.inBackground("move", func() { e.moveGroup(e.ctx, vg) })
 		}
 	}
 	return out
 }
 
-// looker tells what is known of drives for who is in a group.
-func (e *Engine) looker(s *drivebay.Snapshot, vg string) func(string) at {
+// driveStates returns a function that describes a drive for a group.
+func (e *Engine) driveStates(s *drivebay.Snapshot, vg string) func(string) driveState {
 	e.mu.Lock()
 	x := e.index.lvm
 	e.mu.Unlock()
 	g := x.group(vg)
-	return func(id string) at {
+	return func(id string) driveState {
 		d, ok := driveOf(s, id)
 		if !ok {
-			return at{usage: drivebay.UsageUnknown, holds: g != nil && len(g.Missing()) > 0, gone: lostForGood(s, of(id))}
+			return driveState{usage: drivebay.UsageUnknown, holds: g != nil && len(g.Missing()) > 0, gone: lostForGood(s, of(id))}
 		}
-		is := at{usage: d.Usage, here: d.Status == drivebay.StatusOnline, well: d.Health != drivebay.HealthBad, gone: d.Status == drivebay.StatusOffline && lostForGood(s, of(id))}
+		is := driveState{usage: d.Usage, here: d.Status == drivebay.StatusOnline, well: d.Health != drivebay.HealthBad, gone: d.Status == drivebay.StatusOffline && lostForGood(s, of(id))}
 		switch {
 		case g == nil:
 		case !is.here:
 			is.holds = len(g.Missing()) > 0
 		case x.pvs[id] != "":
 			pv, on := x.report.On(x.pvs[id])
+			is.unread = x.unread[id] != "" || pv != nil && pv.Unreadable(on)
 			is.holds = on != nil && on.Name == vg
 			is.empty = is.holds && !g.Uses(pv.UUID)
 		}
@@ -89,56 +92,70 @@ func (e *Engine) looker(s *drivebay.Snapshot, vg string) func(string) at {
 	}
 }
 
-// travel takes a group as far as it gets.
-func (e *Engine) travel(ctx context.Context, vg string) {
-	wait := ""
+// moveGroup moves a group as far as it gets.
+func (e *Engine) moveGroup(ctx context.Context, vg string) {
+	wait, before := "its move has ended early; the log of the daemon says why", e.waitReason(vg)
+	defer func() { // also after a panic, so that the move is tried again
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if t := e.groupMoves[vg]; t != nil {
+			t.under, t.wait, t.next = false, wait, e.machine.Now().Add(tripAgain)
+		}
+	}()
+	reason := ""
 	for more := true; more && ctx.Err() == nil; {
-		h := e.herds()[vg]
+		h := e.groupsByName()[vg]
 		if h == nil {
 			break
 		}
-		head, due := h.heading(e.looker(e.drives.Snapshot(), vg))
+		head, due := h.nextDirection(e.driveStates(e.drives.Snapshot(), vg))
 		if !due || head.wait != "" {
-			wait = head.wait
-			if err := e.retreat(ctx, vg, theMove); err != nil {
+			reason = head.wait
+			if err := e.cancelUnstartedMove(ctx, vg, theMove); err != nil {
 				e.log.Warn("move not taken back", "op", "move", "group", vg, "err", err)
 			}
 			break
 		}
-		e.waits(vg, "")
-		err := safely(ctx, "group "+vg, func(ctx context.Context) (err error) {
-			more, err = e.stride(ctx, h, head)
+		e.setWaitReason(vg, "")
+		err := safely(ctx, "volume group "+vg, func(ctx context.Context) (err error) {
+			more, err = e.evacuateStep(ctx, h, head)
 			return err
 		})
 		if err != nil {
-			if wait = err.Error(); !errors.Is(err, drivebay.ErrPending) && !errors.Is(err, drivebay.ErrNoSpace) && ctx.Err() == nil {
+			if reason = err.Error(); !errors.Is(err, drivebay.ErrPending) && !errors.Is(err, drivebay.ErrNoSpace) && ctx.Err() == nil && reason != before {
 				e.log.Warn("volume group does not move", "op", "move", "group", vg, "from", head.from, "to", head.to, "err", err)
 			}
 			break
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t := e.trips[vg]; t != nil {
-		t.under, t.wait, t.next = false, wait, e.machine.Now().Add(tripAgain)
-	}
+	wait = reason
 }
 
-// waits writes down what a group waits for.
-func (e *Engine) waits(vg, what string) {
+// waitReason returns what a group that is to move waits for, by its last attempt.
+func (e *Engine) waitReason(vg string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := e.trips[vg]; t != nil {
+	if t := e.groupMoves[vg]; t != nil {
+		return t.wait
+	}
+	return ""
+}
+
+// setWaitReason records what a group waits for.
+func (e *Engine) setWaitReason(vg, what string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.groupMoves[vg]; t != nil {
 		t.wait = what
 	}
 }
 
-// headed says whether a group is still to go that way.
-func (e *Engine) headed(vg string, to heading) bool {
-	h := e.herds()[vg]
+// directionUnchanged reports whether a group still moves that way.
+func (e *Engine) directionUnchanged(vg string, to direction) bool {
+	h := e.groupsByName()[vg]
 	if h == nil {
 		return false
 	}
-	now, due := h.heading(e.looker(e.drives.Snapshot(), vg))
+	now, due := h.nextDirection(e.driveStates(e.drives.Snapshot(), vg))
 	return due && now == to
 }

@@ -78,17 +78,17 @@ func (s *stand) twoOf(name string) (used, idle drivebay.Volume) {
 	return used, idle
 }
 
-var movers = []string{"a linear volume", "ext4 on thin", "a mirror"}
+var copyMoves = []string{"a linear volume", "ext4 on thin", "a mirror"}
 
 // TestEvacuated: what is on a drive that has to leave moves to a spare while it is
 // used, whole; the drive is blank and released, and where things are is told.
 func TestEvacuated(t *testing.T) {
-	for _, name := range movers {
+	for _, name := range copyMoves {
 		onMachine(t, sameDrives(4), volume.Options{}, func(s *stand) {
 			used, idle := s.twoOf(name)
 			id := used.Location.Drives[0]
 			s.word(used, "moved")
-			s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+			s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 			s.usage(id, drivebay.UsageReleased, 5*time.Minute)
 			time.Sleep(10 * time.Second)
 			for _, v := range []drivebay.Volume{used, idle} {
@@ -125,7 +125,7 @@ func (s *stand) serialOf(id string) string {
 // its end.
 func TestEvacuationKilled(t *testing.T) {
 	t.Parallel()
-	for _, name := range movers {
+	for _, name := range copyMoves {
 		steps := 1
 		for n := 1; n <= steps && !t.Failed(); n += stride {
 			k := &killer{}
@@ -134,7 +134,7 @@ func TestEvacuationKilled(t *testing.T) {
 				s.word(used, "moved")
 				k.anew(n)
 				id := used.Location.Drives[0]
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 				for len(k.steps()) < n && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
@@ -163,7 +163,7 @@ func TestEvacuationKilled(t *testing.T) {
 // TestEvacuationCancelled: a drive that stays after all has back what had left it.
 func TestEvacuationCancelled(t *testing.T) {
 	t.Parallel()
-	for _, name := range movers {
+	for _, name := range copyMoves {
 		for after := 1; after <= 9 && !t.Failed(); after += stride {
 			k := &killer{}
 			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
@@ -171,14 +171,14 @@ func TestEvacuationCancelled(t *testing.T) {
 				s.word(used, "stays")
 				id := used.Location.Drives[0]
 				k.anew(0)
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 				for len(k.steps()) < after && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
 				if s.drive(used).Usage != drivebay.UsageReleasing {
 					return
 				}
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveCancel, ""))
 				time.Sleep(3 * time.Minute)
 				is := s.of(used)
 				if len(is.Location.Drives) != len(used.Location.Drives) || is.Usage != drivebay.VolumeInUse || s.word(*vol(is), "") != "stays" {
@@ -204,7 +204,7 @@ func TestNotEvacuated(t *testing.T) {
 		id := used.Location.Drives[0]
 		_, other := s.idle(id)
 		leaving := func() string { d, _ := s.mgr.Snapshot().Find(id); return d.Usage.String() + " " + d.Leaving.Cause }
-		s.must(s.mgr.Cordon(s.Context(), other, true), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+		s.must(s.mgr.Cordon(s.Context(), other, true), s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 		time.Sleep(time.Minute)
 		if !strings.Contains(leaving(), "no spare: ") {
 			t.Errorf("without a spare it says %s", leaving())
@@ -258,7 +258,7 @@ func TestMirrorRepaired(t *testing.T) {
 		gone := v.Location.Drives[1]
 		s.inject(gone, "vanish")
 		time.Sleep(10 * time.Second)
-		s.must(s.mgr.Lead(s.Context(), gone, drivebay.LeaveRelease, ""))
+		s.must(s.mgr.Operate(s.Context(), gone, drivebay.LeaveRelease, ""))
 		s.usage(gone, drivebay.UsageReleased, 5*time.Minute)
 		is := s.of(v)
 		if len(is.Location.Drives) != 2 || slices.Contains(is.Location.Drives, gone) {

@@ -40,7 +40,7 @@ func TestEvacuationHeld(t *testing.T) {
 				if _, spare = s.idle(old); goes == "spare" {
 					lost = spare
 				}
-				s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 				s.table(used, "handle_errors")
 				if name != "a linear volume" { // lvm gives the move its own table again
 					s.must(s.stage(idle))

@@ -33,11 +33,11 @@ func init() {
 			case d.Usage == drivebay.UsageReleased && d.Status != drivebay.StatusOnline, d.Usage == drivebay.UsageInUse && !there:
 				return e.tellHome()
 			case d.Usage == drivebay.UsageInUse:
-				if err := e.mgr.Lead(ctx, from, drivebay.LeaveRelease, "a test"); err != nil {
+				if err := e.mgr.Operate(ctx, from, drivebay.LeaveRelease, "a test"); err != nil {
 					return err
 				}
 			case d.Usage == drivebay.UsageReleased:
-				if err := e.mgr.Lead(ctx, from, drivebay.LeaveCancel, "a test"); err != nil {
+				if err := e.mgr.Operate(ctx, from, drivebay.LeaveCancel, "a test"); err != nil {
 					return err
 				}
 			case d.Usage == drivebay.UsageFailed:

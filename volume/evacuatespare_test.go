@@ -30,7 +30,7 @@ func TestSpareChosen(t *testing.T) {
 			cordon(true)
 			v := s.make("v", requests()["a linear volume"])
 			cordon(false)
-			s.must(s.mgr.Lead(s.Context(), "OLD", drivebay.LeaveRelease, ""))
+			s.must(s.mgr.Operate(s.Context(), "OLD", drivebay.LeaveRelease, ""))
 			s.usage(v.Location.Drives[0], drivebay.UsageReleased, 5*time.Minute)
 			if got := s.serialOf(s.of(v).Location.Drives[0]); got != want {
 				t.Errorf("it moved to %s, not to %s", got, want)
@@ -48,7 +48,7 @@ func TestEvacuationTorn(t *testing.T) {
 		old := v.Location.Drives[0]
 		_, spare := s.idle(old)
 		k.anew(2) // the table
-		s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+		s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 		for len(k.steps()) < 2 {
 			time.Sleep(time.Second)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// ExpandVolume grows a volume. Node says that its filesystem is to be grown next.
+// ExpandVolume grows a volume; node reports whether its filesystem has to be grown next.
 func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
 	rec, err := e.record(id)
 	if err != nil {
@@ -26,7 +26,7 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 			return err
 		}
 		if rec, err := e.record(id); err == nil && rec.Volume.Size < r.Required {
-			if err := e.unmove(ctx, id); err != nil {
+			if err := e.endMoveFirst(ctx, id, false); err != nil {
 				return err
 			}
 			if err := e.bothLegs(ctx, &rec.Volume, r.Required); err != nil {
@@ -34,10 +34,17 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 			}
 		}
 		due, err := e.wantSize(id, r)
-		if err != nil || !due {
+		switch {
+		case err != nil:
+			return err
+		case due:
+			return e.enlarge(ctx, id)
+		}
+		rec, err := e.record(id)
+		if err != nil {
 			return err
 		}
-		return e.enlarge(ctx, id)
+		return e.verifyOnDrives(&rec.Volume)
 	})
 	if err != nil {
 		return v, false, fmt.Errorf("expand volume %s: %w", id, err)
@@ -46,8 +53,8 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 	return rec.Volume, growsInUse(&rec.Volume), err
 }
 
-// wantSize writes down how large a volume is to be; due says that there is
-// something to do. What cannot be had changes nothing.
+// wantSize records how large a volume is to be; due reports whether there is work to do. Where
+// there is no room, it may start a move that makes room.
 func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error) {
 	e.placed.Lock()
 	defer e.placed.Unlock()
@@ -64,30 +71,30 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	case why != "":
 		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
 	case r.Limit > 0 && r.Required > r.Limit:
-		return false, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrInvalid, r.Required, r.Limit)
+		return false, fmt.Errorf("%w: the required size %s is larger than the limit %s", drivebay.ErrInvalid, sizeText(r.Required), sizeText(r.Limit))
 	case r.Limit > 0 && v.Size > r.Limit:
-		return false, fmt.Errorf("%w: it has %d bytes already, and none is made smaller", drivebay.ErrRange, v.Size)
+		return false, fmt.Errorf("%w: the volume already has %s, more than the limit %s, and a volume never shrinks", drivebay.ErrRange, sizeText(v.Size), sizeText(r.Limit))
 	case r.Required > most:
-		return false, fmt.Errorf("%w: no volume has %d bytes", drivebay.ErrRange, r.Required)
+		return false, fmt.Errorf("%w: requested %s, larger than any volume", drivebay.ErrRange, sizeText(r.Required))
 	case v.Size >= r.Required:
 		return false, nil
-	case v.CSIStatus == drivebay.CSIResizing: // and nobody is at it
+	case v.CSIStatus == drivebay.CSIResizing: // and no call works on it
 		return false, fmt.Errorf("%w: its growth was cut short, and is taken up when its drives have been listed", drivebay.ErrPending)
 	}
 	size := (max(r.Required, smallest(drivebay.Class{FSType: v.FSType}, v.Mode != drivebay.ModeFS)) + u - 1) / u * u
 	if r.Limit > 0 && size > r.Limit {
-		return false, fmt.Errorf("%w: %d bytes are the least above what is asked for, at most %d are", drivebay.ErrRange, size, r.Limit)
+		return false, fmt.Errorf("%w: the smallest possible size is %s, larger than the limit %s", drivebay.ErrRange, sizeText(size), sizeText(r.Limit))
 	}
-	if err := resting(v.Location); err != nil {
+	if err := refuseMoving(v.Location); err != nil {
 		return false, err
 	}
-	s := e.seen()
+	s := e.placementView()
 	have, err := s.growsTo(v)
 	switch {
 	case err != nil:
 		return false, err
 	case have < size && v.Location.VG != "":
-		return false, fmt.Errorf("%w: %s can be had in its volume group, %s are requested", drivebay.ErrRange, sizeText(have), sizeText(size))
+		return false, fmt.Errorf("%w: requested %s, but the volume can have at most %s in its volume group", drivebay.ErrRange, sizeText(size), sizeText(have))
 	case have < size:
 		return false, e.makeRoom(s, v, have, size)
 	}
@@ -103,9 +110,9 @@ func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error)
 	return true, err
 }
 
-// growsTo is the largest size that a volume can have where it is. What is kept free for
+// growsTo returns the largest size that a volume can have where it is. Space that is kept for
 // its own growth is free.
-func (s seen) growsTo(v *drivebay.Volume) (uint64, error) {
+func (s placementView) growsTo(v *drivebay.Volume) (uint64, error) {
 	if len(v.Location.Drives) == 0 {
 		return 0, fmt.Errorf("%w: where it is, is not known", drivebay.ErrNotFound)
 	}
@@ -131,8 +138,8 @@ func (s seen) growsTo(v *drivebay.Volume) (uint64, error) {
 	return v.Size + more, nil
 }
 
-// partitionGrowsTo is the same of a partition, on a drive with some partitions.
-func (s seen) partitionGrowsTo(v *drivebay.Volume, d *drivebay.Drive, parts []part) uint64 {
+// partitionGrowsTo is growsTo for a partition, on a drive with these partitions.
+func (s placementView) partitionGrowsTo(v *drivebay.Volume, d *drivebay.Drive, parts []part) uint64 {
 	p, ok := instanced(parts, partitionName(v.ID), v.Location.Partition)
 	if !ok {
 		return 0
@@ -147,7 +154,7 @@ func (s seen) partitionGrowsTo(v *drivebay.Volume, d *drivebay.Drive, parts []pa
 	return have - min(have, overhead(v.LUKSUUID))
 }
 
-// enlarge brings the growth of a volume to its end.
+// enlarge completes the growth of a volume.
 func (e *Engine) enlarge(ctx context.Context, id string) error {
 	rec, err := e.record(id)
 	if err != nil {
@@ -168,7 +175,7 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 	}
 	if v := &rec.Volume; v.Location.VG != "" && v.Rest() == drivebay.CSICreated {
 		e.stopScrub(ctx, id)
-		if err := e.deactivate(ctx, v); err != nil {
+		if err := e.deactivateUnused(ctx, v); err != nil {
 			return e.failed(ctx, id, err)
 		}
 	}
@@ -183,7 +190,7 @@ func (e *Engine) enlarge(ctx context.Context, id string) error {
 	return err
 }
 
-// grownDone is a volume that was being grown, with its device grown.
+// grownDone returns a growing volume as it is once its device has grown.
 func grownDone(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 	v.Size = size
 	v, err := v.Moved(drivebay.CSIDone)
@@ -194,11 +201,11 @@ func grownDone(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 }
 
 func (e *Engine) noteGrown(v *drivebay.Volume) {
-	e.note(drivebay.EventVolumeExpanded, v, fmt.Sprintf("volume %q was grown to %d bytes", v.Name, v.Size))
+	e.note(drivebay.EventVolumeExpanded, v, fmt.Sprintf("volume %q was expanded to %s", v.Name, sizeText(v.Size)))
 }
 
-// growPartition plans to grow a partition in place. What it grows into is made
-// zero before anybody can see it.
+// growPartition plans to grow a partition in place. The new range is zeroed first if users can
+// read it as it is.
 func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
 	v, size := &rec.Volume, sizeOfWork(rec)
 	n := ofVolume(rec)
@@ -221,11 +228,11 @@ func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
 				return t.Write(disk)
 			})
 		},
-	}, e.shown(n))
+	}, e.addKernelPartition(n))
 }
 
-// zeroBehind zeroes what a partition is to grow into, on the drive itself: it is in
-// nobody's partition yet. That nobody takes it meanwhile, the record sees to.
+// zeroBehind zeroes what a partition is to grow into, on the drive itself: the range is in no
+// partition yet. The record of the growth keeps the range free.
 func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 	var from, to uint64
 	err := e.onTable(ctx, n.drive, func(ctx context.Context, _ host.Disk, t *gpt.Table) error {
@@ -258,8 +265,8 @@ func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 	return nil
 }
 
-// stillBehind reads the partition table once more on the open drive: what a partition is
-// to grow into must be free in it still.
+// stillBehind reads the partition table once more on the open drive: the range that a partition
+// is to grow into must still be free.
 func (e *Engine) stillBehind(disk host.Disk, d *drivebay.Drive, n entry, from, size uint64) error {
 	t, err := e.readOurs(disk, d)
 	if err != nil {
@@ -272,8 +279,8 @@ func (e *Engine) stillBehind(disk host.Disk, d *drivebay.Drive, n entry, from, s
 	return noRoom(t.Grow(p.GUID, size))
 }
 
-// growLogical plans to extend a logical volume. A volume that shows its extents as they
-// are gets them zeroed (newextents.go).
+// growLogical plans to extend a logical volume. If users can read its extents as they are, new
+// ones are zeroed (newextents.go).
 func (e *Engine) growLogical(rec *drivebay.VolumeRecord) []step {
 	v, size := &rec.Volume, sizeOfWork(rec)
 	legs := step{name: "legs", done: func(ctx context.Context) (bool, error) {

@@ -16,7 +16,7 @@ func (e *Engine) Tick(ctx context.Context) {
 // Adopting looks at the drives now, and takes in what it saw when it is called.
 func (e *Engine) Adopting(ctx context.Context) (take func() error, err error) {
 	s := e.drives.Snapshot()
-	err = e.look(ctx, s)
+	err = e.listVolumes(ctx, s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x := e.index
@@ -42,7 +42,7 @@ func (e *Engine) AskTable(ctx context.Context, drive string, f func() (bool, err
 
 // Remembered counts what the engine and its lvm keep by volume, group or device.
 func (e *Engine) Remembered() map[string]int {
-	out := map[string]int{"endings of moves": len(e.moves.said), "volume groups": e.lvm.Busy()}
+	out := map[string]int{"endings of moves": len(e.moves.said), "volume groups": e.lvm.ChangesUnderWay()}
 	e.lanes.mu.Lock()
 	out["lanes"] = len(e.lanes.by)
 	e.lanes.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// known is everything but the drives that the facts of a volume are made of, in
-// a form that is cheap to compare: most rounds find nothing new.
-type known struct {
+// observations holds everything but the drives that the facts of a volume are made of, in a
+// form that is cheap to compare: most ticks find nothing new.
+type observations struct {
 	record   *drivebay.VolumeRecord
 	drives   uint64 // the newest change of one of its drives
 	complete bool
 	gone     bool
 	lvm      *lvmIndex
-	lvmLate  string // why LVM's report is too old to be believed
-	scrubbed bool   // right now
+	lvmLate  string // why LVM's report is too old to trust
+	scrubbed bool   // at the moment
 	mounts   *drivebay.MountFacts
-	fs       fsKnown
-	io       ioKnown
+	fs       observedFS
+	io       observedIO
 	layout   string // of its drives, where table and kernel differ
 }
 
-type fsKnown struct {
+type observedFS struct {
 	errors             uint64
 	readOnly, shutdown bool
 	measured           bool
@@ -34,7 +34,7 @@ type fsKnown struct {
 	scrub              *drivebay.Scrub
 }
 
-type ioKnown struct {
+type observedIO struct {
 	frozen, await time.Duration
 	errors        uint64 // whose cause is not proved gone
 	logged        uint64 // within a day
@@ -43,17 +43,17 @@ type ioKnown struct {
 	readError     string
 }
 
-// knowOf gathers what is known of a volume. No drive, no file and no program is
-// asked: the kernel's accounts are in the snapshot, the rest was measured before.
-func (e *Engine) knowOf(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *stagedFS, was *viewed, index uint64) known {
+// observe gathers what is known about a volume. It uses no drive, no file and no program: the
+// kernel's counters are in the snapshot, the rest was measured before.
+func (e *Engine) observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *stagedFS, was *shownVolume, index uint64) observations {
 	v := &r.Volume
-	k := known{record: r, complete: s.Complete}
+	k := observations{record: r, complete: s.Complete}
 	if v.Location.VG != "" {
 		k.lvm, k.lvmLate = e.lvmNow(), e.lvmLate()
 	}
 	m := e.gauges.of(v.ID).read()
-	k.io = ioKnown{frozen: m.waiting(e.machine.Now()), readError: m.readError}
-	k.fs = fsKnown{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
+	k.io = observedIO{frozen: m.waiting(e.machine.Now()), readError: m.readError}
+	k.fs = observedFS{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		if seen == nil {
@@ -100,13 +100,13 @@ func (e *Engine) badSectors(v *drivebay.Volume, drive string) uint64 {
 	return n
 }
 
-// stagedFS is a mounted filesystem, worked out once for each record.
+// stagedFS is the mount of a staged filesystem, computed once for each record.
 type stagedFS struct {
-	at       spot
+	at       mountPath
 	made     device
-	readOnly bool // because we were asked for that
+	readOnly bool // because the caller requested it
 
-	of     *mountSet // for which it was found whether it has turned read-only
+	of     *mountSet // the mounts that turned was computed for
 	turned bool
 }
 
@@ -115,15 +115,15 @@ func (e *Engine) stagedFS(v *drivebay.Volume) *stagedFS {
 	if p == nil || v.Mode != drivebay.ModeFS {
 		return nil
 	}
-	at, err := e.spot(p.Path)
+	at, err := e.checkPath(p.Path)
 	if err != nil { // the roots have changed since
 		return nil
 	}
 	return &stagedFS{at: at, made: madeOf(*p), readOnly: p.ReadOnly}
 }
 
-// turnedReadOnly says whether what we have mounted for writing cannot be written to
-// any more: by the kernel's will, or by somebody's who has mounted it otherwise.
+// turnedReadOnly reports whether a filesystem that the engine mounted for writing cannot be
+// written to any more: the kernel made it read-only, or another program remounted it.
 func (s *stagedFS) turnedReadOnly(t *table) bool {
 	if t == nil {
 		return false
@@ -135,7 +135,7 @@ func (s *stagedFS) turnedReadOnly(t *table) bool {
 	return s.turned
 }
 
-// in is the mount as a table has it, if it is what is seen there.
+// in returns the mount in a table, if it is what is seen there.
 func (s *stagedFS) in(t *table) (host.Mount, bool) {
 	if t == nil {
 		return host.Mount{}, false
@@ -155,7 +155,7 @@ func stagedAt(v *drivebay.Volume) *drivebay.Publication {
 	return &v.Publications[i]
 }
 
-// fsErrors is the filesystem's own count of a device.
+// fsErrors returns a filesystem's error count of a device.
 func fsErrors(k *drivebay.Kernel, name string) uint64 {
 	for _, f := range k.Filesystems {
 		if f.Device == name {
@@ -171,15 +171,15 @@ func (e *Engine) lvmNow() *lvmIndex {
 	return e.index.lvm
 }
 
-// lvmLate says since when LVM has made no report; "" while the newest is new enough.
+// lvmLate returns since when LVM has made no report; "" while the newest is new enough.
 func (e *Engine) lvmLate() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.index.lvm.unknownSince(e.machine.Now(), e.index.lvmError)
 }
 
-// factsOf makes the facts of what is known.
-func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
+// factsOf makes the facts from observations.
+func (e *Engine) factsOf(k observations, s *drivebay.Snapshot) drivebay.Facts {
 	v := k.record.Volume
 	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, LV: e.lvFacts(&v), Mount: k.mounts}
 	for _, id := range v.Location.Drives {
@@ -207,7 +207,7 @@ func (e *Engine) factsOf(k known, s *drivebay.Snapshot) drivebay.Facts {
 	return f
 }
 
-// driveOf finds a drive by its id; the drives of a snapshot are in their order.
+// driveOf finds a drive by its id; a snapshot has its drives in the order of their ids.
 func driveOf(s *drivebay.Snapshot, id string) (*drivebay.Drive, bool) {
 	i := sort.Search(len(s.Drives), func(i int) bool { return s.Drives[i].ID >= id })
 	if i == len(s.Drives) || s.Drives[i].ID != id {

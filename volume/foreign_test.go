@@ -31,35 +31,39 @@ var strangers = map[string][]struct {
 // volume is refused, and not a byte changes.
 func TestForeign(t *testing.T) {
 	for name, marks := range strangers {
-		t.Run(name, func(t *testing.T) {
-			group := hostsim.Group{Count: 1, Kind: hostsim.KindSATASSD, Serial: "SSD{n}", Size: "8GB"}
-			spec := hostsim.Spec{Drives: []hostsim.Group{group}}
-			if marks == nil {
-				group.Content, group.Count = name, 1
-				spec.Drives = append(spec.Drives, group)
-			}
-			onMachine(t, spec, volume.Options{}, func(s *stand) {
-				for _, d := range s.mgr.Snapshot().Drives {
-					if (d.Claim != nil) != (d.Serial == "SSD0001") {
-						s.Fatalf("drive %s with %v is claimed: %v", d.Serial, d.Content.Kind, d.Claim)
-					}
+		for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive} {
+			t.Run(name+" "+string(b), func(t *testing.T) {
+				group := hostsim.Group{Count: 1, Kind: hostsim.KindSATASSD, Serial: "SSD{n}", Size: "8GB"}
+				spec := hostsim.Spec{Drives: []hostsim.Group{group}}
+				if marks == nil {
+					group.Content, group.Count = name, 1
+					spec.Drives = append(spec.Drives, group)
 				}
-				s.scribble(name)
-				before := s.sums()
-				for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive} {
-					_, err := s.e.CreateVolume(s.Context(), drivebay.VolumeRequest{Name: "v", Class: drivebay.Class{Backing: b, Wipe: drivebay.WipeZero, FSType: "ext4"}})
-					if !errors.Is(err, drivebay.ErrRefused) {
-						s.Errorf("%s: %v", b, err)
-					}
-				}
-				if after := s.sums(); !maps.Equal(before, after) {
-					s.Error("bytes have changed")
-				}
-				if n := len(s.e.Volumes().Volumes); n != 0 {
-					s.Errorf("%d volumes are remembered", n)
-				}
+				onMachine(t, spec, volume.Options{}, func(s *stand) { s.isRefused(name, b) })
 			})
-		})
+		}
+	}
+}
+
+// isRefused writes a stranger's content of some kind, and has a volume made of the drive.
+func (s *stand) isRefused(kind string, b drivebay.Backing) {
+	s.Helper()
+	for _, d := range s.mgr.Snapshot().Drives {
+		if (d.Claim != nil) != (d.Serial == "SSD0001") {
+			s.Fatalf("drive %s with %v is claimed: %v", d.Serial, d.Content.Kind, d.Claim)
+		}
+	}
+	s.scribble(kind)
+	before := s.sums()
+	_, err := s.e.CreateVolume(s.Context(), drivebay.VolumeRequest{Name: "v", Class: drivebay.Class{Backing: b, Wipe: drivebay.WipeZero, FSType: "ext4"}})
+	if !errors.Is(err, drivebay.ErrRefused) {
+		s.Errorf("%s: %v", b, err)
+	}
+	if after := s.sums(); !maps.Equal(before, after) {
+		s.Error("bytes have changed")
+	}
+	if n := len(s.e.Volumes().Volumes); n != 0 {
+		s.Errorf("%d volumes are remembered", n)
 	}
 }
 

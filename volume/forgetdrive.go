@@ -8,19 +8,29 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// ForgetDrive has a drive forgotten that is OFFLINE and that no record names. No record
-// is written meanwhile.
+// ForgetDrive forgets a drive that is OFFLINE and that no record names. No record is written
+// meanwhile.
 func (e *Engine) ForgetDrive(ctx context.Context, id, why string) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
 	if owner, forget := neededBy(id, e.all(), e.snapshotRecords()); owner != "" {
 		return fmt.Errorf("drive %s: %w: the record of %s names it: give that up first with `%s`", id, drivebay.ErrRefused, owner, forget)
 	}
-	return e.drives.Lead(ctx, id, drivebay.LeaveForget, why)
+	return e.drives.Operate(ctx, id, drivebay.LeaveForget, why)
 }
 
-// neededBy finds a record that names a drive: for a volume or snapshot, or for work on
-// one. The result names it and the command that gives it up.
+// needsDrive returns why the record of a missing drive has to stay, "" if no volume or
+// snapshot needs it.
+func (e *Engine) needsDrive(drive string) string {
+	if e.ctx.Err() != nil { // the next engine decides by its own records
+		return "the volumes are not known"
+	}
+	owner, _ := neededBy(drive, e.all(), e.snapshotRecords())
+	return owner
+}
+
+// neededBy finds a record that names a drive: of a volume or snapshot, or of work on one. It
+// returns the owner and the command that gives it up.
 func neededBy(drive string, volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) (owner, forget string) {
 	names := func(l drivebay.Location, w *drivebay.Work) bool {
 		if slices.Contains(l.Drives, drive) {

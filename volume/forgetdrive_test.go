@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -62,6 +63,26 @@ func TestForgetDrive(t *testing.T) {
 		time.Sleep(time.Minute)
 		if is := s.inBay(d.Slot.Bay); is.ID != d.ID || !is.FirstSeen.After(d.FirstSeen) {
 			s.Errorf("back, it is %s, first seen %v", is.ID, is.FirstSeen)
+		}
+	})
+}
+
+// TestForgetAfterKeepsDrivesOfVolumes: a drive that is missing for long is not forgotten while a
+// record names it, also without a claim.
+func TestForgetAfterKeepsDrivesOfVolumes(t *testing.T) {
+	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}})
+		d := *s.drive(v)
+		s.must(s.mgr.Configure(s.Context(), drivemgr.Options{ForgetAfter: time.Hour, Loop: true}), s.mgr.Claim(s.Context(), d.ID, false))
+		s.must(s.sim.Inject(hostsim.Fault{Bay: d.Slot.Bay, Fault: "vanish"}))
+		time.Sleep(2 * time.Hour)
+		if _, ok := s.mgr.Snapshot().Find(d.ID); !ok {
+			s.Fatal("the drive of a volume is forgotten")
+		}
+		s.must(s.e.ForgetVolume(s.Context(), v.ID))
+		time.Sleep(10 * time.Minute)
+		if _, ok := s.mgr.Snapshot().Find(d.ID); ok {
+			s.Error("the drive that no record names is not forgotten")
 		}
 	})
 }

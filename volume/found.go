@@ -15,8 +15,8 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// adopt takes in volumes and snapshots that are on the drives and in no record:
-// the store was lost, or the drive comes from another machine.
+// adopt records the volumes and snapshots that are on the drives and in no record: the store
+// was lost, or the drive comes from another machine.
 func (e *Engine) adopt(ctx context.Context, s *drivebay.Snapshot) error {
 	e.mu.Lock()
 	x := e.index
@@ -24,33 +24,29 @@ func (e *Engine) adopt(ctx context.Context, s *drivebay.Snapshot) error {
 	return e.adoptFrom(ctx, s, x)
 }
 
-// adoptFrom takes in what an index shows, which may be old: what was listed a moment
-// ago may be gone by now. So what is taken in is looked up again, once nobody else
-// can do anything to it.
+// adoptFrom adopts what an index shows. The index may be old: what was listed a moment ago may
+// be gone. So each volume is looked up again once no other call can change it.
 func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) error {
 	defer func() { e.keepFound(s, x) }()
 	var errs []error
 	failed := map[string]error{}
-	note := func(drive string, err error) {
-		if errs = append(errs, err); err != nil {
-			failed[drive] = err
+	note := func(err error, drives ...string) {
+		if errs = append(errs, err); err == nil {
+			return
+		}
+		for _, id := range drives {
+			failed[id] = err
 		}
 	}
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		e.tellUnfinished(d.ID, x.parts[d.ID])
-		if left(d) {
-			continue // what it could not wipe is older than what was moved away, and may be deleted by now
-		}
-		note(d.ID, e.adoptParts(ctx, s, d, x.parts[d.ID]))
+		e.reportUnfinishedCopies(d.ID, x.parts[d.ID])
+		note(e.adoptParts(ctx, s, d, x.parts[d.ID]), d.ID)
 	}
 	for i := 0; x.lvm != nil && i < len(x.lvm.report.Groups); i++ {
 		if g := &x.lvm.report.Groups[i]; slices.Contains(g.Tags, lvm.Tag) {
-			members := seen{index: x}.members(g)
-			err := e.adoptGroup(ctx, s, g, members)
-			for id := range members {
-				note(id, err)
-			}
+			members := placementView{index: x}.members(g)
+			note(e.adoptGroup(ctx, s, g, members), slices.Collect(maps.Keys(members))...)
 		}
 	}
 	e.mu.Lock()
@@ -59,15 +55,15 @@ func (e *Engine) adoptFrom(ctx context.Context, s *drivebay.Snapshot, x index) e
 	return errors.Join(errs...)
 }
 
-// strange takes those of some volumes that are in no record, or only in one that is
-// older than the drive; what works on one of them meanwhile knows it better. Done lets
-// go of all.
-func (e *Engine) strange(ctx context.Context, found []drivebay.ForgottenVolume) (mine map[string]bool, done func(), err error) {
+// unrecorded takes those volumes that are in no record, or only in one that is older than the
+// drive. It skips a volume that another call holds: that call knows it better. done releases
+// all.
+func (e *Engine) unrecorded(ctx context.Context, found []drivebay.ForgottenVolume) (mine map[string]bool, done func(), err error) {
 	mine = map[string]bool{}
 	var ends []func()
 	var errs []error
 	for _, f := range found {
-		if f.ID == "" || e.names(f) || mine[f.ID] || e.replaced(f) {
+		if f.ID == "" || e.recordNames(f) || mine[f.ID] || e.replaced(f) {
 			continue
 		}
 		end, err := e.begin(f.ID)
@@ -75,6 +71,17 @@ func (e *Engine) strange(ctx context.Context, found []drivebay.ForgottenVolume) 
 			continue
 		}
 		ends = append(ends, end)
+		if e.deletedBefore(f) {
+			used, err := e.instanceUsed(ctx, f)
+			if err == nil && !used {
+				f.Replaced = true
+				err = e.markForgotten(f)
+				e.replaced(f) // sends the event
+			}
+			if errs = append(errs, err); !used {
+				continue
+			}
+		}
 		r, err := e.record(f.ID)
 		if err != nil {
 			mine[f.ID] = !e.recorded(f.ID)
@@ -82,7 +89,7 @@ func (e *Engine) strange(ctx context.Context, found []drivebay.ForgottenVolume) 
 		}
 		mine[f.ID], err = e.outdated(ctx, &r)
 		if !mine[f.ID] {
-			err = errors.Join(err, e.supersede(&r))
+			err = errors.Join(err, e.supersede(&r), e.detectConflict(&r))
 		}
 		errs = append(errs, err)
 	}
@@ -93,9 +100,9 @@ func (e *Engine) strange(ctx context.Context, found []drivebay.ForgottenVolume) 
 	}, errors.Join(errs...)
 }
 
-// names says whether a record names a volume as the drives have it, or knows that it is
-// another one.
-func (e *Engine) names(f drivebay.ForgottenVolume) bool {
+// recordNames reports whether a record names a volume as the drives have it, or that volume is
+// known as a forgotten one.
+func (e *Engine) recordNames(f drivebay.ForgottenVolume) bool {
 	_, forgotten := e.forgottenAs(f.Key())
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,8 +113,9 @@ func (e *Engine) names(f drivebay.ForgottenVolume) bool {
 	return e.snapshots[f.ID] != nil
 }
 
-// replaced says of a volume that was forgotten that a new one has its name since, or that it
-// was deleted without the drive that brings it back. One event says so, and it is left as it is.
+// replaced reports whether a new volume has the name of a forgotten one, or the volume was
+// deleted without the drive that brings it back. One event reports it, and the volume is left
+// as it is.
 func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
 	was, is := e.forgottenAs(f.Key())
 	if !is || !was.Replaced {
@@ -115,7 +123,7 @@ func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
 	}
 	if _, told := e.moves.told.LoadOrStore(f.Key(), true); !told {
 		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Volume: f.ID,
-			Cause: fmt.Sprintf("%s holds a volume that was deleted without this drive, or was forgotten before a new one was made under its name: it is not used, and its room is taken until it is removed by hand", f.Instance)})
+			Cause: fmt.Sprintf("%s holds a volume that was deleted without this drive, or was forgotten before a new one was made under its name: it is not used, and its room is taken until it is removed by hand; `drivebay volume adopt %s` takes it in while no volume has its name", f.Instance, f.ID)})
 	}
 	return true
 }
@@ -129,15 +137,15 @@ func (e *Engine) recorded(id string) bool {
 func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, parts []part) error {
 	var found []drivebay.ForgottenVolume
 	for _, p := range parts {
-		if id := idOfPartition(p.title); e.mayAdopt(s, id, d.ID) {
+		if id := idOfPartition(p.title); !leftBehind(d, p) && e.mayAdopt(s, id, d.ID) {
 			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.guid)})
 		}
 	}
-	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.names(f) })
+	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.recordNames(f) })
 	if strange && (d.Content.Kind == drivebay.ContentUnknown || stuck(*d)) { // no volume is held while the drive is waited for
 		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, notReadYet(d))
 	}
-	mine, done, err := e.strange(ctx, found)
+	mine, done, err := e.unrecorded(ctx, found)
 	defer done()
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
@@ -155,17 +163,17 @@ func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *driveb
 	for _, p := range parts {
 		id := idOfPartition(p.title)
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.title && q.Start == p.start })
-		if i < 0 || !mine[id] || !e.readable(table[i]) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
+		if i < 0 || !mine[id] || leftBehind(d, p) || !e.readable(table[i]) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
 			continue
 		}
 		err := e.adoptPart(ctx, d, p, table[i], len(parts) == 1)
 		errs = append(errs, err)
-		mine[id] = !e.names(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID})
+		mine[id] = !e.recordNames(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID})
 	}
 	return errors.Join(errs...)
 }
 
-// readable: only types of ours say what the partition is.
+// readable reports whether the partition has one of our types.
 func (e *Engine) readable(p gpt.Partition) bool {
 	_, whole := types[p.Type]
 	return whole || p.Type == typeMaking
@@ -176,8 +184,8 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
 	is := types[entry.Type]
 	v.Mode = is.mode
-	twin := e.twin(ctx, d.ID, p)
-	if entry.Type == typeMaking && twin.drive != "" { // that one is what was left of a move, or both are
+	twin := e.duplicateOf(ctx, d.ID, p)
+	if entry.Type == typeMaking && twin.drive != "" { // this one is left over from a move, or both are
 		return nil
 	}
 	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{start: p.start, end: p.start + p.size}})) == 0 {
@@ -187,6 +195,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	var err error
 	switch {
 	case entry.Type == typeMaking:
+		v.Parameters = parametersFrom(entry.TypeAttributes, &v)
 		return e.adoptVolume(v, "it was being made or removed when its record was lost", true, nil)
 	case is.encrypted:
 		if why, err = e.adoptHeader(ctx, &v); err != nil {
@@ -206,6 +215,7 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 			why = "no filesystem can be found on it"
 		}
 	}
+	v.Parameters = parametersFrom(entry.TypeAttributes, &v)
 	if twin.whole {
 		why = fmt.Sprintf("drive %s has another copy of it, and which of the two is newer is not known", twin.drive)
 		return e.adoptFailed(v, why, drivebay.RetryOperator)
@@ -223,15 +233,15 @@ func undecided(v *drivebay.Volume) error {
 	return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s; to use the other one, pull drive %[4]s and run `drivebay volume forget %[3]s`", drivebay.ErrRefused, why, v.ID, on)
 }
 
-// twin is a drive with another partition of the same name: a move was cut short, and
-// what was written down of it is lost. Until the very end of a move only one of the
-// two is whole by its name and type. One that cannot be looked at may be.
-type twin struct {
+// duplicate is another partition of the same name: a move was cut short, and its record is
+// lost. Until the very end of a move only one of the two is whole by its name and type. One
+// that cannot be read counts as whole.
+type duplicate struct {
 	drive string
 	whole bool
 }
 
-func (e *Engine) twin(ctx context.Context, drive string, of part) (out twin) {
+func (e *Engine) duplicateOf(ctx context.Context, drive string, of part) (out duplicate) {
 	s := e.drives.Snapshot()
 	for i := range s.Drives {
 		d := &s.Drives[i]
@@ -241,19 +251,23 @@ func (e *Engine) twin(ctx context.Context, drive string, of part) (out twin) {
 			}
 			table, err := e.readTitles(ctx, d)
 			i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.title && q.Start == p.start })
-			out = twin{d.ID, out.whole || err != nil || i >= 0 && table[i].Type != typeMaking}
+			whole := err != nil || i >= 0 && table[i].Type != typeMaking
+			if whole || out.drive == "" { // a whole one counts more than one that is being made
+				out = duplicate{d.ID, out.whole || whole}
+			}
 		}
 	}
 	return out
 }
 
-// tellUnfinished tells of partitions that a volume was being copied to, which no
-// record knows any more. They are nobody's, and nothing is done to them.
-func (e *Engine) tellUnfinished(drive string, parts []part) {
+// reportUnfinishedCopies sends an event for partitions to which a volume was being copied and
+// which no record names. They belong to no volume, and nothing is done to them.
+func (e *Engine) reportUnfinishedCopies(drive string, parts []part) {
 	for _, p := range parts {
 		known := slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
 			m := moveOf(r)
-			return m != nil && m.Name == p.title && m.To.Drives[0] == drive
+			return m != nil && (m.Name == p.title && m.To.Drives[0] == drive || m.OldName == p.title && m.From.Drives[0] == drive) ||
+				slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return c.Name == p.title && c.Location.Drives[0] == drive })
 		})
 		if known || !strings.HasPrefix(p.title, newPrefix) {
 			continue
@@ -266,19 +280,18 @@ func (e *Engine) tellUnfinished(drive string, parts []part) {
 		}
 		if _, told := e.moves.told.LoadOrStore(drive+" "+p.title, true); !told {
 			e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive,
-				Cause: fmt.Sprintf("partition %d (%s) is the unfinished copy of a volume, of which nothing is written down: it is nobody's, and its room is taken until somebody removes it", p.number, p.title)})
+				Cause: fmt.Sprintf("partition %d (%s) is an unfinished copy that belongs to no volume and is in no record; it uses space until it is removed", p.number, p.title)})
 		}
 	}
 }
 
-// adoptVolume writes down a volume that was found. Half says that it is not whole;
-// why, what is wrong with it.
+// adoptVolume records a volume that was found. half means that it is not whole; why is what is
+// wrong with it.
 func (e *Engine) adoptVolume(v drivebay.Volume, why string, half bool, pvs map[string]string) error {
 	return e.adoptAs(v, why, half, pvs, drivebay.RetryOnCall)
 }
 
-// adoptFailed writes down a volume that was found, of which something is wrong that calls
-// do not mend.
+// adoptFailed records a volume that was found with a fault that calls do not repair.
 func (e *Engine) adoptFailed(v drivebay.Volume, why string, retry drivebay.RetryRule) error {
 	return e.adoptAs(v, why, false, nil, retry)
 }
@@ -287,7 +300,9 @@ func (e *Engine) adoptAs(v drivebay.Volume, why string, half bool, pvs map[strin
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
 	text := "a volume of ours was found that is in no record"
 	e.noteOlder(&v)
-	if old, err := e.record(v.ID); err == nil { // of the same name, or it had another id
+	var left []drivebay.LeftCopy
+	if old, err := e.record(v.ID); err == nil { // the record of an earlier volume with this id
+		left = slices.DeleteFunc(slices.Clone(old.Left), func(c drivebay.LeftCopy) bool { return strings.EqualFold(c.Location.Partition, v.Location.Partition) })
 		text = fmt.Sprintf("the record is older than the drive: it names %s, which is gone; what is on the drive counts", instanceOf(old.Volume.Location))
 		v.Name, v.Created = cmp.Or(v.Name, old.Volume.Name), old.Volume.Created
 		if v.Parameters == nil {
@@ -297,7 +312,7 @@ func (e *Engine) adoptAs(v drivebay.Volume, why string, half bool, pvs map[strin
 	if was, is := e.wasForgotten(v.ID, v.Location); is {
 		text = fmt.Sprintf("a volume that was forgotten at %s is back on its drive, with its data", was.At.UTC().Format(time.RFC3339))
 	}
-	rec := drivebay.VolumeRecord{Volume: v}
+	rec := drivebay.VolumeRecord{Volume: v, Left: left}
 	event := drivebay.CSIFound
 	if half {
 		event = drivebay.CSICreate

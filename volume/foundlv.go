@@ -14,7 +14,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// adoptGroup takes in the volumes and snapshots of a group.
+// adoptGroup adopts the volumes and snapshots of a group.
 func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Group, members map[string]string) error {
 	kind := groupKind(g)
 	l := drivebay.Location{Kind: kind, VG: g.Name, Drives: slices.Sorted(maps.Keys(members))}
@@ -24,7 +24,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 	if kind == drivebay.LocationThin {
 		l.Pool = poolName
 	}
-	l.Found = travels(l)
+	l.Found = isMoving(l)
 	if err := e.movedSince(ctx, g, l, members); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: instanceOfLV(&g.LVs[i])})
 		}
 	}
-	mine, done, err := e.strange(ctx, found)
+	mine, done, err := e.unrecorded(ctx, found)
 	defer done()
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
@@ -50,7 +50,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 	if g = r.Group(l.VG); g == nil {
 		return nil
 	}
-	// A mirror is taken in with all its drives: one that is not read yet may have a leg.
+	// A mirror is adopted with all its drives: one that is not read yet may have a leg.
 	if len(g.Missing()) > 0 || len(members) < len(g.PVs) {
 		if err := e.unreadDrives(everyDrive); err != nil {
 			return fmt.Errorf("volume group %s: %w", g.Name, err)
@@ -73,8 +73,7 @@ func (e *Engine) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.Gr
 	return errors.Join(errs...)
 }
 
-// idOfLV is the id that a logical volume carries, if it has the name that goes with
-// it.
+// idOfLV returns the id in the tags of a logical volume, if the volume has the name of that id.
 func idOfLV(lv *lvm.LV) string {
 	id := tagOf(lv, keyID)
 	if name, err := lvm.VolumeName(id); err != nil || name != lv.Name {

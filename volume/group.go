@@ -10,8 +10,31 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// dropGroup plans to give back the drives of a group that nobody has anything in
-// any more: the pool, the group, the labels, the partitions and the tables.
+// removeUnusedGroup is the step that removes a volume group after its last volume or snapshot was removed.
+// One removal at a time does so: of several that end together, each waits for the previous one, and
+// the last one finds the group empty.
+func (e *Engine) removeUnusedGroup(l drivebay.Location, removed string) step {
+	over := false
+	return step{name: "unused group", compound: true,
+		done: func(context.Context) (bool, error) { return over, nil },
+		do: func(ctx context.Context) error {
+			end, err := e.beginAfter(ctx, "group "+l.VG)
+			if err != nil {
+				return err
+			}
+			defer end()
+			e.mu.Lock()
+			e.removedFromGroup[removed] = true
+			e.mu.Unlock()
+			err = e.run(ctx, removed, e.dropGroup(l, removed))
+			over = err == nil
+			return err
+		},
+	}
+}
+
+// dropGroup plans to remove an empty volume group: the pool, the group, the labels, the partitions
+// and the tables.
 func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 	unused := func(ctx context.Context) (bool, error) {
 		if e.shared(l.VG, but) {
@@ -69,9 +92,12 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 		taken := func() bool { return e.shared(l.VG, but) || e.counted(id, but) }
 		free := func(ctx context.Context) (bool, error) {
 			r, err := e.maybeReport(ctx, l)
+			if err != nil {
+				return false, err
+			}
 			p, there := e.pvPart(id)
 			pv, _ := r.On(p.dev)
-			return err == nil && !taken() && r.Group(l.VG) == nil && (!there || pv == nil), err
+			return !taken() && r.Group(l.VG) == nil && (!there || pv == nil), nil
 		}
 		for _, s := range e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV, owner: but, taken: taken}) {
 			plan = append(plan, when(free, s))
@@ -80,25 +106,23 @@ func (e *Engine) dropGroup(l drivebay.Location, but string) []step {
 	return plan
 }
 
-// bookkeeping is how large that of the pool of a group is, in bytes.
+// bookkeeping returns the size of the metadata of a group's thin pool, in bytes.
 func bookkeeping(g *lvm.Group) uint64 {
 	return poolMetadata(g.Size/lvm.ExtentSize) * lvm.ExtentSize
 }
 
-// isSpare is the room that LVM keeps for the repair of a pool; it belongs to no
+// isSpare reports whether a logical volume is the spare that LVM keeps to repair a pool; it belongs to no
 // volume (lvmthin(7), "Spare metadata LV").
 func isSpare(lv lvm.LV) bool { return slices.Contains(lv.Role, "spare") || lv.Name == "lvol0_pmspare" }
 
-// shared says whether another volume or snapshot is in a group, or is to be. One
-// that is being removed and has gone already is not: of two that go at the same
-// time, the last takes the group along.
+// shared reports whether another volume or snapshot is in a group, or will be.
 func (e *Engine) shared(group, but string) bool {
 	s := e.drives.Snapshot()
-	return e.others(but, func(l drivebay.Location) bool { return l.VG == group && !adrift(s, l) })
+	return e.others(but, func(l drivebay.Location) bool { return l.VG == group && !allTakenOut(s, l) })
 }
 
-// counted says the same of a drive's physical volume: whoever makes a group takes the
-// one that is there.
+// counted reports whether another volume or snapshot needs the physical volume of a drive: the creation of
+// a group uses an existing one.
 func (e *Engine) counted(drive, but string) bool {
 	return e.others(but, func(l drivebay.Location) bool { return l.VG != "" && slices.Contains(l.Drives, drive) })
 }
@@ -107,8 +131,8 @@ func (e *Engine) others(but string, at func(drivebay.Location) bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	there := func(id string, l drivebay.Location, w *drivebay.Work) bool {
-		leaving := w != nil && w.Op == drivebay.WorkRemove && e.index.lvm.lacks(l)
-		return id != but && at(l) && !leaving
+		removed := w != nil && w.Op == drivebay.WorkRemove && e.removedFromGroup[id]
+		return id != but && at(l) && !removed
 	}
 	for id, r := range e.records {
 		if there(id, r.Volume.Location, r.Work) {
@@ -123,8 +147,8 @@ func (e *Engine) others(but string, at func(drivebay.Location) bool) bool {
 	return false
 }
 
-// labels are the physical volumes on the partitions of a location that are in its group
-// or in none: that of another group, made there since, is not its.
+// labels returns the UUIDs of the physical volumes on the partitions of a location that are in its group
+// or in no group. One in another group was made there since.
 func (e *Engine) labels(r *lvm.Report, l drivebay.Location) []string {
 	var out []string
 	for _, id := range l.Drives {
@@ -137,8 +161,8 @@ func (e *Engine) labels(r *lvm.Report, l drivebay.Location) []string {
 	return out
 }
 
-// maybeReport is reportOf, where there may be no physical volume any more. A drive
-// that is not there, or was not listed yet, is not one without.
+// maybeReport is reportOf for a location that may have no physical volume any more: the report is empty
+// then. A drive that is absent or not yet listed is an error.
 func (e *Engine) maybeReport(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
 	for _, id := range l.Drives {
 		if _, err := e.drive(id); err != nil {

@@ -7,29 +7,32 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// tail is what a filesystem may leave of its device: less than one extent.
+// tail bounds what a filesystem leaves unused of its device: less than one extent.
 const tail = 4 << 20
 
-// ExpandNode makes the filesystem of a volume as large as its device, while it is
-// in use. The device has been grown before, by ExpandVolume.
+// ExpandNode grows the filesystem of a volume to the size of its device, while it is in use. ExpandVolume
+// has grown the device before.
 func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
-	at, err := e.spotOfVolume(id, path)
+	at, err := e.checkVolumePath(id, path)
 	if err != nil {
 		return 0, err
 	}
 	var size uint64
 	err = e.onVolume(ctx, "expand", id, func(ctx context.Context, v drivebay.Volume) error {
-		s, err := e.scene(ctx, v)
+		s, err := e.mountState(ctx, v)
 		if err != nil {
 			return err
 		}
 		size, err = s.expand(ctx, at, r, secrets)
 		return err
 	})
-	return size, err
+	if err != nil { // the work may go on, and still set the size
+		return 0, err
+	}
+	return size, nil
 }
 
-func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
+func (s *mountState) expand(ctx context.Context, at mountPath, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
 	have := s.at(at)
 	if have == nil && len(s.ours(at)) == 0 {
 		return 0, fmt.Errorf("%w: it is neither staged nor published at %s", drivebay.ErrNotFound, at)
@@ -39,11 +42,11 @@ func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange, secre
 	case s.untrusted(s.v.Location.Drives):
 		return 0, s.trusted(s.v.Location.Drives)
 	case r.Limit > 0 && r.Required > r.Limit:
-		return 0, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrRange, r.Required, r.Limit)
+		return 0, fmt.Errorf("%w: the required size %s is larger than the limit %s", drivebay.ErrRange, sizeText(r.Required), sizeText(r.Limit))
 	case r.Required > size:
-		return 0, fmt.Errorf("%w: it has %d bytes, and is to be grown to %d by the controller first", drivebay.ErrRange, size, r.Required)
+		return 0, fmt.Errorf("%w: the volume has %s, and the controller must expand it to %s first", drivebay.ErrRange, sizeText(size), sizeText(r.Required))
 	case r.Limit > 0 && size > r.Limit:
-		return 0, fmt.Errorf("%w: it has %d bytes already", drivebay.ErrRange, size)
+		return 0, fmt.Errorf("%w: the volume already has %s, more than the limit %s", drivebay.ErrRange, sizeText(size), sizeText(r.Limit))
 	case s.v.CSIStatus == drivebay.CSIResizing:
 		return 0, fmt.Errorf("%w: its device is being grown", drivebay.ErrPending)
 	}
@@ -56,18 +59,17 @@ func (s *scene) expand(ctx context.Context, at spot, r drivebay.SizeRange, secre
 	return size, s.growDone()
 }
 
-// writableAt is where a filesystem can be told to grow: not through a mount that
-// is read-only.
-func (s *scene) writableAt(at spot) spot {
+// writableAt returns the path to grow a filesystem through: not one with a read-only mount.
+func (s *mountState) writableAt(at mountPath) mountPath {
 	if p := s.staging(); p != nil && !p.ReadOnly {
-		if staged, err := s.spot(p.Path); err == nil && s.live(staged) {
+		if staged, err := s.checkPath(p.Path); err == nil && s.live(staged) {
 			return staged
 		}
 	}
 	return at
 }
 
-func (s *scene) grow(ctx context.Context, at spot) error {
+func (s *mountState) grow(ctx context.Context, at mountPath) error {
 	if s.v.Mode != drivebay.ModeFS {
 		return nil
 	}
@@ -76,9 +78,9 @@ func (s *scene) grow(ctx context.Context, at spot) error {
 	})
 }
 
-// grown grows a filesystem that was just mounted and is smaller than its device:
-// that was grown while nobody used it, or the volume is a copy of a smaller one.
-func (s *scene) grown(ctx context.Context, at spot) error {
+// grown grows a filesystem that was just mounted and is smaller than its device: the device was grown
+// while it was not in use, or the volume is a copy of a smaller one.
+func (s *mountState) grown(ctx context.Context, at mountPath) error {
 	if s.v.Mode != drivebay.ModeFS {
 		return s.growDone()
 	}
@@ -110,12 +112,12 @@ func (s *scene) grown(ctx context.Context, at spot) error {
 	return s.growDone()
 }
 
-// growing says that the device has been grown and the filesystem has not.
-func (s *scene) growing() bool {
+// growing reports whether the device has been grown and the filesystem has not.
+func (s *mountState) growing() bool {
 	return s.v.CSIStatus == drivebay.CSIResized || s.v.CSIStatus == drivebay.CSIFailed && s.v.State().Before == drivebay.CSIResized
 }
 
-func (s *scene) growDone() error {
+func (s *mountState) growDone() error {
 	if !s.growing() {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
 )
 
 // TestGrowthThatFailed: a filesystem that is smaller than its device is said to be,
@@ -62,4 +63,25 @@ func TestScrubLetsGo(t *testing.T) {
 		}
 		s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
 	})
+}
+
+// TestGrowthKeepsTheDeviceOfAPod: the record of a block volume that a pod has is lost, and the
+// volume grows. The path of the pod still shows the device of the volume.
+func TestGrowthKeepsTheDeviceOfAPod(t *testing.T) {
+	for _, name := range []string{"a linear volume", "a thin volume", "a mirror"} {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			v := s.make("v", requests()[name])
+			s.must(s.stage(v), s.publish(v, "pod"))
+			s.loseRecord(v)
+			is := s.of(v)
+			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: is.Size + 64<<20})
+			s.must(err)
+			s.make("takes the next free device number", requests()[name])
+			s.must(s.stage(v))
+			if err := s.publish(v, "pod"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			s.must(s.e.UnpublishVolume(s.Context(), v.ID, target(v, "pod")), s.unstage(v))
+		})
+	}
 }

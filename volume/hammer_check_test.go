@@ -236,9 +236,17 @@ func (w *world) settle() string {
 		case c.doomed:
 			err := w.erase(c)
 			for try := 0; try < 30 && err != nil; try++ {
-				if errors.Is(err, drivebay.ErrPending) { // of a move, which goes on by itself
+				if strings.Contains(err.Error(), "`drivebay release DRIVE`") && try < 3 {
+					w.direct()
+				} else if errors.Is(err, drivebay.ErrPending) || strings.HasSuffix(err.Error(), "retry later") { // a move goes on by itself
 					time.Sleep(time.Minute)
-				} else if !w.givesUp(err) {
+				} else if toClear.MatchString(err.Error()) { // either one is to go
+					w.note(0, "clear", c.name)
+					w.must(w.e.ClearVolume(w.Context(), c.volume.ID))
+				} else if w.givesUp(err) {
+				} else if errors.Is(err, drivebay.ErrUnavailable) {
+					time.Sleep(time.Minute)
+				} else {
 					break
 				}
 				err = w.erase(c)
@@ -280,7 +288,7 @@ func (w *world) direct() {
 	for _, v := range w.e.Volumes().Volumes {
 		if strings.Contains(v.Condition.Message(), "MoveUndecided") && !released[v.Location.Drives[0]] {
 			released[v.Location.Drives[0]] = true
-			w.note(0, "release", fmt.Sprint(w.ids[v.Location.Drives[0]], ": ", w.mgr.Lead(w.Context(), v.Location.Drives[0], drivebay.LeaveRelease, "")))
+			w.note(0, "release", fmt.Sprint(w.ids[v.Location.Drives[0]], ": ", w.mgr.Operate(w.Context(), v.Location.Drives[0], drivebay.LeaveRelease, "")))
 		}
 	}
 	if len(released) > 0 {
@@ -299,10 +307,22 @@ func (w *world) again(c *client) error {
 		w.note(0, "heal", c.said(err))
 	}
 	if err := w.use(c); err != nil {
+		if c.unrecorded && errors.Is(err, drivebay.ErrNotFound) { // older records say that its id was deleted
+			w.note(0, "adopt", c.said(w.e.AdoptVolume(w.Context(), c.volume.ID)))
+			err = w.use(c)
+		}
+		if err == nil {
+			return w.readsWell(c)
+		}
 		if err = w.decide(c, err); err != nil {
 			return err
 		}
 	}
+	return w.readsWell(c)
+}
+
+// readsWell reads all that was written to a volume.
+func (w *world) readsWell(c *client) error {
 	if !w.opens(c) {
 		return errors.New("its device cannot be opened")
 	}
@@ -316,30 +336,50 @@ func (w *world) again(c *client) error {
 	return nil
 }
 
-var toClear = regexp.MustCompile("`drivebay volume clear [a-z0-9]+` uses the copy on drive ([a-z0-9-]+); to use the other one, pull drive")
+var toClear = regexp.MustCompile("`drivebay volume clear [a-z0-9]+` uses the copy on drive ([a-z0-9, -]+); to use the other one, pull drive")
 
 // decide does what an error of a volume asks of an operator. Between two copies of it, where a
 // move had ended when its records were lost, he chooses by what was acknowledged.
 func (w *world) decide(c *client, err error) error {
 	said, id := toClear.FindStringSubmatch(err.Error()), c.volume.ID
-	if view, _ := w.e.Volumes().Get(id); said == nil && c.unrecorded && view != nil && strings.Contains(view.Condition.Message(), "`drivebay volume retry "+id+"`") {
+	view, _ := w.e.Volumes().Get(id)
+	advised := func(verb string) bool {
+		return said == nil && c.unrecorded && view != nil && strings.Contains(view.Condition.Message(), "`drivebay volume "+verb+" "+id+"`")
+	}
+	switch {
+	case advised("forget"): // older records name one that was deleted before
+		w.note(0, "forget", id)
+		err := w.e.ForgetVolume(w.Context(), id)
+		time.Sleep(11 * time.Minute)
+		return errors.Join(err, w.use(c))
+	case advised("retry"):
 		w.note(0, "retry", id) // older records say that it is being made
-		return errors.Join(w.e.RetryVolume(w.Context(), id), w.use(c))
+		if err := w.e.RetryVolume(w.Context(), id); err != nil {
+			return err
+		}
+		return w.use(c)
 	}
 	if said == nil {
 		return err
 	}
-	on := w.ids[said[1]]
-	if !w.outdated(c, on) {
+	on := strings.Split(said[1], ", ")
+	for i := range on {
+		on[i] = w.ids[on[i]]
+	}
+	if !slices.ContainsFunc(on, func(serial string) bool { return w.outdated(c, serial) }) && !strings.Contains(err.Error(), instance(c.volume.Location)) { // the other one is not what the client was given
 		w.note(0, "clear", id)
 		return errors.Join(w.e.ClearVolume(w.Context(), id), w.use(c))
 	}
-	w.must(w.sim.Inject(hostsim.Fault{Drive: on, Fault: "vanish"}))
+	for _, serial := range on {
+		w.must(w.sim.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}))
+	}
 	time.Sleep(10 * time.Second)
 	w.note(0, "forget", id)
 	err = w.e.ForgetVolume(w.Context(), id)
 	time.Sleep(11 * time.Minute)
-	w.putBack(on, false)
+	for _, serial := range on {
+		w.putBack(serial, false)
+	}
 	time.Sleep(11 * time.Minute)
 	return errors.Join(err, w.use(c))
 }

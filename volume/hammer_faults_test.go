@@ -179,7 +179,8 @@ func (w *world) handWrites(dev string, b []byte, off int64) {
 	w.must(err, disk.Close())
 }
 
-// named says whether a record names a drive: then nothing on it is free, whatever it shows.
+// named says whether a record names a drive, other than of a volume that is being made: then
+// nothing on it is free, whatever it shows.
 func (w *world) named(serial string) bool {
 	on := func(l drivebay.Location) bool {
 		return slices.ContainsFunc(l.Drives, func(id string) bool { return w.ids[id] == serial })
@@ -188,6 +189,9 @@ func (w *world) named(serial string) bool {
 	snaps, err2 := w.st.VolumeSnapshots()
 	w.must(err, err2)
 	for _, r := range volumes {
+		if r.Work != nil && r.Work.Op == drivebay.WorkCreate {
+			continue
+		}
 		if on(r.Volume.Location) || r.Work != nil && r.Work.Move != nil && (on(r.Work.Move.From) || on(r.Work.Move.To)) {
 			return true
 		}
@@ -203,7 +207,7 @@ func (w *world) named(serial string) bool {
 // zap clears both copies of the table of a drive that holds volumes (sgdisk --zap-all).
 func (w *world) zap(r *rand.Rand) string {
 	d := w.anyDrive(r, func(s string) bool { return w.claimed[s] && w.whole(s) && w.isPresent(s) && w.named(s) })
-	if d.name == "" {
+	if d.name == "" || len(w.partitionsOf(d)) == 0 { // records may only mean to put something there
 		return "-"
 	}
 	const first, last = 34 * 512, 33 * 512
@@ -309,6 +313,13 @@ func (w *world) otherStore() {
 		w.lifted("unreadable " + c.name)
 		c.unrecorded = true
 	}
+	w.locked(func() {
+		for number, x := range w.marks {
+			if x.owner != nil && len(x.on) > 0 && !slices.Contains(w.volumes, x.owner) && x.owner.unrecorded {
+				w.mayReturn[x.owner.name][number] = true
+			}
+		}
+	})
 }
 
 func (w *world) anyErased() bool {

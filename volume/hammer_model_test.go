@@ -15,13 +15,14 @@ import (
 // model is what a client of drivebay may rely on, and what an operator has done: no part of
 // it is read from drivebay.
 type model struct {
-	mu      sync.Mutex
-	volumes []*client            // those that were asked for and not deleted, in this order
-	marks   map[uint64]*stamp    // every page that was ever written, by its number
-	claimed map[string]bool      // serial numbers of drives that drivebay may write to
-	keep    map[string][]extent  // bytes that drivebay must not touch, by serial number
-	faults  map[string]time.Time // what is wrong with drives and mounts, and since when: "pulled D0001"
-	errs    []string
+	mu        sync.Mutex
+	volumes   []*client                  // those that were asked for and not deleted, in this order
+	marks     map[uint64]*stamp          // every page that was ever written, by its number
+	claimed   map[string]bool            // serial numbers of drives that drivebay may write to
+	keep      map[string][]extent        // bytes that drivebay must not touch, by serial number
+	faults    map[string]time.Time       // what is wrong with drives and mounts, and since when: "pulled D0001"
+	mayReturn map[string]map[uint64]bool // by name
+	errs      []string
 }
 
 // client is a volume as its client knows it.
@@ -36,9 +37,12 @@ type client struct {
 	used    bool // published: a pod has it open
 	// unrecorded says that the records were lost, or replaced by older ones, since it was made.
 	unrecorded bool
-	pages      map[uint64]uint64   // offset -> number of the mark that was acknowledged
-	maybe      map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
-	size       uint64
+	// mayReturn are marks of earlier volumes of its name that were deleted while their drive was
+	// away, after which the records were lost: nothing says that they were deleted.
+	mayReturn map[uint64]bool
+	pages     map[uint64]uint64   // offset -> number of the mark that was acknowledged
+	maybe     map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
+	size      uint64
 }
 
 // stamp is the content of a page, which is written once in the whole run.
@@ -173,7 +177,7 @@ func (c *client) accepts(page uint64, b []byte) bool {
 		number = 0
 	}
 	got := markOf(b)
-	if got != number && !slices.Contains(c.maybe[page], got) {
+	if got != number && !slices.Contains(c.maybe[page], got) && !c.mayReturn[got] {
 		return false
 	}
 	return got == 0 || bytes.Equal(b, render(got))

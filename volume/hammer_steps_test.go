@@ -35,15 +35,6 @@ func init() {
 	}
 }
 
-// notYet are operations, and assertions, that the hammer leaves out, with the reason.
-// DRIVEBAY_HAMMER_WITHOUT takes its place.
-var notYet = map[string]string{
-	"zap":        "tried on too few seeds yet",
-	"lose":       "a volume can read bytes of an earlier one of its name (seed 61), and one stays where it is not (seed 73), with all of these on",
-	"restore":    "as for lose",
-	"unreadable": "as for lose",
-}
-
 // pod is an open device of a published volume.
 type pod struct{ disk host.Disk }
 
@@ -114,7 +105,10 @@ func (w *world) newClient(r *rand.Rand) *client {
 	case "xfs":
 		size = 320 << 20
 	}
-	c := &client{name: name, number: w.names, pages: map[uint64]uint64{}, maybe: map[uint64][]uint64{}, request: drivebay.VolumeRequest{Name: name, Size: drivebay.SizeRange{Required: size}, Block: k.fs == "",
+	if w.mayReturn[name] == nil {
+		w.mayReturn[name] = map[uint64]bool{}
+	}
+	c := &client{name: name, mayReturn: w.mayReturn[name], number: w.names, pages: map[uint64]uint64{}, maybe: map[uint64][]uint64{}, request: drivebay.VolumeRequest{Name: name, Size: drivebay.SizeRange{Required: size}, Block: k.fs == "",
 		Class: drivebay.Class{Backing: k.backing, Wipe: []drivebay.Wipe{drivebay.WipeNone, drivebay.WipeZero, drivebay.WipeDiscard}[r.IntN(3)], FSType: fs}}}
 	w.volumes = append(w.volumes, c)
 	return c
@@ -207,6 +201,7 @@ func (w *world) letGo(c *client) {
 		p.disk.Close()
 		delete(w.pods, c)
 	}
+	w.lifted("unreadable " + c.name) // no pod reads it now
 }
 
 // give unpublishes and unstages a volume.
@@ -220,7 +215,6 @@ func (w *world) give(r *rand.Rand) string {
 
 func (w *world) disuse(c *client) error {
 	w.letGo(c)
-	w.lifted("unreadable " + c.name)
 	if !c.used && !c.staged {
 		return nil
 	}
@@ -341,6 +335,10 @@ func (w *world) wiped(c *client) {
 	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() || c.unrecorded && c.volume.Location.VG != "" {
 		return
 	}
+	away := map[string]bool{} // what is on drives that are away, lost records do not tell
+	for _, d := range w.drives() {
+		away[d.serial] = c.unrecorded && !d.present
+	}
 	events, err := w.st.Events(0, 10000)
 	w.must(err)
 	left := map[string]bool{}
@@ -350,7 +348,7 @@ func (w *world) wiped(c *client) {
 	w.locked(func() {
 		for page, number := range c.pages {
 			for at := range w.marks[number].on {
-				if len(w.keep[at.drive]) == 0 && !left[at.drive] {
+				if len(w.keep[at.drive]) == 0 && !left[at.drive] && !away[at.drive] {
 					w.wrong("volume %s was deleted with wipe %s, and its page at %d is left at %d of drive %s", c.name, c.request.Class.Wipe, page, at.off, at.drive)
 				}
 			}
@@ -417,7 +415,7 @@ func (w *world) clone(r *rand.Rand) string {
 		defer cancel()
 		c.volume.ID = volumeIDOf(w, c.name)
 		if c.volume.ID != "" {
-			c.acked = true
+			c.acked, c.unrecorded = true, true // it may be one of older records
 			w.volumes = append(w.volumes, c)
 			said += fmt.Sprint("; given up: ", w.erase(c))
 		}
@@ -452,14 +450,14 @@ func (w *world) healOne(r *rand.Rand) string {
 
 func (w *world) release(r *rand.Rand) string {
 	d := w.anyDrive(r, func(s string) bool { return w.claimed[s] })
-	return fmt.Sprint(d.serial, ": ", w.mgr.Lead(w.Context(), d.id, drivebay.LeaveRelease, "hammer"))
+	return fmt.Sprint(d.serial, ": ", w.mgr.Operate(w.Context(), d.id, drivebay.LeaveRelease, "hammer"))
 }
 
 func (w *world) cancel(r *rand.Rand) string {
 	var said []string
 	for _, d := range w.mgr.Snapshot().Drives {
 		if d.Usage != drivebay.UsageInUse {
-			said = append(said, fmt.Sprint(d.Serial, ": ", w.mgr.Lead(w.Context(), d.ID, drivebay.LeaveCancel, "")))
+			said = append(said, fmt.Sprint(d.Serial, ": ", w.mgr.Operate(w.Context(), d.ID, drivebay.LeaveCancel, "")))
 		}
 	}
 	return strings.Join(said, ", ")

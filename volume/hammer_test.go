@@ -3,6 +3,7 @@ package volume_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -27,7 +28,8 @@ import (
 //	DRIVEBAY_HAMMER_STEPS  the most steps in all (1500)
 //	DRIVEBAY_HAMMER_FROM   the first seed (1): so a long run goes on where the last one ended
 //	DRIVEBAY_HAMMER_SEED   this seed alone, for as many steps as STEPS says
-//	DRIVEBAY_HAMMER_WITHOUT operations and assertions to leave out, in place of notYet; "": none
+//	DRIVEBAY_HAMMER_WITHOUT operations and assertions to leave out
+//	DRIVEBAY_HAMMER_LOG    a file for the log of the daemon, with every step
 //	DRIVEBAY_HAMMER_SKIP   steps to leave out, "3,17-20": the others draw the same numbers
 
 // stepsOfSeed is how many operations a machine goes through.
@@ -120,11 +122,7 @@ func hammer(t *testing.T, seed uint64, steps int, late *atomic.Bool) (done int) 
 func withoutOf(t *testing.T) map[string]bool {
 	t.Helper()
 	without := map[string]bool{}
-	text, given := os.LookupEnv("DRIVEBAY_HAMMER_WITHOUT")
-	for name := range notYet {
-		without[name] = !given
-	}
-	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+	for name := range strings.FieldsFuncSeq(os.Getenv("DRIVEBAY_HAMMER_WITHOUT"), func(r rune) bool { return r == ',' }) {
 		without[name] = true
 	}
 	return without
@@ -158,9 +156,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t.Fatal(err)
 	}
 	w := &world{stand: &stand{T: t, sim: sim, st: store.Memory()}, killer: &killer{}, clock: clock, ids: map[string]string{}, pods: map[*client]*pod{}, spoiled: map[string][]scar{},
-		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}}}
+		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}, mayReturn: map[string]map[uint64]bool{}}}
 	w.without = withoutOf(t)
-	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 5 * time.Second}
+	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 5 * time.Second, Log: hammerLog(t)}
 	for _, d := range sim.View() {
 		w.claimed[d.Serial] = strings.HasPrefix(d.Serial, "OURS")
 		if strings.HasPrefix(d.Serial, "OTHER") {
@@ -180,7 +178,7 @@ func (w *world) boot() {
 	w.Helper()
 	var claim drivebay.Selectors
 	w.must(claim.UnmarshalText([]byte("serial=OURS*")))
-	w.mgr = drivemgr.New(w.sim, w.st, drivemgr.Options{Claim: claim, Tick: w.opt.Tick})
+	w.mgr = drivemgr.New(w.sim, w.st, drivemgr.Options{Claim: claim, Tick: w.opt.Tick, Log: w.opt.Log})
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan error)
 	mgr := w.mgr
@@ -221,6 +219,23 @@ func (w *world) close() {
 
 func (w *world) note(number int, name, came string) {
 	w.history = append(w.history, fmt.Sprintf("%4d %-12s %s", number, name, came))
+	if w.opt.Log != nil {
+		w.opt.Log.Info("STEP", "n", number, "op", name, "came", came)
+	}
+}
+
+func hammerLog(t *testing.T) *slog.Logger {
+	t.Helper()
+	name := os.Getenv("DRIVEBAY_HAMMER_LOG")
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // report fails the test with what is needed to see it again.

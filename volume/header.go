@@ -15,8 +15,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Where a LUKS2 header says what it is (LUKS2 On-Disk Format, 2.2): its label, UUID
-// and subsystem, which is our word for the filesystem in it.
+// Offsets of the label, UUID and subsystem in a LUKS2 header (LUKS2 On-Disk Format, 2.2). The subsystem
+// holds the type of the filesystem in the volume.
 const (
 	luksMagic       = "LUKS\xba\xbe\x00\x02"
 	luksLabelAt     = 24
@@ -29,7 +29,7 @@ var errNoHeader = fmt.Errorf("%w: there is no LUKS2 header", drivebay.ErrRefused
 
 type luksWords struct{ label, uuid, subsystem string }
 
-// readHeader reads what the header of an encrypted volume says of itself.
+// readHeader reads the label, UUID and subsystem of a LUKS2 header.
 func readHeader(r io.ReaderAt) (luksWords, error) {
 	b := make([]byte, luksEnd)
 	if _, err := r.ReadAt(b, 0); err != nil {
@@ -45,15 +45,15 @@ func readHeader(r io.ReaderAt) (luksWords, error) {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// isUUID is asked of what is read from a drive before it is the name of anything.
+// isUUID reports whether a text is a UUID. It checks what is read from a drive before that names anything.
 func isUUID(text string) bool { return uuidForm.MatchString(text) }
 
-// adoptHeader takes in what the header of a volume says that was found; why, what
-// is wrong with it. Where it is damaged its copy still tells what it was, so that
-// the volume can be used once the header has been put back.
+// adoptHeader sets the UUID and filesystem of a found volume from its header; why is what is wrong with
+// the header. If it is damaged, its copy has them, so that the volume can be used once the header has been
+// put back.
 func (e *Engine) adoptHeader(ctx context.Context, v *drivebay.Volume) (why string, err error) {
 	var is luksWords
-	err = e.lookAtDevice(ctx, below(v), func(_ context.Context, disk host.Disk) (err error) {
+	err = e.lookAtDevice(ctx, backingPiece(v), func(_ context.Context, disk host.Disk) (err error) {
 		is, err = readHeader(disk)
 		return err
 	})
@@ -62,7 +62,7 @@ func (e *Engine) adoptHeader(ctx context.Context, v *drivebay.Volume) (why strin
 	case errors.Is(err, errNoHeader) || err == nil && is.label != plainName(v.ID):
 		why = "its LUKS header cannot be found on it"
 		if is = e.copied(v.ID); is.uuid == "" {
-			is.uuid = newUUID() // of nothing: it opens to nobody
+			is.uuid = newUUID() // it matches no header, and opens nothing
 		}
 	case err != nil:
 		return "", fmt.Errorf("volume %s: %w", v.ID, err)
@@ -71,11 +71,11 @@ func (e *Engine) adoptHeader(ctx context.Context, v *drivebay.Volume) (why strin
 	return why, nil
 }
 
-// proveHeader wants the header that the record names.
+// proveHeader returns an error unless the disk has the recorded header.
 func (e *Engine) proveHeader(disk io.ReaderAt, v *drivebay.Volume) error {
 	is, err := readHeader(disk)
 	if err == nil && is.uuid != v.LUKSUUID {
-		err = fmt.Errorf("%w: it is to have the LUKS header %s, and has %s", drivebay.ErrRefused, v.LUKSUUID, is.uuid)
+		err = fmt.Errorf("%w: its LUKS header should be %s, and is %s", drivebay.ErrRefused, v.LUKSUUID, is.uuid)
 	}
 	if err != nil && e.copyOf(v) != nil {
 		err = fmt.Errorf("%w; cryptsetup luksHeaderRestore puts it back from its copy, %s", err, e.headerFile(v))
@@ -83,19 +83,18 @@ func (e *Engine) proveHeader(disk io.ReaderAt, v *drivebay.Volume) error {
 	return err
 }
 
-// A few bad sectors in its header and nobody reads an encrypted volume any more,
-// key or no key. A copy of the header is kept beside the records until the volume
-// is deleted; it opens nothing without the passphrase. It has the form that
-// cryptsetup luksHeaderRestore takes.
+// A few bad sectors in the header make an encrypted volume unreadable, even with the key. The engine keeps
+// a copy of the header beside the records until the volume is deleted. The copy opens nothing without the
+// passphrase. It has the form that cryptsetup luksHeaderRestore reads.
 
-// headerFile has the identity of the header in its name: another volume of the same
-// name, made after this one was forgotten, is no reason to lose its copy.
+// headerFile returns the path of a header's copy. It contains the UUID of the header: another volume of
+// the same name, made after this one was forgotten, does not replace the copy.
 func (e *Engine) headerFile(v *drivebay.Volume) string {
 	return filepath.Join(e.opt.Headers, v.ID+"."+v.LUKSUUID+".luks")
 }
 
-// unfinished is a copy that is being written. What a crash leaves of it is written
-// over, and goes with the copy.
+// unfinished is the suffix of a copy that is being written. The next copy overwrites what a crash leaves,
+// and dropHeader removes it.
 const unfinished = ".new"
 
 func (e *Engine) headerKept(v *drivebay.Volume) step {
@@ -106,7 +105,7 @@ func (e *Engine) headerKept(v *drivebay.Volume) step {
 	}
 }
 
-// copyOf is the copy of a volume's header, if there is one that can be read.
+// copyOf returns the copy of a volume's header; nil if none can be read.
 func (e *Engine) copyOf(v *drivebay.Volume) []byte {
 	b, err := os.ReadFile(e.headerFile(v))
 	if err != nil {
@@ -118,7 +117,7 @@ func (e *Engine) copyOf(v *drivebay.Volume) []byte {
 	return b
 }
 
-// copied is what the only copy of a header says that there is for a volume's id.
+// copied returns what the copy of a header says, if there is exactly one for a volume's id.
 func (e *Engine) copied(id string) luksWords {
 	if e.opt.Headers == "" {
 		return luksWords{}
@@ -136,8 +135,8 @@ func (e *Engine) copied(id string) luksWords {
 	return is
 }
 
-// keepHeader makes the copy, and makes it anew where the header is another than it
-// was: a passphrase that was given up opens no copy of ours.
+// keepHeader writes the copy, and writes it again when the header has changed: a passphrase that was
+// revoked must not open our copy.
 func (e *Engine) keepHeader(ctx context.Context, v *drivebay.Volume) error {
 	if e.opt.Headers == "" {
 		return nil
@@ -152,14 +151,14 @@ func (e *Engine) keepHeader(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
-// headerNow is the header as it is on the drive.
+// headerNow reads the header from the drive.
 func (e *Engine) headerNow(ctx context.Context, v *drivebay.Volume) ([]byte, error) {
 	b := make([]byte, headerCopy)
-	err := e.lookAtDevice(ctx, below(v), func(_ context.Context, disk host.Disk) error {
+	err := e.lookAtDevice(ctx, backingPiece(v), func(_ context.Context, disk host.Disk) error {
 		_, err := disk.ReadAt(b, 0)
 		return err
 	})
-	if err != nil { // the drive may answer yet
+	if err != nil { // the drive may answer later
 		return nil, err
 	}
 	return b, nil
@@ -177,7 +176,10 @@ func writeCopy(name string, b []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(name+unfinished))
 	}
-	return os.Rename(name+unfinished, name)
+	if err := os.Rename(name+unfinished, name); err != nil {
+		return err
+	}
+	return errors.Join(host.SyncFolder(filepath.Dir(name)), host.SyncFolder(filepath.Dir(filepath.Dir(name)))) // MkdirAll may have made the folder
 }
 
 func (e *Engine) dropHeader(v *drivebay.Volume) error {
@@ -188,6 +190,10 @@ func (e *Engine) dropHeader(v *drivebay.Volume) error {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("copy of the header: %w", err)
 		}
+	}
+	// An old copy that returns after a loss of power opens the volume with a passphrase that was revoked.
+	if err := host.SyncFolder(e.opt.Headers); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("copy of the header: %w", err)
 	}
 	return nil
 }

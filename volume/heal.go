@@ -8,10 +8,9 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Heal puts a volume right where it is used: by the table of repairs, in its order,
-// each one only if it is called for by what is seen right before. What it begins it
-// brings to its end; nothing is begun after the caller's time is over. Called
-// again, it finds nothing to do, or goes on.
+// Heal repairs a volume where it is used. It goes through the table of repairs in order, and does each one
+// only if a diagnosis right before shows that it is needed. It finishes a repair that it has started, and
+// starts none after the caller's time is over. Called again, it finds nothing to do, or continues.
 func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
 	report := drivebay.HealReport{Volume: r.Volume, Steps: []drivebay.HealStep{}, DryRun: r.DryRun}
 	came, caller := report, ctx
@@ -23,21 +22,21 @@ func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.Hea
 		return h.run(ctx)
 	})
 	switch {
-	case ctx.Err() != nil: // the work may go on, and its report with it
+	case ctx.Err() != nil: // the work may go on, and still change came
 		return report, err
 	case errors.Is(err, errUnhealed):
 		err = nil
 	}
-	err = errors.Join(err, e.tell(ctx))
+	err = errors.Join(err, e.publishSoon(ctx))
 	if v, ok := e.Volumes().Get(r.Volume); ok && !(r.DryRun && len(came.Steps) > 0) {
 		came.Remaining = v.Condition
 	}
 	return came, err
 }
 
-// tell has everybody see at once what was done: the next tick may be two seconds away,
-// and who asked for it looks now.
-func (e *Engine) tell(ctx context.Context) error {
+// publishSoon publishes at once what was done: the next tick may be two seconds away, and the caller looks
+// now.
+func (e *Engine) publishSoon(ctx context.Context) error {
 	if err := e.lookAtMounts(ctx); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (e *Engine) tell(ctx context.Context) error {
 	return nil
 }
 
-// lookAtMounts reads the mount table that the next sets stand on.
+// lookAtMounts reads the mount table that the next sets are made from.
 func (e *Engine) lookAtMounts(ctx context.Context) error {
 	t, err := e.freshTable(ctx)
 	if err != nil {
@@ -57,15 +56,15 @@ func (e *Engine) lookAtMounts(ctx context.Context) error {
 	return nil
 }
 
-// mayHeal refuses a caller who means another volume, or takes it for what it is not.
+// mayHeal returns an error if the request does not fit the volume, or the volume must not be healed now.
 func (e *Engine) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.HealRequest) error {
 	switch {
-	case e.untrusted(v.Location.Drives): // what is unmounted there stays so
+	case e.untrusted(v.Location.Drives): // what is unmounted there stays unmounted
 		return e.trusted(v.Location.Drives)
 	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
 	case r.Safe && moves(v, e.drives.Snapshot()):
-		return fmt.Errorf("%w: it is on its way to another drive", drivebay.ErrPending)
+		return fmt.Errorf("%w: it is moving to another drive; retry later", drivebay.ErrPending)
 	}
 	if err := checkOptions(v.FSType, r.Options); err != nil {
 		return err
@@ -73,10 +72,10 @@ func (e *Engine) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.Hea
 	return e.hasPaths(ctx, v, r.Path, r.Staging)
 }
 
-// hasPaths wants paths to be those of a volume, of now or as it is remembered.
-// Empty ones say nothing.
+// hasPaths returns an error unless the volume is mounted or recorded at each path. Empty paths are
+// skipped.
 func (e *Engine) hasPaths(ctx context.Context, v *drivebay.Volume, paths ...string) error {
-	s, err := e.scene(ctx, *v)
+	s, err := e.mountState(ctx, *v)
 	if err != nil {
 		return err
 	}
@@ -84,7 +83,7 @@ func (e *Engine) hasPaths(ctx context.Context, v *drivebay.Volume, paths ...stri
 		if path == "" {
 			continue
 		}
-		at, err := e.spotOfVolume(v.ID, path)
+		at, err := e.checkVolumePath(v.ID, path)
 		if err != nil {
 			return err
 		}
@@ -101,7 +100,7 @@ type healing struct {
 	id     string
 	r      drivebay.HealRequest
 	report *drivebay.HealReport
-	over   func() error // the caller's time is
+	over   func() error // an error once the caller's time is over
 }
 
 func (h *healing) run(ctx context.Context) error {
@@ -109,7 +108,7 @@ func (h *healing) run(ctx context.Context) error {
 		if err := h.over(); err != nil {
 			return fmt.Errorf("before %q: %w", repairs[i].Name, err)
 		}
-		p, err := h.e.patient(ctx, h.id, h.r, i == 0)
+		p, err := h.e.diagnose(ctx, h.id, h.r, i == 0)
 		if err != nil {
 			return err
 		}
@@ -120,9 +119,9 @@ func (h *healing) run(ctx context.Context) error {
 	return nil
 }
 
-// repair does one row of the table. One that fails ends the healing: what follows
-// stands on it. One that cannot be done by us is told, and left out.
-func (h *healing) repair(ctx context.Context, row *Repair, p *patient) error {
+// repair does one row of the table. A failure ends the healing: the rows that follow depend on it. A
+// repair that the engine cannot do is reported, and skipped.
+func (h *healing) repair(ctx context.Context, row *Repair, p *diagnosis) error {
 	why, cannot := row.need(&p.signs)
 	if why == "" {
 		return nil
@@ -149,18 +148,18 @@ func (h *healing) repair(ctx context.Context, row *Repair, p *patient) error {
 	return nil
 }
 
-// do is a repair, and the proof that it shows.
-func (h *healing) do(ctx context.Context, row *Repair, p *patient) error {
+// do runs a repair, and proves that it worked.
+func (h *healing) do(ctx context.Context, row *Repair, p *diagnosis) error {
 	h.e.log.Info("repair", "op", "heal", "volume", h.id, "repair", row.Name)
 	if err := row.do(ctx, p); err != nil {
 		return err
 	}
-	after, err := h.e.patient(ctx, h.id, h.r, false)
+	after, err := h.e.diagnose(ctx, h.id, h.r, false)
 	if err != nil {
 		return err
 	}
 	if !row.done(&p.signs, &after.signs) {
-		return errors.New("it was done without an error, and does not show")
+		return errors.New("it reported success, but its effect is missing")
 	}
 	if err := h.e.opt.After(h.id, row.Name); err != nil {
 		return fmt.Errorf("%s: %w: %w", row.Name, errStopped, err)
@@ -178,7 +177,7 @@ func (h *healing) stops(err error) error {
 	return errUnhealed
 }
 
-func (h *healing) note(p *patient, step drivebay.HealStep) {
+func (h *healing) note(p *diagnosis, step drivebay.HealStep) {
 	if step.Failed != "" {
 		h.e.log.Warn("repair failed", "op", "heal", "volume", h.id, "repair", step.Repair, "err", step.Failed)
 		return

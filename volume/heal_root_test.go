@@ -45,22 +45,22 @@ func TestRootHeal(t *testing.T) {
 
 			h.expect("")
 			h.ok(unix.Unmount(h.target, 0))
-			h.expect("bind the paths of pods")
+			h.expect("restore the bind mounts of pods")
 			h.ok(unix.Unmount(h.staging, 0))
 			h.expect("mount the filesystem")
 			h.ok(unix.Unmount(h.target, 0), unix.Unmount(h.staging, 0))
-			h.expect("mount the filesystem, bind the paths of pods")
+			h.expect("mount the filesystem, restore the bind mounts of pods")
 			inside, err := os.Open(filepath.Join(h.staging, "file")) // somebody has it in use
 			h.ok(err)
 			if !h.giveUp() {
 				h.ok(inside.Close())
 			} else {
-				h.expect("!mount a filesystem again that gave up")
+				h.expect("!mount a failed filesystem again")
 				h.ok(inside.Close())
 				end := h.container()
-				h.expect("!mount a filesystem again that gave up")
+				h.expect("!mount a failed filesystem again")
 				end()
-				h.expect("mount a filesystem again that gave up")
+				h.expect("mount a failed filesystem again")
 			}
 			h.ok(os.WriteFile(filepath.Join(h.target, "other"), []byte("data"), 0o600))
 			if b, err := os.ReadFile(filepath.Join(h.target, "file")); err != nil || string(b) != "data" {

@@ -90,18 +90,18 @@ func TestHealMounts(t *testing.T) {
 	}{
 		"nothing": {func(*stand, drivebay.Volume) {}, false, ""},
 		"everywhere": {func(s *stand, v drivebay.Volume) { s.inject(staging(v), "fs-unmount") }, false,
-			"mount the filesystem, bind the paths of pods"},
+			"mount the filesystem, restore the bind mounts of pods"},
 		"where it is staged": {func(s *stand, v drivebay.Volume) { s.must(s.sim.Unmount(s.Context(), place(staging(v)))) }, false,
 			"mount the filesystem"},
 		"a path": {func(s *stand, v drivebay.Volume) { s.must(s.sim.Unmount(s.Context(), place(target(v, "reader")))) }, false,
-			"bind the paths of pods"},
+			"restore the bind mounts of pods"},
 		"read-only": {func(s *stand, v drivebay.Volume) { s.inject(staging(v), "fs-read-only") }, false,
-			"mount a filesystem again that gave up"},
+			"mount a failed filesystem again"},
 		"read-only, and not seen": {func(s *stand, v drivebay.Volume) {
 			s.must(s.sim.Inject(hostsim.Fault{Drive: staging(v), Fault: "fs-read-only", Args: hostsim.Args{"hidden": "true"}}))
-		}, false, "mount a filesystem again that gave up"},
+		}, false, "mount a failed filesystem again"},
 		"a device": {func(s *stand, v drivebay.Volume) { s.must(s.sim.Unmount(s.Context(), place(target(v, "pod")))) }, true,
-			"bind the paths of pods"},
+			"restore the bind mounts of pods"},
 	} {
 		for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 			if (c.block || name == "read-only, and not seen") && fs != "ext4" {
@@ -197,7 +197,7 @@ func TestHealReturned(t *testing.T) {
 					}
 				}
 				got := s.heal(v, keyed)
-				if strings.Contains(got, "!") || !strings.Contains(got, "bind the paths") {
+				if strings.Contains(got, "!") || !strings.Contains(got, "restore the bind mounts") {
 					s.Errorf("%s, encrypted %v: healed by %q", name, encrypted, got)
 				}
 				s.inUse(v, target(v, "pod"), false)
@@ -245,7 +245,7 @@ func TestHealRefused(t *testing.T) {
 
 // TestHealNot: what would endanger data, or cannot be known, is not done, and said.
 func TestHealNot(t *testing.T) {
-	const fresh = "!mount a filesystem again that gave up"
+	const fresh = "!mount a failed filesystem again"
 	for name, c := range map[string]struct {
 		fault func(*stand, drivebay.Volume)
 		want  string
@@ -317,7 +317,7 @@ func TestHealInTime(t *testing.T) {
 		if n := len(s.mounts(target(v, "pod"))); n != 0 {
 			s.Errorf("%d paths were bound after the caller's time", n)
 		}
-		if got := s.heal(v); !strings.HasSuffix(got, "bind the paths of pods") {
+		if got := s.heal(v); !strings.HasSuffix(got, "restore the bind mounts of pods") {
 			s.Errorf("again: %q", got)
 		}
 		s.inUse(v, target(v, "pod"), false)

@@ -11,7 +11,7 @@ import (
 
 // Repairs of what is below a filesystem.
 
-func needLetGo(g *signs) (why string, cannot error) {
+func needLetGo(g *symptoms) (why string, cannot error) {
 	if !g.here {
 		return "", nil
 	}
@@ -24,11 +24,11 @@ func needLetGo(g *signs) (why string, cannot error) {
 	if len(dead) == 0 {
 		return "", nil
 	}
-	return strings.Join(dead, ", ") + ": a device that went is mounted there", nil
+	return strings.Join(dead, ", ") + ": the device that is mounted there no longer exists", nil
 }
 
-// letGo unmounts what is dead, where pods have it first.
-func letGo(ctx context.Context, p *patient) error {
+// letGo unmounts the paths whose device is gone, those of pods first.
+func letGo(ctx context.Context, p *diagnosis) error {
 	for _, one := range append(p.signs.targets(), p.signs.staging()) {
 		if one != nil && one.dead {
 			if err := p.clear(ctx, one.at); err != nil {
@@ -39,7 +39,7 @@ func letGo(ctx context.Context, p *patient) error {
 	return nil
 }
 
-func needLegs(g *signs) (why string, cannot error) {
+func needLegs(g *symptoms) (why string, cannot error) {
 	for _, l := range g.legs {
 		if !l.here || !l.missing && !l.unused && (g.facts.LV == nil || !g.facts.LV.RefreshNeeded) {
 			continue
@@ -50,7 +50,7 @@ func needLegs(g *signs) (why string, cannot error) {
 		case l.missing:
 			why = fmt.Sprintf("LVM has put the physical volume on drive %s down as lost, and the drive is here", l.drive)
 		default:
-			why = fmt.Sprintf("the mirror does without drive %s, which is here", l.drive)
+			why = fmt.Sprintf("the mirror does not use drive %s, which is online", l.drive)
 		}
 		if l.bad {
 			cannot = fmt.Errorf("%w: drive %s is BAD, and is to be replaced", drivebay.ErrRefused, l.drive)
@@ -61,14 +61,13 @@ func needLegs(g *signs) (why string, cannot error) {
 	return why, cannot
 }
 
-// takeBack has LVM use all legs again that are here and not BAD. What they missed is
-// copied to them.
-func takeBack(ctx context.Context, p *patient) error {
+// takeBack makes LVM use all legs again that are here and not BAD. What they missed is copied to them.
+func takeBack(ctx context.Context, p *diagnosis) error {
 	l := p.v.Location
 	if p.signs.below {
 		return p.rejoin(ctx, &p.v)
 	}
-	var plan []lvm.Step // it is activated next, with all of them
+	var plan []lvm.Step // the next repair activates it, with all legs
 	for _, leg := range p.signs.legs {
 		if leg.here && leg.missing && !leg.bad {
 			plan = append(plan, lvm.RestoreMissing(l.VG, leg.pv)...)
@@ -77,7 +76,7 @@ func takeBack(ctx context.Context, p *patient) error {
 	return p.lvmRun(ctx, l, plan)
 }
 
-func needActive(g *signs) (why string, cannot error) {
+func needActive(g *symptoms) (why string, cannot error) {
 	lv := g.facts.LV
 	suspended := lv != nil && lv.Suspended
 	if g.v.Location.VG == "" || !g.here || !g.used() || g.below && !suspended {
@@ -93,23 +92,23 @@ func needActive(g *signs) (why string, cannot error) {
 	return why, nil
 }
 
-// makeActive: what an encrypted volume is in plain stands in the way of a new device
-// below it.
-func makeActive(ctx context.Context, p *patient) error {
+// makeActive activates the logical volume. An encrypted volume is locked first: its mapping blocks a new
+// device below it.
+func makeActive(ctx context.Context, p *diagnosis) error {
 	if p.signs.encrypted() && !p.signs.device {
 		if err := p.lock(ctx, &p.v); err != nil {
 			return err
 		}
 	}
-	_, err := p.activate(ctx, below(&p.v))
+	_, err := p.activate(ctx, backingPiece(&p.v))
 	return inOurWords(err)
 }
 
-// poolLow is from which share of its room on a pool is extended: the condition
-// ThinPoolLowOnDataSpace begins there.
+// poolLow is the use of a pool, in percent, from which it is extended. The condition
+// ThinPoolLowOnDataSpace starts there.
 const poolLow = 90
 
-func needMetadata(g *signs) (why string, cannot error) {
+func needMetadata(g *symptoms) (why string, cannot error) {
 	lv := g.facts.LV
 	if g.v.Location.Pool == "" || lv == nil || lv.PoolFailed || !lv.MetadataLocked && (lv.MetadataPercent == nil || *lv.MetadataPercent < poolLow) {
 		return "", nil
@@ -121,7 +120,7 @@ func needMetadata(g *signs) (why string, cannot error) {
 	return why, g.noRoom()
 }
 
-func extendMetadata(ctx context.Context, p *patient) error {
+func extendMetadata(ctx context.Context, p *diagnosis) error {
 	l := p.v.Location
 	meta := p.lvmNow().group(l.VG).Metadata(l.Pool)
 	if meta == nil {
@@ -130,15 +129,15 @@ func extendMetadata(ctx context.Context, p *patient) error {
 	return p.lvmRun(ctx, l, lvm.ExtendMetadata(l.VG, l.Pool, meta.Size+min(meta.Size, p.signs.room*lvm.ExtentSize)))
 }
 
-// noRoom says that a pool cannot have more.
-func (g *signs) noRoom() error {
+// noRoom returns an error if a pool cannot be extended.
+func (g *symptoms) noRoom() error {
 	if g.room > 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: group %s has no free extents: delete volumes or snapshots of it", drivebay.ErrNoSpace, g.v.Location.VG)
 }
 
-func needRoom(g *signs) (why string, cannot error) {
+func needRoom(g *symptoms) (why string, cannot error) {
 	lv := g.facts.LV
 	if g.v.Location.Pool == "" || lv == nil || !lv.OutOfData && (lv.DataPercent == nil || *lv.DataPercent < poolLow) {
 		return "", nil
@@ -150,7 +149,7 @@ func needRoom(g *signs) (why string, cannot error) {
 	return why, g.noRoom()
 }
 
-func extendPool(ctx context.Context, p *patient) error {
+func extendPool(ctx context.Context, p *diagnosis) error {
 	l := p.v.Location
 	g := p.lvmNow().group(l.VG)
 	if g == nil || g.LV(l.Pool) == nil {
@@ -159,14 +158,14 @@ func extendPool(ctx context.Context, p *patient) error {
 	return p.lvmRun(ctx, l, lvm.Extend(l.VG, l.Pool, g.LV(l.Pool).Size+p.signs.room*lvm.ExtentSize))
 }
 
-func needKey(g *signs) (why string, cannot error) {
+func needKey(g *symptoms) (why string, cannot error) {
 	if !g.encrypted() || g.device || !g.here || !g.used() {
 		return "", nil
 	}
 	return "it is locked while it is in use", nil
 }
 
-func unlockAgain(ctx context.Context, p *patient) error {
+func unlockAgain(ctx context.Context, p *diagnosis) error {
 	key, err := theKey(p.signs.r.Secrets)
 	if err != nil {
 		return fmt.Errorf("the volume is locked: %w", err)

@@ -29,7 +29,7 @@ func TestHealMirror(t *testing.T) {
 			}
 			s.must(s.sim.Inject(hostsim.Fault{Drive: leg.Serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
 			time.Sleep(time.Minute)
-			if got := s.heal(v); got != "take mirror legs back" {
+			if got := s.heal(v); got != "restore mirror legs" {
 				s.Errorf("written to %v: healed by %q", write, got)
 			}
 			if got := s.heal(v); got != "" {
@@ -57,7 +57,7 @@ func TestHealHalfMirror(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.must(s.sim.Inject(hostsim.Fault{Drive: leg.Serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
 		time.Sleep(time.Minute)
-		if got := s.heal(v); got != "let go of dead mounts, activate the logical volume, mount the filesystem, bind the paths of pods" {
+		if got := s.heal(v); got != "unmount dead mounts, activate the logical volume, mount the filesystem, restore the bind mounts of pods" {
 			s.Errorf("healed by %q", got)
 		}
 		s.inUse(v, target(v, "pod"), false)

@@ -9,13 +9,12 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// needFresh: no filesystem comes back from an error while it is mounted. A remount of
-// ext4 is refused, since Linux 6.15 in other words (fs/ext4/super.c, __ext4_remount:
-// EXT4_MF_FS_ABORTED), so is one of btrfs (fs/btrfs/super.c, btrfs_reconfigure:
-// "Remounting read-write after error is not allowed"), and that of an XFS that has
-// shut down says yes and changes nothing (tried, Linux 6.18). Mounted anew all three
-// read their journal and go on.
-func needFresh(g *signs) (why string, cannot error) {
+// needFresh returns why a filesystem has to be mounted anew. None recovers from an error while it is
+// mounted. A remount of ext4 is refused, since Linux 6.15 with another message (fs/ext4/super.c,
+// __ext4_remount: EXT4_MF_FS_ABORTED), and so is one of btrfs (fs/btrfs/super.c, btrfs_reconfigure:
+// "Remounting read-write after error is not allowed"). A remount of an XFS that has shut down succeeds and
+// changes nothing (tried, Linux 6.18). Mounted anew, all three replay their journal and work again.
+func needFresh(g *symptoms) (why string, cannot error) {
 	p := g.staging()
 	if p == nil || !p.live || p.ReadOnly || g.v.Mode != drivebay.ModeFS {
 		return "", nil
@@ -31,8 +30,8 @@ func needFresh(g *signs) (why string, cannot error) {
 	return why, g.notFresh()
 }
 
-// notFresh is what speaks against mounting a filesystem anew.
-func (g *signs) notFresh() error {
+// notFresh returns why a filesystem must not be mounted anew.
+func (g *symptoms) notFresh() error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{drivebay.ErrRefused}, args...)...)
 	}
@@ -60,10 +59,9 @@ func (g *signs) notFresh() error {
 	return nil
 }
 
-// mountAfresh unmounts a filesystem everywhere and mounts it again. Who still has it
-// in use, in a container say, keeps it as it is: then it is put back as it was. So is
-// what can be when it cannot be mounted as it was.
-func mountAfresh(ctx context.Context, p *patient) error {
+// mountAfresh unmounts a filesystem everywhere and mounts it again. If that fails, for example because a
+// container still uses the filesystem, it restores the mounts that it can.
+func mountAfresh(ctx context.Context, p *diagnosis) error {
 	err := p.takeDown(ctx)
 	if err == nil {
 		err = p.again(ctx)
@@ -72,12 +70,12 @@ func mountAfresh(ctx context.Context, p *patient) error {
 		ctx = context.WithoutCancel(ctx)
 		return p.left(ctx, err, p.putBack(ctx))
 	}
-	p.beginScrub(p.v, suspicion{}) // one at a time: another may be under way
+	p.beginScrub(p.v, suspicion{}) // checks run one at a time: another may be under way
 	return nil
 }
 
-// left adds to the cause of a failure which paths are without the volume now, and why.
-func (p *patient) left(ctx context.Context, cause, why error) error {
+// left adds to a failure the paths where the volume is not mounted now, and why.
+func (p *diagnosis) left(ctx context.Context, cause, why error) error {
 	s, err := p.afterThat(ctx)
 	if err != nil {
 		return fmt.Errorf("%w; what is mounted now is not known: %w", cause, err)
@@ -97,7 +95,7 @@ func (p *patient) left(ctx context.Context, cause, why error) error {
 	return fmt.Errorf("%w; it is not mounted at %s now: %w; `drivebay heal %s` mounts it there when its disk can be read", cause, strings.Join(paths, ", "), why, p.v.ID)
 }
 
-func (p *patient) takeDown(ctx context.Context) error {
+func (p *diagnosis) takeDown(ctx context.Context) error {
 	p.stopScrub(ctx, p.v.ID)
 	for _, one := range append(p.signs.targets(), p.signs.staging()) {
 		if err := p.clear(ctx, one.at); err != nil {
@@ -107,21 +105,20 @@ func (p *patient) takeDown(ctx context.Context) error {
 	return p.unused(ctx)
 }
 
-// putBack mounts again what was taken down: a filesystem that somebody still has in
-// use is the same as before, and mounted as writable only while it calls itself so
-// (fs/super.c, get_tree_bdev: EBUSY). One that cannot be mounted as writable for
-// another reason is mounted read-only, which it was in effect.
-func (p *patient) putBack(ctx context.Context) error {
+// putBack mounts again what was unmounted. A filesystem that a container still uses is the same as before,
+// and can be mounted as writable only while it is writable (fs/super.c, get_tree_bdev: EBUSY). One that
+// cannot be mounted as writable for another reason is mounted read-only, which it was in effect.
+func (p *diagnosis) putBack(ctx context.Context) error {
 	was := p.gauges.of(p.v.ID).read()
 	err := p.again(ctx)
 	if err != nil && !errors.Is(err, drivebay.ErrTimeout) {
 		err = p.readOnlyAgain(ctx)
 	}
-	p.gauges.of(p.v.ID).write(func(m *measured) { m.shutdown, m.gaveUp = was.shutdown, was.gaveUp })
+	p.gauges.of(p.v.ID).write(func(m *probeResult) { m.shutdown, m.gaveUp = was.shutdown, was.gaveUp })
 	return err
 }
 
-func (p *patient) readOnlyAgain(ctx context.Context) error {
+func (p *diagnosis) readOnlyAgain(ctx context.Context) error {
 	s, err := p.afterThat(ctx)
 	if err != nil {
 		return err
@@ -134,8 +131,8 @@ func (p *patient) readOnlyAgain(ctx context.Context) error {
 	return s.rebind(ctx)
 }
 
-// again mounts what is not mounted of what is remembered.
-func (p *patient) again(ctx context.Context) error {
+// again mounts the recorded paths that are not mounted.
+func (p *diagnosis) again(ctx context.Context) error {
 	s, err := p.afterThat(ctx)
 	if err != nil {
 		return err
@@ -148,8 +145,8 @@ func (p *patient) again(ctx context.Context) error {
 	return s.rebind(ctx)
 }
 
-// rebind binds what is staged to the paths that lack it.
-func (p *patient) rebind(ctx context.Context) error {
+// rebind binds the staged volume to the paths that lack it.
+func (p *diagnosis) rebind(ctx context.Context) error {
 	s, err := p.afterThat(ctx)
 	if err != nil {
 		return err
@@ -157,7 +154,7 @@ func (p *patient) rebind(ctx context.Context) error {
 	return bindAgain(ctx, s)
 }
 
-// afterThat is the patient as he is now.
-func (p *patient) afterThat(ctx context.Context) (*patient, error) {
-	return p.patient(ctx, p.v.ID, p.signs.r, false)
+// afterThat diagnoses the volume again.
+func (p *diagnosis) afterThat(ctx context.Context) (*diagnosis, error) {
+	return p.diagnose(ctx, p.v.ID, p.signs.r, false)
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// repairers repair what is safe to repair without asking anybody, and are done with
-// the exit statuses that are said. e2fsck(8): -p leaves what needs a decision, and
-// ends with 4 then; 1 is that it has repaired. xfs_repair(8) refuses a log that was
-// not replayed, and asks nothing.
+// repairers are the programs that repair what is safe to repair without a question; done has the exit
+// statuses of success other than 0. e2fsck(8): -p leaves what needs a decision, and exits with 4 then; 1
+// means that it has repaired. xfs_repair(8) refuses a log that was not replayed, and asks nothing.
 var repairers = map[string]struct {
 	argv []string
 	done []int
@@ -22,11 +21,11 @@ var repairers = map[string]struct {
 	"xfs":  {[]string{"xfs_repair"}, nil},
 }
 
-func needFsck(g *signs) (why string, cannot error) {
+func needFsck(g *symptoms) (why string, cannot error) {
 	if !g.r.Fsck || g.v.Mode != drivebay.ModeFS {
 		return "", nil
 	}
-	why = "that was asked for"
+	why = "requested"
 	switch _, can := repairers[g.v.FSType]; {
 	case !g.here:
 		return why, fmt.Errorf("%w: its drive is not here", drivebay.ErrNotFound)
@@ -40,8 +39,8 @@ func needFsck(g *signs) (why string, cannot error) {
 	return why, nil
 }
 
-// fsck repairs, and has the verdict of a check after that.
-func fsck(ctx context.Context, p *patient) (err error) {
+// fsck repairs the filesystem, and then checks it and keeps the verdict.
+func fsck(ctx context.Context, p *diagnosis) (err error) {
 	p.stopScrub(ctx, p.v.ID)
 	if p.signs.encrypted() {
 		err = unlockAgain(ctx, p)
@@ -51,7 +50,7 @@ func fsck(ctx context.Context, p *patient) (err error) {
 	if err != nil {
 		return inOurWords(err)
 	}
-	defer func() { err = errors.Join(err, p.rest(context.WithoutCancel(ctx), &p.v)) }()
+	defer func() { err = errors.Join(err, p.leaveAsFound(context.WithoutCancel(ctx), &p.v)) }()
 	if p.d, err = p.plain(&p.v); err != nil {
 		return err
 	}
@@ -65,8 +64,8 @@ func fsck(ctx context.Context, p *patient) (err error) {
 	return err
 }
 
-func (p *patient) runFsck(ctx context.Context) error {
-	disk, err := p.openForWriting(ctx, writeTarget{device: p.d, drives: p.v.Location.Drives}) // not alone: the program wants that
+func (p *diagnosis) runFsck(ctx context.Context) error {
+	disk, err := p.openForWriting(ctx, writeTarget{device: p.d, drives: p.v.Location.Drives}) // not alone: the program opens it so
 	if err != nil {
 		return err
 	}
@@ -82,9 +81,9 @@ func (p *patient) runFsck(ctx context.Context) error {
 	return err
 }
 
-// rest leaves a volume that nobody uses as it was: locked, and without a device.
-func (e *Engine) rest(ctx context.Context, v *drivebay.Volume) error {
-	s, err := e.scene(ctx, *v)
+// leaveAsFound locks and deactivates a volume that is not in use, as it was before.
+func (e *Engine) leaveAsFound(ctx context.Context, v *drivebay.Volume) error {
+	s, err := e.mountState(ctx, *v)
 	if err != nil || len(s.now) > 0 || len(s.t.of(s.d)) > 0 {
 		return err
 	}

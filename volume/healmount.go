@@ -10,12 +10,12 @@ import (
 
 // Repairs of mounts.
 
-// errOptions: what a mount was made with is written down nowhere.
+// errOptions says that no record has the options of a mount.
 var errOptions = fmt.Errorf("%w: the options that it was mounted with are kept nowhere: they have to come with the call, or unstage and stage the volume", drivebay.ErrRefused)
 
 var errCorrupt = fmt.Errorf("%w: a check has called it corrupted: unstage it and have it repaired", drivebay.ErrRefused)
 
-func needStaged(g *signs) (why string, cannot error) {
+func needStaged(g *symptoms) (why string, cannot error) {
 	p := g.staging()
 	if p == nil || p.live || !g.here || g.v.Mode != drivebay.ModeFS {
 		return "", nil
@@ -24,17 +24,17 @@ func needStaged(g *signs) (why string, cannot error) {
 	switch {
 	case p.stranger != "":
 		return why, fmt.Errorf("%w: something else is mounted there: %s", drivebay.ErrRefused, p.stranger)
-	case g.twin() == nil && g.corrupt():
+	case g.bindSource() == nil && g.corrupt():
 		return why, errCorrupt
-	case g.twin() == nil && !g.known:
+	case g.bindSource() == nil && !g.known:
 		return why, errOptions
 	}
 	return why, nil
 }
 
-// twin is a path of a pod that can be bound back to where the volume was staged: it
-// has the same filesystem with the same options.
-func (g *signs) twin() *mountPoint {
+// bindSource returns a path of a pod that can be bound back to where the volume was staged: it shows the
+// same filesystem with the same options.
+func (g *symptoms) bindSource() *mountPoint {
 	staged := g.staging()
 	for _, t := range g.targets() {
 		if t.live && staged != nil && t.ReadOnly == staged.ReadOnly && !t.readOnly {
@@ -44,9 +44,9 @@ func (g *signs) twin() *mountPoint {
 	return nil
 }
 
-// stageAgain mounts what was unmounted behind our back, as it was.
-func stageAgain(ctx context.Context, p *patient) error {
-	was, from := p.signs.staging(), p.signs.twin()
+// stageAgain mounts again, as it was, what another program unmounted.
+func stageAgain(ctx context.Context, p *diagnosis) error {
+	was, from := p.signs.staging(), p.signs.bindSource()
 	if err := p.clear(ctx, was.at); err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func stageAgain(ctx context.Context, p *patient) error {
 	return p.remember(was.Publication)
 }
 
-// mountAs mounts a volume where it was staged, and as it was.
-func (p *patient) mountAs(ctx context.Context, was *mountPoint) error {
+// mountAs mounts a volume where it was staged, as it was before.
+func (p *diagnosis) mountAs(ctx context.Context, was *mountPoint) error {
 	if err := p.mount(ctx, was.at, p.signs.options, was.ReadOnly); err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (p *patient) mountAs(ctx context.Context, was *mountPoint) error {
 	return p.grown(ctx, was.at)
 }
 
-// remember writes down that a path shows the device of now.
-func (p *patient) remember(pub drivebay.Publication) error {
+// remember records that a path shows the current device.
+func (p *diagnosis) remember(pub drivebay.Publication) error {
 	pub.Device, pub.Boot = p.d.num+" "+p.d.name, p.boot()
 	for i := range p.now {
 		if p.now[i].Path == pub.Path {
@@ -81,7 +81,7 @@ func (p *patient) remember(pub drivebay.Publication) error {
 	return p.keep(nil)
 }
 
-func needBound(g *signs) (why string, cannot error) {
+func needBound(g *symptoms) (why string, cannot error) {
 	if !g.here {
 		return "", nil
 	}
@@ -108,9 +108,9 @@ func needBound(g *signs) (why string, cannot error) {
 	return strings.Join(lost, ", ") + ": it is not to be seen there", cannot
 }
 
-// bindAgain has the paths of pods show the volume again.
-func bindAgain(ctx context.Context, p *patient) error {
-	var from spot
+// bindAgain binds the volume again to the paths of pods that lack it.
+func bindAgain(ctx context.Context, p *diagnosis) error {
+	var from mountPath
 	if staged := p.signs.staging(); staged != nil {
 		from = staged.at
 	}

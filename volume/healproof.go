@@ -10,16 +10,16 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// What a repair reads before it unmounts. The head has the superblock, the group
-// descriptors and the root folder of ext4; its journal, as the log of XFS, is near the
-// middle, and the copies of superblocks are all over the device.
+// What a repair reads before it unmounts. The head has the superblock, the group descriptors and the root
+// directory of ext4. Its journal, like the log of XFS, is near the middle, and the copies of the
+// superblock are all over the device.
 const (
 	proofHead   = 1 << 20
 	proofBlock  = 4 << 10
 	proofPlaces = 16
 )
 
-// dataRange is a range of a device that has data of a volume.
+// dataRange is a range of a device that holds data of a volume.
 type dataRange struct {
 	device
 	drive      string
@@ -27,8 +27,8 @@ type dataRange struct {
 	from, size uint64 // on the device; size 0: to its end
 }
 
-// holds says whether a place of the drive is in a range. All of a physical volume, where LVM
-// does not say what of it is the volume's, holds nothing for sure.
+// holds reports whether a place of the drive is in a range. A whole physical volume, where LVM does not
+// say which part is the volume's, holds no place for sure.
 func (r dataRange) holds(at uint64, grouped bool) bool {
 	size := r.size
 	if size == 0 && !grouped {
@@ -37,23 +37,22 @@ func (r dataRange) holds(at uint64, grouped bool) bool {
 	return r.start <= at && at-r.start < size
 }
 
-// clear unmounts what is the volume's at a path, once its disk has proved that it can be
-// read: a filesystem that is mounted still serves what is in memory when its disk fails,
-// and cannot be mounted again. All that repairs unmount is unmounted here.
-func (p *patient) clear(ctx context.Context, at spot) error {
+// clear unmounts the volume from a path, once a read of its disk has succeeded: a mounted filesystem still
+// serves what is in memory after its disk fails, and then cannot be mounted again. All repairs unmount
+// with clear.
+func (p *diagnosis) clear(ctx context.Context, at mountPath) error {
 	if len(p.ours(at)) > 0 && !p.proved {
 		if err := p.proveReads(ctx); err != nil {
 			return fmt.Errorf("nothing was unmounted, since its disk was read first: %w", err)
 		}
 		p.proved = true
 	}
-	return p.scene.clear(ctx, at)
+	return p.mountState.clear(ctx, at)
 }
 
-// proveReads reads from the disk of a volume, past the memory of the kernel, what a mount
-// needs. A volume whose device is yet to be made is read on its drives; of a mirror one
-// leg is enough.
-func (p *patient) proveReads(ctx context.Context) error {
+// proveReads reads from the disk of a volume, past the page cache of the kernel, what a mount needs. A
+// volume that has no device yet is read on its drives; of a mirror one leg is enough.
+func (p *diagnosis) proveReads(ctx context.Context) error {
 	lv := p.signs.facts.LV
 	if p.d.num != "" && (lv == nil || !lv.Suspended) {
 		return p.readRange(ctx, dataRange{device: p.d}, p.v.Mode == drivebay.ModeFS)
@@ -71,9 +70,9 @@ func (p *patient) proveReads(ctx context.Context) error {
 	return failed
 }
 
-// rangesOn are where a volume is on one of its drives; none, where the drive is not here
-// or its part of a mirror is old.
-func (p *patient) rangesOn(drive string) []dataRange {
+// rangesOn returns where a volume is on one of its drives; nil if the drive is not here or its leg of a
+// mirror is out of date.
+func (p *diagnosis) rangesOn(drive string) []dataRange {
 	m := p.v.Mirror
 	if !driveHere(p.drives.Snapshot(), drive) || m != nil && m.Current != "" && m.Current != drive {
 		return nil
@@ -81,8 +80,8 @@ func (p *patient) rangesOn(drive string) []dataRange {
 	return p.Engine.rangesOn(&p.v, drive)
 }
 
-// rangesOn are where a volume is on one of its drives; of a volume group that LVM cannot
-// report on, all of the physical volume.
+// rangesOn returns where a volume is on one of its drives. If LVM cannot report on the volume group, that
+// is the whole physical volume.
 func (e *Engine) rangesOn(v *drivebay.Volume, drive string) []dataRange {
 	l := v.Location
 	if l.VG == "" {
@@ -111,8 +110,8 @@ func (e *Engine) rangesOn(v *drivebay.Volume, drive string) []dataRange {
 	return out
 }
 
-// extentsOn are those of a volume on a physical volume: its own, those of its legs, and
-// those of its pool.
+// extentsOn returns the extents of a volume on a physical volume: its own, those of its legs, and those of
+// its pool.
 func extentsOn(g *lvm.Group, l drivebay.Location, pv string) []lvm.Extent {
 	var out []lvm.Extent
 	for i := range g.LVs {
@@ -129,7 +128,7 @@ func extentsOn(g *lvm.Group, l drivebay.Location, pv string) []lvm.Extent {
 	return out
 }
 
-func (p *patient) readRanges(ctx context.Context, ranges []dataRange) error {
+func (p *diagnosis) readRanges(ctx context.Context, ranges []dataRange) error {
 	for _, r := range ranges {
 		if err := p.readRange(ctx, r, false); err != nil {
 			return err
@@ -138,8 +137,8 @@ func (p *patient) readRanges(ctx context.Context, ranges []dataRange) error {
 	return nil
 }
 
-// readRange reads some of a range, in the time that a drive needs which slept.
-func (p *patient) readRange(ctx context.Context, r dataRange, withFS bool) error {
+// readRange reads parts of a range, in the time that a sleeping drive needs to answer.
+func (p *diagnosis) readRange(ctx context.Context, r dataRange, withFS bool) error {
 	return touch(ctx, p.Engine, &p.v, probeTime, func(ctx context.Context) error {
 		disk, err := p.machine.OpenDisk(ctx, r.dev, false)
 		if err != nil {
@@ -150,7 +149,7 @@ func (p *patient) readRange(ctx context.Context, r dataRange, withFS bool) error
 			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, r.dev)
 		}
 		if r.drive != "" {
-			if err := p.drives.Same(ctx, r.drive, disk.DevNum()); err != nil {
+			if err := p.drives.ProveIdentity(ctx, r.drive, disk.DevNum()); err != nil {
 				return err
 			}
 		}
@@ -166,7 +165,7 @@ func (p *patient) readRange(ctx context.Context, r dataRange, withFS bool) error
 	})
 }
 
-// readSome reads the head of a range, and blocks from there to its end.
+// readSome reads the head of a range, and single blocks from there to its end.
 func readSome(ctx context.Context, r io.ReaderAt, from, size uint64) error {
 	if _, err := r.ReadAt(make([]byte, min(proofHead, size)), int64(from)); err != nil {
 		return err
@@ -186,8 +185,7 @@ func readSome(ctx context.Context, r io.ReaderAt, from, size uint64) error {
 	return nil
 }
 
-// medium is a disk whose reads all come from the drive: that a block is in the memory of
-// the kernel proves nothing.
+// medium is a disk whose reads all come from the drive: a block in the page cache proves nothing.
 type medium struct{ host.Disk }
 
 // ReadAt implements io.ReaderAt by reads of whole blocks.

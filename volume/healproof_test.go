@@ -12,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-const freshMount = "mount a filesystem again that gave up"
+const freshMount = "mount a failed filesystem again"
 
 // reported heals a volume, and is why its one repair was not done.
 func (s *stand) reported(v drivebay.Volume) string {

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// device is where a volume is now.
+// device is a block device, such as that of a volume.
 type device struct {
 	dev  string // "/dev/sda1", "/dev/dm-3"
 	num  string // "8:1"
@@ -25,13 +26,13 @@ type part struct {
 	device
 	number int
 	start  uint64 // bytes
-	title  string // in the GPT; "" while nobody has told it to the kernel
+	title  string // in the GPT; "" while the kernel does not know it
 	guid   string // likewise
 	kind   string // its type; "" while the table was not read
 }
 
-// index is what there is on the drives now, by drive id. Its maps are replaced,
-// never changed.
+// index holds what the last listing found on the drives, by drive id. Its maps are replaced, never
+// changed.
 type index struct {
 	parts   map[string][]part // in order of their start; a drive that could not be listed is not in it
 	changes uint64            // of parts
@@ -40,9 +41,8 @@ type index struct {
 	lvmError string
 }
 
-// look lists what there is of volumes on the drives of a snapshot, and takes in
-// those that are in no record.
-func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
+// listVolumes lists the volumes on the drives of a snapshot, and adopts those that are in no record.
+func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot) error {
 	e.mu.Lock()
 	before := maps.Clone(e.lists)
 	e.mu.Unlock()
@@ -60,14 +60,13 @@ func (e *Engine) look(ctx context.Context, s *drivebay.Snapshot) error {
 	e.index.parts = parts
 	e.dropUnknown(s)
 	e.mu.Unlock()
-	lvmErr := e.lookLVM(ctx, s)
+	lvmErr := e.readLVMReport(ctx, s)
 	errs := append(listErrors(failed), lvmErr, e.findBlankPVs(ctx, s), e.adopt(ctx, s), e.watchMirrors(ctx, s))
 	e.noteRead(ctx, s, failed, lvmErr == nil)
 	return errors.Join(errs...)
 }
 
-// dropUnknown drops what is kept of drives that are not remembered any more. Engine.mu is
-// held.
+// dropUnknown drops what is kept of drives that the snapshot does not have. Engine.mu is held.
 func (e *Engine) dropUnknown(s *drivebay.Snapshot) {
 	known := map[string]bool{}
 	for _, d := range s.Drives {
@@ -86,8 +85,8 @@ func dropOthers[T any](m map[string]T, known map[string]bool) {
 	maps.DeleteFunc(m, func(id string, _ T) bool { return !known[id] })
 }
 
-// lookAt lists one drive again, after something was done to it.
-func (e *Engine) lookAt(ctx context.Context, d *drivebay.Drive) error {
+// relistDrive lists one drive again, after a change to it.
+func (e *Engine) relistDrive(ctx context.Context, d *drivebay.Drive) error {
 	list, err := e.partsOf(ctx, d)
 	if err != nil {
 		return fmt.Errorf("drive %s: partitions: %w", d.ID, err)
@@ -106,8 +105,8 @@ func (e *Engine) lookAt(ctx context.Context, d *drivebay.Drive) error {
 	return nil
 }
 
-// device is where a volume is now; no drive is touched. What the index says is
-// held against sysfs, for a drive may have gone and another have its name.
+// device returns the device of a volume; it touches no drive. It compares the index with sysfs: a drive
+// may have gone and another have its name.
 func (e *Engine) device(v *drivebay.Volume) (device, error) {
 	if v.Location.VG != "" {
 		return e.lvDevice(v)
@@ -130,14 +129,14 @@ func (e *Engine) device(v *drivebay.Volume) (device, error) {
 	return p.device, nil
 }
 
-// partsOn are the partitions of a drive, as last listed.
+// partsOn returns the partitions of a drive, as last listed.
 func (e *Engine) partsOn(drive string) []part {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.index.parts[drive]
 }
 
-// partition is that of a volume, as last listed.
+// partition returns the partition of a volume, as last listed.
 func (e *Engine) partition(v *drivebay.Volume) (part, bool) {
 	if len(v.Location.Drives) == 0 {
 		return part{}, false
@@ -147,7 +146,7 @@ func (e *Engine) partition(v *drivebay.Volume) (part, bool) {
 	return e.listed(v)
 }
 
-// listed is partition for who has the lock. One that is being copied to has another
+// listed is partition for a caller that holds Engine.mu. A partition that is being copied to has another
 // name.
 func (e *Engine) listed(v *drivebay.Volume) (part, bool) {
 	parts := e.index.parts[v.Location.Drives[0]]
@@ -156,14 +155,18 @@ func (e *Engine) listed(v *drivebay.Volume) (part, bool) {
 			return p, true
 		}
 		if r.Volume.Location.Partition != v.Location.Partition {
-			return part{}, false // whatever has the volume's name there is not it
+			return part{}, false // a partition with the volume's name there is not the target
 		}
 	}
-	return instanced(parts, partitionName(v.ID), v.Location.Partition)
+	title := partitionName(v.ID)
+	if r := e.records[v.ID]; r != nil && moveOf(r) != nil && v.Location.Partition == moveOf(r).From.Partition {
+		title = cmp.Or(moveOf(r).OldName, title)
+	}
+	return instanced(parts, title, v.Location.Partition)
 }
 
-// instanced is the partition of a name and a GUID. One whose GUID is not known is
-// taken by its name to be looked at: before anything is written the table is read.
+// instanced returns the partition of a name and a GUID. One whose GUID is not known is found by its name,
+// only to be read: the table is read before anything is written.
 func instanced(parts []part, title, guid string) (part, bool) {
 	if i := slices.IndexFunc(parts, func(p part) bool { return p.title == title && p.guid != "" && strings.EqualFold(p.guid, guid) }); i >= 0 {
 		return parts[i], true
@@ -174,8 +177,8 @@ func instanced(parts []part, title, guid string) (part, bool) {
 	return part{}, false
 }
 
-// ambiguous says that a partition was found by its name alone, and that another one of
-// its drive has that name: a move within the drive leaves two for a while.
+// ambiguous reports whether a partition was found by its name alone, and another one of its drive has that
+// name: a move within the drive leaves two for a while.
 func ambiguous(parts []part, p part) bool {
 	return p.guid == "" && slices.ContainsFunc(parts, func(q part) bool { return q.title == p.title && q.number != p.number })
 }
@@ -192,7 +195,7 @@ func named(parts []part, title string) (part, bool) {
 // activate makes the device of a volume appear.
 func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, error) {
 	if err := e.trusted(v.Location.Drives); err != nil {
-		if d, err := e.device(v); err == nil && stagedAt(v) != nil && !e.untrusted(v.Location.Drives) { // what is in use stays so
+		if d, err := e.device(v); err == nil && stagedAt(v) != nil && !e.untrusted(v.Location.Drives) { // a volume in use stays usable
 			return d, nil
 		}
 		return device{}, fmt.Errorf("volume %s: %w", v.ID, err)
@@ -215,7 +218,20 @@ func (e *Engine) activate(ctx context.Context, v *drivebay.Volume) (device, erro
 	return e.device(v)
 }
 
-// deactivate makes it go, where it is one that can.
+// deactivateUnused deactivates a volume that is mounted nowhere. After the records are lost a pod may
+// still use it; while the device is bound to the path of the pod and not open, LVM would deactivate it.
+func (e *Engine) deactivateUnused(ctx context.Context, v *drivebay.Volume) error {
+	mounts, err := e.mounted(ctx, v)
+	switch {
+	case err != nil && !errors.Is(err, drivebay.ErrNotFound):
+		return err
+	case len(mounts) > 0:
+		return nil
+	}
+	return e.deactivate(ctx, v)
+}
+
+// deactivate removes the device of a volume that is a logical volume.
 func (e *Engine) deactivate(ctx context.Context, v *drivebay.Volume) error {
 	if v.Location.VG == "" {
 		return nil
@@ -236,7 +252,7 @@ func (e *Engine) deactivate(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
-// gone says that a complete listing of the volume's drives lacks it.
+// gone reports whether a complete listing of the volume's drives lacks it.
 func (e *Engine) gone(v *drivebay.Volume) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -258,8 +274,9 @@ func (e *Engine) gone(v *drivebay.Volume) bool {
 	return !there
 }
 
-// lvGone says that LVM's report lacks a logical volume: each of its drives is in the
-// report and can be read, for damage hides a volume and removes none, or has no partition of a physical volume any more. Engine.mu is held.
+// lvGone reports whether LVM's report lacks a logical volume. Each of its drives is in the report and can
+// be read, for damage hides a volume and removes none, or has no partition of a physical volume any more.
+// Engine.mu is held.
 func (e *Engine) lvGone(l drivebay.Location) bool {
 	x := e.index.lvm
 	if len(l.Drives) == 0 || x != nil && lvOf(x.report, l) != nil {

@@ -9,7 +9,7 @@ import (
 
 // groupOn adds a group of a kind with room for free bytes to what is seen, on one
 // physical volume for each drive.
-func (s *seen) groupOn(t *testing.T, kind drivebay.LocationKind, free uint64, drives ...string) {
+func (s *placementView) groupOn(t *testing.T, kind drivebay.LocationKind, free uint64, drives ...string) {
 	t.Helper()
 	tag, err := tags(map[string]string{kindKey: kind.String()})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestJoining(t *testing.T) {
 		"so do whole drives":        {backing: drivebay.BackingDrive, group: drivebay.LocationThin, on: []string{"a"}, free: 2 * gib, want: "b"},
 		"none, then the least worn": {backing: drivebay.BackingLVM, worn: "a", want: "b"},
 	} {
-		s := seen{drives: &drivebay.Snapshot{}, index: index{parts: map[string][]part{}, lvm: &lvmIndex{pvs: map[string]string{}, report: &lvm.Report{}}}}
+		s := placementView{drives: &drivebay.Snapshot{}, index: index{parts: map[string][]part{}, lvm: &lvmIndex{pvs: map[string]string{}, report: &lvm.Report{}}}}
 		for _, id := range []string{"a", "b", "c", "d"} {
 			d := drive(id)
 			if id == c.worn {

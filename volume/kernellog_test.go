@@ -33,7 +33,7 @@ func TestMoveUnheard(t *testing.T) {
 			s.must(s.stage(v))
 			s.word(v, "moved")
 			id := v.Location.Drives[0]
-			s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+			s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 			s.until("it moves", func() bool { return begun.Load() == 1 })
 			lose(s)
 			s.usage(id, drivebay.UsageReleased, 10*time.Minute)

@@ -209,6 +209,7 @@ func TestAskedAgainAtOnce(t *testing.T) {
 				"removed": func() error { return s.e.DeleteVolume(s.Context(), v.ID) },
 			} {
 				if _, there := s.e.Volumes().Get(v.ID); !there {
+					_ = s.retried(func() error { return s.e.Missing("aaaaaaaaaaaaaaaaaaaaaaaaaa") }) // the drives are listed
 					v = s.make("v", r)
 				}
 				k.arm(1)
@@ -219,7 +220,7 @@ func TestAskedAgainAtOnce(t *testing.T) {
 				s.stop = nil
 				s.begin()
 				err := ask()
-				for ; errors.Is(err, drivebay.ErrPending) || errors.Is(err, drivebay.ErrBusy); err = ask() {
+				for ; errors.Is(err, drivebay.ErrPending) || errors.Is(err, drivebay.ErrBusy) || errors.Is(err, drivebay.ErrUnavailable); err = ask() {
 					time.Sleep(time.Millisecond)
 				}
 				if s.must(err); what == "grown" {

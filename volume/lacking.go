@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,25 +13,26 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
-// What volumes need beyond their drives: a program for each filesystem that classes ask
-// for, and the privileges of a daemon that opens and mounts block devices.
+// What volumes need beyond their drives: a program for each filesystem that classes use, and the
+// privileges to open and mount block devices.
 
 const (
 	lackTime  = 5 * time.Second
-	lackAgain = 10 * time.Second // a missing program is looked for so often, when asked
+	lackAgain = 10 * time.Second // how often a missing program is looked for again
 )
 
-// tools remembers which programs are missing.
+// tools remembers which programs are installed.
 type tools struct {
 	mu      sync.Mutex
-	known   bool
-	at      time.Time
-	missing []string // filesystems whose program is missing
+	at      time.Time       // when the programs were last looked for
+	there   map[string]bool // by filesystem, whether its program is installed; only definite answers
+	looking chan struct{}   // closed when the present search ends; nil: none
 }
 
-// fsTypes are the filesystems that a class may ask for.
+// fsTypes returns the filesystems that a class may ask for.
 func (e *Engine) fsTypes() []string {
 	if len(e.opt.FSTypes) == 0 {
 		return drivebay.FSTypes
@@ -38,9 +40,9 @@ func (e *Engine) fsTypes() []string {
 	return e.opt.FSTypes
 }
 
-// Lacking is what keeps all volumes, or those of one filesystem, from being made or mounted
-// on this machine, and what to do about it. A machine without LVM or cryptsetup lacks
-// nothing: it does not offer what needs them.
+// Lacking returns what keeps all volumes, or those of one filesystem, from being made or mounted on this
+// machine, and what to do about it. A machine without LVM or cryptsetup lacks nothing: it does not offer
+// what needs them.
 func (e *Engine) Lacking() []string {
 	var out []string
 	if why := e.unprivileged(); why != "" {
@@ -52,7 +54,7 @@ func (e *Engine) Lacking() []string {
 	return out
 }
 
-// canFormat says whether a filesystem can be made here; none is asked for: "".
+// canFormat returns an error if a filesystem cannot be made here; "" asks for none.
 func (e *Engine) canFormat(kind string) error {
 	switch {
 	case kind == "":
@@ -65,39 +67,75 @@ func (e *Engine) canFormat(kind string) error {
 	return nil
 }
 
-// missingTools are the filesystems that cannot be made. Only a program that is there is
-// remembered for good: what is missing can be installed.
+// missingTools returns the filesystems that cannot be made. Only a program that is there is remembered for
+// good: a missing one can be installed. While one call searches, the others use what is known.
 func (e *Engine) missingTools() []string {
 	t := &e.tools
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := e.machine.Now()
-	if t.known && (len(t.missing) == 0 || now.Sub(t.at) < lackAgain) {
-		return t.missing
+	now, first := e.machine.Now(), t.at.IsZero()
+	if over := t.looking; over != nil {
+		t.mu.Unlock()
+		if first {
+			<-over
+		}
+		return e.knownMissing()
 	}
+	ask := slices.DeleteFunc(slices.Clone(e.fsTypes()), func(kind string) bool { return t.there[kind] })
+	if len(ask) == 0 || !first && now.Sub(t.at) < lackAgain {
+		t.mu.Unlock()
+		return e.knownMissing()
+	}
+	over := make(chan struct{})
+	t.looking = over
+	t.mu.Unlock()
+	e.lookForTools(ask, now, over)
+	return e.knownMissing()
+}
+
+// lookForTools runs the programs of these filesystems, and remembers which are there.
+func (e *Engine) lookForTools(ask []string, now time.Time, over chan struct{}) {
+	t, came := &e.tools, map[string]bool{}
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.there == nil {
+			t.there = map[string]bool{}
+		}
+		maps.Copy(t.there, came)
+		t.at, t.looking = now, nil
+		close(over)
+	}()
 	ctx, cancel := context.WithTimeout(e.ctx, lackTime)
 	defer cancel()
-	ask := e.fsTypes()
-	if t.known {
-		ask = t.missing
-	}
-	t.known, t.at, t.missing = true, now, nil
 	for _, kind := range ask {
 		_, err := e.machine.Run(ctx, "mkfs."+kind, "-V")
-		if errors.Is(err, fs.ErrNotExist) {
-			t.missing = append(t.missing, kind)
+		_, ran := errors.AsType[*host.ExitError](err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			came[kind] = false
+		case err == nil || ran: // else the program did not answer: the next search runs it again
+			came[kind] = true
 		}
 	}
-	return t.missing
+}
+
+// knownMissing returns the filesystems whose program was looked for and is not installed.
+func (e *Engine) knownMissing() []string {
+	e.tools.mu.Lock()
+	defer e.tools.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(e.fsTypes()), func(kind string) bool {
+		there, known := e.tools.there[kind]
+		return there || !known
+	})
 }
 
 // capAdmin is the bit of CAP_SYS_ADMIN (include/uapi/linux/capability.h): mounts,
 // partitions and device-mapper need it.
 const capAdmin = 21
 
-// unprivileged says what the kernel does not let the daemon do; "" where nothing is known of
-// it. In a user namespace the capabilities are those of the namespace: no block device is
-// mounted with them (user_namespaces(7)).
+// unprivileged returns which privilege the daemon lacks; "" if none is known to be missing. In a user
+// namespace the capabilities are those of the namespace: no block device is mounted with them
+// (user_namespaces(7)).
 func (e *Engine) unprivileged() string {
 	if text, err := e.machine.ReadFile("proc/self/uid_map"); err == nil {
 		if f := strings.Fields(string(text)); len(f) >= 3 && slices.Compare(f[:3], []string{"0", "0", "4294967295"}) != 0 {
@@ -126,7 +164,7 @@ func (e *Engine) unprivileged() string {
 	return ""
 }
 
-// effective are the effective capabilities in /proc/PID/status (proc(5)).
+// effective returns the effective capabilities in /proc/PID/status (proc(5)).
 func effective(status string) (uint64, bool) {
 	for line := range strings.Lines(status) {
 		if text, ok := strings.CutPrefix(line, "CapEff:"); ok {

@@ -1,8 +1,10 @@
 package volume_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,4 +65,47 @@ func TestLacking(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowProgram is a machine on which mkfs.xfs does not answer.
+type slowProgram struct {
+	*hostsim.Machine
+	slow atomic.Bool
+}
+
+func (m *slowProgram) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if argv[0] == "mkfs.xfs" && m.slow.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return m.Machine.Run(ctx, argv...)
+}
+
+// TestToolThatDoesNotAnswer: a program that does not answer is not taken for installed, and the callers of
+// a later search do not wait for it.
+func TestToolThatDoesNotAnswer(t *testing.T) {
+	spec := sameDrives(1)
+	spec.Without = []string{"mkfs.xfs"}
+	onMachine(t, spec, volume.Options{}, func(s *stand) {
+		m := &slowProgram{Machine: s.sim}
+		m.slow.Store(true)
+		s.machine = m
+		s.start()
+		if got := s.e.Lacking(); len(got) != 0 {
+			t.Errorf("without an answer: %q", got)
+		}
+		time.Sleep(time.Minute)
+		go s.e.Lacking()
+		time.Sleep(time.Second)
+		from := time.Now()
+		s.e.Lacking()
+		if waited := time.Since(from); waited > 0 {
+			t.Errorf("a second caller waited %v", waited)
+		}
+		m.slow.Store(false)
+		time.Sleep(time.Minute)
+		if got := strings.Join(s.e.Lacking(), "; "); !strings.Contains(got, "mkfs.xfs is not installed") {
+			t.Errorf("after the answer: %q", got)
+		}
+	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// How long a touch may take. A mount replays a log, an unmount writes back what
-// is dirty, and a drive that slept needs 15 s to begin with.
+// How long a touch may take. A mount replays a log, an unmount writes dirty pages back, and a sleeping
+// drive needs 15 s before it answers.
 const (
 	mountTime   = 100 * time.Second // kubelet gives up after 120 s
 	unmountTime = 60 * time.Second
@@ -25,8 +25,8 @@ const (
 	usageTime   = 100 * time.Millisecond
 )
 
-// lanes are the ways to whatever can hang, by what it is. One that was not asked for in
-// a while and that nothing is in is dropped: volumes and devices come and go.
+// lanes holds a lane for each thing that can hang, by its key. An idle lane that was not used for a while
+// is dropped: volumes and devices come and go.
 type lanes struct {
 	mu     sync.Mutex
 	by     map[string]*usedLane
@@ -35,10 +35,10 @@ type lanes struct {
 
 type usedLane struct {
 	*lane.Lane
-	at time.Time // when it was last asked for
+	at time.Time // when it was last used
 }
 
-// laneAge is how long a lane is kept that nothing asks for.
+// laneAge is how long an unused lane is kept.
 const laneAge = 5 * time.Minute
 
 func (l *lanes) of(key string) *lane.Lane {
@@ -61,12 +61,12 @@ func (l *lanes) of(key string) *lane.Lane {
 	return way.Lane
 }
 
-// lane is that of a volume's drives, for what is done to the filesystems on them.
-// Volumes of one drive share it: a drive that hangs holds one thread of ours,
-// however many volumes it has. A drive that left and came back is another device
-// to the kernel, and what still waits for the old one does not hold it up.
+// lane returns the lane of a volume's drives, for work on the filesystems on them. Volumes of one drive
+// share it: a drive that hangs holds one thread of the daemon, however many volumes it has. A drive that
+// left and came back is another device to the kernel, and a call that still waits for the old one does not
+// delay it.
 func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
-	if len(v.Location.Drives) == 0 { // it is in no record
+	if len(v.Location.Drives) == 0 { // the volume is in no record
 		return e.lanes.of("volume " + v.ID)
 	}
 	var key strings.Builder
@@ -81,15 +81,14 @@ func (e *Engine) lane(v *drivebay.Volume) *lane.Lane {
 	return e.lanes.of(key.String())
 }
 
-// touch does something to a filesystem in the lane of its drives, and waits for
-// it no longer than limit. What the kernel does not let go of comes to its end by
-// itself.
+// touch does something to a filesystem in the lane of its drives, and waits no longer than limit. A call
+// that the kernel does not return from ends later by itself.
 func touch(ctx context.Context, e *Engine, v *drivebay.Volume, limit time.Duration, do func(context.Context) error) error {
 	_, err := ask(ctx, e, v, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }
 
-// ask is touch for a question.
+// ask is touch for a call that returns a value.
 func ask[T any](ctx context.Context, e *Engine, v *drivebay.Volume, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -97,21 +96,21 @@ func ask[T any](ctx context.Context, e *Engine, v *drivebay.Volume, limit time.D
 	return answer, inOurWords(err)
 }
 
-// hostErrors are the machine's words in those of the dictionary.
+// hostErrors maps errors of package host to those of package drivebay.
 var hostErrors = []struct{ from, to error }{
 	{host.ErrBusy, drivebay.ErrBusy},
 	{host.ErrTimeout, drivebay.ErrTimeout},
 	{host.ErrPermission, drivebay.ErrPermission},
-	{host.ErrEscape, drivebay.ErrInvalid},
-	{host.ErrNotHere, drivebay.ErrNoSupport},
+	{host.ErrOutsideRoot, drivebay.ErrInvalid},
+	{host.ErrImpossible, drivebay.ErrNoSupport},
 	{host.ErrUnsupported, drivebay.ErrNoSupport},
-	{host.ErrInTheWay, drivebay.ErrBusy},
+	{host.ErrOccupied, drivebay.ErrBusy},
 	{fs.ErrNotExist, drivebay.ErrRefused},
 }
 
 func inOurWords(err error) error {
-	if errors.Is(err, lane.ErrHeld) { // nobody's fault but the drive's
-		return fmt.Errorf("%w: an earlier call to the drive has not come back", drivebay.ErrTimeout)
+	if errors.Is(err, lane.ErrHeld) { // only the drive is at fault
+		return fmt.Errorf("%w: an earlier call to the drive has not returned", drivebay.ErrTimeout)
 	}
 	for _, w := range hostErrors {
 		if errors.Is(err, w.from) && !errors.Is(err, w.to) {

@@ -13,27 +13,27 @@ import (
 	"github.com/drivebay/drivebay/internal/gpt"
 )
 
-// The kernel and the partition table of a drive of ours have the same partitions, but for
-// the moment in which a step of ours changes first the one and then the other. Where they
-// differ otherwise, another program has changed the table or told the kernel, and neither
-// says where data is: the layout of the drive is unknown.
+// The kernel and the partition table of a drive with our table have the same partitions, except in the
+// moment when one of our steps has changed only one of the two. If they differ otherwise, another program
+// has changed the table or the kernel's partitions, and neither says where data is: the layout of the
+// drive is unknown.
 
-// layout is what the last comparison of a drive found.
+// layout is the result of the last comparison of a drive.
 type layout struct {
 	parts []part // of the kernel, as they were compared
 	sum   uint32 // of the table as the drive manager last read it
 	issue string // how table and kernel differ; empty when they agree
-	same  bool   // they agree in all, also in what steps of ours change
+	same  bool   // they agree in all, also in what our steps change
 }
 
-// compareLayout compares the kernel's partitions of a drive with its table. It reads the
-// drive when one of the two has changed since, or did not agree.
+// compareLayout compares the kernel's partitions of a drive with its table. It reads the drive if one of
+// the two has changed since, or they did not agree.
 func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []part) error {
 	e.mu.Lock()
 	last, known := e.layouts[d.ID]
 	e.mu.Unlock()
 	ours := d.Content.Kind == drivebay.ContentOurs || slices.ContainsFunc(parts, func(p part) bool { return strings.HasPrefix(p.title, content.OursPrefix) }) ||
-		tableErased(d.Content) && len(e.recordedOn(d.ID)) > 0
+		!otherTable(d.Content) && len(e.recordedOn(d.ID)) > 0
 	switch {
 	case !ours:
 		e.keepLayout(d.ID, layout{})
@@ -47,14 +47,24 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 			return layout{}, err
 		}
 		defer drive.Close()
-		t, err := gpt.Read(onlyRead{drive, d})
+		disk := &notedReads{onlyRead: onlyRead{drive, d}}
+		t, err := gpt.Read(disk)
 		if errors.Is(err, gpt.ErrNone) {
 			t, err = &gpt.Table{}, nil
 		}
-		if err != nil {
-			return last, nil // who needs the table says what is wrong with it
+		switch {
+		case err == nil:
+			return e.differences(d, t, drive)
+		case e.tableBegun(d.ID) || e.begunByMove(onlyRead{drive, d}, d, d.Content): // no volume was on the drive
+			return layout{}, nil
 		}
-		return e.differences(d, t, drive)
+		if disk.failed { // the drive is at fault; its table is compared when the drive answers again
+			now, err := listParts(e.machine, d.Name)
+			if err != nil || len(now) > 0 {
+				return layout{parts: last.parts, issue: last.issue}, err
+			}
+		}
+		return layout{issue: "the partition table cannot be read: " + err.Error()}, nil
 	})
 	if err == nil {
 		found.sum = d.Content.TableSum
@@ -63,11 +73,25 @@ func (e *Engine) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 	return err
 }
 
-// tableErased says that a drive was read, and has no partition table, not even another one.
-func tableErased(c drivebay.Content) bool {
-	return c.Kind != drivebay.ContentUnknown && !slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
-		return s.Partition == "" && (s.Format == "gpt" || s.Format == "dos")
-	})
+// notedReads is a drive that remembers whether a read failed.
+type notedReads struct {
+	onlyRead
+	failed bool
+}
+
+func (r *notedReads) ReadAt(b []byte, off int64) (int, error) {
+	n, err := r.onlyRead.ReadAt(b, off)
+	r.failed = r.failed || err != nil && n < len(b)
+	return n, err
+}
+
+// otherTable reports whether another program has written an MBR over the partition table of a drive. A damaged
+// GPT may be ours, and so may the content of a drive that was not read.
+func otherTable(c drivebay.Content) bool {
+	has := func(format string) bool {
+		return slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool { return s.Partition == "" && s.Format == format })
+	}
+	return has("dos") && !has("gpt")
 }
 
 func samePlace(a, b part) bool {
@@ -83,14 +107,19 @@ func (e *Engine) keepLayout(drive string, l layout) {
 	e.layouts[drive] = l
 }
 
-// layoutOf says how the table of a drive and the kernel differ; empty when they agree.
+// layoutOf returns how the table of a drive and the kernel differ; empty when they agree. A drive that is
+// offline has no partitions in the kernel: the last comparison may have been made while the kernel removed
+// them, and the next one is made when the drive returns.
 func (e *Engine) layoutOf(drive string) string {
+	if d, known := driveOf(e.drives.Snapshot(), drive); !known || d.Status != drivebay.StatusOnline {
+		return ""
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.layouts[drive].issue
 }
 
-// differences compares a table that was just read with the kernel's partitions of now.
+// differences compares a table that was just read with the kernel's current partitions.
 func (e *Engine) differences(d *drivebay.Drive, t *gpt.Table, r io.ReaderAt) (layout, error) {
 	parts, err := listParts(e.machine, d.Name)
 	if err != nil {
@@ -117,8 +146,8 @@ func (e *Engine) sameLayout(d *drivebay.Drive, t *gpt.Table, r io.ReaderAt) erro
 	return nil
 }
 
-// differ says how the kernel's partitions of a drive differ from those of its table,
-// besides what a step of ours is changing.
+// differ returns how the kernel's partitions of a drive differ from those of its table, except for what
+// one of our steps is changing.
 func differ(parts []part, table []gpt.Partition, underWay func(gpt.Partition) bool) string {
 	for _, p := range table {
 		i := slices.IndexFunc(parts, func(k part) bool { return k.number == p.Number })
@@ -140,16 +169,16 @@ func differ(parts []part, table []gpt.Partition, underWay func(gpt.Partition) bo
 	return ""
 }
 
-// underWay says whether a partition of a table is one that a step of ours has yet to tell
-// the kernel of, or has told it to drop. Nothing was ever handed out of one that is being
-// made, or copied to.
+// underWay reports whether one of our steps is changing a partition of a table: the kernel does not know
+// the partition yet, or has dropped it already. A partition that is being made or copied to has never been
+// in use.
 func (e *Engine) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) bool {
 	if p.Type == typeMaking || strings.HasPrefix(p.Name, newPrefix) {
 		return true
 	}
 	pv := p.Type == typePV || strings.HasPrefix(p.Name, pvPrefix)
 	works := func(w *drivebay.Work, l drivebay.Location) bool {
-		if w == nil && !travels(l) {
+		if w == nil && !isMoving(l) {
 			return false
 		}
 		places := []drivebay.Location{l}
@@ -161,7 +190,7 @@ func (e *Engine) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) boo
 		})
 	}
 	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
-		if r.Work != nil && r.Work.Op == drivebay.WorkRemove && mustBeThere(r.Work) && !travels(r.Volume.Location) { // not wiped yet
+		if r.Work != nil && r.Work.Op == drivebay.WorkRemove && mustBeThere(r.Work) && !isMoving(r.Volume.Location) { // not wiped yet
 			return false
 		}
 		return works(r.Work, r.Volume.Location)
@@ -170,5 +199,5 @@ func (e *Engine) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) boo
 		pv && content.Detect(io.NewSectionReader(r, int64(p.Start), int64(p.Size)), p.Size, max(d.LogicalBlock, 512)).Kind == drivebay.ContentBlank
 }
 
-// restoreLayout is the way out of a layout that is unknown.
+// restoreLayout is the advice for a layout that is unknown.
 const restoreLayout = "restore the table, or have the kernel read it with `partprobe` while nothing of the drive is in use"

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,14 @@ var layoutChanges = []layoutChange{
 			s.must(err)
 		}
 	}, nil},
+	{"a damaged table", func(s *stand, disk host.Disk, _ *gpt.Table) { s.damageTable(disk) }, nil},
+	{"a damaged table, and no partition in the kernel", func(s *stand, disk host.Disk, table *gpt.Table) {
+		s.must(disk.RemovePartition(table.Partitions[0].Number))
+		s.damageTable(disk)
+	}, func(s *stand, disk host.Disk, table *gpt.Table) {
+		p := table.Partitions[0]
+		s.must(disk.AddPartition(p.Number, p.Start, p.Size))
+	}},
 	{"a smaller partition in the table", func(s *stand, disk host.Disk, table *gpt.Table) {
 		table.Partitions[0].Size -= 16 << 20
 		s.must(table.Write(disk))
@@ -83,6 +92,20 @@ var layoutChanges = []layoutChange{
 	}},
 }
 
+// damageTable makes the checksum of both headers of a table wrong.
+func (s *stand) damageTable(disk host.Disk) {
+	s.Helper()
+	block := uint64(disk.BlockSize())
+	for _, at := range []uint64{block, disk.Size()/block*block - block} {
+		b := make([]byte, block)
+		_, err := disk.ReadAt(b, int64(at))
+		s.must(err)
+		b[16] ^= 0x55
+		_, err = disk.WriteAt(b, int64(at))
+		s.must(err)
+	}
+}
+
 // TestLayoutUnknown: another program changes the table of a drive without the kernel, or
 // the kernel's partitions without the table. The drive is used for nothing until they
 // agree again.
@@ -92,7 +115,7 @@ func TestLayoutUnknown(t *testing.T) {
 			if (i+j)%stride != 0 {
 				continue
 			}
-			if b == drivebay.BackingThin && c.name == "no partition in the kernel" {
+			if b == drivebay.BackingThin && strings.Contains(c.name, "no partition in the kernel") {
 				continue // the pool keeps it in use
 			}
 			t.Run(c.name+" "+string(b), func(t *testing.T) {

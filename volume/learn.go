@@ -10,16 +10,16 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// madeOf is the device that a publication was made from.
+// madeOf returns the device that a publication was made from.
 func madeOf(p drivebay.Publication) device {
 	num, name, _ := strings.Cut(p.Device, " ")
 	return device{num: num, name: name}
 }
 
-// learn takes what a probe brought. What was asked may not be there any more, and
-// then it was another filesystem that answered.
-func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS, g *gauge, usage host.FSUsage, err error) {
-	// The same size again is the same filesystem: no table is read for that.
+// takeProbe records the result of a probe. It drops the result if the probed filesystem is gone by now:
+// another filesystem has answered then.
+func (e *Engine) takeProbe(ctx context.Context, v *drivebay.Volume, staged *stagedFS, g *ioCounters, usage host.FSUsage, err error) {
+	// The same size again means the same filesystem: no mount table is read for that.
 	last := g.read()
 	there := err == nil && last.measured && last.usage.Bytes == usage.Bytes
 	if !there {
@@ -35,7 +35,7 @@ func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS
 	}
 	e.viewMu.Unlock()
 	news := true
-	g.write(func(m *measured) {
+	g.write(func(m *probeResult) {
 		m.probing = false
 		switch {
 		case !there || errors.Is(err, drivebay.ErrTimeout) || errors.Is(err, context.Canceled):
@@ -51,7 +51,7 @@ func (e *Engine) learn(ctx context.Context, v *drivebay.Volume, staged *stagedFS
 	}
 }
 
-// changedNow has the round look again.
+// changedNow makes the engine publish at once.
 func (e *Engine) changedNow() {
 	select {
 	case e.changed <- struct{}{}:
@@ -59,42 +59,40 @@ func (e *Engine) changedNow() {
 	}
 }
 
-// kernelLog is the kernel's log from now on, where it can be read. What was said before
-// nobody has heard.
+// kernelLog returns the kernel's log from now on, if it can be read. Earlier lines are not read.
 func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 	log, err := e.machine.KernelLog(ctx)
 	if e.deaf.Store(err != nil); err != nil {
-		return nil // the engine of the drives says so already
+		return nil // the engine of the drives reports it already
 	}
 	return log
 }
 
-// lastWords are what the kernel tells of a filesystem in its log only: that an XFS
-// has shut itself down (fs/xfs/xfs_fsops.c, xfs_do_force_shutdown), and that an ext4
-// takes no writes any more. Of that the mount table said "ro" once and says
-// "emergency_ro" since Linux 6.15. In between, and in the stable series that took
-// "ext4: don't set SB_RDONLY after filesystem errors" over, it says nothing: rw it
-// is, and a remount says yes and changes nothing (tried, Debian's 6.1.0-56). Who
-// comes later hears it with the next write that fails.
+// lastWords are errors of a filesystem that the kernel reports only in its log: that an XFS has shut
+// itself down (fs/xfs/xfs_fsops.c, xfs_do_force_shutdown), and that an ext4 accepts no writes any more.
+// For that ext4 the mount table once showed "ro", and shows "emergency_ro" since Linux 6.15. In between,
+// and in the stable series that took over "ext4: don't set SB_RDONLY after filesystem errors", it shows
+// rw, and a remount succeeds and changes nothing (tried, Debian's 6.1.0-56). A daemon that starts later
+// learns it from the next write that fails.
 var lastWords = []struct {
 	kind, says string
-	learn      func(*measured)
+	learn      func(*probeResult)
 }{
-	{"XFS (", "Shutting down filesystem", func(m *measured) { m.shutdown = true }},
-	{"XFS (", "Filesystem has been shut down", func(m *measured) { m.shutdown = true }},
-	{"EXT4-fs (", "Remounting filesystem read-only", func(m *measured) { m.gaveUp = true }},
+	{"XFS (", "Shutting down filesystem", func(m *probeResult) { m.shutdown = true }},
+	{"XFS (", "Filesystem has been shut down", func(m *probeResult) { m.shutdown = true }},
+	{"EXT4-fs (", "Remounting filesystem read-only", func(m *probeResult) { m.gaveUp = true }},
 }
 
-// hear looks for them in the kernel's log.
-func (e *Engine) hear(l host.LogLine) bool {
-	e.hearCopy(l)
+// followKernelLog records the lastWords in a line of the kernel's log.
+func (e *Engine) followKernelLog(l host.LogLine) bool {
+	e.followCopyErrors(l)
 	for _, w := range lastWords {
 		rest, ok := strings.CutPrefix(l.Text, w.kind)
 		name, says, ok2 := strings.Cut(rest, "): ")
 		if !ok || !ok2 || !strings.Contains(says, w.says) {
 			continue
 		}
-		for _, id := range e.holders(path.Base(name)) {
+		for _, id := range e.volumesOnDevice(path.Base(name)) {
 			e.gauges.of(id).write(w.learn)
 		}
 		return true
@@ -102,10 +100,10 @@ func (e *Engine) hear(l host.LogLine) bool {
 	return false
 }
 
-// holders are the volumes whose filesystem the kernel means by the name of a device: those
-// that are on it now. A name may be in the record of a volume whose drive has gone, too;
-// that one is meant only where no other has the name.
-func (e *Engine) holders(name string) []string {
+// volumesOnDevice returns the volumes whose filesystem the kernel means by the name of a device: those
+// that are on it now. The name may be in the record of a volume whose drive has gone, too; that volume is
+// returned only if no other has the name.
+func (e *Engine) volumesOnDevice(name string) []string {
 	var now, before []string
 	for _, r := range e.all() {
 		p := stagedAt(&r.Volume)

@@ -11,24 +11,24 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Volumes go with their drives: those on a drive that has to leave have to leave it,
-// too, and what it waits for the drive is told. Once nothing is left on it, that.
+// Volumes follow their drives: volumes on a releasing drive have to move off it, and the record of the
+// drive says what it waits for. Once nothing is left on it, it is reported as emptied.
 
-// follow holds volumes and drives against each other, beside the rounds.
+// follow applies the usage of drives to volumes, continues moves and releases drives.
 func (e *Engine) follow() {
 	s := e.drives.Snapshot()
 	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
 		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
-			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil || travels(r.Volume.Location) || lostLeg(s, r.Volume.Location)
+			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil || len(r.Left) > 0 || isMoving(r.Volume.Location) || lostLeg(s, r.Volume.Location)
 		}) ||
-		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return travels(r.Snapshot.Location) })
+		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return isMoving(r.Snapshot.Location) })
 	if !due || !e.following.CompareAndSwap(false, true) {
 		return
 	}
-	e.running.Go(func() {
+	e.inBackground("follow", func() {
 		defer e.following.Store(false)
 		for _, r := range e.all() {
-			if err := e.followDrives(e.ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
+			if err := e.followDriveUsage(e.ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
 				e.log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
 			}
 		}
@@ -38,16 +38,16 @@ func (e *Engine) follow() {
 		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
-				if err := e.release(e.ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // it has moved on meanwhile
-					e.log.Warn("drive not led on", "op", "follow", "drive", d.ID, "err", err)
+				if err := e.release(e.ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // its usage has changed meanwhile
+					e.log.Warn("drive not released", "op", "follow", "drive", d.ID, "err", err)
 				}
 			}
 		}
 	})
 }
 
-// followDrives moves the usage of one volume to where its drives are.
-func (e *Engine) followDrives(ctx context.Context, s *drivebay.Snapshot, v *drivebay.Volume) error {
+// followDriveUsage sets the usage of a volume by that of its drives.
+func (e *Engine) followDriveUsage(ctx context.Context, s *drivebay.Snapshot, v *drivebay.Volume) error {
 	leaving := slices.ContainsFunc(v.Location.Drives, func(id string) bool {
 		d, ok := driveOf(s, id)
 		return ok && d.Usage != drivebay.UsageInUse
@@ -71,9 +71,8 @@ func (e *Engine) followDrives(ctx context.Context, s *drivebay.Snapshot, v *driv
 	})
 }
 
-// release says of a drive that has to leave what it waits for, or that nothing
-// depends on it any more.
-func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]trip) error {
+// release records what a releasing drive waits for, or that nothing depends on it any more.
+func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]groupMove) error {
 	if e.unreadDrives(e.unlistedInUse) != nil {
 		return nil // not everything was listed yet
 	}
@@ -105,17 +104,17 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[strin
 	slices.Sort(waits)
 	text = strings.Join(append([]string{text}, waits...), "; ")
 	if stuck > 0 && under == 0 && !alone {
-		return e.drives.Failed(ctx, d.ID, text)
+		return e.drives.LeaveFailed(ctx, d.ID, text)
 	}
 	p := sum.progress()
 	if l := d.Leaving; l != nil && l.Cause == text && reflect.DeepEqual(l.Progress, p) {
 		return nil
 	}
-	return e.drives.Held(ctx, d.ID, text, p)
+	return e.drives.Waiting(ctx, d.ID, text, p)
 }
 
-// heldBy is what lies on a drive, whether some of it is in no group, and how far the
-// copying of that is.
+// heldBy returns what is on a drive, whether some of it is in no group, and how far the copying of that
+// is.
 func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies pace) {
 	for _, r := range e.all() {
 		v := &r.Volume
@@ -138,7 +137,7 @@ func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies pa
 		}
 	}
 	for _, r := range e.snapshotRecords() {
-		if slices.Contains(r.Snapshot.Location.Drives, d.ID) && !e.letGo(r.Snapshot.Source) {
+		if slices.Contains(r.Snapshot.Location.Drives, d.ID) && !e.isUnused(r.Snapshot.Source) {
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -28,7 +29,7 @@ func TestDriveLeaves(t *testing.T) {
 			}
 		}
 		s.noSpare(v)
-		s.must(err, s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+		s.must(err, s.stage(v), s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "no spare: ")
 		if is := s.of(v); is.OperationalStatus != drivebay.Maintenance {
 			s.Errorf("meanwhile it is %v", is.OperationalStatus)
@@ -38,9 +39,9 @@ func TestDriveLeaves(t *testing.T) {
 		if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrNoSpace) {
 			s.Errorf("a new volume on a drive that has to leave: %v", err)
 		}
-		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveCancel, ""))
 		expect(drivebay.UsageInUse, drivebay.VolumeInUse, "")
-		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "snapshot snap")
 		s.start() // and it is still leaving
 		expect(drivebay.UsageReleasing, drivebay.VolumeReleasing, "volume v")
@@ -49,7 +50,7 @@ func TestDriveLeaves(t *testing.T) {
 		if is := s.drive(v); is.Usage != drivebay.UsageReleased {
 			s.Fatalf("empty, it is %v, %+v", is.Usage, is.Leaving)
 		}
-		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveApprove, ""))
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveApprove, ""))
 		time.Sleep(time.Minute)
 		if is := s.drive(v); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline {
 			s.Errorf("taken out, it is %v, %v", is.Usage, is.Status)
@@ -73,7 +74,7 @@ func TestVolumeIsLetGo(t *testing.T) {
 				if err := s.e.ReleaseVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrInvalid) {
 					s.Errorf("its drive stays: %v", err)
 				}
-				s.must(s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.must(s.stage(v), s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 				time.Sleep(time.Minute)
 				if err := s.e.ReleaseVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
 					s.Errorf("it is mounted: %v", err)
@@ -86,16 +87,16 @@ func TestVolumeIsLetGo(t *testing.T) {
 				if is := s.drive(v); is.Usage != drivebay.UsageReleased || s.of(v).Usage != drivebay.VolumeReleased {
 					s.Fatalf("the drive is %v, %+v, the volume %v", is.Usage, is.Leaving, s.of(v).Usage)
 				}
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveCancel, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveCancel, ""))
 				time.Sleep(time.Minute)
 				if is := s.of(v); is.Usage != drivebay.VolumeInUse {
 					s.Fatalf("cancelled, the volume is %v", is.Usage)
 				}
-				s.must(s.stage(v), s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, "")) // mounted, or it would be copied away
+				s.must(s.stage(v), s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, "")) // mounted, or it would be copied away
 				time.Sleep(time.Minute)
 				s.must(s.unstage(v), s.e.ReleaseVolume(s.Context(), v.ID))
 				time.Sleep(time.Minute)
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveApprove, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveApprove, ""))
 				time.Sleep(time.Minute)
 				if is := s.drive(v); is.Usage != drivebay.UsageRemoved || is.Status != drivebay.StatusOffline {
 					s.Errorf("taken out, it is %v, %v", is.Usage, is.Status)
@@ -118,9 +119,9 @@ func TestWrongSledPulled(t *testing.T) {
 				meant = d
 			}
 		}
-		s.must(s.stage(v), s.mgr.Lead(s.Context(), meant.ID, drivebay.LeaveRelease, ""))
+		s.must(s.stage(v), s.mgr.Operate(s.Context(), meant.ID, drivebay.LeaveRelease, ""))
 		time.Sleep(time.Minute)
-		s.must(s.mgr.Lead(s.Context(), meant.ID, drivebay.LeaveApprove, ""))
+		s.must(s.mgr.Operate(s.Context(), meant.ID, drivebay.LeaveApprove, ""))
 		for _, step := range []struct {
 			fault string
 			want  func(drivebay.OperationalStatus) bool
@@ -152,4 +153,19 @@ func (s *stand) noSpare(v drivebay.Volume) {
 	for _, d := range s.mgr.Snapshot().Drives {
 		s.must(s.mgr.Cordon(s.Context(), d.ID, !slices.Contains(v.Location.Drives, d.ID)))
 	}
+}
+
+// TestReleaseOfMountedVolume: a volume that is mounted at a path that no record names is not released.
+func TestReleaseOfMountedVolume(t *testing.T) {
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["ext4 on a partition"])
+		s.noSpare(v)
+		at := place(kubelet + "/by-hand")
+		s.must(s.sim.MakeFolder(at), s.sim.Mount(s.Context(), host.NewMount{Device: "/dev/" + s.device(v), FS: "ext4", At: at}))
+		s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
+		time.Sleep(time.Minute)
+		if err := s.e.ReleaseVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) || !strings.Contains(err.Error(), "by-hand") {
+			t.Errorf("released while mounted: %v", err)
+		}
+	})
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// lister has the volumes on the drives listed, which can take as long as a drive
-// takes to answer.
+// lister lists the volumes on the drives in the background: a listing takes as long as a drive takes to
+// answer.
 type lister struct {
 	e       *Engine
 	at      time.Time          // when the last listing began
-	busy    bool               // it has not come to its end
-	wait    time.Duration      // from one to the next
-	said    string             // what was wrong with the last one
-	next    *drivebay.Snapshot // that came meanwhile
-	settled bool               // what an earlier life left is taken up
+	busy    bool               // a listing is running
+	wait    time.Duration      // between two listings
+	said    string             // the error of the last one
+	next    *drivebay.Snapshot // the newest that came meanwhile
+	settled bool               // work from before a restart has been resumed
 	came    chan error
-	drives  []drivebay.Drive // as they were when somebody last said that they had changed
+	drives  []drivebay.Drive // at the last call of matters
 }
 
-// matters says whether there may be other volumes on the drives than before: most
-// news are of counters and temperatures.
+// matters reports whether the drives may have other volumes than before: most changes are of counters and
+// temperatures.
 func (l *lister) matters(s *drivebay.Snapshot) bool {
 	was := l.drives
 	l.drives = s.Drives
 	return !slices.EqualFunc(was, s.Drives, sameToListing)
 }
 
-// sameToListing says whether a listing finds the same on a drive at both moments.
+// sameToListing reports whether a listing finds the same on a drive at both moments.
 func sameToListing(a, b drivebay.Drive) bool {
 	return a.ID == b.ID && a.Status == b.Status && a.Name == b.Name && a.Size == b.Size && a.Content.Kind == b.Content.Kind && a.Content.TableSum == b.Content.TableSum &&
 		(a.Claim == nil) == (b.Claim == nil) && len(a.Paths) == len(b.Paths) && slices.Equal(a.Uses, b.Uses) && stuck(a) == stuck(b)
@@ -45,12 +45,12 @@ func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
 	}
 	l.busy, l.at = true, l.e.machine.Now()
 	l.e.running.Go(func() {
-		l.came <- l.e.look(ctx, s)
+		l.came <- safely(ctx, "list volumes", func(ctx context.Context) error { return l.e.listVolumes(ctx, s) })
 	})
 }
 
-// end is told what could not be listed: that is tried again with the next tick, and
-// then less and less often.
+// end ends a listing. After an error the listing is tried again with the next tick, and then less and less
+// often.
 func (l *lister) end(ctx context.Context, err error) {
 	l.busy = false
 	if err == nil {
@@ -66,21 +66,21 @@ func (l *lister) end(ctx context.Context, err error) {
 		}
 	}
 	if !l.settled {
-		l.settled = true
 		l.e.settleAll(ctx)
-		l.e.resume()
 	}
+	l.e.resume(!l.settled)
+	l.settled = true
 	if s := l.next; s != nil {
 		l.next = nil
 		l.begin(ctx, s)
 	}
 }
 
-// news delivers the snapshots of the drives as they come, so that what happens to
-// one is seen at once. Who is slow misses some, never the newest.
-func (e *Engine) news(ctx context.Context, seq uint64) <-chan *drivebay.Snapshot {
+// followDrives delivers the snapshots of the drives as they come, so that a change is seen at once. A slow
+// receiver misses some, never the newest.
+func (e *Engine) followDrives(ctx context.Context, seq uint64) <-chan *drivebay.Snapshot {
 	out := make(chan *drivebay.Snapshot)
-	e.running.Go(func() {
+	e.inBackground("follow drives", func() {
 		for {
 			s, err := e.drives.Wait(ctx, seq)
 			if err != nil {

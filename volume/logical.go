@@ -13,8 +13,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// makeLogical plans a logical volume: the physical volumes and the group that it
-// needs, its pool, and itself.
+// makeLogical plans a logical volume with the physical volumes, the group and the pool that it needs.
 func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secrets, wrote *atomic.Bool) ([]step, error) {
 	v := &rec.Volume
 	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
@@ -41,7 +40,7 @@ func (e *Engine) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secret
 	return append(plan, e.lvmStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
 }
 
-// halfMade says whether a logical volume is being made: only then is it cleared.
+// halfMade reports whether a logical volume is being made: only then is it cleared.
 func (e *Engine) halfMade(v *drivebay.Volume) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		r, err := e.reportOf(ctx, v.Location)
@@ -85,7 +84,7 @@ func (e *Engine) makeGroup(owner string, l drivebay.Location, pvs map[string]str
 	for _, id := range l.Drives {
 		n := entryOfPV(owner, id, pvs[id])
 		plan = append(plan, e.addEntry(n, wrote)...)
-		plan = append(plan, e.fitPV(id, pvs[id]))
+		plan = append(plan, e.verifyPVPartition(id, pvs[id]))
 	}
 	return append(plan, e.lvmStep("group", l, wrote, func(*lvm.Report) ([]lvm.Step, error) {
 		kind, err := tags(map[string]string{kindKey: l.Kind.String()})
@@ -110,7 +109,7 @@ func (e *Engine) pvPart(drive string) (part, bool) {
 	return pvOn(e.index.parts[drive])
 }
 
-// makePool plans the one thin pool of a group; it takes all of it.
+// makePool plans the one thin pool of a group; the pool takes all of the group.
 func (e *Engine) makePool(l drivebay.Location, wrote *atomic.Bool) step {
 	return e.lvmStep("pool", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
 		g := r.Group(l.VG)
@@ -126,10 +125,10 @@ func (e *Engine) makePool(l drivebay.Location, wrote *atomic.Bool) step {
 	})
 }
 
-// fitPV refuses the partition of a physical volume that holds anything but nothing or that
-// physical volume. It was blank before the table had it, and another creation at the same
-// time may have made the physical volume since.
-func (e *Engine) fitPV(drive, uuid string) step {
+// verifyPVPartition refuses the partition of a physical volume unless it is blank or holds that physical
+// volume. It was blank before it was in the table, and another creation at the same time may have made the
+// physical volume since.
+func (e *Engine) verifyPVPartition(drive, uuid string) step {
 	fits := func(_ context.Context, disk host.Disk) error {
 		c := content.Detect(disk, disk.Size(), disk.BlockSize())
 		is := func(s drivebay.Signature) bool {
@@ -150,8 +149,8 @@ func (e *Engine) fitPV(drive, uuid string) step {
 	}}
 }
 
-// clearRemoved clears the partition of a physical volume that was removed, unless another
-// one is on it by now: none can be made while the device is open alone.
+// clearRemoved clears the partition of a physical volume that was removed, unless it holds another one by
+// now: none can be made while the device is open alone.
 func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
 	p, ok := e.pvPart(drive)
 	if !ok {
@@ -166,8 +165,7 @@ func (e *Engine) clearRemoved(ctx context.Context, drive string) error {
 	})
 }
 
-// removeLogical plans to remove a logical volume, and what was made for it and is
-// of no use to another.
+// removeLogical plans to remove a logical volume, and what was made for it and has no other use.
 func (e *Engine) removeLogical(v *drivebay.Volume) ([]step, error) {
 	l, wrote := v.Location, new(atomic.Bool)
 	there := func(ctx context.Context) (bool, error) {
@@ -190,7 +188,7 @@ func (e *Engine) removeLogical(v *drivebay.Volume) ([]step, error) {
 		when(there, e.lvmStep("restore", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) { return restoreReturned(r.Group(l.VG)), nil })),
 		when(there, e.lvmStep("mark", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
 	}
-	if len(l.Drives) < width(l.Kind) {
+	if len(l.Drives) < drivesPerGroup(l.Kind) {
 		plan = []step{when(there, e.lvmStep("activate", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return e.appearing(v), nil }))}
 	}
 	plan = append(append(plan, e.erased(v, there)...), e.wiped(v, there),
@@ -198,15 +196,15 @@ func (e *Engine) removeLogical(v *drivebay.Volume) ([]step, error) {
 		when(there, step{name: "volume",
 			done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 			do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, drop) }}))
-	if len(l.Drives) < width(l.Kind) {
-		plan = append(plan, e.withoutLost(l))
+	if len(l.Drives) < drivesPerGroup(l.Kind) {
+		plan = append(plan, e.removeLostPV(l))
 	}
-	return append(append(plan, e.dropGroup(l, v.ID)...), e.noRemains(l)), nil
+	return append(plan, e.removeUnusedGroup(l, v.ID), e.noRemains(l)), nil
 }
 
-// restoreReturned plans to use the physical volumes again that LVM counts as missing and
-// that are there: LVM changes no group while it counts any as missing. Which legs of a
-// mirror hold everything is decided when it is activated.
+// restoreReturned plans to use the physical volumes again that LVM counts as missing and that are there:
+// LVM changes no group while it counts any as missing. The activation of a mirror decides which of its
+// legs are complete.
 func restoreReturned(g *lvm.Group) (plan []lvm.Step) {
 	if g == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 // giveUp says that a drive which is not there is lost for good.
 func (s *stand) giveUp(drive string) {
 	s.Helper()
-	s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Lead(s.Context(), drive, drivebay.LeaveForce, "it is dead"))
+	s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveRelease, ""), s.mgr.Operate(s.Context(), drive, drivebay.LeaveForce, "it is dead"))
 }
 
 // spareFor is a drive that a volume is not on.
@@ -58,7 +58,7 @@ func TestLoneMirrorReturns(t *testing.T) {
 			s.stop = nil
 			k.anew(0)
 			s.comesBack(serial)
-			s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveAccept, ""))
+			s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveAccept, ""))
 			s.start()
 			time.Sleep(3 * time.Minute)
 			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
@@ -140,13 +140,13 @@ func TestLoneMirrorStaysDeleted(t *testing.T) {
 			}
 			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 			if way == "it is forgotten" {
-				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveForget, ""))
+				s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveForget, ""))
 			}
 			s.comesBack(serial)
 			d, _ = s.mgr.Snapshot().Find(drive)
 			later.back("/dev/" + d.Name + "p1")
 			if way == "it was taken out" {
-				s.must(s.mgr.Lead(s.Context(), drive, drivebay.LeaveAccept, ""))
+				s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveAccept, ""))
 			}
 			time.Sleep(11 * time.Minute)
 			if is, there := s.e.Volumes().Get(v.ID); there {

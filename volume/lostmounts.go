@@ -10,20 +10,19 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Mounts that the record has and the machine has not: unmounted by hand, or with their
-// folder. They keep a volume from nothing, once the kernel has proved that no container
-// has it open still.
+// Mounts that are in the record and not on the machine: they were unmounted by hand, or removed with their
+// directory. They block nothing, once the kernel has proved that no container has the volume open any
+// more.
 
-// lost are the publications that are not mounted any more.
-func (s *scene) lost() []drivebay.Publication {
+// lost returns the publications that are not mounted any more.
+func (s *mountState) lost() []drivebay.Publication {
 	return slices.DeleteFunc(slices.Clone(s.v.Publications), func(p drivebay.Publication) bool { return slices.Contains(s.now, p) })
 }
 
-// dropLost takes the publications of a volume that is mounted nowhere out of its record.
-// A block volume that is staged is mounted nowhere either: what counts there is whether
-// it has lost a target.
+// dropLost removes the publications of a volume that is mounted nowhere from its record. A block volume
+// that is staged is mounted nowhere either: what counts there is whether it has lost a target.
 func (e *Engine) dropLost(ctx context.Context, v drivebay.Volume) error {
-	s, err := e.scene(ctx, v)
+	s, err := e.mountState(ctx, v)
 	if err != nil || len(s.lost()) == 0 || len(s.t.of(s.d)) > 0 {
 		return err
 	}
@@ -41,16 +40,16 @@ func (e *Engine) dropLost(ctx context.Context, v drivebay.Volume) error {
 	return s.lockUnused(ctx)
 }
 
-// unused proves that nothing has the device of a volume open for itself alone, as a
-// mounted filesystem has it, in whatever namespace. A volume without a device is unused.
-func (s *scene) unused(ctx context.Context) error {
+// unused proves that nothing has the device of a volume open for itself alone, as a mounted filesystem
+// does in any namespace. A volume without a device is unused.
+func (s *mountState) unused(ctx context.Context) error {
 	if s.d.num == "" {
 		return nil
 	}
 	return touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
 		disk, err := s.machine.OpenDisk(ctx, s.d.dev, true)
 		if errors.Is(err, host.ErrBusy) {
-			return fmt.Errorf("a container still uses it: stop that first: %w", err)
+			return fmt.Errorf("in use by a container: stop the container first: %w", err)
 		}
 		if err == nil {
 			disk.Close()
@@ -61,7 +60,7 @@ func (s *scene) unused(ctx context.Context) error {
 
 // mountLost does the safe repairs for a volume that has lost mounts.
 func (e *Engine) mountLost(ctx context.Context, v drivebay.Volume) (lost bool, err error) {
-	s, err := e.scene(ctx, v)
+	s, err := e.mountState(ctx, v)
 	if err != nil || len(s.lost()) == 0 {
 		return false, err
 	}

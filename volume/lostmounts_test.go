@@ -2,11 +2,13 @@ package volume_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -141,6 +143,42 @@ func TestLetGoUnknown(t *testing.T) {
 			if len(s.mounts(path)) != 1 {
 				s.Error("unmounted for another")
 			}
+		}
+	})
+}
+
+// TestNumberReused: a drive is pulled and returns under another name, and a partition of it gets
+// its old device number again. A pod has the node of the old device: the volume is not sound.
+func TestNumberReused(t *testing.T) {
+	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}}}, volume.Options{}, func(s *stand) {
+		var v drivebay.Volume
+		for _, name := range []string{"a", "b", "c", "d"} { // the fourth has a number that stays
+			r := rawVolume(drivebay.BackingPartition)
+			r.Size.Required = 64 << 20
+			v = s.make(name, r)
+		}
+		s.must(s.stage(v), s.publish(v, "pod"))
+		device := func() string {
+			all := s.of(v).Publications
+			return all[len(all)-1].Device
+		}
+		was := device()
+		serial := s.serialOf(v.Location.Drives[0])
+		s.inject(v.Location.Drives[0], "vanish")
+		time.Sleep(time.Minute)
+		s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
+		for range 10 {
+			time.Sleep(10 * time.Second)
+			if is := s.of(v); !is.Condition.Abnormal() {
+				t.Fatalf("published from %s it is called sound", was)
+			}
+		}
+		_, err := s.e.Heal(s.Context(), drivebay.HealRequest{Volume: v.ID})
+		s.must(err)
+		is, now := s.of(v), device()
+		num, _, _ := strings.Cut(was, " ")
+		if is.Condition.Abnormal() || !strings.HasPrefix(now, num+" ") || now == was {
+			t.Errorf("healed, it is published from %s, before from %s: %v", now, was, is.Condition)
 		}
 	})
 }

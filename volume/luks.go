@@ -14,15 +14,14 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// An encrypted volume is a LUKS2 header, and behind it the data, which
-// device-mapper shows in plain while the volume is staged. Everything else about it
-// is as with any other volume, of which the device in plain is the device.
+// An encrypted volume is a LUKS2 header followed by the data. device-mapper shows the data in plain while
+// the volume is staged. In all else it is like any other volume; its device is the plain one.
 
-// luksHeader is the room for the header: that of cryptsetup by itself.
+// luksHeader is the room for the header: the default of cryptsetup.
 const luksHeader = 16 * mib
 
-// overhead is what an encrypted volume takes beyond its size. What says that it is
-// one is the UUID of its header, or the word of its class.
+// overhead returns what an encrypted volume takes beyond its size. The argument is the UUID of its header
+// or the encryption of its class; "" is not encrypted.
 func overhead(encrypted string) uint64 {
 	if encrypted == "" {
 		return 0
@@ -30,13 +29,13 @@ func overhead(encrypted string) uint64 {
 	return luksHeader
 }
 
-// sizeOfWork is how large what is under way makes a volume's piece of the drive.
+// sizeOfWork returns the size of a volume's piece of the drive after the current work.
 func sizeOfWork(r *drivebay.VolumeRecord) uint64 {
 	return r.Work.Size + overhead(r.Volume.LUKSUUID)
 }
 
-// below is an encrypted volume as its piece of the drive, header and all.
-func below(v *drivebay.Volume) *drivebay.Volume {
+// backingPiece returns an encrypted volume as its piece of the drive, with the header.
+func backingPiece(v *drivebay.Volume) *drivebay.Volume {
 	out := *v
 	out.LUKSUUID = ""
 	return &out
@@ -59,8 +58,8 @@ func passphrase(secrets drivebay.Secrets) ([]byte, error) {
 	return nil, errNoPassphrase
 }
 
-// theKey is the passphrase of a caller of CSI-Addons. Who has none may not: to its
-// tables that is the same as a wrong one, and no field that is missing.
+// theKey returns the passphrase of a CSI-Addons call. The tables of CSI-Addons treat a missing passphrase
+// like a wrong one, not like a missing field.
 func theKey(secrets drivebay.Secrets) ([]byte, error) {
 	if key, err := passphrase(secrets); err == nil {
 		return key, nil
@@ -68,9 +67,9 @@ func theKey(secrets drivebay.Secrets) ([]byte, error) {
 	return nil, fmt.Errorf("%w: there is no %q", drivebay.ErrSecret, drivebay.SecretPassphrase)
 }
 
-// canEncrypt says why nothing can be encrypted on this machine. Only a yes is
-// remembered: what is missing can be installed, and who did not answer can be asked
-// again. A kernel that has dm-crypt built in names it like a loaded one.
+// canEncrypt returns why nothing can be encrypted on this machine. It remembers only success: a missing
+// program can be installed, and one that did not answer can be asked again. A kernel that has dm-crypt
+// built in names it like a loaded one.
 func (e *Engine) canEncrypt(ctx context.Context) error {
 	if e.mayLUKS.Load() {
 		return nil
@@ -89,7 +88,7 @@ func (e *Engine) canEncrypt(ctx context.Context) error {
 	return nil
 }
 
-// unable is ErrNoSupport, unless it is only that nobody has answered in time.
+// unable returns ErrNoSupport, unless the command only did not answer in time.
 func unable(what string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("whether volumes can be encrypted here: %w", err)
@@ -97,9 +96,8 @@ func unable(what string, err error) error {
 	return fmt.Errorf("encryption: %w: %s: %w", drivebay.ErrNoSupport, what, err)
 }
 
-// keyMemory is what it takes to try a passphrase, in KiB, however fast the machine
-// is. cryptsetup by itself takes up to 1 GiB for each: all volumes of a machine
-// that comes up are staged at once.
+// keyMemory is the memory that it takes to try a passphrase, in KiB, however fast the machine is. The
+// default of cryptsetup is up to 1 GiB each: all volumes of a machine that boots are staged at once.
 const keyMemory = 64 << 10
 
 // headerCopy is how much of the room the header uses: twice 16 KiB that describe
@@ -115,22 +113,21 @@ func luksFormat(v *drivebay.Volume, dev string) []string {
 		"--pbkdf", "argon2id", "--pbkdf-memory", strconv.Itoa(keyMemory), "--pbkdf-parallel", "1", "--key-file", "-", dev}
 }
 
-// hasHeader says whether the header that was chosen for a volume is on its piece.
+// hasHeader reports whether the header that was chosen for a volume is on its piece.
 func hasHeader(c drivebay.Content, v *drivebay.Volume) bool {
 	return slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
 		return s.Partition == "" && s.Offset == 0 && s.Format == "crypto_LUKS" && strings.EqualFold(s.UUID, v.LUKSUUID)
 	})
 }
 
-// encrypted is a new volume with its header. One that a killed cryptsetup left, or
-// that another passphrase was for, is made anew: nobody was handed the volume yet.
-// This step is asked of volumes only that still say of themselves that they are half
-// made: their partition by its type, a logical volume by its tags.
+// encrypted is the step that writes the header of a new volume. A header that a killed cryptsetup left, or
+// that has another passphrase, is made anew: the volume was not handed out yet. The step runs only for
+// volumes that are still marked as half made: a partition by its type, a logical volume by its tags.
 func (e *Engine) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) step {
 	return step{
 		name: "encrypt",
 		done: func(ctx context.Context) (bool, error) {
-			c, err := e.contentOf(ctx, below(v))
+			c, err := e.contentOf(ctx, backingPiece(v))
 			if err != nil || !hasHeader(c, v) {
 				return false, err
 			}
@@ -152,10 +149,10 @@ func (e *Engine) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) step {
 			if err != nil {
 				return err
 			}
-			if err := e.onDevice(ctx, below(v), true, clearMarks); err != nil {
+			if err := e.onDevice(ctx, backingPiece(v), true, clearMarks); err != nil {
 				return err
 			}
-			return e.onDevice(ctx, below(v), false, func(ctx context.Context, disk host.Disk) error {
+			return e.onDevice(ctx, backingPiece(v), false, func(ctx context.Context, disk host.Disk) error {
 				if c := content.Detect(disk, disk.Size(), disk.BlockSize()); c.Kind != drivebay.ContentBlank {
 					return fmt.Errorf("%w: it is not blank: %s", drivebay.ErrRefused, cannotBlank(c))
 				}
@@ -166,7 +163,7 @@ func (e *Engine) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) step {
 	}
 }
 
-// unmade takes back that a step was made.
+// unmade records that a step is no longer done.
 func (e *Engine) unmade(id, name string) error {
 	_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
 		if r.Work != nil {
@@ -199,8 +196,8 @@ func (e *Engine) locked(v *drivebay.Volume) step {
 	}
 }
 
-// erased is an encrypted volume without its keys: from then on nobody reads it,
-// however long the rest of the wipe takes.
+// erased destroys the keys of an encrypted volume: from then on it cannot be read, however long the rest
+// of the wipe takes.
 func (e *Engine) erased(v *drivebay.Volume, there func(context.Context) (bool, error)) []step {
 	if v.LUKSUUID == "" {
 		return nil
@@ -208,16 +205,16 @@ func (e *Engine) erased(v *drivebay.Volume, there func(context.Context) (bool, e
 	erase := e.made(v.ID, "erase", func(ctx context.Context) error {
 		is, err := there(ctx)
 		if err == nil && is {
-			err = e.onDevice(ctx, below(v), true, func(ctx context.Context, disk host.Disk) error { return loseKeys(ctx, v, disk) })
+			err = e.onDevice(ctx, backingPiece(v), true, func(ctx context.Context, disk host.Disk) error { return loseKeys(ctx, v, disk) })
 		}
 		return errors.Join(err, e.dropHeader(v))
 	})
 	return []step{e.locked(v), erase}
 }
 
-// loseKeys overwrites a header. A thin pool writes elsewhere what a snapshot ever
-// shared, and leaves what was there before (Linux, drivers/md/dm-thin.c,
-// break_sharing): of such a block the drive has to be told that nobody needs it.
+// loseKeys overwrites a header. A thin pool writes elsewhere what a snapshot ever shared, and leaves what
+// was there before (Linux, drivers/md/dm-thin.c, break_sharing): such a block is therefore discarded
+// first.
 func loseKeys(ctx context.Context, v *drivebay.Volume, disk host.Disk) error {
 	n := min(luksHeader, disk.Size())
 	if v.Location.Kind == drivebay.LocationThin {

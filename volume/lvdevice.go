@@ -10,7 +10,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// lvDevice is the device of a logical volume that is active.
+// lvDevice returns the device of an active logical volume.
 func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	e.mu.Lock()
 	g := e.index.lvm.group(v.Location.VG)
@@ -45,10 +45,10 @@ func (e *Engine) lvDevice(v *drivebay.Volume) (device, error) {
 	return device{dev: "/dev/" + name, num: num, name: name, size: size * 512}, nil
 }
 
-// numOf is the device number of an active logical volume.
+// numOf returns the device number of an active logical volume.
 func numOf(lv *lvm.LV) string { return fmt.Sprintf("%d:%d", lv.Major, lv.Minor) }
 
-// lvFacts is what LVM says of a volume; nil of a partition.
+// lvFacts returns what LVM reports of a volume; nil for a partition.
 func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {
 	if v.Location.VG == "" {
 		return nil
@@ -85,7 +85,7 @@ func (e *Engine) lvFacts(v *drivebay.Volume) *drivebay.LVFacts {
 	return f
 }
 
-// halfThere says that a volume is being made or removed: LVM need not know it.
+// halfThere reports whether a volume is being made or removed: LVM need not know it.
 func halfThere(v *drivebay.Volume) bool {
 	is := v.CSIStatus
 	if is == drivebay.CSIFailed {
@@ -94,7 +94,7 @@ func halfThere(v *drivebay.Volume) bool {
 	return is == drivebay.CSICreating || is == drivebay.CSIRemoving || is == drivebay.CSIRemoved
 }
 
-// unreadableOf are the drives of a location that LVM cannot read, each with the reason.
+// unreadableOf returns the drives of a location that LVM cannot read, each with the reason.
 func (x *lvmIndex) unreadableOf(l drivebay.Location, parts map[string][]part) map[string]string {
 	var out map[string]string
 	put := func(drive, why string) {
@@ -121,8 +121,7 @@ func (x *lvmIndex) unreadableOf(l drivebay.Location, parts map[string][]part) ma
 	return out
 }
 
-// unknownSince says since when LVM has said nothing, and why; "" while its report is new
-// enough.
+// unknownSince returns since when LVM has made no report, and why; "" while its report is new enough.
 func (x *lvmIndex) unknownSince(now time.Time, lastError string) string {
 	switch {
 	case lastError == "":

@@ -14,8 +14,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// lvmIndex is the newest report of LVM, and what it is about. It is replaced,
-// never changed.
+// lvmIndex is the newest report of LVM, with the drives that it covers. It is replaced, never changed.
 type lvmIndex struct {
 	at        time.Time
 	key       string            // of the drives that it was made for
@@ -25,18 +24,18 @@ type lvmIndex struct {
 	unread    map[string]string // drive id -> why LVM could make no report of its physical volume
 }
 
-// reportEvery is how old a report may become while nothing seems to change: how
-// full a pool is and how far a mirror is copied, no event tells.
+// reportEvery is how old a report may become while nothing seems to change: no event shows how full a pool
+// is or how far a mirror is copied.
 const reportEvery = 30 * time.Second
 
-// reportLate is how old a report may become before what it says is not known any more:
-// three that could not be made.
+// reportLate is how old a report may become before its content counts as unknown: three reports could not
+// be made.
 const reportLate = 3*reportEvery + reportTime
 
-// lookLVM makes a report when the drives have changed, or the last one is old. A
-// drive that does not answer is left out: to LVM it is lost until it does.
-func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
-	for range 3 { // what is done meanwhile may be missing in it, or be in it no more
+// readLVMReport makes a report when the drives have changed, or the last one is old. A drive that does not
+// answer is left out: LVM counts it as missing until it does.
+func (e *Engine) readLVMReport(ctx context.Context, s *drivebay.Snapshot) error {
+	for range 3 { // work during a report makes it unreliable
 		e.mu.Lock()
 		pvs, key := e.pvsOf(s)
 		last := e.index.lvm
@@ -69,7 +68,7 @@ func (e *Engine) lookLVM(ctx context.Context, s *drivebay.Snapshot) error {
 	return nil
 }
 
-// pvsOf are the physical volumes of ours on drives that answer. Engine.mu is held.
+// pvsOf returns our physical volumes on drives that answer. Engine.mu is held.
 func (e *Engine) pvsOf(s *drivebay.Snapshot) (pvs map[string]string, key string) {
 	pvs = map[string]string{}
 	var b strings.Builder
@@ -107,7 +106,7 @@ func (x *lvmIndex) nowSuspended() map[string]bool {
 	return out
 }
 
-// group is the group of a name, nil if there is none of ours.
+// group returns our group of a name, or nil.
 func (x *lvmIndex) group(name string) *lvm.Group {
 	if x == nil {
 		return nil
@@ -118,7 +117,7 @@ func (x *lvmIndex) group(name string) *lvm.Group {
 	return nil
 }
 
-// reported is the report; an empty one before there is any.
+// reported returns the report; an empty one before the first.
 func (x *lvmIndex) reported() *lvm.Report {
 	if x == nil {
 		return &lvm.Report{}
@@ -126,9 +125,8 @@ func (x *lvmIndex) reported() *lvm.Report {
 	return x.report
 }
 
-// lacks says that the report is about all of a volume's drives, that LVM could read
-// each of them, and that it has no such volume there. A damaged label or text hides a
-// volume, it does not remove it.
+// lacks reports whether the report covers all of a volume's drives, LVM could read each of them, and no
+// such volume is there. A damaged label or text hides a volume, it does not remove it.
 func (x *lvmIndex) lacks(l drivebay.Location) bool {
 	if x == nil {
 		return false
@@ -141,7 +139,7 @@ func (x *lvmIndex) lacks(l drivebay.Location) bool {
 	return lvOf(x.report, l) == nil
 }
 
-// spoiling are the drives that no report could be made of.
+// spoiling returns the drives that no report could be made of.
 func (x *lvmIndex) spoiling() map[string]string {
 	if x == nil {
 		return nil
@@ -149,8 +147,8 @@ func (x *lvmIndex) spoiling() map[string]string {
 	return x.unread
 }
 
-// unreadable says what keeps LVM from reading the physical volume of a drive; "" for one
-// that it has read, and one that the report is not about.
+// unreadable returns what keeps LVM from reading the physical volume of a drive; "" if LVM has read it, or
+// the report does not cover it.
 func (x *lvmIndex) unreadable(drive string) string {
 	if x == nil {
 		return ""
@@ -171,7 +169,7 @@ func (x *lvmIndex) unreadable(drive string) string {
 	return ""
 }
 
-// withoutCopy says that LVM knows a drive's group from its other drives only.
+// withoutCopy reports whether LVM knows a drive's group from its other drives only.
 func (x *lvmIndex) withoutCopy(drive string) bool {
 	if x == nil || x.pvs[drive] == "" {
 		return false
@@ -180,7 +178,7 @@ func (x *lvmIndex) withoutCopy(drive string) bool {
 	return pv != nil && g != nil && pv.NoMetadata
 }
 
-// merge puts a newer report of one group in the place of what there was.
+// merge replaces one group by that of a newer report.
 func (x *lvmIndex) merge(l drivebay.Location, r *lvm.Report, parts map[string][]part) *lvmIndex {
 	next := &lvmIndex{report: &lvm.Report{}, pvs: map[string]string{}}
 	if x != nil {
@@ -205,9 +203,9 @@ func (x *lvmIndex) merge(l drivebay.Location, r *lvm.Report, parts map[string][]
 	return next
 }
 
-// lvmActivate carries out a plan for the group of a location and takes the report that
-// it ends with. What it is called with directly makes devices appear or disappear, and
-// changes nothing that is written on a drive: lvmRun is for changes.
+// lvmActivate runs a plan for the group of a location, and records the report at its end. Its direct
+// callers make devices appear or disappear, and change nothing that is written on a drive: lvmRun is for
+// changes.
 func (e *Engine) lvmActivate(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
 	if err := e.trusted(l.Drives); err != nil {
 		return err
@@ -220,17 +218,16 @@ func (e *Engine) lvmActivate(ctx context.Context, l drivebay.Location, steps []l
 	defer cancel()
 	_, err = lane.Through(ctx, e.lanes.of("vg "+l.VG), e.machine, func(ctx context.Context) (struct{}, error) {
 		r, err := e.lvm.Run(ctx, l.VG, devices, steps)
-		e.learnOf(l, devices, r, err) // before the next one in the lane does something
+		e.learnOf(l, devices, r, err) // before the next plan in the lane runs
 		return struct{}{}, err
 	})
-	if err != nil { // nobody may have waited for its end
+	if err != nil { // the plan may end after this call
 		e.learnOf(l, devices, nil, err)
 	}
 	return inOurWords(ourError(err))
 }
 
-// learnOf takes in what a group is after a plan; one that failed may have done some
-// of it.
+// learnOf records the state of a group after a plan; a plan that failed may have done some of its steps.
 func (e *Engine) learnOf(l drivebay.Location, devices []string, r *lvm.Report, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -244,7 +241,7 @@ func (e *Engine) learnOf(l drivebay.Location, devices []string, r *lvm.Report, e
 	}
 }
 
-// lvmDevices are the partitions of a location's physical volumes.
+// lvmDevices returns the partitions of a location's physical volumes.
 func (e *Engine) lvmDevices(l drivebay.Location) ([]string, error) {
 	if e.lvm == nil {
 		return nil, fmt.Errorf("volume group %s: %w: this machine has no LVM", l.VG, drivebay.ErrNoSupport)
@@ -263,7 +260,7 @@ func (e *Engine) lvmDevices(l drivebay.Location) ([]string, error) {
 	return out, nil
 }
 
-// ourError puts LVM's words for a lack of space and a name that is taken in ours.
+// ourError maps LVM's errors for a lack of space and an existing name to ours.
 func ourError(err error) error {
 	switch {
 	case errors.Is(err, lvm.ErrNoSpace):

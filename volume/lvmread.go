@@ -11,22 +11,22 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// The report of LVM comes from one command over all physical volumes. One drive that
-// spoils that command must not hide the others: where it fails, each drive is asked
-// alone, and then each group on the drives that answer.
+// The report of LVM comes from one command over all physical volumes. One drive that makes the command
+// fail must not hide the others: after a failure each drive is read alone, and then each group on the
+// drives that answer.
 
 const (
 	// reportTime bounds the one command that reads all physical volumes, aloneTime the
 	// one that reads a single drive or group.
 	reportTime = 20 * time.Second
 	aloneTime  = 5 * time.Second
-	// aloneAtOnce is how many drives are asked at the same time.
+	// aloneAtOnce is how many drives are read at the same time.
 	aloneAtOnce = 4
 )
 
-// readLVM makes the report of the physical volumes of some drives, by drive id, and says
-// of which drives none could be made and why. The drives in spoiling failed the last
-// time: they are asked alone first.
+// readLVM makes the report of the physical volumes of some drives, by drive id, and returns the drives of
+// which none could be made, with the reason. The drives in spoiling failed the last time: they are read
+// alone first.
 func (e *Engine) readLVM(ctx context.Context, pvs, spoiling map[string]string) (*lvm.Report, map[string]string, error) {
 	suspects := maps.Clone(pvs)
 	maps.DeleteFunc(suspects, func(id, _ string) bool { return spoiling[id] == "" })
@@ -39,13 +39,13 @@ func (e *Engine) readLVM(ctx context.Context, pvs, spoiling map[string]string) (
 	}
 	alone, failed := e.readAlone(ctx, rest)
 	maps.Copy(unread, failed)
-	if len(unread) == len(pvs) { // no drive's fault
+	if len(unread) == len(pvs) { // not the fault of one drive
 		return nil, nil, err
 	}
 	return e.readGroups(ctx, pvs, alone, unread), unread, nil
 }
 
-// readTogether asks for what is on some drives in the lane of a name.
+// readTogether reads some drives with one command, in the lane of a name.
 func (e *Engine) readTogether(ctx context.Context, name string, limit time.Duration, pvs map[string]string) (*lvm.Report, error) {
 	way := e.lanes.of("lvm report" + name)
 	if way.Occupied(e.machine.Now()) > limit { // the kernel holds that command
@@ -57,7 +57,7 @@ func (e *Engine) readTogether(ctx context.Context, name string, limit time.Durat
 	return lane.Through(ctx, way, e.machine, func(ctx context.Context) (*lvm.Report, error) { return e.lvm.Read(ctx, devices) })
 }
 
-// readAlone asks for what is on each of some drives.
+// readAlone reads each of some drives with a command of its own.
 func (e *Engine) readAlone(ctx context.Context, pvs map[string]string) (reports map[string]*lvm.Report, unread map[string]string) {
 	reports, unread = map[string]*lvm.Report{}, map[string]string{}
 	var mu sync.Mutex
@@ -80,8 +80,8 @@ func (e *Engine) readAlone(ctx context.Context, pvs map[string]string) (reports 
 	return reports, unread
 }
 
-// readGroups puts a report together from those of single drives: a group of several
-// drives is read once more, on all of them that answer.
+// readGroups combines the reports of single drives: a group of several drives is read once more, on all of
+// them that answer.
 func (e *Engine) readGroups(ctx context.Context, pvs map[string]string, alone map[string]*lvm.Report, unread map[string]string) *lvm.Report {
 	out := &lvm.Report{}
 	members := map[string]map[string]string{} // group -> drive -> device

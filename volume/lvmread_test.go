@@ -234,3 +234,20 @@ func TestNoReport(t *testing.T) {
 		}
 	})
 }
+
+// TestCreateWithoutReport: a volume that cannot be created because LVM fails gets the cause as its error.
+func TestCreateWithoutReport(t *testing.T) {
+	onMachine(t, nvmeDrives(3), volume.Options{}, func(s *stand) {
+		bad := &spoiled{lvmRunner: s.sim, by: []string{""}}
+		s.lvm = bad
+		s.start()
+		onEach(s)
+		time.Sleep(10 * time.Second) // the reports of the creations are old
+		bad.on.Store(true)
+		r := rawVolume(drivebay.BackingLVM)
+		r.Name, r.Size.Required = "four", 1<<30
+		if _, err := s.e.CreateVolume(s.Context(), r); err == nil || strings.Contains(err.Error(), "panic") || !strings.Contains(err.Error(), "exit status 5") {
+			t.Errorf("create without a report: %v", err)
+		}
+	})
+}

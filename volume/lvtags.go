@@ -9,7 +9,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// Tags of logical volumes: what the store has forgotten of one, it says itself.
+// Tags of logical volumes: they describe a volume whose record is lost.
 const (
 	keyWhat    = "what" // volume or snapshot
 	keyID      = "id"
@@ -58,7 +58,7 @@ func volumeTags(v *drivebay.Volume) ([]string, error) {
 	})
 }
 
-// stateTag is on a volume that is being made or wiped.
+// stateTag returns the tag of a volume that is being made or wiped.
 func stateTag() string {
 	t, _ := lvm.EncodeTag(keyState, halfMade) // both are constants that fit
 	return t
@@ -74,7 +74,7 @@ func tagsOf(lv *lvm.LV) map[string]string {
 	return out
 }
 
-// tagOf is one of them: which volume an LV is, is asked for each of them at each look.
+// tagOf returns one of them, without a map: each listing calls it for every logical volume.
 func tagOf(lv *lvm.LV, key string) (value string) {
 	for _, t := range lv.Tags {
 		if !strings.HasPrefix(t, lvm.Tag+":"+key+"=") {

@@ -11,20 +11,20 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// A partition that has no room behind it grows all the same, if one that is not in use can
-// move: the volume itself, to where it has room, or the volume right behind it. The move is
-// the one of a volume that leaves its drive (copyaway.go), also within one drive.
+// A partition without free space behind it can still grow if an unused volume can move: the volume
+// itself, to a place with enough room, or the volume right behind it. The move is the one of a volume
+// that leaves its drive (copyaway.go); it may stay on one drive.
 
-// roomPlan is what moves so that a partition can grow.
+// roomPlan names the volume that moves so that a partition can grow.
 type roomPlan struct {
 	moves *drivebay.VolumeRecord
 	to    site
-	size  uint64 // that the volume that moves is to have
+	size  uint64 // of the moving volume at its new place
 }
 
-// planRoom chooses what moves so that a volume can have a size. The error is why nothing
-// can, ErrPending where that passes.
-func (s seen) planRoom(v *drivebay.Volume, size uint64) (roomPlan, error) {
+// planRoom chooses the volume that moves so that v can have a size. The error says why none can move;
+// it wraps ErrPending where the cause is temporary.
+func (s placementView) planRoom(v *drivebay.Volume, size uint64) (roomPlan, error) {
 	rec := s.volume(v.ID)
 	if rec == nil || v.Location.Kind != drivebay.LocationPartition {
 		return roomPlan{}, fmt.Errorf("it has all of drive %s", strings.Join(v.Location.Drives, ", "))
@@ -40,8 +40,8 @@ func (s seen) planRoom(v *drivebay.Volume, size uint64) (roomPlan, error) {
 	return roomPlan{}, fmt.Errorf("%w, and %w", alone, beside)
 }
 
-// planMove plans to move a volume to where it can have a size: on its own drive first.
-func (s seen) planMove(r *drivebay.VolumeRecord, size uint64) (roomPlan, error) {
+// planMove plans to move a volume to a place where it can have a size, preferably on its own drive.
+func (s placementView) planMove(r *drivebay.VolumeRecord, size uint64) (roomPlan, error) {
 	if err := s.mayMove(r); err != nil {
 		return roomPlan{}, fmt.Errorf("volume %s %w", r.Volume.Name, err)
 	}
@@ -54,8 +54,8 @@ func (s seen) planMove(r *drivebay.VolumeRecord, size uint64) (roomPlan, error) 
 	return roomPlan{r, sites[0], size}, nil
 }
 
-// planNeighbor plans to move the volume right behind another one.
-func (s seen) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, error) {
+// planNeighbor plans to move the volume right behind v.
+func (s placementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, error) {
 	drive := v.Location.Drives[0]
 	d, known := driveOf(s.drives, drive)
 	parts := s.index.parts[drive]
@@ -85,9 +85,9 @@ func (s seen) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, error) {
 	return plan, nil
 }
 
-// behindNoVolume says what lies behind a volume that is no volume: what moves, leaves a
-// partition for a while.
-func (s seen) behindNoVolume(p part) (roomPlan, error) {
+// behindNoVolume returns the error for a partition behind a volume that is no volume itself. A move
+// leaves such a partition for a while.
+func (s placementView) behindNoVolume(p part) (roomPlan, error) {
 	if slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
 		m := moveOf(r)
 		return m != nil && p.guid != "" && (sameGUID(m.From.Partition, p.guid) || sameGUID(m.To.Partition, p.guid))
@@ -97,8 +97,8 @@ func (s seen) behindNoVolume(p part) (roomPlan, error) {
 	return roomPlan{}, fmt.Errorf("partition %d (%s) lies behind it", p.number, p.title)
 }
 
-// mayMove says why a volume does not move to make room.
-func (s seen) mayMove(r *drivebay.VolumeRecord) error {
+// mayMove returns why a volume cannot move to make room.
+func (s placementView) mayMove(r *drivebay.VolumeRecord) error {
 	v := &r.Volume
 	failed := v.CSIStatus == drivebay.CSIFailed
 	switch at := usedAt(v); {
@@ -118,7 +118,7 @@ func (s seen) mayMove(r *drivebay.VolumeRecord) error {
 	return nil
 }
 
-func (s seen) volume(id string) *drivebay.VolumeRecord {
+func (s placementView) volume(id string) *drivebay.VolumeRecord {
 	return recordIn(s.volumes, id)
 }
 
@@ -131,14 +131,14 @@ func recordIn(all []*drivebay.VolumeRecord, id string) *drivebay.VolumeRecord {
 	return all[i]
 }
 
-// growsItself says of a record that its volume moves to where it has room to grow.
+// growsItself reports whether the volume of a record moves to a place where it has room to grow.
 func growsItself(r *drivebay.VolumeRecord) bool {
 	m := moveOf(r)
 	return m != nil && m.Room != nil && m.Room.Volume == r.Volume.ID
 }
 
-// growingBeside is the volume on the same drive that a volume moves out of the way of, and
-// what it is to have; nil: there is none.
+// growingBeside returns the volume on the same drive for which the volume of r makes room, and the
+// size it is to have, or nil.
 func growingBeside(all []*drivebay.VolumeRecord, r *drivebay.VolumeRecord) (*drivebay.VolumeRecord, *drivebay.Room) {
 	m := moveOf(r)
 	if m == nil || m.Room == nil || m.Room.Volume == r.Volume.ID {
@@ -151,9 +151,9 @@ func growingBeside(all []*drivebay.VolumeRecord, r *drivebay.VolumeRecord) (*dri
 	return g, m.Room
 }
 
-// keptFree are the ranges of a drive that volumes are to grow into once others have moved
-// out of the way, with those volumes.
-func (s seen) keptFree(drive string, parts []part) (out []span) {
+// keptFree returns the ranges of a drive that are kept free for volumes that grow after others have
+// moved.
+func (s placementView) keptFree(drive string, parts []part) (out []span) {
 	for _, r := range s.records {
 		g, room := growingBeside(s.volumes, r)
 		if room == nil || g.Volume.ID == s.grows || g.Volume.Location.Drives[0] != drive {
@@ -166,9 +166,9 @@ func (s seen) keptFree(drive string, parts []part) (out []span) {
 	return out
 }
 
-// makeRoom has a volume move so that another one, or it itself, can have a size, and
-// answers that this is under way, or why the volume cannot have it. Engine.placed is held.
-func (e *Engine) makeRoom(s seen, v *drivebay.Volume, have, size uint64) error {
+// makeRoom starts the move of v or of the volume behind it so that v can have a size. It returns
+// ErrPending once the move is recorded, or why v cannot have the size. Engine.placed is held.
+func (e *Engine) makeRoom(s placementView, v *drivebay.Volume, have, size uint64) error {
 	if r := e.makesRoomFor(v.ID); r != nil {
 		return fmt.Errorf("%w: volume %s behind it moves to make room; retry later", drivebay.ErrPending, r.Volume.Name)
 	}
@@ -192,7 +192,7 @@ func (e *Engine) makeRoom(s seen, v *drivebay.Volume, have, size uint64) error {
 	if err := e.mayChange(id); err != nil {
 		return err
 	}
-	to, _, err := plan.to.locate(classOf(&plan.moves.Volume), id)
+	to, _, err := plan.to.locate(classOf(&plan.moves.Volume), id, e.newInstance())
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func movesItself(size uint64) string {
 	return fmt.Sprintf("it moves to where it has room for %s; retry later", sizeText(size))
 }
 
-// makesRoomFor is the record of a volume that moves out of the way of another one.
+// makesRoomFor returns the record of a volume that moves to make room for another one.
 func (e *Engine) makesRoomFor(id string) *drivebay.VolumeRecord {
 	for _, r := range e.all() {
 		if m := moveOf(r); m != nil && m.Room != nil && m.Room.Volume == id && r.Volume.ID != id {
@@ -224,13 +224,13 @@ func (e *Engine) makesRoomFor(id string) *drivebay.VolumeRecord {
 	return nil
 }
 
-// growsByMove says that a volume is on its way to where it has a size.
+// growsByMove reports whether a volume is moving to a place where it can have a size.
 func growsByMove(r *drivebay.VolumeRecord, size uint64) bool {
 	return growsItself(r) && !moved(r) && !takenBack(r) && r.Work.Size >= size
 }
 
-// roomWanted says whether a move that makes room is still to be done: the volume is not
-// in use, and the growth is still due.
+// roomWanted reports whether a move that makes room is still needed: the volume is not in use, and
+// the growth is still due.
 func (e *Engine) roomWanted(r *drivebay.VolumeRecord) bool {
 	room := moveOf(r).Room
 	if room == nil || usedAt(&r.Volume) != "" {
@@ -243,19 +243,18 @@ func (e *Engine) roomWanted(r *drivebay.VolumeRecord) bool {
 	return g != nil && g.Volume.Size < room.Size && g.Volume.CSIStatus != drivebay.CSIRemoving
 }
 
-// moveForRoom is moveAway for a volume that can stay as well: a try that fails is taken
-// back.
-func (e *Engine) moveForRoom(ctx context.Context, id string, m *mover) error {
+// moveForRoom is moveAway for a volume that can also stay: it takes a failed attempt back.
+func (e *Engine) moveForRoom(ctx context.Context, id string, m *copyMove) error {
 	err := e.moveAway(ctx, id, m)
-	passes := errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPending) // as after a start, until drives are read
+	passes := errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPending) // for example after a start, until drives are read
 	if err == nil || ctx.Err() != nil || errors.Is(err, errStopped) || passes && e.moves.last(id).tries < roomTries {
 		return err
 	}
 	return errors.Join(fmt.Errorf("%w: %w", errStays, err), e.takeBack(ctx, id))
 }
 
-// growNext writes down that a volume grows into the range that another one has left, and
-// grows it in finish. What keeps it from that, the next request for the growth answers.
+// growNext records that a volume grows into the range that another one has left; finish grows it. It
+// drops errors: the next request for the growth returns them.
 func (e *Engine) growNext(left *drivebay.VolumeRecord) (finish func(context.Context) error) {
 	nothing := func(context.Context) error { return nil }
 	g, room := growingBeside(e.all(), left)
@@ -281,11 +280,11 @@ func (e *Engine) growNext(left *drivebay.VolumeRecord) (finish func(context.Cont
 		if err := e.enlarge(ctx, id); ctx.Err() != nil || errors.Is(err, errStopped) {
 			return err
 		}
-		return nil // of the volume that has moved nothing has failed
+		return nil // the move itself did not fail
 	}
 }
 
-// grown is a volume that has moved to where it has a size.
+// grown returns a volume after a move that gave it a size.
 func grown(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 	v, err := v.Moved(drivebay.CSIResize)
 	if err != nil {
@@ -294,7 +293,7 @@ func grown(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 	return grownDone(v, size)
 }
 
-// growthText names the growth that a volume has moved for.
+// growthText describes the growth that a volume has moved for.
 func (e *Engine) growthText(r *drivebay.VolumeRecord, room *drivebay.Room) string {
 	if growsItself(r) {
 		return fmt.Sprintf(": it had no room for %s where it was", sizeText(room.Size))
@@ -306,10 +305,18 @@ func (e *Engine) growthText(r *drivebay.VolumeRecord, room *drivebay.Room) strin
 	return fmt.Sprintf(": volume %q before it needs the room to grow to %s", name, sizeText(room.Size))
 }
 
-// sizeText is a size for people, exact to the MiB.
+// sizeText formats a size for people. A size that is not a whole number of MiB has the exact number of
+// bytes, too: such sizes come from callers and from drives, and may differ by a few bytes only.
 func sizeText(n uint64) string {
-	if n%gib == 0 {
+	switch {
+	case n%gib == 0:
 		return fmt.Sprintf("%d GiB", n/gib)
+	case n%mib == 0:
+		return fmt.Sprintf("%d MiB", n/mib)
+	case n >= gib:
+		return fmt.Sprintf("%.1f GiB (%d bytes)", float64(n)/gib, n)
+	case n >= mib:
+		return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/mib, n)
 	}
-	return fmt.Sprintf("%d MiB", n/mib)
+	return fmt.Sprintf("%d bytes", n)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,6 +155,45 @@ func TestMany(t *testing.T) {
 			s.blank()
 		}
 	})
+}
+
+// TestRemovalsThatEndTogether: the logical volumes of a group are all removed before any removal
+// goes on. One of the removals gives the drives back, and none fails.
+func TestRemovalsThatEndTogether(t *testing.T) {
+	for _, name := range []string{"a linear volume", "a thin volume", "a mirror"} {
+		const n = 4
+		var removing atomic.Bool
+		var removed atomic.Int32
+		after := func(_, step string) error {
+			if step == "volume" && removing.Load() {
+				removed.Add(1)
+				for removed.Load() < n {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			return nil
+		}
+		spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Size: "20GB"}}}
+		onMachine(t, spec, volume.Options{After: after}, func(s *stand) {
+			var made []drivebay.Volume
+			for i := range n {
+				r := requests()[name]
+				r.Size.Required = 1 << 30
+				made = append(made, s.make(fmt.Sprint(i), r))
+			}
+			removing.Store(true)
+			var all sync.WaitGroup
+			for _, v := range made {
+				all.Go(func() {
+					if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
+						s.Error(name, err)
+					}
+				})
+			}
+			all.Wait()
+			s.blank()
+		})
+	}
 }
 
 // TestMakingOnAHungDrive: a drive that never answers costs who asks for it his time, and

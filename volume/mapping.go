@@ -12,12 +12,11 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// plainName is device-mapper's name of an encrypted volume in plain, and the label
-// of its header.
+// plainName returns the device-mapper name of a decrypted volume; it is also the label of its header.
 func plainName(id string) string { return content.OursPrefix + id }
 
-// plain is the device that a volume is used as: that of an encrypted one is there
-// while it is unlocked. No drive is touched.
+// plain returns the device that users of a volume get. An encrypted volume has it only while it is
+// unlocked. plain touches no drive.
 func (e *Engine) plain(v *drivebay.Volume) (device, error) {
 	d, err := e.device(v)
 	if err != nil || v.LUKSUUID == "" {
@@ -44,8 +43,8 @@ func (e *Engine) isPlain(v *drivebay.Volume) (bool, error) {
 	return err == nil, err
 }
 
-// mapping finds the device in plain whatever it stands on now: the drive that it
-// was made on may have gone, and be back as another device.
+// mapping finds the decrypted device regardless of the device below it: the drive that it was made on
+// may have left and come back as another device.
 func (e *Engine) mapping(v *drivebay.Volume) (device, bool, error) {
 	names, err := e.machine.ReadDir("sys/block")
 	if err != nil {
@@ -61,12 +60,12 @@ func (e *Engine) mapping(v *drivebay.Volume) (device, bool, error) {
 	return device{}, false, nil
 }
 
-// mappingAt says whether a device in sysfs is a volume in plain. The kernel has one
-// device of that name; what is in it device-mapper's identity says (cryptsetup,
-// lib/libdevmapper.c, dm_prepare_uuid).
+// mappingAt reports whether a device in sysfs is the decrypted device of a volume. The kernel has one
+// device of that name; the device-mapper UUID says what it contains (cryptsetup, lib/libdevmapper.c,
+// dm_prepare_uuid).
 func (e *Engine) mappingAt(dir string, v *drivebay.Volume) (device, bool, error) {
 	if title, err := e.mapperName(dir); err != nil || title != plainName(v.ID) {
-		return device{}, false, nil // none of device-mapper's, or gone meanwhile
+		return device{}, false, nil // not a device-mapper device, or gone since
 	}
 	uuid, _ := e.machine.ReadFile(dir + "/dm/uuid")
 	num, err := e.machine.ReadFile(dir + "/dev")
@@ -75,15 +74,14 @@ func (e *Engine) mappingAt(dir string, v *drivebay.Volume) (device, bool, error)
 		return device{}, false, fmt.Errorf("volume %s: device %s: %w", v.ID, path.Base(dir), err)
 	}
 	if !strings.HasPrefix(string(uuid), "CRYPT-LUKS2-"+strings.ReplaceAll(v.LUKSUUID, "-", "")+"-") {
-		return device{}, false, fmt.Errorf("volume %s: %w: device %s has its name and is not it: %q", v.ID, drivebay.ErrRefused, path.Base(dir), strings.TrimSpace(string(uuid)))
+		return device{}, false, fmt.Errorf("volume %s: %w: device %s has its name and another device-mapper UUID: %q", v.ID, drivebay.ErrRefused, path.Base(dir), strings.TrimSpace(string(uuid)))
 	}
 	name := path.Base(dir)
 	return device{dev: "/dev/" + name, num: strings.TrimSpace(string(num)), name: name, size: size * 512}, true, nil
 }
 
-// unlock makes a volume appear in plain for who has its key, and tries the key of
-// one that is there already. A device that was left over on a drive that is gone
-// is taken away first.
+// unlock creates the decrypted device with a key, or tests the key if the device exists. It first
+// removes a device that was left over on a drive that is gone.
 func (e *Engine) unlock(ctx context.Context, v *drivebay.Volume, key []byte) (device, error) {
 	is, err := e.isPlain(v)
 	switch {
@@ -102,12 +100,12 @@ func (e *Engine) unlock(ctx context.Context, v *drivebay.Volume, key []byte) (de
 	return e.plain(v)
 }
 
-// tryKey is ErrSecret if nothing in the header opens with the key.
+// tryKey returns ErrSecret if nothing in the header opens with the key.
 func (e *Engine) tryKey(ctx context.Context, v *drivebay.Volume, key []byte) error {
 	return e.withKey(ctx, v, key, "open", "--test-passphrase")
 }
 
-// withKey runs cryptsetup on the piece of a volume that bears its header.
+// withKey runs cryptsetup on the device that holds the header of a volume.
 func (e *Engine) withKey(ctx context.Context, v *drivebay.Volume, key []byte, action string, words ...string) error {
 	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
 		_, err := e.machine.RunInput(ctx, key, append([]string{"cryptsetup", action, "--type", "luks2", "--key-file", "-", disk.Path()}, words...)...)
@@ -115,10 +113,9 @@ func (e *Engine) withKey(ctx context.Context, v *drivebay.Volume, key []byte, ac
 	})
 }
 
-// onHeader does something with the piece of a volume that bears its header, and has
-// proved to.
+// onHeader calls do with the device that holds the header of a volume, after proving that it does.
 func (e *Engine) onHeader(ctx context.Context, v *drivebay.Volume, do func(context.Context, host.Disk) error) error {
-	d, err := e.activate(ctx, below(v))
+	d, err := e.activate(ctx, backingPiece(v))
 	if err != nil {
 		return err
 	}
@@ -138,22 +135,22 @@ func (e *Engine) onHeader(ctx context.Context, v *drivebay.Volume, do func(conte
 	})
 }
 
-// cryptError puts the exit statuses of cryptsetup(8) in our words. That a header
-// has no keys at all is no better than the wrong key.
+// cryptError translates the exit statuses of cryptsetup(8). A header without any key is treated like
+// a wrong key.
 func cryptError(err error) error {
 	exit, ok := errors.AsType[*host.ExitError](err)
 	switch {
 	case !ok:
 		return err
 	case exit.Code == 2, strings.Contains(exit.Stderr, "No usable keyslot"):
-		return fmt.Errorf("%w: the volume does not open with it: %w", drivebay.ErrSecret, err)
+		return fmt.Errorf("%w: the key does not unlock the volume: %w", drivebay.ErrSecret, err)
 	case exit.Code == 5:
 		return fmt.Errorf("%w: %w", drivebay.ErrBusy, err)
 	}
 	return err
 }
 
-// lock takes the device in plain away; one that is not there is locked.
+// lock removes the decrypted device. Without a device the volume is locked already.
 func (e *Engine) lock(ctx context.Context, v *drivebay.Volume) error {
 	_, is, err := e.mapping(v)
 	if err != nil || !is {
@@ -169,9 +166,9 @@ func (e *Engine) lock(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
-// unlock has the device of an encrypted volume appear for a stage. Mounts of one
-// that is gone are in its way.
-func (s *scene) unlock(ctx context.Context, at spot, secrets drivebay.Secrets) error {
+// unlock creates the decrypted device of an encrypted volume for a stage. It first removes mounts of
+// a decrypted device that is gone.
+func (s *mountState) unlock(ctx context.Context, at mountPath, secrets drivebay.Secrets) error {
 	if s.v.LUKSUUID == "" {
 		return nil
 	}
@@ -189,16 +186,15 @@ func (s *scene) unlock(ctx context.Context, at spot, secrets drivebay.Secrets) e
 		return err
 	}
 	s.d = d
-	if err := s.keepHeader(ctx, &s.v); err != nil { // it can be used all the same
+	if err := s.keepHeader(ctx, &s.v); err != nil { // the volume can be used without the copy
 		s.log.Warn("no copy of the header", "op", "stage", "volume", s.v.ID, "err", err)
 	}
 	return s.widen(ctx, secrets)
 }
 
-// widen makes the device in plain as large as what is below it. The kernel keeps
-// the key where only who has put it there finds it, so that it is needed again
-// (cryptsetup-resize(8)).
-func (s *scene) widen(ctx context.Context, secrets drivebay.Secrets) error {
+// widen grows the decrypted device to the size of the device below it. The kernel keeps the key where
+// only the process that set it finds it, so the key is needed again (cryptsetup-resize(8)).
+func (s *mountState) widen(ctx context.Context, secrets drivebay.Secrets) error {
 	if s.v.LUKSUUID == "" {
 		return nil
 	}
@@ -224,8 +220,8 @@ func (s *scene) widen(ctx context.Context, secrets drivebay.Secrets) error {
 	return err
 }
 
-// lockUnused takes the device in plain away when nobody has any use for it.
-func (s *scene) lockUnused(ctx context.Context) error {
+// lockUnused removes the decrypted device if the volume is neither published nor mounted.
+func (s *mountState) lockUnused(ctx context.Context) error {
 	if s.v.LUKSUUID == "" || len(s.now) > 0 {
 		return nil
 	}
@@ -236,12 +232,12 @@ func (s *scene) lockUnused(ctx context.Context) error {
 	return s.lock(ctx, &s.v)
 }
 
-// lockAgain is lockUnused for who has failed already, and tells of that.
-func (s *scene) lockAgain(ctx context.Context) {
+// lockAgain is lockUnused after a failed stage. It only logs its own error.
+func (s *mountState) lockAgain(ctx context.Context) {
 	if err := s.lockUnused(context.WithoutCancel(ctx)); err != nil {
 		s.log.Warn("it stays unlocked", "op", "stage", "volume", s.v.ID, "err", err)
 	}
 }
 
-// growsInUse says that a volume is grown by two: its device, and what is on it.
+// growsInUse reports whether a growth has a second part, above the volume's device.
 func growsInUse(v *drivebay.Volume) bool { return v.Mode == drivebay.ModeFS || v.LUKSUUID != "" }

@@ -11,8 +11,8 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// mirrorLegs are the legs of a mirror as a report has them. A leg on no drive that is
-// there is on the drive that is left.
+// mirrorLegs returns the legs of a mirror as a report has them. A leg on no drive that is there is
+// assigned to the remaining drive of the location.
 func (e *Engine) mirrorLegs(l drivebay.Location, g *lvm.Group, r *lvm.Report) []mirrorLeg {
 	if g == nil {
 		return nil
@@ -39,8 +39,8 @@ func (e *Engine) mirrorLegs(l drivebay.Location, g *lvm.Group, r *lvm.Report) []
 	return out
 }
 
-// pvDevice is the physical volume of ours on a drive: as it is now, or as it was when LVM
-// was asked the last time.
+// pvDevice returns the device of our physical volume on a drive: the current one, or the one at the
+// last report of LVM.
 func (e *Engine) pvDevice(drive string) string {
 	if p, ok := e.pvPart(drive); ok {
 		return p.dev
@@ -51,7 +51,8 @@ func (e *Engine) pvDevice(drive string) string {
 	return ""
 }
 
-// readSuperblocks completes the legs that are there. What cannot be read is left out.
+// readSuperblocks reads the superblocks of the legs that are there. A leg that cannot be read keeps
+// nil.
 func (e *Engine) readSuperblocks(ctx context.Context, l drivebay.Location, r *lvm.Report, legs []mirrorLeg) {
 	g := r.Group(l.VG)
 	if g == nil {
@@ -84,10 +85,11 @@ func (e *Engine) readSuperblocks(ctx context.Context, l drivebay.Location, r *lv
 	}
 }
 
-// live takes in what the kernel says of a mirror that has a device; there is none: false.
+// live records what the kernel reports of a mirror. It returns false without an active device of two
+// legs.
 func (e *Engine) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg) (lvm.Copy, bool, error) {
 	decided := e.decided.Load()
-	c, err := e.lvm.Copied(ctx, v.Location.VG, v.Location.LV)
+	c, err := e.lvm.CopyProgress(ctx, v.Location.VG, v.Location.LV)
 	switch {
 	case errors.Is(err, lvm.ErrNotFound), errors.Is(err, drivebay.ErrInvalid): // inactive, or of one leg
 		return c, false, nil
@@ -96,14 +98,14 @@ func (e *Engine) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg)
 	}
 	boot := e.boot()
 	return c, true, e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		if e.decided.Load() != decided { // what the kernel said was of the device before
+		if e.decided.Load() != decided { // the kernel reported the previous device
 			return m, false
 		}
 		return learnLive(m, legs, c, boot)
 	})
 }
 
-// changeMirror writes down what is known of the legs of a mirror, if that is new.
+// changeMirror records a change of what is known of the legs of a mirror.
 func (e *Engine) changeMirror(id string, f func(drivebay.Mirror) (next drivebay.Mirror, is bool)) error {
 	next := func(v *drivebay.Volume) *drivebay.Mirror {
 		var was drivebay.Mirror
@@ -130,9 +132,8 @@ func (e *Engine) changeMirror(id string, f func(drivebay.Mirror) (next drivebay.
 	return err
 }
 
-// mirrorReady decides which legs a mirror is activated from, and writes that down before
-// any of them is used. Alone is the drive of the only leg that may be used, though
-// another one may be there.
+// mirrorReady decides which legs a mirror is activated from, and records that before any of them is
+// used. alone is the drive of the only leg that may be used, even if another one is there.
 func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone string, err error) {
 	r, err := e.reportOf(ctx, v.Location)
 	if err != nil {
@@ -151,7 +152,7 @@ func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone str
 		return "", err
 	}
 	m := rec.Volume.Mirror
-	if whole, _ := liveLegs(legs, c); active && len(whole) == len(legs) { // all that was ever written is on both
+	if whole, _ := liveLegs(legs, c); active && len(whole) == len(legs) { // every write is on both legs
 		m = &drivebay.Mirror{}
 	}
 	e.readSuperblocks(ctx, v.Location, r, legs)
@@ -178,9 +179,9 @@ func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone str
 	})
 }
 
-// bothLegs refuses to grow a mirror of which one leg does not hold everything. A growth
-// loads its table anew, and the kernel takes every leg into use that it can read then:
-// one that missed writes would be copied from (drivers/md/dm-raid.c, super_validate).
+// bothLegs refuses to grow a mirror while a leg does not hold everything. A growth reloads the table,
+// and the kernel then uses every leg that it can read: it would copy from a leg that missed writes
+// (drivers/md/dm-raid.c, super_validate).
 func (e *Engine) bothLegs(ctx context.Context, v *drivebay.Volume, size uint64) error {
 	if v.Location.Kind != drivebay.LocationMirror {
 		return nil
@@ -207,7 +208,7 @@ func (e *Engine) bothLegs(ctx context.Context, v *drivebay.Volume, size uint64) 
 		return err
 	}
 	_, dropped := liveLegs(legs, c)
-	behind := len(legs) != width(v.Location.Kind) || alone != "" || rec.Volume.Mirror != nil && rec.Volume.Mirror.Current != "" || active && len(dropped) > 0
+	behind := len(legs) != drivesPerGroup(v.Location.Kind) || alone != "" || rec.Volume.Mirror != nil && rec.Volume.Mirror.Current != "" || active && len(dropped) > 0
 	for _, leg := range legs {
 		behind = behind || !leg.here || active && e.leftOut(v.Location, g, leg, 'A')
 	}
@@ -217,7 +218,7 @@ func (e *Engine) bothLegs(ctx context.Context, v *drivebay.Volume, size uint64) 
 	return nil
 }
 
-// doubt writes down why no leg may be used.
+// doubt records why no leg may be used.
 func (e *Engine) doubt(id string, why error) error {
 	stale, is := errors.AsType[staleError](why)
 	if !is {
@@ -233,8 +234,7 @@ func (e *Engine) doubt(id string, why error) error {
 	})
 }
 
-// activateMirror makes the device of a mirror appear, from legs that hold everything. A
-// leg that does not is made anew.
+// activateMirror activates a mirror from legs that hold everything, and rebuilds the other ones.
 func (e *Engine) activateMirror(ctx context.Context, v *drivebay.Volume) error {
 	alone, err := e.mirrorReady(ctx, v)
 	if err != nil {
@@ -252,14 +252,14 @@ func (e *Engine) activateMirror(ctx context.Context, v *drivebay.Volume) error {
 	if err := e.servesNewest(ctx, v, newest); err != nil || alone == "" {
 		return e.nameNewest(err)
 	}
-	if err := e.rejoin(ctx, v); err != nil { // it serves from one leg, and a healing tries again
+	if err := e.rejoin(ctx, v); err != nil { // the mirror works with one leg, and a repair tries again
 		e.log.Warn("a leg of a mirror is not made anew", "op", "mirror", "volume", v.ID, "err", err)
 	}
 	return nil
 }
 
-// servesNewest takes a mirror out of use again, before anything can write to it, whose kernel
-// device leaves out the leg with the newest data. What the record says stays.
+// servesNewest deactivates a mirror again, before anything can write to it, if its kernel device
+// leaves out the leg with the newest data. The record keeps naming that leg.
 func (e *Engine) servesNewest(ctx context.Context, v *drivebay.Volume, newest string) error {
 	if newest == "" {
 		return nil
@@ -268,8 +268,8 @@ func (e *Engine) servesNewest(ctx context.Context, v *drivebay.Volume, newest st
 	if err != nil {
 		return err
 	}
-	c, err := e.lvm.Copied(ctx, v.Location.VG, v.Location.LV)
-	if errors.Is(err, lvm.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) { // of one leg there is nothing to leave out
+	c, err := e.lvm.CopyProgress(ctx, v.Location.VG, v.Location.LV)
+	if errors.Is(err, lvm.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) { // a single leg cannot be left out
 		return nil
 	}
 	_, dropped := liveLegs(e.mirrorLegs(v.Location, r.Group(v.Location.VG), r), c)
@@ -282,7 +282,7 @@ func (e *Engine) servesNewest(ctx context.Context, v *drivebay.Volume, newest st
 	}))
 }
 
-// nameNewest has an error name the drive that has to come back by serial and bay.
+// nameNewest adds the serial and bay of the drive that has to come back to an error.
 func (e *Engine) nameNewest(err error) error {
 	stale, is := errors.AsType[staleError](err)
 	if !is {
@@ -295,9 +295,8 @@ func (e *Engine) nameNewest(err error) error {
 	return fmt.Errorf("%w: put all its drives back%s", err, next)
 }
 
-// rejoin takes back the legs of an active mirror that are there and are not used: as the
-// kernel does it where the superblocks say that it copies from the right leg, and made
-// anew where not. A drive that is BAD is left out.
+// rejoin returns unused legs of an active mirror to service: by the kernel where the superblocks
+// prove that it copies from the right leg, otherwise by a rebuild. It leaves out a drive that is BAD.
 func (e *Engine) rejoin(ctx context.Context, v *drivebay.Volume) error {
 	l := v.Location
 	e.reports.Delete(l.VG)
@@ -348,15 +347,15 @@ func (e *Engine) rejoin(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
-// leftOut says whether the kernel does without a leg: it has dropped it, or its device
-// leads to a drive that went.
+// leftOut reports whether the kernel uses the mirror without a leg: it has dropped the leg, or the
+// leg's device leads to a drive that is gone.
 func (e *Engine) leftOut(l drivebay.Location, g *lvm.Group, leg mirrorLeg, letter byte) bool {
 	p, ok := e.pvPart(leg.drive)
 	lv := g.LV(l.LV)
 	return letter == 'D' || ok && lv != nil && lv.Active && !e.standsOn(l, "sys/dev/block/"+numOf(lv), map[string]bool{p.name: true})
 }
 
-// secondLeg gives a mirror its leg back that was taken out of it.
+// secondLeg adds the second leg to a mirror that has only one.
 func (e *Engine) secondLeg(ctx context.Context, v *drivebay.Volume, r *lvm.Report, only mirrorLeg) error {
 	l := v.Location
 	for _, id := range l.Drives {
@@ -375,13 +374,13 @@ func (e *Engine) isBad(drive string) bool {
 	return ok && d.Health == drivebay.HealthBad
 }
 
-// acceptLeg has a mirror go on with the leg that is there, by the word of an operator.
+// acceptLeg makes a mirror continue with the leg that is there, after an operator accepted the loss.
 func (e *Engine) acceptLeg(id string) error {
 	s := e.drives.Snapshot()
 	r, err := e.change(id, func(r *drivebay.VolumeRecord) error {
 		v := &r.Volume
 		m := v.Mirror
-		unknown := len(v.Location.Drives) < width(v.Location.Kind) // the drive that is given up
+		unknown := len(v.Location.Drives) < drivesPerGroup(v.Location.Kind) // the drive that is given up
 		if m != nil && m.Accepted || !unknown && (m == nil || m.Current == "" && m.Doubt == "" || m.Current != "" && driveHere(s, m.Current) && m.Doubt == "") {
 			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
 		}

@@ -438,11 +438,11 @@ func TestMirrorNewestMissing(t *testing.T) {
 				s.flip(d.Name+"p1", 512, 8)
 				s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
 				time.Sleep(time.Minute)
-				s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 				s.until("another drive joins the group", func() bool { return slices.Contains(k.steps(), "join") })
 				s.flip(d.Name+"p1", 512, 8)
 				if then != "" {
-					s.must(s.mgr.Lead(s.Context(), old, then, ""))
+					s.must(s.mgr.Operate(s.Context(), old, then, ""))
 				}
 				s.until("the group is on two drives", func() bool { return len(s.of(v).Location.Drives) == 2 })
 				s.must(s.stage(v))

@@ -8,30 +8,30 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// mirrorLeg is what is known of a leg of a mirror.
+// mirrorLeg holds the state of one leg of a mirror.
 type mirrorLeg struct {
 	drive, pv string
-	here      bool            // its drive answers
-	flagged   bool            // LVM counts its physical volume as missing, though it may be there
-	position  int             // as the kernel counts the legs
-	super     *lvm.Superblock // nil: it could not be read, or there is none
+	here      bool            // the drive answers
+	flagged   bool            // LVM counts the physical volume as missing, though it may be there
+	position  int             // index of the leg in the kernel's order
+	super     *lvm.Superblock // nil: unreadable or absent
 }
 
-// leftOut says whether a leg says that it served without another.
+// leftOut reports whether a leg's superblock leaves the other leg out.
 func (l mirrorLeg) leftOut(other mirrorLeg) bool {
 	return l.super != nil && l.super.LeftOut(other.position)
 }
 
-// whole says that nothing is known that a leg lacks.
+// whole reports whether a leg is not known to lack data.
 func (l mirrorLeg) whole() bool { return l.super == nil || l.super.Whole }
 
-// mirrorSource decides what a mirror that is not active may be activated from: the drive
-// of a leg, and then no other leg may be used before it is made anew; or "", all legs
-// that are there, as the kernel finds them. Where the newest data may be elsewhere, or
-// nothing proves where they are, the error says so.
+// mirrorSource decides what an inactive mirror may be activated from. It returns the drive of one
+// leg: any other leg must then be rebuilt before use. Or it returns "": all legs that are there, as
+// the kernel finds them. The error says that the newest data may be elsewhere, or that nothing proves
+// where it is.
 //
-// The record is asked before the superblocks: a leg that was activated alone does not
-// say so before it is deactivated, and a leg that was left out never does.
+// The record counts before the superblocks: the superblock of a leg that was activated alone does not
+// say so until it is deactivated, and that of a leg that was left out never does.
 func mirrorSource(m *drivebay.Mirror, legs []mirrorLeg) (string, error) {
 	switch {
 	case len(legs) == 1 && legs[0].here: // LVM has taken the other one out
@@ -48,8 +48,8 @@ func mirrorSource(m *drivebay.Mirror, legs []mirrorLeg) (string, error) {
 	return "", fmt.Errorf("%w: none of its drives is there", drivebay.ErrNotFound)
 }
 
-// withoutFlagged are the legs as an activation gets them: LVM leaves out a physical volume
-// that it counts as missing until that is restored, also when it is there again.
+// withoutFlagged returns the legs that an activation gets: LVM leaves out a physical volume that it
+// counts as missing until it is restored, even if it is there again.
 func withoutFlagged(legs []mirrorLeg) []mirrorLeg {
 	out := slices.Clone(legs)
 	for i := range out {
@@ -58,11 +58,11 @@ func withoutFlagged(legs []mirrorLeg) []mirrorLeg {
 	return out
 }
 
-// sourceOfOne is for a leg whose other one is not there.
+// sourceOfOne is mirrorSource with one leg there.
 func sourceOfOne(m *drivebay.Mirror, here, away mirrorLeg) (string, error) {
 	switch {
 	case !here.whole():
-		return "", staleError{newest: away.drive, why: fmt.Sprintf("the leg on drive %s was not copied to its end", here.drive)}
+		return "", staleError{newest: away.drive, why: fmt.Sprintf("the leg on drive %s is not fully synchronized", here.drive)}
 	case m != nil && m.Divided, m != nil && m.Doubt != "" && m.Current == "" && !here.leftOut(away):
 		return "", staleError{why: m.Doubt, divided: m.Divided}
 	case m != nil && m.Current == here.drive:
@@ -79,7 +79,7 @@ func sourceOfOne(m *drivebay.Mirror, here, away mirrorLeg) (string, error) {
 	return "", staleError{why: fmt.Sprintf("%s may have been used without drive %s", other, here.drive)}
 }
 
-// sourceOfBoth is for legs that are both there.
+// sourceOfBoth is mirrorSource with both legs there.
 func sourceOfBoth(m *drivebay.Mirror, a, b mirrorLeg) (string, error) {
 	if m != nil && m.Current != "" {
 		if m.Current == b.drive {
@@ -112,7 +112,7 @@ func sourceOfBoth(m *drivebay.Mirror, a, b mirrorLeg) (string, error) {
 	return "", nil
 }
 
-// unreadLeg is for legs of which one has a superblock that cannot be read.
+// unreadLeg is sourceOfBoth for legs of which at least one superblock cannot be read.
 func unreadLeg(m *drivebay.Mirror, a, b mirrorLeg) (string, error) {
 	for _, x := range []mirrorLeg{a, b} {
 		if x.super != nil && x.whole() && m != nil && m.Boot == "" && m.Doubt == "" {
@@ -122,15 +122,15 @@ func unreadLeg(m *drivebay.Mirror, a, b mirrorLeg) (string, error) {
 	return "", staleError{why: fmt.Sprintf("the metadata of the legs on drives %s and %s cannot be read", a.drive, b.drive)}
 }
 
-// kernelCopies says that the kernel by itself copies from one leg to the other, and from
-// the right one: the other one has not served alone, and has seen less.
+// kernelCopies reports whether the kernel itself copies from one leg to the other, and in the right
+// direction: the target was never used alone, and has fewer events.
 func kernelCopies(from, to mirrorLeg) bool {
 	return from.super != nil && to.super != nil && from.whole() && from.leftOut(to) && !to.leftOut(from) && from.super.Events > to.super.Events
 }
 
-// mayRejoin says whether a leg may be taken back by a mirror that is active on another
-// one as the kernel does it, by the superblocks: else it is made anew. Dropped says that
-// the kernel uses the mirror without the leg.
+// mayRejoin reports whether the superblocks allow the kernel to take a leg back into a mirror that is
+// active on the other one. Otherwise the leg is rebuilt. dropped: the kernel uses the mirror without
+// the leg.
 func mayRejoin(active, back mirrorLeg, dropped bool) bool {
 	switch {
 	case active.super == nil || back.super == nil || back.leftOut(active):
@@ -141,9 +141,9 @@ func mayRejoin(active, back mirrorLeg, dropped bool) bool {
 	return !active.leftOut(back)
 }
 
-// staleError is why no leg of a mirror that is there may be used.
+// staleError says why no leg that is there may be used.
 type staleError struct {
-	newest  string // the drive with the newest data; "": it is not known which that is
+	newest  string // the drive with the newest data; "": unknown
 	why     string
 	divided bool // each leg was used without the other one
 }
@@ -165,9 +165,9 @@ func (e staleError) Error() string {
 
 func (e staleError) Unwrap() error { return drivebay.ErrRefused }
 
-// liveLegs is what the kernel says of the legs of an active mirror: the drives of those
-// that hold everything, and of those that it has left out. It says so also after all
-// drives have gone.
+// liveLegs returns what the kernel reports of the legs of an active mirror: the drives of legs that
+// hold everything, and of legs that it has left out. It still reports that after all drives have
+// gone.
 func liveLegs(legs []mirrorLeg, c lvm.Copy) (whole, dropped []string) {
 	for i, l := range legs {
 		if i >= len(c.Legs) {
@@ -183,14 +183,14 @@ func liveLegs(legs []mirrorLeg, c lvm.Copy) (whole, dropped []string) {
 	return whole, dropped
 }
 
-// learnLive is what the record of an active mirror becomes by what the kernel says.
-// A leg whose drive went is as good as dropped: the next write leaves it out.
+// learnLive returns the record of an active mirror updated from the kernel's report. A leg whose
+// drive is gone counts as dropped: the next write leaves it out.
 func learnLive(m drivebay.Mirror, legs []mirrorLeg, c lvm.Copy, boot string) (next drivebay.Mirror, is bool) {
 	whole, dropped := liveLegs(legs, c)
 	switch {
 	case len(legs) != 2 || len(c.Legs) != 2 || len(whole) == 0:
 		return m, false
-	case len(whole) == 1 && whole[0] == "" && slices.Contains(dropped, ""): // both drives went: the record knows more
+	case len(whole) == 1 && whole[0] == "" && slices.Contains(dropped, ""): // both drives are gone: the record holds more
 		return m, false
 	case len(whole) == 1 && whole[0] == "":
 		return drivebay.Mirror{Boot: boot, Doubt: fmt.Sprintf("the leg on drive %v was left out, and the other one is on %s", dropped, otherDrive)}, true
@@ -212,5 +212,5 @@ func learnLive(m drivebay.Mirror, legs []mirrorLeg, c lvm.Copy, boot string) (ne
 	return m, true
 }
 
-// otherDrive stands for a drive that no record names any more.
+// otherDrive is the text for a drive that no record names.
 const otherDrive = "a drive that is not there and not known"

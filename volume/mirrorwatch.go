@@ -10,18 +10,17 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// watchSoon looks at mirrors beside the rounds: a drive has come or gone.
+// watchSoon checks mirrors between ticks, after a drive has come or gone.
 func (e *Engine) watchSoon(ctx context.Context, s *drivebay.Snapshot) {
-	e.running.Go(func() {
+	e.inBackground("mirror", func() {
 		if err := e.watchMirrors(ctx, s); err != nil && ctx.Err() == nil {
 			e.log.Warn("mirrors not looked at", "op", "mirror", "err", err)
 		}
 	})
 }
 
-// watchMirrors writes down which legs hold everything, as soon as a drive goes, and when
-// legs have caught up. The kernel is asked of those mirrors only with which something is
-// the matter.
+// watchMirrors records which legs hold everything when a drive leaves, and when legs have caught up.
+// It asks the kernel only about mirrors that have a problem.
 func (e *Engine) watchMirrors(ctx context.Context, s *drivebay.Snapshot) error {
 	var errs []error
 	for _, r := range e.all() {
@@ -39,7 +38,7 @@ func (e *Engine) watchMirrors(ctx context.Context, s *drivebay.Snapshot) error {
 	return errors.Join(errs...)
 }
 
-// mirrorNews says whether something may have to be written down of a mirror.
+// mirrorNews reports whether the record of a mirror may have to change.
 func (e *Engine) mirrorNews(s *drivebay.Snapshot, v *drivebay.Volume) bool {
 	m, lv := v.Mirror, lvIn(e.lvmNow().group(v.Location.VG), v.Location)
 	if lv == nil {
@@ -64,7 +63,7 @@ func (e *Engine) watchMirror(ctx context.Context, v *drivebay.Volume) error {
 	return e.onVolume(ctx, "mirror", v.ID, func(ctx context.Context, v drivebay.Volume) error { return e.settleMirror(ctx, &v) })
 }
 
-// nameDrives completes where a mirror is that was found again without one of its drives.
+// nameDrives completes the location of a mirror that was found without one of its drives.
 func (e *Engine) nameDrives(v *drivebay.Volume, x *lvmIndex) error {
 	e.mu.Lock()
 	now := e.index
@@ -73,7 +72,7 @@ func (e *Engine) nameDrives(v *drivebay.Volume, x *lvmIndex) error {
 	if g == nil || now.lvm == nil {
 		return nil
 	}
-	members := seen{index: now}.members(g)
+	members := placementView{index: now}.members(g)
 	if len(members) != 2 || members[v.Location.Drives[0]] == "" {
 		return nil
 	}
@@ -87,8 +86,8 @@ func (e *Engine) nameDrives(v *drivebay.Volume, x *lvmIndex) error {
 	return err
 }
 
-// settleMirror finds out about a mirror that is not active and of which nothing, or
-// nothing sure, is written down.
+// settleMirror determines the state of an inactive mirror whose record says nothing, or nothing
+// certain.
 func (e *Engine) settleMirror(ctx context.Context, v *drivebay.Volume) error {
 	r, err := e.reportOf(ctx, v.Location)
 	if err != nil {
@@ -114,11 +113,11 @@ func (e *Engine) settleMirror(ctx context.Context, v *drivebay.Volume) error {
 	})
 }
 
-// closed writes down that a mirror is not active any more: legs that were alike stay so.
+// closed records that a mirror is not active any more. Legs that were equal stay equal.
 func (e *Engine) closed(v *drivebay.Volume) error {
 	e.decided.Add(1)
 	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		known := m.Boot != "" // else nothing is written down of it
+		known := m.Boot != "" // otherwise its state is not recorded
 		if m.Current == "" && m.Doubt == "" {
 			m.Boot = ""
 		}

@@ -2,11 +2,13 @@ package volume_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -171,4 +173,30 @@ func TestMountsDoNotFlicker(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBtrfsByMapperName: the mount table names the device of a btrfs by device-mapper's name, in plain
+// and on a logical volume. The volume is found at its paths.
+func TestBtrfsByMapperName(t *testing.T) {
+	for _, encrypted := range []bool{false, true} {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			r := requests()["btrfs on a mirror"]
+			if encrypted {
+				r.Class.Encryption, r.Secrets = drivebay.EncryptionLUKS2, secrets(rightKey)
+			}
+			key := func(stage *drivebay.StageRequest) { stage.Secrets = r.Secrets }
+			v := s.make("v", r)
+			s.must(s.stage(v, key), s.publish(v, "pod"))
+			time.Sleep(time.Minute)
+			table, err := s.sim.Mounts(s.Context())
+			s.must(err)
+			if !slices.ContainsFunc(table, func(m host.Mount) bool { return m.FS == "btrfs" && strings.HasPrefix(m.Source, "/dev/mapper/") }) {
+				t.Error("no mount has a name of device-mapper")
+			}
+			if is := s.of(v); is.Condition.Abnormal() {
+				t.Errorf("encrypted %v: %s", encrypted, is.Condition.Message())
+			}
+			s.must(s.stage(v, key), s.publish(v, "pod"), s.unpublish(v, "pod"), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+		})
+	}
 }

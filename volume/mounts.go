@@ -10,11 +10,10 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// What is mounted is asked of the mount table, never of memory: whoever crashed
-// between a mount and its record, and whoever unmounts behind our back, changes
-// the table only. A record adds what the table cannot tell: what for, and for whom.
+// The mount table says what is mounted, never memory: a crash between a mount and its record, and an
+// unmount by another process, change only the table. A record adds the purpose and the access.
 
-// mounted are the mounts of a volume's device, as the mount table has them now.
+// mounted returns the mounts of a volume's device from a new mount table.
 func (e *Engine) mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount, error) {
 	d, err := e.plain(v)
 	if err != nil {
@@ -27,40 +26,40 @@ func (e *Engine) mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount,
 	return t.of(d), nil
 }
 
-// scene is a volume, its device and the mount table, at the moment of a call.
-type scene struct {
+// mountState is a volume, its device and the mount table at the moment of a call.
+type mountState struct {
 	*Engine
 	v   drivebay.Volume
-	d   device // zero: not there now
+	d   device // zero: absent
 	t   *table
-	now []drivebay.Publication // those of the record that are still true
+	now []drivebay.Publication // publications of the record that are still in effect
 }
 
-func (e *Engine) scene(ctx context.Context, v drivebay.Volume) (*scene, error) {
+func (e *Engine) mountState(ctx context.Context, v drivebay.Volume) (*mountState, error) {
 	t, err := e.freshTable(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("volume %s: %w", v.ID, err)
 	}
-	return e.sceneOn(v, t), nil
+	return e.mountStateIn(v, t), nil
 }
 
-func (e *Engine) sceneOn(v drivebay.Volume, t *table) *scene {
-	s := &scene{Engine: e, v: v, t: t}
+func (e *Engine) mountStateIn(v drivebay.Volume, t *table) *mountState {
+	s := &mountState{Engine: e, v: v, t: t}
 	if d, err := e.plain(&v); err == nil {
 		s.d = d
 	}
 	for _, p := range v.Publications {
-		if at, err := e.spot(p.Path); p.Staging && v.Mode != drivebay.ModeFS || err == nil && len(s.ours(at)) > 0 {
+		if at, err := e.checkPath(p.Path); p.Staging && v.Mode != drivebay.ModeFS || err == nil && len(s.ours(at)) > 0 {
 			s.now = append(s.now, p)
 		}
 	}
 	return s
 }
 
-// ours are the mounts of the volume at a path: of its device, or of the one that
-// it was when it was mounted there. A drive that left and came back has another
-// number, and its mounts are dead; the kernel gives no number away that is mounted.
-func (s *scene) ours(at spot) []host.Mount {
+// ours returns the mounts of the volume at a path: of its device, or of the device that it had when
+// it was mounted there. A drive that left and came back has another number, and its mounts are dead;
+// the kernel does not reuse a number that is mounted.
+func (s *mountState) ours(at mountPath) []host.Mount {
 	var out []host.Mount
 	for _, m := range s.t.on[at.target] {
 		if s.isOurs(m, at) {
@@ -70,21 +69,21 @@ func (s *scene) ours(at spot) []host.Mount {
 	return out
 }
 
-// isOurs says that a mount at a path is one of the volume, by what is known of it now,
-// by the record, or by the device itself.
-func (s *scene) isOurs(m host.Mount, at spot) bool {
-	return carries(m, s.d) || carries(m, s.former(at)) || s.mountOf(s.v.ID, m)
+// isOurs reports whether a mount at a path shows the volume: by its current device, the record, or
+// the mounted device itself.
+func (s *mountState) isOurs(m host.Mount, at mountPath) bool {
+	return carries(m, s.d) || carries(m, s.former(at)) || s.mountOf(s.v.ID, m) || isUnlinked(m)
 }
 
-// former is the device that was mounted at a path when we did it.
-func (s *scene) former(at spot) device {
+// former returns the device that the engine mounted at a path.
+func (s *mountState) former(at mountPath) device {
 	if p := s.recorded(at); p != nil {
 		return madeOf(*p)
 	}
 	return device{}
 }
 
-func (s *scene) recorded(at spot) *drivebay.Publication {
+func (s *mountState) recorded(at mountPath) *drivebay.Publication {
 	path := at.String()
 	i := slices.IndexFunc(s.v.Publications, func(p drivebay.Publication) bool { return p.Path == path })
 	if i < 0 {
@@ -93,8 +92,8 @@ func (s *scene) recorded(at spot) *drivebay.Publication {
 	return &s.v.Publications[i]
 }
 
-// live says whether what is seen at a path is the volume as it is now.
-func (s *scene) live(at spot) bool {
+// live reports whether a path shows the volume's current device.
+func (s *mountState) live(at mountPath) bool {
 	m, ok := s.t.top(at.target)
 	if !ok || !carries(m, s.d) || strings.HasSuffix(m.Root, unlinked) {
 		return false
@@ -103,8 +102,8 @@ func (s *scene) live(at spot) bool {
 	return p == nil || !renumbered(m, s.d, madeOf(*p))
 }
 
-// stranger is what is seen at a path if that is not the volume's.
-func (s *scene) stranger(at spot) error {
+// stranger returns an error if a path shows anything but the volume.
+func (s *mountState) stranger(at mountPath) error {
 	m, ok := s.t.top(at.target)
 	if !ok || s.isOurs(m, at) {
 		return nil
@@ -112,8 +111,8 @@ func (s *scene) stranger(at spot) error {
 	return fmt.Errorf("volume %s: path %s: %w: something else is mounted there: %s", s.v.ID, at, drivebay.ErrRefused, what(m))
 }
 
-// staging is where the volume is staged.
-func (s *scene) staging() *drivebay.Publication {
+// staging returns the staging publication.
+func (s *mountState) staging() *drivebay.Publication {
 	for _, p := range s.now {
 		if p.Staging {
 			return &p
@@ -122,13 +121,13 @@ func (s *scene) staging() *drivebay.Publication {
 	return nil
 }
 
-// targets are where it is published, but for one path.
-func (s *scene) targets(but spot) []drivebay.Publication {
+// targets returns the publications except staging and one path.
+func (s *mountState) targets(but mountPath) []drivebay.Publication {
 	return slices.DeleteFunc(slices.Clone(s.now), func(p drivebay.Publication) bool { return p.Staging || p.Path == but.String() })
 }
 
-// at is the publication at a path that still is one.
-func (s *scene) at(at spot) *drivebay.Publication {
+// at returns the publication at a path if it is still in effect.
+func (s *mountState) at(at mountPath) *drivebay.Publication {
 	for _, p := range s.now {
 		if p.Path == at.String() {
 			return &p
@@ -137,8 +136,8 @@ func (s *scene) at(at spot) *drivebay.Publication {
 	return nil
 }
 
-// keep makes what is true the record's.
-func (s *scene) keep(more func(*drivebay.Volume) error) error {
+// keep writes the current publications to the record.
+func (s *mountState) keep(more func(*drivebay.Volume) error) error {
 	if more == nil && slices.Equal(s.now, s.v.Publications) && atRest(s.v) {
 		return nil
 	}
@@ -155,15 +154,15 @@ func (s *scene) keep(more func(*drivebay.Volume) error) error {
 	return err
 }
 
-func (s *scene) without(at spot) {
+func (s *mountState) without(at mountPath) {
 	s.now = slices.DeleteFunc(s.now, func(p drivebay.Publication) bool { return p.Path == at.String() })
 }
 
-func (s *scene) with(p drivebay.Publication) {
+func (s *mountState) with(p drivebay.Publication) {
 	s.now = append(slices.DeleteFunc(s.now, func(have drivebay.Publication) bool { return have.Path == p.Path }), p)
 }
 
-// atRest says that the status is what the publications say, or none that they decide.
+// atRest reports whether the status agrees with the publications, or does not depend on them.
 func atRest(v drivebay.Volume) bool {
 	switch v.CSIStatus {
 	case drivebay.CSICreated, drivebay.CSIVolumeReady, drivebay.CSIPublished:
@@ -172,7 +171,7 @@ func atRest(v drivebay.Volume) bool {
 	return true
 }
 
-// settle moves a volume to where its publications say that it is.
+// settle moves a volume to the status that its publications require.
 func settle(v *drivebay.Volume) error {
 	for !atRest(*v) {
 		up := v.Rest() > v.CSIStatus

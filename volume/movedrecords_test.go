@@ -40,7 +40,7 @@ func TestMirrorCompletedIsNoMove(t *testing.T) {
 			v := s.make("v", requests()["a mirror"])
 			other, kept := v.Location.Drives[0], v.Location.Drives[1]
 			if wasMoved {
-				s.must(s.mgr.Lead(s.Context(), other, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), other, drivebay.LeaveRelease, ""))
 				s.usage(other, drivebay.UsageReleased, 10*time.Minute)
 				time.Sleep(10 * time.Second)
 				v = s.of(v).Volume
@@ -96,13 +96,13 @@ func TestMovedSinceKeepsTheNewest(t *testing.T) {
 			all, err := s.st.Volumes()
 			s.must(err)
 			k.anew(4)
-			s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+			s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 			s.until("killed", k.dead)
 			s.stop()
 			s.stop = nil
 			s.sim.PowerCut()
 			k.arm(0)
-			s.must(s.st.PutVolume(all[v.ID]), s.mgr.Lead(s.Context(), old, drivebay.LeaveCancel, ""))
+			s.must(s.st.PutVolume(all[v.ID]), s.mgr.Operate(s.Context(), old, drivebay.LeaveCancel, ""))
 			s.start()
 			time.Sleep(time.Minute)
 			s.must(s.stage(v))
@@ -125,15 +125,15 @@ func TestSalvagedStaysLost(t *testing.T) {
 		old := lost.Location.Drives[0]
 		serial := s.serialOf(old)
 		s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "unreadable", Args: hostsim.Args{"sector": "1000000", "n": "1"}}))
-		s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveRelease, ""))
+		s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
 		s.usage(old, drivebay.UsageFailed, 5*time.Minute)
 		s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}))
 		time.Sleep(30 * time.Second)
-		s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveForce, "dead"))
+		s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveForce, "dead"))
 		time.Sleep(3 * time.Minute)
 		before := s.of(lost).Location.Drives
 		s.comesBack(serial)
-		s.must(s.mgr.Lead(s.Context(), old, drivebay.LeaveAccept, ""))
+		s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveAccept, ""))
 		time.Sleep(15 * time.Minute)
 		if after := s.of(lost).Location.Drives; !slices.Equal(before, after) || len(s.e.Newer()) > 0 {
 			t.Errorf("the record of the lost one was on %v and is on %v; newer than the store: %v", before, after, s.e.Newer())

@@ -11,37 +11,38 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// Records that are older than a move of their volume group name drives that it has left. What
-// LVM shows counts, if it shows all of the group.
+// Records that are older than a move of their volume group name drives that it has left. LVM's report
+// counts, if it shows all of the group.
 
-// sight is a group as LVM shows it whole: its drives, with their physical volumes.
-type sight struct {
+// shownGroup is a group as LVM reports it, with the physical volumes of its drives.
+type shownGroup struct {
 	*lvm.Group
-	pvs map[string]string // UUID by drive
+	pvs map[string]string // drive id -> UUID of its physical volume; "": not reported
 }
 
-// whole says that LVM shows all of a group.
-func (s sight) whole() bool {
+// whole reports whether LVM shows all of a group: each of its physical volumes is on a drive that is
+// here, even one that LVM counted as missing while it was away.
+func (s shownGroup) whole() bool {
 	for _, pv := range s.pvs {
 		if pv == "" {
 			return false
 		}
 	}
-	return s.Group != nil && len(s.Missing()) == 0 && len(s.pvs) == len(s.PVs)
+	return s.Group != nil && len(s.pvs) == len(s.PVs)
 }
 
-// since are the drives of a group that a location of one of its logical volumes does not name,
-// if each of them got its physical volume by a move: that of a copy of a drive was made for
-// another one. A location that lacks a drive was never complete.
-func (s sight) since(was drivebay.Location) []string {
-	if len(was.Drives) < width(was.Kind) || lvIn(s.Group, was) == nil {
+// drivesSince returns the drives of a group that a location does not name, if each of them got its
+// physical volume by a move: a copy of a drive has the physical volume of another drive. A location
+// with too few drives was never complete, and has none.
+func (s shownGroup) drivesSince(was drivebay.Location) []string {
+	if len(was.Drives) < drivesPerGroup(was.Kind) || lvIn(s.Group, was) == nil {
 		return nil
 	}
 	var onto []string
 	for id, pv := range s.pvs {
 		switch {
 		case slices.Contains(was.Drives, id):
-		case pv != pvOf(was.VG, id):
+		case pv != pvUUID(was.VG, id):
 			return nil
 		default:
 			onto = append(onto, id)
@@ -50,46 +51,45 @@ func (s sight) since(was drivebay.Location) []string {
 	return onto
 }
 
-// holdsLeg says that a leg of a mirror is on one of some drives.
-func (s sight) holdsLeg(lv string, drives []string) bool {
-	return slices.ContainsFunc(s.Under(lv), func(pv string) bool {
+// holdsLeg reports whether a leg of a mirror is on one of some drives.
+func (s shownGroup) holdsLeg(lv string, drives []string) bool {
+	return slices.ContainsFunc(s.PhysicalVolumesOf(lv), func(pv string) bool {
 		return slices.ContainsFunc(drives, func(id string) bool { return s.pvs[id] == pv })
 	})
 }
 
-// older is the part of a group's records that are older than its move. A volume that LVM does
-// not show was lost with its drive, and its record is right.
-func (s sight) older(h *herd) *herd {
-	part := &herd{Location: h.Location}
+// older returns the records of a group that are older than its move. A volume that LVM does not show
+// was lost with its drive, and its record is right.
+func (s shownGroup) older(h *volumeGroup) *volumeGroup {
+	part := &volumeGroup{Location: h.Location}
 	if !s.whole() {
 		return part
 	}
 	for _, r := range h.volumes {
-		if len(s.since(r.Volume.Location)) > 0 {
+		if len(s.drivesSince(r.Volume.Location)) > 0 {
 			part.volumes = append(part.volumes, r)
 		}
 	}
 	for _, r := range h.snaps {
-		if len(s.since(r.Snapshot.Location)) > 0 {
+		if len(s.drivesSince(r.Snapshot.Location)) > 0 {
 			part.snaps = append(part.snaps, r)
 		}
 	}
 	return part
 }
 
-// movedSince has the records of a group that are older than its move name the drives that it
-// is on. Which leg of a mirror is the newest, its superblocks say anew if one was made on
-// another drive.
+// movedSince updates the records of a group that are older than its move to the drives of the group.
+// It drops the state of a mirror with a leg on another drive: the superblocks decide again.
 func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Location, members map[string]string) error {
-	if h := e.herds()[l.VG]; h == nil || len((sight{g, members}).older(h).ids()) == 0 || e.untrusted(l.Drives) {
+	if h := e.groupsByName()[l.VG]; h == nil || len((shownGroup{g, members}).older(h).ids()) == 0 || e.untrusted(l.Drives) {
 		return nil
 	}
-	err := e.quiet(l.VG, func(h *herd) error {
-		r, err := e.reportOf(ctx, l) // what was read before may be older than the records
+	err := e.withIdleGroup(l.VG, func(h *volumeGroup) error {
+		r, err := e.reportOf(ctx, l) // the report in g may be older than the records
 		if err != nil {
 			return err
 		}
-		now := sight{r.Group(l.VG), map[string]string{}}
+		now := shownGroup{r.Group(l.VG), map[string]string{}}
 		for _, id := range l.Drives {
 			if now.Group != nil {
 				now.pvs[id] = e.pvIn(r, now.Group, id)
@@ -99,7 +99,7 @@ func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Locati
 		fresh := map[string]bool{} // mirrors with a leg on another drive
 		for _, r := range part.volumes {
 			was := r.Volume.Location
-			fresh[r.Volume.ID] = now.holdsLeg(was.LV, now.since(was))
+			fresh[r.Volume.ID] = now.holdsLeg(was.LV, now.drivesSince(was))
 			e.noteNewer(&r.Volume, fmt.Sprintf("the record store has volume group %s on drive %s, and it is on %s", l.VG, strings.Join(was.Drives, ", "), strings.Join(l.Drives, ", ")))
 		}
 		part.Found = l.Found
@@ -109,7 +109,7 @@ func (e *Engine) movedSince(ctx context.Context, g *lvm.Group, l drivebay.Locati
 			}
 		})
 	})
-	if errors.Is(err, drivebay.ErrPending) { // the next look tries again
+	if errors.Is(err, drivebay.ErrPending) { // the next listing tries again
 		return nil
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 // which way to go on, an operator does.
 func TestMovedSince(t *testing.T) {
 	t.Parallel()
-	for _, name := range movers {
+	for _, name := range copyMoves {
 		steps := 1
 		for n := 1; n <= steps && !t.Failed(); n += stride {
 			k := &killer{}
@@ -27,7 +27,7 @@ func TestMovedSince(t *testing.T) {
 				s.must(err)
 				id := used.Location.Drives[0]
 				k.anew(n)
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 				for len(k.steps()) < n && s.drive(used).Usage == drivebay.UsageReleasing {
 					time.Sleep(time.Second)
 				}
@@ -46,7 +46,7 @@ func TestMovedSince(t *testing.T) {
 				if got := len(s.e.Newer()) > 0; moved && !got {
 					t.Error("that the store is older is not said")
 				}
-				s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 				s.usage(id, drivebay.UsageReleased, 10*time.Minute)
 				for _, v := range []drivebay.Volume{used, idle} {
 					if is := s.of(v); slices.Contains(is.Location.Drives, id) || len(is.Location.Drives) != len(v.Location.Drives) || is.Condition.Abnormal() {
@@ -68,5 +68,36 @@ func TestMovedSince(t *testing.T) {
 		if steps < 8 {
 			t.Errorf("%s: only %d steps", name, steps)
 		}
+	}
+}
+
+// TestMovedSinceItWasBegun: a volume was made and its volume group moved after the records were
+// written. They say that the volume is being made on the drives that the group has left.
+func TestMovedSinceItWasBegun(t *testing.T) {
+	for _, name := range []string{"a linear volume", "a mirror"} {
+		k := &killer{}
+		onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
+			r := requests()[name]
+			r.Name = "v"
+			k.arm(3)
+			_, err := s.e.CreateVolume(s.Context(), r)
+			older, err2 := s.st.Volumes()
+			k.arm(0)
+			if s.must(err2); !s.restarted(err) || len(older) != 1 {
+				t.Fatalf("%s: not killed", name)
+			}
+			var v drivebay.Volume
+			s.must(s.retried(func() error { v, err = s.e.CreateVolume(s.Context(), r); return err }))
+			id := v.Location.Drives[0]
+			s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+			s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+			s.restart(func() { s.must(s.st.PutVolume(older[v.ID])) })
+			time.Sleep(11 * time.Minute)
+			s.must(s.retried(func() error { _, err := s.e.CreateVolume(s.Context(), r); return err }))
+			if is := s.of(v); slices.Contains(is.Location.Drives, id) || is.Condition.Abnormal() {
+				t.Errorf("%s is on %v: %s", name, is.Location.Drives, is.Condition.Message())
+			}
+			s.must(s.stage(s.of(v).Volume))
+		})
 	}
 }

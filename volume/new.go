@@ -12,8 +12,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// New makes an engine over what the store remembers. Work that was interrupted is
-// taken up by Run.
+// New makes an engine from the records in the store. Run continues interrupted work.
 func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*Engine, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -31,8 +30,8 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.layouts = map[string]layout{}
-	e.tables, e.lists, e.glances = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]glance{}
-	e.trips, e.carrying = map[string]*trip{}, make(chan struct{}, 1)
+	e.tables, e.lists, e.glances = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]partitionSummary{}
+	e.groupMoves, e.removedFromGroup, e.carrying = map[string]*groupMove{}, map[string]bool{}, make(chan struct{}, 1)
 	e.set.Store(&drivebay.VolumeSet{})
 	volumes, err := st.Volumes()
 	if err != nil {
@@ -53,5 +52,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	if e.forgotten, err = st.Forgotten(); err != nil {
 		return nil, fmt.Errorf("forgotten volumes: recall: %w", err)
 	}
+	d.BlockUnclaim(e.movingGroup)
+	d.BlockForget(e.needsDrive)
 	return e, nil
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// A raw logical volume that grows shows its new extents at once, with what their last
-// owner left there. So the extents are reserved first, in a linear volume for each leg;
-// the reservations are zeroed; then one plan of LVM removes them and extends the volume
-// over exactly their extents. A reservation that was lost in between is made and zeroed
-// anew: a zeroed one is written down by its LVM UUID.
+// A raw logical volume that grows shows its new extents at once, with the data of their previous
+// owner. So the engine first reserves the extents, in a linear volume for each leg, and zeroes the
+// reservations. Then one plan of LVM removes them and extends the volume over exactly their extents.
+// A reservation that was lost in between is made and zeroed again: the record names a zeroed one by
+// its LVM UUID.
 
 // keyGrowth is the value of the tag keyWhat of a reservation; its keyID is the volume.
 const keyGrowth = "growth"
 
-// needsZeroes says whether a volume shows its extents as they are: filesystems show no
-// block that they have not written, a thin pool zeroes its blocks, and old data that
-// is decrypted with a new key is noise.
+// needsZeroes reports whether a volume shows its extents as they are. A filesystem shows no block
+// that it has not written, a thin pool zeroes its blocks, and old data that is decrypted with a new
+// key is noise.
 func needsZeroes(v *drivebay.Volume) bool {
 	return v.Location.VG != "" && v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin && v.LUKSUUID == ""
 }
 
-// reservation is the logical volume that reserves the new extents of one leg.
+// reservation returns the logical volume that reserves the new extents of one leg.
 func reservation(v *drivebay.Volume, leg int) (lvm.Volume, error) {
 	name, err := lvm.VolumeName(v.ID + "-grow-" + strconv.Itoa(leg))
 	if err != nil {
@@ -37,7 +37,7 @@ func reservation(v *drivebay.Volume, leg int) (lvm.Volume, error) {
 	return lvm.Volume{Group: v.Location.VG, Name: name, Tags: t}, err
 }
 
-// reservationsOf are the reservations that a group has for a volume, by name.
+// reservationsOf returns the reservations that a group has for a volume.
 func reservationsOf(g *lvm.Group, id string) []lvm.LV {
 	if g == nil {
 		return nil
@@ -49,7 +49,7 @@ func reservationsOf(g *lvm.Group, id string) []lvm.LV {
 
 func zeroedMark(lv *lvm.LV) string { return "zeroed " + lv.UUID }
 
-// extentsZeroed is the step that reserves and zeroes what a volume is to grow by.
+// extentsZeroed returns the step that reserves and zeroes the extents by which a volume grows.
 func (e *Engine) extentsZeroed(v *drivebay.Volume, size uint64) step {
 	return step{
 		name: "zero",
@@ -84,19 +84,19 @@ func (e *Engine) extentsZeroed(v *drivebay.Volume, size uint64) step {
 	}
 }
 
-// growthOf is what a volume grows by: the physical volume of each leg, and bytes.
+// growthOf returns by how much a volume grows: the physical volume of each leg, and the bytes.
 func growthOf(g *lvm.Group, v *drivebay.Volume, size uint64) (legs []string, more uint64, err error) {
 	if lvIn(g, v.Location) == nil {
 		return nil, 0, fmt.Errorf("logical volume %s/%s: %w", v.Location.VG, v.Location.LV, drivebay.ErrNotFound)
 	}
 	have := lvIn(g, v.Location).Size
-	if legs = g.Under(v.Location.LV); len(legs) != width(v.Location.Kind) {
-		return nil, 0, fmt.Errorf("logical volume %s/%s: %w: it is on %d physical volumes, want %d", v.Location.VG, v.Location.LV, drivebay.ErrRefused, len(legs), width(v.Location.Kind))
+	if legs = g.PhysicalVolumesOf(v.Location.LV); len(legs) != drivesPerGroup(v.Location.Kind) {
+		return nil, 0, fmt.Errorf("logical volume %s/%s: %w: it is on %d physical volumes, want %d", v.Location.VG, v.Location.LV, drivebay.ErrRefused, len(legs), drivesPerGroup(v.Location.Kind))
 	}
 	return legs, extentsOf(size-min(have, size)) * lvm.ExtentSize, nil
 }
 
-// allZeroed says whether every leg has a zeroed reservation for the growth to a size.
+// allZeroed reports whether every leg has a zeroed reservation for the growth to a size.
 func allZeroed(rec *drivebay.VolumeRecord, g *lvm.Group, size uint64) bool {
 	legs, more, err := growthOf(g, &rec.Volume, size)
 	if err != nil || rec.Work == nil {
@@ -111,8 +111,8 @@ func allZeroed(rec *drivebay.VolumeRecord, g *lvm.Group, size uint64) bool {
 	return ready == len(legs)
 }
 
-// zeroReservation makes the reservation of one leg, and zeroes it from its start: how
-// far an earlier one came says nothing of this one.
+// zeroReservation makes the reservation of one leg and zeroes it from its start. The progress of an
+// earlier reservation does not count.
 func (e *Engine) zeroReservation(ctx context.Context, v *drivebay.Volume, leg int, pv string, more uint64) error {
 	want, err := reservation(v, leg)
 	if err != nil {
@@ -127,7 +127,7 @@ func (e *Engine) zeroReservation(ctx context.Context, v *drivebay.Volume, leg in
 	if err != nil {
 		return err
 	}
-	if lv := r.LV(want.Group, want.Name); lv != nil && lv.Size != more { // of another size that was asked for
+	if lv := r.LV(want.Group, want.Name); lv != nil && lv.Size != more { // left by a request for another size
 		steps = append(dropVolume(want.Group, want.Name), steps...)
 	}
 	if err := e.lvmRun(ctx, v.Location, steps); err != nil {
@@ -154,8 +154,8 @@ func (e *Engine) zeroReservation(ctx context.Context, v *drivebay.Volume, leg in
 	return err
 }
 
-// extendOverZeroes plans the growth over the reserved extents; without them it plans
-// nothing, and the step before it makes them.
+// extendOverZeroes plans the growth over the reserved extents. It returns ErrPending unless they are
+// zeroed: the step before it makes them.
 func (e *Engine) extendOverZeroes(v *drivebay.Volume, size uint64) func(*lvm.Report) ([]lvm.Step, error) {
 	return func(r *lvm.Report) ([]lvm.Step, error) {
 		g := r.Group(v.Location.VG)
@@ -176,12 +176,12 @@ func (e *Engine) extendOverZeroes(v *drivebay.Volume, size uint64) func(*lvm.Rep
 	}
 }
 
-// dropVolume plans to remove a logical volume whose data are of no use.
+// dropVolume plans to remove a logical volume whose data is of no use.
 func dropVolume(group, name string) []lvm.Step {
 	return append(lvm.Deactivate(group, name), lvm.Remove(group, name)...)
 }
 
-// dropReservations plans to remove what an interrupted growth has left of a volume.
+// dropReservations plans to remove what an interrupted growth of a volume has left.
 func (e *Engine) dropReservations(v *drivebay.Volume) step {
 	return e.lvmStep("reservations", v.Location, new(atomic.Bool), func(r *lvm.Report) (plan []lvm.Step, err error) {
 		for _, lv := range reservationsOf(r.Group(v.Location.VG), v.ID) {

@@ -70,13 +70,13 @@ func TestLabelKeepsPartition(t *testing.T) {
 // for empty.
 func TestMoveWithoutPhysicalVolume(t *testing.T) {
 	for _, name := range []string{"a linear volume", "ext4 on thin"} {
-		for after := 1; after <= 8; after++ {
+		for after := 1; after <= 8; after += stride {
 			k := &killer{}
 			onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
 				_, idle := s.twoOf(name)
 				old := s.driveOf(idle)
 				k.anew(after)
-				s.must(s.mgr.Lead(s.Context(), old.ID, drivebay.LeaveRelease, ""))
+				s.must(s.mgr.Operate(s.Context(), old.ID, drivebay.LeaveRelease, ""))
 				for n := 0; n < 600 && !k.dead(); n++ {
 					time.Sleep(200 * time.Millisecond)
 				}

@@ -7,3 +7,5 @@ import "github.com/drivebay/drivebay"
 const stride = 1
 
 func some(all map[string]drivebay.VolumeRequest) map[string]drivebay.VolumeRequest { return all }
+
+func few[T any](all []T) []T { return all }

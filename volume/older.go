@@ -10,16 +10,16 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// A record store that was restored from a backup, or rolled back with its machine, is older
-// than the drives. What the drives carry counts; that the store is older is said.
+// A record store that was restored from a backup, or rolled back with its machine, is older than the
+// drives. The content of the drives counts, and an event reports the older store.
 
-// knownSince is how long before the engine a drive has to be known for the store to be one of
-// an earlier run.
+// knownSince is how long before the engine a drive must have been known to prove that the store is
+// from an earlier run.
 const knownSince = time.Minute
 
-// noteOlder notices that a volume which is taken in from a drive is newer than the store: a
-// record names another volume of its id, or the store knew its drives and not the volume. One
-// that was forgotten, or shown as found on a drive without a claim, is no news.
+// noteOlder reports that a volume which is adopted from a drive is newer than the store: a record
+// names another volume of its id, or the store knew its drives and not the volume. It ignores a
+// volume that was forgotten, or shown as found on a drive without a claim.
 func (e *Engine) noteOlder(v *drivebay.Volume) {
 	s := e.drives.Snapshot()
 	older := e.recorded(v.ID) || slices.ContainsFunc(v.Location.Drives, func(id string) bool {
@@ -30,7 +30,7 @@ func (e *Engine) noteOlder(v *drivebay.Volume) {
 		return
 	}
 	e.mu.Lock()
-	if slices.ContainsFunc(e.found, func(f drivebay.FoundVolume) bool { return f.ID == v.ID }) {
+	if e.records[v.ID] == nil && slices.ContainsFunc(e.found, func(f drivebay.FoundVolume) bool { return f.ID == v.ID }) {
 		e.mu.Unlock()
 		return
 	}
@@ -38,7 +38,7 @@ func (e *Engine) noteOlder(v *drivebay.Volume) {
 	e.noteNewer(v, fmt.Sprintf("the record store knows drive %s and not this volume of it", strings.Join(v.Location.Drives, ", ")))
 }
 
-// noteNewer says that a volume is newer than the store; an event says so of the first one.
+// noteNewer remembers that a volume is newer than the store, and sends an event for the first one.
 func (e *Engine) noteNewer(v *drivebay.Volume, why string) {
 	e.mu.Lock()
 	first := len(e.newer) == 0
@@ -49,8 +49,8 @@ func (e *Engine) noteNewer(v *drivebay.Volume, why string) {
 	}
 }
 
-// Newer are the volumes that were taken in since the start because the record store was older
-// than their drives, by id.
+// Newer returns the ids of the volumes that were adopted since the start because the record store was
+// older than their drives.
 func (e *Engine) Newer() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

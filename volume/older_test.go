@@ -68,7 +68,7 @@ func TestStoreOlderIsSaid(t *testing.T) {
 // whether anything else is on the machine or not.
 func TestDeletedSince(t *testing.T) {
 	t.Parallel()
-	for _, backing := range allBackings {
+	for _, backing := range few(allBackings) {
 		for _, alone := range []bool{true, false} {
 			t.Run(fmt.Sprint(backing, " alone ", alone), func(t *testing.T) {
 				onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {

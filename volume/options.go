@@ -12,17 +12,16 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// mountOptions are those that a class may ask for; what is not here is refused.
-// Options can do much: read another device (journal_dev, logdev, device), panic
-// the machine (errors=panic), skip the journal (norecovery). Those of mount(8)
-// that are no property of a mount (bind, remount, loop) have no business here.
+// mountOptions lists the options that a class may have; all others are refused. An option can read
+// another device (journal_dev, logdev, device), panic the machine (errors=panic) or skip the journal
+// (norecovery). Options of mount(8) that are no property of a mount (bind, remount, loop) are not
+// allowed.
 //
-// Always there is nodev: a volume holds data, and a device node on it would be a
-// way around every permission. Set-uid programs stay possible, as everywhere in
-// Kubernetes: images are unpacked onto volumes, and the runtime has a switch for
-// each container (no_new_privs); a class can ask for nosuid and noexec.
-// Discard is not asked for by us: it makes each delete wait for the drive, and a
-// trim now and then does the same.
+// The engine always adds nodev: a volume holds data, and a device node on it would bypass every
+// permission. Set-uid programs stay possible, as everywhere in Kubernetes: images are unpacked onto
+// volumes, and the runtime has a switch for each container (no_new_privs); a class can ask for nosuid
+// and noexec. The engine does not add discard: it makes each delete wait for the drive, and an
+// occasional trim does the same.
 var mountOptions = map[string][]string{
 	"": words("defaults rw ro atime noatime relatime strictatime diratime nodiratime lazytime nolazytime sync async dirsync",
 		"suid nosuid exec noexec nodev nosymfollow discard nodiscard"),
@@ -35,8 +34,8 @@ var mountOptions = map[string][]string{
 
 func words(lines ...string) []string { return strings.Fields(strings.Join(lines, " ")) }
 
-// checkOptions names an option that is refused by its place only: options may be
-// secrets.
+// checkOptions refuses options that are not allowed. Its error gives only their position: options may
+// be secrets.
 func checkOptions(fs string, options []string) error {
 	if _, err := contextOf(options); err != nil {
 		return err
@@ -50,23 +49,23 @@ func checkOptions(fs string, options []string) error {
 			return slices.Contains(list, o) || hasValue && slices.Contains(list, name+"=")
 		}
 		if strings.ContainsAny(o, ", \t\n\x00") || !known(mountOptions[""]) && !known(mountOptions[fs]) {
-			return fmt.Errorf("mount option %d of %d: %w: it is none that a volume with %s may be mounted with", i+1, len(options), drivebay.ErrInvalid, fs)
+			return fmt.Errorf("mount option %d of %d: %w: this mount option is not allowed for %s", i+1, len(options), drivebay.ErrInvalid, fs)
 		}
 	}
 	return nil
 }
 
-// contextKey begins the mount option with which SELinux shows all files of a mount under one
-// label (mount(8), "context="). The kubelet has it for volumes of one node, with the label
-// in double quotes: its level may have a comma (pkg/volume/util/util.go,
-// AddSELinuxMountOption). The kernel takes it without them (security/selinux/hooks.c).
+// contextKey begins the mount option with which SELinux shows all files of a mount under one label
+// (mount(8), "context="). The kubelet passes it for volumes of one node, with the label in double
+// quotes: its level may have a comma (pkg/volume/util/util.go, AddSELinuxMountOption). The kernel
+// takes it without them (security/selinux/hooks.c).
 const contextKey = "context="
 
-// label is a user, a role, a type and, where the policy has levels, a range of them
+// label matches a user, a role, a type and, where the policy has levels, a range of them
 // (selinux(8)).
 var label = regexp.MustCompile(`^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+(:[A-Za-z0-9_.,:-]+)?$`)
 
-// contextOf is the label that a volume is to be mounted with; "" for none.
+// contextOf returns the label to mount a volume with; "" for none.
 func contextOf(options []string) (string, error) {
 	context := ""
 	for i, o := range options {
@@ -90,7 +89,7 @@ func unquoted(s string) string {
 	return s
 }
 
-// plainOptions are options as the kernel takes them.
+// plainOptions returns options in the form that the kernel takes.
 func plainOptions(options []string) []string {
 	out := slices.Clone(options)
 	for i, o := range out {
@@ -101,8 +100,8 @@ func plainOptions(options []string) []string {
 	return out
 }
 
-// sameContext refuses a label that a volume is not mounted with: one mount of a device has
-// one label for all.
+// sameContext refuses a label that differs from that of the stage: one mount of a device has one
+// label for all.
 func sameContext(staged drivebay.Publication, context string) error {
 	if context == "" || staged.Flags == "" || staged.Context == context {
 		return nil
@@ -113,22 +112,22 @@ func sameContext(staged drivebay.Publication, context string) error {
 	return fmt.Errorf("%w: it is staged with the SELinux label %s, and %s is requested: unstage it first", drivebay.ErrBusy, staged.Context, context)
 }
 
-// ownOptions are the options that the filesystem of a volume is mounted with.
+// ownOptions returns the options to mount the filesystem of a volume with.
 func ownOptions(v *drivebay.Volume, asked []string) []string {
 	out := append(slices.Clone(asked), "nodev")
 	switch {
-	case v.FSType == "ext4": // the default of mkfs is to go on writing (ext4(5))
+	case v.FSType == "ext4": // the default of mkfs is to continue writing (ext4(5))
 		out = append(out, "errors=remount-ro")
 	case v.FSType == "xfs" && v.Source != (drivebay.Source{}):
-		// A copy has the UUID of its origin, and of one UUID the kernel mounts a single
-		// XFS. With this it neither asks nor remembers (fs/xfs/xfs_mount.c,
+		// A copy has the UUID of its origin, and the kernel mounts only one XFS with a UUID. With
+		// nouuid the kernel neither checks nor remembers the UUID (fs/xfs/xfs_mount.c,
 		// xfs_uuid_mount): origins need nothing.
 		out = append(out, "nouuid")
 	}
 	return out
 }
 
-// flagsOf is what is remembered of options: enough to tell others apart.
+// flagsOf returns a checksum of options that tells different ones apart.
 func flagsOf(options []string) string {
 	set := map[string]bool{}
 	for _, o := range options {

@@ -9,8 +9,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// onVolume does something with a volume that nobody else works on, and has its
-// errors name both.
+// onVolume calls do with a volume while no other call works on it. Its errors name the operation and
+// the volume.
 func (e *Engine) onVolume(ctx context.Context, op, id string, do func(context.Context, drivebay.Volume) error) error {
 	if _, err := e.record(id); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -27,12 +27,12 @@ func (e *Engine) onVolume(ctx context.Context, op, id string, do func(context.Co
 	})
 }
 
-// callersFault are errors that say nothing of the volume: a path that is not there,
-// or is hidden by what was mounted above it, is none of its.
+// callersFault lists errors that say nothing about the volume, for example of a path that is missing
+// or hidden by a later mount.
 var callersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange, drivebay.ErrSecret}
 
-// failed has the volume remember that it could not be used.
-func (s *scene) failed(cause error) error {
+// failed records that the volume could not be used.
+func (s *mountState) failed(cause error) error {
 	for _, err := range callersFault {
 		if errors.Is(cause, err) {
 			return cause
@@ -40,7 +40,7 @@ func (s *scene) failed(cause error) error {
 	}
 	_, err := s.changeSoon(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		v, err := r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: cause.Error(), Since: s.machine.Now(), Retry: drivebay.RetryOnCall})
-		if err != nil { // a status that cannot fail: the error says it all
+		if err != nil { // a status that cannot fail: the returned error is enough
 			return nil
 		}
 		r.Volume = v
@@ -49,9 +49,9 @@ func (s *scene) failed(cause error) error {
 	return errors.Join(cause, err)
 }
 
-// succeeded forgets such a failure, once what failed has been done. A growth that
-// failed stands until the volume has grown, however well it can be used.
-func (s *scene) succeeded() error {
+// succeeded clears such a failure after the operation has succeeded. A failed growth stays recorded
+// until the volume has grown, even if the volume can be used.
+func (s *mountState) succeeded() error {
 	r, err := s.record(s.v.ID)
 	if err != nil || r.Volume.CSIStatus != drivebay.CSIFailed {
 		return err
@@ -62,7 +62,7 @@ func (s *scene) succeeded() error {
 	}
 	_, err = s.changeSoon(s.v.ID, func(r *drivebay.VolumeRecord) error {
 		v, err := r.Volume.Moved(drivebay.CSIClear)
-		if err != nil { // it failed in something else, which has its own way out
+		if err != nil { // another operation failed, which is cleared elsewhere
 			return nil
 		}
 		r.Volume = v

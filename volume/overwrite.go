@@ -12,15 +12,15 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// piece is how much is zeroed or discarded in one touch, and milestone how much
-// before it is written down how far that has come: a large hard disk takes a day.
+// piece is how much is zeroed or discarded in one call, and milestone how often the progress is
+// recorded: a large hard disk takes a day.
 const (
 	piece     = gib
 	milestone = 16 * piece
 )
 
-// overwrite zeroes or discards a range of a volume piece by piece, for the step of
-// that name. While all of it is new or goes, nobody else may have it open.
+// overwrite zeroes or discards a range of a volume piece by piece, for the step of that name. If the
+// range starts at 0, all of the volume is new or removed, and must not be open elsewhere.
 func (e *Engine) overwrite(ctx context.Context, v *drivebay.Volume, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
 	for at := max(from, e.reached(v.ID, name)); at < to; at += piece {
 		if at > from && (at-from)%milestone == 0 {
@@ -30,7 +30,7 @@ func (e *Engine) overwrite(ctx context.Context, v *drivebay.Volume, name string,
 		}
 		err := e.onDevice(ctx, v, from == 0, func(ctx context.Context, disk host.Disk) error {
 			if to > disk.Size() {
-				return fmt.Errorf("%w: it has %d bytes, and %d are to be written", drivebay.ErrRefused, disk.Size(), to)
+				return fmt.Errorf("%w: the device has %s, smaller than the %s to write", drivebay.ErrRefused, sizeText(disk.Size()), sizeText(to))
 			}
 			if err := do(ctx, disk, at, min(piece, to-at)); err != nil {
 				return err
@@ -46,7 +46,7 @@ func (e *Engine) overwrite(ctx context.Context, v *drivebay.Volume, name string,
 
 const upTo = " up to "
 
-// reached is how far a step of a volume had come when that was last written down.
+// reached returns how far a step of a volume had come when that was last recorded.
 func (e *Engine) reached(id, name string) uint64 {
 	r, err := e.record(id)
 	if err != nil || r.Work == nil {
@@ -54,7 +54,7 @@ func (e *Engine) reached(id, name string) uint64 {
 	}
 	for _, m := range r.Work.Made {
 		if text, ok := strings.CutPrefix(m, name+upTo); ok {
-			n, _ := strconv.ParseUint(text, 10, 64) // 0, the beginning, if it is none
+			n, _ := strconv.ParseUint(text, 10, 64) // 0, the start, if it is not a number
 			return n
 		}
 	}
@@ -72,7 +72,7 @@ func (e *Engine) reach(id, name string, at uint64) error {
 	return err
 }
 
-// rangeWipe is what a wipe does to a range of a device; nil: nothing.
+// rangeWipe returns what a wipe does to a range of a device; nil: nothing.
 func rangeWipe(w drivebay.Wipe) func(context.Context, host.Disk, uint64, uint64) error {
 	switch w {
 	case drivebay.WipeDiscard:
@@ -87,8 +87,7 @@ func zeroRange(ctx context.Context, disk host.Disk, off, n uint64) error {
 	return disk.Zero(ctx, off, n)
 }
 
-// discardRange tells the drive that nobody needs a range; where it cannot be told,
-// zeros are written.
+// discardRange discards a range; where the drive has no discard, it writes zeros.
 func discardRange(ctx context.Context, disk host.Disk, off, n uint64) error {
 	err := disk.Discard(ctx, off, n)
 	if errors.Is(err, host.ErrUnsupported) {

@@ -6,7 +6,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// pace is how far a trip is, and how fast: since we have been looking.
+// pace measures how far a group move is, and its speed since the engine has been watching.
 type pace struct {
 	began       time.Time
 	first, done uint64 // bytes
@@ -14,10 +14,10 @@ type pace struct {
 	at          time.Time
 }
 
-// paceEvery is how often what is told of a trip changes: it is kept with the drive.
+// paceEvery is how often the shown progress of a group move changes: it is kept with the drive.
 const paceEvery = 10 * time.Second
 
-// goes notes how far it is now.
+// goes records the current progress.
 func (p *pace) goes(done, total uint64, now time.Time) {
 	if total != p.total || done < p.done {
 		*p = pace{began: now, first: done, total: total}
@@ -27,7 +27,7 @@ func (p *pace) goes(done, total uint64, now time.Time) {
 	}
 }
 
-// progress is what is told; nil before anything is known.
+// progress returns what is shown; nil before anything is known.
 func (p *pace) progress() *drivebay.Progress {
 	if p.total == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (p *pace) progress() *drivebay.Progress {
 	return out
 }
 
-// with is several trips as one.
+// with adds another group move to p.
 func (p *pace) with(o pace) {
 	if o.total == 0 {
 		return

@@ -17,32 +17,50 @@ type entry struct {
 	drive, guid, name, kind string
 	size                    uint64      // 0: the largest free range
 	owner                   string      // id of the volume that it is made for
-	taken                   func() bool // whether somebody else counts on it by now; nil: nobody can
+	taken                   func() bool // reports whether another volume needs it now; nil: none can
+	attributes              uint16      // of the entry, see attributesOf; 0: unchanged
+}
+
+// addTo adds the entry to a table in memory.
+func (n entry) addTo(t *gpt.Table, size uint64) (gpt.Partition, error) {
+	p, err := t.Add(size, gpt.Align, n.kind, n.guid, n.name)
+	for i := range t.Partitions {
+		if err == nil && t.Partitions[i].Number == p.Number {
+			n.setAttributes(&t.Partitions[i])
+		}
+	}
+	return p, err
+}
+
+func (n entry) setAttributes(p *gpt.Partition) {
+	if n.attributes != 0 {
+		p.TypeAttributes = n.attributes
+	}
 }
 
 func ofVolume(r *drivebay.VolumeRecord) entry {
 	v := &r.Volume
-	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size + overhead(v.LUKSUUID), owner: v.ID}
+	return entry{drive: v.Location.Drives[0], guid: v.Location.Partition, name: partitionName(v.ID), kind: typeMaking, size: v.Size + overhead(v.LUKSUUID), owner: v.ID, attributes: attributesOf(v)}
 }
 
 func entryOfPV(owner, drive, uuid string) entry {
 	return entry{drive: drive, guid: pvGUID(uuid), name: pvName(uuid), kind: typePV, owner: owner}
 }
 
-// finalType says what the partition of a volume is, once it is one.
+// finalType returns the type of a volume's partition once the volume is finished.
 func finalType(v *drivebay.Volume) string {
 	for kind, is := range types {
 		if is.mode == v.Mode && is.encrypted == (v.LUKSUUID != "") {
 			return kind
 		}
 	}
-	return typeMaking // no volume that was made has no mode
+	return typeMaking // every finished volume has a mode
 }
 
-// find looks an entry up by its GUID: what only has the name is another one, made
-// after the record was written or before.
+// find looks an entry up by its GUID. An entry with only the same name is another one, made before or
+// after the record was written.
 func (n entry) find(t *gpt.Table) (gpt.Partition, bool) {
-	if n.kind == typePV { // a drive has one at most, whoever began it
+	if n.kind == typePV { // a drive has at most one, for whichever volume it was begun
 		i := slices.IndexFunc(t.Partitions, func(p gpt.Partition) bool { return p.Type == typePV })
 		if i < 0 {
 			return gpt.Partition{}, false
@@ -53,7 +71,7 @@ func (n entry) find(t *gpt.Table) (gpt.Partition, bool) {
 	return p, ok && p.Name == n.name
 }
 
-// inKernel is the partition as the kernel has it, if that is what the table says.
+// inKernel returns the partition as the kernel has it, and whether that is what the table says.
 func (e *Engine) inKernel(n entry, t *gpt.Table) (part, bool, error) {
 	want, ok := n.find(t)
 	if !ok {
@@ -77,19 +95,19 @@ func (e *Engine) kernelPart(drive string, number int) (part, bool) {
 	return part{}, false
 }
 
-// addEntry makes a partition: in the table, then in the kernel. Wrote is set before
-// anything is written, and nothing is written for a caller that has gone: so a caller that
-// finds it unset may take it that nothing ever will be.
+// addEntry makes a partition: in the table, then in the kernel. It sets wrote before it writes
+// anything, and writes nothing once its caller is gone. So a caller that finds wrote unset knows that
+// nothing will ever be written.
 func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 	return []step{{
 		name: "table " + n.name,
 		done: e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil }),
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
-				if _, there := n.find(t); there { // another volume of the same group was faster
+				if _, there := n.find(t); there { // added for another volume of the group
 					return nil
 				}
-				if err := e.clearName(n, t); err != nil {
+				if err := e.removeEntriesNamed(n, t); err != nil {
 					return err
 				}
 				size := n.size
@@ -97,7 +115,7 @@ func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 					size = t.Largest(gpt.Align).Size
 				}
 				release := e.reserve(t)
-				p, err := t.Add(size, gpt.Align, n.kind, n.guid, n.name)
+				p, err := n.addTo(t, size)
 				release()
 				if err != nil {
 					return noRoom(err)
@@ -106,7 +124,7 @@ func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 					return ctx.Err()
 				}
 				if len(t.Partitions) == 1 {
-					if err := e.announce(n.owner, firstTable+n.drive); err != nil {
+					if err := e.recordStep(n.owner, firstTable+n.drive); err != nil {
 						return err
 					}
 				}
@@ -118,11 +136,11 @@ func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 				return t.Write(disk)
 			})
 		},
-	}, e.shown(n)}
+	}, e.addKernelPartition(n)}
 }
 
-// shown tells the kernel of a partition that is in the table.
-func (e *Engine) shown(n entry) step {
+// addKernelPartition tells the kernel of a partition that is in the table.
+func (e *Engine) addKernelPartition(n entry) step {
 	return step{
 		name: "kernel " + n.name,
 		done: e.inTable(n, func(t *gpt.Table) (bool, error) {
@@ -142,10 +160,10 @@ func (e *Engine) shown(n entry) step {
 	}
 }
 
-// clearName takes entries of the same name out of a table before one is added: those
-// of volumes that were begun and never told to the kernel. Any other is refused, unless
-// it was forgotten.
-func (e *Engine) clearName(n entry, t *gpt.Table) error {
+// removeEntriesNamed removes entries of the same name from a table before one is added, if they are
+// of volumes that were begun and never told to the kernel, or that were forgotten. It refuses any
+// other.
+func (e *Engine) removeEntriesNamed(n entry, t *gpt.Table) error {
 	for _, p := range slices.Clone(t.Partitions) {
 		if p.Name != n.name || idOfPartition(n.name) == "" {
 			continue
@@ -165,8 +183,7 @@ func (e *Engine) clearName(n entry, t *gpt.Table) error {
 	return nil
 }
 
-// inTable asks a question about a partition that has to be in the table; the
-// answer is no while it is not.
+// inTable returns a check of a partition that has to be in the table; it is false while it is not.
 func (e *Engine) inTable(n entry, ask func(*gpt.Table) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
@@ -178,8 +195,8 @@ func (e *Engine) inTable(n entry, ask func(*gpt.Table) (bool, error)) func(conte
 	}
 }
 
-// ofType says whether the table has a partition as one of a type. Only one that is
-// being made is ever cleared.
+// ofType reports whether a partition has a type in the table. Only one that is being made is ever
+// cleared.
 func (e *Engine) ofType(ctx context.Context, n entry, kind string) (bool, error) {
 	return e.inTable(n, func(t *gpt.Table) (bool, error) {
 		p, _ := n.find(t)
@@ -187,7 +204,7 @@ func (e *Engine) ofType(ctx context.Context, n entry, kind string) (bool, error)
 	})(ctx)
 }
 
-// retype makes the table say of a partition what it is from now on.
+// retype returns the step that changes the type of a partition in the table.
 func (e *Engine) retype(name string, n entry, kind string) step {
 	return step{
 		name: name,
@@ -202,6 +219,7 @@ func (e *Engine) retype(name string, n entry, kind string) step {
 				for i := range t.Partitions {
 					if p, _ := n.find(t); t.Partitions[i].Number == p.Number {
 						t.Partitions[i].Type = kind
+						n.setAttributes(&t.Partitions[i])
 					}
 				}
 				return t.Write(disk)
@@ -210,8 +228,8 @@ func (e *Engine) retype(name string, n entry, kind string) step {
 	}
 }
 
-// dropEntry takes a partition away: from the kernel, then out of the table, and
-// the table when it was the last. Where it was, somebody else may be at once.
+// dropEntry removes a partition from the kernel, then from the table, and the table after its last
+// partition. The space may be used again at once.
 func (e *Engine) dropEntry(n entry) []step {
 	return []step{{
 		name: "kernel without " + n.name,
@@ -228,7 +246,7 @@ func (e *Engine) dropEntry(n entry) []step {
 		do: func(ctx context.Context) error {
 			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
-				if !there || n.taken != nil && n.taken() { // or somebody else, who had to, was faster
+				if !there || n.taken != nil && n.taken() { // or another removal was faster
 					return nil
 				}
 				if err := holdsNoLabel(disk, n, p); err != nil {
@@ -263,8 +281,8 @@ func (e *Engine) dropEntry(n entry) []step {
 	}, e.blank(n.drive, n.owner)}
 }
 
-// labelArea is where LVM looks for the label of a physical volume, and all that vgremove
-// and pvremove zero (lib/label/label.h, LABEL_SCAN_SIZE).
+// labelArea is where LVM looks for the label of a physical volume, and all that vgremove and pvremove
+// zero (lib/label/label.h, LABEL_SCAN_SIZE).
 const labelArea = 4 * 512
 
 // holdsNoLabel proves, before the partition of a physical volume goes, that no label is in
@@ -283,7 +301,7 @@ func holdsNoLabel(disk host.Disk, n entry, p gpt.Partition) error {
 	return nil
 }
 
-// hasLabel says whether something is written where the label of a physical volume is.
+// hasLabel reports whether anything is written where the label of a physical volume is.
 func hasLabel(r io.ReaderAt, start int64) (bool, error) {
 	area := make([]byte, labelArea)
 	if _, err := r.ReadAt(area, start); err != nil {

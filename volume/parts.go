@@ -15,17 +15,17 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// relistEvery is how old a listing of a drive may become that seems to be the same.
+// relistEvery is the maximum age of a listing of a drive whose partitions seem unchanged.
 const relistEvery = 5 * time.Minute
 
-// glance is what shows at one look whether a drive has other partitions than before.
-type glance struct {
+// partitionSummary tells whether a drive has other partitions than before.
+type partitionSummary struct {
 	at    time.Time
 	names string // of the drive and its partitions, with their numbers
 }
 
-// partsNow lists the partitions of a drive that has others than before, or was not
-// listed for a while: a machine has hundreds of them, and a dozen files for each.
+// partsNow lists the partitions of a drive if they seem to have changed, or the last listing is old:
+// a machine has hundreds of them, with a dozen files each.
 func (e *Engine) partsNow(ctx context.Context, d *drivebay.Drive) ([]part, error) {
 	names, err := partNames(e.machine, d.Name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Engine) partsNow(ctx context.Context, d *drivebay.Drive) ([]part, error
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if delete(e.glances, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
-		e.glances[d.ID] = glance{now, names}
+		e.glances[d.ID] = partitionSummary{now, names}
 	}
 	return list, err
 }
@@ -75,8 +75,8 @@ func (e *Engine) partsOf(ctx context.Context, d *drivebay.Drive) ([]part, error)
 	return list, e.title(ctx, d, list)
 }
 
-// listParts reads the partitions of a block device from sysfs. Start and size are
-// in units of 512 bytes whatever the drive's block is (block/partitions/core.c).
+// listParts reads the partitions of a block device from sysfs. Start and size are in units of 512
+// bytes regardless of the drive's block size (block/partitions/core.c).
 func listParts(files host.Files, disk string) ([]part, error) {
 	dir := "sys/block/" + disk
 	names, err := files.ReadDir(dir)
@@ -116,11 +116,10 @@ func readNumber(files host.Files, name string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 54)
 }
 
-// labelOf is the name and the GUID of a partition in the GPT. The kernel knows them of
-// those that it has read itself, not of those that it was told of (BLKPG has neither),
-// and the GUID since Linux 6.13 only; udev, where there is one, of all. A name that a
-// partition has for a while only, both may still tell when it has another: of that the
-// table is asked.
+// labelOf returns the name and the GUID of a partition in the GPT. The kernel has them for partitions
+// that it has read itself, not for those that it was told of (BLKPG has neither), and the GUID only
+// since Linux 6.13; udev, if it runs, has them for all. Both may still report a temporary name after
+// the partition got another one: labelOf leaves it out, and the table is read for it.
 func labelOf(files host.Files, dir, num string) (title, guid string) {
 	for _, at := range []struct{ file, name, id string }{
 		{dir + "/uevent", "PARTNAME=", "PARTUUID="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME=", "E:ID_PART_ENTRY_UUID="}} {

@@ -8,14 +8,14 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// site is where a volume can be made: one drive, or those of a mirror.
+// site is a place where a volume can be made: one drive, or those of a mirror.
 type site struct {
 	rooms []room
-	most  uint64 // bytes, of one volume
+	most  uint64 // bytes that one volume can have
 }
 
-// sites are the places for volumes of a class, the best first.
-func (s seen) sites(c drivebay.Class) []site {
+// sites returns the places where a volume of a class can be made, best first.
+func (s placementView) sites(c drivebay.Class) []site {
 	return sitesIn(s.rooms(c), c)
 }
 
@@ -43,8 +43,8 @@ func sitesIn(rooms []room, c drivebay.Class) []site {
 	return out
 }
 
-// mirrorSites are the mirrors that there are, then new ones: of two drives each,
-// the largest with the largest, so that the most comes of them.
+// mirrorSites returns the existing mirrors, then new ones of two drives each: the largest with the
+// largest, which gives the most space.
 func mirrorSites(rooms []room, over uint64) []site {
 	var out []site
 	var single []room
@@ -76,7 +76,7 @@ func mirrorSites(rooms []room, over uint64) []site {
 	return slices.DeleteFunc(out, func(s site) bool { return s.most == 0 })
 }
 
-// together is the mirror that a drive is in, told once: at the first of its drives.
+// together returns the mirror that a drive is in, only for the first of its drives.
 func together(rooms []room, r room) (site, bool) {
 	var all []room
 	for _, o := range rooms {
@@ -98,8 +98,8 @@ func mirrorOf(rooms []room) site {
 	return site{slices.Clone(rooms), most * lvm.ExtentSize}
 }
 
-// choose finds the best place for a volume; drives in without have been tried.
-func (s seen) choose(c drivebay.Class, size uint64, without map[string]bool) (site, error) {
+// choose returns the best place for a volume; drives in without have been tried.
+func (s placementView) choose(c drivebay.Class, size uint64, without map[string]bool) (site, error) {
 	most := uint64(0)
 	for _, at := range s.sites(c) {
 		if slices.ContainsFunc(at.rooms, func(r room) bool { return without[r.drive.ID] }) {
@@ -111,14 +111,14 @@ func (s seen) choose(c drivebay.Class, size uint64, without map[string]bool) (si
 		most = max(most, at.most)
 	}
 	if limit := s.limit(c); limit > 0 && size > limit {
-		return site{}, fmt.Errorf("%w: %d bytes are requested, and an empty drive of this class holds at most %d", drivebay.ErrRange, size, limit)
+		return site{}, fmt.Errorf("%w: requested %s, but an empty drive of this class holds at most %s", drivebay.ErrRange, sizeText(size), sizeText(limit))
 	}
-	return site{}, fmt.Errorf("%w: %d bytes are asked for, the most that one volume of this class can have is %d", drivebay.ErrNoSpace, size, most)
+	return site{}, fmt.Errorf("%w: requested %s, but the largest volume of this class can have %s", drivebay.ErrNoSpace, sizeText(size), sizeText(most))
 }
 
-// limit is the largest volume of a class that its drives could hold if all of them were
-// empty and GOOD; 0: there is no such drive.
-func (s seen) limit(c drivebay.Class) uint64 {
+// limit returns the largest volume of a class that its drives could hold if all of them were empty
+// and GOOD; 0: there is no such drive.
+func (s placementView) limit(c drivebay.Class) uint64 {
 	var rooms []room
 	for i := range s.drives.Drives {
 		d := &s.drives.Drives[i]
@@ -133,8 +133,8 @@ func (s seen) limit(c drivebay.Class) uint64 {
 	return out
 }
 
-// capacity is what can be made of a class.
-func (s seen) capacity(c drivebay.Class) drivebay.Capacity {
+// capacity returns the space for new volumes of a class.
+func (s placementView) capacity(c drivebay.Class) drivebay.Capacity {
 	out := drivebay.Capacity{Smallest: smallest(c, false)}
 	for _, at := range s.sites(c) {
 		out.Largest = max(out.Largest, at.most)
@@ -146,7 +146,7 @@ func (s seen) capacity(c drivebay.Class) drivebay.Capacity {
 	return out
 }
 
-// available is what all volumes together can have at a place.
+// available returns the space for all volumes together at a place.
 func (at site) available(c drivebay.Class) uint64 {
 	if c.Backing != drivebay.BackingPartition {
 		return at.most
@@ -158,18 +158,18 @@ func (at site) available(c drivebay.Class) uint64 {
 	return sum
 }
 
-// locate writes down where a volume is to be, and what has to be made for it.
-func (at site) locate(c drivebay.Class, id string) (drivebay.Location, map[string]string, error) {
+// locate returns the location of a new volume at a site, and the physical volumes that it needs.
+func (at site) locate(c drivebay.Class, id, instance string) (drivebay.Location, map[string]string, error) {
 	l := drivebay.Location{Kind: kindOf(c.Backing)}
 	for _, r := range at.rooms {
 		l.Drives = append(l.Drives, r.drive.ID)
 	}
 	if l.Kind == drivebay.LocationPartition || l.Kind == drivebay.LocationDrive {
-		l.Partition = newUUID()
+		l.Partition = instance
 		return l, nil, nil
 	}
 	var err error
-	l.Instance = newUUID()
+	l.Instance = instance
 	if l.LV, err = lvm.VolumeName(id); err != nil {
 		return l, nil, err
 	}
@@ -190,10 +190,10 @@ func (at site) locate(c drivebay.Class, id string) (drivebay.Location, map[strin
 	return l, pvs, err
 }
 
-// kindKey is the tag of a group that says what is made in it.
+// kindKey is the tag of a group that holds the kind of its volumes.
 const kindKey = "kind"
 
-// groupKind is what is made in a group: it says so itself.
+// groupKind returns the kind of the volumes in a group, from its tag.
 func groupKind(g *lvm.Group) drivebay.LocationKind {
 	for _, t := range g.Tags {
 		var kind drivebay.LocationKind

@@ -70,7 +70,7 @@ func TestPlacement(t *testing.T) {
 				changes[i] = []change{f}
 			}
 		}
-		s := seen{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", changes[0]...), drive("b", changes[1]...)}}, index: index{parts: map[string][]part{"a": c.parts["a"], "b": c.parts["b"]}}}
+		s := placementView{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", changes[0]...), drive("b", changes[1]...)}}, index: index{parts: map[string][]part{"a": c.parts["a"], "b": c.parts["b"]}}}
 		at, err := s.choose(c.class, max(c.size, gib), nil)
 		got := ""
 		for _, r := range at.rooms {
@@ -89,7 +89,7 @@ func TestPlacement(t *testing.T) {
 func TestPending(t *testing.T) {
 	class := drivebay.Class{Backing: drivebay.BackingPartition, FSType: "ext4"}
 	linear := drivebay.Class{Backing: drivebay.BackingLVM, FSType: "ext4"}
-	s := seen{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a")}}, index: index{parts: map[string][]part{"a": nil}}}
+	s := placementView{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a")}}, index: index{parts: map[string][]part{"a": nil}}}
 	all := s.capacity(class).Largest
 	record := func(op drivebay.WorkOp, l drivebay.Location, size uint64) *drivebay.VolumeRecord {
 		l.Drives = []string{"a"}
@@ -118,7 +118,7 @@ func TestPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, pvs, err := at.locate(linear, volumeID("y")); err != nil || l.VG != lv.VG || pvs["a"] != "uuid" {
+	if l, pvs, err := at.locate(linear, volumeID("y"), newUUID()); err != nil || l.VG != lv.VG || pvs["a"] != "uuid" {
 		t.Errorf("the next one joins it: %+v %v, %v", l, pvs, err)
 	}
 	if got := s.capacity(drivebay.Class{Backing: drivebay.BackingThin, FSType: "ext4"}).Largest; got != 0 {

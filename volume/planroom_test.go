@@ -64,7 +64,7 @@ func TestPlanRoom(t *testing.T) {
 			if c.d2 != nil {
 				two = drive("2", c.d2)
 			}
-			s := seen{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one, two}}, unmoved: map[string]string{}}
+			s := placementView{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one, two}}, unmoved: map[string]string{}}
 			parts := c.parts
 			volume := func(name string, at uint64, change record) *drivebay.VolumeRecord {
 				r := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: volumeID(name), Name: name, Size: 10 * gib, Mode: drivebay.ModeRawPart, CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse,
@@ -117,7 +117,7 @@ func TestKeptFree(t *testing.T) {
 	b.Volume.Location.Partition = "x" // it has moved
 	one := drive("1")
 	parts := []part{{device: device{size: 10 * gib}, number: 1, start: mib, title: partitionName("a")}}
-	s := seen{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one}}, index: index{parts: map[string][]part{"1": parts}},
+	s := placementView{drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one}}, index: index{parts: map[string][]part{"1": parts}},
 		volumes: []*drivebay.VolumeRecord{a, b}, records: []*drivebay.VolumeRecord{b}}
 	if free := s.room(&one, parts).free; len(free) != 1 || free[0].start != 60*gib+mib {
 		t.Errorf("free for others is %+v", free)

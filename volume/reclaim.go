@@ -13,16 +13,16 @@ import (
 // trimTime bounds one pass over the free space of a filesystem.
 const trimTime = 30 * time.Minute
 
-// Reclaim has a filesystem tell its drive, or its thin pool, what it has no use for.
-// Of one that nobody has mounted the mount is nowhere to be seen, and ends with the
-// call, or with us: it cannot be left behind, and no path is made for it.
+// Reclaim makes a filesystem discard its unused blocks on its drive or in its thin pool. It mounts an
+// unmounted filesystem without a path, visible to no other process: that mount ends with the call or
+// the daemon, and cannot be left behind.
 func (e *Engine) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error) {
 	var out, came drivebay.Reclaimed
 	err := e.onVolume(ctx, "reclaim", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if err := e.mayReclaim(ctx, &v, r); err != nil {
 			return err
 		}
-		s, err := e.scene(ctx, v)
+		s, err := e.mountState(ctx, v)
 		if err != nil {
 			return err
 		}
@@ -35,15 +35,15 @@ func (e *Engine) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (driveb
 	return out, err
 }
 
-// mayReclaim says of what nothing can be discarded.
+// mayReclaim returns why nothing of a volume can be discarded.
 func (e *Engine) mayReclaim(ctx context.Context, v *drivebay.Volume, r drivebay.ReclaimRequest) error {
 	switch {
 	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
 	case v.Mode != drivebay.ModeFS:
-		return fmt.Errorf("%w: what of a block volume is in use, only its user knows", drivebay.ErrNoSupport)
-	case v.LUKSUUID != "": // it would tell whoever has the drive what is free (cryptsetup(8), --allow-discards)
-		return fmt.Errorf("%w: an encrypted volume tells its drive nothing of what is in it", drivebay.ErrNoSupport)
+		return fmt.Errorf("%w: not supported for a block volume: only its user knows which blocks are in use", drivebay.ErrNoSupport)
+	case v.LUKSUUID != "": // a discard would show on the drive which blocks are free (cryptsetup(8), --allow-discards)
+		return fmt.Errorf("%w: discards are disabled for an encrypted volume", drivebay.ErrNoSupport)
 	}
 	if err := errors.Join(canUse(v, false, "", nil), e.mayWrite(v.Location.Drives...)); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (e *Engine) mayReclaim(ctx context.Context, v *drivebay.Volume, r drivebay.
 	return e.hasPaths(ctx, v, r.Path, r.Staging)
 }
 
-func (s *scene) reclaim(ctx context.Context, r drivebay.ReclaimRequest) (out drivebay.Reclaimed, err error) {
+func (s *mountState) reclaim(ctx context.Context, r drivebay.ReclaimRequest) (out drivebay.Reclaimed, err error) {
 	at, mounted := s.anywhere()
 	if !mounted {
 		if r.Path != "" || len(s.now) > 0 {
@@ -61,7 +61,7 @@ func (s *scene) reclaim(ctx context.Context, r drivebay.ReclaimRequest) (out dri
 			return out, inOurWords(err)
 		}
 		defer func() {
-			if err := s.rest(context.WithoutCancel(ctx), &s.v); err != nil {
+			if err := s.leaveAsFound(context.WithoutCancel(ctx), &s.v); err != nil {
 				s.log.Warn("device not deactivated", "op", "reclaim", "volume", s.v.ID, "err", err)
 			}
 		}()
@@ -80,17 +80,17 @@ func (s *scene) reclaim(ctx context.Context, r drivebay.ReclaimRequest) (out dri
 	return out, nil
 }
 
-// anywhere is a path at which the filesystem is mounted now.
-func (s *scene) anywhere() (spot, bool) {
+// anywhere returns a path at which the filesystem is mounted now.
+func (s *mountState) anywhere() (mountPath, bool) {
 	for _, p := range s.v.Publications {
-		if at, err := s.spot(p.Path); err == nil && s.live(at) {
+		if at, err := s.checkPath(p.Path); err == nil && s.live(at) {
 			return at, true
 		}
 	}
-	return spot{}, false
+	return mountPath{}, false
 }
 
-func (s *scene) trimUnmounted(ctx context.Context) error {
+func (s *mountState) trimUnmounted(ctx context.Context) error {
 	disk, err := s.openForWriting(ctx, writeTarget{device: s.d, drives: s.v.Location.Drives})
 	if err != nil {
 		return err
@@ -102,9 +102,9 @@ func (s *scene) trimUnmounted(ctx context.Context) error {
 	return s.machine.TrimUnmounted(ctx, host.NewMount{Device: disk.Path(), FS: s.v.FSType, Options: ownOptions(&s.v, nil)})
 }
 
-// taken is how much of its pool a thin volume takes; of others nobody can tell what
-// their drive has for them.
-func (s *scene) taken(ctx context.Context) *uint64 {
+// taken returns how much of its pool a thin volume uses; nil for other volumes: the use of their
+// drive is not known.
+func (s *mountState) taken(ctx context.Context) *uint64 {
 	l := s.v.Location
 	if l.Kind != drivebay.LocationThin {
 		return nil

@@ -14,29 +14,29 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// A record is a claim on bytes. What a record says of a drive counts more than any
-// look at the drive: a partition table that was erased, a label with a wrong bit and a
-// volume group that LVM does not list all look like free space, and none of them is.
-// Everything that chooses space or takes "blank" for a permission asks recordedUses.
+// A record is a claim on bytes. It counts more than what a listing shows on a drive: an
+// erased partition table, a label with a wrong bit and a volume group that LVM does not
+// list all look like free space, and none of them is. All code that chooses space or
+// takes "blank" for a permission asks recordedUses.
 
 // recordedUse is something that must be on a drive because a record says so: the
 // partition of a volume, or a logical volume in a volume group with a physical volume
-// there.
+// on the drive.
 type recordedUse struct {
-	owner  string   // id of the volume or snapshot
-	forget string   // the command that gives it up
+	owner  string   // "volume ID" or "snapshot ID"
+	forget string   // the command that forgets it
 	guid   string   // of its partition; empty for a logical volume
 	names  []string // that the partition may have
 	vg, lv string
-	moving bool // the volume group moves: which of its drives has a physical volume changes
+	moving bool // the volume group is moving: which of its drives have a physical volume changes
 }
 
-// recordedUses lists what records say of each drive.
+// recordedUses returns what the records claim on each drive, by drive id.
 func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) map[string][]recordedUse {
 	out := map[string][]recordedUse{}
 	add := func(l drivebay.Location, u recordedUse) {
 		if u.guid = l.Partition; l.VG != "" {
-			u.vg, u.lv, u.moving = l.VG, l.LV, travels(l)
+			u.vg, u.lv, u.moving = l.VG, l.LV, isMoving(l)
 		}
 		for _, id := range l.Drives {
 			out[id] = append(out[id], u)
@@ -45,7 +45,7 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 	for _, r := range volumes {
 		if v := &r.Volume; mustBeThere(r.Work) {
 			u := recordedUse{owner: "volume " + v.ID, forget: "drivebay volume forget " + v.ID, names: []string{partitionName(v.ID)}}
-			if m := moveOf(r); m != nil && moved(r) { // it has the name of the copy for a while
+			if m := moveOf(r); m != nil && moved(r) { // its partition has the copy's name for a while
 				u.names = append(u.names, m.Name)
 			}
 			add(v.Location, u)
@@ -59,13 +59,13 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 	return out
 }
 
-// neverWhole notes in the work of a removal that the volume was never whole: nothing of
-// it has to be on its drives.
+// neverWhole marks the work of a removal when the volume was never whole: nothing of it
+// has to be on its drives.
 const neverWhole = "never whole"
 
-// mustBeThere says whether a volume is on its drives whatever a look says.
-// One that is being made may not be there yet, and one that is being removed may be gone
-// once its data is wiped.
+// mustBeThere reports whether a volume must be on its drives, whatever a listing shows.
+// A volume that is being made may not be there yet, and a volume that is being removed
+// may be gone once its data is wiped.
 func mustBeThere(w *drivebay.Work) bool {
 	switch {
 	case w == nil:
@@ -78,15 +78,21 @@ func mustBeThere(w *drivebay.Work) bool {
 	return true
 }
 
-// recordedOn lists what the records say of one drive.
+// recordedOn returns what the records claim on one drive.
 func (e *Engine) recordedOn(drive string) []recordedUse {
-	return recordedUses(e.all(), e.snapshotRecords())[drive]
+	var volumes []*drivebay.VolumeRecord // a listing calls this for each drive: other drives' records must cost nothing
+	for _, r := range e.all() {
+		if contains(r.Volume.Location.Drives, drive) {
+			volumes = append(volumes, r)
+		}
+	}
+	snapshots := slices.DeleteFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return !contains(r.Snapshot.Location.Drives, drive) })
+	return recordedUses(volumes, snapshots)[drive]
 }
 
 var errLacking = fmt.Errorf("%w", drivebay.ErrRefused)
 
-// lacking is the error for a place where something is not to be seen that a record says
-// is there.
+// lacking returns the error for a place that does not show what a record says is there.
 func (u recordedUse) lacking(where, what, restore string) error {
 	return fmt.Errorf("%s: %w: %s of %s is missing, and its place is not written over: %s, or give it up with `%s`",
 		where, errLacking, what, u.owner, restore, u.forget)
@@ -99,7 +105,7 @@ const (
 
 // inTable refuses a partition table without the partition that a record needs. The
 // table of a drive that a volume group moves to or from may have the physical volume or
-// not: what lies there, LVM says.
+// not: LVM reports what lies there.
 func (u recordedUse) inTable(where string, t *gpt.Table) error {
 	if u.vg != "" {
 		if u.moving || slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool { return p.Type == typePV || strings.HasPrefix(p.Name, pvPrefix) }) {
@@ -146,9 +152,9 @@ func (u recordedUse) inReport(r *lvm.Report) error {
 	return u.lacking("volume group "+u.vg, "logical volume "+u.lv, restoreLVM)
 }
 
-// doubt says why a drive must not be used for anything new: what is seen of it is not
-// what the records say.
-func (s seen) doubt(d *drivebay.Drive, parts []part) error {
+// doubt returns the reason why a drive must not be used for anything new: it does not
+// show what the records say.
+func (s placementView) doubt(d *drivebay.Drive, parts []part) error {
 	if issue := s.layouts[d.ID]; issue != "" {
 		return fmt.Errorf("drive %s (%s): %w: the layout of the drive is unknown: %s", d.ID, d.Name, errLacking, issue)
 	}
@@ -160,8 +166,8 @@ func (s seen) doubt(d *drivebay.Drive, parts []part) error {
 	return nil
 }
 
-// intact refuses to change a volume group while LVM does not report all of it that the
-// records name on its drives.
+// intact refuses to change a volume group while LVM does not report every logical volume
+// that the records name on its drives.
 func (e *Engine) intact(l drivebay.Location, r *lvm.Report) error {
 	uses := recordedUses(e.all(), e.snapshotRecords())
 	for _, id := range l.Drives {
@@ -177,7 +183,7 @@ func (e *Engine) intact(l drivebay.Location, r *lvm.Report) error {
 	return nil
 }
 
-// findBlankPVs looks for partitions for a physical volume that LVM does not list and that
+// findBlankPVs finds partitions for a physical volume that LVM does not list and that
 // read back blank: a killed creation whose record is lost left them. All others that LVM
 // does not list are unknown, and their space is not free.
 func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
@@ -203,7 +209,7 @@ func (e *Engine) findBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
 	return errors.Join(errs...)
 }
 
-// contentOfRange reads what is written in a range of a drive, through the drive.
+// contentOfRange detects what is written in a range of a drive, through the drive's device node.
 func (e *Engine) contentOfRange(ctx context.Context, d *drivebay.Drive, start, size uint64) (drivebay.Content, error) {
 	return through(ctx, e, "read "+d.ID, tableTime, func(ctx context.Context) (drivebay.Content, error) {
 		drive, err := e.machine.OpenDrive(ctx, "/dev/"+d.Name)
@@ -215,7 +221,7 @@ func (e *Engine) contentOfRange(ctx context.Context, d *drivebay.Drive, start, s
 	})
 }
 
-// devices are those that the report is about, by drive.
+// devices returns the devices of the physical volumes that the report covers, by drive.
 func (x *lvmIndex) devices() map[string]string {
 	if x == nil {
 		return nil

@@ -10,18 +10,18 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// A logical volume that moves leaves its data where it was, and a move that is called off
-// leaves them where it was to go; so does a leg of a mirror that is made anew elsewhere.
-// The ranges are written down before LVM frees them, and wiped as the volume's class says
-// once they are free. A range that another volume has is kept until that one is gone:
-// not every volume overwrites all of its extents.
+// A logical volume that moves leaves its data on the old extents, a canceled move leaves
+// it on the new ones, and a leg of a mirror that is made anew elsewhere leaves it too.
+// The engine records the ranges before LVM frees them, and wipes them as the volume's
+// class says once they are free. A range that another volume has got is kept until that
+// volume is gone: not every volume overwrites all of its extents.
 
-// leavesData writes down what a logical volume is to leave on a physical volume.
-func (e *Engine) leavesData(h *herd, g *lvm.Group, lv, drive, pv string) error {
+// leavesData records what a logical volume will leave on a physical volume.
+func (e *Engine) leavesData(h *volumeGroup, g *lvm.Group, lv, drive, pv string) error {
 	return e.leavesExtents(g, h.wipeOf(lv), drive, pv, g.ExtentsOn(lv, pv))
 }
 
-// leavesExtents writes down extents of a physical volume that are to be freed with data of
+// leavesExtents records extents of a physical volume that will be freed with data of
 // volumes in them.
 func (e *Engine) leavesExtents(g *lvm.Group, wipe drivebay.Wipe, drive, pv string, extents []lvm.Extent) error {
 	if wipe == drivebay.WipeNone || drive == "" || len(extents) == 0 {
@@ -38,8 +38,8 @@ func (e *Engine) leavesExtents(g *lvm.Group, wipe drivebay.Wipe, drive, pv strin
 	})
 }
 
-// partitionOfPV is the GUID of the partition of a physical volume, also of one on a drive
-// that is not there.
+// partitionOfPV returns the GUID of a physical volume's partition, also if its drive is
+// not there.
 func (e *Engine) partitionOfPV(drive, pv string) string {
 	if p, here := e.pvPart(drive); here {
 		return p.guid
@@ -47,7 +47,7 @@ func (e *Engine) partitionOfPV(drive, pv string) string {
 	return pvGUID(pv)
 }
 
-// rangesOf are extents of a physical volume in bytes of its partition.
+// rangesOf returns the extents on a physical volume as byte ranges of its partition.
 func rangesOf(g *lvm.Group, pv string, wipe drivebay.Wipe, extents []lvm.Extent) ([]drivebay.RemainsRange, error) {
 	i := slices.IndexFunc(g.PVs, func(p lvm.PV) bool { return p.UUID == pv })
 	if i < 0 {
@@ -62,7 +62,7 @@ func rangesOf(g *lvm.Group, pv string, wipe drivebay.Wipe, extents []lvm.Extent)
 	return out, nil
 }
 
-// changeRemains changes what is written down of one partition.
+// changeRemains changes the record of what volumes left in one partition.
 func (e *Engine) changeRemains(drive, partition string, change func(*drivebay.Remains)) error {
 	e.remainsMu.Lock()
 	defer e.remainsMu.Unlock()
@@ -85,7 +85,7 @@ func (e *Engine) changeRemains(drive, partition string, change func(*drivebay.Re
 	return nil
 }
 
-// cutRange takes a range out of others.
+// cutRange removes a range from others.
 func cutRange(list []drivebay.RemainsRange, start, size uint64) (out []drivebay.RemainsRange) {
 	for _, x := range list {
 		end := x.Start + x.Size
@@ -99,7 +99,7 @@ func cutRange(list []drivebay.RemainsRange, start, size uint64) (out []drivebay.
 	return out
 }
 
-// addRange adds a range to others: zeros wherever one of them asks for zeros.
+// addRange adds a range to others. Where two overlap, a wipe with zeros wins.
 func addRange(list []drivebay.RemainsRange, add drivebay.RemainsRange) []drivebay.RemainsRange {
 	more := []drivebay.RemainsRange{add}
 	if add.Wipe == drivebay.WipeZero {
@@ -122,22 +122,22 @@ func addRange(list []drivebay.RemainsRange, add drivebay.RemainsRange) []driveba
 	return out
 }
 
-// wipeOf is the most thorough wipe of the volumes that logical volumes carry.
-func (h *herd) wipeOf(lvs ...string) drivebay.Wipe {
+// wipeOf returns the most thorough wipe of the volumes that depend on some logical volumes.
+func (h *volumeGroup) wipeOf(lvs ...string) drivebay.Wipe {
 	most := drivebay.WipeNone
-	for _, r := range h.carries(lvs) {
+	for _, r := range h.dependents(lvs) {
 		switch w := wipeOf(&r.Volume); {
 		case w == drivebay.WipeZero, most == drivebay.WipeNone:
 			most = w
 		}
 	}
 	if slices.ContainsFunc(h.snaps, func(r *drivebay.SnapshotRecord) bool { return slices.Contains(lvs, r.Snapshot.Location.Pool) }) && most == drivebay.WipeNone {
-		return wipeOf(&drivebay.Volume{}) // a snapshot may be of a volume that is no more
+		return wipeOf(&drivebay.Volume{}) // the snapshot's source may have been removed
 	}
 	return most
 }
 
-// remainsOn are the remains in partitions of a drive that is here or not.
+// remainsOn returns what volumes left in partitions of a drive, which need not be here.
 func (e *Engine) remainsOn(drive string) ([]drivebay.Remains, error) {
 	all, err := e.store.Remains()
 	if err != nil {
@@ -152,8 +152,8 @@ func (e *Engine) remainsOn(drive string) ([]drivebay.Remains, error) {
 	return out, nil
 }
 
-// leavesCopy writes down what a move that is called off leaves where it was copying to.
-func (e *Engine) leavesCopy(ctx context.Context, h *herd, from string) error {
+// leavesCopy records what a canceled move leaves on the drive that it was copying to.
+func (e *Engine) leavesCopy(ctx context.Context, h *volumeGroup, from string) error {
 	e.reports.Delete(h.VG)
 	r, err := e.reportOf(ctx, h.Location)
 	if err != nil {
@@ -167,11 +167,11 @@ func (e *Engine) leavesCopy(ctx context.Context, h *herd, from string) error {
 	return e.leavesOthers(h, r, g, from, h.wipeOf(g.Moved(move)...), g.ExtentsOn(move.Name, ""))
 }
 
-// leavesLost writes down what is left on the drive that stays of the volumes that a group
-// loses with another drive, and of its move.
-func (e *Engine) leavesLost(h *herd, r *lvm.Report, g *lvm.Group, gone string) error {
+// leavesLost records what stays on the remaining drive when a group loses the other one:
+// data of the lost volumes, and of the move.
+func (e *Engine) leavesLost(h *volumeGroup, r *lvm.Report, g *lvm.Group, gone string) error {
 	var lost []lvm.Extent
-	names := g.Lost(gone)
+	names := g.LostWith(gone)
 	for _, name := range names {
 		lost = append(lost, g.ExtentsOn(name, "")...)
 	}
@@ -183,8 +183,8 @@ func (e *Engine) leavesLost(h *herd, r *lvm.Report, g *lvm.Group, gone string) e
 	return e.leavesOthers(h, r, g, move.MovesFrom, h.wipeOf(g.Moved(move)...), g.ExtentsOn(move.Name, ""))
 }
 
-// leavesOthers writes down extents on all physical volumes of a group but one.
-func (e *Engine) leavesOthers(h *herd, r *lvm.Report, g *lvm.Group, but string, wipe drivebay.Wipe, extents []lvm.Extent) error {
+// leavesOthers records extents on all physical volumes of a group but one.
+func (e *Engine) leavesOthers(h *volumeGroup, r *lvm.Report, g *lvm.Group, but string, wipe drivebay.Wipe, extents []lvm.Extent) error {
 	for _, id := range h.Drives {
 		if pv := e.pvIn(r, g, id); pv != "" && pv != but {
 			if err := e.leavesExtents(g, wipe, id, pv, extents); err != nil {
@@ -195,9 +195,9 @@ func (e *Engine) leavesOthers(h *herd, r *lvm.Report, g *lvm.Group, but string, 
 	return nil
 }
 
-// leavesLegs follows the wipe of a volume that is being removed: what is written down of its
-// extents is done, but for those of a leg of a mirror that does not hold all that was
-// written. They are written down.
+// leavesLegs is called after a volume that is being removed was wiped. It drops the volume's
+// extents from the records. A leg of a mirror that the kernel left out was not wiped with
+// the others: its extents are recorded.
 func (e *Engine) leavesLegs(ctx context.Context, v *drivebay.Volume) error {
 	l := v.Location
 	if l.VG == "" || l.Kind == drivebay.LocationThin {
@@ -230,7 +230,7 @@ func (e *Engine) leavesLegs(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
-// strikeOut drops extents that were wiped as part of a volume.
+// strikeOut drops extents that were wiped as part of a volume from the records.
 func (e *Engine) strikeOut(g *lvm.Group, wipe drivebay.Wipe, drive, pv string, extents []lvm.Extent) error {
 	ranges, err := rangesOf(g, pv, wipe, extents)
 	if err != nil || drive == "" {

@@ -59,7 +59,7 @@ func TestMoveLeavesNothing(t *testing.T) {
 						s.Fatalf("%s: its data is not found", name)
 					}
 					k.anew(after)
-					s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+					s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 					released := func() bool {
 						if k.dead() {
 							k.arm(0)
@@ -102,12 +102,12 @@ func TestRemainsStay(t *testing.T) {
 		v := s.make("v", r)
 		id := v.Location.Drives[0]
 		serial = s.serialOf(id)
-		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveRelease, ""))
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 		s.until("it waits", func() bool {
 			d, _ := s.mgr.Snapshot().Find(id)
 			return d.Leaving != nil && strings.Contains(d.Leaving.Cause, "put it back")
 		})
-		s.must(s.mgr.Lead(s.Context(), id, drivebay.LeaveForce, "it is dead"))
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveForce, "it is dead"))
 		s.until("it is said", func() bool {
 			return strings.Contains(strings.Join(s.events(drivebay.EventVolumeLeft), "\n"), "was not wiped")
 		})

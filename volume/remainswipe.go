@@ -9,11 +9,11 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// What volumes have left in extents of a group (remains.go) is wiped once LVM reports the
-// extents as free.
+// The engine wipes what volumes have left in extents of a group (remains.go) once LVM
+// reports the extents as free.
 
-// wipeAllRemains wipes what volumes of a group have left on a drive, before the group
-// gives it back. A drive that cannot be written is given back all the same, which is said.
+// wipeAllRemains wipes what volumes of a group have left on a drive, before the drive
+// leaves the group. A drive that cannot be written leaves all the same, with an event.
 func (e *Engine) wipeAllRemains(ctx context.Context, l drivebay.Location, drive string) error {
 	if err := e.wipeRemains(ctx, l, drive); err != nil {
 		return err
@@ -25,8 +25,8 @@ func (e *Engine) wipeAllRemains(ctx context.Context, l drivebay.Location, drive 
 	return err
 }
 
-// wipeRemains wipes what volumes of a group have left in free extents of a drive. What
-// cannot be wiped stays, and VolumeLeft says so.
+// wipeRemains wipes what volumes of a group have left in free extents of a drive. Data
+// that cannot be wiped stays, and the event VolumeLeft reports it.
 func (e *Engine) wipeRemains(ctx context.Context, l drivebay.Location, drive string) error {
 	left, err := e.remainsOn(drive)
 	if err == nil && len(left) > 0 {
@@ -36,7 +36,7 @@ func (e *Engine) wipeRemains(ctx context.Context, l drivebay.Location, drive str
 		return err
 	}
 	for _, r := range left {
-		e.waits(l.VG, fmt.Sprintf("what its volumes have left on drive %s is being wiped", drive))
+		e.setWaitReason(l.VG, fmt.Sprintf("what its volumes have left on drive %s is being wiped", drive))
 		wiped, err := e.wipeRanges(ctx, l, r)
 		if err == nil {
 			if err := e.opt.After(l.VG, "wipe what is left on "+drive); wiped && err != nil {
@@ -54,8 +54,8 @@ func (e *Engine) wipeRemains(ctx context.Context, l drivebay.Location, drive str
 	return nil
 }
 
-// notWiped counts a wipe that failed. On a drive that is gone, is BAD or has failed often
-// enough the data stay, and VolumeLeft says so.
+// notWiped counts a failed wipe. If the drive is gone or BAD, or the wipe has failed
+// maxCleanUps times, the data stays and the event VolumeLeft reports it.
 func (e *Engine) notWiped(r drivebay.Remains, why error) error {
 	d, known := driveOf(e.drives.Snapshot(), r.Drive)
 	here := known && d.Status == drivebay.StatusOnline
@@ -67,7 +67,7 @@ func (e *Engine) notWiped(r drivebay.Remains, why error) error {
 	return e.changeRemains(r.Drive, r.Partition, func(r *drivebay.Remains) { r.Ranges = nil })
 }
 
-// wipeRanges wipes what is free of some ranges, and strikes it out.
+// wipeRanges wipes the free parts of some ranges and drops them from the record.
 func (e *Engine) wipeRanges(ctx context.Context, l drivebay.Location, r drivebay.Remains) (any bool, err error) {
 	for _, left := range r.Ranges {
 		for at := left.Start; at < left.Start+left.Size; at += piece {
@@ -95,9 +95,9 @@ func (e *Engine) wipeRanges(ctx context.Context, l drivebay.Location, r drivebay
 	return any, nil
 }
 
-// wipePiece wipes those extents of a range that LVM reports as free, while the group cannot
-// be changed. A move is begun outside the lane of its group: so what is left in a group that
-// moves is wiped by its move alone, which knows it by the drives of the location.
+// wipePiece wipes the extents of a range that LVM reports as free. Its caller holds the
+// group's lane, so the group does not change. But a move starts outside that lane: in a
+// moving group only the move itself wipes, which passes a location with all its drives.
 func (e *Engine) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.Remains, left drivebay.RemainsRange) ([]drivebay.RemainsRange, error) {
 	p, here := e.pvPart(r.Drive)
 	if !here || p.guid != r.Partition {
@@ -107,7 +107,7 @@ func (e *Engine) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.
 	if do == nil || left.Start > p.size || left.Size > p.size-left.Start {
 		return nil, fmt.Errorf("drive %s: %w: %d bytes at %d of a partition of %d, wiped as %q", r.Drive, drivebay.ErrInvalid, left.Size, left.Start, p.size, left.Wipe)
 	}
-	if h := e.herds()[l.VG]; h != nil && travels(h.Location) && !travels(l) {
+	if h := e.groupsByName()[l.VG]; h != nil && isMoving(h.Location) && !isMoving(l) {
 		return nil, fmt.Errorf("volume group %s: %w: it moves", l.VG, drivebay.ErrPending)
 	}
 	devices, err := e.lvmDevices(l)
@@ -125,14 +125,14 @@ func (e *Engine) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.
 	case left.Start < pv.DataStart:
 		return nil, fmt.Errorf("drive %s: %w: %d bytes at %d are not in extents of its physical volume", r.Drive, drivebay.ErrInvalid, left.Size, left.Start)
 	}
-	if taken := g.Taken(pv.UUID); taken+pv.Free != pv.Size {
+	if taken := g.AllocatedOn(pv.UUID); taken+pv.Free != pv.Size {
 		return nil, fmt.Errorf("drive %s: %w: LVM reports %d bytes free of %d, and %d in use", r.Drive, drivebay.ErrRefused, pv.Free, pv.Size, taken)
 	}
 	free := freeOf(g, pv.UUID, []drivebay.RemainsRange{left})
 	if len(free) == 0 {
 		return nil, nil
 	}
-	// LVM's devices hold the partition open, while any of its volumes is active.
+	// Active logical volumes hold the partition open.
 	disk, err := e.openForWriting(ctx, writeTarget{device: p.device, drives: []string{r.Drive}, on: r.Drive, alone: !g.Uses(pv.UUID)})
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (e *Engine) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.
 	return free, disk.Sync()
 }
 
-// freeOf is what of some ranges of a physical volume no volume, and no move, has.
+// freeOf returns the parts of some ranges of a physical volume that no volume and no move has.
 func freeOf(g *lvm.Group, pv string, ranges []drivebay.RemainsRange) []drivebay.RemainsRange {
 	for i := range g.LVs {
 		taken, err := rangesOf(g, pv, drivebay.WipeNone, g.LVs[i].Extents)
@@ -160,7 +160,7 @@ func freeOf(g *lvm.Group, pv string, ranges []drivebay.RemainsRange) []drivebay.
 	return ranges
 }
 
-// unwiped says what volumes have left in extents of a group that a report shows as free.
+// unwiped refuses while volumes have left data in extents of a group that a report shows as free.
 func (e *Engine) unwiped(l drivebay.Location, report *lvm.Report) error {
 	for _, id := range l.Drives {
 		left, err := e.remainsOn(id)
@@ -190,17 +190,17 @@ func (e *Engine) wipeFree(ctx context.Context, l drivebay.Location) error {
 	return nil
 }
 
-// wipeLeft wipes beside the rounds what volumes have left in free extents of groups. In a
-// group that moves its move does so: it is begun outside the lane of the group.
+// wipeLeft wipes, in the background, what volumes have left in free extents of groups. In a
+// moving group the move does it, because a move starts outside the group's lane.
 func (e *Engine) wipeLeft() {
 	all, err := e.store.Remains()
 	if err != nil || len(all) == 0 || e.lvm == nil || e.unreadDrives(e.unlistedInUse) != nil || !e.wiping.CompareAndSwap(false, true) {
 		return
 	}
-	e.running.Go(func() {
+	e.inBackground("wipe", func() {
 		defer e.wiping.Store(false)
-		for vg, h := range e.herds() {
-			if travels(h.Location) || e.unwiped(h.Location, e.lvmNow().reported()) == nil {
+		for vg, h := range e.groupsByName() {
+			if isMoving(h.Location) || e.unwiped(h.Location, e.lvmNow().reported()) == nil {
 				continue
 			}
 			if err := e.wipeFree(e.ctx, h.Location); err != nil && e.ctx.Err() == nil {
@@ -214,8 +214,8 @@ func (e *Engine) wipeLeft() {
 	})
 }
 
-// noRemains ends the removal of a volume of a volume group only when what its volumes have
-// left in free extents is wiped: some of it may be of this one.
+// noRemains returns the last step of removing a logical volume: it waits until what the
+// group's volumes have left in free extents is wiped. Some of it may be this volume's.
 func (e *Engine) noRemains(l drivebay.Location) step {
 	return step{name: "nothing left elsewhere",
 		done: func(ctx context.Context) (bool, error) {
@@ -224,8 +224,12 @@ func (e *Engine) noRemains(l drivebay.Location) step {
 				switch {
 				case err != nil:
 					return false, err
-				case len(left) > 0 && travels(l):
-					return false, fmt.Errorf("volume group %s: %w: what its volumes leave on drive %s is wiped when it has moved", l.VG, drivebay.ErrPending, id)
+				case len(left) > 0 && isMoving(l):
+					waits := e.waitReason(l.VG)
+					if waits != "" {
+						waits = ". It has not moved yet: " + waits
+					}
+					return false, fmt.Errorf("volume group %s: %w: what its volumes leave on drive %s is wiped when it has moved%s", l.VG, drivebay.ErrPending, id, waits)
 				case len(left) > 0:
 					r, err := e.maybeReport(ctx, l)
 					if err != nil {

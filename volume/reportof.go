@@ -9,19 +9,19 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// reportAge is how long one report serves the questions that come after it. Nobody
-// but us changes a group of ours, whoever of us changes it leaves the newest
-// report here, and takes another one before the first command (lvm.System.Run).
+// reportAge is how long a report is reused. Only the engine changes its groups. Each
+// change stores the newest report here, and reads another one before its first command
+// (lvm.System.Run).
 const reportAge = 5 * time.Second
 
-// reported is what LVM said last of a group.
+// reported is the last LVM report of a group.
 type reported struct {
 	at      time.Time
 	devices string
 	report  *lvm.Report
 }
 
-// reportOf asks LVM for what is on the drives of a location, and nothing else.
+// reportOf returns an LVM report of the drives of a location, and of no others.
 func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
 	devices, err := e.lvmDevices(l)
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report
 	works := e.works.Load()
 	r, err := through(ctx, e, "vg "+l.VG, reportTime, func(ctx context.Context) (*lvm.Report, error) { return e.lvm.Read(ctx, devices) })
 	if err == nil {
-		e.mu.Lock() // whoever changes the group forgets its report under it
+		e.mu.Lock() // a change of the group drops its report with the lock held
 		defer e.mu.Unlock()
 		if works == e.works.Load() {
 			e.reportedNow(l, devices, r)
@@ -42,7 +42,7 @@ func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report
 	return r, err
 }
 
-// lately is the report of a moment ago, if there was one.
+// lately returns the last report of a group if it is newer than reportAge.
 func (e *Engine) lately(l drivebay.Location, devices []string) (*lvm.Report, bool) {
 	last, ok := e.reports.Load(l.VG)
 	if !ok {
@@ -53,7 +53,7 @@ func (e *Engine) lately(l drivebay.Location, devices []string) (*lvm.Report, boo
 	return is.report, age >= 0 && age < reportAge && is.devices == strings.Join(devices, " ")
 }
 
-// activeLately says whether a logical volume was active a moment ago.
+// activeLately reports whether the last report, if it is new enough, shows a logical volume as active.
 func (e *Engine) activeLately(l drivebay.Location) bool {
 	devices, err := e.lvmDevices(l)
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *Engine) activeLately(l drivebay.Location) bool {
 	return lv != nil && lv.Active && !lv.Suspended
 }
 
-// reportedNow keeps a report for the next question.
+// reportedNow stores a report for the next calls of reportOf.
 func (e *Engine) reportedNow(l drivebay.Location, devices []string, r *lvm.Report) {
 	if r == nil || r.Group(l.VG) == nil {
 		e.reports.Delete(l.VG)

@@ -8,21 +8,21 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// defaultSize is that of a volume whose size nobody cares about.
+// defaultSize is the size of a volume whose request names none.
 const defaultSize = gib
 
-// most is a size beyond all drives: sums of a few of them are still numbers.
+// most is a size beyond all drives. Sums of a few of them do not overflow.
 const most = 1 << 60
 
-// sizeOf is how large a volume that is asked for is to be.
+// sizeOf returns the size of a requested volume.
 func sizeOf(r drivebay.SizeRange, c drivebay.Class, block bool, least uint64) (uint64, error) {
 	u := unit(c.Backing)
 	least = max(least, smallest(c, block))
 	switch {
 	case r.Limit > 0 && r.Required > r.Limit:
-		return 0, fmt.Errorf("%w: at least %d and at most %d bytes", drivebay.ErrInvalid, r.Required, r.Limit)
+		return 0, fmt.Errorf("%w: the required size %s is larger than the limit %s", drivebay.ErrInvalid, sizeText(r.Required), sizeText(r.Limit))
 	case r.Required > most:
-		return 0, fmt.Errorf("%w: no volume has %d bytes", drivebay.ErrRange, r.Required)
+		return 0, fmt.Errorf("%w: requested %s, larger than any volume", drivebay.ErrRange, sizeText(r.Required))
 	}
 	size := r.Required
 	if size == 0 {
@@ -31,12 +31,12 @@ func sizeOf(r drivebay.SizeRange, c drivebay.Class, block bool, least uint64) (u
 		}
 	}
 	if size = (max(size, least) + u - 1) / u * u; r.Limit > 0 && size > r.Limit {
-		return 0, fmt.Errorf("%w: at most %d bytes are asked for, the least that can be had is %d", drivebay.ErrRange, r.Limit, size)
+		return 0, fmt.Errorf("%w: the smallest possible size is %s, larger than the limit %s", drivebay.ErrRange, sizeText(size), sizeText(r.Limit))
 	}
 	return size, nil
 }
 
-// modeOf is how a volume is handed out.
+// modeOf returns the mode of a requested volume.
 func modeOf(r drivebay.VolumeRequest) drivebay.VolumeMode {
 	switch {
 	case !r.Block:
@@ -54,7 +54,7 @@ func fsOf(r drivebay.VolumeRequest) string {
 	return cmp.Or(r.FSType, r.Class.FSType)
 }
 
-// parametersOf writes a class down as ParseClass reads it.
+// parametersOf returns a class as parameters that ParseClass reads.
 func parametersOf(c drivebay.Class) map[string]string {
 	out := map[string]string{
 		drivebay.ParameterBacking: string(c.Backing), drivebay.ParameterWipe: string(c.Wipe), drivebay.ParameterFSType: c.FSType,
@@ -64,19 +64,19 @@ func parametersOf(c drivebay.Class) map[string]string {
 	return out
 }
 
-// wipeOf is what becomes of a volume's data. Of one that was found again nobody
-// knows what was promised.
+// wipeOf returns how a volume's data is wiped. For a volume that was found again the
+// promised wipe may be unknown: its data is discarded.
 func wipeOf(v *drivebay.Volume) drivebay.Wipe {
 	return cmp.Or(drivebay.Wipe(v.Parameters[drivebay.ParameterWipe]), drivebay.WipeDiscard)
 }
 
-// fits says why a volume that there is is not the one that is asked for. What was
-// lost with the store is not held against it.
+// fits refuses an existing volume that differs from the requested one. Properties that
+// were lost with the store are not compared.
 func fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 	differs := func(what string, is, want any) error {
 		return fmt.Errorf("volume %s: %w: its %s is %v, asked for is %v", v.ID, drivebay.ErrExists, what, is, want)
 	}
-	want := parametersOf(r.Class)
+	want, known := parametersOf(r.Class), v.Parameters != nil && v.Mode != drivebay.ModeUnknown
 	switch {
 	case !r.Size.Holds(v.Size):
 		return differs("size", v.Size, r.Size)
@@ -86,9 +86,9 @@ func fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 		return differs("filesystem", v.FSType, fsOf(r))
 	case v.Location.Kind != kindOf(r.Class.Backing) && v.Name != "":
 		return differs("backing", v.Location.Kind, r.Class.Backing)
-	case v.Parameters != nil && v.Parameters[drivebay.ParameterWipe] != want[drivebay.ParameterWipe]:
+	case known && v.Parameters[drivebay.ParameterWipe] != want[drivebay.ParameterWipe]:
 		return differs("wipe", v.Parameters[drivebay.ParameterWipe], want[drivebay.ParameterWipe])
-	case v.Parameters != nil && v.Parameters[drivebay.ParameterClass] != want[drivebay.ParameterClass]:
+	case known && v.Parameters[drivebay.ParameterClass] != want[drivebay.ParameterClass]:
 		return differs("class", v.Parameters[drivebay.ParameterClass], want[drivebay.ParameterClass])
 	case v.Mode != drivebay.ModeUnknown && (v.LUKSUUID != "") != (r.Class.Encryption != ""):
 		return differs("encryption", v.LUKSUUID != "", r.Class.Encryption != "")
@@ -103,7 +103,7 @@ func check(r drivebay.VolumeRequest) error {
 	case r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "":
 		return fmt.Errorf("volume %q: %w", r.Name, errNoPassphrase)
 	case r.Name == "" || len(r.Name) > 1<<10:
-		return fmt.Errorf("volume: %w: a name has 1 to 1024 bytes", drivebay.ErrInvalid)
+		return fmt.Errorf("volume: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
 	case r.Source.Snapshot != "" && r.Source.Volume != "":
 		return fmt.Errorf("volume %q: %w: it can begin as one thing only", r.Name, drivebay.ErrInvalid)
 	case !r.Block && fsOf(r) != "ext4" && fsOf(r) != "xfs" && fsOf(r) != "btrfs":

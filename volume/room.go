@@ -10,52 +10,52 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// room is what a drive has left, by what is known without touching it. What is
-// being made counts as made.
+// room is the space that a drive has left, as known without touching it. A volume
+// that is being made counts as made.
 type room struct {
 	drive *drivebay.Drive
-	free  []span // of the table, by start
+	free  []span // ranges without a partition, by start
 	used  bool   // there are partitions, or will be
 	pv    *pvRoom
 }
 
-// pvRoom is the physical volume of a drive, and the group that it is in or is to
+// pvRoom is the physical volume of a drive, and the group that it is in or will
 // be in.
 type pvRoom struct {
 	uuid    string
 	group   string
 	kind    drivebay.LocationKind // UNKNOWN: nothing has been made in it yet
 	members map[string]string     // drive id -> PV
-	extents uint64                // free; of a thin group, of its pool
+	extents uint64                // free ones; in a thin group, those of its pool
 }
 
 // span is a range of a drive in bytes.
 type span struct {
 	start, end uint64
-	after      uint64 // of a free one: size of the partition right before it
+	after      uint64 // of a free range: size of the partition right before it
 }
 
 func (s span) size() uint64 { return s.end - s.start }
 
-// seen is what placement looks at.
-type seen struct {
+// placementView is the state from which places are chosen.
+type placementView struct {
 	drives  *drivebay.Snapshot
 	index   index
 	volumes []*drivebay.VolumeRecord
-	records []*drivebay.VolumeRecord // those of volumes that something is being done to
+	records []*drivebay.VolumeRecord // those with work under way
 	snaps   []*drivebay.SnapshotRecord
 	moving  map[string]string // drive -> the group that moves to it or from it
 	uses    map[string][]recordedUse
 	layouts map[string]string // how table and kernel differ, by drive
-	grows   string            // id of the volume that may have what is kept free for it
+	grows   string            // id of the volume that may use the space kept free for it
 	unmoved map[string]string // why a volume could not be moved a short time ago, by id
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
 	blankPVs map[string]part
 }
 
-// rooms are those of the drives that a new volume of a class may be put on, the
+// rooms returns the room of each drive that a new volume of a class may be put on,
 // best first: with a group that it can join, least worn, least filled, then by id.
-func (s seen) rooms(c drivebay.Class) []room {
+func (s placementView) rooms(c drivebay.Class) []room {
 	var out []room
 	for i := range s.drives.Drives {
 		d := &s.drives.Drives[i]
@@ -70,7 +70,7 @@ func (s seen) rooms(c drivebay.Class) []room {
 	return out
 }
 
-// mayTake says whether a drive takes new volumes of a class.
+// mayTake reports whether a drive accepts new volumes of a class.
 func mayTake(d *drivebay.Drive, c drivebay.Class) bool {
 	return d.Claim != nil && !d.Cordoned && d.Health == drivebay.HealthGood && len(d.Refusals()) == 0 &&
 		(c.Drives == drivebay.TypeUnknown || c.Drives == d.Type)
@@ -83,8 +83,8 @@ func wornBy(d *drivebay.Drive) int {
 	return d.Wear.PercentUsed
 }
 
-// joins is 1 where a group of the backing's kind has room. LVM takes all that is
-// free of a drive: one that it does not need stays for partitions and whole drives.
+// joins returns 1 if a group of the backing's kind has room. A new group gets all free
+// space of its drive, so an unneeded group leaves no room for partitions and whole drives.
 func (r *room) joins(b drivebay.Backing) int {
 	if r.pv != nil && r.pv.group != "" && r.pv.kind == kindOf(b) && r.pv.extents > 0 {
 		return 1
@@ -92,7 +92,7 @@ func (r *room) joins(b drivebay.Backing) int {
 	return 0
 }
 
-// share is how much of the drive is left for a backing, in thousandths.
+// share returns how much of the drive is left for a backing, in thousandths.
 func (r *room) share(b drivebay.Backing) uint64 {
 	var left uint64
 	switch b {
@@ -122,8 +122,8 @@ func kindOf(b drivebay.Backing) drivebay.LocationKind {
 	return drivebay.LocationUnknown
 }
 
-// room adds up what is left of one drive.
-func (s seen) room(d *drivebay.Drive, parts []part) room {
+// room computes what is left of one drive.
+func (s placementView) room(d *drivebay.Drive, parts []part) room {
 	r := room{drive: d, used: len(parts) > 0}
 	taken := make([]span, 0, len(parts))
 	for _, p := range parts {
@@ -156,14 +156,14 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 		}
 		s.promise(&r, rec)
 	}
-	for _, snap := range s.snaps { // they are made in groups that there are
+	for _, snap := range s.snaps { // they are made in existing groups
 		l := snap.Snapshot.Location
 		if r.pv != nil && r.pv.group == l.VG && snap.Work != nil && snap.Work.Op == drivebay.WorkCreate && s.index.lvm.lacks(l) {
 			r.pv.extents -= min(r.pv.extents, extentsOf(snap.Snapshot.Size+overhead(snap.Snapshot.LUKSUUID)))
 		}
 	}
 	if group, is := s.moving[d.ID]; is {
-		if r.pv == nil { // it is to be made
+		if r.pv == nil { // the physical volume will be made
 			r.free, _ = largestOut(r.free)
 		}
 		r.pv, r.used = &pvRoom{group: group}, true
@@ -171,8 +171,8 @@ func (s seen) room(d *drivebay.Drive, parts []part) room {
 	return r
 }
 
-// growing is the record of the volume that a partition belongs to while it grows.
-func (s seen) growing(p part) *drivebay.VolumeRecord {
+// growing returns the record of the volume that a partition belongs to while it grows.
+func (s placementView) growing(p part) *drivebay.VolumeRecord {
 	for _, rec := range s.records {
 		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && partitionName(rec.Volume.ID) == p.title && sameGUID(p.guid, rec.Volume.Location.Partition) {
 			return rec
@@ -181,11 +181,11 @@ func (s seen) growing(p part) *drivebay.VolumeRecord {
 	return nil
 }
 
-// physical is the physical volume that LVM reports of a drive. A partition for one
-// without a volume group is free only where it reads back blank, or where the records
-// announce that a group comes or goes:
-// what LVM does not list otherwise is unknown, not absent.
-func (s seen) physical(d *drivebay.Drive, p part) *pvRoom {
+// physical returns the room of the physical volume that LVM reports on a drive. A
+// partition for one without a volume group is free only if it reads back blank, or if
+// the records announce that a group is being made or removed there. Everything else that
+// LVM does not list is unknown, not absent.
+func (s placementView) physical(d *drivebay.Drive, p part) *pvRoom {
 	out := &pvRoom{}
 	x := s.index.lvm
 	if x == nil || x.pvs[d.ID] == "" { // LVM has not been asked since the partition was made
@@ -218,10 +218,10 @@ func (s seen) physical(d *drivebay.Drive, p part) *pvRoom {
 	return out
 }
 
-// announced says whether a volume that is being made needs a physical volume on a drive,
-// that one if LVM reports one, or whether the last volume on it is being removed and its
-// data is wiped.
-func (s seen) announced(drive, uuid string) bool {
+// announced reports whether a volume that is being made needs a physical volume on a
+// drive (with this UUID, if LVM reports one), or whether the last volume on it is being
+// removed and its data is wiped.
+func (s placementView) announced(drive, uuid string) bool {
 	return slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
 		if mustBeThere(r.Work) || r.Volume.Location.VG == "" || !slices.Contains(r.Volume.Location.Drives, drive) {
 			return false
@@ -230,8 +230,8 @@ func (s seen) announced(drive, uuid string) bool {
 	})
 }
 
-// members are the drives of a group.
-func (s seen) members(g *lvm.Group) map[string]string {
+// members returns the drives of a group with their physical volumes' UUIDs.
+func (s placementView) members(g *lvm.Group) map[string]string {
 	out := map[string]string{}
 	for id, dev := range s.index.lvm.pvs {
 		for _, p := range g.PVs {
@@ -243,7 +243,7 @@ func (s seen) members(g *lvm.Group) map[string]string {
 	return out
 }
 
-// unpromised is what of a thin pool no volume or snapshot may ever fill.
+// unpromised returns how many extents of a thin pool no volume or snapshot can ever fill.
 func unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
 	left := pool.Size
 	for _, lv := range g.LVs {
@@ -254,8 +254,8 @@ func unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
 	return left / lvm.ExtentSize
 }
 
-// promise takes away what a volume that is being made will take.
-func (s seen) promise(r *room, rec *drivebay.VolumeRecord) {
+// promise subtracts the space that a volume that is being made will need.
+func (s placementView) promise(r *room, rec *drivebay.VolumeRecord) {
 	l := rec.Volume.Location
 	if r.pv == nil || r.pv.group == "" { // its group is being made, too
 		if r.pv == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// RotateKey gives an encrypted volume another passphrase. The new one opens it before
-// the old one stops to, and each is in the header or is not: cut short anywhere, the
-// same call again comes to the same end. What is in use stays in use.
+// RotateKey gives an encrypted volume another passphrase. It adds the new one before it
+// removes the old one, and each is in the header or is not: after an interruption
+// anywhere, the same call has the same result. A volume in use stays in use.
 func (e *Engine) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 	return e.onVolume(ctx, "rotate key of", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if v.LUKSUUID == "" {
@@ -33,12 +33,12 @@ func (e *Engine) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 		if err := e.mayRotate(ctx, &v, old, next); err != nil {
 			return err
 		}
-		return errors.Join(e.run(ctx, v.ID, e.rotation(&v, old, next)), e.rest(context.WithoutCancel(ctx), &v))
+		return errors.Join(e.run(ctx, v.ID, e.rotation(&v, old, next)), e.leaveAsFound(context.WithoutCancel(ctx), &v))
 	})
 }
 
-// mayRotate wants one of the two to open the volume: the new one alone does after a
-// call that was cut short near its end.
+// mayRotate refuses unless one of the two passphrases opens the volume. Only the new one
+// does after a call that was interrupted near its end.
 func (e *Engine) mayRotate(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
 	err := e.tryKey(ctx, v, old)
 	if errors.Is(err, drivebay.ErrSecret) {
@@ -47,9 +47,9 @@ func (e *Engine) mayRotate(ctx context.Context, v *drivebay.Volume, old, next []
 	return err
 }
 
-// rotation is the plan. The copy of the header is made anew each time: what opens
-// with a passphrase that was given up is no copy to keep, and one without the new
-// one is none to rely on.
+// rotation returns the plan. It copies the header again after each change: a copy that
+// opens with the removed passphrase must not be kept, and a copy without the new one
+// is of no use.
 func (e *Engine) rotation(v *drivebay.Volume, old, next []byte) []step {
 	add := step{
 		name: "add the new key",
@@ -67,7 +67,7 @@ func (e *Engine) rotation(v *drivebay.Volume, old, next []byte) []step {
 	return []step{add, e.headerRenewed(v, "copy of the header with both"), remove, e.headerRenewed(v, "copy of the header")}
 }
 
-// opens says whether a passphrase is one of the volume's.
+// opens reports whether a passphrase opens the volume.
 func (e *Engine) opens(ctx context.Context, v *drivebay.Volume, key []byte) (bool, error) {
 	err := e.tryKey(ctx, v, key)
 	if errors.Is(err, drivebay.ErrSecret) {
@@ -76,9 +76,9 @@ func (e *Engine) opens(ctx context.Context, v *drivebay.Volume, key []byte) (boo
 	return err == nil, err
 }
 
-// addKey: cryptsetup takes both from its standard input, and is told where the first
-// one ends (2.6.1, tried). So its length is seen by who sees our processes, and
-// nothing else.
+// addKey adds a passphrase. cryptsetup reads both from its standard input, and an option
+// gives the length of the first (2.6.1, tried). So the list of processes shows that
+// length, and nothing else.
 func (e *Engine) addKey(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
 	if err := e.mayWrite(v.Location.Drives...); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (e *Engine) addKey(ctx context.Context, v *drivebay.Volume, old, next []byt
 	})
 }
 
-// removeKey: cryptsetup would remove the last key as well, without a word (2.6.1,
-// tried). The new one is proved once more, with nobody else at the header.
+// removeKey removes a passphrase. cryptsetup would remove the last one as well, without a
+// warning (2.6.1, tried). So the new one is proved once more, in the same turn of the lane.
 func (e *Engine) removeKey(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
 	if err := e.mayWrite(v.Location.Drives...); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (e *Engine) removeKey(ctx context.Context, v *drivebay.Volume, old, next []
 	})
 }
 
-// headerRenewed is a copy of the header as it is now.
+// headerRenewed returns the step that copies the header as it is now.
 func (e *Engine) headerRenewed(v *drivebay.Volume, name string) step {
 	return step{
 		name: name,

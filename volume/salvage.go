@@ -16,12 +16,12 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// A drive that an operator has given up in the middle of a move has taken along what
-// was on it. What was on the other one goes on without it.
+// When an operator gives up a drive in the middle of a move, what was on it is lost. What
+// was on the other drive stays in use without it.
 
-// salvage has a group be without the one of its two drives that has gone.
-func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
-	return e.quiet(h.VG, func(h *herd) error {
+// salvage removes the lost one of a moving group's two drives from the group.
+func (e *Engine) salvage(ctx context.Context, h *volumeGroup, head direction) error {
+	return e.withIdleGroup(h.VG, func(h *volumeGroup) error {
 		rest := h.Location
 		rest.Drives = []string{head.to}
 		r, err := e.reportOf(ctx, rest)
@@ -54,21 +54,21 @@ func (e *Engine) salvage(ctx context.Context, h *herd, head heading) error {
 				return err
 			}
 		}
-		if err := e.wipeRemains(ctx, h.Location, head.from); err != nil { // it is gone: that is said
+		if err := e.wipeRemains(ctx, h.Location, head.from); err != nil { // the drive is gone: an event reports that
 			return err
 		}
 		return e.part(h, head, whole)
 	})
 }
 
-// salvageGroup does that to LVM's group. What is lost has to be let go of first.
+// salvageGroup removes the lost physical volume from LVM's group, after the lost logical volumes.
 func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone string, g *lvm.Group) (*lvm.Report, error) {
-	if err := e.retreat(ctx, rest.VG, theMove); err != nil {
+	if err := e.cancelUnstartedMove(ctx, rest.VG, theMove); err != nil {
 		return nil, err
 	}
-	pv := strings.Join(g.Missing(), ", ") // one at most: there were two
+	pv := strings.Join(g.Missing(), ", ") // one at most: the group had two
 	var plan, pools []lvm.Step
-	for _, name := range g.Lost(pv) {
+	for _, name := range g.LostWith(pv) {
 		switch lv := g.LV(name); {
 		case lv.Parent != "":
 		case lv.Type == "thin-pool": // after its volumes
@@ -96,8 +96,8 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 	})
 }
 
-// unlabelled proves that nothing of LVM is on a drive, by what is written there: that
-// LVM or the kernel shows nothing proves nothing, partitions vanish for moments.
+// unlabelled proves that a drive has no LVM label, by what is written there. That LVM or
+// the kernel shows none proves nothing: partitions vanish for moments.
 func (e *Engine) unlabelled(ctx context.Context, drive string) error {
 	return e.onTable(ctx, drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 		p, there := entry{kind: typePV}.find(t)
@@ -115,7 +115,7 @@ func (e *Engine) unlabelled(ctx context.Context, drive string) error {
 	})
 }
 
-// discardGroup gives the drive back to which nothing has moved in time.
+// discardGroup plans to remove the group from a drive to which nothing has moved in time.
 func (e *Engine) discardGroup(rest drivebay.Location) []step {
 	plan := []step{{
 		name: "group",
@@ -138,9 +138,9 @@ func (e *Engine) discardGroup(rest drivebay.Location) []step {
 	return append(plan, e.dropEntry(entry{drive: id, name: "physical volume of " + id, kind: typePV})...)
 }
 
-// part writes down where everything of a group is: with the drive that went, or on the
-// one that is here.
-func (e *Engine) part(h *herd, head heading, whole func(drivebay.Location) bool) error {
+// part records where each volume and snapshot of a group is: on the drive that went, or on
+// the one that is here.
+func (e *Engine) part(h *volumeGroup, head direction, whole func(drivebay.Location) bool) error {
 	e.placed.Lock()
 	defer e.placed.Unlock()
 	at := func(l drivebay.Location) []string {

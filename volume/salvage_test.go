@@ -20,18 +20,17 @@ func TestSalvaged(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		spare, moved bool // it is the new drive that dies; one of two volumes had moved
-		every        int
 	}{
-		{"a linear volume", false, false, 1},
-		{"a linear volume", false, true, 1},
-		{"ext4 on thin", false, false, 1},
-		{"a linear volume", true, false, stride},
-		{"a linear volume", true, true, stride},
-		{"xfs on linear", true, true, stride},
-		{"ext4 on thin", true, false, stride},
+		{"a linear volume", false, false},
+		{"a linear volume", false, true},
+		{"ext4 on thin", false, false},
+		{"a linear volume", true, false},
+		{"a linear volume", true, true},
+		{"xfs on linear", true, true},
+		{"ext4 on thin", true, false},
 	} {
 		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n += c.every {
+		for n := 1; n <= steps && !t.Failed(); n += stride {
 			k := &killer{}
 			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 				h := s.halfMoved(k, c.name, c.moved, c.spare)
@@ -81,7 +80,7 @@ func (s *stand) halfMoved(k *killer, name string, moved, spare bool) *half {
 		return ""
 	}
 	k.anew(0)
-	s.must(s.mgr.Lead(s.Context(), h.old, drivebay.LeaveRelease, ""))
+	s.must(s.mgr.Operate(s.Context(), h.old, drivebay.LeaveRelease, ""))
 	for moved && arrived() == "" {
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -103,9 +102,9 @@ func (h *half) lost(v drivebay.Volume) bool { return (h.moved == v.ID) == (h.gon
 func (h *half) giveUp(k *killer) (did []string) {
 	h.Helper()
 	if h.gone == h.spare { // it is in use
-		h.must(h.mgr.Lead(h.Context(), h.gone, drivebay.LeaveRelease, ""))
+		h.must(h.mgr.Operate(h.Context(), h.gone, drivebay.LeaveRelease, ""))
 	}
-	h.must(h.mgr.Lead(h.Context(), h.gone, drivebay.LeaveForce, "it is dead"))
+	h.must(h.mgr.Operate(h.Context(), h.gone, drivebay.LeaveForce, "it is dead"))
 	time.Sleep(30 * time.Second)
 	if h.lost(h.used) {
 		if is := h.of(h.used); h.used.Mode == drivebay.ModeFS && len(is.Location.Drives) == 1 {

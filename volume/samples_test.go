@@ -26,7 +26,7 @@ func (s *stand) fill(dev string, at int64, n int) {
 // first write.
 func TestDataBetweenEnds(t *testing.T) {
 	t.Parallel()
-	for _, b := range backings {
+	for _, b := range few(backings) {
 		for _, noticed := range []bool{true, false} {
 			onMachine(t, tinyDrives(1), volume.Options{}, func(s *stand) {
 				name := s.mgr.Snapshot().Drives[0].Name
@@ -56,7 +56,7 @@ func TestDataBetweenEnds(t *testing.T) {
 // the daemon was killed.
 func TestEmptiedIsBlank(t *testing.T) {
 	t.Parallel()
-	for _, b := range backings {
+	for _, b := range few(backings) {
 		killed := true
 		for n := 1; killed && n < 30; n++ {
 			k := &killer{}

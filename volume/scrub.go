@@ -12,29 +12,30 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 const (
 	scrubEvery = 7 * 24 * time.Hour
-	scrubAgain = time.Hour // after one on suspicion, or that came to no end
-	scrubRuns  = 3         // that must agree while the filesystem is mounted
+	scrubAgain = time.Hour // after a check on suspicion, or one that did not finish
+	scrubRuns  = 3         // checks that must agree while the filesystem is mounted
 	scrubPause = time.Minute
 	scrubTime  = 12 * time.Hour
-	scrubEnds  = time.Second // from the moment its program is killed
+	scrubEnds  = time.Second // wait for a check whose program was killed
 )
 
-// scrubs are the checks under way: one at a time, in a lane that no mount waits
-// for.
+// scrubs holds the check under way: one at a time, and in no lane, so that no mount
+// waits for it.
 type scrubs struct {
 	mu    sync.Mutex
 	id    string // of the volume; empty: none
 	end   context.CancelFunc
 	over  chan struct{}        // closed when its program has ended
-	begun map[string]time.Time // when each was last begun
-	cause map[string]suspicion // what had been seen then
+	begun map[string]time.Time // when the last check of each volume began
+	cause map[string]suspicion // the errors counted then
 }
 
-// keep drops what is remembered of volumes that are gone.
+// keep drops the entries of volumes that are gone.
 func (s *scrubs) keep(is func(id string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,25 +43,31 @@ func (s *scrubs) keep(is func(id string) bool) {
 	maps.DeleteFunc(s.cause, func(id string, _ suspicion) bool { return !is(id) })
 }
 
-// suspicion grows when there is a reason to check at once.
+// suspicion holds error counts. When one of them grows there is a reason to check at once.
 type suspicion struct{ fs, io uint64 }
 
-func (k known) suspicion() suspicion { return suspicion{k.fs.errors, k.io.logged} }
+func (k observations) suspicion() suspicion { return suspicion{k.fs.errors, k.io.logged} }
 
 func (s suspicion) beyond(last suspicion) bool { return s.fs > last.fs || s.io > last.io }
 
-// ScrubVolume has the filesystem of a volume checked now. The verdict is found in
-// its facts when the check has come to its end.
+// ScrubVolume starts a check of a volume's filesystem. The volume's facts have the
+// verdict when the check has ended.
 func (e *Engine) ScrubVolume(_ context.Context, id string) error {
 	r, err := e.record(id)
 	if err != nil {
 		return err
 	}
 	if r.Volume.Mode != drivebay.ModeFS {
-		return fmt.Errorf("scrub volume %s: %w: it has no filesystem of ours", id, drivebay.ErrNoSupport)
+		return fmt.Errorf("scrub volume %s: %w: it has no filesystem that drivebay manages", id, drivebay.ErrNoSupport)
 	}
 	if r.Work != nil {
 		return fmt.Errorf("scrub volume %s: %w: %s comes first", id, drivebay.ErrBusy, r.Work.Op)
+	}
+	switch _, err := e.plain(&r.Volume); {
+	case errors.Is(err, drivebay.ErrNotFound): // it is locked, or not active
+		return fmt.Errorf("scrub volume %s: %w: it has no open device: %v; stage it, then retry", id, drivebay.ErrRefused, err)
+	case err != nil:
+		return fmt.Errorf("scrub volume %s: %w", id, err)
 	}
 	if !e.beginScrub(r.Volume, suspicion{}) {
 		return fmt.Errorf("scrub: %w: volume %s is being checked", drivebay.ErrPending, e.scrubbing())
@@ -68,7 +75,7 @@ func (e *Engine) ScrubVolume(_ context.Context, id string) error {
 	return nil
 }
 
-// scrubDue begins the check that is the most urgent, if none is under way.
+// scrubDue starts the first check that is due, if none is under way.
 func (e *Engine) scrubDue(now time.Time) {
 	if e.scrubbing() != "" {
 		return
@@ -84,10 +91,13 @@ func (e *Engine) scrubDue(now time.Time) {
 	}
 }
 
-// due: a volume is first checked some time within the first week, by its id.
+// due reports whether a check is due. A volume's first one is within a week, at a time set by its id.
 func (s *scrubs) due(r *drivebay.VolumeRecord, why suspicion, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if last, known := s.cause[r.Volume.ID]; known { // counts fall when errors are a day old: the next errors are new
+		s.cause[r.Volume.ID] = suspicion{min(why.fs, last.fs), min(why.io, last.io)}
+	}
 	begun := s.begun[r.Volume.ID]
 	if !begun.IsZero() && now.Sub(begun) < scrubAgain {
 		return false
@@ -110,9 +120,9 @@ func (e *Engine) scrubbing() string {
 	return e.scrubs.id
 }
 
-// stopScrub ends the check of a volume: what is done to the volume comes first, and
-// a device that somebody has open cannot go. A program that its drive holds is not
-// waited for.
+// stopScrub ends the check of a volume: other work on the volume comes first, and a
+// device that is open cannot be deactivated. It does not wait for a program that
+// hangs on its drive.
 func (e *Engine) stopScrub(ctx context.Context, id string) {
 	e.scrubs.mu.Lock()
 	mine, end, over := e.scrubs.id == id, e.scrubs.end, e.scrubs.over
@@ -145,7 +155,11 @@ func (e *Engine) beginScrub(v drivebay.Volume, why suspicion) bool {
 		s.cause[v.ID] = suspicion{max(why.fs, last.fs), max(why.io, last.io)}
 	}
 	e.running.Go(func() {
-		verdict, err := e.scrub(ctx, &v)
+		var verdict drivebay.Scrub
+		err := safely(ctx, "volume "+v.ID, func(ctx context.Context) (err error) {
+			verdict, err = e.scrub(ctx, &v)
+			return err
+		})
 		cancel()
 		s.mu.Lock()
 		s.id = ""
@@ -163,9 +177,9 @@ func (e *Engine) beginScrub(v drivebay.Volume, why suspicion) bool {
 	return true
 }
 
-// scrub checks a filesystem until it is found sound, or as often as it takes to
-// call it corrupted: a check of a mounted one can be wrong, and what is wrong
-// with it must be found again when everything that was on its way is written.
+// scrub checks a filesystem until it is found sound, or often enough to call it
+// corrupted. A check of a mounted filesystem can be wrong: a fault must be found
+// again after the writes that were pending are on the drive.
 func (e *Engine) scrub(ctx context.Context, v *drivebay.Volume) (drivebay.Scrub, error) {
 	var agreed []string
 	for run := 1; ; run++ {
@@ -199,14 +213,14 @@ func (e *Engine) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []st
 	if err != nil {
 		return nil, false, err
 	}
-	disk, err := e.machine.OpenDisk(ctx, d.dev, false)
+	disk, err := ask(ctx, e, v, tableTime, func(ctx context.Context) (host.Disk, error) { return e.openSame(ctx, d) })
 	if err != nil {
-		return nil, false, inOurWords(err)
+		return nil, false, err
 	}
-	defer disk.Close()
-	if disk.DevNum() != d.num {
-		return nil, false, fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
-	}
+	defer func() { // the kernel may write pages back before the last close returns
+		_, closeErr := through(context.WithoutCancel(ctx), e, "close "+d.name, tableTime, func(context.Context) (struct{}, error) { return struct{}{}, disk.Close() })
+		err = errors.Join(err, closeErr)
+	}()
 	before, err := e.mounted(ctx, v)
 	if err != nil {
 		return nil, false, err
@@ -219,8 +233,25 @@ func (e *Engine) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []st
 	return faults, len(before)+len(after) > 0, err
 }
 
-// keepScrub writes the verdict down, whoever works on the volume meanwhile: nobody
-// is sent away for it.
+// openSame opens a device if it is still the one that has the number. It is called in a lane: if the caller
+// has given up meanwhile, the device does not stay open.
+func (e *Engine) openSame(ctx context.Context, d device) (host.Disk, error) {
+	disk, err := e.machine.OpenDisk(ctx, d.dev, false)
+	if err != nil {
+		return nil, err
+	}
+	if err = ctx.Err(); err == nil && disk.DevNum() != d.num {
+		err = fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
+	}
+	if err != nil {
+		disk.Close()
+		return nil, err
+	}
+	return disk, nil
+}
+
+// keepScrub records the verdict without taking the volume: no call for the volume is
+// refused because of it.
 func (e *Engine) keepScrub(id string, verdict drivebay.Scrub) {
 	_, err := e.changeSoon(id, func(r *drivebay.VolumeRecord) error {
 		r.Scrub = &verdict

@@ -1,12 +1,16 @@
 package volume_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -105,8 +109,57 @@ func TestScrubRefuses(t *testing.T) {
 		if err := s.e.ScrubVolume(s.Context(), b.ID); !errors.Is(err, drivebay.ErrNoSupport) {
 			s.Errorf("a device: %v", err)
 		}
+		r := partitionOf(1 << 30)
+		r.Block = false
+		r.Class.Encryption, r.Secrets = drivebay.EncryptionLUKS2, secrets(rightKey)
+		if err := s.e.ScrubVolume(s.Context(), s.make("locked", r).ID); !errors.Is(err, drivebay.ErrRefused) {
+			s.Errorf("a locked volume: %v", err)
+		}
 		if err := s.e.ScrubVolume(s.Context(), "nobody"); !errors.Is(err, drivebay.ErrNotFound) {
 			s.Errorf("nobody: %v", err)
 		}
+	})
+}
+
+// hangingOpen is a machine on which open(2) of one device does not return.
+type hangingOpen struct {
+	*hostsim.Machine
+	dev  atomic.Pointer[string]
+	free chan struct{}
+}
+
+func (m *hangingOpen) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
+	if hangs := m.dev.Load(); hangs != nil && *hangs == dev {
+		<-m.free
+	}
+	return m.Machine.OpenDisk(ctx, dev, alone)
+}
+
+// TestScrubOpenHangs: a device whose open(2) does not return delays neither the checks of other volumes nor
+// the end of the daemon.
+func TestScrubOpenHangs(t *testing.T) {
+	onMachine(t, nvmeDrives(2), volume.Options{}, func(s *stand) {
+		r := requests()["ext4 on a partition"]
+		r.Size.Required = 6 << 30 // no two on one drive
+		a := s.make("a", r)
+		b := s.make("b", r)
+		if a.Location.Drives[0] == b.Location.Drives[0] {
+			t.Fatal("both volumes are on one drive")
+		}
+		m := &hangingOpen{Machine: s.sim, free: make(chan struct{})}
+		s.machine = m
+		s.start()
+		dev := "/dev/" + s.device(a)
+		m.dev.Store(&dev)
+		s.must(s.e.ScrubVolume(s.Context(), a.ID))
+		time.Sleep(10 * time.Minute)
+		s.must(s.e.ScrubVolume(s.Context(), b.ID))
+		time.Sleep(time.Minute)
+		if s.of(b).Facts.FS.Scrub == nil {
+			t.Error("the other volume is not checked")
+		}
+		s.stop()
+		s.stop = func() {}
+		close(m.free)
 	})
 }

@@ -9,33 +9,33 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// seenDrive is a drive as the volumes on it need it.
+// seenDrive holds what the volumes on a drive need of it.
 type seenDrive struct {
 	drive   *drivebay.Drive // nil: in no snapshot any more
 	changed uint64          // grows with each change that a volume could show
-	io      ioKnown
+	io      observedIO
 	load    load
-	// ours is how many requests had come back after our own last probe: what is
-	// more was somebody else's.
+	// ours is how many requests had completed after the engine's last probe. All
+	// later ones came from other programs.
 	ours uint64
 }
 
-// load is what a drive has done since a while ago, for how long requests take.
+// load holds a drive's counters at one moment, to measure how long requests take.
 type load struct {
 	at       time.Time
 	requests uint64
 	millis   uint64
 }
 
-// How long a while is, and how many requests make a mean: one that had to wait
-// for a disk to spin up says nothing.
+// How long a load is measured, and how many requests make a mean: a single one that
+// waited for a disk to spin up must not.
 const (
 	loadTime     = time.Minute
 	loadRequests = 16
 )
 
-// seeDrives takes in a new snapshot. Counters and temperatures that grow with
-// every look are no news to a volume.
+// seeDrives records a new snapshot of the drives. Counters and temperatures, which
+// differ in every snapshot, are no change to a volume.
 func (e *Engine) seeDrives(s *drivebay.Snapshot) {
 	if e.seenSeq == s.Seq && e.seenDrives != nil {
 		return
@@ -72,7 +72,7 @@ func (e *Engine) seeDrives(s *drivebay.Snapshot) {
 	e.seenDrives = next
 }
 
-// alike says whether no volume can tell two looks at a drive apart.
+// alike reports whether a volume shows no difference between two states of its drive.
 func alike(a, b *drivebay.Drive) bool {
 	return a.Status == b.Status && a.Health == b.Health && a.Usage == b.Usage && a.IdentityIssue == b.IdentityIssue && a.Copy == b.Copy && a.SizeIssue == b.SizeIssue && a.ReadOnly == b.ReadOnly &&
 		a.Serial == b.Serial && a.Name == b.Name && a.Slot.Bay == b.Slot.Bay && a.Slot.Enclosure == b.Slot.Enclosure &&
@@ -91,10 +91,10 @@ func stateOf(d *drivebay.Drive) kernelState {
 	return kernelState{d.Kernel.State, d.Kernel.NoSize()}
 }
 
-// weigh measures how long requests of a drive take, over a minute at a time
+// ioLoad measures how long requests of a drive take, over a minute at a time
 // (Documentation/admin-guide/iostats.rst: fields 1 and 5 count reads and writes,
 // 4 and 8 their milliseconds).
-func (e *Engine) weigh(id string) {
+func (e *Engine) ioLoad(id string) {
 	seen, now := e.seenDrives[id], e.machine.Now()
 	if seen == nil || seen.drive == nil || now.Sub(seen.load.at) < loadTime {
 		return
@@ -110,8 +110,8 @@ func (e *Engine) weigh(id string) {
 	}
 }
 
-// completed is how many requests have come back, as the snapshot's Kernel counts
-// them: reads, writes, discards and flushes, on every way to the drive.
+// completed returns how many requests have completed, as the snapshot's Kernel counts
+// them: reads, writes, discards and flushes, on every path to the drive.
 func (e *Engine) completed(d *drivebay.Drive) uint64 {
 	names := []string{d.Name}
 	for _, p := range d.Paths {
@@ -131,7 +131,7 @@ func (e *Engine) completed(d *drivebay.Drive) uint64 {
 	return sum
 }
 
-// stat are the numbers that the kernel keeps of a block device.
+// stat returns the kernel's counters of a block device.
 func (e *Engine) stat(name string) []uint64 {
 	text, err := e.machine.ReadFile("sys/class/block/" + name + "/stat")
 	if err != nil {

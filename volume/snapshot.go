@@ -11,10 +11,10 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// CreateSnapshot keeps a volume as it is now, or returns the snapshot of that name.
+// CreateSnapshot makes a snapshot of a volume, or returns the snapshot of that name.
 func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error) {
 	if name == "" || len(name) > 1<<10 {
-		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot: %w: a name has 1 to 1024 bytes", drivebay.ErrInvalid)
+		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
 	}
 	id := snapshotID(name)
 	err := e.work(ctx, id, func(ctx context.Context) error {
@@ -24,9 +24,9 @@ func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drive
 			case forgotten:
 				return fmt.Errorf("%w: a snapshot of that name was forgotten and is back on its drive: delete it first (%s)", drivebay.ErrExists, id)
 			case have.Snapshot.Source != volume:
-				return fmt.Errorf("%w: it is one of volume %s", drivebay.ErrExists, have.Snapshot.Source)
+				return fmt.Errorf("%w: the name is used by a snapshot of volume %s", drivebay.ErrExists, have.Snapshot.Source)
 			case have.Work == nil:
-				return nil
+				return e.verifyThere("snapshot", &drivebay.Volume{ID: id, Location: have.Snapshot.Location}, "drivebay volume snapshot-forget "+id)
 			case have.Work.Op == drivebay.WorkRemove:
 				return fmt.Errorf("%w: it is being removed", drivebay.ErrPending)
 			}
@@ -56,7 +56,7 @@ func (e *Engine) snapshot(id string) (drivebay.SnapshotRecord, bool) {
 	return drivebay.SnapshotRecord{}, false
 }
 
-// placeSnapshot writes down what is to be made.
+// placeSnapshot records a snapshot that is to be made.
 func (e *Engine) placeSnapshot(id, name, volume string) error {
 	e.placed.Lock()
 	defer e.placed.Unlock()
@@ -68,26 +68,26 @@ func (e *Engine) placeSnapshot(id, name, volume string) error {
 	if v.Location.Kind != drivebay.LocationThin {
 		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v; use a StorageClass with drivebay.io/backing: thin", drivebay.ErrNoSupport, v.Location.Kind)
 	}
-	if err := errors.Join(whole(v), resting(v.Location)); err != nil {
+	if err := errors.Join(whole(v), refuseMoving(v.Location)); err != nil {
 		return err
 	}
 	need := 2*v.Size + overhead(v.LUKSUUID) // a snapshot may come to differ in every block
-	switch have, err := e.seen().growsTo(v); {
+	switch have, err := e.placementView().growsTo(v); {
 	case err != nil:
-		return fmt.Errorf("what the pool has left: %w: %w", drivebay.ErrNoSpace, err)
+		return fmt.Errorf("free space of the pool: %w: %w", drivebay.ErrNoSpace, err)
 	case have < need:
 		return fmt.Errorf("pool of volume group %s: %w: it has %s left, a snapshot needs %s", v.Location.VG, drivebay.ErrNoSpace, sizeText(have-min(have, v.Size)), sizeText(need-v.Size))
 	}
 	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.opt.Node, Size: v.Size, Created: e.machine.Now(), Location: v.Location,
 		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}
-	s.Location.Instance = newUUID()
+	s.Location.Instance = e.newInstance()
 	if s.Location.LV, err = lvm.VolumeName(id); err != nil {
 		return err
 	}
 	return e.putSnapshot(drivebay.SnapshotRecord{Snapshot: s, Work: &drivebay.Work{Op: drivebay.WorkCreate, Since: s.Created, Size: s.Size}})
 }
 
-// whole refuses what is half made or half removed.
+// whole refuses a volume that is half made or half removed.
 func whole(v *drivebay.Volume) error {
 	doing := v.CSIStatus
 	if doing == drivebay.CSIFailed {
@@ -117,19 +117,25 @@ func (e *Engine) forgetSnapshot(id string) error {
 	}
 	e.mu.Lock()
 	delete(e.snapshots, id)
+	delete(e.removedFromGroup, id)
 	e.mu.Unlock()
 	e.publish()
 	return nil
 }
 
-// makeSnapshot brings a snapshot that was begun to its end. What LVM would not
-// make at all leaves no record.
+// makeSnapshot completes a snapshot that was begun. If it fails and LVM shows no such
+// snapshot, the record is dropped.
 func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 	r, ok := e.snapshot(id)
 	if !ok {
 		return fmt.Errorf("snapshot %s: %w", id, drivebay.ErrNotFound)
 	}
 	s := &r.Snapshot
+	end, err := e.beginAfter(ctx, s.Source) // a removal would wipe it meanwhile
+	if err != nil {
+		return err
+	}
+	defer end()
 	source, err := e.record(s.Source)
 	switch {
 	case errors.Is(err, drivebay.ErrNotFound):
@@ -147,8 +153,15 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	err = e.run(ctx, id, []step{e.lvmStep("snapshot", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })})
-	if err != nil {
+	snapshot := e.lvmStep("snapshot", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return steps, nil })
+	create := snapshot.do
+	snapshot.do = func(ctx context.Context) error {
+		if err := whole(&source.Volume); err != nil {
+			return err
+		}
+		return create(ctx)
+	}
+	if err = e.run(ctx, id, []step{snapshot}); err != nil {
 		if ctx.Err() != nil || errors.Is(err, errStopped) {
 			return err
 		}
@@ -165,13 +178,13 @@ func (e *Engine) makeSnapshot(ctx context.Context, id string) error {
 	return nil
 }
 
-// DeleteSnapshot removes a snapshot; one that is not there is removed.
+// DeleteSnapshot removes a snapshot. One that does not exist counts as removed.
 func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
 	if _, ok := e.snapshot(id); !ok {
 		if err := e.Missing(id); !errors.Is(err, drivebay.ErrNotFound) {
 			return fmt.Errorf("delete snapshot: %w", err)
 		}
-		return nil
+		return e.recordDeletion(id)
 	}
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, ok := e.snapshot(id)
@@ -184,7 +197,10 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return e.removeSnapshot(ctx, id)
+		if err := e.removeSnapshot(ctx, id); err != nil {
+			return err
+		}
+		return e.recordDeletion(id)
 	})
 	if err != nil {
 		return fmt.Errorf("delete snapshot %s: %w", id, err)
@@ -205,10 +221,10 @@ func (e *Engine) removeSnapshot(ctx context.Context, id string) error {
 	plan := []step{when(there, step{name: "snapshot",
 		done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 		do:   func(ctx context.Context) error { return e.lvmRun(ctx, l, lvm.Remove(l.VG, l.LV)) }})}
-	if err := e.run(ctx, id, append(plan, e.dropGroup(l, id)...)); err != nil {
+	if err := e.run(ctx, id, append(plan, e.removeUnusedGroup(l, id))); err != nil {
 		return err
 	}
-	if err := e.unbury(drivebay.ForgottenVolume{ID: id, Instance: instanceOf(l)}.Key()); err != nil {
+	if err := e.unmarkForgotten(drivebay.ForgottenVolume{ID: id, Instance: instanceOf(l)}.Key()); err != nil {
 		return err
 	}
 	if err := e.forgetSnapshot(id); err != nil {
@@ -218,7 +234,7 @@ func (e *Engine) removeSnapshot(ctx context.Context, id string) error {
 	return nil
 }
 
-// resumeSnapshots takes up those that were cut short.
+// resumeSnapshots continues interrupted work on snapshots.
 func (e *Engine) resumeSnapshots() {
 	for _, r := range e.snapshotRecords() {
 		if r.Work == nil {
@@ -228,6 +244,7 @@ func (e *Engine) resumeSnapshots() {
 		if r.Work.Op == drivebay.WorkRemove {
 			again = e.removeSnapshot
 		}
-		e.takeUp(id, again, func() bool { r, ok := e.snapshot(id); return ok && r.Work != nil })
+		was := *r.Work
+		e.resumeWork(true, id, again, func() bool { r, ok := e.snapshot(id); return ok && sameWork(r.Work, &was) })
 	}
 }

@@ -14,9 +14,9 @@ const (
 	gib = 1 << 30
 )
 
-// freeSpans are the ranges of a drive that no partition has. A GPT keeps the first
-// MiB free of partitions, and at the end its backup: a header and 128 entries of
-// 128 bytes (UEFI 2.10, 5.3.1).
+// freeSpans returns the ranges of a drive without a partition. The first MiB stays free
+// of partitions, and the end has the GPT's backup: a header and 128 entries of 128 bytes
+// (UEFI 2.10, 5.3.1).
 func freeSpans(size uint64, block int, taken []span) []span {
 	bs := uint64(max(block, 512))
 	backup := bs + max(128*128, bs)
@@ -35,8 +35,8 @@ func freeSpans(size uint64, block int, taken []span) []span {
 	return slices.DeleteFunc(out, func(s span) bool { return s.start >= s.end })
 }
 
-// take takes what a new partition of a size gets: the table chooses its place by the
-// same rules (gpt.Table.Add).
+// take removes the space of a new partition from free ranges. The table chooses the
+// partition's place by the same rules (gpt.Table.Add).
 func take(free []span, size uint64) (left []span, ok bool) {
 	ranges := make([]gpt.Range, len(free))
 	for i, s := range free {
@@ -71,17 +71,17 @@ func largest(free []span) span {
 	return out
 }
 
-// largestOut takes the largest span out.
+// largestOut removes the largest span and returns it.
 func largestOut(free []span) ([]span, span) {
 	l := largest(free)
 	return slices.DeleteFunc(slices.Clone(free), func(s span) bool { return s == l }), l
 }
 
-// dataStart is where the data of a physical volume of ours begins: a label, 16 MiB
+// dataStart is where the data of our physical volumes begins: a label, 16 MiB
 // of metadata, and up to the next whole MiB (package lvm; seen as pe_start).
 const dataStart = 17 * mib
 
-// pvExtents is how many extents a partition has for volumes.
+// pvExtents returns how many extents a partition has for volumes.
 func pvExtents(size uint64) uint64 {
 	if size < dataStart {
 		return 0
@@ -91,24 +91,24 @@ func pvExtents(size uint64) uint64 {
 
 func extentsOf(size uint64) uint64 { return (size + lvm.ExtentSize - 1) / lvm.ExtentSize }
 
-// poolName is that of the one thin pool of a group.
+// poolName is the name of the one thin pool of a group.
 const poolName = "drivebay-pool"
 
-// poolMetadata is how many extents a pool's own bookkeeping gets, which LVM makes
-// twice: once in use and once to repair with (lvmthin(7), "Spare metadata LV"). A
-// chunk takes 64 bytes (thin_metadata_size): chunks of 256 KiB fit up to 4 TiB,
-// LVM makes them larger beyond.
+// poolMetadata returns how many extents a pool's metadata gets. LVM allocates them
+// twice: once for use and once for repair (lvmthin(7), "Spare metadata LV"). A chunk
+// takes 64 bytes (thin_metadata_size): chunks of 256 KiB fit up to 4 TiB, LVM makes
+// them larger beyond.
 func poolMetadata(extents uint64) uint64 {
 	return min(max(extentsOf(extents*lvm.ExtentSize/4096), 4), gib/lvm.ExtentSize)
 }
 
-// poolExtents is what volumes get of a pool that takes a whole group.
+// poolExtents returns how many extents volumes get of a pool that fills a group.
 func poolExtents(extents uint64) uint64 {
 	over := 2 * poolMetadata(extents)
 	return extents - min(extents, over)
 }
 
-// unit is what a volume's size is a multiple of.
+// unit returns the number of bytes that a volume's size is a multiple of.
 func unit(b drivebay.Backing) uint64 {
 	switch b {
 	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:
@@ -117,7 +117,7 @@ func unit(b drivebay.Backing) uint64 {
 	return mib
 }
 
-// smallest is the least that a volume of a class can have: a filesystem needs
+// smallest returns the least size of a volume of a class: a filesystem needs
 // room for itself (mkfs.xfs 6.1 refuses less than 300 MiB), and must be able to grow
 // (fs/btrfs/ioctl.c, btrfs_ioctl_resize: not to less than 256 MiB).
 func smallest(c drivebay.Class, block bool) uint64 {
@@ -127,7 +127,7 @@ func smallest(c drivebay.Class, block bool) uint64 {
 	return map[string]uint64{"ext4": 16 * mib, "xfs": 300 * mib, "btrfs": 256 * mib}[c.FSType]
 }
 
-// extents is the largest volume of a kind that the drive alone has room for.
+// extents returns the size of the largest volume of a kind for which this drive alone has room.
 func (r *room) extents(kind drivebay.LocationKind) uint64 {
 	n := uint64(0)
 	switch {

@@ -9,18 +9,18 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// want is what a spare drive has to have.
+// want is what a spare drive must have.
 type want struct {
 	like  *drivebay.Drive // the drive that it takes the place of
 	block int             // logical blocks: LVM mixes no sizes in a group
 	taken uint64          // bytes of volumes that have to find room
-	whole uint64          // bytes of the physical volume: what was free stays free, if that can be
+	whole uint64          // bytes of the old physical volume: with as many, its free space stays too
 }
 
-// spare chooses the drive that what lies on another moves to: one that may have new
-// volumes and has no physical volume. Best is one of the same type, with room for all
-// that the old one had room for, the least worn, and of those the smallest that does.
-func (s seen) spare(w want, but []string) (*drivebay.Drive, error) {
+// spare chooses the drive to which the volumes of another drive move: one that accepts
+// new volumes and has no physical volume. The best is of the same type, at least as
+// large as the old one, least worn, and then the smallest. Of smaller ones the largest.
+func (s placementView) spare(w want, but []string) (*drivebay.Drive, error) {
 	type offer struct {
 		drive *drivebay.Drive
 		size  uint64

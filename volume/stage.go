@@ -10,11 +10,11 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// StageVolume makes a volume ready at a path of its own: its filesystem is
-// mounted there, and the paths of pods are bound to it. Of a block volume the
-// device is made to appear; its path stays empty.
+// StageVolume makes a volume ready at a path of its own: it mounts the filesystem
+// there, and PublishVolume binds the paths of pods to it. For a block volume it
+// activates the device; the path stays empty.
 func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error {
-	at, err := e.spot(r.Path)
+	at, err := e.checkPath(r.Path)
 	if err != nil {
 		return err
 	}
@@ -23,13 +23,13 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 		if err := canUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}
-		if stagedAt(&v) == nil { // e2fsck has what is not mounted for itself alone
+		if stagedAt(&v) == nil { // e2fsck opens an unmounted device exclusively
 			e.stopScrub(ctx, v.ID)
 		}
 		if _, err := e.activate(ctx, &v); err != nil {
 			return inOurWords(err)
 		}
-		s, err := e.scene(ctx, v)
+		s, err := e.mountState(ctx, v)
 		if err != nil {
 			return err
 		}
@@ -45,9 +45,12 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 	})
 }
 
-// canUse refuses what the volume cannot be used as. Errors name it, the caller
-// adds nothing.
+// canUse refuses a use for which the volume is not made or not ready. onVolume adds the
+// volume's id to the errors.
 func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
+	if err := undecided(v); err != nil { // its mode may be that of the duplicate
+		return err
+	}
 	if block == (v.Mode == drivebay.ModeFS) {
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrNoSupport, v.Mode)
 	}
@@ -55,10 +58,7 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 		return fmt.Errorf("%w: its filesystem is %s and not %q", drivebay.ErrNoSupport, v.FSType, fs)
 	}
 	if v.Usage == drivebay.VolumeReleased {
-		return fmt.Errorf("%w: it was let go of, and its drive leaves without it", drivebay.ErrRefused)
-	}
-	if err := undecided(v); err != nil {
-		return err
+		return fmt.Errorf("%w: it was released: its drive leaves without it", drivebay.ErrRefused)
 	}
 	doing := v.CSIStatus
 	if doing == drivebay.CSIFailed {
@@ -68,7 +68,7 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	case drivebay.CSICreated, drivebay.CSIVolumeReady, drivebay.CSIPublished, drivebay.CSIResized:
 	case drivebay.CSIResizing:
 		if v.CSIStatus == drivebay.CSIResizing {
-			return fmt.Errorf("%w: it is being grown", drivebay.ErrPending)
+			return fmt.Errorf("%w: its expansion is in progress; retry later", drivebay.ErrPending)
 		}
 	default:
 		return fmt.Errorf("%w: it is %v", drivebay.ErrRefused, doing)
@@ -79,7 +79,7 @@ func canUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	return checkOptions(v.FSType, options)
 }
 
-func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) error {
+func (s *mountState) stage(ctx context.Context, at mountPath, r drivebay.StageRequest) error {
 	context, err := contextOf(r.Options)
 	if err != nil {
 		return err
@@ -124,15 +124,15 @@ func (s *scene) stage(ctx context.Context, at spot, r drivebay.StageRequest) err
 	return s.succeeded()
 }
 
-// same says whether a replay asks for what is there. Who crashed before he wrote
-// it down left no flags, and is believed.
+// same reports whether a repeated call asks for what is there. A mount that was adopted
+// because a crash came before its record has no flags: it matches every call.
 func same(have, want drivebay.Publication) bool {
 	return have.Flags == "" || have.Flags == want.Flags && have.Access == want.Access && have.ReadOnly == want.ReadOnly
 }
 
-// mount mounts the filesystem that the record names, and no other. The device is
-// held open meanwhile: neither its number nor its name can become another's.
-func (s *scene) mount(ctx context.Context, at spot, options []string, readOnly bool) error {
+// mount mounts the filesystem that the record names, and no other. It holds the device
+// open meanwhile, so that no other device gets its number or its name.
+func (s *mountState) mount(ctx context.Context, at mountPath, options []string, readOnly bool) error {
 	err := touch(ctx, s.Engine, &s.v, mountTime, func(ctx context.Context) error {
 		disk, err := s.machine.OpenDisk(ctx, s.d.dev, false)
 		if err != nil {
@@ -158,9 +158,9 @@ func (s *scene) mount(ctx context.Context, at spot, options []string, readOnly b
 	return err
 }
 
-// clear takes away every mount of the volume at a path. Those that are above
-// another's are not there to be taken.
-func (s *scene) clear(ctx context.Context, at spot) error {
+// clear unmounts every mount of the volume at a path. It fails if a mount of something
+// else is on top or appears below.
+func (s *mountState) clear(ctx context.Context, at mountPath) error {
 	for range len(s.ours(at)) {
 		if err := s.stranger(at); err != nil {
 			return err
@@ -179,21 +179,20 @@ func (s *scene) clear(ctx context.Context, at spot) error {
 	return s.stranger(at)
 }
 
-// UnstageVolume undoes StageVolume. Nothing that is wrong with the volume keeps
-// it from being let go, not even that no record has it, and a path that it is not
-// staged at is one already.
+// UnstageVolume undoes StageVolume. No fault of the volume prevents that, not even a
+// missing record. A path at which the volume is not staged counts as unstaged.
 func (e *Engine) UnstageVolume(ctx context.Context, id, path string) error {
-	at, err := e.spot(path)
+	at, err := e.checkPath(path)
 	if err != nil {
 		return err
 	}
-	return e.letGoAt(ctx, "unstage", id, func(ctx context.Context, s *scene) error {
+	return e.letGoAt(ctx, "unstage", id, func(ctx context.Context, s *mountState) error {
 		e.stopScrub(ctx, id)
 		return s.unstage(ctx, at)
 	})
 }
 
-func (s *scene) unstage(ctx context.Context, at spot) error {
+func (s *mountState) unstage(ctx context.Context, at mountPath) error {
 	if have := s.at(at); have != nil && !have.Staging {
 		return fmt.Errorf("%w: it is published there, not staged", drivebay.ErrBusy)
 	}
@@ -223,7 +222,7 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 	if _, err := s.device(&s.v); err != nil || len(s.now) > 0 || len(s.t.of(s.d)) > 0 {
 		return nil
 	}
-	// A device that stays harms nobody, and who lets go is not to be kept.
+	// A device that stays active does no harm, and must not make the call fail.
 	ctx, cancel := context.WithTimeout(ctx, unmountTime)
 	defer cancel()
 	if err := s.deactivate(ctx, &s.v); err != nil {
@@ -233,7 +232,7 @@ func (s *scene) unstage(ctx context.Context, at spot) error {
 }
 
 // noteStaging sends an event with the status that the volume has now.
-func (s *scene) noteStaging(kind drivebay.EventKind, did string, at spot) {
+func (s *mountState) noteStaging(kind drivebay.EventKind, did string, at mountPath) {
 	if r, err := s.record(s.v.ID); err == nil {
 		s.note(kind, &r.Volume, fmt.Sprintf("volume %q: %s %s", s.v.Name, did, at))
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// A device that LVM made outlives the drive below it. When that drive is back the
-// device still leads to the one that went, every read of it fails, and LVM reports
-// it as active: only sysfs knows better (seen with Linux 6.1 and lvm2 2.03.16; a
+// A device that LVM made outlives the drive below it. When that drive is back, the
+// device still leads to the one that went: every read of it fails, and LVM reports
+// it as active. Only sysfs shows this (seen with Linux 6.1 and lvm2 2.03.16; a
 // kernel name is given to no other drive while something is above it).
 
-// appearing plans the device of a volume. One that stands on nothing is let go of
-// first, and so is what else keeps a thin pool that does.
+// appearing plans the activation of a volume. A device whose drives went is deactivated
+// first, and with such a thin pool all volumes of the pool.
 func (e *Engine) appearing(v *drivebay.Volume) []lvm.Step {
 	l := v.Location
 	var plan []lvm.Step
@@ -27,8 +27,8 @@ func (e *Engine) appearing(v *drivebay.Volume) []lvm.Step {
 	return append(plan, lvm.Activate(l.VG, l.LV)...)
 }
 
-// tied are the logical volumes that stand or fall with one: itself, those of its
-// pool, and the pool, in the order in which they can be let go of.
+// tied returns the logical volumes to check with one: itself, the others of its pool,
+// and the pool, in the order in which they can be deactivated.
 func (e *Engine) tied(l drivebay.Location) []string {
 	out := []string{l.LV}
 	if l.Pool == "" {
@@ -44,12 +44,12 @@ func (e *Engine) tied(l drivebay.Location) []string {
 	return append(out, l.Pool)
 }
 
-// filling ends the name of the leg that a move fills. It has nothing that the other one
-// has not (lvm.Hold).
+// filling is the end of the name of the leg that a move fills. All data of that leg is
+// on the other one, too (lvm.System.KeepFailedWrites).
 const filling = "-" + theMove + "_mimage_1"
 
-// stands says whether an active volume has what it needs below it. A device that went
-// since the report needs nothing.
+// stands reports whether the drives that an active volume needs are below its device. A
+// device that went since the report needs none.
 func (e *Engine) stands(l drivebay.Location, lv *lvm.LV) bool {
 	here := map[string]bool{}
 	for _, id := range l.Drives {
@@ -65,8 +65,8 @@ func (e *Engine) stands(l drivebay.Location, lv *lvm.LV) bool {
 	return err != nil || title != lvm.MapperName(l.VG, lv.Name)
 }
 
-// standsOn looks through the devices of pools, legs, moves and encryption that are in
-// between. All of what is below has to be there, and of a mirror one leg.
+// standsOn reports whether a device is on the devices in here, through those of pools,
+// legs, moves and encryption in between. All below it must be there; of a mirror, one leg.
 func (e *Engine) standsOn(l drivebay.Location, dir string, here map[string]bool) bool {
 	below, err := e.machine.ReadDir(dir + "/slaves")
 	if err != nil {
@@ -87,7 +87,7 @@ func (e *Engine) standsOn(l drivebay.Location, dir string, here map[string]bool)
 	return stood
 }
 
-// mapperName is device-mapper's name of a device.
+// mapperName returns device-mapper's name of a device.
 func (e *Engine) mapperName(dir string) (string, error) {
 	b, err := e.machine.ReadFile(dir + "/dm/name")
 	return strings.TrimSpace(string(b)), err

@@ -10,16 +10,16 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Stats says how full a volume is and how it is, as seen at a path: what is known
-// of it, and what the mount table says of the path. Nothing but the filesystem's
-// own numbers is asked for now, and no disk is touched for them.
+// Stats returns how full a volume is and its condition, as seen at a path: from what
+// the engine knows already, and from the mount table. It asks for nothing else but the
+// filesystem's own numbers, which touches no disk.
 func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
 	var out drivebay.VolumeStats
 	view, ok := e.Volumes().Get(r.Volume)
 	if !ok {
 		return out, e.Missing(r.Volume)
 	}
-	at, err := e.spotOfVolume(r.Volume, r.Path)
+	at, err := e.checkVolumePath(r.Volume, r.Path)
 	if err != nil {
 		return out, err
 	}
@@ -27,7 +27,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	if err != nil {
 		return out, fmt.Errorf("volume %s: %w", r.Volume, err)
 	}
-	sc := e.sceneOn(view.Volume, t)
+	sc := e.mountStateIn(view.Volume, t)
 	d := sc.d
 	f := *view.Facts
 	target := sc.askedAt(at)
@@ -45,7 +45,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 		}
 	}
 	if r.Staging != "" && view.Mode == drivebay.ModeFS {
-		staging, err := e.spotOfVolume(r.Volume, r.Staging)
+		staging, err := e.checkVolumePath(r.Volume, r.Staging)
 		if err != nil {
 			return out, err
 		}
@@ -56,7 +56,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 		target.ReadError = f.IO.ReadError
 	}
 	if view.Mode != drivebay.ModeFS {
-		if e.stagedBlock(view, at) { // its device is nowhere yet: nothing is to be seen there
+		if e.stagedBlock(view, at) { // a block volume shows nothing at its staging path
 			f.Mount = set
 		}
 		out.Bytes.Total = view.Size
@@ -67,22 +67,22 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	return out, nil
 }
 
-func (e *Engine) stagedBlock(v *drivebay.VolumeView, at spot) bool {
+func (e *Engine) stagedBlock(v *drivebay.VolumeView, at mountPath) bool {
 	return slices.ContainsFunc(v.Publications, func(p drivebay.Publication) bool { return p.Staging && p.Path == at.String() })
 }
 
-// askedAt is what the mount table says of a path that the record may not have.
-func (s *scene) askedAt(at spot) drivebay.PathFacts {
+// askedAt returns what the mount table shows at a path that may not be in the record.
+func (s *mountState) askedAt(at mountPath) drivebay.PathFacts {
 	if p := s.recorded(at); p != nil {
 		return s.pathFacts(*p)
 	}
 	return s.pathFacts(drivebay.Publication{Path: at.String()})
 }
 
-// usage asks the filesystem, and has the last figures ready for one that is in no
-// state to answer. They must be its own: whoever unmounts it in the meantime
-// leaves another to answer, which has another size.
-func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at spot, d device) (host.FSUsage, bool) {
+// usage asks the filesystem, and returns the last figures if it does not answer in time.
+// The answer must be from the volume's filesystem: after an unmount another one answers
+// at the path, with another size.
+func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at mountPath, d device) (host.FSUsage, bool) {
 	g := e.gauges.of(v.ID)
 	last := g.read()
 	if e.lane(&v.Volume).Occupied(e.machine.Now()) > usageTime {
@@ -106,7 +106,7 @@ func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at spot, d d
 			return host.FSUsage{}, false
 		}
 	}
-	g.write(func(m *measured) { m.measured, m.usage = true, now })
+	g.write(func(m *probeResult) { m.measured, m.usage = true, now })
 	return now, true
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// How long one touch of a drive may take. A mkfs of a large hard disk writes for a
+// How long one access to a drive may take. A mkfs of a large hard disk writes for a
 // minute; a piece of zeros is a second on the slowest.
 const (
 	tableTime   = 60 * time.Second
@@ -18,19 +18,21 @@ const (
 	pieceTime   = 2 * time.Minute
 )
 
-// step is a piece of destructive work that can be done again: interrupted anywhere,
-// it is begun anew.
+// step is a piece of destructive work that can be repeated: after an interruption
+// anywhere it starts again.
 type step struct {
 	name string
 	done func(context.Context) (bool, error) // reads only
 	do   func(context.Context) error
+	// compound marks a step that runs other steps. Those are reported, it is not.
+	compound bool
 }
 
-// errStopped ends work as a crash would: nothing is written down of it.
+// errStopped ends work as a crash would: nothing of it is recorded.
 var errStopped = errors.New("stopped")
 
-// run carries out a plan: what is done already is skipped, and what was done has
-// to show.
+// run executes a plan. It skips the steps that are done already, and fails if a step is
+// not done after it ran.
 func (e *Engine) run(ctx context.Context, id string, plan []step) error {
 	for _, s := range plan {
 		done, err := s.done(ctx)
@@ -48,7 +50,10 @@ func (e *Engine) run(ctx context.Context, id string, plan []step) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", s.name, err)
 		case !done:
-			return fmt.Errorf("%s: it was done without an error, and does not show", s.name)
+			return fmt.Errorf("%s: it reported success, but its effect is missing", s.name)
+		}
+		if s.compound {
+			continue
 		}
 		if err := e.opt.After(id, s.name); err != nil {
 			return fmt.Errorf("%s: %w: %w", s.name, errStopped, err)
@@ -57,8 +62,10 @@ func (e *Engine) run(ctx context.Context, id string, plan []step) error {
 	return nil
 }
 
-// made is a step whose work cannot be seen afterwards: it is written down.
+// made returns a step whose result cannot be seen on the drive: it is noted in the record's present
+// work. It fails if the record has other work by then: a wipe of one partition would count for another.
 func (e *Engine) made(id, name string, do func(context.Context) error) step {
+	planned, _ := e.record(id)
 	return step{name: name,
 		done: func(context.Context) (bool, error) {
 			r, err := e.record(id)
@@ -69,9 +76,10 @@ func (e *Engine) made(id, name string, do func(context.Context) error) step {
 				return err
 			}
 			_, err := e.change(id, func(r *drivebay.VolumeRecord) error {
-				if r.Work != nil {
-					r.Work.Made = append(r.Work.Made, name)
+				if planned.Work == nil || !sameWork(r.Work, planned.Work) {
+					return fmt.Errorf("volume %s: %w: other work has started; retry later", id, drivebay.ErrPending)
 				}
+				r.Work.Made = append(r.Work.Made, name)
 				return nil
 			})
 			return err
@@ -79,7 +87,7 @@ func (e *Engine) made(id, name string, do func(context.Context) error) step {
 	}
 }
 
-// unlessMade is a question whose answer is no once a step is written down.
+// unlessMade returns a question whose answer is no once a step is noted in the record.
 func (e *Engine) unlessMade(id, name string, ask func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		if r, err := e.record(id); err != nil || r.Work != nil && contains(r.Work.Made, name) {
@@ -89,8 +97,8 @@ func (e *Engine) unlessMade(id, name string, ask func(context.Context) (bool, er
 	}
 }
 
-// through does something in a lane of that name, for a limited time. Making has
-// lanes of its own: whoever mounts does not wait for a mkfs of another volume.
+// through calls do in the lane of that name, for a limited time. Making volumes has
+// lanes of its own: a mount does not wait for the mkfs of another volume.
 func through[T any](ctx context.Context, e *Engine, key string, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

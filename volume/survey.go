@@ -9,25 +9,25 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// The kernel says that some of a logical volume could not be moved, and not which. So
-// the volume is read once more, under whoever uses it, and what cannot be read is named.
+// The kernel reports that some of a logical volume could not be moved, and not which part.
+// So the engine reads the volume once more, while it is in use, and names that part.
 
-// survey goes through volumes that were left where they are, and completes what they
-// say of it.
+// survey reads volumes that could not be moved, and adds to the cause of their failure
+// what cannot be read.
 func (e *Engine) survey(ids []string, drive, why string) {
 	for _, id := range ids {
 		lost, err := e.unreadable(e.ctx, id, drive, why)
 		if err == nil {
-			err = e.tellUnreadable(id, lost, why)
+			err = e.reportUnreadable(id, lost, why)
 		}
 		if err != nil && !errors.Is(err, errMovedOn) && e.ctx.Err() == nil {
-			e.log.Warn("what cannot be read of a volume is not known", "op", "survey", "volume", id, "drive", drive, "err", err)
+			e.log.Warn("unreadable ranges not determined", "op", "survey", "volume", id, "drive", drive, "err", err)
 		}
 	}
 }
 
-// unreadable is what cannot be read of a volume. It ends when somebody does something
-// to the volume: its device is let go of.
+// unreadable finds what cannot be read of a volume. It ends and closes the device when
+// other work on the volume begins.
 func (e *Engine) unreadable(ctx context.Context, id, drive, why string) (*drivebay.Lost, error) {
 	rec, err := e.record(id)
 	if err != nil {
@@ -38,25 +38,12 @@ func (e *Engine) unreadable(ctx context.Context, id, drive, why string) (*driveb
 		return nil, err
 	}
 	src := &copyPiece{e: e, drive: drive, lane: "survey of " + drive}
-	src.Disk, err = through(ctx, e, src.lane, tableTime, func(ctx context.Context) (host.Disk, error) {
-		disk, err := e.machine.OpenDisk(ctx, d.dev, false)
-		if err != nil {
-			return nil, err
-		}
-		if err = ctx.Err(); err == nil && disk.DevNum() != d.num {
-			err = fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.dev)
-		}
-		if err != nil { // or nobody waits for it any more
-			disk.Close()
-			return nil, err
-		}
-		return disk, nil
-	})
+	src.Disk, err = through(ctx, e, src.lane, tableTime, func(ctx context.Context) (host.Disk, error) { return e.openSame(ctx, d) })
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	c := newCopying(e, new(mover), src, src)
+	c := newCopying(e, new(copyMove), src, src)
 	err = c.each(ctx, func(ctx context.Context, at, n uint64) error {
 		if rec, err := e.record(id); err != nil || !leftBy(&rec, why) {
 			return errors.Join(err, errMovedOn)
@@ -73,14 +60,14 @@ func (e *Engine) unreadable(ctx context.Context, id, drive, why string) (*driveb
 
 var errMovedOn = errors.New("something else is done with it")
 
-// leftBy says whether a volume has nothing else to do than to be where it is, for a
-// cause.
+// leftBy reports whether a volume was left where it is for this cause and has no other
+// work.
 func leftBy(r *drivebay.VolumeRecord, why string) bool {
 	f := r.Volume.UsageFailure
 	return r.Work == nil && r.Volume.Usage == drivebay.VolumeUsageFailed && f != nil && f.Cause == why
 }
 
-func (e *Engine) tellUnreadable(id string, lost *drivebay.Lost, why string) error {
+func (e *Engine) reportUnreadable(id string, lost *drivebay.Lost, why string) error {
 	found := "all of it could be read when it was read again"
 	if lost.Count > 0 {
 		found = lost.String() + " of it"

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 )
 
-// throttleFile says how much of the time the kernel may copy below volumes that move,
-// in percent, for the whole machine (drivers/md/dm-raid1.c; it is there once the
-// module is). With 3 of 100 a move of 200 MiB took 32 s in place of 2 s (Linux 6.1).
-// The legs of mirrors md copies as slowly as those want who use them
+// throttleFile holds the percentage of the time in which the kernel may copy below
+// volumes that move, for the whole machine (drivers/md/dm-raid1.c; the file exists once
+// the module is loaded). With 3 of 100 a move of 200 MiB took 32 s instead of 2 s (Linux
+// 6.1). md slows its copies of mirror legs itself, in favor of the mirror's users
 // (/proc/sys/dev/raid/speed_limit_min).
 const throttleFile = "sys/module/dm_mirror/parameters/raid1_resync_throttle"
 
@@ -19,6 +19,6 @@ func (e *Engine) throttle() {
 	}
 	err := e.machine.WriteFile(throttleFile, fmt.Append(nil, e.opt.Throttle))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.log.Warn("copying is not throttled", "op", "move", "err", err)
+		e.log.Warn("copy limit not set", "op", "move", "err", err)
 	}
 }

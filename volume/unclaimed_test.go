@@ -62,14 +62,14 @@ func TestUnclaimedIsUntouched(t *testing.T) {
 					refused("snapshot", err)
 				}
 				s.heal(v)
-				_ = s.mgr.Lead(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, "")
+				_ = s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, "")
 				time.Sleep(30 * time.Minute)
 				s.start()
 				time.Sleep(30 * time.Minute)
 				if after := s.sums(); !maps.Equal(before, after) {
 					s.Error("a drive was written to that is not claimed")
 				}
-				_ = s.mgr.Lead(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, "")
+				_ = s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, "")
 				trim := func() {
 					if v.Mode == drivebay.ModeFS && v.LUKSUUID == "" {
 						_, err := s.e.Reclaim(s.Context(), drivebay.ReclaimRequest{Volume: v.ID})
@@ -164,11 +164,11 @@ func TestOthersMove(t *testing.T) {
 		onMachine(t, twoNVMe, volume.Options{After: k.step}, func(s *stand) {
 			v := s.make("v", unclaimedRequest("a linear volume"))
 			k.arm(after)
-			s.must(s.mgr.Lead(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
+			s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
 			s.until("killed", k.dead)
 			s.stop()
 			s.stop = nil
-			s.must(s.st.DeleteVolume(v.ID), s.mgr.Lead(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, ""))
+			s.must(s.st.DeleteVolume(v.ID), s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, ""))
 			s.claimAll(false)
 			before := s.sums()
 			k.arm(0)

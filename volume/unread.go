@@ -15,15 +15,15 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// An id without a record is not proof that there is no such volume: its record may be
+// An id without a record does not prove that there is no such volume: its record may be
 // lost, and its drive not read yet. This file decides between "not found" and "not
 // known yet", for every call.
 
 // listTime is how long one drive may hold up the listing of the others.
 const listTime = 5 * time.Second
 
-// awayError is an object that cannot be reached now, because its drive is not here or
-// was not read. It matches ErrNotFound too: there is nothing to open.
+// awayError is the error for an object that cannot be reached now, because its drive is
+// not here or was not read. It matches ErrNotFound too: there is nothing to open.
 type awayError string
 
 func (err awayError) Error() string { return drivebay.ErrUnavailable.Error() + ": " + string(err) }
@@ -34,19 +34,19 @@ func (err awayError) Is(target error) bool {
 
 func away(format string, args ...any) error { return awayError(fmt.Sprintf(format, args...)) }
 
-// Missing is the error for a volume or snapshot that no record names: ErrNotFound once
+// Missing returns the error for a volume or snapshot that no record names: ErrNotFound once
 // every drive that may carry it was read, ErrUnavailable before.
 func (e *Engine) Missing(id string) error {
 	if !isID(id) { // no drive can carry it
 		return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
 	}
-	if err := cmp.Or(e.unreadDrives(everyDrive), e.unadopted(id), e.sole(id)); err != nil {
+	if err := cmp.Or(e.unreadDrives(everyDrive), e.unadopted(id), e.refuseSecond(id)); err != nil {
 		return fmt.Errorf("volume %q: %w", id, err)
 	}
 	return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
 }
 
-// notHere is the error for a volume whose device is not listed: ErrUnavailable if one of
+// notHere returns the error for a volume whose device is not listed: ErrUnavailable if one of
 // its drives is not here or not read, else ErrNotFound.
 func (e *Engine) notHere(v *drivebay.Volume) error {
 	s := e.drives.Snapshot()
@@ -73,8 +73,8 @@ func (e *Engine) notHere(v *drivebay.Volume) error {
 	return drivebay.ErrNotFound
 }
 
-// Listed is nil when the records name all volumes of this machine. An unread drive
-// whose volumes are in the records does not stand against it.
+// Listed returns nil when the records name all volumes of this machine. It ignores an
+// unread drive on which the records have a volume.
 func (e *Engine) Listed() error {
 	recorded := map[string]bool{}
 	for _, r := range e.all() {
@@ -95,15 +95,15 @@ func (e *Engine) Listed() error {
 
 func everyDrive(*drivebay.Drive) bool { return true }
 
-// unlistedInUse says of a drive of ours that its partitions are not listed. Engine.mu is
-// held.
+// unlistedInUse reports whether a drive is ours and its partitions are not listed.
+// Engine.mu is held.
 func (e *Engine) unlistedInUse(d *drivebay.Drive) bool {
 	_, listed := e.index.parts[d.ID]
 	return !listed && (d.Claim != nil || d.Content.Kind == drivebay.ContentOurs)
 }
 
-// unreadDrives is nil when the volumes on all drives of a kind have records, and else names
-// the drives that were not read. Of is called with Engine.mu held.
+// unreadDrives returns nil when the volumes on all drives that of selects have records,
+// else an error with the drives that were not read. It calls of with Engine.mu held.
 func (e *Engine) unreadDrives(of func(*drivebay.Drive) bool) error {
 	unread, listed := e.unreadOf(of)
 	if !listed {
@@ -112,7 +112,11 @@ func (e *Engine) unreadDrives(of func(*drivebay.Drive) bool) error {
 	if len(unread) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: waiting to read %s; retry later; a drive that does not recover: pull it, or say with `drivebay cordon` that it carries no volume", drivebay.ErrUnavailable, strings.Join(said(unread), ", "))
+	next := "pull a drive that does not recover"
+	if slices.ContainsFunc(unread, func(u unreadDrive) bool { return u.Content.Kind != drivebay.ContentOurs && u.Claim == nil }) { // see mayCarry
+		next += ", or run `drivebay cordon` for one that is not claimed and carries no volume"
+	}
+	return fmt.Errorf("%w: waiting to read %s; retry later; %s", drivebay.ErrUnavailable, strings.Join(said(unread), ", "), next)
 }
 
 // unreadDrive is a drive whose volumes are not known, and why.
@@ -128,8 +132,8 @@ func said(unread []unreadDrive) (out []string) {
 	return out
 }
 
-// unreadOf are the drives of a kind that may carry volumes without a record; not listed
-// says that the first look over all drives has not ended.
+// unreadOf returns the drives that of selects and that may carry volumes without a
+// record. Listed is false until the first listing of all drives has ended.
 func (e *Engine) unreadOf(of func(*drivebay.Drive) bool) (out []unreadDrive, listed bool) {
 	s := e.drives.Snapshot()
 	e.mu.Lock()
@@ -153,20 +157,21 @@ func (e *Engine) unreadOf(of func(*drivebay.Drive) bool) (out []unreadDrive, lis
 	return out, s.Seq > 0 && e.complete
 }
 
-// claimedSince says that the last look found a volume on an unclaimed drive which is claimed
-// by now: the next look takes the volume in. Engine.mu is held.
+// claimedSince reports whether the last listing found a volume on an unclaimed drive that is
+// claimed by now: the next listing adopts the volume. Engine.mu is held.
 func (e *Engine) claimedSince(s *drivebay.Snapshot, id string) bool {
 	return slices.ContainsFunc(e.found, func(f drivebay.FoundVolume) bool {
 		return slices.Contains(f.Drives, id) && len(unclaimed(s, f.Drives)) == 0
 	})
 }
 
-// mayCarry says whether a drive may carry a volume that no record names. A drive that
-// was read as blank or foreign carries none; an operator says the same of a drive that
-// was never read by cordoning it. From a drive that has left service nothing is taken in.
+// mayCarry reports whether a drive may carry a volume that no record names. A drive that
+// was read as blank or foreign carries none. An operator declares the same for a drive
+// that was never read by cordoning it. No volume is adopted from a drive that has left
+// service.
 func mayCarry(d *drivebay.Drive) bool {
 	switch {
-	case d.Status == drivebay.StatusOffline, d.System, left(d), d.Size == 0: // of no size: it has no medium
+	case d.Status == drivebay.StatusOffline, d.System, left(d), d.Size == 0: // of size 0: it has no medium
 		return false
 	case readBlank(d), d.Content.Kind == drivebay.ContentForeign:
 		return false
@@ -174,12 +179,12 @@ func mayCarry(d *drivebay.Drive) bool {
 	return d.Content.Kind == drivebay.ContentOurs || d.Claim != nil || !d.Cordoned
 }
 
-// readBlank says that a drive was read as blank, and has no partitions since.
+// readBlank reports whether a drive was read as blank and has got no partitions since.
 func readBlank(d *drivebay.Drive) bool {
 	return d.Content.Kind == drivebay.ContentBlank && len(d.Uses) == 0
 }
 
-// noteRead remembers which drives the listing has read. A drive that was read once
+// noteRead records which drives the listing has read. A drive that was read once
 // stays read while it is here: all its volumes have records.
 func (e *Engine) noteRead(ctx context.Context, s *drivebay.Snapshot, failed map[string]error, reported bool) {
 	next := map[string]string{}
@@ -202,7 +207,7 @@ func (e *Engine) noteRead(ctx context.Context, s *drivebay.Snapshot, failed map[
 	e.unlisted, e.complete = next, e.complete || s.Complete && reported
 }
 
-// whyUnread says why the volumes on a drive are not known; "" if they are.
+// whyUnread returns why the volumes on a drive are not known; "" if they are.
 func (e *Engine) whyUnread(ctx context.Context, d *drivebay.Drive, err error) string {
 	e.mu.Lock()
 	parts, listed := e.index.parts[d.ID]
@@ -220,7 +225,7 @@ func (e *Engine) whyUnread(ctx context.Context, d *drivebay.Drive, err error) st
 		return e.whyHidden(ctx, d)
 	}
 	if d.Content.Kind == drivebay.ContentUnknown && slices.ContainsFunc(parts, e.unrecordedPart) {
-		return notReadYet(d) // whether it can be claimed, too
+		return notReadYet(d) // it is not known whether it can be claimed, either
 	}
 	if p, ok := pvOn(parts); ok {
 		return e.whyUnreadPV(d, p)
@@ -228,7 +233,7 @@ func (e *Engine) whyUnread(ctx context.Context, d *drivebay.Drive, err error) st
 	return ""
 }
 
-// neverRead is why a drive is unread that nothing is known to be wrong with.
+// neverRead is the reason for an unread drive that has no known fault.
 const neverRead = "it is not read yet"
 
 func notReadYet(d *drivebay.Drive) string {
@@ -243,8 +248,8 @@ func notReadYet(d *drivebay.Drive) string {
 	return neverRead
 }
 
-// tableBegun says that the first table of a drive was being written, or the last one
-// erased: the drive had no volume then.
+// tableBegun reports whether the first table of a drive was being written, or the last
+// one erased: the drive had no volume then.
 func (e *Engine) tableBegun(drive string) bool {
 	return slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
 		return r.Work != nil && (contains(r.Work.Made, firstTable+drive) || contains(r.Work.Made, noTable+drive))
@@ -256,8 +261,8 @@ func (e *Engine) unrecordedPart(p part) bool {
 	return id != "" && !e.recorded(id)
 }
 
-// whyHidden says which volume a drive of ours may carry of whose partitions the kernel has
-// none; "" if none. A partition that is being made was never handed out.
+// whyHidden returns which partition of our drive may carry an unrecorded volume, when the
+// kernel has none of its partitions; "" if none. One that is being made was never used.
 func (e *Engine) whyHidden(ctx context.Context, d *drivebay.Drive) string {
 	table, err := e.readTitles(ctx, d)
 	switch {
@@ -275,7 +280,7 @@ func (e *Engine) whyHidden(ctx context.Context, d *drivebay.Drive) string {
 	return ""
 }
 
-// blankRange says whether a range of a drive reads back blank.
+// blankRange reports whether a range of a drive reads back blank.
 func (e *Engine) blankRange(ctx context.Context, d *drivebay.Drive, p gpt.Partition) bool {
 	c, err := e.contentOfRange(ctx, d, p.Start, p.Size)
 	return err == nil && c.Kind == drivebay.ContentBlank
@@ -295,8 +300,8 @@ func (e *Engine) whyUnreadPV(d *drivebay.Drive, p part) string {
 	return e.whyUnseen(d, p)
 }
 
-// whyUnseen says why LVM does not see the physical volume in a partition; "" if there is
-// none.
+// whyUnseen returns why LVM does not see the physical volume in a partition; "" if there
+// is none.
 func (e *Engine) whyUnseen(d *drivebay.Drive, p part) string {
 	e.mu.Lock()
 	x := e.index.lvm
@@ -315,14 +320,14 @@ func (e *Engine) whyUnseen(d *drivebay.Drive, p part) string {
 	return "LVM does not see the physical volume in its partition " + p.name
 }
 
-// orForget is the way out for a volume that cannot be found to be wiped.
+// orForget returns the next step for a volume that cannot be wiped because it is not found.
 func orForget(id string) string {
 	return "bring it back and retry, or leave the data as they are with `drivebay volume forget " + id + "`"
 }
 
-// allSeen is nil when LVM has reported on the physical volumes of a location: then what
-// its report lacks is not there. One that LVM does not see, and that is not blank, may
-// hold it.
+// allSeen returns nil when LVM has reported the physical volumes of a location: then a
+// volume that the report lacks does not exist. A physical volume that LVM does not see,
+// and that is not blank, may hold it.
 func (e *Engine) allSeen(r *lvm.Report, volume string, l drivebay.Location) error {
 	for _, id := range l.Drives {
 		d, err := e.drive(id)
@@ -346,8 +351,8 @@ func (e *Engine) allSeen(r *lvm.Report, volume string, l drivebay.Location) erro
 	return nil
 }
 
-// listAll lists the partitions of all drives that are here, each in a goroutine of its
-// own: a drive that hangs holds up the others for listTime at most.
+// listAll lists the partitions of all drives that are here, each in its own goroutine: a
+// drive that hangs holds up the others for listTime at most.
 func (e *Engine) listAll(ctx context.Context, s *drivebay.Snapshot) (parts map[string][]part, failed map[string]error) {
 	type answer struct {
 		id   string
@@ -358,12 +363,16 @@ func (e *Engine) listAll(ctx context.Context, s *drivebay.Snapshot) (parts map[s
 	came := make(chan answer, len(online))
 	for i := range online {
 		e.running.Go(func() {
-			list, err := e.partsNow(ctx, &online[i])
-			if !errors.Is(err, drivebay.ErrTimeout) { // also of a drive whose names cannot be read: its table may be erased
-				if err := e.compareLayout(ctx, &online[i], list); err != nil {
-					e.log.Warn("partition table not compared", "op", "look", "drive", online[i].ID, "err", err)
+			var list []part
+			err := safely(ctx, "drive "+online[i].ID, func(ctx context.Context) (err error) {
+				list, err = e.partsNow(ctx, &online[i])
+				if !errors.Is(err, drivebay.ErrTimeout) { // also if the names cannot be read: the table may be erased
+					if err := e.compareLayout(ctx, &online[i], list); err != nil {
+						e.log.Warn("partition table not compared", "op", "look", "drive", online[i].ID, "err", err)
+					}
 				}
-			}
+				return err
+			})
 			came <- answer{online[i].ID, list, err}
 		})
 	}
@@ -378,7 +387,7 @@ func (e *Engine) listAll(ctx context.Context, s *drivebay.Snapshot) (parts map[s
 	return parts, failed
 }
 
-// listErrors are those of a listing in the order of the drives.
+// listErrors returns the errors of a listing in the order of the drives' ids.
 func listErrors(failed map[string]error) []error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(failed)) {

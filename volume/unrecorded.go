@@ -12,18 +12,18 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// Mounts that no record knows: the store was lost, or the drive died before the volume
-// was found again. Kubelet asks for them to be unmounted all the same, and retries
-// until that has ended well.
+// A mount may be in no record: the store was lost, or the drive died before the volume
+// was found again. Kubelet asks to unmount it all the same, and retries until that
+// succeeds.
 
-// letGoAt runs what unmounts a volume, also one that is in no record.
-func (e *Engine) letGoAt(ctx context.Context, op, id string, do func(context.Context, *scene) error) error {
+// letGoAt calls do to unmount a volume, also one that is in no record.
+func (e *Engine) letGoAt(ctx context.Context, op, id string, do func(context.Context, *mountState) error) error {
 	err := e.work(ctx, id, func(ctx context.Context) error {
 		r, err := e.record(id)
-		if err != nil { // there is none, or its record is not restored yet
+		if err != nil { // there is no record, or it is not restored yet
 			r.Volume.ID = id
 		}
-		s, err := e.scene(ctx, r.Volume)
+		s, err := e.mountState(ctx, r.Volume)
 		if err != nil {
 			return err
 		}
@@ -35,9 +35,9 @@ func (e *Engine) letGoAt(ctx context.Context, op, id string, do func(context.Con
 	return nil
 }
 
-// mountOf says that a mount shows the volume of an id although no record says so: its
-// device has the volume's name, or is gone, or is a nameless part of a drive that is
-// claimed or does not answer. A device with another name is something else.
+// mountOf reports whether a mount shows the volume of an id although no record says so:
+// its device has the volume's name, or is gone, or is a nameless partition of a drive
+// that is claimed or does not answer. A device with another name is something else.
 func (e *Engine) mountOf(id string, m host.Mount) bool {
 	name, ok := e.deviceIn(m)
 	if !ok {
@@ -61,8 +61,8 @@ func (e *Engine) mountOf(id string, m host.Mount) bool {
 	return false
 }
 
-// deviceIn is the name of the device that a mount shows, "" if the kernel has none; not
-// ok is a mount that no volume can have.
+// deviceIn returns the name of the device that a mount shows, "" if the kernel has none.
+// It returns false for a mount that no volume can have.
 func (e *Engine) deviceIn(m host.Mount) (name string, ok bool) {
 	if node := shows(m); node != "" {
 		return node, true
@@ -80,7 +80,7 @@ func (e *Engine) deviceIn(m host.Mount) (name string, ok bool) {
 	return path.Base(real), true
 }
 
-// partitionTitle is the name of a partition in the GPT, as far as it is known.
+// partitionTitle returns the name of a partition in the GPT; "" if it is not known.
 func (e *Engine) partitionTitle(dir, num string) string {
 	if title, _ := labelOf(e.machine, dir, num); title != "" {
 		return title
@@ -97,8 +97,8 @@ func (e *Engine) partitionTitle(dir, num string) string {
 	return ""
 }
 
-// onOurDrive says that a partition is on a drive that is claimed, or that does not
-// answer: then nothing on it can be named.
+// onOurDrive reports whether a partition is on a drive that is claimed, or that does not
+// answer: then no partition on it can be named.
 func (e *Engine) onOurDrive(name string) bool {
 	for _, d := range e.drives.Snapshot().Drives {
 		if _, err := e.machine.ReadFile("sys/block/" + d.Name + "/" + name + "/partition"); err == nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// While the record store cannot be written, volumes are still staged, published and let go
-// of: the mount table says the same as their records. What has to outlive the daemon to be
-// safe (what is made, moved, wiped, removed, or which leg of a mirror is the newest) is
-// written first, by Engine.change, or is not done.
+// While the record store cannot be written, volumes are still staged, published, unpublished
+// and unstaged: the mount table shows the same as their records. What must outlive the daemon
+// to be safe (that a volume is made, moved, wiped or removed, or which leg of a mirror is the
+// newest) is written first, by Engine.change, or is not done.
 
-// notStored is the error for what has to be written down first and cannot be.
+// notStored returns the error for a record that must be written first and cannot be.
 func notStored(err error) error {
 	return fmt.Errorf("%w: the record store cannot be written: %w; repair the disk of the state directory and retry", drivebay.ErrUnavailable, err)
 }
 
-// changeSoon changes what can be found out again from the machine. If the store cannot be
-// written the change is kept in memory, and written when it can.
+// changeSoon changes facts in a record that can be found again on the machine. If the store
+// cannot be written the change is kept in memory, and written later.
 func (e *Engine) changeSoon(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
 	e.writing.Lock()
 	defer e.writing.Unlock()
@@ -30,7 +30,7 @@ func (e *Engine) changeSoon(id string, f func(*drivebay.VolumeRecord) error) (dr
 	return r, err
 }
 
-// putSoon is put for a record that can be found out again. Engine.writing is held.
+// putSoon is put for facts that can be found again on the machine. Engine.writing is held.
 func (e *Engine) putSoon(r drivebay.VolumeRecord) {
 	err := e.put(r)
 	if err == nil {
@@ -47,15 +47,15 @@ func (e *Engine) putSoon(r drivebay.VolumeRecord) {
 	}
 }
 
-// Unwritten are the volumes whose newest record is in memory only, by id.
+// Unwritten returns the ids of the volumes whose newest record is in memory only, sorted.
 func (e *Engine) Unwritten() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Sorted(maps.Keys(e.held))
 }
 
-// writeHeld writes what was kept in memory. The first record that cannot be written ends
-// that until the next time.
+// writeHeld writes the records that were kept in memory, up to the first that cannot be
+// written.
 func (e *Engine) writeHeld() {
 	for _, id := range e.Unwritten() {
 		if !e.writeOne(id) {
@@ -73,12 +73,12 @@ func (e *Engine) writeOne(id string) bool {
 	return !held || r == nil || e.put(*r) == nil
 }
 
-// writeHeldAside is writeHeld beside the goroutine in Run: the disk of the store may hang.
+// writeHeldAside runs writeHeld outside the goroutine of Run: the disk of the store may hang.
 func (e *Engine) writeHeldAside() {
 	if len(e.Unwritten()) == 0 || !e.writesHeld.CompareAndSwap(false, true) {
 		return
 	}
-	e.running.Go(func() {
+	e.inBackground("write records", func() {
 		defer e.writesHeld.Store(false)
 		e.writeHeld()
 	})

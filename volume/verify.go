@@ -11,9 +11,9 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// proveFS refuses a device that does not carry the filesystem that was made for
-// the volume: its id was chosen before it was made, and no other has it. Nothing
-// is ever formatted here.
+// proveFS refuses a device that does not have the filesystem that was made for the
+// volume: its UUID was chosen before it was made, and no other has it. proveFS formats
+// nothing.
 func proveFS(disk host.Disk, v *drivebay.Volume) error {
 	c := content.Detect(disk, disk.Size(), disk.BlockSize())
 	for _, s := range c.Signatures {
@@ -34,9 +34,9 @@ func proveFS(disk host.Disk, v *drivebay.Volume) error {
 	return fmt.Errorf("%w: %s is to have %s %s, and has %s", drivebay.ErrRefused, v.Location.Kind, v.FSType, v.FSUUID, strings.Join(found, ", "))
 }
 
-// fsSize is how large a filesystem is made, by its superblock: ext4, the block
+// fsSize returns the size of a filesystem by its superblock: ext4, the block
 // count in two halves (Documentation/filesystems/ext4/super.rst); xfs, sb_dblocks
-// (xfs_db(8), sb); btrfs, total_bytes of the device item (btrfs wiki, on-disk
+// (xfs_db(8), sb); btrfs, total_bytes of the superblock (btrfs wiki, on-disk
 // format).
 func fsSize(r io.ReaderAt, fs string) (uint64, error) {
 	at, ok := map[string]int64{"ext4": 1024, "xfs": 0, "btrfs": 64 << 10}[fs]

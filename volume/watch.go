@@ -9,13 +9,13 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// probeEvery is how often a filesystem in use is asked how full it is and, where
-// that wakes nobody, made to read a folder: a disk that returns errors looks
+// probeEvery is how often a filesystem in use is asked how full it is and, if that
+// wakes no sleeping disk, made to read a folder: a disk that returns errors looks
 // healthy to statfs.
 const probeEvery = time.Minute
 
-// watch is what a tick costs: one mount table, and a touch of those filesystems
-// whose minute is over.
+// watch does the work of a tick: it reads the mount table once, and probes the
+// filesystems whose minute is over.
 func (e *Engine) watch(ctx context.Context) {
 	e.roots.Clear()
 	if err := e.lookAtMounts(ctx); err != nil {
@@ -34,7 +34,7 @@ func (e *Engine) watch(ctx context.Context) {
 		for _, id := range r.Volume.Location.Drives {
 			if !weighed[id] {
 				weighed[id] = true
-				e.weigh(id)
+				e.ioLoad(id)
 			}
 		}
 		g := e.gauges.of(r.Volume.ID)
@@ -45,7 +45,7 @@ func (e *Engine) watch(ctx context.Context) {
 	e.scrubDue(now)
 }
 
-// probing says what is due.
+// probing is the kind of probe that is due.
 type probing uint8
 
 const (
@@ -55,13 +55,13 @@ const (
 )
 
 // due decides on a probe. Requests that failed since the last one are a reason to
-// look at once. While requests hang we have nothing to add to them. A disk that
-// may sleep is made to read only if somebody else's requests keep it awake.
-func (e *Engine) due(v *drivebay.Volume, m measured, now time.Time) probing {
+// probe at once. While requests hang, due adds none. A disk that may sleep is made to
+// read only if the requests of other programs keep it awake.
+func (e *Engine) due(v *drivebay.Volume, m probeResult, now time.Time) probing {
 	if m.probing {
 		return notDue
 	}
-	awake, suspicious := true, false
+	awake, errors := true, uint64(0)
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		switch {
@@ -71,8 +71,9 @@ func (e *Engine) due(v *drivebay.Volume, m measured, now time.Time) probing {
 			return notDue
 		}
 		awake = awake && (seen.drive.Type != drivebay.TypeHDD || seen.drive.Kernel.Completed > seen.ours)
-		suspicious = suspicious || seen.io.logged > m.errors
+		errors += seen.io.logged
 	}
+	suspicious := errors > m.errors // of all drives of the volume, as probe records them
 	switch first := m.probedAt.IsZero(); {
 	case !suspicious && !first && now.Before(m.nextProbe), e.lane(v).Occupied(now) > 0:
 		return notDue
@@ -82,9 +83,9 @@ func (e *Engine) due(v *drivebay.Volume, m measured, now time.Time) probing {
 	return usageOnly
 }
 
-// after is when a volume is probed next. The first time spreads them over the
+// after returns when a volume is probed next. The first probes are spread over the
 // minute.
-func after(id string, m measured, now time.Time) time.Time {
+func after(id string, m probeResult, now time.Time) time.Time {
 	if !m.probedAt.IsZero() {
 		return now.Add(probeEvery)
 	}
@@ -93,8 +94,8 @@ func after(id string, m measured, now time.Time) time.Time {
 	return now.Add(time.Duration(h.Sum32()%uint32(probeEvery/time.Millisecond)) * time.Millisecond)
 }
 
-// probe asks a filesystem, in the lane of its drives.
-func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS, g *gauge, read bool) {
+// probe asks a filesystem how full it is, in the lane of its drives.
+func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS, g *ioCounters, read bool) {
 	if _, there := staged.in(e.round); !there {
 		return
 	}
@@ -103,20 +104,27 @@ func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS,
 		errors += e.seenDrives[id].io.logged
 	}
 	now := e.machine.Now()
-	g.write(func(m *measured) {
+	g.write(func(m *probeResult) {
 		m.nextProbe = after(v.ID, *m, now)
 		m.probing, m.probedAt, m.errors = true, now, errors
 	})
-	e.running.Go(func() {
+	e.inBackground("probe", func() {
+		taken := false
+		defer func() {
+			if !taken { // after a panic
+				g.write(func(m *probeResult) { m.probing = false })
+			}
+		}()
 		usage, err := ask(ctx, e, &v, probeTime, func(ctx context.Context) (host.FSUsage, error) {
-			g.write(func(m *measured) { m.asking = e.machine.Now() })
-			defer g.write(func(m *measured) { m.asking = time.Time{} })
+			g.write(func(m *probeResult) { m.asking = e.machine.Now() })
+			defer g.write(func(m *probeResult) { m.asking = time.Time{} })
 			usage, err := e.machine.Usage(ctx, staged.at.Place)
 			if err == nil && read {
 				_, err = e.machine.ReadFolder(ctx, staged.at.Place)
 			}
 			return usage, err
 		})
-		e.learn(ctx, &v, staged, g, usage, err)
+		e.takeProbe(ctx, &v, staged, g, usage, err)
+		taken = true
 	})
 }

@@ -20,7 +20,7 @@ const (
 	exitUsage   = 2
 )
 
-// app is one run of the program and the world it runs in.
+// app is one run of the program: its streams, environment and global flags.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
@@ -35,7 +35,7 @@ type app struct {
 	color string // --color
 }
 
-// usageError is a call that we do not understand.
+// usageError is an error in the command line; run returns exitUsage for it.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -56,7 +56,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	fmt.Fprintf(a.err, "drivebay: %v\n", err)
 	var wrong usageError
 	if errors.As(err, &wrong) {
-		fmt.Fprintf(a.err, "see: %s --help\n", cmd.CommandPath())
+		fmt.Fprintf(a.err, "see: `%s --help`\n", cmd.CommandPath())
 		return exitUsage
 	}
 	return exitFailure
@@ -65,10 +65,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "drivebay",
-		Short: "Knows every drive of a machine, says how it is and why",
-		Long: "drivebay watches the drives of a machine, judges their health from their own evidence\n" +
-			"and the kernel's, and says why. Most commands ask the daemon (drivebay serve); with\n" +
-			"--local they look for themselves, with --root they read a recorded machine.",
+		Short: "Monitor the drives of a machine and manage volumes on them",
+		Long: "drivebay monitors the drives of a machine, determines their health from the evidence of the\n" +
+			"drives and of the kernel, and reports the reasons. Most commands query the daemon\n" +
+			"(`drivebay serve`). With --local a command reads the drives of this machine itself, with\n" +
+			"--root it reads a recorded machine.",
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	api := a.getenv("DRIVEBAY_API")
@@ -76,10 +77,10 @@ func (a *app) rootCommand() *cobra.Command {
 		api = a.place().API()
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.api, "api", api, "address of the daemon, unix:///path or http://host:port (also $DRIVEBAY_API)")
-	f.BoolVar(&a.local, "local", false, "ask the drives of this machine, without a daemon")
-	f.StringVar(&a.root, "root", "", "read the machine recorded in this folder, which holds sys/")
-	f.StringVar(&a.color, "color", "auto", "colours: auto, always or never")
+	f.StringVar(&a.api, "api", api, "address of the daemon: unix:///path or http://host:port (also $DRIVEBAY_API)")
+	f.BoolVar(&a.local, "local", false, "read the drives of this machine directly, without the daemon")
+	f.StringVar(&a.root, "root", "", "read the machine that is recorded in this directory, which contains sys/")
+	f.StringVar(&a.color, "color", "auto", "when to print colors: auto, always or never")
 	root.AddCommand(
 		a.serveCommand(), a.drivesCommand(), a.driveCommand(), a.explainCommand(), a.smartCommand(),
 		a.claimCommand(), a.unclaimCommand(), a.capacityCommand(), a.volumesCommand(), a.volumeCommand(), a.scrubCommand(), a.healCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
@@ -91,7 +92,7 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// strict makes every command refuse what it does not understand, as a usage error.
+// strict makes a command and its subcommands return a usage error for bad flags and arguments.
 func strict(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	check := cmd.Args
@@ -113,7 +114,7 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
-// noSuchCommand refuses a word that is no subcommand, and says which one is near.
+// noSuchCommand refuses an unknown subcommand and names the nearest one.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -128,11 +129,11 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q", cmd.CommandPath(), args[0])
 }
 
-// defaultWidth is a screen that does not say how wide it is.
+// defaultWidth is the width of a terminal where COLUMNS is not set.
 const defaultWidth = 120
 
-// style is how to draw for whoever reads our output. What goes into a pipe is
-// not cut, unless COLUMNS says so.
+// style returns how to draw the output. Output into a pipe is not cut, unless COLUMNS
+// says so.
 func (a *app) style() (render.Style, error) {
 	s := render.Style{Now: a.now()}
 	switch a.color {
@@ -153,7 +154,7 @@ func (a *app) style() (render.Style, error) {
 	return s, nil
 }
 
-// print writes text, and lets a write error fail the command.
+// print writes text; a write error fails the command.
 func (a *app) print(text string) error {
 	_, err := io.WriteString(a.out, text)
 	return err

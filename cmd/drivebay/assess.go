@@ -19,16 +19,16 @@ import (
 
 func (a *app) assessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "assess PATH...", Short: "Judge recorded drives", Args: cobra.MinimumNArgs(1),
-		Long: "Judges recorded evidence, one line a drive: documents of smartctl -x -j, files of one such\n" +
-			"document a line (.jsonl, .jsonl.gz), raw ATA blocks, recorded machines, and folders of\n" +
-			"these. The exit status is 0 whatever the drives are like: what cannot be read is said in\n" +
-			"its line.",
+		Use: "assess PATH...", Short: "Determine the health of recorded drives", Args: cobra.MinimumNArgs(1),
+		Long: "Determines the health of drives from recorded evidence and prints one line per drive. PATH is\n" +
+			"a document of `smartctl -x -j`, a file with one such document per line (.jsonl, .jsonl.gz),\n" +
+			"raw ATA blocks, a recorded machine, or a directory of these. The exit status is 0 whatever\n" +
+			"the health of the drives is. Evidence that cannot be read is reported in its line.",
 		Example: "  drivebay assess fleet.jsonl.gz -o json\n  smartctl -x -j /dev/sda > sda.json; drivebay assess sda.json",
 	}
 	out := outputFlag(cmd, "table", "json")
-	count := cmd.Flags().Bool("table", false, "print how many drives got which verdict instead")
-	file := cmd.Flags().String("thresholds", "", "configuration file to take the thresholds from")
+	count := cmd.Flags().Bool("table", false, "print the number of drives per verdict instead")
+	file := cmd.Flags().String("thresholds", "", "configuration file that contains the thresholds")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
 			return err
@@ -68,8 +68,8 @@ func (a *app) assessCommand() *cobra.Command {
 	return cmd
 }
 
-// recordedDrives looks at a recorded machine. The moment of the recording is its
-// own present.
+// recordedDrives returns the drives of a recorded machine. They are judged as of the
+// time of the recording.
 func recordedDrives(ctx context.Context, dir string, th health.Thresholds) ([]assess.Subject, error) {
 	machine, err := host.Recorded(dir)
 	if err != nil {
@@ -91,7 +91,7 @@ func recordedDrives(ctx context.Context, dir string, th health.Thresholds) ([]as
 	return out, nil
 }
 
-// printVerdict writes one line a document: verdict, file, drive, reasons.
+// printVerdict returns a function that writes a verdict in one line: health, file, drive, reasons.
 func printVerdict(w *bufio.Writer, s render.Style) func(assess.Verdict) error {
 	return func(v assess.Verdict) error {
 		if v.Err != nil {

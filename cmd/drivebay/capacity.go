@@ -11,17 +11,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// capacityRow is the room for volumes of one backing.
+// capacityRow is the capacity for volumes of one backing.
 type capacityRow struct {
 	Backing drivebay.Backing `json:"backing"`
 	*api.Capacity
-	Against string `json:"against,omitempty"` // why there is none
+	Against string `json:"against,omitempty"` // why no volume can be made
 }
 
 func (a *app) capacityCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "capacity", Short: "Show what room there is for volumes",
-		Long:    "Shows what can be made on the drives that are claimed. A volume as large as LARGEST can be\nmade, one extent more cannot. Without --backing there is a line for each. The lines stand\nfor the same room: what one takes the others lose.",
+		Use: "capacity", Short: "Show the space that is available for volumes",
+		Long:    "Shows the space for volumes on the claimed drives. LARGEST is the size of the largest volume that\ncan be created: one extent more does not fit. Without --backing there is one line per backing.\nAll lines describe the same space: a volume of one backing reduces the space of the others.",
 		Example: "  drivebay capacity\n  drivebay capacity --backing thin --class ssd",
 	}
 	out := outputFlag(cmd, "table", "json", "yaml")
@@ -47,7 +47,7 @@ func (a *app) capacityCommand() *cobra.Command {
 	return cmd
 }
 
-// capacities asks for the backing that is named, or for each.
+// capacities returns the capacity for the backing that is named, or for each.
 func capacities(ctx context.Context, client *api.Client, parameters map[string]string) ([]capacityRow, error) {
 	all := []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror}
 	if one, ok := parameters[drivebay.ParameterBacking]; ok {
@@ -80,5 +80,5 @@ func drawCapacity(rows []capacityRow, s render.Style) string {
 		}
 		lines = append(lines, line)
 	}
-	return render.Table([]string{"BACKING", "AVAILABLE", "LARGEST", "SMALLEST", "SNAPSHOTS", "WHY NOT"}, lines, s)
+	return render.Table([]string{"BACKING", "AVAILABLE", "LARGEST", "SMALLEST", "SNAPSHOTS", "REASON"}, lines, s)
 }

@@ -11,11 +11,11 @@ import (
 
 func (a *app) claimCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "claim [DRIVE]...", Short: "Let volumes be made on drives",
-		Long: "Lets volumes be made on drives. Nothing is written to them now. A drive that holds\n" +
-			"anything, that is in use, that the machine runs from or that cannot be told from\n" +
-			"others is refused, and the reason is told. Without DRIVE, every drive is listed with\n" +
-			"its claim or the reasons against one.",
+		Use: "claim [DRIVE]...", Short: "Allow volumes on drives",
+		Long: "Allows drivebay to create volumes on drives. Nothing is written to the drives now. The command\n" +
+			"refuses a drive that has content, that is in use, that the machine runs from or that cannot\n" +
+			"be distinguished from another drive, and prints the reason. Without DRIVE it lists every\n" +
+			"drive with its claim or the reasons against a claim.",
 		Example: "  drivebay claim\n  drivebay claim sdc nvme0n1",
 	}
 	cmd.Args = cobra.ArbitraryArgs
@@ -34,13 +34,13 @@ func (a *app) claimCommand() *cobra.Command {
 
 func (a *app) unclaimCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "unclaim DRIVE...", Short: "Make no more volumes on drives", Args: cobra.MinimumNArgs(1),
-		Long: "Takes back what `drivebay claim` gave. A drive that the configuration claims is claimed\nfor as long as it says so.",
+		Use: "unclaim DRIVE...", Short: "Allow no new volumes on drives", Args: cobra.MinimumNArgs(1),
+		Long: "Removes the claim that `drivebay claim` made. A drive that the configuration claims stays\nclaimed as long as the configuration claims it.",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.setClaims(cmd, args, false) },
 	}
 }
 
-// claimRow is a line of the list as programs read it.
+// claimRow is one drive in the JSON and YAML output.
 type claimRow struct {
 	Drive   string          `json:"drive"`
 	Name    string          `json:"name"`
@@ -66,9 +66,9 @@ func (a *app) listClaims(cmd *cobra.Command, out *output) error {
 	return a.printAs(out, rows, func(st render.Style) string { return render.Claims(drives, st) })
 }
 
-// setClaims does what it can: one drive that is refused keeps no other from it.
+// setClaims claims or unclaims drives. An error of one drive does not stop the others.
 func (a *app) setClaims(cmd *cobra.Command, what []string, on bool) error {
-	done := map[bool]string{true: "claimed", false: "not claimed any more"}[on]
+	done := map[bool]string{true: "claimed", false: "unclaimed"}[on]
 	var failed error
 	for _, w := range what {
 		src, d, err := a.pick(cmd.Context(), w)

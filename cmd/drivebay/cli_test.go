@@ -142,7 +142,7 @@ func (e *engine) Acknowledge(_ context.Context, d, c string) error { return e.di
 func (e *engine) Cordon(_ context.Context, d string, on bool) error {
 	return e.did("cordon %s %v", d, on)
 }
-func (e *engine) Lead(_ context.Context, d string, do drivebay.LeaveVerb, why string) error {
+func (e *engine) Operate(_ context.Context, d string, do drivebay.LeaveVerb, why string) error {
 	return e.did("%s %s %q", do, d, why)
 }
 func (e *engine) Claim(_ context.Context, d string, on bool) error {
@@ -201,7 +201,7 @@ func TestReading(t *testing.T) {
 		{"drive show SN2", []string{"naa-aaaa02", "BAD", "Replace it."}, nil},
 		{"drive show /dev/sd1 -o yaml", []string{"id: naa-aaaa01"}, nil},
 		{"explain sd2", []string{"ATAFailed", "it says so itself", "what to do: Replace it."}, nil},
-		{"explain sd1", []string{"No rule found anything against it.", "attributes"}, nil},
+		{"explain sd1", []string{"No health rule applies to the drive.", "attributes"}, nil},
 		{"smart sd1", []string{"Reallocated_Sector_Ct"}, nil},
 		{"smart sd1 -o json", []string{`"name": "Reallocated_Sector_Ct"`}, nil},
 		{"smart sd1 --raw", []string{"ata-identify: 5 bytes", "|hello|"}, nil},
@@ -258,10 +258,10 @@ func TestActing(t *testing.T) {
 	env := daemonFor(t, e)
 	for _, tc := range []struct{ args, did, says string }{
 		{"drive cordon SN1", "cordon naa-aaaa01 true", "drive naa-aaaa01 (sd1) cordoned"},
-		{"release sd1 --why clicks", `release naa-aaaa01 "clicks"`, "has to leave"},
-		{"approve sd1 --yes", `approve naa-aaaa01 ""`, "may be pulled"},
+		{"release sd1 --why clicks", `release naa-aaaa01 "clicks"`, "drive naa-aaaa01 (sd1) is being released; `drivebay drive show naa-aaaa01` shows what it waits for"},
+		{"approve sd1 --yes", `approve naa-aaaa01 ""`, "can be pulled"},
 		{"cancel sd1", `cancel naa-aaaa01 ""`, "stays"},
-		{"drive retry sd1", `retry naa-aaaa01 ""`, "tried again"},
+		{"drive retry sd1", `retry naa-aaaa01 ""`, "retries the failed step"},
 		{"accept sd1", `accept naa-aaaa01 ""`, "in use again"},
 		{"drive uncordon sd1", "cordon naa-aaaa01 false", "uncordoned"},
 		{"drive acknowledge sd2", `ack naa-aaaa02 ""`, "acknowledged"},
@@ -269,7 +269,7 @@ func TestActing(t *testing.T) {
 		{"locate 7 on", "locate encl/Slot 07 true", "the light of bay encl/Slot 07 is on"},
 		{"locate encl/8 on", "locate encl/8 true", "is on"},
 		{"locate sd1 off", "locate naa-aaaa01 false", "is off"},
-		{"refresh", "refresh", "being asked"},
+		{"refresh", "refresh", "being read"},
 		{"selftest sd1 long", "selftest naa-aaaa01 long", "long self-test started"},
 		{"selftest sd1 abort", "selftest naa-aaaa01 abort", "aborted"},
 	} {
@@ -353,19 +353,19 @@ func TestWrongCalls(t *testing.T) {
 		{"drives --color blue", exitUsage, "want auto, always or never"},
 		{"drives -o xml", exitUsage, "want table, wide, json, yaml"},
 		{"drives --health fine", exitUsage, "is no health"},
-		{"drives --local --root /x", exitUsage, "exclude each other"},
+		{"drives --local --root /x", exitUsage, "cannot be used together"},
 		{"drive show", exitUsage, "accepts 1 arg"},
 		{"locate 7", exitUsage, "accepts 2 arg"},
 		{"locate 7 up", exitUsage, "want on or off"},
 		{"selftest sd1 medium", exitUsage, "want short, long, abort"},
 		{"events -n -1", exitUsage, "want 0 or more"},
-		{"events --drive sd1 --volume data-1", exitUsage, "want one of them"},
+		{"events --drive sd1 --volume data-1", exitUsage, "cannot be used together"},
 		{"assess", exitUsage, "requires at least 1 arg"},
 		{"config check", exitUsage, "accepts 1 arg"},
 		{"drive show sd", exitFailure, "did you mean one of these? naa-aaaa01 (sd1), naa-aaaa02 (sd2)"},
 		{"locate 9 on", exitFailure, `bay "9": ambiguous: encl/Slot 09, other/Disk 9`},
-		{"locate 77 on", exitFailure, `bay "77": not found: there are encl/Slot 07, encl/8`},
-		{"drive show zzz", exitFailure, "`drivebay drives` lists them"},
+		{"locate 77 on", exitFailure, `bay "77": not found: known bays: encl/Slot 07, encl/8`},
+		{"drive show zzz", exitFailure, "`drivebay drives` lists the drives"},
 		{"explain Slot", exitFailure, "did you mean one of these?"},
 		{"drives --root /nowhere", exitFailure, "it holds no sys/"},
 		{"drives --api unix:///nowhere/s", exitFailure, "start it with `drivebay serve`"},
@@ -395,7 +395,7 @@ func TestConfigCommands(t *testing.T) {
 	if _, errs, code := call(t, nil, "config", "check", file); code != exitFailure || !strings.Contains(errs, file+`:2: unknown key "log.lvel": did you mean "log.level"?`) {
 		t.Errorf("check: %d %q", code, errs)
 	}
-	if out, errs, code := call(t, nil, "config", "check", "../../examples/drivebay.yaml"); code != 0 || !strings.Contains(out, "is good") {
+	if out, errs, code := call(t, nil, "config", "check", "../../examples/drivebay.yaml"); code != 0 || !strings.Contains(out, "is valid") {
 		t.Errorf("check the example: %d %q %q", code, out, errs)
 	}
 }

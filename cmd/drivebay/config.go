@@ -11,17 +11,17 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Check or print the configuration of the daemon"}
 	check := &cobra.Command{
-		Use: "check FILE", Short: "Say what is wrong with a configuration file", Args: cobra.ExactArgs(1),
+		Use: "check FILE", Short: "Report the errors in a configuration file", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := config.Load(config.Sources{File: args[0]}); err != nil {
 				return err
 			}
-			return a.print(args[0] + " is good\n")
+			return a.print(args[0] + " is valid\n")
 		},
 	}
 	printed := &cobra.Command{
-		Use: "print", Short: "Print the configuration that serve would run with, every key explained",
-		Long: "Prints the configuration as the file, the DRIVEBAY_* variables and the defaults make it.\nThe output is a configuration file.",
+		Use: "print", Short: "Print the configuration that `drivebay serve` would use, with every key explained",
+		Long: "Prints the configuration that results from the file, the DRIVEBAY_* variables and the defaults.\nThe output is a configuration file.",
 	}
 	file := printed.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), "configuration file (also $DRIVEBAY_CONFIG)")
 	printed.RunE = func(*cobra.Command, []string) error {
@@ -42,9 +42,9 @@ func (a *app) place() config.Place {
 	return config.Place{Root: config.Here().Root, Getenv: a.getenv}
 }
 
-// configFlags gives a command the flags that the configuration names, and a
-// function that returns those that were given. Flags that the program has for
-// all commands anyway are shared.
+// configFlags adds the flags that the configuration names to a command. It returns a
+// function that returns the values of those that were given, by key. Persistent flags
+// of the program are shared.
 func configFlags(cmd *cobra.Command) func() map[string]string {
 	def := config.Default()
 	paths := map[string]string{} // flag -> key

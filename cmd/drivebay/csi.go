@@ -11,10 +11,11 @@ import (
 
 func (a *app) csiCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "csi [CALL [REQUEST]]", Short: "Call an RPC of the Container Storage Interface, to see what it answers",
-		Long: "Makes one call to a CSI plugin, this one or another, and prints the answer as JSON.\n" +
-			"CALL is named as in the specification, REQUEST is its message as JSON; - is standard\n" +
-			"input, for one with secrets. Without CALL, every call is listed.",
+		Use: "csi [CALL [REQUEST]]", Short: "Call an RPC of the Container Storage Interface and print the response",
+		Long: "Makes one call to a CSI plugin, drivebay or another one, and prints the response as JSON. CALL\n" +
+			"is the name of the RPC in the CSI specification, REQUEST is the request message as JSON. If\n" +
+			"REQUEST is -, the command reads the message from standard input; use this for a message with\n" +
+			"secrets. Without CALL the command lists all calls.",
 		Example: "  drivebay csi NodeGetStorageHealth --endpoint unix:///run/drivebay/csi.sock\n" +
 			"  drivebay csi GetCapacity '{\"parameters\": {\"drivebay.io/class\": \"nvme\"}}'",
 	}
@@ -35,7 +36,7 @@ func (a *app) csiCommand() *cobra.Command {
 		if request == "-" {
 			b, err := io.ReadAll(a.in)
 			if err != nil {
-				return fmt.Errorf("the request: %w", err)
+				return fmt.Errorf("read the request from standard input: %w", err)
 			}
 			request = string(b)
 		}

@@ -18,29 +18,29 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// stopTime is how long the parts get to end; a drive that hangs, be it the one
-// under the state directory, does not hold us longer.
+// stopTime is how long the parts get to end. A drive that hangs, even the one under the
+// state directory, does not delay the exit longer.
 const stopTime = 4 * time.Second
 
 // daemon is one run of drivebay serve.
 type daemon struct {
 	app    *app
 	load   func() (config.Loaded, error)
-	config config.Config // what is in force
+	config config.Config // the configuration in force
 	level  slog.LevelVar
 	log    *slog.Logger
-	tcp    string // the address that HTTP is really served at
+	tcp    string // the address at which HTTP is served
 
 	machine  host.Machine
-	simClaim drivebay.Selectors // of the simulated machine's file; the configuration's own win
+	simClaim drivebay.Selectors // of the simulated machine's file; those of the configuration win
 	engine   *drivemgr.Manager
-	volumes  *volume.Engine // nil: this machine is one to look at only
+	volumes  *volume.Engine // nil: the drives cannot be written to
 	notify   notifier
 	stuck    bool // a part did not end in time
 }
 
-// serve runs the daemon until ctx ends, as the only one that manages the drives of this
-// machine.
+// serve runs the daemon until ctx ends. A lock keeps other daemons from managing the
+// drives of this machine.
 func (d *daemon) serve(ctx context.Context) error {
 	if d.config.Sim != "" {
 		return d.run(ctx)
@@ -56,7 +56,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	return errors.Join(err, lock.Close())
 }
 
-// run puts the parts together and runs them until ctx ends.
+// run makes the parts of the daemon and runs them until ctx or one of them ends.
 func (d *daemon) run(ctx context.Context) error {
 	sim, err := d.open()
 	if err != nil {
@@ -124,8 +124,8 @@ func (d *daemon) run(ctx context.Context) error {
 	return errors.Join(first, d.stop(ended, running, st))
 }
 
-// staleAfter is an age of the snapshot at which the engine must be stuck: it
-// publishes at every tick, and no tick is longer than a minute.
+// staleAfter is the age of a snapshot at which the engine is stuck: it makes a new one
+// at every tick, and no tick is longer than a minute.
 const staleAfter = 3 * time.Minute
 
 func (d *daemon) alive() bool {
@@ -133,16 +133,16 @@ func (d *daemon) alive() bool {
 	return s.Seq == 0 || d.machine.Now().Sub(s.At) < staleAfter
 }
 
-// attend says that we are there once there is something to show, and from then
-// on reads the configuration again at every SIGHUP.
+// attend reports the start once the first snapshot is there. From then on it reads the
+// configuration again at every SIGHUP.
 func (d *daemon) attend(ctx context.Context, hup <-chan os.Signal) {
 	s, err := d.engine.Wait(ctx, 0)
 	if err != nil {
-		return // stopped before the first round
+		return // stopped before the first snapshot
 	}
 	d.greet(s)
 	if err := d.notify.send("READY=1"); err != nil {
-		d.log.Warn("start not reported", "op", "notify", "err", err)
+		d.log.Warn("the start was not reported to the service manager", "op", "notify", "err", err)
 	}
 	for {
 		select {
@@ -154,13 +154,13 @@ func (d *daemon) attend(ctx context.Context, hup <-chan os.Signal) {
 	}
 }
 
-// reload puts in force what can change while we run, and says what cannot. A
-// configuration that is not good changes nothing.
+// reload applies the keys that can change while the daemon runs, and logs those that
+// need a restart. An invalid configuration changes nothing.
 func (d *daemon) reload(ctx context.Context) {
 	loaded, err := d.load()
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			d.log.Error("the configuration is not good and was not taken", "op", "reload", "err", line)
+			d.log.Error("the configuration is invalid and was not applied", "op", "reload", "err", line)
 		}
 		return
 	}
@@ -168,20 +168,20 @@ func (d *daemon) reload(ctx context.Context) {
 	live, restart := config.Changes(d.config, next)
 	setLevel(&d.level, next.Log.Level)
 	if err := d.engine.Configure(ctx, d.options(next)); err != nil {
-		d.log.Error("the configuration was not taken", "op", "reload", "err", err)
+		d.log.Error("the configuration was not applied", "op", "reload", "err", err)
 		return
 	}
 	d.config = d.config.Live(next)
-	d.log.Info("configuration read again", "op", "reload", "changed", strings.Join(live, ","))
+	d.log.Info("configuration reloaded", "op", "reload", "changed", strings.Join(live, ","))
 	if len(restart) > 0 {
 		d.log.Warn("these keys need a restart", "op", "reload", "keys", strings.Join(restart, ","))
 	}
 }
 
-// stop waits for the parts to end, and no longer than stopTime.
+// stop waits for the parts to end, but not longer than stopTime.
 func (d *daemon) stop(ended <-chan error, running int, st *store.Bolt) error {
 	if err := d.notify.send("STOPPING=1"); err != nil {
-		d.log.Warn("stop not reported", "op", "notify", "err", err)
+		d.log.Warn("the stop was not reported to the service manager", "op", "notify", "err", err)
 	}
 	d.log.Info("stopping", "op", "stop")
 	late, cancel := context.WithTimeout(context.Background(), stopTime)
@@ -193,7 +193,7 @@ func (d *daemon) stop(ended <-chan error, running int, st *store.Bolt) error {
 			errs = append(errs, err)
 		case <-late.Done():
 			d.stuck = true
-			d.log.Warn("something does not end, a drive or the state directory hangs: going without it", "op", "stop")
+			d.log.Warn("a part of the daemon did not stop in time, because a drive or the state directory hangs: exiting without waiting for it", "op", "stop")
 			return errors.Join(errs...)
 		}
 	}

@@ -13,10 +13,10 @@ var oneDrive = cobra.ExactArgs(1)
 
 func (a *app) driveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "drive", Short: "Show or change one drive"}
-	show := a.showCommand("show ID", "Show everything about a drive", render.Drive)
+	show := a.showCommand("show ID", "Show the details of a drive", render.Drive)
 	acknowledge := &cobra.Command{
-		Use: "acknowledge ID [CODE]", Short: "Accept what stands against a drive as it is",
-		Long: "Accepts a finding at its present level: it counts again when it grows. Only SUSPECT\nfindings, and findings whose cause is gone, can be accepted. Without CODE all of them are.",
+		Use: "acknowledge ID [CODE]", Short: "Accept a drive's current findings",
+		Long: "Accepts a finding at its current level: the finding counts again when the level rises. Only\nSUSPECT findings, and findings whose cause is gone, can be accepted. Without CODE the command\naccepts all of them.",
 		Args: cobra.RangeArgs(1, 2),
 	}
 	acknowledge.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, rest []string) (string, error) {
@@ -27,25 +27,25 @@ func (a *app) driveCommand() *cobra.Command {
 		return "acknowledged", src.Acknowledge(cmd.Context(), d.ID, code)
 	})
 	cmd.AddCommand(a.cordonCommands()...)
-	cmd.AddCommand(show, acknowledge, a.lead(drivebay.LeaveRetry, "retry ID", "Try again what failed on its way out", "is tried again"))
+	cmd.AddCommand(show, acknowledge, a.lead(drivebay.LeaveRetry, "retry ID", "Retry the failed step of the removal of a drive", "retries the failed step"))
 	return cmd
 }
 
-// cordonCommands are of use while a drive is replaced, so they are there beside its
-// other verbs, and at hand.
+// cordonCommands returns cordon and uncordon. They are often used while a drive is
+// replaced, so they are top-level commands as well as subcommands of drive.
 func (a *app) cordonCommands() []*cobra.Command {
-	cordon := &cobra.Command{Use: "cordon ID", Short: "Keep new data off a drive", Args: oneDrive}
+	cordon := &cobra.Command{Use: "cordon ID", Short: "Place no new volumes on a drive", Args: oneDrive}
 	cordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		return "cordoned", src.Cordon(cmd.Context(), d.ID, true)
 	})
-	uncordon := &cobra.Command{Use: "uncordon ID", Short: "Let new data onto a drive again", Args: oneDrive}
+	uncordon := &cobra.Command{Use: "uncordon ID", Short: "Allow new volumes on a cordoned drive", Args: oneDrive}
 	uncordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		return "uncordoned", src.Cordon(cmd.Context(), d.ID, false)
 	})
 	return []*cobra.Command{cordon, uncordon}
 }
 
-// change is a command that changes one drive and says so.
+// change returns the RunE of a command that changes one drive and prints the change.
 func (a *app) change(do func(source, *drivebay.Drive, *cobra.Command, []string) (string, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		src, d, err := a.pick(cmd.Context(), args[0])
@@ -60,7 +60,7 @@ func (a *app) change(do func(source, *drivebay.Drive, *cobra.Command, []string) 
 	}
 }
 
-// showCommand is a command that draws one drive.
+// showCommand returns a command that draws one drive.
 func (a *app) showCommand(use, short string, draw func(*drivebay.Drive, render.Style) string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: oneDrive}
 	out := outputFlag(cmd, "text", "json", "yaml")
@@ -79,7 +79,7 @@ func (a *app) showCommand(use, short string, draw func(*drivebay.Drive, render.S
 
 func (a *app) smartCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "smart ID", Short: "Show the health pages of a drive", Args: oneDrive}
-	raw := cmd.Flags().Bool("raw", false, "ask the drive now, and show the pages as they come")
+	raw := cmd.Flags().Bool("raw", false, "read the drive now and show its pages unchanged")
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {

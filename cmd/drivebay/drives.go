@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// filter keeps the drives that were asked for.
+// filter holds the health and the types of the drives to show.
 type filter struct{ health, types []string }
 
 func (f *filter) keep(d *drivebay.Drive) bool {
@@ -20,7 +20,7 @@ func (f *filter) keep(d *drivebay.Drive) bool {
 		(len(f.types) == 0 || slices.Contains(f.types, d.Type.String()))
 }
 
-// check brings the words into the dictionary's form and refuses unknown ones.
+// check converts the words to upper case and refuses unknown ones.
 func (f *filter) check() error {
 	for i, w := range f.health {
 		f.health[i] = strings.ToUpper(w)
@@ -42,15 +42,15 @@ func (a *app) drivesCommand() *cobra.Command {
 	var again bool
 	cmd := &cobra.Command{
 		Use:   "drives",
-		Short: "List the drives and how they are",
+		Short: "List the drives and their health",
 		Example: "  drivebay drives --health suspect,bad\n" +
 			"  drivebay drives --watch\n" +
 			"  drivebay drives --root ./recording -o json",
 	}
 	out := outputFlag(cmd, "table", "wide", "json", "yaml")
-	cmd.Flags().StringSliceVar(&want.health, "health", nil, "only drives of this health: GOOD, SUSPECT, BAD, UNKNOWN")
-	cmd.Flags().StringSliceVar(&want.types, "type", nil, "only drives of this type: HDD, SSD, NVME")
-	cmd.Flags().BoolVarP(&again, "watch", "w", false, "draw again whenever something changes")
+	cmd.Flags().StringSliceVar(&want.health, "health", nil, "show only drives with this health: GOOD, SUSPECT, BAD, UNKNOWN")
+	cmd.Flags().StringSliceVar(&want.types, "type", nil, "show only drives of this type: HDD, SSD, NVME")
+	cmd.Flags().BoolVarP(&again, "watch", "w", false, "print the list again after every change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := errors.Join(out.check(), want.check()); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (a *app) drivesCommand() *cobra.Command {
 
 func (a *app) refreshCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "refresh", Short: "Have the daemon list the machine and ask every drive now",
+		Use: "refresh", Short: "Have the daemon list the drives and read all of them now",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			src, err := a.source()
 			if err != nil {
@@ -83,15 +83,15 @@ func (a *app) refreshCommand() *cobra.Command {
 			if err := src.Refresh(cmd.Context()); err != nil {
 				return err
 			}
-			return a.print("listed; every drive that is awake is being asked\n")
+			return a.print("the drives are listed; every drive that is awake is being read\n")
 		},
 	}
 }
 
-// clearScreen moves the cursor home and clears what is below it (ECMA-48 CUP, ED).
+// clearScreen moves the cursor to the top left and clears the screen (ECMA-48 CUP, ED).
 const clearScreen = "\x1b[H\x1b[2J"
 
-// watch draws what there is and whatever comes next, until we are told to stop.
+// watch draws s and each value that follows, until ctx ends.
 func watch[T any](ctx context.Context, a *app, s T, draw func(T) error, following func(T) (T, error)) error {
 	for {
 		if a.tty {
@@ -128,10 +128,10 @@ func (a *app) printDrives(s *drivebay.Snapshot, want filter, out *output) error 
 	return err
 }
 
-// notes says what could not be seen, beside the answer.
+// notes prints to standard error what could not be listed.
 func (a *app) notes(s *drivebay.Snapshot) {
 	if !s.Complete {
-		fmt.Fprintln(a.err, "note: the list of drives is not complete")
+		fmt.Fprintln(a.err, "note: the list of drives is incomplete")
 	}
 	for _, p := range s.Problems {
 		fmt.Fprintln(a.err, "note: "+render.Clean(p))

@@ -11,19 +11,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// eventPage is how many events are asked for at a time.
+// eventPage is how many events one call returns at most.
 const eventPage = 1000
 
 func (a *app) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "events", Short: "Show what happened",
-		Long: "Shows what happened to the drives and volumes, oldest first. With -o json each line is one event.",
+		Use: "events", Short: "Show the events of drives and volumes",
+		Long: "Shows the events of drives and volumes, oldest first. With -o json each line is one event.",
 	}
 	out := outputFlag(cmd, "text", "json")
-	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what happens from now on")
-	drive := cmd.Flags().String("drive", "", "only events of this drive")
-	volume := cmd.Flags().String("volume", "", "only events of this volume; of one that is deleted by its whole id")
-	last := cmd.Flags().IntP("last", "n", 100, "how many of the newest events to begin with; 0 is all that are kept")
+	follow := cmd.Flags().BoolP("follow", "f", false, "continue with new events as they happen")
+	drive := cmd.Flags().String("drive", "", "show only events of this drive")
+	volume := cmd.Flags().String("volume", "", "show only events of this volume; for a deleted volume give the full ID")
+	last := cmd.Flags().IntP("last", "n", 100, "number of the newest events to show; 0 shows all stored events")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
@@ -32,7 +32,7 @@ func (a *app) eventsCommand() *cobra.Command {
 			return usage("--last %d: want 0 or more", *last)
 		}
 		if *drive != "" && *volume != "" {
-			return usage("--drive and --volume: want one of them")
+			return usage("--drive and --volume cannot be used together")
 		}
 		src, about, err := a.eventSource(cmd.Context(), *drive, *volume)
 		if err != nil {
@@ -47,7 +47,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	return cmd
 }
 
-// eventSource says where events come from, and which of them are wanted.
+// eventSource returns where events come from, and a filter for those that are wanted.
 func (a *app) eventSource(ctx context.Context, drive, volume string) (source, func(drivebay.Event) bool, error) {
 	switch {
 	case drive != "":
@@ -59,7 +59,7 @@ func (a *app) eventSource(ctx context.Context, drive, volume string) (source, fu
 		return src, func(e drivebay.Event) bool { return e.Drive == id }, nil
 	case volume != "":
 		client, v, err := a.pickVolume(ctx, volume)
-		if errors.Is(err, drivebay.ErrNotFound) && client != nil { // it may have been one
+		if errors.Is(err, drivebay.ErrNotFound) && client != nil { // it may be deleted
 			return client, func(e drivebay.Event) bool { return e.Volume == volume }, nil
 		}
 		if err != nil {
@@ -97,7 +97,7 @@ func (a *app) follow(ctx context.Context, src source, about func(drivebay.Event)
 	for {
 		page, err := src.WaitEvents(ctx, after)
 		if ctx.Err() != nil {
-			return nil // told to stop
+			return nil // interrupted
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return err

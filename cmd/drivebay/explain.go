@@ -12,8 +12,8 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "explain VOLUME|DRIVE", Short: "Say why a volume or a drive is as it is, and what to do", Args: cobra.ExactArgs(1),
-		Long: "Says why a drive has the health that it has: the rules, the evidence, what could not be read.\nOf a volume it says what is wrong with it and what that stands on, down to the evidence of\nthe drives under it.",
+		Use: "explain VOLUME|DRIVE", Short: "Explain the state of a volume or a drive, and what to do", Args: cobra.ExactArgs(1),
+		Long: "Explains the health of a drive: the rules, the evidence, and the pages that could not be read.\nFor a volume, explains what is wrong with it and which facts show that, down to the evidence of\nthe drives below it.",
 	}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -27,10 +27,10 @@ func (a *app) explainCommand() *cobra.Command {
 
 func (a *app) explain(ctx context.Context, what string, out *output) error {
 	src, d, err := a.pick(ctx, what)
-	_, v, none := a.pickVolume(ctx, what) // where no volumes are known at all, it is a drive
+	_, v, none := a.pickVolume(ctx, what) // fails where volumes are not known: then it is a drive
 	switch {
 	case v != nil && d != nil && v.ID != what && d.ID != what:
-		return fmt.Errorf("%q: %w: it is drive %s and volume %s: give the id", what, drivebay.ErrAmbiguous, d.ID, v.ID)
+		return fmt.Errorf("%q: %w: it names drive %s and volume %s: give the ID", what, drivebay.ErrAmbiguous, d.ID, v.ID)
 	case v != nil && (d == nil || v.ID == what):
 		detail, err := a.volume(ctx, v.ID)
 		if err != nil {
@@ -40,7 +40,7 @@ func (a *app) explain(ctx context.Context, what string, out *output) error {
 	case errors.Is(err, drivebay.ErrNotFound) && errors.Is(none, drivebay.ErrAmbiguous):
 		return none
 	case errors.Is(err, drivebay.ErrNotFound) && errors.Is(none, drivebay.ErrNotFound):
-		return fmt.Errorf("%w; nor is there a volume that is called so", err)
+		return fmt.Errorf("%w; no volume has this ID or name either", err)
 	case err != nil:
 		return err
 	}

@@ -12,23 +12,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// forceCommand takes a drive out with what still depends on it.
+// forceCommand returns the command that takes out a drive with the volumes that still need it.
 func (a *app) forceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "force-remove ID", Short: "Take out a drive with what still depends on it", Args: oneDrive,
-		Long: "Takes out a drive that has to leave and cannot be emptied, because it is dead or gone. What is\n" +
-			"on it is lost for good, but for mirrors, which keep their other copy. All of it is named, and\n" +
-			"wanted back: --yes and either --lose NAME for each, or --lose-all. What is mounted is refused,\n" +
-			"and so is a drive that the machine runs from. A drive that is in use is released first.",
+		Use: "force-remove ID", Short: "Remove a drive with the volumes that still depend on it", Args: oneDrive,
+		Long: "Removes a drive that is leaving and cannot be emptied because it is dead or gone. The data on the\n" +
+			"drive is lost permanently, except for mirrors with all data on another drive. The error names\n" +
+			"every volume and snapshot that would be lost: confirm with --yes and --lose NAME for each of\n" +
+			"them, or with --lose-all. The command refuses a drive with mounted volumes and a drive that the\n" +
+			"machine runs from. Release a drive that is in use first with `drivebay release ID`.",
 		Example: "  drivebay force-remove sdc --yes --lose data-1",
 	}
-	yes := cmd.Flags().Bool("yes", false, "yes, this drive")
-	lose := cmd.Flags().StringSlice("lose", nil, "a volume or snapshot that may be lost, by its name or id")
-	all := cmd.Flags().Bool("lose-all", false, "all that is on it may be lost")
-	why := cmd.Flags().String("why", "", "the reason, kept with the drive and told in its events")
+	yes := cmd.Flags().Bool("yes", false, "confirm the removal of this drive")
+	lose := cmd.Flags().StringSlice("lose", nil, "name or ID of a volume or snapshot that may be lost")
+	all := cmd.Flags().Bool("lose-all", false, "confirm the loss of all volumes and snapshots on the drive")
+	why := cmd.Flags().String("why", "", "reason; stored with the drive and shown in its events")
 	cmd.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		if _, err := d.Usage.Next(drivebay.UsageForce); err != nil {
-			return "", fmt.Errorf("drive %s (%s): %w: `drivebay release` comes first", d.ID, d.Name, err)
+			return "", fmt.Errorf("drive %s (%s): %w: run `drivebay release %s` first", d.ID, d.Name, err, d.ID)
 		}
 		lost, err := a.lostWith(cmd.Context(), d)
 		if err != nil {
@@ -38,19 +39,19 @@ func (a *app) forceCommand() *cobra.Command {
 			return *all || slices.Contains(*lose, l.name) || slices.Contains(*lose, l.id)
 		})
 		if !*yes || len(missing) > 0 {
-			return "", fmt.Errorf("%w: drive %s (%s), serial %s, would be taken out, and lost for good: %s; to do so add --yes and %s",
+			return "", fmt.Errorf("%w: drive %s (%s), serial %s, would be removed; permanently lost: %s; to confirm, add %s",
 				drivebay.ErrRefused, d.ID, render.Clean(d.Name), render.Clean(d.Serial), lossText(lost), loseFlags(lost))
 		}
-		return "may be pulled; what was on it is lost", src.Lead(cmd.Context(), d.ID, drivebay.LeaveForce, *why)
+		return "can be pulled; the data on it is lost", src.Operate(cmd.Context(), d.ID, drivebay.LeaveForce, *why)
 	})
 	return cmd
 }
 
-// loss is something that goes with a drive.
+// loss is a volume or snapshot that is lost with a drive.
 type loss struct{ kind, id, name string }
 
-// lostWith lists what has its only copy on a drive. What somebody still has from a drive
-// that is there is not lost by a command.
+// lostWith lists the volumes and snapshots that have their only copy on a drive. It
+// refuses if the drive is ONLINE and one of these volumes is mounted.
 func (a *app) lostWith(ctx context.Context, d *drivebay.Drive) (lost []loss, err error) {
 	client, err := a.client()
 	if err != nil {
@@ -63,8 +64,12 @@ func (a *app) lostWith(ctx context.Context, d *drivebay.Drive) (lost []loss, err
 	if err != nil {
 		return nil, err
 	}
+	drives, err := client.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, v := range set.Volumes {
-		if !slices.Contains(v.Location.Drives, d.ID) || v.Location.Mirrored() {
+		if !slices.Contains(v.Location.Drives, d.ID) || survives(&v.Volume, d.ID, drives) {
 			continue
 		}
 		if d.Status == drivebay.StatusOnline && len(v.Publications) > 0 {
@@ -80,9 +85,20 @@ func (a *app) lostWith(ctx context.Context, d *drivebay.Drive) (lost []loss, err
 	return lost, nil
 }
 
+// survives reports whether a volume is a mirror with all its data on another drive that is ONLINE.
+func survives(v *drivebay.Volume, drive string, s *drivebay.Snapshot) bool {
+	if m := v.Mirror; !v.Location.Mirrored() || m != nil && (m.Doubt != "" || m.Current == drive) {
+		return false
+	}
+	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {
+		other, known := s.Find(id)
+		return id != drive && known && other.Status == drivebay.StatusOnline
+	})
+}
+
 func lossText(lost []loss) string {
 	if len(lost) == 0 {
-		return "nothing, as far as is known"
+		return "no known volume or snapshot"
 	}
 	var out []string
 	for _, l := range lost {
@@ -93,7 +109,7 @@ func lossText(lost []loss) string {
 
 func loseFlags(lost []loss) string {
 	if len(lost) == 0 {
-		return "nothing else"
+		return "--yes"
 	}
-	return "--lose with each of their names, or --lose-all"
+	return "--yes, and --lose NAME for each of them or --lose-all"
 }

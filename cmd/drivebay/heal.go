@@ -12,15 +12,15 @@ import (
 
 func (a *app) healCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "heal VOLUME", Short: "Put right what keeps a volume from being used", Args: cobra.ExactArgs(1),
-		Long:    "Goes through the table of repairs (docs/repairs.md) and does what is called for: what was\nunmounted by accident is mounted again, a drive that is back under another name is taken in.\nNothing of it can lose data, and nothing is unmounted by force. Exit status 1 if something\ncould not be repaired: the findings that remain are named.",
+		Use: "heal VOLUME", Short: "Repair a volume that cannot be used", Args: cobra.ExactArgs(1),
+		Long:    "Does the repairs of the table in docs/repairs.md that the volume needs: for example, mounts a\nfilesystem again that was unmounted by accident, and uses a drive again that is back under another\nname. No repair can lose data, and no repair unmounts by force. The exit status is 1 if something\ncould not be repaired; the command lists the findings that remain.",
 		Example: "  drivebay heal data-1 --dry-run\n  drivebay heal data-1 --option noatime",
 	}
 	var body api.HealBody
-	cmd.Flags().BoolVar(&body.DryRun, "dry-run", false, "tell what would be done, and do nothing")
-	cmd.Flags().BoolVar(&body.Fsck, "fsck", false, "have the filesystem repaired by its own program, which nobody may have mounted")
-	cmd.Flags().StringSliceVar(&body.Options, "option", nil, "a mount option that it was staged with; they are kept nowhere")
-	secret, out := newPassphraseFlag(cmd, "the passphrase of an encrypted volume is in this file"), outputFlag(cmd, "text", "json", "yaml")
+	cmd.Flags().BoolVar(&body.DryRun, "dry-run", false, "list the repairs that would be done, and do nothing")
+	cmd.Flags().BoolVar(&body.Fsck, "fsck", false, "repair the filesystem with its own repair program; it must not be mounted")
+	cmd.Flags().StringSliceVar(&body.Options, "option", nil, "mount option that the volume was staged with; drivebay does not store mount options")
+	secret, out := newPassphraseFlag(cmd, "file with the passphrase of an encrypted volume"), outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := out.check()
 		if err == nil {
@@ -49,10 +49,10 @@ func (a *app) healCommand() *cobra.Command {
 	return cmd
 }
 
-// healed tells what was done, a line for each repair.
+// healed describes what was done, or is to do, for each repair.
 func healed(v *drivebay.Volume, r drivebay.HealReport) string {
 	if len(r.Steps) == 0 && len(r.Remaining) == 0 {
-		return calledVolume(v) + ": there is nothing to repair\n"
+		return calledVolume(v) + ": nothing to repair\n"
 	}
 	var b strings.Builder
 	if len(r.Steps) == 0 {
@@ -76,7 +76,7 @@ func healed(v *drivebay.Volume, r drivebay.HealReport) string {
 	return b.String() + remaining(r)
 }
 
-// remaining lists the findings that healing does not end.
+// remaining lists the findings that no repair ends.
 func remaining(r drivebay.HealReport) string {
 	var b strings.Builder
 	for _, f := range r.Remaining {
@@ -85,16 +85,16 @@ func remaining(r drivebay.HealReport) string {
 	return b.String()
 }
 
-// unhealed is an error where something could not be repaired. A finding that only
-// degrades the volume may end by itself after a repair: a mirror copies what it missed.
+// unhealed returns an error if something could not be repaired. A finding that only
+// degrades the volume may end by itself after a repair: a mirror resyncs.
 func unhealed(v *drivebay.Volume, r drivebay.HealReport) error {
 	for _, s := range r.Steps {
 		if s.Failed != "" {
-			return fmt.Errorf("%s: %w: %s", calledVolume(v), drivebay.ErrRefused, "not all of it could be repaired")
+			return fmt.Errorf("%s: %w: %s", calledVolume(v), drivebay.ErrRefused, "not every repair succeeded")
 		}
 	}
 	if c := drivebay.Condition(r.Remaining); c.Abnormal() && (len(r.Steps) == 0 || c.Severity() > drivebay.SeverityDegraded) {
-		return fmt.Errorf("%s: %w: `drivebay heal` cannot repair %s; `drivebay explain %s` says what to do", calledVolume(v), drivebay.ErrRefused, c[0].Reason, v.ID)
+		return fmt.Errorf("%s: %w: `drivebay heal` cannot repair %s; `drivebay explain %s` shows what to do", calledVolume(v), drivebay.ErrRefused, c[0].Reason, v.ID)
 	}
 	return nil
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// local is a machine that we look at ourselves. Looking needs no engine; what
-// asks or changes a drive starts one for as long as that takes.
+// local is a source that reads the machine without a daemon. Reading needs no engine;
+// what asks or changes a drive starts one for as long as that takes.
 type local struct {
 	machine host.Machine
 	opt     drivemgr.Options
-	seen    *drivebay.Snapshot // the last look
+	seen    *drivebay.Snapshot // the last snapshot
 }
 
 func lookAtThis() (source, error) { return lookAt(host.Real("/")) }
 
-// lookAtRecorded takes any folder that holds sys/, ours or not, as a machine.
+// lookAtRecorded reads any folder that holds sys/ as a machine, drivebay's recording or not.
 func lookAtRecorded(root string) (source, error) { return lookAt(host.Recorded(root)) }
 
 func lookAt(m host.Machine, err error) (source, error) {
@@ -41,11 +41,11 @@ func (l *local) Drives(ctx context.Context) (*drivebay.Snapshot, error) {
 	return s, nil
 }
 
-// look looks once and remembers what it saw, for the questions that follow.
+// look reads the machine once and keeps the snapshot for Drive.
 func (l *local) look(ctx context.Context) (*drivebay.Snapshot, error) {
 	s, err := drivemgr.Look(ctx, l.machine, l.opt)
 	if err != nil {
-		return nil, fmt.Errorf("look at the machine: %w", err)
+		return nil, fmt.Errorf("read the drives of the machine: %w", err)
 	}
 	l.seen = s
 	own := *s
@@ -53,7 +53,7 @@ func (l *local) look(ctx context.Context) (*drivebay.Snapshot, error) {
 	return &own, nil
 }
 
-// Drive is a drive of the last look.
+// Drive returns a drive of the last snapshot.
 func (l *local) Drive(ctx context.Context, what string) (*drivebay.Drive, error) {
 	if l.seen == nil {
 		if _, err := l.look(ctx); err != nil {
@@ -63,7 +63,7 @@ func (l *local) Drive(ctx context.Context, what string) (*drivebay.Drive, error)
 	return find(l.seen, what)
 }
 
-// Wait looks again after a while: without a daemon nobody tells us of a change.
+// Wait reads the machine again after a tick: without a daemon no change is reported.
 func (l *local) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
 	select {
 	case <-l.machine.After(l.opt.Tick):
@@ -77,7 +77,7 @@ func (l *local) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, err
 	return s, err
 }
 
-// with runs an engine on the machine until f is done.
+// with runs an engine on the machine until f returns.
 func (l *local) with(ctx context.Context, f func(context.Context, *drivemgr.Manager) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	m := drivemgr.New(l.machine, nil, l.opt)
@@ -106,9 +106,9 @@ func (l *local) Locate(ctx context.Context, bay string, on bool) error {
 	return l.with(ctx, func(ctx context.Context, m *drivemgr.Manager) error { return m.Locate(ctx, bay, on) })
 }
 
-// needsDaemon is the answer to what only somebody who remembers can do.
+// needsDaemon returns the error of calls that need the records of the daemon.
 func needsDaemon(what string) error {
-	return fmt.Errorf("%s: %w without the daemon: nobody would remember it", what, drivebay.ErrNoSupport)
+	return fmt.Errorf("%s: %w without the daemon: only the daemon has records", what, drivebay.ErrNoSupport)
 }
 
 func (l *local) Events(context.Context, uint64, int) ([]drivebay.Event, error) {
@@ -122,7 +122,7 @@ func (l *local) WaitEvents(context.Context, uint64) ([]drivebay.Event, error) {
 func (l *local) Acknowledge(context.Context, string, string) error { return needsDaemon("acknowledge") }
 
 func (l *local) Cordon(context.Context, string, bool) error { return needsDaemon("cordon") }
-func (l *local) Lead(_ context.Context, _ string, do drivebay.LeaveVerb, _ string) error {
+func (l *local) Operate(_ context.Context, _ string, do drivebay.LeaveVerb, _ string) error {
 	return needsDaemon(string(do))
 }
 func (l *local) Claim(context.Context, string, bool) error { return needsDaemon("claim") }

@@ -11,8 +11,8 @@ import (
 
 func (a *app) locateCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "locate BAY on|off", Short: "Switch the light of a bay", Args: cobra.ExactArgs(2),
-		Long:              "Switches the light beside a bay. BAY is its name or its number, ENCLOSURE/BAY where\nseveral are called so, or the drive in it.",
+		Use: "locate BAY on|off", Short: "Switch the light of a bay on or off", Args: cobra.ExactArgs(2),
+		Long:              "Switches the light of a bay on or off. BAY is the name or number of the bay, ENCLOSURE/BAY if\nseveral bays have the same name, or the drive in the bay.",
 		Example:           "  drivebay locate 'Slot 7' on\n  drivebay locate sdc off",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,15 +39,16 @@ func (a *app) locateCommand() *cobra.Command {
 	}
 }
 
-// findBay finds the bay that somebody means: by its name, by the drive in it, or
-// by its number alone, where only one bay has it. "7" is "Slot 07".
+// findBay returns the bay that what names: by the name of the bay, by the drive in it,
+// or by the number alone where only one bay has it. "7" is "Slot 07". For a drive it
+// returns the ID of the drive.
 func findBay(s *drivebay.Snapshot, what string) (string, error) {
 	if _, ok := s.FindBay(what); ok {
 		return what, nil
 	}
 	if d, ok := s.Find(what); ok {
 		if d.Slot.Bay == "" {
-			return "", fmt.Errorf("drive %s (%s): %w: it is in no bay that the machine knows of", d.ID, d.Name, drivebay.ErrNotFound)
+			return "", fmt.Errorf("drive %s (%s): %w: the bay of the drive is not known", d.ID, d.Name, drivebay.ErrNotFound)
 		}
 		return d.ID, nil
 	}
@@ -65,12 +66,12 @@ func findBay(s *drivebay.Snapshot, what string) (string, error) {
 	case len(same) > 1:
 		return "", fmt.Errorf("bay %q: %w: %s", what, drivebay.ErrAmbiguous, strings.Join(same, ", "))
 	case len(all) == 0:
-		return "", fmt.Errorf("bay %q: %w: this machine tells of no bays", what, drivebay.ErrNotFound)
+		return "", fmt.Errorf("bay %q: %w: this machine reports no bays", what, drivebay.ErrNotFound)
 	}
-	return "", fmt.Errorf("bay %q: %w: there are %s", what, drivebay.ErrNotFound, strings.Join(all, ", "))
+	return "", fmt.Errorf("bay %q: %w: known bays: %s", what, drivebay.ErrNotFound, strings.Join(all, ", "))
 }
 
-// bayNumber is the number at the end of a bay's name, without leading zeros.
+// bayNumber returns the number at the end of a bay's name, without leading zeros.
 func bayNumber(name string) string {
 	start := strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' }) + 1
 	if start == len(name) {

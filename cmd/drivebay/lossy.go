@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// lossy is a command that loses something for good: without --yes it says what, and
-// does nothing.
+// lossy describes a command that loses something for good. Without --yes the command
+// does nothing, and its error names what would be lost.
 type lossy struct {
 	use, short, long string
-	sure             string // what --yes says
+	sure             string // help text of --yes
 	about            func(ctx context.Context, what string) (*api.Client, atStake, error)
-	refusal          string // of what is at stake
+	refusal          string // error text; %s is what would be lost
 	do               func(*api.Client, context.Context, string) error
 	done             string
 }
 
-// atStake is what would be lost: its name, and that with all that tells it from others.
+// atStake is what would be lost: its short name, and its full description.
 type atStake struct{ called, told string }
 
 func (a *app) lossy(l lossy) *cobra.Command {

@@ -1,5 +1,5 @@
-// Command drivebay knows the drives of a machine: a daemon that watches them,
-// and the commands that ask it.
+// Command drivebay is a daemon that watches the drives of a machine, and the commands
+// that ask the daemon.
 package main
 
 import (
@@ -18,8 +18,8 @@ func main() {
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
 
-// isTerminal says whether somebody sits in front of a file: a character device
-// that is not the null device.
+// isTerminal reports whether a file is a terminal: a character device that is not the
+// null device.
 func isTerminal(f *os.File) bool {
 	st, err := f.Stat()
 	if err != nil || st.Mode()&os.ModeCharDevice == 0 {

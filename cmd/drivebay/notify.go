@@ -11,8 +11,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// notifier tells the service manager how we are (sd_notify(3)): datagrams of
-// VAR=value lines to the socket that NOTIFY_SOCKET names.
+// notifier reports the state of the daemon to the service manager (sd_notify(3)):
+// datagrams of VAR=value lines to the socket that NOTIFY_SOCKET names.
 type notifier struct{ socket string }
 
 func newNotifier(getenv func(string) string) notifier {
@@ -38,8 +38,8 @@ func (n notifier) send(state string) error {
 	return nil
 }
 
-// watchdog says that we are alive, twice as often as the service manager wants
-// to hear it, for as long as alive says so.
+// watchdog reports to the service manager that the daemon is alive, twice as often as
+// the service manager requires, while alive returns true.
 func (n notifier) watchdog(ctx context.Context, clock host.Clock, usec string, alive func() bool) {
 	limit, err := strconv.ParseUint(usec, 10, 62)
 	if n.socket == "" || err != nil || limit == 0 {
@@ -49,7 +49,7 @@ func (n notifier) watchdog(ctx context.Context, clock host.Clock, usec string, a
 		select {
 		case <-clock.After(time.Duration(limit) * time.Microsecond / 2):
 			if alive() {
-				_ = n.send("WATCHDOG=1") // one that is lost is made up for by the next
+				_ = n.send("WATCHDOG=1") // the next one makes up for a lost one
 			}
 		case <-ctx.Done():
 			return

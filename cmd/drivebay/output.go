@@ -14,10 +14,10 @@ type output struct {
 	known  []string
 }
 
-// outputFlag gives a command -o; the first format is the default.
+// outputFlag adds -o to a command; the first format is the default.
 func outputFlag(cmd *cobra.Command, formats ...string) *output {
 	o := &output{known: formats}
-	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "how to print: "+strings.Join(formats, ", "))
+	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output format: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return o
 }
@@ -29,7 +29,7 @@ func (o *output) check() error {
 	return nil
 }
 
-// print writes a value as it was asked for: as data, or drawn by draw.
+// printAs writes a value in the format of -o: as JSON, as YAML, or drawn by draw.
 func (a *app) printAs(o *output, value any, draw func(render.Style) string) error {
 	var text string
 	var err error

@@ -10,34 +10,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// passphraseFlag names a file, so that the passphrase itself is in no list of
-// processes and in no history of a shell.
+// passphraseFlag names a file, so that the passphrase itself is in no process list and
+// in no shell history.
 type passphraseFlag struct{ file string }
 
 const passphraseFile = "passphrase-file"
 
 func newPassphraseFlag(cmd *cobra.Command, help string) *passphraseFlag {
 	f := new(passphraseFlag)
-	cmd.Flags().StringVar(&f.file, passphraseFile, "", help+", byte for byte; - is standard input")
+	cmd.Flags().StringVar(&f.file, passphraseFile, "", help+", used byte for byte; - reads standard input")
 	return f
 }
 
-// class has the volume encrypted for whom a passphrase is given, and wants one for
-// a volume that is to be encrypted.
+// class returns the parameters of the class. A passphrase selects LUKS2; encryption
+// without a passphrase is refused.
 func (f *passphraseFlag) class(c *classFlags) (map[string]string, error) {
 	parameters, err := c.parameters()
 	switch encrypted := parameters[drivebay.ParameterEncryption] != ""; {
 	case err != nil:
 		return nil, err
 	case encrypted && f.file == "":
-		return nil, usage("--%s is missing: the volume is to be encrypted", passphraseFile)
+		return nil, usage("--%s is required for an encrypted volume", passphraseFile)
 	case f.file != "":
 		parameters[drivebay.ParameterEncryption] = drivebay.EncryptionLUKS2
 	}
 	return parameters, nil
 }
 
-// maxPassphraseFile is more than any passphrase that is taken has.
+// maxPassphraseFile is larger than any passphrase that is accepted.
 const maxPassphraseFile = 64 << 10
 
 func (f *passphraseFlag) read(stdin io.Reader) (api.Passphrase, error) {
@@ -55,7 +55,7 @@ func (f *passphraseFlag) read(stdin io.Reader) (api.Passphrase, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxPassphraseFile))
 	if err == nil && len(b) == 0 {
-		err = fmt.Errorf("%w: there is nothing in it", drivebay.ErrInvalid)
+		err = fmt.Errorf("%w: the passphrase is empty", drivebay.ErrInvalid)
 	}
 	if err != nil {
 		return "", fmt.Errorf("--%s %s: %w", passphraseFile, f.file, err)

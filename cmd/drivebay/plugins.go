@@ -12,12 +12,12 @@ import (
 	"github.com/drivebay/drivebay/internal/config"
 )
 
-// plugin is a service for orchestrators, on a socket of its own.
+// plugin is a service for orchestrators on a separate socket.
 type plugin interface {
 	Serve(ctx context.Context, l net.Listener) error
 }
 
-// plugins opens the sockets that are asked for; serve answers on all of them.
+// plugins opens the sockets that are configured. Each function of serve answers on one.
 func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
 	var open []net.Listener
 	for _, p := range []struct {
@@ -35,7 +35,7 @@ func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
 			for _, l := range open {
 				err = errors.Join(err, l.Close())
 			}
-			return nil, fmt.Errorf("%w: name another socket with %s unix:///path", err, p.flag)
+			return nil, fmt.Errorf("%w: choose another socket with %s unix:///path", err, p.flag)
 		}
 		open = append(open, l)
 		server := p.make()

@@ -44,7 +44,7 @@ func TestPlugins(t *testing.T) {
 		t.Errorf("an endpoint that is none: %d %q", code, errs)
 	}
 	other := map[string]string{"DRIVEBAY_STATE_DIR": filepath.Join(dir, "2"), "DRIVEBAY_API": "unix://" + filepath.Join(dir, "api")}
-	if _, errs, code := call(t, other, "serve", "--root", recording(t), "--addons-endpoint", "unix://"+sockets[1]); code != exitFailure || !strings.Contains(errs, "another daemon answers there: name another socket with --addons-endpoint") {
+	if _, errs, code := call(t, other, "serve", "--root", recording(t), "--addons-endpoint", "unix://"+sockets[1]); code != exitFailure || !strings.Contains(errs, "another daemon answers there: choose another socket with --addons-endpoint") {
 		t.Errorf("an endpoint of another daemon: %d %q", code, errs)
 	}
 	if code, _ := r.end(); code != exitOK {

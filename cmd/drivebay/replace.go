@@ -14,36 +14,37 @@ import (
 
 func (a *app) replaceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replace BAY|ID", Short: "Lead a drive out and its successor in, step by step", Args: cobra.ExactArgs(1),
-		Long: "Leads a drive out of the machine and its successor in. It is released: what is on it moves off,\n" +
-			"or is waited for. Once nothing depends on it and you agree (or --yes), the kernel lets go of it\n" +
-			"and its bay is lit. Then pull it and put the new one in: the drive in the same bay takes over\n" +
-			"its claim. Every step and what it waits for is told.\n\n" +
-			"Where it stands the daemon knows. Stop this at any time: the same command goes on. Until the\n" +
-			"drive is taken out, `drivebay cancel` keeps it.",
+		Use: "replace BAY|ID", Short: "Replace a drive step by step", Args: cobra.ExactArgs(1),
+		Long: "Replaces a drive, and prints every step and what the step waits for:\n\n" +
+			"1. The drive is released. Its volumes move to other drives, or the command waits for them.\n" +
+			"2. When nothing depends on the drive and you confirm (or --yes is set), the kernel removes the\n" +
+			"   drive, and the light of its bay is switched on.\n" +
+			"3. You pull the drive and insert the new one. The drive in the same bay inherits the claim.\n\n" +
+			"The daemon keeps the state of the replacement. You can stop this command at any time: the same\n" +
+			"command continues it. Until the drive is removed, `drivebay cancel ID` keeps it.",
 		Example: "  drivebay replace 12\n  drivebay replace sdc --why 'it clicks' --yes",
 	}
 	r := replacement{app: a}
-	cmd.Flags().StringVar(&r.why, "why", "", "the reason, kept with the drive and told in its events")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "take it out without asking, once nothing depends on it")
-	cmd.Flags().BoolVar(&r.detach, "detach", false, "do what can be done at once, say what is waited for, and do not wait")
+	cmd.Flags().StringVar(&r.why, "why", "", "reason; stored with the drive and shown in its events")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "remove the drive without asking when nothing depends on it")
+	cmd.Flags().BoolVar(&r.detach, "detach", false, "do the steps that take no time, print what the next step waits for, and do not wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args[0]) }
 	return cmd
 }
 
-// replacement is one run of the command.
+// replacement is one run of `drivebay replace`.
 type replacement struct {
 	*app
 	src         source
 	why         string
 	yes, detach bool
-	until       time.Time // how long --detach waits
+	until       time.Time // when --detach stops waiting
 
-	drive   string // its id
-	said    string // last
-	percent int    // of the progress that was last said
-	inPlace bool   // the last line was written to be overwritten
-	event   uint64 // the last one that was looked at
+	drive   string // ID of the drive to replace
+	said    string // text of the last step printed
+	percent int    // last progress printed
+	inPlace bool   // the next line overwrites the last one
+	event   uint64 // number of the last event read
 }
 
 func (r *replacement) run(ctx context.Context, what string) error {
@@ -66,19 +67,19 @@ func (r *replacement) run(ctx context.Context, what string) error {
 	if err := r.print(introduce(s, d)); err != nil {
 		return err
 	}
-	if d.Usage == drivebay.UsageFailed { // whoever asks again wants it tried again
+	if d.Usage == drivebay.UsageFailed { // a second run retries what failed
 		if s, err = r.do(ctx, s, d, drivebay.LeaveRetry); err != nil {
 			return err
 		}
 	}
 	err = r.lead(ctx, s)
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w before its end: the daemon keeps where it stands, and `drivebay replace %s` goes on", context.Canceled, r.drive)
+		return fmt.Errorf("interrupted: %w: the daemon keeps the state of the replacement; `drivebay replace %s` continues it", context.Canceled, r.drive)
 	}
 	return err
 }
 
-// introduce says which drive it is, so that nobody takes another one for it.
+// introduce describes the drive, so that an operator cannot mistake it for another.
 func introduce(s *drivebay.Snapshot, d *drivebay.Drive) string {
 	text := fmt.Sprintf("drive %s (%s), %s, %v, %s\n  where: %s\n  health: %v", d.ID, d.Name, strings.TrimSpace(d.Vendor+" "+d.Model), d.Type, render.Bytes(d.Size), s.Where(d), d.Health)
 	if len(d.Findings) > 0 {
@@ -95,12 +96,13 @@ func cleanLines(text string) string {
 	return b.String()
 }
 
-// lead goes from step to step until the successor is in use.
+// lead does one step after another until the successor is in use. With --detach it ends
+// at the first step that takes long.
 func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 	for {
 		d, ok := s.Find(r.drive)
 		if !ok {
-			return fmt.Errorf("drive %s: %w: it is not remembered any more", r.drive, drivebay.ErrNotFound)
+			return fmt.Errorf("drive %s: %w: its record was deleted", r.drive, drivebay.ErrNotFound)
 		}
 		st := stepOf(s, d)
 		if err := r.tell(st); err != nil || st.done {
@@ -112,7 +114,7 @@ func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 		var err error
 		switch {
 		case st.ask && r.detach && !r.yes:
-			return r.line(fmt.Sprintf("`drivebay replace %s --yes` takes it out", d.ID))
+			return r.line(fmt.Sprintf("`drivebay replace %s --yes` removes the drive", d.ID))
 		case st.verb != "":
 			if st.ask {
 				err = r.agree(ctx, s, d)
@@ -121,11 +123,11 @@ func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 				s, err = r.do(ctx, s, d, st.verb)
 			}
 		case r.detach && d.Usage == drivebay.UsageRemoved:
-			return nil // a hand is waited for
+			return nil // an operator has to pull the drive
 		default:
 			s, err = r.wait(ctx, s)
 			if s == nil && err == nil {
-				return nil // it takes long, and we are not to wait
+				return nil // --detach: the time is over
 			}
 		}
 		if err != nil {
@@ -134,11 +136,11 @@ func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 	}
 }
 
-// detachTime is how long --detach waits for what may happen at once.
+// detachTime is how long --detach waits for changes in all.
 const detachTime = 10 * time.Second
 
-// wait waits for a change, and tells what else happens meanwhile. With --detach it
-// waits for a short time in all: no snapshot then.
+// wait waits for a change, and prints the events that happen meanwhile. With --detach it
+// returns no snapshot once detachTime is over.
 func (r *replacement) wait(ctx context.Context, s *drivebay.Snapshot) (*drivebay.Snapshot, error) {
 	soon := ctx
 	if r.detach {
@@ -159,9 +161,9 @@ func (r *replacement) wait(ctx context.Context, s *drivebay.Snapshot) (*drivebay
 	return s, r.tellEvents(ctx, s)
 }
 
-// do says something of the drive, and waits until it shows.
+// do applies a verb to the drive, and waits until the usage of the drive changes.
 func (r *replacement) do(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, verb drivebay.LeaveVerb) (*drivebay.Snapshot, error) {
-	err := r.src.Lead(ctx, d.ID, verb, r.why)
+	err := r.src.Operate(ctx, d.ID, verb, r.why)
 	for err == nil {
 		if is, ok := s.Find(d.ID); !ok || is.Usage != d.Usage {
 			return s, nil
@@ -171,20 +173,20 @@ func (r *replacement) do(ctx context.Context, s *drivebay.Snapshot, d *drivebay.
 	return s, err
 }
 
-// agree asks whether the drive may be taken out.
+// agree asks the operator whether the drive may be taken out.
 func (r *replacement) agree(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive) error {
 	if r.yes {
 		return nil
 	}
-	refused := fmt.Errorf("%w: drive %s (%s) would be taken out: %s: to do so add --yes", drivebay.ErrRefused, d.ID, render.Clean(d.Name), render.Clean(s.Where(d)))
+	refused := fmt.Errorf("%w: drive %s (%s) would be removed: %s; to confirm, add --yes", drivebay.ErrRefused, d.ID, render.Clean(d.Name), render.Clean(s.Where(d)))
 	if !r.tty {
 		return refused
 	}
-	if err := r.print("take it out now? The kernel lets go of it, and its bay is lit. [y/N] "); err != nil {
+	if err := r.print("Remove the drive now? The kernel removes it, and the light of its bay is switched on. [y/N] "); err != nil {
 		return err
 	}
 	answer := make(chan string, 1)
-	go func() { // nobody can take back a read
+	go func() { // a read cannot be canceled
 		line, _ := bufio.NewReader(r.in).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()

@@ -44,7 +44,7 @@ func TestReplace(t *testing.T) {
 	out, ended, leave := r.begin(t, "replace", "2", "--why", "it clicks")
 	says(t, out, "drive "+old.ID, "bay Slot 02", "serial "+old.Serial, "WWN "+old.WWN, "between Slot 01 (serial ", "RELEASING", "volume data-1")
 	leave()
-	if code := <-ended; code != exitFailure || !strings.Contains(out.String(), "`drivebay replace "+old.ID+"` goes on") {
+	if code := <-ended; code != exitFailure || !strings.Contains(out.String(), "`drivebay replace "+old.ID+"` continues it") {
 		t.Errorf("left: exit %d\n%s", code, out)
 	}
 	out, ended, _ = r.begin(t, "replace", "2", "--yes")
@@ -58,12 +58,12 @@ func TestReplace(t *testing.T) {
 	r.fault(t, "3", "return")
 	says(t, out, "! back: ")
 	r.fault(t, "4", "replace", "serial=ELSEWHERE")
-	says(t, out, "serial ELSEWHERE, bay Slot 04; it takes nobody's place: the successor goes into bay Slot 02")
+	says(t, out, "serial ELSEWHERE, bay Slot 04; it is not a successor: insert the successor into bay Slot 02")
 	r.fault(t, "2", "replace", "serial=SMALL", "size=1TB")
-	says(t, out, "does not take its place: it has ")
+	says(t, out, "is not accepted as the successor: it has ")
 	r.fault(t, "2", "vanish")
 	r.fault(t, old.Serial, "replace", "serial=NEXT")
-	says(t, out, ", serial NEXT, took its place: claimed by the operator, IN_USE")
+	says(t, out, ", serial NEXT, is the successor: claimed by the operator, IN_USE")
 	if code := <-ended; code != exitOK {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -71,10 +71,10 @@ func TestReplace(t *testing.T) {
 		s, err := client.Drives(t.Context())
 		return err == nil && !slices.ContainsFunc(s.Bays, func(b drivebay.Bay) bool { return b.Lit || b.FaultLit })
 	}, r.err.String)
-	if _, errs, code := call(t, r.env, "replace", "2", "--yes"); code != exitFailure || !strings.Contains(errs, "took the place of drive "+old.ID) {
+	if _, errs, code := call(t, r.env, "replace", "2", "--yes"); code != exitFailure || !strings.Contains(errs, "replaced drive "+old.ID) {
 		t.Errorf("the same call again: %d %s", code, errs)
 	}
-	if out, _, code := call(t, r.env, "replace", old.ID); code != exitOK || !strings.Contains(out, "took its place") {
+	if out, _, code := call(t, r.env, "replace", old.ID); code != exitOK || !strings.Contains(out, "is the successor") {
 		t.Errorf("the old drive again: %d %s", code, out)
 	}
 }
@@ -83,7 +83,7 @@ func TestReplace(t *testing.T) {
 func TestReplaceUnattended(t *testing.T) {
 	r, client := rack(t, 4)
 	d := inBay(t, client, "Slot 01")[0]
-	if out, _, code := call(t, r.env, "replace", "1", "--detach"); code != exitOK || !strings.Contains(out, "RELEASED: nothing depends on it") || !strings.Contains(out, "--yes` takes it out") {
+	if out, _, code := call(t, r.env, "replace", "1", "--detach"); code != exitOK || !strings.Contains(out, "RELEASED: nothing depends on the drive") || !strings.Contains(out, "--yes` removes the drive") {
 		t.Errorf("--detach: %d %s", code, out)
 	}
 	if _, errs, code := call(t, r.env, "replace", "1"); code != exitFailure || !strings.Contains(errs, "add --yes") || !strings.Contains(errs, d.Serial) {
@@ -143,11 +143,11 @@ func TestForceRemove(t *testing.T) {
 		code int
 		want string
 	}{
-		{"force-remove " + id + " --yes --lose-all", exitFailure, "`drivebay release` comes first"},
+		{"force-remove " + id + " --yes --lose-all", exitFailure, "run `drivebay release " + id + "` first"},
 		{"release " + id, exitOK, ""},
 		{"force-remove " + id, exitFailure, "volume " + set.Volumes[0].ID + " (data-1)"},
-		{"force-remove " + id + " --yes", exitFailure, "--lose with each of their names"},
-		{"force-remove " + id + " --yes --lose data-2", exitFailure, "lost for good"},
+		{"force-remove " + id + " --yes", exitFailure, "--yes, and --lose NAME for each of them"},
+		{"force-remove " + id + " --yes --lose data-2", exitFailure, "permanently lost: volume "},
 		{"force-remove " + id + " --yes --lose data-1", exitOK, ""},
 		{"cordon " + id, exitOK, ""},
 		{"uncordon " + id, exitOK, ""},
@@ -180,7 +180,7 @@ func TestReplaceAfterARestart(t *testing.T) {
 	out, ended, _ := again.begin(t, "replace", "1")
 	says(t, out, "SAFE TO PULL")
 	again.fault(t, "1", "replace", "serial=NEXT")
-	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "serial NEXT, took its place") {
+	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "serial NEXT, is the successor") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }
@@ -192,14 +192,14 @@ func TestProgressIsTold(t *testing.T) {
 		return stepOf(&drivebay.Snapshot{}, &drivebay.Drive{Usage: drivebay.UsageReleasing, Leaving: &drivebay.Leaving{Cause: "volume data-1 moves",
 			Progress: &drivebay.Progress{Done: gib << 30, Total: 100 << 30, End: now.Add(90 * time.Second)}}})
 	}
-	const first = "RELEASING: nothing new comes to it; volume data-1 moves: 1 GiB of 100 GiB moved, 1 %, done in 1m30s"
+	const first = "RELEASING: the drive gets no new volumes; volume data-1 moves: 1 GiB of 100 GiB moved, 1 %, done in 90 s"
 	for _, tc := range []struct {
 		tty   bool
 		want  []string
 		lines int
 	}{
 		{false, []string{first + "\n", "11 %", "60 %"}, 4},
-		{true, []string{"\r\x1b[K" + first + "\r\x1b[K", "5 %", "60 %, done in 1m30s\nRELEASED"}, 2},
+		{true, []string{"\r\x1b[K" + first + "\r\x1b[K", "5 %", "60 %, done in 90 s\nRELEASED"}, 2},
 	} {
 		var out safeBuffer
 		a := testApp(nil, &out, &out)
@@ -275,7 +275,7 @@ func TestNewsOfANewDrive(t *testing.T) {
 		want string
 	}{
 		{with(-time.Second, old), ""},
-		{with(0, next, old), "! found new, bay Slot 04; it takes nobody's place: the successor goes into bay Slot 02\n"},
+		{with(0, next, old), "! found new, bay Slot 04; it is not a successor: insert the successor into bay Slot 02\n"},
 		{with(time.Second, next, old), "! found gone\n"},
 		{with(2*time.Second, next, old), ""},
 	} {

@@ -10,17 +10,17 @@ import (
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 )
 
-// step is where the replacement of a drive stands: what to say of it, and what is next.
+// step is the state of a replacement: what to print, and what comes next.
 type step struct {
 	text     string
-	progress *drivebay.Progress // of what is waited for
-	verb     drivebay.LeaveVerb // what leads on; "": time does
-	ask      bool               // once an operator agrees
+	progress *drivebay.Progress // of the work that the step waits for
+	verb     drivebay.LeaveVerb // starts the next step; "": it starts by itself
+	ask      bool               // verb needs the consent of the operator
 	done     bool
-	failed   string // why it cannot go on by itself
+	failed   string // why the replacement cannot continue
 }
 
-// stepOf reads the step from what the daemon knows.
+// stepOf returns the step of a drive, from a snapshot of the daemon.
 func stepOf(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	var cause string
 	var progress *drivebay.Progress
@@ -29,23 +29,24 @@ func stepOf(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	}
 	switch d.Usage {
 	case drivebay.UsageInUse:
-		return step{text: "it is in use, and is asked to leave", verb: drivebay.LeaveRelease}
+		return step{text: "IN_USE: the drive is being released", verb: drivebay.LeaveRelease}
 	case drivebay.UsageReleasing:
-		return step{text: "RELEASING: nothing new comes to it; " + cmp.Or(cause, "what depends on it is being looked for"), progress: progress}
+		return step{text: "RELEASING: the drive gets no new volumes; " + cmp.Or(cause, "the daemon checks what depends on it"), progress: progress}
 	case drivebay.UsageReleased:
-		return step{text: "RELEASED: nothing depends on it", verb: drivebay.LeaveApprove, ask: true}
+		return step{text: "RELEASED: nothing depends on the drive", verb: drivebay.LeaveApprove, ask: true}
 	case drivebay.UsageRemoving:
-		return step{text: "REMOVING: the kernel is to let go of it; if it cannot, pull it as it is: " + s.Where(d)}
+		return step{text: "REMOVING: the kernel removes the drive; if it cannot, pull the drive anyway: " + s.Where(d)}
 	case drivebay.UsageRemoved:
 		return removedStep(s, d)
 	case drivebay.UsageFailed:
-		return step{failed: fmt.Sprintf("%s: `drivebay drive retry %s` tries it again, `drivebay cancel %s` keeps the drive, `drivebay force-remove %s` takes it out with what is on it",
-			cmp.Or(cause, "it cannot be led on"), d.ID, d.ID, d.ID)}
+		return step{failed: fmt.Sprintf("%s: `drivebay drive retry %s` retries the failed step, `drivebay cancel %s` keeps the drive, `drivebay force-remove %s` removes the drive with the data on it",
+			cmp.Or(cause, "the removal cannot continue"), d.ID, d.ID, d.ID)}
 	}
-	return step{failed: "the daemon does not know yet how it is used"}
+	return step{failed: "the daemon does not know the usage of the drive yet"}
 }
 
-// removedStep waits for the drive to be pulled and for the one that takes its place.
+// removedStep returns the step of a drive that was removed: the operator pulls it, then
+// its successor takes its place.
 func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	i := slices.IndexFunc(s.Drives, func(o drivebay.Drive) bool {
 		return o.Succeeds != nil && o.Succeeds.Of == d.ID && (o.Status == drivebay.StatusOnline || !o.Succeeds.Taken.IsZero())
@@ -55,39 +56,39 @@ func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	case i >= 0 && !s.Drives[i].Succeeds.Taken.IsZero():
 		return step{text: inherited(&s.Drives[i]), done: true}
 	case i >= 0 && s.Drives[i].Succeeds.Against != "":
-		return step{text: fmt.Sprintf("drive %s (%s) is in its bay and does not take its place: %s", s.Drives[i].ID, s.Drives[i].Name, s.Drives[i].Succeeds.Against)}
+		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is not accepted as the successor: %s", s.Drives[i].ID, s.Drives[i].Name, s.Drives[i].Succeeds.Against)}
 	case i >= 0:
-		return step{text: fmt.Sprintf("drive %s (%s) is in its bay and is being looked at", s.Drives[i].ID, s.Drives[i].Name)}
+		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is being checked", s.Drives[i].ID, s.Drives[i].Name)}
 	case d.Slot.Bay == "":
-		return step{text: pull + "; the machine does not tell of bays, so no drive can be taken for its successor: `drivebay claim` takes one into use", done: true}
+		return step{text: pull + "; the machine reports no bays, so no drive can be recognized as the successor: claim the new drive with `drivebay claim DRIVE`", done: true}
 	case d.Status == drivebay.StatusOnline:
-		return step{text: "it was taken out, and the machine has it again: nothing is written to it; " + pull}
+		return step{text: "the drive was removed and is back in the machine: nothing is written to it; " + pull}
 	}
-	return step{text: pull + "; the next drive in that bay takes its place"}
+	return step{text: pull + "; the next drive in that bay is the successor"}
 }
 
-// inherited says what the successor has of the drive before it.
+// inherited describes the successor and its claim.
 func inherited(d *drivebay.Drive) string {
-	text := fmt.Sprintf("drive %s (%s), serial %s, took its place", d.ID, d.Name, cmp.Or(d.Serial, "unknown"))
+	text := fmt.Sprintf("drive %s (%s), serial %s, is the successor", d.ID, d.Name, cmp.Or(d.Serial, "unknown"))
 	if d.Claim == nil {
-		return text + "; that one was not claimed, so neither is this: `drivebay claim` lets volumes be made on it"
+		return text + "; it is not claimed, because the old drive was not claimed: `drivebay claim " + d.ID + "` allows volumes on it"
 	}
 	return fmt.Sprintf("%s: claimed by the %s, %v, %v", text, d.Claim.By, d.Usage, d.Health)
 }
 
-// progressText says how far long work is, and when it will be done.
+// progressText describes how much of the work is done, and when it ends.
 func progressText(p *drivebay.Progress, now time.Time) string {
 	if p == nil || p.Total == 0 {
 		return ""
 	}
 	text := fmt.Sprintf(": %s of %s moved, %d %%", render.Binary(p.Done), render.Binary(p.Total), p.Percent())
 	if left := p.End.Sub(now).Round(time.Second); !p.End.IsZero() && left > 0 {
-		text += fmt.Sprintf(", done in %v", left)
+		text += ", done in " + render.Span(left)
 	}
 	return text
 }
 
-// replacedNow finds the drive that the replacement of a bay or drive is about.
+// replacedNow returns the drive to replace, given a bay or a drive.
 func replacedNow(s *drivebay.Snapshot, what string, now time.Time) (*drivebay.Drive, error) {
 	d, err := find(s, what)
 	if err == nil {
@@ -107,22 +108,23 @@ func replacedNow(s *drivebay.Snapshot, what string, now time.Time) (*drivebay.Dr
 	in, ok := s.Find(b.Drive)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("bay %s: %w: it is empty, and no drive that was in it is to be replaced", b.Bay, drivebay.ErrNotFound)
+		return nil, fmt.Errorf("bay %s: %w: the bay is empty, and no drive of this bay is being replaced", b.Bay, drivebay.ErrNotFound)
 	case in.Succeeds != nil && in.Succeeds.Taken.IsZero():
 		d, err = find(s, in.Succeeds.Of)
 		return d, err
 	case in.Succeeds != nil && now.Sub(in.Succeeds.Taken) < justReplaced:
-		return nil, fmt.Errorf("bay %s: %w: drive %s took the place of drive %s at %s; to replace it too, name it by its id", b.Bay, drivebay.ErrRefused,
+		return nil, fmt.Errorf("bay %s: %w: drive %s replaced drive %s at %s; to replace the new drive too, give its ID", b.Bay, drivebay.ErrRefused,
 			in.ID, in.Succeeds.Of, in.Succeeds.Taken.UTC().Format(time.RFC3339))
 	}
 	return in, nil
 }
 
-// justReplaced is how long a bay is not enough to have its new drive replaced: the call
-// may be the one before, made again.
+// justReplaced is how long a bay does not select its new drive for replacement: the
+// command may be a repetition of the last one.
 const justReplaced = 24 * time.Hour
 
-// leaving finds the drive that is on its way out of a bay, or was taken out of it last.
+// leaving returns the drive that leaves a bay, or that was taken out of it last, as long
+// as it has no successor.
 func leaving(s *drivebay.Snapshot, b *drivebay.Bay) (last *drivebay.Drive, ok bool) {
 	for i := range s.Drives {
 		d := &s.Drives[i]

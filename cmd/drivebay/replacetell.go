@@ -8,11 +8,11 @@ import (
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 )
 
-// everyPercent is how often progress is worth a line of its own.
+// everyPercent is the progress, in percent, after which a new line is printed.
 const everyPercent = 10
 
-// tell says a step once. Progress is written over where somebody looks on, and is a line
-// now and then elsewhere.
+// tell prints a step once. On a terminal, progress overwrites its line; elsewhere it is
+// a new line every everyPercent.
 func (r *replacement) tell(st step) error {
 	if st.text == "" {
 		return nil
@@ -34,7 +34,7 @@ func (r *replacement) tell(st step) error {
 	return r.line(text)
 }
 
-// line prints a line of its own.
+// line prints text in a new line.
 func (r *replacement) line(text string) error {
 	if r.inPlace {
 		r.inPlace, text = false, "\n"+text
@@ -42,8 +42,8 @@ func (r *replacement) line(text string) error {
 	return r.print(text + "\n")
 }
 
-// telling are the events that an operator at the rack has to know of, whatever drive
-// they are about.
+// telling are the events that an operator at the rack has to know, whatever drive they
+// are about.
 var telling = []drivebay.EventKind{drivebay.EventWrongPulled, drivebay.EventSwapped, drivebay.EventQuarantined, drivebay.EventNotReplaced, drivebay.EventReturned, drivebay.EventAppeared}
 
 func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) error {
@@ -53,7 +53,7 @@ func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) erro
 	}
 	for _, e := range list {
 		if _, known := s.Find(e.Drive); !known && e.Drive != "" && !s.At.After(e.At) {
-			return nil // it is newer than the snapshot: told with the next one
+			return nil // it is newer than the snapshot: printed with the next one
 		}
 		r.event = e.Seq
 		text := e.Cause
@@ -70,17 +70,17 @@ func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) erro
 	return nil
 }
 
-// misplaced says of a new drive that it is not where the successor goes.
+// misplaced returns a hint if a new drive is not in the bay of the drive to replace.
 func (r *replacement) misplaced(s *drivebay.Snapshot, drive string) string {
 	d, ok := s.Find(r.drive)
 	next, here := s.Find(drive)
 	if !ok || !here || d.Slot.Bay == "" || next.Slot.Bay == d.Slot.Bay && next.Slot.Enclosure == d.Slot.Enclosure {
 		return ""
 	}
-	return "; it takes nobody's place: the successor goes into bay " + d.Slot.Bay
+	return "; it is not a successor: insert the successor into bay " + d.Slot.Bay
 }
 
-// lastEvent is the number of the newest event.
+// lastEvent returns the number of the newest event.
 func (r *replacement) lastEvent(ctx context.Context) (last uint64, err error) {
 	for {
 		page, err := r.src.Events(ctx, last, eventPage)

@@ -95,7 +95,7 @@ func TestRecordedMachine(t *testing.T) {
 		"drive acknowledge sda": "without the daemon",
 		"events":                "without the daemon",
 		"selftest sda short":    "self-test short",
-		"locate sda on":         "in no bay",
+		"locate sda on":         "the bay of the drive is not known",
 	} {
 		_, errs, code := call(t, nil, append(strings.Fields(args), "--root", root)...)
 		if code != exitFailure || !strings.Contains(errs, want) {

@@ -15,10 +15,10 @@ var selfTestKinds = []string{"short", "long", "abort"}
 
 func (a *app) selftestCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "selftest ID short|long|abort", Short: "Let a drive test itself in the background", Args: cobra.ExactArgs(2),
-		Long: "Starts a self-test of a drive, or aborts one. The drive goes on working meanwhile. The\nresult is in its log: drivebay smart ID.",
+		Use: "selftest ID short|long|abort", Short: "Start or abort a self-test of a drive", Args: cobra.ExactArgs(2),
+		Long: "Starts a self-test of a drive, or aborts one. The drive can be used during the test.\n`drivebay smart ID` shows the result.",
 	}
-	wait := cmd.Flags().Bool("wait", false, "wait for the result; a failed test is exit status 1")
+	wait := cmd.Flags().Bool("wait", false, "wait for the result; the exit status is 1 if the test failed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		kind := args[1]
 		if !slices.Contains(selfTestKinds, kind) {
@@ -43,7 +43,7 @@ func (a *app) selftestCommand() *cobra.Command {
 	return cmd
 }
 
-// newestTest is the newest entry of a drive's self-test log that has ended.
+// newestTest returns the newest entry of a drive's self-test log that has ended.
 func newestTest(d *drivebay.Drive) drivebay.SelfTest {
 	if d.Evidence != nil {
 		for _, t := range d.Evidence.SelfTests {
@@ -56,13 +56,13 @@ func newestTest(d *drivebay.Drive) drivebay.SelfTest {
 	return drivebay.SelfTest{}
 }
 
-// awaitSelfTest follows a test until the drive has logged how it ended.
+// awaitSelfTest waits until the drive has logged the result of a test.
 func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before drivebay.SelfTest) error {
 	seq, seen, shown := uint64(0), false, ""
 	for {
 		s, err := src.Wait(ctx, seq)
 		if err != nil {
-			return fmt.Errorf("drive %s: the test goes on, waiting for it ended: %w", id, err)
+			return fmt.Errorf("drive %s: the wait for the self-test ended, the self-test continues: %w", id, err)
 		}
 		seq = s.Seq
 		d, err := src.Drive(ctx, id)
@@ -70,7 +70,7 @@ func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before d
 			return err
 		}
 		if d.Status == drivebay.StatusOffline {
-			return fmt.Errorf("drive %s went offline during its self-test", id)
+			return fmt.Errorf("drive %s: the drive went offline during its self-test", id)
 		}
 		if d.Evidence == nil {
 			continue
@@ -80,7 +80,7 @@ func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before d
 		switch {
 		case left != nil:
 			seen = true
-			if line := fmt.Sprintf("drive %s: self-test, %d %% to go", id, *left); line != shown {
+			if line := fmt.Sprintf("drive %s: self-test: %d %% remaining", id, *left); line != shown {
 				shown = line
 				a.progress(line)
 			}
@@ -88,7 +88,7 @@ func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before d
 			a.progress("")
 			return a.selfTestEnded(id, newest)
 		case seen:
-			return fmt.Errorf("drive %s: the self-test ended and the drive logged no result", id)
+			return fmt.Errorf("drive %s: the self-test ended, and the drive logged no result", id)
 		}
 	}
 }
@@ -101,8 +101,8 @@ func (a *app) selfTestEnded(id string, t drivebay.SelfTest) error {
 	return a.print(text + "\n")
 }
 
-// progress shows a line on a terminal in place of the one before, and nothing
-// where nobody watches.
+// progress shows a line on a terminal in place of the line before. Without a terminal
+// it prints nothing.
 func (a *app) progress(line string) {
 	if a.tty {
 		fmt.Fprint(a.err, "\r\x1b[K"+line)

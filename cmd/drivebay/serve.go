@@ -18,8 +18,8 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run the daemon that watches the drives",
-		Long: "Watches the drives of this machine and answers on a unix socket. Flags win over\nDRIVEBAY_* variables, these over the configuration file, that over the defaults. SIGHUP\nreads the configuration again, SIGTERM ends the daemon.",
+		Use: "serve", Short: "Run the daemon that manages the drives",
+		Long: "Monitors the drives of this machine and serves the API on a unix socket. Flags override\nDRIVEBAY_* variables, variables override the configuration file, and the file overrides the\ndefaults. SIGHUP reloads the configuration, SIGTERM stops the daemon.",
 		Example: "  drivebay serve --listen 127.0.0.1:9100\n" +
 			"  drivebay serve --sim examples/rack24.yaml --state-dir /tmp/rack --api unix:///tmp/rack.sock",
 	}
@@ -27,14 +27,14 @@ func (a *app) serveCommand() *cobra.Command {
 	given := configFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if a.local {
-			return usage("--local means without a daemon, and this is the daemon")
+			return usage("--local cannot be used with `drivebay serve`: it is for commands that run without the daemon")
 		}
 		load := func() (config.Loaded, error) {
 			return config.Load(config.Sources{File: *file, Env: csiEndpoint(a.environ), Flags: given()})
 		}
 		loaded, err := load()
 		if err != nil {
-			return fmt.Errorf("the configuration is not good:\n%w", err)
+			return fmt.Errorf("the configuration is invalid:\n%w", err)
 		}
 		d := &daemon{app: a, load: load, config: loaded.Resolve(a.place())}
 		d.log = newLog(a.err, d.config.Log, &d.level)
@@ -46,7 +46,7 @@ func (a *app) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// newLog makes the logger; level can be moved while it is in use.
+// newLog returns the logger; level can change while it is in use.
 func newLog(w io.Writer, c config.Log, level *slog.LevelVar) *slog.Logger {
 	setLevel(level, c.Level)
 	opt := &slog.HandlerOptions{Level: level}
@@ -63,7 +63,7 @@ func setLevel(level *slog.LevelVar, name string) {
 	}
 }
 
-// options are the engine's part of the configuration.
+// options returns the options of the drive engine.
 func (d *daemon) options(c config.Config) drivemgr.Options {
 	if len(c.Claim) == 0 {
 		c.Claim = d.simClaim
@@ -80,11 +80,11 @@ func (d *daemon) options(c config.Config) drivemgr.Options {
 	}
 }
 
-// releaseAt is the health at which a drive is released by itself.
+// releaseAt is the health at which the daemon releases a drive, by replacement.trigger.
 var releaseAt = map[string]drivebay.Health{"bad": drivebay.HealthBad, "suspect": drivebay.HealthSuspect}
 
-// useStateDir makes the state directory and proves that it can be written. That its disk
-// takes no writes now keeps nothing from starting: the store says so.
+// useStateDir makes the state directory and proves that it can be written. A disk that
+// takes no writes now does not stop the start: the store reports it.
 func useStateDir(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
@@ -95,12 +95,12 @@ func useStateDir(dir string) error {
 		}
 	}
 	if err != nil && !store.CannotWrite(err) {
-		return fmt.Errorf("state directory %s cannot be written: %w: run as its owner (root, as a rule), or name another with --state-dir", dir, err)
+		return fmt.Errorf("state directory %s cannot be written: %w: run as the owner of the directory (usually root), or choose another directory with --state-dir", dir, err)
 	}
 	return nil
 }
 
-// greet says where everything is, and what cannot be seen.
+// greet prints where the daemon answers and keeps its state, and what it cannot read.
 func (d *daemon) greet(s *drivebay.Snapshot) {
 	v, _ := buildVersion()
 	fmt.Fprintf(d.app.out, "drivebay %s watches %s (%s): %s\n", v, s.Machine.Name, s.Machine.Kind, driveCount(len(s.Drives)))
@@ -120,7 +120,7 @@ func (d *daemon) greet(s *drivebay.Snapshot) {
 		rows = append(rows, [2]string{"simulator", d.config.API + " /sim/"})
 	}
 	if os.Geteuid() != 0 && d.config.Sim == "" {
-		rows = append(rows, [2]string{"missing", "we are not root: health pages, contents and the kernel log cannot be read"})
+		rows = append(rows, [2]string{"missing", "the daemon does not run as root: health pages, contents and the kernel log cannot be read"})
 	}
 	for _, p := range s.Problems {
 		rows = append(rows, [2]string{"missing", p})
@@ -138,7 +138,7 @@ func driveCount(n int) string {
 	return fmt.Sprintf("%d drives", n)
 }
 
-// apiHint is the flag that a client needs to find us, if it needs one.
+// apiHint returns the flag that a client needs to find the daemon, if it needs one.
 func (d *daemon) apiHint() string {
 	if d.config.API == d.app.place().API() {
 		return ""
@@ -146,8 +146,8 @@ func (d *daemon) apiHint() string {
 	return " --api " + d.config.API
 }
 
-// csiEndpoint adds our own variable to the environment where only CSI_ENDPOINT is set,
-// which the CSI specification names for plugins.
+// csiEndpoint adds DRIVEBAY_CSI_ENDPOINT to the environment where only CSI_ENDPOINT is
+// set, which the CSI specification names for plugins.
 func csiEndpoint(environ []string) []string {
 	const ours, theirs = "DRIVEBAY_CSI_ENDPOINT=", "CSI_ENDPOINT="
 	is := func(prefix string) int {

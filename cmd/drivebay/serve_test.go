@@ -36,7 +36,7 @@ func TestServeRefuses(t *testing.T) {
 		{"serve --sim /x --root /y", exitFailure, []string{"exclude each other"}},
 		{"serve --root " + root + " --api unix://" + file, exitFailure, []string{"socket " + file, "--api"}},
 		{"serve --api http://127.0.0.1:1", exitFailure, []string{"is no socket"}},
-		{"serve --local", exitUsage, []string{"this is the daemon"}},
+		{"serve --local", exitUsage, []string{"--local cannot be used with `drivebay serve`"}},
 		{"serve now", exitUsage, []string{"unknown command"}},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

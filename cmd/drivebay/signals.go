@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// untilSignal ends the context at the first SIGINT or SIGTERM. By then the
-// signals do again what they do by default: a second one ends us at once.
+// untilSignal ends the context at the first SIGINT or SIGTERM. By then the signals have
+// their default action again: a second one ends the process at once.
 func untilSignal(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancel(parent)
 	ch := make(chan os.Signal, 1)

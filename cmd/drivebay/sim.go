@@ -18,8 +18,8 @@ import (
 )
 
 func (a *app) simCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sim", Short: "Break the drives of a simulated machine (drivebay serve --sim)"}
-	drives := &cobra.Command{Use: "drives", Short: "List the simulated drives as they really are"}
+	cmd := &cobra.Command{Use: "sim", Short: "Inject faults into the drives of a simulated machine (`drivebay serve --sim FILE`)"}
+	drives := &cobra.Command{Use: "drives", Short: "List the simulated drives and their injected faults"}
 	drivesOut := outputFlag(drives, "table", "json", "yaml")
 	drives.RunE = func(cmd *cobra.Command, _ []string) error {
 		var list []hostsim.DriveView
@@ -28,7 +28,7 @@ func (a *app) simCommand() *cobra.Command {
 		}
 		return a.printAs(drivesOut, list, func(s render.Style) string { return simDrives(list, s) })
 	}
-	faults := &cobra.Command{Use: "faults", Short: "List the faults that can be asked for"}
+	faults := &cobra.Command{Use: "faults", Short: "List the faults that can be injected"}
 	faultsOut := outputFlag(faults, "table", "json", "yaml")
 	faults.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := faultsOut.check(); err != nil {
@@ -40,13 +40,13 @@ func (a *app) simCommand() *cobra.Command {
 			for i, f := range list {
 				rows[i] = []string{f.Name, f.Args, f.Text}
 			}
-			return render.Table([]string{"FAULT", "ARGUMENTS", "WHAT HAPPENS"}, rows, s)
+			return render.Table([]string{"FAULT", "ARGUMENTS", "EFFECT"}, rows, s)
 		})
 	}
 	fault := &cobra.Command{
-		Use: "fault BAY|DRIVE FAULT [KEY=VALUE...]", Short: "Make a fault happen", Args: cobra.MinimumNArgs(2),
-		Long: "Makes a fault happen to the drive in a bay, or to the drive of that kernel name or serial.\n" +
-			"Those of filesystems (fs-...) also take a partition, a logical volume or a mount point.",
+		Use: "fault BAY|DRIVE FAULT [KEY=VALUE...]", Short: "Inject a fault", Args: cobra.MinimumNArgs(2),
+		Long: "Injects a fault into the drive in a bay, or into the drive with this kernel name or serial number.\n" +
+			"Faults of filesystems (fs-...) also accept a partition, a logical volume or a mount point.",
 		Example: "  drivebay sim fault 7 vanish\n  drivebay sim fault sdc reallocate n=1200\n  drivebay sim fault sdc1 fs-corrupt\n  drivebay sim fault 7 heal",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.injectFault(cmd.Context(), args) },
 	}
@@ -62,8 +62,8 @@ func simDrives(list []hostsim.DriveView, s render.Style) string {
 	return render.Table([]string{"ENCLOSURE", "BAY", "NAME", "KIND", "MODEL", "SERIAL", "SIZE", "FAULTS"}, rows, s)
 }
 
-// injectFault sends one fault. A word that is a drive's name or serial is that
-// drive; any other is a bay.
+// injectFault sends one fault. The first argument is a drive if it is a drive's kernel
+// name or serial, else a bay.
 func (a *app) injectFault(ctx context.Context, args []string) error {
 	f := hostsim.Fault{Fault: args[1], Args: hostsim.Args{}}
 	for _, arg := range args[2:] {
@@ -89,7 +89,7 @@ func (a *app) injectFault(ctx context.Context, args []string) error {
 	return a.print(fmt.Sprintf("%s: %s\n", args[0], f.Fault))
 }
 
-// askSim asks the simulator inside the daemon; answer may be nil.
+// askSim sends a request to the simulator inside the daemon; answer may be nil.
 func (a *app) askSim(ctx context.Context, method, what string, question, answer any) error {
 	var transport http.Transport
 	defer transport.CloseIdleConnections()
@@ -110,7 +110,7 @@ func (a *app) askSim(ctx context.Context, method, what string, question, answer 
 	}
 	resp, err := (&http.Client{Transport: &transport}).Do(req)
 	if err != nil {
-		return fmt.Errorf("no simulator answers at %s: start one with `drivebay serve --sim FILE`: %w", a.api, err)
+		return fmt.Errorf("simulator at %s: no answer: start a simulated machine with `drivebay serve --sim FILE`: %w", a.api, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -118,7 +118,7 @@ func (a *app) askSim(ctx context.Context, method, what string, question, answer 
 	case err != nil:
 		return fmt.Errorf("simulator: %w", err)
 	case resp.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("the daemon at %s watches a real machine: start one with `drivebay serve --sim FILE`", a.api)
+		return fmt.Errorf("daemon at %s: it manages a real machine: start a simulated one with `drivebay serve --sim FILE`", a.api)
 	case resp.StatusCode != http.StatusOK:
 		return simRefusal(text)
 	case answer == nil:
@@ -127,7 +127,7 @@ func (a *app) askSim(ctx context.Context, method, what string, question, answer 
 	return json.Unmarshal(text, answer)
 }
 
-// simRefusal is what the simulator, or the edge before it, says against it.
+// simRefusal returns the error that the simulator, or the API server before it, sent.
 func simRefusal(text []byte) error {
 	var sim struct{ Error string }
 	if json.Unmarshal(text, &sim) == nil && sim.Error != "" {

@@ -12,8 +12,8 @@ import (
 
 func (a *app) volumeSnapshotCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "snapshot VOLUME NAME", Short: "Keep a thin volume as it is now", Args: cobra.ExactArgs(2),
-		Long: "Keeps a thin volume as it is now, and prints the id of the snapshot. A second call with the\nsame name prints the same id. A program that is writing meanwhile is not told.",
+		Use: "snapshot VOLUME NAME", Short: "Create a snapshot of a thin volume", Args: cobra.ExactArgs(2),
+		Long: "Creates a snapshot of a thin volume and prints its ID. A second call with the same name prints\nthe same ID. Programs that write to the volume meanwhile are not notified.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, v, err := a.pickVolume(cmd.Context(), args[0])
 			if err != nil {
@@ -55,20 +55,20 @@ func (a *app) volumeSnapshotsCommand() *cobra.Command {
 
 func (a *app) volumeSnapshotDeleteCommand() *cobra.Command {
 	return a.lossy(lossy{
-		use: "snapshot-delete SNAPSHOT", short: "Remove a snapshot",
-		long:  "Removes a snapshot, by its id or name. Without --yes nothing is done.",
-		sure:  "yes, what it keeps may be lost",
-		about: a.snapshotAtStake, refusal: "what %s keeps would be lost for good: to delete it add --yes",
+		use: "snapshot-delete SNAPSHOT", short: "Delete a snapshot",
+		long:  "Deletes a snapshot, given by its ID or name. Without --yes the command does nothing.",
+		sure:  "confirm the loss of the data of the snapshot",
+		about: a.snapshotAtStake, refusal: "the data of %s would be lost permanently; to delete it, add --yes",
 		do: (*api.Client).DeleteSnapshot, done: "deleted",
 	})
 }
 
 func (a *app) volumeSnapshotForgetCommand() *cobra.Command {
 	return a.lossy(lossy{
-		use: "snapshot-forget SNAPSHOT", short: "Drop the record of a snapshot whose drive is gone",
-		long:  "Drops the record of a snapshot whose drive is gone for good, by its id or name. If the drive\ncomes back, the snapshot is found again. It is refused while the drive is ONLINE. Without\n--yes nothing is done.",
-		sure:  "yes, its drive is gone for good",
-		about: a.snapshotAtStake, refusal: "%s would be forgotten: to forget it add --yes",
+		use: "snapshot-forget SNAPSHOT", short: "Delete the record of a snapshot whose drive is gone",
+		long:  "Deletes the record of a snapshot whose drive is gone permanently. The snapshot is given by its ID\nor name. If the drive comes back, drivebay finds the snapshot again. The command refuses while the\ndrive is ONLINE. Without --yes it does nothing.",
+		sure:  "confirm that its drive is gone permanently",
+		about: a.snapshotAtStake, refusal: "%s would be forgotten; to forget it, add --yes",
 		do: (*api.Client).ForgetSnapshot, done: "forgotten",
 	})
 }

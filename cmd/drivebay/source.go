@@ -9,8 +9,8 @@ import (
 	"github.com/drivebay/drivebay/internal/api"
 )
 
-// source is where a command gets its answers: the daemon, or a machine that we
-// look at ourselves.
+// source is where a command gets its answers: the daemon, or a machine that the command
+// reads itself.
 type source interface {
 	Drives(ctx context.Context) (*drivebay.Snapshot, error) // without the evidence
 	Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error)
@@ -23,15 +23,15 @@ type source interface {
 	Acknowledge(ctx context.Context, drive, code string) error
 	Cordon(ctx context.Context, drive string, on bool) error
 	Claim(ctx context.Context, drive string, on bool) error
-	Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error
+	Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error
 	Refresh(ctx context.Context) error
 }
 
-// source picks the source that the flags name.
+// source returns the source that the flags name.
 func (a *app) source() (source, error) {
 	switch {
 	case a.local && a.root != "":
-		return nil, usage("--local and --root exclude each other")
+		return nil, usage("--local and --root cannot be used together")
 	case a.local:
 		return lookAtThis()
 	case a.root != "":
@@ -40,7 +40,7 @@ func (a *app) source() (source, error) {
 	return api.Dial(a.api), nil
 }
 
-// find finds the drive that somebody means, or says which he may mean.
+// find returns the drive that what names. The error of an unknown name lists near matches.
 func find(s *drivebay.Snapshot, what string) (*drivebay.Drive, error) {
 	if d, ok := s.Find(what); ok {
 		return d, nil
@@ -56,9 +56,9 @@ func find(s *drivebay.Snapshot, what string) (*drivebay.Drive, error) {
 	}
 	switch {
 	case len(near) == 0 && len(s.Drives) == 0:
-		return nil, fmt.Errorf("drive %q: %w: there is no drive at all", what, drivebay.ErrNotFound)
+		return nil, fmt.Errorf("drive %q: %w: this machine has no drives", what, drivebay.ErrNotFound)
 	case len(near) == 0:
-		return nil, fmt.Errorf("drive %q: %w: `drivebay drives` lists them; give an id, a name, a serial or a WWN", what, drivebay.ErrNotFound)
+		return nil, fmt.Errorf("drive %q: %w: `drivebay drives` lists the drives; give an ID, a name, a serial number or a WWN", what, drivebay.ErrNotFound)
 	case len(near) > maxNear:
 		near = append(near[:maxNear], "...")
 	}
@@ -68,7 +68,7 @@ func find(s *drivebay.Snapshot, what string) (*drivebay.Drive, error) {
 // maxNear is how many near matches an error lists.
 const maxNear = 8
 
-// pick finds the drive that an argument means.
+// pick returns the source and the drive that an argument names.
 func (a *app) pick(ctx context.Context, what string) (source, *drivebay.Drive, error) {
 	src, err := a.source()
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *app) pick(ctx context.Context, what string) (source, *drivebay.Drive, e
 	return src, d, err
 }
 
-// drive is pick, and the drive comes with its evidence.
+// drive does what pick does, and reads the drive with its evidence.
 func (a *app) drive(ctx context.Context, what string) (source, *drivebay.Drive, error) {
 	src, d, err := a.pick(ctx, what)
 	if err != nil {

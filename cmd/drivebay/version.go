@@ -11,7 +11,7 @@ import (
 // version is set by the linker: -X main.version=v1.2.3.
 var version string
 
-// buildVersion is the version that was linked in, else what Go knows of the tree.
+// buildVersion returns the version that the linker set, else the module's, and the commit.
 func buildVersion() (linked, commit string) {
 	linked = version
 	info, ok := debug.ReadBuildInfo()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
@@ -11,12 +12,12 @@ import (
 )
 
 func (a *app) volumeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "volume", Short: "Show, make or change one volume"}
+	cmd := &cobra.Command{Use: "volume", Short: "Show, create or change one volume"}
 	cmd.AddCommand(
 		a.volumeShowCommand(), a.volumeCreateCommand(), a.volumeDeleteCommand(), a.volumeExpandCommand(),
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
-		a.onVolume("retry VOLUME", "Try again now what failed", "tried again", (*api.Client).RetryVolume),
-		a.onVolume("clear VOLUME", "Let a failure be", "cleared", (*api.Client).ClearVolume),
+		a.onVolume("retry VOLUME", "Retry the failed operation of a volume now", "is retried", (*api.Client).RetryVolume),
+		a.onVolume("clear VOLUME", "Clear the failure of a volume", "cleared", (*api.Client).ClearVolume),
 		a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(), a.volumeAdoptCommand(),
 	)
 	return cmd
@@ -24,12 +25,13 @@ func (a *app) volumeCommand() *cobra.Command {
 
 func (a *app) scrubCommand() *cobra.Command {
 	cmd := a.onVolume("scrub VOLUME", "Check the filesystem of a volume now, read-only",
-		"is being checked; `drivebay volume show` tells the verdict", (*api.Client).ScrubVolume)
-	cmd.Long = "Checks the filesystem of a volume now. Nothing is repaired and nothing is written. One check\nof a mounted filesystem can be wrong: several in a row have to agree before it counts."
+		"is being checked; `drivebay volume show {volume}` shows the verdict", (*api.Client).ScrubVolume)
+	cmd.Long = "Checks the filesystem of a volume now. The check repairs nothing and writes nothing. One check of\na mounted filesystem can be wrong: a verdict counts when several checks in a row agree."
 	return cmd
 }
 
-// onVolume is a command that needs no more than the volume, and says so when done.
+// onVolume returns a command that takes only a volume, calls do and prints done. In done,
+// {volume} is the ID of the volume.
 func (a *app) onVolume(use, short, done string, do func(*api.Client, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
@@ -41,7 +43,7 @@ func (a *app) onVolume(use, short, done string, do func(*api.Client, context.Con
 			if err != nil {
 				return err
 			}
-			return a.print(fmt.Sprintf("%s %s\n", calledVolume(&v.Volume), done))
+			return a.print(fmt.Sprintf("%s %s\n", calledVolume(&v.Volume), strings.ReplaceAll(done, "{volume}", v.ID)))
 		},
 	}
 }
@@ -51,7 +53,7 @@ func calledVolume(v *drivebay.Volume) string {
 }
 
 func (a *app) volumeShowCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "show VOLUME", Short: "Show everything about a volume", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "show VOLUME", Short: "Show the details of a volume", Args: cobra.ExactArgs(1)}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
@@ -68,28 +70,28 @@ func (a *app) volumeShowCommand() *cobra.Command {
 
 func (a *app) volumeDeleteCommand() *cobra.Command {
 	return a.lossy(lossy{
-		use: "delete VOLUME", short: "Wipe a volume as its class says, and remove it",
-		long:  "Wipes a volume as its class says, and removes it. What is on it is gone for good. Without\n--yes nothing is done, and what would be lost is told. The whole id or name is wanted. A\nvolume that is mounted is refused.",
-		sure:  "yes, what is on it may be lost",
-		about: a.volumeAtStake, refusal: "%s, and what is on it, would be lost for good: to delete it add --yes",
+		use: "delete VOLUME", short: "Wipe a volume as its class specifies, and delete it",
+		long:  "Wipes a volume as its class specifies, and deletes it. The data on it is lost permanently. Without\n--yes the command does nothing and prints what would be lost. The full ID or name is required. The\ncommand refuses a volume that is mounted.",
+		sure:  "confirm the loss of the data on the volume",
+		about: a.volumeAtStake, refusal: "%s, and the data on it, would be lost permanently; to delete it, add --yes",
 		do: (*api.Client).DeleteVolume, done: "deleted",
 	})
 }
 
 func (a *app) volumeForgetCommand() *cobra.Command {
 	return a.lossy(lossy{
-		use: "forget VOLUME", short: "Drop the record of a volume whose drives are gone",
-		long:  "Drops the record of a volume whose drives are gone for good, and those of its snapshots. A\nvolume that cannot be deleted any more is got rid of so. Nothing is wiped: if a drive comes\nback, what is on it is found again. It is refused while one of its drives is ONLINE, and\nwhile it is mounted. Without --yes nothing is done. The whole id or name is wanted.",
-		sure:  "yes, its drives are gone for good",
-		about: a.volumeAtStake, refusal: "%s would be forgotten, and not wiped: to forget it add --yes",
+		use: "forget VOLUME", short: "Delete the record of a volume whose drives are gone",
+		long:  "Deletes the record of a volume whose drives are gone permanently, and the records of its snapshots.\nUse it for a volume that can no longer be deleted. Nothing is wiped: if a drive comes back, drivebay\nfinds its volumes again. The command refuses while one of the drives is ONLINE, and while the volume\nis mounted. Without --yes it does nothing. The full ID or name is required.",
+		sure:  "confirm that its drives are gone permanently",
+		about: a.volumeAtStake, refusal: "%s would be forgotten and not wiped; to forget it, add --yes",
 		do: (*api.Client).ForgetVolume, done: "forgotten",
 	})
 }
 
 func (a *app) volumeAdoptCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "adopt ID", Short: "Take in a volume that was found on a drive that is not claimed", Args: cobra.ExactArgs(1),
-		Long: "Records a volume that was found on a drive that is not claimed, as `drivebay volumes` shows it.\nIt can be staged and published from then on. Nothing is written to the drive: to grow, move or\nremove the volume, claim the drive with `drivebay claim DRIVE`, which takes in all of its volumes.",
+		Use: "adopt ID", Short: "Adopt a volume on a drive that is not claimed, or one that came back after its deletion", Args: cobra.ExactArgs(1),
+		Long: "Records a volume that was found on a drive that is not claimed; `drivebay volumes` lists it. The\nvolume can then be staged and published. Nothing is written to the drive: to expand, move or delete\nthe volume, claim the drive with `drivebay claim DRIVE`, which adopts all of its volumes.\n\nA volume whose ID was deleted while its drive was absent is adopted as well, if no volume has its\nname now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err == nil {
@@ -104,22 +106,22 @@ func (a *app) volumeAdoptCommand() *cobra.Command {
 }
 
 func (a *app) volumeReleaseCommand() *cobra.Command {
-	cmd := a.onVolume("release VOLUME", "Let go of a volume whose drive has to leave", "released: its drive does not wait for it any more", (*api.Client).ReleaseVolume)
-	cmd.Long = "Says that nobody needs what is on the leaving drive of a volume any more: the drive goes without\nit. Nothing is wiped. It is refused while the volume is mounted, and while none of its drives\nhas to leave; if the drive stays after all, so does the volume."
+	cmd := a.onVolume("release VOLUME", "Release a volume whose drive is leaving", "released: its drive no longer waits for it", (*api.Client).ReleaseVolume)
+	cmd.Long = "Confirms that the data of a volume on a leaving drive is no longer needed: the drive is removed and\nthe volume is not moved. Nothing is wiped. The command refuses while the volume is mounted, and\nwhile none of its drives is leaving. If the drive stays after all, the volume stays too."
 	return cmd
 }
 
 func (a *app) volumeAcceptLossCommand() *cobra.Command {
 	return a.lossy(lossy{
-		use: "accept-loss VOLUME", short: "Go on without data of a volume that cannot be had",
-		long:  "A mirror of which the leg with the newest data is lost goes on with the leg that is there; what\nwas written since is lost. The lost drive has to be out of the machine.\n\nLets a volume go on to another drive that some of cannot be read any more: what that is,\n`drivebay volume show` names by offset and length. It reads as zeros from then on, and the\nvolume says so until `drivebay volume clear`. `drivebay volume retry` reads again instead.\nWithout --yes nothing is done. The whole id or name is wanted.",
-		sure:  "yes, these data may be lost",
-		about: a.lossAtStake, refusal: "what cannot be read of it, or was written to the lost leg of a mirror, would be lost for good: %s: to go on without it add --yes",
-		do: (*api.Client).AcceptLoss, done: "goes on without these data",
+		use: "accept-loss VOLUME", short: "Accept the loss of data of a volume, and continue without it",
+		long:  "A mirror whose leg with the newest data is lost continues with the leg that is left; data written\nsince then is lost. The lost drive must be out of the machine.\n\nA volume that is moved to another drive, and of which some data cannot be read, continues without\nthat data: `drivebay volume show VOLUME` lists it by offset and length. It reads as zeros from then\non, and the volume reports the loss until `drivebay volume clear VOLUME`. To read the data again\ninstead, run `drivebay volume retry VOLUME`.\n\nWithout --yes the command does nothing. The full ID or name is required.",
+		sure:  "confirm the loss of this data",
+		about: a.lossAtStake, refusal: "data that cannot be read, or that was written to the lost leg of a mirror, would be lost permanently: %s; to continue without it, add --yes",
+		do: (*api.Client).AcceptLoss, done: "continues without this data",
 	})
 }
 
-// lossAtStake names a volume with what cannot be read of it.
+// lossAtStake describes a volume and adds the cause of its usage failure.
 func (a *app) lossAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
 	client, v, err := a.pickVolume(ctx, what)
 	if err != nil {
@@ -140,9 +142,9 @@ func (a *app) volumeAtStake(ctx context.Context, what string) (*api.Client, atSt
 	return client, atStake{calledVolume(&v.Volume), lossOf(v)}, nil
 }
 
-// lossOf names a volume so that nobody takes it for another.
+// lossOf describes a volume, so that an operator cannot mistake it for another.
 func lossOf(v *drivebay.VolumeView) string {
-	text := fmt.Sprintf("%s of %s, made %s", calledVolume(&v.Volume), render.Binary(v.Size), v.Created.UTC().Format("2006-01-02 15:04:05Z"))
+	text := fmt.Sprintf("%s of %s, created %s", calledVolume(&v.Volume), render.Binary(v.Size), v.Created.UTC().Format("2006-01-02 15:04:05Z"))
 	for _, p := range v.Publications {
 		text += ", mounted at " + render.Clean(p.Path)
 	}
@@ -151,11 +153,11 @@ func lossOf(v *drivebay.VolumeView) string {
 
 func (a *app) volumeExpandCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "expand VOLUME SIZE", Short: "Grow a volume to a size", Args: cobra.ExactArgs(2),
-		Long:    "Grows a volume, and its filesystem where it is mounted; one that is not grows when it is\nmounted the next time. An encrypted one that is in use grows with its passphrase, or when\nit is staged the next time. A partition without room behind it has to move, or the one behind\nit: ask again until it has grown. Nothing shrinks.",
+		Use: "expand VOLUME SIZE", Short: "Expand a volume to a size", Args: cobra.ExactArgs(2),
+		Long:    "Expands a volume, and its filesystem if it is mounted; otherwise the filesystem grows when it is\nmounted the next time. An encrypted volume that is in use needs its passphrase, or grows when it is\nstaged the next time. If there is no room behind a partition, the partition or the one behind it has\nto move: repeat the command until the volume has grown. A volume never shrinks.",
 		Example: "  drivebay volume expand data-1 20GiB",
 	}
-	secret := newPassphraseFlag(cmd, "the passphrase of an encrypted volume that is in use is in this file")
+	secret := newPassphraseFlag(cmd, "file with the passphrase of an encrypted volume that is in use")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		size, err := someSize(args[1])
 		if err != nil {
@@ -182,24 +184,24 @@ func (a *app) volumeExpandCommand() *cobra.Command {
 	return cmd
 }
 
-// grew says what has become of a volume that was grown.
+// grew describes a volume that was expanded, and what of it still has to grow.
 func grew(v *drivebay.Volume) string {
 	text := fmt.Sprintf("%s has %s", calledVolume(v), render.Binary(v.Size))
 	switch {
 	case v.CSIStatus != drivebay.CSIResized:
 	case v.LUKSUUID != "":
-		text += "; what is in it grows when it is staged the next time, or now with --" + passphraseFile
+		text += "; its decrypted device grows when it is staged the next time, or now with --" + passphraseFile
 	default:
 		text += "; its filesystem grows when it is mounted the next time"
 	}
 	return text
 }
 
-// someSize is a size that is not nothing.
+// someSize parses a size and refuses 0.
 func someSize(text string) (uint64, error) {
 	size, err := drivebay.ParseSize(text)
 	if err == nil && size == 0 {
-		err = fmt.Errorf("%w: %q is nothing", drivebay.ErrInvalid, text)
+		err = fmt.Errorf("%w: %q: the size must be greater than 0", drivebay.ErrInvalid, text)
 	}
 	return size, err
 }

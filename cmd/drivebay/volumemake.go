@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// classFlags say what kind of volume is meant.
+// classFlags are the flags that give the parameters of a class.
 type classFlags struct {
 	short map[string]*string // by parameter
 	more  []string
 }
 
-// classFlag gives a command a flag for a parameter of a class.
+// flag adds a flag for a parameter of a class to a command.
 func (c *classFlags) flag(cmd *cobra.Command, name, parameter, help string) {
 	if c.short == nil {
 		c.short = map[string]*string{}
@@ -26,14 +26,14 @@ func (c *classFlags) flag(cmd *cobra.Command, name, parameter, help string) {
 
 func newClassFlags(cmd *cobra.Command) *classFlags {
 	c := new(classFlags)
-	c.flag(cmd, "backing", drivebay.ParameterBacking, "what it is made of: partition, drive, lvm, thin, mirror")
-	c.flag(cmd, "class", drivebay.ParameterClass, "the drives that it is made on: any, hdd, ssd, nvme")
-	cmd.Flags().StringArrayVar(&c.more, "param", nil, "a parameter of a StorageClass, KEY=VALUE; may be given again")
+	c.flag(cmd, "backing", drivebay.ParameterBacking, "backing of the volume: partition, drive, lvm, thin, mirror")
+	c.flag(cmd, "class", drivebay.ParameterClass, "drives to use: any, hdd, ssd, nvme")
+	cmd.Flags().StringArrayVar(&c.more, "param", nil, "parameter of a StorageClass, KEY=VALUE; can be repeated")
 	return c
 }
 
-// parameters are those of a StorageClass; one that is not known, or said twice and
-// not alike, is refused.
+// parameters returns the parameters of a StorageClass. It refuses unknown ones, and one
+// that is given twice with different values.
 func (c *classFlags) parameters() (map[string]string, error) {
 	out := map[string]string{}
 	for _, one := range c.more {
@@ -63,29 +63,29 @@ func (c *classFlags) parameters() (map[string]string, error) {
 
 func (a *app) volumeCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make a volume on a drive that is claimed", Args: cobra.ExactArgs(1),
-		Long: "Makes a volume on a drive that is claimed, and prints its id. A second call with the same\nname and wishes prints the same id. `drivebay capacity` tells what room there is.",
+		Use: "create NAME", Short: "Create a volume on a claimed drive", Args: cobra.ExactArgs(1),
+		Long: "Creates a volume on a claimed drive and prints its ID. A second call with the same name and\nparameters prints the same ID. `drivebay capacity` shows the available space.",
 		Example: "  drivebay volume create data-1 --size 10GiB\n  drivebay volume create raw-1 --size 1TB --block --class nvme\n" +
 			"  drivebay volume create copy-1 --backing thin --from-snapshot monday\n  drivebay volume create safe-1 --passphrase-file key.txt",
 	}
 	var body api.VolumeBody
 	class := newClassFlags(cmd)
-	class.flag(cmd, "wipe", drivebay.ParameterWipe, "what becomes of its data when it is deleted: discard, zero, none")
-	class.flag(cmd, "encryption", drivebay.ParameterEncryption, "how its data are encrypted: luks2")
-	secret := newPassphraseFlag(cmd, "the volume is encrypted with what is in this file")
-	size := cmd.Flags().String("size", "", "how large, at least: 10GiB, 960GB; without, 1GiB or as large as what it begins with")
-	limit := cmd.Flags().String("limit", "", "how large, at most")
-	cmd.Flags().StringVar(&body.FSType, "fs", "", "its filesystem: "+strings.Join(drivebay.FSTypes, ", "))
-	cmd.Flags().BoolVar(&body.Block, "block", false, "a block device, no filesystem")
-	cmd.Flags().StringVar(&body.Source.Snapshot, "from-snapshot", "", "begin with what this snapshot has")
-	cmd.Flags().StringVar(&body.Source.Volume, "from-volume", "", "begin with what this volume has")
+	class.flag(cmd, "wipe", drivebay.ParameterWipe, "how the data is wiped when the volume is deleted: discard, zero, none")
+	class.flag(cmd, "encryption", drivebay.ParameterEncryption, "encryption of the volume: luks2")
+	secret := newPassphraseFlag(cmd, "file with the passphrase to encrypt the volume with")
+	size := cmd.Flags().String("size", "", "minimum size, for example 10GiB or 960GB (default 1GiB, or the size of the source)")
+	limit := cmd.Flags().String("limit", "", "maximum size")
+	cmd.Flags().StringVar(&body.FSType, "fs", "", "filesystem: "+strings.Join(drivebay.FSTypes, ", "))
+	cmd.Flags().BoolVar(&body.Block, "block", false, "create a block device without a filesystem")
+	cmd.Flags().StringVar(&body.Source.Snapshot, "from-snapshot", "", "copy the data of this snapshot")
+	cmd.Flags().StringVar(&body.Source.Volume, "from-volume", "", "copy the data of this volume")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		body.Name = args[0]
 		if body.FSType != "" && body.Block {
-			return usage("--fs and --block exclude each other")
+			return usage("--fs and --block cannot be used together")
 		}
 		if body.Source.Snapshot != "" && body.Source.Volume != "" {
-			return usage("--from-snapshot and --from-volume exclude each other")
+			return usage("--from-snapshot and --from-volume cannot be used together")
 		}
 		if body.FSType != "" && !slices.Contains(drivebay.FSTypes, body.FSType) {
 			return usage("--fs %q: want %s", body.FSType, strings.Join(drivebay.FSTypes, ", "))
@@ -123,7 +123,7 @@ func (a *app) createVolume(cmd *cobra.Command, body api.VolumeBody) error {
 	return a.print(fmt.Sprintln(made.ID))
 }
 
-// sizeFlag is the size that a flag gives; 0 when it was not given.
+// sizeFlag parses the size that a flag gives; it returns 0 when the flag was not given.
 func sizeFlag(name, text string) (uint64, error) {
 	if text == "" {
 		return 0, nil

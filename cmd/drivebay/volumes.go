@@ -17,12 +17,12 @@ import (
 
 func (a *app) volumesCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "volumes", Short: "List the volumes and how they are",
+		Use: "volumes", Short: "List the volumes and their condition",
 		Example: "  drivebay volumes --abnormal\n  drivebay volumes --watch\n  drivebay volumes -o json",
 	}
 	out := outputFlag(cmd, "table", "wide", "json", "yaml")
-	abnormal := cmd.Flags().Bool("abnormal", false, "only volumes with which something is wrong")
-	again := cmd.Flags().BoolP("watch", "w", false, "draw again whenever something changes")
+	abnormal := cmd.Flags().Bool("abnormal", false, "show only volumes with an abnormal condition")
+	again := cmd.Flags().BoolP("watch", "w", false, "print the list again after every change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
@@ -49,21 +49,21 @@ func (a *app) volumesCommand() *cobra.Command {
 	return cmd
 }
 
-// client is the daemon, who alone knows of volumes.
+// client returns a client of the daemon: only the daemon knows the volumes.
 func (a *app) client() (*api.Client, error) {
 	if a.local || a.root != "" {
-		return nil, fmt.Errorf("volumes: %w with --local or --root: the daemon alone knows them", drivebay.ErrNoSupport)
+		return nil, fmt.Errorf("volumes: %w with --local or --root: only the daemon knows the volumes", drivebay.ErrNoSupport)
 	}
 	return api.Dial(a.api), nil
 }
 
-// nameDrives lets the drives of volumes be called as people do.
+// nameDrives adds the drives to the set, so that they are shown by kernel name and bay.
 func nameDrives(ctx context.Context, client *api.Client, set *drivebay.VolumeSet) (err error) {
 	set.Drives, err = client.Drives(ctx)
 	return err
 }
 
-// nextVolumes is the first set in which a volume is not as it was in the last one.
+// nextVolumes waits for the first set in which a volume differs from the last set.
 func nextVolumes(ctx context.Context, client *api.Client, last *drivebay.VolumeSet) (*drivebay.VolumeSet, error) {
 	for seq := last.Seq; ; {
 		next, err := client.WaitVolumes(ctx, seq)
@@ -87,7 +87,8 @@ func (a *app) printVolumes(set *drivebay.VolumeSet, abnormal bool, out *output) 
 	return err
 }
 
-// findVolume finds the volume that somebody means, or says which he may mean.
+// findVolume returns the volume that what names. The error of an unknown name lists near
+// matches.
 func findVolume(set *drivebay.VolumeSet, what string) (*drivebay.VolumeView, error) {
 	if v, ok := set.Find(what); ok {
 		return v, nil
@@ -100,16 +101,16 @@ func findVolume(set *drivebay.VolumeSet, what string) (*drivebay.VolumeView, err
 	}
 	switch {
 	case len(near) == 0 && len(set.Volumes) == 0:
-		return nil, fmt.Errorf("volume %q: %w: there is no volume at all", what, drivebay.ErrNotFound)
+		return nil, fmt.Errorf("volume %q: %w: there are no volumes", what, drivebay.ErrNotFound)
 	case len(near) == 0:
-		return nil, fmt.Errorf("volume %q: %w: `drivebay volumes` lists them; give an id or a name", what, drivebay.ErrNotFound)
+		return nil, fmt.Errorf("volume %q: %w: `drivebay volumes` lists the volumes; give an ID or a name", what, drivebay.ErrNotFound)
 	case len(near) > maxNear:
 		near = append(near[:maxNear], "...")
 	}
 	return nil, fmt.Errorf("volume %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
 }
 
-// pickVolume finds the volume that an argument means.
+// pickVolume returns a client and the volume that an argument names.
 func (a *app) pickVolume(ctx context.Context, what string) (*api.Client, *drivebay.VolumeView, error) {
 	client, err := a.client()
 	if err != nil {
@@ -123,7 +124,7 @@ func (a *app) pickVolume(ctx context.Context, what string) (*api.Client, *driveb
 	return client, v, err
 }
 
-// volume is pickVolume, and the volume comes with its facts.
+// volume does what pickVolume does, and reads the volume with its facts.
 func (a *app) volume(ctx context.Context, what string) (*api.VolumeDetail, error) {
 	client, v, err := a.pickVolume(ctx, what)
 	if err != nil {
@@ -136,9 +137,9 @@ func (a *app) volume(ctx context.Context, what string) (*api.VolumeDetail, error
 	return detail, err
 }
 
-// untilDone repeats a call while the work that it began goes on: each of these
-// calls, made again, waits for the end of the first. Interrupted, the work goes on
-// in the daemon.
+// untilDone repeats a call while the work that it started goes on: each of these calls,
+// repeated, waits for the end of the first. If the command is interrupted, the daemon
+// continues the work.
 func (a *app) untilDone(ctx context.Context, client *api.Client, call func() error) error {
 	for said := false; ; {
 		err := call()
@@ -146,7 +147,7 @@ func (a *app) untilDone(ctx context.Context, client *api.Client, call func() err
 			return err
 		}
 		if !said {
-			fmt.Fprintln(a.err, "note: this takes a while; stopped here, it goes on in the daemon: "+render.Clean(err.Error()))
+			fmt.Fprintln(a.err, "note: the operation is in progress; if you stop this command, the daemon continues it: "+render.Clean(err.Error()))
 			said = true
 		}
 		if err := anyChange(ctx, client); err != nil {
@@ -155,8 +156,8 @@ func (a *app) untilDone(ctx context.Context, client *api.Client, call func() err
 	}
 }
 
-// askAgain is the longest time between two of these calls: work may end before we
-// wait for a change, or end without one.
+// askAgain is the longest time between two of these calls: work may end before the
+// command waits for a change, or end without a change.
 const askAgain = 5 * time.Second
 
 func anyChange(ctx context.Context, client *api.Client) error {

@@ -44,11 +44,13 @@ func newVolumes(e *engine) *volumeEngine {
 	return v
 }
 
-func (v *volumeEngine) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
-func (v *volumeEngine) Unwritten() []string           { return nil }
-func (v *volumeEngine) Newer() []string               { return nil }
-func (v *volumeEngine) Unread() ([]string, bool)      { return nil, true }
-func (v *volumeEngine) Powers() drivebay.VolumePowers { return drivebay.VolumePowers{Snapshots: true} }
+func (v *volumeEngine) Volumes() *drivebay.VolumeSet { return v.set.Load() }
+func (v *volumeEngine) Unwritten() []string          { return nil }
+func (v *volumeEngine) Newer() []string              { return nil }
+func (v *volumeEngine) Unread() ([]string, bool)     { return nil, true }
+func (v *volumeEngine) Capabilities() drivebay.VolumeCapabilities {
+	return drivebay.VolumeCapabilities{Snapshots: true}
+}
 
 // work is did, unless the work is still under way: then the next set comes soon.
 func (v *volumeEngine) work(format string, args ...any) error {
@@ -139,11 +141,11 @@ func TestReadingVolumes(t *testing.T) {
 		{"volume show bbbbbb -o json", []string{`"id": "` + rawVolume + `"`, `"facts": {`}, nil},
 		{"volume snapshots", []string{"snap1", "monday", "data-1"}, nil},
 		{"volume snapshots -o json", []string{`"source": "` + dataVolume + `"`}, nil},
-		{"explain raw-1", []string{"DEGRADED  DiskFailure", "it says so itself", "The drive under it:", "  BAD  ATAFailed", "what to do: Replace it.", "attributes"}, nil},
+		{"explain raw-1", []string{"DEGRADED  DiskFailure", "it says so itself", "The drive below the volume:", "  BAD  ATAFailed", "what to do: Replace it.", "attributes"}, nil},
 		{"explain data-1 -o yaml", []string{"name: data-1", "evidence:"}, nil},
 		{"events --volume data-1", []string{"made"}, []string{"seen", "it died"}},
 		{"events --volume " + rawVolume[:25] + "z", nil, []string{"made", "seen"}},
-		{"explain sd2", []string{"ATAFailed"}, []string{"The drive under it"}},
+		{"explain sd2", []string{"ATAFailed"}, []string{"The drive below the volume"}},
 		{"capacity", []string{"partition  3 GiB      2 GiB    1 MiB     no", "thin       3 GiB      2 GiB    1 MiB     yes", "mirror     -", "no LVM here"}, nil},
 		{"capacity --backing thin", []string{"thin"}, []string{"partition"}},
 		{"capacity -o json", []string{`"largest": 2147483648`, `"against": "mirror: not supported`}, nil},
@@ -179,15 +181,15 @@ func TestActingOnVolumes(t *testing.T) {
 		{"volume snapshot aaaaaa friday", "snapshot friday " + dataVolume, "newsnap\n"},
 		{"volume snapshot-delete monday --yes", "delete snapshot snap1", "snapshot monday deleted"},
 		{"volume snapshot-forget monday --yes", "forget snapshot snap1", "snapshot monday forgotten"},
-		{"volume retry data-1", "retry " + dataVolume, "tried again"},
+		{"volume retry data-1", "retry " + dataVolume, "(data-1) is retried"},
 		{"volume clear data-1", "clear " + dataVolume, "cleared"},
 		{"volume release data-1", "release " + dataVolume, "(data-1) released"},
-		{"volume accept-loss data-1 --yes", "accept-loss " + dataVolume, "(data-1) goes on without these data"},
+		{"volume accept-loss data-1 --yes", "accept-loss " + dataVolume, "(data-1) continues without this data"},
 		{"forget sd1", "forget drive naa-aaaa01", "drive naa-aaaa01 (sd1) is forgotten"},
 		{"volume adopt found-elsewhere", "adopt found-elsewhere", "volume found-elsewhere adopted"},
 		{"volume forget data-1 --yes", "forget " + dataVolume, "(data-1) forgotten"},
-		{"scrub data-1", "scrub " + dataVolume, "is being checked"},
-		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): there is nothing to repair"},
+		{"scrub data-1", "scrub " + dataVolume, "is being checked; `drivebay volume show " + dataVolume + "` shows the verdict"},
+		{"heal data-1", "heal " + dataVolume + " dry=false fsck=false []", "(data-1): nothing to repair"},
 		{"heal raw-1 --dry-run --fsck --option noatime,nosuid", "heal " + rawVolume + ` dry=true fsck=true ["noatime" "nosuid"]`, "(raw-1):\n  to do     mount it\n            why: it is not mounted\n"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
@@ -209,7 +211,7 @@ func TestLongWorkIsAwaited(t *testing.T) {
 	v := newVolumes(e)
 	v.pending.Store(2)
 	out, errs, code := call(t, daemonWith(t, e, api.Options{Volumes: v}), "volume", "create", "new")
-	if code != 0 || out != "newid\n" || len(e.done) != 1 || strings.Count(errs, "note: this takes a while") != 1 {
+	if code != 0 || out != "newid\n" || len(e.done) != 1 || strings.Count(errs, "note: the operation is in progress") != 1 {
 		t.Errorf("exit status %d, did %q, said %q %q", code, e.done, out, errs)
 	}
 }
@@ -223,7 +225,7 @@ func TestHealFails(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	if code != exitFailure || !strings.Contains(errs, "not all of it could be repaired") {
+	if code != exitFailure || !strings.Contains(errs, "not every repair succeeded") {
 		t.Errorf("exit status %d, said %q", code, errs)
 	}
 }
@@ -282,11 +284,11 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volume sho data-1", exitUsage, `did you mean "show"?`},
 		{"volume create", exitUsage, "accepts 1 arg"},
 		{"volume create x --size much", exitUsage, `--size: invalid: "much" is no size`},
-		{"volume create x --size 0", exitUsage, "is nothing"},
+		{"volume create x --size 0", exitUsage, "must be greater than 0"},
 		{"volume create x --limit -1", exitUsage, "is no size"},
 		{"volume create x --fs ntfs", exitUsage, "want ext4, xfs, btrfs"},
-		{"volume create x --fs ext4 --block", exitUsage, "exclude each other"},
-		{"volume create x --from-volume a --from-snapshot b", exitUsage, "exclude each other"},
+		{"volume create x --fs ext4 --block", exitUsage, "cannot be used together"},
+		{"volume create x --from-volume a --from-snapshot b", exitUsage, "cannot be used together"},
 		{"volume create x --backing raid5", exitUsage, `"raid5" is none of drive, lvm, mirror, partition, thin`},
 		{"volume create x --param backing=thin", exitUsage, "there is no such parameter"},
 		{"volume create x --param thin", exitUsage, "want KEY=VALUE"},
@@ -294,20 +296,20 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volume create x --size 2GiB --limit 1GiB", exitFailure, "less than the size"},
 		{"volume expand data-1 more", exitUsage, "is no size"},
 		{"volume delete data-1", exitFailure, "volume " + dataVolume + " (data-1) of 10 GiB"},
-		{"volume forget data-1", exitFailure, "would be forgotten, and not wiped"},
-		{"volume accept-loss data-1", exitFailure, "would be lost for good"},
+		{"volume forget data-1", exitFailure, "would be forgotten and not wiped"},
+		{"volume accept-loss data-1", exitFailure, "would be lost permanently"},
 		{"volume delete aaaaaaa --yes", exitFailure, "whole name or id"},
 		{"volume snapshot-delete monday", exitFailure, "add --yes"},
 		{"volume snapshot-forget monday", exitFailure, "add --yes"},
 		{"volume snapshot-delete tuesday --yes", exitFailure, "not found"},
-		{"volume show nothing", exitFailure, "`drivebay volumes` lists them"},
+		{"volume show nothing", exitFailure, "`drivebay volumes` lists the volumes"},
 		{"volume show data", exitFailure, "did you mean one of these? " + dataVolume + " (data-1)"},
-		{"explain nothing", exitFailure, "nor is there a volume that is called so"},
+		{"explain nothing", exitFailure, "no volume has this ID or name either"},
 		{"explain dat", exitFailure, "did you mean one of these?"},
-		{"explain sd1", exitFailure, "it is drive naa-aaaa01 and volume cccccccccccccccccccccccccc: give the id"},
+		{"explain sd1", exitFailure, "it names drive naa-aaaa01 and volume cccccccccccccccccccccccccc: give the ID"},
 		{"volumes -o xml", exitUsage, "want table, wide, json, yaml"},
-		{"volumes --root /nowhere", exitFailure, "the daemon alone knows them"},
-		{"capacity --local", exitFailure, "the daemon alone knows them"},
+		{"volumes --root /nowhere", exitFailure, "only the daemon knows the volumes"},
+		{"capacity --local", exitFailure, "only the daemon knows the volumes"},
 		{"capacity --class tape", exitUsage, "is none of any, hdd, nvme, ssd"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// open opens the machine; a simulated one comes with a handler that breaks its
-// drives.
+// open opens the machine. For a simulated one it returns the handler that injects faults
+// into its drives.
 func (d *daemon) open() (sim http.Handler, err error) {
 	if d.config.Sim == "" {
 		d.machine, err = host.Real(d.config.Root)
@@ -37,7 +37,8 @@ func (d *daemon) open() (sim http.Handler, err error) {
 	return machine.Handler(), nil
 }
 
-// makeVolumes makes the volume engine, on a machine whose drives can be written to.
+// makeVolumes returns the volume engine, or nil on a machine whose drives cannot be
+// written to.
 func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 	worker, ok := d.machine.(host.Worker)
 	if !ok {
@@ -52,13 +53,13 @@ func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 	})
 }
 
-// node is what callers know this machine by. Names of nodes are in lower case in
-// Kubernetes, whatever the host name is.
+// node returns the name by which callers know this machine. It is in lower case, as
+// names of nodes are in Kubernetes, whatever the host name is.
 func (d *daemon) node() string {
 	return strings.ToLower(cmp.Or(d.config.NodeID, d.machine.Describe().Name))
 }
 
-// edge makes the server of the API, the metrics and the simulator.
+// edge returns the server of the API, the metrics and the simulator.
 func (d *daemon) edge(sim http.Handler) *api.Server {
 	version, commit := buildVersion()
 	opt := api.Options{
@@ -78,11 +79,11 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 	return server
 }
 
-// listen opens the socket, and the TCP address where one is asked for.
+// listen opens the unix socket, and the TCP address if one is configured.
 func (d *daemon) listen(ctx context.Context) ([]api.Listener, error) {
 	unix, err := api.ListenUnix(config.SocketPath(d.config.API))
 	if err != nil {
-		return nil, fmt.Errorf("%w: name another socket with --api unix:///path", err)
+		return nil, fmt.Errorf("%w: choose another socket with --api unix:///path", err)
 	}
 	if d.config.Listen == "" {
 		return []api.Listener{unix}, nil

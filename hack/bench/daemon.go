@@ -26,8 +26,8 @@ type daemon struct {
 	client http.Client
 }
 
-// start runs the daemon on a rack of 100, the first hung of them hanging from
-// the start, and returns when it is ready.
+// start runs the daemon on a simulated rack of 100 drives, of which as many as hung
+// hang from the start. It returns when the daemon is ready.
 func start(binary string, hung int, more ...string) (*daemon, error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -52,7 +52,7 @@ func start(binary string, hung int, more ...string) (*daemon, error) {
 	return d, err
 }
 
-// launch runs the daemon with a folder of its own until it is ready.
+// launch starts the daemon with dir as its state directory and returns when it is ready.
 func launch(binary, dir string, more ...string) (*daemon, error) {
 	socket := filepath.Join(dir, "s")
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -63,7 +63,7 @@ func launch(binary, dir string, more ...string) (*daemon, error) {
 	args := append([]string{"serve", "--state-dir", dir, "--api", "unix://" + socket}, more...)
 	d := &daemon{dir: dir, began: time.Now(), cmd: exec.Command(binary, args...)}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
-	d.cmd.Env = append(os.Environ(), "DRIVEBAY_POLL_EVIDENCE=10m") // as on a real machine; a simulated one is asked more often
+	d.cmd.Env = append(os.Environ(), "DRIVEBAY_POLL_EVIDENCE=10m") // as on a real machine; a simulated one is polled more often
 	d.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var nd net.Dialer
 		return nd.DialContext(ctx, "unix", socket)
@@ -130,14 +130,14 @@ func coldStart(binary string, hung int) (row, error) {
 	return row{fmt.Sprintf("cold start to ready, 100 drives, %d hung", hung), fmt.Sprintf("<= %v", limit), ms(took), took <= limit}, nil
 }
 
-// daemonRows measures one running daemon: idle, while a drive hangs, and pulled at.
+// daemonRows measures one daemon: idle, while a drive hangs, and while drives are pulled.
 func daemonRows(binary string) ([]row, error) {
 	d, err := start(binary, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer d.stop()
-	time.Sleep(5 * time.Second) // every drive looked at
+	time.Sleep(5 * time.Second) // until every drive has been read
 	rows, err := d.idle("100 drives, the simulated machine's share included")
 	if err != nil {
 		return rows, err
@@ -157,7 +157,7 @@ func daemonRows(binary string) ([]row, error) {
 	return append(rows, pulled), nil
 }
 
-// pages reads what everybody reads while a drive hangs.
+// pages measures the most used pages of the API while a drive hangs.
 func (d *daemon) pages() ([]row, error) {
 	var rows []row
 	for _, p := range []string{"/metrics", "/api/v1/drives"} {
@@ -175,7 +175,7 @@ func (d *daemon) pages() ([]row, error) {
 	return rows, nil
 }
 
-// pulls measures from the pull of a drive to OFFLINE in the API.
+// pulls measures the time from the pull of a drive until the API shows it OFFLINE.
 func (d *daemon) pulls() (row, error) {
 	var took []time.Duration
 	for i := range 20 {

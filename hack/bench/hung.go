@@ -7,7 +7,7 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
-// hung lets the drive of the first volume hang.
+// hung measures calls while the drive of the first volume hangs.
 func (n *node) hung(all []published) (rows []row, err error) {
 	v, _ := n.engine.Volumes().Get(all[0].id)
 	drive := v.Location.Drives[0]
@@ -43,7 +43,7 @@ func (n *node) hung(all []published) (rows []row, err error) {
 	if err := n.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "heal"}); err != nil {
 		return nil, err
 	}
-	after, err := n.pace(well, 3000, 1) // who else uses this machine comes and goes
+	after, err := n.pace(well, 3000, 1) // the load of other processes varies
 	ratio := 2 * float64(percentile(during, 50)) / float64(percentile(before, 50)+percentile(after, 50))
 	return []row{
 		{"a drive hangs: abnormal in NodeGetVolumeStats", "<= 10 s", ms(seen), seen <= 10*time.Second},

@@ -31,7 +31,7 @@ func (d *daemon) idle(with string) ([]row, error) {
 	}, nil
 }
 
-// memory is what is resident, in MiB.
+// memory returns the resident memory in MiB.
 func (d *daemon) memory() (resident float64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	for line := range strings.Lines(string(status)) {
@@ -43,8 +43,9 @@ func (d *daemon) memory() (resident float64, err error) {
 	return resident, err
 }
 
-// cpu is the processor time used so far by all threads (Documentation/scheduler/sched-stats.rst:
-// the first number of schedstat, in nanoseconds; those of proc_pid_stat(5) are too coarse).
+// cpu returns the processor time that all threads have used so far: the first number of
+// schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst). The times of
+// proc_pid_stat(5) are too coarse.
 func (d *daemon) cpu() (used time.Duration, err error) {
 	all, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", d.cmd.Process.Pid))
 	for _, path := range all {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// listRows measures lists of very many volumes, all of them abnormal.
+// listRows measures ListVolumes with very many volumes, all of them abnormal.
 func listRows() (rows []row, err error) {
 	gets := map[int]time.Duration{}
 	for _, count := range []int{1000, 100_000} {
@@ -95,7 +95,7 @@ func timed(f func() error) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// walk lists everything, page by page.
+// walk lists all volumes, page by page.
 func walk(ctx context.Context, client wire.ControllerClient, page int32) (ids []string, took []time.Duration, err error) {
 	for token := ""; ; {
 		began := time.Now()

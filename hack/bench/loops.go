@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// loops are drives of the kernel's own: the daemon that has them is the one that
-// runs on a real machine, with nothing simulated in its memory.
+// loops are loop devices of the kernel. The daemon that uses them runs as on a real
+// machine, with nothing simulated in its memory.
 type loops struct {
 	dir  string
 	devs []string
@@ -74,7 +74,7 @@ func loopRows(binary string) (rows []row, err error) {
 	if _, err := csi.pace(all, 4*volumes, 4); err != nil {
 		return nil, err
 	}
-	time.Sleep(time.Minute) // what it took to make them is given back
+	time.Sleep(time.Minute) // the daemon returns the memory that making them took
 	if rows, err = d.idle(fmt.Sprintf("%d loop devices and %d volumes of ext4 mounted twice", drives, volumes)); err != nil {
 		return rows, err
 	}
@@ -106,7 +106,7 @@ func (e endpoint) fillLoops(n int, root string) (all []published, took []time.Du
 	return all, took, nil
 }
 
-// empty removes volumes, some at a time.
+// empty removes volumes, four at a time.
 func (e endpoint) empty(all []published) error {
 	var wg sync.WaitGroup
 	slots, errs := make(chan struct{}, 4), make([]error, len(all))

@@ -18,7 +18,7 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
-// row is one budget.
+// row is one budget and its measurement.
 type row struct {
 	what, target, measured string
 	kept                   bool
@@ -59,8 +59,8 @@ type part struct {
 	measure func() ([]row, error)
 }
 
-// measure runs the parts whose name has a word in it, one after the other, and says which one
-// runs: all of them take some minutes.
+// measure runs the parts whose name contains only, one after the other, and prints which
+// one runs: all of them take some minutes.
 func measure(binary, fleet, only string) (rows []row, err error) {
 	cold := func(hung int) func() ([]row, error) {
 		return func() ([]row, error) {
@@ -93,7 +93,7 @@ func measure(binary, fleet, only string) (rows []row, err error) {
 	return rows, nil
 }
 
-// inProcess measures what the engine does by itself.
+// inProcess measures the drive engine without a daemon.
 func inProcess() ([]row, error) {
 	sim, err := hostsim.New(hostsim.Generate(100))
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 
 const kubelet = "/var/lib/kubelet"
 
-// node is a whole CSI driver on a simulated machine of 100 drives, in this
-// process, so that what it asks of the machine can be counted.
+// node is a whole CSI driver on a simulated machine of 100 drives. It runs in this
+// process, so that its accesses to the machine can be counted.
 type node struct {
 	endpoint
 	sim    *hostsim.Machine
@@ -39,9 +39,9 @@ type node struct {
 	ended  chan error
 }
 
-// newNode starts one that remembers so many volumes, which are on no drive any
-// more: each of them has something to say. With a tick of zero it looks at things
-// as often as it usually does.
+// newNode starts a node that has the records of so many volumes whose drives are gone:
+// each of them is abnormal. With a tick of zero the engines use their default
+// intervals.
 func newNode(remembered int, tick time.Duration) (*node, error) {
 	n := &node{ended: make(chan error, 3)}
 	var err error
@@ -78,7 +78,7 @@ func newNode(remembered int, tick time.Duration) (*node, error) {
 	return n, n.wait()
 }
 
-// remember fills a store with records of volumes.
+// remember puts the records of n volumes into a store.
 func remember(st *store.Mem, n int) error {
 	for i := range n {
 		name := fmt.Sprintf("remembered-%06d", i)
@@ -94,7 +94,7 @@ func remember(st *store.Mem, n int) error {
 	return nil
 }
 
-// wait returns when all drives can carry volumes.
+// wait returns when the drives are claimed and the volume engine is ready.
 func (n *node) wait() error {
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
 		claimed := 0
@@ -117,7 +117,7 @@ func (n *node) close() error {
 	return err
 }
 
-// use has somebody read a volume, as a pod does: what hangs is seen by that.
+// use reads a volume as a pod does: that makes a hang visible.
 func (n *node) use(v published) {
 	_, _ = n.sim.ReadFolder(context.Background(), host.Place{Root: kubelet, Name: strings.TrimPrefix(v.staging, kubelet+"/")})
 }
@@ -125,15 +125,15 @@ func (n *node) use(v published) {
 // endpoint is the socket of a CSI driver.
 type endpoint string
 
-// dial is a connection, which begins when it is used first.
+// dial returns a connection, which is opened when it is used first.
 func (e endpoint) dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient(string(e), grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// published is a volume with its places.
+// published is a volume with its staging and target paths.
 type published struct{ id, staging, target string }
 
-// make makes and mounts a volume, and says how long that took.
+// make creates, stages and publishes a volume, and returns how long that took.
 func (e endpoint) make(name string, size int64, root string) (v published, took time.Duration, err error) {
 	conn, err := e.dial()
 	if err != nil {
@@ -160,7 +160,7 @@ func (e endpoint) make(name string, size int64, root string) (v published, took 
 	return v, time.Since(began), err
 }
 
-// fill makes as many volumes as it takes to have n.
+// fill makes volumes until there are n.
 func (e endpoint) fill(have []published, n int) ([]published, []time.Duration, error) {
 	var all []time.Duration
 	for i := len(have); i < n; i++ {
@@ -173,7 +173,7 @@ func (e endpoint) fill(have []published, n int) ([]published, []time.Duration, e
 	return have, all, nil
 }
 
-// remove unmounts and removes a volume.
+// remove unpublishes, unstages and deletes a volume.
 func (e endpoint) remove(v published) error {
 	conn, err := e.dial()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
-// realRows measures this machine's own drives, with the simulated rack beside
-// them: the ratio of the two holds on a fast machine and on a slow one.
+// realRows measures this machine's own drives, and the simulated rack for comparison:
+// the ratio of the two holds on a fast machine and on a slow one.
 func realRows() ([]row, error) {
 	m, err := host.Real("/")
 	if err != nil {
@@ -51,7 +51,7 @@ func realRows() ([]row, error) {
 	}, nil
 }
 
-// cpu is the time that this process has computed.
+// cpu returns the processor time that this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

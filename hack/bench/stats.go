@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// stats asks for one volume over a connection of its own, as a kubelet does.
+// stats calls NodeGetVolumeStats for one volume over a new connection, as a kubelet does.
 func (e endpoint) stats(v published) (abnormal bool, took time.Duration, err error) {
 	began := time.Now()
 	conn, err := e.dial()
@@ -39,7 +39,7 @@ func askStats(conn *grpc.ClientConn, v published) (abnormal bool, err error) {
 	return len(u) > 3 && u[0] == 2<<3|2 && (u[2] == 1<<3 || u[1] >= 0x80 && u[3] == 1<<3), nil
 }
 
-// pace asks for all volumes, so many at a time, n times.
+// pace makes n calls of stats for the volumes in turn, atOnce at a time.
 func (e endpoint) pace(all []published, n, atOnce int) ([]time.Duration, error) {
 	var mu sync.Mutex
 	var took []time.Duration
@@ -63,7 +63,7 @@ func (e endpoint) pace(all []published, n, atOnce int) ([]time.Duration, error) 
 	return took, failed
 }
 
-// statsRows measures NodeGetVolumeStats on a node that fills up to 1000 volumes.
+// statsRows measures NodeGetVolumeStats on a node with 125 to 1000 volumes.
 func statsRows() (rows []row, err error) {
 	n, err := newNode(0, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func statsRows() (rows []row, err error) {
 	), nil
 }
 
-// logSlope is the exponent that fits cost = a * n^b best.
+// logSlope returns the exponent b that fits cost = a * n^b best.
 func logSlope(costs map[int]time.Duration) float64 {
 	var n, x, y, xx, xy float64
 	for count, cost := range costs {
@@ -115,10 +115,10 @@ func logSlope(costs map[int]time.Duration) float64 {
 	return (n*xy - x*y) / (n*xx - x*x)
 }
 
-// ms2 is for what takes less than a millisecond.
+// ms2 formats durations around a millisecond.
 func ms2(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
 
-// busy measures many callers at once, and then while a drive hangs.
+// busy measures many callers at once, and then calls while a drive hangs.
 func (n *node) busy(all []published) ([]row, error) {
 	const calls = 8000
 	paced, err := n.paced(all, calls, time.Millisecond, 16)
@@ -144,8 +144,8 @@ func statsRow(what string, took []time.Duration) row {
 	return row{what, "<= 0.7 / 5 ms", ms2(p50) + " / " + ms2(p99), p50 <= 700*time.Microsecond && p99 <= 5*time.Millisecond}
 }
 
-// paced begins a call every so often, whatever becomes of those before: a kubelet
-// asks by the clock. No more than atOnce are in flight.
+// paced starts a call at every interval, even if those before have not ended: a kubelet
+// calls by the clock. No more than atOnce are in flight.
 func (e endpoint) paced(all []published, n int, every time.Duration, atOnce int) (took []time.Duration, failed error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -169,7 +169,7 @@ func (e endpoint) paced(all []published, n int, every time.Duration, atOnce int)
 	return took, failed
 }
 
-// costRows counts what calls ask of a machine that nobody else looks at.
+// costRows counts the accesses that calls cause on a machine that nothing else reads.
 func costRows() (rows []row, err error) {
 	n, err := newNode(0, time.Hour)
 	if err != nil {
@@ -184,7 +184,7 @@ func costRows() (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for last := (asked{runs: -1}); last != n.asked(); time.Sleep(time.Second) { // drives are looked at again after they got volumes
+	for last := (asked{runs: -1}); last != n.asked(); time.Sleep(time.Second) { // the engine reads drives again after it made volumes on them
 		last = n.asked()
 	}
 	const calls = 5000
@@ -197,8 +197,8 @@ func costRows() (rows []row, err error) {
 		fmt.Sprintf("%d, %d", after.runs-before.runs, after.touches-before.touches), after == before}}, nil
 }
 
-// asked is what the machine was asked for so far that costs a process or a disk
-// anything.
+// asked counts the programs that were run and the accesses to drives on the machine so
+// far.
 type asked struct{ runs, touches int }
 
 func (n *node) asked() (a asked) {

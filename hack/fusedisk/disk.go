@@ -1,6 +1,6 @@
-// Package fusedisk is a file that misbehaves on demand, for loop devices over it:
-// a disk that hangs or answers with errors, as the kernel sees such a disk, on a
-// machine that has no device-mapper. It needs root and /dev/fuse.
+// Package fusedisk serves a file that hangs or fails on demand. To the kernel, a loop
+// device over it is a drive that hangs or answers with errors, on a machine that has no
+// device-mapper. The package needs root and /dev/fuse.
 package fusedisk
 
 import (
@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is the file. Its content is in memory, zeros take no room.
+// Disk is the file. Its content is in memory; pages that were not written take no room.
 type Disk struct {
 	dir  string
 	fd   int    // of /dev/fuse; it does not block
 	stop [2]int // a pipe: closing its end wakes the server
 	size uint64
 	done chan struct{}
-	late sync.WaitGroup // answers under way
+	late sync.WaitGroup // reads, writes and syncs in progress
 
 	mu     sync.Mutex
 	change *sync.Cond
@@ -34,7 +34,7 @@ type Disk struct {
 
 const page = 4096
 
-// New mounts a folder with the one file in it.
+// New mounts a filesystem on dir, with one file in it.
 func New(dir string, size uint64) (*Disk, error) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -54,10 +54,10 @@ func New(dir string, size uint64) (*Disk, error) {
 	return d, d.settle()
 }
 
-// settle has the kernel ask once whether the file can be polled, and learn that it
+// settle makes the kernel ask once whether the file can be polled, and learn that it
 // cannot. Go's runtime polls every file that it opens, in a system call that it
-// takes for short: waiting there for an answer of this very process it would wait
-// for ever now and then.
+// expects to be short: there it would sometimes wait forever for the answer, which
+// this same process has to give.
 func (d *Disk) settle() error {
 	fd, err := unix.Open(d.Path(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -70,16 +70,16 @@ func (d *Disk) settle() error {
 	return nil
 }
 
-// Path is the file.
+// Path returns the path of the file.
 func (d *Disk) Path() string { return filepath.Join(d.dir, "disk") }
 
-// Hang keeps every read and write until it is switched off.
+// Hang holds every read and write until it is switched off.
 func (d *Disk) Hang(on bool) { d.set(func() { d.hang = on }) }
 
 // Fail answers every read and write with EIO.
 func (d *Disk) Fail(on bool) { d.set(func() { d.fail = on }) }
 
-// Asked says how many reads and writes have come.
+// Asked returns how many reads and writes the kernel has requested.
 func (d *Disk) Asked() (reads, writes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,15 +93,15 @@ func (d *Disk) set(f func()) {
 	d.change.Broadcast()
 }
 
-// Close ends it: whoever waits, or comes later, gets an error. Detach loop devices
-// before.
+// Close unmounts the filesystem. Reads and writes that wait, or come later, get an
+// error. The caller detaches loop devices before.
 func (d *Disk) Close() error {
 	d.set(func() { d.closed = true })
 	unix.Close(d.stop[1])
 	<-d.done
 	d.late.Wait()
 	err := unix.Unmount(d.dir, unix.MNT_DETACH)
-	// The kernel gives up on us with the last handle, whoever still has the file.
+	// Closing /dev/fuse ends the connection in the kernel, even if the file is still open.
 	return errors.Join(err, unix.Close(d.fd), unix.Close(d.stop[0]))
 }
 
@@ -115,7 +115,7 @@ func (d *Disk) serve() {
 		b := make([]byte, maxWrite+page)
 		n, err := unix.Read(d.fd, b)
 		switch {
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT): // ENOENT: the asker went away meanwhile
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT): // ENOENT: the request was interrupted
 			continue
 		case err != nil || n < headIn:
 			return
@@ -124,7 +124,7 @@ func (d *Disk) serve() {
 		switch r.op {
 		case opForget, opForgets, opInterrupt:
 		case opRead, opWrite, opFsync:
-			d.late.Go(func() { d.answer(r, d.transfer) }) // one that hangs keeps no other
+			d.late.Go(func() { d.answer(r, d.transfer) }) // one that hangs does not block others
 		default:
 			d.answer(r, d.handle)
 		}
@@ -138,7 +138,7 @@ func (d *Disk) answer(r request, handle func(request) ([]byte, syscall.Errno)) {
 	le.PutUint64(b[8:], r.unique)
 	b = append(b, body...)
 	le.PutUint32(b, uint32(len(b)))
-	unix.Write(d.fd, b) // one that has gone away needs no answer
+	unix.Write(d.fd, b) // an interrupted request needs no answer
 }
 
 func (d *Disk) handle(r request) ([]byte, syscall.Errno) {
@@ -164,7 +164,7 @@ func (d *Disk) handle(r request) ([]byte, syscall.Errno) {
 	return nil, syscall.ENOSYS
 }
 
-// transfer moves data, once nothing keeps it from doing so.
+// transfer reads, writes or syncs, once the disk does not hang.
 func (d *Disk) transfer(r request) ([]byte, syscall.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 
 	headIn, headOut = 40, 16
 	maxWrite        = 128 << 10
-	openDirect      = 1 // FOPEN_DIRECT_IO: every read and write comes to us
+	openDirect      = 1 // FOPEN_DIRECT_IO: the kernel passes on every read and write
 	bigWrites       = 1 << 5
 	validSeconds    = 3600
 
@@ -35,7 +35,7 @@ const (
 
 var le = binary.LittleEndian
 
-// request is one question of the kernel.
+// request is one request of the kernel.
 type request struct {
 	op, node uint64
 	unique   uint64
@@ -46,7 +46,7 @@ func parse(b []byte) request {
 	return request{uint64(le.Uint32(b[4:])), le.Uint64(b[16:]), le.Uint64(b[8:]), b[headIn:]}
 }
 
-// attr is struct fuse_attr of the folder or of the file.
+// attr returns struct fuse_attr of the folder or of the file.
 func (d *Disk) attr(node uint64) []byte {
 	b := make([]byte, 88)
 	mode, size := uint32(0o40700), uint64(0)

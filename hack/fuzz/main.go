@@ -14,8 +14,8 @@ import (
 var target = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
 func main() {
-	// A number of runs, not a time: a deadline that strikes while an input is under
-	// way is reported as a failure of that input (golang/go issue 75804).
+	// A number of runs, not a time: go test reports a deadline during an input as a
+	// failure of that input (golang/go issue 75804).
 	long := flag.String("time", "5000x", "how long each target runs, as go test -fuzztime takes it")
 	only := flag.String("target", "", "run the targets of this name only")
 	flag.Parse()

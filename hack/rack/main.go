@@ -1,7 +1,6 @@
-// Command rack runs drivebay where there is something to see: on the spare drives
-// of this machine, if it has any and we are root; else, as root, on a rack of
-// loop devices with real partitions, filesystems and mounts; else on a simulated
-// rack.
+// Command rack runs drivebay with drives to try it on. As root these are the spare
+// drives of this machine, or, if it has none, loop devices with real partitions,
+// filesystems and mounts. Without root they are a simulated rack.
 //
 //	go run ./hack/rack [-bays N] [-size BYTES] [-dir DIR] PROGRAM
 package main
@@ -47,7 +46,7 @@ func run(ctx context.Context, program, dir string, bays int, size int64) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// The socket is where commands look for it.
+	// Commands look for the daemon at this socket by default.
 	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", config.Here().API(),
 		"--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock"), "--addons-endpoint", "unix://" + filepath.Join(dir, "addons.sock")}
 	switch spare, err := spareDrives(ctx, program); {
@@ -95,8 +94,8 @@ func spareDrives(ctx context.Context, program string) (int, error) {
 	return spare, nil
 }
 
-// attach makes the files that are missing and a loop device of each. The files
-// stay: volumes on them are there again the next time.
+// attach makes the files that are missing, and a loop device for each file. The files
+// stay: the next run finds the volumes on them again.
 func attach(ctx context.Context, dir string, bays int, size int64) ([]string, error) {
 	var loops []string
 	for i := range bays {
@@ -113,7 +112,7 @@ func attach(ctx context.Context, dir string, bays int, size int64) ([]string, er
 	return loops, nil
 }
 
-// grow makes a file at least so large. It never shrinks one: there are volumes on it.
+// grow makes a file at least size bytes long. It never shrinks one: there are volumes on it.
 func grow(file string, size int64) error {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -126,7 +125,7 @@ func grow(file string, size int64) error {
 	return f.Truncate(size)
 }
 
-// detach lets go of the devices; one that is still mounted goes when it is
+// detach detaches the devices. The kernel detaches one that is still mounted when it is
 // unmounted (losetup(8), lazy destruction).
 func detach(loops []string) {
 	for _, l := range loops {
@@ -136,14 +135,14 @@ func detach(loops []string) {
 	}
 }
 
-// serve runs the program until it ends or we are told to stop.
+// serve runs the program until it ends or ctx ends.
 func serve(ctx context.Context, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // ctrl-c comes to us alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // ctrl-c reaches this process only
 	if err := cmd.Run(); ctx.Err() == nil {
 		return err
 	}
-	return nil // we were told to stop, and so was it
+	return nil // interrupted, and so was the program
 }

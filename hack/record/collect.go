@@ -20,35 +20,35 @@ type recording struct {
 	host   string
 	files  map[string][]byte
 	links  map[string]string
-	dirs   map[string]bool // where links lead that hold nothing we want
+	dirs   map[string]bool // targets of links, even those without any recorded file
 	drives int
-	asleep int // of these
+	asleep int // drives that sleep
 }
 
-// classes are the folders of links that lead to everything a drive is known by.
+// classes are the folders whose links lead to everything that describes a drive.
 var classes = []string{
 	"sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device",
 	"sys/class/scsi_host", "sys/class/enclosure", "sys/class/sas_device", "sys/class/sas_end_device", "sys/dev/block",
 	"sys/class/leds",
 }
 
-// plain are folders without links that are taken as they are.
+// plain are folders without links that are copied as they are.
 var plain = []string{"sys/bus/pci/slots", "sys/fs/ext4", "sys/fs/btrfs"}
 
 const (
-	deep    = 4         // how far into a device's own folder
-	maxAttr = 256 << 10 // no attribute that we want is longer
+	deep    = 4         // levels of a device's folder that are copied
+	maxAttr = 256 << 10 // no attribute to record is longer
 )
 
-// skipped are parts of a device that say nothing of the drive, or too much: PCI
-// configuration space and vital product data hold serial numbers in binary.
+// skipped are attributes of a device that do not describe the drive, or disclose too
+// much: PCI configuration space and vital product data hold serial numbers in binary.
 var skipped = map[string]bool{
 	"power": true, "trace": true, "mq": true, "msi_irqs": true, "driver": true, "firmware_node": true,
 	"config": true, "vpd": true, "rom": true, "resource": true, "modalias": true,
 }
 
-// unused says whether a block device is a loop or memory device without anything
-// in it; a kernel makes them by the dozen.
+// unused reports whether a block device is an empty loop or memory device; the kernel
+// makes dozens of them.
 func unused(m host.Machine, dir string) bool {
 	size, _ := m.ReadFile(dir + "/size")
 	base := strings.TrimLeft(path.Base(dir), "z")
@@ -93,7 +93,7 @@ func collect(ctx context.Context, m host.Machine, progress io.Writer) (*recordin
 	return r, err
 }
 
-// follow takes a link and the folder that it leads to.
+// follow records a link and the folder that it leads to.
 func (r *recording) follow(m host.Machine, name string) {
 	if target, err := m.Readlink(name); err == nil {
 		r.link(m, name, target)
@@ -108,8 +108,8 @@ func (r *recording) follow(m host.Machine, name string) {
 	}
 }
 
-// addresses takes the links to the PCI devices that lead to a drive: slots are
-// known by them.
+// addresses records the links to the PCI devices that lead to a drive: they identify
+// slots.
 func (r *recording) addresses(m host.Machine) {
 	names, _ := m.ReadDir("sys/bus/pci/devices")
 	for _, name := range names {
@@ -128,7 +128,7 @@ func (r *recording) addresses(m host.Machine) {
 	}
 }
 
-// link keeps a link, and the folder that it leads to, so that it resolves.
+// link records a link, and the folder that it leads to, so that it resolves.
 func (r *recording) link(m host.Machine, name, target string) {
 	r.links[name] = target
 	if full, err := m.Resolve(name); err == nil {
@@ -138,7 +138,7 @@ func (r *recording) link(m host.Machine, name, target string) {
 	}
 }
 
-// copy takes a folder: its attributes, its links as links, its folders so deep.
+// copy records the attributes and links of a folder, and its subfolders down to depth.
 func (r *recording) copy(m host.Machine, dir string, depth int) {
 	names, err := m.ReadDir(dir)
 	if err != nil || depth < 0 {
@@ -168,7 +168,7 @@ func (r *recording) file(m host.Machine, name string) {
 	}
 }
 
-// report keeps what a program prints, where it is installed.
+// report records what a program prints, if it is installed.
 func (r *recording) report(ctx context.Context, m host.Machine, argv ...string) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -177,7 +177,7 @@ func (r *recording) report(ctx context.Context, m host.Machine, argv ...string) 
 	}
 }
 
-// pages are all questions, by the family that a device node speaks.
+// pages are all pages to read, by the command family of a device node.
 var pages = map[host.Family][]host.Page{
 	host.FamilyATA: {host.ATAPowerMode, host.ATAIdentify, host.ATASmartData, host.ATASmartThresholds, host.ATASmartStatus, host.ATALogDirectory,
 		host.ATASummaryErrorLog, host.ATAExtErrorLog, host.ATASelfTestLog, host.ATAExtSelfTestLog, host.ATADevStats},
@@ -201,7 +201,7 @@ func families(r *recording, name string) []host.Family {
 	return nil
 }
 
-// resolved is where a class link leads, below the root.
+// resolved returns the target of a class link, below the root.
 func (r *recording) resolved(link string) string {
 	return path.Join(path.Dir(link), r.links[link])
 }
@@ -254,7 +254,7 @@ func (r *recording) askDrive(ctx context.Context, m host.Machine, name string, q
 	}
 }
 
-// write makes the recording's folder, which must not be there yet.
+// write writes the recording to a new folder, which must not exist yet.
 func (r *recording) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Command record makes a recording of a machine's drives that can be looked at
-// elsewhere: its sysfs, its udev database, its mount table, and every page that
-// its drives answer. Serials, worldwide names, UUIDs and the host name are
+// Command record makes a recording of a machine's drives that drivebay can read on
+// another machine: sysfs, the udev database, the mount table, and every page that
+// the drives answer. Serials, worldwide names, UUIDs and the host name are
 // replaced by others of the same form; no content of any drive is recorded.
 //
 //	go run ./hack/record -o /tmp/recording

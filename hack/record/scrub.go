@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// scrubber replaces identities by others of the same length and alphabet, always
-// the same for the same one, so that what belongs together still does.
+// scrubber replaces identities by pseudonyms of the same length and alphabet. An
+// identity has the same pseudonym everywhere, so that references still match.
 type scrubber struct {
 	key  []byte
 	used map[string]bool
-	// strong stand for nothing else wherever they are found. Weak ones, short or
-	// plain words, could: they are replaced as whole words, where identities are kept.
+	// Strong identities mean nothing else and are replaced everywhere. Weak ones, short
+	// or plain words, could: they are replaced as whole words, in files that keep identities.
 	strong, weak [][2]string
 	replacer     *strings.Replacer
 }
 
-// scrubbed is the recording without identities: in files, names and links.
+// scrubbed returns the recording without identities in its files, names and links.
 func (r *recording) scrubbed() *recording {
 	s := newScrubber(r.find())
 	out := &recording{host: s.everywhere(s.words(r.host)), files: map[string][]byte{}, links: map[string]string{}, dirs: map[string]bool{}, drives: r.drives}
@@ -49,7 +49,7 @@ func (r *recording) scrubbed() *recording {
 	return out
 }
 
-// keepsIdentities are the files in which a short word can be a serial.
+// keepsIdentities reports whether a short word in a file can be a serial.
 func keepsIdentities(name string) bool {
 	base := path.Base(name)
 	_, page := binaryFiles[strings.TrimSuffix(base, ".bin")]
@@ -136,7 +136,7 @@ func (s *scrubber) hideText(text string) {
 	}
 }
 
-// weak says whether a text could as well be a number or a word.
+// weak reports whether a text could as well be a number or a word.
 func weak(text string) bool {
 	digits := strings.Count(strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' {
@@ -147,8 +147,8 @@ func weak(text string) bool {
 	return len(text) < 6 || digits == 0 || (digits == len(text) && digits < 10) || distinct(text) < 4
 }
 
-// pseudonym draws a text of the same shape that nobody else has. The first digit
-// of a hexadecimal name stays: it tells the kind of name (NAA 5h, 6h).
+// pseudonym returns a text of the same shape that no other identity has. The first
+// digit of a hexadecimal name stays: it is the kind of name (NAA 5h, 6h).
 func (s *scrubber) pseudonym(text, alphabet string) string {
 	for round := byte(0); ; round++ {
 		var stream []byte
@@ -184,7 +184,7 @@ func (s *scrubber) pseudonym(text, alphabet string) string {
 
 func (s *scrubber) everywhere(text string) string { return s.replacer.Replace(text) }
 
-// words replaces weak identities where they stand alone.
+// words replaces weak identities that are whole words.
 func (s *scrubber) words(text string) string {
 	for _, p := range s.weak {
 		var out strings.Builder
@@ -221,8 +221,8 @@ func swapped(text string) []byte {
 	return b
 }
 
-// fixChecksum makes the integrity word of identify data right again where it is
-// used (ACS-4 7.13.6.93: signature A5h, then a byte that makes the sum zero).
+// fixChecksum corrects the integrity word of identify data if it is used (ACS-4
+// 7.13.6.93: signature A5h, then a byte that makes the sum zero).
 func fixChecksum(b []byte) {
 	if len(b) < 512 || b[510] != 0xa5 {
 		return

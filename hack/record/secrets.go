@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// identities are the texts that name one drive, filesystem or host among all.
+// identities are the texts that identify one drive, filesystem or host.
 type identities struct {
 	hex    map[string]bool // worldwide names and UUIDs: digits only, lower case
 	text   map[string]bool // serials and the like
 	public map[string]bool // models, vendors, firmware: never an identity
 }
 
-// Forms that are identities wherever they stand in a text.
+// These forms are identities anywhere in a text.
 var (
 	uuidForm = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	nameForm = regexp.MustCompile(`(?i)(?:\b(?:naa\.|eui\.|uuid\.|wwn-0x|0x)|\b3)([0-9a-f]{32}|[0-9a-f]{16})\b`)
@@ -29,7 +29,7 @@ var (
 // publicFiles are attributes that many drives share.
 var publicFiles = map[string]bool{"model": true, "vendor": true, "rev": true, "firmware_rev": true, "product": true}
 
-// find reads every file of a recording for identities.
+// find collects the identities in all files of a recording.
 func (r *recording) find() *identities {
 	id := &identities{hex: map[string]bool{}, text: map[string]bool{}, public: map[string]bool{}}
 	for name, b := range r.files {
@@ -80,8 +80,8 @@ func (id *identities) forms(text string) {
 	}
 }
 
-// udev keeps serials as E:KEY=value. ID_SERIAL is the model and the serial where
-// the serial also stands alone; only where it does not, it is the serial.
+// udev collects the identities in E:KEY=value lines. ID_SERIAL is model and serial if
+// there is an ID_SERIAL_SHORT; only without that one it is the serial.
 func (id *identities) udev(text string) {
 	short := strings.Contains(text, "\nE:ID_SERIAL_SHORT=")
 	for _, m := range udevLine.FindAllStringSubmatch(text, -1) {
@@ -91,7 +91,7 @@ func (id *identities) udev(text string) {
 	}
 }
 
-// binaryFiles are pages and attributes whose identities stand at known places.
+// binaryFiles are pages and attributes with identities at known offsets.
 var binaryFiles = map[string]func(*identities, []byte){
 	"ata-identify": identify,
 	"scsi-vpd-89":  func(id *identities, b []byte) { identify(id, b[min(60, len(b)):]) }, // SAT-4 12.4.2
@@ -117,7 +117,7 @@ var binaryFiles = map[string]func(*identities, []byte){
 	},
 }
 
-// part is the bytes from..to, as many of them as there are.
+// part returns the bytes from..to, as many of them as there are.
 func part(b []byte, from, to int) string { return string(b[min(from, len(b)):min(to, len(b))]) }
 
 // identify reads IDENTIFY DEVICE: serial in words 10-19, name in words 108-111.
@@ -157,7 +157,7 @@ func designators(id *identities, b []byte) {
 	}
 }
 
-// addHost takes the name of the host, also without its domain.
+// addHost adds the name of the host, with and without its domain.
 func (id *identities) addHost(name string) {
 	label, _, _ := strings.Cut(name, ".")
 	for _, n := range []string{name, label} {

@@ -1,5 +1,5 @@
-// Command tier runs one tier of tests and refuses to call it passed when it ran
-// nothing or skipped something: a tier that cannot run must not look green.
+// Command tier runs one tier of tests. It fails if too few tests ran or if one was
+// skipped: a tier that cannot run must not look green.
 //
 //	go run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
 package main
@@ -75,10 +75,11 @@ func run(name, dir string, least int, args []string) error {
 	return nil
 }
 
-// slow tests, in seconds, are shown as they pass: somebody is waiting.
+// slow is the duration in seconds from which a test is shown when it passes.
 const slow = 1
 
-// tally counts top-level tests and shows the output of the packages as they end.
+// tally counts tests, including subtests. It shows packages and slow tests as they end,
+// and the output of those that fail.
 func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int, skipped, failed []string) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)

@@ -23,8 +23,8 @@ func (s *Server) drive(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// find resolves what the caller calls a drive, so that the engine is given an id
-// and never a kernel name that may be another drive's by then.
+// find returns the drive that the request names. The engine then gets an id and never a kernel
+// name, which may have moved to another drive.
 func (s *Server) find(r *http.Request) (*drivebay.Drive, error) {
 	what, snap := r.PathValue("id"), s.engine.Snapshot()
 	if snap.Seq == 0 {
@@ -57,17 +57,17 @@ func (s *Server) pages(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// The bodies of the calls that change something.
+// These are the bodies of the calls that change something.
 type (
 	selfTestBody struct {
-		Kind string `json:"kind"` // short, long, abort
+		Kind string `json:"kind"` // short, long or abort
 	}
 	acknowledgeBody struct {
-		Code string `json:"code"` // "": all that can be
+		Code string `json:"code"` // code of the finding; empty: all findings that can be accepted
 	}
 	leaveBody struct {
 		Do  drivebay.LeaveVerb `json:"do"`
-		Why string             `json:"why,omitempty"` // the operator's reason
+		Why string             `json:"why,omitempty"` // reason of the operator
 	}
 	switchBody struct {
 		On *bool `json:"on"`
@@ -114,11 +114,11 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) error {
 		if b.Do == drivebay.LeaveForget && s.opt.Volumes != nil {
 			return s.opt.Volumes.ForgetDrive(ctx, d.ID, b.Why)
 		}
-		return s.engine.Lead(ctx, d.ID, b.Do, b.Why)
+		return s.engine.Operate(ctx, d.ID, b.Do, b.Why)
 	})
 }
 
-// switchDrive turns something of a drive on or off.
+// switchDrive sets or clears a property of a drive.
 func (s *Server) switchDrive(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, drive string, on bool) error) error {
 	return act(s, w, r, func(ctx context.Context, b switchBody) error {
 		d, err := s.find(r)
@@ -157,7 +157,7 @@ func (b switchBody) value() (bool, error) {
 	return *b.On, nil
 }
 
-// act reads the body, does it, and answers 204.
+// act reads the body, calls do with it, and answers 204.
 func act[B any](_ *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, B) error) error {
 	var body B
 	if err := readBody(r, &body); err != nil {
@@ -172,15 +172,15 @@ func act[B any](_ *Server, w http.ResponseWriter, r *http.Request, do func(conte
 	return nil
 }
 
-// readBody reads one JSON object and refuses what it does not know: a misspelt
-// field is a caller who means something else than we do. No body is {}.
+// readBody decodes one JSON object. It rejects unknown fields, because the caller expects an
+// effect that a misspelt field would not have. An empty body counts as {}.
 func readBody(r *http.Request, into any) error {
 	if t := r.Header.Get("Content-Type"); t != "" {
 		if kind, _, err := mime.ParseMediaType(t); err != nil || kind != "application/json" {
 			return failf(http.StatusUnsupportedMediaType, "invalid", "content type %q: want application/json", t)
 		}
 	}
-	body, err := io.ReadAll(r.Body) // from memory: receiveBody has read it
+	body, err := io.ReadAll(r.Body) // from memory: receiveBody has already read it
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (e *engine) Acknowledge(ctx context.Context, d, code string) error {
 func (e *engine) Cordon(ctx context.Context, d string, on bool) error {
 	return e.call(ctx, "cordon %s %v", d, on)
 }
-func (e *engine) Lead(ctx context.Context, d string, do drivebay.LeaveVerb, why string) error {
+func (e *engine) Operate(ctx context.Context, d string, do drivebay.LeaveVerb, why string) error {
 	return e.call(ctx, "lead %s %s %q", d, do, why)
 }
 func (e *engine) Claim(ctx context.Context, d string, on bool) error {

@@ -24,7 +24,7 @@ func receiveBody(w http.ResponseWriter, r *http.Request) error {
 	_ = c.SetReadDeadline(time.Now().Add(bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		// The deadline stays: net/http still reads what is left before it answers.
+		// The deadline stays set: net/http reads the rest of the body before it answers.
 		w.Header().Set("Connection", "close")
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return failf(http.StatusRequestEntityTooLarge, "invalid", "the body is larger than %d bytes", maxBody)

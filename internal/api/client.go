@@ -18,25 +18,24 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// ErrNoDaemon: nobody listens at the address.
+// ErrNoDaemon means that no daemon listens at the address.
 var ErrNoDaemon = errors.New("no daemon answers")
 
 const (
 	dialTime = 2 * time.Second
-	pollTime = 30 * time.Second // of one long poll; the server allows more
+	pollTime = 30 * time.Second // length of one long poll; the server allows more
 )
 
-// Client speaks to a daemon. Its methods are those of the engine; their errors
-// unwrap to those of package drivebay.
+// Client calls a daemon. Its methods are those of the engine; their errors unwrap to those of
+// package drivebay.
 type Client struct {
-	url  string // as the user gave it
+	url  string // the address given to Dial
 	base string
 	http http.Client
-	err  error // the url is no url
+	err  error // set if the address is invalid
 }
 
-// Dial makes a client for unix:///path or http://host:port. It connects when it
-// is first asked something.
+// Dial returns a client for unix:///path or http://host:port. It connects with the first call.
 func Dial(address string) *Client {
 	c := &Client{url: address, base: strings.TrimSuffix(address, "/")}
 	u, err := url.Parse(address)
@@ -57,21 +56,21 @@ func Dial(address string) *Client {
 	return c
 }
 
-// Close drops the connections that are kept for the next question.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Snapshot is everything, evidence included.
+// Snapshot returns the snapshot with the evidence of all drives.
 func (c *Client) Snapshot(ctx context.Context) (*drivebay.Snapshot, error) {
 	return get[*drivebay.Snapshot](ctx, c, "/api/v1/snapshot", nil)
 }
 
-// Drives is the snapshot without the evidence.
+// Drives returns the snapshot without the evidence.
 func (c *Client) Drives(ctx context.Context) (*drivebay.Snapshot, error) {
 	return get[*drivebay.Snapshot](ctx, c, "/api/v1/drives", nil)
 }
 
-// Wait is Drives once there is another snapshot than that with number after. A
-// smaller number means that the daemon was started anew.
+// Wait returns Drives once the number of the snapshot differs from after. A smaller number means
+// that the daemon was restarted.
 func (c *Client) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
 	for {
 		s, err := get[*drivebay.Snapshot](ctx, c, "/api/v1/drives", polling(after))
@@ -81,12 +80,12 @@ func (c *Client) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, er
 	}
 }
 
-// Drive is one drive with its evidence, by id, kernel name, serial or WWN.
+// Drive returns one drive with its evidence, by id, kernel name, serial or WWN.
 func (c *Client) Drive(ctx context.Context, what string) (*drivebay.Drive, error) {
 	return get[*drivebay.Drive](ctx, c, drivePath(what, ""), nil)
 }
 
-// Pages asks the drive now and brings its answers as they came.
+// Pages reads the health pages of the drive now and returns them undecoded.
 func (c *Client) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, error) {
 	return get[[]drivebay.RawPage](ctx, c, drivePath(drive, "/pages"), nil)
 }
@@ -96,27 +95,27 @@ func (c *Client) SelfTest(ctx context.Context, drive, kind string) error {
 	return c.post(ctx, drivePath(drive, "/selftest"), selfTestBody{kind})
 }
 
-// Acknowledge accepts a finding; the code "" means all that can be.
+// Acknowledge accepts a finding; code "" accepts all findings that can be accepted.
 func (c *Client) Acknowledge(ctx context.Context, drive, code string) error {
 	return c.post(ctx, drivePath(drive, "/acknowledge"), acknowledgeBody{code})
 }
 
-// Cordon keeps a drive from getting new volumes, or lets it again.
+// Cordon excludes a drive from new volumes, or admits it again.
 func (c *Client) Cordon(ctx context.Context, drive string, on bool) error {
 	return c.post(ctx, drivePath(drive, "/cordon"), switchBody{&on})
 }
 
-// Claim lets a drive be used for volumes, or no more.
+// Claim allows the use of a drive for volumes, or ends it.
 func (c *Client) Claim(ctx context.Context, drive string, on bool) error {
 	return c.post(ctx, drivePath(drive, "/claim"), switchBody{&on})
 }
 
-// Lead says that a drive has to leave, or what is next on its way.
-func (c *Client) Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
+// Operate sends an operator's command about the removal of a drive.
+func (c *Client) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	return c.post(ctx, drivePath(drive, "/leave"), leaveBody{do, why})
 }
 
-// Bays lists every place for a drive.
+// Bays returns every place for a drive.
 func (c *Client) Bays(ctx context.Context) ([]drivebay.Bay, error) {
 	list, err := get[BayList](ctx, c, "/api/v1/bays", nil)
 	return list.Bays, err
@@ -127,7 +126,7 @@ func (c *Client) Locate(ctx context.Context, bay string, on bool) error {
 	return c.post(ctx, "/api/v1/bays/"+url.PathEscape(bay)+"/locate", switchBody{&on})
 }
 
-// Events lists events newer than after, oldest first; limit 0 means all kept.
+// Events returns events newer than after, oldest first; limit 0 means all that are kept.
 func (c *Client) Events(ctx context.Context, after uint64, limit int) ([]drivebay.Event, error) {
 	if limit <= 0 {
 		limit = maxEvents
@@ -137,7 +136,7 @@ func (c *Client) Events(ctx context.Context, after uint64, limit int) ([]driveba
 	return list.Events, err
 }
 
-// WaitEvents is Events once there are any.
+// WaitEvents returns Events once there is at least one.
 func (c *Client) WaitEvents(ctx context.Context, after uint64) ([]drivebay.Event, error) {
 	for {
 		list, err := get[EventList](ctx, c, "/api/v1/events", polling(after))
@@ -147,17 +146,17 @@ func (c *Client) WaitEvents(ctx context.Context, after uint64) ([]drivebay.Event
 	}
 }
 
-// Refresh has the daemon look at everything now.
+// Refresh makes the daemon list the machine and read all drives now.
 func (c *Client) Refresh(ctx context.Context) error {
 	return c.post(ctx, "/api/v1/refresh", struct{}{})
 }
 
-// Status says whether the daemon is ready, and what it waits for.
+// Status returns whether the daemon is ready, and why not.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return get[Status](ctx, c, "/api/v1/status", nil)
 }
 
-// Version says which program answers.
+// Version returns the version of the daemon.
 func (c *Client) Version(ctx context.Context) (Version, error) {
 	return get[Version](ctx, c, "/api/v1/version", nil)
 }
@@ -219,7 +218,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	return answer, nil
 }
 
-// refusal is the error that a server sent, as far as it is one of ours.
+// refusal returns the error in the answer, or a general one if the answer has another form.
 func (c *Client) refusal(status int, answer []byte) error {
 	var body errorBody
 	if json.Unmarshal(answer, &body) != nil || body.Error == nil || body.Error.Message == "" {
@@ -229,7 +228,7 @@ func (c *Client) refusal(status int, answer []byte) error {
 	return body.Error
 }
 
-// unreached says in plain words why there was no answer.
+// unreached returns the error of a call without an answer, in plain words.
 func (c *Client) unreached(ctx context.Context, err error) error {
 	op, dialing := errors.AsType[*net.OpError](err)
 	switch {

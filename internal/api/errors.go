@@ -10,13 +10,13 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// codes ties the errors that cross package borders to the wire, both ways.
+// codes maps the errors of package drivebay to HTTP status and code, and back.
 var codes = []struct {
 	err    error
 	status int
 	code   string
 }{
-	{drivebay.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"}, // first: what is away is not found either
+	{drivebay.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"}, // first: a missing drive matches both
 	{drivebay.ErrNotFound, http.StatusNotFound, "not_found"},
 	{drivebay.ErrAmbiguous, http.StatusConflict, "ambiguous"},
 	{drivebay.ErrInvalid, http.StatusBadRequest, "invalid"},
@@ -28,13 +28,13 @@ var codes = []struct {
 	{drivebay.ErrRefused, http.StatusConflict, "refused"},
 	{drivebay.ErrNoSupport, http.StatusNotImplemented, "not_supported"},
 	{drivebay.ErrPermission, http.StatusForbidden, "permission_denied"},
-	{drivebay.ErrSecret, http.StatusForbidden, "wrong_secret"}, // not 401: that asks who is there (RFC 9110, 15.5.2)
+	{drivebay.ErrSecret, http.StatusForbidden, "wrong_secret"}, // not 401: requests a login (RFC 9110, 15.5.2)
 	{drivebay.ErrTimeout, http.StatusGatewayTimeout, "timeout"},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
 }
 
-// Error is a refusal as it travels. It unwraps to the error of package drivebay
-// that it stands for.
+// Error is an error as the API transmits it. It unwraps to the error of package drivebay with its
+// code.
 type Error struct {
 	Status  int    `json:"-"`
 	Code    string `json:"code"`
@@ -43,7 +43,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap finds the error that the code stands for.
+// Unwrap returns the error of package drivebay with this code.
 func (e *Error) Unwrap() error {
 	for _, c := range codes {
 		if c.code == e.Code {
@@ -53,7 +53,7 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
-// errorBody is the one shape of every refusal.
+// errorBody is the body of every error.
 type errorBody struct {
 	Error *Error `json:"error"`
 }
@@ -64,7 +64,7 @@ func failf(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// codeOf finds status and code of an error.
+// codeOf returns the HTTP status and the code of an error.
 func codeOf(err error) (int, string) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status, e.Code
@@ -89,7 +89,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	writeBody(w, status, body)
 }
 
-// writeBody sends an answer. That the caller is gone is his affair.
+// writeBody sends an answer. It ignores errors, because the caller may have disconnected.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)

@@ -8,15 +8,15 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// HealBody asks for a volume to be put right.
+// HealBody requests the repair of a volume.
 type HealBody struct {
-	DryRun     bool       `json:"dryRun,omitempty"`     // tell what would be done
-	Fsck       bool       `json:"fsck,omitempty"`       // have the filesystem repaired, which nobody may have mounted
-	Options    []string   `json:"options,omitempty"`    // that it was mounted with
-	Passphrase Passphrase `json:"passphrase,omitempty"` // of an encrypted volume; it is kept nowhere
+	DryRun     bool       `json:"dryRun,omitempty"`     // only report what would be done
+	Fsck       bool       `json:"fsck,omitempty"`       // also repair the filesystem, which must not be mounted
+	Options    []string   `json:"options,omitempty"`    // options that the volume was mounted with
+	Passphrase Passphrase `json:"passphrase,omitempty"` // passphrase of an encrypted volume; not stored
 }
 
-// healVolume answers with what was done. How the volume is then, the volume says.
+// healVolume answers with the steps that were done. The volume itself has the state after them.
 func (s *Server) healVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, b HealBody) (any, error) {
 		v, err := s.findVolume(r.PathValue("id"))

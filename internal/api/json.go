@@ -10,7 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// strict decodes exactly one JSON value with no field that it does not know.
+// strict decodes exactly one JSON value and rejects unknown fields.
 func strict(body []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()

@@ -13,10 +13,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Listener is an address to be served on.
+// Listener is an address on which the server answers.
 type Listener struct {
 	net.Listener
-	ReadOnly bool // privileged routes are refused here
+	ReadOnly bool // the server refuses privileged routes on this address
 }
 
 const (
@@ -25,8 +25,8 @@ const (
 	probeTime     = time.Second
 )
 
-// ListenUnix opens the owner's socket. One that a dead daemon left behind is
-// replaced; one where somebody answers is not, and neither is any other file.
+// ListenUnix opens the socket of the daemon's owner. It replaces a socket that a dead daemon left
+// behind. It fails if another daemon answers there, or if the file is not a socket.
 func ListenUnix(path string) (Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), socketDirMode); err != nil {
 		return Listener{}, fmt.Errorf("socket %s: %w", path, err)
@@ -66,7 +66,7 @@ func clearStale(path string) error {
 	return os.Remove(path)
 }
 
-// ListenTCP opens an address for reading.
+// ListenTCP opens an address for read-only access.
 func ListenTCP(ctx context.Context, addr string) (Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)

@@ -8,18 +8,18 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Passphrase is that of an encrypted volume on its way to the engine. It stands in
-// the body of a request and in no answer; printed, it does not say what it is.
+// Passphrase is the passphrase of an encrypted volume. It is part of a request and of no answer;
+// printing it shows only "(secret)".
 type Passphrase string
 
 func (Passphrase) String() string   { return "(secret)" }
 func (Passphrase) GoString() string { return "(secret)" }
 
-// maxPassphrase is what a field may hold (CSI specification, size limits).
+// maxPassphrase is the largest size of a field (CSI specification, size limits).
 const maxPassphrase = 4096
 
-// check refuses what does not survive JSON: of bytes that are no text, others would
-// arrive than were sent.
+// check rejects a passphrase that JSON would change: bytes that are not UTF-8 arrive as other
+// bytes.
 func (p Passphrase) check() error {
 	switch {
 	case len(p) > maxPassphrase:
@@ -37,7 +37,8 @@ func (p Passphrase) secrets() drivebay.Secrets {
 	return drivebay.Secrets{drivebay.SecretPassphrase: string(p)}
 }
 
-// maySend: on the network anybody could read it, and nobody there makes volumes.
+// maySend rejects a passphrase on a network connection: it could be read there, and only the unix
+// socket serves calls that need one.
 func (c *Client) maySend(p Passphrase) error {
 	if p != "" && !strings.HasPrefix(c.url, "unix:") {
 		return fmt.Errorf("%s: %w: a passphrase is sent to the daemon's unix socket only", c.url, drivebay.ErrRefused)

@@ -11,34 +11,34 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// EventList is a run of events, oldest first. Last is the number to go on from.
+// EventList holds consecutive events, oldest first. Last is the number to continue from.
 type EventList struct {
 	Last   uint64           `json:"last"`
 	Events []drivebay.Event `json:"events"`
 }
 
-// BayList is every place for a drive at one moment.
+// BayList holds every place for a drive at one moment.
 type BayList struct {
 	Seq  uint64         `json:"seq"`
 	Bays []drivebay.Bay `json:"bays"`
 }
 
-// Status is how the daemon itself is.
+// Status is the state of the daemon.
 type Status struct {
-	Status  string   `json:"status"`            // ok, not ready
-	Reasons []string `json:"reasons,omitempty"` // why it is not ready
-	// Unread names the drives that were not read yet: what depends on their volumes is
-	// answered with "unavailable".
+	Status  string   `json:"status"`            // ok or not ready
+	Reasons []string `json:"reasons,omitempty"` // why the daemon is not ready
+	// Unread names the drives that have not been read yet. Calls that depend on their volumes fail
+	// with "unavailable".
 	Unread []string `json:"unread,omitempty"`
-	// Unwritten are the volumes whose newest record is in memory only, until the record
-	// store can be written.
+	// Unwritten holds the ids of the volumes whose newest record is only in memory until the
+	// record store is writable again.
 	Unwritten []string `json:"unwritten,omitempty"`
-	// Newer are the volumes that were found on drives since the daemon began, on drives that
-	// the record store knew without them: it is older than the drives.
+	// Newer holds the ids of the volumes that the daemon found since its start on drives that the
+	// record store lists without them: the record store is older than the drives.
 	Newer []string `json:"newer,omitempty"`
 }
 
-// Ready says whether the daemon is.
+// Ready reports whether the daemon is ready.
 func (s Status) Ready() bool { return len(s.Reasons) == 0 }
 
 func (s *Server) alive(w http.ResponseWriter, _ *http.Request) error {
@@ -60,7 +60,7 @@ func (s *Server) showStatus(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// status says how the daemon is and what it waits for. No drive is asked.
+// status returns the state of the daemon. It accesses no drive.
 func (s *Server) status() Status {
 	st := Status{Status: "ok"}
 	if s.engine.Snapshot().Seq == 0 {
@@ -108,7 +108,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) error {
 	return s.view(w, r, "snapshot", func(snap *drivebay.Snapshot) any { return snap })
 }
 
-// drives is the snapshot without the evidence, which is the bulk of it.
+// drives answers with the snapshot without the evidence, which is most of its size.
 func (s *Server) drives(w http.ResponseWriter, r *http.Request) error {
 	return s.view(w, r, "drives", func(snap *drivebay.Snapshot) any {
 		short := *snap
@@ -127,7 +127,7 @@ func (s *Server) bays(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// view sends a picture of the snapshot. It is encoded once for all callers.
+// view answers with a part of the snapshot, which is encoded once for all callers.
 func (s *Server) view(w http.ResponseWriter, r *http.Request, name string, picture func(*drivebay.Snapshot) any) error {
 	snap, err := s.wanted(r)
 	if err != nil {
@@ -141,7 +141,8 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request, name string, pictu
 	return nil
 }
 
-// encode keeps the newest encoding of each view; of is what it was made of.
+// encode returns the JSON of a view and caches the newest one; of is the object that it was made
+// from.
 func (s *Server) encode(of any, name string, picture func() any) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,8 +156,8 @@ func (s *Server) encode(of any, name string, picture func() any) ([]byte, error)
 	return body, err
 }
 
-// wanted is the newest snapshot, or with ?after=SEQ&wait=TIME the first one that
-// is not SEQ. A SEQ that we have not come to is from before a restart.
+// wanted returns the newest snapshot, or with ?after=SEQ&wait=TIME the first one with another
+// number. A SEQ higher than the newest is from before a restart.
 func (s *Server) wanted(r *http.Request) (*drivebay.Snapshot, error) {
 	after, wait, err := waitOf(r)
 	snap := s.engine.Snapshot()
@@ -170,7 +171,7 @@ func (s *Server) wanted(r *http.Request) (*drivebay.Snapshot, error) {
 		return next, nil
 	}
 	if ctx.Err() != nil {
-		return s.engine.Snapshot(), nil // nothing happened: that is an answer
+		return s.engine.Snapshot(), nil // no change within the time: answer with the present state
 	}
 	return nil, err
 }
@@ -202,7 +203,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patience ends with the caller, with the time he gave, or with the daemon.
+// patience returns a context that ends with the request, after the time to wait, or with the
+// daemon.
 func (s *Server) patience(r *http.Request, wait time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	undo := context.AfterFunc(s.stopping, cancel)

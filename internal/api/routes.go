@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// handler answers one request, or says why not.
+// handler answers one request or returns an error.
 type handler func(*Server, http.ResponseWriter, *http.Request) error
 
-// route is one method of one path. A privileged route changes something or makes
-// a drive work: it is served to the owner of the unix socket only.
+// route is one method of one path. A privileged route changes something or makes a drive work:
+// only the unix socket serves it.
 type route struct {
 	method, path string
 	privileged   bool
@@ -58,7 +58,7 @@ var routes = []route{
 	{"POST", "/api/v1/refresh", true, (*Server).refresh},
 }
 
-// Handler serves the table of routes and what is mounted beside it.
+// Handler returns the handler of all routes and mounted handlers.
 func (s *Server) Handler(readOnly bool) http.Handler {
 	mux := http.NewServeMux()
 	allowed := map[string][]string{}
@@ -82,8 +82,7 @@ func (s *Server) Handler(readOnly bool) http.Handler {
 	return mux
 }
 
-// answer runs a handler; its error, or its panic, becomes the answer to this one
-// request.
+// answer runs a handler and turns its error, or its panic, into the answer to this request.
 func (s *Server) answer(serve handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		log := s.opt.Log.With("op", r.Method+" "+r.URL.Path)
@@ -137,7 +136,7 @@ func wrongMethod(methods []string) handler {
 	}
 }
 
-// mounted guards a handler that is not ours to look into.
+// mounted restricts a mounted handler to GET and HEAD on a read-only address.
 func mounted(h http.Handler, readOnly bool) handler {
 	reading := map[string]bool{http.MethodGet: true, http.MethodHead: true}
 	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {

@@ -1,9 +1,9 @@
-// Package api is the HTTP edge: the engine's snapshot and its few verbs as JSON,
-// and a client that mirrors them.
+// Package api is the HTTP API: the engine's snapshot and operations as JSON, and a client
+// with the same methods.
 //
-// Reading never touches a drive: it answers from the last snapshot, whatever the
-// drives are doing. What changes something, or makes a drive work, is privileged
-// and served on the unix socket only.
+// Reading never accesses a drive: it answers from the last snapshot, whatever the drives
+// are doing. Calls that change something, or make a drive work, are privileged and served
+// on the unix socket only.
 package api
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Engine is what the edge needs of the drive manager.
+// Engine is the part of the drive manager that the API needs.
 type Engine interface {
 	Snapshot() *drivebay.Snapshot
 	Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error)
@@ -30,11 +30,11 @@ type Engine interface {
 	Acknowledge(ctx context.Context, drive, code string) error
 	Cordon(ctx context.Context, drive string, on bool) error
 	Claim(ctx context.Context, drive string, on bool) error
-	// Lead does what an operator says of a drive on its way out.
-	Lead(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error
+	// Operate carries out an operator's command about the removal of a drive.
+	Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error
 }
 
-// Version says which program answers.
+// Version is the version of the daemon.
 type Version struct {
 	Version string    `json:"version"`
 	Commit  string    `json:"commit,omitempty"`
@@ -42,29 +42,29 @@ type Version struct {
 	Started time.Time `json:"started,omitzero"`
 }
 
-// Options are what the edge serves beside the engine. All may be left out.
+// Options holds the optional parts of the API.
 type Options struct {
 	Version Version
-	Volumes Volumes         // nil: there is no volume engine here
+	Volumes Volumes         // nil: the daemon has no volume engine
 	Metrics http.Handler    // GET /metrics
 	OpenAPI []byte          // GET /api/v1/openapi.yaml
-	Ready   func() []string // further reasons why the daemon is not ready, none when it is
+	Ready   func() []string // more reasons why the daemon is not ready; empty: none
 	Log     *slog.Logger
 }
 
 const (
 	maxBody    = 64 << 10
-	maxWait    = time.Minute      // of a long poll
-	opTimeout  = time.Minute      // of a call that asks a drive
-	bodyTime   = 10 * time.Second // to send a body
-	writeTime  = 2 * time.Minute  // of a whole answer, the wait included
-	stopTime   = 5 * time.Second  // for answers under way when the daemon stops
+	maxWait    = time.Minute      // longest wait of a long poll
+	opTimeout  = time.Minute      // of a call that accesses a drive
+	bodyTime   = 10 * time.Second // to receive a body
+	writeTime  = 2 * time.Minute  // to send an answer, including the wait
+	stopTime   = 5 * time.Second  // for running requests when the daemon stops
 	maxEvents  = 10_000
-	fewEvents  = 1000 // when the caller names no limit
+	fewEvents  = 1000 // default limit of events
 	headerTime = 5 * time.Second
 )
 
-// Server answers for one engine.
+// Server serves the API of one engine.
 type Server struct {
 	engine Engine
 	opt    Options
@@ -74,7 +74,7 @@ type Server struct {
 	stop     context.CancelFunc
 
 	mu    sync.Mutex
-	cache map[string]encoded // by view
+	cache map[string]encoded // by name of the view
 }
 
 type encoded struct {
@@ -82,7 +82,7 @@ type encoded struct {
 	body []byte
 }
 
-// New makes a server; nothing listens yet.
+// New returns a server that does not listen yet.
 func New(engine Engine, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -92,12 +92,12 @@ func New(engine Engine, opt Options) *Server {
 	return s
 }
 
-// Mount adds a handler under a pattern of net/http ("/sim/") before serving
-// begins. Where only reading is allowed, only its GET requests arrive.
+// Mount adds a handler under a pattern of net/http ("/sim/"), before Serve. On a read-only address
+// the handler gets GET and HEAD requests only.
 func (s *Server) Mount(pattern string, h http.Handler) { s.mounts[pattern] = h }
 
-// Serve answers on all listeners until ctx ends or one of them fails, lets the
-// answers under way finish, and closes the listeners.
+// Serve answers on all listeners until ctx ends or one of them fails. It then waits for running
+// requests and closes the listeners.
 func (s *Server) Serve(ctx context.Context, listeners ...Listener) error {
 	failed := make(chan error, len(listeners))
 	var servers []*http.Server

@@ -10,12 +10,12 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Volumes is every volume and snapshot.
+// Volumes returns all volumes and snapshots.
 func (c *Client) Volumes(ctx context.Context) (*drivebay.VolumeSet, error) {
 	return get[*drivebay.VolumeSet](ctx, c, volumesPath, nil)
 }
 
-// WaitVolumes is Volumes once there is another set than that with number after.
+// WaitVolumes returns Volumes once the number of the set differs from after.
 func (c *Client) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
 	for {
 		s, err := get[*drivebay.VolumeSet](ctx, c, volumesPath, polling(after))
@@ -25,12 +25,12 @@ func (c *Client) WaitVolumes(ctx context.Context, after uint64) (*drivebay.Volum
 	}
 }
 
-// Volume is one volume with its facts, by id, name, or the beginning of its id.
+// Volume returns one volume with its facts, by id, name, or the start of its id.
 func (c *Client) Volume(ctx context.Context, what string) (*VolumeDetail, error) {
 	return get[*VolumeDetail](ctx, c, volumePath(what, ""), nil)
 }
 
-// CreateVolume makes a volume, or finds the one of that name.
+// CreateVolume creates a volume, or returns the existing one with this name.
 func (c *Client) CreateVolume(ctx context.Context, b VolumeBody) (drivebay.Volume, error) {
 	if err := c.maySend(b.Passphrase); err != nil {
 		return drivebay.Volume{}, err
@@ -44,8 +44,8 @@ func (c *Client) DeleteVolume(ctx context.Context, what string) error {
 	return err
 }
 
-// ExpandVolume grows a volume to a size in bytes. An encrypted one that is in use
-// grows on with its passphrase.
+// ExpandVolume grows a volume to a size in bytes. An encrypted volume in use needs its passphrase
+// to complete the growth.
 func (c *Client) ExpandVolume(ctx context.Context, what string, size uint64, p Passphrase) (drivebay.Volume, error) {
 	if err := c.maySend(p); err != nil {
 		return drivebay.Volume{}, err
@@ -53,12 +53,12 @@ func (c *Client) ExpandVolume(ctx context.Context, what string, size uint64, p P
 	return send[drivebay.Volume](ctx, c, http.MethodPost, volumePath(what, "/expand"), expandBody{size, p})
 }
 
-// ScrubVolume has a filesystem checked now.
+// ScrubVolume starts a check of the filesystem.
 func (c *Client) ScrubVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/scrub"), struct{}{})
 }
 
-// HealVolume puts right what keeps a volume from being used.
+// HealVolume repairs the faults that prevent the use of a volume.
 func (c *Client) HealVolume(ctx context.Context, what string, b HealBody) (drivebay.HealReport, error) {
 	if err := c.maySend(b.Passphrase); err != nil {
 		return drivebay.HealReport{}, err
@@ -66,22 +66,23 @@ func (c *Client) HealVolume(ctx context.Context, what string, b HealBody) (drive
 	return send[drivebay.HealReport](ctx, c, http.MethodPost, volumePath(what, "/heal"), b)
 }
 
-// RetryVolume tries again now what failed.
+// RetryVolume retries failed work now.
 func (c *Client) RetryVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/retry"), struct{}{})
 }
 
-// ClearVolume lets a failure be.
+// ClearVolume clears a failure and gives up the failed work.
 func (c *Client) ClearVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/clear"), struct{}{})
 }
 
-// ReleaseVolume lets go of what is on a drive that has to leave.
+// ReleaseVolume releases a volume on a drive that has to leave, so that the drive does not wait
+// for it.
 func (c *Client) ReleaseVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/release"), struct{}{})
 }
 
-// AcceptLoss lets a volume go on to another drive without what cannot be read, by its
+// AcceptLoss lets a volume move to another drive without the data that cannot be read, by its
 // whole id or name.
 func (c *Client) AcceptLoss(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/accept-loss"), struct{}{})
@@ -93,19 +94,18 @@ func (c *Client) ForgetVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/forget"), struct{}{})
 }
 
-// AdoptVolume takes in a volume that was found on a drive that is not claimed, by its
-// whole id.
+// AdoptVolume adopts a volume that was found on a drive that is not claimed, by its whole id.
 func (c *Client) AdoptVolume(ctx context.Context, id string) error {
 	return c.post(ctx, volumePath(id, "/adopt"), struct{}{})
 }
 
-// Snapshots are the snapshots of all volumes.
+// Snapshots returns the snapshots of all volumes.
 func (c *Client) Snapshots(ctx context.Context) ([]drivebay.VolumeSnapshot, error) {
 	list, err := get[SnapshotList](ctx, c, "/api/v1/snapshots", nil)
 	return list.Snapshots, err
 }
 
-// CreateSnapshot keeps a volume as it is now.
+// CreateSnapshot creates a snapshot of the present content of a volume.
 func (c *Client) CreateSnapshot(ctx context.Context, volume, name string) (drivebay.VolumeSnapshot, error) {
 	return send[drivebay.VolumeSnapshot](ctx, c, http.MethodPost, volumePath(volume, "/snapshots"), snapshotBody{name})
 }
@@ -122,7 +122,7 @@ func (c *Client) ForgetSnapshot(ctx context.Context, what string) error {
 	return c.post(ctx, "/api/v1/snapshots/"+url.PathEscape(what)+"/forget", struct{}{})
 }
 
-// Capacity is what can be made of a class.
+// Capacity returns the capacity for a class of volumes.
 func (c *Client) Capacity(ctx context.Context, parameters map[string]string) (Capacity, error) {
 	q := url.Values{}
 	for k, v := range parameters {
@@ -135,7 +135,7 @@ const volumesPath = "/api/v1/volumes"
 
 func volumePath(what, rest string) string { return volumesPath + "/" + url.PathEscape(what) + rest }
 
-// send asks for something to be made and returns it.
+// send sends a body and decodes the answer.
 func send[T any](ctx context.Context, c *Client, method, path string, body any) (out T, err error) {
 	b, err := json.Marshal(body)
 	if err != nil {

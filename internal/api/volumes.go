@@ -11,67 +11,67 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Volumes is what the edge needs of the volume engine.
+// Volumes is the part of the volume engine that the API needs.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
-	// Unread says of each drive that may carry unknown volumes why it was not read, and
-	// whether the engine is ready: the first look over all drives has ended.
+	// Unread returns why each drive that may have unknown volumes was not read, and whether the
+	// engine is ready: the first listing of all drives is complete.
 	Unread() (why []string, ready bool)
-	// Unwritten are the volumes whose newest record is in memory only, by id.
+	// Unwritten returns the ids of the volumes whose newest record is in memory only.
 	Unwritten() []string
-	// Newer are the volumes that were taken in since the start because the record store was
-	// older than their drives, by id.
+	// Newer returns the ids of the volumes that were adopted since the start because the record
+	// store was older than their drives.
 	Newer() []string
-	Powers() drivebay.VolumePowers
+	Capabilities() drivebay.VolumeCapabilities
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
 	DeleteVolume(ctx context.Context, id string) error
-	// ExpandVolume grows a volume; node says that ExpandNode has to follow.
+	// ExpandVolume grows a volume; node reports that ExpandNode has to follow.
 	ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error)
 	ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error)
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
-	// ScrubVolume begins a check of a filesystem; its facts tell the verdict.
+	// ScrubVolume starts a check of a filesystem; the facts of the volume have the result.
 	ScrubVolume(ctx context.Context, id string) error
-	// Heal puts right what keeps a volume from being used.
+	// Heal repairs the faults that prevent the use of a volume.
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
-	// What an operator decides about what failed: another try, to let it be, to go on
-	// without what cannot be read, or to forget what was on drives that are gone.
+	// These are an operator's decisions after a failure: retry it, clear it, continue without the
+	// data that cannot be read, or forget a volume whose drives are gone.
 	RetryVolume(ctx context.Context, id string) error
 	ClearVolume(ctx context.Context, id string) error
 	AcceptLoss(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
-	// AdoptVolume takes in a volume that was found on a drive that is not claimed.
+	// AdoptVolume adopts a volume that was found on a drive that is not claimed.
 	AdoptVolume(ctx context.Context, id string) error
-	// ReleaseVolume lets go of what is on a drive that has to leave.
+	// ReleaseVolume releases a volume on a drive that has to leave.
 	ReleaseVolume(ctx context.Context, id string) error
 	ForgetSnapshot(ctx context.Context, id string) error
-	// ForgetDrive has a drive forgotten that no record of a volume names.
+	// ForgetDrive forgets a drive that no record of a volume names.
 	ForgetDrive(ctx context.Context, id, why string) error
 }
 
-// VolumeDetail is one volume with what its condition stands on.
+// VolumeDetail is one volume with the facts behind its condition.
 type VolumeDetail struct {
 	drivebay.VolumeView
-	Facts     *drivebay.Facts           `json:"facts,omitempty"`     // its drives with their evidence among them
-	Snapshots []drivebay.VolumeSnapshot `json:"snapshots,omitempty"` // of this volume
+	Facts     *drivebay.Facts           `json:"facts,omitempty"`     // includes its drives with their evidence
+	Snapshots []drivebay.VolumeSnapshot `json:"snapshots,omitempty"` // snapshots of this volume
 }
 
-// SnapshotList is every snapshot of a volume at one moment.
+// SnapshotList holds the snapshots of all volumes at one moment.
 type SnapshotList struct {
 	Seq       uint64                    `json:"seq"`
 	Snapshots []drivebay.VolumeSnapshot `json:"snapshots"`
 }
 
-// Capacity is what can be made of a class of volumes.
+// Capacity is the capacity for a class of volumes.
 type Capacity struct {
 	drivebay.Capacity
-	Snapshots bool `json:"snapshots"` // volumes of the class can have snapshots and clones
+	Snapshots bool `json:"snapshots"` // whether volumes of the class can have snapshots and clones
 }
 
 var errNoVolumes = failf(http.StatusNotImplemented, "not_supported", "this daemon watches drives and makes no volumes on them")
 
-// engineOfVolumes is the engine, where there is one.
+// engineOfVolumes returns the volume engine, or an error if the daemon has none.
 func (s *Server) engineOfVolumes() (Volumes, error) {
 	if s.opt.Volumes == nil {
 		return nil, errNoVolumes
@@ -79,7 +79,7 @@ func (s *Server) engineOfVolumes() (Volumes, error) {
 	return s.opt.Volumes, nil
 }
 
-// volumeSet is the newest set that somebody has looked at.
+// volumeSet returns the newest set of volumes, or an error before the first listing.
 func (s *Server) volumeSet() (*drivebay.VolumeSet, error) {
 	engine, err := s.engineOfVolumes()
 	if err != nil {
@@ -109,9 +109,9 @@ func (s *Server) volumes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// wantedVolumes is the newest set, or with ?after=SEQ&wait=TIME the first one that
-// is not SEQ. A set is looked for whenever there is a new snapshot of the drives:
-// the two come in the same rounds.
+// wantedVolumes returns the newest set, or with ?after=SEQ&wait=TIME the first one with another
+// number. It reads the set after each new snapshot of the drives, because both change in the same
+// tick.
 func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 	engine, err := s.engineOfVolumes()
 	if err != nil {
@@ -124,13 +124,13 @@ func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 	ctx, cancel := s.patience(r, wait)
 	defer cancel()
 	for {
-		seen := s.engine.Snapshot().Seq // before the set: what comes between is not missed
+		seen := s.engine.Snapshot().Seq // read before the set, so that no change in between is missed
 		set := engine.Volumes()
 		if set.Seq != after {
 			return set, nil
 		}
 		if _, err := s.engine.Wait(ctx, seen); ctx.Err() != nil {
-			return engine.Volumes(), nil // nothing happened: that is an answer
+			return engine.Volumes(), nil // no change within the time: answer with the present set
 		} else if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (s *Server) volume(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// findVolume resolves what the caller calls a volume.
+// findVolume returns the volume with this id, name or start of the id.
 func (s *Server) findVolume(what string) (*drivebay.VolumeView, error) {
 	set, err := s.volumeSet()
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Server) snapshots(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// findSnapshot finds a snapshot by its whole id, or by a name that only one has.
+// findSnapshot returns the snapshot with this id, or with this name if only one has it.
 func (s *Server) findSnapshot(what string) (*drivebay.VolumeSnapshot, error) {
 	set, err := s.volumeSet()
 	if err != nil {
@@ -221,11 +221,11 @@ func (s *Server) capacity(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, Capacity{c, class.Backing == drivebay.BackingThin && engine.Powers().Snapshots})
+	writeJSON(w, http.StatusOK, Capacity{c, class.Backing == drivebay.BackingThin && engine.Capabilities().Snapshots})
 	return nil
 }
 
-// single reads a query in which nothing is said twice.
+// single returns the values of a query in which every key occurs once.
 func single(q url.Values) (map[string]string, error) {
 	out := map[string]string{}
 	for key, values := range q {

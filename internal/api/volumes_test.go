@@ -26,12 +26,12 @@ const (
 // by the real rules.
 type volumes struct {
 	*engine
-	set       atomic.Pointer[drivebay.VolumeSet]
-	node      bool // what ExpandVolume says
-	powers    drivebay.VolumePowers
-	unread    []string // drives, by why they are not read
-	unwritten []string
-	looked    bool // that is not waited for any more
+	set          atomic.Pointer[drivebay.VolumeSet]
+	node         bool // what ExpandVolume says
+	capabilities drivebay.VolumeCapabilities
+	unread       []string // drives, by why they are not read
+	unwritten    []string
+	looked       bool // that is not waited for any more
 
 	secrets drivebay.Secrets // that came last
 }
@@ -84,11 +84,11 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 	return &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
 }
 
-func (v *volumes) Volumes() *drivebay.VolumeSet  { return v.set.Load() }
-func (v *volumes) Unread() ([]string, bool)      { return v.unread, len(v.unread) == 0 || v.looked }
-func (v *volumes) Unwritten() []string           { return v.unwritten }
-func (v *volumes) Newer() []string               { return nil }
-func (v *volumes) Powers() drivebay.VolumePowers { return v.powers }
+func (v *volumes) Volumes() *drivebay.VolumeSet              { return v.set.Load() }
+func (v *volumes) Unread() ([]string, bool)                  { return v.unread, len(v.unread) == 0 || v.looked }
+func (v *volumes) Unwritten() []string                       { return v.unwritten }
+func (v *volumes) Newer() []string                           { return nil }
+func (v *volumes) Capabilities() drivebay.VolumeCapabilities { return v.capabilities }
 func (v *volumes) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	v.secrets = r.Secrets
 	return drivebay.Volume{ID: "new", Name: r.Name, Size: r.Size.Required}, v.call(ctx, "create %+v", r)
@@ -165,7 +165,7 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", "/api/v1/volumes", `{"name":"n","size":5,"limit":6,"fsType":"xfs","parameters":{"drivebay.io/backing":"thin"},"source":{"volume":"data-2"}}`, 200, `"id":"new"`,
 			"create {Name:n Size:{Required:5 Limit:6} Block:false FSType:xfs Class:{Drives:UNKNOWN Backing:thin Wipe:discard Encryption: FSType:ext4} Source:{Snapshot: Volume:" + badVolume + "} Secrets:(secrets)}"},
 		{"POST", "/api/v1/volumes", `{"name":"n","source":{"snapshot":"monday"}}`, 200, "", "create {Name:n Size:{Required:0 Limit:0} Block:false FSType: Class:{Drives:UNKNOWN Backing:partition Wipe:discard Encryption: FSType:ext4} Source:{Snapshot:s1 Volume:} Secrets:(secrets)}"},
-		{"POST", "/api/v1/volumes", ``, 400, "there is none", ""},
+		{"POST", "/api/v1/volumes", ``, 400, "required", ""},
 		{"POST", "/api/v1/volumes", `{"name":"` + strings.Repeat("n", 129) + `"}`, 400, "longer than 128", ""},
 		{"POST", "/api/v1/volumes", `{"name":"a\u001bb"}`, 400, "cannot be shown", ""},
 		{"POST", "/api/v1/volumes", `{"name":"n","size":6,"limit":5}`, 400, "less than the size", ""},
@@ -201,7 +201,7 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "none/retry", ``, 404, "not_found", ""},
 		{"GET", "/api/v1/snapshots", "", 200, `{"seq":5,"snapshots":[{"id":"s1"`, ""},
 		{"POST", path + "data-1/snapshots", `{"name":"friday"}`, 200, `"id":"s9"`, "snapshot friday of " + goodVolume},
-		{"POST", path + "data-1/snapshots", `{}`, 400, "there is none", ""},
+		{"POST", path + "data-1/snapshots", `{}`, 400, "required", ""},
 		{"DELETE", "/api/v1/snapshots/monday", "", 204, "", "delete snapshot s1"},
 		{"DELETE", "/api/v1/snapshots/s2", "", 204, "", "delete snapshot s2"},
 		{"POST", "/api/v1/snapshots/monday/forget", "{}", 204, "", "forget snapshot s1"},
@@ -243,7 +243,7 @@ func TestExpandGrowsWhatIsMounted(t *testing.T) {
 func TestSnapshotsAreOffered(t *testing.T) {
 	e := newEngine(3)
 	v := newVolumes(e)
-	v.powers.Snapshots = true
+	v.capabilities.Snapshots = true
 	h := New(e, Options{Volumes: v}).Handler(true)
 	for backing, want := range map[string]string{"thin": `"snapshots":true`, "lvm": `"snapshots":false`} {
 		if w := ask(h, "GET", "/api/v1/capacity?drivebay.io/backing="+backing, ""); !strings.Contains(w.Body.String(), want) {

@@ -13,26 +13,26 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// VolumeBody asks for a volume.
+// VolumeBody requests a volume.
 type VolumeBody struct {
-	Name       string            `json:"name"`                 // a second call with the same name finds the same volume
-	Size       uint64            `json:"size,omitempty"`       // bytes at least; 0: 1 GiB
-	Limit      uint64            `json:"limit,omitempty"`      // bytes at most; 0: any
-	Block      bool              `json:"block,omitempty"`      // a block device, not a filesystem
-	FSType     string            `json:"fsType,omitempty"`     // of a filesystem; empty: the class's
-	Parameters map[string]string `json:"parameters,omitempty"` // the class, in the words of a StorageClass
-	Source     drivebay.Source   `json:"source,omitzero"`      // what it begins with, by id or name
-	Passphrase Passphrase        `json:"passphrase,omitempty"` // of an encrypted volume; it is kept nowhere
+	Name       string            `json:"name"`                 // calls with the same name return the same volume
+	Size       uint64            `json:"size,omitempty"`       // minimum size in bytes; 0: 1 GiB
+	Limit      uint64            `json:"limit,omitempty"`      // maximum size in bytes; 0: no limit
+	Block      bool              `json:"block,omitempty"`      // a block device instead of a filesystem
+	FSType     string            `json:"fsType,omitempty"`     // type of the filesystem; empty: that of the class
+	Parameters map[string]string `json:"parameters,omitempty"` // the class, as parameters of a StorageClass
+	Source     drivebay.Source   `json:"source,omitzero"`      // the initial content, by id or name
+	Passphrase Passphrase        `json:"passphrase,omitempty"` // passphrase of an encrypted volume; not stored
 }
 
-// The other bodies of calls about volumes.
+// These are the bodies of the other calls about volumes.
 type (
 	expandBody struct {
-		Size       uint64     `json:"size"`                 // bytes that it is to have in all
-		Passphrase Passphrase `json:"passphrase,omitempty"` // of an encrypted volume that is in use
+		Size       uint64     `json:"size"`                 // new size in bytes
+		Passphrase Passphrase `json:"passphrase,omitempty"` // passphrase of an encrypted volume that is in use
 	}
 	snapshotBody struct {
-		Name string `json:"name"` // a second call with the same name finds the same snapshot
+		Name string `json:"name"` // calls with the same name return the same snapshot
 	}
 )
 
@@ -42,7 +42,7 @@ const maxName = 128
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("name: %w: there is none", drivebay.ErrInvalid)
+		return fmt.Errorf("name: %w: required", drivebay.ErrInvalid)
 	case len(name) > maxName:
 		return fmt.Errorf("name: %w: it is longer than %d bytes", drivebay.ErrInvalid, maxName)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
@@ -51,7 +51,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// request is the body as the engine is asked.
+// request returns the body as a request to the engine.
 func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
 	switch {
 	case b.Limit > 0 && b.Limit < b.Size:
@@ -78,7 +78,7 @@ func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
 	}, err
 }
 
-// named gives the ids of what the source names.
+// named returns the source with ids instead of names.
 func (s *Server) named(source drivebay.Source) (drivebay.Source, error) {
 	if source.Snapshot != "" {
 		snap, err := s.findSnapshot(source.Snapshot)
@@ -110,8 +110,8 @@ func (s *Server) createVolume(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// deleteVolume and forgetVolume want the whole id or name: what only begins so may
-// be another one.
+// deleteVolume and forgetVolume require the whole id or name: the start of an id may match another
+// volume.
 func (s *Server) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "delete", Volumes.DeleteVolume)
 }
@@ -120,14 +120,14 @@ func (s *Server) forgetVolume(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "forget", Volumes.ForgetVolume)
 }
 
-// adoptVolume wants the whole id: a volume that was found may have no name.
+// adoptVolume requires the whole id: a volume that was found may have no name.
 func (s *Server) adoptVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		return nil, engine.AdoptVolume(ctx, r.PathValue("id"))
 	})
 }
 
-// acceptLoss wants the whole id or name for the same reason.
+// acceptLoss requires the whole id or name, as deleteVolume does.
 func (s *Server) acceptLoss(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "let go of what cannot be read", Volumes.AcceptLoss)
 }
@@ -146,13 +146,13 @@ func onWholeVolume(s *Server, w http.ResponseWriter, r *http.Request, verb strin
 	})
 }
 
-// expandVolume grows the device, and its filesystem where it is mounted. Where it
-// is not, or is encrypted and nobody gives its passphrase, the status stays RESIZED:
-// it grows when it is staged the next time.
+// expandVolume grows the device, and the filesystem if it is mounted. The status stays RESIZED if
+// the filesystem is not mounted, or if the volume is encrypted and the request has no passphrase:
+// the filesystem then grows when the volume is staged the next time.
 func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, b expandBody) (any, error) {
 		if b.Size == 0 {
-			return nil, fmt.Errorf("size: %w: there is none", drivebay.ErrInvalid)
+			return nil, fmt.Errorf("size: %w: required", drivebay.ErrInvalid)
 		}
 		v, err := s.findVolume(r.PathValue("id"))
 		if err = errors.Join(err, b.Passphrase.check()); err != nil {
@@ -188,7 +188,7 @@ func (s *Server) releaseVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ReleaseVolume)
 }
 
-// onVolume does something that needs no more than the volume.
+// onVolume calls do, which needs only the id of the volume.
 func onVolume(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		v, err := s.findVolume(r.PathValue("id"))
@@ -230,9 +230,9 @@ func onSnapshot(s *Server, w http.ResponseWriter, r *http.Request, do func(Volum
 	})
 }
 
-// work reads the body, has the engine do it, and answers with what came of it, or
-// with 204. Work may outlast the caller's time: then it is pending, and the same
-// call again waits for its end.
+// work reads the body, calls the engine, and answers with the result, or with 204. If the work
+// takes longer than the request may, the answer is pending, and the same call again waits for the
+// end of the work.
 func work[B any](s *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, Volumes, B) (any, error)) error {
 	engine, err := s.engineOfVolumes()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/drivebay/drivebay/internal/smartctl"
 )
 
-// kind is how a document is decoded.
+// kind is the format of a document.
 type kind uint8
 
 const (

@@ -11,22 +11,22 @@ import (
 // Subject is one drive of a recorded machine.
 type Subject struct {
 	Name   string // kernel name; the verdict's file is "dir:name"
-	Serial string // of the machine's inventory, where the evidence has none
+	Serial string // from the machine's inventory; used if the evidence has none
 	Model  string
 	Input  health.Input
 }
 
-// Options is what judging needs beside the files.
+// Options holds the thresholds and the reader of recordings.
 type Options struct {
 	Thresholds health.Thresholds
-	// Recording reads the drives of a folder that holds a recorded machine. Nil:
-	// such folders are walked like any other.
+	// Recording reads the drives of a directory that holds a recorded machine. Nil: such
+	// directories are read like any other.
 	Recording func(dir string) ([]Subject, error)
 }
 
-// Files judges every document below the paths and hands out the verdicts in the
-// order of the input, however many are decoded at a time. What cannot be read is
-// a verdict with an error, not the end; only an error of emit ends it early.
+// Files judges every document below the paths and passes the verdicts to emit in the order of the
+// input, although several are decoded at a time. An unreadable document gives a verdict with an
+// error; only an error of emit stops Files.
 func Files(paths []string, opt Options, emit func(Verdict) error) error {
 	p := newPipe(opt)
 	var workers sync.WaitGroup
@@ -47,7 +47,7 @@ func Files(paths []string, opt Options, emit func(Verdict) error) error {
 	return err
 }
 
-// item is one document on its way; either data, a subject or an error is set.
+// item is one document to be judged; either data, a subject or an error is set.
 type item struct {
 	file    string
 	data    []byte
@@ -56,21 +56,21 @@ type item struct {
 	err     error
 }
 
-// job is a run of documents that one worker decodes.
+// job is a batch of documents that one worker decodes.
 type job struct {
 	items []item
 	out   chan []Verdict
 }
 
-// Limits of a job: small enough to keep the workers busy and the memory low.
+// Limits of a job: small enough to use all workers and little memory.
 const (
 	jobItems = 32
 	jobBytes = 256 << 10
-	ahead    = 8 // jobs decoded before their turn
+	ahead    = 8 // jobs that may be decoded ahead of the output
 )
 
-// pipe keeps the order: every job goes to the workers and, at once, into the
-// queue in which the verdicts are handed out.
+// pipe keeps the order: it sends every job to the workers and, at the same time, to the queue from
+// which drain emits the verdicts.
 type pipe struct {
 	opt     Options
 	pending job
@@ -86,7 +86,7 @@ func newPipe(opt Options) *pipe {
 
 var errStopped = errors.New("stopped")
 
-// put takes one document; the reader stops when it fails.
+// put adds one document; the reader stops when put fails.
 func (p *pipe) put(it item) error {
 	p.pending.items = append(p.pending.items, it)
 	p.bytes += len(it.data)
@@ -114,7 +114,7 @@ func (p *pipe) flush() error {
 }
 
 func (p *pipe) close() {
-	// A flush that fails was stopped: then nobody waits for the rest.
+	// flush fails only after drain has stopped: then no verdict is needed any more.
 	_ = p.flush()
 	close(p.order)
 	close(p.jobs)

@@ -17,7 +17,7 @@ import (
 	"github.com/drivebay/drivebay/internal/smart"
 )
 
-// What one document, and one file that is not read line by line, may hold.
+// Largest size of one document, and of one file that is not read line by line.
 const (
 	maxDocument = 16 << 20
 	maxFile     = 64 << 20
@@ -28,8 +28,8 @@ var (
 	errForeign = fmt.Errorf("%w: neither a smartctl document nor raw ATA blocks nor a recording", drivebay.ErrInvalid)
 )
 
-// reader finds the documents below a path and puts them out one by one. Its
-// methods fail only when put does.
+// reader finds the documents below a path and passes them to put one by one. Its methods fail only
+// when put fails.
 type reader struct {
 	opt Options
 	put func(item) error
@@ -50,7 +50,7 @@ func (r *reader) path(path string) error {
 	return r.file(path)
 }
 
-// plainError drops the path, which the verdict has already.
+// plainError removes the path, which the verdict already has.
 func plainError(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -59,7 +59,7 @@ func plainError(err error) error {
 	return err
 }
 
-// dir walks in sorted order. A folder with sys/ in it is a machine.
+// dir reads a directory in sorted order. A directory with sys/ in it is a recorded machine.
 func (r *reader) dir(dir string) error {
 	if r.opt.Recording != nil && isMachine(dir) {
 		return r.machine(dir)
@@ -130,7 +130,7 @@ func (r *reader) file(path string) error {
 	return r.whole(path, b)
 }
 
-// lines reads one document a line. An empty line is none, but counts.
+// lines reads one document a line. Empty lines are skipped, but count in the line number.
 func (r *reader) lines(path string, src *bufio.Reader) error {
 	for n := 1; ; n++ {
 		line, err := readLine(src)
@@ -155,8 +155,8 @@ func (r *reader) lines(path string, src *bufio.Reader) error {
 	}
 }
 
-// readLine returns a line of its own memory. One that is too long is skipped
-// whole, so that the next one is read from its beginning.
+// readLine returns a copy of the next line. It skips a line that is too long entirely, so that the
+// next call starts at the next line.
 func readLine(src *bufio.Reader) ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -177,7 +177,7 @@ func readLine(src *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// whole finds out what a file is by what it begins with.
+// whole detects the format of a file by its first bytes.
 func (r *reader) whole(path string, b []byte) error {
 	trimmed := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF")))
 	switch {
@@ -193,8 +193,8 @@ func (r *reader) whole(path string, b []byte) error {
 	return r.fail(path, errForeign)
 }
 
-// documents puts out a single document under the file's own name, and several
-// that follow each other by their number.
+// documents passes on a single document under the name of the file, and several documents with
+// their number.
 func (r *reader) documents(path string, b []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	var first json.RawMessage
@@ -217,7 +217,7 @@ func (r *reader) documents(path string, b []byte) error {
 	}
 }
 
-// array puts out the elements of an array of documents.
+// array passes on the elements of an array of documents.
 func (r *reader) array(path string, b []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if _, err := dec.Token(); err != nil {

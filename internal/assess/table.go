@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Table counts verdicts by kind of drive, the drive's own verdict and ours.
+// Table counts verdicts by type of drive, the drive's own verdict and the verdict of drivebay.
 type Table struct {
 	counts map[cell]int
 	Errors int // documents that could not be read
@@ -32,13 +32,13 @@ func (t *Table) Add(v Verdict) {
 	t.counts[cell{v.Type, v.Own, v.Health}]++
 }
 
-// Count is how many drives of a kind and an own verdict we gave this one.
+// Count returns the number of drives of the type with both verdicts.
 func (t *Table) Count(kind drivebay.Type, own drivebay.Verdict, ours drivebay.Health) int {
 	return t.counts[cell{kind, own, ours}]
 }
 
-// Flagged is how many drives of a kind and an own verdict are SUSPECT or BAD,
-// and how many there are.
+// Flagged returns the number of drives of the type with the own verdict that are SUSPECT or BAD,
+// and the number of all of them.
 func (t *Table) Flagged(kind drivebay.Type, own drivebay.Verdict) (flagged, total int) {
 	for c, n := range t.counts {
 		if c.kind != kind || c.own != own {

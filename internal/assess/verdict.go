@@ -1,6 +1,5 @@
-// Package assess judges recorded evidence: files of any of the kinds in which
-// people keep what their drives once said. It is the way to check our judgement
-// against a fleet of one's own.
+// Package assess judges recorded evidence: files of the formats in which operators keep the
+// answers of their drives. It serves to test the rules against a fleet.
 package assess
 
 import (
@@ -10,14 +9,14 @@ import (
 	"github.com/drivebay/drivebay/internal/health"
 )
 
-// Reason is one finding, without what only a running daemon knows.
+// Reason is one finding, without the fields that only a running daemon has.
 type Reason struct {
 	Code     string          `json:"code"`
 	Severity drivebay.Health `json:"severity"`
 	Text     string          `json:"text"`
 }
 
-// Verdict is what one document came to.
+// Verdict is the result of one document.
 type Verdict struct {
 	File      string // "path", or "path:LINE" where a file holds many
 	Serial    string
@@ -25,13 +24,13 @@ type Verdict struct {
 	Transport drivebay.Transport
 	Health    drivebay.Health
 	Reasons   []Reason
-	Err       error // why it could not be read; then nothing else but File is set
+	Err       error // why the document could not be read; then only File is set too
 
 	Type drivebay.Type    // for the table
-	Own  drivebay.Verdict // what the drive thinks of itself
+	Own  drivebay.Verdict // the drive's own verdict
 }
 
-// MarshalJSON writes exactly the fields that are promised for either kind.
+// MarshalJSON writes the documented fields: file and error, or file and the verdict.
 func (v Verdict) MarshalJSON() ([]byte, error) {
 	if v.Err != nil {
 		return json.Marshal(struct {
@@ -53,8 +52,8 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 	}{v.File, v.Serial, v.Model, v.Transport, v.Health, reasons})
 }
 
-// judge turns one input into a verdict. A document is one look of unknown age:
-// rules that want a past or a clock have neither, and stay silent.
+// judge assesses one input. A document is one reading of unknown age: rules that need a history or
+// a clock find nothing.
 func judge(file string, in health.Input, th health.Thresholds) Verdict {
 	v := Verdict{File: file, Transport: in.Transport, Type: in.Type}
 	if ev := in.Evidence; ev != nil {

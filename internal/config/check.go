@@ -15,7 +15,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// special are the checks that a tag cannot say.
+// special holds the checks that a tag cannot express.
 var special = map[string]func(string) error{
 	"api":            checkAPI,
 	"csiEndpoint":    checkAPI,
@@ -29,7 +29,7 @@ var special = map[string]func(string) error{
 	"volumes.filesystems": checkFilesystems,
 }
 
-// check looks at every value and says where a bad one came from.
+// check validates every value and reports the origin of an invalid one.
 func (l *loader) check() {
 	for _, f := range l.fields {
 		if f.Section || l.bad[f.Path] {
@@ -49,8 +49,8 @@ func (l *loader) check() {
 	}
 }
 
-// checkThresholds asks the rules themselves. What they refuse is laid at the door
-// of a key that the message names and somebody has set.
+// checkThresholds validates the thresholds together. It reports an error at the origin of a key
+// that the message names and that is set.
 func (l *loader) checkThresholds() {
 	for _, err := range flatten(l.config.Thresholds.Validate()) {
 		where := "default"
@@ -67,7 +67,7 @@ func (l *loader) checkThresholds() {
 
 func notLetter(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// flatten takes a joined error apart.
+// flatten returns the errors of a joined error.
 func flatten(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -90,7 +90,7 @@ func (f Field) list() bool {
 	return f.value.Kind() == reflect.Slice && !text
 }
 
-// check compares a value with the tags of its field.
+// check compares a value with the limits in the tags of its field.
 func (f Field) check() error {
 	if f.oneof != "" && !slices.Contains(strings.Fields(f.oneof), f.Text()) {
 		return fmt.Errorf("%q is none of %s", f.Text(), strings.Join(strings.Fields(f.oneof), ", "))
@@ -120,11 +120,12 @@ func number(v reflect.Value) float64 {
 	return 0
 }
 
-// maxSocketPath is what fits into sun_path of sockaddr_un (unix(7)), with its 0.
+// maxSocketPath is the longest path in sun_path of sockaddr_un (unix(7)), without the terminating
+// 0.
 const maxSocketPath = 107
 
-// SocketPath is the path of a unix socket that is written as unix:///path, unix:/path or
-// /path; "" if it is written otherwise.
+// SocketPath returns the path of a unix socket in the form unix:///path, unix:/path or /path, or
+// "" for another form.
 func SocketPath(endpoint string) string {
 	path, ok := strings.CutPrefix(endpoint, "unix://")
 	if !ok {
@@ -150,8 +151,8 @@ func checkAPI(s string) error {
 	return nil
 }
 
-// checkNodeID: CSI recommends 128 bytes at most (NodeGetInfoResponse), and it
-// becomes the value of a label in Kubernetes, which wants 63 letters, digits and -._.
+// checkNodeID validates the node id: CSI recommends 128 bytes at most (NodeGetInfoResponse). The
+// id becomes the value of a label in Kubernetes, which allows 63 letters, digits and -._.
 func checkNodeID(s string) error {
 	if len(s) > 128 {
 		return fmt.Errorf("%q is longer than 128 bytes", s)
@@ -178,7 +179,7 @@ func checkListen(s string) error {
 	return nil
 }
 
-// checkRoots: below "/" everything could be mounted over.
+// checkFilesystems accepts only known filesystem types.
 func checkFilesystems(text string) error {
 	for _, kind := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains(drivebay.FSTypes, kind) {
@@ -188,6 +189,7 @@ func checkFilesystems(text string) error {
 	return nil
 }
 
+// checkRoots rejects "/", because a volume could be mounted over any directory then.
 func checkRoots(text string) error {
 	roots := strings.Split(text, ", ")
 	for _, r := range roots {

@@ -10,15 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// file reads a YAML file over what is there. The tree is walked by hand: the
-// library's own strict mode has no idea what was meant, and keeps no line for the
-// checks that come after it.
+// file merges a YAML file into the configuration. It walks the tree itself: the strict mode of the
+// library suggests no similar key, and keeps no line numbers for the later checks.
 func (l *loader) file(name string, data []byte) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return // nothing but comments: all defaults
+		return // only comments: all defaults
 	}
 	if err != nil {
 		l.fail(name, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
@@ -30,7 +29,7 @@ func (l *loader) file(name string, data []byte) {
 	l.section(name, "", doc.Content[0])
 }
 
-// section reads one mapping; prefix is the path of the section with its dot.
+// section reads one mapping; prefix is the path of the section with a trailing dot.
 func (l *loader) section(name, prefix string, node *yaml.Node) {
 	where := fmt.Sprintf("%s:%d", name, node.Line)
 	if isNull(node) {
@@ -88,7 +87,7 @@ func (l *loader) value(f Field, where string, node *yaml.Node) {
 	}
 }
 
-// keys are the fields directly inside a section, by key.
+// keys returns the fields directly inside a section, by key.
 func (l *loader) keys(prefix string) map[string]Field {
 	keys := map[string]Field{}
 	for _, f := range l.fields {
@@ -99,8 +98,7 @@ func (l *loader) keys(prefix string) map[string]Field {
 	return keys
 }
 
-// hint says what somebody may have meant: a key of this section with a similar
-// name, else the key of that name in another section.
+// hint suggests a similar key of this section, or else the key of that name in another section.
 func (l *loader) hint(prefix, key string) string {
 	var here []string
 	for k := range l.keys(prefix) {

@@ -11,7 +11,7 @@ import (
 type Field struct {
 	Path    string // "log.level"
 	Env     string // "DRIVEBAY_LOG_LEVEL"
-	Flag    string // "log-level"; empty: there is none
+	Flag    string // "log-level"; empty: no flag
 	Doc     string
 	Live    bool // takes effect on SIGHUP
 	Section bool
@@ -21,14 +21,14 @@ type Field struct {
 	value           reflect.Value
 }
 
-// Key is the last word of the path.
+// Key returns the last part of the path.
 func (f Field) Key() string { return f.Path[strings.LastIndex(f.Path, ".")+1:] }
 
-// Text is the value as it is written in the file.
+// Text returns the value as it is written in the file.
 func (f Field) Text() string { return getText(f.value) }
 
-// Fields lists every key in the order of the file; a section comes before what
-// is in it. The fields are those of c: setting one changes it.
+// Fields returns every key in the order of the file; a section precedes its keys. Setting a field
+// changes c.
 func (c *Config) Fields() []Field {
 	return appendFields(nil, reflect.ValueOf(c).Elem(), "", false)
 }
@@ -59,7 +59,7 @@ func isSection(v reflect.Value) bool {
 	return v.Kind() == reflect.Struct
 }
 
-// envOf turns "selfTests.maxConcurrent" into DRIVEBAY_SELF_TESTS_MAX_CONCURRENT.
+// envOf converts "selfTests.maxConcurrent" to DRIVEBAY_SELF_TESTS_MAX_CONCURRENT.
 func envOf(path string) string {
 	var b strings.Builder
 	b.WriteString("DRIVEBAY_")

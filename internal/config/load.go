@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Sources is where a configuration comes from.
+// Sources holds the sources of a configuration.
 type Sources struct {
 	File  string            // path of the YAML file; empty: none
 	Env   []string          // as os.Environ gives it
-	Flags map[string]string // path of the key -> text, of the flags that were given
+	Flags map[string]string // path of the key -> text, for the flags on the command line
 }
 
-// Loaded is a configuration and what should be said about it.
+// Loaded is a configuration with warnings about it.
 type Loaded struct {
 	Config
 	Warnings []string
 }
 
-// simEvidence is how often simulated drives are asked, unless somebody says
-// otherwise: whoever breaks one wants to see it now, and they cost nothing.
+// simEvidence is the default of poll.evidence for simulated drives: an injected fault has to show
+// soon, and reading them costs nothing.
 const simEvidence = 10 * time.Second
 
-// Load reads all sources. Its error holds everything that is wrong, one line each.
+// Load reads all sources. Its error joins all errors, one line each.
 func Load(src Sources) (Loaded, error) {
 	l := loader{config: Default(), origin: map[string]string{}}
 	l.fields = l.config.Fields()
@@ -45,7 +45,7 @@ func Load(src Sources) (Loaded, error) {
 	return Loaded{l.config, l.warnings}, errors.Join(l.errs...)
 }
 
-// Parse reads one file's text, checks it and nothing else.
+// Parse reads and checks the text of one file without other sources.
 func Parse(name string, data []byte) (Config, error) {
 	l := loader{config: Default(), origin: map[string]string{}}
 	l.fields = l.config.Fields()
@@ -54,13 +54,13 @@ func Parse(name string, data []byte) (Config, error) {
 	return l.config, errors.Join(l.errs...)
 }
 
-// loader fills a configuration and remembers who said what, so that an error
-// found at the end still names the line that caused it.
+// loader fills a configuration and records the origin of each value, so that an error found at the
+// end still names the line.
 type loader struct {
 	config   Config
 	fields   []Field
 	origin   map[string]string // path of a key -> "drivebay.yaml:7", "DRIVEBAY_ROOT" or "--root"
-	bad      map[string]bool   // keys with an error already: their value is not checked again
+	bad      map[string]bool   // keys that already have an error: their value is not checked again
 	errs     []error
 	warnings []string
 }
@@ -69,7 +69,7 @@ func (l *loader) fail(where, format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
 }
 
-// set puts a text into a key.
+// set parses a text into a key.
 func (l *loader) set(f Field, where, text string) {
 	l.origin[f.Path] = where
 	if err := setText(f.value, text); err != nil {
@@ -85,7 +85,7 @@ func (l *loader) failKey(path, where string, err error) {
 	l.fail(where, "%s: %w", path, err)
 }
 
-// notKeys are variables of ours that are not keys of the file.
+// notKeys holds variables of drivebay that are not keys of the file.
 var notKeys = map[string]bool{"DRIVEBAY_CONFIG": true, "DRIVEBAY_CORPUS": true}
 
 func (l *loader) env(environ []string) {
@@ -103,9 +103,8 @@ func (l *loader) env(environ []string) {
 			l.set(f, name, text)
 			continue
 		}
-		// A cluster puts variables such as DRIVEBAY_SERVICE_HOST into every
-		// container, so an unknown one is no error; one that is nearly ours is
-		// worth a word.
+		// Kubernetes sets variables such as DRIVEBAY_SERVICE_HOST in every container, so an
+		// unknown one is not an error. One that resembles a key gives a warning.
 		if !strings.HasPrefix(name, "DRIVEBAY_") || notKeys[name] {
 			continue
 		}

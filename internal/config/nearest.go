@@ -1,7 +1,7 @@
 package config
 
-// Nearest returns the known word that somebody probably meant: the one that
-// takes the fewest edits, and no more than a third of the word's length.
+// Nearest returns the known word that is most similar: the one with the fewest edits, and no more
+// than a third of the word's length.
 func Nearest(word string, known []string) (string, bool) {
 	best, limit := "", max(1, len([]rune(word))/3)+1
 	for _, k := range known {
@@ -12,8 +12,8 @@ func Nearest(word string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// edits is the Levenshtein distance, one row of the table at a time; letters
-// that differ in case only are the same letter.
+// edits returns the Levenshtein distance without regard to case. It keeps one row of the table at
+// a time.
 func edits(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	row := make([]int, len(y)+1)

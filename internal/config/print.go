@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// docWidth is where the comments of a printed file are broken.
+// docWidth is the width of the comments in a printed file.
 const docWidth = 100
 
-// Example writes examples/drivebay.yaml: the defaults, explained.
+// Example writes examples/drivebay.yaml: the defaults with their documentation.
 func Example(w io.Writer) error {
 	const head = "# The configuration of drivebay serve. Every key is shown with its default: an empty\n" +
 		"# file means the same. Keys that are not known are refused.\n\n"
@@ -23,8 +23,8 @@ func Example(w io.Writer) error {
 	return Print(w, Default())
 }
 
-// Print writes a configuration as a file that reads back as the same one, with
-// what each key means above it.
+// Print writes a configuration as a file with the meaning above each key. Reading the file gives
+// the same configuration.
 func Print(w io.Writer, c Config) error {
 	out := bufio.NewWriter(w)
 	for i, f := range c.Fields() {
@@ -48,8 +48,8 @@ func Print(w io.Writer, c Config) error {
 	return out.Flush()
 }
 
-// yaml is the value in YAML. Whatever is not a number, a truth or a list is a
-// string, quoted where it must be.
+// yaml returns the value in YAML. A value that is not a number, a boolean or a list is a string,
+// quoted where needed.
 func (f Field) yaml() (string, error) {
 	switch {
 	case f.list():
@@ -66,7 +66,7 @@ func isText(v reflect.Value) bool {
 	return ok
 }
 
-// wrap breaks a text at spaces into lines of at most width letters.
+// wrap breaks a text at spaces into lines of at most width bytes.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -1,7 +1,7 @@
 package config
 
-// Changes lists the keys that differ between two configurations: those that can
-// take effect at once, and those that need a restart.
+// Changes returns the keys that differ between two configurations: those that can take effect at
+// once, and those that need a restart.
 func Changes(old, now Config) (live, restart []string) {
 	before, after := old.Fields(), now.Fields()
 	for i, f := range after {
@@ -17,7 +17,7 @@ func Changes(old, now Config) (live, restart []string) {
 	return live, restart
 }
 
-// Live is the configuration with the live keys of another one.
+// Live returns c with the live keys of another configuration.
 func (c Config) Live(now Config) Config {
 	ours, theirs := c.Fields(), now.Fields()
 	for i, f := range ours {

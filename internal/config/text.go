@@ -12,12 +12,12 @@ import (
 
 const day = 24 * time.Hour
 
-// words are lengths of time that people say rather than count.
+// words holds the durations with a name.
 var words = map[string]time.Duration{"never": 0, "off": 0, "hourly": time.Hour, "daily": day, "weekly": 7 * day, "monthly": 30 * day}
 
 var days = regexp.MustCompile(`^(\d+(?:\.\d+)?)([dw])(.*)$`)
 
-// ParseDuration reads "10m", "7d", "2w", "1d12h", "weekly" or "never".
+// ParseDuration parses "10m", "7d", "2w", "1d12h", "weekly" or "never".
 func ParseDuration(s string) (time.Duration, error) {
 	if d, ok := words[s]; ok {
 		return d, nil
@@ -52,8 +52,8 @@ func badDuration(s string) error {
 	return fmt.Errorf("%q is no duration: write it as 30s, 10m, 1h30m, 7d or weekly", s)
 }
 
-// FormatDuration writes what ParseDuration reads, without the empty ends that
-// time.Duration prints.
+// FormatDuration formats a duration for ParseDuration, without the trailing zero units of
+// time.Duration.
 func FormatDuration(d time.Duration) string {
 	if d != 0 && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"
@@ -68,11 +68,11 @@ func FormatDuration(d time.Duration) string {
 	return s
 }
 
-// Window is a stretch of the day, local time. It may cross midnight. The zero
-// Window is the whole day.
+// Window is a period of the day in local time. It may cross midnight. The zero Window is the whole
+// day.
 type Window struct{ From, To time.Duration }
 
-// MarshalText writes "01:00-05:00".
+// MarshalText formats the window as "01:00-05:00".
 func (w Window) MarshalText() ([]byte, error) {
 	if w == (Window{}) {
 		return nil, nil
@@ -81,7 +81,7 @@ func (w Window) MarshalText() ([]byte, error) {
 	return []byte(clock(w.From) + "-" + clock(w.To)), nil
 }
 
-// UnmarshalText reads "01:00-05:00".
+// UnmarshalText parses "01:00-05:00".
 func (w *Window) UnmarshalText(b []byte) error {
 	*w = Window{}
 	if len(b) == 0 {
@@ -100,7 +100,7 @@ func (w *Window) UnmarshalText(b []byte) error {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// setText puts the text of a value into a field.
+// setText parses a text into a field.
 func setText(v reflect.Value, text string) error {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
@@ -158,7 +158,7 @@ func setList(v reflect.Value, texts []string) error {
 	return nil
 }
 
-// getText is the text of a value, as setText reads it.
+// getText returns the text of a value in the format of setText.
 func getText(v reflect.Value) string {
 	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
 		b, err := m.MarshalText()

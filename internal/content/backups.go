@@ -7,19 +7,19 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// A filesystem that has lost its beginning still has its data, and copies of its
-// superblock far from both ends. They are looked for before a drive is called blank:
-// about forty reads of a kilobyte, once for each look.
+// A filesystem whose beginning was overwritten still has its data, and copies of its superblock far
+// from both ends. They are checked before a drive is called blank: about forty reads of a kilobyte for
+// each detection.
 
 // backups finds the copies of superblocks in the middle of a drive or partition.
 func backups(v *view) []drivebay.Signature {
 	return slices.Concat(extBackups(v), xfsBackups(v), btrfsBackups(v))
 }
 
-// extBackups are those of ext2, ext3 and ext4: with sparse_super the groups 0, 1 and the
-// powers of 3, 5 and 7 begin with one, which says its group and block size
-// (Documentation/filesystems/ext4/blockgroup.rst, super.rst). A group has eight blocks
-// for each byte of a block, as its bitmap is one block; blocks of 1 KiB begin at 1.
+// extBackups finds those of ext2, ext3 and ext4: with sparse_super the groups 0, 1 and the powers of
+// 3, 5 and 7 begin with a copy, which holds its group and block size
+// (Documentation/filesystems/ext4/blockgroup.rst, super.rst). A group has eight blocks for each byte
+// of a block, as its bitmap is one block; blocks of 1 KiB begin at 1.
 func extBackups(v *view) (out []drivebay.Signature) {
 	for log := uint32(0); log <= 6; log++ {
 		block := uint64(1024) << log
@@ -38,9 +38,9 @@ func extBackups(v *view) (out []drivebay.Signature) {
 	return out
 }
 
-// xfsBackups are the headers of allocation groups. mkfs.xfs makes four of a device of its
-// own up to 4 TiB, groups of 1 TiB beyond, and 32 of striped ones (xfsprogs,
-// libxfs/topology.c, calc_default_ag_geometry); one that was grown has groups as it had.
+// xfsBackups finds the headers of allocation groups. mkfs.xfs makes four groups on a device up to 4
+// TiB, groups of 1 TiB beyond, and 32 on striped devices (xfsprogs, libxfs/topology.c,
+// calc_default_ag_geometry). A grown filesystem keeps the size of its groups.
 func xfsBackups(v *view) (out []drivebay.Signature) {
 	const block = 4096
 	for _, n := range []uint64{4, 2, 8, 16, 32} {
@@ -54,8 +54,7 @@ func xfsBackups(v *view) (out []drivebay.Signature) {
 	return out
 }
 
-// btrfsBackups are the second and the third superblock (fs/btrfs/disk-io.h,
-// btrfs_sb_offset).
+// btrfsBackups finds the second and the third superblock (fs/btrfs/disk-io.h, btrfs_sb_offset).
 func btrfsBackups(v *view) (out []drivebay.Signature) {
 	for _, at := range []uint64{64 << 20, 256 << 30} {
 		if sb := v.middle(at, 1024); sb != nil && string(sb[0x40:0x48]) == "_BHRfS_M" && binary.LittleEndian.Uint64(sb[0x30:]) == at {
@@ -65,7 +64,7 @@ func btrfsBackups(v *view) (out []drivebay.Signature) {
 	return out
 }
 
-// middle returns n bytes between the ends; nil where there is nothing.
+// middle returns n bytes at an offset, nil if the view does not reach that far.
 func (v *view) middle(at, n uint64) []byte {
 	if at >= v.size || n > v.size-at {
 		return nil

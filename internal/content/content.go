@@ -1,8 +1,8 @@
-// Package content says whether there is anything on a drive, and what.
+// Package content detects whether a drive holds anything, and what.
 //
-// It reads the areas in which every known format leaves its mark: a good MiB at
-// each end of the drive, less of each partition. What it cannot read it calls
-// unknown; blank is only what reads back as blank.
+// It reads the areas in which every known format leaves its signature: a good MiB at each end of the
+// drive, less of each partition. It reports unknown where it cannot read, and blank only for a drive
+// that reads as blank.
 package content
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// OursPrefix begins the name of every partition that drivebay makes.
+// OursPrefix starts the name of every partition that drivebay makes.
 const OursPrefix = drivebay.PartitionPrefix
 
-// How much of each end is read. Of a whole drive a MiB and a little, all of which
-// must be uniform for it to be blank; of a partition as much as holds the marks
-// of every format but the far ones, which are read one by one.
+// The bytes read at each end. Of a whole drive a MiB and a little, all of which must be uniform for it
+// to be blank; of a partition what holds the signatures of every format but the distant ones, which
+// are read one by one.
 const (
 	driveEnd      = 1<<20 + 4096
 	partitionHead = 256 << 10
 	partitionTail = 8 << 10
 )
 
-// Detect reads a drive of size bytes. blockSize is its logical block, 0 if that
-// is not known.
+// Detect returns the content of a drive of size bytes. blockSize is its logical block size, 0 if
+// unknown.
 func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 	switch {
 	case size == 0:
@@ -72,9 +72,9 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 	return c
 }
 
-// kindOf weighs what was found. A signature is enough to call a drive foreign,
-// only a full and clean reading to call it anything else. What lies in partitions
-// that are all ours, whether it can be read or not, makes the drive nobody else's.
+// kindOf classifies a drive. One signature makes it foreign; any other kind needs a complete read
+// without errors. Exception: content of partitions that are all ours, readable or not, does not make
+// the drive foreign.
 func kindOf(whole *view, t table, onDrive, found []drivebay.Signature, err error) drivebay.ContentKind {
 	switch {
 	case whole.err == nil && t.ours && len(onDrive) == 0:
@@ -89,7 +89,7 @@ func kindOf(whole *view, t table, onDrive, found []drivebay.Signature, err error
 	return drivebay.ContentForeign
 }
 
-// clean makes a label of somebody else's drive fit to be shown.
+// clean makes a label from a foreign drive safe to display.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -1,25 +1,25 @@
 package content
 
-// mark is the sign that one format leaves: bytes at an offset, from the end where
-// it is negative, and where the format keeps its label and its id.
+// mark is the signature that one format leaves: bytes at an offset (from the end where it is
+// negative), and where the format keeps its label and its ID.
 type mark struct {
 	format string
 	at     int64
 	magic  string
 	label  field
 	id     field
-	check  func(v *view) bool // for a magic that is too short to be believed alone
+	check  func(v *view) bool // for a magic that is too short to be proof alone
 }
 
-// field is some bytes of a header and how they are written for people.
+// field is bytes of a header and the function that formats them for display.
 type field struct {
 	at int64
 	n  int
 	as func([]byte) string
 }
 
-// marks are the formats by the names that blkid uses. The offsets are each
-// format's own: its on-disk documentation or header is the source.
+// marks lists the formats under the names that blkid uses. The source of the offsets is each format's
+// on-disk documentation or header.
 var marks = []mark{
 	// Filesystems of Linux.
 	{format: "ext2", at: 0x438, magic: "\x53\xef", label: field{0x478, 16, text}, id: field{0x468, 16, uuid}, check: isExt("ext2")},
@@ -55,7 +55,7 @@ var marks = []mark{
 	{format: "minix", at: 0x410, magic: "\x78\x24", check: isMinix(4)},
 	{format: "minix", at: 0x418, magic: "\x5a\x4d", check: isMinix(6)},
 
-	// Swap: the mark ends the first page, whatever its size is.
+	// Swap: the signature ends the first page, whose size varies.
 	{format: "swap", at: 4086, magic: "SWAPSPACE2", label: field{1052, 16, text}, id: field{1036, 16, uuid}},
 	{format: "swap", at: 8182, magic: "SWAPSPACE2", label: field{1052, 16, text}, id: field{1036, 16, uuid}},
 	{format: "swap", at: 16374, magic: "SWAPSPACE2", label: field{1052, 16, text}, id: field{1036, 16, uuid}},
@@ -67,7 +67,7 @@ var marks = []mark{
 	{format: "swsuspend", at: 4086, magic: "ULSUSPEND"},
 	{format: "swsuspend", at: 4086, magic: "LINHIB0001"},
 
-	// Members of something larger.
+	// Members of LVM, RAID, pools and other layers.
 	{format: "LVM2_member", at: 0x018, magic: "LVM2 001", id: field{0x020, 32, lvmID}, check: hasLabelOne(0)},
 	{format: "LVM2_member", at: 0x218, magic: "LVM2 001", id: field{0x220, 32, lvmID}, check: hasLabelOne(0x200)},
 	{format: "LVM2_member", at: 0x418, magic: "LVM2 001", id: field{0x420, 32, lvmID}, check: hasLabelOne(0x400)},
@@ -103,7 +103,7 @@ var marks = []mark{
 	{format: "promise_fasttrack_raid_member", at: -63 * 512, magic: "Promise Technology, Inc."},
 	{format: "nvidia_raid_member", at: -1024, magic: "NVIDIA"},
 
-	// Filesystems from elsewhere.
+	// Filesystems of other systems.
 	{format: "vfat", at: 82, magic: "FAT32   ", label: field{71, 11, fatLabel}, id: field{67, 4, fatID}},
 	{format: "vfat", at: 54, magic: "FAT16   ", label: field{43, 11, fatLabel}, id: field{39, 4, fatID}},
 	{format: "vfat", at: 54, magic: "FAT12   ", label: field{43, 11, fatLabel}, id: field{39, 4, fatID}},
@@ -123,7 +123,7 @@ var marks = []mark{
 	{format: "ufs", at: 8192 + 1372, magic: "\x54\x19\x01\x00"},
 	{format: "ufs", at: 65536 + 1372, magic: "\x19\x01\x54\x19"},
 
-	// Partition tables other than those that are read, see table.go.
+	// Partition tables other than those that table.go reads.
 	{format: "bsd", at: 512, magic: "\x57\x45\x56\x82"},
 	{format: "sun", at: 508, magic: "\xda\xbe", check: func(v *view) bool { return xor16(v.at(0, 512)) == 0 }},
 	{format: "sgi", at: 0, magic: "\x0b\xe5\xa9\x41"},

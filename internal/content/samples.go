@@ -7,19 +7,19 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// A format that keeps nothing at either end, and data without a format, show in the middle
-// of a drive only. All of it cannot be read: it is sampled before a drive is called blank.
+// A format that keeps nothing at either end, and data without a format, are visible only in the middle
+// of a drive. That cannot be read completely: it is sampled before a drive is called blank.
 
-// How a drive is sampled: at equal distances, and more densely towards its beginning, where
-// filesystems write first.
+// A drive is sampled at equal distances, and more densely towards its beginning, where filesystems
+// write first.
 const (
 	SampleSize  = 4096 // bytes at each place
 	sampleEven  = 64
 	sampleFirst = 2 << 20
 )
 
-// DetectDrive reads a whole drive: Detect, and samples between the ends of one that is blank
-// by all else.
+// DetectDrive is Detect, which also samples the space between the ends of a drive that is otherwise
+// blank.
 func DetectDrive(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 	c := Detect(r, size, blockSize)
 	if c.Kind != drivebay.ContentBlank {
@@ -39,7 +39,7 @@ func DetectDrive(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 	return c
 }
 
-// Samples are the places at which a drive of size bytes is sampled, all multiples of 1 MiB.
+// Samples returns the offsets at which a drive of size bytes is sampled, all multiples of 1 MiB.
 func Samples(size uint64) []uint64 {
 	const align = 1 << 20
 	var out []uint64

@@ -11,12 +11,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// finders are the formats whose place depends on the size of the device, or
-// whose mark stands somewhere in a range.
+// finders detect the formats whose place depends on the size of the device, or whose signature is
+// anywhere in a range.
 var finders = []func(*view) (drivebay.Signature, bool){mdAtEnd, luksBackup, zfs}
 
-// signaturesOf finds every format on a view, each once. where is the partition,
-// "" for the drive.
+// signaturesOf returns every format on a view, each once. where is the partition, "" for the drive.
 func signaturesOf(v *view, where string) []drivebay.Signature {
 	var out []drivebay.Signature
 	add := func(s drivebay.Signature) {
@@ -83,7 +82,7 @@ func uuid(b []byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// lvmID is the id of a physical volume as LVM writes it, in seven groups.
+// lvmID formats the UUID of a physical volume as LVM does, in seven groups.
 func lvmID(b []byte) string {
 	s := text(b)
 	if len(s) != 32 {
@@ -114,8 +113,8 @@ func hasLabelOne(at int64) func(*view) bool {
 	return func(v *view) bool { return v.has(at, "LABELONE") }
 }
 
-// isExt believes the two bytes of ext only beside a block size and an inode count
-// that a filesystem can have, and tells the generations apart by their features
+// isExt accepts the two bytes of ext only with a block size and an inode count that a filesystem can
+// have, and distinguishes the generations by their features
 // (Documentation/filesystems/ext4/super.rst).
 func isExt(name string) func(*view) bool {
 	return func(v *view) bool {
@@ -143,8 +142,8 @@ func isExt(name string) func(*view) bool {
 	}
 }
 
-// isMinix wants two bitmaps and a sane zone size beside the two bytes; maps is
-// where the sizes of the bitmaps stand (include/uapi/linux/minix_fs.h).
+// isMinix also requires two bitmaps and a valid zone size; maps is the offset of the sizes of the
+// bitmaps (include/uapi/linux/minix_fs.h).
 func isMinix(maps int) func(*view) bool {
 	return func(v *view) bool {
 		sb := v.at(0x400, 32)
@@ -178,8 +177,8 @@ func mdAtEnd(v *view) (drivebay.Signature, bool) {
 	return drivebay.Signature{}, false
 }
 
-// luksBackup finds the second header of LUKS2, which begins where the first one
-// ends: at a power of two from 16 KiB to 4 MiB (LUKS2 On-Disk Format, 2.2).
+// luksBackup finds the second header of LUKS2, which begins where the first one ends: at a power of
+// two from 16 KiB to 4 MiB (LUKS2 On-Disk Format, 2.2).
 func luksBackup(v *view) (drivebay.Signature, bool) {
 	for at := int64(16 << 10); at <= 4<<20; at *= 2 {
 		if v.has(at, "SKUL\xba\xbe") {
@@ -189,9 +188,9 @@ func luksBackup(v *view) (drivebay.Signature, bool) {
 	return drivebay.Signature{}, false
 }
 
-// zfs looks for uberblocks: four labels of 256 KiB, two at each end of the
-// device, with a ring of uberblocks in the upper half of each (ZFS On-Disk
-// Specification, 1.2). Only what has been read already is looked at.
+// zfs finds uberblocks: four labels of 256 KiB, two at each end of the device, with a ring of
+// uberblocks in the upper half of each (ZFS On-Disk Specification, 1.2). It searches only what has
+// been read already.
 func zfs(v *view) (drivebay.Signature, bool) {
 	const label, ring, step = 256 << 10, 128 << 10, 1 << 10
 	end := int64(v.size &^ (label - 1))

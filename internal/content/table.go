@@ -10,14 +10,14 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// maxPartitions bounds how many partitions are looked into.
+// maxPartitions bounds how many partitions are inspected.
 const maxPartitions = 128
 
 // table is a partition table.
 type table struct {
 	signatures []drivebay.Signature
 	partitions []extent
-	ours       bool // a sound GPT, and we have named every partition of it
+	ours       bool // a sound GPT whose partitions all have the prefix OursPrefix
 	beyond     string
 	sum        uint32
 }
@@ -32,8 +32,8 @@ func (e extent) inside(size uint64) bool {
 	return e.size > 0 && e.start < size && e.size <= size-e.start
 }
 
-// inPartition says whether a mark that was found by its place on the drive lies
-// in a partition, and so speaks of that one at most.
+// inPartition reports whether a signature that was found on the drive lies in a partition, and so may
+// belong to that partition only.
 func (t table) inPartition(s drivebay.Signature) bool {
 	return slices.ContainsFunc(t.partitions, func(p extent) bool { return s.Offset >= p.start && s.Offset-p.start < p.size })
 }
@@ -49,19 +49,19 @@ func readTable(v *view, blockSize uint64) table {
 	return table{signatures: []drivebay.Signature{{Format: format, Offset: 510}}, partitions: parts}
 }
 
-// gptHeader is what is needed of one (UEFI 2.10, 5.3.2).
+// gptHeader holds the used fields of a header (UEFI 2.10, 5.3.2).
 type gptHeader struct {
 	at, block    uint64
 	guid         string
 	entries      uint64 // LBA of the partition entries
 	count, entry uint32
 	sum          uint32 // CRC of the entries
-	sound        bool   // its own CRC is right and it stands where it says
+	sound        bool   // its CRC is right and so is the LBA that it gives for itself
 	other, last  uint64 // LBA of the other header, and the last one for partitions
 }
 
-// readGPT finds the header after the protective MBR, or its backup in the last
-// block, for the block size that is known and for both usual ones.
+// readGPT reads the GPT from the header after the protective MBR, or from its backup in the last
+// block. It tries the known block size and the two usual ones.
 func readGPT(v *view, blockSize uint64) (table, bool) {
 	sizes := []uint64{512, 4096}
 	if blockSize > 0 && blockSize != 512 {
@@ -96,17 +96,17 @@ func (v *view) gptHeader(at, bs uint64) (gptHeader, bool) {
 		other: le.Uint64(b[32:]), last: le.Uint64(b[48:])}
 	if n := le.Uint32(b[12:]); n >= 92 && uint64(n) <= bs {
 		if whole := slices.Clone(v.at(int64(at), int(n))); whole != nil {
-			clear(whole[16:20]) // the sum is taken with its own field at zero
+			clear(whole[16:20]) // the CRC is calculated with its own field zero
 			h.sound = crc32.ChecksumIEEE(whole) == le.Uint32(b[16:]) && le.Uint64(b[24:]) == at/bs
 		}
 	}
 	return h, true
 }
 
-// gptTable reads the partitions that a header leads to, sound or not: what it
-// names may be somebody's data either way.
+// gptTable reads the partitions that a header lists, sound or not: they may hold foreign data in both
+// cases.
 func (v *view) gptTable(h gptHeader) table {
-	t := table{sum: h.sum}
+	var t table
 	whole := h.sound && h.count <= maxPartitions
 	needs := max(h.at/h.block, h.other, h.last)
 	var names []string
@@ -114,6 +114,9 @@ func (v *view) gptTable(h gptHeader) table {
 		entries := v.at(int64(h.entries*h.block), int(min(h.count, maxPartitions)*h.entry))
 		believed := entries != nil && crc32.ChecksumIEEE(entries) == h.sum
 		whole = whole && believed
+		if h.sound && believed {
+			t.sum = h.sum
+		}
 		for i := 0; i+int(h.entry) <= len(entries); i += int(h.entry) {
 			if p, used := gptEntry(entries[i:], h.block); used {
 				p.number = i/int(h.entry) + 1
@@ -141,14 +144,14 @@ func gptEntry(e []byte, bs uint64) (extent, bool) {
 		return extent{}, false
 	}
 	p := extent{name: utf16Text(e[56:128])}
-	const most = 1 << 51 // blocks; what is beyond any drive is not multiplied
+	const most = 1 << 51 // blocks; prevents an overflow of the multiplication
 	if first, last := le.Uint64(e[32:]), le.Uint64(e[40:]); first <= last && last < most {
 		p.start, p.size = first*bs, (last-first+1)*bs
 	}
 	return p, true
 }
 
-// guid writes a GUID as people write it: its first three fields are little-endian.
+// guid formats a GUID; its first three fields are little-endian.
 func guid(b []byte) string {
 	return uuid([]byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]})
 }
@@ -181,14 +184,14 @@ func mbr(b []byte) []mbrEntry {
 
 func (e mbrEntry) used() bool { return e.kind != 0 && e.count != 0 }
 
-// protective says whether the MBR before a GPT claims the drive for that alone.
+// protective reports whether the MBR before a GPT has only the protective entry.
 func protective(v *view) bool {
 	used := slices.DeleteFunc(mbr(v.at(0, 512)), func(e mbrEntry) bool { return !e.used() })
 	return len(used) == 1 && used[0].kind == typeGPT
 }
 
-// readMBR believes 55AAh only beside four entries that make sense: boot sectors
-// of filesystems end with it too.
+// readMBR accepts 55AAh only with four plausible entries: boot sectors of filesystems end with it as
+// well.
 func readMBR(v *view, bs uint64) ([]extent, string) {
 	entries := mbr(v.at(0, 512))
 	if !slices.ContainsFunc(entries, mbrEntry.used) || slices.ContainsFunc(entries, func(e mbrEntry) bool { return e.status&0x7f != 0 }) {
@@ -211,9 +214,8 @@ func readMBR(v *view, bs uint64) ([]extent, string) {
 	return out, "dos"
 }
 
-// logical follows the chain of extended boot records: the first entry of each is
-// a partition, counted from the record, the second the next record, counted from
-// the first one.
+// logical returns the partitions in the chain of extended boot records. The first entry of each record
+// is a partition, relative to the record; the second is the next record, relative to the first one.
 func logical(v *view, first, bs uint64) []extent {
 	var out []extent
 	for at, n := first, 0; n < maxPartitions; n++ {

@@ -8,23 +8,23 @@ import (
 	"sync"
 )
 
-// view is the two ends of a drive or of a partition.
+// view holds the two ends of a drive or of a partition.
 type view struct {
 	r    io.ReaderAt
-	base uint64 // where it begins on the drive
+	base uint64 // where the view begins on the drive
 	size uint64
 	head []byte
-	tail []byte // the last bytes; overlaps head on a small one
-	err  error  // the first thing that could not be read
+	tail []byte // the last bytes; overlaps head on a small drive
+	err  error  // the first read error
 
-	lent []*[]byte // of buffers
+	lent []*[]byte // taken from buffers
 }
 
-// buffers are for ends: all drives of a machine are looked at together, again and again, and
-// each buffer is needed for moments.
+// buffers holds memory for ends: all drives of a machine are read together, again and again, and each
+// buffer is needed only briefly.
 var buffers = sync.Pool{New: func() any { b := make([]byte, driveEnd); return &b }}
 
-// look reads both ends, until done. An end that fails keeps what came before the failure.
+// look reads both ends, valid until done. An end that fails keeps what came before the failure.
 func look(r io.ReaderAt, base, size uint64, head, tail uint64) *view {
 	v := &view{r: r, base: base, size: size}
 	v.head = v.end(0, min(size, head))
@@ -35,12 +35,12 @@ func look(r io.ReaderAt, base, size uint64, head, tail uint64) *view {
 	return v
 }
 
-// read returns what it can of n bytes at off: a short read is an error.
+// read returns what it can read of n bytes at off; a short read sets v.err.
 func (v *view) read(off, n uint64) []byte {
 	return v.fill(make([]byte, n), off)
 }
 
-// end is read into a buffer that is lent until done.
+// end reads into a buffer that is lent until done.
 func (v *view) end(off, n uint64) []byte {
 	if n > driveEnd {
 		return v.read(off, n)
@@ -50,7 +50,7 @@ func (v *view) end(off, n uint64) []byte {
 	return v.fill((*b)[:n:n], off)
 }
 
-// done gives the buffers back; what was read is not used after it.
+// done returns the buffers; the view must not be used after it.
 func (v *view) done() {
 	for _, b := range v.lent {
 		buffers.Put(b)
@@ -70,9 +70,8 @@ func (v *view) fill(b []byte, off uint64) []byte {
 	return b[:got]
 }
 
-// at returns n bytes at an offset from the beginning, or from the end where off
-// is negative; nil where the view does not reach or could not be read. What lies
-// between the ends is read on the spot.
+// at returns n bytes at an offset from the beginning, or from the end where off is negative; nil if
+// they are outside the view or cannot be read. at reads bytes between the ends when it is called.
 func (v *view) at(off int64, n int) []byte {
 	if off < 0 {
 		off += int64(v.size)
@@ -92,8 +91,8 @@ func (v *view) at(off int64, n int) []byte {
 	return nil
 }
 
-// uniform says whether everything read is one byte, zero or all ones: what an
-// empty drive returns (NVMe DLFEAT allows both after a deallocate).
+// uniform reports whether everything read is one byte, all zeros or all ones, as an empty drive reads
+// (NVMe DLFEAT allows both after a deallocate).
 func (v *view) uniform() bool {
 	if v.err != nil || len(v.head) == 0 {
 		return false
@@ -103,7 +102,7 @@ func (v *view) uniform() bool {
 		return false
 	}
 	for _, part := range [][]byte{v.head, v.tail} {
-		// Each byte is the one before it: compared in one go.
+		// Compares each byte with the one before it, all in one call.
 		if len(part) > 0 && (part[0] != first || !bytes.Equal(part[1:], part[:len(part)-1])) {
 			return false
 		}

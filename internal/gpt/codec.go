@@ -18,11 +18,10 @@ const (
 	arraySize  = maxPartitions * entrySize
 )
 
-// layout is where things lie on a drive. Both copies take the same room: at the
-// front the protective MBR, the header and the entries, at the end the entries
-// and the header.
+// layout is the geometry of a table on a drive. Both copies have the same size: at the front the
+// protective MBR, the header and the entries, at the end the entries and the header.
 type layout struct {
-	block, blocks uint64 // bytes, and how many
+	block, blocks uint64 // bytes of a block, and number of blocks
 	array         uint64 // blocks that the entries take
 }
 
@@ -41,10 +40,10 @@ func layoutOf(d Disk) (layout, error) {
 }
 
 func (l layout) last() uint64  { return l.blocks - 1 }
-func (l layout) first() uint64 { return (2 + l.array) * l.block }        // bytes that are free for partitions: from here
+func (l layout) first() uint64 { return (2 + l.array) * l.block }        // partitions may use the bytes from here
 func (l layout) end() uint64   { return (l.last() - l.array) * l.block } // up to here
 
-// header is what a header says (UEFI 2.10, table 5.5).
+// header holds the fields of a header (UEFI 2.10, table 5.5).
 type header struct {
 	at, other, first, last, array uint64 // blocks
 	guid                          guid
@@ -55,7 +54,7 @@ func (h header) encode() []byte {
 	b := append(make([]byte, 0, headerSize), signature...)
 	b = le.AppendUint32(b, revision)
 	b = le.AppendUint32(b, headerSize)
-	b = append(b, make([]byte, 8)...) // the sum, and nothing
+	b = append(b, make([]byte, 8)...) // the checksum, and a reserved field
 	for _, n := range []uint64{h.at, h.other, h.first, h.last} {
 		b = le.AppendUint64(b, n)
 	}
@@ -68,7 +67,7 @@ func (h header) encode() []byte {
 	return b
 }
 
-// decodeHeader reads the header that is in a block.
+// decodeHeader parses the header in a block.
 func decodeHeader(b []byte) (header, error) {
 	if string(b[:8]) != signature {
 		return header{}, errAbsent
@@ -88,9 +87,8 @@ func decodeHeader(b []byte) (header, error) {
 	}, nil
 }
 
-// fits says whether a header that was found in block at can be one of this drive.
-// The last block that it gives to partitions is not held against the size of the
-// drive, which may have grown, but for being on it.
+// fits returns an error if a header that was found in block at cannot belong to this drive. The last
+// block for partitions must lie on the drive, but need not match its size: the drive may have grown.
 func (h header) fits(l layout, at uint64) error {
 	bytes := uint64(h.count) * uint64(h.entry)
 	switch {
@@ -109,22 +107,25 @@ func (h header) fits(l layout, at uint64) error {
 	return nil
 }
 
+// typeBits is the first attribute bit that is reserved for the partition type.
+const typeBits = 48
+
 func (p Partition) encode(block uint64) []byte {
-	kind, _ := parseGUID(p.Type) // sound, see check
+	kind, _ := parseGUID(p.Type) // check has validated it
 	unique, _ := parseGUID(p.GUID)
 	name, _ := encodeName(p.Name)
 	b := append(make([]byte, 0, entrySize), kind[:]...)
 	b = append(b, unique[:]...)
 	b = le.AppendUint64(b, p.Start/block)
 	b = le.AppendUint64(b, p.end()/block-1)
-	b = le.AppendUint64(b, p.attributes)
+	b = le.AppendUint64(b, p.attributes|uint64(p.TypeAttributes)<<typeBits)
 	for _, c := range name {
 		b = le.AppendUint16(b, c)
 	}
 	return b
 }
 
-// decodeEntry reads an entry; an empty one is no partition.
+// decodeEntry parses an entry; an empty one is no partition.
 func decodeEntry(b []byte, number int, block, blocks uint64) (p Partition, used bool, err error) {
 	kind, first, last := guid(b[:16]), le.Uint64(b[32:]), le.Uint64(b[40:])
 	if kind == (guid{}) {
@@ -133,14 +134,15 @@ func decodeEntry(b []byte, number int, block, blocks uint64) (p Partition, used 
 	if first > last || last >= blocks {
 		return p, true, fmt.Errorf("partition %d lies in blocks %d to %d of %d", number, first, last, blocks)
 	}
+	attributes := le.Uint64(b[48:])
 	return Partition{
 		Number: number, Start: first * block, Size: (last - first + 1) * block,
-		Type: kind.String(), GUID: guid(b[16:32]).String(), Name: decodeName(b[56:entrySize]), attributes: le.Uint64(b[48:]),
+		Type: kind.String(), GUID: guid(b[16:32]).String(), Name: decodeName(b[56:entrySize]), TypeAttributes: uint16(attributes >> typeBits), attributes: attributes & (1<<typeBits - 1),
 	}, true, nil
 }
 
-// protectiveMBR tells programs that know no GPT that the drive is taken (UEFI
-// 2.10, 5.2.3).
+// protectiveMBR returns the MBR that marks a drive as in use for programs without GPT (UEFI 2.10,
+// 5.2.3).
 func protectiveMBR(l layout) []byte {
 	b := make([]byte, l.block)
 	copy(b[446:], "\x00\x00\x02\x00\xee\xff\xff\xff\x01\x00\x00\x00")
@@ -149,7 +151,8 @@ func protectiveMBR(l layout) []byte {
 	return b
 }
 
-// isProtective: the kernel believes no GPT without (block/partitions/efi.c).
+// isProtective reports whether b is the MBR that the kernel requires of a GPT
+// (block/partitions/efi.c).
 func isProtective(b []byte) bool {
 	if string(b[510:512]) != "\x55\xaa" {
 		return false

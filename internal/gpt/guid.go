@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// guid is one as it lies on the medium: its first three numbers with the low byte
-// first (UEFI 2.10, appendix A).
+// guid is a GUID as stored on the medium: its first three numbers with the low byte first (UEFI 2.10,
+// appendix A).
 type guid [16]byte
 
-// NewGUID makes one at random (RFC 9562, version 4).
+// NewGUID returns a random GUID (RFC 9562, version 4).
 func NewGUID() string {
 	var g guid
 	rand.Read(g[:]) // it never fails
@@ -54,7 +54,7 @@ func lengths(parts []string) []int {
 	return out
 }
 
-// nameUnits is how long a name may be, in UTF-16.
+// nameUnits is the maximum length of a name, in UTF-16 units.
 const nameUnits = 36
 
 var errName = errors.New("its name is no text, or longer than 36 letters")
@@ -67,7 +67,7 @@ func encodeName(s string) ([]uint16, error) {
 	return u, nil
 }
 
-// decodeName ends at the first zero. What is no UTF-16 becomes U+FFFD.
+// decodeName decodes a name up to the first zero. Invalid UTF-16 becomes U+FFFD.
 func decodeName(b []byte) string {
 	var u []uint16
 	for ; len(b) >= 2; b = b[2:] {

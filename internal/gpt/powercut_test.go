@@ -220,3 +220,35 @@ func TestDamage(t *testing.T) {
 		t.Error("a drive that keeps nothing is believed")
 	}
 }
+
+// TestUnreadCopyIsKept: one copy of a table cannot be read at the moment, and the other one is damaged or
+// says that the drive is empty. What cannot be read may be the table with the partitions: nothing is
+// written over it.
+func TestUnreadCopyIsKept(t *testing.T) {
+	sound := newMedium(4*mib, 512)
+	table := fresh(t, sound)
+	add(t, table, mib, "drivebay-a")
+	must(t, table.Write(sound))
+	empty := newMedium(4*mib, 512)
+	must(t, fresh(t, empty).Write(empty))
+	backup := len(sound.data) - 33*512
+	front := func(off int64) bool { return off < mib }
+	back := func(off int64) bool { return off > 2*mib }
+	for what, row := range map[string]struct {
+		bad   func(off int64) bool
+		write func(*medium) error
+		other func(*medium)
+	}{
+		"first not read, backup damaged": {front, func(m *medium) error { return table.Write(m) }, func(m *medium) { m.data[len(m.data)-500]++ }},
+		"backup not read, first damaged": {back, func(m *medium) error { return table.Write(m) }, func(m *medium) { m.data[520]++ }},
+		"first not read, backup empty":   {front, func(m *medium) error { return Erase(m) }, func(m *medium) { copy(m.data[backup:], empty.data[backup:]) }},
+		"backup not read, first empty":   {back, func(m *medium) error { return Erase(m) }, func(m *medium) { copy(m.data[:backup], empty.data[:backup]) }},
+	} {
+		m := sound.clone()
+		row.other(m)
+		m.bad = row.bad
+		if err := row.write(m); !errors.Is(err, errMedium) || len(m.writes) > 0 {
+			t.Errorf("%s: %v, %d writes", what, err, len(m.writes))
+		}
+	}
+}

@@ -8,8 +8,7 @@ import (
 	"reflect"
 )
 
-// Disk is a whole drive that is open for writing. What is read after Sync comes
-// from the medium.
+// Disk is a whole drive that is open for writing. Reads after Sync come from the medium.
 type Disk interface {
 	io.ReaderAt
 	io.WriterAt
@@ -18,8 +17,8 @@ type Disk interface {
 	Sync() error
 }
 
-// Read reads the table of a drive: the first copy if it can be believed, else the
-// backup. ErrNone is only said when both places were read and hold none.
+// Read reads the table of a drive: the first copy if it is valid, else the backup. It returns ErrNone
+// only if both places were read and hold no table.
 func Read(d Disk) (*Table, error) {
 	c, err := readCopies(d)
 	if err != nil {
@@ -28,7 +27,7 @@ func Read(d Disk) (*Table, error) {
 	return c.table()
 }
 
-// New makes an empty table for a drive, and writes nothing.
+// New returns an empty table for a drive, and writes nothing.
 func New(d Disk) (*Table, error) {
 	l, err := layoutOf(d)
 	if err != nil {
@@ -41,10 +40,13 @@ func New(d Disk) (*Table, error) {
 	return t, nil
 }
 
-// errAbsent is one copy that is not there, and not ErrNone: that takes both.
+// errAbsent means that one copy is missing; ErrNone needs both to be missing.
 var errAbsent = errors.New("there is none")
 
-// copies are the two tables of a drive, each with what is wrong with it.
+// errUnread wraps an error of the drive: what a copy holds is not known.
+var errUnread = errors.New("not read")
+
+// copies holds the two tables of a drive, each with its error.
 type copies struct {
 	layout        layout
 	mbr           []byte
@@ -67,7 +69,7 @@ func readCopies(d Disk) (copies, error) {
 	return c, nil
 }
 
-// table is the one of the two that counts.
+// table returns the copy to use.
 func (c copies) table() (*Table, error) {
 	switch {
 	case c.first != nil && c.backup != nil:
@@ -93,12 +95,12 @@ func (c copies) table() (*Table, error) {
 func readBlocks(d Disk, l layout, at, n uint64) ([]byte, error) {
 	b := make([]byte, n*l.block)
 	if got, err := d.ReadAt(b, int64(at*l.block)); got < len(b) {
-		return nil, fmt.Errorf("read %d bytes at %d: %w", len(b), at*l.block, err)
+		return nil, fmt.Errorf("%w: %d bytes at %d: %w", errUnread, len(b), at*l.block, err)
 	}
 	return b, nil
 }
 
-// readCopy reads the table whose header is in a block.
+// readCopy reads the table whose header is in block at.
 func readCopy(d Disk, l layout, at uint64) (*Table, error) {
 	block, err := readBlocks(d, l, at, 1)
 	if err != nil {

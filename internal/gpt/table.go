@@ -1,11 +1,10 @@
-// Package gpt reads and changes the partition table of a drive (UEFI 2.10,
-// section 5.3), with no partition table lost whenever the power goes.
+// Package gpt reads and changes the partition table of a drive (UEFI 2.10, section 5.3). A power loss
+// at any time loses no partition table.
 //
-// It is ours and no library because of what happens on a bad day: what is damaged
-// must differ from what is not there, the backup must serve when the first copy
-// cannot even be read, and the only good copy must never be the one that is
-// written. go-diskfs v1.9.4 tells the first two cases by one unexported error,
-// leaves the backup alone after a read error, and always writes it first.
+// drivebay uses no library because of three damage cases: a damaged table must differ from a missing
+// one, the backup must serve when the first copy cannot even be read, and the only good copy must
+// never be the one that is written. go-diskfs v1.9.4 reports the first two cases with one unexported
+// error, ignores the backup after a read error, and always writes it first.
 package gpt
 
 import (
@@ -18,45 +17,44 @@ import (
 )
 
 var (
-	// ErrNone: there is no table at all, neither copy.
+	// ErrNone: the drive has no table, in neither place.
 	ErrNone = errors.New("no partition table")
-	// ErrDamaged: there is one or there may be, and neither copy can be read and
-	// believed.
+	// ErrDamaged: the drive has or may have a table, and neither copy is readable and valid.
 	ErrDamaged = errors.New("partition table is damaged or cannot be read")
-	// ErrNoRoom: that much is not free in one piece, or not behind the partition.
+	// ErrNoRoom: that much is not free in one piece, or not right behind the partition.
 	ErrNoRoom = errors.New("not enough free room in one piece")
-	// ErrNoPartition: there is no partition of that GUID.
+	// ErrNoPartition: the table has no partition of that GUID.
 	ErrNoPartition = errors.New("no such partition")
 )
 
-// Align is what partitions are aligned to: whole erase blocks, stripes and
-// physical sectors of nearly everything there is.
+// Align is the alignment of partitions: a multiple of nearly all erase blocks, stripes and physical
+// sectors.
 const Align = 1 << 20
 
-// maxPartitions is how many entries a table of ours has, as everybody's.
+// maxPartitions is the number of entries in a table that drivebay writes, the usual one.
 const maxPartitions = 128
 
-// Table is a partition table. Changing it changes nothing on the drive: Write does.
+// Table is a partition table. A change to it reaches the drive only with Write.
 type Table struct {
 	GUID       string
-	First, End uint64 // bytes that partitions may take: from First, up to End
+	First, End uint64 // partitions may use the bytes from First up to End
 	Partitions []Partition
-	// Damaged says what is wrong with one of the copies, or that they differ; nil
-	// when both are sound. Write repairs it.
+	// Damaged is what is wrong with one of the copies, or that they differ; nil when both are sound.
+	// Write repairs it.
 	Damaged error
 
 	block uint64
 }
 
-// Partition is an entry of a table. Start and Size are bytes. The GUIDs are
-// written in small letters.
+// Partition is an entry of a table. Start and Size are in bytes. The GUIDs are in lower case.
 type Partition struct {
-	Number      int
-	Start, Size uint64
-	Type, GUID  string
-	Name        string
+	Number         int
+	Start, Size    uint64
+	Type, GUID     string
+	Name           string
+	TypeAttributes uint16 // bits 48 to 63 of the attributes, reserved for the partition type (UEFI 2.10, table 5.8)
 
-	attributes uint64 // kept as they were
+	attributes uint64 // the other bits, unchanged
 }
 
 func (p Partition) end() uint64 { return p.Start + p.Size }
@@ -64,11 +62,11 @@ func (p Partition) end() uint64 { return p.Start + p.Size }
 // Range is a free piece of a drive, in bytes.
 type Range struct {
 	Start, Size uint64
-	After       uint64 // size of the partition right before it; 0: there is none
+	After       uint64 // size of the partition right before it, or 0
 }
 
-// Choose is the range for a new partition of a size: one that it fills, else the largest,
-// where it and its neighbors can grow most. Of size 0: there is none.
+// Choose returns the range for a new partition: one of exactly that size, else the largest range,
+// where the partition and its neighbors can grow most. Size 0: none is large enough.
 func Choose(free []Range, size uint64) Range {
 	var best Range
 	for _, r := range free {
@@ -85,18 +83,17 @@ func Choose(free []Range, size uint64) Range {
 	return best
 }
 
-// Place is where a new partition of a size starts in the range, which holds it. It leaves
-// room for the partition before it: what is free is shared in proportion to the two
-// sizes, so that both can grow. An earlier partition gets three times its size at most:
-// a small volume does not cut a large drive in half.
+// Place returns where a new partition of a size starts in the range, which must hold it. It leaves
+// room for the partition before the range: the free space is shared in proportion to the two sizes, so
+// that both can grow. The earlier partition gets three times its size at most: a small volume does not
+// cut a large drive in half.
 func (r Range) Place(size, align uint64) uint64 {
 	spare := float64(r.Size - size)
 	room := min(spare*float64(r.After)/float64(r.After+size), 3*float64(r.After))
 	return r.Start + uint64(room)/align*align
 }
 
-// Places are the ranges of a drive that a partition table takes: at its front and at its
-// end.
+// Places returns the ranges of a drive that a partition table occupies: at its front and at its end.
 func Places(d Disk) ([]Range, error) {
 	l, err := layoutOf(d)
 	if err != nil {
@@ -105,7 +102,7 @@ func Places(d Disk) ([]Range, error) {
 	return []Range{{Start: 0, Size: l.first()}, {Start: l.end(), Size: d.Size() - l.end()}}, nil
 }
 
-// Free lists what no partition takes, cut to whole multiples of align.
+// Free returns the ranges without a partition, cut to multiples of align.
 func (t *Table) Free(align uint64) []Range {
 	if align == 0 {
 		return nil
@@ -126,7 +123,7 @@ func (t *Table) Free(align uint64) []Range {
 	return out
 }
 
-// Largest is the largest free range, the first of several; zero if there is none.
+// Largest returns the largest free range, the first of several, or zero.
 func (t *Table) Largest(align uint64) Range {
 	var best Range
 	for _, r := range t.Free(align) {
@@ -137,7 +134,7 @@ func (t *Table) Largest(align uint64) Range {
 	return best
 }
 
-// Add makes a partition where Choose and Place say.
+// Add adds a partition where Choose and Place put it.
 func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, error) {
 	fail := func(err error) (Partition, error) {
 		return Partition{}, fmt.Errorf("partition %s of %d bytes: %w", name, size, err)
@@ -174,8 +171,8 @@ func (t *Table) Remove(guid string) error {
 	return nil
 }
 
-// Grow makes a partition larger, into what is free right behind it; it makes none
-// smaller, and one that has the size already is no error.
+// Grow enlarges a partition into the free space right behind it. It never shrinks one, and a partition
+// that has the size already is no error.
 func (t *Table) Grow(guid string, size uint64) error {
 	i := t.index(guid)
 	if i < 0 {
@@ -217,7 +214,7 @@ func (t *Table) index(guid string) int {
 	return slices.IndexFunc(t.Partitions, func(p Partition) bool { return strings.EqualFold(p.GUID, guid) })
 }
 
-// freeNumber is the lowest number that nobody has, 0 if all are taken.
+// freeNumber returns the lowest unused number, 0 if all are in use.
 func (t *Table) freeNumber() int {
 	for n := 1; n <= maxPartitions; n++ {
 		if !slices.ContainsFunc(t.Partitions, func(p Partition) bool { return p.Number == n }) {
@@ -235,7 +232,7 @@ func (t *Table) byStart() []Partition {
 	return slices.SortedFunc(slices.Values(t.Partitions), func(a, b Partition) int { return cmp.Compare(a.Start, b.Start) })
 }
 
-// check wants of a table what must be true before it is believed or written.
+// check returns an error for a table that must not be trusted or written.
 func (t *Table) check() error {
 	if _, err := parseGUID(t.GUID); err != nil {
 		return err
@@ -262,7 +259,7 @@ func (t *Table) check() error {
 	return nil
 }
 
-// sound says whether a partition can be written down.
+// sound returns an error if a partition cannot be encoded.
 func (p Partition) sound() error {
 	kind, err := parseGUID(p.Type)
 	if err == nil && kind == (guid{}) {

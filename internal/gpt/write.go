@@ -7,14 +7,18 @@ import (
 	"hash/crc32"
 )
 
-// Write writes a new table or a changed one. While one copy is written the other
-// one is whole: it begins with the copy that Read would not have taken. Where
-// there is no table yet, all of the first copy goes in one write, so that whoever
-// is killed leaves a drive that is blank or one that is ours.
+// Write writes a new table or a changed one. While one copy is written the other is whole: Write
+// starts with the copy that Read would not have used. Where there is no table yet, it writes the whole
+// first copy in one call, so that an interrupted Write leaves a drive that is blank or has our table.
 func (t *Table) Write(d Disk) error {
 	c, err := readCopies(d)
 	if err != nil {
 		return fmt.Errorf("write partition table: %w", err)
+	}
+	if c.first == nil && c.backup == nil { // a copy that cannot be read now may be the only good one
+		if err := c.unread(); err != nil {
+			return fmt.Errorf("write partition table: %w", err)
+		}
 	}
 	l := c.layout
 	head, tail, err := t.encode(l)
@@ -34,7 +38,17 @@ func (t *Table) Write(d Disk) error {
 	return nil
 }
 
-// encode is what is to be at the front of a drive and at its end.
+// unread returns the error of a copy that the drive did not return.
+func (c copies) unread() error {
+	for what, err := range map[string]error{"the first copy": c.firstErr, "the backup": c.backupErr} {
+		if errors.Is(err, errUnread) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// encode returns the bytes for the front and the end of a drive.
 func (t *Table) encode(l layout) (head, tail []byte, err error) {
 	// The table may have been made when the drive had another size.
 	t = &Table{GUID: t.GUID, First: max(t.First, l.first()), End: l.end(), Partitions: t.Partitions, block: l.block}
@@ -59,9 +73,9 @@ func (t *Table) encode(l layout) (head, tail []byte, err error) {
 	return head, append(array, blockOf(h)...), nil
 }
 
-// Begun says whether the places of a table on a drive hold nothing, or parts of
-// this very one: then a Write of it to a blank drive was cut short there by a loss
-// of power, and nobody else's table is lost by doing it again.
+// Begun reports whether the places of a table on a drive hold nothing, or only parts of this very
+// table: then a loss of power interrupted its Write to a blank drive, and writing it again destroys no
+// other table.
 func (t *Table) Begun(d Disk) (bool, error) {
 	l, err := layoutOf(d)
 	if err != nil {
@@ -86,22 +100,22 @@ func (t *Table) Begun(d Disk) (bool, error) {
 	return true, nil
 }
 
-// sector is the least that a drive writes whole.
+// sector is the smallest unit that a drive writes as a whole.
 const sector = 512
 
-// uniform: a blank drive reads as zeros, or as ones.
+// uniform reports whether b is blank: all zeros or all ones.
 func uniform(b []byte) bool {
 	return bytes.Count(b, []byte{0}) == len(b) || bytes.Count(b, []byte{0xff}) == len(b)
 }
 
-// region is bytes that are to be somewhere.
+// region is bytes and the place to write them to.
 type region struct {
 	what string
 	at   uint64
 	data []byte
 }
 
-// write returns when the medium holds the bytes, having read them back.
+// write returns when the medium holds the bytes, after it has read them back.
 func (r region) write(d Disk) error {
 	if _, err := d.WriteAt(r.data, int64(r.at)); err != nil {
 		return fmt.Errorf("%s: %w", r.what, err)
@@ -119,9 +133,9 @@ func (r region) write(d Disk) error {
 	return nil
 }
 
-// Erase makes a drive blank whose table is empty. It takes the headers away first,
-// the backup's before the other: whoever is killed meanwhile can begin again. On
-// a drive without a table it takes a protective MBR away, and nothing else.
+// Erase makes a drive with an empty table blank. It removes the headers first, the backup's before the
+// first copy's, so that an interrupted Erase can be repeated. On a drive without a table it removes
+// only a protective MBR.
 func Erase(d Disk) error {
 	c, err := readCopies(d)
 	if err != nil {
@@ -132,6 +146,9 @@ func Erase(d Disk) error {
 	case errors.Is(err, ErrNone):
 		return c.eraseMBR(d)
 	case err != nil:
+		return fmt.Errorf("erase partition table: %w", err)
+	}
+	if err := c.unread(); err != nil { // it may have partitions
 		return fmt.Errorf("erase partition table: %w", err)
 	}
 	for _, other := range []*Table{t, c.backup} {
@@ -152,10 +169,10 @@ func Erase(d Disk) error {
 	return c.eraseMBR(d)
 }
 
-// eraseMBR takes away an MBR that holds nothing but the protective entry.
+// eraseMBR removes an MBR that holds only the protective entry.
 func (c copies) eraseMBR(d Disk) error {
 	ours := protectiveMBR(c.layout)
-	if c.mbr == nil || !bytes.Equal(c.mbr[:458], ours[:458]) || !bytes.Equal(c.mbr[462:], ours[462:]) { // between them its size
+	if c.mbr == nil || !bytes.Equal(c.mbr[:458], ours[:458]) || !bytes.Equal(c.mbr[462:], ours[462:]) { // between them is its size
 		return nil
 	}
 	if err := (region{"protective MBR", 0, make([]byte, c.layout.block)}).write(d); err != nil {

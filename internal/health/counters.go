@@ -7,7 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Names of the counters in the history, beside those of counted.
+// Keys of the counters in the history, in addition to those in counted.
 const (
 	keyPercentUsed = "percentUsed"
 	keyWritten     = "bytesWritten"
@@ -20,7 +20,7 @@ const (
 	keyIOTimeouts  = "kernel.ioTimeouts"
 )
 
-// Counters returns what the history keeps of one look. Either part may be nil.
+// Counters returns the counters that the history keeps of one reading. Either argument may be nil.
 func Counters(ev *drivebay.Evidence, k *drivebay.Kernel) map[string]uint64 {
 	l := newLook(Input{Evidence: ev, Kernel: k}, Thresholds{})
 	return l.counters
@@ -60,7 +60,7 @@ func counters(ev *drivebay.Evidence, k *drivebay.Kernel, kind drivebay.Type) map
 	return out
 }
 
-// uncorrected adds up reads, writes and verifies.
+// uncorrected returns the sum of uncorrected reads, writes and verifies.
 func uncorrected(s *drivebay.SCSI) uint64 {
 	var sum uint64
 	for _, c := range s.ErrorCounters {
@@ -72,14 +72,14 @@ func uncorrected(s *drivebay.SCSI) uint64 {
 }
 
 const (
-	dense    = day             // as far back as samples are kept close together
-	step     = 5 * time.Minute // how close
-	keepDays = 400 * day       // as far back as there is one a day
-	newest   = 2               // looks that are kept however close: rules ask for two in a row
+	dense    = day             // age up to which Thin keeps a sample of every step
+	step     = 5 * time.Minute // interval of these samples
+	keepDays = 400 * day       // age up to which Thin keeps one sample a day
+	newest   = 2               // samples kept at any interval, because rules compare two in a row
 )
 
-// Thin bounds a history: the first sample of every five minutes for a day, the
-// first of every day for 400 days, and always the two newest. About 700 at most.
+// Thin returns a history of bounded length: the first sample of every five minutes for a day, the
+// first of every day for 400 days, and always the two newest. That is about 700 samples at most.
 func Thin(history []drivebay.Sample, now time.Time) []drivebay.Sample {
 	var out []drivebay.Sample
 	var last time.Time

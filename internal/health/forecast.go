@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	paceWindow = 90 * day // the pace of the last quarter is the pace of now
-	paceLeast  = day      // a shorter history has no pace
-	wearLeast  = 7 * day  // nor has wear, which moves in whole percents
+	paceWindow = 90 * day // samples older than a quarter do not count
+	paceLeast  = day      // shortest history for a write rate
+	wearLeast  = 7 * day  // shortest history for a wear rate, which grows in whole percents
 )
 
-// Forecast says how much of a solid-state drive is used and, where the history
-// allows, how long the rest will last. It is nil for a drive that keeps no such
-// number.
+// Forecast returns how much of a solid-state drive is used and, where the history allows, how many
+// days the rest will last. It returns nil for a drive that does not report the percentage used.
 func Forecast(ev *drivebay.Evidence, history []drivebay.Sample, now time.Time) *drivebay.Wear {
 	if ev == nil || ev.PercentUsed == nil {
 		return nil
@@ -39,8 +38,8 @@ func Forecast(ev *drivebay.Evidence, history []drivebay.Sample, now time.Time) *
 		w.DaysLeft, w.ForecastBasis = &days, fmt.Sprintf("%d %% in %.0f days", grown, over.Hours()/24)
 		return w
 	}
-	// The percentage has not moved yet: what it took to get here tells what a
-	// percent costs, once there were a few of them.
+	// The percentage has not grown in the history: derive the bytes that a percent costs from the
+	// total written, which is accurate enough from a few percent on.
 	if perDay > 0 && w.PercentUsed >= 5 {
 		days := left * (float64(*ev.BytesWritten) / used) / perDay
 		w.DaysLeft, w.ForecastBasis = &days, fmt.Sprintf("%.0f GB a day, %d %% after %.0f GB", perDay/1e9, w.PercentUsed, float64(*ev.BytesWritten)/1e9)
@@ -48,9 +47,8 @@ func Forecast(ev *drivebay.Evidence, history []drivebay.Sample, now time.Time) *
 	return w
 }
 
-// pace returns the growth of a counter over the last quarter, and over how much
-// of it. A counter that went back (another drive's history, a firmware's reset)
-// has no pace.
+// pace returns the growth of a counter over the last quarter, and the time that the samples cover.
+// A counter that decreased (another drive's history, a firmware reset) has no pace.
 func pace(history []drivebay.Sample, key string, current uint64, now time.Time) (grown uint64, over time.Duration) {
 	for _, s := range history {
 		v, ok := s.Counters[key]

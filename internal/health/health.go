@@ -1,9 +1,9 @@
-// Package health turns evidence into a verdict and its reasons.
+// Package health judges evidence: it returns a verdict and its reasons.
 //
-// It is one table of rules (Rules). A rule looks at what a drive, the kernel and
-// the past say, and returns a finding or nothing; the worst finding is the
-// verdict. Nothing here reads a clock, a file or a device, so that the same
-// evidence always gives the same verdict, in the daemon and in a test.
+// It is one table of rules (Rules). A rule checks the evidence of the drive, the kernel and
+// the history, and returns a finding or nothing; the worst finding is the verdict. The
+// package reads no clock, file or device, so that the same evidence always gives the same
+// verdict, in the daemon and in a test.
 package health
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Input is all that a verdict may stand on. A nil part was not looked at: it
-// neither accuses nor acquits.
+// Input holds all the evidence of a verdict. A nil part was not read: it counts neither for nor
+// against the drive.
 type Input struct {
 	Evidence  *drivebay.Evidence
 	Kernel    *drivebay.Kernel
@@ -23,12 +23,12 @@ type Input struct {
 	Transport drivebay.Transport
 	Protocol  drivebay.Protocol
 	Now       time.Time // zero for a document of unknown age
-	SizeIssue string    // why the size of the drive cannot be right; empty when it can
+	SizeIssue string    // why the size of the drive is wrong; empty when it is plausible
 	Gone      time.Time // when a complete listing first lacked the drive; zero while it is there
 }
 
-// Assess judges one look. The findings are worst first, one a code at most, and
-// empty for a GOOD drive; Settle gives them their history.
+// Assess applies the rules to one reading. It returns the findings, worst first, at most one for
+// each code, and none for a GOOD drive; Settle gives them their history.
 func Assess(in Input, th Thresholds) []drivebay.Finding {
 	l := newLook(in, th)
 	var found []drivebay.Finding
@@ -45,24 +45,24 @@ func Assess(in Input, th Thresholds) []drivebay.Finding {
 	return found
 }
 
-// Rule is one row of the table. The conditions are words for people, in which
-// {key} stands for a threshold; check is the same for the machine.
+// Rule is one row of the table. The conditions are text for people, in which {key} stands for a
+// threshold; check implements them.
 type Rule struct {
 	Code      string
 	Protocols []drivebay.Protocol // nil: any
 	Types     []drivebay.Type     // nil: any
-	Suspect   string              // when the rule says SUSPECT; "" never
-	Bad       string              // when it says BAD
-	Unknown   string              // when it says UNKNOWN
-	Advice    string              // the next step of a hand
-	Source    string              // why anybody should believe it
+	Suspect   string              // condition for SUSPECT; "": never
+	Bad       string              // condition for BAD
+	Unknown   string              // condition for UNKNOWN
+	Advice    string              // the next step for an operator
+	Source    string              // the specification, study or kernel file behind the rule
 	Polls     int                 // rounds in a row that must agree; 0 and 1: the first is enough
 	Quick     bool                // clears after Thresholds.ClearQuick instead of ClearAfter
 
 	check func(*look) *hit
 }
 
-// hit is what a rule found.
+// hit is the result of a rule whose condition is met.
 type hit struct {
 	severity drivebay.Health
 	level    uint64
@@ -76,7 +76,7 @@ func (r *Rule) applies(l *look) bool {
 	return r.Types == nil || slices.Contains(r.Types, l.kind)
 }
 
-// groups are all rules, in the order of the reference page.
+// groups holds all rules, in the order of the reference page.
 var groups = []struct {
 	title string
 	rules []Rule

@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// look is one input with the questions that rules ask of it.
+// look is one input prepared for the rules, with the methods that they share.
 type look struct {
 	Input
 	th       Thresholds
@@ -34,7 +34,7 @@ func newLook(in Input, th Thresholds) *look {
 	if l.kind == drivebay.TypeUnknown {
 		l.kind = l.ev.Type
 	}
-	// A drive that hides its kind is judged as the more fragile one.
+	// An ATA drive that does not report its type is judged as the more fragile one, a hard disk.
 	if l.kind == drivebay.TypeUnknown && l.protocol == drivebay.ProtocolATA {
 		l.kind = drivebay.TypeHDD
 	}
@@ -45,16 +45,16 @@ func newLook(in Input, th Thresholds) *look {
 	return l
 }
 
-// past is what the history says of one counter.
+// past is the history of one counter over a window.
 type past struct {
-	grown   uint64 // sum of the steps up; a counter that starts again takes nothing back
-	base    uint64 // where it stood when the window began
+	grown   uint64 // sum of all increases; a counter that was reset does not reduce it
+	base    uint64 // value at the start of the window
 	covered bool   // the history reaches back as far as the window
 }
 
-// since looks at a counter over a window. A sample from before the window counts
-// as its beginning only if it is not older than the window is long: growth of
-// unknown date is not growth of this week.
+// since returns the history of a counter over a window. A sample from before the window is the
+// start value only if it is at most two windows old: growth of unknown date does not count as
+// growth of this window.
 func (l *look) since(key string, window time.Duration) past {
 	current, ok := l.counters[key]
 	if !ok {
@@ -85,7 +85,7 @@ func (l *look) since(key string, window time.Duration) past {
 	return p
 }
 
-// before is what a counter was in the newest earlier look that had it.
+// before returns the value of a counter in the newest earlier sample that has it, or 0.
 func (l *look) before(key string) uint64 {
 	at := l.ev.At
 	if at.IsZero() {
@@ -105,7 +105,7 @@ const (
 	week = 7 * day
 )
 
-// plus is the growth in words, or nothing.
+// plus returns the growth as text, or "" without growth.
 func plus(p past, window time.Duration) string {
 	if p.grown == 0 {
 		return ""
@@ -113,7 +113,7 @@ func plus(p past, window time.Duration) string {
 	return fmt.Sprintf(", +%d in %s", p.grown, span(window))
 }
 
-// span writes a duration as people say it.
+// span formats a duration with one unit, such as "7 days" or "24 h".
 func span(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
@@ -126,7 +126,7 @@ func span(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// grade is the usual rule: a number with two limits, both inclusive.
+// grade compares a number with two limits, both inclusive, and reports whether it reaches one.
 func grade(n, suspect, bad uint64) (drivebay.Health, bool) {
 	switch {
 	case n >= bad:
@@ -149,5 +149,5 @@ func unknown(format string, args ...any) *hit {
 	return &hit{severity: drivebay.HealthUnknown, text: fmt.Sprintf(format, args...)}
 }
 
-// list joins what several things of one kind have to say.
+// list joins the texts of several findings of one kind.
 func list(parts []string) string { return strings.Join(parts, "; ") }

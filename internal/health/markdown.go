@@ -84,7 +84,7 @@ func Markdown(w io.Writer, th Thresholds) error {
 	return nil
 }
 
-// conditions writes a row of the table for each verdict that a rule can give.
+// conditions writes a table row for each verdict that a rule can give.
 func (r *Rule) conditions(w io.Writer, values map[string]string) {
 	name := "`" + r.Code + "`"
 	for _, c := range [][2]string{{"SUSPECT", r.Suspect}, {"BAD", r.Bad}, {"UNKNOWN", r.Unknown}} {
@@ -95,7 +95,7 @@ func (r *Rule) conditions(w io.Writer, values map[string]string) {
 	}
 }
 
-// remarks says what to do, why to believe it, and how long it stands.
+// remarks writes the advice, the source and the timing of a rule.
 func (r *Rule) remarks(w io.Writer, values map[string]string) {
 	fmt.Fprintf(w, "- `%s`: %s *Source: %s.*", r.Code, r.Advice, fill(r.Source, values))
 	if r.Polls > 1 {
@@ -107,7 +107,7 @@ func (r *Rule) remarks(w io.Writer, values map[string]string) {
 	io.WriteString(w, "\n")
 }
 
-// fill puts the thresholds in place of their keys.
+// fill replaces each {key} by the value of its threshold.
 func fill(text string, values map[string]string) string {
 	for key, v := range values {
 		text = strings.ReplaceAll(text, "{"+key+"}", v)

@@ -13,7 +13,7 @@ const (
 	failureRate = "Backblaze drive statistics: failure rate by raw value; Pinheiro et al., Failure Trends in a Large Disk Drive Population, FAST 2007"
 )
 
-// ataRules judge the SMART table by the drive's own thresholds.
+// ataRules judge the SMART attributes by the drive's own thresholds.
 var ataRules = []Rule{
 	{
 		Code: "ATAPrefailNow", Protocols: onATA,
@@ -71,7 +71,7 @@ var ataRules = []Rule{
 	},
 }
 
-// rows describes the attributes that a question is true of.
+// rows returns a text for each attribute that the function selects.
 func (l *look) rows(is func(*drivebay.Attribute) bool) []string {
 	if l.ev.ATA == nil {
 		return nil
@@ -104,7 +104,7 @@ func rawText(a *drivebay.Attribute) string {
 	return fmt.Sprint(a.Count)
 }
 
-// hddRules judge the counts of a hard disk.
+// hddRules judge the counters of a hard disk.
 var hddRules = []Rule{
 	{
 		Code: "ATAReallocatedSectors", Protocols: onATA, Types: onHDD,

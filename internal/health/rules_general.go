@@ -7,7 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// generalRules hold for every drive that can be asked.
+// generalRules apply to every drive that can report its health.
 var generalRules = []Rule{
 	{
 		Code:    "OwnVerdict",
@@ -20,7 +20,7 @@ var generalRules = []Rule{
 	{
 		Code:    "DriveOffline",
 		Unknown: "a complete listing of the machine lacks the drive",
-		Advice:  "If nobody pulled it, check the sled, the cable and the power of its bay.",
+		Advice:  "If it was not pulled, check the sled, the cable and the power of its bay.",
 		Source:  "sysfs: the kernel has removed the device. What the drive said last need not be true now",
 		check: func(l *look) *hit {
 			if l.Gone.IsZero() {
@@ -31,9 +31,9 @@ var generalRules = []Rule{
 	},
 	{
 		Code:    "SelfTest",
-		Suspect: "the newest completed self-test failed, or could not be completed",
-		Bad:     "it failed, and so did the one before it, or there are pending or uncorrectable sectors",
-		Advice:  "Make sure that copies exist and replace the drive; a self-test reads what nobody else reads.",
+		Suspect: "a self-test failed or could not be completed, and no long one has passed since; a failed short one ends with a short one that passed",
+		Bad:     "it failed, and so did one before it, or there are pending or uncorrectable sectors",
+		Advice:  "Make sure that copies exist and replace the drive; a self-test also reads sectors that no program reads.",
 		Source:  "self-test logs (ACS-4, NVMe, SPC-5): read, servo, electrical or segment failure; a test stopped by the host says nothing",
 		check:   selfTest,
 	},
@@ -54,34 +54,49 @@ func ownVerdict(l *look) *hit {
 	return bad(0, "the drive's own verdict is FAILED")
 }
 
-// selfTest looks at completed tests only, newest first.
+// selfTest judges the failed tests that no later test has outdated.
 func selfTest(l *look) *hit {
-	var done []drivebay.SelfTest
-	for _, t := range l.ev.SelfTests {
-		switch t.Result {
-		case drivebay.SelfTestPassed, drivebay.SelfTestFailed, drivebay.SelfTestFatal:
-			done = append(done, t)
-		}
-	}
-	if len(done) == 0 || done[0].Result == drivebay.SelfTestPassed {
+	failed := failedTests(l.ev.SelfTests)
+	if len(failed) == 0 {
 		return nil
 	}
-	newest := done[0]
-	text := fmt.Sprintf("the newest self-test (%s, at %d h) ended with %q", newest.Kind, newest.Hours, newest.Text)
+	newest := failed[0]
+	text := fmt.Sprintf("a self-test (%s, at %d h) ended with %q", newest.Kind, newest.Hours, newest.Text)
 	if newest.LBA != nil {
 		text += fmt.Sprintf(" at LBA %d", *newest.LBA)
 	}
 	switch {
 	case newest.Result == drivebay.SelfTestFatal:
-	case len(done) > 1 && done[1].Result == drivebay.SelfTestFailed:
-		return bad(newest.Hours, "%s, and so did the one before it", text)
+	case len(failed) > 1:
+		return bad(newest.Hours, "%s, and so did one before it", text)
 	case l.unreadable():
 		return bad(newest.Hours, "%s, and sectors are unreadable", text)
 	}
 	return suspect(newest.Hours, "%s", text)
 }
 
-// unreadable is whether the drive knows of sectors that it cannot give back now.
+// failedTests returns the failed tests, newest first, up to the newest long test that passed. A short
+// test does not read the whole medium: one that passed outdates only the short ones before it
+// (smartmontools counts failures as outdated by extended tests only, ataprint.cpp).
+func failedTests(newestFirst []drivebay.SelfTest) (failed []drivebay.SelfTest) {
+	shortPassed := false
+	for _, t := range newestFirst {
+		switch t.Result {
+		case drivebay.SelfTestPassed:
+			if t.Kind == "long" {
+				return failed
+			}
+			shortPassed = shortPassed || t.Kind == "short"
+		case drivebay.SelfTestFailed, drivebay.SelfTestFatal:
+			if t.Kind != "short" || !shortPassed {
+				failed = append(failed, t)
+			}
+		}
+	}
+	return failed
+}
+
+// unreadable reports whether the drive counts sectors that it cannot read now.
 func (l *look) unreadable() bool {
 	return l.counters["ata.197"] > 0 || l.counters["ata.198"] > 0 || l.counters[keyDefects] > 0 || l.counters[keyNVMeMedia] > 0
 }

@@ -11,7 +11,7 @@ import (
 
 const pull = "Reseat the drive; if it stays away, replace it."
 
-// kernelRules judge what the kernel says; no drive is touched for it.
+// kernelRules judge the evidence of the kernel; they need no access to the drive.
 var kernelRules = []Rule{
 	{
 		Code:   "KernelOffline",
@@ -24,6 +24,20 @@ var kernelRules = []Rule{
 				return bad(0, "the kernel has given the device up: state %s", s)
 			}
 			return nil
+		},
+	},
+	{
+		Code: "NVMeController", Protocols: onNVMe,
+		Suspect: "the best of the drive's controllers is not live in two rounds in a row",
+		Advice:  "Check the slot and the PCIe link; see the kernel log.", Source: "Linux drivers/nvme: the controller's state file",
+		Polls: 2, Quick: true,
+		check: func(l *look) *hit {
+			switch s := l.k.State; s {
+			case "", "live", "dead": // dead: see KernelOffline
+				return nil
+			default:
+				return suspect(0, "the controller is %s", s)
+			}
 		},
 	},
 	{
@@ -53,7 +67,7 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "KernelOpen",
-		Bad:     "opening the device fails with \"no such device or address\"",
+		Bad:     "opening the device fails twice in a row with \"no such device or address\"",
 		Unknown: "opening the device fails in another way",
 		Advice:  pull, Source: "open(2): ENXIO, ENODEV on a device node that exists",
 		Quick: true,
@@ -172,7 +186,7 @@ func kernelTimeouts(l *look) *hit {
 	return suspect(max(p.grown, resets), "%s in %s%s", strings.Join(parts, " and "), span(hour), l.lastLog())
 }
 
-// lastLog quotes the kernel, which says it better.
+// lastLog returns the last line of the kernel log about the drive in parentheses, or "".
 func (l *look) lastLog() string {
 	if l.k.LastLog == "" {
 		return ""
@@ -180,7 +194,7 @@ func (l *look) lastLog() string {
 	return fmt.Sprintf(" (%s)", l.k.LastLog)
 }
 
-// silenceRules tell a drive that cannot be judged from a good one.
+// silenceRules find drives that cannot be judged, which are not GOOD.
 var silenceRules = []Rule{
 	{
 		Code:    "EvidenceMissing",
@@ -232,11 +246,11 @@ func evidenceMissing(l *look) *hit {
 	return nil
 }
 
-// usable is whether anything in the evidence could have shown a fault.
+// usable reports whether the evidence has a part that could show a fault.
 func (l *look) usable() bool {
 	ev := l.ev
 	if l.protocol == drivebay.ProtocolNVMe {
-		if ev.NVMe == nil { // a status alone, where the log was not asked for
+		if ev.NVMe == nil { // the verdict alone is enough where the log was not read
 			return ev.Verdict != drivebay.VerdictUnknown &&
 				!slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return p.Page == "nvme-smart-log" })
 		}
@@ -246,7 +260,7 @@ func (l *look) usable() bool {
 		return true
 	}
 	if slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return p.Page == "ata-smart-data" && !p.Expected }) {
-		return false // it has attributes and they cannot be believed: its own PASSED is not enough
+		return false // the drive's own PASSED is not enough where its attributes are unreadable
 	}
 	if ev.Verdict != drivebay.VerdictUnknown {
 		return true
@@ -254,8 +268,8 @@ func (l *look) usable() bool {
 	return ev.SCSI != nil && (ev.SCSI.HasIE || len(ev.SCSI.ErrorCounters) > 0 || ev.SCSI.GrownDefects != nil)
 }
 
-// blankLog is a health log that a failed command left behind: no drive is at 0 K,
-// has no spare and was never on.
+// blankLog reports whether a failed command left the health log empty: no drive is at 0 K, has no
+// spare and was never on.
 func blankLog(n *drivebay.NVMe) bool {
 	return n.TemperatureKelvin == 0 && n.CriticalWarning|n.AvailableSpare|n.SpareThreshold|n.PercentageUsed == 0 &&
 		n.PowerOnHours|n.PowerCycles|n.DataUnitsRead|n.DataUnitsWritten|n.MediaErrors == 0

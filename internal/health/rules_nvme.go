@@ -15,8 +15,8 @@ const (
 
 const nvmeSpec = "NVM Express base specification 2.0, SMART / health information log (02h)"
 
-// nvmeRules do not look at the number of error log entries: it counts every
-// command that the host should not have sent, millions on sound drives.
+// nvmeRules ignore the number of error log entries: it counts every command that the host should
+// not have sent, millions on sound drives.
 var nvmeRules = []Rule{
 	{
 		Code: "NVMeSpare", Protocols: onNVMe,
@@ -90,18 +90,6 @@ var nvmeRules = []Rule{
 			return nil
 		},
 	},
-	{
-		Code: "NVMeController", Protocols: onNVMe,
-		Suspect: "the best of the drive's controllers is not live in two rounds in a row",
-		Advice:  "Check the slot and the PCIe link; see the kernel log.", Source: "Linux drivers/nvme: the controller's state file",
-		Polls: 2, Quick: true,
-		check: func(l *look) *hit {
-			if s := l.k.State; s == "connecting" || s == "resetting" || s == "new" {
-				return suspect(0, "the controller is %s", s)
-			}
-			return nil
-		},
-	},
 }
 
 func (l *look) warning() uint8 {
@@ -120,7 +108,7 @@ func nvmeSpare(l *look) *hit {
 	switch {
 	case n.CriticalWarning&warnSpare != 0:
 		return bad(100-min(spare, 100), "the drive says that its spare has run low (critical warning bit 0): %d %%, its threshold is %d %%", spare, limit)
-	case spare == 0 && limit == 0: // a drive that keeps no such number
+	case spare == 0 && limit == 0: // the drive does not report its spare
 		return nil
 	case spare < limit:
 		return bad(100-min(spare, 100), "available spare %d %% below the drive's threshold of %d %%", spare, limit)
@@ -145,5 +133,5 @@ func nvmeHeat(l *look) *hit {
 	return nil
 }
 
-// heatOnly is whether an NVMe drive fails itself for its temperature alone.
+// heatOnly reports whether an NVMe drive warns of its temperature alone.
 func heatOnly(n *drivebay.NVMe) bool { return n != nil && n.CriticalWarning == warnHeat }

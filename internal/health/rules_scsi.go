@@ -4,16 +4,16 @@ import "fmt"
 
 // Additional sense codes (SPC-5, annex "Additional sense codes").
 const (
-	ascWarning    = 0x0B // warnings: 01h is heat, the rest degradation
+	ascWarning    = 0x0B // warnings: ASCQ 01h is temperature, the rest degradation
 	ascPrediction = 0x5D // failure prediction threshold exceeded
-	ascqTest      = 0xFF // 5D/FF: the prediction was asked for as a test
+	ascqTest      = 0xFF // 5D/FF: the host requested the prediction as a test
 	ascqHeat      = 0x01
 )
 
 const scsiSpec = "SPC-5 and SBC-4 log pages"
 
-// scsiRules do not look at non-medium errors: a cable, a reset or a busy
-// expander makes millions of them on sound drives.
+// scsiRules ignore non-medium errors: a cable, a reset or a busy expander causes millions of them
+// on sound drives.
 var scsiRules = []Rule{
 	{
 		Code: "SCSIPrediction", Protocols: onSCSI,

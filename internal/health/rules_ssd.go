@@ -7,8 +7,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// ssdRules judge solid-state drives of the ATA kind, whose ids mean what the
-// maker of the controller likes.
+// ssdRules judge ATA solid-state drives, whose attribute ids depend on the maker of the
+// controller.
 var ssdRules = []Rule{
 	{
 		Code: "SSDRetiredBlocks", Protocols: onATA, Types: onSSD,
@@ -43,7 +43,7 @@ var ssdRules = []Rule{
 	},
 }
 
-// joined is SUSPECT by itself and BAD where something else agrees.
+// joined returns SUSPECT, or BAD where a prefail attribute, growth or the kernel confirms it.
 func (l *look) joined(n uint64, text string, p past) *hit {
 	switch prefail := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); {
 	case len(prefail) > 0:
@@ -56,14 +56,13 @@ func (l *look) joined(n uint64, text string, p past) *hit {
 	return suspect(n, "%s", text)
 }
 
-// kernelErrors is whether the kernel saw the drive fail today.
+// kernelErrors reports whether the kernel met errors of the drive in the last 24 hours.
 func (l *look) kernelErrors() bool {
 	return l.k.MediaErrors24h > 0 || l.since(keyIOErrors, day).grown >= l.th.KernelIOErrors
 }
 
-// ssdUncorrectable takes the worst of three ids. Silicon Motion's firmware shows
-// the bad blocks of 5 and 196 again as 197 and 198; flash has no sector that
-// waits to be moved.
+// ssdUncorrectable judges the worst of three ids. Silicon Motion's firmware repeats the bad blocks
+// of 5 and 196 as 197 and 198; flash has no sectors that wait for reallocation.
 func ssdUncorrectable(l *look) *hit {
 	moved, _ := l.count(reallocated)
 	moves, _ := l.count(events)
@@ -95,9 +94,9 @@ var (
 	wearNames = []string{"lifeleft", "lifetimeleft", "lifetimeremain", "remaininglife", "wearout", "wearleveling", "lifeused", "lifetimeused", "erasec"}
 )
 
-// wearAttribute reads normalised values only: the raw ones are cycles, gigabytes
-// or percentages, up or down. 0 is no legal value (ATA8-ACS: 1 to 253), so a
-// drive that gives it is judged by its threshold alone.
+// wearAttribute judges normalized values only: the raw ones are cycles, gigabytes or percentages,
+// and count up or down. 0 is not a legal value (ATA8-ACS: 1 to 253), so a drive that reports 0 is
+// judged by its threshold alone.
 func wearAttribute(l *look) *hit {
 	if l.ev.ATA == nil {
 		return nil

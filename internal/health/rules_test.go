@@ -56,6 +56,14 @@ func (in Input) tests(results ...drivebay.SelfTestResult) Input {
 	return in
 }
 
+// kinds gives the self-tests their kinds.
+func (in Input) kinds(kinds ...string) Input {
+	for i, kind := range kinds {
+		in.Evidence.SelfTests[i].Kind = kind
+	}
+	return in
+}
+
 // past adds a sample of some time ago.
 func (in Input) past(ago time.Duration, counters map[string]uint64) Input {
 	in.History = append(in.History, drivebay.Sample{At: t0.Add(-ago), Counters: counters})
@@ -151,6 +159,10 @@ var judgedATA = []judged{
 	{"self-test failed, then aborted", hdd().tests(drivebay.SelfTestAborted, drivebay.SelfTestFailed), sus, "SelfTest", ""},
 	{"self-test failed twice", hdd().tests(drivebay.SelfTestFailed, drivebay.SelfTestRunning, drivebay.SelfTestFailed), dead, "SelfTest", ""},
 	{"self-test failed, pending", hdd(attr(197, "Current_Pending_Sector", 1)).tests(drivebay.SelfTestFailed), dead, "SelfTest", "unreadable"},
+	{"short self-test passed after a long one failed", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "long"), sus, "SelfTest", "long, at 99 h"},
+	{"short self-tests passed between", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "long", "short", "long"), dead, "SelfTest", ""},
+	{"short self-test passed after a short one failed", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "short"), good, "", ""},
+	{"long self-test passed", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "long", "long"), good, "", ""},
 	{"self-test incomplete", hdd(attr(197, "Current_Pending_Sector", 1)).tests(drivebay.SelfTestFatal), sus, "SelfTest", ""},
 }
 
@@ -177,6 +189,7 @@ var judgedNVMe = []judged{
 	{"critical temperature", nvme(func(n *drivebay.NVMe) { n.CriticalTemp, n.TemperatureKelvin = 85, 358 }), sus, "NVMeHeat", "85 °C"},
 	{"blank log", nvme(func(n *drivebay.NVMe) { *n = drivebay.NVMe{} }), dunno, "EvidenceMissing", ""},
 	{"runs out", nvme(func(n *drivebay.NVMe) { n.PercentageUsed = 60 }).past(30*day, one{"percentUsed": 40}), sus, "WearForecast", "60 days (20 % in 30 days)"},
+	{"removal hangs", Input{Protocol: drivebay.ProtocolNVMe, Now: t0, Evidence: nvme(nil).Evidence, Kernel: &drivebay.Kernel{State: "deleting (no IO)"}}, sus, "NVMeController", ""},
 	{"connecting", Input{Protocol: drivebay.ProtocolNVMe, Now: t0, Evidence: nvme(nil).Evidence, Kernel: &drivebay.Kernel{State: "connecting"}}, sus, "NVMeController", ""},
 }
 

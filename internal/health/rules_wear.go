@@ -1,7 +1,6 @@
 package health
 
-// wearRules judge the endurance that every kind of solid-state drive can report
-// as a percentage.
+// wearRules judge the endurance, which every kind of solid-state drive can report as a percentage.
 var wearRules = []Rule{
 	{
 		Code:    "WearUsed",

@@ -11,17 +11,21 @@ import (
 
 // Settle gives findings their history, so that a verdict does not flap:
 //
-//   - a finding stands from its first round on, or from the Polls-th in a row
-//     where its rule wants several;
-//   - one whose cause is gone, or has become less, stands as it was until the
-//     cause stayed away for ClearAfter (ClearQuick for what passes);
-//   - UNKNOWN ends with the answer: it was never about the drive's past;
-//   - one that an operator accepted stays away until its number grows or it
-//     turns BAD; what passes by nature (Quick) is accepted until it has passed.
+//   - a finding stands from its first assessment on, or from the Polls-th round in a
+//     row where its rule requires several;
+//   - a finding whose cause is gone, or has become less, stands unchanged until the
+//     cause has been gone for ClearAfter (ClearQuick for rules marked Quick);
+//   - what was found in the pages of a drive stands unchanged while they cannot be read;
+//   - UNKNOWN ends with the first answer, because it is not about the drive's past;
+//   - a finding that an operator accepted stays hidden until its level grows or it
+//     turns BAD; one of a Quick rule is accepted only until its cause is gone.
 //
-// mem is left as it was; what stands is in the Findings of the result.
+// Settle does not change mem; the standing findings are in the Findings of the result.
 func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thresholds) drivebay.Memory {
 	s := settling{now: now, th: th, out: drivebay.Memory{Acked: maps.Clone(mem.Acked)}}
+	s.silent = slices.ContainsFunc(found, func(f drivebay.Finding) bool { return slices.Contains(silence, f.Code) })
+	// A clock that went back begins another round.
+	s.sameRound = len(mem.Seen) > 0 && now.Sub(mem.SeenAt).Abs() < betweenRounds
 	before := map[string]drivebay.Finding{}
 	for _, f := range mem.Findings {
 		before[f.Code] = f
@@ -32,15 +36,15 @@ func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thr
 			delete(before, f.Code)
 			continue
 		}
-		if !stood && !s.confirmed(f, mem.Seen) {
+		if !stood && !s.confirmed(f, mem) {
 			continue
 		}
 		delete(before, f.Code)
-		s.out.Findings = append(s.out.Findings, s.meet(old, stood, f))
+		s.out.Findings = append(s.out.Findings, s.mergeStanding(old, stood, f))
 	}
 	for _, old := range mem.Findings {
 		if _, left := before[old.Code]; left {
-			s.leave(old)
+			s.keepCleared(old)
 		}
 	}
 	s.forget(found)
@@ -48,14 +52,20 @@ func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thr
 	return s.out
 }
 
+// betweenRounds is how far two assessments must be apart to count as two rounds: several
+// assessments can follow one reading of the evidence.
+const betweenRounds = time.Second
+
 type settling struct {
-	now time.Time
-	th  Thresholds
-	out drivebay.Memory
+	now       time.Time
+	th        Thresholds
+	out       drivebay.Memory
+	sameRound bool // as the assessment before
+	silent    bool // the drive does not answer
 }
 
-// accepted is whether an operator has accepted this much of it. What has grown
-// is news again.
+// accepted reports whether an operator has accepted the finding at this level. A level that has
+// grown, or BAD, ends the acceptance.
 func (s *settling) accepted(f drivebay.Finding) bool {
 	level, ok := s.out.Acked[f.Code]
 	if !ok {
@@ -70,8 +80,8 @@ func (s *settling) accepted(f drivebay.Finding) bool {
 	return false
 }
 
-// forget drops what was accepted of passing things once they have passed: the
-// next time is another event. What only grows is accepted for good.
+// forget drops the acceptance of a finding of a Quick rule once its cause is gone: the next
+// finding is another event. Findings of other rules are accepted for good.
 func (s *settling) forget(found []drivebay.Finding) {
 	for code := range s.out.Acked {
 		r := byCode[code]
@@ -81,26 +91,33 @@ func (s *settling) forget(found []drivebay.Finding) {
 	}
 }
 
-// confirmed counts the rounds in a row of a rule that wants several.
-func (s *settling) confirmed(f drivebay.Finding, seen map[string]int) bool {
+// confirmed reports whether the rule was met in as many rounds in a row as it requires, and
+// counts them.
+func (s *settling) confirmed(f drivebay.Finding, mem drivebay.Memory) bool {
 	r := byCode[f.Code]
 	if r == nil || r.Polls < 2 {
 		return true
 	}
-	n := seen[f.Code] + 1
+	n := mem.Seen[f.Code]
+	if !s.sameRound || n == 0 {
+		n++
+	}
 	if n >= r.Polls {
 		return true
 	}
 	if s.out.Seen == nil {
-		s.out.Seen = map[string]int{}
+		s.out.Seen, s.out.SeenAt = map[string]int{}, s.now
+		if s.sameRound {
+			s.out.SeenAt = mem.SeenAt
+		}
 	}
 	s.out.Seen[f.Code] = n
 	return false
 }
 
-// meet joins a finding with the one that stood. A worse one is believed at once;
-// a lesser one only when it stayed lesser for as long as a cause must stay away.
-func (s *settling) meet(old drivebay.Finding, stood bool, f drivebay.Finding) drivebay.Finding {
+// mergeStanding merges a finding with the standing one of its code. A worse finding counts at once; a
+// lesser one only when it stayed lesser for as long as a cause must be gone.
+func (s *settling) mergeStanding(old drivebay.Finding, stood bool, f drivebay.Finding) drivebay.Finding {
 	f.Since, f.Gone = s.now, time.Time{}
 	if !stood || f.Severity.Rank() > old.Severity.Rank() || old.Severity == drivebay.HealthUnknown {
 		return f
@@ -115,8 +132,26 @@ func (s *settling) meet(old drivebay.Finding, stood bool, f drivebay.Finding) dr
 	return f
 }
 
-func (s *settling) leave(old drivebay.Finding) {
+// silence are the findings of a drive whose pages cannot be read.
+var silence = []string{"EvidenceMissing", "EvidenceStale", "DriveOffline", "KernelOpen"}
+
+// fromPages holds the codes of the rules that judge the pages of a drive.
+var fromPages = func() map[string]bool {
+	m := map[string]bool{}
+	for _, rules := range [][]Rule{generalRules, ataRules, hddRules, ssdRules, wearRules, nvmeRules, scsiRules} {
+		for _, r := range rules {
+			m[r.Code] = true
+		}
+	}
+	return m
+}()
+
+func (s *settling) keepCleared(old drivebay.Finding) {
 	if old.Severity == drivebay.HealthUnknown {
+		return
+	}
+	if s.silent && old.Gone.IsZero() && fromPages[old.Code] { // its cause was not looked for
+		s.out.Findings = append(s.out.Findings, old)
 		return
 	}
 	if kept, ok := s.kept(old); ok {
@@ -124,8 +159,8 @@ func (s *settling) leave(old drivebay.Finding) {
 	}
 }
 
-// kept is a finding whose cause is away, until it was away for long enough. A
-// clock that went back starts the wait again rather than never ending it.
+// kept returns a finding whose cause is gone, and reports whether it still stands. A clock that
+// went back restarts the wait, which would else never end.
 func (s *settling) kept(old drivebay.Finding) (drivebay.Finding, bool) {
 	if old.Gone.IsZero() || old.Gone.After(s.now) {
 		old.Gone = s.now
@@ -137,10 +172,10 @@ func (s *settling) kept(old drivebay.Finding) (drivebay.Finding, bool) {
 	return old, s.now.Sub(old.Gone) < wait
 }
 
-// Acknowledge accepts a standing finding, or every one that can be with code "".
-// A present BAD one cannot be wished away; one whose cause is gone can.
+// Acknowledge accepts a standing finding, or with code "" every finding that can be accepted. A
+// BAD finding can be accepted only when its cause is gone.
 func Acknowledge(mem drivebay.Memory, code string) (drivebay.Memory, error) {
-	out := drivebay.Memory{Seen: mem.Seen, Acked: maps.Clone(mem.Acked)}
+	out := drivebay.Memory{Seen: mem.Seen, SeenAt: mem.SeenAt, Acked: maps.Clone(mem.Acked)}
 	done, met := 0, false
 	for _, f := range mem.Findings {
 		mine := code == "" || f.Code == code

@@ -35,9 +35,12 @@ func TestSettle(t *testing.T) {
 		"grows better slowly":                 {{0, badNow, dead, false}, {time.Minute, pendingNow, dead, true}, {25 * time.Hour, pendingNow, sus, false}},
 		"quick":                               {{0, offline, dead, false}, {time.Minute, nil, dead, true}, {10 * time.Minute, nil, good, false}},
 		"two rounds":                          {{0, resetting, good, false}, {time.Minute, resetting, sus, false}},
+		"two assessments of one round":        {{0, resetting, good, false}, {time.Millisecond, resetting, good, false}, {500 * time.Millisecond, resetting, good, false}, {500 * time.Millisecond, resetting, sus, false}},
 		"two rounds, not in a row":            {{0, resetting, good, false}, {time.Minute, nil, good, false}, {time.Minute, resetting, good, false}},
 		"unknown ends with the answer":        {{0, silent, dunno, false}, {time.Minute, nil, good, false}},
-		"unknown does not hide suspicion":     {{0, pendingNow, sus, false}, {time.Minute, silent, sus, true}},
+		"unknown does not hide suspicion":     {{0, pendingNow, sus, false}, {time.Minute, silent, sus, false}},
+		"silence clears nothing":              {{0, badNow, dead, false}, {time.Minute, silent, dead, false}, {48 * time.Hour, silent, dead, false}, {time.Minute, nil, dead, true}, {24 * time.Hour, nil, good, false}},
+		"a gone cause clears in silence":      {{0, badNow, dead, false}, {time.Minute, nil, dead, true}, {48 * time.Hour, silent, dunno, false}},
 		"clock goes back":                     {{0, pendingNow, sus, false}, {time.Minute, nil, sus, true}, {-time.Hour, nil, sus, true}, {25 * time.Hour, nil, good, false}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Thresholds are the numbers of the rules. A field's tags are the whole
-// reference: the key in the configuration, and what it means.
+// Thresholds holds the limits of the rules. The tags of a field are its reference: the key in the
+// configuration, and its meaning.
 type Thresholds struct {
 	HDDReallocatedSuspect uint64 `yaml:"hddReallocatedSuspect" json:"hddReallocatedSuspect" doc:"reallocated sectors of a hard disk that are still wear and tear; more are SUSPECT"`
 	HDDReallocatedBad     uint64 `yaml:"hddReallocatedBad" json:"hddReallocatedBad" doc:"reallocated sectors of a hard disk above which it is BAD"`
@@ -76,7 +76,7 @@ func Default() Thresholds {
 	}
 }
 
-// pairs are the keys of which the second must not lie below the first.
+// pairs holds pairs of keys: the second value must not be below the first.
 var pairs = [][2]string{
 	{"hddReallocatedSuspect", "hddReallocatedBad"}, {"hddUncorrectSuspect", "hddUncorrectBad"}, {"hddPendingSure", "hddPendingBad"},
 	{"nvmeMediaSuspect", "nvmeMediaBad"}, {"scsiGrownSuspect", "scsiGrownBad"}, {"scsiUncorrectedSuspect", "scsiUncorrectedBad"},
@@ -84,10 +84,10 @@ var pairs = [][2]string{
 	{"silentSuspect", "silentBad"}, {"clearQuick", "clearAfter"},
 }
 
-// percents are the keys that are a share of a hundred.
+// percents holds the keys of percentages.
 var percents = []string{"wearLeft", "wearUsed", "nvmeSpareMargin"}
 
-// Validate reports everything that is wrong, not only the first.
+// Validate returns all errors, not only the first.
 func (th Thresholds) Validate() error {
 	var errs []error
 	values := map[string]int64{}
@@ -110,7 +110,7 @@ func (th Thresholds) Validate() error {
 	return errors.Join(errs...)
 }
 
-// field is one threshold, for those who print or check them all.
+// field is one threshold as Markdown and Validate use it.
 type field struct {
 	key, text, doc string
 	number         int64

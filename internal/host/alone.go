@@ -13,21 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is a file beside the device nodes. The kernel has one devtmpfs, which every
-// container that is given the machine's /dev sees: its mount, network and process
-// namespaces, and its state directory, make no difference. A lock on the drives themselves
-// does not serve: udev takes those (systemd, docs/BLOCK_DEVICE_LOCKING.md), and O_EXCL
-// keeps our own mounts out.
+// lockName is a file beside the device nodes. The kernel has one devtmpfs, which every container with
+// the machine's /dev sees, whatever its mount, network and process namespaces and its state directory
+// are. Locks on the drives themselves do not work: udev takes those (systemd,
+// docs/BLOCK_DEVICE_LOCKING.md), and O_EXCL prevents our own mounts.
 const lockName = "dev/drivebay.lock"
 
 // lockWait is how long an earlier daemon may take to end.
 const lockWait = 2 * time.Second
 
-// LockMachine makes the caller the only daemon that manages the drives below root, until
-// its process ends or it closes the lock. The kernel keeps the lock while a thread of the
-// process waits for a drive, also after it was killed. The holder describes the caller to
-// the next one. A recording has no drives of the kernel, and a caller that may not write
-// to /dev has none that it can write to: they get no lock, and need none.
+// LockMachine makes the caller the only daemon that manages the drives below root, until its process
+// ends or it closes the lock. The kernel keeps the lock while a thread of the process waits for a
+// drive, also after the process was killed. The text holder describes the caller to the next daemon. A
+// recording has no kernel drives, and a caller that may not write to /dev cannot write to any drive:
+// they get no lock, and need none.
 func LockMachine(root, holder string) (io.Closer, error) {
 	var sys unix.Statfs_t
 	if err := unix.Statfs(filepath.Join(root, "sys"), &sys); err != nil || sys.Type != unix.SYSFS_MAGIC {
@@ -45,7 +44,7 @@ func LockMachine(root, holder string) (io.Closer, error) {
 	return lock, nil
 }
 
-// lockFile is never removed: another daemon may have the removed file open and locked.
+// lockFile locks a file that is never removed: another daemon may have a removed file open and locked.
 func lockFile(name, holder string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -58,7 +57,7 @@ func lockFile(name, holder string, wait time.Duration) (*os.File, error) {
 		}
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		other, _ := io.ReadAll(io.LimitReader(f, 4096)) // empty: it has only just taken the lock
+		other, _ := io.ReadAll(io.LimitReader(f, 4096)) // empty if the other daemon has only just taken the lock
 		err = fmt.Errorf("%w: another daemon manages them (%s): use that one, or stop it first", ErrBusy, strings.TrimSpace(string(other)))
 	}
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An ataCommand is a taskfile that reads (ACS-4 clause 7).
+// ataCommand is an ATA taskfile (ACS-4 clause 7).
 type ataCommand struct {
 	command  byte
 	feature  byte
@@ -17,15 +17,15 @@ type ataCommand struct {
 	returns  func(registers) []byte
 }
 
-// registers are the ATA output registers that a translator hands back.
+// registers holds the ATA output registers that a translation layer returns.
 type registers struct {
 	status, error           byte
 	count                   byte
 	lbaLow, lbaMid, lbaHigh byte
 }
 
-// SMART commands carry C24F00h in the LBA so that nothing is read by accident
-// (ACS-4 7.44); log addresses go into its low byte.
+// smartKey is C24F00h, which SMART commands carry in the LBA so that none is run by accident (ACS-4
+// 7.44). Log addresses go into its low byte.
 const smartKey = 0xc24f00
 
 var ataCommands = map[Page]ataCommand{
@@ -41,7 +41,7 @@ var ataCommands = map[Page]ataCommand{
 	ATAExtSelfTestLog:  readLog(0x07, 0),
 }
 
-// readLog is READ LOG EXT of one block of a log.
+// readLog returns READ LOG EXT for one block of a log.
 func readLog(log byte, page uint16) ataCommand {
 	return ataCommand{command: 0x2f, count: 1, lba: uint64(log) | uint64(page&0xff)<<8 | uint64(page>>8)<<32, sectors: 1, extended: true}
 }
@@ -53,7 +53,7 @@ func (c ataCommand) cdb() []byte {
 		pioIn   = 4 << 1
 		// T_DIR from the device, BYT_BLOK in blocks, T_LENGTH in the count field.
 		transfer = 1<<3 | 1<<2 | 2
-		ckCond   = 1 << 5 // return the registers whatever happens
+		ckCond   = 1 << 5 // return the registers after success, too
 	)
 	b := make([]byte, 16)
 	b[0], b[1], b[2] = 0x85, nonData, ckCond
@@ -76,8 +76,8 @@ func (d *realDrive) ata(c ataCommand, timeout time.Duration) ([]byte, error) {
 	return c.answer(data, s, err)
 }
 
-// answer judges what came back by the drive's own registers where there are any:
-// they say more than the sense that a translator made of them.
+// answer returns the data or the error of a command, from the drive's own registers where it has them:
+// they say more than the sense that a translation layer made of them.
 func (c ataCommand) answer(data []byte, s sense, err error) ([]byte, error) {
 	if errors.Is(err, ErrTimeout) || errors.Is(err, ErrGone) || errors.Is(err, ErrPermission) {
 		return nil, err
@@ -104,8 +104,8 @@ func (c ataCommand) answer(data []byte, s sense, err error) ([]byte, error) {
 	return c.returns(*r), nil
 }
 
-// deviceStatistics reads the log page by page: page 0 lists the others, and a
-// drive may have any of them (ACS-4 9.5). Missing ones stay zero.
+// deviceStatistics reads the log page by page. Page 0 lists the other pages, and a drive may have any
+// of them (ACS-4 9.5). Missing ones stay zero.
 func (d *realDrive) deviceStatistics(timeout time.Duration) ([]byte, error) {
 	out := make([]byte, 8*512)
 	list, err := d.ata(readLog(0x04, 0), timeout)

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Partitions are told to the kernel one by one (include/uapi/linux/blkpg.h): a
-// reading of the whole table anew (BLKRRPART) is refused while any one is in use.
+// The kernel learns of partitions one by one (include/uapi/linux/blkpg.h): it refuses to read the
+// whole table again (BLKRRPART) while any partition is in use.
 //
-// EBUSY of an addition is also "there is one of that number" and "it overlaps
-// another" (block/partitions/core.c); what is known is therefore asked first.
-// EBUSY of a removal is anybody who has the partition open: it may pass.
+// EBUSY of an addition also means that the number exists or that the partition overlaps another
+// (block/partitions/core.c), so the known partitions are checked first. EBUSY of a removal means that
+// a process has the partition open, which may pass.
 
 func (d *realDisk) AddPartition(number int, start, size uint64) error {
 	if have, ok := d.known(number); ok && have == (extent{start, size}) {
@@ -34,7 +34,7 @@ func (d *realDisk) ResizePartition(number int, start, size uint64) error {
 
 func (d *realDisk) RemovePartition(number int) error {
 	err := patiently(context.Background(), func() error { return d.partition("remove", unix.BLKPG_DEL_PARTITION, number, 0, 0) })
-	if errors.Is(err, unix.ENXIO) { // it is not known; ENXIO of a drive that is gone says the same
+	if errors.Is(err, unix.ENXIO) { // the kernel does not know it; a drive that is gone gives ENXIO, too
 		return nil
 	}
 	return err
@@ -48,8 +48,8 @@ func (d *realDisk) partition(verb string, op int32, number int, start, size uint
 
 type extent struct{ start, size uint64 }
 
-// known is what the kernel holds a partition to be. sysfs counts in 512 bytes
-// whatever the block size is (Documentation/ABI/stable/sysfs-block).
+// known returns the extent that the kernel has for a partition. sysfs counts in 512 bytes whatever the
+// block size is (Documentation/ABI/stable/sysfs-block).
 func (d *realDisk) known(number int) (extent, bool) {
 	dir := "sys/dev/block/" + d.devNum
 	names, err := d.files.ReadDir(dir)

@@ -27,8 +27,8 @@ func askBtrfs(fd int, request uintptr, name string) error {
 	return control(fd, request, unsafe.Pointer(&args))
 }
 
-// growBtrfs: below 256 MiB btrfs changes no size (fs/btrfs/ioctl.c, btrfs_ioctl_resize),
-// and says of that EINVAL, as of nothing else that is asked here.
+// growBtrfs grows btrfs to its device. Below 256 MiB btrfs does not resize (fs/btrfs/ioctl.c,
+// btrfs_ioctl_resize) and returns EINVAL, which means nothing else here.
 func growBtrfs(fd int, _ func() (uint64, error)) error {
 	err := askBtrfs(fd, btrfsResize, "max")
 	if err == unix.EINVAL {
@@ -37,9 +37,9 @@ func growBtrfs(fd int, _ func() (uint64, error)) error {
 	return err
 }
 
-// forgetBtrfs makes the kernel forget by which name it first heard of a device
-// that is not mounted. mkfs.btrfs tells it Disk.Path, and Linux 6.1 then shows that
-// name in the mount table (6.18 does not). Nothing depends on it: a kernel that knows no such device says ENOENT.
+// forgetBtrfs makes the kernel forget the name under which it first saw a device that is not mounted.
+// mkfs.btrfs registers Disk.Path, and Linux 6.1 then shows that name in the mount table (6.18 does
+// not). Errors do not matter: a kernel that knows no such device returns ENOENT.
 func (r *real) forgetBtrfs(source string) {
 	fd, err := r.openat("dev/btrfs-control", unix.O_RDWR|unix.O_CLOEXEC)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workError puts an error of the kernel in our words.
+// workError wraps a kernel error in an error of errors.go.
 func workError(err error) error {
 	var ours error
 	switch {
@@ -21,11 +21,11 @@ func workError(err error) error {
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
 		ours = ErrGone
 	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR):
-		ours = ErrInTheWay
+		ours = ErrOccupied
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS):
 		ours = ErrPermission
 	case errors.Is(err, unix.ENOSYS):
-		ours = ErrNotHere
+		ours = ErrImpossible
 	}
 	if ours == nil || errors.Is(err, ours) {
 		return err
@@ -33,7 +33,7 @@ func workError(err error) error {
 	return fmt.Errorf("%w: %w", ours, err)
 }
 
-// again does something until no signal comes between.
+// again repeats do while signals interrupt it.
 func again(do func() error) error {
 	for {
 		if err := do(); err != unix.EINTR {
@@ -42,7 +42,7 @@ func again(do func() error) error {
 	}
 }
 
-// control is ioctl(2) with its answer as it is.
+// control calls ioctl(2) and returns its error unchanged.
 func control(fd int, request uintptr, arg unsafe.Pointer) error {
 	return again(func() error {
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg)); errno != 0 {

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// direct is a device once more, open without the kernel's memory in between. Through
-// that memory a page is the least that can be read, and one bad sector takes seven
-// good ones along; what was just written is read back from memory, too.
+// direct is a second handle on a device, which bypasses the page cache. The page cache reads at least
+// a page, so one bad sector fails seven good ones as well, and data just written is read back from
+// memory.
 type direct struct {
 	mu     sync.Mutex
 	file   *os.File
 	closed bool
 }
 
-// open is done when it is first needed: most disks are never read so.
+// open opens the device on first use: most disks need no direct reads.
 func (d *direct) open(path string) (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +45,7 @@ func (d *direct) close() {
 	}
 }
 
-// ReadMedium wants memory that is aligned as the blocks are (open(2), O_DIRECT).
+// ReadMedium reads into memory aligned to the block size (open(2), O_DIRECT).
 func (d *realDisk) ReadMedium(p []byte, off int64) (int, error) {
 	file, err := d.direct.open(d.path)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *realDisk) ReadMedium(p []byte, off int64) (int, error) {
 		b = aligned(len(p), d.block)
 	}
 	n, err := file.ReadAt(b, off)
-	copy(p, b[:n]) // nothing, where it is the same memory
+	copy(p, b[:n]) // copies nothing if b is p
 	if err != nil {
 		err = fmt.Errorf("%s, at byte %d: %w", d.name, off, mediumError(err))
 	}
@@ -71,9 +71,9 @@ func aligned(n, block int) []byte {
 	return b[:n]
 }
 
-// mediumError tells an answer of the drive from everything else: these are what the
-// block layer makes of a drive's own word (block/blk-core.c, blk_errors: medium,
-// protection, target, I/O and timeout).
+// mediumError wraps ErrUnreadable around the errors that a drive reported itself: those that the block
+// layer derives from its status (block/blk-core.c, blk_errors: medium, protection, target, I/O and
+// timeout).
 func mediumError(err error) error {
 	for _, errno := range []unix.Errno{unix.EIO, unix.ENODATA, unix.EILSEQ, unix.EREMOTEIO, unix.ETIMEDOUT} {
 		if errors.Is(err, errno) {

@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realDisk is a block device that is open for writing. os.File keeps its number
-// from being used for another file while a call that the kernel holds is under
-// way and somebody closes it.
+// realDisk is a block device that is open for writing. os.File keeps the descriptor's number from
+// being reused while the kernel blocks a call on it and the disk is closed.
 type realDisk struct {
 	files  Files // of the machine, for its sysfs
 	file   *os.File
@@ -25,21 +24,21 @@ type realDisk struct {
 	path   string
 	size   uint64
 	block  int
-	quiet  *quiet // nil: it has no partitions of its own
+	quiet  *quiet // nil if the device cannot have partitions
 	direct direct
 }
 
-// OpenDisk opens the device node below the root. Alone is O_EXCL, which a block
-// device takes without O_CREAT (open(2)): the kernel refuses it while the device,
+// OpenDisk opens the device node below the root. alone is O_EXCL, which a block
+// device accepts without O_CREAT (open(2)): the kernel refuses it while the device,
 // the drive it is part of or a partition of it is mounted, held by device-mapper
-// or md, or open alone by another.
+// or md, or open with O_EXCL elsewhere.
 //
-// What the tools of Debian 12 make of Path (/proc/PID/fd/N; tried on a loop
+// How the tools of Debian 12 treat Path (/proc/PID/fd/N; tried on a loop
 // device): mkfs.ext4, mkfs.xfs, mkfs.btrfs, e2fsck, resize2fs, tune2fs,
-// xfs_repair, xfs_db, btrfs check, blkid -p and wipefs all take it for the device
-// it is. All that write want it alone themselves, so that it must not be open
+// xfs_repair, xfs_db, btrfs check, blkid -p and wipefs all accept it as the device.
+// The tools that write open it with O_EXCL themselves, so that it must not be open
 // alone here: mkfs says "apparently in use", wipefs and e2fsck that it is busy.
-// The programs that only read it do not mind.
+// The tools that only read it work either way.
 func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, error) {
 	flags := unix.O_RDWR | unix.O_CLOEXEC
 	if alone {
@@ -48,7 +47,7 @@ func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, erro
 	var fd int
 	err := patiently(ctx, func() (err error) {
 		if fd, err = r.openNode(dev, flags); errors.Is(err, unix.EROFS) {
-			// Write-protected (drivers/scsi/sd.c, sd_open): what is on it can be read.
+			// Write-protected (drivers/scsi/sd.c, sd_open): it can still be read.
 			fd, err = r.openNode(dev, flags&^unix.O_RDWR|unix.O_RDONLY)
 		}
 		return err
@@ -68,9 +67,9 @@ func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, erro
 	return d, nil
 }
 
-// patienceTime is how long "busy" may pass: a device that was closed is in use for a
-// moment more by a program that we were just starting, which has a copy of every open
-// file until it executes (fork(2)); udev looks at whatever could have been written to.
+// patienceTime is how long EBUSY is retried. A device that was closed is in use for a moment more by a
+// program that is just being started, which has a copy of every open file until it executes (fork(2));
+// udev inspects every device that was open for writing.
 const (
 	patienceTime = time.Second
 	patienceTry  = 10 * time.Millisecond
@@ -90,14 +89,15 @@ func patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// partitioned says whether a device is one that has partitions, and none itself.
+// partitioned reports whether a device can have partitions: it is no partition or device-mapper
+// device.
 func (r *real) partitioned(num string) bool {
 	_, part := r.ReadFile("sys/dev/block/" + num + "/partition")
 	_, dm := r.ReadFile("sys/dev/block/" + num + "/dm/name")
 	return part != nil && dm != nil
 }
 
-// openNode opens the device node below the root, or what a Disk of ours is.
+// openNode opens the device node below the root, or the Path of an open Disk.
 func (r *real) openNode(dev string, flags int) (int, error) {
 	if strings.HasPrefix(dev, fmt.Sprintf("/proc/%d/fd/", os.Getpid())) {
 		return unix.Open(dev, flags, 0)
@@ -120,7 +120,7 @@ func (d *realDisk) measure(fd int) error {
 	return nil
 }
 
-// blockDevice is the number of the block device that is open.
+// blockDevice returns the number of the open block device.
 func blockDevice(fd int) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -139,7 +139,7 @@ func (d *realDisk) Size() uint64   { return d.size }
 func (d *realDisk) BlockSize() int { return d.block }
 func (d *realDisk) Path() string   { return d.path }
 
-// Close of a drive is heard by udev.
+// Close extends the lock first: udev reacts to it.
 func (d *realDisk) Close() error {
 	if d.quiet != nil {
 		_ = d.ask("lock", func(fd int) error { d.quiet.keep(fd, d.devNum, udevTime); return nil })
@@ -150,7 +150,7 @@ func (d *realDisk) Close() error {
 
 func (d *realDisk) ReadAt(p []byte, off int64) (int, error) {
 	n, err := d.file.ReadAt(p, off)
-	if err != nil && err != io.EOF { // io.ReaderAt: that one bare
+	if err != nil && err != io.EOF { // io.ReaderAt: EOF is not wrapped
 		err = fmt.Errorf("at byte %d: %w", off, workError(err))
 	}
 	return n, err
@@ -164,8 +164,7 @@ func (d *realDisk) WriteAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Sync also lets go of what the kernel keeps of the device in memory: what is
-// read afterwards comes from the medium.
+// Sync also drops the page cache of the device: later reads come from the medium.
 func (d *realDisk) Sync() error {
 	return d.ask("sync", func(fd int) error {
 		if err := unix.Fsync(fd); err != nil {
@@ -175,17 +174,17 @@ func (d *realDisk) Sync() error {
 	})
 }
 
-// How much one call is given: nothing ends a call that runs, so ctx is looked at
-// between them. Zeros may have to go over the wire, 32 MiB are a second on the
-// slowest drives. A discard does not, and is cut where no piece of a drive that
-// it can forget (a chunk of a thin pool has up to 1 GiB) is cut in two.
+// The bytes per call: a running call cannot be ended, so ctx is checked between calls. Zeros may have
+// to go over the wire, where 32 MiB take a second on the slowest drives. A discard does not. It is
+// split so that no unit that a drive discards as a whole (a chunk of a thin pool has up to 1 GiB) is
+// cut in two.
 const (
 	zeroPiece    = 32 << 20
 	discardPiece = 1 << 30
 )
 
-// Zero never fails for want of a drive that can: the kernel then writes zeros
-// itself (block/blk-lib.c, blkdev_issue_zeroout).
+// Zero works on every drive: where the drive cannot zero, the kernel writes zeros itself
+// (block/blk-lib.c, blkdev_issue_zeroout).
 func (d *realDisk) Zero(ctx context.Context, off, n uint64) error {
 	return d.pieces(ctx, "zero", unix.BLKZEROOUT, zeroPiece, off, n)
 }
@@ -223,7 +222,7 @@ func (d *realDisk) ioctl(verb string, request uintptr, arg unsafe.Pointer) error
 	return d.ask(verb, func(fd int) error { return control(fd, request, arg) })
 }
 
-// ask does something with the open device.
+// ask calls do with the descriptor of the device.
 func (d *realDisk) ask(verb string, do func(fd int) error) error {
 	raw, err := d.file.SyscallConn()
 	if err != nil {

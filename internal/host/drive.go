@@ -21,8 +21,8 @@ func (d *realDrive) Close() error {
 	return unix.Close(d.fd)
 }
 
-// ReadMedium opens the device once more through its own descriptor: a name may lead to
-// another device by now.
+// ReadMedium reopens the device through its own descriptor: its name may lead to another device by
+// now.
 func (d *realDrive) ReadMedium(p []byte, off int64) (int, error) {
 	file, err := d.direct.open(fmt.Sprintf("/proc/self/fd/%d", d.fd))
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *realDrive) ReadMedium(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// directAlign is the alignment in memory that direct reads of any device take.
+// directAlign is the memory alignment that direct reads of any device accept.
 const directAlign = 4 << 10
 
 func (d *realDrive) ReadAt(p []byte, off int64) (int, error) {
@@ -57,7 +57,7 @@ func (d *realDrive) ReadAt(p []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// How long a drive may think about one command.
+// The time for one command: without a deadline, and at most.
 const (
 	commandTime    = 10 * time.Second
 	maxCommandTime = 30 * time.Second
@@ -101,9 +101,9 @@ func (d *realDrive) Page(ctx context.Context, p Page) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w: no such page", p, ErrUnsupported)
 }
 
-// selfTestCode is what each family calls a test: the subcommand of SMART EXECUTE
-// OFF-LINE IMMEDIATE (ACS-4 7.44.4), STC of Device Self-test (NVMe base 5.9), the
-// self-test code of SEND DIAGNOSTIC (SPC-5 6.40).
+// selfTestCode holds the code of each test by family: the subcommand of SMART EXECUTE OFF-LINE
+// IMMEDIATE (ACS-4 7.44.4), STC of Device Self-test (NVMe base 5.9), the self-test code of SEND
+// DIAGNOSTIC (SPC-5 6.40).
 var selfTestCode = map[Family]map[SelfTestKind]byte{
 	FamilyATA:  {SelfTestShort: 0x01, SelfTestLong: 0x02, SelfTestAbort: 0x7f},
 	FamilyNVMe: {SelfTestShort: 0x1, SelfTestLong: 0x2, SelfTestAbort: 0xf},
@@ -127,8 +127,8 @@ func (d *realDrive) SelfTest(ctx context.Context, t SelfTest) error {
 	return err
 }
 
-// ataSelfTest expects no registers: that the command was taken is enough, and not
-// every bridge hands them back.
+// ataSelfTest returns a command that expects no registers: it is enough that the drive accepts it, and
+// not every bridge returns them.
 func ataSelfTest(code byte) ataCommand {
 	return ataCommand{command: 0xb0, feature: 0xd4, lba: smartKey | uint64(code)}
 }

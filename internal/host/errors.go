@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// What can be wrong with a question to a drive, or with work on it.
+// The errors of a query to a drive, or of work on it.
 var (
-	// ErrUnsupported: the drive says that it does not know the question.
+	// ErrUnsupported: the drive reports that it does not support the query.
 	ErrUnsupported = errors.New("not supported by the drive")
-	// ErrStandby: the drive sleeps and the question would have woken it.
+	// ErrStandby: the drive is in standby and the query would have woken it.
 	ErrStandby = errors.New("drive is in standby")
-	// ErrTimeout: no answer within the time that was given.
+	// ErrTimeout: no answer within the given time.
 	ErrTimeout = errors.New("no answer in time")
-	// ErrPermission: we may not ask.
+	// ErrPermission: access is denied.
 	ErrPermission = errors.New("no permission")
-	// ErrGone: there is no such device any more (ENXIO, ENODEV, ENOENT).
+	// ErrGone: the device does not exist any more (ENXIO, ENODEV, ENOENT).
 	ErrGone = errors.New("device is gone")
-	// ErrBusy: somebody has it mounted, held or open.
+	// ErrBusy: it is mounted, held or open elsewhere.
 	ErrBusy = errors.New("in use")
-	// ErrUnreadable: the drive has answered that it cannot read that.
+	// ErrUnreadable: the drive has answered that it cannot read the data.
 	ErrUnreadable = errors.New("cannot be read")
-	// ErrInTheWay: something of another kind is at that place, or something is in it.
-	ErrInTheWay = errors.New("something else is there")
-	// ErrNotMounted: there is nothing mounted at that place.
+	// ErrOccupied: the place holds a file of another kind, or one that is not empty.
+	ErrOccupied = errors.New("something else is there")
+	// ErrNotMounted: nothing is mounted at that place.
 	ErrNotMounted = errors.New("not mounted")
-	// ErrEscape: a link is in the way, or the path leads out of its root.
-	ErrEscape = errors.New("path leaves its root")
-	// ErrNotHere: this machine cannot do that at all (a recording has no uevents).
-	ErrNotHere = errors.New("not possible on this machine")
+	// ErrOutsideRoot: the path contains a link, or leads out of its root.
+	ErrOutsideRoot = errors.New("path leaves its root")
+	// ErrImpossible: this machine cannot do that at all (a recording has no uevents).
+	ErrImpossible = errors.New("not possible on this machine")
 )
 
-// ExitError is a program that ran and did not end with 0.
+// ExitError reports a program that ran and did not exit with 0.
 type ExitError struct {
 	Argv   []string
 	Code   int // -1 when a signal ended it

@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree is the files below a root. For the root "/" the kernel resolves names as
-// for everybody; below any other root it resolves them as if that folder were
-// the whole world (openat2 RESOLVE_IN_ROOT, Linux 5.6), so that an absolute link
-// of the machine there does not read ours. Where that call is missing or
-// forbidden, names are walked here.
+// tree reads the files below a root. For the root "/" the kernel resolves names as for every process.
+// Below any other root it resolves them as if that folder were "/" (openat2 RESOLVE_IN_ROOT, Linux
+// 5.6), so that an absolute link of that machine does not lead to our files. Where that call is
+// missing or forbidden, walker resolves the names.
 type tree struct {
 	dir    string // "" for "/"
 	fd     int    // O_PATH handle of dir; unused for "/"
@@ -26,7 +25,7 @@ type tree struct {
 func newTree(dir string) (*tree, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
-		abs, err = filepath.EvalSymlinks(abs) // as the kernel names it: Resolve cuts it off
+		abs, err = filepath.EvalSymlinks(abs) // the kernel's name of it, which Resolve cuts off
 	}
 	if err != nil {
 		return nil, err
@@ -78,13 +77,13 @@ func (t *tree) openat(name string, flags int) (int, error) {
 	}
 }
 
-// ReadFile reads with plain system calls: an inventory is thousands of small
-// attributes, and os.File would put each of them into the poller first.
+// ReadFile uses plain system calls: an inventory is thousands of small attributes, and os.File would
+// first register each with the poller.
 func (t *tree) ReadFile(name string) ([]byte, error) {
 	return t.readInto(name, nil)
 }
 
-// readInto reads a file into b, or into a larger one where that is too small.
+// readInto reads a file into b, or into a larger buffer where b is too small.
 func (t *tree) readInto(name string, b []byte) ([]byte, error) {
 	fd, err := t.openat(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {

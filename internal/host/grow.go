@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls with which resize2fs and xfs_growfs do it, on any open folder of the
-// filesystem: fs/ext4/ext4.h, fs/xfs/libxfs/xfs_fs.h.
+// The calls that resize2fs and xfs_growfs use, on any open folder of the filesystem: fs/ext4/ext4.h,
+// fs/xfs/libxfs/xfs_fs.h.
 const (
 	ext4Resize  = 0x40086610 // EXT4_IOC_RESIZE_FS, _IOW('f', 16, __u64)
 	xfsGeometry = 0x80705864 // XFS_IOC_FSGEOMETRY_V1, _IOR('X', 100, 112 bytes)
 	xfsGrow     = 0x4010586e // XFS_IOC_FSGROWFSDATA, _IOW('X', 110, 16 bytes)
 )
 
-// Grow is no work where the filesystem is as large as its device already; all
-// three say so themselves. ext4 wants CAP_SYS_RESOURCE (fs/ext4/resize.c), which
-// not every container has, the others CAP_SYS_ADMIN.
+// Grow changes nothing where the filesystem is as large as its device already; all three filesystems
+// detect that. ext4 needs CAP_SYS_RESOURCE (fs/ext4/resize.c), which not every container has, the
+// others need CAP_SYS_ADMIN.
 func (r *real) Grow(_ context.Context, p Place, fs string) error {
 	grow, ok := map[string]func(fd int, size func() (uint64, error)) error{"ext4": growExt4, "xfs": growXFS, "btrfs": growBtrfs}[fs]
 	if !ok {
@@ -37,8 +37,8 @@ func (r *real) Grow(_ context.Context, p Place, fs string) error {
 	return nil
 }
 
-// deviceSize is the size of the device under an open file, of a filesystem that
-// has one.
+// deviceSize returns the size of the device under an open file, for a filesystem that has exactly one
+// device.
 func (r *real) deviceSize(fd int) (uint64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -67,7 +67,7 @@ func growExt4(fd int, size func() (uint64, error)) error {
 	}
 	blocks := bytes / uint64(st.Bsize)
 	err = control(fd, ext4Resize, unsafe.Pointer(&blocks))
-	if err == unix.EPERM { // ext4_resize_begin has these two reasons for it
+	if err == unix.EPERM { // ext4_resize_begin returns it for these two reasons
 		if !capable(unix.CAP_SYS_RESOURCE) {
 			return fmt.Errorf("%w: the kernel asks for CAP_SYS_RESOURCE: grant it to the unit or the container that drivebay runs in, and try again", err)
 		}
@@ -76,7 +76,7 @@ func growExt4(fd int, size func() (uint64, error)) error {
 	return err
 }
 
-// capable says whether we have a capability (capget(2)); who cannot know has it.
+// capable reports whether our process has a capability (capget(2)), or that cannot be determined.
 func capable(which int) bool {
 	var data [2]unix.CapUserData
 	if unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]) != nil {
@@ -85,7 +85,7 @@ func capable(which int) bool {
 	return data[which/32].Effective&(1<<(which%32)) != 0
 }
 
-// xfsGeometryV1 is struct xfs_fsop_geom_v1 as far as it matters.
+// xfsGeometryV1 is struct xfs_fsop_geom_v1, with the fields that are used.
 type xfsGeometryV1 struct {
 	blockSize    uint32
 	_            [6]uint32
@@ -94,7 +94,7 @@ type xfsGeometryV1 struct {
 	_            [9]uint64
 }
 
-// growXFS never asks for less than there is: newer kernels would shrink.
+// growXFS never requests less than the current size: newer kernels would shrink.
 func growXFS(fd int, size func() (uint64, error)) error {
 	var have xfsGeometryV1
 	if err := control(fd, xfsGeometry, unsafe.Pointer(&have)); err != nil {
@@ -112,6 +112,6 @@ func growXFS(fd int, size func() (uint64, error)) error {
 		blocks       uint64
 		inodePercent uint32
 		_            uint32
-	}{blocks: blocks, inodePercent: have.inodePercent} // 0 would lift the limit
+	}{blocks: blocks, inodePercent: have.inodePercent} // 0 would remove the limit
 	return control(fd, xfsGrow, unsafe.Pointer(&want))
 }

@@ -35,7 +35,7 @@ func (r *real) KernelLog(ctx context.Context) (<-chan LogLine, error) {
 		lost := false
 		for {
 			n, err := f.Read(buf)
-			if errors.Is(err, unix.EPIPE) { // overwritten before we read it
+			if errors.Is(err, unix.EPIPE) { // lines were overwritten before this read
 				lost = true
 				continue
 			}
@@ -57,7 +57,7 @@ func (r *real) KernelLog(ctx context.Context) (<-chan LogLine, error) {
 	return out, nil
 }
 
-// bootTime is when the kernel's log clock stood at zero.
+// bootTime returns the time at which the kernel's log clock was zero.
 func bootTime() time.Time {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
@@ -66,7 +66,7 @@ func bootTime() time.Time {
 	return time.Now().Add(-time.Duration(ts.Nano()))
 }
 
-// parseKmsg reads one record: "priority,sequence,microseconds,flags;text\n KEY=value".
+// parseKmsg parses one record: "priority,sequence,microseconds,flags;text\n KEY=value".
 func parseKmsg(rec string, boot time.Time) (LogLine, bool) {
 	head, text, ok := strings.Cut(rec, ";")
 	f := strings.Split(head, ",")

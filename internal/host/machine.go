@@ -1,7 +1,7 @@
-// Package host is the machine: the only place that touches a kernel.
+// Package host accesses the machine: it is the only package that calls the kernel.
 //
-// Everything above it sees a Machine and cannot tell whether it is real,
-// recorded or simulated. There is no other fake in the repository.
+// Everything above it sees a Machine and cannot tell whether it is real, recorded or simulated. There
+// is no other fake in the repository.
 package host
 
 import (
@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// Machine is what drivebay needs of a computer.
+// Machine is the access to a machine that drivebay needs.
 type Machine interface {
 	Files
 	Clock
 
-	// Describe says whose drives these are.
+	// Describe returns the machine's name and kind.
 	Describe() Description
-	// OpenDrive opens a drive for questions. dev is a path such as "/dev/sda".
-	// It opens read-only and without waiting for media; ctx bounds the opening
-	// where the kernel lets it.
+	// OpenDrive opens a drive for queries. dev is a path such as "/dev/sda". It opens read-only and
+	// without waiting for media; ctx bounds the opening where the kernel allows it.
 	OpenDrive(ctx context.Context, dev string) (Drive, error)
 	// Run runs a program and returns its output. It never uses a shell.
 	Run(ctx context.Context, argv ...string) ([]byte, error)
-	// Mounts lists the mounts of the machine (of pid 1 where that can be read). The
-	// list is one that others read as well: nobody writes into it.
+	// Mounts returns the mounts of the machine (of pid 1 where those can be read). Callers share the
+	// slice and must not write to it.
 	Mounts(ctx context.Context) ([]Mount, error)
 	// Uevents delivers kernel uevents until ctx ends, then closes the channel.
 	Uevents(ctx context.Context) (<-chan Uevent, error)
@@ -38,10 +37,9 @@ type Description struct {
 	Kind string
 }
 
-// Files reads the machine's files. Names are relative to the machine's root and
-// carry no leading slash: "sys/block/sda/size". Links are followed as if the
-// root were the whole world: none leads out of it. Errors are fs.ErrNotExist,
-// fs.ErrPermission and friends.
+// Files reads the machine's files. Names are relative to the machine's root and have no leading slash:
+// "sys/block/sda/size". Links are followed as if the root were "/": none leads out of it. Errors are
+// fs.ErrNotExist, fs.ErrPermission and similar.
 type Files interface {
 	// ReadFile returns a whole small file (at most MaxFile bytes).
 	ReadFile(name string) ([]byte, error)
@@ -55,36 +53,34 @@ type Files interface {
 	WriteFile(name string, data []byte) error
 }
 
-// MaxFile bounds what ReadFile returns; a longer file is an error, not a cut.
+// MaxFile bounds what ReadFile returns; a longer file is an error and is not cut.
 const MaxFile = 4 << 20
 
-// Clock is the machine's time. Code above host takes the time from here only.
+// Clock is the machine's time. Code above host reads the time only from here.
 type Clock interface {
 	Now() time.Time
 	// After is time.After on the machine's clock.
 	After(d time.Duration) <-chan time.Time
 }
 
-// Drive is an open drive that can be asked for pages. Pages are the closed list
-// of questions in page.go: nothing that writes can be asked by accident.
-// Calls on one Drive come from one goroutine at a time; a call that ctx cannot
-// interrupt (the kernel holds it) is the caller's to abandon.
+// Drive is an open drive that can be queried for pages. Pages are the closed list of queries in
+// page.go, so that no query can write by accident. Calls on one Drive come from one goroutine at a
+// time; the caller must abandon a call that ctx cannot interrupt (the kernel blocks it).
 type Drive interface {
 	io.ReaderAt
 	io.Closer
-	// Page asks for one page. Errors wrap ErrUnsupported (the drive says it has
-	// no such page), ErrStandby, ErrTimeout, ErrPermission, ErrGone or are I/O
-	// errors. A page is returned as the drive sent it, checksums unchecked; it
-	// may be short.
+	// Page returns one page. Errors wrap ErrUnsupported (the drive reports that it has no such page),
+	// ErrStandby, ErrTimeout, ErrPermission, ErrGone or are I/O errors. A page is returned as the
+	// drive sent it, checksums unchecked; it may be short.
 	Page(ctx context.Context, p Page) ([]byte, error)
-	// ReadMedium is ReadAt of whole blocks past what the kernel keeps in memory.
+	// ReadMedium reads whole blocks from the medium, not from the page cache.
 	ReadMedium(p []byte, off int64) (int, error)
 	// SelfTest starts or aborts a self-test in the background of the drive.
 	SelfTest(ctx context.Context, t SelfTest) error
 }
 
-// SelfTest is what a drive can be told to do to itself. The protocol is the one
-// of the family: "ata", "nvme" or "scsi".
+// SelfTest is a self-test that a drive can run. The protocol is the one of the family: "ata", "nvme"
+// or "scsi".
 type SelfTest struct {
 	Family Family
 	Kind   SelfTestKind

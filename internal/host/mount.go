@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mounts are made by file descriptors (fsopen, open_tree, move_mount: Linux 5.2;
-// mount_setattr: 5.12). A mount is whole, read-only and all, before anybody can
-// see it, and it goes to the folder that was opened, not to a name. Where these
-// calls are missing the answer is ErrNotHere.
+// Mounts are made through file descriptors (fsopen, open_tree, move_mount: Linux 5.2; mount_setattr:
+// 5.12). A mount has all its attributes, read-only included, before a process can see it, and it is
+// attached to the folder that was opened, not to a name. A kernel without these calls gives
+// ErrImpossible.
 
-// Mount holds what the kernel says of options back: they may be secrets, and the
-// kernel's words name them.
+// Mount returns no kernel messages about options: they repeat the options, which may be secrets.
 func (r *real) Mount(_ context.Context, m NewMount) error {
 	if err := r.mount(m); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", m.Device, m.At, err)
@@ -40,8 +39,8 @@ func (r *real) mount(m NewMount) error {
 	return moveTo(tree, at)
 }
 
-// knownLabels leaves labels out where the kernel has no SELinux, which would refuse them:
-// mount(8) does the same (libmount/src/hook_selinux.c).
+// knownLabels removes SELinux labels where the kernel has no SELinux and would refuse them: mount(8)
+// does the same (libmount/src/hook_selinux.c).
 func (r *real) knownLabels(options []string) []string {
 	if _, err := r.ReadFile("sys/fs/selinux/enforce"); err == nil {
 		return options
@@ -49,7 +48,7 @@ func (r *real) knownLabels(options []string) []string {
 	return slices.DeleteFunc(slices.Clone(options), func(o string) bool { return strings.HasPrefix(o, "context=") })
 }
 
-// detached mounts a device nowhere: what it gives is in no mount table yet.
+// detached mounts a device and returns the mount unattached: no mount table lists it yet.
 func (r *real) detached(m NewMount) (tree int, err error) {
 	dev, err := r.openNode(m.Device, unix.O_PATH|unix.O_CLOEXEC)
 	if err != nil {
@@ -74,9 +73,9 @@ func (r *real) detached(m NewMount) (tree int, err error) {
 	return tree, nil
 }
 
-// sourceName is how the mount table shall name a device: as its node is named
-// now, if that still is this device, else by our handle, which nobody can read
-// once we are gone.
+// sourceName returns the name of a device for the mount table: the path of its node if that path still
+// leads to this device, else the path of our handle, which no process can resolve after ours has
+// ended.
 func sourceName(dev int) (string, error) {
 	num, err := blockDevice(dev)
 	if err != nil {
@@ -96,12 +95,12 @@ func sourceName(dev int) (string, error) {
 	return handle, nil
 }
 
-// newMount is a mount of a filesystem that is nowhere yet.
+// newMount returns an unattached mount of a filesystem.
 func newMount(m NewMount, source string) (int, error) {
 	o := sortOptions(m.Options, m.ReadOnly)
 	config, err := unix.Fsopen(m.FS, unix.FSOPEN_CLOEXEC)
 	if err == unix.ENODEV {
-		return -1, fmt.Errorf("%s: %w: the kernel has no such filesystem", m.FS, ErrNotHere)
+		return -1, fmt.Errorf("%s: %w: the kernel has no such filesystem", m.FS, ErrImpossible)
 	}
 	if err != nil {
 		return -1, fmt.Errorf("%s: %w", m.FS, workError(err))
@@ -127,7 +126,7 @@ func newMount(m NewMount, source string) (int, error) {
 	return tree, workError(err)
 }
 
-// Bind copies the topmost mount of the place alone, without what is mounted below.
+// Bind copies only the topmost mount of the place, not the mounts below it.
 func (r *real) Bind(_ context.Context, from, to Place, readOnly bool) error {
 	what, err := from.open(unix.O_PATH)
 	if err == nil {
@@ -140,9 +139,8 @@ func (r *real) Bind(_ context.Context, from, to Place, readOnly bool) error {
 	return nil
 }
 
-// BindDevice: a mount that is read-only does not keep the device on it from being
-// written to, since it is not the filesystem of the node that is written. That
-// is what Disk.SetReadOnly is for.
+// BindDevice does not protect the device by a read-only mount: a write to a device node does not go
+// through the filesystem that holds the node. Disk.SetReadOnly protects the device.
 func (r *real) BindDevice(_ context.Context, dev string, to Place, readOnly bool) error {
 	what, err := r.openNode(dev, unix.O_PATH|unix.O_CLOEXEC)
 	if err == nil {
@@ -177,15 +175,14 @@ func bind(what int, to Place, readOnly bool) error {
 	return moveTo(tree, at)
 }
 
-// moveTo puts a mount that is nowhere yet on what is open. Folders go on folders
-// and all else on all else; the kernel says EINVAL.
+// moveTo attaches a mount to an open file or folder. A folder goes on a folder and any other file on
+// any other file, else the kernel returns EINVAL.
 func moveTo(tree, at int) error {
 	return workError(unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 }
 
-// Unmount names the last part in the folder that it is in: a handle to the mount
-// itself would keep it busy. Nothing asks the filesystem before, which may have
-// shut down.
+// Unmount names the last part of the path within its open folder: a handle on the mount itself would
+// keep it busy. It asks the filesystem nothing first, which may have shut down.
 func (r *real) Unmount(_ context.Context, p Place) error {
 	folder, last, err := p.folder()
 	if err == nil {
@@ -193,7 +190,7 @@ func (r *real) Unmount(_ context.Context, p Place) error {
 		err = again(func() error {
 			return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/%s", folder, last), unix.UMOUNT_NOFOLLOW)
 		})
-		if err == unix.EINVAL || err == unix.EPERM { // of a link too, which is not followed
+		if err == unix.EINVAL || err == unix.EPERM { // for a link as well, which is not followed
 			if kind, _ := r.Look(p); kind == PlaceOther {
 				err = unix.ELOOP
 			}

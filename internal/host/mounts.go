@@ -9,9 +9,8 @@ import (
 	"sync"
 )
 
-// parseMountinfo reads a mount table as proc_pid_mountinfo(5) writes it. Lines
-// that do not fit are left out: half a table is better than none, and the kernel
-// writes none that do not fit.
+// parseMountinfo parses a mount table in the format of proc_pid_mountinfo(5). It skips lines that do
+// not fit: half a table is better than none, and the kernel writes no such lines.
 func parseMountinfo(b []byte) []Mount {
 	var out []Mount
 	for line := range strings.Lines(string(b)) {
@@ -33,7 +32,7 @@ func parseMountinfo(b []byte) []Mount {
 	return out
 }
 
-// parseMounts reads the older table, proc_pid_mounts(5), which has no device numbers.
+// parseMounts parses the older table, proc_pid_mounts(5), which has no device numbers.
 func parseMounts(b []byte) []Mount {
 	var out []Mount
 	for line := range strings.Lines(string(b)) {
@@ -44,7 +43,7 @@ func parseMounts(b []byte) []Mount {
 	return out
 }
 
-// unescape undoes the octal escapes of blanks, tabs, newlines and backslashes.
+// unescape decodes the octal escapes of blanks, tabs, newlines and backslashes.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -63,18 +62,20 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// mountTable reads the mount table of a machine, and remembers it: a node has a
-// thousand mounts that nearly always are the same as a second ago.
+// pid1Mounts is the mount table of pid 1, which has the machine's mount namespace.
+const pid1Mounts = "proc/1/mountinfo"
+
+// mountTable reads the mount table of a machine and caches it: a node has a thousand mounts, which
+// rarely change within a second.
 type mountTable struct {
 	mu    sync.Mutex
 	name  string
 	text  []byte
 	all   []Mount
-	spare []byte // to read the next one into
+	spare []byte // buffer for the next read
 }
 
-// of reads the table of the machine's first process, whose world is the machine's,
-// else our own.
+// of returns the mount table of pid 1, else that of our process.
 func (t *mountTable) of(files interface {
 	readInto(name string, b []byte) ([]byte, error)
 }) ([]Mount, error) {
@@ -86,7 +87,7 @@ func (t *mountTable) of(files interface {
 	for _, try := range []struct {
 		name  string
 		parse func([]byte) []Mount
-	}{{"proc/1/mountinfo", parseMountinfo}, {"proc/self/mountinfo", parseMountinfo}, {"proc/self/mounts", parseMounts}, {"proc/mounts", parseMounts}} {
+	}{{pid1Mounts, parseMountinfo}, {"proc/self/mountinfo", parseMountinfo}, {"proc/self/mounts", parseMounts}, {"proc/mounts", parseMounts}} {
 		b, err := files.readInto(try.name, buf)
 		if err == nil {
 			return t.take(try.name, b, try.parse), nil

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Uevents listens to group 1 of NETLINK_KOBJECT_UEVENT, the kernel's own
-// messages: group 2 carries udev's, and there is no udev in a container.
+// Uevents receives group 1 of NETLINK_KOBJECT_UEVENT, the kernel's own messages: group 2 carries
+// udev's, and a container has no udev.
 func (r *real) Uevents(ctx context.Context) (<-chan Uevent, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, fmt.Errorf("uevent socket: %w", err)
 	}
-	const buffer = 8 << 20 // a thousand drives at once; the rest is told by ENOBUFS
+	const buffer = 8 << 20 // a thousand drives at once; ENOBUFS reports that more were lost
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
 	}
@@ -61,7 +61,7 @@ func (r *real) Uevents(ctx context.Context) (<-chan Uevent, error) {
 				return
 			default:
 				peer, ok := from.(*unix.SockaddrNetlink)
-				if !ok || peer.Pid != 0 { // only the kernel has port 0: anybody else is making it up
+				if !ok || peer.Pid != 0 { // only the kernel has port 0: any other sender forges events
 					continue
 				}
 				if e, ok = parseUevent(buf[:n]); !ok {
@@ -78,8 +78,7 @@ func (r *real) Uevents(ctx context.Context) (<-chan Uevent, error) {
 	return out, nil
 }
 
-// parseUevent reads "add@/devices/...\0ACTION=add\0KEY=value\0..."
-// (lib/kobject_uevent.c).
+// parseUevent parses "add@/devices/...\0ACTION=add\0KEY=value\0..." (lib/kobject_uevent.c).
 func parseUevent(b []byte) (Uevent, bool) {
 	head, rest, ok := bytes.Cut(b, []byte{0})
 	if !ok || !bytes.Contains(head, []byte("@/")) {

@@ -91,12 +91,12 @@ func (d *realDrive) nvmeRead(p nvmePage, timeout time.Duration) ([]byte, error) 
 	return buf, nil
 }
 
-// nvmeAdmin sends an admin command. The ioctl returns the NVMe status as its own
-// value: positive is a failed command, whose buffer says nothing.
+// nvmeAdmin sends an admin command. The ioctl returns the NVMe status as its own value: a positive one
+// means that the command failed and its buffer is not valid.
 func (d *realDrive) nvmeAdmin(c *nvmeCommand, timeout time.Duration) error {
 	c.timeout = uint32(timeout.Milliseconds())
 	status, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(d.fd), nvmeIoctlCmd, uintptr(unsafe.Pointer(c)))
-	if errno == unix.EINTR { // the driver cancelled it: a timeout, or a reset under way (nvme_submit_user_cmd)
+	if errno == unix.EINTR { // the driver cancelled it: a timeout, or a reset in progress (nvme_submit_user_cmd)
 		return fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
 	}
 	if errno != 0 {

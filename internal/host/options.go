@@ -7,21 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes are the options that belong to one mount and not to its filesystem,
-// by their names of mount(8). An empty bit is what is so anyway.
+// attributes maps the mount(8) names of options that belong to one mount, not to its filesystem, to
+// their bits. A bit of 0 is the default.
 var attributes = map[string]int{
 	"nosuid": unix.MOUNT_ATTR_NOSUID, "nodev": unix.MOUNT_ATTR_NODEV, "noexec": unix.MOUNT_ATTR_NOEXEC,
 	"nodiratime": unix.MOUNT_ATTR_NODIRATIME, "nosymfollow": unix.MOUNT_ATTR_NOSYMFOLLOW,
 	"suid": 0, "dev": 0, "exec": 0, "diratime": 0, "symfollow": 0, "defaults": 0, "rw": 0,
 }
 
-// times are the three of which a mount has one (MOUNT_ATTR__ATIME); the last that
-// is named holds.
+// times holds the options of which a mount has one (MOUNT_ATTR__ATIME); the last one named applies.
 var times = map[string]int{
 	"relatime": unix.MOUNT_ATTR_RELATIME, "noatime": unix.MOUNT_ATTR_NOATIME, "strictatime": unix.MOUNT_ATTR_STRICTATIME, "atime": unix.MOUNT_ATTR_RELATIME,
 }
 
-// ofPrograms are for those who mount at boot, not for the kernel.
+// ofPrograms holds options for programs that mount at boot, not for the kernel.
 var ofPrograms = []string{"auto", "noauto", "nofail", "_netdev"}
 
 type options struct {
@@ -29,9 +28,9 @@ type options struct {
 	ofFS       []string
 }
 
-// sortOptions tells apart who is to be told an option: the mount, the filesystem
-// or nobody. A read-only mount is read-only in both: the filesystem then writes
-// nothing of its own either, but for what its journal still owes.
+// sortOptions splits options into those of the mount and those of the filesystem, and drops those for
+// programs. A read-only mount is read-only in both: the filesystem then writes nothing by itself
+// either, except to replay its journal.
 func sortOptions(list []string, readOnly bool) options {
 	var o options
 	time := 0

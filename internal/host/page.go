@@ -1,7 +1,7 @@
 package host
 
-// Page names one thing that a drive can be asked for. The text is also the name
-// of the file that a recording keeps it in.
+// Page names one query that a drive can answer. Its text is also the name of the file that holds the
+// page in a recording.
 type Page string
 
 // Family is the command set that a page belongs to.
@@ -13,10 +13,10 @@ const (
 	FamilySCSI Family = "scsi"
 )
 
-// ATA pages (ACS-4). Through SG_IO as SAT ATA PASS-THROUGH (16), 512 bytes or a
-// multiple each, except where a comment says otherwise.
+// ATA pages (ACS-4). They are sent through SG_IO as SAT ATA PASS-THROUGH (16). Each is 512 bytes or a
+// multiple, unless its comment says otherwise.
 const (
-	ATAPowerMode       Page = "ata-power-mode"        // CHECK POWER MODE: 1 byte, the COUNT register. Wakes nothing
+	ATAPowerMode       Page = "ata-power-mode"        // CHECK POWER MODE: 1 byte, the COUNT register. Does not wake the drive
 	ATAIdentify        Page = "ata-identify"          // IDENTIFY DEVICE
 	ATASmartData       Page = "ata-smart-data"        // SMART READ DATA
 	ATASmartThresholds Page = "ata-smart-thresholds"  // SMART READ THRESHOLDS
@@ -40,12 +40,12 @@ const (
 
 // SCSI pages (SPC-5, SBC-4). LOG SENSE answers carry their 4-byte header.
 const (
-	SCSITestUnitReady Page = "scsi-test-unit-ready" // 3 bytes: sense key, ASC, ASCQ (all 0 when ready); ErrStandby of a stopped drive. Does not spin up
+	SCSITestUnitReady Page = "scsi-test-unit-ready" // 3 bytes: sense key, ASC, ASCQ (all 0 when ready); ErrStandby from a stopped drive. Does not spin it up
 	SCSIInquiry       Page = "scsi-inquiry"         // standard INQUIRY
 	SCSIVPDSupported  Page = "scsi-vpd-00"
 	SCSIVPDSerial     Page = "scsi-vpd-80"
 	SCSIVPDDeviceID   Page = "scsi-vpd-83"
-	SCSIVPDATA        Page = "scsi-vpd-89" // ATA information: there is an ATA drive behind a translator
+	SCSIVPDATA        Page = "scsi-vpd-89" // ATA information: there is an ATA drive behind a translation layer
 	SCSIVPDBlockChar  Page = "scsi-vpd-b1" // rotation rate
 	SCSICapacity      Page = "scsi-read-capacity-16"
 	SCSILogSupported  Page = "scsi-log-00"

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Places are names of our own world, like programs: a container is given the
-// folder of the kubelet at its own path, with mounts going both ways
-// (mountPropagation: Bidirectional), or the machine would see none of ours.
+// A place is a path in our own mount namespace, like a program. A container must have the folder of
+// the kubelet at the same path, with mounts going both ways (mountPropagation: Bidirectional), or the
+// machine sees none of our mounts.
 
-// open opens a place. Its root is the configuration's and opened like any folder;
-// everything below it must be what it seems to be.
+// open opens a place. The configuration names the root, which is opened like any folder; nothing below
+// it may be a link or lead out of it.
 func (p Place) open(flags uint64) (int, error) {
 	if !p.valid() {
-		return -1, fmt.Errorf("%s: %w", p, ErrEscape)
+		return -1, fmt.Errorf("%s: %w", p, ErrOutsideRoot)
 	}
 	root, err := unix.Open(p.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -32,7 +32,8 @@ func (p Place) open(flags uint64) (int, error) {
 	return fd, nil
 }
 
-// valid: fs.ValidPath wants no "..", no empty part and no "/" at either end.
+// valid reports whether p has an absolute root and no "..", empty part or outer "/" in its name
+// (fs.ValidPath).
 func (p Place) valid() bool { return path.IsAbs(p.Root) && fs.ValidPath(p.Name) }
 
 func beneath(root int, name string, flags uint64) (int, error) {
@@ -45,11 +46,11 @@ func beneath(root int, name string, flags uint64) (int, error) {
 	}
 }
 
-// folder opens the folder that the last part of a place is in. What is done to
-// the last part is then done to it by name in that very folder.
+// folder opens the folder that holds the last part of a place. The caller then acts on the last part
+// by its name in that very folder.
 func (p Place) folder() (fd int, last string, err error) {
 	if p.Name == "." || !p.valid() { // "." is the root, whose folder is outside
-		return -1, "", fmt.Errorf("%s: %w", p, ErrEscape)
+		return -1, "", fmt.Errorf("%s: %w", p, ErrOutsideRoot)
 	}
 	last = path.Base(p.Name)
 	fd, err = Place{p.Root, path.Dir(p.Name)}.open(unix.O_PATH | unix.O_DIRECTORY)
@@ -61,20 +62,20 @@ func placeError(p Place, err error) error {
 		return nil
 	}
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EXDEV) {
-		return fmt.Errorf("%s: %w: %w", p, ErrEscape, err)
+		return fmt.Errorf("%s: %w: %w", p, ErrOutsideRoot, err)
 	}
 	return fmt.Errorf("%s: %w", p, workError(err))
 }
 
-// Look tells a folder without asking its filesystem, which may have shut down or
-// hang: that a name leads to a folder is known to the kernel's own name cache.
+// Look recognizes a folder without a call to its filesystem, which may have shut down or hang: the
+// kernel's name cache knows that the name leads to a folder.
 func (r *real) Look(p Place) (PlaceKind, error) {
 	fd, err := p.open(unix.O_PATH | unix.O_DIRECTORY)
 	if err == nil {
 		unix.Close(fd)
 		return PlaceFolder, nil
 	}
-	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) { // of the last part, or before it?
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) { // at the last part, or before it?
 		fd, err = p.open(unix.O_PATH | unix.O_NOFOLLOW)
 	}
 	switch {
@@ -89,7 +90,7 @@ func (r *real) Look(p Place) (PlaceKind, error) {
 		return PlaceNothing, placeError(p, err)
 	}
 	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR: // it became one meanwhile
+	case unix.S_IFDIR: // it became a folder meanwhile
 		return PlaceFolder, nil
 	case unix.S_IFREG:
 		return PlaceFile, nil
@@ -114,8 +115,7 @@ func (r *real) MakeFile(p Place) error {
 	})
 }
 
-// setMode gives what is opened its mode whatever our umask is: a service's is
-// often 0077.
+// setMode opens a file and sets its mode, independent of our umask: that of a service is often 0077.
 func setMode(folder int, last string, flags int, mode uint32) error {
 	fd, err := unix.Openat(folder, last, flags|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *real) make(p Place, kind PlaceKind, do func(folder int, last string) er
 		case have == kind:
 			return nil
 		case have == PlaceOther:
-			err = unix.ELOOP // a link or worse
+			err = unix.ELOOP // a link or another special file
 		}
 	}
 	return fmt.Errorf("make %w", placeError(p, err))
@@ -179,8 +179,8 @@ func (r *real) Remove(p Place) error {
 	return nil
 }
 
-// emptyFile refuses what is no regular file or has content: MakeFile did not make it.
-// Kind and size are those of one handle. What is mounted there is in use.
+// emptyFile returns an error unless the file is regular and empty, as MakeFile made it. It takes kind
+// and size from one handle. Unlinking a mount point fails anyway, as it is in use.
 func emptyFile(folder int, last string) error {
 	fd, err := unix.Openat(folder, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -193,15 +193,14 @@ func emptyFile(folder int, last string) error {
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return fmt.Errorf("%w: not a regular file", ErrInTheWay)
+		return fmt.Errorf("%w: not a regular file", ErrOccupied)
 	case st.Size > 0:
-		return fmt.Errorf("%w: a file with %d bytes", ErrInTheWay, st.Size)
+		return fmt.Errorf("%w: a file with %d bytes", ErrOccupied, st.Size)
 	}
 	return nil
 }
 
-// Usage asks through a handle that opens nothing: a folder that may not be read
-// has a filesystem as well.
+// Usage uses a handle without read access: a folder that may not be read has a filesystem as well.
 func (r *real) Usage(_ context.Context, p Place) (FSUsage, error) {
 	fd, err := p.open(unix.O_PATH)
 	if err != nil {
@@ -219,7 +218,7 @@ func (r *real) Usage(_ context.Context, p Place) (FSUsage, error) {
 	return FSUsage{Bytes: st.Blocks * unit, Free: st.Bfree * unit, Available: st.Bavail * unit, Inodes: st.Files, FreeInodes: st.Ffree}, nil
 }
 
-// ReadFolder makes the filesystem read: names only, none is looked at.
+// ReadFolder makes the filesystem read the names only; it looks up none of them.
 func (r *real) ReadFolder(ctx context.Context, p Place) (int, error) {
 	fd, err := p.open(unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, do := range map[string]func(Place) error{"remove": w.Remove, "make": w.MakeFile} {
-		if err := do(at("a/f")); !errors.Is(err, ErrInTheWay) {
+		if err := do(at("a/f")); !errors.Is(err, ErrOccupied) {
 			t.Errorf("%s a file with content: %v", name, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestEscapes(t *testing.T) {
 			continue
 		}
 		for _, p := range places {
-			if err := do(p); !errors.Is(err, ErrEscape) {
+			if err := do(p); !errors.Is(err, ErrOutsideRoot) {
 				t.Errorf("%s %s: %v", verb, p, err)
 			}
 		}
@@ -157,7 +157,7 @@ func TestEscapes(t *testing.T) {
 			t.Errorf("look at %s: %d, %v", p, kind, err)
 		}
 	}
-	if _, err := w.Look(Place{root, "out/file"}); !errors.Is(err, ErrEscape) {
+	if _, err := w.Look(Place{root, "out/file"}); !errors.Is(err, ErrOutsideRoot) {
 		t.Errorf("look behind a link: %v", err)
 	}
 	if names, err := worker(t).ReadDir(outside); err != nil || !slices.Equal(names, []string{"file", "folder"}) {

@@ -9,25 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// udev looks anew at every drive that somebody closes who could have written to
-// it: it has the kernel forget all of its partitions and read the table again
-// (BLKRRPART; systemd, udevd.c, synthesize_change), unless one of them is in use.
-// Whoever is about to use a partition then finds none, or one of another number
-// (systemd 252, tried). It leaves a drive alone that somebody has locked
-// (https://systemd.io/BLOCK_DEVICE_LOCKING): so we lock those that we write to,
-// until udev has heard that they were closed. It looks at them after that.
+// When a drive that was open for writing is closed, udev makes the kernel forget all of its
+// partitions and read the table again (BLKRRPART; systemd, udevd.c, synthesize_change), unless a
+// partition is in use. A program that is about to use a partition then finds none, or one of another
+// number (systemd 252, tried). udev skips a drive that is locked
+// (https://systemd.io/BLOCK_DEVICE_LOCKING). So drivebay locks the drives that it writes to, until
+// udev has heard that they were closed. udev inspects them after that.
 
-// quietTime is how long a drive stays locked after it was closed. udev hears of
-// it within milliseconds, on a machine that has nothing better to do.
+// quietTime is how long a drive stays locked after it was closed. On an idle machine udev hears of the
+// close within milliseconds.
 const quietTime = 2 * time.Second
 
-// udevTime is how long we wait for udev, which locks a drive while it looks.
+// udevTime is how long Close waits for udev, which locks a drive while it inspects it.
 const (
 	udevTime = time.Second
 	udevTry  = 10 * time.Millisecond
 )
 
-// quiet are the drives that are locked, by device number.
+// quiet holds the locks of drives, by device number.
 type quiet struct {
 	mu   sync.Mutex
 	held map[string]*lock
@@ -38,15 +37,14 @@ type lock struct {
 	until time.Time
 }
 
-// keep locks a drive that is open for quietTime from now, or longer if it is
-// called again. What cannot be locked within wait is not: that somebody else has
-// locked it keeps udev away as well.
+// keep locks an open drive for quietTime from now, or longer if it is called again. A drive that
+// cannot be locked within wait stays unlocked: the lock of another process keeps udev away as well.
 func (q *quiet) keep(fd int, num string, wait time.Duration) {
 	if q.longer(num) {
 		return
 	}
-	// The lock belongs to the opening: another one, for reading, is no news to udev
-	// when it is closed.
+	// The lock belongs to the open file description: udev ignores the close of this second one, which
+	// is for reading.
 	again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
@@ -59,7 +57,7 @@ func (q *quiet) keep(fd int, num string, wait time.Duration) {
 	}
 	if err != nil {
 		unix.Close(again)
-		q.longer(num) // it may be us
+		q.longer(num) // the other lock may be ours
 		return
 	}
 	q.mu.Lock()
@@ -71,7 +69,7 @@ func (q *quiet) keep(fd int, num string, wait time.Duration) {
 	time.AfterFunc(quietTime, func() { q.release(num) })
 }
 
-// longer prolongs a lock that there is.
+// longer extends a lock if there is one.
 func (q *quiet) longer(num string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,18 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// real is the machine we run on, or the one whose root is mounted at a folder.
+// real is the machine that we run on, or the one whose root is mounted at a folder.
 type real struct {
 	*tree
 	wall
 	quiet  quiet
 	mounts mountTable
+	cache  mountCache
 }
 
 var _ Worker = (*real)(nil)
 
-// Real opens the machine below root: "/" is this one, "/host" the one whose
-// files a container was given.
+// Real opens the machine below root: "/" is this machine, "/host" the one whose files a container has
+// there.
 func Real(root string) (Worker, error) {
 	t, err := newTree(root)
 	if err != nil {
@@ -34,7 +35,7 @@ func Real(root string) (Worker, error) {
 	return &real{tree: t}, nil
 }
 
-// wall is the time of day.
+// wall is the wall clock.
 type wall struct{}
 
 func (wall) Now() time.Time                         { return time.Now() }
@@ -51,9 +52,20 @@ func (r *real) Describe() Description {
 	return Description{Name: host, Kind: "real"}
 }
 
-// Mounts asks the kernel by system call where that shows what the first process
-// sees, and reads its table else.
+// Mounts returns the last table while the kernel reports no change of it.
 func (r *real) Mounts(context.Context) ([]Mount, error) {
+	return r.cache.get(r.Now(), r.watchMounts, r.readMounts)
+}
+
+// watchMounts opens the table that readMounts reads first. Where that one cannot be opened, the table
+// is read each time.
+func (r *real) watchMounts() (int, error) {
+	return r.openat(pid1Mounts, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
+}
+
+// readMounts uses system calls where they show the mounts of pid 1, and else reads the mount table as a
+// file.
+func (r *real) readMounts() ([]Mount, error) {
 	if r.dir == "" && samePlaceAsInit() {
 		if mounts, err := mountsByCall(); err == nil {
 			return mounts, nil
@@ -62,21 +74,20 @@ func (r *real) Mounts(context.Context) ([]Mount, error) {
 	return r.mounts.of(r)
 }
 
-// maxOutput bounds what a program may print.
+// maxOutput bounds the output of a program.
 const maxOutput = 64 << 20
 
-// unkillable is how long a program that was killed may take to be gone. One that
-// the kernel holds (a drive does not answer) is left behind: it dies by itself
-// when the kernel lets go of it.
+// unkillable is how long a killed program may take to end. A program that the kernel blocks (a drive
+// does not answer) is left behind: it ends when the kernel's call returns.
 const unkillable = 3 * time.Second
 
-// Run runs a program of our own world, not of the root, in the C locale. A
-// program that ctx ends gets two seconds to let go of its pipes.
+// Run runs a program from our own mount namespace, not from the root, in the C locale. A program that
+// ctx ends has two seconds to close its pipes.
 func (r *real) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return r.RunInput(ctx, nil, argv...)
 }
 
-// RunInput gives the input through a pipe: it is written to no file.
+// RunInput passes the input through a pipe and writes it to no file.
 func (r *real) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("run: no program")
@@ -111,8 +122,8 @@ func (r *real) RunInput(ctx context.Context, input []byte, argv ...string) ([]by
 
 var errHeld = errors.New("the kernel holds it: it cannot be ended")
 
-// wait is cmd.Run, but for a program that cannot be killed. After errHeld nobody
-// may look at what it has printed: it may still print.
+// wait is cmd.Run, except that it abandons a program that cannot be killed. After errHeld the caller
+// must not read the output: the program may still print.
 func wait(ctx context.Context, cmd *exec.Cmd) error {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Run() }()
@@ -129,10 +140,10 @@ func wait(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-// bounded keeps the first bytes of an output and drops the rest, so that the
-// program ends as it would have ended.
+// bounded keeps the first bytes of an output and drops the rest, so that the program ends as it would
+// have without the limit.
 type bounded struct {
-	kept bytes.Buffer // not embedded: its ReadFrom would go round Write
+	kept bytes.Buffer // not embedded: its ReadFrom would bypass Write
 	left int
 	cut  bool
 }
@@ -145,9 +156,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// OpenDrive opens the device node below the root, without O_EXCL and without
-// waiting: with O_NONBLOCK sd_open checks no medium, so that opening wakes no
-// drive. Whoever must not wake one asks ATAPowerMode or SCSITestUnitReady first.
+// OpenDrive opens the device node below the root, without O_EXCL and without waiting: with O_NONBLOCK
+// sd_open checks no medium, so that opening wakes no drive. A caller that must not wake a drive reads
+// ATAPowerMode or SCSITestUnitReady first.
 func (r *real) OpenDrive(_ context.Context, dev string) (Drive, error) {
 	fd, err := r.openat(strings.TrimPrefix(dev, "/"), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {

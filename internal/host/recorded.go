@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// A recording is a folder that holds sys/ and whatever else of a machine was
-// copied: proc/, run/udev/data/. One of ours also holds
+// recorded is a machine read from a recording: a folder that holds sys/ and other copied parts of a
+// machine, such as proc/ and run/udev/data/. A recording made by drivebay also holds
 //
 //	manifest.json                what was recorded, when
 //	pages/NAME/PAGE.bin          what the drive NAME answered
-//	pages/NAME/PAGE.err          how it refused, one of refusals
-//	commands/ARGV.txt            what a program printed, ARGV joined by blanks
+//	pages/NAME/PAGE.err          the error instead, one of refusals
+//	commands/ARGV.txt            what a program printed, ARGV joined by spaces
 type recorded struct {
 	walker
 	wall
 	name string
-	at   time.Time // zero: not known
+	at   time.Time // zero if not known
 }
 
-// Manifest is the first page of a recording.
+// Manifest is the content of manifest.json.
 type Manifest struct {
 	Format int       `json:"format"`
 	Host   string    `json:"host"`
@@ -38,7 +38,7 @@ type Manifest struct {
 // ManifestFormat is the version of the layout above.
 const ManifestFormat = 1
 
-// Recorded opens a recording, ours or any copy of a machine's sysfs.
+// Recorded opens a recording made by drivebay, or any copy of a machine's sysfs.
 func Recorded(dir string) (Machine, error) {
 	if _, err := os.Stat(filepath.Join(dir, "sys")); err != nil {
 		inner := filepath.Join(dir, "sysroot")
@@ -72,8 +72,8 @@ func Recorded(dir string) (Machine, error) {
 
 func (r *recorded) Describe() Description { return Description{Name: r.name, Kind: "recorded"} }
 
-// Now stands still at the time of the recording, so that ages in it keep their
-// meaning; a folder of unknown age is taken for a look at this moment.
+// Now returns the time of the recording, so that ages in it keep their meaning, or the current time
+// for a folder of unknown age.
 func (r *recorded) Now() time.Time {
 	if r.at.IsZero() {
 		return time.Now()
@@ -86,15 +86,15 @@ func (r *recorded) Mounts(context.Context) ([]Mount, error) { return new(mountTa
 func (r *recorded) readInto(name string, _ []byte) ([]byte, error) { return r.ReadFile(name) }
 
 func (r *recorded) WriteFile(name string, _ []byte) error {
-	return fmt.Errorf("write %s: %w: a recording cannot be changed", name, ErrNotHere)
+	return fmt.Errorf("write %s: %w: a recording cannot be changed", name, ErrImpossible)
 }
 
-// Uevents of a recording never come.
+// Uevents returns a channel without events.
 func (r *recorded) Uevents(ctx context.Context) (<-chan Uevent, error) {
 	return never[Uevent](ctx), nil
 }
 
-// KernelLog of a recording has no new lines.
+// KernelLog returns a channel without lines.
 func (r *recorded) KernelLog(ctx context.Context) (<-chan LogLine, error) {
 	return never[LogLine](ctx), nil
 }
@@ -109,7 +109,7 @@ func (r *recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
 	name := strings.ReplaceAll(strings.Join(argv, " "), "/", "_")
 	b, err := r.ReadFile("commands/" + name + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w: it was not recorded", argv, ErrNotHere)
+		return nil, fmt.Errorf("%v: %w: it was not recorded", argv, ErrImpossible)
 	}
 	return b, nil
 }
@@ -124,12 +124,12 @@ func (r *recorded) OpenDrive(_ context.Context, dev string) (Drive, error) {
 	return &recordedDrive{r, "pages/" + name}, nil
 }
 
-// refusals are the answers that a recording keeps by name.
+// refusals holds the errors that a recording stores by name.
 var refusals = map[string]error{
 	"unsupported": ErrUnsupported, "standby": ErrStandby, "timeout": ErrTimeout, "permission": ErrPermission, "gone": ErrGone,
 }
 
-// RefusalName is how a recording writes an error down: a word that reads back as
+// RefusalName returns how a recording stores an error: a name that reads back as
 // the same error, or the error's text.
 func RefusalName(err error) string {
 	for name, known := range refusals {
@@ -154,7 +154,7 @@ func (d *recordedDrive) Page(_ context.Context, p Page) ([]byte, error) {
 	}
 	why, err := d.r.ReadFile(d.dir + "/" + string(p) + ".err")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: it was not recorded", p, ErrNotHere)
+		return nil, fmt.Errorf("%s: %w: it was not recorded", p, ErrImpossible)
 	}
 	text := strings.TrimSpace(string(why))
 	if known, ok := refusals[text]; ok {
@@ -164,7 +164,7 @@ func (d *recordedDrive) Page(_ context.Context, p Page) ([]byte, error) {
 }
 
 func (d *recordedDrive) ReadAt([]byte, int64) (int, error) {
-	return 0, fmt.Errorf("%w: what is on a drive is not recorded", ErrNotHere)
+	return 0, fmt.Errorf("%w: what is on a drive is not recorded", ErrImpossible)
 }
 
 func (d *recordedDrive) ReadMedium([]byte, int64) (int, error) {
@@ -172,5 +172,5 @@ func (d *recordedDrive) ReadMedium([]byte, int64) (int, error) {
 }
 
 func (d *recordedDrive) SelfTest(context.Context, SelfTest) error {
-	return fmt.Errorf("self-test: %w: a recording cannot be changed", ErrNotHere)
+	return fmt.Errorf("self-test: %w: a recording cannot be changed", ErrImpossible)
 }

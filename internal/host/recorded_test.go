@@ -37,10 +37,10 @@ func TestLabRecording(t *testing.T) {
 	if out, err := m.Run(t.Context(), "lvm", "fullreport", "--reportformat", "json", "--units", "b", "--nosuffix"); err != nil || !bytes.Contains(out, []byte("labvg")) {
 		t.Errorf("lvm's report: %v", err)
 	}
-	if _, err := m.Run(t.Context(), "lvm", "vgremove", "labvg"); !errors.Is(err, ErrNotHere) {
+	if _, err := m.Run(t.Context(), "lvm", "vgremove", "labvg"); !errors.Is(err, ErrImpossible) {
 		t.Errorf("a program that was not recorded: %v", err)
 	}
-	if err := m.WriteFile("sys/block/sda/uevent", []byte("change")); !errors.Is(err, ErrNotHere) {
+	if err := m.WriteFile("sys/block/sda/uevent", []byte("change")); !errors.Is(err, ErrImpossible) {
 		t.Errorf("a recording is written to: %v", err)
 	}
 	if _, err := m.OpenDrive(t.Context(), "/dev/sdz"); !errors.Is(err, ErrGone) {
@@ -68,7 +68,7 @@ func TestRecordedPages(t *testing.T) {
 		{"nvme0n1", NVMeSelfTestLog, 0, nil, ErrUnsupported},
 		{"sdd", SCSILogTemp, 16, []byte{0x0d, 0, 0, 0x0c}, nil},
 		{"sdd", SCSITestUnitReady, 3, []byte{0, 0, 0}, nil},
-		{"vda", SCSIInquiry, 0, nil, ErrNotHere},
+		{"vda", SCSIInquiry, 0, nil, ErrImpossible},
 	} {
 		d, err := m.OpenDrive(t.Context(), "/dev/"+c.dev)
 		if err != nil {
@@ -78,10 +78,10 @@ func TestRecordedPages(t *testing.T) {
 		if len(b) != c.length || !bytes.HasPrefix(b, c.prefix) || !errors.Is(err, c.err) {
 			t.Errorf("%s %s: %d bytes % x, %v", c.dev, c.page, len(b), b[:min(4, len(b))], err)
 		}
-		if _, err := d.ReadAt(make([]byte, 512), 0); !errors.Is(err, ErrNotHere) {
+		if _, err := d.ReadAt(make([]byte, 512), 0); !errors.Is(err, ErrImpossible) {
 			t.Errorf("%s: content: %v", c.dev, err)
 		}
-		if err := d.SelfTest(t.Context(), SelfTest{FamilyATA, SelfTestShort}); !errors.Is(err, ErrNotHere) {
+		if err := d.SelfTest(t.Context(), SelfTest{FamilyATA, SelfTestShort}); !errors.Is(err, ErrImpossible) {
 			t.Errorf("%s: self-test: %v", c.dev, err)
 		}
 	}

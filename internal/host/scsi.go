@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// scsiPages are the commands behind the SCSI pages; the length is the most that
-// is asked for, and what came is what is returned.
+// scsiPages holds the command of each SCSI page. length is the most bytes that it requests; the page
+// is what the drive sent.
 var scsiPages = map[Page]struct {
 	cdb    []byte
 	length int
@@ -32,15 +32,15 @@ var scsiPages = map[Page]struct {
 	SCSILogBackground: {logSense(0x15, 0), logLength},
 	SCSIPending:       {logSense(0x15, 1), logLength},
 	SCSILogIE:         {logSense(0x2f, 0), logLength},
-	// READ DEFECT DATA (12), SBC-4 5.18: grown list, short block format; the
-	// header alone carries the length of the list.
+	// READ DEFECT DATA (12), SBC-4 5.18: grown list, short block format; the header alone holds the
+	// length of the list.
 	SCSIGrownDefects: {[]byte{0xb7, 0x08, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0}, 8},
 }
 
-// logLength is more than any drive's page; the drive sends what it has.
+// logLength is larger than any drive's page; the drive sends what it has.
 const logLength = 16 << 10
 
-// inquiry is INQUIRY (SPC-5 6.7).
+// inquiry returns INQUIRY (SPC-5 6.7).
 func inquiry(vital bool, page byte, length int) []byte {
 	b := []byte{0x12, 0, page, byte(length >> 8), byte(length), 0}
 	if vital {
@@ -49,15 +49,15 @@ func inquiry(vital bool, page byte, length int) []byte {
 	return b
 }
 
-// logSense is LOG SENSE of cumulative values (SPC-5 6.8).
+// logSense returns a LOG SENSE command for cumulative values (SPC-5 6.8).
 func logSense(page, sub byte) []byte {
 	b := []byte{0x4d, 0, 1<<6 | page, sub, 0, 0, 0, 0, 0, 0}
 	binary.BigEndian.PutUint16(b[7:], logLength)
 	return b
 }
 
-// ready is TEST UNIT READY. What the drive says is the page, except that a drive
-// that sleeps or is gone is an error as everywhere.
+// ready sends TEST UNIT READY and returns the sense of the drive as the page. As for every page,
+// standby and a missing drive are errors.
 func (d *realDrive) ready(timeout time.Duration) ([]byte, error) {
 	_, s, err := sgExec(d.fd, make([]byte, 6), 0, timeout)
 	if err != nil && (s.key == keyNone || errors.Is(err, ErrStandby) || errors.Is(err, ErrGone)) {

@@ -2,14 +2,13 @@ package host
 
 import "fmt"
 
-// sense is what a SCSI device says about a command that did not simply succeed
-// (SPC-5 4.4).
+// sense holds what a SCSI device reports about a command that did not simply succeed (SPC-5 4.4).
 type sense struct {
 	key, asc, ascq byte
-	ata            *registers // of an ATA drive behind a translator, where they came back
+	ata            *registers // of an ATA drive behind a translation layer; nil if not returned
 }
 
-// Sense keys (SPC-5 table 48) that we tell apart.
+// Sense keys (SPC-5 table 48) that the code tells apart.
 const (
 	keyNone           = 0x0
 	keyRecovered      = 0x1
@@ -19,7 +18,7 @@ const (
 	keyAborted        = 0xb
 )
 
-// parseSense reads fixed (70h, 71h) and descriptor (72h, 73h) format.
+// parseSense parses the fixed (70h, 71h) and descriptor (72h, 73h) formats.
 func parseSense(b []byte) (sense, bool) {
 	if len(b) < 8 {
 		return sense{}, false
@@ -50,10 +49,9 @@ func parseSense(b []byte) (sense, bool) {
 	return sense{}, false
 }
 
-// fixedRegisters finds the registers in fixed format: in the information fields
-// (SAT-4 table 181), when the sense says so or tells of an aborted command.
-// libata for years (seen on Linux 6.1) wrote those of a failed command five bytes
-// further on.
+// fixedRegisters returns the registers in fixed format. They are in the information fields (SAT-4
+// table 181) when the sense says so or reports an aborted command. libata for years (observed on Linux
+// 6.1) wrote those of a failed command five bytes further on.
 func fixedRegisters(b []byte, s sense) *registers {
 	const failed = 0x21 // ERR, or device fault
 	here := &registers{error: b[3], status: b[4], count: b[6], lbaLow: b[9], lbaMid: b[10], lbaHigh: b[11]}
@@ -70,7 +68,7 @@ func fixedRegisters(b []byte, s sense) *registers {
 	return nil
 }
 
-// err is the error that a sense means, nil when the command did its work.
+// err returns the error that a sense means, nil when the command succeeded.
 func (s sense) err() error {
 	text := fmt.Sprintf("sense key %xh, additional sense %02x/%02xh", s.key, s.asc, s.ascq)
 	switch s.key {

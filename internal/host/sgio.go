@@ -47,10 +47,10 @@ const (
 	statusChk  = 0x02 // CHECK CONDITION
 )
 
-// sgExec sends one SCSI command that reads n bytes, or none, and returns what
-// came, and the sense. A command that did not succeed never returns data. A unit
-// attention is news of the drive (a reset, a change) in place of the answer; the
-// command was not carried out and is sent once more (SAM-5 5.14).
+// sgExec sends one SCSI command that reads n bytes, or none, and returns the data and the sense. A
+// command that did not succeed never returns data. A unit attention reports an event of the drive (a
+// reset, a change) in place of the answer. The drive did not execute the command, so sgExec sends it
+// once more (SAM-5 5.14).
 func sgExec(fd int, cdb []byte, n int, timeout time.Duration) ([]byte, sense, error) {
 	b, s, err := sgExecOnce(fd, cdb, n, timeout)
 	if err != nil && s.key == keyUnitAttention {
@@ -81,15 +81,15 @@ func sgExecOnce(fd int, cdb []byte, n int, timeout time.Duration) ([]byte, sense
 	return buf[:n-min(max(int(h.residual), 0), n)], s, nil
 }
 
-// outcome reads the three places where a failure can stand: the controller's
-// status, the driver's, the drive's own with its sense.
+// outcome returns the sense and the error of a command. It reads the status of the controller, of the
+// driver and of the drive with its sense.
 func (h *sgHeader) outcome(senseBuf []byte) (sense, error) {
 	s, has := parseSense(senseBuf[:min(int(h.senseWritten), len(senseBuf))])
 	switch driver := h.driverStatus & 0x0f; {
 	case h.hostStatus == didTimeout, driver == drvTimeout:
 		return s, fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
 	case h.hostStatus == didNoConn, h.hostStatus == didBadTgt:
-		return s, fmt.Errorf("%w: host status %02xh", ErrGone, h.hostStatus)
+		return s, fmt.Errorf("%w: no such device: host status %02xh", ErrGone, h.hostStatus)
 	case h.hostStatus != 0:
 		return s, fmt.Errorf("the controller failed the command: host status %02xh", h.hostStatus)
 	case h.status == statusChk && has:
@@ -102,7 +102,7 @@ func (h *sgHeader) outcome(senseBuf []byte) (sense, error) {
 	return s, nil
 }
 
-// ioctl calls the kernel and names its refusals.
+// ioctl calls ioctl(2) and wraps its errors.
 func ioctl(fd int, request uintptr, arg unsafe.Pointer) error {
 	for {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg))

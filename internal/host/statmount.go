@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listmount(2) and statmount(2) tell the mount table without the kernel writing
-// it as text. The numbers are those of include/uapi/linux/mount.h. They are used
-// where the kernel names all that we need in supported_mask (Linux 6.17);
-// before that, an empty source and an unknown one look the same.
+// listmount(2) and statmount(2) return the mount table without the kernel writing it as text. The
+// numbers are those of include/uapi/linux/mount.h. The calls are used where supported_mask has every
+// field needed here (Linux 6.17); before that, an empty source and an unknown one look the same.
 const (
 	statSBBasic   = 0x001
 	statMntBasic  = 0x002
@@ -26,11 +25,11 @@ const (
 	statSupported = 0x1000
 	statWanted    = statSBBasic | statMntBasic | statMntRoot | statMntPoint | statFSType | statMntOpts | statFSSubtype | statSBSource
 
-	listRoot = ^uint64(0) // LSMT_ROOT: all of our namespace
+	listRoot = ^uint64(0) // LSMT_ROOT: all mounts of our namespace
 )
 
-// statmountReply is struct statmount up to the strings; a field of uint32 that
-// has a string is its offset there.
+// statmountReply is struct statmount up to the strings. The uint32 field of a string holds its offset
+// there.
 type statmountReply struct {
 	size, opts        uint32
 	mask              uint64
@@ -38,7 +37,7 @@ type statmountReply struct {
 	magic             uint64
 	sbFlags, fsType   uint32
 	id, parent        uint64
-	oldID, oldParent  uint32 // the ids of mountinfo
+	oldID, oldParent  uint32 // the IDs of mountinfo
 	attr              uint64
 	propagation, peer uint64
 	master, from      uint64
@@ -59,10 +58,10 @@ type mountRequest struct {
 
 const mountRequestSize = uint32(unsafe.Sizeof(mountRequest{}))
 
-// errIncomplete: this kernel cannot tell everything by system call.
+// errIncomplete: the system calls of this kernel lack fields.
 var errIncomplete = errors.New("statmount tells too little")
 
-// mountsByCall lists the mounts of our own namespace below our own root.
+// mountsByCall returns the mounts of our own namespace below our own root.
 func mountsByCall() ([]Mount, error) {
 	ids, err := listMounts()
 	if err != nil {
@@ -87,7 +86,7 @@ func mountsByCall() ([]Mount, error) {
 	return out, nil
 }
 
-// listMounts asks in rounds: the last id of a round is where the next begins.
+// listMounts lists the mount IDs in batches: each batch starts after the last ID before it.
 func listMounts() ([]uint64, error) {
 	var all []uint64
 	round := make([]uint64, 1024)
@@ -107,7 +106,7 @@ func listMounts() ([]uint64, error) {
 	}
 }
 
-// statMount asks for one mount; buf grows when its strings need it.
+// statMount returns one mount; it enlarges buf when the strings need it.
 func statMount(id uint64, buf *[]byte) (statmountReply, error) {
 	for {
 		req := mountRequest{size: mountRequestSize, id: id, param: statWanted | statSupported}
@@ -123,7 +122,7 @@ func statMount(id uint64, buf *[]byte) (statmountReply, error) {
 	}
 }
 
-// mount puts the reply in the words of mountinfo.
+// mount converts the reply to the form of mountinfo.
 func (r *statmountReply) mount(buf []byte) (Mount, bool) {
 	if r.mask&(statMntBasic|statSBBasic|statMntPoint) != statMntBasic|statSBBasic|statMntPoint {
 		return Mount{}, false // not reachable from our root
@@ -142,7 +141,7 @@ func (r *statmountReply) mount(buf []byte) (Mount, bool) {
 	}
 	source := text(statSBSource, r.source)
 	if source == "" {
-		source = "none" // as mountinfo says it
+		source = "none" // as in mountinfo
 	}
 	opts := append(r.mountOptions(), r.superOptions()...)
 	if own := text(statMntOpts, r.opts); own != "" {
@@ -159,19 +158,19 @@ type flagName struct {
 	name        string
 }
 
-// mountFlags are MOUNT_ATTR_*, in the order of mountinfo (fs/proc_namespace.c).
+// mountFlags names the bits of MOUNT_ATTR_*, in the order of mountinfo (fs/proc_namespace.c).
 var mountFlags = []flagName{
 	{0x02, 0x02, "nosuid"}, {0x04, 0x04, "nodev"}, {0x08, 0x08, "noexec"}, {0x70, 0x10, "noatime"},
 	{0x80, 0x80, "nodiratime"}, {0x70, 0x00, "relatime"}, {0x200000, 0x200000, "nosymfollow"}, {0x100000, 0x100000, "idmapped"},
 }
 
-// superFlags are SB_SYNCHRONOUS, SB_DIRSYNC and SB_LAZYTIME.
+// superFlags names SB_SYNCHRONOUS, SB_DIRSYNC and SB_LAZYTIME.
 var superFlags = []flagName{{1 << 4, 1 << 4, "sync"}, {1 << 7, 1 << 7, "dirsync"}, {1 << 25, 1 << 25, "lazytime"}}
 
 func (r *statmountReply) mountOptions() []string { return optionNames(r.attr, mountFlags) }
 func (r *statmountReply) superOptions() []string { return optionNames(uint64(r.sbFlags), superFlags) }
 
-// optionNames spells flags out; bit 0 is read-only in both worlds.
+// optionNames returns the names of flags; bit 0 is read-only in both sets.
 func optionNames(flags uint64, names []flagName) []string {
 	out := []string{"rw"}
 	if flags&1 != 0 {
@@ -185,8 +184,8 @@ func optionNames(flags uint64, names []flagName) []string {
 	return out
 }
 
-// samePlaceAsInit says whether the first process sees the mounts that we see:
-// the same namespace and the same root. Who may not look sees a "no".
+// samePlaceAsInit reports whether pid 1 has the mounts that our process has: the same namespace and
+// the same root. It returns false without permission to look.
 func samePlaceAsInit() bool {
 	for _, pair := range [][2]string{{"/proc/1/ns/mnt", "/proc/self/ns/mnt"}, {"/proc/1/root", "/"}} {
 		var a, b unix.Stat_t

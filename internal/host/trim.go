@@ -12,8 +12,7 @@ import (
 
 const fsTrim = 0xc0185879 // FITRIM, _IOWR('X', 121, struct fstrim_range), include/uapi/linux/fs.h
 
-// Trim asks by the open folder: whatever is mounted above its name meanwhile is not
-// meant.
+// Trim acts on the folder that it opened: a mount placed over its name meanwhile is not trimmed.
 func (r *real) Trim(_ context.Context, p Place) error {
 	fd, err := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	if err != nil {
@@ -26,8 +25,8 @@ func (r *real) Trim(_ context.Context, p Place) error {
 	return nil
 }
 
-// TrimUnmounted mounts without a place: the kernel unmounts it when the last handle is
-// closed, even by our death.
+// TrimUnmounted attaches its mount nowhere: the kernel unmounts it when the last handle is closed,
+// also when our process dies.
 func (r *real) TrimUnmounted(_ context.Context, m NewMount) error {
 	if err := r.trimUnmounted(m); err != nil {
 		return fmt.Errorf("trim %s: %w", m.Device, err)
@@ -49,8 +48,8 @@ func (r *real) trimUnmounted(m NewMount) error {
 	return workError(trim(root))
 }
 
-// trim: a filesystem that has no such call, or whose device takes no discards, says
-// EOPNOTSUPP or ENOTTY.
+// trim calls FITRIM, which fails with EOPNOTSUPP or ENOTTY where the filesystem lacks it or the device
+// cannot discard.
 func trim(fd int) error {
 	whole := struct{ start, length, least uint64 }{length: math.MaxUint64}
 	err := control(fd, fsTrim, unsafe.Pointer(&whole))

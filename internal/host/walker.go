@@ -11,20 +11,19 @@ import (
 	"syscall"
 )
 
-// walker is the files of a recording. It walks names itself: below another
-// root, absolute links start there and ".." ends there. Archives and copies
-// often keep a link as a small file with its target in it; sysfs has no
-// attribute that begins with "../", so with texts set such a file is taken for
-// the link it was.
+// walker reads the files of a recording, and of a root on a kernel without openat2. It resolves names
+// itself, relative to the root: absolute links start there and ".." ends there. Archives and copies
+// often keep a link as a small file that holds its target. sysfs has no attribute that begins with
+// "../", so with texts set such a file is read as the link.
 type walker struct {
 	dir   string
 	texts bool
 }
 
-const maxLinks = 40 // as the kernel, include/linux/namei.h MAXSYMLINKS
+const maxLinks = 40 // the kernel's limit, include/linux/namei.h MAXSYMLINKS
 
-// walk finds the canonical name of a file below the root. The last part is not
-// followed when follow is false.
+// walk returns the canonical name of a file below the root. It does not follow the last part when
+// follow is false.
 func (w *walker) walk(name string, follow bool) (string, error) {
 	fail := func(err error) (string, error) { return "", &fs.PathError{Op: "walk", Path: name, Err: err} }
 	rest := parts(name)
@@ -56,7 +55,7 @@ func (w *walker) walk(name string, follow bool) (string, error) {
 	return strings.Join(at, "/"), nil
 }
 
-// target is the text of a link, or "" for anything else.
+// target returns the text of a link, or "" for anything else.
 func (w *walker) target(at []string, last bool) (string, error) {
 	full := filepath.Join(w.dir, filepath.Join(at...))
 	info, err := os.Lstat(full)
@@ -73,7 +72,7 @@ func (w *walker) target(at []string, last bool) (string, error) {
 	return "", nil
 }
 
-// linkText reads a file that may stand for a link.
+// linkText returns the target in a file that stands for a link.
 func linkText(full string, size int64) string {
 	if size < 4 || size > 4096 {
 		return ""
@@ -103,7 +102,7 @@ func (w *walker) ReadFile(name string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, &fs.PathError{Op: "read", Path: name, Err: unwrap(err)}
-	case !info.Mode().IsRegular(): // a pipe in a recording would hold us for ever
+	case !info.Mode().IsRegular(): // reading a pipe in a recording would hang
 		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR}
 	case info.Size() > MaxFile:
 		return nil, fmt.Errorf("read %s: longer than %d bytes", name, MaxFile)
@@ -148,7 +147,7 @@ func (w *walker) Readlink(name string) (string, error) {
 
 func (w *walker) Resolve(name string) (string, error) { return w.walk(name, true) }
 
-// unwrap takes the machine's own path out of an error.
+// unwrap removes the machine's own path from an error.
 func unwrap(err error) error {
 	if pe, ok := err.(*fs.PathError); ok {
 		return pe.Err

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// age is Age in the units of the pages.
+// age is an Age in the units of the pages.
 type age struct {
 	Age
 	written uint64 // bytes
 	born    time.Time
 }
 
-// newAge checks an age and fills in what is usual.
+// newAge checks an age and fills in the defaults.
 func newAge(a Age) (age, error) {
 	out := age{Age: a}
 	if a.Written != "" {

@@ -13,14 +13,14 @@ var (
 	be = binary.BigEndian
 )
 
-// pageTable says what each family of drives answers. Filled by init because the
-// VPD page 89h holds another page of the table.
+// pageTable holds the pages that each family of drives answers. init fills it because VPD page 89h
+// contains another page of the table.
 var pageTable map[host.Family]map[host.Page]func(*drive) []byte
 
 func init() {
 	pageTable = map[host.Family]map[host.Page]func(*drive) []byte{familyATA: ataPages, familyNVMe: nvmePages, familySCSI: scsiPages}
 	for _, p := range []host.Page{host.SCSITestUnitReady, host.SCSIInquiry, host.SCSIVPDSupported, host.SCSIVPDSerial, host.SCSIVPDDeviceID, host.SCSIVPDATA, host.SCSIVPDBlockChar, host.SCSICapacity} {
-		ataPages[p] = scsiPages[p] // the translator in front of every SATA drive answers these
+		ataPages[p] = scsiPages[p] // the translator (SAT) in front of every SATA drive answers these
 	}
 }
 
@@ -40,7 +40,7 @@ var ataPages = map[host.Page]func(*drive) []byte{
 
 const sector = 512
 
-// seal writes the checksum: all bytes of the sector add up to 0.
+// seal writes the checksum, which makes the sum of all bytes of the sector 0.
 func seal(b []byte) []byte {
 	var sum byte
 	b[sector-1] = 0
@@ -51,8 +51,8 @@ func seal(b []byte) []byte {
 	return b
 }
 
-// ataText writes a string as ATA does: blanks after it, and the two characters
-// of each word the other way round (ACS-4, 3.4.10).
+// ataText writes a string in ATA form: padded with blanks, the two characters of each word swapped
+// (ACS-4, 3.4.10).
 func ataText(b []byte, s string) {
 	for i := range b {
 		b[i^1] = ' '
@@ -62,7 +62,7 @@ func ataText(b []byte, s string) {
 	}
 }
 
-// ataPowerMode: FFh is active or idle, 00h standby (ACS-4, 7.3).
+// ataPowerMode returns FFh for active or idle, 00h for standby (ACS-4, 7.3).
 func (d *drive) ataPowerMode() []byte {
 	if d.asleep {
 		return []byte{0x00}
@@ -70,7 +70,7 @@ func (d *drive) ataPowerMode() []byte {
 	return []byte{0xFF}
 }
 
-// ataIdentify: IDENTIFY DEVICE (ACS-4, 7.13).
+// ataIdentify returns IDENTIFY DEVICE (ACS-4, 7.13).
 func (d *drive) ataIdentify() []byte {
 	b := make([]byte, sector)
 	word := func(n int, v uint64) { le.PutUint16(b[2*n:], uint16(v)) }
@@ -96,7 +96,7 @@ func (d *drive) ataIdentify() []byte {
 		word(106, 0x5000) // a logical sector is longer than 256 words
 		le.PutUint32(b[234:], uint32(d.block/2))
 	} else if d.kind.rotational {
-		word(106, 0x6003) // eight logical sectors in a physical one
+		word(106, 0x6003) // eight logical sectors per physical sector
 	}
 	for i := range 4 {
 		word(108+i, d.wwn>>(48-16*i))
@@ -112,8 +112,8 @@ func (d *drive) ataIdentify() []byte {
 	return seal(b)
 }
 
-// ataStatus: SMART RETURN STATUS leaves the signature of its command in the
-// address fields, or another one when a threshold is exceeded (ACS-3, 7.48.8).
+// ataStatus returns the address fields after SMART RETURN STATUS: the signature of the command, or
+// another one when a threshold is exceeded (ACS-3, 7.48.8).
 func (d *drive) ataStatus() []byte {
 	if d.age.Failed {
 		return []byte{0xF4, 0x2C}
@@ -121,7 +121,7 @@ func (d *drive) ataStatus() []byte {
 	return []byte{0x4F, 0xC2}
 }
 
-// ataDirectory: READ LOG EXT 00h; a word a log, its length in sectors.
+// ataDirectory returns READ LOG EXT 00h: one word per log, its length in sectors.
 func (d *drive) ataDirectory() []byte {
 	b := make([]byte, sector)
 	for log, n := range map[int]uint16{0: 1, 1: 1, 3: 1, 4: 8, 6: 1, 7: 1} {
@@ -130,7 +130,7 @@ func (d *drive) ataDirectory() []byte {
 	return b
 }
 
-// ataSmartData: SMART READ DATA (ACS-3, 7.48.6; the attributes as SFF-8035i).
+// ataSmartData returns SMART READ DATA (ACS-3, 7.48.6; attributes as in SFF-8035i).
 func (d *drive) ataSmartData() []byte {
 	b := make([]byte, sector)
 	le.PutUint16(b, 0x0010)
@@ -161,7 +161,7 @@ func (d *drive) ataSmartData() []byte {
 	return seal(b)
 }
 
-// ataTestStatus: result of the last self-test, or Fh and the tenths that are left.
+// ataTestStatus returns the result of the last self-test, or Fh and the tenths that remain.
 func (d *drive) ataTestStatus() byte {
 	switch {
 	case d.running != nil:
@@ -172,7 +172,7 @@ func (d *drive) ataTestStatus() byte {
 	return 0
 }
 
-// ataThresholds: SMART READ THRESHOLDS.
+// ataThresholds returns SMART READ THRESHOLDS.
 func (d *drive) ataThresholds() []byte {
 	b := make([]byte, sector)
 	le.PutUint16(b, 0x0010)
@@ -182,7 +182,7 @@ func (d *drive) ataThresholds() []byte {
 	return seal(b)
 }
 
-// ataErrors is how many errors the drive's log counts.
+// ataErrors returns the number of errors in the drive's log.
 func (d *drive) ataErrors() uint64 {
 	if d.faults.countersMax {
 		return 0xFFFF
@@ -190,7 +190,7 @@ func (d *drive) ataErrors() uint64 {
 	return min(d.age.Uncorrectable, 0xFFFF)
 }
 
-// ataErrorLog: SMART log 01h, five errors of 90 bytes (ACS-3, A.18).
+// ataErrorLog returns SMART log 01h: five errors of 90 bytes (ACS-3, A.18).
 func (d *drive) ataErrorLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
@@ -209,8 +209,8 @@ func (d *drive) ataErrorLog() []byte {
 	return seal(b)
 }
 
-// ataExtErrorLog: log 03h, four errors of 124 bytes a sector (ACS-4, 9.7). The
-// log is one sector long here.
+// ataExtErrorLog returns log 03h: four errors of 124 bytes per sector (ACS-4, 9.7). The log is one
+// sector long here.
 func (d *drive) ataExtErrorLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
@@ -229,7 +229,7 @@ func (d *drive) ataExtErrorLog() []byte {
 	return seal(b)
 }
 
-// ringOf places results in a ring so that the newest is the last written.
+// ringOf places the results in a ring; the newest is in the last slot.
 func (d *drive) ringOf(put func(slot int, t testResult)) (newest int) {
 	n := len(d.tests)
 	for i, t := range d.tests {
@@ -238,7 +238,7 @@ func (d *drive) ringOf(put func(slot int, t testResult)) (newest int) {
 	return n
 }
 
-// ataSelfTestLog: SMART log 06h, 21 results of 24 bytes (ACS-3, A.17).
+// ataSelfTestLog returns SMART log 06h: 21 results of 24 bytes (ACS-3, A.17).
 func (d *drive) ataSelfTestLog() []byte {
 	b := make([]byte, sector)
 	le.PutUint16(b, 1)
@@ -258,7 +258,7 @@ func (t testResult) ataHead(e []byte) {
 	le.PutUint16(e[2:], uint16(t.hours))
 }
 
-// ataExtSelfTestLog: log 07h, 19 results of 26 bytes a sector (ACS-4, 9.13).
+// ataExtSelfTestLog returns log 07h: 19 results of 26 bytes per sector (ACS-4, 9.13).
 func (d *drive) ataExtSelfTestLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
@@ -275,8 +275,8 @@ func (d *drive) ataExtSelfTestLog() []byte {
 	return seal(b)
 }
 
-// ataStatistics: log 04h, pages 0 to 7 (ACS-4, 9.5). The upper byte of an entry
-// says that it is supported and valid.
+// ataStatistics returns log 04h, pages 0 to 7 (ACS-4, 9.5). The upper byte of an entry marks it as
+// supported and valid.
 func (d *drive) ataStatistics() []byte {
 	b := make([]byte, 8*sector)
 	page := func(n int, values map[int]uint64) {
@@ -292,7 +292,7 @@ func (d *drive) ataStatistics() []byte {
 	}
 	hours := d.hours()
 	le.PutUint16(b, 1)
-	copy(b[8:], []byte{5, 1, 3, 4, 5, 6}) // the list of pages that there are
+	copy(b[8:], []byte{5, 1, 3, 4, 5, 6}) // the list of supported pages
 	page(1, map[int]uint64{0x08: d.age.PowerCycles, 0x10: hours, 0x18: d.age.written / d.block, 0x28: d.age.written / d.block / 2})
 	page(4, map[int]uint64{0x08: d.age.Uncorrectable, 0x10: 0})
 	page(5, map[int]uint64{0x08: uint64(d.age.Temperature), 0x20: uint64(d.age.Temperature + 9), 0x28: 19, 0x58: 60, 0x68: 5})
@@ -303,11 +303,11 @@ func (d *drive) ataStatistics() []byte {
 	}
 	copy(b[8:], []byte{5, 1, 4, 5, 6, 7})
 	page(7, nil)
-	le.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalised: percent
+	le.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalized: percent
 	return b
 }
 
-// vpdATA: ATA information (SAT-4, 12.4.2), with the identify data of the drive.
+// vpdATA returns the ATA information page (SAT-4, 12.4.2) with the drive's identify data.
 func (d *drive) vpdATA() []byte {
 	data := make([]byte, 56+sector)
 	copy(data[4:], fmt.Sprintf("%-8s%-16s%-4s", "LSI", "SIM SATA", "1.0"))

@@ -1,6 +1,6 @@
 package hostsim
 
-// attribute is one SMART attribute: what a drive of its kind has.
+// attribute is one SMART attribute that a kind of drive reports.
 type attribute struct {
 	id        byte
 	threshold byte
@@ -13,7 +13,7 @@ const (
 	oldAge  = 0x0032
 )
 
-// left is a normalised value: 100 and less the more of a budget is used up.
+// left returns a normalized value: 100, less as more of the budget is used, at least 1.
 func left(n, budget uint64) byte {
 	if n >= budget {
 		return 1
@@ -45,8 +45,8 @@ func wearOf(d *drive) (uint64, byte) {
 	return uint64(d.age.PercentageUsed) * 10, byte(max(1, 100-d.age.PercentageUsed))
 }
 
-// hddAttributes and ssdAttributes are what the two kinds of SATA drives report,
-// with the usual ids, kinds and thresholds.
+// hddAttributes and ssdAttributes hold what the two kinds of SATA drives report, with the usual ids,
+// kinds and thresholds.
 var (
 	hddAttributes = []attribute{
 		{1, 44, 0x000F, always(0, 100)},

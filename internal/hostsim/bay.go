@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// bay is a place for a drive.
+// bay is a slot for a drive in an enclosure.
 type bay struct {
 	row    *row
 	number int
 	drive  *drive
-	folder string // with locate and fault, or attention
+	folder string // folder of the files locate and fault, or attention
 	lights map[string]string
 }
 
@@ -18,7 +18,7 @@ type bay struct {
 type row struct {
 	name   string
 	kind   EnclosureKind
-	number int // among the rows of its kind
+	number int // among the rows of the same kind
 	host   int // SCSI host of the expander
 	npem   bool
 	m      *Machine
@@ -57,13 +57,13 @@ func (m *Machine) addEnclosure(e *Enclosure) error {
 	return nil
 }
 
-// newHost gives out a SCSI host number.
+// newHost allocates a SCSI host number.
 func (m *Machine) newHost() int {
 	m.hosts++
 	return m.hosts - 1
 }
 
-// bayFor finds the empty bay that a drive of a kind is meant for.
+// bayFor returns the empty bay where a drive of the kind belongs.
 func (m *Machine) bayFor(k *kind, enclosure string, number int) (*bay, error) {
 	var hit *bay
 	for _, b := range m.bays {
@@ -84,7 +84,7 @@ func (m *Machine) bayFor(k *kind, enclosure string, number int) (*bay, error) {
 	return hit, nil
 }
 
-// called says whether a person means this bay: "7", "07", "Slot 07", "front/7".
+// called reports whether the text names this bay: "7", "07", "Slot 07", "front/7".
 func (b *bay) called(what string) bool {
 	if row, rest, ok := strings.Cut(what, "/"); ok {
 		if row != b.row.name && row != b.row.address() {
@@ -99,11 +99,11 @@ func (b *bay) called(what string) bool {
 	return what == fmt.Sprint(b.number)
 }
 
-// hba is the PCI address of a row's SAS controller; the second path of a
-// dual-ported drive goes through another one.
+// hba returns the PCI address of a row's SAS controller. The second path of a dual-ported drive uses
+// another controller.
 func (r *row) hba(path int) string { return fmt.Sprintf("0000:%02x:00.0", 0x10+2*r.number+path) }
 
-// hostOf is the SCSI host of a path.
+// hostOf returns the SCSI host of a path.
 func (r *row) hostOf(path int) int {
 	if path == 0 {
 		return r.host
@@ -111,21 +111,20 @@ func (r *row) hostOf(path int) int {
 	return 64 + r.host
 }
 
-// expander is the folder of a row's SAS expander.
+// expander returns the folder of a row's SAS expander.
 func (r *row) expander(path int) string {
 	h := r.hostOf(path)
 	return fmt.Sprintf("sys/devices/pci0000:00/0000:00:%02x.0/%s/host%d/port-%d:0/expander-%d:0", 0x02+2*r.number+path, r.hba(path), h, h, h)
 }
 
-// processor is the number of the enclosure processor behind the expander: the
-// one after all bays.
+// processor is the number of the enclosure processor behind the expander, after all bays.
 const processor = 200
 
-// address names the row in /sys/class/enclosure.
+// address returns the name of the row in /sys/class/enclosure.
 func (r *row) address() string { return fmt.Sprintf("%d:0:%d:0", r.host, processor) }
 
-// buildProcessor builds the SCSI Enclosure Services device of a row
-// (Documentation/scsi/... is silent; drivers/misc/enclosure.c makes the files).
+// buildProcessor builds the SCSI Enclosure Services device of a row. drivers/misc/enclosure.c makes
+// the files (Documentation/scsi/... does not describe them).
 func (r *row) buildProcessor(bays int) {
 	t, h, a := r.m.tree, r.host, r.address()
 	dev := fmt.Sprintf("%s/port-%d:0:%d/end_device-%d:0:%d/target%d:0:%d/%s", r.expander(0), h, processor, h, processor, h, processor, a)
@@ -149,7 +148,7 @@ func (r *row) buildProcessor(bays int) {
 	r.m.buildHost(h, r.expander(0))
 }
 
-// buildHost makes the entry of a SCSI host.
+// buildHost adds the sysfs entry of a SCSI host.
 func (m *Machine) buildHost(h int, below string) {
 	name := fmt.Sprintf("host%d", h)
 	at := strings.Index(below, "/"+name)
@@ -159,7 +158,7 @@ func (m *Machine) buildHost(h int, below string) {
 	m.tree.put(path, &node{link: relative(path, dir), keep: true})
 }
 
-// build makes the entries of a bay that are there without a drive, too.
+// build adds the entries that a bay has with or without a drive.
 func (b *bay) build() {
 	if b.row.kind == EnclosurePCI {
 		b.folder = fmt.Sprintf("sys/bus/pci/slots/%d", b.number)
@@ -171,7 +170,7 @@ func (b *bay) build() {
 		if b.row.npem {
 			b.buildNPEM()
 		} else {
-			b.light("attention", "2") // off, on, blink as the kernel's pciehp keeps them: 0, 1, 2
+			b.light("attention", "2") // 0 off, 1 on, 2 blink, as the kernel's pciehp has them
 		}
 		return
 	}
@@ -200,8 +199,8 @@ func (b *bay) show(name string, f func() string) {
 	b.row.m.tree.put(b.folder+"/"+name, &node{read: f, keep: true})
 }
 
-// buildNPEM makes the lights of the port above a slot: LED devices named by the port
-// and what they mean (drivers/pci/npem.c, since Linux 6.13).
+// buildNPEM adds the lights of the port above a slot: LED devices named after the port and the meaning
+// (drivers/pci/npem.c, since Linux 6.13).
 func (b *bay) buildNPEM() {
 	for _, meaning := range []string{"locate", "fail"} {
 		led := "sys/class/leds/" + pciPort(b.number) + ":enclosure:" + meaning
@@ -210,7 +209,7 @@ func (b *bay) buildNPEM() {
 	}
 }
 
-// light makes a light that can be switched: 0 up to most.
+// light adds a light that takes the values 0 to most.
 func (b *bay) light(name, most string) { b.lightAt(b.folder+"/"+name, name, most) }
 
 func (b *bay) lightAt(file, name, most string) {
@@ -227,7 +226,7 @@ func (b *bay) lightAt(file, name, most string) {
 		}})
 }
 
-// connect links a bay and the drive in it, as the kernel's ses driver does.
+// connect links a bay and its drive to each other, as the kernel's ses driver does.
 func (b *bay) connect(d *drive) {
 	if b.row.kind == EnclosureSES {
 		d.link(b.folder+"/device", d.places[0].device)
@@ -246,7 +245,7 @@ func flag01(on bool) string {
 func (m *Machine) mustResolve(name string) string {
 	n, err := m.tree.walk(name, true)
 	if err != nil {
-		panic(name + ": " + err.Error()) // the builder made it a moment ago
+		panic(name + ": " + err.Error()) // the builder added it just before
 	}
 	return n.path
 }

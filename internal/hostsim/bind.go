@@ -30,7 +30,7 @@ func (m *Machine) bind(from, to host.Place, readOnly bool) error {
 	case host.PlaceNothing:
 		return fs.ErrNotExist
 	case host.PlaceOther:
-		return host.ErrEscape
+		return host.ErrOutsideRoot
 	}
 	target, err := m.free(to, kind)
 	if err != nil {
@@ -49,8 +49,8 @@ func (m *Machine) bind(from, to host.Place, readOnly bool) error {
 	return nil
 }
 
-// BindDevice implements host.Mounter: what is mounted is the node, of the
-// filesystem that holds the nodes.
+// BindDevice implements host.Mounter. It mounts the device node, from the filesystem of the device
+// nodes.
 func (m *Machine) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +64,7 @@ func (m *Machine) BindDevice(_ context.Context, dev string, to host.Place, readO
 		return fmt.Errorf("bind %s at %s: %w", dev, to, err)
 	}
 	m.addMount(&mount{at: at, what: host.PlaceDevice, readOnly: readOnly, opts: []string{"nosuid", "relatime"},
-		own: host.Mount{DevNum: "0:5", Root: "/" + d.name, FS: "devtmpfs", Source: "udev"}})
+		own: host.Mount{DevNum: "0:5", Root: "/" + d.name, FS: "devtmpfs", Source: "udev"}, node: d, nodeNum: d.num})
 	return nil
 }
 
@@ -87,8 +87,8 @@ func (m *Machine) unmount(ctx context.Context, p host.Place) error {
 		return err
 	}
 	m.mu.Unlock()
-	// The last mount: the kernel writes what it still holds, waits as long as the
-	// drive makes it wait, and gives up what cannot be written.
+	// This is the last mount: the kernel writes out what it still holds, waits as long as the drive
+	// takes, and drops what cannot be written.
 	work := func() error {
 		again, err := m.unmountable(p)
 		if err == nil && again == x {
@@ -106,19 +106,19 @@ func (m *Machine) unmount(ctx context.Context, p host.Place) error {
 	return work()
 }
 
-// unmountable finds the mount that may be taken from a place.
+// unmountable returns the mount at a place if it can be unmounted.
 func (m *Machine) unmountable(p host.Place) (*mount, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return nil, err
 	}
 	if p.Name == "." {
-		return nil, host.ErrEscape
+		return nil, host.ErrOutsideRoot
 	}
 	x, below := m.top(at), at+"/"
 	switch {
 	case x == nil && m.kind(at) == host.PlaceOther:
-		return nil, host.ErrEscape
+		return nil, host.ErrOutsideRoot
 	case x == nil:
 		return nil, host.ErrNotMounted
 	case x.users > 0, x.boot != "", slices.ContainsFunc(m.mounts, func(y *mount) bool { return y.id > x.id && strings.HasPrefix(y.at, below) }):
@@ -127,7 +127,7 @@ func (m *Machine) unmountable(p host.Place) (*mount, error) {
 	return x, nil
 }
 
-// Usage implements host.Mounter: the answer is in memory, whatever the drive does.
+// Usage implements host.Mounter. The answer is in memory; the drive is not read.
 func (m *Machine) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -141,7 +141,7 @@ func (m *Machine) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 	if s := m.resolve(at); s.on != nil && s.on.fs != nil {
 		return s.on.fs.usage(), nil
 	}
-	return (&super{kind: "ext4", size: 100 << 30}).usage(), nil // the machine's own
+	return (&super{kind: "ext4", size: 100 << 30}).usage(), nil // the machine's root filesystem
 }
 
 // Grow implements host.Mounter.

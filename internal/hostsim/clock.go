@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wall is the real clock; inside a testing/synctest bubble it is the bubble's.
+// wall is the real clock, or the bubble's clock inside a testing/synctest bubble.
 type wall struct{}
 
 func (wall) Now() time.Time                         { return time.Now() }
@@ -23,7 +23,7 @@ type wait struct {
 	ch chan time.Time
 }
 
-// NewManualClock makes a clock that stands at t.
+// NewManualClock returns a clock set to t.
 func NewManualClock(t time.Time) *ManualClock { return &ManualClock{now: t} }
 
 // Now implements host.Clock.
@@ -43,7 +43,7 @@ func (c *ManualClock) After(d time.Duration) <-chan time.Time {
 	return w.ch
 }
 
-// Advance moves the clock and wakes whoever waited for a time that has come.
+// Advance moves the clock and wakes every waiter whose time has come.
 func (c *ManualClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

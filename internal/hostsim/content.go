@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// content is what is written on a drive.
+// content holds the bytes written on a drive.
 type content struct{ sparse }
 
 type piece struct {
@@ -19,12 +19,12 @@ func (c *content) put(pieces []piece) {
 	}
 }
 
-// contents are the kinds of content, as few bytes each as a reader of signatures
-// must see, and what udev's rules find (blkid(8)).
+// contents lists the kinds of content: as few bytes as a reader of signatures needs, and what udev's
+// rules find (blkid(8)).
 var contents = []struct {
 	kind   string
 	udev   string
-	marks  []piece // any of which is proof
+	marks  []piece // any one of them is proof
 	pieces func(size, block uint64) []piece
 }{
 	{"blank", "", nil, func(uint64, uint64) []piece { return nil }},
@@ -46,8 +46,8 @@ var contents = []struct {
 
 func mark(at uint64, magic string) []piece { return []piece{{at, []byte(magic)}} }
 
-// recognise says what kind of content reads like this, and what udev says of
-// it; what bears no mark is "" here.
+// recognise returns the kind of content that the bytes show, and udev's line for it. Both are empty
+// without a known mark.
 func recognise(read func([]byte, uint64)) (kind, udev string) {
 	for _, c := range contents {
 		for _, x := range c.marks {
@@ -60,7 +60,7 @@ func recognise(read func([]byte, uint64)) (kind, udev string) {
 	return "", ""
 }
 
-// udevFound is what udev's database says of bytes, by blkid(8): lines.
+// udevFound returns the lines of udev's database for the bytes, as blkid(8) finds them.
 func udevFound(read func([]byte, uint64)) []string {
 	_, found := recognise(read)
 	if found == "" {
@@ -76,7 +76,7 @@ func udevFound(read func([]byte, uint64)) []string {
 	return lines
 }
 
-// sort names what is on a drive.
+// sort returns the kind of content on a drive.
 func (c *content) sort() string {
 	kind, _ := recognise(c.read)
 	switch {
@@ -88,7 +88,7 @@ func (c *content) sort() string {
 	return "data"
 }
 
-// someFS is the filesystem of a drive that has had one from the beginning.
+// someFS returns the filesystem of a drive that has one from the start.
 func someFS(size uint64, id string) *super {
 	return &super{uuid: [16]byte([]byte(id)), label: "data", size: size &^ 4095}
 }
@@ -108,7 +108,7 @@ func newContent(kind string, size, block uint64) (content, error) {
 	return content{}, fmt.Errorf("content %q: want one of %s", kind, strings.Join(known, ", "))
 }
 
-// mbr is a boot record with one entry.
+// mbr returns a boot record with one entry.
 func mbr(kind byte, start, sectors uint64) []byte {
 	b := make([]byte, 512)
 	e := b[446:]
@@ -119,8 +119,8 @@ func mbr(kind byte, start, sectors uint64) []byte {
 	return b
 }
 
-// lvmLabel is the label of a physical volume in sector 1 (lvm2,
-// lib/format_text/layout.h): label_header with its checksum, then pv_header.
+// lvmLabel returns the label of a physical volume in sector 1 (lvm2, lib/format_text/layout.h):
+// label_header with its checksum, then pv_header.
 func lvmLabel(id string) []byte {
 	b := make([]byte, 512)
 	copy(b, "LABELONE")
@@ -132,7 +132,7 @@ func lvmLabel(id string) []byte {
 	return b
 }
 
-// mdSuper is a superblock of metadata 1.2 (include/uapi/linux/raid/md_p.h).
+// mdSuper returns a superblock of metadata 1.2 (include/uapi/linux/raid/md_p.h).
 func mdSuper() []byte {
 	b := make([]byte, 256)
 	le.PutUint32(b, 0xA92B4EFC)

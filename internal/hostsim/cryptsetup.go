@@ -19,7 +19,7 @@ var cryptActions = map[string]func(*process, flags) int{
 	"luksAddKey": luksAddKey, "luksRemoveKey": luksRemoveKey, "status": luksStatus, "luksErase": luksErase, "isLuks": luksIs, "luksUUID": luksIs,
 }
 
-// cryptsetup is cryptsetup(8) 2.6.
+// cryptsetup runs cryptsetup(8) 2.6.
 func cryptsetup(p *process) int {
 	f, err := getopt(p.argv[1:], "qd:", "batch-mode", "version", "type:", "uuid:", "label:", "subsystem:", "offset:", "luks2-keyslots-size:", "pbkdf:", "pbkdf-memory:",
 		"pbkdf-parallel:", "pbkdf-force-iterations:", "iter-time:", "key-file:", "keyfile-size:", "test-passphrase", "sector-size:")
@@ -39,7 +39,7 @@ func cryptsetup(p *process) int {
 	return do(p, f)
 }
 
-// onHeader does something with the device that a command names, with the lock held.
+// onHeader calls work with the device and its header, with the lock held.
 func (p *process) onHeader(name string, write bool, work func(dev *device, h luksHeader, is bool) int) int {
 	dev := p.device(name)
 	if dev == nil {
@@ -113,7 +113,7 @@ func luksOpen(p *process, f flags) int {
 	})
 }
 
-// mappedAs finds a mapped device by device-mapper's name. The caller holds the lock.
+// mappedAs returns the mapped device with the device-mapper name. The caller holds the lock.
 func (m *Machine) mappedAs(title string) *device {
 	for _, d := range m.devices {
 		if d.mapped != nil && d.mapped.title == title {
@@ -137,7 +137,7 @@ func luksClose(p *process, f flags) int {
 	return 0
 }
 
-// luksResize needs the key: the kernel keeps it where only who put it there finds it.
+// luksResize needs the passphrase: the kernel keeps the key where another process cannot find it.
 func luksResize(p *process, f flags) int {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
@@ -158,8 +158,8 @@ func luksResize(p *process, f flags) int {
 	return 0
 }
 
-// luksAddKey reads the old passphrase and the new one from its input, one behind the
-// other: of the first it is told the length.
+// luksAddKey reads the old passphrase and the new one from its input, one after the other.
+// keyfile-size gives the length of the first.
 func luksAddKey(p *process, f flags) int {
 	n, err := strconv.Atoi(f.set["keyfile-size"])
 	if err != nil || n <= 0 || n >= len(p.input) || len(f.words) != 2 || f.words[1] != "-" || f.set["key-file"] != "-" {
@@ -183,7 +183,7 @@ func luksAddKey(p *process, f flags) int {
 	})
 }
 
-// luksRemoveKey takes the last one as well where it is not asked (2.6.1, tried).
+// luksRemoveKey removes the last key slot as well, without a question (2.6.1, tried).
 func luksRemoveKey(p *process, f flags) int {
 	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
 		i := h.opens(p.input)
@@ -222,7 +222,7 @@ func luksErase(p *process, f flags) int {
 	})
 }
 
-// luksIs says whether a device has a header, and of which identity.
+// luksIs reports by its exit status whether a device has a header; luksUUID prints the UUID.
 func luksIs(p *process, f flags) int {
 	return p.onHeader(f.words[0], false, func(_ *device, h luksHeader, is bool) int {
 		if !is {

@@ -9,32 +9,30 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// device is a block device as the kernel has it: a path to a drive, a partition,
-// a mapped device. One that went does not come back; what takes its name later
-// is another.
+// device is a block device as the kernel has it: a disk (one path to a drive), a partition or a mapped
+// device. A removed device does not come back; the next device with its name is another one.
 type device struct {
-	entries        // a drive's own are the drive's
+	entries        // for a disk, owned by the drive
 	name, num, dir string
 	block          uint64 // logical
 	data           backing
-	drive          *drive // it is, or is a partition of; nil for a mapped device
+	drive          *drive // the drive, or the drive that the partition is on; nil for a mapped device
 	number         int    // of a partition
 	start, sectors uint64 // of a partition, in sectors of 512 bytes
 	mapped         *mapped
 	gone, readOnly bool
-	told           bool // a partition that BLKPG has added
-	handles        int  // open
+	told           bool // a partition that BLKPG added
+	handles        int  // open handles
 	alone          bool
-	above          []*device // mapped devices that hold it
+	above          []*device // mapped devices on top of it
 	fs             *filesystem
 }
 
-// backing is what keeps the bytes of a device. Callers hold the lock.
+// backing holds the bytes of a device. Callers hold the lock.
 type backing interface {
-	// size is in bytes.
+	// length returns the size in bytes.
 	length() uint64
-	// ask says which drives must answer before an access can be done, or why it
-	// cannot be done.
+	// ask returns the drives that must answer before the access, or why the access fails.
 	ask(a access) ([]*drive, error)
 	read(p []byte, off uint64)
 	write(p []byte, off uint64) error
@@ -42,7 +40,7 @@ type backing interface {
 	discard(off, n uint64) error
 }
 
-// access is what is done to a range of a device.
+// access is a read or write of a range of a device.
 type access struct {
 	write  bool
 	off, n uint64
@@ -56,7 +54,7 @@ func (d *device) ask(a access) ([]*drive, error) {
 	switch {
 	case d.gone:
 		return nil, fmt.Errorf("%s: %w", d.name, host.ErrGone)
-	case a.write && d.refusesWrites(): // EPERM of blkdev_write_iter
+	case a.write && d.refusesWrites(): // EPERM from blkdev_write_iter
 		return nil, fmt.Errorf("%s: operation not permitted: %w", d.name, host.ErrPermission)
 	}
 	return d.data.ask(a)
@@ -67,8 +65,8 @@ func (d *device) write(p []byte, off uint64) error { return d.data.write(p, off)
 func (d *device) zero(off, n uint64) error         { return d.data.zero(off, n) }
 func (d *device) discard(off, n uint64) error      { return d.data.discard(off, n) }
 
-// refusesWrites says that the kernel lets nobody write: the device, or the drive
-// that it is a partition of, is read-only.
+// refusesWrites reports whether the kernel refuses every write: the device, or the drive that the
+// partition is on, is read-only.
 func (d *device) refusesWrites() bool {
 	if d.readOnly || d.drive != nil && d.drive.faults.readOnly {
 		return true
@@ -76,8 +74,8 @@ func (d *device) refusesWrites() bool {
 	return d.number > 0 && d.drive.present && d.drive.disks[0].readOnly
 }
 
-// do does work on a device when the drives below let it. A drive that hangs is
-// waited for as the kernel does: only healing or pulling it ends that, no context.
+// do runs work on a device once the drives below allow it. It waits for a hung drive as the kernel
+// does: only healing or pulling the drive ends the wait, not the context.
 func (d *device) do(ctx context.Context, a access, work func() error) error {
 	for asked := false; ; asked = true {
 		d.m.mu.Lock()
@@ -122,7 +120,7 @@ func slowest(drives []*drive) *drive {
 	return late
 }
 
-// count keeps the books of a drive for an access.
+// count updates the counters of a drive for an access.
 func (d *drive) count(a access) {
 	d.io.done++
 	if d.asleep {
@@ -147,7 +145,7 @@ func (d *drive) length() uint64 { return d.size }
 func (d *drive) ask(a access) ([]*drive, error) {
 	sector, bad := d.unread(a)
 	switch {
-	case d.faults.hang != nil: // it says nothing at all, not even that it fails
+	case d.faults.hang != nil: // no answer, not even an error
 	case !d.present, d.faults.offline:
 		return nil, fmt.Errorf("%s: %w", d.name, host.ErrGone)
 	case d.faults.eio:
@@ -178,13 +176,13 @@ func (d *drive) zero(off, n uint64) error {
 	return nil
 }
 
-// discards says whether the drive takes that a range is not needed any more.
+// discards reports whether the drive supports discard.
 func (d *drive) discards() bool {
 	return d.kind.rpm == 0 && d.kind.name != KindVirtio
 }
 
-// discard of a SATA drive is a hint that it does not act upon (ACS-4, 7.13.3:
-// what is read then is not determined).
+// discard does nothing on a SATA drive, for which it is a hint (ACS-4, 7.13.3: later reads are
+// indeterminate).
 func (d *drive) discard(off, n uint64) error {
 	switch {
 	case !d.discards():
@@ -210,8 +208,8 @@ func (p part) write(b []byte, off uint64) error { return p.drive.write(b, p.star
 func (p part) zero(off, n uint64) error         { return p.drive.zero(p.start*512+off, n) }
 func (p part) discard(off, n uint64) error      { return p.drive.discard(p.start*512+off, n) }
 
-// lookup finds a block device by its node: a kernel name below /dev, a link
-// there, or what Disk.Path said. The caller holds the lock.
+// lookup returns the block device for a node: a kernel name below /dev, a link there, or a path from
+// Disk.Path. The caller holds the lock.
 func (m *Machine) lookup(dev string) *device {
 	if d := m.fds.device(dev); d != nil {
 		return d
@@ -230,14 +228,14 @@ func (m *Machine) lookup(dev string) *device {
 	return nil
 }
 
-// claimed says that somebody has the device for himself: a mount, a mapped
-// device or array above it, or a handle.
+// claimed reports whether the device is held exclusively: by a mount, a mapped device or array above
+// it, or a handle.
 func (d *device) claimed() bool {
 	return d.alone || len(d.above) > 0 || d.fs != nil || d.m.booted(d)
 }
 
-// busy says that it cannot be had alone: it is claimed, or what it is a part of
-// is, or a part of it.
+// busy reports whether an exclusive open fails: the device, its disk or one of its partitions is
+// claimed.
 func (d *device) busy() bool {
 	if d.claimed() {
 		return true
@@ -251,7 +249,7 @@ func (d *device) busy() bool {
 	return slices.ContainsFunc(d.drive.parts, (*device).claimed)
 }
 
-// remove makes a device go; whoever has it open gets errors.
+// remove removes a device. Its open handles get errors.
 func (d *device) remove() {
 	d.gone = true
 	for _, up := range d.above {
@@ -263,7 +261,7 @@ func (d *device) remove() {
 	}
 }
 
-// changed tells that something about the device is different now.
+// changed sends a change event for the device.
 func (d *device) changed() {
 	if !d.gone {
 		devtype := "disk"
@@ -274,8 +272,8 @@ func (d *device) changed() {
 	}
 }
 
-// ghost is a kernel name that is not given out again: its devices are gone, and
-// yet somebody has one of them open or mounted.
+// ghost is a kernel name that cannot be reused: its devices are gone, and one of them is still open,
+// mounted or mapped.
 type ghost struct {
 	letters string
 	index   int

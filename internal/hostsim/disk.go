@@ -11,24 +11,24 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// openDisk is a block device that is open for writing.
+// openDisk is a handle of a block device that is open for writing.
 type openDisk struct {
 	dev    *device
-	name   string // as it was asked for
+	name   string // the name at open
 	fd     int
 	alone  bool
 	closed bool
 	wrote  bool
-	by     string // its writer, as As named it
+	by     string // the writer that As named
 }
 
-// fds are the open devices by number, so that Disk.Path leads to them.
+// fds holds the open devices by number, for the paths from Disk.Path.
 type fds struct {
 	open map[int]*openDisk
 	last int
 }
 
-// fdFolder is where a program finds what we have open.
+// fdFolder is where a program finds the process's open files.
 const fdFolder = "/proc/1/fd/"
 
 func (f *fds) device(path string) *device {
@@ -87,7 +87,7 @@ func (h *openDisk) Size() uint64 {
 	return h.dev.length()
 }
 
-// access does work on a range of the device.
+// access runs work on a range of the device.
 func (h *openDisk) access(ctx context.Context, what string, a access, work func() error) error {
 	err := h.dev.do(ctx, a, func() error {
 		switch {
@@ -165,7 +165,7 @@ func (h *openDisk) Discard(ctx context.Context, off, n uint64) error {
 	return h.aligned(ctx, "discard", off, n, h.dev.discard)
 }
 
-// aligned does what the kernel does for whole blocks only (blkdev_fallocate, BLKDISCARD).
+// aligned runs what the kernel does for whole blocks only (blkdev_fallocate, BLKDISCARD).
 func (h *openDisk) aligned(ctx context.Context, what string, off, n uint64, work func(off, n uint64) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %s: %w", h.name, what, err)
@@ -218,7 +218,7 @@ func (h *openDisk) RemovePartition(number int) error {
 func (h *openDisk) partition(what string, number int, work func(*drive) error) error {
 	h.dev.m.mu.Lock()
 	defer h.dev.m.mu.Unlock()
-	err := errInvalid // a partition has none
+	err := errInvalid // a partition has no partitions
 	switch {
 	case h.dev.gone:
 		err = host.ErrGone
@@ -231,8 +231,8 @@ func (h *openDisk) partition(what string, number int, work func(*drive) error) e
 	return nil
 }
 
-// Close implements io.Closer. Whoever wrote to a device and closes it wakes
-// udev, which looks at it anew and says so (systemd, udev-watch).
+// Close implements io.Closer. Closing a device after a write triggers udev, which reads it again and
+// sends a change event (systemd, udev-watch).
 func (h *openDisk) Close() error {
 	m := h.dev.m
 	m.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// dmsetup is dmsetup(8), as far as we ask it: the status of what has legs, and tables of
-// moves.
+// dmsetup runs dmsetup(8) as far as the daemon uses it: the status of mirrors and moves, and the
+// tables of moves.
 func dmsetup(p *process) int {
 	verbs := map[string]func(*process, *relocation) int{"status": moveStatus, "table": moveTable, "load": loadMove, "resume": resumeMove}
 	var words []string
@@ -44,7 +44,10 @@ func dmsetup(p *process) int {
 			}
 		}
 	}
-	return p.fail(1, "Device %s not found\nCommand failed.", words[1])
+	if words[0] == "status" {
+		return p.fail(1, "Device does not exist.\nCommand failed.")
+	}
+	return p.fail(1, "device-mapper: %s ioctl on %s  failed: No such device or address\nCommand failed.", words[0], words[1])
 }
 
 func (x *relocation) sectors() uint64 { return x.total * x.from.group.extent / 512 }
@@ -63,10 +66,10 @@ func moveTable(p *process, x *relocation) int {
 	return 0
 }
 
-// mirrored is the table that lvm gives a move.
+// mirrored is the table that LVM loads for a move.
 const mirrored = "mirror core 1 4096 2 253:90 0 253:91 0"
 
-// target is what stands there.
+// target returns the active table of the move.
 func (x *relocation) target() string {
 	if x.table == "" {
 		return mirrored
@@ -74,7 +77,7 @@ func (x *relocation) target() string {
 	return x.table
 }
 
-// retreated says that all is read and written where the volumes move from.
+// retreated reports whether all I/O goes to the extents that the volumes move from.
 func (x *relocation) retreated() bool { return x.table == "linear 253:90 0" }
 
 func loadMove(p *process, x *relocation) int {
@@ -97,14 +100,13 @@ func resumeMove(p *process, x *relocation) int {
 	return 0
 }
 
-// begin gives a move another table: the copy begins anew, for all that is known of it is
-// in memory.
+// begin activates a table of the move. The copy starts over, because its progress is only in memory.
 func (x *relocation) begin(table string, now time.Time) {
 	x.table, x.loaded = table, ""
 	x.since, x.done, x.failed = now, 0, [2]bool{}
 }
 
-// legs are their letters: that of one that is sound, and of one that failed.
+// legs returns one letter per leg: letters[0] for a sound one, letters[1] for a failed one.
 func legs(letters string, failed []bool) string {
 	var b strings.Builder
 	for _, f := range failed {
@@ -117,7 +119,7 @@ func legs(letters string, failed []bool) string {
 	return b.String()
 }
 
-// labelled are the devices of physical volumes, by identity.
+// labelled returns the devices of physical volumes, by UUID.
 func (m *Machine) labelled() map[string]*device {
 	on := map[string]*device{}
 	for _, d := range m.devices {

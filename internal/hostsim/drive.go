@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// drive is one simulated drive, in the machine or pulled out of it. The
-// machine's lock guards it.
+// drive is one simulated drive, in the machine or pulled out. The machine's lock guards it.
 type drive struct {
 	entries
 	kind   *kind
@@ -26,7 +25,7 @@ type drive struct {
 
 	bay     *bay // nil: inside the case
 	present bool
-	letGone map[int]bool // paths that the kernel was told to let go of
+	letGone map[int]bool // paths that the kernel was ordered to remove
 	name    string       // "sda", "nvme0n1"
 	names   []string
 	index   int // of the kernel name
@@ -44,20 +43,20 @@ type drive struct {
 	tests   []testResult
 	running *runningTest
 	asleep  bool
-	held    int // questions that wait while it hangs
+	held    int // commands that wait while it hangs
 	io      ioCounters
-	turn    uint64 // grows each time it is plugged in: handles of before are dead
+	turn    uint64 // grows with each plug; handles of an older turn are dead
 	stats   DriveStats
-	blinks  atomic.Uint32 // reads while the entries flicker
+	blinks  atomic.Uint32 // reads of its entries while they flicker
 }
 
-// identity is what tells a drive from others.
+// identity distinguishes a drive from others.
 type identity struct {
 	vendor, model, serial string
 	wwn                   uint64 // NAA 5; for NVMe the EUI-64 part of the NGUID
 }
 
-// place is where one of a drive's paths is in the machine.
+// place is the location of one path of a drive in the machine.
 type place struct {
 	device   string // folder of the SCSI device, the NVMe controller or the virtio device
 	block    string // folder of the block device
@@ -68,14 +67,14 @@ type place struct {
 	dev      string // "8:16"
 }
 
-// ioCounters are the kernel's counters of requests.
+// ioCounters are the kernel's request counters.
 type ioCounters struct {
 	done, errors, timeouts uint64 // of the SCSI layer, passed-through commands included
 	reads, sectors         uint64
 	writes, written        uint64 // written: sectors
 }
 
-// newDrive makes a drive of a group.
+// newDrive returns a drive of a group.
 func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	d := &drive{entries: entries{m: m}, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
 	d.owner = d
@@ -97,7 +96,7 @@ func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.size = size &^ (1<<20 - 1); d.size < 64<<20 { // drives end on whole megabytes near enough
+	if d.size = size &^ (1<<20 - 1); d.size < 64<<20 { // whole MiB, close enough to real sizes
 		return nil, fmt.Errorf("size %s: want at least 64MiB", g.Size)
 	}
 	if d.age, err = newAge(g.Age); err != nil {
@@ -125,8 +124,8 @@ func fallbackSerial(k *kind) string {
 	return "ZR5SIM{n}"
 }
 
-// wwnOf makes a name of NAA 5: company and a number that follows from the rest,
-// so that it is the same at every start.
+// wwnOf returns an NAA 5 name: the company and a hash of the seed, so that it is the same at every
+// start.
 func wwnOf(k *kind, seed string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(seed))
@@ -140,7 +139,7 @@ func or(a, b string) string {
 	return b
 }
 
-// wwid is the drive's name as the kernel writes it.
+// wwid returns the drive's name as the kernel writes it.
 func (d *drive) wwid() string {
 	switch {
 	case d.kind.name == KindNVMe:
@@ -151,7 +150,7 @@ func (d *drive) wwid() string {
 	return fmt.Sprintf("naa.%016x", d.wwn)
 }
 
-// nguid is a namespace's 128-bit name: vendor extension, company, number.
+// nguid returns a namespace's 128-bit name: vendor extension, company, number.
 func (d *drive) nguid() string {
 	if d.wwn == 0 {
 		return strings.Repeat("0", 32)
@@ -159,8 +158,7 @@ func (d *drive) nguid() string {
 	return fmt.Sprintf("%08x%016x%08x", d.wwn>>28&0xFFFFFFFF, 0x0025380000000000|d.wwn&0xFFFFFFFF, 1)
 }
 
-// plug makes the kernel see the drive. rename gives it a kernel name that was
-// never used before.
+// plug adds the drive to the kernel. With rename the drive gets a kernel name that was never used.
 func (d *drive) plug(rename bool) {
 	d.index = d.m.freeIndex(d.kind.letters, d.paths, rename)
 	d.present = true
@@ -180,8 +178,8 @@ func (d *drive) plug(rename bool) {
 	}
 }
 
-// unplug takes the drive's entries away. Questions that hang come back: the
-// kernel fails the requests of a device that is gone.
+// unplug removes the drive's entries. Hung commands return: the kernel fails the requests of a removed
+// device.
 func (d *drive) unplug() {
 	all := slices.Concat(d.parts, d.disks)
 	for _, p := range all {
@@ -204,17 +202,16 @@ func (d *drive) unplug() {
 	}
 }
 
-// register makes a kernel name lead to the drive.
+// register maps a kernel name to the drive.
 func (d *drive) register(name string) {
 	d.names = append(d.names, name)
 	d.m.byName[name] = d
 }
 
-// flickers says that this read falls into a moment in which the entry is not there.
+// flickers reports whether this read happens while the entry is missing.
 func (d *drive) flickers() bool { return d.faults.flicker && d.blinks.Add(1)%3 == 0 }
 
-// inflight is how many requests are on their way and do not come back: those of
-// the machine's own users, and ours.
+// inflight returns the number of requests that hang: two of other programs, and the daemon's.
 func (d *drive) inflight() int {
 	if d.faults.hang == nil {
 		return 0
@@ -222,7 +219,7 @@ func (d *drive) inflight() int {
 	return 2 + d.held
 }
 
-// hours is how long the drive has been powered on by now.
+// hours returns the power-on hours so far.
 func (d *drive) hours() uint64 {
 	if d.faults.countersMax {
 		return 1<<48 - 1
@@ -230,7 +227,7 @@ func (d *drive) hours() uint64 {
 	return d.age.PowerOnHours + uint64(d.m.clock.Now().Sub(d.age.born)/time.Hour)
 }
 
-// label names the drive for people: its bay, else its kernel name or serial.
+// label names the drive for people: its bay, else its kernel name or serial number.
 func (d *drive) label() string {
 	switch {
 	case d.bay != nil:

@@ -1,10 +1,10 @@
 package hostsim
 
-// entries are the files, links and folders that one thing has in the machine
-// and takes along when it goes.
+// entries are the files, links and folders of one drive, device or filesystem. They are removed
+// together.
 type entries struct {
 	m     *Machine
-	owner *drive // whose flicker hides them
+	owner *drive // the drive whose flicker hides them
 	nodes []*node
 }
 
@@ -18,14 +18,14 @@ func (e *entries) file(path, text string)            { e.add(path, &node{text: t
 func (e *entries) live(path string, f func() string) { e.add(path, &node{read: f}) }
 func (e *entries) link(path, target string)          { e.add(path, &node{link: relative(path, target)}) }
 
-// files puts several files into a folder: name, text, name, text ...
+// files adds several files to a folder: name, text, name, text ...
 func (e *entries) files(dir string, nameText ...string) {
 	for i := 0; i+1 < len(nameText); i += 2 {
 		e.file(dir+"/"+nameText[i], nameText[i+1])
 	}
 }
 
-// folders makes folders that are there while they are empty, too.
+// folders adds folders that stay when they are empty.
 func (e *entries) folders(paths ...string) {
 	for _, path := range paths {
 		n := e.m.tree.folder(path)
@@ -34,7 +34,7 @@ func (e *entries) folders(paths ...string) {
 	}
 }
 
-// leave takes everything away.
+// leave removes all entries.
 func (e *entries) leave() {
 	for _, n := range e.nodes {
 		if n.kids != nil {

@@ -13,8 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Fault is something that happens to a drive, named by its bay, or by kernel
-// name or serial number where it has none.
+// Fault is a fault of a drive. The drive is named by its bay, or by kernel name or serial number.
 type Fault struct {
 	Bay   string `yaml:"bay" json:"bay,omitempty"`
 	Drive string `yaml:"drive" json:"drive,omitempty"`
@@ -22,7 +21,7 @@ type Fault struct {
 	Args  Args   `yaml:"args" json:"args,omitempty"`
 }
 
-// Args are the arguments of a fault; numbers and truth values may be written as such.
+// Args are the arguments of a fault. Numbers and booleans may be written without quotes.
 type Args map[string]string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,7 +45,7 @@ func (a *Args) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler: every scalar is taken as it is written.
+// UnmarshalYAML implements yaml.Unmarshaler. It keeps every scalar as written.
 func (a *Args) UnmarshalYAML(n *yaml.Node) error {
 	var raw map[string]yaml.Node
 	if err := n.Decode(&raw); err != nil {
@@ -62,9 +61,9 @@ func (a *Args) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// faults is what is wrong with a drive beyond its age.
+// faults holds what is wrong with a drive beyond its age.
 type faults struct {
-	hang        chan struct{} // closed when the drive answers again; nil: it does
+	hang        chan struct{} // closed when the drive answers again; nil: it does not hang
 	slow        time.Duration
 	eio         bool
 	offline     bool
@@ -77,8 +76,8 @@ type faults struct {
 	countersMax bool
 	testsFail   bool
 	flicker     bool
-	calm        chan struct{}   // closed to end a storm of uevents
-	bad         map[uint64]bool // sectors of 512 bytes that cannot be read until they are written
+	calm        chan struct{}   // closed to end a uevent storm
+	bad         map[uint64]bool // sectors of 512 bytes that are unreadable until they are written
 }
 
 func (f *faults) scsiState() string {
@@ -95,7 +94,7 @@ func (f *faults) nvmeState() string {
 	return "live"
 }
 
-// release lets hanging questions go on and ends a storm.
+// release ends the wait of hung commands and a uevent storm.
 func (d *drive) release() {
 	for _, ch := range []chan struct{}{d.faults.hang, d.faults.calm} {
 		if ch != nil {
@@ -112,7 +111,7 @@ type FaultDoc struct {
 	Text string `json:"text"`
 }
 
-// FaultNames lists all faults in the order in which a person would try them.
+// FaultNames lists all faults, the ones to try first at the top.
 func FaultNames() []FaultDoc {
 	var docs []FaultDoc
 	for _, f := range faultTable {
@@ -121,7 +120,7 @@ func FaultNames() []FaultDoc {
 	return docs
 }
 
-// Inject makes a fault happen.
+// Inject applies a fault.
 func (m *Machine) Inject(f Fault) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +144,7 @@ func (m *Machine) Inject(f Fault) error {
 	return nil
 }
 
-// injectFS makes a fault happen to filesystems.
+// injectFS applies a fault to filesystems.
 func (m *Machine) injectFS(f *Fault, row *faultRow) error {
 	devices, err := m.aimFS(f)
 	if err != nil {
@@ -157,14 +156,14 @@ func (m *Machine) injectFS(f *Fault, row *faultRow) error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == len(devices) { // of a drive, those that cannot have it are passed over
+	if len(errs) == len(devices) { // filesystems that cannot have the fault are skipped if another can
 		return fmt.Errorf("fault %s: %w", f.Fault, errs[0])
 	}
 	return nil
 }
 
-// check says whether a fault of a script could ever happen: a filesystem need not
-// be there yet. The caller holds the lock or is alone.
+// check returns an error if a fault of a script can never happen. A filesystem need not exist yet.
+// The caller holds the lock or has the machine to itself.
 func (m *Machine) check(f *Fault) error {
 	row, err := findFault(f)
 	if err == nil && row.fs == nil {
@@ -173,7 +172,7 @@ func (m *Machine) check(f *Fault) error {
 	return err
 }
 
-// findFault finds the fault and refuses arguments that are not known.
+// findFault returns the table row of the fault and refuses unknown arguments.
 func findFault(f *Fault) (*faultRow, error) {
 	i := slices.IndexFunc(faultTable, func(r faultRow) bool { return r.Name == f.Fault })
 	if i < 0 {
@@ -192,7 +191,7 @@ func findFault(f *Fault) (*faultRow, error) {
 	return row, nil
 }
 
-// keys are the names of the arguments, which Args shows as "n=1 rename=false".
+// keys returns the names of the arguments, which Args shows as "n=1 rename=false".
 func (r *faultRow) keys() []string {
 	var keys []string
 	for field := range strings.FieldsSeq(r.Args) {
@@ -202,8 +201,8 @@ func (r *faultRow) keys() []string {
 	return keys
 }
 
-// target finds the one drive that is meant: by bay, the drive in it, or the one
-// that was in it last; else by kernel name or serial number.
+// target returns the drive that the fault names: the drive in the bay, or the last one that was in it;
+// else by kernel name or serial number.
 func (m *Machine) target(f *Fault) (*drive, error) {
 	if (f.Bay == "") == (f.Drive == "") {
 		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, errInvalid)
@@ -229,7 +228,7 @@ func (m *Machine) target(f *Fault) (*drive, error) {
 	return nil, fmt.Errorf("fault %s: no drive is called %q", f.Fault, f.Drive)
 }
 
-// arguments reads the arguments of a fault.
+// arguments parses the arguments of a fault.
 type arguments struct{ args Args }
 
 func (a arguments) text(key, usual string) string { return or(a.args[key], usual) }

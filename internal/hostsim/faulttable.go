@@ -9,15 +9,15 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// faultRow is a fault: its explanation and what it does.
+// faultRow is a fault: its documentation and its function.
 type faultRow struct {
 	FaultDoc
-	absent bool // can happen to a drive that is not in the machine
+	absent bool // applies to a pulled drive as well
 	do     func(*drive, arguments) error
-	fs     fsFault // instead, or as well, what it does to a filesystem
+	fs     fsFault // the function for filesystems, instead of do or beside it
 }
 
-// switchOn is a fault that only turns something on.
+// switchOn returns a fault function that sets a flag.
 func switchOn(of func(*faults) *bool) func(*drive, arguments) error {
 	return func(d *drive, _ arguments) error {
 		*of(&d.faults) = true
@@ -25,7 +25,7 @@ func switchOn(of func(*faults) *bool) func(*drive, arguments) error {
 	}
 }
 
-// count is a fault that sets a counter of a drive to n.
+// count returns a fault function that sets a counter of the drive to n.
 func count(usual, most uint64, of func(*age) *uint64, then func(*drive, uint64)) func(*drive, arguments) error {
 	return func(d *drive, a arguments) error {
 		n, err := a.number("n", usual, most)
@@ -89,7 +89,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"heal", "", "undo everything, pulling it included; of a device or place, what was done to its filesystem"}, true, heal, healFS},
 }
 
-// needFamily refuses a fault that drives of this kind cannot have.
+// needFamily refuses a fault that this kind of drive cannot have.
 func (d *drive) needFamily(what string, families ...host.Family) error {
 	for _, f := range families {
 		if f == d.family() {
@@ -210,7 +210,7 @@ func unreadable(d *drive, a arguments) error {
 	return nil
 }
 
-// unread is the first sector of a range that cannot be read.
+// unread returns the first unreadable sector of a range that is read.
 func (d *drive) unread(a access) (sector uint64, bad bool) {
 	if len(d.faults.bad) == 0 || a.write || a.n == 0 {
 		return 0, false
@@ -223,7 +223,7 @@ func (d *drive) unread(a access) (sector uint64, bad bool) {
 	return 0, false
 }
 
-// rewritten takes sectors back that were written: the drive has others for them.
+// rewritten makes written sectors readable again: the drive remaps them.
 func (d *drive) rewritten(off, n uint64) {
 	if len(d.faults.bad) == 0 {
 		return
@@ -302,8 +302,8 @@ func selftestFail(d *drive, a arguments) error {
 	return nil
 }
 
-// resizeDrive gives a drive another size. One that is there keeps its partitions, and the
-// kernel tells of it (block/genhd.c, set_capacity_and_notify).
+// resizeDrive changes the size of a drive. A present drive keeps its partitions, and the kernel sends
+// an event (block/genhd.c, set_capacity_and_notify).
 func resizeDrive(d *drive, a arguments) error {
 	text := a.text("size", fmt.Sprintf("%dB", d.size/2/d.block*d.block))
 	size, err := parseSize(text)
@@ -328,8 +328,8 @@ func overflow(d *drive, _ arguments) error {
 	return nil
 }
 
-// storm sends change events until its time is over, the drive is healed or
-// pulled, or the machine closed.
+// storm sends change events until its time is over, the drive is healed or pulled, or the machine is
+// closed.
 func storm(d *drive, a arguments) error {
 	rate, err := a.number("rate", 100, 10000)
 	if err != nil {

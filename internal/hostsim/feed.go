@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// backlog is how many messages a slow reader may leave waiting before some are
-// lost, as in a netlink socket's buffer.
+// backlog is how many messages may wait for a slow reader before messages are lost, as in a netlink
+// socket's buffer.
 const backlog = 2048
 
-// feed hands messages to everybody who listens.
+// feed sends messages to all listeners.
 type feed[T any] struct {
 	mu   sync.Mutex
 	subs map[*queue[T]]struct{}
-	lost T // what tells a reader that messages were lost
+	lost T // the message that reports lost messages
 }
 
 type queue[T any] struct {
 	waiting []T
-	over    bool // nothing more comes
+	over    bool // no more messages follow
 	wake    chan struct{}
 }
 
-// listen gives a channel of what is sent from now on; it closes after ctx ends.
+// listen returns a channel of the messages from now on. It closes after ctx ends.
 func (f *feed[T]) listen(ctx context.Context) <-chan T {
 	out := make(chan T)
 	q := &queue[T]{wake: make(chan struct{}, 1)}
@@ -70,7 +70,7 @@ func (f *feed[T]) pump(ctx context.Context, q *queue[T], out chan<- T) {
 	}
 }
 
-// end has every channel of now close, as a read of it that fails does.
+// end closes the channels of all present listeners, as a failed read does.
 func (f *feed[T]) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *feed[T]) end() {
 	}
 }
 
-// send gives messages to every listener and waits for none of them.
+// send queues messages for every listener without waiting.
 func (f *feed[T]) send(msgs ...T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// find looks a name up for an operation. Callers hold the lock.
+// find returns the node of a name for an operation. Callers hold the lock.
 func (m *Machine) find(op, name string, follow bool) (*node, error) {
 	n, err := m.tree.walk(name, follow)
 	if err == nil && n.owner != nil && n.owner.flickers() {

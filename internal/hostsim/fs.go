@@ -10,20 +10,20 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// filesystem is one that is mounted, at one place or more.
+// filesystem is a mounted filesystem, at one place or more.
 type filesystem struct {
 	entries
 	super
 	dev      *device
-	num      string // in the mount table: btrfs has one of its own
-	readOnly bool   // the superblock: no mount of it can be written through
+	num      string // device number in the mount table; btrfs has an anonymous one
+	readOnly bool   // the superblock: no mount of it is writable
 	wanted   bool   // it was mounted read-only
-	hidden   bool   // readOnly is not seen in the mount table
+	hidden   bool   // the mount table does not show readOnly
 	opts     []string
-	mounts   int // how many show it
+	mounts   int // number of mounts that show it
 }
 
-// show makes what the kernel says of a mounted filesystem.
+// show adds the sysfs files of a mounted filesystem.
 func (f *filesystem) show() {
 	switch dir := "sys/fs/" + f.kind + "/" + f.dev.name; f.kind {
 	case "ext4": // Documentation/ABI/testing/sysfs-fs-ext4
@@ -45,7 +45,7 @@ func (f *filesystem) show() {
 	}
 }
 
-// options are those of the superblock, as the mount table shows them.
+// options returns the options of the superblock, as the mount table shows them.
 func (f *filesystem) options() string {
 	out := []string{readWrite(f.readOnly && !f.hidden)}
 	for _, o := range f.opts {
@@ -64,18 +64,18 @@ func readWrite(readOnly bool) string {
 	return "rw"
 }
 
-// save writes what has changed, if the device lets it.
+// save writes the changes if the device allows it.
 func (f *filesystem) save() {
 	drives, err := f.dev.ask(access{write: true})
 	if err != nil || slices.ContainsFunc(drives, func(d *drive) bool { return d.faults.hang != nil }) {
-		return // it stays in memory, as the kernel's does
+		return // the changes stay in memory, as in the kernel
 	}
-	// An error is one of the device, which says so itself when it is asked next.
+	// A device error is ignored here: the device returns it at the next access.
 	_ = f.write()
 }
 
-// write puts the superblock of a mounted filesystem on its device: the kernel does, and none
-// of the machine's programs.
+// write writes the superblock of a mounted filesystem to its device. The kernel is the writer, not a
+// program.
 func (f *filesystem) write() error {
 	before := f.dev.m.writer
 	f.dev.m.writer = WriterFilesystem
@@ -83,8 +83,8 @@ func (f *filesystem) write() error {
 	return f.store(f.dev.write)
 }
 
-// fail is what the kernel does about an error that it finds in a filesystem
-// (fs/ext4/super.c, ext4_handle_error).
+// fail does what the kernel does about an error that it finds in a filesystem (fs/ext4/super.c,
+// ext4_handle_error).
 func (f *filesystem) fail(n uint64, what string) {
 	m := f.dev.m
 	now := m.clock.Now().Unix()
@@ -123,8 +123,8 @@ func (f *filesystem) turnReadOnly() {
 	}
 }
 
-// touch reads or writes a mounted filesystem. That its device is gone is an
-// input/output error to whoever asks the filesystem.
+// touch reads or writes a mounted filesystem. A removed device is an input/output error to users of
+// the filesystem.
 func (f *filesystem) touch(ctx context.Context, write bool, work func() error) error {
 	err := f.dev.do(ctx, access{write: write, n: 4096}, func() error {
 		if write && f.readOnly {
@@ -145,7 +145,7 @@ func (f *filesystem) touch(ctx context.Context, write bool, work func() error) e
 	return err
 }
 
-// mountedOptions are what a filesystem may be told, by the beginning of the word.
+// mountedOptions are the options that each filesystem accepts, by the beginning of the word.
 var mountedOptions = map[string][]string{
 	"ext4": {"discard", "nodiscard", "errors=", "data=", "commit=", "barrier", "nobarrier", "noload", "norecovery", "delalloc", "nodelalloc",
 		"user_xattr", "acl", "init_itable", "noinit_itable", "stripe=", "quota", "usrquota", "grpquota", "prjquota", "inode_readahead_blks="},
@@ -161,7 +161,7 @@ var (
 	errOption = fmt.Errorf("%w: the filesystem does not know an option", errInvalid)
 )
 
-// sortOptions tells the options of the mount from those of the filesystem.
+// sortOptions separates the options of the mount from those of the filesystem.
 func sortOptions(kind string, list []string) (own, fs []string, err error) {
 	for _, o := range list {
 		switch {

@@ -2,8 +2,7 @@ package hostsim
 
 import "strings"
 
-// check reads the filesystem of a device; the device must be there. repair
-// takes away what is wrong with it.
+// check reads the filesystem of a device, which must exist. repair removes its damage.
 func (p *process) check(name string, repair bool) (s super, ok bool, err error) {
 	dev := p.device(name)
 	err = dev.do(p.ctx, access{write: repair, n: 1 << 20}, func() error {
@@ -17,8 +16,7 @@ func (p *process) check(name string, repair bool) (s super, ok bool, err error) 
 	return s, ok, err
 }
 
-// held says whether somebody has a device for himself; a program that writes
-// wants it alone.
+// held reports whether a device is mounted or claimed. A program that writes needs exclusive access.
 func (p *process) held(name string) (mounted, busy bool) {
 	dev := p.device(name)
 	p.m.mu.RLock()
@@ -26,8 +24,8 @@ func (p *process) held(name string) (mounted, busy bool) {
 	return dev.fs != nil, dev.busy()
 }
 
-// e2fsck is e2fsck(8): 0 clean, 1 errors were corrected, 4 errors are left, 8 it
-// could not be done, 16 wrong usage.
+// e2fsck runs e2fsck(8): 0 clean, 1 errors were corrected, 4 errors are left, 8 operational error, 16
+// usage error.
 func e2fsck(p *process) int {
 	f, err := getopt(p.argv[1:], "panyrcC:B:dE:fFvtb:j:DVl:L:z:k")
 	p.complain("e2fsck 1.47.0 (5-Feb-2023)")
@@ -78,7 +76,7 @@ func e2fsck(p *process) int {
 	return 0
 }
 
-// xfsRepair is xfs_repair(8): with -n 1 says that there is something to repair.
+// xfsRepair runs xfs_repair(8). With -n, status 1 means that a repair is needed.
 func xfsRepair(p *process) int {
 	f, err := getopt(p.argv[1:], "c:defLl:m:no:Pr:t:vV")
 	if err != nil || len(f.words) != 1 {
@@ -119,7 +117,7 @@ func xfsRepair(p *process) int {
 	return 0
 }
 
-// btrfs is btrfs(8), of which there is "check" (btrfs-check(8)).
+// btrfs runs btrfs(8), with the subcommand "check" only (btrfs-check(8)).
 func btrfs(p *process) int {
 	if len(p.argv) < 2 || p.argv[1] != "check" {
 		return p.fail(1, "btrfs: unknown command '%s'", strings.Join(p.argv[1:], " "))

@@ -9,15 +9,15 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Faults of filesystems: those of a device ("sda1", "/dev/VG/LV"), of a place
-// ("/var/lib/..."), or all that are on a drive.
+// Faults of filesystems: of a device ("sda1", "/dev/VG/LV"), of a mount path ("/var/lib/..."), or of
+// all filesystems on a drive.
 
-// fsFault is what happens to the filesystem of a device, mounted or not.
+// fsFault applies a fault to the filesystem of a device, mounted or not.
 type fsFault func(*device, arguments) error
 
 var errNoFS = fmt.Errorf("%w: no filesystem is there", errInvalid)
 
-// aimFS finds the devices with a filesystem that a fault means.
+// aimFS returns the devices with a filesystem that the fault names.
 func (m *Machine) aimFS(f *Fault) ([]*device, error) {
 	name := f.Bay + f.Drive
 	if dev := m.volume(name); dev != nil {
@@ -41,7 +41,7 @@ func onlyFS(list []*device, name string) ([]*device, error) {
 	return list, nil
 }
 
-// volume finds the partition or mapped device of a name, a node or a place.
+// volume returns the partition or mapped device with a name, a node or a mount path.
 func (m *Machine) volume(name string) *device {
 	if strings.HasPrefix(name, "/") {
 		if s := m.resolve(name); s.on != nil && s.on.fs != nil {
@@ -56,7 +56,7 @@ func (m *Machine) volume(name string) *device {
 	return nil
 }
 
-// stack is a drive's devices and all that is mapped onto them.
+// stack returns a drive's devices and all devices mapped onto them.
 func (d *drive) stack() []*device {
 	list := slices.Concat(d.disks, d.parts)
 	for _, g := range d.m.ghosts { // gone, and still mounted
@@ -76,7 +76,7 @@ func (d *drive) stack() []*device {
 	return list
 }
 
-// state is the filesystem of a device as it is now, nil if it has none.
+// state returns the present filesystem of a device, nil if it has none.
 func (d *device) state() *super {
 	if d.fs != nil {
 		return &d.fs.super
@@ -137,7 +137,7 @@ func fsFill(d *device, a arguments) error {
 	return d.edit(func(s *super) { s.Used = s.usage().Bytes / 100 * percent })
 }
 
-// fsUnmount takes all mounts of a device away, whoever uses them.
+// fsUnmount drops all mounts of a device, even those in use.
 func fsUnmount(d *device, _ arguments) error {
 	if d.fs == nil {
 		return fmt.Errorf("%s: %w", d.name, host.ErrNotMounted)
@@ -151,7 +151,7 @@ func fsUnmount(d *device, _ arguments) error {
 	return nil
 }
 
-// healFS undoes what faults did to a filesystem; what it holds stays.
+// healFS undoes the faults of a filesystem; its content stays.
 func healFS(d *device, _ arguments) error {
 	if d.fs != nil {
 		d.fs.readOnly, d.fs.hidden = d.fs.wanted, false
@@ -163,7 +163,7 @@ func healFS(d *device, _ arguments) error {
 	return err
 }
 
-// fsTroubles names what is wrong with the filesystems on a drive.
+// fsTroubles returns the names of the faults of the filesystems on a drive.
 func (d *drive) fsTroubles() []string {
 	var damaged, failed, readOnly bool
 	for _, dev := range d.stack() {

@@ -2,9 +2,8 @@ package hostsim
 
 import "fmt"
 
-// Generate describes a machine of n drives for tests and measurements: a system
-// mirror on NVMe inside the case, a third NVMe and two thirds SATA and SAS in
-// bays, none of them with a fault.
+// Generate returns a machine of n drives for tests and measurements, without faults: a system mirror
+// on NVMe inside the case, and bays with one third NVMe, one third SATA and one third SAS.
 func Generate(n int) Spec {
 	s := Spec{Machine: fmt.Sprintf("rack%d", n)}
 	system := min(n, 2)

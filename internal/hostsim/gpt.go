@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// The GUID partition table (UEFI 2.10, 5.3): a protective boot record, a header
-// with the entries behind it, and a copy of both at the end.
+// The GUID partition table (UEFI 2.10, 5.3): a protective boot record, a header, the entries, and a
+// copy of header and entries at the end.
 const (
 	gptEntries = 128
 	gptEntry   = 128
@@ -29,13 +29,13 @@ type entry struct {
 	name        string
 }
 
-// dataTable is one partition over the whole drive.
+// dataTable returns one partition over the whole drive.
 func dataTable(size, block uint64) []entry {
 	long := gptEntries * gptEntry / block
 	return []entry{{kind: linuxData, first: 2 + long, last: size/block - long - 2, name: "data"}}
 }
 
-// systemTable is what a drive holds that a machine boots from.
+// systemTable returns the partitions of a drive that a machine boots from.
 func systemTable(size, block uint64) []entry {
 	mib := (1 << 20) / block
 	efi := min(512*mib, size/4/block/mib*mib)
@@ -82,8 +82,8 @@ func gpt(size, block uint64, parts ...entry) []piece {
 	}
 }
 
-// table reads the partitions that a kernel finds on a drive: those of the first
-// header, or of the copy where that is damaged (block/partitions/efi.c).
+// table returns the partitions that a kernel finds on a drive: from the first header, or from the copy
+// if the first is damaged (block/partitions/efi.c).
 func (d *drive) table() []entry {
 	if !d.protected() {
 		return nil
@@ -95,7 +95,7 @@ func (d *drive) table() []entry {
 	return list
 }
 
-// protected says whether the boot record says that there is a GPT.
+// protected reports whether the boot record marks the drive as GPT.
 func (d *drive) protected() bool {
 	b := make([]byte, 512)
 	d.content.read(b, 0)
@@ -148,7 +148,7 @@ func readEntry(number int, b []byte) entry {
 	return e
 }
 
-// guid writes an identity as people do: the first three numbers are little-endian.
+// guid returns a GUID in its usual form: the first three numbers are little-endian.
 func guid(b [16]byte) string {
 	return fmt.Sprintf("%08x-%04x-%04x-%x-%x", le.Uint32(b[:]), le.Uint16(b[4:]), le.Uint16(b[6:]), b[8:10], b[10:])
 }

@@ -21,11 +21,11 @@ var (
 	errIO      = errors.New("input/output error")
 	errInvalid = errors.New("invalid argument")
 	errNoSpace = errors.New("no space left on device")
-	errExists  = fmt.Errorf("%w: file exists", host.ErrInTheWay)
+	errExists  = fmt.Errorf("%w: file exists", host.ErrOccupied)
 	errReadFS  = fmt.Errorf("%w: read-only file system", host.ErrPermission)
-	errFull    = fmt.Errorf("%w: directory not empty", host.ErrInTheWay)
-	errContent = fmt.Errorf("%w: file is not empty", host.ErrInTheWay)
-	errDevice  = fmt.Errorf("%w: not a regular file", host.ErrInTheWay)
+	errFull    = fmt.Errorf("%w: directory not empty", host.ErrOccupied)
+	errContent = fmt.Errorf("%w: file is not empty", host.ErrOccupied)
+	errDevice  = fmt.Errorf("%w: not a regular file", host.ErrOccupied)
 )
 
 func (d *drive) family() host.Family { return d.kind.family }
@@ -50,16 +50,16 @@ func (m *Machine) OpenDrive(ctx context.Context, dev string) (host.Drive, error)
 		return nil, fmt.Errorf("open %s: %w", dev, host.ErrGone)
 	case d.faults.denied:
 		return nil, fmt.Errorf("open %s: %w", dev, host.ErrPermission)
-	case d.faults.offline: // ENXIO, as sd_open gives for a device that is offline
+	case d.faults.offline: // ENXIO, as sd_open returns for an offline device
 		return nil, fmt.Errorf("open %s: no such device or address: %w", dev, host.ErrGone)
 	}
 	d.stats.Opens++
 	return &handle{d, dev, d.turn}, nil
 }
 
-// enter waits until the drive takes a command and then holds the machine's lock
-// unless it gives an error. While the drive hangs, nothing but healing or
-// removal ends the wait: a thread in an uninterruptible sleep heeds no context.
+// enter waits until the drive takes a command and returns with the machine's lock held unless it
+// fails. While the drive hangs, only healing or removal ends the wait: a thread in uninterruptible
+// sleep ignores its context.
 func (h *handle) enter(ctx context.Context) error {
 	d := h.d
 	if err := d.dawdle(ctx); err != nil {
@@ -96,7 +96,7 @@ func (h *handle) check() error {
 	return nil
 }
 
-// dawdle is the delay of a slow drive; it ends with the time that the command was given.
+// dawdle waits for the delay of a slow drive, at most until the command's context ends.
 func (d *drive) dawdle(ctx context.Context) error {
 	d.m.mu.RLock()
 	delay := d.faults.slow
@@ -144,7 +144,7 @@ func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	return d.faults.spoil(b), nil
 }
 
-// spoil makes of a good page what a drive with a fault sends.
+// spoil turns a correct page into what a drive with a fault returns.
 func (f *faults) spoil(b []byte) []byte {
 	switch {
 	case f.garbage:
@@ -159,7 +159,7 @@ func (f *faults) spoil(b []byte) []byte {
 	return b
 }
 
-// ReadAt implements io.ReaderAt: what is written on the drive.
+// ReadAt implements io.ReaderAt. It reads the content of the drive.
 func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	if err := h.enter(context.Background()); err != nil {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, err)

@@ -7,9 +7,9 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// What tests, and callers outside that know paths only, do to places.
+// Helpers for tests, and for outside callers that only know paths, to change places.
 
-// MakePlace makes a folder at an absolute path, and the folders above it.
+// MakePlace makes a folder at an absolute path, and its parents.
 func (m *Machine) MakePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
@@ -18,7 +18,7 @@ func (m *Machine) MakePlace(at string) error {
 	return m.MakeFolder(place)
 }
 
-// LookAt says what is at an absolute path.
+// LookAt returns the kind of the place at an absolute path.
 func (m *Machine) LookAt(at string) (host.PlaceKind, error) {
 	place, err := placeOf(at)
 	if err != nil {
@@ -44,14 +44,14 @@ func placeOf(at string) (host.Place, error) {
 	return host.Place{Root: "/", Name: or(at[1:], ".")}, nil
 }
 
-// PutLink lays something at a path that is no folder, file or device.
+// PutLink puts an object at a path that is not a folder, file or device.
 func (m *Machine) PutLink(at string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
 }
 
-// PutFile lays a file with content at a path.
+// PutFile puts a file with content at a path.
 func (m *Machine) PutFile(at string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,8 +63,8 @@ func (m *Machine) PutFile(at string) {
 	m.written[at] = true
 }
 
-// HoldMount uses what is mounted at a path until release is called: it cannot be
-// unmounted meanwhile.
+// HoldMount keeps the mount at a path in use until release is called: it cannot be unmounted
+// meanwhile.
 func (m *Machine) HoldMount(at string) (release func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *Machine) HoldMount(at string) (release func(), err error) {
 	}, nil
 }
 
-// UnmountBehind takes the topmost mount of a path away behind everybody's back.
+// UnmountBehind drops the topmost mount of a path without the daemon's knowledge.
 func (m *Machine) UnmountBehind(at string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,8 +92,7 @@ func (m *Machine) UnmountBehind(at string) error {
 	return nil
 }
 
-// Fill makes a filesystem hold that many bytes. It is named by a device node, or
-// by a path that it is mounted at.
+// Fill sets the used bytes of a filesystem, which is named by a device node or a mount path.
 func (m *Machine) Fill(what string, bytes uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,11 +103,11 @@ func (m *Machine) Fill(what string, bytes uint64) error {
 	return dev.edit(func(s *super) { s.Used = bytes })
 }
 
-// EndKernelLog has whoever reads the kernel's log be told that it ends. It can be opened
-// again.
+// EndKernelLog ends the kernel log for all its readers. They can open it again.
 func (m *Machine) EndKernelLog() { m.klog.end() }
 
-// LoseKernelLog has lines of the kernel's log be overwritten before they are read.
+// LoseKernelLog reports to readers of the kernel log that lines were overwritten before they were
+// read.
 func (m *Machine) LoseKernelLog() {
 	m.klog.send(host.LogLine{At: m.clock.Now(), Priority: levelInfo, Text: "lines before this one were lost", Overflow: true})
 }

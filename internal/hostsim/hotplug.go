@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// pull takes a drive out and tells so.
+// pull removes a drive, with events and log lines.
 func (d *drive) pull() {
 	d.announce("remove")
 	d.logGone()
 	d.unplug()
 }
 
-// push puts a drive in and tells so.
+// push inserts a drive, with events and log lines.
 func (d *drive) push(rename bool) {
 	d.plug(rename)
 	d.logBack()
 	d.announce("add")
 }
 
-// reappear is a drive that the kernel looks at anew, with another identity.
+// reappear makes the kernel detect the drive again, with another identity.
 func (d *drive) reappear(id identity) {
 	d.pull()
 	d.identity = id
 	d.push(false)
 }
 
-// letGo has the kernel let go of one way to a drive; with the last one it is out,
-// and its sled, too: the machine has no hand that would pull it later.
+// letGo returns the write function that deletes one path to a drive. The last path pulls the
+// drive; on a real machine a person does that later.
 func (d *drive) letGo(path int) func(string) error {
 	return func(s string) error {
 		if strings.TrimSpace(s) != "1" {
@@ -85,7 +85,7 @@ func move(d *drive, a arguments) error {
 	return nil
 }
 
-// swap has two drives change their bays, as hands do that put them back wrong.
+// swap exchanges the bays of two drives, as when a person mixes them up.
 func swap(d *drive, a arguments) error {
 	with := a.text("with", "")
 	if with == "" {
@@ -106,7 +106,7 @@ func swap(d *drive, a arguments) error {
 	return nil
 }
 
-// replace puts a drive from the shelf into the bay of one that goes there.
+// replace pulls the drive and puts a new one into its bay.
 func replace(d *drive, a arguments) error {
 	if d.bay == nil {
 		return fmt.Errorf("%w: it is in no bay", errInvalid)
@@ -181,8 +181,8 @@ func nonUTF8(d *drive, _ arguments) error {
 	return nil
 }
 
-// heal makes a drive what it was when the machine started, but for the hours
-// that it has been on since, and puts it back in.
+// heal restores the drive's state at the start of the machine, except for its power-on hours, and puts
+// it back in.
 func heal(d *drive, _ arguments) error {
 	if !d.present && d.bay != nil && d.bay.drive != nil {
 		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)

@@ -11,7 +11,7 @@ import (
 type DriveView struct {
 	Bay       string     `json:"bay,omitempty"`
 	Enclosure string     `json:"enclosure,omitempty"`
-	Name      string     `json:"name,omitempty"` // kernel name, while it is there
+	Name      string     `json:"name,omitempty"` // kernel name, while it is present
 	Kind      Kind       `json:"kind"`
 	Vendor    string     `json:"vendor,omitempty"`
 	Model     string     `json:"model"`
@@ -24,7 +24,7 @@ type DriveView struct {
 	Stats     DriveStats `json:"stats"`
 }
 
-// View lists the drives, those that were pulled too.
+// View lists the drives, pulled drives included.
 func (m *Machine) View() []DriveView {
 	stats := m.Stats()
 	m.mu.RLock()
@@ -44,7 +44,7 @@ func (m *Machine) View() []DriveView {
 	return list
 }
 
-// troubles names the faults that a drive has now.
+// troubles returns the names of the drive's present faults.
 func (d *drive) troubles() []string {
 	var names []string
 	for _, t := range []struct {
@@ -64,7 +64,7 @@ func (d *drive) troubles() []string {
 	return append(names, d.fsTroubles()...)
 }
 
-// maxBody bounds a request.
+// maxBody limits the size of a request.
 const maxBody = 64 << 10
 
 // Handler serves GET /sim/v1/drives, GET and POST /sim/v1/faults.
@@ -97,6 +97,6 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	// An error here is a client that went away: there is nobody left to tell.
+	// An error here means that the client is gone.
 	_ = enc.Encode(v)
 }

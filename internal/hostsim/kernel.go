@@ -7,7 +7,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// What the kernel says: uevents and log lines, worded as Linux words them.
+// Uevents and log lines of the kernel, worded as in Linux.
 
 // logf writes a line of the kernel log.
 func (m *Machine) logf(priority int, format string, args ...any) {
@@ -32,8 +32,8 @@ func (m *Machine) uevent(action, subsystem, path, name string, env map[string]st
 	m.uevents.send(host.Uevent{Action: action, Subsystem: subsystem, DevPath: all["DEVPATH"], DevName: name, Env: all})
 }
 
-// announce sends the events of a drive that comes or goes: from the bus inwards
-// when it comes, the other way when it goes.
+// announce sends the events of a drive that is added or removed: from the bus inward for add, the
+// reverse for remove.
 func (d *drive) announce(action string) {
 	type event struct{ subsystem, path, name, devtype string }
 	var all []event
@@ -71,14 +71,14 @@ func (d *drive) announce(action string) {
 	}
 }
 
-// changed tells that something about the disk is different now.
+// changed sends a change event for the disk.
 func (d *drive) changed() {
 	if d.present {
 		d.m.uevent("change", "block", d.places[0].block, d.name, map[string]string{"DEVTYPE": "disk"})
 	}
 }
 
-// logGone is what the log says when a drive is pulled.
+// logGone logs what the kernel logs when a drive is pulled.
 func (d *drive) logGone() {
 	p := d.places[0]
 	switch {
@@ -91,7 +91,7 @@ func (d *drive) logGone() {
 	}
 }
 
-// logBack is what the log says when a drive appears.
+// logBack logs what the kernel logs when a drive appears.
 func (d *drive) logBack() {
 	p := d.places[0]
 	switch d.kind.letters {
@@ -104,8 +104,8 @@ func (d *drive) logBack() {
 	}
 }
 
-// logMedium is what the log says of a sector that cannot be read. The line of
-// the block layer names the hidden path of an NVMe drive with two ports.
+// logMedium logs an unreadable sector. The line of the block layer names the hidden path of an NVMe
+// drive with two ports.
 func (d *drive) logMedium(lba uint64) {
 	name := d.name
 	if len(d.places) > 1 && d.kind.name == KindNVMe {
@@ -120,12 +120,12 @@ func (d *drive) logMedium(lba uint64) {
 	d.m.logf(levelErr, "critical medium error, dev %s, sector %d op 0x0:(READ) flags 0x800 phys_seg 1 prio class 2", name, lba)
 }
 
-// logIO is what the log says of a request that failed for another reason.
+// logIO logs a request that failed for another reason.
 func (d *drive) logIO(sector uint64, op string) {
 	d.m.logf(levelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
 }
 
-// logTimeout is what the log says when commands are given up on.
+// logTimeout logs commands that timed out.
 func (d *drive) logTimeout() {
 	p := d.places[0]
 	d.io.timeouts++

@@ -15,15 +15,15 @@ const (
 	KindUSB     Kind = "usb"
 )
 
-// kind is what all drives of a kind have in common. The names, the size and the
-// wear are the defaults of a group that does not give its own.
+// kind holds what all drives of a kind have in common. The names and the size are the defaults of a
+// group.
 type kind struct {
 	name       Kind
-	family     host.Family   // whose pages it answers; "" for none
+	family     host.Family   // its command set; "" for none
 	letters    string        // kernel name: sd, nvme, vd
-	rotational bool          // as the kernel's queue says
-	rpm        int           // 0: does not turn
-	bay        EnclosureKind // where it fits; "" for no bay at all
+	rotational bool          // as the kernel's queue reports it
+	rpm        int           // 0: solid state
+	bay        EnclosureKind // kind of bay that it fits; "" for none
 	vendor     string
 	model      string
 	size       string
@@ -34,7 +34,7 @@ type kind struct {
 	build      func(*drive)
 }
 
-// kinds is filled in by init, because the functions in it look into it again.
+// kinds is filled by init because its functions refer back to it.
 var kinds map[Kind]*kind
 
 func init() {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// luksHeader is a LUKS2 header: what is read of it by others, and our own note
-// where the real one has its areas of keys (LUKS2 On-Disk Format, 2.2 and 3).
+// luksHeader is a LUKS2 header: the fields that other programs read, and a private note in place of
+// the key areas (LUKS2 On-Disk Format, 2.2 and 3).
 type luksHeader struct {
 	uuid, label, subsystem string
 	luksKeys
@@ -16,13 +16,13 @@ type luksHeader struct {
 
 type luksKeys struct {
 	Offset uint64     // of the data, bytes
-	Slots  []luksSlot // none: erased
+	Slots  []luksSlot // empty: erased
 }
 
-// luksSlot has the key of the data, that only who knows the passphrase can take out.
+// luksSlot holds the key of the data, wrapped with the passphrase.
 type luksSlot struct{ Salt, Check, Wrapped []byte }
 
-// maxSlots is how many fit into the 1 MiB that is asked for: one takes 252 KiB.
+// maxSlots is how many key slots fit into the 1 MiB of the header: one takes 252 KiB.
 const maxSlots = 4
 
 const (
@@ -31,12 +31,12 @@ const (
 	luksBinary = 4096
 )
 
-// stretched is what is made of a passphrase, for a purpose.
+// stretched derives a key from a passphrase for a purpose.
 func (s *luksSlot) stretched(pass []byte, purpose string) [32]byte {
 	return sha256.Sum256([]byte(purpose + "\x00" + string(s.Salt) + string(pass)))
 }
 
-// newSlot puts a key away.
+// newSlot wraps a key with a passphrase.
 func newSlot(pass []byte, key [32]byte) luksSlot {
 	s := luksSlot{Salt: []byte(rand.Text()), Wrapped: make([]byte, 32)}
 	check, wrap := s.stretched(pass, "check"), s.stretched(pass, "wrap")
@@ -52,12 +52,12 @@ func newKey() (key [32]byte) {
 	return key
 }
 
-// opens is the slot that a passphrase opens; -1: none.
+// opens returns the slot that a passphrase opens; -1: none.
 func (k *luksKeys) opens(pass []byte) int {
 	return slices.IndexFunc(k.Slots, func(s luksSlot) bool { return s.stretched(pass, "check") == [32]byte(s.Check) })
 }
 
-// key takes the key out.
+// key returns the key of the data.
 func (k *luksKeys) key(pass []byte) (key [32]byte, ok bool) {
 	i := k.opens(pass)
 	if i < 0 {
@@ -95,7 +95,7 @@ func readLUKS(dev *device) (h luksHeader, ok bool) {
 	h = luksHeader{uuid: cString(b[168:208]), label: cString(b[24:72]), subsystem: cString(b[208:256])}
 	dev.read(b, luksSlotAt)
 	if n := be.Uint32(b); n > 0 && n < luksBinary-4 {
-		_ = json.Unmarshal(b[4:4+n], &h.luksKeys) // what cannot be read opens nothing
+		_ = json.Unmarshal(b[4:4+n], &h.luksKeys) // damaged slots open nothing
 	}
 	return h, true
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// activate makes the devices of a volume: its parts first, then itself.
+// activate creates the devices of a volume, those of its parts first.
 func (c *lvmRun) activate(v *lv) error {
 	if v.dev != nil || v.part == "spare" {
 		return nil
@@ -40,12 +40,12 @@ func (c *lvmRun) activate(v *lv) error {
 	return nil
 }
 
-// whole says whether all physical volumes of a linear volume are there.
+// whole reports whether all physical volumes of a linear volume are present.
 func (c *lvmRun) whole(v *lv) bool {
 	return !slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) })
 }
 
-// table is what a volume's device is made of now.
+// table returns the backing of a volume's device, and the devices below.
 func (c *lvmRun) table(v *lv) (data backing, below []*device) {
 	switch v.kind {
 	case "raid1":
@@ -74,8 +74,7 @@ func (c *lvmRun) table(v *lv) (data backing, below []*device) {
 	return l, below
 }
 
-// reload puts the tables of an active volume right: new extents, drives that
-// came back.
+// reload updates the tables of an active volume for new extents or drives that came back.
 func (c *lvmRun) reload(v *lv) {
 	for _, p := range v.parts() {
 		c.reload(p)
@@ -93,7 +92,7 @@ func (c *lvmRun) reload(v *lv) {
 	}
 }
 
-// deactivate takes the devices of a volume away.
+// deactivate removes the devices of a volume.
 func (c *lvmRun) deactivate(v *lv) {
 	if v.dev != nil {
 		if v.kind == "raid1" {
@@ -110,7 +109,7 @@ func (c *lvmRun) deactivate(v *lv) {
 	}
 }
 
-// inUse says who has an active volume, in lvm's words.
+// inUse returns LVM's error for an active volume that is in use.
 func (v *lv) inUse() error {
 	switch {
 	case v.dev == nil:
@@ -125,8 +124,8 @@ func (v *lv) inUse() error {
 	return nil
 }
 
-// locked says that a volume, or a part of it, is being moved. Below thin volumes their
-// pool moves without that.
+// locked returns an error for a volume that is being moved, or a part of it is. Thin volumes are not
+// locked while their pool moves.
 func (v *lv) locked() error {
 	if v.group.move != nil && slices.ContainsFunc(append(v.parts(), v), v.group.move.moves) {
 		return said("Can't change locked LV %s.", v.path())

@@ -54,7 +54,7 @@ func (c *lvmRun) lvchange() error {
 
 func (c *lvmRun) refresh(v *lv) error {
 	if v.dev == nil {
-		return nil // there is nothing to load
+		return nil // no table is loaded
 	}
 	if v.kind == "raid1" && c.health(v) == "partial" {
 		return said("Refusing refresh of partial LV %s. Use '--activationmode partial' to override.", v.path())
@@ -99,7 +99,7 @@ func (c *lvmRun) lvremove() error {
 	return nil
 }
 
-// removeVolume removes a volume, those in it where it is a pool, and its parts.
+// removeVolume removes a volume and its parts; of a pool also its thin volumes.
 func (c *lvmRun) removeVolume(v *lv) error {
 	g := v.group
 	if v.parent != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// lvconvert replaces legs of a mirror.
+// lvconvert replaces, adds or removes legs of a mirror.
 func (c *lvmRun) lvconvert() error {
 	if len(c.words) == 0 {
 		return misused("Please provide a logical volume path")
@@ -75,7 +75,7 @@ func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 	return c.commit(v.group)
 }
 
-// last says whether all other legs of a mirror lack something.
+// last reports whether no other leg of the mirror is in use.
 func (v *lv) last(i int) bool {
 	for j := range v.images {
 		if j != i && !v.failed[j] {
@@ -85,8 +85,8 @@ func (v *lv) last(i int) bool {
 	return true
 }
 
-// recovered is how much of a mirror all its legs have: for those who ask, copying takes
-// its time.
+// recovered returns how many extents of a mirror are in sync on all legs. Reports show the copy as
+// taking time.
 func (v *lv) recovered() uint64 {
 	if v.recovers.IsZero() {
 		return v.extents
@@ -94,8 +94,8 @@ func (v *lv) recovered() uint64 {
 	return v.group.copied(v.recovers, v.extents)
 }
 
-// changeLegs makes a mirror of a linear volume, or one of a mirror: on the physical
-// volumes that are named a leg is made, or taken away.
+// changeLegs converts a linear volume to a mirror or back. It adds a leg on the physical volume that
+// is named, or removes the leg there.
 func (c *lvmRun) changeLegs(v *lv) error {
 	if err := c.complete(v.group); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// lvcreate makes a volume: it is committed first, activated, and then wiped.
+// lvcreate creates a volume: it commits the metadata, activates the volume and then wipes it.
 func (c *lvmRun) lvcreate() error {
 	if len(c.words) == 0 || c.set["name"] == "" {
 		return misused("Please specify a volume group and a name.")
@@ -39,7 +39,7 @@ func (c *lvmRun) lvcreate() error {
 	return c.finish(v)
 }
 
-// fresh says whether a new volume of the name that was given can be.
+// fresh returns an error if a new volume with the given name is not possible.
 func (c *lvmRun) fresh(g *group) error {
 	if err := c.complete(g); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (c *lvmRun) wipeNew(v *lv) error {
 	return c.point()
 }
 
-// lay gives a volume extents.
+// lay allocates extents for a volume.
 func (g *group) lay(n uint64, pvs []*pv) ([]area, error) {
 	if areas := g.take(n, pvs); areas != nil {
 		return areas, nil
@@ -112,7 +112,7 @@ func (c *lvmRun) makeLinear(v *lv) (err error) {
 	return err
 }
 
-// makeMirror lays each leg on a drive of its own, its metadata before it.
+// makeMirror places each leg on a separate drive, its metadata first.
 func (c *lvmRun) makeMirror(v *lv) error {
 	legs := 2
 	if c.has("mirrors") {
@@ -133,14 +133,14 @@ func (c *lvmRun) makeMirror(v *lv) error {
 			return said("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, v.extents+1)
 		}
 		v.leg(pvs[i], len(v.images))
-		v.metas[len(v.metas)-1].tags = v.tags // as lvm does
+		v.metas[len(v.metas)-1].tags = v.tags // as LVM does
 		pvs = slices.Delete(slices.Clone(pvs), i, i+1)
 	}
 	v.group.add(v)
 	return nil
 }
 
-// leg makes leg i of a mirror on a physical volume that has room for it.
+// leg creates leg i of a mirror on a physical volume with room for it.
 func (v *lv) leg(p *pv, i int) {
 	g := v.group
 	meta := g.add(&lv{group: g, name: v.sub("rmeta", i), parent: v, part: "rmeta", kind: "linear", extents: 1, areas: g.take(1, []*pv{p})})
@@ -152,7 +152,7 @@ func (v *lv) leg(p *pv, i int) {
 	v.failed[i], v.fresh[i] = i > 0, true
 }
 
-// makePool lays a thin pool: its metadata, its data, and a spare for the metadata.
+// makePool creates a thin pool: its metadata, its data, and a spare for the metadata.
 func (c *lvmRun) makePool(v *lv) error {
 	g := v.group
 	metadata := uint64(0)
@@ -188,7 +188,7 @@ func (c *lvmRun) makePool(v *lv) error {
 	return nil
 }
 
-// spare is the spare for the metadata of pools.
+// spare returns the spare metadata volume of the group.
 func (g *group) spare() *lv {
 	if i := slices.IndexFunc(g.lvs, func(v *lv) bool { return v.part == "spare" }); i >= 0 {
 		return g.lvs[i]
@@ -206,7 +206,7 @@ func (c *lvmRun) makeThin(v *lv) error {
 	return nil
 }
 
-// snapshot copies a thin volume: its chunks are shared from now on.
+// snapshot creates a snapshot of a thin volume; the two share their chunks.
 func (c *lvmRun) snapshot() error {
 	origin, err := c.volume(c.words[0])
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// lvextend grows a volume to a size.
+// lvextend extends a volume to a size.
 func (c *lvmRun) lvextend() error {
 	if len(c.words) == 0 {
 		return misused("Please specify a logical volume path.")
@@ -46,7 +46,7 @@ func (c *lvmRun) lvextend() error {
 	return c.point()
 }
 
-// extendMetadata grows the metadata of a pool, and the spare if there is room for both.
+// extendMetadata extends the metadata of a pool, and the spare if there is room for both.
 func (c *lvmRun) extendMetadata(v *lv) error {
 	bytes, err := lvmSize(c.set["poolmetadatasize"])
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *lvmRun) extendMetadata(v *lv) error {
 	return c.point()
 }
 
-// grow gives a volume more extents; new ones of a mirror are in sync at once.
+// grow adds extents to a volume. New extents of a mirror are in sync at once.
 func (v *lv) grow(n uint64, pvs []*pv) error {
 	switch v.kind {
 	case "linear":
@@ -103,7 +103,7 @@ func (v *lv) growLegs(n uint64, pvs []*pv) error {
 	more := make([][]area, len(v.images))
 	for i, image := range v.images {
 		own := slices.DeleteFunc(slices.Clone(pvs), func(p *pv) bool { return v.elsewhere(i, p) })
-		// The drive that the leg is on comes first.
+		// The drive of the leg comes first.
 		slices.SortStableFunc(own, func(a, b *pv) int { return flagOrder(b == image.areas[0].pv) - flagOrder(a == image.areas[0].pv) })
 		if more[i] = v.group.take(n, own); more[i] == nil {
 			return said("Insufficient suitable allocatable extents for logical volume %s: %d more required", v.name, n)
@@ -124,7 +124,7 @@ func flagOrder(on bool) int {
 	return 0
 }
 
-// elsewhere says whether another leg than i lies on a physical volume.
+// elsewhere reports whether a leg other than i lies on a physical volume.
 func (v *lv) elsewhere(i int, p *pv) bool {
 	for j, image := range v.images {
 		if j != i && slices.ContainsFunc(image.areas, func(a area) bool { return a.pv == p }) {

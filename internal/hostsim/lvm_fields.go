@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// lvFields is a row of the report about a volume.
+// lvFields returns the row of the report for a volume.
 func (c *lvmRun) lvFields(v *lv) fields {
 	f := fields{"lv_uuid": v.uuid, "lv_name": v.name, "lv_parent": "", "lv_layout": "linear", "lv_role": v.role(), "lv_size": fmt.Sprint(v.size()), "origin": "", "pool_lv": "",
 		"lv_tags": strings.Join(v.tags, ","), "lv_path": "", "lv_kernel_major": "-1", "lv_kernel_minor": "-1", "lv_active": "", "lv_suspended": "unknown", "lv_device_open": "unknown",
@@ -47,7 +47,7 @@ func (v *lv) activeFields(f fields) {
 	switch v.kind {
 	case "raid1":
 		f["raid_sync_action"], f["raid_mismatch_count"] = "idle", "0"
-		f["copy_percent"] = percent(v.recovered(), v.extents) // legs that failed are no part of it
+		f["copy_percent"] = percent(v.recovered(), v.extents) // failed legs do not count
 		if v.recovered() < v.extents {
 			f["raid_sync_action"] = "recover"
 		}
@@ -95,7 +95,7 @@ func (v *lv) permissions() string {
 	return "writeable"
 }
 
-// health is in lvm's words; "" is well.
+// health returns LVM's health status; "" is healthy.
 func (c *lvmRun) health(v *lv) string {
 	if slices.ContainsFunc(v.under(), func(x *lv) bool {
 		return slices.ContainsFunc(x.areas, func(a area) bool { return c.missing(a.pv) })
@@ -111,7 +111,7 @@ func (c *lvmRun) health(v *lv) string {
 	return ""
 }
 
-// attr is the ten characters of lvs(8), "lv_attr bits".
+// attr returns the ten characters of lvs(8), "lv_attr bits".
 func (c *lvmRun) attr(v *lv, f fields) string {
 	a := []byte("-wi-------")
 	switch {
@@ -166,7 +166,7 @@ func (c *lvmRun) attr(v *lv, f fields) string {
 	return string(a)
 }
 
-// fields are the rows of a move and its two hidden parts.
+// fields returns the rows of a move and its two hidden volumes.
 func (x *relocation) fields() []fields {
 	g := x.from.group
 	row := func(uuid, name, parent, attr, layout, role string) fields {

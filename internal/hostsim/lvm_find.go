@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// scan reads the labels on the devices that the command may see: those of
-// --devices, or all. What cannot be read is not there.
+// scan reads the labels on the devices that the command may use: those of --devices, or all. It
+// ignores unreadable devices.
 func (c *lvmRun) scan() {
 	c.m.mu.RLock()
 	var names []string
@@ -45,7 +45,7 @@ func (c *lvmRun) scan() {
 	}
 }
 
-// see takes a device into account.
+// see adds a device to the scan.
 func (c *lvmRun) see(dev *device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
@@ -72,10 +72,9 @@ func plainID(b []byte) bool {
 	})
 }
 
-// preferred is the one of two devices with the same identity that lvm uses, the other
-// one, and why (lvm2, lib/cache/lvmcache.c, _choose_duplicates; seen with 2.03.16): the
-// one that a logical volume uses, then the one whose name the metadata remembers, then
-// the first.
+// preferred returns the one of two devices with the same UUID that LVM uses, the other one, and why
+// (lvm2, lib/cache/lvmcache.c, _choose_duplicates; seen with 2.03.16): the one that a logical volume
+// uses, then the one with the name in the metadata, then the first.
 func (c *lvmRun) preferred(id string, first, second *device) (use, other *device, why string) {
 	hint := ""
 	if p := c.m.physical[id]; p != nil {
@@ -94,7 +93,7 @@ func (c *lvmRun) preferred(id string, first, second *device) (use, other *device
 	return first, second, cmp.Or(why, "device was seen first")
 }
 
-// groups are those of which something was found, by name.
+// groups returns the volume groups with a readable physical volume, by name.
 func (c *lvmRun) groups() []*group {
 	var list []*group
 	for id := range c.on {
@@ -106,7 +105,7 @@ func (c *lvmRun) groups() []*group {
 	return list
 }
 
-// group finds the volume group of a name.
+// group returns the volume group with the name.
 func (c *lvmRun) group(name string) (*group, error) {
 	var hit *group
 	for _, g := range c.groups() {
@@ -123,7 +122,7 @@ func (c *lvmRun) group(name string) (*group, error) {
 	return hit, nil
 }
 
-// volume finds a logical volume by "GROUP/NAME".
+// volume returns a logical volume by "GROUP/NAME".
 func (c *lvmRun) volume(path string) (*lv, error) {
 	name, short, _ := strings.Cut(path, "/")
 	g, err := c.group(name)
@@ -136,8 +135,8 @@ func (c *lvmRun) volume(path string) (*lv, error) {
 	return nil, said("Failed to find logical volume \"%s\"", path)
 }
 
-// named finds the physical volumes of a group that are named by device, with their
-// extents or without: "/dev/sda:0-9:20-29".
+// named returns the physical volumes of a group that the command names by device, with or without
+// extents: "/dev/sda:0-9:20-29".
 func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
 	var list []*pv
 	for _, name := range names {
@@ -162,14 +161,14 @@ func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
 	return list, nil
 }
 
-// forgetNamed ends what a command has named of physical volumes.
+// forgetNamed clears the extents that a command named.
 func (c *lvmRun) forgetNamed() {
 	for _, p := range c.m.physical {
 		p.only = nil
 	}
 }
 
-// at is the physical volume on a device, nil if there is none.
+// at returns the physical volume on a device, nil if there is none.
 func (c *lvmRun) at(name string) *pv {
 	dev := c.m.lookup(name)
 	for id, d := range c.on {
@@ -180,8 +179,8 @@ func (c *lvmRun) at(name string) *pv {
 	return nil
 }
 
-// usable are the physical volumes on which something can be laid: those named,
-// or all of the group.
+// usable returns the physical volumes where extents can be allocated: those named, or all of the
+// group.
 func (c *lvmRun) usable(g *group, names []string) ([]*pv, error) {
 	list, err := c.named(g, names)
 	if err != nil {
@@ -193,5 +192,5 @@ func (c *lvmRun) usable(g *group, names []string) ([]*pv, error) {
 	return slices.DeleteFunc(list, func(p *pv) bool { return p.missing || c.on[p.uuid] == nil }), nil
 }
 
-// missing says whether a physical volume is lost, or not taken in again.
+// missing reports whether a physical volume is absent, or marked missing in the metadata.
 func (c *lvmRun) missing(p *pv) bool { return p.missing || c.on[p.uuid] == nil }

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// The metadata area of a physical volume (lvm2, lib/format_text/layout.h): mda_header
-// in a sector of its own, and the text of the group behind it. Here the text says no
-// more than which group it is; what a group holds is kept beside the drives. A copy
-// whose checksums are wrong is none, as in lvm2.
+// The metadata area of a physical volume (lvm2, lib/format_text/layout.h): mda_header in one sector,
+// and the text of the group behind it. Here the text only identifies the group; the content of a group
+// is kept outside the drives. A copy with a wrong checksum does not count, as in lvm2.
 
 const (
-	metadataAt = 4096             // mda_header, behind the label
+	metadataAt = 4096             // mda_header, after the label
 	textAt     = metadataAt + 512 // where the first text of a group is written
 )
 
@@ -20,7 +19,7 @@ func lvmCRC(b []byte) uint32 {
 	return ^crc32.Update(^uint32(0xF597A6CF), crc32.IEEETable, b)
 }
 
-// metadataOf is what a metadata area reads like; no group: it has no text.
+// metadataOf returns the bytes of a metadata area. Without a group it has no text.
 func metadataOf(g *group) []byte {
 	b := make([]byte, 512)
 	copy(b[4:], " LVM2 x[5A%r0N*>")
@@ -46,8 +45,8 @@ func (c *lvmRun) writeMetadata(dev *device, g *group) error {
 	return nil
 }
 
-// readMetadata says what is wrong with the metadata area of a device, in lvm's words.
-// A bad text is read a second time, and lvm says that on its standard output.
+// readMetadata returns what is wrong with the metadata area of a device, in LVM's words. LVM reads a
+// bad text a second time and prints that on standard output.
 func (c *lvmRun) readMetadata(dev *device) (wrong string, again bool) {
 	b := make([]byte, 512)
 	dev.read(b, metadataAt)
@@ -65,8 +64,7 @@ func (c *lvmRun) readMetadata(dev *device) (wrong string, again bool) {
 	return "", false
 }
 
-// checkMetadata remembers a physical volume whose copy of its group's metadata
-// cannot be read.
+// checkMetadata records a physical volume whose copy of the group's metadata is unreadable.
 func (c *lvmRun) checkMetadata(p *pv, dev *device) {
 	if p.group == nil {
 		return
@@ -82,7 +80,7 @@ func (c *lvmRun) checkMetadata(p *pv, dev *device) {
 	c.complain("  WARNING: scanning /dev/%s mda1 failed to read metadata summary.\n  WARNING: repair VG metadata on /dev/%[1]s with vgck --updatemetadata.\n  WARNING: scan failed to get metadata summary from /dev/%[1]s PVID %s", dev.name, strings.ReplaceAll(p.uuid, "-", ""))
 }
 
-// used refuses a physical volume that is in use by a group that cannot be read.
+// used refuses a physical volume that is in use by a group with unreadable metadata.
 func (c *lvmRun) used(p *pv, name string) error {
 	if p == nil || !c.unread[p.uuid] {
 		return nil

@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// relocation is a pvmove under way. The kernel copies to the new extents all the while,
-// and they keep what was copied when the move is taken back ("pvmove --abort" frees them,
-// lvm2 2.03.16, tools/pvmove_poll.c). At the end the volumes change over, all at once
-// (--atomic), with what was written meanwhile.
+// relocation is a pvmove in progress. The kernel copies to the new extents, and they keep the copy
+// when the move is aborted ("pvmove --abort" frees them, lvm2 2.03.16, tools/pvmove_poll.c). At the
+// end all volumes switch at once (--atomic), with the writes of the meantime.
 type relocation struct {
 	uuid        string
-	legs        [2]string // identities of its hidden volumes
+	legs        [2]string // UUIDs of its hidden volumes
 	from        *pv
 	lvs         []*lv
 	to          []area
-	since       time.Time // that it is active; zero: it is not, and what was copied is forgotten
+	since       time.Time // start of the copy; zero: inactive, and the progress is lost
 	done, total uint64    // extents
-	failed      [2]bool   // legs, until all is copied
-	table       string    // of its device, and the one that is to come; "": lvm's
+	failed      [2]bool   // failed legs, until all is copied
+	table       string    // active table of its device, and the loaded one; "": LVM's
 	loaded      string
 }
 
 func (x *relocation) moves(v *lv) bool { return slices.Contains(x.lvs, v) }
 
-// copyRate is what the kernel copies below volumes, bytes in a second.
+// copyRate is the kernel's copy rate below volumes, in bytes per second.
 const copyRate = 100 << 20
 
-// copied is how many of n extents the kernel has copied since then.
+// copied returns how many of n extents the kernel has copied since a time.
 func (g *group) copied(since time.Time, n uint64) uint64 {
 	if since.IsZero() {
 		return 0
@@ -65,14 +64,14 @@ func (c *lvmRun) pvmove() error {
 	return &carryOn{func() error { return c.carry(g, g.move) }}
 }
 
-// startMove finds room for all that is on a physical volume.
+// startMove allocates extents for all that is on a physical volume.
 func (c *lvmRun) startMove(g *group, from *pv) error {
 	pvs, err := c.usable(g, c.words[1:])
 	if err != nil {
 		return err
 	}
 	x := &relocation{uuid: lvmID(), legs: [2]string{lvmID(), lvmID()}, from: from}
-	g.move = x // what it has taken is not free
+	g.move = x // the extents that it takes are not free
 	for _, v := range g.lvs {
 		for _, a := range v.areas {
 			if a.pv != from || c.has("name") && v.top().name != c.set["name"] {
@@ -106,7 +105,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 	return nil
 }
 
-// top is the volume that a hidden part belongs to.
+// top returns the volume that a hidden part belongs to.
 func (v *lv) top() *lv {
 	for v.parent != nil {
 		v = v.parent
@@ -114,8 +113,7 @@ func (v *lv) top() *lv {
 	return v
 }
 
-// beside says whether another leg of the mirror that a volume is part of lies on
-// a physical volume.
+// beside reports whether another leg of the same mirror lies on a physical volume.
 func (v *lv) beside(p *pv) bool {
 	i := slices.Index(v.parent.images, v)
 	if i < 0 {
@@ -124,8 +122,7 @@ func (v *lv) beside(p *pv) bool {
 	return v.parent.elsewhere(i, p)
 }
 
-// carry waits for a move; it can be ended at any time, and goes on from there when it
-// is asked for again.
+// carry waits for a move. It can be ended at any time; the next pvmove continues from there.
 func (c *lvmRun) carry(g *group, x *relocation) error {
 	every, first := c.set["interval"], true
 	seconds, err := strconv.Atoi(strings.TrimPrefix(every, "+"))
@@ -147,8 +144,8 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 	}
 }
 
-// look brings a move up to now. What cannot be read is left out, and only the log says
-// so; the letters of the status are wiped when all is copied (dm-raid1.c, reset_ms_flags).
+// look updates the progress of a move. It skips unreadable extents, and only the log reports them; the
+// letters of the status are reset when all is copied (dm-raid1.c, reset_ms_flags).
 func (c *lvmRun) look(g *group, x *relocation) {
 	n := g.copied(x.since, x.total)
 	if n == x.done || x.retreated() {
@@ -184,8 +181,8 @@ func (c *lvmRun) look(g *group, x *relocation) {
 	}
 }
 
-// copyExtents copies n extents of a physical volume to where a move puts them; at counts
-// the extents of the move.
+// copyExtents copies n extents of a physical volume to the target of a move; at counts the extents of
+// the move.
 func (c *lvmRun) copyExtents(g *group, x *relocation, at uint64, from *pv, start, n uint64) {
 	for _, a := range x.to {
 		if at >= a.n {
@@ -216,7 +213,7 @@ func targets(areas []area) (list []*pv) {
 func (c *lvmRun) advance(g *group, x *relocation) (ended bool, err error) {
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
-	if g.move != x { // taken back meanwhile
+	if g.move != x { // aborted meanwhile
 		return true, nil
 	}
 	if err := c.complete(g); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lvmSize reads "16m", "4194304b", "1g" (lvm(8), "Size"): without a letter, MiB.
+// lvmSize parses "16m", "4194304b", "1g" (lvm(8), "Size"). Without a letter it is MiB.
 func lvmSize(s string) (uint64, error) {
 	shift := map[byte]int{'b': 0, 's': 9, 'k': 10, 'm': 20, 'g': 30, 't': 40, 'p': 50}
 	by, digits := 20, strings.ToLower(s)
@@ -22,8 +22,7 @@ func lvmSize(s string) (uint64, error) {
 	return uint64(n * float64(uint64(1)<<by)), nil
 }
 
-// pvcreate labels devices. On one that holds something it asks, and here nobody
-// answers.
+// pvcreate labels devices. On a device with content it asks a question, and it gets no answer here.
 func (c *lvmRun) pvcreate() error {
 	if len(c.words) == 0 || c.has("uuid") && len(c.words) != 1 {
 		return misused("Please enter a physical volume path.")
@@ -64,7 +63,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 		if err != nil {
 			return nil, err
 		}
-		start = (1<<20 + size + 1<<20 - 1) &^ (1<<20 - 1) // aligned to a MiB
+		start = (1<<20 + size + 1<<20 - 1) &^ (1<<20 - 1) // aligned to 1 MiB
 	}
 	if dev.length() < start+4<<20 {
 		return nil, said("%s: Data area is beyond end of device!\nFormat-specific initialisation of physical volume %[1]s failed.", name)
@@ -85,7 +84,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	return p, c.point()
 }
 
-// clear looks for what is on a device, as wipe_known_signatures does.
+// clear checks a device for signatures, as wipe_known_signatures does.
 func (c *lvmRun) clear(dev *device) error {
 	kind, udev := recognise(dev.read)
 	if kind == "gpt" || kind == "mbr" {
@@ -102,7 +101,7 @@ func (c *lvmRun) clear(dev *device) error {
 	return c.wipe(dev)
 }
 
-// wipe removes the marks of all that is known, and nothing else.
+// wipe removes all known signatures, and nothing else.
 func (c *lvmRun) wipe(dev *device) error {
 	for _, row := range contents {
 		for _, mark := range row.marks {

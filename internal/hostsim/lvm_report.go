@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The report: every field that package lvm asks for, as lvm2 2.03.16 fills it in
-// (lvmreport(7)); its values are texts.
+// The report: every field that package lvm requests, as lvm2 2.03.16 fills it in (lvmreport(7)). All
+// values are strings.
 
 type fields map[string]string
 
@@ -50,14 +50,14 @@ func (c *lvmRun) fullreport() error {
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{"report": append([]map[string][]json.RawMessage{}, sections...)}, "    ", "    ")
-	if c.again { // on a line of its own, inside the report (seen with 2.03.16)
+	if c.again { // on a separate line, inside the report (seen with 2.03.16)
 		text = bytes.Replace(text, []byte("[\n"), []byte("[\nRetrying metadata scan.\n"), 1)
 	}
 	c.say("    %s", text)
 	return err
 }
 
-// pick writes the columns that were asked for, in their order.
+// pick returns the requested columns, in their order.
 func (f fields) pick(columns []string) (json.RawMessage, error) {
 	var b strings.Builder
 	for i, name := range columns {
@@ -126,7 +126,7 @@ func (c *lvmRun) pvFields(p *pv) fields {
 	size, free := p.size, p.size
 	switch g := p.group; {
 	case g == nil:
-	case !slices.Contains(c.groups(), g): // marked in use, and nothing says by which group
+	case !slices.Contains(c.groups(), g): // in use, but the group is unknown
 		f["pv_in_use"], free = "used", 0
 	default:
 		f["pv_in_use"] = "used"
@@ -140,7 +140,7 @@ func (c *lvmRun) pvFields(p *pv) fields {
 	return f
 }
 
-// orphans are the physical volumes of no group.
+// orphans returns the physical volumes without a group.
 func (c *lvmRun) orphans() (rows []fields) {
 	for id := range c.on {
 		if p := c.m.physical[id]; p.group == nil || !slices.Contains(c.groups(), p.group) {
@@ -151,7 +151,7 @@ func (c *lvmRun) orphans() (rows []fields) {
 	return rows
 }
 
-// extentFields says who has the extents of a physical volume.
+// extentFields returns the owners of the extents of a physical volume.
 func (c *lvmRun) extentFields(p *pv) (rows []fields) {
 	g := p.group
 	type owned struct {

@@ -9,24 +9,23 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// lvm(8) of lvm2 2.03.16: its commands, as far as package lvm uses them, with
-// its words and its exit statuses.
+// lvm(8) of lvm2 2.03.16: its commands as far as package lvm uses them, with its messages and exit
+// statuses.
 
-// lvmRun is a command of lvm under way.
+// lvmRun is an lvm command in progress.
 type lvmRun struct {
 	*process
 	flags
 	command string
-	devices []*device          // it may use
-	on      map[string]*device // physical volumes that were found, by identity
-	unread  map[string]bool    // those of which the metadata of their group cannot be read
-	twice   map[string]bool    // those that were found on more than one device
+	devices []*device          // devices that it may use
+	on      map[string]*device // physical volumes that it found, by UUID
+	unread  map[string]bool    // physical volumes with unreadable metadata of their group
+	twice   map[string]bool    // physical volumes that it found on more than one device
 	again   bool               // a second scan was made
-	points  int                // left until it is killed; 0: it is not
+	points  int                // points left until it is killed; 0: it is not
 }
 
-// lvmCommand is a command: its options, those that take a value with a colon, and
-// what it does.
+// lvmCommand is a command: its options (a colon marks a value) and its function.
 type lvmCommand struct {
 	options string
 	do      func(*lvmRun) error
@@ -38,7 +37,7 @@ const (
 	ofAll     = "config: devices: yes force quiet verbose test nolocking noudevsync nohints commandprofile: "
 )
 
-// lvmCommands is filled in by init, because some lead to others.
+// lvmCommands is filled by init because some commands refer back to it.
 var lvmCommands map[string]lvmCommand
 
 func init() {
@@ -63,15 +62,15 @@ func init() {
 	}
 }
 
-// short are the letters that lvm's commands have for some words.
+// shortNames maps the letters of short options to the long ones.
 var shortNames = map[string]string{"n": "name", "L": "size", "l": "extents", "V": "virtualsize", "W": "wipesignatures", "Z": "zero", "m": "mirrors", "s": "snapshot",
 	"p": "permission", "k": "setactivationskip", "K": "ignoreactivationskip", "a": "activate", "y": "yes", "f": "force", "q": "quiet", "v": "verbose", "i": "interval",
 	"b": "background", "o": "options", "u": "uuid", "t": "test"}
 
-// complaint is why a command of lvm fails, in its own words.
+// complaint is an error of an lvm command, in LVM's words.
 type complaint struct {
 	text  string
-	words bool // it did not understand its words
+	words bool // the arguments are invalid
 }
 
 func (c *complaint) Error() string { return c.text }
@@ -86,7 +85,7 @@ func misused(format string, args ...any) error {
 
 var errKilled = errors.New("killed")
 
-// lvmProgram is lvm(8).
+// lvmProgram runs lvm(8).
 func lvmProgram(p *process) int {
 	if len(p.argv) < 2 || lvmCommands[p.argv[1]].do == nil {
 		return p.fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.argv[1:], " "))
@@ -121,7 +120,7 @@ func lvmProgram(p *process) int {
 	return lvmFailed
 }
 
-// version has a line for the driver only where there is one; it looks at no device.
+// version reads no device. LVM prints the driver's line only where there is a driver.
 func (c *lvmRun) version() error {
 	c.say("  LVM version:     2.03.16(2) (2022-05-18)")
 	c.say("  Library version: 1.02.185 (2022-05-18)")
@@ -129,12 +128,12 @@ func (c *lvmRun) version() error {
 	return nil
 }
 
-// carryOn is the rest of a command, which must not be done under the lock.
+// carryOn is the rest of a command, which must run without the lock.
 type carryOn struct{ work func() error }
 
 func (*carryOn) Error() string { return "to be carried on" }
 
-// parse reads the words of a command.
+// parse parses the arguments of a command.
 func (c *lvmRun) parse(args []string) error {
 	long := strings.Fields(ofAll + lvmCommands[c.command].options)
 	short := ""
@@ -161,7 +160,7 @@ func (c *lvmRun) parse(args []string) error {
 	return nil
 }
 
-// complete refuses to change a group that lacks a physical volume.
+// complete refuses to change a group with a missing physical volume.
 func (c *lvmRun) complete(g *group) error {
 	if slices.ContainsFunc(g.pvs, c.missing) {
 		return said("Cannot change VG %s while PVs are missing.\nConsider vgreduce --removemissing.\nCannot process volume group %s", g.name, g.name)
@@ -169,8 +168,8 @@ func (c *lvmRun) complete(g *group) error {
 	return nil
 }
 
-// commit writes the metadata to all that is there; the rest is out of date from
-// now on, and known to be.
+// commit writes the metadata to all present physical volumes. The others are outdated from now on and
+// marked missing.
 func (c *lvmRun) commit(g *group) error {
 	if slices.ContainsFunc(g.pvs, func(p *pv) bool { return c.twice[p.uuid] }) {
 		return said("Cannot update volume group %s with duplicate PV devices.", g.name)
@@ -196,7 +195,7 @@ func (c *lvmRun) commit(g *group) error {
 	return c.point()
 }
 
-// point is where a test can have the command killed.
+// point is a point where a test can kill the command.
 func (c *lvmRun) point() error {
 	if c.points--; c.points == 0 {
 		return errKilled
@@ -204,15 +203,15 @@ func (c *lvmRun) point() error {
 	return nil
 }
 
-// KillNext has the next lvm command killed at its nth point: after it has
-// committed metadata, activated or wiped something.
+// KillNext kills the next lvm command at its nth point: after it committed metadata, activated or
+// wiped something.
 func (m *Machine) KillNext(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.kill = n
 }
 
-// zero makes a range of a device read as zeros, if the drives below let it.
+// zero writes zeros to a range of a device, if the drives below allow it.
 func (c *lvmRun) zero(dev *device, off, n uint64) error {
 	if _, err := dev.ask(access{write: true, off: off, n: n}); err != nil {
 		if errors.Is(err, host.ErrGone) {

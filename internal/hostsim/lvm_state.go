@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What LVM knows. A physical volume is known by the label on its drive; what it
-// belongs to comes and goes with it.
+// The state of LVM. A physical volume is known by the label on its drive; its membership in a group
+// follows the label.
 
 // group is a volume group.
 type group struct {
@@ -22,7 +22,7 @@ type group struct {
 	seq        int
 	pvs        []*pv
 	lvs        []*lv
-	move       *relocation // under way
+	move       *relocation // in progress
 }
 
 // pv is a physical volume.
@@ -31,12 +31,12 @@ type pv struct {
 	group   *group
 	size    uint64 // of its device
 	start   uint64 // of the data, bytes
-	missing bool   // the group was changed without it
-	only    []area // the extents that a command names of it; nil: all
-	hint    string // name of its device when the metadata was last written, which says it
+	missing bool   // marked missing: the group changed without it
+	only    []area // the extents that a command names; nil: all
+	hint    string // name of its device in the metadata, from the last write
 }
 
-// extents is how many a physical volume has.
+// extents returns the number of extents of a physical volume.
 func (p *pv) extents() uint64 { return (p.size - min(p.size, p.start)) / p.group.extent }
 
 // area is a run of extents of a physical volume.
@@ -57,15 +57,15 @@ type lv struct {
 	areas      []area // linear
 
 	images, metas []*lv     // raid1
-	failed        []bool    // left out of the mirror as it is active now
-	fresh         []bool    // nothing is on the leg yet
-	events        uint64    // of the superblocks
-	recovers      time.Time // since when a new leg is copied to; zero: it never was
+	failed        []bool    // not in use in the active mirror
+	fresh         []bool    // the leg has no data yet
+	events        uint64    // event count of the superblocks
+	recovers      time.Time // when the copy to a new leg began; zero: never
 
 	data, meta *lv // thin-pool
 	used       uint64
 	failFull   bool
-	unzeroed   bool // it was told not to zero new blocks
+	unzeroed   bool // new blocks are not zeroed
 
 	pool, origin *lv // thin
 	chunks       map[uint64]*chunk
@@ -78,7 +78,7 @@ func (v *lv) size() uint64  { return v.extents * v.group.extent }
 func (v *lv) visible() bool { return v.parent == nil && v.part == "" && v.kind != "thin-pool" }
 func (v *lv) path() string  { return v.group.name + "/" + v.name }
 
-// parts are the hidden volumes of a volume.
+// parts returns the hidden volumes of a volume.
 func (v *lv) parts() []*lv {
 	switch v.kind {
 	case "raid1":
@@ -93,7 +93,7 @@ func (v *lv) parts() []*lv {
 	return nil
 }
 
-// under is what a volume needs: itself, its parts and its pool.
+// under returns what a volume needs: itself, its parts and its pool.
 func (v *lv) under() []*lv {
 	list := []*lv{v}
 	if v.pool != nil {
@@ -102,7 +102,7 @@ func (v *lv) under() []*lv {
 	return append(list, v.parts()...)
 }
 
-// drop gives a chunk back.
+// drop releases a chunk.
 func (v *lv) drop(number uint64) {
 	if c := v.chunks[number]; c != nil {
 		if c.refs--; c.refs == 0 {
@@ -112,7 +112,7 @@ func (v *lv) drop(number uint64) {
 	}
 }
 
-// lvmID makes an identity of 32 letters and digits in groups.
+// lvmID returns a new UUID in LVM's form: 32 letters and digits in groups.
 func lvmID() string { return dashed(rand.Text() + rand.Text()) }
 
 func dashed(s string) string {
@@ -131,7 +131,7 @@ func (g *group) lv(name string) *lv {
 	return nil
 }
 
-// taken lists the areas in use on a physical volume, by place.
+// taken returns the areas in use on a physical volume, sorted by start.
 func (g *group) taken(p *pv) []area {
 	var list []area
 	for _, v := range g.lvs {
@@ -145,7 +145,7 @@ func (g *group) taken(p *pv) []area {
 	return list
 }
 
-// free lists the areas of a physical volume that nobody has.
+// free returns the free areas of a physical volume.
 func (g *group) free(p *pv) []area {
 	var list []area
 	at := uint64(0)
@@ -158,7 +158,7 @@ func (g *group) free(p *pv) []area {
 	return p.named(list)
 }
 
-// named keeps what a command has named of some areas.
+// named returns the parts of the areas that a command names.
 func (p *pv) named(list []area) []area {
 	if p.only == nil {
 		return list
@@ -182,7 +182,7 @@ func extentsOf(areas []area) uint64 {
 	return n
 }
 
-// room is how many extents are free on some physical volumes.
+// room returns the number of free extents on some physical volumes.
 func (g *group) room(pvs []*pv) uint64 {
 	var n uint64
 	for _, p := range pvs {
@@ -191,8 +191,7 @@ func (g *group) room(pvs []*pv) uint64 {
 	return n
 }
 
-// take finds extents, in the order of the physical volumes; nil when there are
-// too few.
+// take returns n free extents, in the order of the physical volumes; nil if there are too few.
 func (g *group) take(n uint64, pvs []*pv) []area {
 	var list []area
 	for _, p := range pvs {
@@ -209,7 +208,7 @@ func (g *group) take(n uint64, pvs []*pv) []area {
 	return list
 }
 
-// joined merges runs that follow each other.
+// joined merges adjacent areas.
 func joined(areas []area) []area {
 	var out []area
 	for _, a := range areas {
@@ -222,14 +221,14 @@ func joined(areas []area) []area {
 	return out
 }
 
-// add makes a volume known to the group.
+// add adds a volume to the group.
 func (g *group) add(v *lv) *lv {
 	v.group, v.uuid = g, lvmID()
 	g.lvs = append(g.lvs, v)
 	return v
 }
 
-// forget removes volumes.
+// forget removes volumes from the group.
 func (g *group) forget(list ...*lv) {
 	g.lvs = slices.DeleteFunc(g.lvs, func(v *lv) bool { return slices.Contains(list, v) })
 }

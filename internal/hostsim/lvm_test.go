@@ -134,7 +134,7 @@ func TestLVM(t *testing.T) {
 		t.Errorf("the linear volume is %+v", lv)
 	}
 	r = b.do(plan(lvm.CreateMirror(b.volume("drivebay-mir", 40<<20, 0, 1))))
-	if lv := r.LV(b.group, "drivebay-mir"); lv.Type != "raid1" || !lv.Sync.Full() || lv.SyncAction != "idle" || len(r.Group(b.group).Under("drivebay-mir")) != 2 {
+	if lv := r.LV(b.group, "drivebay-mir"); lv.Type != "raid1" || !lv.Sync.Full() || lv.SyncAction != "idle" || len(r.Group(b.group).PhysicalVolumesOf("drivebay-mir")) != 2 {
 		t.Errorf("the mirror is %+v", lv)
 	}
 	b.do(slices.Concat(plan(lvm.CreatePool(b.volume("drivebay-pool", 32<<20, 1), 4<<20)), plan(lvm.CreateThin(b.volume("drivebay-thin", 96<<20), "drivebay-pool"))))

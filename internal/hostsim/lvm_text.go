@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// The text of a group, as far as somebody has to tell what is in it: the layout is
-// lvm's, and of volumes only what they need is written.
+// The text of a group, in LVM's layout, as far as the daemon reads it: of volumes only what it needs.
 
-// vgcfgbackup(8) writes to a file of ours: programs run in our own world.
+// vgcfgbackup writes to a file of the real machine: callers read it there.
 func (c *lvmRun) vgcfgbackup() error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
@@ -74,7 +73,7 @@ func (c *lvmRun) vgcfgbackup() error {
 	return nil
 }
 
-// vgcfgrestore(8), of a text that says less than there is.
+// vgcfgrestore restores a text that holds less than the real one.
 func (c *lvmRun) vgcfgrestore() error {
 	g, err := c.groupAndRest(1)
 	if err != nil {

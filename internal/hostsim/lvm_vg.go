@@ -29,7 +29,7 @@ func (c *lvmRun) vgcreate() error {
 	return c.commit(g)
 }
 
-// join takes devices into a group; those without a label get one.
+// join adds devices to a group and labels those without a label.
 func (c *lvmRun) join(g *group, names []string) error {
 	var list []*pv
 	for _, name := range names {
@@ -61,7 +61,7 @@ func (c *lvmRun) join(g *group, names []string) error {
 	return nil
 }
 
-// blocks are the sizes that the blocks of physical volumes have.
+// blocks returns the different block sizes of the physical volumes.
 func (c *lvmRun) blocks(list []*pv) []uint64 {
 	var out []uint64
 	for _, p := range list {
@@ -93,8 +93,7 @@ func (c *lvmRun) vgextend() error {
 	return c.commit(g)
 }
 
-// groupAndRest is the group that the first word names; least is how many words
-// there must be.
+// groupAndRest returns the group that the first argument names, if there are enough arguments.
 func (c *lvmRun) groupAndRest(least int) (*group, error) {
 	if len(c.words) < least {
 		return nil, misused("Please enter volume group name")
@@ -129,7 +128,7 @@ func (c *lvmRun) vgreduce() error {
 	return c.commit(g)
 }
 
-// part takes a physical volume out of its group.
+// part removes a physical volume from its group.
 func (c *lvmRun) part(g *group, p *pv) {
 	g.pvs = slices.DeleteFunc(g.pvs, func(x *pv) bool { return x == p })
 	p.group, p.missing = nil, false
@@ -174,7 +173,7 @@ func (c *lvmRun) vgremove() error {
 			}
 		}
 	}
-	for _, p := range slices.Clone(g.pvs) { // also from one of two devices with one identity
+	for _, p := range slices.Clone(g.pvs) { // also from one of two devices with the same UUID
 		if dev := c.on[p.uuid]; dev != nil {
 			if err := c.writeMetadata(dev, nil); err != nil {
 				return err
@@ -201,7 +200,7 @@ func (c *lvmRun) vgchange() error {
 	return c.commit(g)
 }
 
-// retag does --addtag and --deltag.
+// retag applies --addtag and --deltag.
 func (c *lvmRun) retag(tags []string) []string {
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(c.all["deltag"], t) })
 	for _, t := range c.all["addtag"] {

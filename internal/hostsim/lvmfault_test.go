@@ -98,7 +98,7 @@ func TestLVMLost(t *testing.T) {
 	lost := b.pvs[1].UUID
 	b.fault(1, "vanish")
 	g := b.read()
-	if lv := g.LV("drivebay-mir"); !g.Partial || !slices.Equal(g.Missing(), []string{lost}) || !lv.Partial || lv.Attr != "rwi-aor-p-" || !slices.Contains(g.Under("drivebay-mir"), lost) {
+	if lv := g.LV("drivebay-mir"); !g.Partial || !slices.Equal(g.Missing(), []string{lost}) || !lv.Partial || lv.Attr != "rwi-aor-p-" || !slices.Contains(g.PhysicalVolumesOf("drivebay-mir"), lost) {
 		t.Errorf("the lost drive is not in the report: partial %v, missing %v, %+v", g.Partial, g.Missing(), lv)
 	}
 	if _, err := lin.ReadAt(make([]byte, 5), 0); err == nil {
@@ -170,19 +170,19 @@ func TestLVMMove(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		came := make(chan error)
-		go func() { came <- b.sys.Launch(ctx, b.devices, m) }()
+		go func() { came <- b.sys.StartMove(ctx, b.devices, m) }()
 		for b.read().Move(m.From) == nil {
 		}
 		if cancel(); !errors.Is(<-came, context.Canceled) {
 			t.Fatal("the command did not wait")
 		}
-		if g := b.read(); len(g.Moved(g.AnyMove())) != 1 || len(g.On(m.From)) != 0 || g.Taken(m.To) != 600<<20 {
-			t.Errorf("%v move, %v stay", g.Moved(g.AnyMove()), g.On(m.From))
+		if g := b.read(); len(g.Moved(g.AnyMove())) != 1 || len(g.VolumesOn(m.From)) != 0 || g.AllocatedOn(m.To) != 600<<20 {
+			t.Errorf("%v move, %v stay", g.Moved(g.AnyMove()), g.VolumesOn(m.From))
 		}
 	}
 	start()
-	if g := b.read(); len(g.Under("drivebay-vol")) != 2 || !g.Uses(m.To) {
-		t.Errorf("the volume that moves is on %v", g.Under("drivebay-vol"))
+	if g := b.read(); len(g.PhysicalVolumesOf("drivebay-vol")) != 2 || !g.Uses(m.To) {
+		t.Errorf("the volume that moves is on %v", g.PhysicalVolumesOf("drivebay-vol"))
 	}
 	b.do(lvm.AbortMove(b.group, m.From))
 	if g := b.read(); g.Uses(m.To) || !g.Uses(m.From) {
@@ -192,7 +192,7 @@ func TestLVMMove(t *testing.T) {
 	writeAt(t, d, "still", 400<<20)
 	for {
 		b.clock.Advance(time.Second)
-		c, err := b.sys.Copied(t.Context(), b.group, "pvmove0")
+		c, err := b.sys.CopyProgress(t.Context(), b.group, "pvmove0")
 		if must(t, err); c.Whole() {
 			break
 		}

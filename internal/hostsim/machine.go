@@ -23,9 +23,9 @@ type Machine struct {
 	tree    *tree
 	drives  []*drive
 	bays    []*bay
-	hosts   int // SCSI hosts given out
+	hosts   int // SCSI hosts allocated
 	byName  map[string]*drive
-	highest map[string]int // kernel name letters -> the first index that was never given out
+	highest map[string]int // kernel name letters -> the lowest index that was never used
 	system  system
 	seq     uint64 // of uevents
 	stats   Stats
@@ -37,13 +37,13 @@ type Machine struct {
 	mountsAt  map[string][]*mount // by path
 	lastMount int
 	boots     int
-	anonymous int                       // device numbers of filesystems given out
-	own       map[string]host.PlaceKind // folders and files of no drive's filesystem
+	anonymous int                       // anonymous device numbers allocated
+	own       map[string]host.PlaceKind // folders and files outside the drives' filesystems
 	written   map[string]bool           // files with content, by path
-	physical  map[string]*pv            // of LVM, by identity
-	kill      int                       // at which point the next lvm is killed; 0: it is not
+	physical  map[string]*pv            // of LVM, by UUID
+	kill      int                       // point at which the next lvm command is killed; 0: it is not
 	watch     func(Write)               // nil: writes are not reported
-	writer    string                    // of the write under way
+	writer    string                    // of the write in progress
 
 	uevents feed[host.Uevent]
 	klog    feed[host.LogLine]
@@ -52,13 +52,13 @@ type Machine struct {
 	ctx     context.Context
 }
 
-// Option changes how a machine is made.
+// Option changes how New makes a machine.
 type Option func(*Machine)
 
-// WithClock gives the machine a clock; without it, time is real.
+// WithClock gives the machine a clock. The default is the real clock.
 func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
-// New makes a machine and starts its script.
+// New returns a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
 	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, physical: map[string]*pv{}, mountsAt: map[string][]*mount{}, highest: map[string]int{}}
 	for _, o := range opts {
@@ -79,7 +79,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	return m, nil
 }
 
-// build puts the bays and the drives in.
+// build adds the bays and the drives.
 func (m *Machine) build(spec *Spec) error {
 	m.tree.keep("sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device", "sys/class/scsi_host",
 		"sys/class/scsi_generic", "sys/class/enclosure", "sys/bus/pci/slots", "sys/bus/pci/devices", "sys/dev/block", "sys/devices/virtual/block",
@@ -112,10 +112,10 @@ func (m *Machine) build(spec *Spec) error {
 	return nil
 }
 
-// maxDrives bounds a machine, so that a slip of the finger fills no memory.
+// maxDrives limits a machine, so that a typing error does not fill the memory.
 const maxDrives = 1000
 
-// addGroup makes the drives of a group.
+// addGroup adds the drives of a group.
 func (m *Machine) addGroup(g *Group) error {
 	k := kinds[g.Kind]
 	if k == nil {
@@ -157,7 +157,7 @@ func (m *Machine) addGroup(g *Group) error {
 	return nil
 }
 
-// freeIndex gives out the lowest free kernel names, or some that were never used.
+// freeIndex returns the lowest free index of kernel names, or the lowest that was never used.
 func (m *Machine) freeIndex(letters string, paths int, unused bool) int {
 	taken := map[int]bool{}
 	for _, d := range m.drives {
@@ -189,8 +189,8 @@ func (m *Machine) Describe() host.Description {
 	return host.Description{Name: m.name, Kind: "simulated"}
 }
 
-// Claim is what the description says of the drives that may be used for volumes,
-// for whoever serves the machine.
+// Claim returns the description's selectors of the drives that may be used for volumes, for the server
+// of the machine.
 func (m *Machine) Claim() string { return m.claim }
 
 // Now implements host.Clock.
@@ -209,13 +209,13 @@ func (m *Machine) KernelLog(ctx context.Context) (<-chan host.LogLine, error) {
 	return m.klog.listen(ctx), nil
 }
 
-// Close stops the script and whatever else still happens by itself.
+// Close stops the script and uevent storms.
 func (m *Machine) Close() {
 	m.stop()
 	m.busy.Wait()
 }
 
-// pause waits on the machine's clock; false when the machine is closed first.
+// pause waits on the machine's clock. It returns false if the machine is closed first.
 func (m *Machine) pause(d time.Duration) bool {
 	select {
 	case <-m.clock.After(d):

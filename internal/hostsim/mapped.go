@@ -6,32 +6,31 @@ import (
 	"strings"
 )
 
-// mapped is what a device has that device-mapper made.
+// mapped holds the device-mapper part of a device.
 type mapped struct {
 	dev   *device
-	lv    *lv    // nil: it is none of LVM
+	lv    *lv    // nil: not from LVM
 	title string // device-mapper's name
-	uuid  string // and identity
+	uuid  string // device-mapper's UUID
 	below []*device
-	links map[*device][]*node // slaves and holders
+	links map[*device][]*node // links in slaves and holders
 }
 
-// mapperMajor is what device-mapper usually gets.
+// mapperMajor is the major number that device-mapper usually gets.
 const mapperMajor = 253
 
-// mapperName is device-mapper's name for a volume: hyphens are doubled
-// (lvm2, dm_build_dm_name).
+// mapperName returns device-mapper's name for a volume, with hyphens doubled (lvm2, dm_build_dm_name).
 func mapperName(group, volume string) string {
 	double := func(s string) string { return strings.ReplaceAll(s, "-", "--") }
 	return double(group) + "-" + double(volume)
 }
 
-// newMapped makes the device of a logical volume.
+// newMapped adds the device of a logical volume.
 func (m *Machine) newMapped(v *lv, data backing, below []*device) *device {
 	return m.mapDevice(mapped{lv: v, title: mapperName(v.group.name, v.name), uuid: mapperUUID(v)}, data, below)
 }
 
-// mapDevice makes a device of device-mapper.
+// mapDevice adds a device of device-mapper.
 func (m *Machine) mapDevice(x mapped, data backing, below []*device) *device {
 	minor := 0
 	for m.devices[fmt.Sprintf("dm-%d", minor)] != nil {
@@ -49,7 +48,7 @@ func (m *Machine) mapDevice(x mapped, data backing, below []*device) *device {
 	return d
 }
 
-// hold makes these the devices below.
+// hold replaces the devices below.
 func (x *mapped) hold(below []*device) {
 	for _, d := range x.below {
 		x.lost(d)
@@ -69,7 +68,7 @@ func (x *mapped) hold(below []*device) {
 	}
 }
 
-// lost takes the links to a device below away.
+// lost removes the links to a device below.
 func (x *mapped) lost(d *device) {
 	for _, n := range x.links[d] {
 		x.dev.m.tree.drop(n)
@@ -77,7 +76,7 @@ func (x *mapped) lost(d *device) {
 	delete(x.links, d)
 }
 
-// unmap takes a mapped device away.
+// unmap removes a mapped device.
 func (d *device) unmap() {
 	d.event("remove")
 	d.mapped.hold(nil)
@@ -88,7 +87,7 @@ func (d *device) event(action string) {
 	d.m.uevent(action, "block", d.dir, d.name, map[string]string{"DEVTYPE": "disk", "DM_NAME": d.mapped.title})
 }
 
-// showMapped makes what sysfs, udev and /dev say of a mapped device.
+// showMapped adds the entries of a mapped device in sysfs, udev and /dev.
 func (d *device) showMapped() {
 	v, title := d.mapped.lv, d.mapped.title
 	seq := d.m.nextSeq()
@@ -129,7 +128,7 @@ func (d *device) showMapped() {
 	})
 }
 
-// mapperUUID is device-mapper's identity of a volume (lvm2, build_dm_uuid).
+// mapperUUID returns device-mapper's UUID of a volume (lvm2, build_dm_uuid).
 func mapperUUID(v *lv) string {
 	suffix := ""
 	if v.kind == "thin-pool" {
@@ -138,7 +137,7 @@ func mapperUUID(v *lv) string {
 	return "LVM-" + strings.ReplaceAll(v.group.uuid+v.uuid, "-", "") + suffix
 }
 
-// waiting is how many requests wait below for drives that hang.
+// waiting returns the number of requests that wait for hung drives below.
 func (d *device) waiting() int {
 	if d.drive != nil {
 		return d.drive.inflight()

@@ -9,16 +9,16 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// mkfs is what the three programs have in common.
+// mkfs holds what the three programs share.
 type mkfs struct {
 	*process
 	super
 	force bool
 	least uint64 // bytes
-	shy   bool   // never on a device that holds something, unless forced
+	shy   bool   // never on a device with content, unless forced
 }
 
-// called checks what the new filesystem is to be called.
+// called checks and sets the UUID and the label of the new filesystem.
 func (k *mkfs) called(uuid, label string, longest int) error {
 	if uuid == "" {
 		k.uuid = newUUID()
@@ -41,8 +41,8 @@ func newUUID() (id [16]byte) {
 	return id
 }
 
-// make writes the filesystem. words are how the program says that somebody has
-// the device, and that it holds something.
+// make writes the filesystem. busy, full and failed are the program's messages for a device in use,
+// with content, or with an error.
 func (k *mkfs) make(name string, busy, full, failed string) int {
 	dev := k.device(name)
 	code := 0
@@ -77,7 +77,7 @@ func (k *mkfs) make(name string, busy, full, failed string) int {
 	return code
 }
 
-// reason is what a program is told of an error by the kernel.
+// reason returns the message for an error from the kernel.
 func reason(err error) string {
 	for _, r := range []struct {
 		is   error
@@ -90,7 +90,7 @@ func reason(err error) string {
 	return "Input/output error"
 }
 
-// mkfsExt4 is mke2fs(8) of e2fsprogs 1.47.
+// mkfsExt4 runs mke2fs(8) of e2fsprogs 1.47.
 func mkfsExt4(p *process) int {
 	f, err := getopt(p.argv[1:], "b:cC:d:DE:e:FG:g:hi:I:jJ:KL:l:m:M:nN:o:O:qr:R:St:T:U:vVz:")
 	if err != nil {
@@ -118,7 +118,7 @@ func mkfsExt4(p *process) int {
 	return k.make(dev, "%s is apparently in use by the system; will not make a filesystem here!\n", "", "%s: %s while setting up superblock")
 }
 
-// mkfsXFS is mkfs.xfs(8) of xfsprogs 6.1.
+// mkfsXFS runs mkfs.xfs(8) of xfsprogs 6.1.
 func mkfsXFS(p *process) int {
 	const usage = "Usage: mkfs.xfs\n/* blocksize */\t\t[-b size=num]"
 	f, err := getopt(p.argv[1:], "b:c:d:fi:Kl:L:m:n:Np:qr:s:CV")
@@ -150,7 +150,7 @@ func mkfsXFS(p *process) int {
 		"mkfs.xfs: %s appears to contain an existing filesystem (%s).\nmkfs.xfs: Use the -f option to force overwrite.", "mkfs.xfs: pwrite failed: %[2]s on %[1]s")
 }
 
-// mkfsBtrfs is mkfs.btrfs(8) of btrfs-progs 6.2.
+// mkfsBtrfs runs mkfs.btrfs(8) of btrfs-progs 6.2.
 func mkfsBtrfs(p *process) int {
 	f, err := getopt(p.argv[1:], "A:b:d:fKl:L:m:Mn:O:qr:R:s:U:vV", "data:", "metadata:", "mixed", "csum:", "checksum:", "nodesize:", "sectorsize:", "features:",
 		"runtime-features:", "label:", "uuid:", "rootdir:", "shrink", "byte-count:", "nodiscard", "force", "quiet", "verbose", "version", "help", "alloc-start:", "leafsize:")

@@ -14,17 +14,19 @@ import (
 type mount struct {
 	id       int
 	at       string         // absolute path
-	what     host.PlaceKind // that is seen there
-	fs       *filesystem    // nil: of the machine's own
-	inner    string         // what of the filesystem it shows
+	what     host.PlaceKind // kind of the place that it shows
+	fs       *filesystem    // nil: the machine's own
+	inner    string         // path inside the filesystem that it shows
 	readOnly bool
-	opts     []string // of this mount alone
-	users    int      // who work in it
-	boot     string   // options of a filesystem that the machine was started with
+	opts     []string // of this mount only
+	users    int      // number of users inside it
+	boot     string   // options of a filesystem that is mounted since boot
 	own      host.Mount
+	node     *device // the device whose node is mounted
+	nodeNum  string  // the node's device number at mount time
 }
 
-// options are those of the mount and those of its superblock.
+// options returns the options of the mount and those of its superblock.
 func (x *mount) options() (own, super string) {
 	own = strings.Join(append([]string{readWrite(x.readOnly)}, x.opts...), ",")
 	if x.fs != nil {
@@ -33,19 +35,25 @@ func (x *mount) options() (own, super string) {
 	return own, or(x.boot, "rw")
 }
 
-// entry is the mount as the table shows it.
+// entry returns the mount as the table shows it.
 func (x *mount) entry() host.Mount {
 	e := x.own
 	e.ID, e.Target = x.id, x.at
 	if x.fs != nil {
 		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.kind, "/dev/"+x.fs.dev.name, "/"+x.inner
+		if d := x.fs.dev; x.fs.kind == "btrfs" && d.mapped != nil { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
+			e.Source = "/dev/mapper/" + d.mapped.title
+		}
+	}
+	if x.node != nil && (x.node.gone || x.node.num != x.nodeNum) { // Linux, fs/d_path.c: devtmpfs unlinks the node of a device that is removed
+		e.Root += "//deleted"
 	}
 	own, super := x.options()
 	e.Opts = own + "," + super
 	return e
 }
 
-// addMount puts a mount on top of the table.
+// addMount adds a mount to the table.
 func (m *Machine) addMount(x *mount) {
 	m.lastMount++
 	x.id = 20 + m.lastMount
@@ -56,7 +64,7 @@ func (m *Machine) addMount(x *mount) {
 	}
 }
 
-// drop takes a mount out of the table, and its filesystem after the last one.
+// drop removes a mount from the table, and the filesystem with its last mount.
 func (m *Machine) drop(x *mount) {
 	is := func(y *mount) bool { return y == x }
 	m.mounts = slices.DeleteFunc(m.mounts, is)
@@ -72,7 +80,7 @@ func (m *Machine) drop(x *mount) {
 	}
 }
 
-// top is the mount that is seen at a path, nil if nothing is mounted on it.
+// top returns the mount that is visible at a path, nil if nothing is mounted there.
 func (m *Machine) top(at string) *mount {
 	if list := m.mountsAt[at]; len(list) > 0 {
 		return list[len(list)-1]
@@ -94,7 +102,7 @@ func (m *Machine) Mounts(ctx context.Context) ([]host.Mount, error) {
 	return list, nil
 }
 
-// mountinfo is proc_pid_mountinfo(5).
+// mountinfo returns the text of proc_pid_mountinfo(5).
 func (m *Machine) mountinfo() string {
 	var b strings.Builder
 	for _, x := range m.mounts {
@@ -109,7 +117,7 @@ func (m *Machine) mountinfo() string {
 	return b.String()
 }
 
-// mountList is proc_pid_mounts(5).
+// mountList returns the text of proc_pid_mounts(5).
 func (m *Machine) mountList() string {
 	var b strings.Builder
 	for _, x := range m.mounts {
@@ -142,7 +150,7 @@ func (m *Machine) mount(ctx context.Context, n host.NewMount) error {
 		return host.ErrGone
 	}
 	if _, ok := mountedOptions[n.FS]; !ok {
-		return fmt.Errorf("%s: %w: the kernel has no such filesystem", n.FS, host.ErrNotHere)
+		return fmt.Errorf("%s: %w: the kernel has no such filesystem", n.FS, host.ErrImpossible)
 	}
 	return dev.do(ctx, access{n: 4096}, func() error {
 		at, err := m.free(n.At, host.PlaceFolder)
@@ -163,7 +171,7 @@ func (m *Machine) mount(ctx context.Context, n host.NewMount) error {
 	})
 }
 
-// free is the path of a place on which something can be mounted.
+// free returns the path of a place where something can be mounted.
 func (m *Machine) free(p host.Place, kind host.PlaceKind) (string, error) {
 	at, err := m.where(p)
 	if err != nil {
@@ -173,14 +181,14 @@ func (m *Machine) free(p host.Place, kind host.PlaceKind) (string, error) {
 	case have == host.PlaceNothing:
 		return "", fs.ErrNotExist
 	case have == host.PlaceOther:
-		return "", host.ErrEscape
+		return "", host.ErrOutsideRoot
 	case (have == host.PlaceFolder) != (kind == host.PlaceFolder):
 		return "", errNotFolder
 	}
 	return at, nil
 }
 
-// labelOf is the SELinux label of a mount.
+// labelOf returns the SELinux label among mount options.
 func labelOf(opts []string) string {
 	i := slices.IndexFunc(opts, func(o string) bool { return strings.HasPrefix(o, "context=") })
 	if i < 0 {
@@ -189,12 +197,12 @@ func labelOf(opts []string) string {
 	return opts[i]
 }
 
-// filesystem is the one of a device that is to be mounted: the one that is
-// already, or a new one.
+// filesystem returns the filesystem of a device to mount: the one that is mounted already, or a new
+// one.
 func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesystem, error) {
 	s, ok := readSuper(d.read)
 	switch {
-	case d.fs != nil && (d.fs.kind != kind || d.fs.wanted != readOnly): // get_tree_bdev: one superblock for all
+	case d.fs != nil && (d.fs.kind != kind || d.fs.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
 		return nil, host.ErrBusy
 	case d.fs != nil && labelOf(d.fs.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
 		return nil, fmt.Errorf("%w: same superblock, different security settings", errInvalid)
@@ -212,7 +220,7 @@ func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesys
 		if x.fs == nil || x.fs.uuid != s.uuid || x.fs.kind != kind {
 			continue
 		}
-		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid it is neither looked up nor kept.
+		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid the UUID is neither checked nor recorded.
 		if kind == "xfs" && !slices.Contains(opts, "nouuid") && !slices.Contains(x.fs.opts, "nouuid") {
 			d.m.logf(levelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
 			return nil, fmt.Errorf("%w: its UUID is mounted already", errInvalid)

@@ -24,7 +24,7 @@ const (
 	criticalTemp = 80 + zeroCelsius
 )
 
-// nvmeController: Identify Controller (NVM Express base 2.0, figure 275).
+// nvmeController returns Identify Controller (NVM Express base 2.0, figure 275).
 func (d *drive) nvmeController() []byte {
 	b := make([]byte, 4096)
 	le.PutUint16(b, 0x144D)
@@ -34,7 +34,7 @@ func (d *drive) nvmeController() []byte {
 	copy(b[64:72], fmt.Sprintf("%-8s", d.firmware))
 	copy(b[73:], []byte{0x38, 0x25, 0x00}) // company, lowest byte first
 	if d.paths > 1 {
-		b[76] = 0x03 // more than one port, more than one controller
+		b[76] = 0x03 // multiple ports, multiple controllers
 	}
 	b[77] = 9
 	le.PutUint32(b[80:], 0x00010400)
@@ -51,7 +51,7 @@ func (d *drive) nvmeController() []byte {
 	return b
 }
 
-// nvmeNamespace: Identify Namespace (NVM command set 1.0, figure 97).
+// nvmeNamespace returns Identify Namespace (NVM command set 1.0, figure 97).
 func (d *drive) nvmeNamespace() []byte {
 	b := make([]byte, 4096)
 	blocks := d.size / d.block
@@ -72,7 +72,7 @@ func (d *drive) nvmeNamespace() []byte {
 	return b
 }
 
-// nvmeSmart: SMART / health information (NVM Express base 2.0, figure 207).
+// nvmeSmart returns SMART / health information (NVM Express base 2.0, figure 207).
 func (d *drive) nvmeSmart() []byte {
 	b := make([]byte, 512)
 	const spareThreshold = 10
@@ -106,7 +106,7 @@ func (d *drive) nvmeSmart() []byte {
 
 const nvmeErrorEntries = 64
 
-// nvmeErrors: the error information log, newest first (figure 206).
+// nvmeErrors returns the error information log, newest first (figure 206).
 func (d *drive) nvmeErrors() []byte {
 	b := make([]byte, 64*nvmeErrorEntries)
 	n := d.age.MediaErrors
@@ -121,7 +121,7 @@ func (d *drive) nvmeErrors() []byte {
 	return b
 }
 
-// nvmeSelfTests: what runs now and the last 20 results of 28 bytes (figure 212).
+// nvmeSelfTests returns the running self-test and the last 20 results of 28 bytes (figure 212).
 func (d *drive) nvmeSelfTests() []byte {
 	b := make([]byte, 4+20*28)
 	if d.running != nil {

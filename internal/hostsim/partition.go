@@ -9,8 +9,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// scan makes the partitions that are in the drive's table, as the kernel does
-// when it sees a drive.
+// scan adds the partitions of the drive's table, as the kernel does when it detects a drive.
 func (d *drive) scan() {
 	if len(d.disks) == 0 {
 		return
@@ -21,7 +20,7 @@ func (d *drive) scan() {
 	}
 }
 
-// addPartition makes a block device of a range; start and size are sectors.
+// addPartition adds a partition device; start and size are in sectors.
 func (d *drive) addPartition(number int, start, size uint64) *device {
 	disk := d.disks[0]
 	p := &device{entries: entries{m: d.m, owner: d}, block: d.block, drive: d, number: number, start: start, sectors: size}
@@ -38,8 +37,8 @@ func (d *drive) addPartition(number int, start, size uint64) *device {
 	return p
 }
 
-// partitionNum is a device number beside the disk's own while there are any, an
-// extended one beyond (block/genhd.c, blk_alloc_ext_minor).
+// partitionNum returns a device number after the disk's own while there are free ones, then an
+// extended one (block/genhd.c, blk_alloc_ext_minor).
 func (d *drive) partitionNum(number int) string {
 	major, minor, _ := strings.Cut(d.disks[0].num, ":")
 	own := 15
@@ -53,7 +52,7 @@ func (d *drive) partitionNum(number int) string {
 	return fmt.Sprintf("%s:%d", major, first+number)
 }
 
-// show makes what sysfs and udev say of a partition.
+// show adds the entries of a partition in sysfs and udev.
 func (p *device) show() {
 	d := p.drive
 	p.files(p.dir, "alignment_offset", "0\n", "dev", p.num+"\n", "discard_alignment", "0\n", "partition", fmt.Sprintln(p.number))
@@ -64,9 +63,9 @@ func (p *device) show() {
 	p.live(p.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
 	p.live(p.dir+"/uevent", func() string {
 		text := devUevent(p.num, p.name, "partition") + fmt.Sprintf("PARTN=%d\n", p.number)
-		// The kernel knows the names of the partitions that it has found itself, and none of
-		// one that it was told of (block/partitions/core.c, bdev_add_partition: no info). With
-		// udev that makes no difference: its database has them all.
+		// The kernel has the names of the partitions that it found itself, but not of one that BLKPG
+		// added (block/partitions/core.c, bdev_add_partition: no info). With udev it makes no
+		// difference: its database has all names.
 		if e := p.entry(); e.name != "" && !(p.told && slices.Contains(d.m.without, "udev")) {
 			text += "PARTNAME=" + e.name + "\n"
 		}
@@ -79,8 +78,8 @@ func (p *device) show() {
 	p.live("run/udev/data/b"+p.num, p.udevData)
 }
 
-// entry is the line of the table that is about a partition. It is read for every
-// look at sysfs: the table's checksums were seen when the kernel read it.
+// entry returns the table entry of a partition. It skips the checksums, because sysfs calls it for
+// every read and the kernel checked them.
 func (p *device) entry() entry {
 	d := p.drive
 	b := make([]byte, gptEntry)
@@ -105,7 +104,7 @@ func (p *device) udevData() string {
 	return strings.Join(append(lines, udevFound(p.read)...), "\n") + udevEnd
 }
 
-// partition finds the partition of a number.
+// partition returns the partition with the number.
 func (d *drive) partition(number int) *device {
 	if i := slices.IndexFunc(d.parts, func(p *device) bool { return p.number == number }); i >= 0 {
 		return d.parts[i]
@@ -113,14 +112,14 @@ func (d *drive) partition(number int) *device {
 	return nil
 }
 
-// overlaps says whether a range meets a partition other than the one of a number.
+// overlaps reports whether a range overlaps a partition with another number.
 func (d *drive) overlaps(number int, start, size uint64) bool {
 	return slices.ContainsFunc(d.parts, func(p *device) bool {
 		return p.number != number && start < p.start+p.sectors && p.start < start+size
 	})
 }
 
-// introduce does what BLKPG_ADD_PARTITION does (block/partitions/core.c).
+// introduce implements BLKPG_ADD_PARTITION (block/partitions/core.c).
 func (d *drive) introduce(number int, start, size uint64) error {
 	p := d.partition(number)
 	switch {
@@ -137,7 +136,7 @@ func (d *drive) introduce(number int, start, size uint64) error {
 	return nil
 }
 
-// resize does what BLKPG_RESIZE_PARTITION does.
+// resize implements BLKPG_RESIZE_PARTITION.
 func (d *drive) resize(number int, start, size uint64) error {
 	p := d.partition(number)
 	switch {
@@ -154,7 +153,7 @@ func (d *drive) resize(number int, start, size uint64) error {
 	return nil
 }
 
-// delete does what BLKPG_DEL_PARTITION does: whoever has it open keeps it.
+// delete implements BLKPG_DEL_PARTITION: an open or claimed partition is busy.
 func (d *drive) delete(number int) error {
 	p := d.partition(number)
 	switch {

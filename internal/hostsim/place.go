@@ -2,13 +2,13 @@ package hostsim
 
 import "fmt"
 
-// Where drives are in the machine: the folders that a server of this kind shows
-// under /sys/devices.
+// Locations of drives in the machine: the folders below /sys/devices, as a server of this kind has
+// them.
 
-// pciSlot is the PCI address of the drive in a hot-plug slot.
+// pciSlot returns the PCI address of the drive in a hot-plug slot.
 func pciSlot(number int) string { return fmt.Sprintf("%04x:%02x:00.0", number/160, 0x40+number%160) }
 
-// pciPort is the address of the port above it.
+// pciPort returns the PCI address of the port above it.
 func pciPort(number int) string {
 	return fmt.Sprintf("%04x:00:%02x.%d", number/160, 0x10+number/8%10, number%8)
 }
@@ -27,8 +27,8 @@ func placeNVMe(d *drive, path int) place {
 	return place{device: dev, pci: pci, ctrl: ctrl, udevPath: "pci-" + pci + "-nvme-1"}
 }
 
-// placeSAS is a place behind the expander of the bay's row; without a bay,
-// directly on a controller of its own.
+// placeSAS returns a place behind the expander of the bay's row. Without a bay it is directly on a
+// separate controller.
 func placeSAS(d *drive, path int) place {
 	if d.bay == nil {
 		h := d.caseHost()
@@ -44,8 +44,8 @@ func placeSAS(d *drive, path int) place {
 	return d.scsiPlace(dev, hctl, r.hba(path), fmt.Sprintf("pci-%s-sas-exp0x500304801f7a0%02x3f-phy%d-lun-0", r.hba(path), r.host, n), path)
 }
 
-// placeATA is a port of the chipset's AHCI controller; in a bay a SATA drive is
-// behind the SAS expander like the others.
+// placeATA returns a port of the chipset's AHCI controller. In a bay, a SATA drive is behind the SAS
+// expander.
 func placeATA(d *drive, path int) place {
 	if d.bay != nil {
 		return placeSAS(d, path)
@@ -70,19 +70,19 @@ func placeVirtio(d *drive, _ int) place {
 	return place{device: dev, block: dev + "/block/" + letters("vd", d.index), pci: pci, udevPath: "pci-" + pci, dev: fmt.Sprintf("254:%d", 16*d.index)}
 }
 
-// scsiPlace completes a place with the names that a SCSI disk gets.
+// scsiPlace adds the names of a SCSI disk to a place.
 func (d *drive) scsiPlace(dev, hctl, pci, udevPath string, path int) place {
 	n := d.index + path
 	return place{device: dev, block: dev + "/block/" + letters("sd", n), hctl: hctl, pci: pci, udevPath: udevPath, dev: sdDev(n, 0)}
 }
 
-// caseHost is the SCSI host of a drive that sits in no bay.
+// caseHost returns the SCSI host of a drive without a bay.
 func (d *drive) caseHost() int { return d.m.hosts + d.number }
 
-// port is the SAS address of one of the drive's ports.
+// port returns the SAS address of a port of the drive.
 func (d *drive) port(path int) string { return fmt.Sprintf("%016x", d.wwn+uint64(path)+1) }
 
-// letters is the kernel's name of disk n: sda ... sdz, sdaa ... (drivers/scsi/sd.c).
+// letters returns the kernel's name of disk n: sda ... sdz, sdaa ... (drivers/scsi/sd.c).
 func letters(prefix string, n int) string {
 	name := ""
 	for n++; n > 0; n = (n - 1) / 26 {
@@ -91,9 +91,9 @@ func letters(prefix string, n int) string {
 	return prefix + name
 }
 
-// sdDev is the device number of a partition of SCSI disk n, 0 for the whole disk
-// (Documentation/admin-guide/devices.txt: majors 8, 65 to 71, 128 to 135; disks
-// above them share the first major again, with higher minors).
+// sdDev returns the device number of a partition of SCSI disk n, 0 for the whole disk
+// (Documentation/admin-guide/devices.txt: majors 8, 65 to 71, 128 to 135; disks beyond use the first
+// major again, with higher minors).
 func sdDev(n, part int) string {
 	majors := [16]int{8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135}
 	return fmt.Sprintf("%d:%d", majors[n>>4&15], n>>8<<8|n&15<<4|part)

@@ -2,19 +2,18 @@ package hostsim
 
 import "encoding/binary"
 
-// The kernel's own record of a mirror: a superblock in the rmeta volume of each leg. The
-// rules are those of drivers/md/dm-raid.c (analyse_superblocks, super_validate,
-// attempt_restore_of_faulty_devices), tried with Linux 6.1 and lvm2 2.03.16:
+// The kernel's record of a mirror: a superblock in the rmeta volume of each leg. The rules are those of
+// drivers/md/dm-raid.c (analyse_superblocks, super_validate, attempt_restore_of_faulty_devices), tried
+// with Linux 6.1 and lvm2 2.03.16:
 //
-//   - Of the legs that can be read the one with the most events is right, whatever the
-//     others say. A leg that it calls failed is copied to. A leg that it does not call
-//     failed is taken for in sync, and nothing is compared.
-//   - A leg that was left out is taken back by every new table in which its superblock
-//     can be read.
-//   - A leg that is activated without the other one says so in its superblock only when
-//     it is let go of.
+//   - Of the readable legs the one with the most events is the source, whatever the others record. A
+//     leg that it records as failed is copied to. Any other leg counts as in sync, without a
+//     comparison.
+//   - A leg that was left out is used again by every new table in which its superblock is readable.
+//   - A leg that is activated without the other one records that in its superblock only at
+//     deactivation.
 
-// superblock is struct dm_raid_superblock, as far as it matters here.
+// superblock is struct dm_raid_superblock, with the fields used here.
 type superblock struct {
 	events, failed uint64
 	whole          bool
@@ -38,7 +37,7 @@ func (s superblock) encode(position, legs int) []byte {
 	return b
 }
 
-// superblock reads that of a leg; nil if it cannot be read.
+// superblock returns the superblock of a leg; nil if it is unreadable.
 func (v *lv) superblock(i int) *superblock {
 	for _, x := range []*lv{v.metas[i], v.images[i]} {
 		if _, err := x.dev.ask(access{n: 512}); err != nil {
@@ -54,8 +53,7 @@ func (v *lv) superblock(i int) *superblock {
 	return &superblock{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]) == ^uint64(0)}
 }
 
-// assemble has a mirror begin with the superblocks that can be read. Copying takes no
-// time here.
+// assemble starts a mirror from the readable superblocks. The copy to a leg is done at once.
 func (v *lv) assemble() {
 	all := make([]*superblock, len(v.images))
 	source := -1
@@ -69,7 +67,7 @@ func (v *lv) assemble() {
 		}
 	}
 	changed := false
-	for i := range v.images { // a mirror that was just made: the first leg is as good as any
+	for i := range v.images { // a new mirror: the first leg is the source
 		if source < 0 && all[i] != nil {
 			source, changed, v.fresh[i] = i, true, false
 		}
@@ -96,7 +94,7 @@ func (v *lv) assemble() {
 	}
 }
 
-// writeSuperblocks says on all legs in use which are not.
+// writeSuperblocks records the failed legs on all legs in use.
 func (v *lv) writeSuperblocks() {
 	s := superblock{whole: true}
 	v.events++
@@ -117,8 +115,8 @@ func (v *lv) writeSuperblocks() {
 	}
 }
 
-// PowerCut takes away the devices that LVM has made, as a loss of power does: no
-// superblock is written. Nothing may be mounted on them.
+// PowerCut removes the devices of LVM as a power loss does: no superblock is written. Nothing may be
+// mounted on them.
 func (m *Machine) PowerCut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

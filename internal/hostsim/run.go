@@ -13,13 +13,13 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// The programs of a simulated machine. They read their arguments as the real
-// ones do, so that a mistake in ours shows, and end with the same status.
+// The programs of a simulated machine. They parse arguments as the real programs do, so that a mistake
+// of the daemon is found, and return the same exit status.
 
-// program runs and gives its exit status.
+// program runs a program and returns its exit status.
 type program func(*process) int
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	m         *Machine
 	ctx       context.Context
@@ -30,7 +30,7 @@ type process struct {
 	out, errs bytes.Buffer
 }
 
-// programs is filled in by init, because some lead to others.
+// programs is filled by init because some programs refer back to it.
 var programs map[string]program
 
 func init() {
@@ -40,8 +40,8 @@ func init() {
 	}
 }
 
-// Run implements host.Machine. A program that waits for a drive that hangs is not
-// ended by ctx either: its thread sleeps in the kernel.
+// Run implements host.Machine. ctx does not end a program that waits for a hung drive: its thread
+// sleeps in the kernel.
 func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return m.RunInput(ctx, nil, argv...)
 }
@@ -75,18 +75,18 @@ func (m *Machine) RunInput(ctx context.Context, input []byte, argv ...string) ([
 	return p.out.Bytes(), nil
 }
 
-// say writes to the standard output, complain to the other.
+// say writes to standard output, complain to standard error.
 func (p *process) say(format string, args ...any)      { fmt.Fprintf(&p.out, format+"\n", args...) }
 func (p *process) complain(format string, args ...any) { fmt.Fprintf(&p.errs, format+"\n", args...) }
 
-// fail complains and is an exit status.
+// fail writes an error message and returns the code.
 func (p *process) fail(code int, format string, args ...any) int {
 	p.complain(format, args...)
 	return code
 }
 
-// flags are options with their values, the last one of each and all of them, and
-// the other words.
+// flags are the options with their values (the last of each in set, all in all) and the other
+// arguments.
 type flags struct {
 	set   map[string]string
 	all   map[string][]string
@@ -100,8 +100,8 @@ func (f *flags) put(name, value string) {
 
 func (f flags) has(name string) bool { _, ok := f.set[name]; return ok }
 
-// getopt reads options as getopt_long(3) does: short is its list of letters, long
-// has the words; a colon behind says that a value follows.
+// getopt parses options as getopt_long(3) does: short lists the letters, long the words. A colon after
+// one means that a value follows.
 func getopt(args []string, short string, long ...string) (flags, error) {
 	f := flags{set: map[string]string{}, all: map[string][]string{}}
 	for i := 0; i < len(args); i++ {
@@ -136,7 +136,7 @@ func getopt(args []string, short string, long ...string) (flags, error) {
 	return f, nil
 }
 
-// letters reads a word of short options; used is how many further words it took.
+// letters parses an argument of short options; used is the number of further arguments it needs.
 func (f *flags) letters(word string, rest []string, short string) (used int, err error) {
 	for i, c := range word {
 		at := strings.IndexRune(short, c)
@@ -158,7 +158,7 @@ func (f *flags) letters(word string, rest []string, short string) (used int, err
 	return 0, nil
 }
 
-// device finds the block device that a program was given.
+// device returns the block device that is an argument of a program.
 func (p *process) device(name string) *device {
 	p.m.mu.RLock()
 	defer p.m.mu.RUnlock()

@@ -16,14 +16,14 @@ func (m *Machine) play(steps []Step) {
 	}
 }
 
-// Stats counts what was asked of the machine.
+// Stats counts the use of the machine.
 type Stats struct {
-	Runs   int // programs that somebody wanted to run
-	Writes int // attributes written
+	Runs   int // programs started
+	Writes int // writes to sysfs attributes
 	Drives []DriveStats
 }
 
-// DriveStats counts what was asked of a drive.
+// DriveStats counts the use of a drive.
 type DriveStats struct {
 	Bay       string `json:"bay,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -36,8 +36,7 @@ type DriveStats struct {
 	SelfTests int    `json:"selfTests"`
 }
 
-// Stats returns the counters of now; the drives are in the order of the
-// description.
+// Stats returns the present counters. The drives are in the order of the description.
 func (m *Machine) Stats() Stats {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

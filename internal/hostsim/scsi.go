@@ -32,7 +32,7 @@ var scsiPages = map[host.Page]func(*drive) []byte{
 	host.SCSIGrownDefects:  (*drive).grownDefects,
 }
 
-// inquiry: standard INQUIRY data (SPC-5, 6.7.2).
+// inquiry returns standard INQUIRY data (SPC-5, 6.7.2).
 func (d *drive) inquiry() []byte {
 	b := make([]byte, 96)
 	b[2], b[3], b[4], b[7] = 7, 0x12, byte(len(b)-5), 0x02
@@ -43,7 +43,7 @@ func (d *drive) inquiry() []byte {
 	return b
 }
 
-// vpdSupported: the list of pages (SPC-5, 7.7.16).
+// vpdSupported returns the list of pages (SPC-5, 7.7.16).
 func (d *drive) vpdSupported() []byte {
 	list := []byte{0x00, 0x80, 0x83, 0x89, 0xB1}
 	if d.family() != familyATA {
@@ -54,8 +54,8 @@ func (d *drive) vpdSupported() []byte {
 
 func (d *drive) vpdSerial() []byte { return vpdPage(0x80, []byte(d.serial)) }
 
-// vpdIDs: device identification (SPC-5, 7.7.6): the unit's name, the port's, or
-// what is left for a drive without a world wide name.
+// vpdIDs returns device identification (SPC-5, 7.7.6): the names of the unit and the port, or a T10
+// name without a world wide name.
 func (d *drive) vpdIDs(path int) []byte {
 	var data []byte
 	if d.family() == familyATA || d.wwn == 0 {
@@ -76,7 +76,7 @@ func (d *drive) vpdATAOrNone() []byte {
 	return d.vpdATA()
 }
 
-// vpdBlock: block device characteristics (SBC-4, 6.6.2).
+// vpdBlock returns block device characteristics (SBC-4, 6.6.2).
 func (d *drive) vpdBlock() []byte {
 	data := make([]byte, 60)
 	be.PutUint16(data, uint16(max(d.kind.rpm, 1)))
@@ -84,13 +84,13 @@ func (d *drive) vpdBlock() []byte {
 	return vpdPage(0xB1, data)
 }
 
-// capacity: READ CAPACITY (16) (SBC-4, 5.20).
+// capacity returns READ CAPACITY (16) (SBC-4, 5.20).
 func (d *drive) capacity() []byte {
 	b := make([]byte, 32)
 	be.PutUint64(b, d.size/d.block-1)
 	be.PutUint32(b[8:], uint32(d.block))
 	if d.block == 512 && d.kind.rotational {
-		b[13] = 3 // eight logical blocks in a physical one
+		b[13] = 3 // eight logical blocks per physical block
 	}
 	return b
 }
@@ -101,7 +101,7 @@ type param struct {
 	data []byte
 }
 
-// log makes a LOG SENSE page. A USB bridge has none.
+// log returns a LOG SENSE page. A USB bridge has none.
 func (d *drive) log(code, subpage byte, params ...param) []byte {
 	if d.kind.name == KindUSB {
 		return nil
@@ -120,7 +120,7 @@ func (d *drive) log(code, subpage byte, params ...param) []byte {
 	return append(head, body...)
 }
 
-// number32 and number64 are counters, held at their largest by the fault.
+// number32 and number64 encode counters; the fault counters-max sets them to the maximum.
 func (d *drive) number32(n uint64) []byte {
 	if d.faults.countersMax {
 		n = math.MaxUint32
@@ -146,8 +146,8 @@ func (d *drive) logSupported() []byte {
 	return append([]byte{0, 0, 0, byte(len(list))}, list...)
 }
 
-// logErrors: an error counter page (SPC-5, 7.3.8). Uncorrected errors are told
-// of reads only.
+// logErrors returns an error counter page (SPC-5, 7.3.8). Only the page of reads counts uncorrected
+// errors.
 func (d *drive) logErrors(code byte, bytes uint64) []byte {
 	var fast, bad uint64
 	if code == 0x03 {
@@ -157,14 +157,14 @@ func (d *drive) logErrors(code byte, bytes uint64) []byte {
 		param{4, d.number32(fast + bad)}, param{5, d.number64(bytes)}, param{6, d.number32(bad)})
 }
 
-// logTemp: page 0Dh: now, and the temperature not to exceed.
+// logTemp returns page 0Dh: the temperature and its limit.
 func (d *drive) logTemp() []byte {
 	return d.log(0x0D, 0, param{0, []byte{0, byte(d.age.Temperature)}}, param{1, []byte{0, tripTemp}})
 }
 
 const tripTemp = 60
 
-// logStartStop: page 0Eh: date of manufacture, cycles that it is made for and had.
+// logStartStop returns page 0Eh: date of manufacture, rated cycles and cycles so far.
 func (d *drive) logStartStop() []byte {
 	if d.kind.rpm == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (d *drive) logStartStop() []byte {
 		param{5, be.AppendUint32(nil, 600000)}, param{6, d.number32(d.age.PowerCycles + 1000)})
 }
 
-// logSelfTests: page 10h, 20 results (SPC-5, 7.3.18); one under way comes first.
+// logSelfTests returns page 10h, 20 results (SPC-5, 7.3.18). A running test is the first.
 func (d *drive) logSelfTests() []byte {
 	all := d.tests
 	if d.running != nil {
@@ -197,7 +197,7 @@ func (d *drive) logSelfTests() []byte {
 	return d.log(0x10, 0, params...)
 }
 
-// logSSD: page 11h: percentage of the endurance that is used (SBC-4, 6.4.11).
+// logSSD returns page 11h: percentage of the endurance used (SBC-4, 6.4.11).
 func (d *drive) logSSD() []byte {
 	if d.kind.rpm > 0 {
 		return nil
@@ -209,8 +209,8 @@ func (d *drive) logSSD() []byte {
 	return d.log(0x11, 0, param{1, []byte{0, 0, 0, used}})
 }
 
-// logBackground: page 15h: minutes powered on and the scan's status (SBC-4,
-// 6.4.2); 8 is waiting between scans.
+// logBackground returns page 15h: minutes powered on and the scan's status (SBC-4, 6.4.2); 8 is
+// waiting between scans.
 func (d *drive) logBackground() []byte {
 	data := make([]byte, 12)
 	be.PutUint32(data, uint32(min(d.hours()*60, math.MaxUint32)))
@@ -219,8 +219,8 @@ func (d *drive) logBackground() []byte {
 	return d.log(0x15, 0, param{0, data})
 }
 
-// logIE: informational exceptions (SPC-5, 7.3.12); 5Dh predicts a failure, 0Bh/01h
-// warns of heat.
+// logIE returns informational exceptions (SPC-5, 7.3.12): 5Dh predicts a failure, 0Bh/01h warns of
+// heat.
 func (d *drive) logIE() []byte {
 	data := []byte{0, 0, byte(d.age.Temperature), tripTemp}
 	switch {
@@ -232,8 +232,8 @@ func (d *drive) logIE() []byte {
 	return d.log(0x2F, 0, param{0, data})
 }
 
-// grownDefects: the header of READ DEFECT DATA (12) (SBC-4, 5.21): the grown
-// list, physical sectors of 8 bytes each.
+// grownDefects returns the header of READ DEFECT DATA (12) (SBC-4, 5.21): the grown list, physical
+// sectors of 8 bytes each.
 func (d *drive) grownDefects() []byte {
 	if d.kind.name == KindUSB {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Results of self-tests; the three command sets use the same numbers for these
-// (ACS-4 9.x, NVM Express base 2.0 figure 213, SPC-5 table 389).
+// Results of self-tests. The three command sets share these numbers (ACS-4 9.x, NVM Express base 2.0
+// figure 213, SPC-5 table 389).
 const (
 	testPassed  = 0x0
 	testAborted = 0x1
@@ -17,8 +17,7 @@ const (
 	testRunning = 0xF
 )
 
-// Kinds of self-tests, as ATA and NVMe number them; SCSI does too, in the
-// background.
+// Kinds of self-tests, as numbered by ATA and NVMe, and by SCSI for background tests.
 const (
 	testShort = 1
 	testLong  = 2
@@ -31,14 +30,15 @@ type testResult struct {
 	lba          uint64 // of the first failure
 }
 
-// runningTest is a self-test under way.
+// runningTest is a self-test in progress.
 type runningTest struct {
 	kind  byte
 	begun time.Time
 	takes time.Duration
 }
 
-// shortTest is how long a short self-test takes: ATA recommends two minutes (ACS-4, SMART READ DATA byte 372).
+// shortTest is the duration of a short self-test: ATA recommends two minutes (ACS-4, SMART READ DATA
+// byte 372).
 const shortTest = 2 * time.Minute
 
 // maxTests is how many results are kept; the logs have room for 19 to 21.
@@ -65,7 +65,7 @@ func (d *drive) startTest(kind host.SelfTestKind) error {
 	return nil
 }
 
-// finishTest ends a self-test whose time is over.
+// finishTest ends a self-test after its duration.
 func (d *drive) finishTest() {
 	if d.running == nil || d.m.clock.Now().Sub(d.running.begun) < d.running.takes {
 		return
@@ -78,7 +78,7 @@ func (d *drive) finishTest() {
 	d.logTest(r)
 }
 
-// failingLBA is where the tests and the reads of a broken drive stop.
+// failingLBA is the sector where self-tests and reads of a broken drive fail.
 const failingLBA = 0x1234
 
 func (d *drive) logTest(r testResult) {
@@ -86,7 +86,7 @@ func (d *drive) logTest(r testResult) {
 	d.tests = d.tests[:min(len(d.tests), maxTests)]
 }
 
-// progress is how many percent of the self-test are done.
+// progress returns the completed percentage of the self-test.
 func (r *runningTest) progress(now time.Time) int {
 	return min(99, int(100*now.Sub(r.begun)/r.takes))
 }

@@ -6,12 +6,11 @@ const pageSize = 4096
 
 type page = [pageSize]byte
 
-// sparse is a range of bytes of which only the pages are kept that are not all
-// zero: a rack that is written full of zeros takes no room. A page is never
-// changed once it is in; so copies of a range share their pages.
+// sparse is a range of bytes that keeps only the pages with other bytes than zeros, so that zeros on a
+// whole rack need no memory. A stored page never changes, so copies of a range share pages.
 type sparse struct {
 	pages   map[uint64]*page
-	changed func(number uint64, old, fresh *page) // called with each change of a page; nil: nothing is
+	changed func(number uint64, old, fresh *page) // called for each change of a page; a nil page is zeros
 }
 
 var zeros page
@@ -38,7 +37,7 @@ func (s *sparse) write(p []byte, off uint64) {
 	}
 }
 
-// change puts bytes into one page.
+// change writes bytes into one page.
 func (s *sparse) change(number, at uint64, p []byte) {
 	old := s.pages[number]
 	blank := bytes.Equal(p, zeros[:len(p)])
@@ -90,7 +89,7 @@ func (s *sparse) zero(off, n uint64) {
 	}
 }
 
-// in lists the pages that are kept between two whole pages, in no order.
+// in lists the stored pages between two page boundaries, unsorted.
 func (s *sparse) in(from, to uint64) []uint64 {
 	var out []uint64
 	first, last := from/pageSize, to/pageSize
@@ -113,7 +112,7 @@ func (s *sparse) in(from, to uint64) []uint64 {
 	return out
 }
 
-// take makes a range, whole pages, a copy of another's.
+// take copies a range of whole pages from another sparse.
 func (s *sparse) take(off uint64, from *sparse, fromOff, n uint64) {
 	s.zero(off, n)
 	for _, number := range from.in(fromOff, fromOff+n) {

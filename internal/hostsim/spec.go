@@ -12,12 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Spec describes a machine. Unset numbers take values that are usual for the
-// kind of drive.
+// Spec describes a machine. Unset numbers get the usual values for the kind of drive.
 type Spec struct {
 	Machine    string      `yaml:"machine"`
 	Claim      string      `yaml:"claim"`   // selectors of the drives that may be used for volumes
-	Without    []string    `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: the kernel has it not; udev: its database is not there, as in a container
+	Without    []string    `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: missing in the kernel; udev: its database is missing, as in a container
 	Enclosures []Enclosure `yaml:"enclosures"`
 	Drives     []Group     `yaml:"drives"`
 	Script     []Step      `yaml:"script"`
@@ -29,10 +28,10 @@ type Enclosure struct {
 	Kind  EnclosureKind `yaml:"kind"`
 	Bays  int           `yaml:"bays"`
 	First int           `yaml:"first"` // number of the first bay
-	NPEM  bool          `yaml:"npem"`  // the ports of PCI slots have lights of their own, as LED devices
+	NPEM  bool          `yaml:"npem"`  // the ports of PCI slots have lights, as LED devices
 }
 
-// EnclosureKind says what the bays are wired to.
+// EnclosureKind is what the bays are wired to.
 type EnclosureKind string
 
 const (
@@ -40,8 +39,8 @@ const (
 	EnclosurePCI EnclosureKind = "pci" // hot-plug PCI Express slots: NVMe drives
 )
 
-// Group is one or more drives of a kind. With Bays they sit there, one in each;
-// with Count they have no bay (inside the case).
+// Group is one or more drives of a kind. With Bays there is one in each of the bays; with Count they
+// have no bay (inside the case).
 type Group struct {
 	Bays      string `yaml:"bays"` // "3", "0-7", "0-3,8"
 	Enclosure string `yaml:"enclosure"`
@@ -52,17 +51,17 @@ type Group struct {
 	Size      string `yaml:"size"`
 	Block     int    `yaml:"block"` // logical block size, 512 or 4096
 	Firmware  string `yaml:"firmware"`
-	// Serial is a pattern: {n} is the number of the drive in the machine, four digits.
+	// Serial is a pattern: {n} is the drive's number in the machine, four digits.
 	Serial  string `yaml:"serial"`
-	Paths   int    `yaml:"paths"` // 2: dual-ported, seen twice by the kernel
+	Paths   int    `yaml:"paths"` // 2: dual-ported, the kernel has two paths
 	Content string `yaml:"content"`
-	// System makes it the drive that the machine boots from; two of them are a mirror.
+	// System marks the drive that the machine boots from; two of them are a mirror.
 	System   bool          `yaml:"system"`
-	LongTest time.Duration `yaml:"long_test"` // how long a long self-test takes
+	LongTest time.Duration `yaml:"long_test"` // duration of a long self-test
 	Age      Age           `yaml:"age"`
 }
 
-// Age is how much a drive has been through.
+// Age is the wear and the history of a drive.
 type Age struct {
 	PowerOnHours    uint64 `yaml:"power_on_hours"`
 	PowerCycles     uint64 `yaml:"power_cycles"`
@@ -71,7 +70,7 @@ type Age struct {
 	PercentageUsed  int    `yaml:"percentage_used"`
 	Reallocated     uint64 `yaml:"reallocated"` // grown defects of a SAS drive
 	Pending         uint64 `yaml:"pending"`
-	Uncorrectable   uint64 `yaml:"uncorrectable"` // errors that could not be corrected
+	Uncorrectable   uint64 `yaml:"uncorrectable"` // uncorrectable errors
 	CRCErrors       uint64 `yaml:"crc_errors"`
 	MediaErrors     uint64 `yaml:"media_errors"` // NVMe
 	Spare           int    `yaml:"spare"`        // percent of spare blocks left; 0: 100

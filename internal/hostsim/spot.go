@@ -10,18 +10,16 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Spots are the folders and files of a simulated machine beside those of
-// tree.go: in memory, by absolute path; those of a filesystem are in its note.
-// Folders above a new one are made on the way: nobody else would make them.
+// Spots are the folders and files of a simulated machine besides those of tree.go: in memory, by
+// absolute path. Those of a filesystem are in its note. A new spot's parents are made as well.
 
-// spot is where a path leads to through the mounts.
+// spot is the target of a path through the mounts.
 type spot struct {
-	on    *mount // nil: the machine's own
-	inner string // below the root of its filesystem; "" is the root
+	on    *mount // nil: the machine's own files
+	inner string // path below the root of its filesystem; "" is the root
 }
 
-// resolve follows the mounts: of those at a path or above it, the last one made
-// lies on top.
+// resolve follows the mounts: of the mounts at a path or above it, the newest is on top.
 func (m *Machine) resolve(at string) spot {
 	var on *mount
 	for p := at; len(p) > 1; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
@@ -42,7 +40,7 @@ func (m *Machine) resolve(at string) spot {
 	return spot{on, on.inner + "/" + rest}
 }
 
-// spots is the list that a spot is in.
+// spots returns the map that contains a spot.
 func (m *Machine) spots(s spot) map[string]host.PlaceKind {
 	if s.on == nil || s.on.fs == nil {
 		return m.own
@@ -50,7 +48,7 @@ func (m *Machine) spots(s spot) map[string]host.PlaceKind {
 	return s.on.fs.Spots
 }
 
-// lay puts something at a spot, and folders above it.
+// lay adds an object at a spot, and its parents.
 func (m *Machine) lay(s spot, kind host.PlaceKind) {
 	if s.on != nil && s.on.fs != nil && s.on.fs.Spots == nil {
 		s.on.fs.Spots = map[string]host.PlaceKind{}
@@ -62,7 +60,7 @@ func (m *Machine) lay(s spot, kind host.PlaceKind) {
 	}
 }
 
-// kind is what is at a path, whatever is above it.
+// kind returns what is at a path. It ignores the parents.
 func (m *Machine) kind(at string) host.PlaceKind {
 	s := m.resolve(at)
 	switch {
@@ -76,11 +74,11 @@ func (m *Machine) kind(at string) host.PlaceKind {
 	return m.spots(s)[s.inner]
 }
 
-// where checks a place and gives its path: nothing on the way below the root may
-// be anything but a folder.
+// where checks a place and returns its path: an existing parent below the root must be a
+// folder.
 func (m *Machine) where(p host.Place) (string, error) {
 	if !path.IsAbs(p.Root) || !fs.ValidPath(p.Name) {
-		return "", host.ErrEscape
+		return "", host.ErrOutsideRoot
 	}
 	root := strings.TrimSuffix(path.Clean(p.Root), "/")
 	if p.Name == "." {
@@ -93,7 +91,7 @@ func (m *Machine) where(p host.Place) (string, error) {
 		}
 		switch m.kind(at[:i]) {
 		case host.PlaceOther:
-			return "", host.ErrEscape
+			return "", host.ErrOutsideRoot
 		case host.PlaceFile, host.PlaceDevice:
 			return "", errNotFolder
 		}
@@ -126,7 +124,7 @@ func (m *Machine) make(p host.Place, kind host.PlaceKind) error {
 		case have == kind:
 			return nil
 		case have == host.PlaceOther:
-			return host.ErrEscape
+			return host.ErrOutsideRoot
 		case have != host.PlaceNothing:
 			return errExists
 		case s.on != nil && s.on.readOnly:
@@ -148,7 +146,7 @@ func (m *Machine) Remove(p host.Place) error {
 		case kind == host.PlaceNothing:
 			return nil
 		case kind == host.PlaceOther:
-			return host.ErrEscape
+			return host.ErrOutsideRoot
 		case s.on != nil && s.on.at == at:
 			return host.ErrBusy
 		case s.on != nil && s.on.readOnly:
@@ -169,12 +167,12 @@ func (m *Machine) Remove(p host.Place) error {
 	return nil
 }
 
-// alter changes what is at a place: in a mounted filesystem its device is asked.
+// alter changes a place. In a mounted filesystem the change needs the device.
 func (m *Machine) alter(p host.Place, work func(at string, s spot) error) error {
 	m.mu.Lock()
 	at, err := m.where(p)
 	if err == nil && p.Name == "." {
-		err = host.ErrEscape
+		err = host.ErrOutsideRoot
 	}
 	s := m.resolve(at)
 	if err != nil || s.on == nil || s.on.fs == nil || s.on.at == at {
@@ -192,7 +190,7 @@ func (m *Machine) alter(p host.Place, work func(at string, s spot) error) error 
 	})
 }
 
-// count is how many entries a folder has.
+// count returns the number of entries of a folder.
 func (m *Machine) count(at string) int {
 	s := m.resolve(at)
 	above := ""
@@ -231,7 +229,7 @@ func (m *Machine) readFolder(ctx context.Context, p host.Place) (n int, err erro
 	case kind == host.PlaceNothing:
 		return 0, fs.ErrNotExist
 	case kind == host.PlaceOther:
-		return 0, host.ErrEscape
+		return 0, host.ErrOutsideRoot
 	case kind != host.PlaceFolder:
 		return 0, errNotFolder
 	case s.on == nil || s.on.fs == nil:

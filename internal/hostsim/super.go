@@ -11,8 +11,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// super is a filesystem as it is on a medium: its superblock, and a note of ours
-// with the rest, so that all of it goes where the bytes go.
+// super is a filesystem on a medium: its superblock, and a private note with the rest, so that
+// everything is copied with the bytes.
 type super struct {
 	kind  string // ext4, xfs, btrfs
 	uuid  [16]byte
@@ -21,7 +21,7 @@ type super struct {
 	note
 }
 
-// note is what a real filesystem keeps in many places.
+// note holds what a real filesystem keeps in many places.
 type note struct {
 	Used     uint64                    `json:"used,omitempty"`
 	Errors   uint64                    `json:"errors,omitempty"`
@@ -32,7 +32,7 @@ type note struct {
 	Spots    map[string]host.PlaceKind `json:"spots,omitempty"` // files and folders
 }
 
-// The note is behind everything that a superblock is read from.
+// The note is behind everything that readers of superblocks read.
 const (
 	noteAt   = 128 << 10
 	noteRoom = 64 << 10
@@ -45,17 +45,17 @@ type formatRow struct {
 	read  func([]byte, *super) bool
 }
 
-// filesystems are the kinds that can be made, and where their superblocks are.
+// filesystems lists the kinds that mkfs makes, and where their superblocks are.
 var filesystems = []formatRow{
 	{"ext4", 1024, writeExt4, readExt4},
 	{"xfs", 0, writeXFS, readXFS},
 	{"btrfs", 0x10000, writeBtrfs, readBtrfs},
 }
 
-// superLength is more than any superblock takes.
+// superLength is longer than any superblock.
 const superLength = 4096
 
-// readSuper finds the filesystem that bytes hold.
+// readSuper returns the filesystem that the bytes hold.
 func readSuper(read func([]byte, uint64)) (super, bool) {
 	for _, f := range filesystems {
 		b := make([]byte, superLength)
@@ -74,7 +74,7 @@ func readNote(read func([]byte, uint64)) note {
 	read(b[:4], noteAt)
 	if long := le.Uint32(b); long > 0 && long <= noteRoom-4 {
 		read(b[:long], noteAt+4)
-		if json.Unmarshal(b[:long], &n) != nil { // somebody wrote over it
+		if json.Unmarshal(b[:long], &n) != nil { // overwritten
 			return note{Damaged: true}
 		}
 	}
@@ -99,16 +99,16 @@ func (s *super) store(write func([]byte, uint64) error) error {
 	return write(append(b, text...), noteAt)
 }
 
-// overhead is what a filesystem takes for itself: inode tables and journals.
+// overhead returns the space of inode tables and journals.
 func (s *super) overhead() uint64 { return s.size/64 + 1<<20 }
 
-// usage is what statfs(2) says.
+// usage returns the numbers of statfs(2).
 func (s *super) usage() host.FSUsage {
 	u := host.FSUsage{Bytes: s.size - min(s.size, s.overhead())}
 	u.Free = u.Bytes - min(u.Bytes, s.Used+u.Bytes/50)
 	u.Available = u.Free
 	switch s.kind {
-	case "ext4": // an inode for 16 KiB, a twentieth for root (mke2fs.conf)
+	case "ext4": // an inode per 16 KiB, a twentieth reserved for root (mke2fs.conf)
 		u.Available -= min(u.Free, u.Bytes/20)
 		u.Inodes = s.size / 16384
 		u.FreeInodes = u.Inodes - min(u.Inodes, 11+uint64(len(s.Spots)))

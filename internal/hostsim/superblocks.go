@@ -1,8 +1,8 @@
 package hostsim
 
-// The superblocks, with what the kernel and blkid(8) look at.
+// The superblocks, with the fields that the kernel and blkid(8) read.
 
-// writeExt4 is Documentation/filesystems/ext4/super.rst.
+// writeExt4 encodes Documentation/filesystems/ext4/super.rst.
 func writeExt4(s *super) []byte {
 	b := make([]byte, 1024)
 	blocks := s.size / 4096
@@ -21,7 +21,7 @@ func writeExt4(s *super) []byte {
 	le.PutUint16(b[0x38:], 0xEF53)
 	le.PutUint16(b[0x3A:], 1) // clean
 	if s.Errors > 0 || s.Damaged {
-		le.PutUint16(b[0x3A:], 3) // and errors were seen
+		le.PutUint16(b[0x3A:], 3) // with errors
 	}
 	le.PutUint32(b[0x4C:], 1)
 	le.PutUint32(b[0x54:], 11)
@@ -51,7 +51,7 @@ func readExt4(b []byte, s *super) bool {
 	return true
 }
 
-// writeXFS is xfs_dsb (fs/xfs/libxfs/xfs_format.h), big-endian but for its checksum.
+// writeXFS encodes xfs_dsb (fs/xfs/libxfs/xfs_format.h), big-endian except its checksum.
 func writeXFS(s *super) []byte {
 	b := make([]byte, 512)
 	copy(b, "XFSB")
@@ -86,7 +86,7 @@ func readXFS(b []byte, s *super) bool {
 	return true
 }
 
-// writeBtrfs is btrfs_super_block (include/uapi/linux/btrfs_tree.h).
+// writeBtrfs encodes btrfs_super_block (include/uapi/linux/btrfs_tree.h).
 func writeBtrfs(s *super) []byte {
 	b := make([]byte, 4096)
 	copy(b[0x20:], s.uuid[:])

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// queueFiles are the attributes of a request queue with the values of an
-// ordinary drive; buildBlock replaces those that depend on the drive.
+// queueFiles are the attributes of a request queue with the values of an ordinary drive. buildQueue
+// replaces those that depend on the drive.
 var queueFiles = []string{
 	"add_random", "0", "chunk_sectors", "0", "dax", "0", "discard_granularity", "512", "discard_max_bytes", "0", "discard_max_hw_bytes", "0",
 	"discard_zeroes_data", "0", "dma_alignment", "511", "fua", "0", "io_poll", "0", "io_poll_delay", "-1", "io_timeout", "30000", "iostats", "1",
@@ -17,15 +17,15 @@ var queueFiles = []string{
 	"write_same_max_bytes", "0", "write_zeroes_max_bytes", "0", "zone_append_max_bytes", "0", "zone_write_granularity", "0", "zoned", "none",
 }
 
-// blockDevice is what buildBlock needs to know of one block device.
+// blockDevice holds what buildBlock needs of a block device.
 type blockDevice struct {
 	dir, name, dev string
-	device         string // folder that the link "device" leads to
-	hidden         bool   // a path behind an NVMe head: no device number of its own
+	device         string // target folder of the link "device"
+	hidden         bool   // a path behind an NVMe head, without a device number
 	partScan       int    // ext_range
 }
 
-// buildBlock makes the folder of a block device and the links that lead to it.
+// buildBlock adds the folder of a block device and the links to it.
 func (d *drive) buildBlock(b blockDevice) {
 	seq := d.m.nextSeq()
 	uevent := fmt.Sprintf("DEVTYPE=disk\nDISKSEQ=%d\n", seq)
@@ -80,14 +80,14 @@ func (d *drive) buildQueue(dir string) {
 	}
 }
 
-// devUevent is the beginning of a block device's uevent file.
+// devUevent returns the beginning of a block device's uevent file.
 func devUevent(dev, name, devtype string) string {
 	major, minor, _ := strings.Cut(dev, ":")
 	return fmt.Sprintf("MAJOR=%s\nMINOR=%s\nDEVNAME=%s\nDEVTYPE=%s\n", major, minor, name, devtype)
 }
 
-// sectors is the size that the kernel holds the drive at. A dead NVMe drive has
-// none (nvme_mark_namespaces_dead sets the capacity to 0).
+// sectors returns the size of the drive in the kernel. A dead NVMe drive has size 0
+// (nvme_mark_namespaces_dead).
 func (d *drive) sectors() uint64 {
 	if d.faults.dead {
 		return 0
@@ -95,7 +95,7 @@ func (d *drive) sectors() uint64 {
 	return d.size / 512
 }
 
-// stat is the line of Documentation/block/stat.rst.
+// stat returns the line of Documentation/block/stat.rst.
 func (d *drive) stat() string {
 	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, d.io.written, d.io.writes * 2, uint64(d.inflight()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
 	var b strings.Builder
@@ -109,8 +109,8 @@ func (d *drive) stat() string {
 	return b.String()
 }
 
-// udev writes an entry of the udev database (systemd, sd-device: S links, E
-// properties, I microseconds of initialisation).
+// udev adds an entry of the udev database (systemd, sd-device: S links, E properties, I microseconds
+// of initialization).
 func (d *drive) udev(dev string, lines ...string) {
 	d.live("run/udev/data/b"+dev, func() string {
 		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + udevEnd
@@ -124,5 +124,5 @@ func (m *Machine) nextSeq() uint64 {
 	return m.seq
 }
 
-// word replaces what udev does not want in a property or a link.
+// word replaces characters that udev replaces in a property or a link.
 func word(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "/", " ")), "_") }

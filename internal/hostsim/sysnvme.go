@@ -2,9 +2,9 @@ package hostsim
 
 import "fmt"
 
-// buildNVMe makes the controllers of a drive and its namespace. A drive with one
-// port has its namespace below the controller; with two, the kernel makes a head
-// below the subsystem and hides the paths (drivers/nvme/host/multipath.c).
+// buildNVMe adds the controllers of a drive and its namespace. With one port the namespace is below
+// the controller. With two the kernel puts a head below the subsystem and hides the paths
+// (drivers/nvme/host/multipath.c).
 func buildNVMe(d *drive) {
 	d.name = fmt.Sprintf("nvme%dn1", d.index)
 	subsys := fmt.Sprintf("sys/devices/virtual/nvme-subsystem/nvme-subsys%d", d.index)
@@ -40,10 +40,10 @@ func buildNVMe(d *drive) {
 		"E:ID_SERIAL="+word(d.model)+"_"+d.serial+"_1", "E:ID_PATH="+p.udevPath)
 }
 
-// maxNVMeParts keeps device numbers of drives and their partitions apart.
+// maxNVMeParts separates the device numbers of drives and their partitions.
 const maxNVMeParts = 3
 
-// buildController makes an NVMe controller and the PCI device that it is.
+// buildController adds an NVMe controller and its PCI device.
 func (d *drive) buildController(p *place, path int, nqn string) {
 	pciDir, _ := split(p.device)
 	pciDir, _ = split(pciDir)

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// buildSCSI makes the SCSI devices of a drive, one for each of its paths, and
-// their disks.
+// buildSCSI adds the SCSI devices of a drive, one per path, and their disks.
 func buildSCSI(d *drive) {
 	for path := range d.places {
 		p := &d.places[path]
@@ -21,7 +20,7 @@ func buildSCSI(d *drive) {
 	}
 }
 
-// buildSCSIDevice makes the folder of a SCSI device (drivers/scsi/scsi_sysfs.c).
+// buildSCSIDevice adds the folder of a SCSI device (drivers/scsi/scsi_sysfs.c).
 func (d *drive) buildSCSIDevice(p *place, path int) {
 	d.files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
 		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
@@ -51,7 +50,7 @@ func (d *drive) buildSCSIDevice(p *place, path int) {
 	}
 }
 
-// buildVPD makes the copies of the vital product data that the kernel keeps.
+// buildVPD adds the kernel's copies of the vital product data.
 func (d *drive) buildVPD(p *place, path int) {
 	if d.wwn != 0 || d.serial != "" {
 		d.file(p.device+"/wwid", d.wwid()+"\n")
@@ -66,8 +65,8 @@ func (d *drive) buildVPD(p *place, path int) {
 	}
 }
 
-// revision is the four characters of firmware that SCSI has room for; a SATA
-// drive's longer one keeps its end (SAT-4, 8.1.2).
+// revision returns the four characters of firmware that SCSI has room for. A longer one of a SATA
+// drive keeps its end (SAT-4, 8.1.2).
 func (d *drive) revision() string {
 	if d.family() == familyATA && len(d.firmware) > 4 {
 		return d.firmware[len(d.firmware)-4:]
@@ -95,7 +94,7 @@ func (d *drive) udevSCSI(p *place) []string {
 	return lines
 }
 
-// buildVirtio makes a virtio disk.
+// buildVirtio adds a virtio disk.
 func buildVirtio(d *drive) {
 	p := &d.places[0]
 	d.name = letters("vd", d.index)
@@ -106,7 +105,7 @@ func buildVirtio(d *drive) {
 	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
 }
 
-// header of a vital product data page (SPC-5, 7.7): length follows the code.
+// vpdPage adds the header of a vital product data page (SPC-5, 7.7): code, then length.
 func vpdPage(code byte, data []byte) []byte {
 	page := []byte{0, code, 0, 0}
 	binary.BigEndian.PutUint16(page[2:], uint16(len(data)))

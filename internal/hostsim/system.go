@@ -15,7 +15,7 @@ type system struct {
 
 const mirror = "sys/devices/virtual/block/md0"
 
-// findSystem finds the drives to boot from. A description may have none.
+// findSystem finds the boot drives. A description may have none.
 func (m *Machine) findSystem() error {
 	for _, d := range m.drives {
 		if d.system {
@@ -30,7 +30,7 @@ func (m *Machine) findSystem() error {
 
 func (m *Machine) mirrored() bool { return len(m.system.drives) == 2 }
 
-// refreshSystem makes the mirror anew of the halves that are there.
+// refreshSystem rebuilds the mirror from the present halves.
 func (m *Machine) refreshSystem() {
 	for _, n := range m.system.nodes {
 		m.tree.drop(n)
@@ -72,12 +72,12 @@ func (m *Machine) refreshSystem() {
 	}
 }
 
-// booted says that the machine runs from a device.
+// booted reports whether the machine runs from a device.
 func (m *Machine) booted(d *device) bool {
 	return d.drive != nil && d.drive.system && d.number > 0 && d.number <= 2 && len(m.system.drives) > 0
 }
 
-// buildProc makes the mount table and what stands beside it.
+// buildProc adds the mount table and the other files of /proc.
 func (m *Machine) buildProc() {
 	add := func(dev, target, fs, source, super string, opts ...string) {
 		m.addMount(&mount{at: target, what: host.PlaceFolder, opts: append(opts, "relatime"), boot: super, own: host.Mount{DevNum: dev, Root: "/", FS: fs, Source: source}})
@@ -114,8 +114,8 @@ func (m *Machine) buildProc() {
 	m.tree.put("etc/hostname", &node{text: m.name + "\n"})
 }
 
-// NextBoot gives the life of the kernel another name, as a restart of the machine
-// does. That nothing is mounted then its caller sees to.
+// NextBoot sets a new boot ID, as a restart of the machine does. The caller ensures that nothing is
+// mounted.
 func (m *Machine) NextBoot() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

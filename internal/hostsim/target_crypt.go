@@ -7,12 +7,11 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// crypt is what is written in secret on a device (dm-crypt). Each page is mixed
-// with a pad of its own. One of zeros stays one, so that a volume that is written
-// full of zeros takes no room; what others have left there reads as noise.
+// crypt is encrypted data on a device (dm-crypt). Each page is combined with a separate pad. A page of
+// zeros stays zeros, so that zeros on a volume need no memory. Old data below reads as noise.
 type crypt struct {
 	below *device
-	off   uint64 // where the data begins, a whole number of pages
+	off   uint64 // start of the data, a whole number of pages
 	size  uint64
 	key   [32]byte
 }
@@ -23,7 +22,7 @@ func (c *crypt) ask(a access) ([]*drive, error) {
 	return c.below.ask(access{a.write, c.off + a.off, a.n})
 }
 
-// mix turns a page into what is written for it, and back.
+// mix encrypts or decrypts a page.
 func (c *crypt) mix(pg *page, number uint64) {
 	if *pg == zeros {
 		return
@@ -34,7 +33,7 @@ func (c *crypt) mix(pg *page, number uint64) {
 	}
 }
 
-// pages walks a range by its pages, each as it is in plain.
+// pages calls work for each page of a range, decrypted.
 func (c *crypt) pages(off, n uint64, work func(pg *page, number, from, to, at uint64) error) error {
 	for at := uint64(0); at < n; {
 		number, from := (off+at)/pageSize, (off+at)%pageSize
@@ -78,5 +77,5 @@ func (c *crypt) zero(off, n uint64) error {
 	return c.write(zeros[:tail], off+n-tail)
 }
 
-// discard is not passed on, unless that is asked for (dm-crypt, allow_discards).
+// discard is not passed on without allow_discards (dm-crypt).
 func (c *crypt) discard(uint64, uint64) error { return host.ErrUnsupported }

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// The targets of device-mapper that LVM uses, as backings of mapped devices.
-// Which drives a volume lies on follows from what is below, and so do its faults.
+// The device-mapper targets of LVM, as backings of mapped devices. A volume's drives and their faults
+// follow from the devices below.
 
-// run is a piece of a linear target: where it goes on the device below; none is
-// the error target that stands for a lost physical volume.
+// run is a piece of a linear target and its place on the device below. Without a device it is the
+// error target of a lost physical volume.
 type run struct {
 	at, n uint64
 	dev   *device
 	off   uint64
 }
 
-// linear is pieces of devices, one after the other (dm-linear).
+// linear is a sequence of pieces of devices (dm-linear).
 type linear struct{ runs []run }
 
 func (l *linear) length() uint64 {
@@ -27,7 +27,7 @@ func (l *linear) length() uint64 {
 	return last.at + last.n
 }
 
-// each walks the pieces of a range; a range of nothing is in all of them.
+// each calls work for the pieces of a range. An empty range is in all pieces.
 func (l *linear) each(off, n uint64, work func(r run, off, at, n uint64) error) error {
 	for _, r := range l.runs {
 		from, to := max(off, r.at), min(off+n, r.at+r.n)
@@ -60,7 +60,7 @@ func (l *linear) ask(a access) (drives []*drive, err error) {
 }
 
 func (l *linear) read(p []byte, off uint64) {
-	// It cannot fail: ask was asked.
+	// It cannot fail: ask checked the range.
 	_ = l.each(off, uint64(len(p)), func(r run, below, at, n uint64) error {
 		if r.dev != nil && n > 0 {
 			r.dev.read(p[at:at+n], below)
@@ -86,8 +86,7 @@ func (l *linear) discard(off, n uint64) error {
 	return l.each(off, n, func(r run, below, _, n uint64) error { return r.dev.discard(below, n) })
 }
 
-// flatten finds where a range of a device lies on its drive, as far as it is in
-// one piece.
+// flatten returns where a range of a device lies on its drive, up to the end of the contiguous piece.
 func (d *device) flatten(off uint64) (on *drive, at, n uint64) {
 	switch data := d.data.(type) {
 	case *drive:
@@ -105,7 +104,7 @@ func (d *device) flatten(off uint64) (on *drive, at, n uint64) {
 	return nil, 0, 0
 }
 
-// copyDevice makes a range of one device what it is on another.
+// copyDevice copies a range from one device to another.
 func copyDevice(to *device, toOff uint64, from *device, fromOff, n uint64) {
 	for n > 0 {
 		a, aAt, aLong := to.flatten(toOff)

@@ -2,9 +2,8 @@ package hostsim
 
 import "fmt"
 
-// mirrorOf is the same bytes on each of its legs (dm-raid, raid1). A leg that
-// fails is not asked again until the table is loaded anew; what becomes of it then
-// the superblocks say.
+// mirrorOf has the same bytes on each leg (dm-raid, raid1). A failed leg is not used until the table
+// is loaded again. Then the superblocks decide.
 type mirrorOf struct {
 	lv   *lv
 	legs []*device
@@ -12,7 +11,7 @@ type mirrorOf struct {
 
 func (r *mirrorOf) length() uint64 { return r.lv.size() }
 
-// good says whether a leg is used.
+// good reports whether a leg is in use.
 func (r *mirrorOf) good(i int) bool { return !r.lv.failed[i] }
 
 func (r *mirrorOf) ask(a access) (drives []*drive, err error) {
@@ -23,7 +22,7 @@ func (r *mirrorOf) ask(a access) (drives []*drive, err error) {
 		}
 		some, err := leg.ask(a)
 		if err != nil {
-			if r.last(i) { // md keeps the last one, and its errors
+			if r.last(i) { // md keeps the last leg, and returns its errors
 				return nil, fmt.Errorf("%w: %w", errIO, err)
 			}
 			r.fail(i)
@@ -64,7 +63,7 @@ func (r *mirrorOf) read(p []byte, off uint64) {
 	}
 }
 
-// all does something on the legs that are used.
+// all runs work on every leg in use.
 func (r *mirrorOf) all(work func(*device) error) error {
 	for i, leg := range r.legs {
 		if r.good(i) {

@@ -6,16 +6,16 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// chunkSize is lvm's default for thin pools up to some terabytes (lvmthin(7)).
+// chunkSize is LVM's default for thin pools up to some terabytes (lvmthin(7)).
 const chunkSize = 64 << 10
 
-// chunk is a piece of a thin pool; a snapshot shares those of its origin.
+// chunk is a piece of a thin pool. A snapshot shares the chunks of its origin.
 type chunk struct {
 	refs  int
 	pages [chunkSize / pageSize]*page
 }
 
-// thin is a volume that takes room in its pool when it is written (dm-thin).
+// thin is a volume that gets its space from the pool when it is written (dm-thin).
 type thin struct{ lv *lv }
 
 func (t thin) length() uint64 { return t.lv.size() }
@@ -61,7 +61,7 @@ func (t thin) write(p []byte, off uint64) error {
 	return nil
 }
 
-// own makes a chunk that nobody else has.
+// own returns a chunk that is not shared.
 func (t thin) own(number uint64) (*chunk, error) {
 	old := t.lv.chunks[number]
 	if old != nil && old.refs == 1 {
@@ -84,8 +84,8 @@ func (t thin) own(number uint64) (*chunk, error) {
 	return fresh, nil
 }
 
-// zero writes zeros where there is something; unlike on Linux it takes no room
-// elsewhere: a volume of terabytes would fill the memory.
+// zero writes zeros over existing chunks only. Linux would allocate the others; here a volume of
+// terabytes would fill the memory.
 func (t thin) zero(off, n uint64) error {
 	for number := range t.touched(off, n) {
 		from, to := max(off, number*chunkSize), min(off+n, (number+1)*chunkSize)
@@ -96,7 +96,7 @@ func (t thin) zero(off, n uint64) error {
 	return nil
 }
 
-// discard gives whole chunks back to the pool.
+// discard returns whole chunks to the pool.
 func (t thin) discard(off, n uint64) error {
 	for number := range t.touched(off, n) {
 		if off <= number*chunkSize && (number+1)*chunkSize <= off+n {
@@ -106,7 +106,7 @@ func (t thin) discard(off, n uint64) error {
 	return nil
 }
 
-// touched are the chunks that are there in a range.
+// touched returns the existing chunks of a range.
 func (t thin) touched(off, n uint64) map[uint64]*chunk {
 	out := map[uint64]*chunk{}
 	for number, c := range t.lv.chunks {
@@ -117,7 +117,7 @@ func (t thin) touched(off, n uint64) map[uint64]*chunk {
 	return out
 }
 
-// pooled is the pool itself: nobody reads or writes it.
+// pooled is the pool's device, which is never read or written.
 type pooled struct{ *device }
 
 func (p pooled) write([]byte, uint64) error   { return host.ErrUnsupported }

@@ -15,32 +15,31 @@ import (
 type node struct {
 	path  string
 	up    *node
-	kids  map[string]*node // a folder's
-	link  string           // a link's own text
-	text  string           // a file's content, unless read is there
+	kids  map[string]*node // of a folder
+	link  string           // target text of a link
+	text  string           // content of a file, unless read is set
 	read  func() string
 	write func(string) error // nil: read-only
-	owner *drive             // whose flicker hides it; nil for the machine's own
+	owner *drive             // the drive whose flicker hides it; nil for the machine's own
 	keep  bool               // a folder that stays when it is empty
 }
 
-// tree is the machine's files, from the root folder down.
+// tree holds the machine's files, from the root folder down.
 type tree struct{ root *node }
 
 func newTree() *tree { return &tree{root: &node{kids: map[string]*node{}, keep: true}} }
 
 var (
 	errIsFolder  = errors.New("is a directory")
-	errNotFolder = fmt.Errorf("%w: not a directory", host.ErrInTheWay)
+	errNotFolder = fmt.Errorf("%w: not a directory", host.ErrOccupied)
 	errNotLink   = errors.New("not a link")
 	errLoop      = errors.New("too many levels of links")
 )
 
-// maxHops is how many links one name may lead through, as in the kernel (MAXSYMLINKS).
+// maxHops is the limit of links that a name may follow, as in the kernel (MAXSYMLINKS).
 const maxHops = 40
 
-// walk finds a node by name. The last part is followed too if it is a link and
-// follow says so.
+// walk returns the node of a name. With follow it also follows a link at the end.
 func (t *tree) walk(name string, follow bool) (*node, error) {
 	hops := maxHops
 	return t.from(t.root, name, follow, &hops)
@@ -76,7 +75,7 @@ func (t *tree) from(at *node, rest string, follow bool, hops *int) (*node, error
 	return at, nil
 }
 
-// hop goes where a link points to.
+// hop returns the target of a link.
 func (t *tree) hop(n *node, hops *int) (*node, error) {
 	if *hops--; *hops < 0 {
 		return nil, errLoop
@@ -88,7 +87,7 @@ func (t *tree) hop(n *node, hops *int) (*node, error) {
 	return t.from(start, n.link, true, hops)
 }
 
-// folder returns the folder of that name and makes what is missing of it.
+// folder returns the folder of that name and makes its missing parts.
 func (t *tree) folder(path string) *node {
 	at := t.root
 	for part := range strings.SplitSeq(path, "/") {
@@ -111,7 +110,7 @@ func (t *tree) keep(paths ...string) {
 	}
 }
 
-// put makes or replaces a file or a link.
+// put adds or replaces a file or a link.
 func (t *tree) put(path string, n *node) *node {
 	dir, base := split(path)
 	n.path, n.up = path, t.folder(dir)
@@ -119,7 +118,7 @@ func (t *tree) put(path string, n *node) *node {
 	return n
 }
 
-// drop removes a node and every folder above it that is empty then.
+// drop removes a node and the parents that become empty.
 func (t *tree) drop(n *node) {
 	for n.up != nil && !n.keep && len(n.kids) == 0 {
 		_, base := split(n.path)
@@ -151,8 +150,7 @@ func split(path string) (dir, base string) {
 	return path[:max(i, 0)], path[i+1:]
 }
 
-// relative is the text of a link at path that points to target, the way sysfs
-// writes its links.
+// relative returns the text of a link at path to target, in the form of sysfs links.
 func relative(path, target string) string {
 	dir, _ := split(path)
 	from, to := strings.Split(dir, "/"), strings.Split(target, "/")

@@ -51,8 +51,8 @@ func (m *Machine) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 	return nil
 }
 
-// trim discards what is behind a filesystem's own structures and what is in use: the
-// files of a simulated one have no places of their own.
+// trim discards the range after the filesystem's own structures and used bytes: simulated files have
+// no place on the device.
 func (s *super) trim(dev *device) error {
 	const whole = 1 << 20
 	from := (s.overhead() + s.Used + whole - 1) / whole * whole

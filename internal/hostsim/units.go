@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// units of sizes; drives are sold in powers of ten.
+// units of sizes. Drives are sold in powers of ten.
 var units = []struct {
 	name string
 	by   float64
@@ -16,7 +16,7 @@ var units = []struct {
 	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1},
 }
 
-// parseSize reads "3.84TB" or "16TiB".
+// parseSize parses "3.84TB" or "16TiB".
 func parseSize(s string) (uint64, error) {
 	for _, u := range units {
 		num, ok := strings.CutSuffix(s, u.name)
@@ -32,10 +32,10 @@ func parseSize(s string) (uint64, error) {
 	return 0, fmt.Errorf("size %q: want a number and a unit, as in 3.84TB or 16TiB", s)
 }
 
-// maxRange bounds a list of bays, so that a slip of the finger fills no memory.
+// maxRange limits a list of bays, so that a typing error does not fill the memory.
 const maxRange = 1000
 
-// parseRange reads "0-3,8".
+// parseRange parses "0-3,8".
 func parseRange(s string) ([]int, error) {
 	var out []int
 	for part := range strings.SplitSeq(s, ",") {

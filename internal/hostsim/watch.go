@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// PageSize is the size of the pages that a Write names.
+// PageSize is the size of the pages in a Write.
 const PageSize = pageSize
 
-// WriterFilesystem is the kernel's part for a mounted filesystem.
+// WriterFilesystem is the kernel as the writer of a mounted filesystem.
 const WriterFilesystem = "filesystem"
 
-// WriterMirror is the kernel's part for the legs of a mirror: superblocks, and the copy of
-// one leg to another.
+// WriterMirror is the kernel as the writer of a mirror's legs: superblocks, and the copy from one leg
+// to another.
 const WriterMirror = "mirror"
 
-// Write is a change of the bytes of a drive, whichever way it came.
+// Write is a change of the bytes of a drive, by any writer.
 type Write struct {
-	By     string // the writer that As named, WriterFilesystem or WriterMirror; empty: the machine's programs, and the caller of its interfaces
-	Drive  string // serial number that the drive had when the machine was made
+	By     string // the writer that As named, WriterFilesystem or WriterMirror; empty: programs of the machine, and callers of its interfaces
+	Drive  string // serial number of the drive when the machine was made
 	Off, N uint64
-	Pages  []PageChange // those that read otherwise now
+	Pages  []PageChange // pages that changed
 }
 
-// PageChange is a page of a drive before and after a write; nil: zeros.
+// PageChange is a page of a drive before and after a write; nil is zeros.
 type PageChange struct {
 	Off      uint64
 	Old, New *[PageSize]byte
 }
 
-// Watch has every write reported, right after it, until it is called with nil.
-// The machine is locked meanwhile: f must not call it.
+// Watch calls f after every write, until Watch(nil). The machine is locked during the call: f must not
+// call it.
 func (m *Machine) Watch(f func(Write)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,7 +40,7 @@ func (m *Machine) Watch(f func(Write)) {
 
 type writer struct{}
 
-// As names the writer of what is written to a disk that is opened with this context.
+// As names the writer for disks that are opened with the context.
 func As(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, writer{}, name)
 }
@@ -50,7 +50,7 @@ func writerOf(ctx context.Context) string {
 	return name
 }
 
-// asMirror does work of the kernel for a mirror.
+// asMirror runs work with the kernel's mirror as the writer.
 func (m *Machine) asMirror(work func()) {
 	was := m.writer
 	m.writer = WriterMirror
@@ -58,7 +58,7 @@ func (m *Machine) asMirror(work func()) {
 	m.writer = was
 }
 
-// mutate does work that changes a range of a drive, and reports it.
+// mutate runs work that changes a range of a drive, and reports the change.
 func (d *drive) mutate(off, n uint64, work func()) {
 	if d.m.watch == nil {
 		work()
@@ -73,8 +73,8 @@ func (d *drive) mutate(off, n uint64, work func()) {
 	d.m.watch(w)
 }
 
-// Copy writes all bytes of a drive onto another, as dd(1) does; both are named by serial
-// number. The kernel reads the table of the other anew when it comes back.
+// Copy copies all bytes of a drive to another, as dd(1) does. Both are named by serial number. The
+// kernel reads the new partition table when the drive reappears.
 func (m *Machine) Copy(from, to, by string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +93,7 @@ func (m *Machine) Copy(from, to, by string) error {
 	return nil
 }
 
-// Blank makes all bytes of a drive zeros.
+// Blank sets all bytes of a drive to zeros.
 func (m *Machine) Blank(serial, by string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *Machine) Written(dev string) []uint64 {
 	return out
 }
 
-// written lists the pages of a range that are kept, counted from its beginning.
+// written lists the stored pages of a range, relative to its start.
 func (d *device) written(off, n uint64) (out []uint64) {
 	below := func(d *device, off, n, at uint64) {
 		for _, o := range d.written(off, n) {

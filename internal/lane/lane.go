@@ -1,4 +1,4 @@
-// Package lane bounds what a drive that hangs can cost.
+// Package lane limits the resources that a drive which hangs can occupy.
 package lane
 
 import (
@@ -11,24 +11,24 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// A Lane is the one way to a drive. A question to a drive may never come back:
-// the kernel holds the thread and no context ends it. The lane lets one question
-// in at a time, lets its asker go when his time is up, and stays occupied until
-// the kernel returns, so that a dead drive costs one thread and slows nobody.
+// A Lane serializes the requests to one drive. A request to a drive may never return: the
+// kernel holds the thread and no context ends it. The lane admits one request at a time,
+// returns to the caller when its context ends, and stays occupied until the kernel
+// returns. So a dead drive costs one thread and delays no other work.
 type Lane struct {
 	token chan struct{}
-	since atomic.Int64 // unix nanoseconds when the drive last left us waiting; 0 when nobody waits
+	since atomic.Int64 // unix nanoseconds since when the drive has not answered; 0 without a request
 }
 
-// ErrHeld: somebody else's question was inside for as long as we would wait.
+// ErrHeld: an earlier request occupied the lane until the context of this one ended.
 var ErrHeld = fmt.Errorf("%w: an earlier question to the drive has no answer yet", drivebay.ErrBusy)
 
-// New makes a lane that nobody is in.
+// New returns an idle lane.
 func New() *Lane { return &Lane{token: make(chan struct{}, 1)} }
 
-// Occupied says for how long the question now inside has been waiting. A look is
-// many questions: each answer begins the time anew, so that a drive which takes
-// three seconds for each of ten pages is slow and not silent.
+// Occupied returns for how long the present request has waited for the drive. One request
+// may read many pages: Heard restarts the time after each answer, so that a drive which
+// takes three seconds for each of ten pages counts as slow and not as silent.
 func (l *Lane) Occupied(now time.Time) time.Duration {
 	since := l.since.Load()
 	if since == 0 {
@@ -37,16 +37,19 @@ func (l *Lane) Occupied(now time.Time) time.Duration {
 	return max(now.Sub(time.Unix(0, since)), 0)
 }
 
-// Idle says that nothing is inside and nothing waits for it to come out.
+// Idle reports whether no request is running.
 func (l *Lane) Idle() bool { return len(l.token) == 0 }
 
-// Heard says that the drive has just answered a part of the question inside.
+// Heard records that the drive has just answered a part of the present request.
 func (l *Lane) Heard(now time.Time) { l.since.Store(now.UnixNano()) }
 
-// Through runs ask in the lane and waits for it until ctx ends. When it gives up
-// waiting the answer is thrown away, whenever it comes.
+// Through runs ask in the lane and waits for it until ctx ends. An answer that comes
+// later is discarded.
 func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(context.Context) (T, error)) (T, error) {
 	var zero T
+	if ctx.Err() != nil { // a select would choose between a free lane and the ended context at random
+		return zero, fmt.Errorf("%w: the context ended before the request: %w", drivebay.ErrTimeout, ctx.Err())
+	}
 	select {
 	case l.token <- struct{}{}:
 	case <-ctx.Done():
@@ -74,6 +77,6 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 	case a := <-came:
 		return a.value, a.err
 	case <-ctx.Done():
-		return zero, fmt.Errorf("%w: the drive holds the question", drivebay.ErrTimeout)
+		return zero, fmt.Errorf("%w: the drive has not answered", drivebay.ErrTimeout)
 	}
 }

@@ -60,3 +60,18 @@ func TestLaneSurvivesPanic(t *testing.T) {
 		}
 	}
 }
+
+// TestLaneEndedContext: no request begins for a caller whose context has ended.
+func TestLaneEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		_, err := Through(ctx, New(), wallClock{}, func(context.Context) (int, error) {
+			t.Error("a request began")
+			return 0, nil
+		})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, drivebay.ErrTimeout) {
+			t.Fatalf("an ended context: %v", err)
+		}
+	}
+}

@@ -58,7 +58,7 @@ var snapshotMetrics = []metric[*drivebay.Snapshot]{
 
 var infoLabels = []string{"name", "path", "model", "vendor", "serial", "firmware", "wwn", "type", "transport", "protocol", "enclosure", "bay", "address"}
 
-// generalMetrics are those that every kind of drive can have.
+// generalMetrics holds the metrics of every kind of drive.
 var generalMetrics = []metric[*drivebay.Drive]{
 	{"info", "Joins the drive to what people call it.", gauge, infoLabels, func(d *drivebay.Drive, add emit) {
 		var p drivebay.Path
@@ -144,7 +144,7 @@ func seconds(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// ofEvidence reads what is only there once the drive has answered.
+// ofEvidence reads values that exist only after the drive has answered.
 func ofEvidence(f func(*drivebay.Evidence, emit)) func(*drivebay.Drive, emit) {
 	return func(d *drivebay.Drive, add emit) {
 		if d.Evidence != nil {
@@ -163,8 +163,7 @@ func lastSelfTests(e *drivebay.Evidence, add emit) {
 	}
 }
 
-// reportedUncorrectable is ATA attribute 187, which counts as the other two
-// protocols' counters do.
+// reportedUncorrectable is ATA attribute 187, which corresponds to the counters of NVMe and SCSI.
 const reportedUncorrectable = 187
 
 func mediaErrors(d *drivebay.Drive, add emit) {

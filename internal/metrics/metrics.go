@@ -1,12 +1,12 @@
-// Package metrics shows a snapshot to Prometheus. Every series of a drive carries
-// the label drive, its id; drivebay_drive_info joins that to model, serial, path
-// and bay. Those of a volume carry the label volume; drivebay_volume_info has its
-// name, drivebay_volume_drive the drives that it is on.
+// Package metrics exports a snapshot to Prometheus. Every series of a drive has the label
+// drive, its id; drivebay_drive_info joins that to model, serial, path and bay. Every series
+// of a volume has the label volume; drivebay_volume_info has its name, drivebay_volume_drive
+// the drives that it is on.
 //
-// The page is written straight from the tables of this package: a registry that
-// sorts, hashes and checks each of the seven thousand series of a hundred drives
-// anew takes ten times as long as the scrape may. What it would check cannot go
-// wrong here, see page.go. The Go runtime and the process come from a registry.
+// The tables of this package are written to the page directly: a registry that sorts, hashes
+// and checks each of the seven thousand series of a hundred drives again takes ten times as
+// long as a scrape may. The page itself prevents the faults that a registry would find, see
+// page.go. The metrics of the Go runtime and the process come from a registry.
 package metrics
 
 import (
@@ -19,18 +19,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Source is what the edge needs of the engine.
+// Source is the part of the drive manager that the metrics need.
 type Source interface {
 	Snapshot() *drivebay.Snapshot
 }
 
-// Volumes is what the edge needs of the volume engine.
+// Volumes is the part of the volume engine that the metrics need.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
 }
 
-// Handler serves the metrics of the newest snapshot, of the volumes unless there is
-// no engine for them (nil), and of this process. It touches no drive.
+// Handler serves the metrics of the newest snapshot, of the volumes (unless volumes is nil), and
+// of this process. It accesses no drive.
 func Handler(source Source, volumes Volumes, version, commit string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -40,7 +40,7 @@ func Handler(source Source, volumes Volumes, version, commit string) http.Handle
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		plain := r.Clone(r.Context())
-		plain.Header.Del("Accept") // the one format that both halves of the page are in
+		plain.Header.Del("Accept") // both parts of the page must have the same format
 		process.ServeHTTP(w, plain)
 		snap := source.Snapshot()
 		p := page{text: make([]byte, 0, (len(snap.Drives)+1)*textPerDrive)}
@@ -75,10 +75,10 @@ func (p *page) volumes(set *drivebay.VolumeSet) {
 	}
 }
 
-// emit adds one sample; the labels are those of the metric, in order.
+// emit adds one sample; the label values are in the order of the metric's labels.
 type emit func(value float64, labels ...string)
 
-// metric is one row of a table: a family of series and where its values are.
+// metric is one row of a table: a family of series and the function that reads its values.
 type metric[T any] struct {
 	name, help string
 	kind       string
@@ -86,7 +86,8 @@ type metric[T any] struct {
 	values     func(T, emit)
 }
 
-// textPerDrive is about what a drive takes; a guess saves the page from growing.
+// textPerDrive is the approximate size of the text for a drive; with it the page rarely has to
+// grow.
 const textPerDrive = 12 << 10
 
 const (
@@ -94,7 +95,7 @@ const (
 	counter = "counter"
 )
 
-// driveMetrics are all rows about a drive.
+// driveMetrics returns all rows about a drive.
 func driveMetrics() (all []metric[*drivebay.Drive]) {
 	for _, table := range [][]metric[*drivebay.Drive]{generalMetrics, ataMetrics, nvmeMetrics, scsiMetrics, kernelMetrics} {
 		all = append(all, table...)

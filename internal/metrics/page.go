@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// page is a text in the exposition format 0.0.4 of Prometheus, being written. It
-// cannot hold a series twice nor bytes that are no UTF-8, whatever the drives
-// are called: either would cost the reader the whole page.
+// page is a text under construction in the exposition format 0.0.4 of Prometheus. It never holds a
+// series twice or bytes that are not UTF-8, for any name of a drive: either would make Prometheus
+// reject the whole page.
 type page struct {
 	text []byte
-	seen map[uint64]bool // hashes of the series written in this family, of this drive or volume
+	seen map[uint64]bool // hashes of the series of the current family and object
 }
 
-// escapes are for what a label value may not hold as it is.
+// escapes replaces the characters that a label value must not hold.
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-// whole writes a family about everything together.
+// whole writes a family about all objects together.
 func whole[T any](p *page, of T, m metric[T]) {
 	p.family("drivebay_"+m.name, m.help, m.kind, func(name string) {
 		p.seen = map[uint64]bool{}
@@ -25,8 +25,8 @@ func whole[T any](p *page, of T, m metric[T]) {
 	})
 }
 
-// each writes a family about every one of a kind, labelled with its id. Of two with
-// the same id the first is written.
+// each writes a family with series for each object, labeled with its id. Of two objects with the
+// same id only the first is written.
 func each[T any](p *page, kind string, all []*T, id func(*T) string, m metric[*T]) {
 	names := append([]string{kind}, m.labels...)
 	values := make([]string, len(names))
@@ -48,7 +48,7 @@ func each[T any](p *page, kind string, all []*T, id func(*T) string, m metric[*T
 	})
 }
 
-// family writes the head of a family, unless nothing follows.
+// family writes the header and the samples of a family, or nothing if there are no samples.
 func (p *page) family(name, help, kind string, samples func(name string)) {
 	before := len(p.text)
 	p.text = append(p.text, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+kind+"\n"...)

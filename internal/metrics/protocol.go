@@ -13,7 +13,7 @@ const (
 
 var attributeLabels = []string{"id", "name"}
 
-// ataMetrics are the SMART table and the device statistics.
+// ataMetrics holds the SMART attributes and the device statistics.
 var ataMetrics = []metric[*drivebay.Drive]{
 	{"smart_attribute_value", "Normalised value of an ATA SMART attribute.", gauge, attributeLabels, attribute(func(a drivebay.Attribute, add emit) { add(float64(a.Value)) })},
 	{"smart_attribute_worst", "Worst normalised value so far.", gauge, attributeLabels, attribute(func(a drivebay.Attribute, add emit) { add(float64(a.Worst)) })},
@@ -31,8 +31,8 @@ var ataMetrics = []metric[*drivebay.Drive]{
 	{"ata_logged_errors_total", "Errors that the drive logged in its life.", counter, nil, ofATA(func(a *drivebay.ATA, add emit) { number(add, a.ErrorCount) })},
 }
 
-// attribute goes through the SMART table. The label name may be anything a
-// vendor's list says; id is what to build alerts on.
+// attribute reads all SMART attributes. The label name depends on the vendor; alerts have to use
+// id.
 func attribute(f func(drivebay.Attribute, emit)) func(*drivebay.Drive, emit) {
 	return ofATA(func(ata *drivebay.ATA, add emit) {
 		for _, a := range ata.Attributes {
@@ -63,7 +63,7 @@ func nvmeTotal(name, help string, value func(*drivebay.NVMe) float64) metric[*dr
 	return m
 }
 
-// nvmeMetrics are the fields of log page 02h.
+// nvmeMetrics holds the fields of log page 02h.
 var nvmeMetrics = []metric[*drivebay.Drive]{
 	nvme("critical_warning", "Bits of the critical warning field.", func(n *drivebay.NVMe) float64 { return float64(n.CriticalWarning) }),
 	nvme("available_spare_ratio", "Spare blocks left.", func(n *drivebay.NVMe) float64 { return float64(n.AvailableSpare) / percent }),
@@ -104,7 +104,7 @@ func errorCounter(value func(drivebay.ErrorCounter) uint64) func(*drivebay.Drive
 
 var operation = []string{"operation"}
 
-// scsiMetrics are the log pages of SAS and other SCSI drives.
+// scsiMetrics holds the log pages of SAS and other SCSI drives.
 var scsiMetrics = []metric[*drivebay.Drive]{
 	{"scsi_corrected_errors_total", "Errors that the drive corrected.", counter, operation, errorCounter(func(c drivebay.ErrorCounter) uint64 { return c.Corrected })},
 	{"scsi_corrected_fast_errors_total", "Errors corrected without delay.", counter, operation, errorCounter(func(c drivebay.ErrorCounter) uint64 { return c.CorrectedFast })},
@@ -128,7 +128,7 @@ func ofKernel(f func(*drivebay.Kernel, emit)) func(*drivebay.Drive, emit) {
 	}
 }
 
-// kernelMetrics are what the kernel says; they are there when the drive is not.
+// kernelMetrics holds the evidence of the kernel, which exists without an answer of the drive.
 var kernelMetrics = []metric[*drivebay.Drive]{
 	{"kernel_io_errors_total", "Commands that failed; not 0 on healthy drives, watch the growth.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { number(add, k.IOErrors) })},
 	{"kernel_io_timeouts_total", "Commands that had no answer in time; on SATA also those that failed.", counter, nil, ofKernel(func(k *drivebay.Kernel, add emit) { number(add, k.IOTimeouts) })},

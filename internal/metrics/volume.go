@@ -7,7 +7,7 @@ var (
 	statusLabels = []string{"status"}
 )
 
-// setMetrics are about all volumes together.
+// setMetrics holds the metrics of all volumes together.
 var setMetrics = []metric[*drivebay.VolumeSet]{
 	{"volumes", "Volumes by operational status.", gauge, statusLabels, func(s *drivebay.VolumeSet, add emit) {
 		count := map[drivebay.OperationalStatus]int{}
@@ -32,7 +32,7 @@ var setMetrics = []metric[*drivebay.VolumeSet]{
 	{"snapshots", "Snapshots of volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Snapshots))) }},
 }
 
-// volumeMetrics are about one volume. What was not looked at is absent.
+// volumeMetrics holds the metrics of one volume. A value that was not read is absent.
 var volumeMetrics = []metric[*drivebay.VolumeView]{
 	{"info", "Joins the volume to what people call it.", gauge, []string{"name", "node", "mode", "fs", "backing"}, func(v *drivebay.VolumeView, add emit) {
 		add(1, v.Name, v.Node, v.Mode.String(), v.FSType, v.Location.Kind.String())
@@ -105,7 +105,7 @@ func ofLV(f func(*drivebay.LVFacts, emit)) func(*drivebay.VolumeView, emit) {
 	return ofFacts(func(facts *drivebay.Facts) *drivebay.LVFacts { return facts.LV }, f)
 }
 
-// ofFacts reads a part of the facts that may not have been looked at.
+// ofFacts reads a part of the facts, which may be missing.
 func ofFacts[F any](part func(*drivebay.Facts) *F, f func(*F, emit)) func(*drivebay.VolumeView, emit) {
 	return func(v *drivebay.VolumeView, add emit) {
 		if v.Facts == nil {

@@ -1,7 +1,7 @@
 package rpc
 
-// Lacking is what a machine lacks that volumes need, and what to do about it; nothing, of
-// an engine that does not say.
+// Lacking returns what volumes need and the machine lacks, and what to do about it; nil
+// for an engine without that method.
 func Lacking(engine any) []string {
 	if l, ok := engine.(interface{ Lacking() []string }); ok {
 		return l.Lacking()

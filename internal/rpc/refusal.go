@@ -13,13 +13,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codes is what errors are on the wire. The first that matches counts.
+// Codes maps errors to gRPC codes. The first match counts.
 type Codes []struct {
 	Err  error
 	Code codes.Code
 }
 
-// Find is the code of an error. One that has a code already keeps it.
+// Find returns the code of an error. An error that has a code already keeps it.
 func (t Codes) Find(err error) (code codes.Code, ok bool) {
 	var already interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &already) {
@@ -33,11 +33,11 @@ func (t Codes) Find(err error) (code codes.Code, ok bool) {
 	return codes.OK, false
 }
 
-// MaxText bounds a status message: it travels in a header.
+// MaxText limits a status message, which gRPC sends in a header.
 const MaxText = 1024
 
-// refusal is an error on the wire. Whatever has been put into it, what the request
-// brought in confidence does not go out with it.
+// refusal converts an error to a gRPC status. It replaces every confidential word of the
+// request in the text.
 func refusal(req proto.Message, code codes.Code, err error) error {
 	text := err.Error()
 	if s, ok := status.FromError(err); ok {
@@ -49,13 +49,13 @@ func refusal(req proto.Message, code codes.Code, err error) error {
 	return status.Error(code, Clip(strings.ToValidUTF8(text, "\uFFFD"), MaxText))
 }
 
-// TokensKey is where Kubernetes puts the tokens of a pod into a volume's context
-// (CSIDriver.spec.tokenRequests): they are secrets, whatever the field is called.
+// TokensKey is the key of a volume's context under which Kubernetes sends the tokens of a
+// pod (CSIDriver.spec.tokenRequests): secrets in a field that is not marked as secret.
 const TokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 
-// confidential are the words of a request that are told to nobody: secrets, and
-// mount flags, which can contain some. The longest come first. A word of one or two
-// letters is everywhere, and no secret.
+// confidential returns the words of a request that must not be disclosed: secrets, and
+// mount flags, which can contain some. The longest come first. It omits words of one or
+// two letters: they occur everywhere and are no secrets.
 func confidential(m protoreflect.Message) []string {
 	var words []string
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -90,7 +90,7 @@ func confidential(m protoreflect.Message) []string {
 	return words
 }
 
-// Clip cuts a string at a rune so that it has no more than limit bytes.
+// Clip cuts a string between two runes so that it has at most limit bytes.
 func Clip(s string, limit int) string {
 	const dots = "…"
 	if len(s) <= limit {

@@ -1,6 +1,5 @@
-// Package rpc is what our gRPC servers have in common, whatever they speak: a guard
-// around every call, errors of the dictionary as codes, and words that are told to
-// nobody.
+// Package rpc holds what our gRPC servers have in common: a guard around every call, the
+// gRPC codes of errors, and the removal of secrets from error texts.
 package rpc
 
 import (
@@ -21,29 +20,29 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MaxMessage bounds what a caller may send; no legal request comes near.
+// MaxMessage limits the size of a request; legal requests are much smaller.
 const MaxMessage = 1 << 20
 
-// Guard is around every call: a panic is that call's end and nobody else's, and the
-// log names calls and outcomes but never what was sent: requests carry secrets.
+// Guard wraps every call. A panic ends only its own call. The log has calls and their
+// results but never the requests, because they contain secrets.
 type Guard struct {
-	What string // is called, for the log
+	What string // name of the interface, for the log
 	Log  *slog.Logger
-	// Admit refuses what no handler has to see to know that it is wrong.
+	// Admit refuses requests that are wrong by themselves.
 	Admit func(method string, req proto.Message) error
-	// Code is that of an error of a call, by its short name.
+	// Code returns the code of an error of a call; op is its short name.
 	Code func(op string, err error) codes.Code
-	// Ours are the codes of failures that are ours, which the log tells loudly.
+	// Ours are the codes of faults of the daemon, which the log has as errors.
 	Ours []codes.Code
 }
 
-// Intercept is a grpc.UnaryServerInterceptor.
+// Intercept runs one call. It is a grpc.UnaryServerInterceptor.
 func (g *Guard) Intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	began, op := time.Now(), path.Base(info.FullMethod)
 	defer func() {
 		if p := recover(); p != nil {
 			g.Log.Error("a call panicked", "op", op, "err", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			resp, err = nil, status.Errorf(codes.Internal, "%s failed in a way that it should not: see the log of the daemon", op)
+			resp, err = nil, status.Errorf(codes.Internal, "%s internal error: see the log of the daemon", op)
 		}
 		g.note(ctx, op, err, time.Since(began))
 	}()
@@ -57,7 +56,7 @@ func (g *Guard) Intercept(ctx context.Context, req any, info *grpc.UnaryServerIn
 	return resp, nil
 }
 
-// note writes a call down; a failure of ours so that it is seen.
+// note logs a call, at the level ERROR if the daemon is at fault.
 func (g *Guard) note(ctx context.Context, op string, err error, took time.Duration) {
 	level := slog.LevelDebug
 	attrs := []any{"op", op, "code", status.Code(err).String(), "took", took.String()}
@@ -70,23 +69,28 @@ func (g *Guard) note(ctx context.Context, op string, err error, took time.Durati
 const (
 	maxStreams  = 100              // calls under way on one connection
 	connectTime = 10 * time.Second // from the connection to the first frame of HTTP/2
-	pingTime    = time.Minute      // of silence, after which the server asks whether the client is there
-	pongTime    = 30 * time.Second // to answer that
+	pingTime    = time.Minute      // without traffic, after which the server pings the client
+	pongTime    = 30 * time.Second // for the answer to the ping
 )
 
-// NewServer makes a server whose clients are bounded: what they send, how many calls they
-// have under way, and how long a client that stalls is waited for. An idle connection
-// that answers stays open: sidecars end when they lose theirs.
+// NewServer returns a server that limits what a client may send, how many calls it may
+// have under way, and how long the server waits for a client that stalls. An idle
+// connection that answers pings stays open: sidecars exit when they lose theirs.
 func (g *Guard) NewServer() *grpc.Server {
 	return grpc.NewServer(grpc.UnaryInterceptor(g.Intercept), grpc.MaxRecvMsgSize(MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(connectTime),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingTime, Timeout: pongTime}))
 }
 
-// grace is how long calls under way may take to end.
+// bufferSize is the size of the buffers of a connection. The kubelet opens a connection for each
+// call, and each would allocate gRPC's default of 32 KiB in both directions. Most messages fit 4 KiB.
+const bufferSize = 4 << 10
+
+// grace is how long calls under way may still run after ctx ends.
 const grace = 5 * time.Second
 
-// Serve answers until ctx ends.
+// Serve answers calls until ctx ends.
 func Serve(ctx context.Context, s *grpc.Server, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() {
 		force := time.AfterFunc(grace, s.Stop)

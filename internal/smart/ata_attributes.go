@@ -23,15 +23,15 @@ const (
 // selfTestState is the byte of SMART data with the self-test execution status.
 const selfTestState = 363
 
-// ATASmartData decodes SMART READ DATA. It replaces the attributes; their
-// thresholds come after it.
+// ATASmartData decodes SMART READ DATA and replaces the attributes. Their thresholds are decoded
+// after them.
 func ATASmartData(ev *drivebay.Evidence, b []byte) error {
 	if err := summed(pageData, b); err != nil {
 		return err
 	}
 	var found []drivebay.Attribute
 	for i := range slots {
-		// A slot of id 0 is unused; real drives keep attributes behind one.
+		// A slot of id 0 is unused; real drives have attributes in slots after one.
 		if slot := b[slotBase+i*slotSize:][:slotSize]; slot[0] != 0 {
 			found = append(found, drivebay.Attribute{ID: slot[0], Prefail: slot[1]&1 != 0,
 				Value: slot[3], Worst: slot[4], Raw: uint64(le.Uint32(slot[5:])) | uint64(le.Uint16(slot[9:]))<<32})
@@ -42,7 +42,7 @@ func ATASmartData(ev *drivebay.Evidence, b []byte) error {
 	}
 	name(found, ev.Identity, ev.Type)
 	a := ata(ev)
-	a.SMARTSupported, a.SMARTEnabled, a.Attributes = true, true, found // it has just answered
+	a.SMARTSupported, a.SMARTEnabled, a.Attributes = true, true, found // the drive has answered SMART READ DATA
 	if state := b[selfTestState]; ataResults[state>>4] == drivebay.SelfTestRunning {
 		left := min(int(state&0xF)*10, 100)
 		ev.SelfTestProgress = &left
@@ -51,8 +51,8 @@ func ATASmartData(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// ATASmartThresholds decodes SMART READ THRESHOLDS and judges the attributes by
-// them, which must be there already.
+// ATASmartThresholds decodes SMART READ THRESHOLDS and compares the attributes, which must be
+// decoded already, with them.
 func ATASmartThresholds(ev *drivebay.Evidence, b []byte) error {
 	if err := summed(pageThresholds, b); err != nil {
 		return err
@@ -71,19 +71,17 @@ func ATASmartThresholds(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// judge holds an attribute against its threshold. 0 is the threshold that is
-// always passed and FFh the one that always fails (ATA-3, 5.19: "always passing",
-// "always failing"); values outside 1..253 are compared as they stand, as
-// smartctl does, so that a drive that writes 0 is not the better for it.
+// judge compares an attribute with its threshold. 0 is the threshold that is always passed and FFh
+// the one that always fails (ATA-3, 5.19: "always passing", "always failing"). Values outside
+// 1..253 are compared unchanged, as smartctl does, so that a drive that writes 0 gains nothing.
 func judge(a *drivebay.Attribute, threshold uint8) {
 	a.Threshold = &threshold
 	a.FailedNow = threshold > 0 && a.Value <= threshold
 	a.FailedPast = threshold > 0 && !a.FailedNow && a.Worst <= threshold
 }
 
-// ATASmartStatus decodes the two signature bytes (LBA 15:8 and 23:16) of SMART
-// RETURN STATUS: 4Fh C2h is a drive within its thresholds, F4h 2Ch one beyond
-// them (ACS-3, 7.48.8).
+// ATASmartStatus decodes the two signature bytes (LBA 15:8 and 23:16) of SMART RETURN STATUS: 4Fh
+// C2h for a drive within its thresholds, F4h 2Ch for a drive beyond them (ACS-3, 7.48.8).
 func ATASmartStatus(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageStatus, b, 2); err != nil {
 		return err
@@ -100,14 +98,13 @@ func ATASmartStatus(ev *drivebay.Evidence, b []byte) error {
 }
 
 var (
-	// platterIDs are kept by what has a spindle, heads or a shock sensor.
+	// platterIDs holds the attributes of drives with a spindle, heads or a shock sensor.
 	platterIDs = []uint8{7, 8, 10, 11, 191, 193, 220, 222, 223, 224}
-	// flashIDs are kept by what has blocks to erase.
+	// flashIDs holds the attributes of drives with erase blocks.
 	flashIDs = []uint8{169, 170, 171, 172, 173, 176, 177, 178, 179, 231, 232, 233}
 )
 
-// mediumOf guesses the medium of a drive that does not say it (before ATA8) from
-// what it counts.
+// mediumOf derives the type of a drive that does not report it (before ATA8) from its attributes.
 func mediumOf(found []drivebay.Attribute) drivebay.Type {
 	has := func(ids []uint8) bool {
 		return slices.ContainsFunc(found, func(a drivebay.Attribute) bool { return slices.Contains(ids, a.ID) })
@@ -121,7 +118,7 @@ func mediumOf(found []drivebay.Attribute) drivebay.Type {
 	return drivebay.TypeUnknown
 }
 
-// units are the names whose counts are amounts of data, in bytes each; 0 is the
+// units holds the names of attributes that count data, with their unit in bytes; 0 stands for the
 // logical sector of the drive.
 var units = map[string]uint64{
 	"Total_LBAs_Written": 0, "Total_LBAs_Read": 0,
@@ -133,8 +130,8 @@ var units = map[string]uint64{
 	"Total_Writes_GB": 1e9, "Total_Reads_GB": 1e9,
 }
 
-// totals fills the common fields from attributes whose name says what they are.
-// The device statistics log is the better source and comes later.
+// totals fills the common fields from attributes whose name shows their meaning. The device
+// statistics log is the better source and is decoded later.
 func totals(ev *drivebay.Evidence) {
 	for i := range ev.ATA.Attributes {
 		a := &ev.ATA.Attributes[i]
@@ -153,7 +150,7 @@ func totals(ev *drivebay.Evidence) {
 	}
 	for _, id := range []uint8{194, 190} {
 		for _, a := range ev.ATA.Attributes {
-			// A byte of 0 is a sensor that is not there, one over 127 none that works.
+			// A byte of 0 means that there is no sensor, one over 127 that the sensor is broken.
 			if a.ID == id && celsius[a.Name] && a.Count > 0 && a.Count < 128 {
 				first(&ev.Temperature, int(a.Count))
 			}

@@ -7,11 +7,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// meanings are what a family of drives says otherwise than the customary table.
+// meanings holds the attributes for which a family of drives differs from the customary table.
 type meanings map[uint8]meaning
 
-// family ties models (and firmware, where it matters) to their meanings. The
-// patterns are those of path.Match and cover the whole name.
+// family holds the meanings of models (and firmware, where it matters). The patterns are those of
+// path.Match and match the whole name.
 type family struct {
 	models   []string
 	firmware string // "" for any
@@ -30,7 +30,8 @@ func (f family) has(id drivebay.Identity) bool {
 	return false
 }
 
-// matches is path.Match for patterns that are constants: a test compiles them all.
+// matches reports whether a constant pattern matches; a test compiles all patterns, so that
+// path.Match never fails.
 func matches(pattern, s string) bool {
 	ok, err := path.Match(pattern, s)
 	return ok && err == nil
@@ -45,7 +46,7 @@ func familyOf(id drivebay.Identity) meanings {
 	return nil
 }
 
-// with joins tables; the later ones win.
+// with merges tables; later entries override earlier ones.
 func with(parts ...meanings) meanings {
 	all := meanings{}
 	for _, p := range parts {
@@ -54,19 +55,19 @@ func with(parts ...meanings) meanings {
 	return all
 }
 
-// families are in order of precedence: the first that has a drive decides.
+// families holds all families in order of precedence: the first match applies.
 var families = append(hddFamilies, ssdFamilies...)
 
-// Facts about hard disks. Sources: the drives' product manuals where they have a
-// SMART chapter (Seagate, Hitachi, Fujitsu), recorded pages of the models named.
+// hddFamilies holds the families of hard disks. Sources: the drives' product manuals where they
+// have a SMART chapter (Seagate, Hitachi, Fujitsu), recorded pages of the models named.
 var hddFamilies = []family{
-	// 9 counts minutes on this firmware (129691 at a normalised 96); 197 and 198
-	// fill all 48 bits and stand for no sectors.
+	// 9 counts minutes on this firmware (129691 at a normalized 96); 197 and 198 fill all 48 bits
+	// and do not count sectors.
 	{[]string{"FUJITSU MHY2*BH"}, "0085000B", meanings{9: inMinutes, 197: {name: vendorName}, 198: {name: vendorName}}},
 	{[]string{"FUJITSU MH[YZ]2*BH*"}, "", meanings{240: {name: "Transfer_Error_Rate"}}},
 	{[]string{"FUJITSU MHZ2*BJ*"}, "", meanings{9: inMinutes}},
 	{[]string{"FUJITSU MH[GHJKLMNRSTUV]2*", "FUJITSU MP[A-G]3*", "FUJITSU M1623TAU"}, "", meanings{9: {"Power_On_Seconds", seconds, 0}}},
-	// More pending sectors (282013244) than the drive has sectors: another number.
+	// 197 is larger (282013244) than the number of sectors: it does not count them.
 	{[]string{"SAMSUNG HS122JC"}, "", meanings{197: {name: vendorName}, 198: {name: vendorName}}},
 	{[]string{"SAMSUNG SV0412H", "SAMSUNG SV1204H"}, "", meanings{9: inHalfMinutes, 194: {"Temperature_Celsius", tens, 0}}},
 	{[]string{"SAMSUNG SV*", "SAMSUNG SP40A2H", "SAMSUNG SP80*H", "SAMSUNG MP0[3468]0[24]H", "SAMSUNG MP0804H",
@@ -88,9 +89,9 @@ var (
 	inHalfMinutes = meaning{"Power_On_Half_Minutes", halfMinutes, 0}
 )
 
-// seagate splits the error rates: errors above, operations below (the normalised
-// value is a logarithm of their ratio). 188 has three words: all timeouts, those
-// over 5 s and those over 7.5 s.
+// seagate splits the error rates: errors in the upper bits, operations in the lower ones (the
+// normalized value is a logarithm of their ratio). 188 has three words: all timeouts, those over 5
+// s and those over 7.5 s.
 var seagate = meanings{
 	1:   {"Raw_Read_Error_Rate", over, 0},
 	7:   {"Seek_Error_Rate", over, 0},

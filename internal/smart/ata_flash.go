@@ -1,6 +1,6 @@
 package smart
 
-// Names of flash that several vendors share.
+// These names are shared by several vendors of flash.
 var (
 	lbas = meanings{241: {name: "Total_LBAs_Written"}, 242: {name: "Total_LBAs_Read"}}
 
@@ -10,8 +10,9 @@ var (
 	totalGiB    = meanings{241: {name: "Total_Writes_GiB"}, 242: {name: "Total_Reads_GiB"}}
 )
 
-// ssdFamilies: the vendors' SMART application notes (Intel, Micron TN-FD-34,
-// Samsung, Kingston, SandForce) and what the models named have been seen to say.
+// ssdFamilies holds the families of solid-state drives. Sources: the vendors' SMART application
+// notes (Intel, Micron TN-FD-34, Samsung, Kingston, SandForce) and recorded pages of the models
+// named.
 var ssdFamilies = []family{
 	{[]string{"INTEL SSDSC[2K]K[WF]???[GT]8*"}, "", with(intel, meanings{190: {"Temperature_Case", warmth, 0}, 249: {name: "NAND_Writes_1GiB"}})},
 	{[]string{"INTEL SSDSC2[CB][TFW]*", "INTEL SSDMCEA[CW]*", "INTEL SSDSC[2K]K[WF]*6*"}, "", sandForceIntel},
@@ -30,7 +31,7 @@ var ssdFamilies = []family{
 	{[]string{"C300-CTFDD*", "P300-MTFDD*"}, "", with(micronOld, meanings{202: {name: "Percent_Lifetime_Used"}})},
 	{[]string{"C400-MTFDD*", "M4-CT*", "MTFDDA[ACK]*MAM-*"}, "", with(micronOld, meanings{202: {name: "Perc_Rated_Life_Used"}})},
 	{[]string{"CT*BX[12]00SSD1"}, "", siliconMotion},
-	// 197 of this firmware goes to 1 and back with every flash refresh.
+	// 197 of this firmware rises to 1 and returns to 0 with every flash refresh.
 	{[]string{"CT*MX500SSD*"}, "M3CR0[12]*", with(micron, meanings{197: {name: "Bogus_Current_Pend_Sect"}})},
 	{[]string{"CT*[MB]X*SSD*", "CT*M5*SSD*", "Crucial_CT*", "Micron_M5*", "Micron_M600*", "Micron[ _]1[13]00*", "MICRON_M510*",
 		"MTFDDA[KV]*M[AB][FY]-*", "MTFDDA[KV]*TBN-*", "MTFDDA[KV]*TDL*"}, "", micron},
@@ -42,7 +43,7 @@ var ssdFamilies = []family{
 		"OCZ VERTEX[23]*", "OCZ-SOLID3*", "Corsair Force [3G]*", "Corsair CSSD-F*", "ADATA SP[389]00", "ADATA SX900*", "OCZ-REVODRIVE*"}, "", sandForce},
 	{[]string{"KINGSTON SA400*", "KINGSTON SKC4*", "KINGSTON SEDC[45]*", "KINGSTON SKC310*", "KINGSTON SHSS*", "KINGSTON SM2280S3*", "KINGSTON SS200*", "KINGSTON SUV300*", "KINGSTON OCP*", "KINGSTON OM*", "GIGABYTE GP-*",
 		"Patriot Burst*", "Patriot Blast*", "Patriot Blaze*", "Corsair Force LE*", "GOODRAM IRIDIUM*", "IR-SSDPR-*"}, "", phison},
-	{[]string{"*"}, "S[89AB]F[MK]*", with(phison, meanings{196: {name: "Not_In_Use"}})}, // the controller's own firmware under any label
+	{[]string{"*"}, "S[89AB]F[MK]*", with(phison, meanings{196: {name: "Not_In_Use"}})}, // the controller's own firmware, sold under any brand
 	{[]string{"TS*GMTS400*", "TS*GSSD[23]*", "TS*GMTS8*", "ADATA SU[89]*", "ADATA SP550*"}, "", siliconMotion},
 	{[]string{"WDC WDS*", "WDC  WDS*", "WDC WDBNCE*"}, "", with(hostGiB, wdBlue)},
 	{[]string{"SanDisk SD5SG2*", "SanDisk SD6S[BF][12]M*1022*", "SanDisk SD[78]S[BN][68][SU]*1122", "SanDisk SD[78]S[BN][68][SU]*1006", "SanDisk SD9S[BN]8W*",
@@ -87,7 +88,7 @@ var intelLater = meanings{
 	243: {name: "NAND_Writes_32MiB"},
 }
 
-// intelDell are the drives that Dell sells under its own part of the name.
+// intelDell holds the attributes of the drives that Dell sells under its own part of the name.
 var intelDell = meanings{
 	174: {name: "Unsafe_Shutdown_Count"},
 	195: {name: "Uncorrectable_Error_Cnt"},
@@ -119,7 +120,7 @@ var samsung = with(lbas, meanings{
 	251: {name: "NAND_Writes"},
 })
 
-// micron: 202 is what is left in its normalised value, what is used in its raw one.
+// micron has in 202 the life left as the normalized value and the life used as the raw value.
 var micron = meanings{
 	5:   {name: "Reallocate_NAND_Blk_Cnt"},
 	171: {name: "Program_Fail_Count"},
@@ -191,7 +192,7 @@ var sandForce = with(lifetimeGiB, meanings{
 	235: {name: "SuperCap_Health"},
 })
 
-// sandForceIntel are Intel's own names on SandForce controllers (330, 520).
+// sandForceIntel holds Intel's own names on SandForce controllers (330, 520).
 var sandForceIntel = with(host32MiB, meanings{
 	5:   {name: "Reallocated_Sector_Ct"},
 	9:   {"Power_On_Hours_and_Msec", hoursMsec, 0},

@@ -8,7 +8,7 @@ import (
 
 const pageIdentify = "ata-identify"
 
-// compactFlash is word 0 of a CF card; it sets the bit that else means "no disk".
+// compactFlash is word 0 of a CF card; it has the bit set that otherwise means "not a disk".
 const compactFlash = 0x848A
 
 // ATAIdentify decodes IDENTIFY DEVICE (ACS-4, 7.13).
@@ -36,7 +36,7 @@ func ATAIdentify(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// ata is the ATA part of the evidence, made on first need.
+// ata returns the ATA part of the evidence and creates it if needed.
 func ata(ev *drivebay.Evidence) *drivebay.ATA {
 	if ev.ATA == nil {
 		ev.ATA = &drivebay.ATA{}
@@ -44,7 +44,7 @@ func ata(ev *drivebay.Evidence) *drivebay.ATA {
 	return ev.ATA
 }
 
-// sectorOf is the size of a logical sector: what identify said, else the usual one.
+// sectorOf returns the size of a logical sector: that of the identify data, else 512.
 func sectorOf(a *drivebay.ATA) uint64 {
 	if a.LogicalSector > 0 {
 		return a.LogicalSector
@@ -52,7 +52,7 @@ func sectorOf(a *drivebay.ATA) uint64 {
 	return sector
 }
 
-// words are the 256 words of IDENTIFY DEVICE data.
+// words holds the 256 words of IDENTIFY DEVICE data.
 type words [256]uint16
 
 func readIdentify(b []byte) (*words, error) {
@@ -67,7 +67,7 @@ func readIdentify(b []byte) (*words, error) {
 		id[i] = le.Uint16(b[2*i:])
 	}
 	switch {
-	case id[255]&0xFF == 0xA5 && checksum(b) != 0: // word 255: the checksum counts where the signature A5h is
+	case id[255]&0xFF == 0xA5 && checksum(b) != 0: // word 255: the checksum is valid where the signature is A5h
 		return nil, ignored(pageIdentify, "checksum is wrong")
 	case id[0]&0x8000 != 0 && id[0] != compactFlash:
 		return nil, ignored(pageIdentify, "word 0 is %04Xh, which is no disk", id[0])
@@ -77,11 +77,11 @@ func readIdentify(b []byte) (*words, error) {
 	return &id, nil
 }
 
-// told reports whether a word carries the mark (bits 15:14 = 01b) that it and
-// its group are valid: 83 for 82..83, 84 for itself, 87 for 85..87, 106.
+// told reports whether a word has the mark (bits 15:14 = 01b) that it and its group are valid: 83
+// for 82..83, 84 for itself, 87 for 85..87, 106.
 func (id *words) told(word int) bool { return id[word]>>14 == 1 }
 
-// wwn is the world wide name of words 108..111, as the kernel writes it.
+// wwn returns the world wide name of words 108..111 in the format of the kernel.
 func (id *words) wwn() string {
 	n := uint64(id[108])<<48 | uint64(id[109])<<32 | uint64(id[110])<<16 | uint64(id[111])
 	supported := id.told(87) && id[87]&(1<<8) != 0 || id.told(84) && id[84]&(1<<8) != 0
@@ -91,8 +91,8 @@ func (id *words) wwn() string {
 	return fmt.Sprintf("naa.%016x", n)
 }
 
-// size is words 100..103 where 48-bit addresses are supported, else 60..61, in
-// logical sectors of words 117..118 (two-byte words) or 512 bytes.
+// size returns the capacity in bytes: words 100..103 where 48-bit addresses are supported, else
+// 60..61, in logical sectors of words 117..118 (two-byte words) or 512 bytes.
 func (id *words) size() uint64 {
 	sectors := uint64(id[61])<<16 | uint64(id[60])
 	if id.told(83) && id[83]&(1<<10) != 0 {
@@ -112,8 +112,8 @@ func (id *words) logicalSector() uint64 {
 	return sector
 }
 
-// medium is word 217: 0001h is solid state, 0401h..FFFEh turns a minute. Drives
-// older than the word say 0; only flash among those takes TRIM (word 169 bit 0).
+// medium decodes word 217: 0001h is solid state, 0401h..FFFEh are revolutions per minute. Drives
+// older than the word have 0; of those, only flash supports TRIM (word 169 bit 0).
 func (id *words) medium() (drivebay.Type, int) {
 	switch rate := id[217]; {
 	case rate == 1:
@@ -126,10 +126,10 @@ func (id *words) medium() (drivebay.Type, int) {
 	return drivebay.TypeUnknown, 0
 }
 
-// Asleep reports whether the answer to CHECK POWER MODE (the COUNT field; ACS-4,
-// 7.3) means that a further question would spin the drive up: 00h and 01h are
-// standby, 40h is the NV cache at work with the spindle down. 41h is the same
-// with the spindle up, 80h..83h are idle, FFh is active: nothing to wake there.
+// Asleep reports whether the answer to CHECK POWER MODE (the COUNT field; ACS-4, 7.3) means that
+// another command would spin the drive up: 00h and 01h are standby, 40h is the NV cache active
+// with the spindle down. 41h is the same with the spindle up, 80h..83h are idle, FFh is active:
+// the drive spins.
 func Asleep(powerMode byte) bool {
 	switch powerMode {
 	case 0x00, 0x01, 0x40:

@@ -15,8 +15,8 @@ const (
 	pageExtSelfTestLog = "ata-ext-selftest-log"
 )
 
-// ATASummaryErrorLog decodes SMART log 01h: the last five errors in a ring, of 90
-// bytes each, the newest named by byte 1 (ACS-3, A.18).
+// ATASummaryErrorLog decodes SMART log 01h: a ring of the last five errors of 90 bytes each; byte
+// 1 is the number of the newest (ACS-3, A.18).
 func ATASummaryErrorLog(ev *drivebay.Evidence, b []byte) error {
 	const entries, size, base, count = 5, 90, 2, 452
 	if err := summed(pageErrorLog, b); err != nil {
@@ -36,9 +36,9 @@ func ATASummaryErrorLog(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// ATAExtErrorLog decodes the first sector of log 03h: four errors of 124 bytes
-// and the index of the newest in the whole log (ACS-4, 9.7). Where that one is
-// in a sector that is not here, only the number of errors is used.
+// ATAExtErrorLog decodes the first sector of log 03h: four errors of 124 bytes and the index of
+// the newest in the whole log (ACS-4, 9.7). Where the newest is in a sector that was not read,
+// only the number of errors is used.
 func ATAExtErrorLog(ev *drivebay.Evidence, b []byte) error {
 	const entries, size, base, count = 4, 124, 4, 500
 	if err := summed(pageExtErrorLog, b); err != nil {
@@ -55,8 +55,8 @@ func ATAExtErrorLog(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// ring walks a ring of n entries backwards from the newest, which is counted
-// from 1; nothing if the log is empty or its newest is elsewhere.
+// ring iterates over a ring of n entries backwards from the newest, which is counted from 1. It
+// yields nothing if the log is empty or its newest entry is in another sector.
 func ring(newest, n int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		if newest < 1 || newest > n {
@@ -70,7 +70,7 @@ func ring(newest, n int) func(yield func(int) bool) {
 	}
 }
 
-// errorBits are the bits of the ERROR field in words (ACS-3, 6.2; ATA/ATAPI-5 for AMNF).
+// errorBits holds the names of the bits of the ERROR field (ACS-3, 6.2; ATA/ATAPI-5 for AMNF).
 var errorBits = []struct {
 	bit  byte
 	name string
@@ -98,8 +98,7 @@ func addError(found []drivebay.DriveLog, total uint64, reg, status byte, lba uin
 	return append(found, e)
 }
 
-// logged keeps the longer story of the two error logs: each may be the only one
-// that a drive fills.
+// logged keeps the error log with more entries of the two: a drive may fill either one only.
 func logged(ev *drivebay.Evidence, total uint64, found []drivebay.DriveLog) {
 	a := ata(ev)
 	if a.ErrorCount == nil || total > *a.ErrorCount {
@@ -110,11 +109,11 @@ func logged(ev *drivebay.Evidence, total uint64, found []drivebay.DriveLog) {
 	}
 }
 
-// ataKinds are the subcommands of SMART EXECUTE OFF-LINE IMMEDIATE (ACS-3,
-// 7.48.5), without the captive bit.
+// ataKinds holds the subcommands of SMART EXECUTE OFF-LINE IMMEDIATE (ACS-3, 7.48.5), without the
+// captive bit.
 var ataKinds = map[byte]string{1: "short", 2: "long", 3: "conveyance", 4: "selective"}
 
-// kind names a self-test.
+// kind returns the name of a kind of self-test.
 func kind(kinds map[byte]string, n byte) string {
 	if k, ok := kinds[n]; ok {
 		return k
@@ -122,8 +121,8 @@ func kind(kinds map[byte]string, n byte) string {
 	return "other"
 }
 
-// ataResults and ataWords are the upper half of the self-test execution status
-// (ACS-3, table "Self-test execution status values").
+// ataResults and ataWords decode the upper half of the self-test execution status (ACS-3, table
+// "Self-test execution status values").
 var (
 	ataResults = [16]drivebay.SelfTestResult{
 		0x0: drivebay.SelfTestPassed, 0x1: drivebay.SelfTestAborted, 0x2: drivebay.SelfTestAborted, 0x3: drivebay.SelfTestFatal,
@@ -137,9 +136,9 @@ var (
 	}
 )
 
-// ATASelfTestLog decodes SMART log 06h: a ring of 21 results of 24 bytes, the
-// newest named by byte 508 (ACS-3, A.17). The extended log, where there is one,
-// is kept instead: its addresses are whole.
+// ATASelfTestLog decodes SMART log 06h: a ring of 21 results of 24 bytes; byte 508 is the number
+// of the newest (ACS-3, A.17). The extended log is preferred where there is one, because its
+// addresses have 48 bits.
 func ATASelfTestLog(ev *drivebay.Evidence, b []byte) error {
 	const entries, size, base, index = 21, 24, 2, 508
 	if err := summed(pageSelfTestLog, b); err != nil {
@@ -160,8 +159,8 @@ func ATASelfTestLog(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// ATAExtSelfTestLog decodes log 07h: 19 results of 26 bytes a sector, a ring over
-// all sectors of the log, the newest named by bytes 2..3 (ACS-4, 9.13).
+// ATAExtSelfTestLog decodes log 07h: 19 results of 26 bytes a sector, a ring over all sectors of
+// the log; bytes 2..3 are the number of the newest (ACS-4, 9.13).
 func ATAExtSelfTestLog(ev *drivebay.Evidence, b []byte) error {
 	const entries, size, base = 19, 26, 4
 	if err := summed(pageExtSelfTestLog, b); err != nil {
@@ -182,8 +181,8 @@ func ATAExtSelfTestLog(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// addSelfTest appends an entry, unless it was never used. Both logs begin alike:
-// type, status, hours, checkpoint, address; none is the address of no failure.
+// addSelfTest appends an entry, unless it was never used. Entries of both logs start alike: type,
+// status, hours, checkpoint, address. The parameter none is the address that means no failure.
 func addSelfTest(found []drivebay.SelfTest, e []byte, lba, none uint64) []drivebay.SelfTest {
 	if uniform(e, 0) {
 		return found

@@ -2,12 +2,11 @@ package smart
 
 import "github.com/drivebay/drivebay"
 
-// meaning is what an attribute id stands for: its customary name and the format
-// of its raw bits.
+// meaning holds the customary name of an attribute id and the format of its raw bits.
 type meaning struct {
 	name   string
 	format format
-	only   drivebay.Type // 0: on either medium
+	only   drivebay.Type // the type of drive with this meaning; 0: any
 }
 
 const (
@@ -15,16 +14,16 @@ const (
 	ssd = drivebay.TypeSSD
 )
 
-// unknownNames are for ids that mean nothing that everybody agrees on.
+// The unknown names are for ids without a common meaning.
 const (
 	unknownName    = "Unknown_Attribute"
 	unknownHDDName = "Unknown_HDD_Attribute"
 	unknownSSDName = "Unknown_SSD_Attribute"
-	// vendorName is for a number that is known not to be what its id usually is.
+	// vendorName is for a value that is known not to be the usual one of its id.
 	vendorName = "Vendor_Specific"
 )
 
-// hourly and celsius are the names of attributes that fill common fields.
+// hourly and celsius hold the names of attributes that fill common fields.
 var (
 	hourly = map[string]bool{"Power_On_Hours": true, "Power_On_Hours_and_Msec": true,
 		"Power_On_Minutes": true, "Power_On_Seconds": true, "Power_On_Half_Minutes": true}
@@ -32,7 +31,7 @@ var (
 		"Temperature_Internal": true, "Drive_Temperature": true, "Case_Temperature": true}
 )
 
-// name gives attributes their names, counts and words for people.
+// name sets the names, counts and texts of attributes.
 func name(attrs []drivebay.Attribute, id drivebay.Identity, medium drivebay.Type) {
 	f := familyOf(id)
 	for i := range attrs {
@@ -49,7 +48,7 @@ func name(attrs []drivebay.Attribute, id drivebay.Identity, medium drivebay.Type
 	}
 }
 
-// usual is the meaning of an id where the family of the drive is not known.
+// usual returns the meaning of an id that the family of the drive does not define.
 func usual(id uint8, medium drivebay.Type) meaning {
 	m, known := customary[id]
 	switch {
@@ -63,10 +62,9 @@ func usual(id uint8, medium drivebay.Type) meaning {
 	return meaning{name: unknownHDDName}
 }
 
-// customary are the meanings that vendors share by habit; no standard has them
-// (ATA-3 left the ids to the vendor, ATA8 made the table obsolete). The names are
-// those that operators know from every SMART tool. 241 and 242 are missing for
-// flash: too many units hide behind them.
+// customary holds the meanings that vendors share by habit. No standard defines them: ATA-3 left
+// the ids to the vendor, ATA8 made the table obsolete. The names are those of common SMART tools.
+// 241 and 242 are missing for flash, because vendors use too many different units.
 var customary = map[uint8]meaning{
 	1:   {name: "Raw_Read_Error_Rate"},
 	2:   {name: "Throughput_Performance"},

@@ -11,8 +11,8 @@ const (
 	statNormalized = 0x20
 )
 
-// statistic is one entry of the log: where it stands, how many of its bytes are
-// the number, and whether that is a signed one.
+// statistic is one entry of the log: its position, the length of the number in bytes, and whether
+// it is signed.
 type statistic struct {
 	page   uint8
 	offset uint16
@@ -21,7 +21,7 @@ type statistic struct {
 	name   string
 }
 
-// statistics are the entries of ACS-4, 9.5.4 to 9.5.11.
+// statistics holds the entries of ACS-4, 9.5.4 to 9.5.11.
 var statistics = []statistic{
 	{1, 0x08, 4, false, "Lifetime Power-On Resets"},
 	{1, 0x10, 4, false, "Power-on Hours"},
@@ -65,8 +65,8 @@ var statistics = []statistic{
 	{7, 0x08, 1, false, "Percentage Used Endurance Indicator"},
 }
 
-// ATADevStats decodes the pages of the device statistics log (log 04h), one
-// sector each from page 0. A page of zeros is one that the drive does not have.
+// ATADevStats decodes the pages of the device statistics log (log 04h), one sector each from page
+// 0. A page of zeros is one that the drive does not support.
 func ATADevStats(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageStatistics, b, sector); err != nil {
 		return err
@@ -102,7 +102,7 @@ func ATADevStats(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// read takes a statistic that the drive has and vouches for.
+// read decodes a statistic that the drive supports and marks as valid.
 func (s statistic) read(b []byte) (drivebay.Statistic, bool) {
 	flags := b[7]
 	if flags&statSupported == 0 || flags&statValid == 0 {
@@ -115,9 +115,8 @@ func (s statistic) read(b []byte) (drivebay.Statistic, bool) {
 	return drivebay.Statistic{Page: s.page, Offset: s.offset, Name: s.name, Value: v, Normalized: flags&statNormalized != 0}, true
 }
 
-// counted fills the common fields. The log is of the standard (ACS-4, 9.5), the
-// attributes are each vendor's: where both say something this is believed, as
-// smartctl does.
+// counted fills the common fields. The log is standardized (ACS-4, 9.5), the attributes are vendor
+// specific: where both have a value, the log wins, as in smartctl.
 func counted(ev *drivebay.Evidence) {
 	for _, s := range ev.ATA.Statistics {
 		n, small := uint64(max(s.Value, 0)), int(s.Value)

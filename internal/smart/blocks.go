@@ -7,11 +7,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Recorded ATA pages travel as tagged blocks: a tag of four letters, the length
-// as four big-endian bytes, the page. Any block may be missing.
+// Recorded ATA pages are stored as tagged blocks: a tag of four letters, the length as four
+// big-endian bytes, the page. Any block may be missing.
 const blockHeader = 8
 
-// blocks are the tags, in the order in which their pages are decoded.
+// blocks holds the tags, in the order in which their pages are decoded.
 var blocks = []struct {
 	tag    string
 	page   string
@@ -23,7 +23,7 @@ var blocks = []struct {
 	{"SMST", pageStatus, blockStatus},
 }
 
-// ErrNotBlocks: the bytes do not begin with a known tag and a length.
+// ErrNotBlocks means that the bytes do not start with a known tag and a length.
 var ErrNotBlocks = errors.New("no tagged ATA blocks")
 
 // IsBlocks reports whether a document looks like tagged ATA blocks.
@@ -39,8 +39,8 @@ func IsBlocks(b []byte) bool {
 	return false
 }
 
-// ReadBlocks decodes a document of tagged ATA blocks. Whatever is missing, cut
-// off, double or wrong becomes a Problem; the rest is evidence.
+// ReadBlocks decodes a document of tagged ATA blocks. A part that is missing, cut off, duplicate
+// or wrong becomes a Problem; the rest is evidence.
 func ReadBlocks(b []byte) (*drivebay.Evidence, error) {
 	if !IsBlocks(b) {
 		return nil, ErrNotBlocks
@@ -60,7 +60,7 @@ func ReadBlocks(b []byte) (*drivebay.Evidence, error) {
 	return ev, nil
 }
 
-// split cuts a document into its blocks, the first of each tag.
+// split returns the blocks of a document, the first of each tag.
 func split(ev *drivebay.Evidence, b []byte) map[string][]byte {
 	found := map[string][]byte{}
 	known := map[string]bool{}
@@ -90,8 +90,7 @@ func split(ev *drivebay.Evidence, b []byte) map[string][]byte {
 	return found
 }
 
-// blockStatus is the drive's verdict as these documents keep it: a big-endian
-// truth value.
+// blockStatus decodes the drive's verdict, which these documents store as a big-endian boolean.
 func blockStatus(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageStatus, b, 4); err != nil {
 		return err

@@ -1,18 +1,17 @@
-// Package smart decodes the pages that drives answer with, as they came over the
-// wire, into evidence.
+// Package smart decodes the pages that drives return, unchanged from the wire, into
+// evidence.
 //
-// There is one function a page. It changes the evidence only when the page can
-// be believed: a page of the wrong length, code or checksum, or one that no
-// working drive can write (all zeros, 0 K), is an error, and an error leaves the
-// evidence as it was. A page of several parts that is damaged in one of them is
-// used for the others, and the damage is named in a Problem.
+// There is one function for each page. It changes the evidence only when the page is
+// plausible: a page of the wrong length, code or checksum, or one that no working drive
+// can write (all zeros, 0 K), is an error, and an error leaves the evidence unchanged. If
+// one part of a page is damaged, the other parts are used and a Problem names the damage.
 //
-// Pages of a family are decoded in this order, because the later ones need what
-// the earlier ones say:
+// Pages of a family are decoded in this order, because the later ones depend on the
+// earlier ones:
 //
 //	ATA   identify (model and medium decide what an attribute means), SMART data,
 //	      thresholds, then any order
-//	NVMe  SMART log, then any order (limits and errors are its company)
+//	NVMe  SMART log, then any order (limits and errors are stored with it)
 //	SCSI  any order
 //
 // Sources: ACS-4 (T13/BSR INCITS 529), ATA8-ACS and ATA/ATAPI-5 for what ACS-4

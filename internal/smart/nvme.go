@@ -18,11 +18,11 @@ const (
 	pageNVMeSelfTest = "nvme-selftest-log"
 )
 
-const zeroCelsius = 273 // the specification's temperatures are whole kelvins
+const zeroCelsius = 273 // the specification has temperatures in whole kelvins
 
-// NVMeIdentifyController decodes the Identify Controller data structure (NVM
-// Express base 2.0, figure 275). The temperature limits go with the SMART log:
-// they are kept only when that one is there already.
+// NVMeIdentifyController decodes the Identify Controller data structure (NVM Express base 2.0,
+// figure 275). The temperature limits are stored with the SMART log: they are dropped if it was
+// not decoded before.
 func NVMeIdentifyController(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageController, b, 270); err != nil {
 		return err
@@ -45,7 +45,8 @@ func NVMeIdentifyController(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// limit is a temperature threshold in Celsius; 0 K is one that is not reported.
+// limit returns a temperature threshold in degrees Celsius, or 0 where the drive reports none (0
+// K).
 func limit(kelvin uint16) int {
 	if kelvin == 0 {
 		return 0
@@ -53,8 +54,8 @@ func limit(kelvin uint16) int {
 	return int(kelvin) - zeroCelsius
 }
 
-// NVMeIdentifyNamespace decodes the Identify Namespace data structure (NVM
-// command set 1.0, figure 97): size and the name that the kernel builds of it.
+// NVMeIdentifyNamespace decodes the Identify Namespace data structure (NVM command set 1.0, figure
+// 97): the size, and the name in the format of the kernel.
 func NVMeIdentifyNamespace(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageNamespace, b, 384); err != nil {
 		return err
@@ -68,7 +69,7 @@ func NVMeIdentifyNamespace(ev *drivebay.Evidence, b []byte) error {
 			ev.Identity.Size = times(le.Uint64(b), 1<<shift)
 		}
 	}
-	if !strings.HasPrefix(ev.Identity.WWN, "uuid.") { // a UUID, where there is one, comes first in the kernel's name
+	if !strings.HasPrefix(ev.Identity.WWN, "uuid.") { // the kernel prefers a UUID, where there is one
 		switch {
 		case !uniform(b[104:120], 0):
 			ev.Identity.WWN = fmt.Sprintf("eui.%x", b[104:120]) // NGUID
@@ -79,9 +80,9 @@ func NVMeIdentifyNamespace(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// NVMeSmartLog decodes the SMART / health information log (NVM Express base 2.0,
-// figure 207). A log that no working drive can write is refused: a command whose
-// failure went unnoticed leaves zeros, which would read as a perfect drive.
+// NVMeSmartLog decodes the SMART / health information log (NVM Express base 2.0, figure 207). It
+// refuses a log that no working drive can write: an unnoticed failed command leaves zeros, which
+// would look like a perfect drive.
 func NVMeSmartLog(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageNVMeSmart, b, 512); err != nil {
 		return err
@@ -92,7 +93,7 @@ func NVMeSmartLog(ev *drivebay.Evidence, b []byte) error {
 		return ignored(pageNVMeSmart, "all bytes are %02Xh", b[0])
 	case kelvin == 0:
 		return ignored(pageNVMeSmart, "the temperature is 0 K")
-	case b[3] > 100: // normalised, 0 to 100 %
+	case b[3] > 100: // normalized, 0 to 100 %
 		return ignored(pageNVMeSmart, "the available spare is %d %%", b[3])
 	}
 	n := &drivebay.NVMe{
@@ -106,8 +107,7 @@ func NVMeSmartLog(ev *drivebay.Evidence, b []byte) error {
 		n.Errors, n.WarningTemp, n.CriticalTemp = old.Errors, old.WarningTemp, old.CriticalTemp
 	}
 	ev.NVMe, ev.Protocol, ev.Type = n, drivebay.ProtocolNVMe, drivebay.TypeNVMe
-	// The log has no verdict of its own; any critical warning is a failure, as
-	// smartctl reports it.
+	// The log has no verdict: any critical warning is a failure, as in smartctl.
 	ev.Verdict = drivebay.VerdictPassed
 	if n.CriticalWarning != 0 {
 		ev.Verdict = drivebay.VerdictFailed
@@ -119,7 +119,7 @@ func NVMeSmartLog(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// wide reads a 128-bit counter and holds it at the largest 64-bit one.
+// wide reads a 128-bit counter and limits it to the largest 64-bit number.
 func wide(b []byte) uint64 {
 	if le.Uint64(b[8:]) != 0 {
 		return math.MaxUint64
@@ -127,8 +127,8 @@ func wide(b []byte) uint64 {
 	return le.Uint64(b)
 }
 
-// statusWords names the status codes that speak of the drive rather than of a
-// command it does not know (NVM Express base 2.0, 3.3.3.2; type in the high byte).
+// statusWords holds the names of the status codes that concern the drive rather than an
+// unsupported command (NVM Express base 2.0, 3.3.3.2; type in the high byte).
 var statusWords = map[uint16]string{
 	0x0002: "invalid field in command",
 	0x0004: "data transfer error",
@@ -146,8 +146,8 @@ var statusWords = map[uint16]string{
 	0x0287: "deallocated or unwritten block",
 }
 
-// NVMeErrorLog decodes the error information log (NVM Express base 2.0, figure
-// 206), newest first. It belongs to a SMART log that was read before it.
+// NVMeErrorLog decodes the error information log (NVM Express base 2.0, figure 206), newest first.
+// It needs a SMART log that was decoded before it.
 func NVMeErrorLog(ev *drivebay.Evidence, b []byte) error {
 	const size = 64
 	if err := atLeast(pageNVMeErrors, b, size); err != nil {
@@ -195,8 +195,8 @@ var (
 	}
 )
 
-// NVMeSelfTestLog decodes the device self-test log (NVM Express base 2.0, figure
-// 212): what runs now, then up to 20 results of 28 bytes, newest first.
+// NVMeSelfTestLog decodes the device self-test log (NVM Express base 2.0, figure 212): the running
+// test, then up to 20 results of 28 bytes, newest first.
 func NVMeSelfTestLog(ev *drivebay.Evidence, b []byte) error {
 	const size, base, unused = 28, 4, 0xF
 	if err := atLeast(pageNVMeSelfTest, b, base); err != nil {

@@ -12,24 +12,24 @@ import (
 
 const sector = 512
 
-// le reads little-endian numbers, be big-endian ones: ATA and NVMe write the
-// first, SCSI the second.
+// le and be read little-endian and big-endian numbers: ATA and NVMe use the first, SCSI the
+// second.
 var (
 	le = binary.LittleEndian
 	be = binary.BigEndian
 )
 
-// ignored is the error of a page that cannot be used.
+// ignored returns the error of a page that cannot be used.
 func ignored(page, format string, args ...any) error {
 	return fmt.Errorf("%s: %s: page ignored", page, fmt.Sprintf(format, args...))
 }
 
-// damaged notes a part of a page that cannot be used while the rest can.
+// damaged adds a Problem for a part of a page that cannot be used while the rest can.
 func damaged(ev *drivebay.Evidence, page, format string, args ...any) {
 	ev.Problems = append(ev.Problems, drivebay.Problem{Page: page, Text: fmt.Sprintf(format, args...)})
 }
 
-// atLeast refuses a page that is shorter than what it must hold.
+// atLeast returns an error for a page of fewer than n bytes.
 func atLeast(page string, b []byte, n int) error {
 	if len(b) < n {
 		return ignored(page, "%d bytes of at least %d", len(b), n)
@@ -37,8 +37,8 @@ func atLeast(page string, b []byte, n int) error {
 	return nil
 }
 
-// uniform reports whether every byte is v: a command that failed and was not
-// noticed leaves a buffer of zeros, a bus that nobody drives one of ones.
+// uniform reports whether every byte is v: an unnoticed failed command leaves a buffer of zeros, a
+// bus without a driving device one of ones.
 func uniform(b []byte, v byte) bool {
 	for _, x := range b {
 		if x != v {
@@ -48,7 +48,8 @@ func uniform(b []byte, v byte) bool {
 	return true
 }
 
-// summed checks the ATA data structure checksum: the 512 bytes add up to 0 (ACS-3, A.14.7 and the other logs alike).
+// summed verifies the ATA data structure checksum: the 512 bytes add up to 0 (ACS-3, A.14.7; the
+// other logs use the same).
 func summed(page string, b []byte) error {
 	if err := atLeast(page, b, sector); err != nil {
 		return err
@@ -69,8 +70,8 @@ func checksum(b []byte) (sum byte) {
 	return sum
 }
 
-// text cleans a string of a drive: blanks and NULs around it go, what is not
-// UTF-8 or not printable becomes the replacement character.
+// text returns a string of a drive without leading and trailing blanks and NULs, and with the
+// replacement character for bytes that are not UTF-8 or not printable.
 func text(b []byte) string {
 	s := strings.ToValidUTF8(string(b), string(unicode.ReplacementChar))
 	s = strings.Map(func(r rune) rune {
@@ -85,8 +86,8 @@ func text(b []byte) string {
 	return strings.TrimSpace(s)
 }
 
-// swapped turns the bytes of ATA words round: the first character of a string is
-// in the upper half (ACS-4, 3.4.10).
+// swapped swaps the bytes of ATA words: the first character of a string is in the upper half
+// (ACS-4, 3.4.10).
 func swapped(b []byte) []byte {
 	out := make([]byte, len(b)&^1)
 	for i := 0; i+1 < len(b); i += 2 {
@@ -95,7 +96,7 @@ func swapped(b []byte) []byte {
 	return out
 }
 
-// times multiplies and holds at the largest instead of wrapping.
+// times returns the product, or the largest number on overflow.
 func times(n, by uint64) uint64 {
 	if by != 0 && n > math.MaxUint64/by {
 		return math.MaxUint64
@@ -103,14 +104,14 @@ func times(n, by uint64) uint64 {
 	return n * by
 }
 
-// take replaces a value only where the page had one to say.
+// take replaces a value unless the new one is empty.
 func take(into *string, s string) {
 	if s != "" {
 		*into = s
 	}
 }
 
-// first gives a field its value where nothing better was known before.
+// first sets a field that has no value yet.
 func first[T any](into **T, v T) {
 	if *into == nil {
 		*into = &v

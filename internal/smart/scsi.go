@@ -16,7 +16,7 @@ const (
 	pageDefects      = "scsi-grown-defects"
 )
 
-// scsi is the SCSI part of the evidence, made on first need.
+// scsi returns the SCSI part of the evidence and creates it if needed.
 func scsi(ev *drivebay.Evidence) *drivebay.SCSI {
 	if ev.SCSI == nil {
 		ev.SCSI = &drivebay.SCSI{}
@@ -29,7 +29,7 @@ func SCSIInquiry(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageInquiry, b, 36); err != nil {
 		return err
 	}
-	if qualifier := b[0] >> 5; qualifier != 0 { // 1 and 3: there is no unit behind this number
+	if qualifier := b[0] >> 5; qualifier != 0 { // 1 and 3: there is no logical unit with this number
 		return ignored(pageInquiry, "peripheral qualifier %d: there is no drive here", qualifier)
 	}
 	vendor, product := text(b[8:16]), text(b[16:32])
@@ -42,7 +42,7 @@ func SCSIInquiry(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// vpd returns the payload of a vital product data page, as much of it as is there.
+// vpd returns the payload of a vital product data page, up to the end of the buffer.
 func vpd(page string, code byte, b []byte) ([]byte, error) {
 	if err := atLeast(page, b, 4); err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func SCSIVPDSerial(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// SCSIVPDDeviceID decodes device identification (VPD 83h; SPC-5, 7.7.6) and
-// takes the name that the kernel would: the longest kind that names the logical
-// unit, because shorter ones clash sooner.
+// SCSIVPDDeviceID decodes device identification (VPD 83h; SPC-5, 7.7.6) and selects the same name
+// as the kernel: the longest kind that names the logical unit, because shorter ones are less
+// unique.
 func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 	data, err := vpd(pageVPDDeviceID, 0x83, b)
 	if err != nil {
@@ -78,7 +78,7 @@ func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 	best, rank := "", 0
 	for len(data) >= 4 && len(data) >= 4+int(data[3]) {
 		d := data[:4+int(data[3])]
-		if r := rankOf(d); r > 0 && r >= rank { // of equals the kernel takes the last
+		if r := rankOf(d); r > 0 && r >= rank { // of equal ranks the kernel uses the last
 			if name := designator(d); name != "" {
 				best, rank = name, r
 			}
@@ -88,13 +88,13 @@ func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 	if best == "" && len(data) > 0 {
 		return ignored(pageVPDDeviceID, "no whole designator names the logical unit")
 	}
-	take(&ev.Identity.WWN, best) // a USB stick need not name its unit
+	take(&ev.Identity.WWN, best) // a USB stick may have no name
 	return nil
 }
 
-// rankOf orders designators as the kernel does (drivers/scsi/scsi_lib.c,
-// scsi_vpd_lun_id): SCSI name string, NAA 6, EUI-128, EUI-96, NAA 5, NAA 2 (and
-// the obsolete 4), EUI-64, then NAA 3 and T10 vendor.
+// rankOf returns the rank of a designator in the kernel (drivers/scsi/scsi_lib.c,
+// scsi_vpd_lun_id): SCSI name string, NAA 6, EUI-128, EUI-96, NAA 5, NAA 2 (and the obsolete 4),
+// EUI-64, then NAA 3 and T10 vendor.
 func rankOf(d []byte) int {
 	if d[1]&0x30 != 0 || d[3] == 0 { // of a port or a target, not of the unit; or empty
 		return 0
@@ -112,7 +112,7 @@ func rankOf(d []byte) int {
 	return 0
 }
 
-// designator writes a designator as the kernel's wwid does.
+// designator formats a designator as the kernel's wwid does.
 func designator(d []byte) string {
 	value := d[4:]
 	switch d[1] & 0xF {
@@ -151,8 +151,8 @@ func SCSIVPDBlockChar(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// SCSICapacity decodes READ CAPACITY (16) (SBC-4, 5.20): the last address and the
-// length of a block.
+// SCSICapacity decodes READ CAPACITY (16) (SBC-4, 5.20): the last address and the length of a
+// block.
 func SCSICapacity(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageCapacity, b, 12); err != nil {
 		return err
@@ -165,13 +165,13 @@ func SCSICapacity(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// defectSizes is the length of a defect descriptor by its format (SBC-4, 6.2.1):
-// short block, extended bytes, extended sector, long block, bytes from index,
-// physical sector. 6 is the vendor's own.
+// defectSizes holds the length of a defect descriptor by its format (SBC-4, 6.2.1): short block,
+// extended bytes, extended sector, long block, bytes from index, physical sector. 6 is vendor
+// specific.
 var defectSizes = map[byte]uint32{0: 4, 1: 8, 2: 8, 3: 8, 4: 8, 5: 8}
 
-// SCSIGrownDefects decodes the header of READ DEFECT DATA (12): the length of the
-// grown list, of which each descriptor is a defect.
+// SCSIGrownDefects decodes the header of READ DEFECT DATA (12): the length of the grown list,
+// which has one descriptor for each defect.
 func SCSIGrownDefects(ev *drivebay.Evidence, b []byte) error {
 	if err := atLeast(pageDefects, b, 8); err != nil {
 		return err

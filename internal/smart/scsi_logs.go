@@ -13,7 +13,7 @@ type parameter struct {
 	data []byte
 }
 
-// number is a counter of any length, held at the largest uint64.
+// number returns a counter of any length, limited to the largest uint64.
 func (p parameter) number() (n uint64) {
 	for _, x := range p.data {
 		if n > math.MaxUint64>>8 {
@@ -24,14 +24,14 @@ func (p parameter) number() (n uint64) {
 	return n
 }
 
-// logPage is the name and the codes of a LOG SENSE page.
+// logPage holds the name and the codes of a LOG SENSE page.
 type logPage struct {
 	name          string
 	code, subpage byte
 }
 
-// read returns the whole parameters of a page. A page that is cut short gives
-// those before the cut, and says so.
+// read returns the complete parameters of a page. A page that is cut short gives those before the
+// cut and a Problem.
 func (l logPage) read(ev *drivebay.Evidence, b []byte) ([]parameter, error) {
 	if err := atLeast(l.name, b, 4); err != nil {
 		return nil, err
@@ -60,9 +60,8 @@ func (l logPage) read(ev *drivebay.Evidence, b []byte) ([]parameter, error) {
 	return found, nil
 }
 
-// log decodes a page into a parameter table: each code that the table knows is
-// handed its data, if that is as long as the table asks for. A page of none of
-// them is refused.
+// log decodes a page with a table of parameters: it calls take for each code of the table with
+// enough data. It refuses a page without any of them.
 func (l logPage) log(ev *drivebay.Evidence, b []byte, table map[uint16]field) error {
 	scratch := drivebay.Evidence{}
 	found, err := l.read(&scratch, b)
@@ -83,7 +82,7 @@ func (l logPage) log(ev *drivebay.Evidence, b []byte, table map[uint16]field) er
 	return nil
 }
 
-// field takes one parameter of at least size bytes.
+// field decodes one parameter of at least size bytes.
 type field struct {
 	size int
 	take func(parameter)
@@ -126,7 +125,7 @@ func errorCounters(ev *drivebay.Evidence, b []byte, l logPage, what string, tota
 	return nil
 }
 
-// SCSILogNonMedium decodes page 06h: errors that are not the medium's.
+// SCSILogNonMedium decodes page 06h: errors that do not concern the medium.
 func SCSILogNonMedium(ev *drivebay.Evidence, b []byte) error {
 	var n uint64
 	err := logPage{"scsi-log-06", 0x06, 0}.log(ev, b, map[uint16]field{0: {1, func(p parameter) { n = p.number() }}})
@@ -136,10 +135,10 @@ func SCSILogNonMedium(ev *drivebay.Evidence, b []byte) error {
 	return err
 }
 
-// notKnown is a temperature that the drive does not tell (SPC-5, 7.3.21).
+// notKnown is the temperature of a drive that does not report it (SPC-5, 7.3.21).
 const notKnown = 0xFF
 
-// SCSILogTemp decodes page 0Dh: the temperature and the one not to exceed.
+// SCSILogTemp decodes page 0Dh: the temperature and its upper limit.
 func SCSILogTemp(ev *drivebay.Evidence, b []byte) error {
 	now, trip := byte(notKnown), byte(notKnown)
 	err := logPage{"scsi-log-0d", 0x0D, 0}.log(ev, b, map[uint16]field{
@@ -160,11 +159,11 @@ func SCSILogTemp(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// SCSILogStartStop decodes page 0Eh: 4 is the number of start-stop cycles so far.
+// SCSILogStartStop decodes page 0Eh: parameter 4 is the number of start-stop cycles so far.
 func SCSILogStartStop(ev *drivebay.Evidence, b []byte) error {
 	var n uint64
 	err := logPage{"scsi-log-0e", 0x0E, 0}.log(ev, b, map[uint16]field{4: {4, func(p parameter) { n = p.number() }}})
-	if err == nil && n != math.MaxUint32 { // not kept
+	if err == nil && n != math.MaxUint32 { // all ones: the drive does not count
 		scsi(ev).StartStops = &n
 	}
 	return err
@@ -212,7 +211,7 @@ func SCSILogSelfTest(ev *drivebay.Evidence, b []byte) error {
 	return nil
 }
 
-// SCSILogSSD decodes page 11h: how much of the endurance is used up (SBC-4, 6.4.11).
+// SCSILogSSD decodes page 11h: the percentage of the endurance used (SBC-4, 6.4.11).
 func SCSILogSSD(ev *drivebay.Evidence, b []byte) error {
 	var used int
 	err := logPage{"scsi-log-11", 0x11, 0}.log(ev, b, map[uint16]field{1: {4, func(p parameter) { used = int(p.data[3]) }}})
@@ -222,8 +221,8 @@ func SCSILogSSD(ev *drivebay.Evidence, b []byte) error {
 	return err
 }
 
-// SCSILogBackground decodes the status of page 15h (SBC-4, 6.4.2): minutes powered
-// on and what the background scan does.
+// SCSILogBackground decodes the status of page 15h (SBC-4, 6.4.2): minutes powered on and the
+// state of the background scan.
 func SCSILogBackground(ev *drivebay.Evidence, b []byte) error {
 	var hours uint64
 	var status uint8
@@ -246,12 +245,11 @@ func SCSIPending(ev *drivebay.Evidence, b []byte) error {
 	return err
 }
 
-// SCSILogIE decodes informational exceptions, page 2Fh (SPC-5, 7.3.12). No code
-// at all is a drive that has nothing to report, 5Dh its prediction of failure
-// (5Dh/FFh one that was asked for as a test; smartctl reports that as a failure
-// too). Any other code is no verdict but a reason to look at the code: 0Bh warns,
-// of heat (01h), of what the background scan found (04h and on), of a power
-// supply that is not the drive's.
+// SCSILogIE decodes informational exceptions, page 2Fh (SPC-5, 7.3.12). Code 0 means that the
+// drive has nothing to report, 5Dh that it predicts its failure (5Dh/FFh was requested as a test;
+// smartctl reports that as a failure too). Any other code gives no verdict, but the rules judge
+// it: 0Bh is a warning, about the temperature (01h), the background scan (04h and on), or a power
+// supply outside the drive.
 func SCSILogIE(ev *drivebay.Evidence, b []byte) error {
 	var asc, ascq uint8
 	heat := byte(notKnown)

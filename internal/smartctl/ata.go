@@ -45,9 +45,9 @@ func ata(ev *drivebay.Evidence, root node) {
 	ataCounted(ev, block)
 }
 
-// attribute reads a row of the SMART table. A row whose id is no number is no
-// row; a normalised value that is missing stays 0, which is no legal one
-// (ATA/ATAPI-5 to ATA8-ACS: 01h..FDh), and smartctl's word on the threshold holds.
+// attribute decodes a row of the SMART table. It rejects a row without a numeric id. A missing
+// normalized value stays 0, which is not a legal one (ATA/ATAPI-5 to ATA8-ACS: 01h..FDh); then
+// smartctl's comparison with the threshold applies.
 func attribute(row node) (drivebay.Attribute, bool) {
 	id, ok := row.at("id").within(255)
 	if !ok || id == 0 {
@@ -65,7 +65,7 @@ func attribute(row node) (drivebay.Attribute, bool) {
 	when := strings.ToLower(row.at("when_failed").text())
 	a.FailedNow = when == "now" || when == "failing_now"
 	a.FailedPast = when == "past" || when == "in_the_past"
-	// A tool between smartctl and us may drop the word and keep the numbers.
+	// A tool that processed the document may have dropped the comparison and kept the values.
 	if !row.at("when_failed").there() && okValue && a.Threshold != nil && *a.Threshold > 0 {
 		a.FailedNow = a.Value > 0 && a.Value <= *a.Threshold
 		a.FailedPast = !a.FailedNow && a.Worst > 0 && a.Worst <= *a.Threshold
@@ -81,9 +81,9 @@ func attribute(row node) (drivebay.Attribute, bool) {
 	return a, true
 }
 
-// leading reads the number that a raw string begins with. smartctl's drive
-// database knows the vendor's format; what follows the number is company:
-// "35 (Min/Max 20/50)", "12345h+32m", "0 (2000 0)", "0/23899760".
+// leading returns the number at the start of a raw string. smartctl's drive database knows the
+// vendor's format; the text after the number is additional: "35 (Min/Max 20/50)", "12345h+32m", "0
+// (2000 0)", "0/23899760".
 func leading(s string) (uint64, bool) {
 	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 0 {
@@ -99,11 +99,10 @@ func leading(s string) (uint64, bool) {
 	return n, true
 }
 
-// masks are the bits that count where nobody formatted the raw value. 5 and 196
-// are 16-bit words in smartctl's own default format (raw16(raw16)): the upper
-// ones hold the spare pool of a Fujitsu or the retry history of a Hitachi. Hours
-// are 24 bits before minutes and flags (raw24(raw8)), a temperature is the low
-// byte, its extremes above it (tempminmax).
+// masks holds the bits of the count where the document has no formatted raw value. 5 and 196 are
+// 16-bit words in smartctl's own default format (raw16(raw16)): the upper ones hold the spare pool
+// of a Fujitsu or the retry history of a Hitachi. Hours are 24 bits, with minutes and flags above
+// them (raw24(raw8)); a temperature is the low byte, with its extremes above it (tempminmax).
 var masks = map[uint8]uint64{5: 0xFFFF, 196: 0xFFFF, 3: 0xFFFF, 9: 0xFFFFFF, 240: 0xFFFFFF, 190: 0xFF, 194: 0xFF}
 
 func mask(id uint8, raw uint64) uint64 {
@@ -113,8 +112,8 @@ func mask(id uint8, raw uint64) uint64 {
 	return raw
 }
 
-// statistics reads a page of the device statistics log; an entry that is not
-// valid or was never initialised says nothing (ACS-4, 9.5).
+// statistics decodes a page of the device statistics log. It skips entries that are not valid or
+// were never initialized (ACS-4, 9.5).
 func statistics(page node) []drivebay.Statistic {
 	number, ok := page.at("number").within(255)
 	if !ok {
@@ -133,7 +132,7 @@ func statistics(page node) []drivebay.Statistic {
 	return out
 }
 
-// ataErrors prefers the extended log: the summary log holds five.
+// ataErrors prefers the extended log: the summary log holds five errors only.
 func ataErrors(a *drivebay.ATA, log node) {
 	for _, name := range []string{"extended", "summary"} {
 		if n, ok := log.at(name, "count").uint(); ok && a.ErrorCount == nil {
@@ -152,7 +151,7 @@ func ataErrors(a *drivebay.ATA, log node) {
 	}
 }
 
-// ataSelfTests reads the self-test log, newest first as smartctl writes it.
+// ataSelfTests decodes the self-test log, which smartctl writes newest first.
 func ataSelfTests(log node) []drivebay.SelfTest {
 	rows := log.at("extended", "table").list()
 	if len(rows) == 0 {
@@ -173,8 +172,8 @@ func ataSelfTests(log node) []drivebay.SelfTest {
 	return out
 }
 
-// ataKinds are the subcommands of SMART EXECUTE OFF-LINE IMMEDIATE (ACS-4),
-// without the captive bit.
+// ataKinds holds the subcommands of SMART EXECUTE OFF-LINE IMMEDIATE (ACS-4), without the captive
+// bit.
 var ataKinds = map[uint64]string{1: "short", 2: "long", 3: "conveyance", 4: "selective"}
 
 func selfTestKind(kinds map[uint64]string, n uint64) string {
@@ -184,8 +183,8 @@ func selfTestKind(kinds map[uint64]string, n uint64) string {
 	return "other"
 }
 
-// ataResults is the high nibble of the self-test execution status (ACS-4, table
-// "Self-test execution status values").
+// ataResults decodes the high nibble of the self-test execution status (ACS-4, table "Self-test
+// execution status values").
 var ataResults = [16]drivebay.SelfTestResult{
 	0x0: drivebay.SelfTestPassed,
 	0x1: drivebay.SelfTestAborted,
@@ -199,8 +198,8 @@ var ataResults = [16]drivebay.SelfTestResult{
 	0xF: drivebay.SelfTestRunning,
 }
 
-// written are the names under which smartctl's drive database shows what the
-// host has written, and their unit.
+// written holds the names of smartctl's drive database for the data that the host has written,
+// with their units.
 var written = map[string]uint64{
 	"Total_LBAs_Written": sectors, "Host_Writes_32MiB": 32 << 20, "Host_Writes_MiB": 1 << 20, "Host_Writes_GiB": 1 << 30,
 	"Lifetime_Writes_GiB": 1 << 30, "Total_Writes_GiB": 1 << 30, "Total_Writes_GB": 1e9,
@@ -208,8 +207,8 @@ var written = map[string]uint64{
 
 const sectors = 0 // the unit is the logical block
 
-// ataTotals fills the common fields from the table where the document has no
-// line of its own for them (documents that are not from -x).
+// ataTotals fills the common fields from the attributes where the document has no fields of its
+// own for them (documents without -x).
 func ataTotals(ev *drivebay.Evidence, block uint64) {
 	for _, a := range ev.ATA.Attributes {
 		n := a.Count
@@ -234,9 +233,8 @@ func ataTotals(ev *drivebay.Evidence, block uint64) {
 	}
 }
 
-// ataCounted fills the common fields from the device statistics, which are of the
-// standard and are believed before attributes, as smartctl 7.3 does itself. What no
-// drive can mean is passed over.
+// ataCounted fills the common fields from the device statistics. These are standardized and
+// override the attributes, as in smartctl 7.3. It skips implausible values.
 func ataCounted(ev *drivebay.Evidence, block uint64) {
 	for _, s := range ev.ATA.Statistics {
 		is := func(page uint8, offset uint16) bool { return s.Page == page && s.Offset == offset }
@@ -259,7 +257,7 @@ func ataCounted(ev *drivebay.Evidence, block uint64) {
 	}
 }
 
-// times multiplies and holds at the largest instead of wrapping.
+// times returns the product, or the largest number on overflow.
 func times(n, by uint64) uint64 {
 	if by != 0 && n > math.MaxUint64/by {
 		return math.MaxUint64

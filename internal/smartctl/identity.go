@@ -21,7 +21,7 @@ func identity(ev *drivebay.Evidence, root node) {
 	} else if n, ok := root.wide("nvme_total_capacity"); ok {
 		id.Size = n
 	}
-	// 0001h says solid state (ACS-4, IDENTIFY DEVICE word 217); smartctl writes 0.
+	// 0001h is solid state (ACS-4, IDENTIFY DEVICE word 217); smartctl writes 0.
 	if rpm, ok := root.at("rotation_rate").within(0xFFFE); ok && rpm > 1 {
 		id.RPM = int(rpm)
 	}
@@ -43,7 +43,7 @@ func (n node) first() node {
 	return node{t: n.t}
 }
 
-// wwn builds the world wide name as the kernel's wwid writes it.
+// wwn returns the world wide name in the format of the kernel's wwid.
 func wwn(root node) string {
 	naa, okNAA := root.at("wwn", "naa").within(0xF)
 	oui, okOUI := root.at("wwn", "oui").within(0xFFFFFF)
@@ -66,9 +66,9 @@ func wwn(root node) string {
 	return ""
 }
 
-// protocol decides in which language the drive was asked. A RAID controller's
-// type hides it ("megaraid,5"), so smartctl's own word comes first, then what
-// kind of answers the document holds.
+// protocol returns the protocol of the drive. The type of a RAID controller hides it
+// ("megaraid,5"), so smartctl's own field comes first, then the prefix of most keys of the
+// document.
 func protocol(root node) drivebay.Protocol {
 	switch strings.ToUpper(root.at("device", "protocol").text()) {
 	case "ATA":
@@ -97,9 +97,8 @@ func protocol(root node) drivebay.Protocol {
 	return best
 }
 
-// wires are the device types (smartctl(8), -d) that name the wire themselves.
-// "sat" comes last: sat+megaraid is SATA behind a SAS controller, and
-// sat inside usb is the bridge's.
+// wires holds the device types (smartctl(8), -d) that imply a transport. "sat" is last:
+// sat+megaraid is SATA behind a SAS controller, and sat inside usb is the bridge's.
 var wires = []struct {
 	prefix string
 	wire   drivebay.Transport
@@ -114,10 +113,10 @@ var wires = []struct {
 	{"sat", drivebay.TransportSATA},
 }
 
-// raids are types of controllers whose SCSI drives are SAS drives.
+// raids holds the types of controllers whose SCSI drives are SAS drives.
 var raids = []string{"megaraid", "cciss", "aacraid", "areca", "sssraid"}
 
-// scsiWires maps the transport protocol identifier of SPC-5, table "PROTOCOL IDENTIFIER".
+// scsiWires maps the protocol identifier of SPC-5, table "PROTOCOL IDENTIFIER", to the transport.
 var scsiWires = map[uint64]drivebay.Transport{
 	0x0: drivebay.TransportFC,
 	0x1: drivebay.TransportSCSI,
@@ -158,9 +157,8 @@ func transport(root node, ev *drivebay.Evidence) drivebay.Transport {
 	return drivebay.TransportSCSI
 }
 
-// medium decides between rotating and solid. smartctl leaves the rotation rate
-// out where the drive does not tell (anything before ATA8); then what only one
-// kind can have decides.
+// medium returns the type of the drive. smartctl omits the rotation rate where the drive does not
+// report it (anything before ATA8); then the model, TRIM and the attributes decide.
 func medium(ev *drivebay.Evidence, root node) drivebay.Type {
 	if ev.Protocol == drivebay.ProtocolNVMe {
 		return drivebay.TypeNVMe
@@ -181,7 +179,8 @@ func medium(ev *drivebay.Evidence, root node) drivebay.Type {
 	return drivebay.TypeUnknown
 }
 
-// mediumByAttributes: only a platter has a spin-up time and a head to seek with.
+// mediumByAttributes derives the type from attributes: only a hard disk has a spin-up time and
+// seeks.
 func mediumByAttributes(attrs []drivebay.Attribute) drivebay.Type {
 	platter := 0
 	for _, a := range attrs {

@@ -11,10 +11,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// maxProblems bounds what one document can say about its own faults.
+// maxProblems is the largest number of problems that one document adds.
 const maxProblems = 24
 
-// tree is a decoded document and the faults met while reading it.
+// tree holds the problems found while a document is decoded.
 type tree struct {
 	problems []drivebay.Problem
 }
@@ -25,15 +25,15 @@ func (t *tree) problem(page, format string, args ...any) {
 	}
 }
 
-// node is one place in the document. A place that does not exist, or holds
-// null, is a node like any other: every question to it is answered "no".
+// node is one value in the document. A missing value, or null, is a valid node without a value:
+// every method returns the zero value.
 type node struct {
 	t    *tree
 	path string
 	v    any
 }
 
-// at walks down object keys.
+// at returns the value below the object keys.
 func (n node) at(keys ...string) node {
 	for _, k := range keys {
 		if n.v == nil {
@@ -108,7 +108,7 @@ func (n node) isTrue() bool {
 	return b && ok
 }
 
-// number returns the text of a number; some tools quote theirs.
+// number returns the text of a number; some tools write numbers as strings.
 func (n node) number() (string, bool) {
 	switch v := n.v.(type) {
 	case nil:
@@ -122,8 +122,8 @@ func (n node) number() (string, bool) {
 	return "", false
 }
 
-// uint returns a count. Those of NVMe are 128 bits wide: what does not fit is
-// held at the largest that does, never wrapped into a small one.
+// uint returns a count. Counts of NVMe have 128 bits: uint limits them to the largest uint64
+// instead of wrapping.
 func (n node) uint() (uint64, bool) {
 	s, ok := n.number()
 	if !ok {
@@ -144,8 +144,7 @@ func (n node) uint() (uint64, bool) {
 	return u, true
 }
 
-// parseBig reads a decimal number; an exponent that would make us compute for
-// long is refused.
+// parseBig parses a decimal number; it rejects exponents that take long to compute.
 func parseBig(s string) (*big.Float, bool) {
 	if len(s) == 0 || len(s) > 64 || !strings.ContainsAny(s[:1], "-0123456789") {
 		return nil, false
@@ -157,8 +156,8 @@ func parseBig(s string) (*big.Float, bool) {
 	return f, err == nil
 }
 
-// wide returns a count that smartctl may have written twice: beyond 2^53 the
-// plain number is joined by an exact "<key>_s", since JavaScript would round it.
+// wide returns a count that smartctl may have written twice: beyond 2^53 it adds an exact
+// "<key>_s" to the plain number, because JavaScript would round that.
 func (n node) wide(key string) (uint64, bool) {
 	if exact := n.at(key + "_s"); exact.there() {
 		return exact.uint()
@@ -166,7 +165,7 @@ func (n node) wide(key string) (uint64, bool) {
 	return n.at(key).uint()
 }
 
-// within returns a count that must lie below a limit to make sense.
+// within returns a count that is at most the limit.
 func (n node) within(most uint64) (uint64, bool) {
 	u, ok := n.uint()
 	if ok && u > most {
@@ -200,7 +199,7 @@ func (n node) int64() (int64, bool) {
 	return i, err == nil
 }
 
-// ptr turns the usual pair into a field that may be nil.
+// ptr converts a value with its ok flag into a pointer, nil if not ok.
 func ptr[T any](v T, ok bool) *T {
 	if !ok {
 		return nil

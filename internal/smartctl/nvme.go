@@ -6,8 +6,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// nvmeSmartPage is the page of a missing health log, named as our own reading of
-// it is.
+// nvmeSmartPage is the page of the health log, with the name that package smart uses.
 const nvmeSmartPage = "nvme-smart-log"
 
 func nvme(ev *drivebay.Evidence, root node) {
@@ -15,8 +14,8 @@ func nvme(ev *drivebay.Evidence, root node) {
 	nvmeSelfTests(ev, root.at("nvme_self_test_log"))
 	warning, warned := root.at("smart_status", "nvme", "value").within(255)
 	if obj, ok := log.v.(map[string]any); !ok || len(obj) == 0 {
-		// The status is a byte of the log: where it is, the log was read and only
-		// its printing was not asked for (smartctl -H).
+		// The status is a byte of the log: where it is present, the log was read and only not
+		// printed (smartctl -H).
 		switch {
 		case warned && warning != 0:
 			ev.NVMe = &drivebay.NVMe{CriticalWarning: uint8(warning)}
@@ -50,7 +49,7 @@ func nvme(ev *drivebay.Evidence, root node) {
 	}
 }
 
-// nvmeLog reads log page 02h (NVM Express base specification 2.0, figure 207).
+// nvmeLog decodes log page 02h (NVM Express base specification 2.0, figure 207).
 func nvmeLog(log node) *drivebay.NVMe {
 	n := &drivebay.NVMe{}
 	for _, f := range []struct {
@@ -62,11 +61,11 @@ func nvmeLog(log node) *drivebay.NVMe {
 		{"percentage_used", &n.PercentageUsed},
 	} {
 		if v, ok := log.at(f.key).uint(); ok {
-			*f.into = uint8(min(v, 255)) // a drive holds anything above 254 % at 255 itself
+			*f.into = uint8(min(v, 255)) // the drive itself limits this to 255 (above 254 %)
 		}
 	}
-	// A spare of 0 beside its threshold would be a dead drive: without the one,
-	// the other means nothing.
+	// A spare of 0 with a threshold would mean a failing drive: without the spare, the threshold
+	// is dropped.
 	if spare, ok := log.at("available_spare").within(255); ok {
 		n.AvailableSpare = uint8(spare)
 	} else {
@@ -98,8 +97,8 @@ func nvmeLog(log node) *drivebay.NVMe {
 	return n
 }
 
-// blank is a log that no drive can write: powered on for no hour, read for no
-// unit, no spare at all, and at no temperature.
+// blank reports whether no drive can have written the log: all counters are 0 and there is no
+// spare.
 func blank(n *drivebay.NVMe) bool {
 	counters := n.DataUnitsRead | n.DataUnitsWritten | n.HostReads | n.HostWrites | n.PowerCycles | n.PowerOnHours | n.MediaErrors | n.ErrorLogEntries
 	return counters == 0 && n.CriticalWarning|n.AvailableSpare|n.SpareThreshold|n.PercentageUsed == 0
@@ -121,7 +120,7 @@ func nvmeErrors(log node) []drivebay.DriveLog {
 
 var nvmeKinds = map[uint64]string{1: "short", 2: "long"}
 
-// nvmeResults is the low nibble of the device self-test status (NVM Express base
+// nvmeResults decodes the low nibble of the device self-test status (NVM Express base
 // specification 2.0, figure 213).
 var nvmeResults = [16]drivebay.SelfTestResult{
 	0x0: drivebay.SelfTestPassed,
@@ -130,7 +129,7 @@ var nvmeResults = [16]drivebay.SelfTestResult{
 	0x3: drivebay.SelfTestAborted, // by a namespace that went away
 	0x4: drivebay.SelfTestAborted, // by a format
 	0x5: drivebay.SelfTestFatal,   // could not complete
-	0x6: drivebay.SelfTestFailed,  // a segment failed, which is not known
+	0x6: drivebay.SelfTestFailed,  // an unknown segment failed
 	0x7: drivebay.SelfTestFailed,  // a segment failed
 	0x8: drivebay.SelfTestAborted, // for an unknown reason
 	0x9: drivebay.SelfTestAborted, // by a sanitize

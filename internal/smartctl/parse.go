@@ -18,7 +18,7 @@ const (
 	exitFailing    = 1 << 3
 )
 
-// Document is one smartctl document, read.
+// Document is the result of one smartctl document.
 type Document struct {
 	Evidence  *drivebay.Evidence
 	Transport drivebay.Transport
@@ -33,8 +33,8 @@ func Parse(b []byte) (*drivebay.Evidence, error) {
 	return doc.Evidence, nil
 }
 
-// Read reads one document. It fails only for what holds no evidence at all; the
-// error then carries what smartctl itself had to say.
+// Read decodes one document. It fails only if the document has no evidence at all; the error then
+// has the messages of smartctl.
 func Read(b []byte) (*Document, error) {
 	root, err := decode(b)
 	if err != nil {
@@ -58,7 +58,7 @@ func Read(b []byte) (*Document, error) {
 		read(ev, root)
 	}
 	ev.Type = medium(ev, root)
-	// A drive without SMART makes smartctl complain of every page it tried.
+	// smartctl reports an error for every page of a drive without SMART.
 	expected := len(ev.Problems) > 0 && ev.Problems[0].Expected
 	ev.Problems = append(ev.Problems, root.t.problems...)
 	for _, m := range messages(root) {
@@ -88,8 +88,8 @@ func decode(b []byte) (node, error) {
 	return node{t: &tree{}, v: v}, nil
 }
 
-// speaksOf tells a document about a drive from one about a failed attempt: the
-// latter names the device, and nothing that came from it.
+// speaksOf reports whether a document has data of a drive. A document about a failed attempt names
+// the device, but has no data from it.
 func speaksOf(root node) bool {
 	for _, key := range []string{
 		"smart_status", "model_name", "scsi_model_name", "scsi_product", "product", "serial_number",
@@ -116,7 +116,7 @@ func nothing(root node) error {
 	return fmt.Errorf("smartctl document: %w: no drive in it", drivebay.ErrInvalid)
 }
 
-// messages are what smartctl itself complained of.
+// messages returns the warnings and errors of smartctl.
 func messages(root node) []string {
 	var out []string
 	for _, m := range root.at("smartctl", "messages").list() {
@@ -137,8 +137,8 @@ func source(root node) string {
 	return s
 }
 
-// verdict reads the drive's opinion of itself. Silence is not consent: without a
-// status only the exit status can say FAILED, and nothing can say PASSED.
+// verdict returns the drive's own verdict. Without a status the exit status can mean FAILED, and
+// nothing means PASSED.
 func verdict(root node) drivebay.Verdict {
 	if status, ok := root.at("smartctl", "exit_status").int(); ok && status&exitFailing != 0 {
 		return drivebay.VerdictFailed
@@ -152,7 +152,7 @@ func verdict(root node) drivebay.Verdict {
 	return drivebay.VerdictFailed
 }
 
-// common reads what smartctl writes alike for every kind of drive.
+// common decodes the fields that smartctl writes for every kind of drive.
 func common(ev *drivebay.Evidence, root node) {
 	ev.Verdict = verdict(root)
 	ev.Temperature = ptr(root.at("temperature", "current").int())

@@ -29,7 +29,7 @@ func scsi(ev *drivebay.Evidence, root node) {
 	if !s.HasIE && s.ErrorCounters == nil && s.GrownDefects == nil && len(ev.Problems) == 0 {
 		root.t.problem("scsi-log-2f", "the document says nothing of the drive's health")
 	}
-	// The name before 7.4 of what is endurance_used since.
+	// This is the name of endurance_used before 7.4.
 	if used, ok := root.at("scsi_percentage_used_endurance_indicator").within(255); ok && ev.PercentUsed == nil {
 		percent := int(used)
 		ev.PercentUsed = &percent
@@ -43,7 +43,7 @@ func scsi(ev *drivebay.Evidence, root node) {
 	}
 }
 
-// errorCounters reads log pages 02h, 03h and 05h (SPC-5, "Error counter log pages").
+// errorCounters decodes log pages 02h, 03h and 05h (SPC-5, "Error counter log pages").
 func errorCounters(log node) map[string]drivebay.ErrorCounter {
 	out := map[string]drivebay.ErrorCounter{}
 	for _, what := range []string{"read", "write", "verify"} {
@@ -73,7 +73,7 @@ func errorCounters(log node) map[string]drivebay.ErrorCounter {
 	return out
 }
 
-// gigabytes reads "64396.534", thousands of millions of bytes, a string in every
+// gigabytes converts "64396.534", in units of 10^9 bytes, to bytes; the value is a string in every
 // version so far.
 func gigabytes(n node) uint64 {
 	s, ok := n.number()
@@ -94,20 +94,20 @@ func gigabytes(n node) uint64 {
 
 var scsiKinds = map[uint64]string{1: "short", 2: "long", 5: "short", 6: "long"}
 
-// scsiResults is the self-test results field of log page 10h (SPC-5).
+// scsiResults decodes the self-test results field of log page 10h (SPC-5).
 var scsiResults = [16]drivebay.SelfTestResult{
 	0x0: drivebay.SelfTestPassed,
 	0x1: drivebay.SelfTestAborted, // by SEND DIAGNOSTIC
 	0x2: drivebay.SelfTestAborted, // by another method
 	0x3: drivebay.SelfTestFatal,
-	0x4: drivebay.SelfTestFailed, // a segment, which is not known
+	0x4: drivebay.SelfTestFailed, // an unknown segment
 	0x5: drivebay.SelfTestFailed, // the first segment
 	0x6: drivebay.SelfTestFailed, // the second segment
 	0x7: drivebay.SelfTestFailed, // another segment
 	0xF: drivebay.SelfTestRunning,
 }
 
-// scsiSelfTestEntries is how many parameters log page 10h has.
+// scsiSelfTestEntries is the number of parameters of log page 10h.
 const scsiSelfTestEntries = 20
 
 func scsiSelfTests(ev *drivebay.Evidence, root node) {

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
 	bolt "go.etcd.io/bbolt"
@@ -19,27 +20,30 @@ var (
 	metaBucket       = []byte("meta")
 	recordsBucket    = []byte("records")
 	eventsBucket     = []byte("events")
-	quarantineBucket = []byte("quarantine") // what could not be decoded, under "bucket/key"
+	quarantineBucket = []byte("quarantine") // entries that could not be decoded, under "bucket/key"
 )
 
-// Bolt is a store in one file.
+// Bolt is a store in one bbolt file.
 type Bolt struct {
 	path string
 
-	swap     sync.RWMutex // held for writing while another file is taken into use
+	swap     sync.RWMutex // locked for writing while another file is opened
 	db       *bolt.DB     // nil: no file can be opened
 	file     *os.File
-	readOnly bool  // db takes no writes, or is nil
-	cause    error // why it was not opened for writing
+	readOnly bool  // db is open for reading only, or nil
+	cause    error // why the file was not opened for writing
+	unread   error // why the file was not opened at all; nil: it is open, or there is none
+
+	folderSynced atomic.Bool // the folder was synced since db was opened
 
 	mu       sync.Mutex
 	problems []string
-	broken   error // the file turned out to be damaged while in use
+	broken   error // the damage that was found while the file was in use
 	health   condition
 }
 
-// Problems says, in words, what was lost: a file that was put aside, records
-// that could not be read. An operator should see it; nothing needs to stop.
+// Problems describes what was lost: a file that was put aside, records that could not be
+// read. An operator should see it; the store works on.
 func (b *Bolt) Problems() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +59,8 @@ func (b *Bolt) note(format string, args ...any) {
 	}
 }
 
-// Records returns what is remembered of every drive. A record that does not
-// decode is put into quarantine and the others are returned.
+// Records returns the records of all drives. It moves a record that does not decode into
+// quarantine and returns the others.
 func (b *Bolt) Records() (map[string]drivebay.Record, error) {
 	return entries[drivebay.Record](b, recordsBucket)
 }
@@ -78,7 +82,7 @@ func (b *Bolt) PutRecords(records map[string]drivebay.Record) error {
 	})
 }
 
-// DeleteRecords forgets drives; one that is not there is forgotten already.
+// DeleteRecords deletes records of drives; a record that does not exist is no error.
 func (b *Bolt) DeleteRecords(ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -94,8 +98,8 @@ func (b *Bolt) DeleteRecords(ids []string) error {
 	})
 }
 
-// AppendEvents stores events under their numbers and drops those that are too
-// old, in one transaction. Storing an event twice is storing it once.
+// AppendEvents stores events under their numbers and deletes those that are too old, in
+// one transaction. An event that is stored twice is stored once.
 func (b *Bolt) AppendEvents(events []drivebay.Event) error {
 	encoded, err := encodeEvents(events)
 	if err != nil || len(encoded) == 0 {
@@ -114,8 +118,8 @@ func (b *Bolt) AppendEvents(events []drivebay.Event) error {
 		if err := trim(bucket, oldestKept(last)); err != nil {
 			return err
 		}
-		// The bucket's own sequence survives the loss of the newest event: no
-		// number is ever given twice.
+		// The bucket's sequence survives the loss of the newest event: no number is
+		// given twice.
 		return bucket.SetSequence(last)
 	})
 }
@@ -151,7 +155,7 @@ func (b *Bolt) Events(after uint64, limit int) ([]drivebay.Event, error) {
 	return out, err
 }
 
-// LastEvent is the number of the newest event ever stored.
+// LastEvent returns the number of the newest event ever stored.
 func (b *Bolt) LastEvent() (last uint64, err error) {
 	err = b.view("read events", func(tx *bolt.Tx) error {
 		if bucket := tx.Bucket(eventsBucket); bucket != nil {
@@ -162,7 +166,7 @@ func (b *Bolt) LastEvent() (last uint64, err error) {
 	return last, err
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (b *Bolt) Close() error {
 	b.swap.RLock()
 	defer b.swap.RUnlock()
@@ -172,7 +176,7 @@ func (b *Bolt) Close() error {
 	b.mu.Lock()
 	closing := b.db.Close
 	if b.broken != nil {
-		closing = b.file.Close // a panic may have left bolt's locks held: it would wait for ever
+		closing = b.file.Close // a panic may have left bolt's locks held: its Close would wait for ever
 	}
 	b.mu.Unlock()
 	if err := closing(); err != nil {
@@ -181,15 +185,15 @@ func (b *Bolt) Close() error {
 	return nil
 }
 
-// scan shows the entries of a bucket from a key on until each says stop. An
-// entry whose checksum is wrong, or that each cannot decode, is put into quarantine.
+// scan calls each for the entries of a bucket, from a key on, until each returns false. It
+// moves an entry whose checksum is wrong, or for which each fails, into quarantine.
 func (b *Bolt) scan(name, from []byte, each func(k, v []byte) (more bool, err error)) error {
 	bad := map[string]error{}
 	bare := false
 	err := b.view("read "+string(name), func(tx *bolt.Tx) error {
 		bucket := tx.Bucket(name)
 		if bucket == nil {
-			return nil // of an earlier version, opened for reading only
+			return nil // a file of an earlier version, opened for reading only
 		}
 		c := bucket.Cursor()
 		more := true
@@ -214,8 +218,8 @@ func (b *Bolt) scan(name, from []byte, each func(k, v []byte) (more bool, err er
 	return err
 }
 
-// sealAll gives the entries of an earlier version their checksums. That it cannot (a
-// disk that is full, or read-only) changes nothing about what they say.
+// sealAll adds checksums to the entries of an earlier version. A failure (the disk is
+// full or read-only) is only noted: the entries are valid without them.
 func (b *Bolt) sealAll(name []byte) {
 	err := b.update("add checksums", func(tx *bolt.Tx) error {
 		bucket := tx.Bucket(name)
@@ -238,8 +242,8 @@ func (b *Bolt) sealAll(name []byte) {
 	}
 }
 
-// quarantine moves entries aside. That it cannot (a full disk) is no reason to
-// withhold the good ones: they are met, and skipped, again next time.
+// quarantine moves entries into the quarantine bucket. A failure (a full disk) does not
+// withhold the good entries: the next scan finds and skips the bad ones again.
 func (b *Bolt) quarantine(name []byte, bad map[string]error) {
 	err := b.update("quarantine", func(tx *bolt.Tx) error {
 		from, to := tx.Bucket(name), tx.Bucket(quarantineBucket)
@@ -264,17 +268,21 @@ func (b *Bolt) quarantine(name []byte, bad map[string]error) {
 	}
 }
 
-// view reads. A store without a file is empty.
+// view runs a read transaction. A store without a file is empty; one whose file cannot be
+// opened returns why.
 func (b *Bolt) view(op string, f func(*bolt.Tx) error) error {
 	b.swap.RLock()
 	defer b.swap.RUnlock()
 	if b.db == nil {
+		if b.unread != nil {
+			return fmt.Errorf("store %s: %s: %w", b.path, op, b.unread)
+		}
 		return nil
 	}
 	return b.guard(op, func() error { return b.db.View(f) })
 }
 
-// update writes, to the file that is at the path.
+// update runs a write transaction, if the open file is still the one at the path.
 func (b *Bolt) update(op string, f func(*bolt.Tx) error) error {
 	b.swap.RLock()
 	defer b.swap.RUnlock()
@@ -286,13 +294,16 @@ func (b *Bolt) update(op string, f func(*bolt.Tx) error) error {
 		if err := b.inPlace(); err != nil {
 			return err
 		}
+		if err := b.syncFolder(); err != nil {
+			return fmt.Errorf("sync the folder: %w", err)
+		}
 		return b.db.Update(f)
 	})
 	b.endWrite(errors.Unwrap(err))
 	return err
 }
 
-// guard refuses everything once the file is known to be damaged.
+// guard runs f, and refuses all calls after damage to the file was found.
 func (b *Bolt) guard(op string, f func() error) error {
 	b.mu.Lock()
 	err := b.broken
@@ -313,9 +324,9 @@ func (b *Bolt) guard(op string, f func() error) error {
 
 var errDamaged = errors.New("the file is damaged")
 
-// guard turns the ways in which a damaged memory-mapped file ends a process into
-// errors: bbolt panics on impossible pages, and the kernel raises SIGBUS for
-// pages that the disk cannot read or the file no longer has.
+// guard runs f and returns errors where a damaged memory-mapped file would end the
+// process: bbolt panics on impossible pages, and the kernel raises SIGBUS for pages that
+// the disk cannot read or the file no longer has.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -26,3 +26,16 @@ func (b *Bolt) Fail(err error) {
 	b.beginWrite()
 	b.endWrite(err)
 }
+
+// ReadOnly makes the store refuse writes, as after an open on a disk that takes none.
+func (b *Bolt) ReadOnly(cause error) {
+	b.readOnly, b.cause = true, cause
+	b.Fail(cause)
+}
+
+// OpenReadOnly opens a store as Open does on a disk that takes no writes.
+func OpenReadOnly(path string, cause error) *Bolt {
+	b := &Bolt{path: path, readOnly: true, cause: cause}
+	_ = b.openReadOnly()
+	return b
+}

@@ -10,25 +10,27 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/host"
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
 
 // A store can become unusable while the daemon runs: the disk is full, fails, hangs or
-// turns read-only, the file is removed or replaced. This file says so, and takes the
-// store into use again.
+// turns read-only, or the file is removed or replaced. This file reports that, and makes
+// the store usable again.
 
-// hangs is how long a write may take before it is said.
+// hangs is how long a write may take before Failing reports it.
 const hangs = 10 * time.Second
 
-// missingTime is how long a removed file stays missing: an operator may put it back.
+// missingTime is how long the store waits before it writes a removed file again: an
+// operator may put it back.
 var missingTime = 10 * time.Second // shorter in tests
 
 // condition is why a store cannot be written.
 type condition struct {
-	failed  error     // of the last write; nil: it went well
-	missing time.Time // when the file was first missed; zero: it is there
-	writes  int       // under way
+	failed  error     // error of the last write; nil: it succeeded
+	missing time.Time // since when the file is missing; zero: it is there
+	writes  int       // number of writes under way
 	began   time.Time // when the oldest of them began
 }
 
@@ -38,7 +40,8 @@ var (
 	errNoFile   = errors.New("it could not be opened")
 )
 
-// Failing is why the store cannot be written, nil while writes go well. It waits for no disk.
+// Failing returns why the store cannot be written, nil while writes succeed. It waits for
+// no disk.
 func (b *Bolt) Failing() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +58,7 @@ func (b *Bolt) Failing() error {
 	return nil
 }
 
-// beginWrite counts a write that begins, endWrite takes it off and keeps its error.
+// beginWrite counts a write that begins. endWrite ends it and keeps its error.
 func (b *Bolt) beginWrite() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,14 +71,15 @@ func (b *Bolt) endWrite(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.health.writes--
-	b.health.began = time.Now()                                                           // bolt lets one write in at a time: the next one begins now
-	if was := b.health.failed; was == nil || !errors.Is(err, berrors.ErrInvalidMapping) { // which follows from what failed before
+	b.health.began = time.Now()                                                           // bolt runs one write at a time: the next one begins now
+	if was := b.health.failed; was == nil || !errors.Is(err, berrors.ErrInvalidMapping) { // ErrInvalidMapping only follows from an earlier error
 		b.health.failed = err
 	}
 }
 
-// Check looks for the file at its path, and tries to write what could not be written last.
-// It ends what Failing says as soon as a write goes well.
+// Check verifies that the open file is at its path, and tries to write if the last write
+// failed. It writes a removed file again and reopens one that takes no writes. Failing
+// returns nil as soon as a write succeeds.
 func (b *Bolt) Check() {
 	b.swap.RLock()
 	err := b.inPlace()
@@ -97,14 +101,15 @@ func (b *Bolt) Check() {
 	b.health.failed = err
 }
 
-// failed is the error of the last write.
+// failed returns the error of the last write.
 func (b *Bolt) failed() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.health.failed
 }
 
-// missingLong notes since when the file is missing, and says whether it stays so.
+// missingLong records since when the file is missing, and reports whether that is at
+// least missingTime ago.
 func (b *Bolt) missingLong(err error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,11 +123,12 @@ func (b *Bolt) missingLong(err error) bool {
 	return time.Since(b.health.missing) >= missingTime
 }
 
-// tryWrite writes what the store is known by, which changes nothing.
+// tryWrite runs a write transaction with the schema, which changes no content.
 func (b *Bolt) tryWrite() error { return b.update("try to write", prepareSchema) }
 
-// inPlace proves that the open file is the one at its path. Bolt keeps a removed file in
-// use: what is written there is lost with the process. The swap lock is held.
+// inPlace returns an error if the open file is not the one at its path. Bolt continues to
+// use a removed file: data written there are lost when the process ends. The caller holds
+// the swap lock.
 func (b *Bolt) inPlace() error {
 	if b.db == nil {
 		return errNoFile
@@ -143,8 +149,8 @@ func (b *Bolt) inPlace() error {
 	return nil
 }
 
-// recreate writes a file that was removed anew, from what bolt still has of it. A folder
-// that is missing is made, a filesystem that is not mounted any more is waited for.
+// recreate writes a removed file again, from the content that bolt still has open. It
+// makes a missing folder. It fails while the filesystem of the folder is not mounted.
 func (b *Bolt) recreate() error {
 	b.swap.Lock()
 	defer b.swap.Unlock()
@@ -155,19 +161,53 @@ func (b *Bolt) recreate() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	copied := b.path + ".new"
-	if err := errors.Join(b.copyTo(copied), os.Link(copied, b.path)); err != nil { // link(2) replaces nothing
-		return errors.Join(fmt.Errorf("write the removed file anew: %w", err), removed(copied))
-	}
-	if err := removed(copied); err != nil {
-		return err
-	}
-	next, err := open(b.path)
+	next, err := b.linkCopy()
 	if err != nil {
-		return err
+		return fmt.Errorf("write the removed file anew: %w", err)
 	}
 	b.shut()
-	b.db, b.file = next.db, next.file
+	b.db, b.file, b.readOnly, b.cause = next.db, next.file, false, nil
+	b.folderSynced.Store(false)
+	return removed(b.path + ".new")
+}
+
+// linkCopy copies the content that bolt has open to a second file, checks and opens the
+// copy, and then links the copy at the path of the store. Nothing that can fail follows
+// the link: a file at the path that is not the open one counts as another store.
+func (b *Bolt) linkCopy() (next *Bolt, err error) {
+	b.mu.Lock()
+	err = b.broken
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err // a panic may have left bolt's locks held: a copy would wait for ever
+	}
+	copied := b.path + ".new"
+	if err = b.copyTo(copied); err == nil {
+		next, err = open(copied)
+	}
+	if err == nil {
+		err = os.Link(copied, b.path) // link(2) replaces nothing
+	}
+	if err == nil {
+		return next, nil
+	}
+	if next != nil {
+		next.shut()
+	}
+	return nil, errors.Join(err, removed(copied))
+}
+
+// syncFolder writes the folder of the store to the disk before the first write to a newly
+// opened file. Without it, a loss of power can remove a file that was just made or linked
+// (fsync(2)).
+func (b *Bolt) syncFolder() error {
+	if b.folderSynced.Load() {
+		return nil
+	}
+	if err := host.SyncFolder(filepath.Dir(b.path)); err != nil {
+		return err
+	}
+	b.folderSynced.Store(true)
 	return nil
 }
 
@@ -178,8 +218,8 @@ func removed(path string) error {
 	return nil
 }
 
-// sameFilesystem proves that a folder, or the nearest one above it that is there, is on
-// the filesystem that the store was opened on.
+// sameFilesystem returns an error if a folder, or the nearest existing one above it, is not
+// on the filesystem on which the store was opened.
 func (b *Bolt) sameFilesystem(dir string) error {
 	var had, has syscall.Stat_t
 	if err := syscall.Fstat(int(b.file.Fd()), &had); err != nil {
@@ -213,23 +253,24 @@ func (b *Bolt) copyTo(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// reopen opens the file at the path anew, for reading only where it still takes no writes.
-// After some errors bolt has no file mapped any more (db.go, mmap), and a filesystem that
-// was mounted anew is another one than that of the open file.
+// reopen opens the file at the path again, for reading only if it still takes no writes.
+// After some errors bolt has no file mapped any more (db.go, mmap), and after a remount the
+// open file belongs to the old filesystem.
 func (b *Bolt) reopen() error {
 	b.swap.Lock()
 	defer b.swap.Unlock()
-	b.shut() // its lock keeps out whatever wants to write, us included
+	b.shut() // its lock would also block the open below
 	next, err := (*Bolt)(nil), os.MkdirAll(filepath.Dir(b.path), 0o700)
 	if err == nil {
-		next, err = open(b.path) // a damaged one is put aside at a start only
+		next, err = open(b.path) // a damaged file is put aside only at a start
 	}
 	if err != nil {
 		b.cause, b.readOnly = cmp.Or(errors.Unwrap(err), err), true
-		b.db, b.file, _ = openReadOnly(b.path)
+		_ = b.openReadOnly()
 		return b.cause
 	}
-	b.db, b.file, b.readOnly = next.db, next.file, false
+	b.db, b.file, b.readOnly, b.cause = next.db, next.file, false, nil
+	b.folderSynced.Store(false)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.broken = nil
@@ -237,7 +278,7 @@ func (b *Bolt) reopen() error {
 	return nil
 }
 
-// shut closes what is open.
+// shut closes the open file, if any.
 func (b *Bolt) shut() {
 	b.mu.Lock()
 	broken := b.broken
@@ -245,14 +286,14 @@ func (b *Bolt) shut() {
 	switch {
 	case b.db == nil:
 	case broken != nil:
-		_ = b.file.Close() // a panic may have left bolt's locks held: it would wait for ever
+		_ = b.file.Close() // a panic may have left bolt's locks held: its Close would wait for ever
 	default:
 		_ = guard(b.db.Close)
 	}
 	b.db, b.file = nil, nil
 }
 
-// CannotWrite says of an error that the disk takes no writes now, whatever is on it.
+// CannotWrite reports whether an error means that the disk takes no writes now.
 func CannotWrite(err error) bool {
 	for _, errno := range []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
 		if errors.Is(err, errno) {

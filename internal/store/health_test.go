@@ -118,3 +118,84 @@ func TestFailedWrite(t *testing.T) {
 	put(t, b, "c")
 	failing(t, b, "")
 }
+
+// TestRemovedFileCopyFails: a copy of a removed file that is incomplete or damaged never
+// becomes the store, and the next copy that succeeds does.
+func TestRemovedFileCopyFails(t *testing.T) {
+	for name, spoil := range map[string]func(content []byte) []byte{
+		"the copy ends early":   func(content []byte) []byte { return content[:3*os.Getpagesize()] },
+		"the copy is damaged":   func(content []byte) []byte { clear(content[2*os.Getpagesize():]); return content },
+		"the file is undamaged": func(content []byte) []byte { return content },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filled(t)
+			b := open(t, path)
+			defer shut(t, b)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			content, err := os.ReadFile(path)
+			must(err)
+			must(os.Rename(path, path+".old")) // bolt still has this file open
+			spoiled := spoil(append([]byte(nil), content...))
+			must(os.WriteFile(path+".old", spoiled, 0o600))
+			defer store.MissingTime(store.MissingTime(0))
+			if string(spoiled) != string(content) {
+				for range 2 {
+					b.Check()
+					failing(t, b, "write the removed file anew")
+					for _, file := range []string{path, path + ".new"} {
+						if _, err := os.Stat(file); err == nil {
+							t.Errorf("%s exists after a copy that failed", filepath.Base(file))
+						}
+					}
+				}
+				must(os.WriteFile(path+".old", content, 0o600))
+			}
+			b.Check()
+			failing(t, b, "")
+			put(t, b, "c")
+			if records, err := b.Records(); err != nil || len(records) != 3 {
+				t.Errorf("%d records, %v, want 3", len(records), err)
+			}
+		})
+	}
+}
+
+// TestRemovedFileReadOnly: a store that was opened for reading takes writes again after its
+// removed file was written anew.
+func TestRemovedFileReadOnly(t *testing.T) {
+	path := filled(t)
+	b := open(t, path)
+	defer shut(t, b)
+	b.ReadOnly(syscall.EROFS)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	defer store.MissingTime(store.MissingTime(0))
+	b.Check()
+	failing(t, b, "")
+	put(t, b, "c")
+}
+
+// TestUnreadableFile: a store whose file cannot be opened is not an empty store.
+func TestUnreadableFile(t *testing.T) {
+	path := filled(t)
+	if err := os.Truncate(path, 3*int64(os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	for path, unread := range map[string]bool{path: true, path + ".missing": false} {
+		b := store.OpenReadOnly(path, syscall.EROFS)
+		for what, read := range map[string]func() error{
+			"records": func() error { _, err := b.Records(); return err }, "volumes": func() error { _, err := b.Volumes(); return err },
+			"last event": func() error { _, err := b.LastEvent(); return err }, "events": func() error { _, err := b.Events(0, 0); return err }} {
+			if err := read(); (err != nil) != unread {
+				t.Errorf("%s of %s: %v", what, filepath.Base(path), err)
+			}
+		}
+		shut(t, b)
+	}
+}

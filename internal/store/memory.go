@@ -10,9 +10,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Mem keeps records and events for as long as the process lives. It holds them
-// encoded, as a file would, so that nobody can change what was put by changing
-// what he put.
+// Mem keeps records and events for as long as the process runs. It holds them encoded, as
+// a file would, so that a caller cannot change a stored record through its own copy.
 type Mem struct {
 	mu                                              sync.Mutex
 	records, volumes, snapshots, forgotten, remains shelf
@@ -20,12 +19,12 @@ type Mem struct {
 	last                                            uint64
 }
 
-// Memory is a store that forgets at the end of the process.
+// Memory returns a store that lasts until the process ends.
 func Memory() *Mem {
 	return &Mem{records: shelf{}, volumes: shelf{}, snapshots: shelf{}, forgotten: shelf{}, remains: shelf{}, events: map[uint64][]byte{}}
 }
 
-// Records returns what is remembered of every drive.
+// Records returns the records of all drives.
 func (m *Mem) Records() (map[string]drivebay.Record, error) {
 	return shelved[drivebay.Record](m, m.records, "drive")
 }
@@ -42,7 +41,7 @@ func (m *Mem) PutRecords(records map[string]drivebay.Record) error {
 	return nil
 }
 
-// DeleteRecords forgets drives; one that is not there is forgotten already.
+// DeleteRecords deletes records of drives; a record that does not exist is no error.
 func (m *Mem) DeleteRecords(ids []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +51,7 @@ func (m *Mem) DeleteRecords(ids []string) error {
 	return nil
 }
 
-// AppendEvents stores events under their numbers and drops those that are too old.
+// AppendEvents stores events under their numbers and deletes those that are too old.
 func (m *Mem) AppendEvents(events []drivebay.Event) error {
 	encoded, err := encodeEvents(events)
 	if err != nil {
@@ -91,18 +90,18 @@ func (m *Mem) Events(after uint64, limit int) ([]drivebay.Event, error) {
 	return out, nil
 }
 
-// LastEvent is the number of the newest event ever stored.
+// LastEvent returns the number of the newest event ever stored.
 func (m *Mem) LastEvent() (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last, nil
 }
 
-// Failing is nil: memory can always be written.
+// Failing returns nil: memory can always be written.
 func (m *Mem) Failing() error { return nil }
 
-// Check has nothing to try.
+// Check does nothing: a write to memory cannot fail.
 func (m *Mem) Check() {}
 
-// Close forgets nothing yet: there is nothing to close.
+// Close does nothing: there is no file.
 func (m *Mem) Close() error { return nil }

@@ -14,18 +14,18 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// schema is the version of what the buckets hold. A program never opens a file
-// of a version that it does not know.
+// schema is the version of the content of the buckets. The daemon does not open a file
+// of a newer version.
 const schema = 1
 
 var schemaKey = []byte("schema")
 
-// lockWait is how long another process may hold the file before we say so.
+// lockWait is how long Open waits for a file that another process has locked.
 const lockWait = 2 * time.Second
 
-// Open opens or makes the store at path. A file that is damaged is put aside
-// under another name and a new one is begun; Problems says so. On a disk that takes no
-// writes the file is opened for reading, and Failing says so.
+// Open opens or makes the store at path. It renames a damaged file and begins a new one;
+// Problems reports that. On a disk that takes no writes it opens the file for reading;
+// Failing reports that.
 func Open(path string) (*Bolt, error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("store %s: %w: it is no regular file", path, drivebay.ErrInvalid)
@@ -36,13 +36,13 @@ func Open(path string) (*Bolt, error) {
 	}
 	b = &Bolt{path: path, readOnly: true, cause: cmp.Or(errors.Unwrap(err), err)}
 	b.health.failed = b.cause
-	if b.db, b.file, err = openReadOnly(path); err != nil {
+	if err := b.openReadOnly(); err != nil {
 		b.note("%v", err)
 	}
 	return b, nil
 }
 
-// openOrBegin opens the file for writing. One that is damaged is put aside.
+// openOrBegin opens the file for writing. It puts a damaged file aside and begins a new one.
 func openOrBegin(path string) (*Bolt, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
@@ -63,7 +63,7 @@ func openOrBegin(path string) (*Bolt, error) {
 	return b, nil
 }
 
-// putAside renames a damaged file without ever replacing an earlier one.
+// putAside renames a damaged file and never replaces an earlier one.
 func putAside(path string, now time.Time) (string, error) {
 	base := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	aside := base
@@ -79,11 +79,11 @@ func putAside(path string, now time.Time) (string, error) {
 	return aside, nil
 }
 
-// verify walks through a file that is there, opened for reading: then bolt takes
-// the lock and believes no more than the two meta pages.
+// verify checks all pages of an existing file. It opens the file for reading: then bolt
+// takes the lock and trusts only the two meta pages.
 func verify(path string) error {
 	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
-		return nil // none, or an empty one: bolt begins it
+		return nil // there is no file, or an empty one: bolt makes it
 	}
 	var file *os.File
 	err := guard(func() (err error) {
@@ -111,7 +111,18 @@ func boltReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
 	return db, file, err
 }
 
-// openReadOnly opens a file that is there and sound; it returns no database otherwise.
+// openReadOnly opens the file of the store for reading.
+func (b *Bolt) openReadOnly() (err error) {
+	b.db, b.file, err = openReadOnly(b.path)
+	b.unread = err
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNoFile) {
+		b.unread = nil
+	}
+	return err
+}
+
+// openReadOnly opens an existing, undamaged file for reading; otherwise it returns no
+// database.
 func openReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
 	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
 		return nil, nil, fmt.Errorf("there is nothing to read: %w", cmp.Or(err, errNoFile))
@@ -134,7 +145,7 @@ func openReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
 	return db, file, nil
 }
 
-// open opens one file; errDamaged in the error says that it cannot be used.
+// open opens one file for writing. It returns errDamaged if the file cannot be used.
 func open(path string) (*Bolt, error) {
 	if err := verify(path); err != nil {
 		return nil, openError(path, err)
@@ -169,11 +180,11 @@ func open(path string) (*Bolt, error) {
 	return nil, openError(path, err)
 }
 
-// minSize is the two meta pages without which bolt refuses a file; it has no
+// minSize is the size of the two meta pages. Bolt refuses a smaller file, without an
 // error of its own for that.
 var minSize = int64(2 * os.Getpagesize())
 
-// openError says what stands behind an error of bolt.Open.
+// openError explains an error of bolt.Open: damage, or another process with the lock.
 func openError(path string, err error) error {
 	for _, damage := range []error{berrors.ErrInvalid, berrors.ErrChecksum, berrors.ErrVersionMismatch, berrors.ErrInvalidMapping, berrors.ErrIncompatibleValue} {
 		if errors.Is(err, damage) {
@@ -189,7 +200,7 @@ func openError(path string, err error) error {
 	return fmt.Errorf("store %s: %w", path, err)
 }
 
-// prepare checks a file that bolt accepted, and makes the buckets.
+// prepare checks a file that bolt has opened, and makes the buckets.
 func (b *Bolt) prepare() error {
 	if err := b.file.Chmod(0o600); err != nil {
 		return err

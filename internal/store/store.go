@@ -1,9 +1,8 @@
-// Package store keeps what is worth remembering: one record a drive, a volume and
-// a snapshot, and the newest events. Losing it loses no volume and no data: a drive
-// is known again the next time it is seen, and a volume by what its piece of the
-// drive is called.
+// Package store keeps one record for each drive, volume and snapshot, and the newest
+// events. Its loss loses no volume and no data: a drive gets a new record the next time it
+// is listed, and a volume is found by the name of its partition or logical volume.
 //
-// Every backend passes the one suite of package storetest.
+// Every backend passes the test suite of package storetest.
 package store
 
 import (
@@ -13,11 +12,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// MaxEvents is how many events are kept; the oldest go first.
+// MaxEvents is how many events are kept; the oldest are deleted first.
 const MaxEvents = 10_000
 
-// encodeRecords turns records into what is stored. A record that cannot be
-// encoded is an error that names its drive, before anything is written.
+// encodeRecords encodes records for the store. It fails before anything is written, with
+// the drive's name, if a record cannot be encoded.
 func encodeRecords(records map[string]drivebay.Record) (map[string][]byte, error) {
 	out := make(map[string][]byte, len(records))
 	for id, r := range records {
@@ -30,7 +29,7 @@ func encodeRecords(records map[string]drivebay.Record) (map[string][]byte, error
 	return out, nil
 }
 
-// encodeEvents checks the numbers of events too: they are the keys.
+// encodeEvents encodes events, and refuses an event without a number: it is the key.
 func encodeEvents(events []drivebay.Event) ([][]byte, error) {
 	out := make([][]byte, len(events))
 	for i, e := range events {
@@ -46,7 +45,7 @@ func encodeEvents(events []drivebay.Event) ([][]byte, error) {
 	return out, nil
 }
 
-// oldestKept is the first event number that stays when last is the newest.
+// oldestKept returns the number of the oldest event that is kept when last is the newest.
 func oldestKept(last uint64) uint64 {
 	if last <= MaxEvents {
 		return 1

@@ -8,10 +8,10 @@ import (
 	"fmt"
 )
 
-// A record is stored as its JSON with one field more, the checksum of its key and of
-// all that is before it: one flipped bit, and a record under the key of another, shows.
-// Older versions skip the field (encoding/json); what they wrote has none, is believed
-// once and written again.
+// A record is stored as its JSON with one more field, the checksum of its key and of all
+// bytes before it. It detects a flipped bit, and a record under a wrong key. Older
+// versions skip the field (encoding/json). Their records have no checksum: they are
+// accepted and written again with one.
 const (
 	sumField  = `,"sum":"`
 	sumEnd    = `"}`
@@ -31,13 +31,13 @@ func sumOf(key, body []byte) string {
 // seal adds the checksum to a JSON object.
 func seal(key, object []byte) []byte {
 	body := bytes.TrimSuffix(object, []byte("}"))
-	if len(body) == len(object) || len(body) < 2 { // {} or no object: there is nothing that a field could follow
+	if len(body) == len(object) || len(body) < 2 { // {} or no object: a field cannot be added
 		return object
 	}
 	return append(append(bytes.Clone(body), sumField+sumOf(key, body)...), sumEnd...)
 }
 
-// unseal checks the checksum of a value. Sealed is false for a value without one.
+// unseal verifies the checksum of a value. Sealed is false for a value without one.
 func unseal(key, value []byte) (sealed bool, err error) {
 	at := len(value) - len(sumField) - sumLength - len(sumEnd)
 	if at < 0 || !bytes.HasPrefix(value[at:], []byte(sumField)) || !bytes.HasSuffix(value, []byte(sumEnd)) {

@@ -10,10 +10,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Bolt trusts its file: a wild page number sends it round in circles until the
-// memory is used up, and no recover helps against that. So the tree of pages is
-// walked here first, with every number checked before it is followed. The layout
-// is that of bbolt file version 2 (bbolt, internal/common: page.go, bucket.go).
+// Bolt trusts its file: a wrong page number can send it into a loop until the memory is
+// used up, and no recover helps against that. So the tree of pages is walked here first,
+// and every number is checked before it is followed. The layout is that of bbolt file
+// version 2 (bbolt, internal/common: page.go, bucket.go).
 const (
 	pageHeader   = 16 // id uint64, flags uint16, count uint16, overflow uint32
 	branchFlag   = 0x01
@@ -24,8 +24,8 @@ const (
 	bucketHeader = 16 // root page uint64, sequence uint64; root 0: a page follows in place
 )
 
-// walk goes through the whole file once, under the lock. It comes before the file
-// is opened for writing: that alone makes bolt believe the list of free pages.
+// walk checks the whole file once, under the lock. It runs before the file is opened for
+// writing: only then does bolt trust the list of free pages.
 func walk(tx *bolt.Tx, file *os.File) error {
 	size := int64(tx.DB().Info().PageSize)
 	t := tree{file: file, pageSize: size, pages: uint64(tx.Size() / size), seen: map[uint64]bool{}}
@@ -38,7 +38,7 @@ func walk(tx *bolt.Tx, file *os.File) error {
 	return nil
 }
 
-// check is bolt's own, which knows about order and free pages.
+// check runs bolt's own check, which covers the order of keys and the free pages.
 func check(tx *bolt.Tx) error {
 	var first error
 	for err := range tx.Check() {
@@ -60,9 +60,9 @@ const (
 	noFreeList   = ^uint64(0)
 )
 
-// oneMeta says that one of the two meta pages is damaged, which bolt does not say: it
-// goes by the other one, and so by the file as it was one transaction before. The
-// checksum is FNV-1a of what is before it (meta.go, Sum64).
+// oneMeta reports whether exactly one of the two meta pages is damaged. Bolt does not
+// report that: it uses the other one, and so may open the file as it was one transaction
+// before. The checksum is FNV-1a of the bytes before it (meta.go, Sum64).
 func oneMeta(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -84,8 +84,9 @@ func oneMeta(path string) bool {
 	return bad == 1
 }
 
-// freeList checks the list of free pages that transaction txid left: page numbers,
-// their count in the header, or where that is FFFFh in front of them (freelist.go).
+// freeList checks the list of free pages that transaction txid left. It holds page
+// numbers, with their count in the header or, if that is FFFFh, in front of them
+// (freelist.go).
 func (t *tree) freeList(txid uint64) error {
 	for id := range int64(2) {
 		meta := make([]byte, metaSize)
@@ -140,8 +141,8 @@ type tree struct {
 	seen     map[uint64]bool
 }
 
-// page checks one page and all below it. No page is entered twice, so that the
-// walk ends.
+// page checks one page and all pages below it. It enters no page twice, so that the walk
+// ends.
 func (t *tree) page(id uint64) error {
 	head := make([]byte, pageHeader)
 	if id < 2 || id >= t.pages {
@@ -170,7 +171,7 @@ func (t *tree) page(id uint64) error {
 	return nil
 }
 
-// content checks the elements of a page, be it one of the file or one in place.
+// content checks the elements of a page of the file or of a page in place.
 func (t *tree) content(page []byte) error {
 	if len(page) < pageHeader {
 		return fmt.Errorf("%d bytes are no page", len(page))
@@ -191,8 +192,8 @@ func (t *tree) content(page []byte) error {
 	return nil
 }
 
-// branch checks an element and the page that it leads to. An element's data is
-// found relative to the element itself: from is the page from there on.
+// branch checks an element and the page that it refers to. Positions are relative to the
+// element: from is the rest of the page, beginning with the element.
 func (t *tree) branch(from []byte) error {
 	if _, err := part(from, uint64(binary.LittleEndian.Uint32(from)), uint64(binary.LittleEndian.Uint32(from[4:]))); err != nil {
 		return err
@@ -200,7 +201,7 @@ func (t *tree) branch(from []byte) error {
 	return t.page(binary.LittleEndian.Uint64(from[8:branchElem]))
 }
 
-// leaf checks an element and, where it is a bucket, the bucket.
+// leaf checks an element, and its bucket if it is one.
 func (t *tree) leaf(from []byte) error {
 	pos, ksize, vsize := uint64(binary.LittleEndian.Uint32(from[4:])), uint64(binary.LittleEndian.Uint32(from[8:])), uint64(binary.LittleEndian.Uint32(from[12:]))
 	value, err := part(from, pos+ksize, vsize)
@@ -216,8 +217,8 @@ func (t *tree) leaf(from []byte) error {
 	return t.inPlace(value[bucketHeader:])
 }
 
-// inPlace checks a small bucket that lives in its parent's page: a leaf that has
-// no number and no overflow, for bolt would free the pages that they name.
+// inPlace checks a small bucket inside its parent's page. It has to be a leaf without a
+// page number and overflow, because bolt would free the pages that they name.
 func (t *tree) inPlace(page []byte) error {
 	if err := t.content(page); err != nil {
 		return err

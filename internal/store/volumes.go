@@ -15,7 +15,7 @@ var (
 	remainsBucket   = []byte("remains")
 )
 
-// Volumes returns what is remembered of every volume, by id.
+// Volumes returns the records of all volumes, by id.
 func (b *Bolt) Volumes() (map[string]drivebay.VolumeRecord, error) {
 	return entries[drivebay.VolumeRecord](b, volumesBucket)
 }
@@ -25,10 +25,10 @@ func (b *Bolt) PutVolume(r drivebay.VolumeRecord) error {
 	return b.putEntry(volumesBucket, "volume", r.Volume.ID, r)
 }
 
-// DeleteVolume forgets a volume; one that is not there is forgotten already.
+// DeleteVolume deletes the record of a volume; a missing record is no error.
 func (b *Bolt) DeleteVolume(id string) error { return b.deleteEntry(volumesBucket, id) }
 
-// VolumeSnapshots returns what is remembered of every snapshot of a volume, by id.
+// VolumeSnapshots returns the records of all snapshots of volumes, by id.
 func (b *Bolt) VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error) {
 	return entries[drivebay.SnapshotRecord](b, snapshotsBucket)
 }
@@ -38,8 +38,7 @@ func (b *Bolt) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
 	return b.putEntry(snapshotsBucket, "snapshot", r.Snapshot.ID, r)
 }
 
-// DeleteVolumeSnapshot forgets a snapshot; one that is not there is forgotten
-// already.
+// DeleteVolumeSnapshot deletes the record of a snapshot; a missing record is no error.
 func (b *Bolt) DeleteVolumeSnapshot(id string) error { return b.deleteEntry(snapshotsBucket, id) }
 
 // Forgotten returns the volumes and snapshots that were forgotten, by key.
@@ -47,25 +46,25 @@ func (b *Bolt) Forgotten() (map[string]drivebay.ForgottenVolume, error) {
 	return entries[drivebay.ForgottenVolume](b, forgottenBucket)
 }
 
-// PutForgotten stores that a volume or snapshot was forgotten.
+// PutForgotten records that a volume or snapshot was forgotten.
 func (b *Bolt) PutForgotten(f drivebay.ForgottenVolume) error {
 	return b.putEntry(forgottenBucket, "forgotten volume", f.Key(), f)
 }
 
-// DeleteForgotten drops that; a key that is not there is dropped already.
+// DeleteForgotten deletes such a record; a missing key is no error.
 func (b *Bolt) DeleteForgotten(key string) error { return b.deleteEntry(forgottenBucket, key) }
 
-// Remains returns what moved volumes have left on drives, by partition.
+// Remains returns the ranges in which moved volumes left data, by partition.
 func (b *Bolt) Remains() (map[string]drivebay.Remains, error) {
 	return entries[drivebay.Remains](b, remainsBucket)
 }
 
-// PutRemains stores what moved volumes have left in one partition.
+// PutRemains stores the ranges of one partition in which moved volumes left data.
 func (b *Bolt) PutRemains(r drivebay.Remains) error {
 	return b.putEntry(remainsBucket, "remains", r.Partition, r)
 }
 
-// DeleteRemains drops that; a partition that is not there is dropped already.
+// DeleteRemains deletes the ranges of a partition; a missing record is no error.
 func (b *Bolt) DeleteRemains(partition string) error { return b.deleteEntry(remainsBucket, partition) }
 
 func (b *Bolt) putEntry(bucket []byte, what, id string, r any) error {
@@ -88,8 +87,8 @@ func (b *Bolt) deleteEntry(bucket []byte, id string) error {
 	return b.update("delete from "+string(bucket), func(tx *bolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
 }
 
-// entries are all that a bucket holds. One that does not decode is put into
-// quarantine and the others are returned.
+// entries returns all entries of a bucket. It moves an entry that does not decode into
+// quarantine and returns the others.
 func entries[T any](b *Bolt, bucket []byte) (map[string]T, error) {
 	out := map[string]T{}
 	err := b.scan(bucket, nil, func(k, v []byte) (bool, error) {
@@ -109,7 +108,7 @@ func entries[T any](b *Bolt, bucket []byte) (map[string]T, error) {
 	return out, nil
 }
 
-// idOf is the key that a record belongs under.
+// idOf returns the key under which a record is stored.
 func idOf(r any) string {
 	switch r := r.(type) {
 	case drivebay.Record:
@@ -126,7 +125,7 @@ func idOf(r any) string {
 	return ""
 }
 
-// encode turns a record into what is stored.
+// encode encodes a record for the store.
 func encode(what, id string, r any) ([]byte, error) {
 	if id == "" {
 		return nil, fmt.Errorf("record of a %s without an id: %w", what, drivebay.ErrInvalid)
@@ -173,7 +172,7 @@ func (m *Mem) deleteEntry(s shelf, id string) error {
 	return nil
 }
 
-// Volumes returns what is remembered of every volume, by id.
+// Volumes returns the records of all volumes, by id.
 func (m *Mem) Volumes() (map[string]drivebay.VolumeRecord, error) {
 	return shelved[drivebay.VolumeRecord](m, m.volumes, "volume")
 }
@@ -183,10 +182,10 @@ func (m *Mem) PutVolume(r drivebay.VolumeRecord) error {
 	return m.putEntry(m.volumes, "volume", r.Volume.ID, r)
 }
 
-// DeleteVolume forgets a volume; one that is not there is forgotten already.
+// DeleteVolume deletes the record of a volume; a missing record is no error.
 func (m *Mem) DeleteVolume(id string) error { return m.deleteEntry(m.volumes, id) }
 
-// VolumeSnapshots returns what is remembered of every snapshot of a volume, by id.
+// VolumeSnapshots returns the records of all snapshots of volumes, by id.
 func (m *Mem) VolumeSnapshots() (map[string]drivebay.SnapshotRecord, error) {
 	return shelved[drivebay.SnapshotRecord](m, m.snapshots, "snapshot")
 }
@@ -196,8 +195,7 @@ func (m *Mem) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
 	return m.putEntry(m.snapshots, "snapshot", r.Snapshot.ID, r)
 }
 
-// DeleteVolumeSnapshot forgets a snapshot; one that is not there is forgotten
-// already.
+// DeleteVolumeSnapshot deletes the record of a snapshot; a missing record is no error.
 func (m *Mem) DeleteVolumeSnapshot(id string) error { return m.deleteEntry(m.snapshots, id) }
 
 // Forgotten returns the volumes and snapshots that were forgotten, by key.
@@ -205,23 +203,23 @@ func (m *Mem) Forgotten() (map[string]drivebay.ForgottenVolume, error) {
 	return shelved[drivebay.ForgottenVolume](m, m.forgotten, "forgotten volume")
 }
 
-// PutForgotten stores that a volume or snapshot was forgotten.
+// PutForgotten records that a volume or snapshot was forgotten.
 func (m *Mem) PutForgotten(f drivebay.ForgottenVolume) error {
 	return m.putEntry(m.forgotten, "forgotten volume", f.Key(), f)
 }
 
-// DeleteForgotten drops that; a key that is not there is dropped already.
+// DeleteForgotten deletes such a record; a missing key is no error.
 func (m *Mem) DeleteForgotten(key string) error { return m.deleteEntry(m.forgotten, key) }
 
-// Remains returns what moved volumes have left on drives, by partition.
+// Remains returns the ranges in which moved volumes left data, by partition.
 func (m *Mem) Remains() (map[string]drivebay.Remains, error) {
 	return shelved[drivebay.Remains](m, m.remains, "remains")
 }
 
-// PutRemains stores what moved volumes have left in one partition.
+// PutRemains stores the ranges of one partition in which moved volumes left data.
 func (m *Mem) PutRemains(r drivebay.Remains) error {
 	return m.putEntry(m.remains, "remains", r.Partition, r)
 }
 
-// DeleteRemains drops that; a partition that is not there is dropped already.
+// DeleteRemains deletes the ranges of a partition; a missing record is no error.
 func (m *Mem) DeleteRemains(partition string) error { return m.deleteEntry(m.remains, partition) }

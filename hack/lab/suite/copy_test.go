@@ -49,7 +49,7 @@ func TestLabVolumeCopyPowerCut(t *testing.T) {
 		o.start()
 	}
 	m.Must(m.Slow(t.Context(), "NVNEW", machine.Limit{IOPS: 20}))
-	o.Must(o.d.Lead(t.Context(), "NVOLD", drivebay.LeaveRelease, ""))
+	o.Must(o.d.Operate(t.Context(), "NVOLD", drivebay.LeaveRelease, ""))
 	o.untilCopy(v, "being copied", func(view *drivebay.VolumeView) bool { return view.Work == string(drivebay.WorkMove) })
 	time.Sleep(5 * time.Second)
 	if view := o.view(v); view.Location.Partition != old.Partition {
@@ -101,7 +101,7 @@ func (o *orchestrator) copies(from, to string) {
 		}
 	}
 	o.only(to, from)
-	o.Must(o.d.Lead(o.t.Context(), from, drivebay.LeaveRelease, ""))
+	o.Must(o.d.Operate(o.t.Context(), from, drivebay.LeaveRelease, ""))
 	o.d.UntilDrive(from, "waiting for its user", soon, func(d *drivebay.Drive) error {
 		if d.Leaving == nil || !strings.Contains(d.Leaving.Cause, "published at "+v.target()) {
 			return fmt.Errorf("%v %+v", d.Usage, d.Leaving)

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -102,7 +103,7 @@ func (o *orchestrator) usage(serial string, want drivebay.Usage, limit time.Dura
 
 func (o *orchestrator) lead(serial string, do drivebay.LeaveVerb) {
 	o.t.Helper()
-	o.Must(o.d.Lead(o.t.Context(), serial, do, ""))
+	o.Must(o.d.Operate(o.t.Context(), serial, do, ""))
 }
 
 // on wants volumes to be on these drives, whole and in use.
@@ -467,7 +468,12 @@ func (o *orchestrator) givenUp(serial string, lost []vol) {
 		if is := o.view(v); is.OperationalStatus != drivebay.Missing {
 			o.t.Errorf("%s is lost, and %v", v.name, is.OperationalStatus)
 		}
-		o.Must(o.d.ForgetVolume(o.t.Context(), v.id))
+		err := o.d.ForgetVolume(o.t.Context(), v.id)
+		for n := 0; n < 60 && errors.Is(err, drivebay.ErrPending); n++ { // the daemon may deactivate it at that moment
+			time.Sleep(time.Second)
+			err = o.d.ForgetVolume(o.t.Context(), v.id)
+		}
+		o.Must(err)
 	}
 }
 

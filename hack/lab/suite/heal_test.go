@@ -65,7 +65,7 @@ func TestLabVolumeHealReturned(t *testing.T) {
 	o.start()
 	o.swap(a, b)
 	for _, v := range []vol{a, b} {
-		o.byItself(v, "bind the paths of pods", 2*time.Minute)
+		o.byItself(v, "restore the bind mounts of pods", 2*time.Minute)
 		o.intact(v, sums[v.id])
 		o.heals(v, soon, "DiskDegrading", "RWIOError")
 	}
@@ -122,7 +122,7 @@ func (o *orchestrator) gaveUp(v vol, sum string) {
 	if o.asks(v); !o.t.Failed() {
 		o.intact(v, sum)
 	}
-	if done := o.journal(v, drivebay.EventVolumeHealed); len(done) == 0 || !strings.Contains(done[len(done)-1], ": mount a filesystem again that gave up: ") {
+	if done := o.journal(v, drivebay.EventVolumeHealed); len(done) == 0 || !strings.Contains(done[len(done)-1], ": mount a failed filesystem again: ") {
 		o.t.Errorf("%s was healed by %q", v.name, done)
 	}
 }

@@ -163,7 +163,7 @@ func TestLabLVMLost(t *testing.T) {
 	m.Sh("dd if=/dev/%s/drivebay-mir of=/dev/%[1]s/drivebay-mir bs=4k count=1 oflag=direct status=none", b.group)
 	b.record("lost")
 	g := b.read().Group(b.group)
-	if lv := g.LV("drivebay-mir"); !g.Partial || !slices.Equal(g.Missing(), []string{lost}) || !lv.Partial || !slices.Contains(g.Under("drivebay-mir"), lost) {
+	if lv := g.LV("drivebay-mir"); !g.Partial || !slices.Equal(g.Missing(), []string{lost}) || !lv.Partial || !slices.Contains(g.PhysicalVolumesOf("drivebay-mir"), lost) {
 		t.Errorf("the lost drive is not in the report: partial %v, missing %v, %+v", g.Partial, g.Missing(), lv)
 	}
 	b.refused(lvm.ErrMissingPV, must(lvm.CreateLinear(b.volume("drivebay-lin", 4<<20, 0))))
@@ -237,13 +237,13 @@ func TestLabLVMMove(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		came := make(chan error)
-		go func() { came <- b.sys.Launch(ctx, b.devices, move) }()
+		go func() { came <- b.sys.StartMove(ctx, b.devices, move) }()
 		for b.read().Group(b.group).Move(b.pv(0)) == nil {
 		}
 		m.Sh("pkill -KILL -x lvm") // as with us
 		cancel()
 		<-came
-		c, err := b.sys.Copied(t.Context(), b.group, "pvmove0")
+		c, err := b.sys.CopyProgress(t.Context(), b.group, "pvmove0")
 		if err != nil || c.Total == 0 || c.Whole() || c.Unread() || c.Unwritten() >= 0 {
 			t.Fatalf("%+v, %v", c, err)
 		}
@@ -251,8 +251,8 @@ func TestLabLVMMove(t *testing.T) {
 	}
 	start()
 	b.record("moving")
-	if g := b.read().Group(b.group); len(g.Under("drivebay-vol")) != 2 || !slices.Equal(g.Moved(g.AnyMove()), []string{"drivebay-vol"}) {
-		t.Errorf("the volume that moves is on %v", g.Under("drivebay-vol"))
+	if g := b.read().Group(b.group); len(g.PhysicalVolumesOf("drivebay-vol")) != 2 || !slices.Equal(g.Moved(g.AnyMove()), []string{"drivebay-vol"}) {
+		t.Errorf("the volume that moves is on %v", g.PhysicalVolumesOf("drivebay-vol"))
 	}
 	b.do(lvm.AbortMove(b.group, b.pv(0)))
 	if g := b.read().Group(b.group); g.Uses(b.pv(1)) || !g.Uses(b.pv(0)) {
@@ -261,7 +261,7 @@ func TestLabLVMMove(t *testing.T) {
 	start()
 	m.Sh("echo 100 >/sys/module/dm_mirror/parameters/raid1_resync_throttle")
 	for began := time.Now(); time.Since(began) < time.Minute; {
-		if c, err := b.sys.Copied(t.Context(), b.group, "pvmove0"); err != nil || c.Whole() {
+		if c, err := b.sys.CopyProgress(t.Context(), b.group, "pvmove0"); err != nil || c.Whole() {
 			m.Must(err)
 			break
 		}

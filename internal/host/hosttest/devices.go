@@ -9,7 +9,7 @@ import (
 
 var devNum = regexp.MustCompile(`^\d+:\d+$`)
 
-// hidden block devices are the paths behind an NVMe head: no number of their own.
+// hidden reports whether a device is a path behind an NVMe head, which has no device number.
 func (c *checker) hidden(dir string) bool {
 	return c.has(dir+"/hidden") && c.text(dir+"/hidden") == "1"
 }
@@ -38,7 +38,7 @@ func blockDevices(c *checker) {
 	}
 }
 
-// ueventFiles: MAJOR, MINOR and DEVNAME agree with the rest.
+// ueventFiles checks that MAJOR, MINOR and DEVNAME agree with the other files.
 func ueventFiles(c *checker) {
 	for _, name := range c.blocks() {
 		dir := "sys/block/" + name
@@ -69,7 +69,7 @@ func stats(c *checker) {
 	}
 }
 
-// partitions lie within their disk and are listed by class.
+// partitions checks that partitions lie within their drive and that sys/class/block lists them.
 func partitions(c *checker) {
 	for _, name := range c.blocks() {
 		dir := "sys/block/" + name
@@ -93,7 +93,7 @@ func partitions(c *checker) {
 	}
 }
 
-// udevDatabase: entries of block devices are lines of a letter and a colon.
+// udevDatabase checks that entries of block devices are lines of a letter and a colon.
 func udevDatabase(c *checker) {
 	for _, name := range c.blocks() {
 		dir := "sys/block/" + name
@@ -113,12 +113,12 @@ func udevDatabase(c *checker) {
 	}
 }
 
-// scsiDevices: the files that say what a disk is, and the counters.
+// scsiDevices checks the files that describe a drive, and the counters.
 func scsiDevices(c *checker) {
 	addresses, _ := c.ReadDir("sys/class/scsi_device")
 	for _, a := range addresses {
 		dev := "sys/class/scsi_device/" + a + "/device"
-		if !c.has(dev) { // trimmed copies lack the folder between
+		if !c.has(dev) { // trimmed copies lack the folder in between
 			dev = "sys/class/scsi_device/" + a
 		}
 		if !c.has(dev + "/state") {
@@ -165,7 +165,7 @@ func nvmeControllers(c *checker) {
 	}
 }
 
-// bays: a slot that has a drive leads to it, every slot has a state and lights.
+// bays checks that the device of a slot is a drive, and that every slot has a status or an address.
 func bays(c *checker) {
 	enclosures, _ := c.ReadDir("sys/class/enclosure")
 	for _, e := range enclosures {

@@ -17,7 +17,7 @@ func describe(c *checker) {
 
 const nothing = "sys/block/drivebay-conformance-nothing"
 
-// missing: what is not there is fs.ErrNotExist, whoever asks.
+// missing checks that every read of a missing name gives fs.ErrNotExist.
 func missing(c *checker) {
 	for _, name := range []string{nothing, nothing + "/size", "sys/class/block/" + path.Base(nothing) + "/device/model"} {
 		_, readErr := c.ReadFile(name)
@@ -30,7 +30,7 @@ func missing(c *checker) {
 	}
 }
 
-// folders are those whose lists are read.
+// folders are the folders that sorted lists.
 var folders = []string{"sys", "sys/block", "sys/class", "sys/class/block", "sys/class/nvme", "sys/class/scsi_device", "sys/class/enclosure", "sys/bus/pci/slots", "sys/dev/block", "run/udev/data", "proc/self"}
 
 func sorted(c *checker) {
@@ -48,7 +48,7 @@ func sorted(c *checker) {
 	}
 }
 
-// blocks are the entries of sys/block.
+// blocks returns the entries of sys/block.
 func (c *checker) blocks() []string {
 	names, err := c.ReadDir("sys/block")
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *checker) blocks() []string {
 	return names
 }
 
-// canonical: Resolve gives a name without links, dots or a leading slash, below
-// which the same files are.
+// canonical checks that Resolve gives a name without links, dots or a leading slash, below which the
+// same files are.
 func canonical(c *checker) {
 	for _, name := range c.blocks() {
 		at, err := c.Resolve("sys/block/" + name)
@@ -81,14 +81,14 @@ func canonical(c *checker) {
 		for _, n := range names {
 			at, err := c.Resolve(link + "/" + n)
 			if err != nil && c.Describe().Kind == "recorded" {
-				continue // copies are often trimmed: the link is there and what it leads to is not
+				continue // copies are often trimmed: the link exists and its target does not
 			}
 			c.check(err == nil && strings.HasPrefix(at, "sys/devices/"), "%s/%s resolves to %q, %v", link, n, at, err)
 		}
 	}
 }
 
-// inside: no name and no link leads out of the root.
+// inside checks that no name and no link leads out of the root.
 func inside(c *checker) {
 	for up := range 6 {
 		name := "sys/" + strings.Repeat("../", up) + "sys/block"
@@ -113,7 +113,7 @@ func writeMissing(c *checker) {
 	}
 }
 
-// text is a file as one trimmed line; it must be there.
+// text returns a file as one trimmed line; the file must exist.
 func (c *checker) text(name string) string {
 	b, err := c.ReadFile(name)
 	if err != nil {
@@ -122,13 +122,13 @@ func (c *checker) text(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// has says whether something of that name is there.
+// has reports whether a file of that name exists.
 func (c *checker) has(name string) bool {
 	_, err := c.Resolve(name)
 	return err == nil
 }
 
-// number is a file with one decimal number in it.
+// number returns the decimal number that a file holds.
 func (c *checker) number(name string) (n uint64) {
 	if _, err := fmt.Sscan(c.text(name), &n); err != nil {
 		c.Errorf("%s: %v", name, err)

@@ -1,5 +1,5 @@
-// Package hosttest holds the cases that every machine must pass: the real one,
-// a recorded one and the simulated one. They are what keeps the simulator true.
+// Package hosttest holds the cases that every machine must pass: the real one, a recorded one and the
+// simulated one. They keep the simulator faithful.
 package hosttest
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Options say what the machine at hand must have. What a case finds depends on
-// the machine; each reports how many things it checked.
+// Options state what the machine must have. What a case finds depends on the machine; each case
+// reports how many things it checked.
 type Options struct {
-	// Min is how many things a case must have checked, by the case's name. A case
-	// that finds less fails: it proved nothing.
+	// Min is how many things a case must have checked, by the case's name. A case that checks fewer
+	// fails: it proved nothing.
 	Min map[string]int
 }
 
@@ -26,7 +26,7 @@ type checker struct {
 	checked int
 }
 
-// patience is how long a case waits for what must come soon.
+// patience is how long a case waits for an expected event.
 const patience = 10 * time.Second
 
 var cases = []struct {
@@ -86,7 +86,7 @@ func known(name string) bool {
 	return false
 }
 
-// check counts a thing and complains if it is not so.
+// check counts a checked thing and reports an error if ok is false.
 func (c *checker) check(ok bool, format string, args ...any) {
 	c.Helper()
 	c.checked++

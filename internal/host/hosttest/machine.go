@@ -18,10 +18,10 @@ func openMissing(c *checker) {
 	c.check(errors.Is(err, host.ErrGone) || errors.Is(err, fs.ErrNotExist), "opening no device: %v", err)
 }
 
-// foreign is a page that a drive of that kernel name cannot have.
+// foreign holds, by prefix of the kernel name, a page that such a drive cannot have.
 var foreign = map[string]host.Page{"nvme": host.ATAIdentify, "sd": host.NVMeSmartLog, "vd": host.ATASmartData}
 
-// foreignPages: a drive refuses the questions of another family and says nothing.
+// foreignPages checks that a drive refuses the pages of another family and returns no data.
 func foreignPages(c *checker) {
 	for _, name := range c.blocks() {
 		for prefix, page := range foreign {
@@ -60,7 +60,7 @@ func mounts(c *checker) {
 	c.check(root, "no root among %d mounts", len(list))
 }
 
-// ends waits for a channel to close after its context has ended.
+// ends checks that a channel closes after its context has ended.
 func ends[T any](c *checker, what string, listen func(context.Context) (<-chan T, error)) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	ch, err := listen(ctx)

@@ -6,8 +6,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Claims lists which drives may be used for volumes, and what stands against the
-// others.
+// Claims lists the claim of each drive, and the reasons why nothing may be written to
+// it.
 func Claims(drives []drivebay.Drive, s Style) string {
 	t := table{columns: []column{{head: "BAY"}, {head: "NAME"}, {head: "SIZE", right: true}, {head: "SERIAL"}, {head: "CLAIM"}, {head: "AGAINST IT"}}}
 	for i := range drives {
@@ -24,7 +24,7 @@ func claimer(d *drivebay.Drive) string {
 	return string(d.Claim.By)
 }
 
-// claim is who claimed a drive, or whether it could be.
+// claim describes the claim of a drive, or whether the drive can be claimed.
 func claim(d *drivebay.Drive) string {
 	against := d.Refusals()
 	switch {

@@ -66,7 +66,7 @@ func daysLeft(d *drivebay.Drive) string {
 	return strconv.Itoa(int(*d.Wear.DaysLeft))
 }
 
-// Drives is the list of drives, in the order given, and their sum.
+// Drives lists drives in the order given, with a summary.
 func Drives(drives []drivebay.Drive, s Style, wide bool) string {
 	if len(drives) == 0 {
 		return "no drives\n"

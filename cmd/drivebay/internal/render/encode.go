@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON is a value as the API sends it, indented.
+// JSON returns a value as the API sends it, indented.
 func JSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -21,7 +21,7 @@ func JSON(v any) (string, error) {
 	return b.String(), nil
 }
 
-// YAML is the same value as JSON gives it, keys and their order included.
+// YAML returns a value with the keys that JSON gives it, in the same order.
 func YAML(v any) (string, error) {
 	text, err := JSON(v)
 	if err != nil {
@@ -42,8 +42,8 @@ func YAML(v any) (string, error) {
 	return b.String(), nil
 }
 
-// tree reads one JSON value as a YAML tree. Tokens, not a map: a map forgets the
-// order of the keys.
+// tree reads one JSON value as a YAML tree. It reads tokens: a map loses the order of
+// the keys.
 func tree(dec *json.Decoder) (*yaml.Node, error) {
 	tok, err := dec.Token()
 	if err != nil {
@@ -56,7 +56,7 @@ func tree(dec *json.Decoder) (*yaml.Node, error) {
 			n.Kind = yaml.SequenceNode
 		}
 		for dec.More() {
-			child, err := tree(dec) // keys come as strings, one by one with their values
+			child, err := tree(dec) // in an object, keys and values alternate
 			if err != nil {
 				return nil, err
 			}

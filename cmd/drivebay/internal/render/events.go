@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Event is one event in one line.
+// Event returns one event in one line.
 func Event(e drivebay.Event, s Style) string {
 	change := ""
 	if e.From != "" || e.To != "" {
@@ -18,7 +18,7 @@ func Event(e drivebay.Event, s Style) string {
 		s.paint(bold, fmt.Sprintf("%-16s", Clean(string(e.Kind)))), dash(Clean(cmp.Or(e.Volume, e.Drive))), Clean(change), Clean(e.Cause))
 }
 
-// Events are events, one a line, as they come.
+// Events returns events in the order given, one a line.
 func Events(list []drivebay.Event, s Style) string {
 	var out strings.Builder
 	for _, e := range list {

@@ -8,14 +8,14 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// opinions say what a verdict without findings means.
+// opinions are the explanations of a health without findings.
 var opinions = map[drivebay.Health]string{
-	drivebay.HealthGood:    "No rule found anything against it.",
-	drivebay.HealthUnknown: "Nobody can say how it is: it should answer and does not, or has not been asked yet.",
+	drivebay.HealthGood:    "No health rule applies to the drive.",
+	drivebay.HealthUnknown: "The health is not known: the drive does not answer, or has not been read yet.",
 }
 
-// Explain says why a drive has the verdict that it has: which rules, on which
-// evidence, since when, what to do, and what could not be looked at.
+// Explain describes why a drive has its health: which rules, on which evidence, since
+// when, what to do, and what could not be read.
 func Explain(d *drivebay.Drive, s Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s  %s\n\n", s.paint(bold, Clean(d.Name)), s.Health(d.Health), Clean(headline(d)))
@@ -27,7 +27,7 @@ func Explain(d *drivebay.Drive, s Style) string {
 		out.WriteString(wrapped("copy: "+Clean(d.Copy)+". Nothing is written to either drive. Find out which is which, then pull the copy or run `wipefs --all` on it.", "", s.Width) + "\n")
 	}
 	if d.Status == drivebay.StatusOffline {
-		fmt.Fprintf(&out, "The kernel does not have it any more: last seen %s.\n\n", s.ago(d.LastSeen))
+		fmt.Fprintf(&out, "The drive is gone from the kernel: last seen %s.\n\n", s.ago(d.LastSeen))
 	}
 	if len(d.Findings) > 0 {
 		out.WriteString(s.findings(advised(d)))
@@ -38,8 +38,8 @@ func Explain(d *drivebay.Drive, s Style) string {
 	return out.String()
 }
 
-// advised are the findings of a drive, without advice where the drive leaves: what to do
-// then is said first.
+// advised returns the findings of a drive, without advice if the drive leaves: what to
+// do then is printed first.
 func advised(d *drivebay.Drive) []drivebay.Finding {
 	if d.Usage == drivebay.UsageInUse || d.Usage == drivebay.UsageUnknown {
 		return d.Findings
@@ -63,14 +63,14 @@ func headline(d *drivebay.Drive) string {
 	return strings.Join(parts, ", ")
 }
 
-// looked lists what a verdict stands on and how old it is.
+// looked lists the evidence behind the health of a drive, and its age.
 func (s Style) looked(d *drivebay.Drive) string {
 	var p pairs
 	ev := d.Evidence
 	if ev != nil {
 		p.add("asked", s.ago(ev.At)+", "+ev.Source)
 		if ev.Standby {
-			p.add("asleep", "it was left asleep")
+			p.add("asleep", "the drive is in standby and was not woken")
 		}
 		p.add("its own verdict", ev.Verdict.String())
 		p.add("temperature", celsius(ev.Temperature))
@@ -89,9 +89,9 @@ func (s Style) looked(d *drivebay.Drive) string {
 		p.add("kernel log", Clean(k.LastLog))
 	}
 	if len(p.names) == 0 {
-		return "Nothing has been read from it yet.\n"
+		return "Nothing has been read from the drive yet.\n"
 	}
-	return "Looked at:\n" + p.String("  ")
+	return "Evidence:\n" + p.String("  ")
 }
 
 func addATA(p *pairs, a *drivebay.ATA) {
@@ -104,7 +104,7 @@ func addATA(p *pairs, a *drivebay.ATA) {
 	p.add("attributes", fmt.Sprint(len(a.Attributes)))
 	p.add("device statistics", fmt.Sprint(len(a.Statistics)))
 	if a.ErrorCount != nil {
-		p.add("error log", count(int(*a.ErrorCount), "error", "errors")+" in its whole life")
+		p.add("error log", count(int(*a.ErrorCount), "error", "errors")+" over the lifetime of the drive")
 	}
 }
 
@@ -134,7 +134,7 @@ func addSCSI(p *pairs, c *drivebay.SCSI) {
 	}
 }
 
-// kernelSays is the kernel's view in one line.
+// kernelSays returns the kernel's view in one line.
 func kernelSays(k *drivebay.Kernel) string {
 	var parts []string
 	add := func(show bool, format string, args ...any) {
@@ -148,7 +148,7 @@ func kernelSays(k *drivebay.Kernel) string {
 	add(k.IOErrors != nil, "ioerr_cnt %s", number(k.IOErrors))
 	add(k.IOTimeouts != nil, "iotmo_cnt %s", number(k.IOTimeouts))
 	add(k.Frozen > 0, "%d requests waiting for %s", k.Inflight, Span(k.Frozen))
-	add(k.LaneStuck > 0, "our own question waits for %s", Span(k.LaneStuck))
+	add(k.LaneStuck > 0, "a request of drivebay waits for %s", Span(k.LaneStuck))
 	add(k.MediaErrors24h > 0, "%d bad sectors in 24 h", k.MediaErrors24h)
 	add(k.OtherErrors24h > 0, "%d other I/O errors in 24 h", k.OtherErrors24h)
 	add(k.Resets1h > 0, "%d resets in 1 h", k.Resets1h)
@@ -158,8 +158,8 @@ func kernelSays(k *drivebay.Kernel) string {
 	return Clean(strings.Join(parts, ", "))
 }
 
-// notRead lists what was asked for and cannot be used: a verdict is worth what
-// it stands on.
+// notRead lists what was asked for and could not be read: a verdict is only as good as
+// its evidence.
 func (s Style) notRead(d *drivebay.Drive) string {
 	var lines strings.Builder
 	if d.Evidence == nil {
@@ -171,7 +171,7 @@ func (s Style) notRead(d *drivebay.Drive) string {
 	for _, p := range d.Evidence.Problems {
 		text := problem(p.Page, p.Text)
 		if p.Expected {
-			text += " (it never promised this page)"
+			text += " (the drive does not list this page)"
 		}
 		lines.WriteString(wrapped(Clean(text), "  ", s.Width))
 	}

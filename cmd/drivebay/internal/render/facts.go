@@ -11,10 +11,10 @@ import (
 
 func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-const notLooked = "not looked at"
+const notLooked = "not checked"
 
-// addFacts tells what the condition of a volume stands on beside its drives, and
-// what was not looked at: that speaks neither for nor against it.
+// addFacts adds the facts behind the condition of a volume, its drives aside, and what
+// was not looked at: that is no evidence either way.
 func (s Style) addFacts(p *pairs, v *drivebay.VolumeView) {
 	f := v.Facts
 	if f == nil {
@@ -117,9 +117,9 @@ func ioSays(f *drivebay.IOFacts) string {
 		return notLooked
 	}
 	var l phrases
-	l.add(f.Frozen > 0, "nothing came back for %s", Span(f.Frozen))
+	l.add(f.Frozen > 0, "no request completed for %s", Span(f.Frozen))
 	l.add(f.Errors > 0, "%s in 24 h", count(int(f.Errors), "error", "errors"))
-	l.add(f.ReadError != "", "our own read failed: %s", f.ReadError)
+	l.add(f.ReadError != "", "a read by drivebay failed: %s", f.ReadError)
 	l.add(f.Await > 0, "a request takes %s", Span(f.Await))
 	return l.or("nothing unusual")
 }

@@ -19,16 +19,16 @@ func TestExplainStartsWithTheNextStep(t *testing.T) {
 		want   []string
 		advice bool
 	}{
-		{"good", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusOnline, Health: drivebay.HealthGood, Claim: claim, Content: ours, Identity: drivebay.Identity{Size: 1}}, []string{"volumes may be made on it"}, true},
+		{"good", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusOnline, Health: drivebay.HealthGood, Claim: claim, Content: ours, Identity: drivebay.Identity{Size: 1}}, []string{"volumes can be created on it"}, true},
 		{"bad", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusOnline, Health: drivebay.HealthBad, Claim: claim}, []string{"next", "`drivebay replace d`"}, true},
 		{"gone", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusOffline, Claim: claim}, []string{"waits for", "the drive to come back"}, true},
 		{"releasing", drivebay.Drive{Usage: drivebay.UsageReleasing, Status: drivebay.StatusOnline, Leaving: &drivebay.Leaving{Cause: "volume data-1 moves", Progress: &drivebay.Progress{Done: 1, Total: 4}}},
 			[]string{"25 % of", "waits for", "volume data-1 moves", "`drivebay cancel d` keeps the drive"}, false},
-		{"released", drivebay.Drive{Usage: drivebay.UsageReleased, Status: drivebay.StatusOnline}, []string{"an operator who agrees", "`drivebay replace d`"}, false},
-		{"removed", drivebay.Drive{Usage: drivebay.UsageRemoved, Status: drivebay.StatusOffline}, []string{"the next drive in its bay", "`drivebay forget d` if none follows"}, false},
+		{"released", drivebay.Drive{Usage: drivebay.UsageReleased, Status: drivebay.StatusOnline}, []string{"an operator who approves", "`drivebay replace d`"}, false},
+		{"removed", drivebay.Drive{Usage: drivebay.UsageRemoved, Status: drivebay.StatusOffline}, []string{"the successor in its bay", "`drivebay forget d` if there is none"}, false},
 		{"removed and back", drivebay.Drive{Usage: drivebay.UsageRemoved, Status: drivebay.StatusOnline}, []string{"nothing is written to it", "`drivebay accept d`"}, false},
 		{"failed", drivebay.Drive{Usage: drivebay.UsageFailed, Status: drivebay.StatusOnline, Leaving: &drivebay.Leaving{Cause: "somebody uses it: mount"}}, []string{"somebody uses it: mount", "`drivebay drive retry d`"}, false},
-		{"one of two", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusUnknown, IdentityIssue: "x"}, []string{"nothing is written to the drives that it may be"}, true},
+		{"one of two", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusUnknown, IdentityIssue: "x"}, []string{"nothing is written to the drives with this identity"}, true},
 	} {
 		c.d.ID, c.d.Name = "d", "sda"
 		c.d.Findings = []drivebay.Finding{{Code: "X", Severity: drivebay.HealthBad, Text: "it clicks", Advice: advice}}

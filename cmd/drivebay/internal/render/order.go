@@ -8,8 +8,8 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Order sorts drives as a person walks along them: by enclosure and bay, then
-// those without a bay by the name the kernel gives them.
+// Order sorts drives by enclosure and bay, then those without a bay by the name that
+// the kernel gives them.
 func Order(drives []drivebay.Drive) []drivebay.Drive {
 	out := slices.Clone(drives)
 	slices.SortStableFunc(out, func(a, b drivebay.Drive) int {
@@ -26,7 +26,7 @@ func Order(drives []drivebay.Drive) []drivebay.Drive {
 	return out
 }
 
-// kernelOrder puts sdz before sdaa: the kernel counts in letters.
+// kernelOrder compares kernel names as the kernel counts them: sdz is before sdaa.
 func kernelOrder(a, b string) int {
 	if len(a) > 2 && len(b) > 2 && a[:2] == b[:2] && !strings.ContainsAny(a+b, "0123456789") {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))

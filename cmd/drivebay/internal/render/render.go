@@ -1,5 +1,5 @@
-// Package render turns what is known into text for people: pure functions from
-// dictionary values to lines. Nothing in it asks, waits or decides.
+// Package render turns drives, volumes and events into text for people. Its functions
+// are pure: they read no drive, wait for nothing and decide nothing.
 package render
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Style is how the reader sees the text.
+// Style holds how the text is drawn.
 type Style struct {
 	Color bool
-	Width int       // columns of the screen; 0: as wide as it gets
+	Width int       // columns of the screen; 0: no limit
 	Now   time.Time // what ages are counted from
 }
 
-// SGR colours (ECMA-48 8.3.117).
+// SGR colors (ECMA-48 8.3.117).
 const (
 	red     = "1;31"
 	green   = "32"
@@ -39,11 +39,11 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Health is the word of a verdict in its colour.
+// Health returns the word of a health in its color.
 func (s Style) Health(h drivebay.Health) string { return s.paint(healthColor[h], h.String()) }
 
-// Clean makes a text that came from a drive safe to show: one line, and nothing
-// in it that a terminal would obey.
+// Clean makes a text that came from a drive safe to show: one line, without control
+// characters.
 func Clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "?")

@@ -7,7 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Drive is everything about one drive that is not a number of its health pages.
+// Drive describes everything about one drive, except the numbers of its health pages.
 func Drive(d *drivebay.Drive, s Style) string {
 	var p pairs
 	p.add("id", d.ID)
@@ -141,7 +141,7 @@ func wearLine(w *drivebay.Wear) string {
 	return text
 }
 
-// findings are the reasons of a verdict, each with what to do about it.
+// findings lists findings, each with its age and what to do about it.
 func (s Style) findings(list []drivebay.Finding) string {
 	var out strings.Builder
 	for _, f := range list {
@@ -151,7 +151,7 @@ func (s Style) findings(list []drivebay.Finding) string {
 			fmt.Fprintf(&out, "  since %s\n", s.ago(f.Since))
 		}
 		if !f.Gone.IsZero() {
-			fmt.Fprintf(&out, "  the cause is gone since %s; it stands until it has stayed away\n", s.ago(f.Gone))
+			fmt.Fprintf(&out, "  the cause has been gone since %s; the finding ends when the cause stays away\n", s.ago(f.Gone))
 		}
 		if f.Advice != "" {
 			out.WriteString(wrapped("what to do: "+Clean(f.Advice), "  ", s.Width))
@@ -160,11 +160,11 @@ func (s Style) findings(list []drivebay.Finding) string {
 	return out.String()
 }
 
-// progress is how far what moves off a drive is.
+// progress describes how much of the data has moved off a drive.
 func (s Style) progress(p *drivebay.Progress) string {
 	text := fmt.Sprintf("%d %% of %s", p.Percent(), size(p.Total))
 	if left := p.End.Sub(s.Now); !p.End.IsZero() && left > 0 {
-		text += ", " + Span(left) + " to go"
+		text += ", " + Span(left) + " remaining"
 	}
 	return text
 }

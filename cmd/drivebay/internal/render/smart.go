@@ -8,17 +8,17 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Smart is what a drive's health pages say, decoded.
+// Smart describes the decoded health pages of a drive.
 func Smart(d *drivebay.Drive, s Style) string {
 	ev := d.Evidence
 	if ev == nil {
-		return fmt.Sprintf("drive %s: nothing has been read from it\n", d.ID)
+		return fmt.Sprintf("drive %s: nothing has been read from the drive\n", d.ID)
 	}
 	var p pairs
 	p.add("drive", Clean(d.Name+", "+headline(d)))
 	p.add("read", s.ago(ev.At)+", "+ev.Source)
 	if ev.Standby {
-		p.add("asleep", "it was left asleep; what follows is from before")
+		p.add("asleep", "the drive is in standby and was not woken; the values are from before")
 	}
 	p.add("verdict", ev.Verdict.String())
 	p.add("temperature", celsius(ev.Temperature))
@@ -74,13 +74,13 @@ func smartATA(a *drivebay.ATA, s Style) string {
 	return strings.Join(append(out, errorLog(a.Errors, a.ErrorCount, s)...), "\n")
 }
 
-// errorLog is a drive's own error log, or nothing.
+// errorLog returns a drive's own error log, or only the count of its errors.
 func errorLog(list []drivebay.DriveLog, whole *uint64, s Style) []string {
 	if len(list) == 0 {
 		if whole == nil {
 			return nil
 		}
-		return []string{"error log: " + count(int(*whole), "error", "errors") + " in its whole life\n"}
+		return []string{"error log: " + count(int(*whole), "error", "errors") + " over the lifetime of the drive\n"}
 	}
 	t := table{columns: []column{{head: "ERROR", right: true}, {head: "AT HOUR", right: true}, {head: "LBA", right: true}, {head: "WHAT"}}}
 	for _, e := range list {
@@ -150,7 +150,7 @@ func smartSCSI(c *drivebay.SCSI, s Style) string {
 func selfTests(ev *drivebay.Evidence, s Style) string {
 	var out string
 	if ev.SelfTestProgress != nil {
-		out = fmt.Sprintf("a self-test is running, %d %% to go\n", *ev.SelfTestProgress)
+		out = fmt.Sprintf("a self-test is running, %d %% remaining\n", *ev.SelfTestProgress)
 	}
 	if len(ev.SelfTests) == 0 {
 		return out
@@ -166,7 +166,7 @@ func selfTests(ev *drivebay.Evidence, s Style) string {
 	return out + t.String(s)
 }
 
-// Pages is every page of a drive as it came, as a hex dump.
+// Pages returns every page of a drive as a hex dump.
 func Pages(pages []drivebay.RawPage, s Style) string {
 	var out strings.Builder
 	for i, p := range pages {
@@ -182,7 +182,7 @@ func Pages(pages []drivebay.RawPage, s Style) string {
 	return out.String()
 }
 
-// problem names the page, unless the text begins with it already.
+// problem puts the page before the text, unless the text starts with it.
 func problem(page, text string) string {
 	if page == "" || strings.HasPrefix(text, page) {
 		return text

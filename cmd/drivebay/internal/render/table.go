@@ -9,13 +9,13 @@ import (
 type column struct {
 	head  string
 	right bool
-	drop  int // on a narrow screen columns go in falling order of this; 0 stays
+	drop  int // a narrow screen drops the column with the highest value first; 0: never
 }
 
-// cell is a text and how to paint it. Paint adds no width.
+// cell is a text and its color. Color adds no width.
 type cell struct{ text, color string }
 
-// table lines up cells. The last column takes what is left of the screen.
+// table aligns cells. The last column takes the rest of the screen.
 type table struct {
 	columns []column
 	rows    [][]cell
@@ -23,7 +23,7 @@ type table struct {
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-// plain makes cells that need no paint.
+// plain returns cells without color.
 func plain(texts ...string) []cell {
 	cells := make([]cell, len(texts))
 	for i, text := range texts {
@@ -34,7 +34,7 @@ func plain(texts ...string) []cell {
 
 const (
 	gap      = 2
-	lastLeft = 16 // what the last column wants at least before others are dropped
+	lastLeft = 16 // width of the last column below which other columns are dropped
 )
 
 func (t *table) String(s Style) string {
@@ -58,7 +58,7 @@ func (t *table) String(s Style) string {
 	return out.String()
 }
 
-// fit chooses the columns that a screen has room for, and narrows the last one.
+// fit reports which columns fit the screen, and narrows the last one.
 func (t *table) fit(widths []int, width int) []bool {
 	shown := make([]bool, len(widths))
 	for i := range shown {
@@ -88,7 +88,7 @@ func (t *table) fit(widths []int, width int) []bool {
 
 func (t *table) line(out *strings.Builder, s Style, cells []cell, widths []int, shown []bool) {
 	var line strings.Builder
-	blank := 0 // spaces that are owed before the next text; none at the end of a line
+	blank := 0 // spaces before the next text, so that no line ends in spaces
 	for i, c := range cells {
 		if !shown[i] {
 			continue
@@ -109,7 +109,7 @@ func (t *table) line(out *strings.Builder, s Style, cells []cell, widths []int, 
 	out.WriteString(line.String() + "\n")
 }
 
-// pairs are names and values, one a line, the values lined up.
+// pairs are names and values, one pair a line, with aligned values.
 type pairs struct {
 	names, values []string
 }
@@ -134,7 +134,7 @@ func (p *pairs) String(indent string) string {
 	return out.String()
 }
 
-// Table lines up rows of plain text under their heads.
+// Table aligns rows of plain text under their heads.
 func Table(heads []string, rows [][]string, s Style) string {
 	var t table
 	for _, h := range heads {

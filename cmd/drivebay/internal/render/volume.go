@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Volume is everything about one volume; its facts name its drives.
+// Volume describes everything about one volume; its facts name its drives.
 func Volume(v *drivebay.VolumeView, snapshots []drivebay.VolumeSnapshot, s Style) string {
 	var p pairs
 	p.add("id", v.ID)
@@ -46,7 +46,7 @@ func Volume(v *drivebay.VolumeView, snapshots []drivebay.VolumeSnapshot, s Style
 	return p.String("") + "\n" + s.condition(v.Condition)
 }
 
-// made is when something was made; of what was found without a record nobody knows.
+// made formats a creation time; it is not known for what was found without a record.
 func (s Style) made(at time.Time) string {
 	if at.IsZero() {
 		return "not known"
@@ -54,7 +54,7 @@ func (s Style) made(at time.Time) string {
 	return s.ago(at)
 }
 
-// known is the drives of the facts as a snapshot that they can be found in.
+// known returns the drives of the facts as a snapshot, for find.
 func known(v *drivebay.VolumeView) *drivebay.Snapshot {
 	if v.Facts == nil {
 		return nil
@@ -86,7 +86,7 @@ func madeFrom(source drivebay.Source) string {
 	return ""
 }
 
-// driveLine is one drive under a volume.
+// driveLine describes one drive of a volume in one line.
 func (s Style) driveLine(d *drivebay.Drive) string {
 	if d.Status == drivebay.StatusUnknown && d.Serial == "" {
 		return Clean(d.ID) + "  not known"
@@ -113,14 +113,14 @@ func addFailure[S interface {
 		return
 	}
 	next := map[drivebay.RetryRule]string{
-		drivebay.RetryOnCall: "the next call tries again", drivebay.RetryOperator: "an operator has to decide: `volume retry`, or `volume clear` for one of two copies",
+		drivebay.RetryOnCall: "the next call tries again", drivebay.RetryOperator: "an operator has to decide: `drivebay volume retry VOLUME`, or `drivebay volume clear VOLUME` for one of two copies",
 		drivebay.RetryTimed: "tried again at " + f.Next.UTC().Format("15:04:05Z"),
 	}[f.Retry]
 	p.add("failed in", fmt.Sprintf("%v, %s since %s, %s", f.Before, count(f.Tries, "try", "tries"), s.ago(f.Since), dash(next)))
 	p.add("cause", Clean(f.Cause))
 }
 
-// condition is what is wrong with a volume, worst first.
+// condition lists the findings of a volume, worst first.
 func (s Style) condition(c drivebay.Condition) string {
 	if !c.Abnormal() {
 		return "No fault is known.\n"
@@ -133,8 +133,8 @@ func (s Style) condition(c drivebay.Condition) string {
 	return out.String()
 }
 
-// ExplainVolume leads from what is wrong with a volume to what that stands on, down
-// to the evidence of each of its drives.
+// ExplainVolume describes what is wrong with a volume, the facts behind it, and the
+// evidence of each of its drives.
 func ExplainVolume(v *drivebay.VolumeView, s Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s  %s  %s, %s, %s\n\n", s.paint(bold, Clean(v.Name)), s.paint(operationalColor[v.OperationalStatus], v.OperationalStatus.String()),
@@ -145,12 +145,12 @@ func ExplainVolume(v *drivebay.VolumeView, s Style) string {
 	addFailure(&p, s, v.UsageFailure)
 	s.addFacts(&p, v)
 	if len(p.names) > 0 {
-		out.WriteString("\nLooked at:\n" + p.String("  "))
+		out.WriteString("\nEvidence:\n" + p.String("  "))
 	}
 	for i, id := range v.Location.Drives {
-		title := "The drive under it"
+		title := "The drive below the volume"
 		if n := len(v.Location.Drives); n > 1 {
-			title = fmt.Sprintf("Drive %d of the %d under it", i+1, n)
+			title = fmt.Sprintf("Drive %d of %d below the volume", i+1, n)
 		}
 		out.WriteString("\n" + s.paint(bold, title) + ":\n\n" + s.under(v, id))
 	}

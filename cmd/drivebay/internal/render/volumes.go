@@ -10,7 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// backings are the words by which a class asks for what a volume is made of.
+// backings are the names of backings in a class, by the location of a volume.
 var backings = map[drivebay.LocationKind]drivebay.Backing{
 	drivebay.LocationDrive: drivebay.BackingDrive, drivebay.LocationPartition: drivebay.BackingPartition, drivebay.LocationLVM: drivebay.BackingLVM,
 	drivebay.LocationThin: drivebay.BackingThin, drivebay.LocationMirror: drivebay.BackingMirror,
@@ -24,10 +24,10 @@ var severityColor = map[drivebay.Severity]string{
 	drivebay.SeverityDegraded: yellow, drivebay.SeverityInaccessible: red, drivebay.SeverityDataLoss: red,
 }
 
-// shortID is as much of a volume's id as tells it from others.
+// shortID is how many characters of an ID distinguish a volume from others.
 const shortID = 10
 
-// onDrives is a volume and the drives that it is on, as far as they are known.
+// onDrives is a volume and its drives, as far as they are known.
 type onDrives struct {
 	*drivebay.VolumeView
 	drives []*drivebay.Drive
@@ -47,7 +47,7 @@ func find(s *drivebay.Snapshot, ids []string) []*drivebay.Drive {
 	return out
 }
 
-// each joins what is said of every drive of a volume.
+// each returns what say returns for every drive, joined by commas.
 func (v onDrives) each(say func(*drivebay.Drive) string) string {
 	var all []string
 	for _, d := range v.drives {
@@ -97,7 +97,7 @@ func conditionCell(c drivebay.Condition) cell {
 	return cell{c.Message(), severityColor[c.Severity()]}
 }
 
-// mode is how a volume is handed out: "FS ext4", "RAW".
+// mode returns the mode of a volume and its filesystem: "FS ext4", "RAW".
 func mode(v *drivebay.Volume) string { return strings.TrimSpace(v.Mode.String() + " " + v.FSType) }
 
 // OrderVolumes sorts volumes by name, with the numbers in them as numbers.
@@ -109,8 +109,8 @@ func OrderVolumes(list []*drivebay.VolumeView) []*drivebay.VolumeView {
 	return out
 }
 
-// Volumes is the list of volumes, in the order given, and their sum. The drives
-// that they are on are called as those of the set's snapshot are.
+// Volumes lists volumes in the order given, with a summary. Drives have the names that
+// they have in set.Drives.
 func Volumes(set *drivebay.VolumeSet, s Style, wide bool) string {
 	if len(set.Volumes) == 0 {
 		return "no volumes\n" + foundVolumes(set.Found)
@@ -135,8 +135,8 @@ func Volumes(set *drivebay.VolumeSet, s Style, wide bool) string {
 	return t.String(s) + volumeSummary(set.Volumes, s) + "\n" + foundVolumes(set.Found)
 }
 
-// foundVolumes lists volumes on drives that are not claimed, with the commands that take
-// them in.
+// foundVolumes lists volumes on drives that are not claimed, with the commands that
+// adopt them.
 func foundVolumes(found []drivebay.FoundVolume) string {
 	var b strings.Builder
 	for _, f := range found {

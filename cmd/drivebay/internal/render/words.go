@@ -11,7 +11,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Bytes is a size as it is printed on a drive: powers of ten.
+// Bytes formats a size in powers of ten, as printed on drives.
 func Bytes(n uint64) string {
 	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
 	value, unit := float64(n), 0
@@ -24,7 +24,7 @@ func Bytes(n uint64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
 }
 
-// Binary is a size in powers of two, as volumes have them.
+// Binary formats a size in powers of two, as used for volumes.
 func Binary(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	value, unit := float64(n), 0
@@ -44,7 +44,7 @@ func size(n uint64) string {
 	return Bytes(n)
 }
 
-// Span is a length of time with the one unit that matters.
+// Span formats a duration in one unit.
 func Span(d time.Duration) string {
 	for _, u := range []struct {
 		length time.Duration
@@ -60,7 +60,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%d s", max(d, 0)/time.Second)
 }
 
-// ago says when something was, and how long that is ago.
+// ago formats a time, and how long ago it was.
 func (s Style) ago(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -110,7 +110,7 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// place is where a hand finds a drive: "enclosure/bay", or the bay alone.
+// place returns where an operator finds a drive: "enclosure/bay", or the bay alone.
 func place(slot drivebay.Slot) string {
 	switch {
 	case slot.Bay == "":
@@ -121,7 +121,7 @@ func place(slot drivebay.Slot) string {
 	return slot.Enclosure + "/" + slot.Bay
 }
 
-// status is ONLINE, OFFLINE,CORDONED ...
+// status returns the status column of a drive: "ONLINE", "OFFLINE,CORDONED".
 func status(d *drivebay.Drive) string {
 	text := d.Status.String()
 	if d.Cordoned {
@@ -133,7 +133,7 @@ func status(d *drivebay.Drive) string {
 	return text
 }
 
-// use says in a few words who has a drive.
+// use describes in a few words what uses a drive.
 func use(d *drivebay.Drive) string {
 	var words []string
 	for _, u := range d.Uses {
@@ -152,7 +152,7 @@ func use(d *drivebay.Drive) string {
 	return text
 }
 
-// holds says what is written on a drive: "foreign gpt,ext4".
+// holds describes the content of a drive: "foreign gpt,ext4".
 func holds(c drivebay.Content) string {
 	var formats []string
 	for _, s := range c.Signatures {
@@ -163,7 +163,8 @@ func holds(c drivebay.Content) string {
 	return strings.TrimSpace(c.Kind.String() + " " + cut(strings.Join(formats, ","), 24))
 }
 
-// why is the worst thing to say about a drive, or where it is on its way out.
+// why returns the state of a drive that leaves; of others the first finding, or the
+// problem of its identity.
 func why(d *drivebay.Drive) string {
 	switch {
 	case d.Leaving != nil:

@@ -1,0 +1,52 @@
+package drivemgr
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+)
+
+// TestForcedRemovalOfAUsedDrive: force ignores the devices of drivebay volumes, and nothing
+// that is mounted or in use on them.
+func TestForcedRemovalOfAUsedDrive(t *testing.T) {
+	for kind, may := range map[string]bool{
+		"partition": true, "lvm": true, "crypt": true, "dm": true,
+		"mount": false, "btrfs": false, "zfs": false, "swap": false, "md": false, "bcache": false, "multipath": false, "holder": false, "new kind": false,
+	} {
+		for _, ours := range []bool{true, false} {
+			d := &tracked{drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: kind, Device: "sda1", Ours: ours}}}}
+			m := &Manager{drives: map[string]*tracked{"d": d}}
+			if err := m.checkRemovable(d, true); (err == nil) != (may && ours) || err != nil && !errors.Is(err, drivebay.ErrBusy) {
+				t.Errorf("a use of kind %q, of drivebay: %v: %v", kind, ours, err)
+			}
+		}
+	}
+}
+
+// TestForcedRemovalGoesOn: a removal that continues after a restart is checked as it was
+// begun: by force, or without.
+func TestForcedRemovalGoesOn(t *testing.T) {
+	for event, want := range map[drivebay.UsageEvent]drivebay.Usage{drivebay.UsageForce: drivebay.UsageRemoving, drivebay.UsageApprove: drivebay.UsageFailed} {
+		sim, err := hostsim.New(hostsim.Generate(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := New(sim, nil, Options{})
+		d := &tracked{present: true, rec: drivebay.Record{Usage: drivebay.UsageReleased},
+			drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: "lvm", Device: "dm-0", Ours: true}}}}
+		if err := m.changeUsage(d, event, "it is dead"); err != nil {
+			t.Fatal(err)
+		}
+		m.keepRecord(d)
+		restarted := New(sim, nil, Options{})
+		restarted.drives["d"] = &tracked{present: true, rec: *m.keeper.records["d"], drive: d.drive}
+		restarted.resumeRemovals(time.Now())
+		if is := restarted.drives["d"]; is.rec.Usage != want || (len(restarted.jobs) == 1) != (want == drivebay.UsageRemoving) {
+			t.Errorf("%v: it is %v, %d jobs", event, is.rec.Usage, len(restarted.jobs))
+		}
+		sim.Close()
+	}
+}

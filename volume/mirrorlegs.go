@@ -1,0 +1,119 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// legs replaces the legs of a group's mirrors on one physical volume, one leg per call. A call waits
+// until the other legs hold everything. busy: it has replaced a leg.
+func (e *Engine) legs(ctx context.Context, h *volumeGroup, head direction, g *lvm.Group, from, to string) (busy bool, err error) {
+	for i := range g.LVs {
+		lv := &g.LVs[i]
+		if lv.Type != "raid1" || lv.Parent != "" {
+			continue
+		}
+		under := g.PhysicalVolumesOf(lv.Name)
+		for _, p := range g.PVs { // the one of the three physical volumes without a leg
+			if p.UUID != from && !contains(under, p.UUID) {
+				to = p.UUID
+			}
+		}
+		m := lvm.Move{Group: h.VG, Volume: lv.Name, From: from, To: to}
+		if err := e.activateLeg(ctx, h, lv.Name); err != nil {
+			return false, err
+		}
+		if err := e.synced(ctx, h, head, m); err != nil {
+			return false, err
+		}
+		if !contains(under, from) {
+			continue
+		}
+		_, now, err := e.groupNow(ctx, h.Location) // activation may have rebuilt a leg in other extents
+		if err != nil {
+			return false, err
+		}
+		if err := e.holdsAll(ctx, h, now, lv.Name, from); err != nil {
+			return false, err
+		}
+		plan := lvm.ReplaceLeg(h.VG, lv.Name, from, to)
+		if _, here := e.pvPart(head.from); !here {
+			plan = lvm.RepairMirror(h.VG, lv.Name, to)
+		}
+		if err := e.leavesData(h, now, lv.Name, head.from, from); err != nil {
+			return false, err
+		}
+		e.log.Info("step", "op", "move "+lv.Name, "volume", h.VG)
+		if err := e.lvmRun(ctx, h.Location, plan); err != nil {
+			return false, err
+		}
+		if err := e.opt.After(h.VG, "move "+lv.Name); err != nil {
+			return false, fmt.Errorf("%w: %w", errStopped, err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// groupNow reads the volume group of a location. It returns the report and the group in it.
+func (e *Engine) groupNow(ctx context.Context, l drivebay.Location) (*lvm.Report, *lvm.Group, error) {
+	r, err := e.reportOf(ctx, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g := r.Group(l.VG); g != nil {
+		return r, g, nil
+	}
+	return nil, nil, fmt.Errorf("volume group %s: %w: LVM does not report it", l.VG, drivebay.ErrNotFound)
+}
+
+// activateLeg activates a mirror of a group, and rejoins legs that are not used.
+func (e *Engine) activateLeg(ctx context.Context, h *volumeGroup, name string) error {
+	for _, r := range h.volumes {
+		if v := r.Volume; v.Location.LV == name {
+			v.Location.Drives = h.Drives
+			if _, err := e.activate(ctx, &v); err != nil {
+				return err
+			}
+			return e.rejoin(ctx, &v)
+		}
+	}
+	return fmt.Errorf("logical volume %s/%s: %w: it is in no record", h.VG, name, drivebay.ErrRefused)
+}
+
+// holdsAll refuses to take a leg out of a mirror while a remaining leg does not hold everything.
+func (e *Engine) holdsAll(ctx context.Context, h *volumeGroup, g *lvm.Group, name, from string) error {
+	c, err := e.lvm.CopyProgress(ctx, h.VG, name)
+	if err != nil {
+		return err
+	}
+	for i, leg := range g.Legs(name) {
+		if leg.PV != from && (i >= len(c.Legs) || c.Legs[i] != 'A') {
+			return fmt.Errorf("mirror %s/%s: %w: the leg on physical volume %s does not hold everything", h.VG, name, drivebay.ErrRefused, leg.PV)
+		}
+	}
+	return nil
+}
+
+// synced waits until all legs of a mirror that are there hold everything.
+func (e *Engine) synced(ctx context.Context, h *volumeGroup, head direction, m lvm.Move) error {
+	for {
+		c, err := e.lvm.CopyProgress(ctx, h.VG, m.Volume)
+		if err != nil {
+			return err
+		}
+		if c.Done == c.Total && !strings.Contains(c.Legs, "a") {
+			return nil
+		}
+		if e.reportProgress(h, m, c); !e.directionUnchanged(h.VG, head) {
+			return fmt.Errorf("volume group %s: %w: the direction of the move changed", h.VG, drivebay.ErrPending)
+		}
+		if err := e.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
