@@ -133,6 +133,9 @@ func (b *builder) disk() error {
 	if err := os.Remove(root + "/usr/lib/udev/rules.d/85-hdparm.rules"); err != nil {
 		return err
 	}
+	if err := dropComments(root + "/etc/lvm/lvm.conf"); err != nil {
+		return err
+	}
 	mke2fs, err := lookPath("mke2fs")
 	if err != nil {
 		return err
@@ -140,6 +143,21 @@ func (b *builder) disk() error {
 	// No journal: nobody ever writes to it.
 	return b.run(mke2fs, "-q", "-t", "ext4", "-O", "^has_journal", "-E", "lazy_itable_init=1", "-m", "0", "-b", "4096",
 		"-d", root, filepath.Join(b.work, "root.img"), "1G")
+}
+
+// dropComments removes the lines of a configuration that are empty or comments. Debian's
+// lvm.conf is 2,400 lines, nearly all comments, and every LVM command reads it: 0.1 s on
+// an emulated processor.
+func dropComments(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		line = strings.TrimSpace(line)
+		return line == "" || line[0] == '#'
+	})
+	return os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
 }
 
 func (b *builder) run(argv ...string) error { return b.runIn("", argv...) }

@@ -27,7 +27,7 @@ type Image struct {
 }
 
 // recipe is part of every key: change it when the way of making changes.
-const recipe = "drivebay lab image 2"
+const recipe = "drivebay lab image 3"
 
 // packages of the root file system, beside Debian's essential ones.
 var packages = strings.Fields(`

@@ -23,30 +23,37 @@ import (
 	"github.com/drivebay/drivebay/hack/lab/machine"
 )
 
-// TestLabStartsFast: a fresh machine with five drives is there within two seconds
-// on an idle host. It is the best of five that counts, and where others have more
-// to do than there are processors the limit grows with them: that is no fault of
-// the lab's.
+// TestLabStartsFast: a fresh machine with five drives starts in a third of the time that
+// the same machine takes to boot, because its state was saved. The fastest of five starts
+// counts. Hosts differ, so the limit is not in seconds; docs/lab.md has measured times.
 func TestLabStartsFast(t *testing.T) {
-	limit := time.Duration(2 * busy(t) * float64(time.Second))
 	spec := machine.Spec{Drives: []machine.Drive{nvme("NV0"), nvme("NV1"), nvme("NV2"), scsi("SD0", 0x5000c500b0000000), scsi("SD1", 0x5000c500b0000001)}}
 	var took []time.Duration
-	for range 6 {
+	var boot time.Duration
+	for n := range 6 {
 		began := time.Now()
 		m, err := lab.Up(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		took = append(took, time.Since(began))
+		if n == 0 { // it may have booted and saved a machine
+			took = nil
+			m.PowerCut()
+			began = time.Now()
+			if err := m.Boot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			boot = time.Since(began)
+		}
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	took = took[1:] // the first may have booted and saved one
 	slices.Sort(took)
-	t.Logf("a machine with five drives is up after %v, median %v", took, took[len(took)/2])
-	if took[0] > limit {
-		t.Errorf("the fastest start took %v, at most %v on a host as busy as this one", took[0], limit)
+	t.Logf("a machine with five drives starts in %v, median %v; it boots in %v", took, took[len(took)/2], boot)
+	if took[0] > boot/3 {
+		t.Errorf("the fastest start took %v, want at most a third of %v", took[0], boot)
 	}
 }
 
