@@ -38,7 +38,7 @@ var recordConditions = []ConditionRule{
 	{
 		Section: OnRecord, Reason: "OperationFailed", Severity: SeverityDegraded,
 		When: "CSIStatus is FAILED, and the volume is whole",
-		Says: "what failed, its cause, and who tries again", Next: tryAgain + " `drivebay volume clear {volume}` lets it be.",
+		Says: "what failed, its cause, and who tries again", Next: tryAgain + " `drivebay volume clear {volume}` clears the failure.",
 		Source: seedCtl + ".2, CSIStatus == FAILED",
 		check: func(l *look) *hit {
 			if l.Volume.CSIStatus != CSIFailed || l.Volume.undecided() || !l.made() || l.doing() == CSIUnknown {
@@ -76,7 +76,7 @@ var recordConditions = []ConditionRule{
 	{
 		Section: OnRecord, Reason: "DataLost", Severity: SeverityDataLoss,
 		When: "some of the volume could not be read when it was copied off a drive, or the newest data of a mirror were given up, and an operator had it go on without",
-		Says: "how many bytes, and where; of a mirror, which drive had them", Next: "Restore what was there from a copy: what could not be read reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` lets it be.",
+		Says: "how many bytes, and where; of a mirror, which drive had them", Next: "Restore what was there from a copy: what could not be read reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` clears this record of the loss.",
 		Source: kepCodes + "; the drive has answered those reads with an error",
 		check: func(l *look) *hit {
 			lost := l.Volume.Lost

@@ -124,7 +124,7 @@ func oneOf[V any](value string, known map[string]V) (V, error) {
 		return v, nil
 	}
 	var none V
-	return none, fmt.Errorf("%w: %q is none of %s", ErrInvalid, value, strings.Join(sortedKeys(known), ", "))
+	return none, fmt.Errorf("%w: %q; want one of %s", ErrInvalid, value, strings.Join(sortedKeys(known), ", "))
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -36,7 +36,7 @@ func parseUse(c *wire.VolumeCapability) (use, error) {
 	case u.access == drivebay.AccessUnknown:
 		return u, fmt.Errorf("access mode %v: %w: a volume is on one node", mode, drivebay.ErrNoSupport)
 	case u.fsType != "" && !slices.Contains(drivebay.FSTypes, u.fsType):
-		return u, fmt.Errorf("filesystem %q: %w: it is none of %s", u.fsType, drivebay.ErrNoSupport, strings.Join(drivebay.FSTypes, ", "))
+		return u, fmt.Errorf("filesystem %q: %w: supported are %s", u.fsType, drivebay.ErrNoSupport, strings.Join(drivebay.FSTypes, ", "))
 	case c.GetMount().GetVolumeMountGroup() != "":
 		return u, fmt.Errorf("volume_mount_group: %w", drivebay.ErrNoSupport)
 	}

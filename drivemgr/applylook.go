@@ -320,7 +320,7 @@ func (m *Manager) reportVerdict(t *tracked, verdict drivebay.Health, findings []
 		old[f.Code] = f
 	}
 	var events []drivebay.Event
-	cause := "nothing stands against it"
+	cause := "no finding is left"
 	for _, f := range findings {
 		if was, ok := old[f.Code]; !ok || was.Severity != f.Severity {
 			events = append(events, drivebay.Event{At: now, Kind: drivebay.EventFinding, Drive: d.ID,

@@ -181,7 +181,7 @@ func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
 			return fmt.Errorf("drive %s: %w", t.drive.ID, err)
 		}
 		t.rec.Memory = memory
-		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator accepted what stands against it"})
+		m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventAcknowledge, Drive: t.drive.ID, From: code, Cause: "an operator acknowledged the finding"})
 		m.assess(t)
 		return nil
 	})

@@ -64,7 +64,7 @@ func (t *autoRepair) look(needs string, now time.Time) bool {
 
 // repairAutomatically checks all volumes beside the tick, and repairs those that are due.
 func (e *Engine) repairAutomatically() {
-	t, now := &e.tending, e.machine.Now()
+	t, now := &e.repairing, e.machine.Now()
 	if !e.opt.Heal || now.Sub(t.at) < tendEvery || e.Volumes().Seq == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (e *Engine) repairNeeded(now time.Time) (due []string) {
 	if err != nil {
 		return nil // the tick logs it
 	}
-	s, t := e.drives.Snapshot(), &e.tending
+	s, t := e.drives.Snapshot(), &e.repairing
 	all := e.all()
 	needs := make(map[string]string, len(all))
 	for _, r := range all {
@@ -157,7 +157,7 @@ func (e *Engine) healAutomatically(id string) {
 	if err != nil {
 		said = err.Error()
 	}
-	t := &e.tending
+	t := &e.repairing
 	t.mu.Lock()
 	is := t.of[id]
 	news := said != "" && said != is.said

@@ -13,17 +13,17 @@ import (
 // succeeds, but names no driver (seen with 2.03.16). A machine with device-mapper counts as
 // having thin pools: only making one would prove it.
 func (e *Engine) Capabilities() drivebay.VolumeCapabilities {
-	e.asking.Lock()
-	defer e.asking.Unlock()
-	if e.lvm == nil || e.asked {
-		return e.powers
+	e.capabilitiesMu.Lock()
+	defer e.capabilitiesMu.Unlock()
+	if e.lvm == nil || e.capabilitiesKnown {
+		return e.capabilities
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, 10*time.Second)
 	defer cancel()
 	out, err := e.machine.Run(ctx, "lvm", "version")
-	e.asked = ctx.Err() == nil
-	e.powers.Snapshots = err == nil && strings.Contains(string(out), "Driver version:")
-	return e.powers
+	e.capabilitiesKnown = ctx.Err() == nil
+	e.capabilities.Snapshots = err == nil && strings.Contains(string(out), "Driver version:")
+	return e.capabilities
 }
 
 func (e *Engine) hasLVM() bool { return e.Capabilities().Snapshots }

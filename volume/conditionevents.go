@@ -11,7 +11,7 @@ import (
 
 // An event is sent when a volume turns abnormal, when a reason is added to its condition,
 // and when it has recovered. The record keeps the reasons that were sent, so that a
-// restart sends none of them again.
+// restart does not send them again.
 
 const (
 	// recoveredAfter is how long a reason has to be absent before it counts as gone: a reason

@@ -36,8 +36,8 @@ func (e *Engine) moveAway(ctx context.Context, id string, m *copyMove) error {
 
 // planMove returns the record with the target chosen.
 func (e *Engine) planMove(id string) (drivebay.VolumeRecord, error) {
-	e.placed.Lock()
-	defer e.placed.Unlock()
+	e.placing.Lock()
+	defer e.placing.Unlock()
 	rec, err := e.record(id)
 	switch {
 	case err != nil || moveOf(&rec) != nil:
@@ -138,7 +138,7 @@ func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 	n := ofVolume(rec)
 	is := func(ask func(gpt.Partition) bool) func(context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
-			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.queryTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				p, there := t.Find(n.guid)
 				if !there {
 					return false, fmt.Errorf("partition %s: %w", n.guid, drivebay.ErrNotFound)
@@ -155,7 +155,7 @@ func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 			return !there || named(p)
 		}),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := t.Find(n.guid)
 				return disk.RemovePartition(p.Number)
 			})
@@ -164,7 +164,7 @@ func (e *Engine) rename(rec *drivebay.VolumeRecord) []step {
 		name: "name",
 		done: is(named),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				for i := range t.Partitions {
 					if p, _ := t.Find(n.guid); t.Partitions[i].Number == p.Number {
 						t.Partitions[i].Name = n.name

@@ -36,10 +36,10 @@ type copyMove struct {
 
 // copyMoves holds the current moves, and how the last attempts ended.
 type copyMoves struct {
-	mu   sync.Mutex
-	by   map[string]*copyMove
-	said map[string]lastAttempt
-	told sync.Map // leftovers that were reported
+	mu       sync.Mutex
+	by       map[string]*copyMove
+	outcomes map[string]lastAttempt
+	reported sync.Map // leftovers that were reported
 }
 
 type lastAttempt struct {
@@ -60,7 +60,7 @@ func (m *copyMoves) of(id string) *copyMove {
 func (m *copyMoves) last(id string) lastAttempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.said[id]
+	return m.outcomes[id]
 }
 
 // errStays is the error for a volume that could not be moved to make room.
@@ -71,7 +71,7 @@ func (m *copyMoves) unmoved(now time.Time) map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[string]string{}
-	for id, last := range m.said {
+	for id, last := range m.outcomes {
 		if last.stays && now.Before(last.again.Add(roomAgain-moveAgain)) {
 			out[id] = last.text
 		}
@@ -83,21 +83,21 @@ func (m *copyMoves) unmoved(now time.Time) map[string]string {
 func (m *copyMoves) keep(is func(id string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.said, func(id string, _ lastAttempt) bool { return !is(id) })
+	maps.DeleteFunc(m.outcomes, func(id string, _ lastAttempt) bool { return !is(id) })
 }
 
 // forget makes the next attempt due at once.
 func (m *copyMoves) forget(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.said, id)
+	delete(m.outcomes, id)
 }
 
 func (m *copyMoves) enter(id string, way *copyMove) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.by == nil {
-		m.by, m.said = map[string]*copyMove{}, map[string]lastAttempt{}
+		m.by, m.outcomes = map[string]*copyMove{}, map[string]lastAttempt{}
 	}
 	if m.by[id] != nil {
 		return false
@@ -112,11 +112,11 @@ func (m *copyMoves) leave(id string, err error, now time.Time) {
 	delete(m.by, id)
 	switch {
 	case errors.Is(err, errStopped):
-		m.said[id] = lastAttempt{never: true}
+		m.outcomes[id] = lastAttempt{never: true}
 	case err != nil && !errors.Is(err, context.Canceled):
-		m.said[id] = lastAttempt{text: err.Error(), tries: m.said[id].tries + 1, again: now.Add(moveAgain), stays: errors.Is(err, errStays)}
+		m.outcomes[id] = lastAttempt{text: err.Error(), tries: m.outcomes[id].tries + 1, again: now.Add(moveAgain), stays: errors.Is(err, errStays)}
 	default:
-		delete(m.said, id)
+		delete(m.outcomes, id)
 	}
 }
 

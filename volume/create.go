@@ -186,8 +186,8 @@ func (e *Engine) create(ctx context.Context, id string, r drivebay.VolumeRequest
 // place chooses where a volume goes and records it, with all identities that distinguish its
 // pieces from anything else.
 func (e *Engine) place(id string, r drivebay.VolumeRequest, without map[string]bool) (drivebay.VolumeRecord, error) {
-	e.placed.Lock()
-	defer e.placed.Unlock()
+	e.placing.Lock()
+	defer e.placing.Unlock()
 	now := e.machine.Now()
 	v := drivebay.Volume{ID: id, Name: r.Name, Node: e.opt.Node, Mode: modeOf(r), FSType: fsOf(r), Parameters: parametersOf(r.Class), Source: r.Source, Created: now}
 	if !r.Block {

@@ -59,11 +59,11 @@ func (e *Engine) diagnose(ctx context.Context, id string, r drivebay.HealRequest
 }
 
 // diagnoseIn derives the symptoms from known state: it asks no drive and no program.
-func (e *Engine) diagnoseIn(t *table, rec *drivebay.VolumeRecord, r drivebay.HealRequest) *diagnosis {
+func (e *Engine) diagnoseIn(t *mountTable, rec *drivebay.VolumeRecord, r drivebay.HealRequest) *diagnosis {
 	v := rec.Volume
 	s := e.mountStateIn(v, t)
 	s.now = slices.Clone(v.Publications) // what should be, not what is left
-	p := &diagnosis{mountState: s, signs: symptoms{r: r, v: v, device: s.d.num != "", gaveUp: e.gauges.of(v.ID).read().gaveUp}}
+	p := &diagnosis{mountState: s, signs: symptoms{r: r, v: v, device: s.d.num != "", gaveUp: e.counters.of(v.ID).read().gaveUp}}
 	g := &p.signs
 	_, err := e.device(&v)
 	g.below = err == nil
@@ -105,7 +105,7 @@ func (e *Engine) factsNow(rec *drivebay.VolumeRecord) drivebay.Facts {
 	}
 	if f.FS != nil {
 		fs := *f.FS
-		fs.Shutdown, fs.Scrub = e.gauges.of(rec.Volume.ID).read().shutdown, rec.Scrub
+		fs.Shutdown, fs.Scrub = e.counters.of(rec.Volume.ID).read().shutdown, rec.Scrub
 		f.FS = &fs
 	}
 	return f

@@ -29,17 +29,17 @@ func (e *Engine) drive(id string) (*drivebay.Drive, error) {
 // that a killed process left.
 func tableGUID(drive string) string { return drivebay.TableGUID(drive) }
 
-// onTable opens a drive for writing, proves that it is the right drive and that everything on
+// withTable opens a drive for writing, proves that it is the right drive and that everything on
 // it is ours, and calls f with its table. For each drive, one call runs at a time.
-func (e *Engine) onTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) error) error {
-	_, err := e.askTable(ctx, id, func(ctx context.Context, disk host.Disk, t *gpt.Table) (bool, error) { return true, f(ctx, disk, t) })
+func (e *Engine) withTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) error) error {
+	_, err := e.queryTable(ctx, id, func(ctx context.Context, disk host.Disk, t *gpt.Table) (bool, error) { return true, f(ctx, disk, t) })
 	return err
 }
 
-// askTable is onTable with an answer. The caller may be gone when the drive answers: so the
+// queryTable is withTable with an answer. The caller may be gone when the drive answers: so the
 // answer is what f returns, not something that f writes to, and f is not called for a caller
 // that is gone.
-func (e *Engine) askTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) (bool, error)) (bool, error) {
+func (e *Engine) queryTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) (bool, error)) (bool, error) {
 	return through(ctx, e, "table "+id, tableTime, func(ctx context.Context) (bool, error) {
 		disk, d, err := e.openDrive(ctx, id)
 		if err != nil {

@@ -275,7 +275,7 @@ func (e *Engine) forget(id string) error {
 func (e *Engine) all() []*drivebay.VolumeRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.inOrder()
+	return e.sortedRecords()
 }
 
 // allAndBusy returns the records, the ids with work in progress, and how often the partitions
@@ -289,11 +289,11 @@ func (e *Engine) allAndBusy() (all []*drivebay.VolumeRecord, busy map[string]boo
 		}
 		busy[id] = true
 	}
-	return e.inOrder(), busy, e.index.changes
+	return e.sortedRecords(), busy, e.index.changes
 }
 
-// inOrder is all with Engine.mu held.
-func (e *Engine) inOrder() []*drivebay.VolumeRecord {
+// sortedRecords is all with Engine.mu held.
+func (e *Engine) sortedRecords() []*drivebay.VolumeRecord {
 	if e.sorted == nil {
 		e.sorted = slices.SortedFunc(maps.Values(e.records), func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })
 	}

@@ -56,8 +56,8 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 // wantSize records how large a volume is to be; due reports whether there is work to do. Where
 // there is no room, it may start a move that makes room.
 func (e *Engine) wantSize(id string, r drivebay.SizeRange) (due bool, err error) {
-	e.placed.Lock()
-	defer e.placed.Unlock()
+	e.placing.Lock()
+	defer e.placing.Unlock()
 	rec, err := e.record(id)
 	if err != nil {
 		return false, err
@@ -220,7 +220,7 @@ func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
 			return p.Size >= size, nil
 		}),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := n.find(t)
 				if err := t.Grow(p.GUID, size); err != nil {
 					return noRoom(err)
@@ -235,7 +235,7 @@ func (e *Engine) growPartition(rec *drivebay.VolumeRecord) []step {
 // partition yet. The record of the growth keeps the range free.
 func (e *Engine) zeroBehind(ctx context.Context, n entry, size uint64) error {
 	var from, to uint64
-	err := e.onTable(ctx, n.drive, func(ctx context.Context, _ host.Disk, t *gpt.Table) error {
+	err := e.withTable(ctx, n.drive, func(ctx context.Context, _ host.Disk, t *gpt.Table) error {
 		p, ok := n.find(t)
 		if !ok {
 			return fmt.Errorf("partition %s: %w", n.name, drivebay.ErrNotFound)

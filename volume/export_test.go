@@ -37,18 +37,18 @@ func (e *Engine) Unlabelled(ctx context.Context, drive string) error { return e.
 
 // AskTable asks a question about the table of a drive.
 func (e *Engine) AskTable(ctx context.Context, drive string, f func() (bool, error)) (bool, error) {
-	return e.askTable(ctx, drive, func(context.Context, host.Disk, *gpt.Table) (bool, error) { return f() })
+	return e.queryTable(ctx, drive, func(context.Context, host.Disk, *gpt.Table) (bool, error) { return f() })
 }
 
 // Remembered counts what the engine and its lvm keep by volume, group or device.
 func (e *Engine) Remembered() map[string]int {
-	out := map[string]int{"endings of moves": len(e.moves.said), "volume groups": e.lvm.ChangesUnderWay()}
+	out := map[string]int{"endings of moves": len(e.moves.outcomes), "volume groups": e.lvm.ChangesUnderWay()}
 	e.lanes.mu.Lock()
 	out["lanes"] = len(e.lanes.by)
 	e.lanes.mu.Unlock()
-	e.gauges.mu.Lock()
-	out["gauges"] = len(e.gauges.by)
-	e.gauges.mu.Unlock()
+	e.counters.mu.Lock()
+	out["gauges"] = len(e.counters.by)
+	e.counters.mu.Unlock()
 	e.scrubs.mu.Lock()
 	out["checks"], out["causes of checks"] = len(e.scrubs.begun), len(e.scrubs.cause)
 	e.scrubs.mu.Unlock()

@@ -51,7 +51,7 @@ func (e *Engine) observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged 
 	if v.Location.VG != "" {
 		k.lvm, k.lvmLate = e.lvmNow(), e.lvmLate()
 	}
-	m := e.gauges.of(v.ID).read()
+	m := e.counters.of(v.ID).read()
 	k.io = observedIO{frozen: m.waiting(e.machine.Now()), readError: m.readError}
 	k.fs = observedFS{measured: m.measured, usage: m.usage, shutdown: m.shutdown, scrub: r.Scrub}
 	for _, id := range v.Location.Drives {
@@ -79,7 +79,7 @@ func (e *Engine) observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged 
 		}
 	}
 	if staged != nil && !staged.readOnly {
-		k.fs.readOnly = m.gaveUp || staged.turnedReadOnly(e.round)
+		k.fs.readOnly = m.gaveUp || staged.turnedReadOnly(e.lastMounts)
 	}
 	k.io.frozen = k.io.frozen.Truncate(time.Second)
 	return k
@@ -124,7 +124,7 @@ func (e *Engine) stagedFS(v *drivebay.Volume) *stagedFS {
 
 // turnedReadOnly reports whether a filesystem that the engine mounted for writing cannot be
 // written to any more: the kernel made it read-only, or another program remounted it.
-func (s *stagedFS) turnedReadOnly(t *table) bool {
+func (s *stagedFS) turnedReadOnly(t *mountTable) bool {
 	if t == nil {
 		return false
 	}
@@ -136,7 +136,7 @@ func (s *stagedFS) turnedReadOnly(t *table) bool {
 }
 
 // in returns the mount in a table, if it is what is seen there.
-func (s *stagedFS) in(t *table) (host.Mount, bool) {
+func (s *stagedFS) in(t *mountTable) (host.Mount, bool) {
 	if t == nil {
 		return host.Mount{}, false
 	}

@@ -121,7 +121,7 @@ func (e *Engine) replaced(f drivebay.ForgottenVolume) bool {
 	if !is || !was.Replaced {
 		return false
 	}
-	if _, told := e.moves.told.LoadOrStore(f.Key(), true); !told {
+	if _, told := e.moves.reported.LoadOrStore(f.Key(), true); !told {
 		e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Volume: f.ID,
 			Cause: fmt.Sprintf("%s holds a volume that was deleted without this drive, or was forgotten before a new one was made under its name: it is not used, and its room is taken until it is removed by hand; `drivebay volume adopt %s` takes it in while no volume has its name", f.Instance, f.ID)})
 	}
@@ -142,7 +142,7 @@ func (e *Engine) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *driveb
 		}
 	}
 	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.recordNames(f) })
-	if strange && (d.Content.Kind == drivebay.ContentUnknown || stuck(*d)) { // no volume is held while the drive is waited for
+	if strange && (d.Content.Kind == drivebay.ContentUnknown || stuck(*d)) { // no volume is held while this waits for the drive
 		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, notReadYet(d))
 	}
 	mine, done, err := e.unrecorded(ctx, found)
@@ -184,8 +184,8 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 	v := drivebay.Volume{ID: id, Node: e.opt.Node, Size: entry.Size, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}, Partition: entry.GUID}}
 	is := types[entry.Type]
 	v.Mode = is.mode
-	twin := e.duplicateOf(ctx, d.ID, p)
-	if entry.Type == typeMaking && twin.drive != "" { // this one is left over from a move, or both are
+	duplicate := e.duplicateOf(ctx, d.ID, p)
+	if entry.Type == typeMaking && duplicate.drive != "" { // this one is left over from a move, or both are
 		return nil
 	}
 	if alone && len(freeSpans(d.Size, d.LogicalBlock, []span{{start: p.start, end: p.start + p.size}})) == 0 {
@@ -216,8 +216,8 @@ func (e *Engine) adoptPart(ctx context.Context, d *drivebay.Drive, p part, entry
 		}
 	}
 	v.Parameters = parametersFrom(entry.TypeAttributes, &v)
-	if twin.whole {
-		why = fmt.Sprintf("drive %s has another copy of it, and which of the two is newer is not known", twin.drive)
+	if duplicate.whole {
+		why = fmt.Sprintf("drive %s has another copy of it, and which of the two is newer is not known", duplicate.drive)
 		return e.adoptFailed(v, why, drivebay.RetryOperator)
 	}
 	return e.adoptVolume(v, why, false, nil)
@@ -278,7 +278,7 @@ func (e *Engine) reportUnfinishedCopies(drive string, parts []part) {
 		if !still {
 			continue
 		}
-		if _, told := e.moves.told.LoadOrStore(drive+" "+p.title, true); !told {
+		if _, told := e.moves.reported.LoadOrStore(drive+" "+p.title, true); !told {
 			e.drives.Note(drivebay.Event{At: e.machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive,
 				Cause: fmt.Sprintf("partition %d (%s) is an unfinished copy that belongs to no volume and is in no record; it uses space until it is removed", p.number, p.title)})
 		}

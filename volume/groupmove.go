@@ -57,8 +57,8 @@ func (e *Engine) startMove(ctx context.Context, h *volumeGroup, from string) err
 		}
 	}
 	return e.withIdleGroup(h.VG, func(h *volumeGroup) error {
-		e.placed.Lock()
-		defer e.placed.Unlock()
+		e.placing.Lock()
+		defer e.placing.Unlock()
 		to, err := e.placementView().spare(w, h.Drives)
 		if err != nil {
 			return err
@@ -206,8 +206,8 @@ func (e *Engine) unlabel(h *volumeGroup, drive string) step {
 
 // finishMove records that a group is on its new drive.
 func (e *Engine) finishMove(h *volumeGroup, head direction) error {
-	e.placed.Lock()
-	defer e.placed.Unlock()
+	e.placing.Lock()
+	defer e.placing.Unlock()
 	n := drivesPerGroup(h.Kind)
 	drives := slices.Clone(h.Drives[:n])
 	if i := slices.Index(drives, head.from); i >= 0 {

@@ -52,7 +52,7 @@ func (e *Engine) lookAtMounts(ctx context.Context) error {
 	}
 	e.viewMu.Lock()
 	defer e.viewMu.Unlock()
-	e.round = t
+	e.lastMounts = t
 	return nil
 }
 

@@ -109,12 +109,12 @@ func (p *diagnosis) takeDown(ctx context.Context) error {
 // and can be mounted as writable only while it is writable (fs/super.c, get_tree_bdev: EBUSY). One that
 // cannot be mounted as writable for another reason is mounted read-only, which it was in effect.
 func (p *diagnosis) putBack(ctx context.Context) error {
-	was := p.gauges.of(p.v.ID).read()
+	was := p.counters.of(p.v.ID).read()
 	err := p.again(ctx)
 	if err != nil && !errors.Is(err, drivebay.ErrTimeout) {
 		err = p.readOnlyAgain(ctx)
 	}
-	p.gauges.of(p.v.ID).write(func(m *probeResult) { m.shutdown, m.gaveUp = was.shutdown, was.gaveUp })
+	p.counters.of(p.v.ID).write(func(m *probeResult) { m.shutdown, m.gaveUp = was.shutdown, was.gaveUp })
 	return err
 }
 

@@ -44,11 +44,11 @@ type index struct {
 // listVolumes lists the volumes on the drives of a snapshot, and adopts those that are in no record.
 func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot) error {
 	e.mu.Lock()
-	before := maps.Clone(e.lists)
+	before := maps.Clone(e.listings)
 	e.mu.Unlock()
 	parts, failed := e.listAll(ctx, s)
 	e.mu.Lock()
-	for id, n := range e.lists { // what was listed since we began is newer
+	for id, n := range e.listings { // what was listed since we began is newer
 		if list, there := e.index.parts[id]; there && n != before[id] {
 			parts[id] = list
 			delete(failed, id)
@@ -77,8 +77,8 @@ func (e *Engine) dropUnknown(s *drivebay.Snapshot) {
 	if dropOthers(e.layouts, known); len(e.layouts) != before {
 		e.index.changes++
 	}
-	dropOthers(e.lists, known)
-	dropOthers(e.glances, known)
+	dropOthers(e.listings, known)
+	dropOthers(e.summaries, known)
 }
 
 func dropOthers[T any](m map[string]T, known map[string]bool) {
@@ -100,8 +100,8 @@ func (e *Engine) relistDrive(ctx context.Context, d *drivebay.Drive) error {
 	parts[d.ID] = list
 	e.index.parts = parts
 	e.index.changes++
-	e.lists[d.ID]++
-	delete(e.glances, d.ID)
+	e.listings[d.ID]++
+	delete(e.summaries, d.ID)
 	return nil
 }
 

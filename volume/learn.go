@@ -62,7 +62,7 @@ func (e *Engine) changedNow() {
 // kernelLog returns the kernel's log from now on, if it can be read. Earlier lines are not read.
 func (e *Engine) kernelLog(ctx context.Context) <-chan host.LogLine {
 	log, err := e.machine.KernelLog(ctx)
-	if e.deaf.Store(err != nil); err != nil {
+	if e.kernelLogClosed.Store(err != nil); err != nil {
 		return nil // the engine of the drives reports it already
 	}
 	return log
@@ -93,7 +93,7 @@ func (e *Engine) followKernelLog(l host.LogLine) bool {
 			continue
 		}
 		for _, id := range e.volumesOnDevice(path.Base(name)) {
-			e.gauges.of(id).write(w.learn)
+			e.counters.of(id).write(w.learn)
 		}
 		return true
 	}

@@ -33,7 +33,7 @@ func (e *Engine) dropLost(ctx context.Context, v drivebay.Volume) error {
 		return err
 	}
 	s.now = nil
-	s.gauges.of(v.ID).forget()
+	s.counters.of(v.ID).forget()
 	if err := s.keep(nil); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (e *Engine) readLVMReport(ctx context.Context, s *drivebay.Snapshot) error 
 		e.mu.Lock()
 		pvs, key := e.pvsOf(s)
 		last := e.index.lvm
-		before := e.works.Load()
+		before := e.lvmChanges.Load()
 		e.mu.Unlock()
 		now := e.machine.Now()
 		if last != nil && last.key == key && now.Sub(last.at) < reportEvery || last == nil && len(pvs) == 0 || !e.hasLVM() {
@@ -56,7 +56,7 @@ func (e *Engine) readLVMReport(ctx context.Context, s *drivebay.Snapshot) error 
 		next := &lvmIndex{at: now, key: key, pvs: pvs, report: r, suspended: last.nowSuspended(), unread: unread}
 		e.mu.Lock()
 		_, after := e.pvsOf(s)
-		quiet := e.works.Load() == before && after == key
+		quiet := e.lvmChanges.Load() == before && after == key
 		if quiet {
 			e.index.lvm, e.index.lvmError = next, ""
 		}
@@ -231,7 +231,7 @@ func (e *Engine) lvmActivate(ctx context.Context, l drivebay.Location, steps []l
 func (e *Engine) learnOf(l drivebay.Location, devices []string, r *lvm.Report, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.works.Add(1)
+	e.lvmChanges.Add(1)
 	e.reports.Delete(l.VG)
 	if r != nil {
 		e.index.lvm = e.index.lvm.merge(l, r, e.index.parts)

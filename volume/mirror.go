@@ -88,7 +88,7 @@ func (e *Engine) readSuperblocks(ctx context.Context, l drivebay.Location, r *lv
 // live records what the kernel reports of a mirror. It returns false without an active device of two
 // legs.
 func (e *Engine) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg) (lvm.Copy, bool, error) {
-	decided := e.decided.Load()
+	decided := e.mirrorDecisions.Load()
 	c, err := e.lvm.CopyProgress(ctx, v.Location.VG, v.Location.LV)
 	switch {
 	case errors.Is(err, lvm.ErrNotFound), errors.Is(err, drivebay.ErrInvalid): // inactive, or of one leg
@@ -98,7 +98,7 @@ func (e *Engine) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg)
 	}
 	boot := e.boot()
 	return c, true, e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		if e.decided.Load() != decided { // the kernel reported the previous device
+		if e.mirrorDecisions.Load() != decided { // the kernel reported the previous device
 			return m, false
 		}
 		return learnLive(m, legs, c, boot)
@@ -167,7 +167,7 @@ func (e *Engine) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone str
 		return "", errors.Join(err, e.doubt(v.ID, err))
 	}
 	boot := e.boot()
-	e.decided.Add(1)
+	e.mirrorDecisions.Add(1)
 	return source, e.changeMirror(v.ID, func(was drivebay.Mirror) (drivebay.Mirror, bool) {
 		next := drivebay.Mirror{Current: source, Boot: boot, Accepted: source != "" && was.Accepted && was.Current == source}
 		for i := range legs {

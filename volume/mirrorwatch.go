@@ -115,7 +115,7 @@ func (e *Engine) settleMirror(ctx context.Context, v *drivebay.Volume) error {
 
 // closed records that a mirror is not active any more. Legs that were equal stay equal.
 func (e *Engine) closed(v *drivebay.Volume) error {
-	e.decided.Add(1)
+	e.mirrorDecisions.Add(1)
 	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
 		known := m.Boot != "" // otherwise its state is not recorded
 		if m.Current == "" && m.Doubt == "" {

@@ -151,20 +151,20 @@ const (
 // none ran since the mount table was read.
 func (e *Engine) mountsOf(was mountView, k observations, index uint64, settled bool) mountView {
 	v, now := &k.record.Volume, e.machine.Now()
-	if e.round == nil {
+	if e.lastMounts == nil {
 		return mountView{at: now}
 	}
-	of := mountInputs{k.record, e.round.mountSet, k.lvm, index, k.drives}
+	of := mountInputs{k.record, e.lastMounts.mountSet, k.lvm, index, k.drives}
 	age := now.Sub(was.at)
 	switch {
 	case of == was.of && age < mountsAgain:
 		return was
-	case len(v.Publications) == 0 && len(e.round.namedAfter(v.ID)) == 0:
+	case len(v.Publications) == 0 && len(e.lastMounts.namedAfter(v.ID)) == 0:
 		return mountView{of: of, at: now}
 	case !settled && age < inFlux && !readopted(was.of.record, k.record):
 		return was.kept(k.record)
 	}
-	s := e.mountStateIn(*v, e.round)
+	s := e.mountStateIn(*v, e.lastMounts)
 	paths := make([]drivebay.PathFacts, len(v.Publications))
 	for i, p := range v.Publications {
 		paths[i] = s.mountedAt(p)

@@ -31,7 +31,7 @@ type mountState struct {
 	*Engine
 	v   drivebay.Volume
 	d   device // zero: absent
-	t   *table
+	t   *mountTable
 	now []drivebay.Publication // publications of the record that are still in effect
 }
 
@@ -43,7 +43,7 @@ func (e *Engine) mountState(ctx context.Context, v drivebay.Volume) (*mountState
 	return e.mountStateIn(v, t), nil
 }
 
-func (e *Engine) mountStateIn(v drivebay.Volume, t *table) *mountState {
+func (e *Engine) mountStateIn(v drivebay.Volume, t *mountTable) *mountState {
 	s := &mountState{Engine: e, v: v, t: t}
 	if d, err := e.plain(&v); err == nil {
 		s.d = d

@@ -13,9 +13,9 @@ import (
 )
 
 // table is the mount table at one moment.
-type table struct {
-	at    time.Time
-	deeds uint64 // how many mounts and unmounts the engine had done before it was read
+type mountTable struct {
+	at      time.Time
+	changes uint64 // how many mounts and unmounts the engine had done before it was read
 	*mountSet
 }
 
@@ -41,14 +41,14 @@ const (
 )
 
 // freshTable reads the mount table. That accesses no filesystem.
-func (e *Engine) freshTable(ctx context.Context) (*table, error) {
+func (e *Engine) freshTable(ctx context.Context) (*mountTable, error) {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
 	return e.readTable(ctx)
 }
 
 // recentTable returns a recent table, so that concurrent callers share one reading.
-func (e *Engine) recentTable(ctx context.Context) (*table, error) {
+func (e *Engine) recentTable(ctx context.Context) (*mountTable, error) {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
 	if t := e.lastTable; t != nil {
@@ -71,19 +71,19 @@ func (e *Engine) readAside() {
 	}
 	e.inBackground("mount table", func() {
 		defer e.readAhead.Store(false)
-		at, deeds := e.machine.Now(), e.deeds.Load()
+		at, changes := e.machine.Now(), e.mountChanges.Load()
 		all, err := e.machine.Mounts(e.ctx)
 		e.tableMu.Lock()
 		defer e.tableMu.Unlock()
-		if t := e.lastTable; err == nil && t != nil && t.at.Before(at) && deeds == e.deeds.Load() {
-			e.keepMounts(at, deeds, all)
+		if t := e.lastTable; err == nil && t != nil && t.at.Before(at) && changes == e.mountChanges.Load() {
+			e.keepMounts(at, changes, all)
 		}
 	})
 }
 
 // tableAfter returns a table that was read after a moment. Callers that wait for one share one
 // reading.
-func (e *Engine) tableAfter(ctx context.Context, moment time.Time) (*table, error) {
+func (e *Engine) tableAfter(ctx context.Context, moment time.Time) (*mountTable, error) {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
 	if t := e.lastTable; t != nil && !t.at.Before(moment) {
@@ -92,22 +92,22 @@ func (e *Engine) tableAfter(ctx context.Context, moment time.Time) (*table, erro
 	return e.readTable(ctx)
 }
 
-func (e *Engine) readTable(ctx context.Context) (*table, error) {
-	at, deeds := e.machine.Now(), e.deeds.Load()
+func (e *Engine) readTable(ctx context.Context) (*mountTable, error) {
+	at, changes := e.machine.Now(), e.mountChanges.Load()
 	all, err := e.machine.Mounts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("mount table: %w", err)
 	}
-	e.keepMounts(at, deeds, all)
+	e.keepMounts(at, changes, all)
 	return e.lastTable, nil
 }
 
-func (e *Engine) keepMounts(at time.Time, deeds uint64, all []host.Mount) {
+func (e *Engine) keepMounts(at time.Time, changes uint64, all []host.Mount) {
 	if e.lastSet == nil || !sameMounts(e.lastSet.read, all) {
 		e.lastSet = newMountSet(e.withKernelNames(all))
 		e.lastSet.read = all
 	}
-	e.lastTable = &table{at, deeds, e.lastSet}
+	e.lastTable = &mountTable{at, changes, e.lastSet}
 }
 
 // sameMounts compares two tables. The machine returns the same slice while nothing changes.
@@ -160,7 +160,7 @@ func (e *Engine) touched() {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
 	e.lastTable = nil
-	e.deeds.Add(1)
+	e.mountChanges.Add(1)
 }
 
 // above returns the mount that hides a path: it was made later, on a folder that the path is in. The

@@ -20,35 +20,35 @@ const copyTick = 2 * time.Second
 
 // copyErrors counts what the kernel could not copy. Only the kernel's log says so (Linux 6.1,
 // drivers/md/dm-raid1.c, recovery_complete), and it does not name the mirror. So one volume of the
-// machine moves at a time. unheard counts losses of log lines, which may have reported errors.
+// machine moves at a time. kernelLogGaps counts losses of log lines, which may have reported errors.
 type copyErrors struct{ unread, unwritten, unheard uint64 }
 
 func (e *Engine) copyErrorsOf() copyErrors {
-	return copyErrors{e.unread.Load(), e.unwritten.Load(), e.unheard.Load()}
+	return copyErrors{e.readErrorsLogged.Load(), e.writeErrorsLogged.Load(), e.kernelLogGaps.Load()}
 }
 
 // followCopyErrors counts the kernel's log lines about copy errors.
 func (e *Engine) followCopyErrors(l host.LogLine) {
 	if l.Overflow {
-		e.unheard.Add(1)
+		e.kernelLogGaps.Add(1)
 	}
 	switch {
 	case strings.Contains(l.Text, "raid1: Unable to read primary mirror during recovery"), strings.Contains(l.Text, "raid1: Mirror read failed"):
-		e.unread.Add(1)
+		e.readErrorsLogged.Add(1)
 	case strings.Contains(l.Text, "raid1: Write error during recovery"):
-		e.unwritten.Add(1)
+		e.writeErrorsLogged.Add(1)
 	}
 }
 
 // moveLogicalVolume moves one logical volume, even while it is in use.
 func (e *Engine) moveLogicalVolume(ctx context.Context, h *volumeGroup, head direction, m lvm.Move) error {
-	if e.deaf.Load() {
+	if e.kernelLogClosed.Load() {
 		return fmt.Errorf("%w: the kernel's log cannot be read, which alone says what cannot be copied", drivebay.ErrRefused)
 	}
 	if err := e.awaitMoveSlot(ctx); err != nil {
 		return err
 	}
-	defer func() { <-e.carrying }()
+	defer func() { <-e.movesLV }()
 	if _, err := e.lvm.CopyProgress(ctx, h.VG, theMove); !errors.Is(err, lvm.ErrNotFound) && err != nil {
 		return err // the progress of the move could not be read
 	}
@@ -177,7 +177,7 @@ func (e *Engine) startPvmove(ctx context.Context, h *volumeGroup, m lvm.Move) (n
 			return "", err
 		}
 		if g := r.Group(h.VG); g != nil && g.Move(m.From) != nil {
-			e.works.Add(1)
+			e.lvmChanges.Add(1)
 			return g.Move(m.From).Name, nil
 		}
 	}
@@ -229,7 +229,7 @@ func (e *Engine) giveUpMove(ctx context.Context, h *volumeGroup, head direction,
 // awaitMoveSlot waits until no other volume of the machine moves.
 func (e *Engine) awaitMoveSlot(ctx context.Context) error {
 	select {
-	case e.carrying <- struct{}{}:
+	case e.movesLV <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -30,8 +30,8 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.layouts = map[string]layout{}
-	e.tables, e.lists, e.glances = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]partitionSummary{}
-	e.groupMoves, e.removedFromGroup, e.carrying = map[string]*groupMove{}, map[string]bool{}, make(chan struct{}, 1)
+	e.tables, e.listings, e.summaries = map[string][]gpt.Partition{}, map[string]uint64{}, map[string]partitionSummary{}
+	e.groupMoves, e.removedFromGroup, e.movesLV = map[string]*groupMove{}, map[string]bool{}, make(chan struct{}, 1)
 	e.set.Store(&drivebay.VolumeSet{})
 	volumes, err := st.Volumes()
 	if err != nil {

@@ -24,7 +24,7 @@ func (e *Engine) noteOlder(v *drivebay.Volume) {
 	s := e.drives.Snapshot()
 	older := e.recorded(v.ID) || slices.ContainsFunc(v.Location.Drives, func(id string) bool {
 		d, known := driveOf(s, id)
-		return known && d.FirstSeen.Before(e.began.Add(-knownSince))
+		return known && d.FirstSeen.Before(e.firstListedAt.Add(-knownSince))
 	})
 	if _, forgotten := e.wasForgotten(v.ID, v.Location); !older || forgotten {
 		return

@@ -110,7 +110,7 @@ func (e *Engine) ClearVolume(ctx context.Context, id string) error {
 			return err
 		})
 		if err == nil && v.Lost != nil {
-			e.note(drivebay.EventAcknowledge, &v, "an operator lets be that it has lost "+v.Lost.String())
+			e.note(drivebay.EventAcknowledge, &v, "an operator accepted that it has lost "+v.Lost.String())
 		}
 		return err
 	})

@@ -103,7 +103,7 @@ func (e *Engine) addEntry(n entry, wrote *atomic.Bool) []step {
 		name: "table " + n.name,
 		done: e.inTable(n, func(*gpt.Table) (bool, error) { return true, nil }),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				if _, there := n.find(t); there { // added for another volume of the group
 					return nil
 				}
@@ -148,7 +148,7 @@ func (e *Engine) addKernelPartition(n entry) step {
 			return ok, err
 		}),
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(_ context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(_ context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := n.find(t)
 				have, there := e.kernelPart(n.drive, p.Number)
 				if there && have.start == p.Start {
@@ -186,7 +186,7 @@ func (e *Engine) removeEntriesNamed(n entry, t *gpt.Table) error {
 // inTable returns a check of a partition that has to be in the table; it is false while it is not.
 func (e *Engine) inTable(n entry, ask func(*gpt.Table) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+		return e.queryTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 			if _, there := n.find(t); !there {
 				return false, nil
 			}
@@ -209,13 +209,13 @@ func (e *Engine) retype(name string, n entry, kind string) step {
 	return step{
 		name: name,
 		done: func(ctx context.Context) (bool, error) {
-			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.queryTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				p, there := n.find(t)
 				return !there || p.Type == kind, nil
 			})
 		},
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				for i := range t.Partitions {
 					if p, _ := n.find(t); t.Partitions[i].Number == p.Number {
 						t.Partitions[i].Type = kind
@@ -234,7 +234,7 @@ func (e *Engine) dropEntry(n entry) []step {
 	return []step{{
 		name: "kernel without " + n.name,
 		done: func(ctx context.Context) (bool, error) {
-			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.queryTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				p, there := n.find(t)
 				if !there {
 					return true, nil
@@ -244,7 +244,7 @@ func (e *Engine) dropEntry(n entry) []step {
 			})
 		},
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
 				if !there || n.taken != nil && n.taken() { // or another removal was faster
 					return nil
@@ -258,13 +258,13 @@ func (e *Engine) dropEntry(n entry) []step {
 	}, {
 		name: "table without " + n.name,
 		done: func(ctx context.Context) (bool, error) {
-			return e.askTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.queryTable(ctx, n.drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
 				_, there := n.find(t)
 				return !there, nil
 			})
 		},
 		do: func(ctx context.Context) error {
-			return e.onTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+			return e.withTable(ctx, n.drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, there := n.find(t)
 				if !there || n.taken != nil && n.taken() {
 					return nil

@@ -33,7 +33,7 @@ func (e *Engine) partsNow(ctx context.Context, d *drivebay.Drive) ([]part, error
 	}
 	now := e.machine.Now()
 	e.mu.Lock()
-	last, seen := e.glances[d.ID]
+	last, seen := e.summaries[d.ID]
 	list, listed := e.index.parts[d.ID]
 	e.mu.Unlock()
 	if seen && listed && last.names == names && now.Sub(last.at) < relistEvery {
@@ -42,8 +42,8 @@ func (e *Engine) partsNow(ctx context.Context, d *drivebay.Drive) ([]part, error
 	list, err = e.partsOf(ctx, d)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if delete(e.glances, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
-		e.glances[d.ID] = partitionSummary{now, names}
+	if delete(e.summaries, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
+		e.summaries[d.ID] = partitionSummary{now, names}
 	}
 	return list, err
 }

@@ -45,7 +45,7 @@ func (e *Engine) checkPath(name string) (mountPath, error) {
 	return best, nil
 }
 
-// checkVolumePath is checkPath for a path at which a volume should be: below no root there is none
+// checkVolumePath is checkPath for a path at which a volume should be: below no root is no volume
 // (CSI specification, errors of NodeGetVolumeStats and NodeExpandVolume).
 func (e *Engine) checkVolumePath(id, name string) (mountPath, error) {
 	at, err := e.checkPath(name)

@@ -15,32 +15,32 @@ import (
 
 // provisioning holds the state of the part of the engine that makes and removes volumes.
 type provisioning struct {
-	index    index                       // guarded by Engine.mu, like tables
-	tables   map[string][]gpt.Partition  // by drive, as last read
-	layouts  map[string]layout           // by drive, guarded by Engine.mu
-	lists    map[string]uint64           // how often a drive was listed alone
-	glances  map[string]partitionSummary // by drive, from its last listing
-	found    []drivebay.FoundVolume      // volumes on unclaimed drives without a record
-	adopting map[string]int              // how many calls adopt a volume, by its id
+	index     index                       // guarded by Engine.mu, like tables
+	tables    map[string][]gpt.Partition  // by drive, as last read
+	layouts   map[string]layout           // by drive, guarded by Engine.mu
+	listings  map[string]uint64           // how often a drive was listed alone
+	summaries map[string]partitionSummary // by drive, from its last listing
+	found     []drivebay.FoundVolume      // volumes on unclaimed drives without a record
+	adopting  map[string]int              // how many calls adopt a volume, by its id
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
 	blankPVs         map[string]part
 	unlisted         map[string]string     // by drive that is here: why its volumes are not known; "": they are known
 	complete         bool                  // all drives of the machine and LVM's report of them were listed once
 	notAdopted       map[string]error      // by drive: why volumes on it have no record yet
-	works            atomic.Uint64         // grows with each change of logical volumes
+	lvmChanges       atomic.Uint64         // grows with each change of logical volumes
 	reports          sync.Map              // name of a group -> reported
 	groupMoves       map[string]*groupMove // of groups that move, by name; guarded by Engine.mu
 	removedFromGroup map[string]bool       // ids of volumes being removed whose logical volume is gone; guarded by Engine.mu
 
-	unread, unwritten atomic.Uint64 // copy errors in the kernel's log
-	deaf              atomic.Bool   // the kernel's log cannot be read
-	unheard           atomic.Uint64 // how often lines of the log were lost
-	carrying          chan struct{} // one volume moves at a time
-	placed            sync.Mutex    // one place is chosen at a time
-	asking            sync.Mutex    // held while the capabilities are determined
-	asked             bool          // the capabilities are known
-	powers            drivebay.VolumeCapabilities
-	mayLUKS           atomic.Bool // true once encryption was found to work here
+	readErrorsLogged, writeErrorsLogged atomic.Uint64 // copy errors in the kernel's log
+	kernelLogClosed                     atomic.Bool   // the kernel's log cannot be read
+	kernelLogGaps                       atomic.Uint64 // how often lines of the log were lost
+	movesLV                             chan struct{} // one volume moves at a time
+	placing                             sync.Mutex    // one place is chosen at a time
+	capabilitiesMu                      sync.Mutex    // held while the capabilities are determined
+	capabilitiesKnown                   bool          // the capabilities are known
+	capabilities                        drivebay.VolumeCapabilities
+	mayLUKS                             atomic.Bool // true once encryption was found to work here
 }
 
 // placementView returns everything that the choice of a place depends on.

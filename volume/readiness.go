@@ -23,15 +23,15 @@ func (e *Engine) Unread() (why []string, ready bool) {
 	e.mu.Unlock()
 	e.viewMu.Lock()
 	defer e.viewMu.Unlock()
-	e.looked = e.looked || e.ready && e.lookedEnough(unread, listed, found)
-	return why, e.looked
+	e.firstListingEnded = e.firstListingEnded || e.ready && e.lookedEnough(unread, listed, found)
+	return why, e.firstListingEnded
 }
 
 // lookedEnough reports whether readiness waits for no drive any more. Volumes that were found on
 // unclaimed drives delay it as well: the configuration claims a drive after it was read.
 // Engine.viewMu is held.
 func (e *Engine) lookedEnough(unread []unreadDrive, listed, found bool) bool {
-	waited := e.machine.Now().Sub(e.began)
+	waited := e.machine.Now().Sub(e.firstListedAt)
 	slow := slices.ContainsFunc(unread, func(u unreadDrive) bool { return !failsReads(u.Drive) })
 	switch {
 	case waited >= readyTime:

@@ -30,12 +30,12 @@ func (e *Engine) reportOf(ctx context.Context, l drivebay.Location) (*lvm.Report
 	if r, ok := e.lately(l, devices); ok {
 		return r, nil
 	}
-	works := e.works.Load()
+	works := e.lvmChanges.Load()
 	r, err := through(ctx, e, "vg "+l.VG, reportTime, func(ctx context.Context) (*lvm.Report, error) { return e.lvm.Read(ctx, devices) })
 	if err == nil {
 		e.mu.Lock() // a change of the group drops its report with the lock held
 		defer e.mu.Unlock()
-		if works == e.works.Load() {
+		if works == e.lvmChanges.Load() {
 			e.reportedNow(l, devices, r)
 		}
 	}

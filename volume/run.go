@@ -14,37 +14,37 @@ import (
 
 // mountingAndWatching holds what mounting and watching remember.
 type mountingAndWatching struct {
-	lanes  lanes
-	gauges ioCountersByVolume
-	scrubs scrubs
+	lanes    lanes
+	counters ioCountersByVolume
+	scrubs   scrubs
 
-	tableMu   sync.Mutex
-	lastTable *table // nil: the engine has changed mounts since it was read
-	lastSet   *mountSet
-	deeds     atomic.Uint64 // counts the engine's mounts and unmounts
-	readAhead atomic.Bool   // the table is being read in the background
-	roots     sync.Map      // configured root -> the path it resolves to; for one tick
+	tableMu      sync.Mutex
+	lastTable    *mountTable // nil: the engine has changed mounts since it was read
+	lastSet      *mountSet
+	mountChanges atomic.Uint64 // counts the engine's mounts and unmounts
+	readAhead    atomic.Bool   // the table is being read in the background
+	roots        sync.Map      // configured root -> the path it resolves to; for one tick
 
-	decided atomic.Uint64 // grows with each mirror that is about to be activated or was deactivated
+	mirrorDecisions atomic.Uint64 // grows with each mirror that is about to be activated or was deactivated
 
 	writesHeld atomic.Bool // records that were kept in memory are being written
 
 	following atomic.Bool // volumes are being compared with their drives
 	wiping    atomic.Bool // what volumes have left in free extents is being wiped
-	tending   autoRepairs
+	repairing autoRepairs
 
 	reasons    map[string]reasonsSent // by volume; only the goroutine in Run uses it
 	eventsFrom time.Time              // no condition events are sent before
 
-	viewMu     sync.Mutex // guards the fields below: what the last tick found
-	began      time.Time  // when the drives were first listed
-	ready      bool       // the set may be read: the records of an earlier run were compared with the machine
-	looked     bool       // the first listing does not hold back readiness any more
-	views      map[string]*shownVolume
-	seenDrives map[string]*seenDrive
-	seenSeq    uint64 // of the drive snapshot that seenDrives is from
-	changes    uint64
-	round      *table // mounts at the last tick
+	viewMu            sync.Mutex // guards the fields below: what the last tick found
+	firstListedAt     time.Time  // when the drives were first listed
+	ready             bool       // the set may be read: the records of an earlier run were compared with the machine
+	firstListingEnded bool       // the first listing does not hold back readiness any more
+	views             map[string]*shownVolume
+	seenDrives        map[string]*seenDrive
+	seenSeq           uint64 // of the drive snapshot that seenDrives is from
+	changes           uint64
+	lastMounts        *mountTable // mounts at the last tick
 }
 
 // shownVolume is a volume as it was published, and what that was computed from.
@@ -70,7 +70,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return nil
 	}
 	e.viewMu.Lock()
-	e.began = e.machine.Now()
+	e.firstListedAt = e.machine.Now()
 	e.viewMu.Unlock()
 	e.settleAll(ctx) // finds mounts that are gone without asking a drive
 	if err := e.lookAtMounts(ctx); err != nil {
@@ -98,8 +98,8 @@ func (e *Engine) Run(ctx context.Context) error {
 		case line, ok := <-log:
 			if !ok { // it is opened again after a while
 				log = nil
-				e.deaf.Store(true)
-				e.unheard.Add(1)
+				e.kernelLogClosed.Store(true)
+				e.kernelLogGaps.Add(1)
 				heard = e.machine.Now()
 				continue
 			}
@@ -145,7 +145,7 @@ func (e *Engine) publish() {
 	last, s := e.set.Load(), e.drives.Snapshot()
 	e.seeDrives(s)
 	records, busy, index := e.allAndBusy()
-	read := e.round != nil && e.round.deeds == e.deeds.Load()
+	read := e.lastMounts != nil && e.lastMounts.changes == e.mountChanges.Load()
 	scrubbed := e.scrubbing()
 	views := make(map[string]*shownVolume, len(records))
 	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(), Found: e.foundNow()}
@@ -174,7 +174,7 @@ func (e *Engine) publish() {
 	if changed {
 		next.Seq++
 		is := func(id string) bool { return views[id] != nil }
-		e.gauges.keep(is)
+		e.counters.keep(is)
 		e.scrubs.keep(is)
 		e.moves.keep(is)
 	}

@@ -99,7 +99,7 @@ func (e *Engine) salvageGroup(ctx context.Context, rest drivebay.Location, gone 
 // unlabelled proves that a drive has no LVM label, by what is written there. That LVM or
 // the kernel shows none proves nothing: partitions vanish for moments.
 func (e *Engine) unlabelled(ctx context.Context, drive string) error {
-	return e.onTable(ctx, drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
+	return e.withTable(ctx, drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 		p, there := entry{kind: typePV}.find(t)
 		if !there {
 			return nil
@@ -141,8 +141,8 @@ func (e *Engine) discardGroup(rest drivebay.Location) []step {
 // part records where each volume and snapshot of a group is: on the drive that went, or on
 // the one that is here.
 func (e *Engine) part(h *volumeGroup, head direction, whole func(drivebay.Location) bool) error {
-	e.placed.Lock()
-	defer e.placed.Unlock()
+	e.placing.Lock()
+	defer e.placing.Unlock()
 	at := func(l drivebay.Location) []string {
 		if whole(l) {
 			return []string{head.to}

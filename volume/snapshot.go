@@ -58,8 +58,8 @@ func (e *Engine) snapshot(id string) (drivebay.SnapshotRecord, bool) {
 
 // placeSnapshot records a snapshot that is to be made.
 func (e *Engine) placeSnapshot(id, name, volume string) error {
-	e.placed.Lock()
-	defer e.placed.Unlock()
+	e.placing.Lock()
+	defer e.placing.Unlock()
 	r, err := e.record(volume)
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func (s *mountState) mount(ctx context.Context, at mountPath, options []string, 
 		return s.machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.v.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(&s.v, options)})
 	})
 	s.touched()
-	s.gauges.of(s.v.ID).forget()
+	s.counters.of(s.v.ID).forget()
 	return err
 }
 
@@ -208,7 +208,7 @@ func (s *mountState) unstage(ctx context.Context, at mountPath) error {
 	}
 	s.without(at)
 	if s.staging() == nil {
-		s.gauges.of(s.v.ID).forget()
+		s.counters.of(s.v.ID).forget()
 	}
 	if err := s.keep(nil); err != nil {
 		return err

@@ -83,7 +83,7 @@ func (s *mountState) askedAt(at mountPath) drivebay.PathFacts {
 // The answer must be from the volume's filesystem: after an unmount another one answers
 // at the path, with another size.
 func (e *Engine) usage(ctx context.Context, v *drivebay.VolumeView, at mountPath, d device) (host.FSUsage, bool) {
-	g := e.gauges.of(v.ID)
+	g := e.counters.of(v.ID)
 	last := g.read()
 	if e.lane(&v.Volume).Occupied(e.machine.Now()) > usageTime {
 		return last.usage, last.measured

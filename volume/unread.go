@@ -300,8 +300,8 @@ func (e *Engine) whyUnreadPV(d *drivebay.Drive, p part) string {
 	return e.whyUnseen(d, p)
 }
 
-// whyUnseen returns why LVM does not see the physical volume in a partition; "" if there
-// is none.
+// whyUnseen returns why LVM does not see the physical volume in a partition; "" if it
+// does.
 func (e *Engine) whyUnseen(d *drivebay.Drive, p part) string {
 	e.mu.Lock()
 	x := e.index.lvm

@@ -37,7 +37,7 @@ func (e *Engine) watch(ctx context.Context) {
 				e.ioLoad(id)
 			}
 		}
-		g := e.gauges.of(r.Volume.ID)
+		g := e.counters.of(r.Volume.ID)
 		if read := e.due(&r.Volume, g.read(), now); read != notDue {
 			e.probe(ctx, r.Volume, seen.staged, g, read == readToo)
 		}
@@ -96,7 +96,7 @@ func after(id string, m probeResult, now time.Time) time.Time {
 
 // probe asks a filesystem how full it is, in the lane of its drives.
 func (e *Engine) probe(ctx context.Context, v drivebay.Volume, staged *stagedFS, g *ioCounters, read bool) {
-	if _, there := staged.in(e.round); !there {
+	if _, there := staged.in(e.lastMounts); !there {
 		return
 	}
 	var errors uint64

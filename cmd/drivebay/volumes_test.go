@@ -289,7 +289,7 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volume create x --fs ntfs", exitUsage, "want ext4, xfs, btrfs"},
 		{"volume create x --fs ext4 --block", exitUsage, "cannot be used together"},
 		{"volume create x --from-volume a --from-snapshot b", exitUsage, "cannot be used together"},
-		{"volume create x --backing raid5", exitUsage, `"raid5" is none of drive, lvm, mirror, partition, thin`},
+		{"volume create x --backing raid5", exitUsage, `"raid5"; want one of drive, lvm, mirror, partition, thin`},
 		{"volume create x --param backing=thin", exitUsage, "there is no such parameter"},
 		{"volume create x --param thin", exitUsage, "want KEY=VALUE"},
 		{"volume create x --backing thin --param drivebay.io/backing=lvm", exitUsage, `is both "lvm" and "thin"`},
@@ -310,7 +310,7 @@ func TestWrongCallsAboutVolumes(t *testing.T) {
 		{"volumes -o xml", exitUsage, "want table, wide, json, yaml"},
 		{"volumes --root /nowhere", exitFailure, "only the daemon knows the volumes"},
 		{"capacity --local", exitFailure, "only the daemon knows the volumes"},
-		{"capacity --class tape", exitUsage, "is none of any, hdd, nvme, ssd"},
+		{"capacity --class tape", exitUsage, "want one of any, hdd, nvme, ssd"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			out, errs, code := call(t, env, strings.Fields(tc.args)...)

@@ -59,7 +59,7 @@ func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
 	case b.Block && b.FSType != "":
 		err = fmt.Errorf("fsType: %w: a block volume has none", drivebay.ErrInvalid)
 	case b.FSType != "" && !slices.Contains(drivebay.FSTypes, b.FSType):
-		err = fmt.Errorf("fsType: %w: %q is none of %s", drivebay.ErrInvalid, b.FSType, strings.Join(drivebay.FSTypes, ", "))
+		err = fmt.Errorf("fsType: %w: %q; supported are %s", drivebay.ErrInvalid, b.FSType, strings.Join(drivebay.FSTypes, ", "))
 	case b.Source.Snapshot != "" && b.Source.Volume != "":
 		err = fmt.Errorf("source: %w: a snapshot or a volume, not both", drivebay.ErrInvalid)
 	default:

@@ -93,7 +93,7 @@ func (f Field) list() bool {
 // check compares a value with the limits in the tags of its field.
 func (f Field) check() error {
 	if f.oneof != "" && !slices.Contains(strings.Fields(f.oneof), f.Text()) {
-		return fmt.Errorf("%q is none of %s", f.Text(), strings.Join(strings.Fields(f.oneof), ", "))
+		return fmt.Errorf("%q; want one of %s", f.Text(), strings.Join(strings.Fields(f.oneof), ", "))
 	}
 	if f.min == "" || f.max == "" {
 		return nil
@@ -183,7 +183,7 @@ func checkListen(s string) error {
 func checkFilesystems(text string) error {
 	for _, kind := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains(drivebay.FSTypes, kind) {
-			return fmt.Errorf("%q is none of %s", kind, strings.Join(drivebay.FSTypes, ", "))
+			return fmt.Errorf("%q; supported are %s", kind, strings.Join(drivebay.FSTypes, ", "))
 		}
 	}
 	return nil

@@ -81,8 +81,8 @@ func TestErrors(t *testing.T) {
 		{"range", "\npoll:\n  tick: 5h\n", `f.yaml:3: poll.tick: 5h is not between 100ms and 1m`},
 		{"duration", "poll:\n  rescan: soon\n", `f.yaml:2: poll.rescan: "soon" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
 		{"bare number", "poll:\n  rescan: 300\n", `f.yaml:2: poll.rescan: "300" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
-		{"policy", "healing: {policy: all}\n", `f.yaml:1: healing.policy: "all" is none of off, safe`},
-		{"word", "log:\n  level: loud\n", `f.yaml:2: log.level: "loud" is none of debug, info, warn, error`},
+		{"policy", "healing: {policy: all}\n", `f.yaml:1: healing.policy: "all"; want one of off, safe`},
+		{"word", "log:\n  level: loud\n", `f.yaml:2: log.level: "loud"; want one of debug, info, warn, error`},
 		{"bool", "loop: maybe\n", `f.yaml:1: loop: "maybe" is not true or false`},
 		{"number", "selfTests:\n  maxConcurrent: many\n", `f.yaml:2: selfTests.maxConcurrent: "many" is not a whole number`},
 		{"window", "selfTests:\n  window: nights\n", `f.yaml:2: selfTests.window: "nights" is no window: write it as 01:00-05:00`},
@@ -119,7 +119,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		`f.yaml:1: unknown key "rot": did you mean "root"?`,
 		`f.yaml:2: unknown key "log.fromat": did you mean "log.format"?`,
 		`f.yaml:3: poll.tick: "x" is no duration`,
-		`f.yaml:2: log.level: "loud" is none of`,
+		`f.yaml:2: log.level: "loud"; want one of`,
 		`f.yaml:3: poll.rescan: 1s is not between 10s and 1d`,
 	}
 	lines := strings.Split(err.Error(), "\n")

@@ -41,7 +41,7 @@ func New(d Disk) (*Table, error) {
 }
 
 // errAbsent means that one copy is missing; ErrNone needs both to be missing.
-var errAbsent = errors.New("there is none")
+var errAbsent = errors.New("no table")
 
 // errUnread wraps an error of the drive: what a copy holds is not known.
 var errUnread = errors.New("not read")

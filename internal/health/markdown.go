@@ -47,7 +47,7 @@ const hangs = `
 
 * A drive in use: requests wait in the kernel and none comes back. This is read with every ` + "`poll.tick`" + ` and asks the drive
   nothing: ` + "`KernelFrozen`" + ` comes within {frozenSuspect} and two ticks.
-* A drive that nobody uses: nothing waits in the kernel, which does not count questions such as ours among the requests
+* An unused drive: nothing waits in the kernel, which does not count questions such as ours among the requests
   (block/blk-mq.c, blk_account_io_start). Our next question, at most ` + "`poll.evidence`" + ` away, has no answer: ` + "`KernelSilent`" + `
   comes {silentSuspect} and one tick after it was asked, unless so many drives hang that our questions wait for each other
   (` + "`poll.parallel`" + `). Less than {silentSuspect} would accuse a sound disk that is just starting.

@@ -77,7 +77,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"nvme-dead", "", "NVMe: the controller is given up: state dead, size 0"}, false, nvmeDead, nil},
 	{FaultDoc{"selftest-fail", "count=1", "count self-tests ended with a read failure, and further ones will"}, false, selftestFail, nil},
 	{FaultDoc{"uevent-storm", "rate=100 seconds=10", "change events for the drive, rate a second"}, false, storm, nil},
-	{FaultDoc{"overflow", "", "uevents were lost: the receivers are told so"}, true, overflow, nil},
+	{FaultDoc{"overflow", "", "uevents are lost, and the receivers get an overflow"}, true, overflow, nil},
 	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(f *faults) *bool { return &f.flicker }), nil},
 	{FaultDoc{"resize", "size=HALF", "the drive has another size: a hidden area, a bridge that truncates; what lies beyond is kept, and can be read again when the size is back"}, true, resizeDrive, nil},
 	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(f *faults) *bool { return &f.denied }), nil},
@@ -85,7 +85,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"fs-errors", "n=1", "the kernel has found n errors in the mounted filesystem: errors_count, a line in the log, read-only where errors=remount-ro says so"}, false, nil, fsErrors},
 	{FaultDoc{"fs-read-only", "hidden=false", "the mounted filesystem turns read-only, as after an error; hidden=true: only the kernel's log says so, as with ext4 from Linux 6.12 to 6.14"}, false, nil, fsReadOnly},
 	{FaultDoc{"fs-fill", "percent=95", "the filesystem is that full"}, false, nil, fsFill},
-	{FaultDoc{"fs-unmount", "", "somebody unmounts it everywhere, and tells nobody"}, false, nil, fsUnmount},
+	{FaultDoc{"fs-unmount", "", "the filesystem is unmounted everywhere, without a call to the daemon"}, false, nil, fsUnmount},
 	{FaultDoc{"heal", "", "undo everything, pulling it included; of a device or place, what was done to its filesystem"}, true, heal, healFS},
 }
 

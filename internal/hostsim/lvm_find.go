@@ -168,7 +168,7 @@ func (c *lvmRun) forgetNamed() {
 	}
 }
 
-// at returns the physical volume on a device, nil if there is none.
+// at returns the physical volume on a device, nil without one.
 func (c *lvmRun) at(name string) *pv {
 	dev := c.m.lookup(name)
 	for id, d := range c.on {

@@ -32,7 +32,7 @@ type Bolt struct {
 	file     *os.File
 	readOnly bool  // db is open for reading only, or nil
 	cause    error // why the file was not opened for writing
-	unread   error // why the file was not opened at all; nil: it is open, or there is none
+	unread   error // why the file was not opened at all; nil: it is open, or does not exist
 
 	folderSynced atomic.Bool // the folder was synced since db was opened
 

@@ -42,7 +42,7 @@ func nowOfDrive(d *drivebay.Drive, s Style) step {
 		if d.Status == drivebay.StatusOnline {
 			return step{"the drive was removed and is back: nothing is written to it", "an operator", fmt.Sprintf("pull it, or `drivebay accept %s` uses it again", id)}
 		}
-		return step{"the drive was removed", "the successor in its bay", fmt.Sprintf("`drivebay replace %s` waits for the successor; `drivebay forget %s` if there is none", id, id)}
+		return step{"the drive was removed", "the successor in its bay", fmt.Sprintf("`drivebay replace %s` waits for the successor; without one, use `drivebay forget %s`", id, id)}
 	case drivebay.UsageFailed:
 		return step{"the removal of the drive failed", cmp.Or(cause, "an operator"),
 			fmt.Sprintf("`drivebay drive retry %s` retries; `drivebay cancel %s` keeps the drive; `drivebay force-remove %s` removes the drive with the data on it", id, id, id)}

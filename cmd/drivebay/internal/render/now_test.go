@@ -25,7 +25,7 @@ func TestExplainStartsWithTheNextStep(t *testing.T) {
 		{"releasing", drivebay.Drive{Usage: drivebay.UsageReleasing, Status: drivebay.StatusOnline, Leaving: &drivebay.Leaving{Cause: "volume data-1 moves", Progress: &drivebay.Progress{Done: 1, Total: 4}}},
 			[]string{"25 % of", "waits for", "volume data-1 moves", "`drivebay cancel d` keeps the drive"}, false},
 		{"released", drivebay.Drive{Usage: drivebay.UsageReleased, Status: drivebay.StatusOnline}, []string{"an operator who approves", "`drivebay replace d`"}, false},
-		{"removed", drivebay.Drive{Usage: drivebay.UsageRemoved, Status: drivebay.StatusOffline}, []string{"the successor in its bay", "`drivebay forget d` if there is none"}, false},
+		{"removed", drivebay.Drive{Usage: drivebay.UsageRemoved, Status: drivebay.StatusOffline}, []string{"the successor in its bay", "without one, use `drivebay forget d`"}, false},
 		{"removed and back", drivebay.Drive{Usage: drivebay.UsageRemoved, Status: drivebay.StatusOnline}, []string{"nothing is written to it", "`drivebay accept d`"}, false},
 		{"failed", drivebay.Drive{Usage: drivebay.UsageFailed, Status: drivebay.StatusOnline, Leaving: &drivebay.Leaving{Cause: "somebody uses it: mount"}}, []string{"somebody uses it: mount", "`drivebay drive retry d`"}, false},
 		{"one of two", drivebay.Drive{Usage: drivebay.UsageInUse, Status: drivebay.StatusUnknown, IdentityIssue: "x"}, []string{"nothing is written to the drives with this identity"}, true},

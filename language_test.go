@@ -1,0 +1,72 @@
+package drivebay
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unclear matches words and phrases that hide who does what to which thing. CONTRIBUTING.md
+// has the rules of style behind it.
+var unclear = regexp.MustCompile(`(?i)\b(nobody|somebody|whoever|(is|are) told|lets (it )?be|there is none|stands? against|is waited|herds?|twins?|(is|are) said of|who has it)\b`)
+
+// TestLanguage: the comments and texts of the product, and its documentation, have none of
+// these words. Tests and the tools in hack are not read.
+func TestLanguage(t *testing.T) {
+	read := 0
+	check := func(where, text string) {
+		read++
+		if found := unclear.FindString(text); found != "" {
+			t.Errorf("%s: %q is unclear: name the thing and what it does", where, found)
+		}
+	}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch name := e.Name(); {
+		case e.IsDir() && (name == "testdata" || name == "hack" || name == "bin" || path != "." && strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case strings.HasSuffix(name, ".md"), strings.HasSuffix(name, ".yaml"):
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			check(path, string(text))
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			return texts(path, check)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < 1000 {
+		t.Errorf("only %d texts were read", read)
+	}
+}
+
+// texts calls check with each comment and each string of a Go file.
+func texts(path string, check func(where, text string)) error {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	for _, c := range f.Comments {
+		check(files.Position(c.Pos()).String(), c.Text())
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			check(files.Position(lit.Pos()).String(), lit.Value)
+		}
+		return true
+	})
+	return nil
+}
