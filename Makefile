@@ -29,9 +29,8 @@ run: build ## run the daemon: on spare drives, else as root on loop devices, els
 test: need-go ## the fast tests: no root, no network, no C compiler
 	$(GO) test -timeout 20m ./volume ./...
 
-# Many tests wait for a clock: two of them at a time leave the processors idle.
 test-race: ## the same with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -parallel 4 -timeout 30m ./volume ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./volume ./...
 
 hammer: need-go ## random operations against a model of every acknowledged byte, for three minutes (DRIVEBAY_HAMMER_TIME=1h)
 	DRIVEBAY_HAMMER_TIME=$(or $(DRIVEBAY_HAMMER_TIME),3m) DRIVEBAY_HAMMER_STEPS=$(or $(DRIVEBAY_HAMMER_STEPS),1000000) $(GO) test -count=1 -timeout 24h -v -run 'TestHammer$$' ./volume

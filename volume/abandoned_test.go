@@ -14,6 +14,7 @@ import (
 // back. The path of the pod shows a device that is gone, or by now that of another volume: the volume
 // is not called sound, and the path can be unpublished and used again.
 func TestAbandonedMount(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(requests()) {
 		for _, taken := range []bool{false, true} { // another volume has the name of the device
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
@@ -62,6 +63,7 @@ func TestAbandonedMount(t *testing.T) {
 // PersistentVolume has its name, and a mount inside the volume are no faults of it, and are not
 // unmounted for it.
 func TestPathsOfOthers(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"a partition", "ext4 on a partition"} {
 		onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
 			v, o := s.make("data", requests()[kind]), s.make("pvc-1", requests()[kind])

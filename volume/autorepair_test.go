@@ -77,6 +77,7 @@ func TestTend(t *testing.T) {
 // TestTendReturned: a drive went and is back under another name. What stands on it
 // is in use again by itself, but for what is locked.
 func TestTendReturned(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(requests()) {
 		for _, encrypted := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{Heal: true}, func(s *stand) {
@@ -129,6 +130,7 @@ func TestTendReturned(t *testing.T) {
 // TestTendBacksOff: a volume that somebody unmounts again and again is mounted again
 // more and more rarely, and promptly once that has stopped for long enough.
 func TestTendBacksOff(t *testing.T) {
+	t.Parallel()
 	onMachine(t, fourDrives, volume.Options{Heal: true, Tick: 10 * time.Second}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{})
 		s.must(s.stage(v))
@@ -157,6 +159,7 @@ func TestTendBacksOff(t *testing.T) {
 
 // TestTendNotWhileItMoves: whoever moves a volume knows what is in order there.
 func TestTendNotWhileItMoves(t *testing.T) {
+	t.Parallel()
 	leaves := func(s *stand, v drivebay.Volume) {
 		s.noSpare(v)
 		s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))

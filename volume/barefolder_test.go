@@ -15,6 +15,7 @@ import (
 // TestNeverABareFolder: a pod is never shown the folder at which a filesystem should be
 // mounted and is not: what it wrote would be on the disk of the system.
 func TestNeverABareFolder(t *testing.T) {
+	t.Parallel()
 	ownOptions := func(r *drivebay.StageRequest) { r.Options = []string{"noatime"} } // nothing keeps them
 	bare := func(s *stand, v drivebay.Volume) {
 		s.Helper()
@@ -89,6 +90,7 @@ func TestUnmountedAtThatMoment(t *testing.T) {
 // TestStaleNode: the node that a pod's path shows has the name of the volume's device and
 // another number, as after its drive left and came back. It is published anew.
 func TestStaleNode(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 		v := s.onAPartition(requests()["a partition"])
 		s.must(s.stage(v), s.publish(v, "pod"))

@@ -64,6 +64,7 @@ func (u *unclaimedWrites) withdraw(s *stand, drive string, during func()) {
 // a copy. Nothing more is written to that drive. The copy continues when the target is claimed
 // again; an event names data that remains on the source.
 func TestClaimWithdrawnWhileCopying(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"from", "to"} {
 		onMachine(t, sameDrives(2), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
 			u := s.claimAllByOperator()
@@ -93,6 +94,7 @@ func TestClaimWithdrawnWhileCopying(t *testing.T) {
 // configuration can withdraw the claim of one of its drives. A claim that the configuration no
 // longer has ends when the move ends.
 func TestClaimKeptWhileGroupMoves(t *testing.T) {
+	t.Parallel()
 	for _, by := range []string{"operator", "configuration"} {
 		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 			if by == "operator" {
@@ -134,6 +136,7 @@ func TestClaimKeptWhileGroupMoves(t *testing.T) {
 // TestInterruptedWorkContinues: the daemon is killed while a volume grows, and starts while the
 // drive is not claimed. The growth ends after the drive is claimed again, without another restart.
 func TestInterruptedWorkContinues(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a linear volume", "raw on a partition"} {
 		k := &killer{}
 		onMachine(t, twoNVMe, volume.Options{After: k.step}, func(s *stand) {

@@ -36,6 +36,7 @@ func (s *stand) wantEvents(when string, v drivebay.Volume, kinds []drivebay.Even
 // TestConditionEvents: a volume that turns abnormal, and one that recovers, is told once,
 // also when it comes and goes, and when the daemon starts again meanwhile.
 func TestConditionEvents(t *testing.T) {
+	t.Parallel()
 	kinds := []drivebay.EventKind{drivebay.EventVolumeAbnormal, drivebay.EventVolumeRecovered}
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeZero, FSType: "ext4"}})
@@ -76,6 +77,7 @@ func TestConditionEvents(t *testing.T) {
 
 // TestStagingEvents: a volume that was staged or unstaged is told, a replay is not.
 func TestStagingEvents(t *testing.T) {
+	t.Parallel()
 	kinds := []drivebay.EventKind{drivebay.EventVolumeStaged, drivebay.EventVolumeUnstaged}
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		for name, r := range map[string]drivebay.VolumeRequest{

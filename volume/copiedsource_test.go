@@ -29,6 +29,7 @@ func (b *beforeCopy) Run(ctx context.Context, argv ...string) ([]byte, error) {
 // TestSourceIsNotWipedMeanwhile: a volume is deleted while LVM makes a snapshot or a copy of it. The
 // deletion waits, or the snapshot is refused: none shows a volume that was wiped.
 func TestSourceIsNotWipedMeanwhile(t *testing.T) {
+	t.Parallel()
 	for _, copied := range []bool{false, true} {
 		var wiped, created chan struct{}
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {

@@ -164,6 +164,7 @@ func TestCopyAway(t *testing.T) {
 // TestCopyWaitsForUnrecordedUsers: records that were lost do not free a volume of its users,
 // whose paths the mount table still has.
 func TestCopyWaitsForUnrecordedUsers(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"ext4": requests()["ext4 on a partition"], "a partition": requests()["a partition"], "a drive": requests()["a drive"],
 		"an encrypted partition": encryptedRequests()["a partition"]} {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +189,7 @@ func TestCopyWaitsForUnrecordedUsers(t *testing.T) {
 
 // TestCopyWaits: for its user, for room, and not when the drive stays after all.
 func TestCopyWaits(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 		v := s.onAPartition(requests()["ext4 on a partition"])
 		s.must(s.stage(v), s.publish(v, "pod"))
@@ -213,6 +215,7 @@ func TestCopyWaits(t *testing.T) {
 // TestStageWins: whoever wants the volume has it at once, and what he writes is
 // copied later.
 func TestStageWins(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
 		v := s.onAPartition(drivebay.VolumeRequest{})
 		s.lead(v, drivebay.LeaveRelease)
@@ -238,6 +241,7 @@ func TestStageWins(t *testing.T) {
 // TestCopyTakenBack: what was copied goes again when the drive stays, or when the
 // volume is removed or grown.
 func TestCopyTakenBack(t *testing.T) {
+	t.Parallel()
 	for what, do := range map[string]func(s *stand, v drivebay.Volume){
 		"cancelled": func(s *stand, v drivebay.Volume) { s.lead(v, drivebay.LeaveCancel) },
 		"let go": func(s *stand, v drivebay.Volume) {
@@ -272,6 +276,7 @@ func TestCopyTakenBack(t *testing.T) {
 // TestTakenBackStaysSo: a copy that is being taken back is not gone on with, whatever
 // is asked for meanwhile: its target may be wiped already.
 func TestTakenBackStaysSo(t *testing.T) {
+	t.Parallel()
 	k := &killer{}
 	onMachine(t, threeDrives(), volume.Options{After: k.step, CopyRate: 1 << 20}, func(s *stand) {
 		v := s.onAPartition(drivebay.VolumeRequest{})
@@ -311,6 +316,7 @@ func (s *stand) badSectors(v drivebay.Volume, at, n uint64) {
 // TestUnreadable: what cannot be read is named to the byte, and nothing goes on
 // without an operator's word; what he lets go of stays told until he lets it be.
 func TestUnreadable(t *testing.T) {
+	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 			v := s.onAPartition(drivebay.VolumeRequest{})
@@ -350,6 +356,7 @@ func TestUnreadable(t *testing.T) {
 // TestScatteredSectors: many sectors of a volume that lie apart cannot be read. The copy lacks these
 // blocks and nothing beside them.
 func TestScatteredSectors(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 		v := s.onAPartition(drivebay.VolumeRequest{})
 		const n = 100
@@ -368,6 +375,7 @@ func TestScatteredSectors(t *testing.T) {
 
 // TestReadableAgain: a second try that can read everything loses nothing.
 func TestReadableAgain(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 		v := s.onAPartition(drivebay.VolumeRequest{})
 		sum := s.sum(v)
@@ -384,6 +392,7 @@ func TestReadableAgain(t *testing.T) {
 
 // TestCopyHangs: a drive that says nothing holds up nobody else, and nothing is lost.
 func TestCopyHangs(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
 		v := s.onAPartition(drivebay.VolumeRequest{})
 		sum := s.sum(v)
@@ -406,6 +415,7 @@ func TestCopyHangs(t *testing.T) {
 // TestTargetGoes: the drive that a volume is copied to is pulled, and another one is chosen. The
 // unfinished copy on the first one is wiped when that is back.
 func TestTargetGoes(t *testing.T) {
+	t.Parallel()
 	spec := threeDrives()
 	spec.Drives[0].Count = 3
 	onMachine(t, spec, volume.Options{CopyRate: 1 << 20}, func(s *stand) {
@@ -433,6 +443,7 @@ func TestTargetGoes(t *testing.T) {
 // its copy is wiped. The volume can be used and grown. It is not deleted until the drive is back or
 // given up, and its copy is wiped when the drive returns, also after a restart.
 func TestCopyIsLeft(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"returns", "returns after a restart", "returns before the deletion", "is given up"} {
 		for pulled, step := range map[string]string{"from": "settled", "to": "kernel drivebay-new-"} {
 			var pull atomic.Pointer[func()]

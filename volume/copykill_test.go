@@ -82,6 +82,7 @@ func copyKilled(t *testing.T, after int, r drivebay.VolumeRequest, lost bool) (s
 // TestCopyTorn cuts the power while the table of the new drive is written for the
 // first time: what is left there is known again.
 func TestCopyTorn(t *testing.T) {
+	t.Parallel()
 	for name, zeroed := range map[string][][2]int64{"the backup": {{-40960, 40960}}, "all": {{0, 40960}, {-40960, 40960}}, "all but the MBR": {{512, 40448}, {-40960, 40960}}} {
 		k := &killer{}
 		onMachine(t, threeDrives(), volume.Options{After: k.step}, func(s *stand) {
@@ -115,6 +116,7 @@ func TestCopyTorn(t *testing.T) {
 // TestCannotWipe: a drive that takes no writes any more is left as it is, which is
 // told, and the volume is safe elsewhere.
 func TestCannotWipe(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 		v := s.onAPartition(drivebay.VolumeRequest{})
 		sum, old := s.sum(v), s.drive(v)

@@ -11,6 +11,7 @@ import (
 // TestDeleteAfterCallerEnded: a caller whose time is over shares no memory with the deletion that continues.
 // The race detector shows a fault.
 func TestDeleteAfterCallerEnded(t *testing.T) {
+	t.Parallel()
 	onMachine(t, fourDrives, volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a partition"])
 		ctx, cancel := context.WithCancel(s.Context())

@@ -122,6 +122,7 @@ func (s *stand) keepsItsDrive(v drivebay.Volume, bay, other string) {
 // TestDuplicateDrive: a second drive with the serial and WWN of one in use takes nothing
 // from the volumes of the first, now, after a restart of the daemon and of the machine.
 func TestDuplicateDrive(t *testing.T) {
+	t.Parallel()
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		for name, c := range map[string]drivebay.Class{
 			"partition": {Backing: drivebay.BackingPartition, Wipe: drivebay.WipeZero, FSType: "ext4"},
@@ -163,6 +164,7 @@ func TestDuplicateDrive(t *testing.T) {
 // TestDuplicateAlone: the drive of a volume is pulled while its duplicate is here. The
 // duplicate does not become the drive, whether the daemon goes on or starts again.
 func TestDuplicateAlone(t *testing.T) {
+	t.Parallel()
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeZero, FSType: "ext4"}})
 		first := s.drive(v)

@@ -83,6 +83,7 @@ var copyMoves = []string{"a linear volume", "ext4 on thin", "a mirror"}
 // TestEvacuated: what is on a drive that has to leave moves to a spare while it is
 // used, whole; the drive is blank and released, and where things are is told.
 func TestEvacuated(t *testing.T) {
+	t.Parallel()
 	for _, name := range copyMoves {
 		onMachine(t, sameDrives(4), volume.Options{}, func(s *stand) {
 			used, idle := s.twoOf(name)
@@ -199,6 +200,7 @@ func vol(v *drivebay.VolumeView) *drivebay.Volume { return &v.Volume }
 // TestNotEvacuated are moves that cannot be done: what keeps them is told, nothing is
 // lost, and what can still be done is.
 func TestNotEvacuated(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 		used, idle := s.twoOf("a linear volume")
 		id := used.Location.Drives[0]
@@ -251,6 +253,7 @@ func (s *stand) idle(but string) (serial, id string) {
 
 // TestMirrorRepaired: a leg that went is made anew on a spare, once there is one.
 func TestMirrorRepaired(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a mirror"])
 		s.must(s.stage(v))

@@ -12,6 +12,7 @@ import (
 // TestSpareChosen: what moves goes to a drive like the one that it comes from, and of
 // those to the smallest that has as much room.
 func TestSpareChosen(t *testing.T) {
+	t.Parallel()
 	group := func(kind hostsim.Kind, serial, size string) hostsim.Group {
 		return hostsim.Group{Count: 1, Kind: kind, Serial: serial, Size: size}
 	}
@@ -42,6 +43,7 @@ func TestSpareChosen(t *testing.T) {
 // TestEvacuationTorn cuts the power while the first table of the spare is written: it
 // is known again.
 func TestEvacuationTorn(t *testing.T) {
+	t.Parallel()
 	k := &killer{}
 	onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
 		v := s.make("v", requests()["a linear volume"])

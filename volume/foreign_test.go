@@ -30,6 +30,7 @@ var strangers = map[string][]struct {
 // looked at. Whatever we believe, it is read again before the first write: the
 // volume is refused, and not a byte changes.
 func TestForeign(t *testing.T) {
+	t.Parallel()
 	for name, marks := range strangers {
 		for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive} {
 			t.Run(name+" "+string(b), func(t *testing.T) {
@@ -107,6 +108,7 @@ func (s *stand) scribble(kind string) {
 
 // TestUnwilling are drives that stopped answering after they were looked at.
 func TestUnwilling(t *testing.T) {
+	t.Parallel()
 	for fault, want := range map[string]error{"hang": drivebay.ErrTimeout, "eio": drivebay.ErrRefused, "offline": drivebay.ErrNoSpace, "permission": drivebay.ErrPermission, "vanish": drivebay.ErrNoSpace} {
 		t.Run(fault, func(t *testing.T) {
 			spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindSASHDD, Serial: "SSD{n}", Size: "8GB"}}}

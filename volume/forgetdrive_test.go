@@ -15,6 +15,7 @@ import (
 // TestForgetDrive: a drive is forgotten when it is OFFLINE and no record names it. Then
 // it is in no list, also after a restart, and is new when it comes back.
 func TestForgetDrive(t *testing.T) {
+	t.Parallel()
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}})
 		snap, err := s.e.CreateSnapshot(s.Context(), "s", v.ID)
@@ -70,6 +71,7 @@ func TestForgetDrive(t *testing.T) {
 // TestForgetAfterKeepsDrivesOfVolumes: a drive that is missing for long is not forgotten while a
 // record names it, also without a claim.
 func TestForgetAfterKeepsDrivesOfVolumes(t *testing.T) {
+	t.Parallel()
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}})
 		d := *s.drive(v)

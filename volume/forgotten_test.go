@@ -12,6 +12,7 @@ import (
 // TestNewestDeletionIsKept: however many forgotten volumes the store has, a new deletion stays in it, and
 // the oldest deletion is dropped.
 func TestNewestDeletionIsKept(t *testing.T) {
+	t.Parallel()
 	const most = 4096
 	for name, instance := range map[string]string{"forgotten volumes": "created 2020-01-01T00:00:00Z", "deletions": ""} {
 		t.Run(name, func(t *testing.T) {

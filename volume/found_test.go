@@ -38,6 +38,7 @@ func (s *stand) forget() {
 // TestFound: what the store has forgotten is found again on the drives, those who
 // use it never noticing.
 func TestFound(t *testing.T) {
+	t.Parallel()
 	spec := smallDrives()
 	spec.Drives[0].Count = 6
 	onMachine(t, spec, volume.Options{}, func(s *stand) {
@@ -131,6 +132,7 @@ func TestFoundHalf(t *testing.T) {
 // TestListedAgain: what could not be listed is listed with the next ticks, without
 // news of its drive.
 func TestListedAgain(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on a partition"])
 		s.stop()

@@ -11,6 +11,7 @@ import (
 
 // TestFullVolume: a full filesystem is no fault, unless the configuration says from where on.
 func TestFullVolume(t *testing.T) {
+	t.Parallel()
 	for percent, want := range map[int]bool{0: false, 100: true, 95: true} {
 		onMachine(t, sameDrives(1), volume.Options{FullPercent: percent}, func(s *stand) {
 			v := s.make("v", drivebay.VolumeRequest{})

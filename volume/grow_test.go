@@ -68,6 +68,7 @@ func TestScrubLetsGo(t *testing.T) {
 // TestGrowthKeepsTheDeviceOfAPod: the record of a block volume that a pod has is lost, and the
 // volume grows. The path of the pod still shows the device of the volume.
 func TestGrowthKeepsTheDeviceOfAPod(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a linear volume", "a thin volume", "a mirror"} {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			v := s.make("v", requests()[name])

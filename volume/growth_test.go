@@ -11,6 +11,7 @@ import (
 
 // TestNothingGrows: volumes come and go, and the engine keeps no more than before.
 func TestNothingGrows(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		come := func(n int) map[string]int {
 			for i := range n {

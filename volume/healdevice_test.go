@@ -14,6 +14,7 @@ import (
 // TestHealMirror: a leg that was away is taken back while the volume is in use, and
 // then serves alone.
 func TestHealMirror(t *testing.T) {
+	t.Parallel()
 	for _, write := range []bool{false, true} {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingMirror, Wipe: drivebay.WipeNone, FSType: "ext4"}})
@@ -47,6 +48,7 @@ func TestHealMirror(t *testing.T) {
 
 // TestHealHalfMirror: both legs went, and one is back: it serves alone.
 func TestHealHalfMirror(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingMirror, Wipe: drivebay.WipeNone, FSType: "ext4"}})
 		s.must(s.stage(v), s.publish(v, "pod"), s.sim.MakeFolder(place(target(v, "pod")+"/before")))
@@ -69,6 +71,7 @@ func TestHealHalfMirror(t *testing.T) {
 
 // TestHealPool: a full pool gets what its group has; one without says why not.
 func TestHealPool(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Size: drivebay.SizeRange{Required: 9 << 30}, Class: drivebay.Class{Drives: drivebay.TypeNVMe, Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}, Block: true})
 		s.must(s.stage(v), s.publish(v, "pod"))
@@ -108,6 +111,7 @@ func TestHealPool(t *testing.T) {
 
 // TestHealPoolMetadata: so does the bookkeeping of a pool.
 func TestHealPoolMetadata(t *testing.T) {
+	t.Parallel()
 	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "20GB"}}}, volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Size: drivebay.SizeRange{Required: 14 << 30}, Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}, Block: true})
 		s.must(s.stage(v), s.publish(v, "pod"))
@@ -183,6 +187,7 @@ func TestHealFsck(t *testing.T) {
 // TestHealKilled: a healing that was cut short anywhere is begun again by the next
 // daemon, and comes to the same end.
 func TestHealKilled(t *testing.T) {
+	t.Parallel()
 	k := &killer{}
 	for after, all := 1, false; !all && !t.Failed(); after += stride {
 		k.arm(0)

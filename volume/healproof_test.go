@@ -94,6 +94,7 @@ func (s *stand) dataSectors(v drivebay.Volume, at, n uint64) {
 // TestHealReadsReturned: mounts of a device that went stay as well while the drive that
 // is back cannot be read.
 func TestHealReadsReturned(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(requests()) {
 		for _, encrypted := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {

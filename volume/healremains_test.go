@@ -12,6 +12,7 @@ import (
 // TestHealSaysWhatRemains: the report of a healing has the findings that no repair ends,
 // and none where all is repaired.
 func TestHealSaysWhatRemains(t *testing.T) {
+	t.Parallel()
 	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{})
 		s.must(s.stage(v), s.publish(v, "pod"))

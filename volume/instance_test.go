@@ -62,6 +62,7 @@ func (s *stand) retried(call func() error) error {
 // that its record can have been in. The volume that is on the drives stays whole, it
 // is the one that its name stands for, and there is no second one.
 func TestOlderStore(t *testing.T) {
+	t.Parallel()
 	older := map[string]func(*drivebay.VolumeRecord){
 		"created": func(*drivebay.VolumeRecord) {},
 		"removing": func(r *drivebay.VolumeRecord) {
@@ -163,6 +164,7 @@ func TestOlderStoreWithoutGroup(t *testing.T) {
 // TestOlderStoreDelete: the orchestrator deletes a volume while the record is an older
 // one's: it hears OK when the volume that is there is wiped, not before.
 func TestOlderStoreDelete(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"ext4 on a partition", "xfs on linear", "ext4 on thin"} {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			s.Log(name)
@@ -185,6 +187,7 @@ func TestOlderStoreDelete(t *testing.T) {
 // its name. When the first is back it is not what a request for the name gets, whether
 // the second is there, or was deleted.
 func TestNameReused(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(namesakes()) {
 		for _, when := range []string{"back before the second is deleted", "back after it", "back with a lost record of the second"} {
 			t.Run(name+", "+when, func(t *testing.T) {
@@ -240,6 +243,7 @@ func TestNameReused(t *testing.T) {
 // TestTakenBack: an operator takes back a volume that was forgotten; a request for its
 // name gets it from then on.
 func TestTakenBack(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		r := namesakes()["ext4 on a partition"]
 		v := s.make("v", r)

@@ -16,6 +16,7 @@ import (
 // the drive of the first one was away, and that drive is back. Neither is used or removed until
 // an operator decides, and either way his choice lasts.
 func TestOlderStoreNamesAnOlderVolume(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(namesakes()) {
 		if strings.Contains(name, "mirror") {
 			continue // half of it would have to be away
@@ -75,6 +76,7 @@ func TestOlderStoreNamesAnOlderVolume(t *testing.T) {
 // while the record of its id names a volume that is on its drive. The record stays, and the answer
 // is a refusal.
 func TestAdoptBesideItsRecord(t *testing.T) {
+	t.Parallel()
 	for _, recorded := range []string{"older", "newer"} {
 		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 			s.claimAllByOperator()
@@ -120,6 +122,7 @@ func instance(l drivebay.Location) string {
 // TestInstancesInOrder: of two volumes the instance of the later one is the greater one, also when
 // the clock was set back between them.
 func TestInstancesInOrder(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		var last string
 		for _, name := range []string{"c", "b", "a"} {
@@ -145,6 +148,7 @@ func (m setBack) Now() time.Time { return m.Machine.Now().AddDate(-1, 0, 0) }
 // TestCreateOfWhatIsGone: the store is one from before a volume was deleted. Asked for again,
 // it is not said to be there; given up, it is made.
 func TestCreateOfWhatIsGone(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(namesakes()) {
 		for _, found := range []bool{false, true} { // a record without the name that was asked for
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
@@ -180,6 +184,7 @@ func TestCreateOfWhatIsGone(t *testing.T) {
 // TestOlderStoreOfMovedGroup: a store from before a mirror was deleted and made anew in the same
 // volume group, which has left one of its drives in between.
 func TestOlderStoreOfMovedGroup(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
 		r := requests()["a mirror"]
 		keep := s.make("keeps the group", r)
@@ -208,6 +213,7 @@ func TestOlderStoreOfMovedGroup(t *testing.T) {
 // TestDeletedWhileUnknown: the records are lost while the drive of a volume is away, and the
 // volume is deleted. When the drive is back it is not taken in, and its name stands for a new one.
 func TestDeletedWhileUnknown(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(namesakes()) {
 		for _, between := range []bool{false, true} { // another one of its name was made and deleted meanwhile
 			onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 8, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}}}, volume.Options{Headers: t.TempDir()}, func(s *stand) {
@@ -252,6 +258,7 @@ func TestDeletedWhileUnknown(t *testing.T) {
 // TestAdoptForgotten: a volume that was forgotten and is back on a drive that is not claimed is
 // adopted, and the answer is OK.
 func TestAdoptForgotten(t *testing.T) {
+	t.Parallel()
 	onMachine(t, twoNVMe, volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on a partition"])
 		serial := s.serialOf(v.Location.Drives[0])
@@ -270,6 +277,7 @@ func TestAdoptForgotten(t *testing.T) {
 // TestAdoptDeletedBesideNewer: a volume that was deleted while its drive was offline returns, and a new
 // one has its name. It is not adopted, and the answer says so.
 func TestAdoptDeletedBesideNewer(t *testing.T) {
+	t.Parallel()
 	onMachine(t, twoNVMe, volume.Options{}, func(s *stand) {
 		r := requests()["ext4 on a partition"]
 		v := s.make("v", r)
@@ -289,6 +297,7 @@ func TestAdoptDeletedBesideNewer(t *testing.T) {
 // TestDeletedWithADeadNode: a volume is deleted while its drive is offline, and the path of a pod still
 // shows the node of the device that went. The volume does not return with the drive.
 func TestDeletedWithADeadNode(t *testing.T) {
+	t.Parallel()
 	onMachine(t, twoNVMe, volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a partition"])
 		serial := s.serialOf(v.Location.Drives[0])
@@ -307,6 +316,7 @@ func TestDeletedWithADeadNode(t *testing.T) {
 // made again and staged, and the older records with its deletion are restored. What is in use was
 // not deleted.
 func TestUsedVolumeWasNotDeleted(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(namesakes()) {
 		onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 			s.must(s.e.DeleteVolume(s.Context(), s.make("v", r).ID))
@@ -343,6 +353,7 @@ func TestUsedVolumeWasNotDeleted(t *testing.T) {
 // TestForgetBesideItsNewerVolume: an older store names a volume that is not in its volume group any
 // more, and the drive has a volume with its id that was deleted. An operator can forget the record.
 func TestForgetBesideItsNewerVolume(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(1), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a linear volume"])
 		records, err := s.st.Volumes()
@@ -363,6 +374,7 @@ func TestForgetBesideItsNewerVolume(t *testing.T) {
 // TestOlderStoreOfReleasedDrive: a store from before the release of a drive was canceled and a
 // volume was made there. The volume is taken in, and its deletion wipes it.
 func TestOlderStoreOfReleasedDrive(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(1), volume.Options{}, func(s *stand) {
 		d := s.mgr.Snapshot().Drives[0].ID
 		s.must(s.mgr.Operate(s.Context(), d, drivebay.LeaveRelease, ""))
@@ -401,6 +413,7 @@ func TestOlderStoreOfReleasedDrive(t *testing.T) {
 // that the store does not claim. The new volume is shown with its drive, and adopted when an
 // operator asks for it.
 func TestOlderStoreFoundUnclaimed(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 		u := s.claimAllByOperator()
 		r := rawVolume(drivebay.BackingPartition)
@@ -433,6 +446,7 @@ func TestOlderStoreFoundUnclaimed(t *testing.T) {
 // TestExpandAndSnapshotOfWhatIsGone: the store is one from before a volume and its snapshot were
 // deleted. A call that asks for what the records already have is not acknowledged.
 func TestExpandAndSnapshotOfWhatIsGone(t *testing.T) {
+	t.Parallel()
 	for name, r := range some(namesakes()) {
 		onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 			v := s.make("v", r)

@@ -197,6 +197,7 @@ func smallDrives() hostsim.Spec {
 // TestAskedAgainAtOnce: who asks again for what was cut short, before it was taken up,
 // is told that it is under way, and then that it is done.
 func TestAskedAgainAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"partition": requests()["a partition"], "thin": requests()["ext4 on thin"]} {
 		k := &killer{}
 		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {

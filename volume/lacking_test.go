@@ -16,6 +16,7 @@ import (
 // TestLacking: what volumes need of a machine and it does not have is named with what to do
 // about it, and nothing else is.
 func TestLacking(t *testing.T) {
+	t.Parallel()
 	without := func(programs ...string) hostsim.Spec {
 		spec := sameDrives(2)
 		spec.Without = programs
@@ -84,6 +85,7 @@ func (m *slowProgram) Run(ctx context.Context, argv ...string) ([]byte, error) {
 // TestToolThatDoesNotAnswer: a program that does not answer is not taken for installed, and the callers of
 // a later search do not wait for it.
 func TestToolThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	spec := sameDrives(1)
 	spec.Without = []string{"mkfs.xfs"}
 	onMachine(t, spec, volume.Options{}, func(s *stand) {

@@ -110,6 +110,7 @@ func (s *stand) damageTable(disk host.Disk) {
 // the kernel's partitions without the table. The drive is used for nothing until they
 // agree again.
 func TestLayoutUnknown(t *testing.T) {
+	t.Parallel()
 	for i, c := range layoutChanges {
 		for j, b := range backings {
 			if (i+j)%stride != 0 {
@@ -215,6 +216,7 @@ func (s *stand) nothingUndone(v drivebay.Volume) {
 // TestOtherTable: another program has written an MBR to the drive of a volume, and the kernel
 // has read it. The volume is gone, and can be forgotten.
 func TestOtherTable(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a partition", "a linear volume"} {
 		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 			v := s.make("v", requests()[name])

@@ -16,6 +16,7 @@ import (
 // TestDriveLeaves: volumes go with their drive, nothing new comes to it, and it is
 // free to go when the last of them is gone; one that stays after all has them back.
 func TestDriveLeaves(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on thin"])
 		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
@@ -61,6 +62,7 @@ func TestDriveLeaves(t *testing.T) {
 // TestVolumeIsLetGo: a drive goes without what nobody needs any more, but not while that
 // is mounted; if it stays after all, so does the volume.
 func TestVolumeIsLetGo(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"ext4 on a partition", "ext4 on thin"} {
 		t.Run(kind, func(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
@@ -109,6 +111,7 @@ func TestVolumeIsLetGo(t *testing.T) {
 // TestWrongSledPulled: the volumes on a drive that is pulled by mistake are MISSING until
 // it is back, and the drive that was meant is still the one to be pulled.
 func TestWrongSledPulled(t *testing.T) {
+	t.Parallel()
 	bays := hostsim.Spec{Enclosures: []hostsim.Enclosure{{Name: "flash", Kind: hostsim.EnclosurePCI, Bays: 4}}, Drives: []hostsim.Group{{Bays: "0-2", Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}}}
 	onMachine(t, bays, volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on a partition"])
@@ -157,6 +160,7 @@ func (s *stand) noSpare(v drivebay.Volume) {
 
 // TestReleaseOfMountedVolume: a volume that is mounted at a path that no record names is not released.
 func TestReleaseOfMountedVolume(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on a partition"])
 		s.noSpare(v)

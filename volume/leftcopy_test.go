@@ -186,6 +186,7 @@ func TestDeletedWhileItsCopyIsWiped(t *testing.T) {
 // that was moved off it is not wiped. The drive can leave; the deletion is acknowledged only when the
 // drive takes writes again (TestCannotWipe: or was taken out for good).
 func TestUnwipedCopyHoldsTheDeletion(t *testing.T) {
+	t.Parallel()
 	onMachine(t, threeDrives(), volume.Options{}, func(s *stand) {
 		r := requests()["a partition"]
 		r.Class.Wipe = drivebay.WipeZero

@@ -150,6 +150,7 @@ func TestLetGoUnknown(t *testing.T) {
 // TestNumberReused: a drive is pulled and returns under another name, and a partition of it gets
 // its old device number again. A pod has the node of the old device: the volume is not sound.
 func TestNumberReused(t *testing.T) {
+	t.Parallel()
 	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}}}, volume.Options{}, func(s *stand) {
 		var v drivebay.Volume
 		for _, name := range []string{"a", "b", "c", "d"} { // the fourth has a number that stays

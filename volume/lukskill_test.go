@@ -62,6 +62,7 @@ func TestEncryptedKilled(t *testing.T) {
 // TestEncryptedFound: what the store has forgotten of an encrypted volume its
 // header and its partition or tags still say.
 func TestEncryptedFound(t *testing.T) {
+	t.Parallel()
 	spec := smallDrives()
 	spec.Drives[0].Count = 6
 	onMachine(t, spec, volume.Options{Headers: t.TempDir()}, func(s *stand) {
@@ -94,6 +95,7 @@ func TestEncryptedFound(t *testing.T) {
 // TestEncryptedStale: what a stage that crashed has left unlocked is closed at the next start,
 // and what lies over a drive that came back as another device is made anew.
 func TestEncryptedStale(t *testing.T) {
+	t.Parallel()
 	r := encryptedRequests()["ext4 on a partition"]
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", r)
@@ -126,6 +128,7 @@ func TestEncryptedStale(t *testing.T) {
 
 // TestCannotEncrypt: a machine that cannot encrypt says so, and makes nothing.
 func TestCannotEncrypt(t *testing.T) {
+	t.Parallel()
 	for _, lacks := range []string{"cryptsetup", "dm-crypt"} {
 		spec := smallDrives()
 		spec.Without = []string{lacks}
@@ -146,6 +149,7 @@ func TestCannotEncrypt(t *testing.T) {
 
 // TestCanEncryptLater: who did not answer in time is asked again.
 func TestCanEncryptLater(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		class := encryptedRequests()["a partition"].Class
 		late, cancel := context.WithCancel(s.Context())
@@ -161,6 +165,7 @@ func TestCanEncryptLater(t *testing.T) {
 
 // TestEncryptedCapacity: what is said of the room for encrypted volumes is exact.
 func TestEncryptedCapacity(t *testing.T) {
+	t.Parallel()
 	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Size: "20GB"}}}, volume.Options{}, func(s *stand) {
 		for name, r := range encryptedRequests() {
 			if !r.Block {

@@ -18,6 +18,7 @@ import (
 // drive is gone or back under another number, and never used again. A logical volume
 // that lost its drive stays as it is until it is unstaged, encrypted or not.
 func TestEncryptedLetGo(t *testing.T) {
+	t.Parallel()
 	for name, again := range map[string]bool{"ext4 on a partition": true, "a partition": true, "a linear volume": false, "xfs on linear": false, "ext4 on thin": false} {
 		for _, back := range []bool{false, true} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
@@ -71,6 +72,7 @@ func (s *stand) backAgain(v drivebay.Volume, text string) {
 // TestEncryptedForgotten: a volume that is forgotten while its drive is away leaves
 // no device, and keeps the copy of its header for the day when the drive is back.
 func TestEncryptedForgotten(t *testing.T) {
+	t.Parallel()
 	headers := t.TempDir()
 	onMachine(t, smallDrives(), volume.Options{Headers: headers}, func(s *stand) {
 		r := encryptedRequests()["ext4 on a partition"]
@@ -115,6 +117,7 @@ func (s *stand) copies(headers string) (names []string) {
 // by no key, and opens again with the header that was kept, after a loss of all
 // records, too.
 func TestEncryptedDamaged(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		headers := filepath.Join(t.TempDir(), "luks")
 		onMachine(t, smallDrives(), volume.Options{Headers: headers}, func(s *stand) {
@@ -171,6 +174,7 @@ func (s *stand) write(v drivebay.Volume, b []byte, at int64) {
 // TestEncryptedFoundHalf: what is left of a volume that was being made when its
 // record was lost becomes an encrypted one of exactly the size that is asked for.
 func TestEncryptedFoundHalf(t *testing.T) {
+	t.Parallel()
 	k := &killer{after: 2}
 	onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
 		r := encryptedRequests()["a partition"]
@@ -195,6 +199,7 @@ func TestEncryptedFoundHalf(t *testing.T) {
 // TestEncryptedCopies: snapshots and copies of an encrypted volume are what it is,
 // header and all: they open with its key, and with no other.
 func TestEncryptedCopies(t *testing.T) {
+	t.Parallel()
 	headers := t.TempDir()
 	onMachine(t, smallDrives(), volume.Options{Headers: headers}, func(s *stand) {
 		for _, name := range []string{"a thin volume", "ext4 on thin"} {

@@ -72,6 +72,7 @@ func onEach(s *stand) (all []drivebay.Volume) {
 // TestDamagedPhysicalVolume: whatever is damaged of the physical volume of one drive,
 // its volumes are said to be out of LVM's reach, and the other drives' are seen as ever.
 func TestDamagedPhysicalVolume(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]struct {
 		at int64
 		n  int
@@ -111,6 +112,7 @@ func TestDamagedPhysicalVolume(t *testing.T) {
 
 // TestDamageMended: a label that is written back as it was ends the finding.
 func TestDamageMended(t *testing.T) {
+	t.Parallel()
 	onMachine(t, nvmeDrives(3), volume.Options{}, func(s *stand) {
 		v := onEach(s)[0]
 		s.flip(s.driveOf(v).Name+"p1", 512+40, 1)
@@ -127,6 +129,7 @@ func TestDamageMended(t *testing.T) {
 // TestDamagedLeg: a mirror that has lost a label serves from the other drive; one that
 // has lost one copy of its metadata is read from the other, and says so.
 func TestDamagedLeg(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]int64{"label": 512 + 40, "metadata": 4608 + 10} {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, nvmeDrives(2), volume.Options{}, func(s *stand) {
@@ -176,6 +179,7 @@ func (r *spoiled) Run(ctx context.Context, argv ...string) ([]byte, error) {
 // TestReportSpoiled: a drive on which lvm fails, or answers with what is no report,
 // hides its own volumes and no others.
 func TestReportSpoiled(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "{ \"report\": [ { \"vg\": [", "Segmentation fault\n"} {
 		onMachine(t, nvmeDrives(3), volume.Options{}, func(s *stand) {
 			all := onEach(s)
@@ -206,6 +210,7 @@ func TestReportSpoiled(t *testing.T) {
 
 // TestNoReport: what LVM said once is not believed for ever.
 func TestNoReport(t *testing.T) {
+	t.Parallel()
 	onMachine(t, nvmeDrives(3), volume.Options{}, func(s *stand) {
 		all := onEach(s)
 		bad := &spoiled{lvmRunner: s.sim, by: []string{""}}
@@ -237,6 +242,7 @@ func TestNoReport(t *testing.T) {
 
 // TestCreateWithoutReport: a volume that cannot be created because LVM fails gets the cause as its error.
 func TestCreateWithoutReport(t *testing.T) {
+	t.Parallel()
 	onMachine(t, nvmeDrives(3), volume.Options{}, func(s *stand) {
 		bad := &spoiled{lvmRunner: s.sim, by: []string{""}}
 		s.lvm = bad

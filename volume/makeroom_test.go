@@ -301,6 +301,7 @@ func TestMakeRoomKilled(t *testing.T) {
 // TestMakeRoomRefused: what cannot be had is OUT_OF_RANGE with the reason, and nothing has
 // changed.
 func TestMakeRoomRefused(t *testing.T) {
+	t.Parallel()
 	raw := requests()["a partition"]
 	use := func(s *stand, all ...drivebay.Volume) {
 		for _, v := range all {
@@ -441,6 +442,7 @@ var roomDisturbances = map[string]struct {
 // TestMakeRoomCalledOff: a call that needs the volume that moves has it at once, and the
 // growth is answered by what there is then.
 func TestMakeRoomCalledOff(t *testing.T) {
+	t.Parallel()
 	for name, c := range roomDisturbances {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, nvme(1, "1GB"), volume.Options{CopyRate: 1 << 20}, func(s *stand) {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestExpand(t *testing.T) {
+	t.Parallel()
 	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Size: "10GB"}}}, volume.Options{}, func(s *stand) {
 		fs, raw := requests()["ext4 on a partition"], requests()["a partition"]
 		a := s.make("a", fs)
@@ -111,6 +112,7 @@ func TestInUse(t *testing.T) {
 // time: each gets its place, none has another's, and the last takes along what was
 // made for all of them.
 func TestMany(t *testing.T) {
+	t.Parallel()
 	spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 4, Kind: hostsim.KindNVMe, Size: "20GB"}}}
 	onMachine(t, spec, volume.Options{}, func(s *stand) {
 		for _, name := range []string{"a partition", "a linear volume", "a thin volume", "a mirror", "ext4 on thin"} {
@@ -160,6 +162,7 @@ func TestMany(t *testing.T) {
 // TestRemovalsThatEndTogether: the logical volumes of a group are all removed before any removal
 // goes on. One of the removals gives the drives back, and none fails.
 func TestRemovalsThatEndTogether(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a linear volume", "a thin volume", "a mirror"} {
 		const n = 4
 		var removing atomic.Bool
@@ -199,6 +202,7 @@ func TestRemovalsThatEndTogether(t *testing.T) {
 // TestMakingOnAHungDrive: a drive that never answers costs who asks for it his time, and
 // nobody else anything.
 func TestMakingOnAHungDrive(t *testing.T) {
+	t.Parallel()
 	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindSASHDD, Serial: "D{n}", Size: "10GB"}}}, volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on a partition"])
 		sick, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
@@ -237,6 +241,7 @@ func TestMakingOnAHungDrive(t *testing.T) {
 // TestGoAndCome: while the last volume of a group takes its physical volume along, the
 // first one of another group comes to the same drive, and counts on it.
 func TestGoAndCome(t *testing.T) {
+	t.Parallel()
 	spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Size: "20GB"}}}
 	for _, name := range []string{"a linear volume", "ext4 on thin"} {
 		for _, when := range []string{"group", "kernel without physical volume"} {

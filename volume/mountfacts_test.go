@@ -144,6 +144,7 @@ func TestMountsHidden(t *testing.T) {
 // letting go is a sound volume said to be unmounted, however slowly its drive works
 // and however often the mount table is read meanwhile.
 func TestMountsDoNotFlicker(t *testing.T) {
+	t.Parallel()
 	onMachine(t, fourDrives, volume.Options{Tick: 20 * time.Millisecond}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{})
 		d, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
@@ -178,6 +179,7 @@ func TestMountsDoNotFlicker(t *testing.T) {
 // TestBtrfsByMapperName: the mount table names the device of a btrfs by device-mapper's name, in plain
 // and on a logical volume. The volume is found at its paths.
 func TestBtrfsByMapperName(t *testing.T) {
+	t.Parallel()
 	for _, encrypted := range []bool{false, true} {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			r := requests()["btrfs on a mirror"]

@@ -116,6 +116,7 @@ func TestMovedSinceKeepsTheNewest(t *testing.T) {
 // TestSalvagedStaysLost: a drive that was given up in the middle of a move is put back. The
 // record of what was lost with it stays on it, and is not deleted as long as its data are there.
 func TestSalvagedStaysLost(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
 		lost, other := s.make("used", requests()["a linear volume"]), s.make("idle", requests()["a linear volume"])
 		s.must(s.stage(lost), s.stage(other))
@@ -150,6 +151,7 @@ func TestSalvagedStaysLost(t *testing.T) {
 // TestShownIsNotForgotten: a volume that LVM shows on another drive than its record names, as
 // after a move by hand, is not given up.
 func TestShownIsNotForgotten(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a linear volume"])
 		_, other := s.idle(v.Location.Drives[0])
@@ -168,6 +170,7 @@ func TestShownIsNotForgotten(t *testing.T) {
 // TestFoundMirrorIsRemoved: a mirror that was found again with one leg is to be removed. That
 // ends once its other drive is back, and leaves nothing on either.
 func TestFoundMirrorIsRemoved(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 		r := requests()["a mirror"]
 		r.Class.Wipe = drivebay.WipeZero

@@ -74,6 +74,7 @@ func TestMovedSince(t *testing.T) {
 // TestMovedSinceItWasBegun: a volume was made and its volume group moved after the records were
 // written. They say that the volume is being made on the drives that the group has left.
 func TestMovedSinceItWasBegun(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a linear volume", "a mirror"} {
 		k := &killer{}
 		onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {

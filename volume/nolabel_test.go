@@ -17,6 +17,7 @@ import (
 // unreadable, after the last volume group of a drive was removed. The partition stays in
 // the table, with every byte.
 func TestLabelKeepsPartition(t *testing.T) {
+	t.Parallel()
 	for name, label := range map[string]string{
 		"sound": "LABELONE\x01\x00\x00\x00\x00\x00\x00\x00", "one wrong bit": "LABELONF\x01\x00\x00\x00\x00\x00\x00\x00", "no word of it": "x", "unreadable": "",
 	} {
@@ -69,6 +70,7 @@ func TestLabelKeepsPartition(t *testing.T) {
 // moves off, in the middle of the move. Nothing of it is moved, and its drive is not taken
 // for empty.
 func TestMoveWithoutPhysicalVolume(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a linear volume", "ext4 on thin"} {
 		for after := 1; after <= 8; after += stride {
 			k := &killer{}

@@ -14,6 +14,7 @@ import (
 // TestRetry: what failed in the middle goes on from there once its drive answers
 // again, and nothing is lost or made twice.
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"on a partition": requests()["ext4 on a partition"], "on LVM": requests()["xfs on linear"]} {
 		r.Name, r.Size.Required = name, 1<<30
 		var s *stand
@@ -77,6 +78,7 @@ func TestRetry(t *testing.T) {
 // TestRetryGrowth: a growth that failed is gone on with, or let be and asked for
 // again.
 func TestRetryGrowth(t *testing.T) {
+	t.Parallel()
 	for _, clear := range []bool{false, true} {
 		var s *stand
 		armed := false
@@ -147,6 +149,7 @@ func TestRetryMount(t *testing.T) {
 // TestForget: a volume whose drive is gone can be got rid of once nobody has it any
 // more, with its snapshots; when the drive comes back it is found again.
 func TestForget(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["ext4 on thin"])
 		_, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)

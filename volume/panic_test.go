@@ -25,6 +25,7 @@ func (m *panicking) ReadDir(name string) ([]string, error) {
 
 // TestPanicInListing: a panic in a listing ends that listing, and no other work of the daemon.
 func TestPanicInListing(t *testing.T) {
+	t.Parallel()
 	onMachine(t, fourDrives, volume.Options{}, func(s *stand) {
 		m := &panicking{Machine: s.sim}
 		s.machine = m

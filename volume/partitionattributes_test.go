@@ -14,6 +14,7 @@ import (
 // middle of that. It is wiped as its class says all the same, and a request of another class is
 // told that it is of this one.
 func TestFoundIsWipedAsPromised(t *testing.T) {
+	t.Parallel()
 	hdds := hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "2GB"}}}
 	for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive} {
 		for after := 0; after < 2; after++ { // steps of the deletion before the records are lost

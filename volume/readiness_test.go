@@ -15,6 +15,7 @@ import (
 // TestReadyAfterFirstLook: with all records lost the engine is not ready before the volumes
 // on the drives have records, and is ready soon after; also when one drive is slow.
 func TestReadyAfterFirstLook(t *testing.T) {
+	t.Parallel()
 	for _, backing := range allBackings {
 		for _, slow := range []time.Duration{0, 100 * time.Millisecond} {
 			t.Run(fmt.Sprint(backing, " ", slow), func(t *testing.T) {
@@ -55,6 +56,7 @@ func TestReadyAfterFirstLook(t *testing.T) {
 // TestReadyWithoutDrive: a drive that hangs or fails holds readiness back for seconds, is
 // named, and its volumes stay unavailable; ready is not taken back.
 func TestReadyWithoutDrive(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"hang", "eio"} {
 		for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
 			t.Run(fmt.Sprint(fault, " ", backing), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // TestReclaim: what nobody uses goes back to the pool, whether the volume is mounted
 // or not; what was not mounted before is not after it.
 func TestReclaim(t *testing.T) {
+	t.Parallel()
 	for _, fs := range drivebay.FSTypes {
 		for _, used := range []bool{true, false} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
@@ -53,6 +54,7 @@ func TestReclaim(t *testing.T) {
 
 // TestReclaimNot: where nothing can be discarded that is said.
 func TestReclaimNot(t *testing.T) {
+	t.Parallel()
 	disks := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "10GB"}}}
 	for name, c := range map[string]struct {
 		r    drivebay.VolumeRequest

@@ -63,6 +63,7 @@ func (s *stand) open(name string) host.Disk {
 // whatever the drive and LVM show: no capacity is promised there, nothing is written
 // there, until the volume is back or given up.
 func TestRecordedIsNotFree(t *testing.T) {
+	t.Parallel()
 	backings := []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin}
 	for damage, do := range damages {
 		for _, b := range backings {
@@ -112,6 +113,7 @@ func TestRecordedIsNotFree(t *testing.T) {
 // TestRecordedSnapshot: a snapshot that was removed outside of drivebay keeps its place
 // until it is given up.
 func TestRecordedSnapshot(t *testing.T) {
+	t.Parallel()
 	onMachine(t, oneNVMeDrive(), volume.Options{}, func(s *stand) {
 		r := rawVolume(drivebay.BackingThin)
 		v := s.make("v", r)

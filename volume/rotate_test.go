@@ -102,6 +102,7 @@ func (s *stand) putBack(v drivebay.Volume, headers string) {
 
 // TestRotateKeyNot: a key that does not open the volume changes nothing.
 func TestRotateKeyNot(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		v, plain := s.make("v", encryptedRequests()["ext4 on a partition"]), s.make("plain", drivebay.VolumeRequest{})
 		for name, c := range map[string]struct {

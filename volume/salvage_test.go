@@ -158,6 +158,7 @@ func (h *half) goesOn(v drivebay.Volume) {
 // TestUnlabelled: a drive is taken to hold nothing of LVM by what is written on it, not
 // by what the kernel shows of it; what cannot be read is not nothing.
 func TestUnlabelled(t *testing.T) {
+	t.Parallel()
 	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a linear volume"])
 		id := v.Location.Drives[0]

@@ -138,6 +138,7 @@ func (m *hangingOpen) OpenDisk(ctx context.Context, dev string, alone bool) (hos
 // TestScrubOpenHangs: a device whose open(2) does not return delays neither the checks of other volumes nor
 // the end of the daemon.
 func TestScrubOpenHangs(t *testing.T) {
+	t.Parallel()
 	onMachine(t, nvmeDrives(2), volume.Options{}, func(s *stand) {
 		r := requests()["ext4 on a partition"]
 		r.Size.Required = 6 << 30 // no two on one drive

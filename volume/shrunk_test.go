@@ -57,6 +57,7 @@ func (s *stand) shrank(v drivebay.Volume, id string) {
 // TestDriveShrank: a drive comes back with fewer bytes, or loses them while it is there;
 // it is abnormal at once, nothing is written to it, and all is well when they are back.
 func TestDriveShrank(t *testing.T) {
+	t.Parallel()
 	for _, b := range few(backings) {
 		for _, way := range []string{"returns", "while it is there", "while the daemon is down", "and the records are lost", "by one MiB"} {
 			t.Run(string(b)+" "+way, func(t *testing.T) {
@@ -110,6 +111,7 @@ func TestDriveShrank(t *testing.T) {
 // TestShrankInUse: what is in use on a drive that shrank goes on and can be let go of;
 // nothing new begins.
 func TestShrankInUse(t *testing.T) {
+	t.Parallel()
 	for _, b := range backings {
 		t.Run(string(b), func(t *testing.T) {
 			onMachine(t, tinyDrives(1), volume.Options{}, func(s *stand) {
@@ -133,6 +135,7 @@ func TestShrankInUse(t *testing.T) {
 
 // TestDriveGrew: a drive with more bytes than before is said and used.
 func TestDriveGrew(t *testing.T) {
+	t.Parallel()
 	onMachine(t, tinyDrives(1), volume.Options{}, func(s *stand) {
 		v := s.make("precious", rawVolume(drivebay.BackingPartition))
 		d := s.driveOf(v)
@@ -157,6 +160,7 @@ func TestDriveGrew(t *testing.T) {
 // TestBlankDriveShrank: a blank drive that shrank is neither blank nor free: what it held
 // may be where it does not reach.
 func TestBlankDriveShrank(t *testing.T) {
+	t.Parallel()
 	onMachine(t, tinyDrives(1), volume.Options{}, func(s *stand) {
 		d := s.mgr.Snapshot().Drives[0]
 		s.resize(d.ID, d.Size-500<<20)
@@ -169,6 +173,7 @@ func TestBlankDriveShrank(t *testing.T) {
 
 // TestCloneOnSmallerDrive: the table of a larger drive on a smaller one.
 func TestCloneOnSmallerDrive(t *testing.T) {
+	t.Parallel()
 	spec := tinyDrives(1)
 	spec.Drives = append(spec.Drives, hostsim.Group{Count: 1, Kind: hostsim.KindNVMe, Serial: "SMALL{n}", Size: "1500MB"})
 	onMachine(t, spec, volume.Options{}, func(s *stand) {

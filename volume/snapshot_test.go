@@ -52,6 +52,7 @@ func (s *stand) withDevice(v drivebay.Volume, f func(dev string)) {
 // TestSnapshots: a snapshot keeps what was there, a copy of it is a volume of its
 // own, and each outlives what it came from.
 func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		r := requests()["a thin volume"]
 		v := s.make("v", r)
@@ -114,6 +115,7 @@ func TestSnapshots(t *testing.T) {
 // is mounted beside it all the same, whichever comes first; after a loss of the
 // records, too.
 func TestCopiesBesideTheirOrigin(t *testing.T) {
+	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs"} {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			r := drivebay.VolumeRequest{FSType: fs, Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: fs}}
@@ -152,6 +154,7 @@ func TestCopiesBesideTheirOrigin(t *testing.T) {
 
 // TestPoolIsNotOvercommitted: all that was promised can be written.
 func TestPoolIsNotOvercommitted(t *testing.T) {
+	t.Parallel()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 		r := requests()["a thin volume"]
 		r.Size.Required = 5 << 30

@@ -15,6 +15,7 @@ import (
 // TestTorn cuts the power while the first table of a drive is written, and while
 // the last one is erased: what is left reads as nobody's, and we know it again.
 func TestTorn(t *testing.T) {
+	t.Parallel()
 	wipe := func(s *stand, ranges ...[2]int64) {
 		s.Helper()
 		var d *drivebay.Drive
@@ -70,6 +71,7 @@ func TestTorn(t *testing.T) {
 
 // TestLongWipe: a wipe that was cut short goes on where it had come to.
 func TestLongWipe(t *testing.T) {
+	t.Parallel()
 	k := &killer{}
 	onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindSATAHDD, Size: "60GB"}}}, volume.Options{After: k.step}, func(s *stand) {
 		r := requests()["a partition"]

@@ -44,6 +44,7 @@ func (s *stand) twin(v drivebay.Volume, to drivebay.Drive) {
 // one volume. It is staged and published from neither before an operator decides, whatever
 // becomes of the drives meanwhile.
 func TestTwinsAfterLostStore(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"both are well", "the first is BAD", "one goes and is back", "started again", "grown and healed in vain", "the other one is used"} {
 		for _, block := range []bool{false, true} {
 			t.Run(way, func(t *testing.T) {

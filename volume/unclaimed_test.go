@@ -38,6 +38,7 @@ func (s *stand) claimAll(on bool) {
 // TestUnclaimedIsUntouched: a drive without a claim is not written to, whatever is asked
 // of the volumes on it; staging and publishing go on.
 func TestUnclaimedIsUntouched(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"ext4 on a partition", "raw on a partition", "a linear volume", "ext4 on thin", "a mirror", "an encrypted partition"} {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, twoNVMe, volume.Options{Heal: true}, func(s *stand) {
@@ -105,6 +106,7 @@ func unclaimedRequest(name string) drivebay.VolumeRequest {
 // TestFoundOnUnclaimed: volumes on drives that are not claimed, of which nothing is
 // recorded here, are shown, and nothing is done to them until they are claimed or adopted.
 func TestFoundOnUnclaimed(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"raw on a partition", "a linear volume", "ext4 on thin", "a mirror"} {
 		for _, verb := range []string{"claim", "adopt"} {
 			t.Run(verb+" "+name, func(t *testing.T) {
@@ -159,6 +161,7 @@ func TestFoundOnUnclaimed(t *testing.T) {
 // TestOthersMove: a volume group that was killed in the middle of a move on another
 // machine is not moved on here while its drives are not claimed.
 func TestOthersMove(t *testing.T) {
+	t.Parallel()
 	for after := 1; after <= 6; after++ {
 		k := &killer{}
 		onMachine(t, twoNVMe, volume.Options{After: k.step}, func(s *stand) {
@@ -191,6 +194,7 @@ func TestOthersMove(t *testing.T) {
 // TestBegunIsNoPermission: after a first write that failed, what others write on the drive
 // is not written over, whether its format is known or not.
 func TestBegunIsNoPermission(t *testing.T) {
+	t.Parallel()
 	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
 		for _, at := range []int64{40 << 10, 64 << 10, 1<<20 - 512, -64 << 10} {
 			spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}}}
@@ -225,6 +229,7 @@ func TestBegunIsNoPermission(t *testing.T) {
 // TestZeroBehindReadsTheTable: while a partition's new room is zeroed, a partition that
 // others add there ends the work before the next piece.
 func TestZeroBehindReadsTheTable(t *testing.T) {
+	t.Parallel()
 	spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "100GB"}}}
 	onMachine(t, spec, volume.Options{}, func(s *stand) {
 		v := s.make("v", unclaimedRequest("raw on a partition"))

@@ -59,6 +59,7 @@ var allBackings = []drivebay.Backing{drivebay.BackingPartition, drivebay.Backing
 // TestUnknownIsNotAbsent: with all records lost, no call takes a volume for one that does
 // not exist before the drives were read, and it is the same volume afterwards.
 func TestUnknownIsNotAbsent(t *testing.T) {
+	t.Parallel()
 	early := 0 // calls before the volume was known; a busy processor may leave none for one of the machines
 	for i, backing := range append(allBackings, allBackings...) {
 		spec := smallDrives()
@@ -107,6 +108,7 @@ func TestUnknownIsNotAbsent(t *testing.T) {
 // Create of the volume are refused until the drive is read; volumes of other drives are
 // served.
 func TestUnreadDrive(t *testing.T) {
+	t.Parallel()
 	for i, backing := range append(allBackings[:4:4], allBackings[:4]...) {
 		spec := fourDrives
 		if i < 4 {
@@ -165,6 +167,7 @@ func (s *stand) unavailable(v drivebay.Volume, r drivebay.VolumeRequest) {
 // TestUnreadIsNotMissing: a daemon that starts while a drive fails its reads does not say
 // that the volumes on it were removed, and serves them soon after the drive answers.
 func TestUnreadIsNotMissing(t *testing.T) {
+	t.Parallel()
 	for _, without := range [][]string{nil, {"udev"}} {
 		for _, fault := range []string{"eio", "hang"} {
 			spec := smallDrives()
@@ -206,6 +209,7 @@ func TestUnreadIsNotMissing(t *testing.T) {
 // TestReadAfterDelete: a drive that loses its last volume is blank for placement within
 // seconds, at whatever moment the drive was read in between.
 func TestReadAfterDelete(t *testing.T) {
+	t.Parallel()
 	for _, backing := range allBackings {
 		onMachine(t, smallDrives(), volume.Options{Tick: 20 * time.Second}, func(s *stand) {
 			r := partitionOf(1 << 30)

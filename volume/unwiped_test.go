@@ -23,6 +23,7 @@ func (s *stand) onDev(name string, f func(host.Disk) error) {
 // TestDeleteUnseen: a volume whose physical volume LVM does not see is not deleted, and is
 // wiped by the same call once LVM sees it.
 func TestDeleteUnseen(t *testing.T) {
+	t.Parallel()
 	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
 		for _, others := range []bool{false, true} {
 			for _, encrypted := range []bool{false, true} {
@@ -88,6 +89,7 @@ func partOf(d *drivebay.Drive) string {
 // TestDeleteWithoutDrive: a volume whose drive is pulled or fails is not deleted, and is
 // gone with a drive that was taken out for good.
 func TestDeleteWithoutDrive(t *testing.T) {
+	t.Parallel()
 	for _, backing := range allBackings {
 		for _, fault := range []string{"vanish", "eio", "hang"} {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
