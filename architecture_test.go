@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,20 @@ var may = map[string]struct{ ours, theirs []string }{
 	"csi/csitest":              {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/metrics":         {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":          {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
+}
+
+// rooms are the packages below volume/internal, bottom up: a room may import those before it.
+var rooms = strings.Fields("env ledger steps mounttable capabilities partitions moves groups device instances place inventory erase write mirror luks mounts watch provision snapshots expand copyaway evacuate adopt repair")
+
+func init() {
+	facade := may["volume"]
+	below := facade.ours
+	for _, room := range rooms {
+		may["volume/internal/"+room] = struct{ ours, theirs []string }{ours: slices.Clone(below)}
+		below = append(below, "volume/internal/"+room)
+	}
+	facade.ours = below
+	may["volume"] = facade
 }
 
 // only says who alone may use the parts of the standard library that touch the
@@ -116,6 +132,62 @@ func TestImportGraph(t *testing.T) {
 		}
 	}
 }
+
+// manyMethods are types below volume/internal with more than 40 methods.
+var manyMethods = []string{"mounts.MountState"}
+
+// TestRooms: the packages below volume/internal stay small enough to be read in one go, and the
+// documentation of package volume lists them in their order.
+func TestRooms(t *testing.T) {
+	doc, err := os.ReadFile("volume/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, room := range rooms {
+		i := strings.Index(string(doc[at:]), "//\t"+room+" ")
+		if i < 0 {
+			t.Errorf("volume/doc.go does not list %s, or not in its order", room)
+			continue
+		}
+		at += i
+		lines, methods := size(t, "volume/internal/"+room)
+		if lines > 2000 {
+			t.Errorf("volume/internal/%s has %d lines, at most 2,000", room, lines)
+		}
+		for name, n := range methods {
+			if n > 40 && !slices.Contains(manyMethods, room+"."+name) {
+				t.Errorf("%s.%s has %d methods, at most 40", room, name, n)
+			}
+		}
+	}
+}
+
+// size counts the lines of a package without its tests, and the methods of its types.
+func size(t *testing.T, dir string) (lines int, methods map[string]int) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no files, %v", dir, err)
+	}
+	methods = map[string]int{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += bytes.Count(text, []byte("\n"))
+		for _, m := range receiver.FindAllSubmatch(text, -1) {
+			methods[string(m[1])]++
+		}
+	}
+	return lines, methods
+}
+
+var receiver = regexp.MustCompile(`(?m)^func \(\w+ \*?(\w+)`)
 
 // TestUsageMoves walks every pair of usage and event.
 func TestUsageMoves(t *testing.T) {

@@ -9,6 +9,12 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/copyaway"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/moves"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // Volumes follow their drives: volumes on a releasing drive have to move off it, and the record of the
@@ -16,30 +22,30 @@ import (
 
 // follow applies the usage of drives to volumes, continues moves and releases drives.
 func (e *Engine) follow() {
-	s := e.drives.Snapshot()
+	s := e.Drives.Snapshot()
 	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
-		slices.ContainsFunc(e.all(), func(r *drivebay.VolumeRecord) bool {
-			return r.Volume.Usage != drivebay.VolumeInUse || moveOf(r) != nil || len(r.Left) > 0 || isMoving(r.Volume.Location) || lostLeg(s, r.Volume.Location)
+		slices.ContainsFunc(e.ledger.All(), func(r *drivebay.VolumeRecord) bool {
+			return r.Volume.Usage != drivebay.VolumeInUse || partitions.MoveOf(r) != nil || len(r.Left) > 0 || ledger.IsMoving(r.Volume.Location) || mirror.LostLeg(s, r.Volume.Location)
 		}) ||
-		slices.ContainsFunc(e.snapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return isMoving(r.Snapshot.Location) })
+		slices.ContainsFunc(e.partitions.SnapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return ledger.IsMoving(r.Snapshot.Location) })
 	if !due || !e.following.CompareAndSwap(false, true) {
 		return
 	}
-	e.inBackground("follow", func() {
+	e.ledger.InBackground("follow", func() {
 		defer e.following.Store(false)
-		for _, r := range e.all() {
-			if err := e.followDriveUsage(e.ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
-				e.log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
+		for _, r := range e.ledger.All() {
+			if err := e.followDriveUsage(e.Ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
+				e.Log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
 			}
 		}
-		trips := e.moveGroups(s)
-		for _, r := range e.all() {
-			e.followMove(r)
+		trips := e.evacuate.MoveGroups(s)
+		for _, r := range e.ledger.All() {
+			e.copyaway.FollowMove(r)
 		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
-				if err := e.release(e.ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // its usage has changed meanwhile
-					e.log.Warn("drive not released", "op", "follow", "drive", d.ID, "err", err)
+				if err := e.release(e.Ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // its usage has changed meanwhile
+					e.Log.Warn("drive not released", "op", "follow", "drive", d.ID, "err", err)
 				}
 			}
 		}
@@ -49,7 +55,7 @@ func (e *Engine) follow() {
 // followDriveUsage sets the usage of a volume by that of its drives.
 func (e *Engine) followDriveUsage(ctx context.Context, s *drivebay.Snapshot, v *drivebay.Volume) error {
 	leaving := slices.ContainsFunc(v.Location.Drives, func(id string) bool {
-		d, ok := driveOf(s, id)
+		d, ok := steps.DriveOf(s, id)
 		return ok && d.Usage != drivebay.UsageInUse
 	})
 	var event drivebay.VolumeUsageEvent
@@ -61,8 +67,8 @@ func (e *Engine) followDriveUsage(ctx context.Context, s *drivebay.Snapshot, v *
 	default:
 		return nil
 	}
-	return e.onVolume(ctx, "follow", v.ID, func(context.Context, drivebay.Volume) error {
-		_, err := e.change(v.ID, func(r *drivebay.VolumeRecord) (err error) {
+	return e.ledger.OnVolume(ctx, "follow", v.ID, func(context.Context, drivebay.Volume) error {
+		_, err := e.ledger.Change(v.ID, func(r *drivebay.VolumeRecord) (err error) {
 			r.Volume.UsageFailure = nil
 			r.Volume.Usage, err = r.Volume.Usage.Next(event)
 			return err
@@ -72,29 +78,29 @@ func (e *Engine) followDriveUsage(ctx context.Context, s *drivebay.Snapshot, v *
 }
 
 // release records what a releasing drive waits for, or that nothing depends on it any more.
-func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]groupMove) error {
-	if e.unreadDrives(e.unlistedInUse) != nil {
+func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]moves.GroupMove) error {
+	if e.inventory.UnreadDrives(e.inventory.UnlistedInUse) != nil {
 		return nil // not everything was listed yet
 	}
 	held, alone, sum := e.heldBy(d)
 	if len(held) == 0 {
-		return e.drives.Emptied(ctx, d.ID)
+		return e.Drives.Emptied(ctx, d.ID)
 	}
 	var waits []string
 	under, stuck := 0, 0
 	for vg, t := range trips {
-		if t.wait != "" && slices.Contains(t.on, d.ID) {
-			waits = append(waits, "volume group "+vg+": "+t.wait)
+		if t.Wait != "" && slices.Contains(t.On, d.ID) {
+			waits = append(waits, "volume group "+vg+": "+t.Wait)
 		}
-		if t.from != d.ID {
+		if t.From != d.ID {
 			continue
 		}
-		if !t.under && len(t.lost) > 0 {
+		if !t.Under && len(t.Lost) > 0 {
 			stuck++
 		} else {
 			under++
 		}
-		sum.with(t.pace)
+		sum.With(t.Pace)
 	}
 	slices.Sort(held)
 	text := "on it are " + strings.Join(held[:min(len(held), 10)], ", ")
@@ -104,19 +110,19 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[strin
 	slices.Sort(waits)
 	text = strings.Join(append([]string{text}, waits...), "; ")
 	if stuck > 0 && under == 0 && !alone {
-		return e.drives.LeaveFailed(ctx, d.ID, text)
+		return e.Drives.LeaveFailed(ctx, d.ID, text)
 	}
-	p := sum.progress()
+	p := sum.Progress()
 	if l := d.Leaving; l != nil && l.Cause == text && reflect.DeepEqual(l.Progress, p) {
 		return nil
 	}
-	return e.drives.Waiting(ctx, d.ID, text, p)
+	return e.Drives.Waiting(ctx, d.ID, text, p)
 }
 
 // heldBy returns what is on a drive, whether some of it is in no group, and how far the copying of that
 // is.
-func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies pace) {
-	for _, r := range e.all() {
+func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies moves.Pace) {
+	for _, r := range e.ledger.All() {
 		v := &r.Volume
 		switch {
 		case v.Usage == drivebay.VolumeReleased:
@@ -124,20 +130,20 @@ func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies pa
 			text := fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus)
 			if v.Location.VG == "" {
 				alone = true
-				if wait := e.copyAway(d, v); wait != "" {
+				if wait := e.copyaway.CopyAway(d, v); wait != "" {
 					text += ", " + wait
 				}
-				copies.with(e.copyPace(v.ID))
+				copies.With(e.moves.CopyPace(v.ID))
 			}
 			held = append(held, text)
 		default:
-			if left := leftOn(r, d.ID); left != "" {
+			if left := copyaway.LeftOn(r, d.ID); left != "" {
 				held = append(held, left)
 			}
 		}
 	}
-	for _, r := range e.snapshotRecords() {
-		if slices.Contains(r.Snapshot.Location.Drives, d.ID) && !e.isUnused(r.Snapshot.Source) {
+	for _, r := range e.partitions.SnapshotRecords() {
+		if slices.Contains(r.Snapshot.Location.Drives, d.ID) && !e.evacuate.IsUnused(r.Snapshot.Source) {
 			held = append(held, "snapshot "+r.Snapshot.Name)
 		}
 	}

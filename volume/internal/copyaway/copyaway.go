@@ -1,0 +1,111 @@
+package copyaway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/moves"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// CopyAway starts to copy a volume that is a partition or a whole drive off a leaving drive,
+// once the volume is not in use. It does not wait for the end. It returns what the copy waits
+// for, or how the last attempt failed.
+func (e *Copier) CopyAway(d *drivebay.Drive, v *drivebay.Volume) (waits string) {
+	if v.Location.VG != "" || len(v.Location.Drives) != 1 || v.Location.Drives[0] != d.ID {
+		return ""
+	}
+	if at := inventory.UsedAt(v); at != "" {
+		return at + ": stop the pod that uses it; the copy starts then"
+	}
+	if d.Status != drivebay.StatusOnline {
+		e.stopMove(v.ID)
+		return fmt.Sprintf("its drive is %v", d.Status)
+	}
+	if doing := v.State().Status; !inventory.Copyable(v) {
+		return fmt.Sprintf("it is %v: that has to come to its end first", doing)
+	}
+	switch {
+	case v.Usage == drivebay.VolumeUsageFailed && v.UsageFailure != nil:
+		return v.UsageFailure.Cause
+	case v.Usage != drivebay.VolumeReleasing: // usage follows the drive first
+		return ""
+	}
+	if e.Moves.Moves.Of(v.ID) != nil {
+		return ""
+	}
+	last := e.Moves.Moves.Last(v.ID)
+	e.beginMove(v.ID, "copy", false, func(ctx context.Context, m *moves.CopyMove) error { return e.moveAway(ctx, v.ID, m) })
+	return last.Text
+}
+
+// stopMove cancels the work on the move of a volume, unless that is near its end.
+func (e *Copier) stopMove(id string) {
+	if m := e.Moves.Moves.Of(id); m != nil && !m.Firm.Load() {
+		m.Cancel()
+	}
+}
+
+// settledStep is recorded when the new partition has the volume's name, and the old one was
+// marked or could not be.
+const settledStep = "settled"
+
+func settled(r *drivebay.VolumeRecord) bool {
+	return inventory.Moved(r) && steps.Contains(r.Work.Made, settledStep)
+}
+
+// unsettled returns ErrPending while the move of a volume settles.
+func (e *Copier) unsettled(id string) error {
+	r, err := e.Ledger.Record(id)
+	if err != nil || !inventory.Moved(&r) || settled(&r) {
+		return nil
+	}
+	if _, err := e.Partitions.Drive(partitions.MoveOf(&r).To.Drives[0]); err != nil { // the move cannot settle
+		return nil
+	}
+	return fmt.Errorf("volume %s: %w: it is on another drive now, which is being written down there", id, drivebay.ErrPending)
+}
+
+// FollowMove starts the next work on a move that was cut short, makes room, is not wanted any
+// more, or has left a copy.
+func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
+	id := r.Volume.ID
+	switch {
+	case r.Work == nil && reachableCopy(e.Drives.Snapshot(), r, false) >= 0:
+		e.beginMove(id, "resume a copy", false, func(context.Context, *moves.CopyMove) error {
+			_, err := e.resumeCopy(id, false)
+			return err
+		})
+	case partitions.MoveOf(r) == nil:
+	case e.Moves.Moves.Of(id) != nil:
+		if room := partitions.MoveOf(r).Room; room != nil && r.Volume.Usage == drivebay.VolumeInUse && !inventory.Moved(r) && !takenBack(r) && !e.Expand.RoomWanted(r) {
+			e.stopMove(id)
+		}
+	case settled(r):
+		e.beginMove(id, "clean up", true, func(ctx context.Context, _ *moves.CopyMove) error { return e.cleanUp(ctx, id, false) })
+	case inventory.Moved(r):
+		e.beginMove(id, "settle", false, func(ctx context.Context, m *moves.CopyMove) error {
+			m.Firm.Store(true)
+			return e.settleMove(ctx, id)
+		})
+	case r.Volume.Usage == drivebay.VolumeInUse && !takenBack(r) && e.Expand.RoomWanted(r):
+		e.beginMove(id, "copy", false, func(ctx context.Context, m *moves.CopyMove) error { return e.moveForRoom(ctx, id, m) })
+	case r.Volume.Usage == drivebay.VolumeInUse || r.Volume.Usage == drivebay.VolumeReleased:
+		e.beginMove(id, "take back", false, func(ctx context.Context, _ *moves.CopyMove) error { return e.takeBack(ctx, id) })
+	}
+}
+
+// LeftOn returns what a volume that has moved has left on a drive.
+func LeftOn(r *drivebay.VolumeRecord, drive string) string {
+	if m := partitions.MoveOf(r); m != nil && inventory.Moved(r) && m.From.Drives[0] == drive {
+		return fmt.Sprintf("what volume %s has left there, which is wiped", r.Volume.Name)
+	}
+	if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return !c.Unwiped && steps.Contains(c.Location.Drives, drive) }) {
+		return fmt.Sprintf("a copy of volume %s, wiped when the drive is online", r.Volume.Name)
+	}
+	return ""
+}

@@ -1,0 +1,118 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// PlainName returns the device-mapper name of a decrypted volume; it is also the label of its header.
+func PlainName(id string) string { return content.OursPrefix + id }
+
+// Plain returns the device that users of a volume get. An encrypted volume has it only while it is
+// unlocked. plain touches no drive.
+func (e *Opener) Plain(v *drivebay.Volume) (mounttable.Device, error) {
+	d, err := e.Device(v)
+	if err != nil || v.LUKSUUID == "" {
+		return d, err
+	}
+	at := "sys/dev/block/" + d.Num + "/holders"
+	names, err := e.Machine.ReadDir(at)
+	if err != nil {
+		return mounttable.Device{}, fmt.Errorf("volume %s: what holds %s: %w: %w", v.ID, d.Name, drivebay.ErrNotFound, err)
+	}
+	for _, name := range names {
+		if m, is, err := e.mappingAt(at+"/"+name, v); is || err != nil {
+			return m, err
+		}
+	}
+	return mounttable.Device{}, fmt.Errorf("volume %s: %w: it is locked", v.ID, drivebay.ErrNotFound)
+}
+
+func (e *Opener) IsPlain(v *drivebay.Volume) (bool, error) {
+	_, err := e.Plain(v)
+	if errors.Is(err, drivebay.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Mapping finds the decrypted device regardless of the device below it: the drive that it was made on
+// may have left and come back as another device.
+func (e *Opener) Mapping(v *drivebay.Volume) (mounttable.Device, bool, error) {
+	names, err := e.Machine.ReadDir("sys/block")
+	if err != nil {
+		return mounttable.Device{}, false, fmt.Errorf("volume %s: mapped devices: %w", v.ID, err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "dm-") {
+			if m, is, err := e.mappingAt("sys/block/"+name, v); is || err != nil {
+				return m, is, err
+			}
+		}
+	}
+	return mounttable.Device{}, false, nil
+}
+
+// mappingAt reports whether a device in sysfs is the decrypted device of a volume. The kernel has one
+// device of that name; the device-mapper UUID says what it contains (cryptsetup, lib/libdevmapper.c,
+// dm_prepare_uuid).
+func (e *Opener) mappingAt(dir string, v *drivebay.Volume) (mounttable.Device, bool, error) {
+	if title, err := e.MountTable.MapperName(dir); err != nil || title != PlainName(v.ID) {
+		return mounttable.Device{}, false, nil // not a device-mapper device, or gone since
+	}
+	uuid, _ := e.Machine.ReadFile(dir + "/dm/uuid")
+	num, err := e.Machine.ReadFile(dir + "/dev")
+	size, err2 := partitions.ReadNumber(e.Machine, dir+"/size")
+	if err := errors.Join(err, err2); err != nil {
+		return mounttable.Device{}, false, fmt.Errorf("volume %s: device %s: %w", v.ID, path.Base(dir), err)
+	}
+	if !strings.HasPrefix(string(uuid), "CRYPT-LUKS2-"+strings.ReplaceAll(v.LUKSUUID, "-", "")+"-") {
+		return mounttable.Device{}, false, fmt.Errorf("volume %s: %w: device %s has its name and another device-mapper UUID: %q", v.ID, drivebay.ErrRefused, path.Base(dir), strings.TrimSpace(string(uuid)))
+	}
+	name := path.Base(dir)
+	return mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}, true, nil
+}
+
+// CryptError translates the exit statuses of cryptsetup(8). A header without any key is treated like
+// a wrong key.
+func CryptError(err error) error {
+	exit, ok := errors.AsType[*host.ExitError](err)
+	switch {
+	case !ok:
+		return err
+	case exit.Code == 2, strings.Contains(exit.Stderr, "No usable keyslot"):
+		return fmt.Errorf("%w: the key does not unlock the volume: %w", drivebay.ErrSecret, err)
+	case exit.Code == 5:
+		return fmt.Errorf("%w: %w", drivebay.ErrBusy, err)
+	}
+	return err
+}
+
+// Lock removes the decrypted device. Without a device the volume is locked already.
+func (e *Opener) Lock(ctx context.Context, v *drivebay.Volume) error {
+	_, is, err := e.Mapping(v)
+	if err != nil || !is {
+		return err
+	}
+	err = steps.Touch(ctx, e.Steps, v, steps.UnmountTime, func(ctx context.Context) error {
+		_, err := e.Machine.Run(ctx, "cryptsetup", "close", PlainName(v.ID))
+		return CryptError(err)
+	})
+	if err != nil {
+		return fmt.Errorf("volume %s: lock: %w", v.ID, err)
+	}
+	return nil
+}
+
+// GrowsInUse reports whether a growth has a second part, above the volume's device.
+func GrowsInUse(v *drivebay.Volume) bool { return v.Mode == drivebay.ModeFS || v.LUKSUUID != "" }

@@ -1,0 +1,134 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// The engine writes to no unclaimed drive. All code that writes to a drive, a partition or
+// a logical volume, itself or by a program, gets the device from openForWriting, or runs
+// LVM by lvmRun. Staging and publishing need no claim: they use what is there.
+
+// WriteTarget is a device that is to be opened for writing.
+type WriteTarget struct {
+	mounttable.Device
+	Drives []string // drives that it is on, by the records; none: it is only read
+	On     string   // the drive that the open device is proved to be on; empty: its number and name are enough
+	whole  uint64   // size that a whole drive must have; 0: no whole drive
+	Alone  bool     // nothing else may have it open, and no mount may show it
+}
+
+// OpenForWriting opens a device for writing, if its drives are claimed and the open
+// device is proved to be the intended one.
+func (e *Opener) OpenForWriting(ctx context.Context, t WriteTarget) (host.Disk, error) {
+	if err := e.MayWrite(t.Drives...); err != nil {
+		return nil, err
+	}
+	disk, err := e.Machine.OpenDisk(ctx, t.Dev, t.Alone)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case t.Num != "" && disk.DevNum() != t.Num:
+		err = fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, t.Dev)
+	case t.On != "":
+		err = e.Drives.ProveIdentity(ctx, t.On, disk.DevNum())
+	}
+	if err == nil && t.whole > 0 && disk.Size() != t.whole {
+		err = fmt.Errorf("drive %s: %w: the device has %s, expected %s", t.On, drivebay.ErrRefused, partitions.SizeText(disk.Size()), partitions.SizeText(t.whole))
+	}
+	if err == nil && t.Alone {
+		err = e.shownNowhere(ctx, mounttable.Device{Num: disk.DevNum(), Name: path.Base(t.Dev)})
+	}
+	if err == nil {
+		err = ctx.Err() // the caller may have given up: the device must not stay open
+	}
+	if err != nil {
+		disk.Close()
+		return nil, err
+	}
+	if len(t.Drives) == 0 {
+		return disk, nil
+	}
+	return claimedDisk{disk, func() error { return e.MayWrite(t.Drives...) }}, nil
+}
+
+// claimedDisk is an open device that accepts writes while its drives are claimed: withdrawing
+// the claim ends a copy or a wipe at its next piece.
+type claimedDisk struct {
+	host.Disk
+	mayWrite func() error
+}
+
+func (d claimedDisk) WriteAt(p []byte, off int64) (int, error) {
+	if err := d.mayWrite(); err != nil {
+		return 0, err
+	}
+	return d.Disk.WriteAt(p, off)
+}
+
+func (d claimedDisk) Zero(ctx context.Context, off, n uint64) error {
+	if err := d.mayWrite(); err != nil {
+		return err
+	}
+	return d.Disk.Zero(ctx, off, n)
+}
+
+func (d claimedDisk) Discard(ctx context.Context, off, n uint64) error {
+	if err := d.mayWrite(); err != nil {
+		return err
+	}
+	return d.Disk.Discard(ctx, off, n)
+}
+
+// shownNowhere refuses a device that a mount shows. A pod opens the node of a block volume
+// without O_EXCL, and may close it and open it again: so O_EXCL does not show that it is in
+// use (open(2)). The node of a removed drive counts as well: it may have the number of this
+// device.
+func (e *Opener) shownNowhere(ctx context.Context, d mounttable.Device) error {
+	t, err := e.MountTable.FreshTable(ctx)
+	if err != nil {
+		return err
+	}
+	if shown := t.Of(d); len(shown) > 0 {
+		return fmt.Errorf("%s: %w: it is mounted at %s", d.Name, drivebay.ErrBusy, shown[0].Target)
+	}
+	return nil
+}
+
+// MayWrite refuses a drive that is here and not claimed, and one that trusted refuses.
+func (e *Opener) MayWrite(drives ...string) error {
+	s := e.Drives.Snapshot()
+	for _, id := range drives {
+		if d, known := steps.DriveOf(s, id); known && d.Claim == nil && d.Status == drivebay.StatusOnline {
+			return fmt.Errorf("drive %s (%s): %w: it is not claimed, and nothing is written to it: `drivebay claim %s`", d.ID, d.Name, drivebay.ErrRefused, d.ID)
+		}
+	}
+	return e.Partitions.Trusted(drives)
+}
+
+// MayChange refuses to grow, move or remove a volume on a drive that is not claimed.
+func (e *Opener) MayChange(id string) error {
+	r, err := e.Ledger.Record(id)
+	if err != nil {
+		return err
+	}
+	return e.MayWrite(r.Volume.Location.Drives...)
+}
+
+// LVMWithoutLost changes a volume group that has lost a drive for good: the records still have
+// the volumes on that drive, the group does not.
+func (e *Opener) LVMWithoutLost(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
+	if err := e.MayWrite(l.Drives...); err != nil {
+		return err
+	}
+	return e.Groups.LVMActivate(ctx, l, steps)
+}

@@ -1,0 +1,2 @@
+// Package evacuate moves volume groups off a drive that leaves, while their volumes are in use.
+package evacuate

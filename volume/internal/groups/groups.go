@@ -1,0 +1,125 @@
+package groups
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/capabilities"
+	"github.com/drivebay/drivebay/volume/internal/env"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/moves"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// Groups holds the recent reports of single groups and the moves of groups.
+type Groups struct {
+	*env.Env
+	Ledger       *ledger.Ledger
+	Steps        *steps.Runner
+	Capabilities *capabilities.Prober
+	Partitions   *partitions.Catalog
+
+	GroupMoves map[string]*moves.GroupMove // of groups that move, by name; guarded by Ledger.Mu
+	LVMChanges atomic.Uint64               // grows with each change of logical volumes
+	Reports    sync.Map                    // name of a group -> reported
+}
+
+func (e *Groups) HasPart(v *drivebay.Volume, drive string) bool {
+	if v.Location.VG == "" {
+		_, ok := e.Partitions.Partition(v)
+		return ok
+	}
+	_, ok := e.PVPart(drive)
+	return ok
+}
+
+// StoodOn returns the kernel names of the partitions that a volume has on its drives.
+func (e *Groups) StoodOn(v *drivebay.Volume) map[string]bool {
+	out := map[string]bool{}
+	if p, ok := e.Partitions.Partition(v); ok && v.Location.VG == "" {
+		out[p.Name] = true
+	}
+	for _, id := range v.Location.Drives {
+		if p, ok := e.PVPart(id); ok && v.Location.VG != "" {
+			out[p.Name] = true
+		}
+	}
+	return out
+}
+
+// PVIn returns the physical volume that a group has on a drive, or "". For a
+// drive that is not here, it is the one that is missing.
+func (e *Groups) PVIn(r *lvm.Report, g *lvm.Group, drive string) string {
+	if p, ok := e.PVPart(drive); ok {
+		if pv, on := r.On(p.Dev); on != nil && on.Name == g.Name {
+			return pv.UUID
+		}
+		return ""
+	}
+	if _, gone := e.Partitions.Drive(drive); gone == nil {
+		return ""
+	}
+	if missing := g.Missing(); len(missing) == 1 {
+		return missing[0]
+	}
+	return ""
+}
+
+func (e *Groups) LVMNow() *partitions.LVMIndex {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.Partitions.Index.LVM
+}
+
+// LVMLate returns since when LVM has made no report; "" while the newest is new enough.
+func (e *Groups) LVMLate() string {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.Partitions.Index.LVM.UnknownSince(e.Machine.Now(), e.Partitions.Index.LVMError)
+}
+
+// Gone reports whether a complete listing of the volume's drives lacks it.
+func (e *Groups) Gone(v *drivebay.Volume) bool {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	for _, id := range v.Location.Drives {
+		if _, listed := e.Partitions.Index.Parts[id]; !listed || e.Partitions.Layouts[id].Issue != "" {
+			return false
+		}
+	}
+	if e.Steps.Shrank(v.Location.Drives) { // the kernel may reject a sound table
+		return false
+	}
+	if v.Location.VG != "" {
+		return e.lvGone(v.Location)
+	}
+	if len(v.Location.Drives) == 0 {
+		return false
+	}
+	_, there := e.Partitions.Listed(v)
+	return !there
+}
+
+// lvGone reports whether LVM's report lacks a logical volume. Each of its drives is in the report and can
+// be read, for damage hides a volume and removes none, or has no partition of a physical volume any more.
+// Ledger.Mu is held.
+func (e *Groups) lvGone(l drivebay.Location) bool {
+	x := e.Partitions.Index.LVM
+	if len(l.Drives) == 0 || x != nil && partitions.LVOf(x.Report, l) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(l.Drives, func(id string) bool {
+		_, has := partitions.PVOn(e.Partitions.Index.Parts[id])
+		return has && (x == nil || x.PVs[id] == "" || x.Unreadable(id) != "")
+	})
+}
+
+func (e *Groups) PVPart(drive string) (partitions.Part, bool) {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return partitions.PVOn(e.Partitions.Index.Parts[drive])
+}

@@ -1,0 +1,29 @@
+package groups
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// WipeOf returns the most thorough wipe of the volumes that depend on some logical volumes.
+func (h *VolumeGroup) WipeOf(lvs ...string) drivebay.Wipe {
+	most := drivebay.WipeNone
+	for _, r := range h.Dependents(lvs) {
+		switch w := WipeOf(&r.Volume); {
+		case w == drivebay.WipeZero, most == drivebay.WipeNone:
+			most = w
+		}
+	}
+	if slices.ContainsFunc(h.Snaps, func(r *drivebay.SnapshotRecord) bool { return slices.Contains(lvs, r.Snapshot.Location.Pool) }) && most == drivebay.WipeNone {
+		return WipeOf(&drivebay.Volume{}) // the snapshot's source may have been removed
+	}
+	return most
+}
+
+// WipeOf returns how a volume's data is wiped. For a volume that was found again the
+// promised wipe may be unknown: its data is discarded.
+func WipeOf(v *drivebay.Volume) drivebay.Wipe {
+	return cmp.Or(drivebay.Wipe(v.Parameters[drivebay.ParameterWipe]), drivebay.WipeDiscard)
+}

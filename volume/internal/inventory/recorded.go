@@ -1,0 +1,220 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// FirstTable and noTable are recorded before the first table of a drive is written, or the last
+// one erased. Only then can a half-written table be ours.
+const (
+	FirstTable = "first table of "
+	NoTable    = "no table on "
+)
+
+// Untrusted reports whether one of the drives shrank, or has an unknown layout.
+func (e *Inventory) Untrusted(drives []string) bool {
+	return e.Steps.Shrank(drives) || slices.ContainsFunc(drives, func(id string) bool { return e.Partitions.LayoutOf(id) != "" })
+}
+
+// A record is a claim on bytes. It counts more than what a listing shows on a drive: an
+// erased partition table, a label with a wrong bit and a volume group that LVM does not
+// list all look like free space, and none of them is. All code that chooses space or
+// takes "blank" for a permission asks recordedUses.
+
+// recordedUse is something that must be on a drive because a record says so: the
+// partition of a volume, or a logical volume in a volume group with a physical volume
+// on the drive.
+type recordedUse struct {
+	owner  string   // "volume ID" or "snapshot ID"
+	forget string   // the command that forgets it
+	guid   string   // of its partition; empty for a logical volume
+	names  []string // that the partition may have
+	vg, lv string
+	moving bool // the volume group is moving: which of its drives have a physical volume changes
+}
+
+// recordedUses returns what the records claim on each drive, by drive id.
+func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) map[string][]recordedUse {
+	out := map[string][]recordedUse{}
+	add := func(l drivebay.Location, u recordedUse) {
+		if u.guid = l.Partition; l.VG != "" {
+			u.vg, u.lv, u.moving = l.VG, l.LV, ledger.IsMoving(l)
+		}
+		for _, id := range l.Drives {
+			out[id] = append(out[id], u)
+		}
+	}
+	for _, r := range volumes {
+		if v := &r.Volume; partitions.MustBeThere(r.Work) {
+			u := recordedUse{owner: "volume " + v.ID, forget: "drivebay volume forget " + v.ID, names: []string{ledger.PartitionName(v.ID)}}
+			if m := partitions.MoveOf(r); m != nil && Moved(r) { // its partition has the copy's name for a while
+				u.names = append(u.names, m.Name)
+			}
+			add(v.Location, u)
+		}
+	}
+	for _, r := range snapshots {
+		if s := &r.Snapshot; r.Work == nil {
+			add(s.Location, recordedUse{owner: "snapshot " + s.ID, forget: "drivebay volume snapshot-forget " + s.ID})
+		}
+	}
+	return out
+}
+
+// RecordedOn returns what the records claim on one drive.
+func (e *Inventory) RecordedOn(drive string) []recordedUse {
+	var volumes []*drivebay.VolumeRecord // a listing calls this for each drive: other drives' records must cost nothing
+	for _, r := range e.Ledger.All() {
+		if steps.Contains(r.Volume.Location.Drives, drive) {
+			volumes = append(volumes, r)
+		}
+	}
+	snapshots := slices.DeleteFunc(e.Partitions.SnapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return !steps.Contains(r.Snapshot.Location.Drives, drive) })
+	return recordedUses(volumes, snapshots)[drive]
+}
+
+var ErrLacking = fmt.Errorf("%w", drivebay.ErrRefused)
+
+// lacking returns the error for a place that does not show what a record says is there.
+func (u recordedUse) lacking(where, what, restore string) error {
+	return fmt.Errorf("%s: %w: %s of %s is missing, and its place is not written over: %s, or give it up with `%s`",
+		where, ErrLacking, what, u.owner, restore, u.forget)
+}
+
+const (
+	restoreTable = "restore the partition table, for example with `sgdisk --load-backup`"
+	restoreLVM   = "see what became of the physical volume with `pvck`, and restore it with `pvcreate --restorefile` and `vgcfgrestore`"
+)
+
+// InTable refuses a partition table without the partition that a record needs. The
+// table of a drive that a volume group moves to or from may have the physical volume or
+// not: LVM reports what lies there.
+func (u recordedUse) InTable(where string, t *gpt.Table) error {
+	if u.vg != "" {
+		if u.moving || slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool {
+			return p.Type == ledger.TypePV || strings.HasPrefix(p.Name, ledger.PVPrefix)
+		}) {
+			return nil
+		}
+		return u.lacking(where, "the physical volume", restoreTable)
+	}
+	if slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool {
+		return strings.EqualFold(p.GUID, u.guid) || slices.Contains(u.names, p.Name)
+	}) {
+		return nil
+	}
+	return u.lacking(where, "the partition", restoreTable)
+}
+
+// inIndex refuses a drive on which the kernel or LVM does not show what a record needs.
+func (u recordedUse) inIndex(d *drivebay.Drive, parts []partitions.Part, x *partitions.LVMIndex) error {
+	where := fmt.Sprintf("drive %s (%s)", d.ID, d.Name)
+	switch _, has := partitions.PVOn(parts); {
+	case u.vg == "":
+		if !slices.ContainsFunc(parts, func(p partitions.Part) bool { return slices.Contains(u.names, p.Title) }) {
+			return u.lacking(where, "the partition", restoreTable)
+		}
+		return nil
+	case u.moving:
+		return nil
+	case !has:
+		return u.lacking(where, "the physical volume", restoreTable)
+	case x == nil || x.PVs[d.ID] == "":
+		return fmt.Errorf("%s: %w: LVM has not reported its physical volume yet", where, drivebay.ErrBusy)
+	}
+	if _, g := x.Report.On(x.PVs[d.ID]); g == nil || g.Name != u.vg {
+		return u.lacking(where, "the volume group", restoreLVM)
+	}
+	return u.inReport(x.Report)
+}
+
+// inReport refuses a volume group that LVM reports without the logical volume that a
+// record needs: its extents look free and are not.
+func (u recordedUse) inReport(r *lvm.Report) error {
+	if r.LV(u.vg, u.lv) != nil {
+		return nil
+	}
+	return u.lacking("volume group "+u.vg, "logical volume "+u.lv, restoreLVM)
+}
+
+// doubt returns the reason why a drive must not be used for anything new: it does not
+// show what the records say.
+func (s PlacementView) doubt(d *drivebay.Drive, parts []partitions.Part) error {
+	if issue := s.layouts[d.ID]; issue != "" {
+		return fmt.Errorf("drive %s (%s): %w: the layout of the drive is unknown: %s", d.ID, d.Name, ErrLacking, issue)
+	}
+	for _, u := range s.uses[d.ID] {
+		if err := u.inIndex(d, parts, s.Index.LVM); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Intact refuses to change a volume group while LVM does not report every logical volume
+// that the records name on its drives.
+func (e *Inventory) Intact(l drivebay.Location, r *lvm.Report) error {
+	uses := recordedUses(e.Ledger.All(), e.Partitions.SnapshotRecords())
+	for _, id := range l.Drives {
+		for _, u := range uses[id] {
+			if u.vg != l.VG {
+				continue
+			}
+			if err := u.inReport(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// FindBlankPVs finds partitions for a physical volume that LVM does not list and that
+// read back blank: a killed creation whose record is lost left them. All others that LVM
+// does not list are unknown, and their space is not free.
+func (e *Inventory) FindBlankPVs(ctx context.Context, s *drivebay.Snapshot) error {
+	e.Ledger.Mu.Lock()
+	x := e.Partitions.Index
+	e.Ledger.Mu.Unlock()
+	found := map[string]partitions.Part{}
+	var errs []error
+	for id, dev := range x.LVM.Devices() {
+		d, known := steps.DriveOf(s, id)
+		p, there := partitions.PVOn(x.Parts[id])
+		if pv, _ := x.LVM.Report.On(dev); pv != nil || !known || !there || p.Dev != dev {
+			continue
+		}
+		c, err := e.ContentOfRange(ctx, d, p.Start, p.Size)
+		if errs = append(errs, err); err == nil && c.Kind == drivebay.ContentBlank {
+			found[id] = p
+		}
+	}
+	e.Ledger.Mu.Lock()
+	e.blankPVs = found
+	e.Ledger.Mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// ContentOfRange detects what is written in a range of a drive, through the drive's device node.
+func (e *Inventory) ContentOfRange(ctx context.Context, d *drivebay.Drive, start, size uint64) (drivebay.Content, error) {
+	return steps.Through(ctx, e.Steps, "read "+d.ID, steps.TableTime, func(ctx context.Context) (drivebay.Content, error) {
+		drive, err := e.Machine.OpenDrive(ctx, "/dev/"+d.Name)
+		if err != nil {
+			return drivebay.Content{}, fmt.Errorf("drive %s: %w", d.ID, err)
+		}
+		defer drive.Close()
+		return content.Detect(io.NewSectionReader(drive, int64(start), int64(size)), size, max(d.LogicalBlock, 512)), nil
+	})
+}

@@ -1,0 +1,221 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+)
+
+// SizeOfWork returns the size of a volume's piece of the drive after the current work.
+func SizeOfWork(r *drivebay.VolumeRecord) uint64 {
+	return r.Work.Size + place.Overhead(r.Volume.LUKSUUID)
+}
+
+// PlacementView is the state from which places are chosen.
+type PlacementView struct {
+	Drives  *drivebay.Snapshot
+	Index   partitions.Index
+	volumes []*drivebay.VolumeRecord
+	records []*drivebay.VolumeRecord // those with work under way
+	snaps   []*drivebay.SnapshotRecord
+	Moving  map[string]string // drive -> the group that moves to it or from it
+	uses    map[string][]recordedUse
+	layouts map[string]string // how table and kernel differ, by drive
+	grows   string            // id of the volume that may use the space kept free for it
+	unmoved map[string]string // why a volume could not be moved a short time ago, by id
+	// blankPVs are partitions for a physical volume that read back blank, by drive.
+	blankPVs map[string]partitions.Part
+}
+
+// Rooms returns the room of each drive that a new volume of a class may be put on,
+// best first: with a group that it can join, least worn, least filled, then by id.
+func (s PlacementView) Rooms(c drivebay.Class) []place.Room {
+	var out []place.Room
+	for i := range s.Drives.Drives {
+		d := &s.Drives.Drives[i]
+		parts, listed := s.Index.Parts[d.ID]
+		if listed && mayTake(d, c) && !slices.ContainsFunc(parts, func(p partitions.Part) bool { return !strings.HasPrefix(p.Title, content.OursPrefix) }) && s.doubt(d, parts) == nil {
+			out = append(out, s.room(d, parts))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b place.Room) int {
+		return cmp.Or(cmp.Compare(b.Joins(c.Backing), a.Joins(c.Backing)), cmp.Compare(wornBy(a.Drive), wornBy(b.Drive)), cmp.Compare(b.Share(c.Backing), a.Share(c.Backing)), cmp.Compare(a.Drive.ID, b.Drive.ID))
+	})
+	return out
+}
+
+// mayTake reports whether a drive accepts new volumes of a class.
+func mayTake(d *drivebay.Drive, c drivebay.Class) bool {
+	return d.Claim != nil && !d.Cordoned && d.Health == drivebay.HealthGood && len(d.Refusals()) == 0 &&
+		(c.Drives == drivebay.TypeUnknown || c.Drives == d.Type)
+}
+
+func wornBy(d *drivebay.Drive) int {
+	if d.Wear == nil {
+		return 0
+	}
+	return d.Wear.PercentUsed
+}
+
+// room computes what is left of one drive.
+func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Room {
+	r := place.Room{Drive: d, Used: len(parts) > 0}
+	taken := make([]place.Span, 0, len(parts))
+	for _, p := range parts {
+		end := p.Start + p.Size
+		if rec := s.growing(p); rec != nil {
+			end = max(end, p.Start+SizeOfWork(rec))
+		}
+		taken = append(taken, place.Span{Start: p.Start, End: end})
+	}
+	r.Free = place.FreeSpans(d.Size, d.LogicalBlock, append(taken, s.keptFree(d.ID, parts)...))
+	if p, ok := partitions.PVOn(parts); ok {
+		r.PV = s.physical(d, p)
+	}
+	for _, rec := range s.records {
+		l, name := rec.Volume.Location, ledger.PartitionName(rec.Volume.ID)
+		if m := partitions.MoveOf(rec); m != nil && !Moved(rec) {
+			l, name = m.To, m.Name
+		} else if rec.Work == nil || rec.Work.Op != drivebay.WorkCreate {
+			continue
+		}
+		if !slices.Contains(l.Drives, d.ID) {
+			continue
+		}
+		if l.VG == "" {
+			if _, there := partitions.Instanced(parts, name, l.Partition); !there {
+				r.Used = true
+				r.Free, _ = place.Take(r.Free, SizeOfWork(rec))
+			}
+			continue
+		}
+		s.promise(&r, rec)
+	}
+	for _, snap := range s.snaps { // they are made in existing groups
+		l := snap.Snapshot.Location
+		if r.PV != nil && r.PV.Group == l.VG && snap.Work != nil && snap.Work.Op == drivebay.WorkCreate && s.Index.LVM.Lacks(l) {
+			r.PV.Extents -= min(r.PV.Extents, place.ExtentsOf(snap.Snapshot.Size+place.Overhead(snap.Snapshot.LUKSUUID)))
+		}
+	}
+	if group, is := s.Moving[d.ID]; is {
+		if r.PV == nil { // the physical volume will be made
+			r.Free, _ = place.LargestOut(r.Free)
+		}
+		r.PV, r.Used = &place.PVRoom{Group: group}, true
+	}
+	return r
+}
+
+// growing returns the record of the volume that a partition belongs to while it grows.
+func (s PlacementView) growing(p partitions.Part) *drivebay.VolumeRecord {
+	for _, rec := range s.records {
+		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && ledger.PartitionName(rec.Volume.ID) == p.Title && partitions.SameGUID(p.Guid, rec.Volume.Location.Partition) {
+			return rec
+		}
+	}
+	return nil
+}
+
+// physical returns the room of the physical volume that LVM reports on a drive. A
+// partition for one without a volume group is free only if it reads back blank, or if
+// the records announce that a group is being made or removed there. Everything else that
+// LVM does not list is unknown, not absent.
+func (s PlacementView) physical(d *drivebay.Drive, p partitions.Part) *place.PVRoom {
+	out := &place.PVRoom{}
+	x := s.Index.LVM
+	if x == nil || x.PVs[d.ID] == "" { // LVM has not been asked since the partition was made
+		if s.announced(d.ID, "") {
+			out.Extents = place.PVExtents(p.Size)
+		}
+		return out
+	}
+	pv, g := x.Report.On(x.PVs[d.ID])
+	if pv != nil {
+		out.UUID = pv.UUID
+	}
+	if g == nil {
+		if s.announced(d.ID, out.UUID) || pv == nil && s.blankPVs[d.ID].Device == p.Device {
+			out.Extents = place.PVExtents(p.Size)
+		}
+		return out
+	}
+	out.Group, out.Kind, out.Members = g.Name, place.GroupKind(g), s.Members(g)
+	out.Extents = pv.Free / lvm.ExtentSize
+	if out.Kind == drivebay.LocationThin {
+		out.Extents = place.PoolExtents(pv.Free / lvm.ExtentSize)
+		if pool := g.LV(place.PoolName); pool != nil {
+			out.Extents = unpromised(g, pool)
+		}
+	}
+	if !pv.Allocatable || pv.Missing || len(g.Missing()) > 0 || x.Group(g.Name) == nil {
+		out.Extents = 0
+	}
+	return out
+}
+
+// announced reports whether a volume that is being made needs a physical volume on a
+// drive (with this UUID, if LVM reports one), or whether the last volume on it is being
+// removed and its data is wiped.
+func (s PlacementView) announced(drive, uuid string) bool {
+	return slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
+		if partitions.MustBeThere(r.Work) || r.Volume.Location.VG == "" || !slices.Contains(r.Volume.Location.Drives, drive) {
+			return false
+		}
+		return r.Work.Op == drivebay.WorkRemove || uuid == "" || r.Work.PVs[drive] == uuid
+	})
+}
+
+// Members returns the drives of a group with their physical volumes' UUIDs.
+func (s PlacementView) Members(g *lvm.Group) map[string]string {
+	out := map[string]string{}
+	for id, dev := range s.Index.LVM.PVs {
+		for _, p := range g.PVs {
+			if p.Device == dev {
+				out[id] = p.UUID
+			}
+		}
+	}
+	return out
+}
+
+// unpromised returns how many extents of a thin pool no volume or snapshot can ever fill.
+func unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
+	left := pool.Size
+	for _, lv := range g.LVs {
+		if lv.Pool == pool.Name {
+			left -= min(left, lv.Size)
+		}
+	}
+	return left / lvm.ExtentSize
+}
+
+// promise subtracts the space that a volume that is being made will need.
+func (s PlacementView) promise(r *place.Room, rec *drivebay.VolumeRecord) {
+	l := rec.Volume.Location
+	if r.PV == nil || r.PV.Group == "" { // its group is being made, too
+		if r.PV == nil {
+			var whole place.Span
+			r.Free, whole = place.LargestOut(r.Free)
+			r.PV, r.Used = &place.PVRoom{Extents: place.PVExtents(whole.Size())}, true
+		}
+		r.PV.Group, r.PV.Kind, r.PV.Members, r.PV.UUID = l.VG, l.Kind, rec.Work.PVs, rec.Work.PVs[r.Drive.ID]
+		if l.Kind == drivebay.LocationThin {
+			r.PV.Extents = place.PoolExtents(r.PV.Extents)
+		}
+	}
+	if s.Index.LVM != nil && partitions.LVOf(s.Index.LVM.Report, l) != nil {
+		return
+	}
+	need := place.ExtentsOf(SizeOfWork(rec))
+	if l.Kind == drivebay.LocationMirror {
+		need++
+	}
+	r.PV.Extents -= min(r.PV.Extents, need)
+}

@@ -1,0 +1,56 @@
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+)
+
+// Want is what a spare drive must have.
+type Want struct {
+	Like  *drivebay.Drive // the drive that it takes the place of
+	Block int             // logical blocks: LVM mixes no sizes in a group
+	Taken uint64          // bytes of volumes that have to find room
+	Whole uint64          // bytes of the old physical volume: with as many, its free space stays too
+}
+
+// Spare chooses the drive to which the volumes of another drive move: one that accepts
+// new volumes and has no physical volume. The best is of the same type, at least as
+// large as the old one, least worn, and then the smallest. Of smaller ones the largest.
+func (s PlacementView) Spare(w Want, but []string) (*drivebay.Drive, error) {
+	type offer struct {
+		drive *drivebay.Drive
+		size  uint64
+	}
+	var offers []offer
+	for _, r := range s.Rooms(drivebay.Class{Backing: drivebay.BackingLVM}) {
+		size := place.PVExtents(place.Largest(r.Free).Size()) * lvm.ExtentSize
+		if r.PV == nil && !slices.Contains(but, r.Drive.ID) && r.Drive.LogicalBlock == w.Block && size >= w.Taken {
+			offers = append(offers, offer{r.Drive, size})
+		}
+	}
+	if len(offers) == 0 {
+		return nil, fmt.Errorf("no spare: %w: %.1f GiB free in one piece are needed, on a GOOD claimed drive with blocks of %d bytes and no volume group on it", drivebay.ErrNoSpace, float64(w.Taken)/partitions.Gib, w.Block)
+	}
+	small := func(o offer) int { return int(min(o.size/max(w.Whole, 1), 1)) } // 0: smaller than the old one
+	alike := func(o offer) int { return Btoi(w.Like != nil && o.drive.Type == w.Like.Type) }
+	return slices.MinFunc(offers, func(a, b offer) int {
+		less := cmp.Compare(a.size, b.size)
+		if small(a) == 0 {
+			less = -less
+		}
+		return cmp.Or(cmp.Compare(alike(b), alike(a)), cmp.Compare(small(b), small(a)), cmp.Compare(wornBy(a.drive), wornBy(b.drive)), less, cmp.Compare(a.drive.ID, b.drive.ID))
+	}).drive, nil
+}
+
+func Btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

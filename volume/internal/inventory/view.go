@@ -1,0 +1,36 @@
+package inventory
+
+import (
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+)
+
+// PlacementView returns everything that the choice of a place depends on.
+func (e *Inventory) PlacementView() PlacementView {
+	records := e.Ledger.All()
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	s := PlacementView{Drives: e.Drives.Snapshot(), Index: e.Partitions.Index, blankPVs: e.blankPVs, Moving: map[string]string{}, volumes: records, unmoved: e.Moves.Moves.Unmoved(e.Machine.Now())}
+	for _, r := range records {
+		if l := r.Volume.Location; ledger.IsMoving(l) {
+			for _, id := range l.Drives {
+				s.Moving[id] = l.VG
+			}
+		}
+		if r.Work != nil {
+			s.records = append(s.records, r)
+		}
+	}
+	for _, r := range e.Ledger.Snapshots {
+		s.snaps = append(s.snaps, r)
+		if l := r.Snapshot.Location; ledger.IsMoving(l) {
+			for _, id := range l.Drives {
+				s.Moving[id] = l.VG
+			}
+		}
+	}
+	s.uses, s.layouts = recordedUses(records, s.snaps), map[string]string{}
+	for id, l := range e.Partitions.Layouts {
+		s.layouts[id] = l.Issue
+	}
+	return s
+}

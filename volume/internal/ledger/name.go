@@ -1,0 +1,94 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+)
+
+// VolumeID derives the id of a volume from its name, so that a repeated request finds the volume,
+// whatever was lost since.
+func VolumeID(name string) string { return idOf("volume\x00" + name) }
+
+func SnapshotID(name string) string { return idOf("snapshot\x00" + name) }
+
+func idOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return small(sum[:16])
+}
+
+var base = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+func small(b []byte) string { return strings.ToLower(base.EncodeToString(b)) }
+
+// IsID reports whether a text has the form of our ids: 26 characters of base 32. An id follows from
+// the name alone, and does not name the node.
+func IsID(id string) bool {
+	return len(id) == len(idOf("")) && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// GPT names of partitions have at most 36 characters (UEFI 2.10, 5.3.3).
+const PVPrefix = drivebay.PVPrefix
+
+// NewPrefix begins the name of a partition that a volume is being copied to.
+const NewPrefix = content.OursPrefix + "new-"
+
+func NewName(id string) string { return NewPrefix + id[:min(len(id), 22)] }
+
+func PartitionName(id string) string { return content.OursPrefix + id }
+
+// IDOfPartition returns the id of the volume that one of our partitions belongs to; "" for a physical
+// volume or a foreign partition.
+func IDOfPartition(name string) string {
+	id, ours := strings.CutPrefix(name, content.OursPrefix)
+	if !ours || len(id) != len(idOf("")) || strings.Contains(id, "-") {
+		return ""
+	}
+	return id
+}
+
+// PVName returns the name of the partition of a physical volume.
+func PVName(uuid string) string { return PVPrefix + idOf("pv\x00" + uuid)[:8] }
+
+// NewGroup returns a random id for a volume group.
+func NewGroup() string { return strings.ToLower(rand.Text()[:8]) }
+
+// NewUUID returns a random UUID (RFC 9562, version 4).
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return UUIDAs(4, b)
+}
+
+func UUIDAs(version byte, b [16]byte) string {
+	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// The types of our partitions still describe a volume after the store has lost it. A partition of
+// typeMaking is being made or wiped, and belongs to no volume yet or any more.
+const (
+	TypeMaking  = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e01"
+	typeFS      = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e02"
+	TypeRaw     = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e03"
+	typeRawPart = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e04"
+	TypePV      = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e05"
+
+	typeLUKSFS      = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e12"
+	typeLUKSRaw     = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e13"
+	typeLUKSRawPart = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e14"
+)
+
+// Types maps the type of a partition that is a whole volume.
+var Types = map[string]struct {
+	Mode      drivebay.VolumeMode
+	Encrypted bool
+}{
+	typeFS: {drivebay.ModeFS, false}, TypeRaw: {drivebay.ModeRaw, false}, typeRawPart: {drivebay.ModeRawPart, false},
+	typeLUKSFS: {drivebay.ModeFS, true}, typeLUKSRaw: {drivebay.ModeRaw, true}, typeLUKSRawPart: {drivebay.ModeRawPart, true},
+}

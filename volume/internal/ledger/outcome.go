@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/drivebay/drivebay"
+)
+
+// OnVolume calls do with a volume while no other call works on it. Its errors name the operation and
+// the volume.
+func (e *Ledger) OnVolume(ctx context.Context, op, id string, do func(context.Context, drivebay.Volume) error) error {
+	if _, err := e.Record(id); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return e.Work(ctx, id, func(ctx context.Context) error {
+		r, err := e.Record(id)
+		if err == nil {
+			err = do(ctx, r.Volume)
+		}
+		if err != nil {
+			return fmt.Errorf("%s volume %s: %w", op, id, err)
+		}
+		return nil
+	})
+}
+
+// CallersFault lists errors that say nothing about the volume, for example of a path that is missing
+// or hidden by a later mount.
+var CallersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange, drivebay.ErrSecret}
+
+// Failed records that the work on a volume failed. Work that was interrupted by the end of the engine
+// has not failed: it is continued later.
+func (e *Ledger) Failed(ctx context.Context, id string, cause error) error {
+	if ctx.Err() != nil || errors.Is(cause, ErrStopped) {
+		return cause
+	}
+	r, err := e.Change(id, func(r *drivebay.VolumeRecord) error {
+		v, err := r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: cause.Error(), Since: e.Machine.Now(), Retry: drivebay.RetryOnCall})
+		r.Volume = v
+		return err
+	})
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	e.Note(drivebay.EventVolumeFailed, &r.Volume, cause.Error())
+	return cause
+}
+
+func (e *Ledger) Note(kind drivebay.EventKind, v *drivebay.Volume, cause string) {
+	ev := drivebay.Event{At: e.Machine.Now(), Kind: kind, Volume: v.ID, To: v.CSIStatus.String(), Cause: cause}
+	if len(v.Location.Drives) > 0 {
+		ev.Drive = v.Location.Drives[0]
+	}
+	e.Drives.Note(ev)
+}
+
+// ErrStopped ends work as a crash would: nothing of it is recorded.
+var ErrStopped = errors.New("stopped")

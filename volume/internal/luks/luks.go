@@ -1,0 +1,253 @@
+package luks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/erase"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// BackingPiece returns an encrypted volume as its piece of the drive, with the header.
+func BackingPiece(v *drivebay.Volume) *drivebay.Volume {
+	out := *v
+	out.LUKSUUID = ""
+	return &out
+}
+
+// Encrypt makes a volume that was found half made one of an encrypted class.
+func Encrypt(v *drivebay.Volume, c drivebay.Class) {
+	if c.Encryption != "" && v.LUKSUUID == "" {
+		v.LUKSUUID = ledger.NewUUID()
+		v.Size -= min(v.Size, partitions.LUKSHeader)
+	}
+}
+
+var errNoPassphrase = fmt.Errorf("%w: the secrets have no %q", drivebay.ErrInvalid, drivebay.SecretPassphrase)
+
+func Passphrase(secrets drivebay.Secrets) ([]byte, error) {
+	if p := secrets[drivebay.SecretPassphrase]; p != "" {
+		return []byte(p), nil
+	}
+	return nil, errNoPassphrase
+}
+
+// TheKey returns the passphrase of a CSI-Addons call. The tables of CSI-Addons treat a missing passphrase
+// like a wrong one, not like a missing field.
+func TheKey(secrets drivebay.Secrets) ([]byte, error) {
+	if key, err := Passphrase(secrets); err == nil {
+		return key, nil
+	}
+	return nil, fmt.Errorf("%w: there is no %q", drivebay.ErrSecret, drivebay.SecretPassphrase)
+}
+
+// CanEncrypt returns why nothing can be encrypted on this machine. It remembers only success: a missing
+// program can be installed, and one that did not answer can be asked again. A kernel that has dm-crypt
+// built in names it like a loaded one.
+func (e *Crypt) CanEncrypt(ctx context.Context) error {
+	if e.mayLUKS.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := e.Machine.Run(ctx, "cryptsetup", "--version"); err != nil {
+		return unable("this machine has no cryptsetup", err)
+	}
+	if _, err := e.Machine.ReadDir("sys/module/dm_crypt"); err != nil {
+		if _, err := e.Machine.Run(ctx, "modprobe", "dm-crypt"); err != nil {
+			return unable("its kernel has no dm-crypt", err)
+		}
+	}
+	e.mayLUKS.Store(true)
+	return nil
+}
+
+// unable returns ErrNoSupport, unless the command only did not answer in time.
+func unable(what string, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("whether volumes can be encrypted here: %w", err)
+	}
+	return fmt.Errorf("encryption: %w: %s: %w", drivebay.ErrNoSupport, what, err)
+}
+
+// keyMemory is the memory that it takes to try a passphrase, in KiB, however fast the machine is. The
+// default of cryptsetup is up to 1 GiB each: all volumes of a machine that boots are staged at once.
+const keyMemory = 64 << 10
+
+// headerCopy is how much of the room the header uses: twice 16 KiB that describe
+// it, and the keys (LUKS2 On-Disk Format, 2.1).
+const (
+	keysRoom   = partitions.Mib
+	headerCopy = 2*16<<10 + keysRoom
+)
+
+func luksFormat(v *drivebay.Volume, dev string) []string {
+	return []string{"cryptsetup", "luksFormat", "--batch-mode", "--type", "luks2", "--uuid", v.LUKSUUID, "--label", device.PlainName(v.ID), "--subsystem", v.FSType,
+		"--offset", strconv.Itoa(partitions.LUKSHeader / 512), "--luks2-keyslots-size", strconv.Itoa(keysRoom/partitions.Mib) + "m",
+		"--pbkdf", "argon2id", "--pbkdf-memory", strconv.Itoa(keyMemory), "--pbkdf-parallel", "1", "--key-file", "-", dev}
+}
+
+// hasHeader reports whether the header that was chosen for a volume is on its piece.
+func hasHeader(c drivebay.Content, v *drivebay.Volume) bool {
+	return slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
+		return s.Partition == "" && s.Offset == 0 && s.Format == "crypto_LUKS" && strings.EqualFold(s.UUID, v.LUKSUUID)
+	})
+}
+
+// Encrypted is the step that writes the header of a new volume. A header that a killed cryptsetup left, or
+// that has another passphrase, is made anew: the volume was not handed out yet. The step runs only for
+// volumes that are still marked as half made: a partition by its type, a logical volume by its tags.
+func (e *Crypt) Encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
+	return steps.Step{
+		Name: "encrypt",
+		Done: func(ctx context.Context) (bool, error) {
+			c, err := e.ContentOf(ctx, BackingPiece(v))
+			if err != nil || !hasHeader(c, v) {
+				return false, err
+			}
+			key, err := Passphrase(secrets)
+			if err != nil {
+				return false, err
+			}
+			err = e.tryKey(ctx, v, key)
+			if _, said := errors.AsType[*host.ExitError](err); said {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Do: func(ctx context.Context) error {
+			key, err := Passphrase(secrets)
+			if err == nil {
+				err = errors.Join(e.Device.Lock(ctx, v), e.DropHeader(v), e.unmade(v.ID, "zero"))
+			}
+			if err != nil {
+				return err
+			}
+			if err := e.OnDevice(ctx, BackingPiece(v), true, erase.ClearMarks); err != nil {
+				return err
+			}
+			return e.OnDevice(ctx, BackingPiece(v), false, func(ctx context.Context, disk host.Disk) error {
+				if c := content.Detect(disk, disk.Size(), disk.BlockSize()); c.Kind != drivebay.ContentBlank {
+					return fmt.Errorf("%w: it is not blank: %s", drivebay.ErrRefused, erase.CannotBlank(c))
+				}
+				_, err := e.Machine.RunInput(ctx, key, luksFormat(v, disk.Path())...)
+				return err
+			})
+		},
+	}
+}
+
+// unmade records that a step is no longer done.
+func (e *Crypt) unmade(id, name string) error {
+	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
+		if r.Work != nil {
+			r.Work.Made = slices.DeleteFunc(r.Work.Made, func(m string) bool { return m == name || strings.HasPrefix(m, name+erase.UpTo) })
+		}
+		return nil
+	})
+	return err
+}
+
+func (e *Crypt) Unlocked(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
+	return steps.Step{
+		Name: "unlock",
+		Done: func(context.Context) (bool, error) { return e.Device.IsPlain(v) },
+		Do: func(ctx context.Context) error {
+			key, err := Passphrase(secrets)
+			if err == nil {
+				_, err = e.Unlock(ctx, v, key)
+			}
+			return err
+		},
+	}
+}
+
+func (e *Crypt) Locked(v *drivebay.Volume) steps.Step {
+	return steps.Step{
+		Name: "lock",
+		Done: func(context.Context) (bool, error) { _, is, err := e.Device.Mapping(v); return !is, err },
+		Do:   func(ctx context.Context) error { return e.Device.Lock(ctx, v) },
+	}
+}
+
+// Erased destroys the keys of an encrypted volume: from then on it cannot be read, however long the rest
+// of the wipe takes.
+func (e *Crypt) Erased(v *drivebay.Volume, there func(context.Context) (bool, error)) []steps.Step {
+	if v.LUKSUUID == "" {
+		return nil
+	}
+	erase := e.Steps.Made(v.ID, "erase", func(ctx context.Context) error {
+		is, err := there(ctx)
+		if err == nil && is {
+			err = e.OnDevice(ctx, BackingPiece(v), true, func(ctx context.Context, disk host.Disk) error { return LoseKeys(ctx, v, disk) })
+		}
+		return errors.Join(err, e.DropHeader(v))
+	})
+	return []steps.Step{e.Locked(v), erase}
+}
+
+// LoseKeys overwrites a header. A thin pool writes elsewhere what a snapshot ever shared, and leaves what
+// was there before (Linux, drivers/md/dm-thin.c, break_sharing): such a block is therefore discarded
+// first.
+func LoseKeys(ctx context.Context, v *drivebay.Volume, disk host.Disk) error {
+	n := min(partitions.LUKSHeader, disk.Size())
+	if v.Location.Kind == drivebay.LocationThin {
+		if err := disk.Discard(ctx, 0, n); err != nil && !errors.Is(err, host.ErrUnsupported) {
+			return err
+		}
+	}
+	return errors.Join(disk.Zero(ctx, 0, n), disk.Sync())
+}
+
+// Overwrite zeroes or discards a range of a volume piece by piece, for the step of that name. If the
+// range starts at 0, all of the volume is new or removed, and must not be open elsewhere.
+func (e *Crypt) Overwrite(ctx context.Context, v *drivebay.Volume, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
+	for at := max(from, e.Erase.Reached(v.ID, name)); at < to; at += erase.Piece {
+		if at > from && (at-from)%erase.Milestone == 0 {
+			if err := e.Erase.Reach(v.ID, name, at); err != nil {
+				return err
+			}
+		}
+		err := e.OnDevice(ctx, v, from == 0, func(ctx context.Context, disk host.Disk) error {
+			if to > disk.Size() {
+				return fmt.Errorf("%w: the device has %s, smaller than the %s to write", drivebay.ErrRefused, partitions.SizeText(disk.Size()), partitions.SizeText(to))
+			}
+			if err := do(ctx, disk, at, min(erase.Piece, to-at)); err != nil {
+				return err
+			}
+			return disk.Sync()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func Check(r drivebay.VolumeRequest) error {
+	switch {
+	case r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "":
+		return fmt.Errorf("volume %q: %w", r.Name, errNoPassphrase)
+	case r.Name == "" || len(r.Name) > 1<<10:
+		return fmt.Errorf("volume: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
+	case r.Source.Snapshot != "" && r.Source.Volume != "":
+		return fmt.Errorf("volume %q: %w: it can begin as one thing only", r.Name, drivebay.ErrInvalid)
+	case !r.Block && place.FSOf(r) != "ext4" && place.FSOf(r) != "xfs" && place.FSOf(r) != "btrfs":
+		return fmt.Errorf("volume %q: %w: filesystem %q", r.Name, drivebay.ErrInvalid, place.FSOf(r))
+	case r.Source != (drivebay.Source{}) && r.Class.Backing != drivebay.BackingThin:
+		return fmt.Errorf("volume %q: %w: only thin volumes can be made from others, not %s; use a StorageClass with drivebay.io/backing: thin", r.Name, drivebay.ErrNoSupport, r.Class.Backing)
+	}
+	return nil
+}

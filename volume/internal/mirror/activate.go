@@ -1,0 +1,67 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+)
+
+// Activate makes the device of a volume appear.
+func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.Device, error) {
+	if err := e.Partitions.Trusted(v.Location.Drives); err != nil {
+		if d, err := e.Device.Device(v); err == nil && StagedAt(v) != nil && !e.Inventory.Untrusted(v.Location.Drives) { // a volume in use stays usable
+			return d, nil
+		}
+		return mounttable.Device{}, fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	if v.Location.VG == "" {
+		return e.Device.Device(v)
+	}
+	if e.Groups.ActiveLately(v.Location) {
+		if d, err := e.Device.Device(v); err == nil {
+			return d, nil
+		}
+	}
+	appear := func() error { return e.Groups.LVMActivate(ctx, v.Location, e.Device.Appearing(v)) }
+	if v.Location.Kind == drivebay.LocationMirror {
+		appear = func() error { return e.activateMirror(ctx, v) }
+	}
+	if err := appear(); err != nil {
+		return mounttable.Device{}, fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	return e.Device.Device(v)
+}
+
+// Deactivate removes the device of a volume that is a logical volume.
+func (e *Mirrors) Deactivate(ctx context.Context, v *drivebay.Volume) error {
+	if v.Location.VG == "" {
+		return nil
+	}
+	mirror := v.Location.Kind == drivebay.LocationMirror
+	if mirror {
+		x := e.Groups.LVMNow()
+		if _, _, err := e.live(ctx, v, e.mirrorLegs(v.Location, x.Group(v.Location.VG), x.Reported())); err != nil {
+			return fmt.Errorf("volume %s: %w", v.ID, err)
+		}
+	}
+	if err := e.Groups.LVMActivate(ctx, v.Location, lvm.Deactivate(v.Location.VG, v.Location.LV)); err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	if mirror {
+		return e.closed(v)
+	}
+	return nil
+}
+
+// Boot returns the kernel's id of this boot (random(4), boot_id); "" if it cannot be read.
+func (e *Mirrors) Boot() string {
+	text, err := e.Machine.ReadFile("proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

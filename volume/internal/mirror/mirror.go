@@ -1,0 +1,414 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+	"github.com/drivebay/drivebay/volume/internal/write"
+)
+
+// mirrorLegs returns the legs of a mirror as a report has them. A leg on no drive that is there is
+// assigned to the remaining drive of the location.
+func (e *Mirrors) mirrorLegs(l drivebay.Location, g *lvm.Group, r *lvm.Report) []mirrorLeg {
+	if g == nil {
+		return nil
+	}
+	s := e.Drives.Snapshot()
+	var out []mirrorLeg
+	left := slices.Clone(l.Drives)
+	for i, leg := range g.Legs(l.LV) {
+		one := mirrorLeg{pv: leg.PV, position: i}
+		for _, id := range l.Drives {
+			dev := e.pvDevice(id)
+			if pv, _ := r.On(dev); dev != "" && pv != nil && pv.UUID == leg.PV {
+				one.drive, one.here, one.flagged = id, DriveHere(s, id), pv.Missing
+				left = slices.DeleteFunc(left, func(x string) bool { return x == id })
+			}
+		}
+		out = append(out, one)
+	}
+	for i := range out {
+		if out[i].drive == "" && len(left) == 1 {
+			out[i].drive = left[0]
+		}
+	}
+	return out
+}
+
+// pvDevice returns the device of our physical volume on a drive: the current one, or the one at the
+// last report of LVM.
+func (e *Mirrors) pvDevice(drive string) string {
+	if p, ok := e.Groups.PVPart(drive); ok {
+		return p.Dev
+	}
+	if x := e.Groups.LVMNow(); x != nil {
+		return x.PVs[drive]
+	}
+	return ""
+}
+
+// readSuperblocks reads the superblocks of the legs that are there. A leg that cannot be read keeps
+// nil.
+func (e *Mirrors) readSuperblocks(ctx context.Context, l drivebay.Location, r *lvm.Report, legs []mirrorLeg) {
+	g := r.Group(l.VG)
+	if g == nil {
+		return
+	}
+	known := g.Legs(l.LV)
+	for i := range legs {
+		leg := &legs[i]
+		pv, _ := r.PV(leg.pv)
+		p, ok := e.Groups.PVPart(leg.drive)
+		if !leg.here || !ok || pv == nil || i >= len(known) || known[i].Meta == nil {
+			continue
+		}
+		at := pv.DataStart + known[i].Meta.Start*g.ExtentSize
+		var super lvm.Superblock
+		err := e.Erase.OnDisk(ctx, "volume "+p.Title, device.WriteTarget{Device: p.Device, On: leg.drive}, func(_ context.Context, disk host.Disk) error {
+			b := make([]byte, lvm.SuperblockSize)
+			if _, err := disk.ReadMedium(b, int64(at)); err != nil {
+				return err
+			}
+			var err error
+			super, err = lvm.ParseSuperblock(b)
+			return err
+		})
+		if err == nil {
+			leg.super = &super
+		} else {
+			e.Log.Warn("metadata of a mirror's leg not read", "op", "mirror", "volume", l.LV, "drive", leg.drive, "err", err)
+		}
+	}
+}
+
+// live records what the kernel reports of a mirror. It returns false without an active device of two
+// legs.
+func (e *Mirrors) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg) (lvm.Copy, bool, error) {
+	decided := e.mirrorDecisions.Load()
+	c, err := e.LVM.CopyProgress(ctx, v.Location.VG, v.Location.LV)
+	switch {
+	case errors.Is(err, lvm.ErrNotFound), errors.Is(err, drivebay.ErrInvalid): // inactive, or of one leg
+		return c, false, nil
+	case err != nil:
+		return c, false, err
+	}
+	boot := e.Boot()
+	return c, true, e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		if e.mirrorDecisions.Load() != decided { // the kernel reported the previous device
+			return m, false
+		}
+		return learnLive(m, legs, c, boot)
+	})
+}
+
+// changeMirror records a change of what is known of the legs of a mirror.
+func (e *Mirrors) changeMirror(id string, f func(drivebay.Mirror) (next drivebay.Mirror, is bool)) error {
+	next := func(v *drivebay.Volume) *drivebay.Mirror {
+		var was drivebay.Mirror
+		if v.Mirror != nil {
+			was = *v.Mirror
+		}
+		m, is := f(was)
+		if !is || v.Mirror != nil && m == was {
+			return v.Mirror
+		}
+		return &m
+	}
+	rec, err := e.Ledger.Record(id)
+	if err != nil || next(&rec.Volume) == rec.Volume.Mirror {
+		return err
+	}
+	rec, err = e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Mirror = next(&r.Volume)
+		return nil
+	})
+	if m := rec.Volume.Mirror; err == nil && m != nil && (m.Current != "" || m.Doubt != "") {
+		e.Log.Info("a leg of a mirror is behind", "op", "mirror", "volume", id, "current", m.Current, "doubt", m.Doubt)
+	}
+	return err
+}
+
+// mirrorReady decides which legs a mirror is activated from, and records that before any of them is
+// used. alone is the drive of the only leg that may be used, even if another one is there.
+func (e *Mirrors) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone string, err error) {
+	r, err := e.Groups.ReportOf(ctx, v.Location)
+	if err != nil {
+		return "", err
+	}
+	legs := e.mirrorLegs(v.Location, r.Group(v.Location.VG), r)
+	if len(legs) == 0 {
+		return "", fmt.Errorf("logical volume %s/%s: %w", v.Location.VG, v.Location.LV, drivebay.ErrNotFound)
+	}
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil {
+		return "", err
+	}
+	rec, err := e.Ledger.Record(v.ID)
+	if err != nil {
+		return "", err
+	}
+	m := rec.Volume.Mirror
+	if whole, _ := liveLegs(legs, c); active && len(whole) == len(legs) { // every write is on both legs
+		m = &drivebay.Mirror{}
+	}
+	e.readSuperblocks(ctx, v.Location, r, legs)
+	source, err := mirrorSource(m, withoutFlagged(legs))
+	if err != nil && !active && slices.ContainsFunc(legs, func(l mirrorLeg) bool { return l.here && l.flagged }) {
+		if restoreErr := e.Write.LVMRun(ctx, v.Location, write.RestoreReturned(r.Group(v.Location.VG))); restoreErr != nil {
+			return "", errors.Join(err, restoreErr)
+		}
+		source, err = mirrorSource(m, legs)
+	}
+	if err != nil {
+		return "", errors.Join(err, e.doubt(v.ID, err))
+	}
+	boot := e.Boot()
+	e.mirrorDecisions.Add(1)
+	return source, e.changeMirror(v.ID, func(was drivebay.Mirror) (drivebay.Mirror, bool) {
+		next := drivebay.Mirror{Current: source, Boot: boot, Accepted: source != "" && was.Accepted && was.Current == source}
+		for i := range legs {
+			if other := legs[(i+1)%len(legs)]; source == "" && kernelCopies(legs[i], other) {
+				next.Current = legs[i].drive
+			}
+		}
+		return next, true
+	})
+}
+
+// BothLegs refuses to grow a mirror while a leg does not hold everything. A growth reloads the table,
+// and the kernel then uses every leg that it can read: it would copy from a leg that missed writes
+// (drivers/md/dm-raid.c, super_validate).
+func (e *Mirrors) BothLegs(ctx context.Context, v *drivebay.Volume, size uint64) error {
+	if v.Location.Kind != drivebay.LocationMirror {
+		return nil
+	}
+	r, err := e.Groups.ReportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	g := r.Group(v.Location.VG)
+	if lv := partitions.LVOf(r, v.Location); lv != nil && lv.Size >= size+place.Overhead(v.LUKSUUID) {
+		return nil
+	}
+	alone, err := e.mirrorReady(ctx, v)
+	if err != nil {
+		return e.nameNewest(err)
+	}
+	legs := e.mirrorLegs(v.Location, g, r)
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil {
+		return err
+	}
+	rec, err := e.Ledger.Record(v.ID)
+	if err != nil {
+		return err
+	}
+	_, dropped := liveLegs(legs, c)
+	behind := len(legs) != ledger.DrivesPerGroup(v.Location.Kind) || alone != "" || rec.Volume.Mirror != nil && rec.Volume.Mirror.Current != "" || active && len(dropped) > 0
+	for _, leg := range legs {
+		behind = behind || !leg.here || active && e.leftOut(v.Location, g, leg, 'A')
+	}
+	if behind {
+		return fmt.Errorf("%w: one of its legs does not hold everything; put its drive back, or run `drivebay heal %s`, and try again", drivebay.ErrPending, v.ID)
+	}
+	return nil
+}
+
+// doubt records why no leg may be used.
+func (e *Mirrors) doubt(id string, why error) error {
+	stale, is := errors.AsType[staleError](why)
+	if !is {
+		return nil
+	}
+	return e.changeMirror(id, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		if stale.newest != "" && m.Current == "" {
+			m.Current = stale.newest
+		} else if stale.newest == "" {
+			m.Doubt, m.Divided = stale.why, m.Divided || stale.divided
+		}
+		return m, true
+	})
+}
+
+// activateMirror activates a mirror from legs that hold everything, and rebuilds the other ones.
+func (e *Mirrors) activateMirror(ctx context.Context, v *drivebay.Volume) error {
+	alone, err := e.mirrorReady(ctx, v)
+	if err != nil {
+		return e.nameNewest(err)
+	}
+	from, newest := v.Location, alone
+	if alone != "" {
+		from.Drives = []string{alone}
+	} else if rec, err := e.Ledger.Record(v.ID); err == nil && rec.Volume.Mirror != nil {
+		newest = rec.Volume.Mirror.Current
+	}
+	if err := e.Groups.LVMActivate(ctx, from, e.Device.Appearing(v)); err != nil {
+		return err
+	}
+	if err := e.servesNewest(ctx, v, newest); err != nil || alone == "" {
+		return e.nameNewest(err)
+	}
+	if err := e.Rejoin(ctx, v); err != nil { // the mirror works with one leg, and a repair tries again
+		e.Log.Warn("a leg of a mirror is not made anew", "op", "mirror", "volume", v.ID, "err", err)
+	}
+	return nil
+}
+
+// servesNewest deactivates a mirror again, before anything can write to it, if its kernel device
+// leaves out the leg with the newest data. The record keeps naming that leg.
+func (e *Mirrors) servesNewest(ctx context.Context, v *drivebay.Volume, newest string) error {
+	if newest == "" {
+		return nil
+	}
+	r, err := e.Groups.ReportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	c, err := e.LVM.CopyProgress(ctx, v.Location.VG, v.Location.LV)
+	if errors.Is(err, lvm.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) { // a single leg cannot be left out
+		return nil
+	}
+	_, dropped := liveLegs(e.mirrorLegs(v.Location, r.Group(v.Location.VG), r), c)
+	if err != nil || !slices.Contains(dropped, newest) {
+		return err
+	}
+	stale := staleError{newest: newest, why: "the kernel left it out"}
+	return errors.Join(stale, e.Deactivate(ctx, v), e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
+		return drivebay.Mirror{Current: newest, Boot: m.Boot, Accepted: m.Accepted}, true
+	}))
+}
+
+// nameNewest adds the serial and bay of the drive that has to come back to an error.
+func (e *Mirrors) nameNewest(err error) error {
+	stale, is := errors.AsType[staleError](err)
+	if !is {
+		return err
+	}
+	next := "; if it is lost for good, `drivebay volume accept-loss` goes on without what was written since"
+	if d, ok := steps.DriveOf(e.Drives.Snapshot(), stale.newest); ok {
+		return fmt.Errorf("%w (serial %s, bay %s): put it back%s", err, d.Serial, d.Slot.Bay, next)
+	}
+	return fmt.Errorf("%w: put all its drives back%s", err, next)
+}
+
+// Rejoin returns unused legs of an active mirror to service: by the kernel where the superblocks
+// prove that it copies from the right leg, otherwise by a rebuild. It leaves out a drive that is BAD.
+func (e *Mirrors) Rejoin(ctx context.Context, v *drivebay.Volume) error {
+	l := v.Location
+	e.Groups.Reports.Delete(l.VG)
+	r, err := e.Groups.ReportOf(ctx, l)
+	if err != nil {
+		return err
+	}
+	g := r.Group(l.VG)
+	legs := e.mirrorLegs(l, g, r)
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil {
+		return err
+	}
+	if len(legs) == 1 {
+		return e.secondLeg(ctx, v, r, legs[0])
+	}
+	if !active || len(legs) != 2 || len(c.Legs) != 2 {
+		return nil
+	}
+	e.readSuperblocks(ctx, l, r, legs)
+	for i, back := range legs {
+		serving := legs[1-i]
+		if !back.here || !serving.here || c.Legs[1-i] != 'A' || e.isBad(back.drive) || !e.leftOut(l, g, back, c.Legs[i]) {
+			continue
+		}
+		var plan []lvm.Step
+		if pv, _ := r.PV(back.pv); pv != nil && pv.Missing {
+			plan = lvm.RestoreMissing(l.VG, back.pv)
+		}
+		if rec, err := e.Ledger.Record(v.ID); err == nil && mayRejoin(serving, back, c.Legs[i] == 'D') && (rec.Volume.Mirror == nil || !rec.Volume.Mirror.Accepted) {
+			plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
+		} else {
+			e.Log.Info("a leg of a mirror is made anew", "op", "mirror", "volume", v.ID, "drive", back.drive, "from", serving.drive)
+			if err := e.Erase.LeavesExtents(g, groups.WipeOf(v), back.drive, back.pv, g.ExtentsOn(l.LV, back.pv)); err != nil {
+				return err
+			}
+			plan = append(plan, lvm.RemakeLeg(l.VG, l.LV, back.pv)...)
+		}
+		if err := e.Write.LVMRun(ctx, l, plan); err != nil {
+			return err
+		}
+		if err := e.Opt.After(v.ID, "leg on "+back.drive); err != nil {
+			return fmt.Errorf("%w: %w", ledger.ErrStopped, err)
+		}
+		_, _, err := e.live(ctx, v, legs)
+		return err
+	}
+	return nil
+}
+
+// leftOut reports whether the kernel uses the mirror without a leg: it has dropped the leg, or the
+// leg's device leads to a drive that is gone.
+func (e *Mirrors) leftOut(l drivebay.Location, g *lvm.Group, leg mirrorLeg, letter byte) bool {
+	p, ok := e.Groups.PVPart(leg.drive)
+	lv := g.LV(l.LV)
+	return letter == 'D' || ok && lv != nil && lv.Active && !e.Device.StandsOn(l, "sys/dev/block/"+groups.NumOf(lv), map[string]bool{p.Name: true})
+}
+
+// secondLeg adds the second leg to a mirror that has only one.
+func (e *Mirrors) secondLeg(ctx context.Context, v *drivebay.Volume, r *lvm.Report, only mirrorLeg) error {
+	l := v.Location
+	for _, id := range l.Drives {
+		dev := e.pvDevice(id)
+		pv, g := r.On(dev)
+		if id == only.drive || dev == "" || pv == nil || g == nil || g.Name != l.VG || e.isBad(id) || !DriveHere(e.Drives.Snapshot(), id) {
+			continue
+		}
+		return e.Write.LVMRun(ctx, l, []lvm.Step{lvm.AddLeg(l.VG, l.LV, pv.UUID)})
+	}
+	return nil
+}
+
+func (e *Mirrors) isBad(drive string) bool {
+	d, ok := steps.DriveOf(e.Drives.Snapshot(), drive)
+	return ok && d.Health == drivebay.HealthBad
+}
+
+// AcceptLeg makes a mirror continue with the leg that is there, after an operator accepted the loss.
+func (e *Mirrors) AcceptLeg(id string) error {
+	s := e.Drives.Snapshot()
+	r, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
+		v := &r.Volume
+		m := v.Mirror
+		unknown := len(v.Location.Drives) < ledger.DrivesPerGroup(v.Location.Kind) // the drive that is given up
+		if m != nil && m.Accepted || !unknown && (m == nil || m.Current == "" && m.Doubt == "" || m.Current != "" && DriveHere(s, m.Current) && m.Doubt == "") {
+			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
+		}
+		var here, away []string
+		for _, d := range v.Location.Drives {
+			if DriveHere(s, d) && e.Groups.HasPart(v, d) {
+				here = append(here, d)
+			} else {
+				away = append(away, d)
+			}
+		}
+		if len(here) != 1 {
+			return fmt.Errorf("%w: %d of its drives are there: leave the one to go on with in its bay and pull the other one", drivebay.ErrInvalid, len(here))
+		}
+		v.Lost = &drivebay.Lost{At: e.Machine.Now(), Drive: append(away, otherDrive)[0], Newer: true}
+		v.Mirror = &drivebay.Mirror{Current: here[0], Accepted: true}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("accept loss of volume %s: %w", id, err)
+	}
+	e.Ledger.Note(drivebay.EventVolumeDataLoss, &r.Volume, "an operator accepts the loss of "+r.Volume.Lost.String())
+	return nil
+}

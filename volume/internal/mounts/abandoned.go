@@ -1,0 +1,42 @@
+package mounts
+
+import (
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+)
+
+// Abandoned returns the paths that are named after the volume and in no record, and that show a
+// device that is gone or is not the volume.
+func (s *MountState) Abandoned() (out []drivebay.PathFacts) {
+	for _, m := range s.T.NamedAfter(s.V.ID) {
+		if mounttable.Carries(m, s.D) && !mounttable.IsUnlinked(m) {
+			continue
+		}
+		at, ok := s.pathOfTarget(m.Target)
+		if !ok || s.publishedBySomeVolume(at) {
+			continue
+		}
+		device, possible := s.deviceIn(m)
+		if !possible {
+			continue
+		}
+		_, err := s.Machine.ReadFile("sys/class/block/" + device + "/dev")
+		p := drivebay.PathFacts{Path: at.String(), Dead: device == "" || err != nil || mounttable.IsUnlinked(m)}
+		if n, _ := mounttable.NameOfPath(m.Target); !p.Dead && !n.OfThis { // perhaps of a volume created with another name
+			continue
+		}
+		if !p.Dead {
+			p.Other = mounttable.What(m)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (e *Mounter) publishedBySomeVolume(at MountPath) bool {
+	return slices.ContainsFunc(e.Ledger.All(), func(r *drivebay.VolumeRecord) bool {
+		return slices.ContainsFunc(r.Volume.Publications, func(p drivebay.Publication) bool { return p.Path == at.String() })
+	})
+}

@@ -1,0 +1,116 @@
+package mounts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// tail bounds what a filesystem leaves unused of its device: less than one extent.
+const tail = 4 << 20
+
+func (s *MountState) Expand(ctx context.Context, at MountPath, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
+	have := s.at(at)
+	if have == nil && len(s.Ours(at)) == 0 {
+		return 0, fmt.Errorf("%w: it is neither staged nor published at %s", drivebay.ErrNotFound, at)
+	}
+	size := s.V.Size
+	switch {
+	case s.Inventory.Untrusted(s.V.Location.Drives):
+		return 0, s.Partitions.Trusted(s.V.Location.Drives)
+	case r.Limit > 0 && r.Required > r.Limit:
+		return 0, fmt.Errorf("%w: the required size %s is larger than the limit %s", drivebay.ErrRange, partitions.SizeText(r.Required), partitions.SizeText(r.Limit))
+	case r.Required > size:
+		return 0, fmt.Errorf("%w: the volume has %s, and the controller must expand it to %s first", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(r.Required))
+	case r.Limit > 0 && size > r.Limit:
+		return 0, fmt.Errorf("%w: the volume already has %s, more than the limit %s", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(r.Limit))
+	case s.V.CSIStatus == drivebay.CSIResizing:
+		return 0, fmt.Errorf("%w: its device is being grown", drivebay.ErrPending)
+	}
+	if err := s.widen(ctx, secrets); err != nil {
+		return 0, s.Failed(err)
+	}
+	if err := s.grow(ctx, s.writableAt(at)); err != nil {
+		return 0, s.Failed(err)
+	}
+	return size, s.growDone()
+}
+
+// writableAt returns the path to grow a filesystem through: not one with a read-only mount.
+func (s *MountState) writableAt(at MountPath) MountPath {
+	if p := s.Staging(); p != nil && !p.ReadOnly {
+		if staged, err := s.CheckPath(p.Path); err == nil && s.live(staged) {
+			return staged
+		}
+	}
+	return at
+}
+
+func (s *MountState) grow(ctx context.Context, at MountPath) error {
+	if s.V.Mode != drivebay.ModeFS {
+		return nil
+	}
+	return steps.Touch(ctx, s.Steps, &s.V, steps.GrowTime, func(ctx context.Context) error {
+		return s.Machine.Grow(ctx, at.Place, s.V.FSType)
+	})
+}
+
+// Grown grows a filesystem that was just mounted and is smaller than its device: the device was grown
+// while it was not in use, or the volume is a copy of a smaller one.
+func (s *MountState) Grown(ctx context.Context, at MountPath) error {
+	if s.V.Mode != drivebay.ModeFS {
+		return s.growDone()
+	}
+	if p := s.Staging(); p == nil || p.ReadOnly {
+		return nil
+	}
+	due := s.growing()
+	if !due {
+		err := steps.Touch(ctx, s.Steps, &s.V, steps.ProbeTime, func(ctx context.Context) error {
+			disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, false)
+			if err != nil {
+				return err
+			}
+			defer disk.Close()
+			size, err := fsSize(disk, s.V.FSType)
+			due = err == nil && size+tail <= disk.Size()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !due {
+		return nil
+	}
+	if err := s.grow(ctx, at); err != nil {
+		return err
+	}
+	return s.growDone()
+}
+
+// growing reports whether the device has been grown and the filesystem has not.
+func (s *MountState) growing() bool {
+	return s.V.CSIStatus == drivebay.CSIResized || s.V.CSIStatus == drivebay.CSIFailed && s.V.State().Before == drivebay.CSIResized
+}
+
+func (s *MountState) growDone() error {
+	if !s.growing() {
+		return nil
+	}
+	_, err := s.Ledger.ChangeSoon(s.V.ID, func(r *drivebay.VolumeRecord) error {
+		event := drivebay.CSIDone
+		if r.Volume.CSIStatus == drivebay.CSIFailed {
+			event = drivebay.CSIClear
+		}
+		v, err := r.Volume.Moved(event)
+		if err == nil {
+			r.Volume = v
+		}
+		return err
+	})
+	return err
+}

@@ -1,0 +1,89 @@
+package mounts
+
+import (
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// ProbeResult holds what our probes of a volume's filesystem found.
+type ProbeResult struct {
+	Measured  bool
+	Usage     host.FSUsage
+	ReadError string // of the last probe
+	Probing   bool
+	ProbedAt  time.Time // when the last one began
+	NextProbe time.Time
+	Errors    uint64    // of its drives, at that probe
+	Asking    time.Time // since when a probe has had no answer
+	Shutdown  bool
+	GaveUp    bool // an ext4 that accepts no writes any more, whatever the mount table shows
+}
+
+// stuckAfter is how long a probe may have no answer before that counts.
+const stuckAfter = 3 * time.Second
+
+// Waiting returns how long a probe has had no answer.
+func (m ProbeResult) Waiting(now time.Time) time.Duration {
+	if m.Asking.IsZero() || now.Sub(m.Asking) < stuckAfter {
+		return 0
+	}
+	return now.Sub(m.Asking)
+}
+
+// IOCounters holds what was measured of one volume.
+type IOCounters struct {
+	mu sync.Mutex
+	is ProbeResult
+}
+
+func (g *IOCounters) Read() ProbeResult {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.is
+}
+
+func (g *IOCounters) Write(f func(*ProbeResult)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f(&g.is)
+}
+
+// forget drops the results of a filesystem that was just mounted or unmounted.
+func (g *IOCounters) forget() {
+	g.Write(func(m *ProbeResult) {
+		m.Measured, m.ReadError, m.Shutdown, m.GaveUp, m.ProbedAt = false, "", false, false, time.Time{}
+	})
+}
+
+// ioCountersByVolume holds the counters of all volumes.
+type ioCountersByVolume struct {
+	Mu sync.Mutex
+	By map[string]*IOCounters
+}
+
+func (s *ioCountersByVolume) Of(id string) *IOCounters {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.By == nil {
+		s.By = map[string]*IOCounters{}
+	}
+	g := s.By[id]
+	if g == nil {
+		g = &IOCounters{}
+		s.By[id] = g
+	}
+	return g
+}
+
+// Keep drops the counters of volumes that no longer exist.
+func (s *ioCountersByVolume) Keep(there func(id string) bool) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	for id := range s.By {
+		if !there(id) {
+			delete(s.By, id)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package mounts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+)
+
+// The mount table says what is mounted, never memory: a crash between a mount and its record, and an
+// unmount by another process, change only the table. A record adds the purpose and the access.
+
+// Mounted returns the mounts of a volume's device from a new mount table.
+func (e *Mounter) Mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount, error) {
+	d, err := e.Device.Plain(v)
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.MountTable.FreshTable(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	return t.Of(d), nil
+}
+
+// MountState is a volume, its device and the mount table at the moment of a call.
+type MountState struct {
+	*Mounter
+	V   drivebay.Volume
+	D   mounttable.Device // zero: absent
+	T   *mounttable.MountTable
+	Now []drivebay.Publication // publications of the record that are still in effect
+}
+
+func (e *Mounter) MountState(ctx context.Context, v drivebay.Volume) (*MountState, error) {
+	t, err := e.MountTable.FreshTable(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	return e.MountStateIn(v, t), nil
+}
+
+func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *MountState {
+	s := &MountState{Mounter: e, V: v, T: t}
+	if d, err := e.Device.Plain(&v); err == nil {
+		s.D = d
+	}
+	for _, p := range v.Publications {
+		if at, err := e.CheckPath(p.Path); p.Staging && v.Mode != drivebay.ModeFS || err == nil && len(s.Ours(at)) > 0 {
+			s.Now = append(s.Now, p)
+		}
+	}
+	return s
+}
+
+// Ours returns the mounts of the volume at a path: of its device, or of the device that it had when
+// it was mounted there. A drive that left and came back has another number, and its mounts are dead;
+// the kernel does not reuse a number that is mounted.
+func (s *MountState) Ours(at MountPath) []host.Mount {
+	var out []host.Mount
+	for _, m := range s.T.On[at.Target] {
+		if s.isOurs(m, at) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// isOurs reports whether a mount at a path shows the volume: by its current device, the record, or
+// the mounted device itself.
+func (s *MountState) isOurs(m host.Mount, at MountPath) bool {
+	return mounttable.Carries(m, s.D) || mounttable.Carries(m, s.former(at)) || s.mountOf(s.V.ID, m) || mounttable.IsUnlinked(m)
+}
+
+// former returns the device that the engine mounted at a path.
+func (s *MountState) former(at MountPath) mounttable.Device {
+	if p := s.recorded(at); p != nil {
+		return inventory.MadeOf(*p)
+	}
+	return mounttable.Device{}
+}
+
+func (s *MountState) recorded(at MountPath) *drivebay.Publication {
+	path := at.String()
+	i := slices.IndexFunc(s.V.Publications, func(p drivebay.Publication) bool { return p.Path == path })
+	if i < 0 {
+		return nil
+	}
+	return &s.V.Publications[i]
+}
+
+// live reports whether a path shows the volume's current device.
+func (s *MountState) live(at MountPath) bool {
+	m, ok := s.T.Top(at.Target)
+	if !ok || !mounttable.Carries(m, s.D) || strings.HasSuffix(m.Root, mounttable.Unlinked) {
+		return false
+	}
+	p := s.at(at)
+	return p == nil || !renumbered(m, s.D, inventory.MadeOf(*p))
+}
+
+// stranger returns an error if a path shows anything but the volume.
+func (s *MountState) stranger(at MountPath) error {
+	m, ok := s.T.Top(at.Target)
+	if !ok || s.isOurs(m, at) {
+		return nil
+	}
+	return fmt.Errorf("volume %s: path %s: %w: something else is mounted there: %s", s.V.ID, at, drivebay.ErrRefused, mounttable.What(m))
+}
+
+// Staging returns the staging publication.
+func (s *MountState) Staging() *drivebay.Publication {
+	for _, p := range s.Now {
+		if p.Staging {
+			return &p
+		}
+	}
+	return nil
+}
+
+// targets returns the publications except staging and one path.
+func (s *MountState) targets(but MountPath) []drivebay.Publication {
+	return slices.DeleteFunc(slices.Clone(s.Now), func(p drivebay.Publication) bool { return p.Staging || p.Path == but.String() })
+}
+
+// at returns the publication at a path if it is still in effect.
+func (s *MountState) at(at MountPath) *drivebay.Publication {
+	for _, p := range s.Now {
+		if p.Path == at.String() {
+			return &p
+		}
+	}
+	return nil
+}
+
+// Keep writes the current publications to the record.
+func (s *MountState) Keep(more func(*drivebay.Volume) error) error {
+	if more == nil && slices.Equal(s.Now, s.V.Publications) && atRest(s.V) {
+		return nil
+	}
+	_, err := s.Ledger.ChangeSoon(s.V.ID, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Publications = s.Now
+		if err := settle(&r.Volume); err != nil {
+			return err
+		}
+		if more != nil {
+			return more(&r.Volume)
+		}
+		return nil
+	})
+	return err
+}
+
+func (s *MountState) without(at MountPath) {
+	s.Now = slices.DeleteFunc(s.Now, func(p drivebay.Publication) bool { return p.Path == at.String() })
+}
+
+func (s *MountState) with(p drivebay.Publication) {
+	s.Now = append(slices.DeleteFunc(s.Now, func(have drivebay.Publication) bool { return have.Path == p.Path }), p)
+}
+
+// atRest reports whether the status agrees with the publications, or does not depend on them.
+func atRest(v drivebay.Volume) bool {
+	switch v.CSIStatus {
+	case drivebay.CSICreated, drivebay.CSIVolumeReady, drivebay.CSIPublished:
+		return v.CSIStatus == v.Rest()
+	}
+	return true
+}
+
+// settle moves a volume to the status that its publications require.
+func settle(v *drivebay.Volume) error {
+	for !atRest(*v) {
+		up := v.Rest() > v.CSIStatus
+		var event drivebay.CSIEvent
+		switch {
+		case up && v.CSIStatus == drivebay.CSICreated:
+			event = drivebay.CSIStage
+		case up:
+			event = drivebay.CSIPublish
+		case v.CSIStatus == drivebay.CSIPublished:
+			event = drivebay.CSIUnpublish
+		default:
+			event = drivebay.CSIUnstage
+		}
+		next, err := v.Moved(event)
+		if err != nil {
+			return err
+		}
+		*v = next
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package mounts
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// defaultRoot is the folder of the kubelet (--root-dir).
+const defaultRoot = "/var/lib/kubelet"
+
+// MountPath is a path that the engine may change, and its name in the mount table.
+type MountPath struct {
+	host.Place
+	Target string
+}
+
+const longestName = 255 // bytes of one part of a path: NAME_MAX
+
+// CheckPath refuses every path that is not below a root of the configuration. Links in the path are
+// handled where it is opened.
+func (e *Mounter) CheckPath(name string) (MountPath, error) {
+	roots := e.allRoots()
+	if slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > longestName }) {
+		return MountPath{}, fmt.Errorf("path %.80q...: %w: a component of the path has more than %d bytes", name, drivebay.ErrInvalid, longestName)
+	}
+	if !path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), "..") || strings.ContainsRune(name, 0) {
+		return MountPath{}, fmt.Errorf("path %q: %w: it must be absolute and without \"..\"", name, drivebay.ErrInvalid)
+	}
+	var best MountPath
+	for _, root := range roots {
+		below, ok := strings.CutPrefix(path.Clean(name), strings.TrimSuffix(path.Clean(root), "/")+"/")
+		if ok && len(root) > len(best.Root) {
+			best = MountPath{Place: host.Place{Root: path.Clean(root), Name: below}}
+		}
+	}
+	if best.Root == "" {
+		return MountPath{}, fmt.Errorf("path %q: %w: it must be below %s", name, drivebay.ErrInvalid, strings.Join(roots, " or "))
+	}
+	best.Target = e.realRoot(best.Root) + "/" + best.Name
+	return best, nil
+}
+
+// CheckVolumePath is checkPath for a path at which a volume should be: below no root is no volume
+// (CSI specification, errors of NodeGetVolumeStats and NodeExpandVolume).
+func (e *Mounter) CheckVolumePath(id, name string) (MountPath, error) {
+	at, err := e.CheckPath(name)
+	if err != nil {
+		return at, fmt.Errorf("volume %s: %w: no volume is there: %v", id, drivebay.ErrNotFound, err)
+	}
+	return at, nil
+}
+
+// realRoot returns where a root leads: /var/lib/kubelet is often a link to a larger disk, and the
+// mount table has no links.
+func (e *Mounter) realRoot(root string) string {
+	if real, ok := e.Roots.Load(root); ok {
+		return real.(string)
+	}
+	real := root
+	if name, err := e.Machine.Resolve(strings.TrimPrefix(root, "/")); err == nil {
+		real = "/" + name
+	}
+	e.Roots.Store(root, real)
+	return real
+}
+
+// pathOfTarget returns the path that has a name in the mount table.
+func (e *Mounter) pathOfTarget(target string) (MountPath, bool) {
+	for _, root := range e.allRoots() {
+		if below, ok := strings.CutPrefix(target, e.realRoot(path.Clean(root))+"/"); ok {
+			return MountPath{host.Place{Root: path.Clean(root), Name: below}, target}, true
+		}
+	}
+	return MountPath{}, false
+}
+
+func (e *Mounter) allRoots() []string {
+	if len(e.Opt.Roots) == 0 {
+		return []string{defaultRoot}
+	}
+	return e.Opt.Roots
+}

@@ -1,0 +1,192 @@
+package mounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// CanUse refuses a use for which the volume is not made or not ready. onVolume adds the
+// volume's id to the errors.
+func CanUse(v *drivebay.Volume, block bool, fs string, options []string) error {
+	if err := Undecided(v); err != nil { // its mode may be that of the duplicate
+		return err
+	}
+	if block == (v.Mode == drivebay.ModeFS) {
+		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrNoSupport, v.Mode)
+	}
+	if fs != "" && !block && fs != v.FSType {
+		return fmt.Errorf("%w: its filesystem is %s and not %q", drivebay.ErrNoSupport, v.FSType, fs)
+	}
+	if v.Usage == drivebay.VolumeReleased {
+		return fmt.Errorf("%w: it was released: its drive leaves without it", drivebay.ErrRefused)
+	}
+	doing := v.CSIStatus
+	if doing == drivebay.CSIFailed {
+		doing = v.State().Before
+	}
+	switch doing {
+	case drivebay.CSICreated, drivebay.CSIVolumeReady, drivebay.CSIPublished, drivebay.CSIResized:
+	case drivebay.CSIResizing:
+		if v.CSIStatus == drivebay.CSIResizing {
+			return fmt.Errorf("%w: its expansion is in progress; retry later", drivebay.ErrPending)
+		}
+	default:
+		return fmt.Errorf("%w: it is %v", drivebay.ErrRefused, doing)
+	}
+	if block && len(options) > 0 {
+		return fmt.Errorf("%w: a block volume takes no mount options", drivebay.ErrInvalid)
+	}
+	return CheckOptions(v.FSType, options)
+}
+
+func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRequest) error {
+	context, err := contextOf(r.Options)
+	if err != nil {
+		return err
+	}
+	want := drivebay.Publication{Path: at.String(), Staging: true, Context: context, Access: r.Access, Flags: FlagsOf(r.Options),
+		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot()}
+	if have := s.Staging(); have != nil && have.Path != want.Path {
+		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
+	}
+	if err := s.stranger(at); err != nil {
+		return err
+	}
+	if have := s.at(at); have != nil {
+		if !have.Staging || !same(*have, want) {
+			if have.Context != want.Context {
+				return fmt.Errorf("%w: it is staged there with the SELinux label %q, not %q", drivebay.ErrExists, have.Context, want.Context)
+			}
+			return fmt.Errorf("%w: it is staged there in another way", drivebay.ErrExists)
+		}
+		want.Since = have.Since
+	}
+	news := s.at(at) == nil
+	if s.V.Mode == drivebay.ModeFS && !s.live(at) {
+		if err := s.Clear(ctx, at); err != nil {
+			return err
+		}
+		if err := s.Mount(ctx, at, r.Options, want.ReadOnly); err != nil {
+			return s.Failed(err)
+		}
+		news = true
+	}
+	s.with(want)
+	if err := s.Keep(nil); err != nil {
+		return err
+	}
+	if news {
+		s.noteStaging(drivebay.EventVolumeStaged, "staged at", at)
+	}
+	if err := s.Grown(ctx, at); err != nil {
+		return s.Failed(err)
+	}
+	return s.succeeded()
+}
+
+// same reports whether a repeated call asks for what is there. A mount that was adopted
+// because a crash came before its record has no flags: it matches every call.
+func same(have, want drivebay.Publication) bool {
+	return have.Flags == "" || have.Flags == want.Flags && have.Access == want.Access && have.ReadOnly == want.ReadOnly
+}
+
+// Mount mounts the filesystem that the record names, and no other. It holds the device
+// open meanwhile, so that no other device gets its number or its name.
+func (s *MountState) Mount(ctx context.Context, at MountPath, options []string, readOnly bool) error {
+	err := steps.Touch(ctx, s.Steps, &s.V, steps.MountTime, func(ctx context.Context) error {
+		disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, false)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		if disk.DevNum() != s.D.Num {
+			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.D.Dev)
+		}
+		if err := ProveFS(disk, &s.V); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil { // the caller has gone, and the volume may have been unstaged since
+			return err
+		}
+		if err := s.Machine.MakeFolder(at.Place); err != nil {
+			return err
+		}
+		return s.Machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.V.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(&s.V, options)})
+	})
+	s.MountTable.Touched()
+	s.Counters.Of(s.V.ID).forget()
+	return err
+}
+
+// Clear unmounts every mount of the volume at a path. It fails if a mount of something
+// else is on top or appears below.
+func (s *MountState) Clear(ctx context.Context, at MountPath) error {
+	for range len(s.Ours(at)) {
+		if err := s.stranger(at); err != nil {
+			return err
+		}
+		err := steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.Machine.Unmount(ctx, at.Place) })
+		s.MountTable.Touched()
+		if err != nil && !errors.Is(err, host.ErrNotMounted) {
+			return err
+		}
+		t, err := s.MountTable.FreshTable(ctx)
+		if err != nil {
+			return err
+		}
+		s.T = t
+	}
+	return s.stranger(at)
+}
+
+func (s *MountState) Unstage(ctx context.Context, at MountPath) error {
+	if have := s.at(at); have != nil && !have.Staging {
+		return fmt.Errorf("%w: it is published there, not staged", drivebay.ErrBusy)
+	}
+	if targets := s.targets(at); len(targets) > 0 && s.at(at) != nil {
+		return fmt.Errorf("%w: it is published at %s", drivebay.ErrBusy, targets[0].Path)
+	}
+	news := s.at(at) != nil
+	if len(s.Ours(at)) > 0 {
+		if err := s.Clear(ctx, at); err != nil {
+			return err
+		}
+		news = true
+	}
+	s.without(at)
+	if s.Staging() == nil {
+		s.Counters.Of(s.V.ID).forget()
+	}
+	if err := s.Keep(nil); err != nil {
+		return err
+	}
+	if news {
+		s.noteStaging(drivebay.EventVolumeUnstaged, "unstaged from", at)
+	}
+	if err := s.lockUnused(ctx); err != nil {
+		return err
+	}
+	if _, err := s.Device.Device(&s.V); err != nil || len(s.Now) > 0 || len(s.T.Of(s.D)) > 0 {
+		return nil
+	}
+	// A device that stays active does no harm, and must not make the call fail.
+	ctx, cancel := context.WithTimeout(ctx, steps.UnmountTime)
+	defer cancel()
+	if err := s.Mirror.Deactivate(ctx, &s.V); err != nil {
+		s.Log.Warn("device not deactivated", "op", "unstage", "volume", s.V.ID, "err", err)
+	}
+	return nil
+}
+
+// noteStaging sends an event with the status that the volume has now.
+func (s *MountState) noteStaging(kind drivebay.EventKind, did string, at MountPath) {
+	if r, err := s.Ledger.Record(s.V.ID); err == nil {
+		s.Ledger.Note(kind, &r.Volume, fmt.Sprintf("volume %q: %s %s", s.V.Name, did, at))
+	}
+}

@@ -1,0 +1,21 @@
+package mounttable
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/drivebay/drivebay/volume/internal/env"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+)
+
+// Reader reads the mount table, at most once for callers that come together.
+type Reader struct {
+	*env.Env
+	Ledger *ledger.Ledger
+
+	lastSet      *MountSet
+	lastTable    *MountTable   // nil: the engine has changed mounts since it was read
+	MountChanges atomic.Uint64 // counts the engine's mounts and unmounts
+	readAhead    atomic.Bool   // the table is being read in the background
+	tableMu      sync.Mutex
+}

@@ -1,0 +1,149 @@
+package moves
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+)
+
+// A goroutine does a move and holds the volume. A call that needs the volume cancels the copy:
+// data can be copied again, and a pod does not wait.
+
+const (
+	moveAgain = time.Minute      // after a failed attempt
+	roomAgain = 10 * time.Minute // after a failed one to make room
+	RoomTries = 3                // attempts that fail for a passing reason before the volume stays
+	yieldTime = 10 * time.Second // for a canceled copy to end
+)
+
+// CopyMove is the current work on the move of a volume.
+type CopyMove struct {
+	Cancel context.CancelFunc
+	Over   chan struct{} // closed when it has ended
+	Firm   atomic.Bool   // it is near its end: a call for the volume waits for that
+	Accept chan struct{} // an operator has accepted the loss
+
+	Beside bool          // it does not hold the volume
+	Total  atomic.Uint64 // bytes
+	Copied atomic.Uint64 // bytes, written and then read back
+	pace   Pace          // of copied; only follow reads it
+}
+
+// copyMoves holds the current moves, and how the last attempts ended.
+type copyMoves struct {
+	mu       sync.Mutex
+	by       map[string]*CopyMove
+	Outcomes map[string]lastAttempt
+	Reported sync.Map // leftovers that were reported
+}
+
+type lastAttempt struct {
+	Text  string
+	Tries int
+	Again time.Time
+	stays bool // it was to make room, and was taken back
+	Never bool // until a restart
+}
+
+func (m *copyMoves) Of(id string) *CopyMove {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.by[id]
+}
+
+// Last returns the last attempt.
+func (m *copyMoves) Last(id string) lastAttempt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Outcomes[id]
+}
+
+// ErrStays is the error for a volume that could not be moved to make room.
+var ErrStays = errors.New("it stays where it is")
+
+// Unmoved returns the volumes that recently could not be moved to make room, and why.
+func (m *copyMoves) Unmoved(now time.Time) map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]string{}
+	for id, last := range m.Outcomes {
+		if last.stays && now.Before(last.Again.Add(roomAgain-moveAgain)) {
+			out[id] = last.Text
+		}
+	}
+	return out
+}
+
+// Keep drops the last attempts of volumes that are gone.
+func (m *copyMoves) Keep(is func(id string) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.Outcomes, func(id string, _ lastAttempt) bool { return !is(id) })
+}
+
+// Forget makes the next attempt due at once.
+func (m *copyMoves) Forget(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.Outcomes, id)
+}
+
+func (m *copyMoves) Enter(id string, way *CopyMove) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by == nil {
+		m.by, m.Outcomes = map[string]*CopyMove{}, map[string]lastAttempt{}
+	}
+	if m.by[id] != nil {
+		return false
+	}
+	m.by[id] = way
+	return true
+}
+
+func (m *copyMoves) Leave(id string, err error, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.by, id)
+	switch {
+	case errors.Is(err, ledger.ErrStopped):
+		m.Outcomes[id] = lastAttempt{Never: true}
+	case err != nil && !errors.Is(err, context.Canceled):
+		m.Outcomes[id] = lastAttempt{Text: err.Error(), Tries: m.Outcomes[id].Tries + 1, Again: now.Add(moveAgain), stays: errors.Is(err, ErrStays)}
+	default:
+		delete(m.Outcomes, id)
+	}
+}
+
+// CancelMoveFor makes a move release the volume, and reports whether it has.
+func (e *Tracker) CancelMoveFor(ctx context.Context, id string) bool {
+	m := e.Moves.Of(id)
+	if m == nil || m.Beside {
+		return false
+	}
+	if !m.Firm.Load() {
+		m.Cancel()
+	}
+	select {
+	case <-m.Over:
+		return true
+	case <-e.Machine.After(yieldTime):
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// CopyPace returns the progress of the copy of a volume; zero if none runs.
+func (e *Tracker) CopyPace(id string) Pace {
+	m := e.Moves.Of(id)
+	if m == nil || m.Total.Load() == 0 {
+		return Pace{}
+	}
+	m.pace.Goes(m.Copied.Load()/2, m.Total.Load(), e.Machine.Now()) // each byte is written, and read back
+	return m.pace
+}

@@ -1,0 +1,29 @@
+package moves
+
+import (
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// CopyErrors counts what the kernel could not copy. Only the kernel's log says so (Linux 6.1,
+// drivers/md/dm-raid1.c, recovery_complete), and it does not name the mirror. So one volume of the
+// machine moves at a time. kernelLogGaps counts losses of log lines, which may have reported errors.
+type CopyErrors struct{ Unread, Unwritten, Unheard uint64 }
+
+func (e *Tracker) CopyErrorsOf() CopyErrors {
+	return CopyErrors{e.readErrorsLogged.Load(), e.writeErrorsLogged.Load(), e.KernelLogGaps.Load()}
+}
+
+// FollowCopyErrors counts the kernel's log lines about copy errors.
+func (e *Tracker) FollowCopyErrors(l host.LogLine) {
+	if l.Overflow {
+		e.KernelLogGaps.Add(1)
+	}
+	switch {
+	case strings.Contains(l.Text, "raid1: Unable to read primary mirror during recovery"), strings.Contains(l.Text, "raid1: Mirror read failed"):
+		e.readErrorsLogged.Add(1)
+	case strings.Contains(l.Text, "raid1: Write error during recovery"):
+		e.writeErrorsLogged.Add(1)
+	}
+}

@@ -1,0 +1,17 @@
+package moves
+
+import (
+	"sync/atomic"
+
+	"github.com/drivebay/drivebay/volume/internal/env"
+)
+
+// Tracker holds the moves of volumes under way, and counts the copy errors in the kernel's log.
+type Tracker struct {
+	*env.Env
+
+	KernelLogClosed                     atomic.Bool   // the kernel's log cannot be read
+	KernelLogGaps                       atomic.Uint64 // how often lines of the log were lost
+	Moves                               copyMoves     // of volumes to other drives
+	readErrorsLogged, writeErrorsLogged atomic.Uint64 // copy errors in the kernel's log
+}

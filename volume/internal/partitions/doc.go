@@ -1,0 +1,3 @@
+// Package partitions knows the partitions of drives: those of the kernel, those of the partition
+// tables, and how the two differ. It writes to no drive.
+package partitions

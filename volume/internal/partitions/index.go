@@ -1,0 +1,136 @@
+package partitions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+)
+
+// Part is a partition as the kernel has it.
+type Part struct {
+	mounttable.Device
+	Number int
+	Start  uint64 // bytes
+	Title  string // in the GPT; "" while the kernel does not know it
+	Guid   string // likewise
+	Kind   string // its type; "" while the table was not read
+}
+
+// Index holds what the last listing found on the drives, by drive id. Its maps are replaced, never
+// changed.
+type Index struct {
+	Parts   map[string][]Part // in order of their start; a drive that could not be listed is not in it
+	Changes uint64            // of parts
+	LVM     *LVMIndex
+	// lvmError is why the newest report of LVM could not be made; lvm is an older one.
+	LVMError string
+}
+
+// DropUnknown drops what is kept of drives that the snapshot does not have. Ledger.Mu is held.
+func (e *Catalog) DropUnknown(s *drivebay.Snapshot) {
+	known := map[string]bool{}
+	for _, d := range s.Drives {
+		known[d.ID] = true
+	}
+	dropOthers(e.Tables, known)
+	before := len(e.Layouts)
+	if dropOthers(e.Layouts, known); len(e.Layouts) != before {
+		e.Index.Changes++
+	}
+	dropOthers(e.Listings, known)
+	dropOthers(e.Summaries, known)
+}
+
+func dropOthers[T any](m map[string]T, known map[string]bool) {
+	maps.DeleteFunc(m, func(id string, _ T) bool { return !known[id] })
+}
+
+// RelistDrive lists one drive again, after a change to it.
+func (e *Catalog) RelistDrive(ctx context.Context, d *drivebay.Drive) error {
+	list, err := e.partsOf(ctx, d)
+	if err != nil {
+		return fmt.Errorf("drive %s: partitions: %w", d.ID, err)
+	}
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	parts := make(map[string][]Part, len(e.Index.Parts)+1)
+	for id, p := range e.Index.Parts {
+		parts[id] = p
+	}
+	parts[d.ID] = list
+	e.Index.Parts = parts
+	e.Index.Changes++
+	e.Listings[d.ID]++
+	delete(e.Summaries, d.ID)
+	return nil
+}
+
+// PartsOn returns the partitions of a drive, as last listed.
+func (e *Catalog) PartsOn(drive string) []Part {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.Index.Parts[drive]
+}
+
+// Partition returns the partition of a volume, as last listed.
+func (e *Catalog) Partition(v *drivebay.Volume) (Part, bool) {
+	if len(v.Location.Drives) == 0 {
+		return Part{}, false
+	}
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.Listed(v)
+}
+
+// Listed is partition for a caller that holds Ledger.Mu. A partition that is being copied to has another
+// name.
+func (e *Catalog) Listed(v *drivebay.Volume) (Part, bool) {
+	parts := e.Index.Parts[v.Location.Drives[0]]
+	if r := e.Ledger.Records[v.ID]; r != nil && r.Work != nil && r.Work.Move != nil && v.Location.Partition == r.Work.Move.To.Partition {
+		if p, ok := Instanced(parts, r.Work.Move.Name, v.Location.Partition); ok {
+			return p, true
+		}
+		if r.Volume.Location.Partition != v.Location.Partition {
+			return Part{}, false // a partition with the volume's name there is not the target
+		}
+	}
+	title := ledger.PartitionName(v.ID)
+	if r := e.Ledger.Records[v.ID]; r != nil && MoveOf(r) != nil && v.Location.Partition == MoveOf(r).From.Partition {
+		title = cmp.Or(MoveOf(r).OldName, title)
+	}
+	return Instanced(parts, title, v.Location.Partition)
+}
+
+// Instanced returns the partition of a name and a GUID. One whose GUID is not known is found by its name,
+// only to be read: the table is read before anything is written.
+func Instanced(parts []Part, title, guid string) (Part, bool) {
+	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title && p.Guid != "" && strings.EqualFold(p.Guid, guid) }); i >= 0 {
+		return parts[i], true
+	}
+	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title && SameGUID(p.Guid, guid) }); i >= 0 {
+		return parts[i], true
+	}
+	return Part{}, false
+}
+
+// Ambiguous reports whether a partition was found by its name alone, and another one of its drive has that
+// name: a move within the drive leaves two for a while.
+func Ambiguous(parts []Part, p Part) bool {
+	return p.Guid == "" && slices.ContainsFunc(parts, func(q Part) bool { return q.Title == p.Title && q.Number != p.Number })
+}
+
+func SameGUID(a, b string) bool { return a == "" || b == "" || strings.EqualFold(a, b) }
+
+func Named(parts []Part, title string) (Part, bool) {
+	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title }); i >= 0 {
+		return parts[i], true
+	}
+	return Part{}, false
+}

@@ -1,0 +1,142 @@
+package partitions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+)
+
+// relistEvery is the maximum age of a listing of a drive whose partitions seem unchanged.
+const relistEvery = 5 * time.Minute
+
+// PartitionSummary tells whether a drive has other partitions than before.
+type PartitionSummary struct {
+	at    time.Time
+	names string // of the drive and its partitions, with their numbers
+}
+
+// PartsNow lists the partitions of a drive if they seem to have changed, or the last listing is old:
+// a machine has hundreds of them, with a dozen files each.
+func (e *Catalog) PartsNow(ctx context.Context, d *drivebay.Drive) ([]Part, error) {
+	names, err := partNames(e.Machine, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	now := e.Machine.Now()
+	e.Ledger.Mu.Lock()
+	last, seen := e.Summaries[d.ID]
+	list, listed := e.Index.Parts[d.ID]
+	e.Ledger.Mu.Unlock()
+	if seen && listed && last.names == names && now.Sub(last.at) < relistEvery {
+		return list, nil
+	}
+	list, err = e.partsOf(ctx, d)
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	if delete(e.Summaries, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
+		e.Summaries[d.ID] = PartitionSummary{now, names}
+	}
+	return list, err
+}
+
+func partNames(files host.Files, disk string) (string, error) {
+	entries, err := files.ReadDir("sys/block/" + disk)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, name := range append(entries, disk) { // the drive itself has a number, too
+		if strings.HasPrefix(name, disk) {
+			num, err := files.ReadFile("sys/class/block/" + name + "/dev")
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "%s %s", name, num)
+		}
+	}
+	return b.String(), nil
+}
+
+// partsOf lists the partitions of a drive.
+func (e *Catalog) partsOf(ctx context.Context, d *drivebay.Drive) ([]Part, error) {
+	list, err := ListParts(e.Machine, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	return list, e.title(ctx, d, list)
+}
+
+// ListParts reads the partitions of a block device from sysfs. Start and size are in units of 512
+// bytes regardless of the drive's block size (block/partitions/core.c).
+func ListParts(files host.Files, disk string) ([]Part, error) {
+	dir := "sys/block/" + disk
+	names, err := files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []Part
+	for _, name := range names {
+		if !strings.HasPrefix(name, disk) {
+			continue
+		}
+		at := dir + "/" + name
+		number, err := ReadNumber(files, at+"/partition")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		start, err1 := ReadNumber(files, at+"/start")
+		size, err2 := ReadNumber(files, at+"/size")
+		num, err3 := files.ReadFile(at + "/dev")
+		if err := errors.Join(err, err1, err2, err3); err != nil {
+			return nil, err
+		}
+		p := Part{Number: int(number), Start: start * 512}
+		p.Device = mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}
+		p.Title, p.Guid = LabelOf(files, at, p.Num)
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Start, b.Start) })
+	return out, nil
+}
+
+func ReadNumber(files host.Files, name string) (uint64, error) {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 54)
+}
+
+// LabelOf returns the name and the GUID of a partition in the GPT. The kernel has them for partitions
+// that it has read itself, not for those that it was told of (BLKPG has neither), and the GUID only
+// since Linux 6.13; udev, if it runs, has them for all. Both may still report a temporary name after
+// the partition got another one: labelOf leaves it out, and the table is read for it.
+func LabelOf(files host.Files, dir, num string) (title, guid string) {
+	for _, at := range []struct{ file, name, id string }{
+		{dir + "/uevent", "PARTNAME=", "PARTUUID="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME=", "E:ID_PART_ENTRY_UUID="}} {
+		b, _ := files.ReadFile(at.file)
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(line, at.name); ok && title == "" && !strings.HasPrefix(name, ledger.NewPrefix) {
+				title = strings.TrimSpace(name)
+			}
+			if id, ok := strings.CutPrefix(line, at.id); ok && guid == "" {
+				guid = strings.ToLower(strings.TrimSpace(id))
+			}
+		}
+		if title != "" && guid != "" {
+			break
+		}
+	}
+	return title, guid
+}

@@ -1,0 +1,63 @@
+package partitions
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// MoveOf returns the move of a volume that is running or was cut short.
+func MoveOf(r *drivebay.VolumeRecord) *drivebay.Move {
+	if r.Work == nil || r.Work.Op != drivebay.WorkMove {
+		return nil
+	}
+	return r.Work.Move
+}
+
+// AllAndBusy returns the records, the ids with work in progress, and how often the partitions
+// of the drives have changed, at one moment.
+func (e *Catalog) AllAndBusy() (all []*drivebay.VolumeRecord, busy map[string]bool, index uint64) {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	for id := range e.Ledger.Busy {
+		if busy == nil {
+			busy = make(map[string]bool, len(e.Ledger.Busy))
+		}
+		busy[id] = true
+	}
+	return e.Ledger.SortedRecords(), busy, e.Index.Changes
+}
+
+func (e *Catalog) SnapshotRecords() []*drivebay.SnapshotRecord {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return slices.Collect(maps.Values(e.Ledger.Snapshots))
+}
+
+// NeverWhole marks the work of a removal when the volume was never whole: nothing of it
+// has to be on its drives.
+const NeverWhole = "never whole"
+
+// MustBeThere reports whether a volume must be on its drives, whatever a listing shows.
+// A volume that is being made may not be there yet, and a volume that is being removed
+// may be gone once its data is wiped.
+func MustBeThere(w *drivebay.Work) bool {
+	switch {
+	case w == nil:
+		return true
+	case w.Op == drivebay.WorkCreate:
+		return false
+	case w.Op == drivebay.WorkRemove:
+		return !slices.Contains(w.Made, "wipe") && !slices.Contains(w.Made, NeverWhole)
+	}
+	return true
+}
+
+// Devices returns the devices of the physical volumes that the report covers, by drive.
+func (x *LVMIndex) Devices() map[string]string {
+	if x == nil {
+		return nil
+	}
+	return x.PVs
+}

@@ -1,0 +1,152 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+)
+
+// Site is a place where a volume can be made: one drive, or those of a mirror.
+type Site struct {
+	Rooms []Room
+	Most  uint64 // bytes that one volume can have
+}
+
+func SitesIn(rooms []Room, c drivebay.Class) []Site {
+	if c.Backing == drivebay.BackingMirror {
+		return mirrorSites(rooms, Overhead(c.Encryption))
+	}
+	var out []Site
+	for _, r := range rooms {
+		most := uint64(0)
+		switch c.Backing {
+		case drivebay.BackingPartition:
+			most = Largest(r.Free).Size()
+		case drivebay.BackingDrive:
+			if !r.Used {
+				most = Largest(r.Free).Size()
+			}
+		default:
+			most = r.extents(KindOf(c.Backing)) * lvm.ExtentSize
+		}
+		if most -= min(most, Overhead(c.Encryption)); most >= Smallest(c, true) {
+			out = append(out, Site{[]Room{r}, most})
+		}
+	}
+	return out
+}
+
+// mirrorSites returns the existing mirrors, then new ones of two drives each: the largest with the
+// largest, which gives the most space.
+func mirrorSites(rooms []Room, over uint64) []Site {
+	var out []Site
+	var single []Room
+	for _, r := range rooms {
+		switch {
+		case r.extents(drivebay.LocationMirror) == 0:
+		case r.PV == nil || r.PV.Group == "":
+			single = append(single, r)
+		default:
+			if s, ok := together(rooms, r); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortStableFunc(single, func(a, b Room) int {
+		return int(int64(b.extents(drivebay.LocationMirror)) - int64(a.extents(drivebay.LocationMirror)))
+	})
+	for ; len(single) > 1; single = single[1:] {
+		// LVM makes no group of drives whose blocks differ in size (vgcreate 2.03.16, tried).
+		other := 1 + slices.IndexFunc(single[1:], func(r Room) bool { return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock })
+		if other > 0 {
+			out = append(out, mirrorOf([]Room{single[0], single[other]}))
+			single = slices.Delete(single, other, other+1)
+		}
+	}
+	for i := range out {
+		out[i].Most -= min(out[i].Most, over)
+	}
+	return slices.DeleteFunc(out, func(s Site) bool { return s.Most == 0 })
+}
+
+// together returns the mirror that a drive is in, only for the first of its drives.
+func together(rooms []Room, r Room) (Site, bool) {
+	var all []Room
+	for _, o := range rooms {
+		if o.PV != nil && o.PV.Group == r.PV.Group {
+			all = append(all, o)
+		}
+	}
+	if len(all) < 2 || len(all) != len(r.PV.Members) || all[0].Drive.ID != r.Drive.ID {
+		return Site{}, false
+	}
+	return mirrorOf(all), true
+}
+
+func mirrorOf(rooms []Room) Site {
+	most := rooms[0].extents(drivebay.LocationMirror)
+	for _, r := range rooms[1:] {
+		most = min(most, r.extents(drivebay.LocationMirror))
+	}
+	return Site{slices.Clone(rooms), most * lvm.ExtentSize}
+}
+
+// Available returns the space for all volumes together at a place.
+func (at Site) Available(c drivebay.Class) uint64 {
+	if c.Backing != drivebay.BackingPartition {
+		return at.Most
+	}
+	sum := uint64(0)
+	for _, f := range at.Rooms[0].Free {
+		sum += f.Size() - min(f.Size(), Overhead(c.Encryption))
+	}
+	return sum
+}
+
+// Locate returns the location of a new volume at a site, and the physical volumes that it needs.
+func (at Site) Locate(c drivebay.Class, id, instance string) (drivebay.Location, map[string]string, error) {
+	l := drivebay.Location{Kind: KindOf(c.Backing)}
+	for _, r := range at.Rooms {
+		l.Drives = append(l.Drives, r.Drive.ID)
+	}
+	if l.Kind == drivebay.LocationPartition || l.Kind == drivebay.LocationDrive {
+		l.Partition = instance
+		return l, nil, nil
+	}
+	var err error
+	l.Instance = instance
+	if l.LV, err = lvm.VolumeName(id); err != nil {
+		return l, nil, err
+	}
+	if l.Kind == drivebay.LocationThin {
+		l.Pool = PoolName
+	}
+	if pv := at.Rooms[0].PV; pv != nil && pv.Group != "" {
+		l.VG = pv.Group
+		return l, pv.Members, nil
+	}
+	pvs := map[string]string{}
+	for _, r := range at.Rooms {
+		if pvs[r.Drive.ID] = lvm.NewPVUUID(); r.PV != nil && r.PV.UUID != "" {
+			pvs[r.Drive.ID] = r.PV.UUID
+		}
+	}
+	l.VG, err = lvm.GroupName(ledger.NewGroup())
+	return l, pvs, err
+}
+
+// KindKey is the tag of a group that holds the kind of its volumes.
+const KindKey = "kind"
+
+// GroupKind returns the kind of the volumes in a group, from its tag.
+func GroupKind(g *lvm.Group) drivebay.LocationKind {
+	for _, t := range g.Tags {
+		var kind drivebay.LocationKind
+		if key, value, ok := lvm.DecodeTag(t); ok && key == KindKey && kind.UnmarshalText([]byte(value)) == nil {
+			return kind
+		}
+	}
+	return drivebay.LocationUnknown
+}

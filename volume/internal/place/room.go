@@ -1,0 +1,72 @@
+package place
+
+import (
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+)
+
+// Room is the space that a drive has left, as known without touching it. A volume
+// that is being made counts as made.
+type Room struct {
+	Drive *drivebay.Drive
+	Free  []Span // ranges without a partition, by start
+	Used  bool   // there are partitions, or will be
+	PV    *PVRoom
+}
+
+// PVRoom is the physical volume of a drive, and the group that it is in or will
+// be in.
+type PVRoom struct {
+	UUID    string
+	Group   string
+	Kind    drivebay.LocationKind // UNKNOWN: nothing has been made in it yet
+	Members map[string]string     // drive id -> PV
+	Extents uint64                // free ones; in a thin group, those of its pool
+}
+
+// Span is a range of a drive in bytes.
+type Span struct {
+	Start, End uint64
+	After      uint64 // of a free range: size of the partition right before it
+}
+
+func (s Span) Size() uint64 { return s.End - s.Start }
+
+// Joins returns 1 if a group of the backing's kind has room. A new group gets all free
+// space of its drive, so an unneeded group leaves no room for partitions and whole drives.
+func (r *Room) Joins(b drivebay.Backing) int {
+	if r.PV != nil && r.PV.Group != "" && r.PV.Kind == KindOf(b) && r.PV.Extents > 0 {
+		return 1
+	}
+	return 0
+}
+
+// Share returns how much of the drive is left for a backing, in thousandths.
+func (r *Room) Share(b drivebay.Backing) uint64 {
+	var left uint64
+	switch b {
+	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:
+		left = r.extents(KindOf(b)) * lvm.ExtentSize
+	default:
+		for _, f := range r.Free {
+			left += f.Size()
+		}
+	}
+	return left / (r.Drive.Size/1000 + 1)
+}
+
+func KindOf(b drivebay.Backing) drivebay.LocationKind {
+	switch b {
+	case drivebay.BackingPartition:
+		return drivebay.LocationPartition
+	case drivebay.BackingDrive:
+		return drivebay.LocationDrive
+	case drivebay.BackingLVM:
+		return drivebay.LocationLVM
+	case drivebay.BackingThin:
+		return drivebay.LocationThin
+	case drivebay.BackingMirror:
+		return drivebay.LocationMirror
+	}
+	return drivebay.LocationUnknown
+}

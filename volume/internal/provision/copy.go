@@ -1,0 +1,93 @@
+package provision
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+)
+
+// origin describes the source of a copy.
+type origin struct {
+	drivebay.Location
+	size   uint64
+	block  bool
+	fs     string
+	luks   string // UUID of its LUKS header; empty: not encrypted
+	fsUUID string // UUID of its filesystem: a copy has the same
+}
+
+// originOf returns the source of a new volume.
+func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
+	if s.Snapshot != "" {
+		r, ok := e.Ledger.Snapshot(s.Snapshot)
+		switch {
+		case !ok:
+			return origin{}, e.Ledger.Missing(s.Snapshot)
+		case r.Work != nil:
+			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
+		}
+		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType, luks: r.Snapshot.LUKSUUID}
+		e.Ledger.Mu.Lock()
+		defer e.Ledger.Mu.Unlock()
+		if g := e.Partitions.Index.LVM.Group(o.VG); g != nil && g.LV(o.LV) != nil {
+			o.fsUUID = partitions.TagOf(g.LV(o.LV), groups.KeyUUID)
+		}
+		return o, nil
+	}
+	r, err := e.Ledger.Record(s.Volume)
+	if err != nil {
+		return origin{}, err
+	}
+	v := &r.Volume
+	if v.Location.Kind != drivebay.LocationThin {
+		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v; use a StorageClass with drivebay.io/backing: thin", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
+	}
+	return origin{v.Location, v.Size, v.Mode != drivebay.ModeFS, v.FSType, v.LUKSUUID, v.FSUUID}, Whole(v)
+}
+
+// besideSource places a copy in the pool of its source. The copy of a filesystem has the UUID
+// of the source: xfs is mounted with nouuid for that, and a btrfs would be treated as a device
+// of the original.
+func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r drivebay.VolumeRequest, without map[string]bool) error {
+	o, err := e.originOf(r.Source)
+	if err != nil {
+		return err
+	}
+	switch {
+	case ledger.IsMoving(o.Location):
+		return groups.RefuseMoving(o.Location)
+	case o.block != r.Block:
+		return fmt.Errorf("%w: a copy must have the volume mode of its source", drivebay.ErrInvalid)
+	case !r.Block && r.FSType != "" && r.FSType != o.fs:
+		return fmt.Errorf("%w: the copy of a volume with %s has no %s", drivebay.ErrInvalid, o.fs, r.FSType)
+	case (o.luks != "") != (r.Class.Encryption != ""):
+		return fmt.Errorf("%w: source and copy must both be encrypted or both not", drivebay.ErrInvalid)
+	case o.fs == "btrfs":
+		return fmt.Errorf("%w: a btrfs cannot be copied: two with one UUID cannot be mounted", drivebay.ErrNoSupport)
+	}
+	r.Size.Required = cmp.Or(r.Size.Required, o.size)
+	if v.Size, err = place.SizeOf(r.Size, r.Class, r.Block, o.size); err != nil {
+		return err
+	}
+	for _, room := range e.Inventory.PlacementView().Rooms(r.Class) {
+		if room.PV == nil || room.PV.Group != o.VG || without[room.Drive.ID] {
+			continue
+		}
+		if left := room.PV.Extents * lvm.ExtentSize; left < v.Size+place.Overhead(o.luks) {
+			return fmt.Errorf("%w: the pool has %s that no volume has reserved, the copy needs %s", drivebay.ErrNoSpace, partitions.SizeText(left), partitions.SizeText(v.Size+place.Overhead(o.luks)))
+		}
+		v.Location, work.PVs = o.Location, room.PV.Members
+		v.FSType, v.FSUUID, v.LUKSUUID = o.fs, o.fsUUID, o.luks
+		v.Location.Instance = e.Instances.NewInstance()
+		v.Location.LV, err = lvm.VolumeName(v.ID)
+		return err
+	}
+	return fmt.Errorf("%w: drive %s takes no new volumes", drivebay.ErrNoSpace, strings.Join(o.Drives, ", "))
+}

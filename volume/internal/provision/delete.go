@@ -1,0 +1,178 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/erase"
+	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/instances"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/luks"
+	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/mounts"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+	"github.com/drivebay/drivebay/volume/internal/write"
+)
+
+// plainErrors are the errors of a removal that show the caller what to do.
+var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrPermission, drivebay.ErrTimeout,
+	context.DeadlineExceeded, context.Canceled, ledger.ErrPanic}
+
+// Retriable makes an error of a removal that is not the caller's fault one that is retried: the
+// drive is gone, or answers with errors.
+func (e *Provisioner) Retriable(v *drivebay.Volume, err error) error {
+	is := func(target error) bool { return errors.Is(err, target) }
+	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
+	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
+		return err
+	}
+	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
+}
+
+func isHalfMade(v *drivebay.Volume) bool {
+	state := v.State()
+	return state.Status == drivebay.CSICreating || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSICreating
+}
+
+// MayRemove refuses a volume that the record or the kernel shows as in use.
+func (e *Provisioner) MayRemove(ctx context.Context, v *drivebay.Volume) error {
+	if v.Rest() != drivebay.CSICreated {
+		return fmt.Errorf("%w: it is %s", drivebay.ErrBusy, cmp.Or(inventory.UsedAt(v), "staged or published"))
+	}
+	mounts, err := e.Mounts.Mounted(ctx, v)
+	switch {
+	case err != nil && !errors.Is(err, drivebay.ErrNotFound):
+		return err
+	case len(mounts) > 0:
+		return fmt.Errorf("%w: it is mounted at %s", drivebay.ErrBusy, mounts[0].Target)
+	}
+	return nil
+}
+
+// Remove completes a removal, and forgets the volume.
+func (e *Provisioner) Remove(ctx context.Context, id string) error {
+	rec, err := e.Ledger.Record(id)
+	if err != nil {
+		return err
+	}
+	if rec.Work == nil || rec.Work.Op != drivebay.WorkRemove { // only a recorded removal permits a wipe
+		return fmt.Errorf("volume %s: %w: it is not being removed", id, drivebay.ErrRefused)
+	}
+	is, plan, err := e.planRemoval(&rec)
+	if err == nil {
+		err = e.Steps.Run(ctx, id, plan)
+	}
+	if err != nil {
+		return e.Ledger.Failed(ctx, id, err)
+	}
+	v := rec.Volume
+	if v.CSIStatus == drivebay.CSIRemoving {
+		v, _ = v.Moved(drivebay.CSIDone)
+	}
+	was := drivebay.ForgottenVolume{ID: id, Instance: instances.InstanceOf(v.Location), Replaced: true}
+	if len(is.Location.Drives) < ledger.DrivesPerGroup(is.Location.Kind) { // its other leg may return
+		err = e.Instances.MarkForgotten(was)
+	} else {
+		err = e.Instances.UnmarkForgotten(was.Key())
+	}
+	if err := errors.Join(err, e.Ledger.Forget(id)); err != nil {
+		return err
+	}
+	e.Ledger.Note(drivebay.EventVolumeDeleted, &v, fmt.Sprintf("volume %q was removed", v.Name))
+	return nil
+}
+
+// planRemoval returns the plan that removes a volume, and what it removes: a mirror may lack
+// its other drive.
+func (e *Provisioner) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volume, plan []steps.Step, err error) {
+	is, _, _ = e.Mirror.SurvivingMirror(rec)
+	switch {
+	case mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location):
+		if is.LUKSUUID != "" {
+			err = e.LUKS.DropHeader(&is)
+		}
+	case is.Location.VG == "":
+		plan = e.removePartition(rec)
+	default:
+		if is, err = e.Mirror.AsRemoved(rec); err == nil {
+			plan, err = e.removeLogical(&is)
+		}
+	}
+	return is, plan, err
+}
+
+// removePartition plans to mark the partition as unfinished first: if the record is lost, a
+// half-wiped partition is not adopted as sound.
+func (e *Provisioner) removePartition(rec *drivebay.VolumeRecord) []steps.Step {
+	v := &rec.Volume
+	n := write.OfVolume(rec)
+	there := e.Write.InTable(n, func(*gpt.Table) (bool, error) { return true, nil })
+	shown := e.Write.AddKernelPartition(n) // it may never have been added
+	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(v.ID, "wipe", there), shown)}
+	plan = append(append(plan, e.LUKS.Erased(v, there)...), e.Wiped(v, there))
+	return append(plan, e.Write.DropEntry(n)...)
+}
+
+// Wiped returns the step that wipes a volume as its class requires, while the volume still
+// exists.
+func (e *Provisioner) Wiped(v *drivebay.Volume, there func(context.Context) (bool, error)) steps.Step {
+	return e.Steps.Made(v.ID, "wipe", func(ctx context.Context) error {
+		if is, err := there(ctx); err != nil || !is {
+			return err
+		}
+		v := luks.BackingPiece(v)
+		do := erase.RangeWipe(groups.WipeOf(v))
+		if do != nil {
+			d, err := e.Mirror.Activate(ctx, v)
+			if err == nil {
+				err = e.LUKS.Overwrite(ctx, v, "wipe", 0, d.Size, do)
+			}
+			if err == nil {
+				err = e.Mirror.LeavesLegs(ctx, v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return e.LUKS.OnDevice(ctx, v, true, erase.ClearMarks)
+	})
+}
+
+// wentAway reports whether the kernel lacks a drive of a volume: the kernel may be ahead of the
+// snapshot.
+func (e *Provisioner) wentAway(v *drivebay.Volume) bool {
+	s := e.Drives.Snapshot()
+	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {
+		d, known := steps.DriveOf(s, id)
+		if !known || d.Status != drivebay.StatusOnline {
+			return true
+		}
+		_, err := e.Machine.ReadDir("sys/block/" + d.Name)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// MayReclaim returns why nothing of a volume can be discarded.
+func (e *Provisioner) MayReclaim(ctx context.Context, v *drivebay.Volume, r drivebay.ReclaimRequest) error {
+	switch {
+	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
+		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
+	case v.Mode != drivebay.ModeFS:
+		return fmt.Errorf("%w: not supported for a block volume: only its user knows which blocks are in use", drivebay.ErrNoSupport)
+	case v.LUKSUUID != "": // a discard would show on the drive which blocks are free (cryptsetup(8), --allow-discards)
+		return fmt.Errorf("%w: discards are disabled for an encrypted volume", drivebay.ErrNoSupport)
+	}
+	if err := errors.Join(mounts.CanUse(v, false, "", nil), e.Device.MayWrite(v.Location.Drives...)); err != nil {
+		return err
+	}
+	return e.Mounts.HasPaths(ctx, v, r.Path, r.Staging)
+}

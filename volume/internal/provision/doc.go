@@ -1,0 +1,2 @@
+// Package provision creates and deletes volumes.
+package provision

@@ -1,0 +1,148 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/instances"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+	"github.com/drivebay/drivebay/volume/internal/write"
+)
+
+// makeLogical plans a logical volume with the physical volumes, the group and the pool that it needs.
+func (e *Provisioner) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secrets, wrote *atomic.Bool) ([]steps.Step, error) {
+	v := &rec.Volume
+	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
+		return nil, fmt.Errorf("volume group %s: %w: its physical volumes are not written down", v.Location.VG, drivebay.ErrNotFound)
+	}
+	plan := e.makeGroup(v.ID, v.Location, rec.Work.PVs, wrote)
+	if v.Location.Kind == drivebay.LocationThin {
+		plan = append(plan, e.makePool(v.Location, wrote))
+	}
+	made, err := e.makeVolume(rec)
+	if err != nil {
+		return nil, err
+	}
+	plan = append(plan, e.Write.LVMStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil }))
+	copied := v.Source != (drivebay.Source{})
+	zeroed := v.Location.Kind == drivebay.LocationThin && v.Mode != drivebay.ModeFS && v.LUKSUUID == "" // by the pool itself
+	if !copied && !zeroed {
+		for _, s := range e.filled(v, secrets) {
+			plan = append(plan, write.When(e.Write.HalfMade(v), s))
+		}
+	}
+	finish, err := lvm.TagVolume(v.Location.VG, v.Location.LV, nil, []string{groups.StateTag()})
+	finish = append(finish, lvm.Deactivate(v.Location.VG, v.Location.LV)...)
+	return append(plan, e.Write.LVMStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
+}
+
+func (e *Provisioner) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
+	v := &rec.Volume
+	t, err := instances.VolumeTags(v)
+	if err != nil {
+		return nil, err
+	}
+	lv := lvm.Volume{Group: v.Location.VG, Name: v.Location.LV, Size: v.Size + place.Overhead(v.LUKSUUID), Tags: t}
+	switch {
+	case v.Source != (drivebay.Source{}):
+		origin, err := e.originOf(v.Source)
+		if err != nil {
+			return nil, err
+		}
+		steps, err := lvm.Clone(lv, origin.LV)
+		return append(steps, lvm.Extend(lv.Group, lv.Name, lv.Size)...), err
+	case v.Location.Kind == drivebay.LocationThin:
+		return lvm.CreateThin(lv, v.Location.Pool)
+	case v.Location.Kind == drivebay.LocationMirror:
+		for _, id := range v.Location.Drives {
+			lv.PVs = append(lv.PVs, rec.Work.PVs[id])
+		}
+		return lvm.CreateMirror(lv)
+	}
+	return lvm.CreateLinear(lv)
+}
+
+// makeGroup plans a group on partitions of their own, one for each drive.
+func (e *Provisioner) makeGroup(owner string, l drivebay.Location, pvs map[string]string, wrote *atomic.Bool) []steps.Step {
+	var plan []steps.Step
+	for _, id := range l.Drives {
+		n := write.EntryOfPV(owner, id, pvs[id])
+		plan = append(plan, e.Write.AddEntry(n, wrote)...)
+		plan = append(plan, e.Write.VerifyPVPartition(id, pvs[id]))
+	}
+	return append(plan, e.Write.LVMStep("group", l, wrote, func(*lvm.Report) ([]lvm.Step, error) {
+		kind, err := groups.Tags(map[string]string{place.KindKey: l.Kind.String()})
+		if err != nil {
+			return nil, err
+		}
+		var members []lvm.NewPV
+		for _, id := range l.Drives {
+			p, ok := e.Groups.PVPart(id)
+			if !ok {
+				return nil, fmt.Errorf("drive %s: its physical volume: %w", id, drivebay.ErrNotFound)
+			}
+			members = append(members, lvm.NewPV{UUID: pvs[id], Device: p.Dev})
+		}
+		return lvm.CreateGroup(l.VG, kind, members...)
+	}))
+}
+
+// makePool plans the one thin pool of a group; the pool takes all of the group.
+func (e *Provisioner) makePool(l drivebay.Location, wrote *atomic.Bool) steps.Step {
+	return e.Write.LVMStep("pool", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
+		g := r.Group(l.VG)
+		if g == nil {
+			return nil, fmt.Errorf("volume group %s: %w", l.VG, drivebay.ErrNotFound)
+		}
+		all := g.Size / lvm.ExtentSize
+		data := place.PoolExtents(all)
+		if data == 0 {
+			return nil, fmt.Errorf("volume group %s: %w: it has %d extents, too few for a thin pool", l.VG, drivebay.ErrNoSpace, all)
+		}
+		return lvm.CreatePool(lvm.Volume{Group: l.VG, Name: l.Pool, Size: data * lvm.ExtentSize}, place.PoolMetadata(all)*lvm.ExtentSize)
+	})
+}
+
+// removeLogical plans to remove a logical volume, and what was made for it and has no other use.
+func (e *Provisioner) removeLogical(v *drivebay.Volume) ([]steps.Step, error) {
+	l, wrote := v.Location, new(atomic.Bool)
+	there := func(ctx context.Context) (bool, error) {
+		r, err := e.Write.MaybeReport(ctx, l)
+		if err != nil || partitions.LVOf(r, l) != nil {
+			return err == nil, err
+		}
+		if rec, err := e.Ledger.Record(v.ID); err != nil || !partitions.MustBeThere(rec.Work) {
+			return false, err
+		}
+		return false, e.Inventory.AllSeen(r, v.ID, l)
+	}
+	mark, err := lvm.TagVolume(l.VG, l.LV, []string{groups.StateTag()}, nil)
+	if err != nil {
+		return nil, err
+	}
+	mark = append(mark, e.Device.Appearing(v)...)
+	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
+	plan := []steps.Step{
+		write.When(there, e.Write.LVMStep("restore", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) { return write.RestoreReturned(r.Group(l.VG)), nil })),
+		write.When(there, e.Write.LVMStep("mark", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return mark, nil })),
+	}
+	if len(l.Drives) < ledger.DrivesPerGroup(l.Kind) {
+		plan = []steps.Step{write.When(there, e.Write.LVMStep("activate", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return e.Device.Appearing(v), nil }))}
+	}
+	plan = append(append(plan, e.LUKS.Erased(v, there)...), e.Wiped(v, there),
+		write.When(there, e.DropReservations(v)),
+		write.When(there, steps.Step{Name: "volume",
+			Done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
+			Do:   func(ctx context.Context) error { return e.Write.LVMRun(ctx, l, drop) }}))
+	if len(l.Drives) < ledger.DrivesPerGroup(l.Kind) {
+		plan = append(plan, e.Write.RemoveLostPV(l))
+	}
+	return append(plan, e.Write.RemoveUnusedGroup(l, v.ID), e.Write.NoRemains(l)), nil
+}

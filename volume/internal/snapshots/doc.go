@@ -1,0 +1,2 @@
+// Package snapshots creates and deletes snapshots of thin volumes.
+package snapshots

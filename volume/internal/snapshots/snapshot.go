@@ -1,0 +1,155 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/instances"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/provision"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+	"github.com/drivebay/drivebay/volume/internal/write"
+)
+
+// PlaceSnapshot records a snapshot that is to be made.
+func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
+	e.Provision.Placing.Lock()
+	defer e.Provision.Placing.Unlock()
+	r, err := e.Ledger.Record(volume)
+	if err != nil {
+		return err
+	}
+	v := &r.Volume
+	if v.Location.Kind != drivebay.LocationThin {
+		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v; use a StorageClass with drivebay.io/backing: thin", drivebay.ErrNoSupport, v.Location.Kind)
+	}
+	if err := errors.Join(provision.Whole(v), groups.RefuseMoving(v.Location)); err != nil {
+		return err
+	}
+	need := 2*v.Size + place.Overhead(v.LUKSUUID) // a snapshot may come to differ in every block
+	switch have, err := e.Inventory.PlacementView().GrowsTo(v); {
+	case err != nil:
+		return fmt.Errorf("free space of the pool: %w: %w", drivebay.ErrNoSpace, err)
+	case have < need:
+		return fmt.Errorf("pool of volume group %s: %w: it has %s left, a snapshot needs %s", v.Location.VG, drivebay.ErrNoSpace, partitions.SizeText(have-min(have, v.Size)), partitions.SizeText(need-v.Size))
+	}
+	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.Opt.Node, Size: v.Size, Created: e.Machine.Now(), Location: v.Location,
+		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}
+	s.Location.Instance = e.Instances.NewInstance()
+	if s.Location.LV, err = lvm.VolumeName(id); err != nil {
+		return err
+	}
+	return e.PutSnapshot(drivebay.SnapshotRecord{Snapshot: s, Work: &drivebay.Work{Op: drivebay.WorkCreate, Since: s.Created, Size: s.Size}})
+}
+
+func (e *Snapshotter) PutSnapshot(r drivebay.SnapshotRecord) error {
+	if err := e.Store.PutVolumeSnapshot(r); err != nil {
+		return fmt.Errorf("snapshot %s: remember: %w", r.Snapshot.ID, ledger.NotStored(err))
+	}
+	e.Ledger.Mu.Lock()
+	e.Ledger.Snapshots[r.Snapshot.ID] = &r
+	e.Ledger.Mu.Unlock()
+	e.Ledger.Publish()
+	return nil
+}
+
+func (e *Snapshotter) ForgetSnapshot(id string) error {
+	if err := e.Store.DeleteVolumeSnapshot(id); err != nil {
+		return fmt.Errorf("snapshot %s: forget: %w", id, ledger.NotStored(err))
+	}
+	e.Ledger.Mu.Lock()
+	delete(e.Ledger.Snapshots, id)
+	delete(e.Ledger.RemovedFromGroup, id)
+	e.Ledger.Mu.Unlock()
+	e.Ledger.Publish()
+	return nil
+}
+
+// MakeSnapshot completes a snapshot that was begun. If it fails and LVM shows no such
+// snapshot, the record is dropped.
+func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
+	r, ok := e.Ledger.Snapshot(id)
+	if !ok {
+		return fmt.Errorf("snapshot %s: %w", id, drivebay.ErrNotFound)
+	}
+	s := &r.Snapshot
+	end, err := e.Ledger.BeginAfter(ctx, s.Source) // a removal would wipe it meanwhile
+	if err != nil {
+		return err
+	}
+	defer end()
+	source, err := e.Ledger.Record(s.Source)
+	switch {
+	case errors.Is(err, drivebay.ErrNotFound):
+		return errors.Join(err, e.ForgetSnapshot(id))
+	case err != nil:
+		return err
+	}
+	t, err := groups.Tags(map[string]string{groups.KeyWhat: "snapshot", groups.KeyID: id, groups.KeyName: s.Name, groups.KeyMode: source.Volume.Mode.String(), groups.KeyFS: s.FSType,
+		groups.KeyUUID: source.Volume.FSUUID, groups.KeyLUKS: s.LUKSUUID, groups.KeySource: s.Source, partitions.KeyCreated: s.Created.UTC().Format(time.RFC3339), partitions.KeyInst: instances.InstanceTag(s.Location)})
+	if err != nil {
+		return err
+	}
+	l, wrote := s.Location, new(atomic.Bool)
+	plan, err := lvm.Snapshot(lvm.Volume{Group: l.VG, Name: l.LV, Tags: t}, source.Volume.Location.LV)
+	if err != nil {
+		return err
+	}
+	snapshot := e.Write.LVMStep("snapshot", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return plan, nil })
+	create := snapshot.Do
+	snapshot.Do = func(ctx context.Context) error {
+		if err := provision.Whole(&source.Volume); err != nil {
+			return err
+		}
+		return create(ctx)
+	}
+	if err = e.Steps.Run(ctx, id, []steps.Step{snapshot}); err != nil {
+		if ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) {
+			return err
+		}
+		if report, reportErr := e.Write.MaybeReport(ctx, l); reportErr == nil && partitions.LVOf(report, l) == nil {
+			return errors.Join(err, e.ForgetSnapshot(id))
+		}
+		return err
+	}
+	r.Work = nil
+	if err := e.PutSnapshot(r); err != nil {
+		return err
+	}
+	e.Ledger.Note(drivebay.EventSnapshotCreated, &source.Volume, fmt.Sprintf("snapshot %q (%s) was made", s.Name, id))
+	return nil
+}
+
+func (e *Snapshotter) RemoveSnapshot(ctx context.Context, id string) error {
+	r, ok := e.Ledger.Snapshot(id)
+	if !ok {
+		return nil
+	}
+	l := r.Snapshot.Location
+	there := func(ctx context.Context) (bool, error) {
+		r, err := e.Write.MaybeReport(ctx, l)
+		return err == nil && partitions.LVOf(r, l) != nil, err
+	}
+	plan := []steps.Step{write.When(there, steps.Step{Name: "snapshot",
+		Done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
+		Do:   func(ctx context.Context) error { return e.Write.LVMRun(ctx, l, lvm.Remove(l.VG, l.LV)) }})}
+	if err := e.Steps.Run(ctx, id, append(plan, e.Write.RemoveUnusedGroup(l, id))); err != nil {
+		return err
+	}
+	if err := e.Instances.UnmarkForgotten(drivebay.ForgottenVolume{ID: id, Instance: instances.InstanceOf(l)}.Key()); err != nil {
+		return err
+	}
+	if err := e.ForgetSnapshot(id); err != nil {
+		return err
+	}
+	e.Ledger.Note(drivebay.EventSnapshotDeleted, &drivebay.Volume{ID: r.Snapshot.Source, Location: l}, fmt.Sprintf("snapshot %q (%s) was removed", r.Snapshot.Name, id))
+	return nil
+}

@@ -1,0 +1,226 @@
+package watch
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/mounts"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// Observations holds everything but the drives that the facts of a volume are made of, in a
+// form that is cheap to compare: most ticks find nothing new.
+type Observations struct {
+	Record   *drivebay.VolumeRecord
+	drives   uint64 // the newest change of one of its drives
+	complete bool
+	gone     bool
+	lvm      *partitions.LVMIndex
+	lvmLate  string // why LVM's report is too old to trust
+	Scrubbed bool   // at the moment
+	Mounts   *drivebay.MountFacts
+	fs       observedFS
+	io       observedIO
+	layout   string // of its drives, where table and kernel differ
+}
+
+type observedFS struct {
+	errors             uint64
+	readOnly, shutdown bool
+	measured           bool
+	usage              host.FSUsage
+	scrub              *drivebay.Scrub
+}
+
+type observedIO struct {
+	frozen, await time.Duration
+	errors        uint64 // whose cause is not proved gone
+	logged        uint64 // within a day
+	unreadable    uint64 // sectors of the volume with a medium error
+	unreadableOn  string // the drives of those
+	readError     string
+}
+
+// Observe gathers what is known about a volume. It uses no drive, no file and no program: the
+// kernel's counters are in the snapshot, the rest was measured before.
+func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *StagedFS, was *ShownVolume, index uint64) Observations {
+	v := &r.Volume
+	k := Observations{Record: r, complete: s.Complete}
+	if v.Location.VG != "" {
+		k.lvm, k.lvmLate = e.Groups.LVMNow(), e.Groups.LVMLate()
+	}
+	m := e.Mounts.Counters.Of(v.ID).Read()
+	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}
+	k.fs = observedFS{measured: m.Measured, usage: m.Usage, shutdown: m.Shutdown, scrub: r.Scrub}
+	for _, id := range v.Location.Drives {
+		seen := e.seenDrives[id]
+		if seen == nil {
+			continue
+		}
+		k.drives = max(k.drives, seen.changed)
+		k.io.frozen, k.io.await = max(k.io.frozen, seen.io.frozen), max(k.io.await, seen.io.await)
+		k.io.errors, k.io.logged = k.io.errors+seen.io.errors, k.io.logged+seen.io.logged
+		if n := e.badSectors(v, id); n > 0 {
+			k.io.unreadable += n
+			k.io.unreadableOn = strings.TrimSpace(k.io.unreadableOn + " " + id)
+		}
+		if staged != nil && seen.drive != nil && seen.drive.Kernel != nil {
+			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, staged.made.Name))
+		}
+	}
+	if was != nil && was.Known.Record == r && was.Index == index && was.Known.drives == k.drives && was.Known.lvm == k.lvm {
+		k.gone, k.layout = was.Known.gone, was.Known.layout
+	} else {
+		k.gone = e.Groups.Gone(v)
+		for _, id := range v.Location.Drives {
+			k.layout += e.Partitions.LayoutOf(id)
+		}
+	}
+	if staged != nil && !staged.readOnly {
+		k.fs.readOnly = m.GaveUp || staged.turnedReadOnly(e.LastMounts)
+	}
+	k.io.frozen = k.io.frozen.Truncate(time.Second)
+	return k
+}
+
+// badSectors counts the sectors of a volume that one of its drives cannot read.
+func (e *Watcher) badSectors(v *drivebay.Volume, drive string) uint64 {
+	seen := e.seenDrives[drive]
+	if seen == nil || seen.drive == nil || seen.drive.Kernel == nil || len(seen.drive.Kernel.BadSectors) == 0 {
+		return 0
+	}
+	n, ranges := uint64(0), e.RangesOn(v, drive)
+	for _, sector := range seen.drive.Kernel.BadSectors {
+		if slices.ContainsFunc(ranges, func(r DataRange) bool { return r.holds(sector*512, v.Location.VG != "") }) {
+			n++
+		}
+	}
+	return n
+}
+
+// StagedFS is the mount of a staged filesystem, computed once for each record.
+type StagedFS struct {
+	at       mounts.MountPath
+	made     mounttable.Device
+	readOnly bool // because the caller requested it
+
+	of     *mounttable.MountSet // the mounts that turned was computed for
+	turned bool
+}
+
+func (e *Watcher) StagedFS(v *drivebay.Volume) *StagedFS {
+	p := mirror.StagedAt(v)
+	if p == nil || v.Mode != drivebay.ModeFS {
+		return nil
+	}
+	at, err := e.Mounts.CheckPath(p.Path)
+	if err != nil { // the roots have changed since
+		return nil
+	}
+	return &StagedFS{at: at, made: inventory.MadeOf(*p), readOnly: p.ReadOnly}
+}
+
+// turnedReadOnly reports whether a filesystem that the engine mounted for writing cannot be
+// written to any more: the kernel made it read-only, or another program remounted it.
+func (s *StagedFS) turnedReadOnly(t *mounttable.MountTable) bool {
+	if t == nil {
+		return false
+	}
+	if s.of != t.MountSet {
+		m, ok := s.in(t)
+		s.of, s.turned = t.MountSet, ok && (mounttable.KernelMadeReadOnly(m) || mounttable.IsReadOnly(m))
+	}
+	return s.turned
+}
+
+// in returns the mount in a table, if it is what is seen there.
+func (s *StagedFS) in(t *mounttable.MountTable) (host.Mount, bool) {
+	if t == nil {
+		return host.Mount{}, false
+	}
+	m, ok := t.Top(s.at.Target)
+	if _, hidden := t.Above(s.at.Target); hidden {
+		return host.Mount{}, false
+	}
+	return m, ok && mounttable.Carries(m, s.made)
+}
+
+// fsErrors returns a filesystem's error count of a device.
+func fsErrors(k *drivebay.Kernel, name string) uint64 {
+	for _, f := range k.Filesystems {
+		if f.Device == name {
+			return f.Errors
+		}
+	}
+	return 0
+}
+
+// FactsOf makes the facts from observations.
+func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
+	v := k.Record.Volume
+	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
+	for _, id := range v.Location.Drives {
+		if d, ok := steps.DriveOf(s, id); ok {
+			f.Drives = append(f.Drives, *d)
+		}
+		if issue := e.Partitions.LayoutOf(id); issue != "" {
+			if f.Layouts == nil {
+				f.Layouts = map[string]string{}
+			}
+			f.Layouts[id] = issue
+		}
+	}
+	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError,
+		Unreadable: k.io.unreadable, UnreadableOn: strings.Fields(k.io.unreadableOn)}
+	if v.Mode == drivebay.ModeFS {
+		f.FS = &drivebay.FSFacts{Errors: k.fs.errors, ReadOnly: k.fs.readOnly, Shutdown: k.fs.shutdown, Scrub: k.fs.scrub, Full: e.Opt.FullPercent}
+		if u := k.fs.usage; k.fs.measured {
+			f.FS.Bytes, f.FS.Free, f.FS.Reserved = &u.Bytes, &u.Available, u.Free-min(u.Free, u.Available)
+			if u.Inodes > 0 {
+				f.FS.Inodes, f.FS.FreeInodes = &u.Inodes, &u.FreeInodes
+			}
+		}
+	}
+	return f
+}
+
+// MountsOf returns the current mount facts of a volume. settled: no operation runs on the volume, and
+// none ran since the mount table was read.
+func (e *Watcher) MountsOf(was mounts.MountView, k Observations, index uint64, settled bool) mounts.MountView {
+	v, now := &k.Record.Volume, e.Machine.Now()
+	if e.LastMounts == nil {
+		return mounts.MountView{At: now}
+	}
+	of := mounts.MountInputs{Record: k.Record, Table: e.LastMounts.MountSet, LVM: k.lvm, Index: index, Drives: k.drives}
+	age := now.Sub(was.At)
+	switch {
+	case of == was.Of && age < mounts.MountsAgain:
+		return was
+	case len(v.Publications) == 0 && len(e.LastMounts.NamedAfter(v.ID)) == 0:
+		return mounts.MountView{Of: of, At: now}
+	case !settled && age < mounts.InFlux && !mounts.Readopted(was.Of.Record, k.Record):
+		return was.Kept(k.Record)
+	}
+	s := e.Mounts.MountStateIn(*v, e.LastMounts)
+	paths := make([]drivebay.PathFacts, len(v.Publications))
+	for i, p := range v.Publications {
+		paths[i] = s.MountedAt(p)
+	}
+	return was.Next(append(paths, s.Abandoned()...), of, now)
+}
+
+// ShownVolume is a volume as it was published, and what that was computed from.
+type ShownVolume struct {
+	Known  Observations
+	Index  uint64 // how often the partitions and layouts of drives had changed
+	Mounts mounts.MountView
+	Staged *StagedFS // nil: not staged
+	View   *drivebay.VolumeView
+}

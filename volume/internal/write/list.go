@@ -1,0 +1,47 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+)
+
+// ListAll lists the partitions of all drives that are here, each in its own goroutine: a
+// drive that hangs holds up the others for listTime at most.
+func (e *Writer) ListAll(ctx context.Context, s *drivebay.Snapshot) (parts map[string][]partitions.Part, failed map[string]error) {
+	type answer struct {
+		id   string
+		list []partitions.Part
+		err  error
+	}
+	online := slices.DeleteFunc(slices.Clone(s.Drives), func(d drivebay.Drive) bool { return d.Status != drivebay.StatusOnline })
+	came := make(chan answer, len(online))
+	for i := range online {
+		e.Running.Go(func() {
+			var list []partitions.Part
+			err := ledger.Safely(ctx, "drive "+online[i].ID, func(ctx context.Context) (err error) {
+				list, err = e.Partitions.PartsNow(ctx, &online[i])
+				if !errors.Is(err, drivebay.ErrTimeout) { // also if the names cannot be read: the table may be erased
+					if err := e.compareLayout(ctx, &online[i], list); err != nil {
+						e.Log.Warn("partition table not compared", "op", "look", "drive", online[i].ID, "err", err)
+					}
+				}
+				return err
+			})
+			came <- answer{online[i].ID, list, err}
+		})
+	}
+	parts, failed = map[string][]partitions.Part{}, map[string]error{}
+	for range online {
+		if a := <-came; a.err != nil {
+			failed[a.id] = a.err
+		} else {
+			parts[a.id] = a.list
+		}
+	}
+	return parts, failed
+}

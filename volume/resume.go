@@ -1,0 +1,59 @@
+package volume
+
+import (
+	"context"
+	"errors"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// Capacity returns the space for new volumes of a class.
+func (e *Engine) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
+	if err := errors.Join(e.provision.Can(ctx, c), e.capabilities.CanFormat(c.FSType)); err != nil {
+		return drivebay.Capacity{}, err
+	}
+	e.provision.AwaitReread(ctx)
+	has := e.inventory.PlacementView().Capacity(c)
+	if has.Largest == 0 { // drives that are not read yet may have space
+		if err := e.inventory.UnreadDrives(inventory.EveryDrive); err != nil {
+			return drivebay.Capacity{}, err
+		}
+	}
+	return has, nil
+}
+
+// resume continues interrupted work after a listing. After the first listing that is the work
+// of the last run of the daemon. Later it is growth that could not continue then, for example
+// because the claim or the partition table of a drive was missing: every other call for the
+// volume waits for it. Creation and removal continue with the next call for them.
+func (e *Engine) resume(first bool) {
+	for _, r := range e.ledger.All() {
+		var again func(context.Context, string) error
+		switch {
+		case r.Work == nil || !first && r.Volume.CSIStatus != drivebay.CSIResizing:
+		case r.Volume.CSIStatus == drivebay.CSICreating:
+			again = e.provision.MakeKeyless
+		case r.Volume.CSIStatus == drivebay.CSIResizing:
+			again = e.expand.Enlarge
+		case r.Volume.CSIStatus == drivebay.CSIRemoving:
+			again = e.provision.Remove
+		}
+		if again == nil {
+			continue
+		}
+		id := r.Volume.ID
+		if err := e.device.MayChange(id); err != nil {
+			if first {
+				e.Log.Warn("interrupted work waits for its drives", "op", "resume", "volume", id, "err", err)
+			}
+			continue
+		}
+		was := *r.Work
+		e.provision.ResumeWork(first, id, again, func() bool { r, err := e.ledger.Record(id); return err == nil && steps.SameWork(r.Work, &was) })
+	}
+	if first {
+		e.resumeSnapshots()
+	}
+}
