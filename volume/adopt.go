@@ -41,7 +41,7 @@ func (e *Engine) AdoptVolume(ctx context.Context, id string) error {
 		return slices.ContainsFunc(found, func(o instances.OnDrive) bool { return slices.ContainsFunc(now, o.Is) })
 	}
 	for range adopt.AdoptionAttempts {
-		err := e.listVolumes(ctx, e.Drives.Snapshot())
+		err := e.listVolumes(ctx, e.env.Drives.Snapshot())
 		switch {
 		case adopted():
 			e.publish()
@@ -66,5 +66,5 @@ func (e *Engine) takeInUnknown(ctx context.Context, id string) error {
 	if e.instances.Recorded(id) || len(e.instances.InstancesOf(id)) == 0 {
 		return nil
 	}
-	return e.adopt.Adopt(ctx, e.Drives.Snapshot())
+	return e.adopt.Adopt(ctx, e.env.Drives.Snapshot())
 }

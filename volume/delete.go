@@ -78,7 +78,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 			}
 		}
 		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
-			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.Machine.Now()}
+			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.env.Machine.Now()}
 		}
 		if never {
 			r.Work.Made = append(r.Work.Made, partitions.NeverWhole)

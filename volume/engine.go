@@ -1,13 +1,11 @@
 package volume
 
 import (
-	"io"
-
-	"github.com/drivebay/drivebay"
-
 	"context"
+	"io"
 	"sync/atomic"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/adopt"
 	"github.com/drivebay/drivebay/volume/internal/capabilities"
 	"github.com/drivebay/drivebay/volume/internal/copyaway"
@@ -34,9 +32,10 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
-// Engine makes, mounts and watches the volumes of one machine.
+// Engine makes, mounts and watches the volumes of one machine. Its fields are in the order of the
+// list in the documentation of the package: each knows those above it only.
 type Engine struct {
-	*env.Env
+	env          *env.Env
 	ledger       *ledger.Ledger
 	steps        *steps.Runner
 	mounttable   *mounttable.Reader
@@ -118,13 +117,13 @@ func (e *Engine) Unread() (why []string, ready bool) {
 
 // ScrubVolume starts a check of a volume's filesystem. The volume's facts have the
 // verdict when the check has ended.
-func (e *Engine) ScrubVolume(a0 context.Context, id string) error {
-	return e.watch.ScrubVolume(a0, id)
+func (e *Engine) ScrubVolume(ctx context.Context, id string) error {
+	return e.watch.ScrubVolume(ctx, id)
 }
 
 // ForgetDrive forgets a drive that is OFFLINE and that no record names. No record is written
 // meanwhile.
-func (e *Engine) ForgetDrive(ctx context.Context, id string, why string) error {
+func (e *Engine) ForgetDrive(ctx context.Context, id, why string) error {
 	return e.provision.ForgetDrive(ctx, id, why)
 }
 

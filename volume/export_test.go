@@ -16,7 +16,7 @@ func (e *Engine) Tick(ctx context.Context) {
 
 // Adopting looks at the drives now, and takes in what it saw when it is called.
 func (e *Engine) Adopting(ctx context.Context) (take func() error, err error) {
-	s := e.Drives.Snapshot()
+	s := e.env.Drives.Snapshot()
 	err = e.listVolumes(ctx, s)
 	e.ledger.Mu.Lock()
 	defer e.ledger.Mu.Unlock()
@@ -45,7 +45,7 @@ func (e *Engine) AskTable(ctx context.Context, drive string, f func() (bool, err
 
 // Remembered counts what the engine and its lvm keep by volume, group or device.
 func (e *Engine) Remembered() map[string]int {
-	out := map[string]int{"endings of moves": len(e.moves.Moves.Outcomes), "volume groups": e.LVM.ChangesUnderWay()}
+	out := map[string]int{"endings of moves": len(e.moves.Moves.Outcomes), "volume groups": e.env.LVM.ChangesUnderWay()}
 	e.steps.Lanes.Mu.Lock()
 	out["lanes"] = len(e.steps.Lanes.By)
 	e.steps.Lanes.Mu.Unlock()

@@ -22,7 +22,7 @@ import (
 
 // follow applies the usage of drives to volumes, continues moves and releases drives.
 func (e *Engine) follow() {
-	s := e.Drives.Snapshot()
+	s := e.env.Drives.Snapshot()
 	due := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.Usage == drivebay.UsageReleasing }) ||
 		slices.ContainsFunc(e.ledger.All(), func(r *drivebay.VolumeRecord) bool {
 			return r.Volume.Usage != drivebay.VolumeInUse || partitions.MoveOf(r) != nil || len(r.Left) > 0 || ledger.IsMoving(r.Volume.Location) || mirror.LostLeg(s, r.Volume.Location)
@@ -34,8 +34,8 @@ func (e *Engine) follow() {
 	e.ledger.InBackground("follow", func() {
 		defer e.following.Store(false)
 		for _, r := range e.ledger.All() {
-			if err := e.followDriveUsage(e.Ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
-				e.Log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
+			if err := e.followDriveUsage(e.env.Ctx, s, &r.Volume); err != nil && !errors.Is(err, drivebay.ErrPending) {
+				e.env.Log.Warn("volume does not follow its drive", "op", "follow", "volume", r.Volume.ID, "err", err)
 			}
 		}
 		trips := e.evacuate.MoveGroups(s)
@@ -44,8 +44,8 @@ func (e *Engine) follow() {
 		}
 		for i := range s.Drives {
 			if d := &s.Drives[i]; d.Usage == drivebay.UsageReleasing {
-				if err := e.release(e.Ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // its usage has changed meanwhile
-					e.Log.Warn("drive not released", "op", "follow", "drive", d.ID, "err", err)
+				if err := e.release(e.env.Ctx, d, trips); err != nil && !errors.Is(err, drivebay.ErrInvalid) { // its usage has changed meanwhile
+					e.env.Log.Warn("drive not released", "op", "follow", "drive", d.ID, "err", err)
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[strin
 	}
 	held, alone, sum := e.heldBy(d)
 	if len(held) == 0 {
-		return e.Drives.Emptied(ctx, d.ID)
+		return e.env.Drives.Emptied(ctx, d.ID)
 	}
 	var waits []string
 	under, stuck := 0, 0
@@ -110,13 +110,13 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[strin
 	slices.Sort(waits)
 	text = strings.Join(append([]string{text}, waits...), "; ")
 	if stuck > 0 && under == 0 && !alone {
-		return e.Drives.LeaveFailed(ctx, d.ID, text)
+		return e.env.Drives.LeaveFailed(ctx, d.ID, text)
 	}
 	p := sum.Progress()
 	if l := d.Leaving; l != nil && l.Cause == text && reflect.DeepEqual(l.Progress, p) {
 		return nil
 	}
-	return e.Drives.Waiting(ctx, d.ID, text, p)
+	return e.env.Drives.Waiting(ctx, d.ID, text, p)
 }
 
 // heldBy returns what is on a drive, whether some of it is in no group, and how far the copying of that

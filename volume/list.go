@@ -71,8 +71,8 @@ func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
 		l.next = s
 		return
 	}
-	l.busy, l.at = true, l.e.Machine.Now()
-	l.e.Running.Go(func() {
+	l.busy, l.at = true, l.e.env.Machine.Now()
+	l.e.env.Running.Go(func() {
 		l.came <- ledger.Safely(ctx, "list volumes", func(ctx context.Context) error { return l.e.listVolumes(ctx, s) })
 	})
 }
@@ -85,11 +85,11 @@ func (l *lister) end(ctx context.Context, err error) {
 		l.wait, l.said = partitions.ReportEvery, ""
 	} else {
 		if l.wait *= 2; l.said == "" {
-			l.wait = l.e.Opt.Tick
+			l.wait = l.e.env.Opt.Tick
 		}
 		l.wait = min(l.wait, partitions.ReportEvery)
 		if text := err.Error(); text != l.said && ctx.Err() == nil {
-			l.e.Log.Warn("volumes not listed", "op", "look", "err", err)
+			l.e.env.Log.Warn("volumes not listed", "op", "look", "err", err)
 			l.said = text
 		}
 	}
@@ -110,7 +110,7 @@ func (e *Engine) followDrives(ctx context.Context, seq uint64) <-chan *drivebay.
 	out := make(chan *drivebay.Snapshot)
 	e.ledger.InBackground("follow drives", func() {
 		for {
-			s, err := e.Drives.Wait(ctx, seq)
+			s, err := e.env.Drives.Wait(ctx, seq)
 			if err != nil {
 				return
 			}

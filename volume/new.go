@@ -48,38 +48,53 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	if opt.After == nil {
 		opt.After = func(string, string) error { return nil }
 	}
-	at := &env.Env{Machine: m, Drives: d, Store: st, LVM: system, Opt: opt, Log: opt.Log, Running: &sync.WaitGroup{}}
-	x := &Engine{Env: at}
-	at.Ctx, x.stop = context.WithCancel(context.Background())
-	x.ledger = &ledger.Ledger{Env: at, Held: map[string]bool{}, Records: map[string]*drivebay.VolumeRecord{}, Snapshots: map[string]*drivebay.SnapshotRecord{}, Busy: map[string]chan struct{}{}, RemovedFromGroup: map[string]bool{}, Changed: make(chan struct{}, 1)}
-	x.steps = &steps.Runner{Env: at, Ledger: x.ledger}
-	x.mounttable = &mounttable.Reader{Env: at, Ledger: x.ledger}
-	x.capabilities = &capabilities.Prober{Env: at}
-	x.partitions = &partitions.Catalog{Env: at, Ledger: x.ledger, Steps: x.steps, Layouts: map[string]partitions.Layout{}, Tables: map[string][]gpt.Partition{}, Listings: map[string]uint64{}, Summaries: map[string]partitions.PartitionSummary{}}
-	x.groups = &groups.Groups{Env: at, Ledger: x.ledger, Steps: x.steps, Capabilities: x.capabilities, Partitions: x.partitions, GroupMoves: map[string]*moves.GroupMove{}}
-	x.moves = &moves.Tracker{Env: at}
-	x.device = &device.Opener{Env: at, Ledger: x.ledger, Steps: x.steps, MountTable: x.mounttable, Partitions: x.partitions, Groups: x.groups}
-	x.instances = &instances.Finder{Env: at, Ledger: x.ledger, MountTable: x.mounttable, Partitions: x.partitions, Groups: x.groups, NewerIDs: map[string]bool{}}
-	x.inventory = &inventory.Inventory{Env: at, Ledger: x.ledger, Steps: x.steps, Capabilities: x.capabilities, Partitions: x.partitions, Groups: x.groups, Moves: x.moves, Instances: x.instances}
-	x.erase = &erase.Eraser{Env: at, Ledger: x.ledger, Steps: x.steps, Groups: x.groups, Device: x.device, Inventory: x.inventory}
-	x.write = &write.Writer{Env: at, Ledger: x.ledger, Steps: x.steps, Partitions: x.partitions, Groups: x.groups, Device: x.device, Instances: x.instances, Inventory: x.inventory, Erase: x.erase}
-	x.mirror = &mirror.Mirrors{Env: at, Ledger: x.ledger, Partitions: x.partitions, Groups: x.groups, Device: x.device, Inventory: x.inventory, Erase: x.erase, Write: x.write}
-	x.luks = &luks.Crypt{Env: at, Ledger: x.ledger, Steps: x.steps, Device: x.device, Erase: x.erase, Mirror: x.mirror}
-	x.mounts = &mounts.Mounter{Env: at, Ledger: x.ledger, Steps: x.steps, MountTable: x.mounttable, Partitions: x.partitions, Groups: x.groups, Device: x.device, Instances: x.instances, Inventory: x.inventory, Mirror: x.mirror, LUKS: x.luks}
-	x.watch = &watch.Watcher{Env: at, Ledger: x.ledger, Steps: x.steps, MountTable: x.mounttable, Partitions: x.partitions, Groups: x.groups, Moves: x.moves, Device: x.device, Inventory: x.inventory, Mounts: x.mounts}
-	x.provision = &provision.Provisioner{Env: at, Ledger: x.ledger, Steps: x.steps, Capabilities: x.capabilities, Partitions: x.partitions, Groups: x.groups, Device: x.device, Instances: x.instances, Inventory: x.inventory, Write: x.write, Mirror: x.mirror, LUKS: x.luks, Mounts: x.mounts}
-	x.snapshots = &snapshots.Snapshotter{Env: at, Ledger: x.ledger, Steps: x.steps, Instances: x.instances, Inventory: x.inventory, Write: x.write, Provision: x.provision}
-	x.expand = &expand.Expander{Env: at, Ledger: x.ledger, Steps: x.steps, Groups: x.groups, Device: x.device, Instances: x.instances, Inventory: x.inventory, Write: x.write, Mirror: x.mirror, LUKS: x.luks, Mounts: x.mounts, Watch: x.watch, Provision: x.provision}
-	x.copyaway = &copyaway.Copier{Env: at, Ledger: x.ledger, Steps: x.steps, Partitions: x.partitions, Moves: x.moves, Device: x.device, Instances: x.instances, Inventory: x.inventory, Erase: x.erase, Write: x.write, LUKS: x.luks, Watch: x.watch, Provision: x.provision, Expand: x.expand}
-	x.evacuate = &evacuate.Evacuator{Env: at, Ledger: x.ledger, Steps: x.steps, Partitions: x.partitions, Groups: x.groups, Moves: x.moves, Device: x.device, Instances: x.instances, Inventory: x.inventory, Erase: x.erase, Write: x.write, Mirror: x.mirror, Provision: x.provision, Snapshots: x.snapshots, CopyAway: x.copyaway, MovesLV: make(chan struct{}, 1)}
-	x.adopt = &adopt.Adopter{Env: at, Ledger: x.ledger, Partitions: x.partitions, Moves: x.moves, Instances: x.instances, Inventory: x.inventory, Write: x.write, LUKS: x.luks, Mounts: x.mounts, Snapshots: x.snapshots, Evacuate: x.evacuate}
-	x.repair = &repair.Repairer{Env: at, Ledger: x.ledger, Steps: x.steps, MountTable: x.mounttable, Partitions: x.partitions, Groups: x.groups, Device: x.device, Instances: x.instances, Inventory: x.inventory, Write: x.write, Mirror: x.mirror, LUKS: x.luks, Mounts: x.mounts, Watch: x.watch, Snapshots: x.snapshots}
-	e := x
+	e := &Engine{}
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	e.wire(&env.Env{Machine: m, Drives: d, Store: st, LVM: system, Opt: opt, Log: opt.Log, Ctx: ctx, Running: &sync.WaitGroup{}})
+	if err := e.recall(st); err != nil {
+		return nil, err
+	}
+	d.BlockUnclaim(e.groups.MovingGroup)
+	d.BlockForget(e.provision.NeedsDrive)
+	return e, nil
+}
+
+// wire makes the parts of the engine, each with those that it knows.
+func (e *Engine) wire(at *env.Env) {
+	e.env = at
+	e.ledger = &ledger.Ledger{Env: at, Held: map[string]bool{}, Records: map[string]*drivebay.VolumeRecord{}, Snapshots: map[string]*drivebay.SnapshotRecord{}, Busy: map[string]chan struct{}{}, RemovedFromGroup: map[string]bool{}, Changed: make(chan struct{}, 1)}
+	e.steps = &steps.Runner{Env: at, Ledger: e.ledger}
+	e.mounttable = &mounttable.Reader{Env: at, Ledger: e.ledger}
+	e.capabilities = &capabilities.Prober{Env: at}
+	e.partitions = &partitions.Catalog{Env: at, Ledger: e.ledger, Steps: e.steps, Layouts: map[string]partitions.Layout{}, Tables: map[string][]gpt.Partition{}, Listings: map[string]uint64{}, Summaries: map[string]partitions.PartitionSummary{}}
+	e.groups = &groups.Groups{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, GroupMoves: map[string]*moves.GroupMove{}}
+	e.moves = &moves.Tracker{Env: at}
+	e.device = &device.Opener{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups}
+	e.instances = &instances.Finder{Env: at, Ledger: e.ledger, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, NewerIDs: map[string]bool{}}
+	e.inventory = &inventory.Inventory{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Instances: e.instances}
+	e.erase = &erase.Eraser{Env: at, Ledger: e.ledger, Steps: e.steps, Groups: e.groups, Device: e.device, Inventory: e.inventory}
+	e.write = &write.Writer{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase}
+	e.mirror = &mirror.Mirrors{Env: at, Ledger: e.ledger, Partitions: e.partitions, Groups: e.groups, Device: e.device, Inventory: e.inventory, Erase: e.erase, Write: e.write}
+	e.luks = &luks.Crypt{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, Erase: e.erase, Mirror: e.mirror}
+	e.mounts = &mounts.Mounter{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Mirror: e.mirror, LUKS: e.luks}
+	e.watch = &watch.Watcher{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Device: e.device, Inventory: e.inventory, Mounts: e.mounts}
+	e.provision = &provision.Provisioner{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts}
+	e.snapshots = &snapshots.Snapshotter{Env: at, Ledger: e.ledger, Steps: e.steps, Instances: e.instances, Inventory: e.inventory, Write: e.write, Provision: e.provision}
+	e.expand = &expand.Expander{Env: at, Ledger: e.ledger, Steps: e.steps, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Provision: e.provision}
+	e.copyaway = &copyaway.Copier{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Moves: e.moves, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase, Write: e.write, LUKS: e.luks, Watch: e.watch, Provision: e.provision, Expand: e.expand}
+	e.evacuate = &evacuate.Evacuator{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase, Write: e.write, Mirror: e.mirror, Provision: e.provision, Snapshots: e.snapshots, CopyAway: e.copyaway, MovesLV: make(chan struct{}, 1)}
+	e.adopt = &adopt.Adopter{Env: at, Ledger: e.ledger, Partitions: e.partitions, Moves: e.moves, Instances: e.instances, Inventory: e.inventory, Write: e.write, LUKS: e.luks, Mounts: e.mounts, Snapshots: e.snapshots, Evacuate: e.evacuate}
+	e.repair = &repair.Repairer{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Snapshots: e.snapshots}
 	e.ledger.Publish, e.ledger.Missing, e.ledger.Acquire = e.publish, e.adopt.Missing, e.copyaway.BeginFirst
 	e.ledger.Set.Store(&drivebay.VolumeSet{})
+}
+
+// recall reads the records.
+func (e *Engine) recall(st Store) error {
 	volumes, err := st.Volumes()
 	if err != nil {
-		return nil, fmt.Errorf("volumes: recall: %w", err)
+		return fmt.Errorf("volumes: recall: %w", err)
 	}
 	for id, r := range volumes {
 		r.Volume.Location = instances.Completed(r.Volume.Location, r.Volume.Created)
@@ -87,16 +102,14 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	}
 	snapshots, err := st.VolumeSnapshots()
 	if err != nil {
-		return nil, fmt.Errorf("snapshots of volumes: recall: %w", err)
+		return fmt.Errorf("snapshots of volumes: recall: %w", err)
 	}
 	for id, r := range snapshots {
 		r.Snapshot.Location = instances.Completed(r.Snapshot.Location, r.Snapshot.Created)
 		e.ledger.Snapshots[id] = &r
 	}
 	if e.instances.Forgotten, err = st.Forgotten(); err != nil {
-		return nil, fmt.Errorf("forgotten volumes: recall: %w", err)
+		return fmt.Errorf("forgotten volumes: recall: %w", err)
 	}
-	d.BlockUnclaim(e.groups.MovingGroup)
-	d.BlockForget(e.provision.NeedsDrive)
-	return e, nil
+	return nil
 }

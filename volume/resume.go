@@ -46,7 +46,7 @@ func (e *Engine) resume(first bool) {
 		id := r.Volume.ID
 		if err := e.device.MayChange(id); err != nil {
 			if first {
-				e.Log.Warn("interrupted work waits for its drives", "op", "resume", "volume", id, "err", err)
+				e.env.Log.Warn("interrupted work waits for its drives", "op", "resume", "volume", id, "err", err)
 			}
 			continue
 		}

@@ -16,23 +16,23 @@ import (
 // work. It waits for no drive: listings run in the background, one at a time.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.ledger.WriteHeld()
-	defer e.Running.Wait()
+	defer e.env.Running.Wait()
 	defer e.stop()
-	s, err := e.Drives.Wait(ctx, 0)
+	s, err := e.env.Drives.Wait(ctx, 0)
 	if err != nil {
 		return nil
 	}
 	e.inventory.ViewMu.Lock()
-	e.instances.FirstListedAt = e.Machine.Now()
+	e.instances.FirstListedAt = e.env.Machine.Now()
 	e.inventory.ViewMu.Unlock()
 	e.mounts.SettleAll(ctx) // finds mounts that are gone without asking a drive
 	if err := e.repair.LookAtMounts(ctx); err != nil {
-		e.Log.Warn("mounts not listed", "op", "watch", "err", err)
+		e.env.Log.Warn("mounts not listed", "op", "watch", "err", err)
 	}
 	l := lister{e: e, wait: partitions.ReportEvery, came: make(chan error, 1)}
 	l.begin(ctx, s)
-	news, log, heard := e.followDrives(ctx, s.Seq), e.inventory.KernelLog(ctx), e.Machine.Now()
-	patience, tick := e.Machine.After(partitions.StartTime), e.Machine.After(0)
+	news, log, heard := e.followDrives(ctx, s.Seq), e.inventory.KernelLog(ctx), e.env.Machine.Now()
+	patience, tick := e.env.Machine.After(partitions.StartTime), e.env.Machine.After(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,19 +53,19 @@ func (e *Engine) Run(ctx context.Context) error {
 				log = nil
 				e.moves.KernelLogClosed.Store(true)
 				e.moves.KernelLogGaps.Add(1)
-				heard = e.Machine.Now()
+				heard = e.env.Machine.Now()
 				continue
 			}
 			if !e.watch.FollowKernelLog(line) {
 				continue
 			}
 		case <-tick:
-			tick = e.Machine.After(e.Opt.Tick)
-			if log == nil && e.Machine.Now().Sub(heard) >= partitions.ReportEvery {
-				log, heard = e.inventory.KernelLog(ctx), e.Machine.Now()
+			tick = e.env.Machine.After(e.env.Opt.Tick)
+			if log == nil && e.env.Machine.Now().Sub(heard) >= partitions.ReportEvery {
+				log, heard = e.inventory.KernelLog(ctx), e.env.Machine.Now()
 			}
-			if e.Machine.Now().Sub(l.at) >= l.wait {
-				l.begin(ctx, e.Drives.Snapshot())
+			if e.env.Machine.Now().Sub(l.at) >= l.wait {
+				l.begin(ctx, e.env.Drives.Snapshot())
 			}
 			e.tick(ctx)
 			e.follow()
@@ -95,13 +95,13 @@ func (e *Engine) publish() {
 	if !e.inventory.Ready {
 		return
 	}
-	last, s := e.ledger.Set.Load(), e.Drives.Snapshot()
+	last, s := e.ledger.Set.Load(), e.env.Drives.Snapshot()
 	e.watch.SeeDrives(s)
 	records, busy, index := e.partitions.AllAndBusy()
 	read := e.watch.LastMounts != nil && e.watch.LastMounts.Changes == e.mounttable.MountChanges.Load()
 	scrubbed := e.watch.Scrubbing()
 	views := make(map[string]*watch.ShownVolume, len(records))
-	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(), Found: e.adopt.FoundNow()}
+	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(), Found: e.adopt.FoundNow()}
 	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found)
 	for _, r := range records {
 		was := e.watch.Views[r.Volume.ID]

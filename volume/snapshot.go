@@ -60,7 +60,7 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
 			return nil
 		}
 		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
-			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.Machine.Now()}
+			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.env.Machine.Now()}
 			if err := e.snapshots.PutSnapshot(r); err != nil {
 				return err
 			}

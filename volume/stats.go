@@ -31,7 +31,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	f := *view.Facts
 	target := sc.AskedAt(at)
 	if !target.Mounted && target.Other == "" {
-		if kind, err := e.Machine.Look(at.Place); err == nil && kind == host.PlaceNothing {
+		if kind, err := e.env.Machine.Look(at.Place); err == nil && kind == host.PlaceNothing {
 			return out, fmt.Errorf("volume %s: path %s: %w", r.Volume, at, drivebay.ErrNotFound)
 		}
 	}

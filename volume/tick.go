@@ -11,10 +11,10 @@ import (
 func (e *Engine) tick(ctx context.Context) {
 	e.mounts.Roots.Clear()
 	if err := e.repair.LookAtMounts(ctx); err != nil {
-		e.Log.Warn("mounts not listed", "op", "watch", "err", err)
+		e.env.Log.Warn("mounts not listed", "op", "watch", "err", err)
 		return
 	}
-	now := e.Machine.Now()
+	now := e.env.Machine.Now()
 	e.inventory.ViewMu.Lock()
 	defer e.inventory.ViewMu.Unlock()
 	weighed := map[string]bool{}
