@@ -110,7 +110,7 @@ func (e *Engine) Listed() error {
 
 // Unread returns why drives that may carry volumes without a record were not read, and whether the
 // engine is ready: the first listing of all drives has ended. A drive that hangs or fails delays that
-// by startTime, one that is only slow by readyTime. Once ready, the engine stays ready.
+// by StartTime, one that is only slow by readyTime. Once ready, the engine stays ready.
 func (e *Engine) Unread() (why []string, ready bool) {
 	return e.inventory.Unread()
 }

@@ -332,7 +332,7 @@ func Suffix(why string) string {
 	return ": " + why
 }
 
-// parametersFrom decodes attributesOf; nil means that the partition has none.
+// parametersFrom decodes AttributesOf; nil means that the partition has none.
 func parametersFrom(attributes uint16, v *drivebay.Volume) map[string]string {
 	wipe, class := attributes&3, attributes>>2
 	if wipe == 0 || int(class) >= len(partitions.AttributeClasses) {

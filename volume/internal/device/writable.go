@@ -14,8 +14,8 @@ import (
 )
 
 // The engine writes to no unclaimed drive. All code that writes to a drive, a partition or
-// a logical volume, itself or by a program, gets the device from openForWriting, or runs
-// LVM by lvmRun. Staging and publishing need no claim: they use what is there.
+// a logical volume, itself or by a program, gets the device from OpenForWriting, or runs
+// LVM by LVMRun. Staging and publishing need no claim: they use what is there.
 
 // WriteTarget is a device that is to be opened for writing.
 type WriteTarget struct {

@@ -67,7 +67,7 @@ func (e *Eraser) WipeRemains(ctx context.Context, l drivebay.Location, drive str
 }
 
 // notWiped counts a failed wipe. If the drive is gone or BAD, or the wipe has failed
-// maxCleanUps times, the data stays and the event VolumeLeft reports it.
+// MaxCleanUps times, the data stays and the event VolumeLeft reports it.
 func (e *Eraser) notWiped(r drivebay.Remains, why error) error {
 	d, known := steps.DriveOf(e.Drives.Snapshot(), r.Drive)
 	here := known && d.Status == drivebay.StatusOnline

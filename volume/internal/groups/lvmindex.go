@@ -70,7 +70,7 @@ func (e *Groups) pvsOf(s *drivebay.Snapshot) (pvs map[string]string, key string)
 }
 
 // LVMActivate runs a plan for the group of a location, and records the report at its end. Its direct
-// callers make devices appear or disappear, and change nothing that is written on a drive: lvmRun is for
+// callers make devices appear or disappear, and change nothing that is written on a drive: LVMRun is for
 // changes.
 func (e *Groups) LVMActivate(ctx context.Context, l drivebay.Location, plan []lvm.Step) error {
 	if err := e.Partitions.Trusted(l.Drives); err != nil {

@@ -69,7 +69,7 @@ func (e *Groups) ActiveLately(l drivebay.Location) bool {
 	return lv != nil && lv.Active && !lv.Suspended
 }
 
-// reportedNow stores a report for the next calls of reportOf.
+// reportedNow stores a report for the next calls of ReportOf.
 func (e *Groups) reportedNow(l drivebay.Location, devices []string, r *lvm.Report) {
 	if r == nil || r.Group(l.VG) == nil {
 		e.Reports.Delete(l.VG)

@@ -39,7 +39,7 @@ func (s PlacementView) GrowsTo(v *drivebay.Volume) (uint64, error) {
 	return v.Size + more, nil
 }
 
-// partitionGrowsTo is growsTo for a partition, on a drive with these partitions.
+// partitionGrowsTo is GrowsTo for a partition, on a drive with these partitions.
 func (s PlacementView) partitionGrowsTo(v *drivebay.Volume, d *drivebay.Drive, parts []partitions.Part) uint64 {
 	p, ok := partitions.Instanced(parts, ledger.PartitionName(v.ID), v.Location.Partition)
 	if !ok {

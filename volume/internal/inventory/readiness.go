@@ -15,7 +15,7 @@ const readyTime = 15 * time.Second
 
 // Unread returns why drives that may carry volumes without a record were not read, and whether the
 // engine is ready: the first listing of all drives has ended. A drive that hangs or fails delays that
-// by startTime, one that is only slow by readyTime. Once ready, the engine stays ready.
+// by StartTime, one that is only slow by readyTime. Once ready, the engine stays ready.
 func (e *Inventory) Unread() (why []string, ready bool) {
 	unread, listed := e.unreadOf(EveryDrive)
 	why = said(unread)

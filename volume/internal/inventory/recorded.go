@@ -17,7 +17,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
-// FirstTable and noTable are recorded before the first table of a drive is written, or the last
+// FirstTable and NoTable are recorded before the first table of a drive is written, or the last
 // one erased. Only then can a half-written table be ours.
 const (
 	FirstTable = "first table of "

@@ -20,7 +20,7 @@ func (e *Inventory) RefuseSecond(id string, own ...drivebay.Location) error {
 	return nil
 }
 
-// RefuseSecondInstance is refuseSecond for a volume that may be on its drive already.
+// RefuseSecondInstance is RefuseSecond for a volume that may be on its drive already.
 func (e *Inventory) RefuseSecondInstance(rec *drivebay.VolumeRecord) error {
 	v := &rec.Volume
 	own := instances.LocationsOf(rec)

@@ -56,7 +56,7 @@ func (e *Ledger) Begin(id string) (end func(), err error) {
 	}, nil
 }
 
-// BeginAfter is begin that waits for the current holder.
+// BeginAfter is Begin that waits for the current holder.
 func (e *Ledger) BeginAfter(ctx context.Context, id string) (end func(), err error) {
 	for {
 		e.Mu.Lock()
@@ -192,7 +192,7 @@ func (e *Ledger) All() []*drivebay.VolumeRecord {
 	return e.SortedRecords()
 }
 
-// SortedRecords is all with Ledger.Mu held.
+// SortedRecords is All with Ledger.Mu held.
 func (e *Ledger) SortedRecords() []*drivebay.VolumeRecord {
 	if e.sorted == nil {
 		e.sorted = slices.SortedFunc(maps.Values(e.Records), func(a, b *drivebay.VolumeRecord) int { return strings.Compare(a.Volume.ID, b.Volume.ID) })

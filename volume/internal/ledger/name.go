@@ -71,7 +71,7 @@ func UUIDAs(version byte, b [16]byte) string {
 }
 
 // The types of our partitions still describe a volume after the store has lost it. A partition of
-// typeMaking is being made or wiped, and belongs to no volume yet or any more.
+// TypeMaking is being made or wiped, and belongs to no volume yet or any more.
 const (
 	TypeMaking  = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e01"
 	typeFS      = "3f1f6b58-9f1c-4b5e-8a51-6d2e1c0a7e02"

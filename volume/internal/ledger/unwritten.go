@@ -30,7 +30,7 @@ func (e *Ledger) ChangeSoon(id string, f func(*drivebay.VolumeRecord) error) (dr
 	return r, err
 }
 
-// PutSoon is put for facts that can be found again on the machine. Ledger.Writing is held.
+// PutSoon is Put for facts that can be found again on the machine. Ledger.Writing is held.
 func (e *Ledger) PutSoon(r drivebay.VolumeRecord) {
 	err := e.Put(r)
 	if err == nil {
@@ -73,7 +73,7 @@ func (e *Ledger) writeOne(id string) bool {
 	return !held || r == nil || e.Put(*r) == nil
 }
 
-// WriteHeldAside runs writeHeld outside the goroutine of Run: the disk of the store may hang.
+// WriteHeldAside runs WriteHeld outside the goroutine of Run: the disk of the store may hang.
 func (e *Ledger) WriteHeldAside() {
 	if len(e.Unwritten()) == 0 || !e.writesHeld.CompareAndSwap(false, true) {
 		return

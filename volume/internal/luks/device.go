@@ -27,7 +27,7 @@ func (e *Crypt) OnDevice(ctx context.Context, v *drivebay.Volume, alone bool, f 
 	return e.Erase.OnDisk(ctx, lane, t, f)
 }
 
-// lookAtDevice is onDevice for reading: it needs no claim.
+// lookAtDevice is OnDevice for reading: it needs no claim.
 func (e *Crypt) lookAtDevice(ctx context.Context, v *drivebay.Volume, f func(context.Context, host.Disk) error) error {
 	lane, t, err := e.targetOf(ctx, v)
 	if err != nil {

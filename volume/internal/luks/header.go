@@ -92,7 +92,7 @@ func (e *Crypt) headerFile(v *drivebay.Volume) string {
 }
 
 // unfinished is the suffix of a copy that is being written. The next copy overwrites what a crash leaves,
-// and dropHeader removes it.
+// and DropHeader removes it.
 const unfinished = ".new"
 
 func (e *Crypt) HeaderKept(v *drivebay.Volume) steps.Step {

@@ -145,10 +145,10 @@ type MountInputs struct {
 }
 
 const (
-	// mountsAgain is the maximum age of mount facts while their inputs are equal: a device may have
+	// MountsAgain is the maximum age of mount facts while their inputs are equal: a device may have
 	// been removed by hand.
 	MountsAgain = time.Minute
-	// inFlux is how long a volume keeps its mount facts while an operation runs on it. Its record and
+	// InFlux is how long a volume keeps its mount facts while an operation runs on it. Its record and
 	// the mount table change one after the other. No mount takes longer.
 	InFlux = 2 * time.Minute
 )

@@ -45,7 +45,7 @@ func (e *Mounter) CheckPath(name string) (MountPath, error) {
 	return best, nil
 }
 
-// CheckVolumePath is checkPath for a path at which a volume should be: below no root is no volume
+// CheckVolumePath is CheckPath for a path at which a volume should be: below no root is no volume
 // (CSI specification, errors of NodeGetVolumeStats and NodeExpandVolume).
 func (e *Mounter) CheckVolumePath(id, name string) (MountPath, error) {
 	at, err := e.CheckPath(name)

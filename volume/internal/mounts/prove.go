@@ -12,7 +12,7 @@ import (
 )
 
 // ProveFS refuses a device that does not have the filesystem that was made for the
-// volume: its UUID was chosen before it was made, and no other has it. proveFS formats
+// volume: its UUID was chosen before it was made, and no other has it. ProveFS formats
 // nothing.
 func ProveFS(disk host.Disk, v *drivebay.Volume) error {
 	c := content.Detect(disk, disk.Size(), disk.BlockSize())

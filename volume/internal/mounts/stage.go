@@ -11,7 +11,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
-// CanUse refuses a use for which the volume is not made or not ready. onVolume adds the
+// CanUse refuses a use for which the volume is not made or not ready. OnVolume adds the
 // volume's id to the errors.
 func CanUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	if err := Undecided(v); err != nil { // its mode may be that of the duplicate

@@ -8,7 +8,7 @@ import (
 
 // CopyErrors counts what the kernel could not copy. Only the kernel's log says so (Linux 6.1,
 // drivers/md/dm-raid1.c, recovery_complete), and it does not name the mirror. So one volume of the
-// machine moves at a time. kernelLogGaps counts losses of log lines, which may have reported errors.
+// machine moves at a time. KernelLogGaps counts losses of log lines, which may have reported errors.
 type CopyErrors struct{ Unread, Unwritten, Unheard uint64 }
 
 func (e *Tracker) CopyErrorsOf() CopyErrors {

@@ -29,7 +29,7 @@ type Index struct {
 	Parts   map[string][]Part // in order of their start; a drive that could not be listed is not in it
 	Changes uint64            // of parts
 	LVM     *LVMIndex
-	// lvmError is why the newest report of LVM could not be made; lvm is an older one.
+	// LVMError is why the newest report of LVM could not be made; lvm is an older one.
 	LVMError string
 }
 
@@ -89,7 +89,7 @@ func (e *Catalog) Partition(v *drivebay.Volume) (Part, bool) {
 	return e.Listed(v)
 }
 
-// Listed is partition for a caller that holds Ledger.Mu. A partition that is being copied to has another
+// Listed is Partition for a caller that holds Ledger.Mu. A partition that is being copied to has another
 // name.
 func (e *Catalog) Listed(v *drivebay.Volume) (Part, bool) {
 	parts := e.Index.Parts[v.Location.Drives[0]]

@@ -220,11 +220,11 @@ func (x *LVMIndex) Merge(l drivebay.Location, r *lvm.Report, parts map[string][]
 // drives that answer.
 
 const (
-	// reportTime bounds the one command that reads all physical volumes, aloneTime the
+	// ReportTime bounds the one command that reads all physical volumes, AloneTime the
 	// one that reads a single drive or group.
 	ReportTime = 20 * time.Second
 	AloneTime  = 5 * time.Second
-	// aloneAtOnce is how many drives are read at the same time.
+	// AloneAtOnce is how many drives are read at the same time.
 	AloneAtOnce = 4
 )
 

@@ -17,7 +17,7 @@ import (
 // A reservation that was lost in between is made and zeroed again: the record names a zeroed one by
 // its LVM UUID.
 
-// KeyGrowth is the value of the tag keyWhat of a reservation; its keyID is the volume.
+// KeyGrowth is the value of the tag KeyWhat of a reservation; its KeyID is the volume.
 const KeyGrowth = "growth"
 
 // ReservationsOf returns the reservations that a group has for a volume.

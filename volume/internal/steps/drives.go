@@ -37,7 +37,7 @@ func Unclaimed(s *drivebay.Snapshot, drives []string) []string {
 	})
 }
 
-// SameWork reports whether a record has the work that was interrupted. While resumeWork waited, the
+// SameWork reports whether a record has the work that was interrupted. While ResumeWork waited, the
 // work may have ended, and a new volume with the id may have work of its own.
 func SameWork(is, was *drivebay.Work) bool {
 	return is != nil && is.Op == was.Op && is.Since.Equal(was.Since)

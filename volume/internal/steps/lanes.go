@@ -88,7 +88,7 @@ func Touch(ctx context.Context, e *Runner, v *drivebay.Volume, limit time.Durati
 	return err
 }
 
-// Ask is touch for a call that returns a value.
+// Ask is Touch for a call that returns a value.
 func Ask[T any](ctx context.Context, e *Runner, v *drivebay.Volume, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -165,7 +165,7 @@ func (e *Writer) Labels(r *lvm.Report, l drivebay.Location) []string {
 	return out
 }
 
-// MaybeReport is reportOf for a location that may have no physical volume any more: the report is empty
+// MaybeReport is ReportOf for a location that may have no physical volume any more: the report is empty
 // then. A drive that is absent or not yet listed is an error.
 func (e *Writer) MaybeReport(ctx context.Context, l drivebay.Location) (*lvm.Report, error) {
 	for _, id := range l.Drives {

@@ -11,7 +11,7 @@ import (
 )
 
 // ListAll lists the partitions of all drives that are here, each in its own goroutine: a
-// drive that hangs holds up the others for listTime at most.
+// drive that hangs holds up the others for ListTime at most.
 func (e *Writer) ListAll(ctx context.Context, s *drivebay.Snapshot) (parts map[string][]partitions.Part, failed map[string]error) {
 	type answer struct {
 		id   string

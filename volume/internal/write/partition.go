@@ -31,7 +31,7 @@ type Entry struct {
 	size                    uint64      // 0: the largest free range
 	owner                   string      // id of the volume that it is made for
 	taken                   func() bool // reports whether another volume needs it now; nil: none can
-	attributes              uint16      // of the entry, see attributesOf; 0: unchanged
+	attributes              uint16      // of the entry, see AttributesOf; 0: unchanged
 }
 
 // addTo adds the entry to a table in memory.

@@ -22,7 +22,7 @@ func (e *Writer) WithTable(ctx context.Context, id string, f func(context.Contex
 	return err
 }
 
-// QueryTable is withTable with an answer. The caller may be gone when the drive answers: so the
+// QueryTable is WithTable with an answer. The caller may be gone when the drive answers: so the
 // answer is what f returns, not something that f writes to, and f is not called for a caller
 // that is gone.
 func (e *Writer) QueryTable(ctx context.Context, id string, f func(context.Context, host.Disk, *gpt.Table) (bool, error)) (bool, error) {
