@@ -138,7 +138,7 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 	var found []drivebay.ForgottenVolume
 	for _, p := range parts {
 		if id := ledger.IDOfPartition(p.Title); !instances.LeftBehind(d, p) && e.mayAdopt(s, id, d.ID) {
-			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.Guid)})
+			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)})
 		}
 	}
 	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.recordNames(f) })

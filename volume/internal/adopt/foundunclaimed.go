@@ -30,7 +30,7 @@ func foundIn(s *drivebay.Snapshot, x partitions.Index, named func(drivebay.Found
 	}
 	for id, parts := range x.Parts {
 		for _, p := range parts {
-			add(drivebay.FoundVolume{ID: ledger.IDOfPartition(p.Title), Kind: drivebay.LocationPartition, Drives: []string{id}, Size: p.Size}, strings.ToLower(p.Guid))
+			add(drivebay.FoundVolume{ID: ledger.IDOfPartition(p.Title), Kind: drivebay.LocationPartition, Drives: []string{id}, Size: p.Size}, strings.ToLower(p.GUID))
 		}
 	}
 	if x.LVM != nil {
@@ -58,7 +58,7 @@ func (e *Adopter) keepFound(s *drivebay.Snapshot, x partitions.Index) {
 	found := foundIn(s, x, func(f drivebay.FoundVolume, instance string) bool {
 		if e.Instances.Recorded(f.ID) && slices.ContainsFunc(f.Drives, func(id string) bool {
 			d, known := steps.DriveOf(s, id)
-			return known && instances.LeftBehind(d, partitions.Part{Guid: instance})
+			return known && instances.LeftBehind(d, partitions.Part{GUID: instance})
 		}) {
 			return true // left behind by a move
 		}

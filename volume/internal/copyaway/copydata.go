@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	copyChunk = 4 * partitions.Mib
+	copyChunk = 4 * partitions.MiB
 	copySync  = 64 // chunks: at most these wait in memory to be written
 	// chunkTime limits one read or write. The kernel gives a SCSI command 30 s and retries it
 	// up to five times before it reports a failure (drivers/scsi/sd.h).

@@ -29,7 +29,7 @@ func (e *Opener) Device(v *drivebay.Volume) (mounttable.Device, error) {
 	start, err := partitions.ReadNumber(e.Machine, at+"/start")
 	size, err2 := partitions.ReadNumber(e.Machine, at+"/size")
 	title, guid := partitions.LabelOf(e.Machine, at, p.Num)
-	if errors.Join(err, err2) != nil || start*512 != p.Start || size*512 < p.Size || (title != "" && title != p.Title) || !partitions.SameGUID(guid, p.Guid) {
+	if errors.Join(err, err2) != nil || start*512 != p.Start || size*512 < p.Size || (title != "" && title != p.Title) || !partitions.SameGUID(guid, p.GUID) {
 		return mounttable.Device{}, fmt.Errorf("volume %s: partition %s: %w: device %s is another now", v.ID, v.Location.Partition, drivebay.ErrNotFound, p.Num)
 	}
 	p.Size = size * 512

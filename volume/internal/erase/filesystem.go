@@ -17,7 +17,7 @@ import (
 // ends is how much of each end of a volume is zeroed before a filesystem is made, or when the
 // volume is deleted without a wipe: it covers the signatures of all formats, except those that
 // are looked for one by one.
-const ends = 4 * partitions.Mib
+const ends = 4 * partitions.MiB
 
 // OnDisk opens a device in a lane and calls f.
 func (e *Eraser) OnDisk(ctx context.Context, lane string, t device.WriteTarget, f func(context.Context, host.Disk) error) error {
@@ -60,8 +60,8 @@ func ClearStretch(ctx context.Context, disk host.Disk, start, size uint64) error
 			return nil // done reports what cannot be read
 		}
 		for _, s := range c.Signatures {
-			if at := s.Offset / partitions.Mib * partitions.Mib; at < size {
-				if err := disk.Zero(ctx, start+at, min(partitions.Mib, size-at)); err != nil {
+			if at := s.Offset / partitions.MiB * partitions.MiB; at < size {
+				if err := disk.Zero(ctx, start+at, min(partitions.MiB, size-at)); err != nil {
 					return err
 				}
 			}

@@ -15,7 +15,7 @@ import (
 // Piece is how much is zeroed or discarded in one call, and milestone how often the progress is
 // recorded: a large hard disk takes a day.
 const (
-	Piece     = partitions.Gib
+	Piece     = partitions.GiB
 	Milestone = 16 * Piece
 )
 

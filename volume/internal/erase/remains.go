@@ -44,7 +44,7 @@ func (e *Eraser) LeavesExtents(g *lvm.Group, wipe drivebay.Wipe, drive, pv strin
 // not there.
 func (e *Eraser) partitionOfPV(drive, pv string) string {
 	if p, here := e.Groups.PVPart(drive); here {
-		return p.Guid
+		return p.GUID
 	}
 	return partitions.PVGUID(pv)
 }

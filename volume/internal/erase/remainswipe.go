@@ -112,7 +112,7 @@ func (e *Eraser) wipeRanges(ctx context.Context, l drivebay.Location, r drivebay
 // moving group only the move itself wipes, which passes a location with all its drives.
 func (e *Eraser) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.Remains, left drivebay.RemainsRange) ([]drivebay.RemainsRange, error) {
 	p, here := e.Groups.PVPart(r.Drive)
-	if !here || p.Guid != r.Partition {
+	if !here || p.GUID != r.Partition {
 		return nil, fmt.Errorf("drive %s: partition %s: %w", r.Drive, r.Partition, drivebay.ErrNotFound)
 	}
 	do := RangeWipe(left.Wipe)
@@ -181,7 +181,7 @@ func (e *Eraser) Unwiped(l drivebay.Location, report *lvm.Report) error {
 		}
 		p, here := e.Groups.PVPart(id)
 		for _, r := range left {
-			if pv, g := report.On(p.Dev); here && p.Guid == r.Partition && g != nil && g.Name == l.VG && len(freeOf(g, pv.UUID, r.Ranges)) > 0 {
+			if pv, g := report.On(p.Dev); here && p.GUID == r.Partition && g != nil && g.Name == l.VG && len(freeOf(g, pv.UUID, r.Ranges)) > 0 {
 				return fmt.Errorf("volume group %s: %w: what its volumes have left on drive %s is being wiped", l.VG, drivebay.ErrPending, id)
 			}
 		}

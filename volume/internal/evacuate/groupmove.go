@@ -24,7 +24,7 @@ func (e *Evacuator) withIdleGroup(vg string, do func(*groups.VolumeGroup) error)
 		return fmt.Errorf("volume group %s: %w", vg, drivebay.ErrNotFound)
 	}
 	begun := map[string]bool{}
-	for _, id := range h.Ids() {
+	for _, id := range h.IDs() {
 		end, err := e.Ledger.Begin(id)
 		if err != nil {
 			return fmt.Errorf("volume group %s: %w", vg, err)
@@ -33,7 +33,7 @@ func (e *Evacuator) withIdleGroup(vg string, do func(*groups.VolumeGroup) error)
 		begun[id] = true
 	}
 	h = e.Groups.GroupsByName()[vg]
-	if h == nil || slices.ContainsFunc(h.Ids(), func(id string) bool { return !begun[id] }) {
+	if h == nil || slices.ContainsFunc(h.IDs(), func(id string) bool { return !begun[id] }) {
 		return fmt.Errorf("volume group %s: %w: a volume or snapshot was added; retry later", vg, drivebay.ErrPending)
 	}
 	return do(h)

@@ -84,7 +84,7 @@ func (s shownGroup) older(h *groups.VolumeGroup) *groups.VolumeGroup {
 // MovedSince updates the records of a group that are older than its move to the drives of the group.
 // It drops the state of a mirror with a leg on another drive: the superblocks decide again.
 func (e *Evacuator) MovedSince(ctx context.Context, g *lvm.Group, l drivebay.Location, members map[string]string) error {
-	if h := e.Groups.GroupsByName()[l.VG]; h == nil || len((shownGroup{g, members}).older(h).Ids()) == 0 || e.Inventory.Untrusted(l.Drives) {
+	if h := e.Groups.GroupsByName()[l.VG]; h == nil || len((shownGroup{g, members}).older(h).IDs()) == 0 || e.Inventory.Untrusted(l.Drives) {
 		return nil
 	}
 	err := e.withIdleGroup(l.VG, func(h *groups.VolumeGroup) error {

@@ -31,7 +31,7 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 		return false, err
 	}
 	v := &rec.Volume
-	u := uint64(partitions.Mib)
+	u := uint64(partitions.MiB)
 	if v.Location.VG != "" {
 		u = lvm.ExtentSize
 	}

@@ -95,7 +95,7 @@ func RefuseMoving(l drivebay.Location) error {
 	return nil
 }
 
-func (h *VolumeGroup) Ids() []string {
+func (h *VolumeGroup) IDs() []string {
 	var out []string
 	for _, r := range h.Volumes {
 		out = append(out, r.Volume.ID)

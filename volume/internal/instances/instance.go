@@ -86,7 +86,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 		d := &s.Drives[i]
 		for _, p := range e.Partitions.Index.Parts[d.ID] {
 			if p.Title == ledger.PartitionName(id) && !LeftBehind(d, p) {
-				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.Guid)}, d.ID, p.Kind == ledger.TypeMaking, p.Device})
+				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, p.Kind == ledger.TypeMaking, p.Device})
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 // volume was moved away. A partition that was made after the drive was released is a volume: the record of
 // the drive is older than the drive.
 func LeftBehind(d *drivebay.Drive, p partitions.Part) bool {
-	made, known := instanceTime(strings.ToLower(p.Guid))
+	made, known := instanceTime(strings.ToLower(p.GUID))
 	return Left(d) && (!known || d.Leaving == nil || !made.After(d.Leaving.Since))
 }
 

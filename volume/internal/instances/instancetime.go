@@ -40,7 +40,7 @@ func (e *Finder) latestInstanceTime() time.Time {
 	for _, parts := range e.Partitions.Index.Parts {
 		for _, p := range parts {
 			if ledger.IDOfPartition(p.Title) != "" {
-				see(strings.ToLower(p.Guid))
+				see(strings.ToLower(p.GUID))
 			}
 		}
 	}

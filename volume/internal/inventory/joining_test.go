@@ -22,7 +22,7 @@ func (s *PlacementView) groupOn(t *testing.T, kind drivebay.LocationKind, free u
 	}
 	g := lvm.Group{Name: "drivebay-" + drives[0], Tags: append(tag, lvm.Tag), LVs: []lvm.LV{{Name: place.PoolName, Size: free}}}
 	for _, id := range drives {
-		p := partitions.Part{Device: mounttable.Device{Dev: "/dev/" + id + "1", Size: 98 * partitions.Gib}, Start: partitions.Mib, Title: ledger.PVPrefix + id}
+		p := partitions.Part{Device: mounttable.Device{Dev: "/dev/" + id + "1", Size: 98 * partitions.GiB}, Start: partitions.MiB, Title: ledger.PVPrefix + id}
 		s.Index.Parts[id], s.Index.LVM.PVs[id] = []partitions.Part{p}, p.Dev
 		g.PVs = append(g.PVs, lvm.PV{UUID: id, Device: p.Dev, Free: free, Allocatable: true})
 	}
@@ -41,16 +41,16 @@ func TestJoining(t *testing.T) {
 		size    uint64
 		want    string // the first of its drives
 	}{
-		"a linear group":            {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, free: 2 * partitions.Gib, want: "c"},
-		"a thin pool":               {backing: drivebay.BackingThin, group: drivebay.LocationThin, on: []string{"c"}, free: 2 * partitions.Gib, want: "c"},
-		"a mirror":                  {backing: drivebay.BackingMirror, group: drivebay.LocationMirror, on: []string{"c", "d"}, free: 2 * partitions.Gib, want: "c"},
-		"on a drive that is worn":   {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, free: 2 * partitions.Gib, worn: "c", want: "c"},
-		"with too little room":      {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, free: partitions.Gib, size: 2 * partitions.Gib, want: "a"},
-		"a mirror with too little":  {backing: drivebay.BackingMirror, group: drivebay.LocationMirror, on: []string{"c", "d"}, free: partitions.Gib, size: partitions.Gib, want: "a"},
+		"a linear group":            {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, free: 2 * partitions.GiB, want: "c"},
+		"a thin pool":               {backing: drivebay.BackingThin, group: drivebay.LocationThin, on: []string{"c"}, free: 2 * partitions.GiB, want: "c"},
+		"a mirror":                  {backing: drivebay.BackingMirror, group: drivebay.LocationMirror, on: []string{"c", "d"}, free: 2 * partitions.GiB, want: "c"},
+		"on a drive that is worn":   {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, free: 2 * partitions.GiB, worn: "c", want: "c"},
+		"with too little room":      {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, free: partitions.GiB, size: 2 * partitions.GiB, want: "a"},
+		"a mirror with too little":  {backing: drivebay.BackingMirror, group: drivebay.LocationMirror, on: []string{"c", "d"}, free: partitions.GiB, size: partitions.GiB, want: "a"},
 		"that is full":              {backing: drivebay.BackingLVM, group: drivebay.LocationLVM, on: []string{"c"}, want: "a"},
-		"of another kind":           {backing: drivebay.BackingLVM, group: drivebay.LocationThin, on: []string{"a"}, free: 2 * partitions.Gib, want: "b"},
-		"partitions keep off it":    {backing: drivebay.BackingPartition, group: drivebay.LocationLVM, on: []string{"a"}, free: 2 * partitions.Gib, want: "b"},
-		"so do whole drives":        {backing: drivebay.BackingDrive, group: drivebay.LocationThin, on: []string{"a"}, free: 2 * partitions.Gib, want: "b"},
+		"of another kind":           {backing: drivebay.BackingLVM, group: drivebay.LocationThin, on: []string{"a"}, free: 2 * partitions.GiB, want: "b"},
+		"partitions keep off it":    {backing: drivebay.BackingPartition, group: drivebay.LocationLVM, on: []string{"a"}, free: 2 * partitions.GiB, want: "b"},
+		"so do whole drives":        {backing: drivebay.BackingDrive, group: drivebay.LocationThin, on: []string{"a"}, free: 2 * partitions.GiB, want: "b"},
 		"none, then the least worn": {backing: drivebay.BackingLVM, worn: "a", want: "b"},
 	} {
 		s := PlacementView{Drives: &drivebay.Snapshot{}, Index: partitions.Index{Parts: map[string][]partitions.Part{}, LVM: &partitions.LVMIndex{PVs: map[string]string{}, Report: &lvm.Report{}}}}
@@ -64,7 +64,7 @@ func TestJoining(t *testing.T) {
 		if c.on != nil {
 			s.groupOn(t, c.group, c.free, c.on...)
 		}
-		at, err := s.Choose(drivebay.Class{Backing: c.backing, FSType: "ext4"}, max(c.size, partitions.Gib), nil)
+		at, err := s.Choose(drivebay.Class{Backing: c.backing, FSType: "ext4"}, max(c.size, partitions.GiB), nil)
 		if err != nil || at.Rooms[0].Drive.ID != c.want {
 			t.Errorf("%s: %+v, %v, want %s", name, at.Rooms, err, c.want)
 		}

@@ -72,7 +72,7 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, 
 	}
 	next := parts[i]
 	r := s.volume(ledger.IDOfPartition(next.Title))
-	if r == nil || !partitions.SameGUID(next.Guid, r.Volume.Location.Partition) {
+	if r == nil || !partitions.SameGUID(next.GUID, r.Volume.Location.Partition) {
 		return s.behindNoVolume(next)
 	}
 	others := slices.Delete(slices.Clone(parts), i, i+1)
@@ -81,7 +81,7 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, 
 	}
 	s.records = append(slices.Clone(s.records), &drivebay.VolumeRecord{Volume: r.Volume, Work: &drivebay.Work{Op: drivebay.WorkMove,
 		Move: &drivebay.Move{From: r.Volume.Location, Room: &drivebay.Room{Volume: v.ID, Size: size}}}})
-	plan, err := s.planMove(r, (next.Size+partitions.Mib-1)/partitions.Mib*partitions.Mib-place.Overhead(r.Volume.LUKSUUID))
+	plan, err := s.planMove(r, (next.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.Overhead(r.Volume.LUKSUUID))
 	if err != nil {
 		return plan, fmt.Errorf("behind it %w", err)
 	}
@@ -93,7 +93,7 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, 
 func (s PlacementView) behindNoVolume(p partitions.Part) (roomPlan, error) {
 	if slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
 		m := partitions.MoveOf(r)
-		return m != nil && p.Guid != "" && (partitions.SameGUID(m.From.Partition, p.Guid) || partitions.SameGUID(m.To.Partition, p.Guid))
+		return m != nil && p.GUID != "" && (partitions.SameGUID(m.From.Partition, p.GUID) || partitions.SameGUID(m.To.Partition, p.GUID))
 	}) {
 		return roomPlan{}, fmt.Errorf("a volume moves behind it: %w", drivebay.ErrPending)
 	}

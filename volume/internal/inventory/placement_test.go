@@ -16,7 +16,7 @@ import (
 func drive(id string, change ...func(*drivebay.Drive)) drivebay.Drive {
 	d := drivebay.Drive{ID: id, Name: id, Status: drivebay.StatusOnline, Usage: drivebay.UsageInUse, Health: drivebay.HealthGood, Type: drivebay.TypeHDD,
 		LogicalBlock: 512, Claim: &drivebay.Claim{By: drivebay.ClaimedByOperator}, Content: drivebay.Content{Kind: drivebay.ContentBlank}}
-	d.Size = 100 * partitions.Gib
+	d.Size = 100 * partitions.GiB
 	for _, f := range change {
 		f(&d)
 	}
@@ -57,15 +57,15 @@ func TestPlacement(t *testing.T) {
 		"offline":                 {class: partition, a: func(d *drivebay.Drive) { d.Status = drivebay.StatusOffline }, want: "b"},
 		"of another type":         {class: nvme, b: func(d *drivebay.Drive) { d.Type = drivebay.TypeNVMe }, want: "b"},
 		"less worn":               {class: partition, a: worn(9), b: worn(3), want: "b"},
-		"less filled":             {class: partition, parts: map[string][]partitions.Part{"a": {oursAt(partitions.Mib, partitions.Gib)}}, want: "b"},
-		"worn counts before full": {class: partition, b: worn(1), parts: map[string][]partitions.Part{"a": {oursAt(partitions.Mib, partitions.Gib)}}, want: "a"},
-		"not large enough":        {class: partition, size: 100 * partitions.Gib, want: ""},
-		"a stranger's partition":  {class: partition, parts: map[string][]partitions.Part{"a": {{Device: mounttable.Device{Size: partitions.Gib}, Start: partitions.Mib, Title: "data"}}}, want: "b"},
-		"a nameless partition":    {class: partition, parts: map[string][]partitions.Part{"a": {{Device: mounttable.Device{Size: partitions.Gib}, Start: partitions.Mib}}}, want: "b"},
-		"a whole drive is blank":  {class: whole, parts: map[string][]partitions.Part{"a": {oursAt(partitions.Mib, partitions.Gib)}}, want: "b"},
+		"less filled":             {class: partition, parts: map[string][]partitions.Part{"a": {oursAt(partitions.MiB, partitions.GiB)}}, want: "b"},
+		"worn counts before full": {class: partition, b: worn(1), parts: map[string][]partitions.Part{"a": {oursAt(partitions.MiB, partitions.GiB)}}, want: "a"},
+		"not large enough":        {class: partition, size: 100 * partitions.GiB, want: ""},
+		"a stranger's partition":  {class: partition, parts: map[string][]partitions.Part{"a": {{Device: mounttable.Device{Size: partitions.GiB}, Start: partitions.MiB, Title: "data"}}}, want: "b"},
+		"a nameless partition":    {class: partition, parts: map[string][]partitions.Part{"a": {{Device: mounttable.Device{Size: partitions.GiB}, Start: partitions.MiB}}}, want: "b"},
+		"a whole drive is blank":  {class: whole, parts: map[string][]partitions.Part{"a": {oursAt(partitions.MiB, partitions.GiB)}}, want: "b"},
 		"a mirror takes two":      {class: mirror, want: "a b"},
 		"a mirror of one":         {class: mirror, a: func(d *drivebay.Drive) { d.Claim = nil }, want: ""},
-		"a mirror that fits one":  {class: mirror, b: func(d *drivebay.Drive) { d.Size = 30 * partitions.Gib }, size: 40 * partitions.Gib, want: ""},
+		"a mirror that fits one":  {class: mirror, b: func(d *drivebay.Drive) { d.Size = 30 * partitions.GiB }, size: 40 * partitions.GiB, want: ""},
 		"a mirror of two blocks":  {class: mirror, b: func(d *drivebay.Drive) { d.LogicalBlock = 4096 }, want: ""},
 	} {
 		var changes [2][]change
@@ -75,7 +75,7 @@ func TestPlacement(t *testing.T) {
 			}
 		}
 		s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", changes[0]...), drive("b", changes[1]...)}}, Index: partitions.Index{Parts: map[string][]partitions.Part{"a": c.parts["a"], "b": c.parts["b"]}}}
-		at, err := s.Choose(c.class, max(c.size, partitions.Gib), nil)
+		at, err := s.Choose(c.class, max(c.size, partitions.GiB), nil)
 		got := ""
 		for _, r := range at.Rooms {
 			if got != "" {
@@ -99,26 +99,26 @@ func TestPending(t *testing.T) {
 		l.Drives = []string{"a"}
 		return &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: ledger.VolumeID("x"), Location: l}, Work: &drivebay.Work{Op: op, Size: size, PVs: map[string]string{"a": "uuid"}}}
 	}
-	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkCreate, drivebay.Location{Kind: drivebay.LocationPartition}, 3*partitions.Gib)}
-	if got := s.Capacity(class).Largest; got != all-3*partitions.Gib {
+	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkCreate, drivebay.Location{Kind: drivebay.LocationPartition}, 3*partitions.GiB)}
+	if got := s.Capacity(class).Largest; got != all-3*partitions.GiB {
 		t.Errorf("while a partition is made: %d of %d", got, all)
 	}
-	s.Index.Parts["a"] = []partitions.Part{oursAt(partitions.Mib, 3*partitions.Gib)}
-	if got := s.Capacity(class).Largest; got != all-3*partitions.Gib {
+	s.Index.Parts["a"] = []partitions.Part{oursAt(partitions.MiB, 3*partitions.GiB)}
+	if got := s.Capacity(class).Largest; got != all-3*partitions.GiB {
 		t.Errorf("once the kernel has it: %d of %d", got, all)
 	}
-	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkExpand, drivebay.Location{Kind: drivebay.LocationPartition}, 5*partitions.Gib)}
-	if got := s.Capacity(class).Largest; got != all-5*partitions.Gib {
+	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkExpand, drivebay.Location{Kind: drivebay.LocationPartition}, 5*partitions.GiB)}
+	if got := s.Capacity(class).Largest; got != all-5*partitions.GiB {
 		t.Errorf("while it grows: %d of %d", got, all)
 	}
 	s.Index.Parts["a"] = nil
 	lv := drivebay.Location{Kind: drivebay.LocationLVM, VG: "drivebay-g", LV: "drivebay-v"}
 	whole := s.Capacity(linear).Largest
-	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkCreate, lv, 3*partitions.Gib)}
-	if got := s.Capacity(linear).Largest; got != whole-3*partitions.Gib {
+	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkCreate, lv, 3*partitions.GiB)}
+	if got := s.Capacity(linear).Largest; got != whole-3*partitions.GiB {
 		t.Errorf("while its group is made: %d of %d", got, whole)
 	}
-	at, err := s.Choose(linear, partitions.Gib, nil)
+	at, err := s.Choose(linear, partitions.GiB, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func FuzzFreeSpans(f *testing.F) {
 		}
 		var taken []place.Span
 		for _, n := range []uint64{a, b, c} {
-			p, err := table.Add((n%4096+1)*partitions.Mib, partitions.Mib, ledger.TypeRaw, ledger.NewUUID(), "drivebay-x")
+			p, err := table.Add((n%4096+1)*partitions.MiB, partitions.MiB, ledger.TypeRaw, ledger.NewUUID(), "drivebay-x")
 			if err == nil {
 				taken = append(taken, place.Span{Start: p.Start, End: p.Start + p.Size})
 			}
@@ -199,17 +199,17 @@ func TestSizes(t *testing.T) {
 		want  uint64
 		err   error
 	}{
-		{drivebay.SizeRange{}, part, false, partitions.Gib, nil},
-		{drivebay.SizeRange{Required: 1}, part, true, partitions.Mib, nil},
-		{drivebay.SizeRange{Required: 1}, part, false, 16 * partitions.Mib, nil},
-		{drivebay.SizeRange{Required: partitions.Gib + 1}, part, true, partitions.Gib + partitions.Mib, nil},
-		{drivebay.SizeRange{Required: partitions.Gib + 1, Limit: partitions.Gib + 2}, part, true, 0, drivebay.ErrRange},
-		{drivebay.SizeRange{Limit: 100*partitions.Mib + 5}, part, true, 100 * partitions.Mib, nil},
+		{drivebay.SizeRange{}, part, false, partitions.GiB, nil},
+		{drivebay.SizeRange{Required: 1}, part, true, partitions.MiB, nil},
+		{drivebay.SizeRange{Required: 1}, part, false, 16 * partitions.MiB, nil},
+		{drivebay.SizeRange{Required: partitions.GiB + 1}, part, true, partitions.GiB + partitions.MiB, nil},
+		{drivebay.SizeRange{Required: partitions.GiB + 1, Limit: partitions.GiB + 2}, part, true, 0, drivebay.ErrRange},
+		{drivebay.SizeRange{Limit: 100*partitions.MiB + 5}, part, true, 100 * partitions.MiB, nil},
 		{drivebay.SizeRange{Required: 2, Limit: 1}, part, true, 0, drivebay.ErrInvalid},
 		{drivebay.SizeRange{Required: 1 << 63}, part, true, 0, drivebay.ErrRange},
-		{drivebay.SizeRange{Required: partitions.Mib, Limit: 10 * partitions.Mib}, xfs, false, 0, drivebay.ErrRange},
-		{drivebay.SizeRange{Required: partitions.Mib}, xfs, false, 300 * partitions.Mib, nil},
-		{drivebay.SizeRange{Required: 5 * partitions.Mib}, xfs, true, 2 * lvm.ExtentSize, nil},
+		{drivebay.SizeRange{Required: partitions.MiB, Limit: 10 * partitions.MiB}, xfs, false, 0, drivebay.ErrRange},
+		{drivebay.SizeRange{Required: partitions.MiB}, xfs, false, 300 * partitions.MiB, nil},
+		{drivebay.SizeRange{Required: 5 * partitions.MiB}, xfs, true, 2 * lvm.ExtentSize, nil},
 	} {
 		if got, err := place.SizeOf(c.r, c.class, c.block, 0); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%+v of %s: %d, %v, want %d, %v", c.r, c.class.Backing, got, err, c.want, c.err)

@@ -50,9 +50,9 @@ func TestPlanRoom(t *testing.T) {
 		"both in use":                    {at: 20, size: 40, a: used, b: used, want: "behind it volume b is in use (staged at /x)"},
 		"the other one has no room":      {at: 12, size: 92, a: used, want: "behind it no drive that volume b may move to has 10 GiB free in one piece"},
 		"the other one to another drive": {at: 12, size: 92, a: used, d2: func(*drivebay.Drive) {}, want: "b to 2"},
-		"not enough without it":          {at: 12, size: 60, a: used, parts: []partitions.Part{oursAt(50*partitions.Gib, partitions.Gib)}, want: "it could have 51199 MiB without volume b behind it"},
-		"a physical volume behind it":    {size: 60, a: used, parts: []partitions.Part{{Device: mounttable.Device{Size: partitions.Gib}, Number: 7, Start: 50 * partitions.Gib, Title: ledger.PVPrefix + "x"}}, want: "partition 7 (drivebay-pv-x) lies behind it"},
-		"a volume without a record":      {size: 60, a: used, parts: []partitions.Part{oursAt(50*partitions.Gib, partitions.Gib)}, want: "lies behind it"},
+		"not enough without it":          {at: 12, size: 60, a: used, parts: []partitions.Part{oursAt(50*partitions.GiB, partitions.GiB)}, want: "it could have 51199 MiB without volume b behind it"},
+		"a physical volume behind it":    {size: 60, a: used, parts: []partitions.Part{{Device: mounttable.Device{Size: partitions.GiB}, Number: 7, Start: 50 * partitions.GiB, Title: ledger.PVPrefix + "x"}}, want: "partition 7 (drivebay-pv-x) lies behind it"},
+		"a volume without a record":      {size: 60, a: used, parts: []partitions.Part{oursAt(50*partitions.GiB, partitions.GiB)}, want: "lies behind it"},
 		"undecided":                      {at: 20, size: 40, a: used, b: failed, want: "behind it volume b is FAILED"},
 		"being removed":                  {at: 20, size: 40, a: used, b: removing, want: "volume b is at work (remove)", wait: true},
 		"failed lately":                  {at: 20, size: 40, a: used, failed: true, want: "volume b could not be moved: x"},
@@ -70,7 +70,7 @@ func TestPlanRoom(t *testing.T) {
 			s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one, two}}, unmoved: map[string]string{}}
 			parts := c.parts
 			volume := func(name string, at uint64, change record) *drivebay.VolumeRecord {
-				r := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: ledger.VolumeID(name), Name: name, Size: 10 * partitions.Gib, Mode: drivebay.ModeRawPart, CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse,
+				r := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: ledger.VolumeID(name), Name: name, Size: 10 * partitions.GiB, Mode: drivebay.ModeRawPart, CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse,
 					Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"1"}, Partition: ledger.NewUUID()}}}
 				if change != nil {
 					change(r)
@@ -79,21 +79,21 @@ func TestPlanRoom(t *testing.T) {
 					s.records = append(s.records, r)
 				}
 				s.volumes = append(s.volumes, r)
-				p := partitions.Part{Device: mounttable.Device{Size: 10 * partitions.Gib}, Number: len(parts) + 1, Start: at, Title: ledger.PartitionName(r.Volume.ID), Guid: r.Volume.Location.Partition}
+				p := partitions.Part{Device: mounttable.Device{Size: 10 * partitions.GiB}, Number: len(parts) + 1, Start: at, Title: ledger.PartitionName(r.Volume.ID), GUID: r.Volume.Location.Partition}
 				parts = append([]partitions.Part{p}, parts...)
 				return r
 			}
 			if c.at > 0 {
-				if b := volume("b", c.at*partitions.Gib, c.b); c.failed {
+				if b := volume("b", c.at*partitions.GiB, c.b); c.failed {
 					s.unmoved[b.Volume.ID] = "x"
 				}
 			}
-			a := volume("a", partitions.Mib, c.a)
+			a := volume("a", partitions.MiB, c.a)
 			if len(s.volumes) == 2 && s.volumes[0].Volume.ID > s.volumes[1].Volume.ID {
 				s.volumes[0], s.volumes[1] = s.volumes[1], s.volumes[0]
 			}
 			s.Index.Parts = map[string][]partitions.Part{"1": parts, "2": nil}
-			plan, err := s.PlanRoom(&a.Volume, c.size*partitions.Gib)
+			plan, err := s.PlanRoom(&a.Volume, c.size*partitions.GiB)
 			if err != nil {
 				if !strings.Contains(err.Error(), c.want) || errors.Is(err, drivebay.ErrPending) != c.wait || errors.Is(err, drivebay.ErrNoSpace) {
 					t.Errorf("%v, want %q", err, c.want)
@@ -103,7 +103,7 @@ func TestPlanRoom(t *testing.T) {
 			if got := plan.Moves.Volume.Name + " to " + plan.To.Rooms[0].Drive.ID; got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			if want := c.size * partitions.Gib; plan.Moves == a && plan.Size != want || plan.Moves != a && plan.Size != 10*partitions.Gib {
+			if want := c.size * partitions.GiB; plan.Moves == a && plan.Size != want || plan.Moves != a && plan.Size != 10*partitions.GiB {
 				t.Errorf("with %d bytes", plan.Size)
 			}
 		})
@@ -114,18 +114,18 @@ func TestPlanRoom(t *testing.T) {
 // was there moves, and is room for it.
 func TestKeptFree(t *testing.T) {
 	at := drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"1"}}
-	a := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: "a", Size: 10 * partitions.Gib, Location: at}}
-	b := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: "b", Size: 10 * partitions.Gib, Location: at}, Work: &drivebay.Work{Op: drivebay.WorkMove,
-		Move: &drivebay.Move{From: at, To: drivebay.Location{Drives: []string{"2"}, Partition: "x"}, Room: &drivebay.Room{Volume: "a", Size: 60 * partitions.Gib}}}}
+	a := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: "a", Size: 10 * partitions.GiB, Location: at}}
+	b := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: "b", Size: 10 * partitions.GiB, Location: at}, Work: &drivebay.Work{Op: drivebay.WorkMove,
+		Move: &drivebay.Move{From: at, To: drivebay.Location{Drives: []string{"2"}, Partition: "x"}, Room: &drivebay.Room{Volume: "a", Size: 60 * partitions.GiB}}}}
 	b.Volume.Location.Partition = "x" // it has moved
 	one := drive("1")
-	parts := []partitions.Part{{Device: mounttable.Device{Size: 10 * partitions.Gib}, Number: 1, Start: partitions.Mib, Title: ledger.PartitionName("a")}}
+	parts := []partitions.Part{{Device: mounttable.Device{Size: 10 * partitions.GiB}, Number: 1, Start: partitions.MiB, Title: ledger.PartitionName("a")}}
 	s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one}}, Index: partitions.Index{Parts: map[string][]partitions.Part{"1": parts}},
 		volumes: []*drivebay.VolumeRecord{a, b}, records: []*drivebay.VolumeRecord{b}}
-	if free := s.room(&one, parts).Free; len(free) != 1 || free[0].Start != 60*partitions.Gib+partitions.Mib {
+	if free := s.room(&one, parts).Free; len(free) != 1 || free[0].Start != 60*partitions.GiB+partitions.MiB {
 		t.Errorf("free for others is %+v", free)
 	}
-	if have, err := s.GrowsTo(&a.Volume); err != nil || have < 90*partitions.Gib {
+	if have, err := s.GrowsTo(&a.Volume); err != nil || have < 90*partitions.GiB {
 		t.Errorf("it can have %d bytes: %v", have, err)
 	}
 }
@@ -133,7 +133,7 @@ func TestKeptFree(t *testing.T) {
 // TestAmbiguous: of two partitions of one name the GUID decides, and without it none.
 func TestAmbiguous(t *testing.T) {
 	p := func(number int, guid string) partitions.Part {
-		return partitions.Part{Number: number, Title: "x", Guid: guid}
+		return partitions.Part{Number: number, Title: "x", GUID: guid}
 	}
 	for name, c := range map[string]struct {
 		parts []partitions.Part

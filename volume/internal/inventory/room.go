@@ -116,7 +116,7 @@ func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Ro
 // growing returns the record of the volume that a partition belongs to while it grows.
 func (s PlacementView) growing(p partitions.Part) *drivebay.VolumeRecord {
 	for _, rec := range s.records {
-		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && ledger.PartitionName(rec.Volume.ID) == p.Title && partitions.SameGUID(p.Guid, rec.Volume.Location.Partition) {
+		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && ledger.PartitionName(rec.Volume.ID) == p.Title && partitions.SameGUID(p.GUID, rec.Volume.Location.Partition) {
 			return rec
 		}
 	}

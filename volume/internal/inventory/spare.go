@@ -35,7 +35,7 @@ func (s PlacementView) Spare(w Want, but []string) (*drivebay.Drive, error) {
 		}
 	}
 	if len(offers) == 0 {
-		return nil, fmt.Errorf("no spare: %w: %.1f GiB free in one piece are needed, on a GOOD claimed drive with blocks of %d bytes and no volume group on it", drivebay.ErrNoSpace, float64(w.Taken)/partitions.Gib, w.Block)
+		return nil, fmt.Errorf("no spare: %w: %.1f GiB free in one piece are needed, on a GOOD claimed drive with blocks of %d bytes and no volume group on it", drivebay.ErrNoSpace, float64(w.Taken)/partitions.GiB, w.Block)
 	}
 	small := func(o offer) int { return int(min(o.size/max(w.Whole, 1), 1)) } // 0: smaller than the old one
 	alike := func(o offer) int { return Btoi(w.Like != nil && o.drive.Type == w.Like.Type) }

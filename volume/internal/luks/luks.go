@@ -89,13 +89,13 @@ const keyMemory = 64 << 10
 // headerCopy is how much of the room the header uses: twice 16 KiB that describe
 // it, and the keys (LUKS2 On-Disk Format, 2.1).
 const (
-	keysRoom   = partitions.Mib
+	keysRoom   = partitions.MiB
 	headerCopy = 2*16<<10 + keysRoom
 )
 
 func luksFormat(v *drivebay.Volume, dev string) []string {
 	return []string{"cryptsetup", "luksFormat", "--batch-mode", "--type", "luks2", "--uuid", v.LUKSUUID, "--label", device.PlainName(v.ID), "--subsystem", v.FSType,
-		"--offset", strconv.Itoa(partitions.LUKSHeader / 512), "--luks2-keyslots-size", strconv.Itoa(keysRoom/partitions.Mib) + "m",
+		"--offset", strconv.Itoa(partitions.LUKSHeader / 512), "--luks2-keyslots-size", strconv.Itoa(keysRoom/partitions.MiB) + "m",
 		"--pbkdf", "argon2id", "--pbkdf-memory", strconv.Itoa(keyMemory), "--pbkdf-parallel", "1", "--key-file", "-", dev}
 }
 

@@ -19,7 +19,7 @@ type Part struct {
 	Number int
 	Start  uint64 // bytes
 	Title  string // in the GPT; "" while the kernel does not know it
-	Guid   string // likewise
+	GUID   string // likewise
 	Kind   string // its type; "" while the table was not read
 }
 
@@ -111,10 +111,10 @@ func (e *Catalog) Listed(v *drivebay.Volume) (Part, bool) {
 // Instanced returns the partition of a name and a GUID. One whose GUID is not known is found by its name,
 // only to be read: the table is read before anything is written.
 func Instanced(parts []Part, title, guid string) (Part, bool) {
-	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title && p.Guid != "" && strings.EqualFold(p.Guid, guid) }); i >= 0 {
+	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title && p.GUID != "" && strings.EqualFold(p.GUID, guid) }); i >= 0 {
 		return parts[i], true
 	}
-	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title && SameGUID(p.Guid, guid) }); i >= 0 {
+	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title && SameGUID(p.GUID, guid) }); i >= 0 {
 		return parts[i], true
 	}
 	return Part{}, false
@@ -123,7 +123,7 @@ func Instanced(parts []Part, title, guid string) (Part, bool) {
 // Ambiguous reports whether a partition was found by its name alone, and another one of its drive has that
 // name: a move within the drive leaves two for a while.
 func Ambiguous(parts []Part, p Part) bool {
-	return p.Guid == "" && slices.ContainsFunc(parts, func(q Part) bool { return q.Title == p.Title && q.Number != p.Number })
+	return p.GUID == "" && slices.ContainsFunc(parts, func(q Part) bool { return q.Title == p.Title && q.Number != p.Number })
 }
 
 func SameGUID(a, b string) bool { return a == "" || b == "" || strings.EqualFold(a, b) }

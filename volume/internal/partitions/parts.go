@@ -103,7 +103,7 @@ func ListParts(files host.Files, disk string) ([]Part, error) {
 		}
 		p := Part{Number: int(number), Start: start * 512}
 		p.Device = mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}
-		p.Title, p.Guid = LabelOf(files, at, p.Num)
+		p.Title, p.GUID = LabelOf(files, at, p.Num)
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Start, b.Start) })

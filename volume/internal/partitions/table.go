@@ -82,20 +82,20 @@ func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) err
 func nameless(p Part) bool { return p.Title == "" }
 
 // unidentified reports whether only the name of a volume's partition is known.
-func unidentified(p Part) bool { return p.Guid == "" && ledger.IDOfPartition(p.Title) != "" }
+func unidentified(p Part) bool { return p.GUID == "" && ledger.IDOfPartition(p.Title) != "" }
 
 func fill(list []Part, known []gpt.Partition) {
 	for i := range list {
 		for _, k := range known {
 			p := &list[i]
-			if k.Number != p.Number || k.Start != p.Start || !SameGUID(p.Guid, k.GUID) {
+			if k.Number != p.Number || k.Start != p.Start || !SameGUID(p.GUID, k.GUID) {
 				continue
 			}
 			if p.Title == "" {
 				p.Title = k.Name
 			}
 			if p.Title == k.Name {
-				p.Guid, p.Kind = k.GUID, k.Type
+				p.GUID, p.Kind = k.GUID, k.Type
 			}
 		}
 	}

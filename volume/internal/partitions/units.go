@@ -17,20 +17,20 @@ func IsUUID(text string) bool { return uuidForm.MatchString(text) }
 // the volume is staged. In all else it is like any other volume; its device is the plain one.
 
 // LUKSHeader is the room for the header: the default of cryptsetup.
-const LUKSHeader = 16 * Mib
+const LUKSHeader = 16 * MiB
 
 // SizeText formats a size for people. A size that is not a whole number of MiB has the exact number of
 // bytes, too: such sizes come from callers and from drives, and may differ by a few bytes only.
 func SizeText(n uint64) string {
 	switch {
-	case n%Gib == 0:
-		return fmt.Sprintf("%d GiB", n/Gib)
-	case n%Mib == 0:
-		return fmt.Sprintf("%d MiB", n/Mib)
-	case n >= Gib:
-		return fmt.Sprintf("%.1f GiB (%d bytes)", float64(n)/Gib, n)
-	case n >= Mib:
-		return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/Mib, n)
+	case n%GiB == 0:
+		return fmt.Sprintf("%d GiB", n/GiB)
+	case n%MiB == 0:
+		return fmt.Sprintf("%d MiB", n/MiB)
+	case n >= GiB:
+		return fmt.Sprintf("%.1f GiB (%d bytes)", float64(n)/GiB, n)
+	case n >= MiB:
+		return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/MiB, n)
 	}
 	return fmt.Sprintf("%d bytes", n)
 }
@@ -43,6 +43,6 @@ func PVGUID(uuid string) string {
 }
 
 const (
-	Mib = 1 << 20
-	Gib = 1 << 30
+	MiB = 1 << 20
+	GiB = 1 << 30
 )

@@ -10,7 +10,7 @@ import (
 )
 
 // defaultSize is the size of a volume whose request names none.
-const defaultSize = partitions.Gib
+const defaultSize = partitions.GiB
 
 // Most is a size beyond all drives. Sums of a few of them do not overflow.
 const Most = 1 << 60

@@ -25,17 +25,17 @@ func Overhead(encrypted string) uint64 {
 func FreeSpans(size uint64, block int, taken []Span) []Span {
 	bs := uint64(max(block, 512))
 	backup := bs + max(128*128, bs)
-	if size < 2*partitions.Mib+backup {
+	if size < 2*partitions.MiB+backup {
 		return nil
 	}
 	slices.SortFunc(taken, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
 	var out []Span
-	at, end, after := uint64(partitions.Mib), (size/bs*bs-backup)/partitions.Mib*partitions.Mib, uint64(0)
+	at, end, after := uint64(partitions.MiB), (size/bs*bs-backup)/partitions.MiB*partitions.MiB, uint64(0)
 	for _, t := range append(slices.Clone(taken), Span{Start: end, End: end}) {
-		if to := t.Start / partitions.Mib * partitions.Mib; to > at {
+		if to := t.Start / partitions.MiB * partitions.MiB; to > at {
 			out = append(out, Span{at, min(to, end), after})
 		}
-		at, after = max(at, (t.End+partitions.Mib-1)/partitions.Mib*partitions.Mib), t.Size()
+		at, after = max(at, (t.End+partitions.MiB-1)/partitions.MiB*partitions.MiB), t.Size()
 	}
 	return slices.DeleteFunc(out, func(s Span) bool { return s.Start >= s.End })
 }
@@ -51,7 +51,7 @@ func Take(free []Span, size uint64) (left []Span, ok bool) {
 	if in.Size == 0 || size == 0 {
 		return free, false
 	}
-	at := in.Place(size, partitions.Mib)
+	at := in.Place(size, partitions.MiB)
 	for _, s := range free {
 		parts := []Span{s}
 		if s.Start == in.Start {
@@ -84,7 +84,7 @@ func LargestOut(free []Span) ([]Span, Span) {
 
 // dataStart is where the data of our physical volumes begins: a label, 16 MiB
 // of metadata, and up to the next whole MiB (package lvm; seen as pe_start).
-const dataStart = 17 * partitions.Mib
+const dataStart = 17 * partitions.MiB
 
 // PVExtents returns how many extents a partition has for volumes.
 func PVExtents(size uint64) uint64 {
@@ -104,7 +104,7 @@ const PoolName = "drivebay-pool"
 // takes 64 bytes (thin_metadata_size): chunks of 256 KiB fit up to 4 TiB, LVM makes
 // them larger beyond.
 func PoolMetadata(extents uint64) uint64 {
-	return min(max(ExtentsOf(extents*lvm.ExtentSize/4096), 4), partitions.Gib/lvm.ExtentSize)
+	return min(max(ExtentsOf(extents*lvm.ExtentSize/4096), 4), partitions.GiB/lvm.ExtentSize)
 }
 
 // PoolExtents returns how many extents volumes get of a pool that fills a group.
@@ -119,7 +119,7 @@ func Unit(b drivebay.Backing) uint64 {
 	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:
 		return lvm.ExtentSize
 	}
-	return partitions.Mib
+	return partitions.MiB
 }
 
 // Smallest returns the least size of a volume of a class: a filesystem needs
@@ -129,7 +129,7 @@ func Smallest(c drivebay.Class, block bool) uint64 {
 	if block {
 		return Unit(c.Backing)
 	}
-	return map[string]uint64{"ext4": 16 * partitions.Mib, "xfs": 300 * partitions.Mib, "btrfs": 256 * partitions.Mib}[c.FSType]
+	return map[string]uint64{"ext4": 16 * partitions.MiB, "xfs": 300 * partitions.MiB, "btrfs": 256 * partitions.MiB}[c.FSType]
 }
 
 // extents returns the size of the largest volume of a kind for which this drive alone has room.
