@@ -325,6 +325,7 @@ func (e *Adopter) adoptAs(v drivebay.Volume, why string, half bool, pvs map[stri
 	return nil
 }
 
+// Suffix returns a reason as the end of a sentence; "" for none.
 func Suffix(why string) string {
 	if why == "" {
 		return ""

@@ -76,12 +76,14 @@ func (e *Adopter) keepFound(s *drivebay.Snapshot, x partitions.Index) {
 	}
 }
 
+// FoundNow returns the volumes on unclaimed drives that no record names, by id.
 func (e *Adopter) FoundNow() []drivebay.FoundVolume {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
 	return e.Instances.Found
 }
 
+// IsFound reports whether a volume with that id is on an unclaimed drive and in no record.
 func (e *Adopter) IsFound(id string) bool {
 	return slices.ContainsFunc(e.FoundNow(), func(f drivebay.FoundVolume) bool { return f.ID == id })
 }

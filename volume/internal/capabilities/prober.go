@@ -38,4 +38,5 @@ func (e *Prober) Capabilities() drivebay.VolumeCapabilities {
 	return e.capabilities
 }
 
+// HasLVM reports whether the daemon can use LVM on this machine.
 func (e *Prober) HasLVM() bool { return e.Capabilities().Snapshots }

@@ -38,6 +38,7 @@ func (e *Opener) Plain(v *drivebay.Volume) (mounttable.Device, error) {
 	return mounttable.Device{}, fmt.Errorf("volume %s: %w: it is locked", v.ID, drivebay.ErrNotFound)
 }
 
+// IsPlain reports whether the device of an encrypted volume in plain exists.
 func (e *Opener) IsPlain(v *drivebay.Volume) (bool, error) {
 	_, err := e.Plain(v)
 	if errors.Is(err, drivebay.ErrNotFound) {

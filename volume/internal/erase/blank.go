@@ -50,6 +50,7 @@ func EmptyOurs(disk host.Disk, d *drivebay.Drive, c drivebay.Content) bool {
 	return err == nil && len(t.Partitions) == 0 && t.GUID == partitions.TableGUID(d.ID)
 }
 
+// OnlyTable reports whether a drive has nothing but a partition table.
 func OnlyTable(c drivebay.Content) bool {
 	return !slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool {
 		return s.Format != "gpt" && s.Format != "PMBR" && s.Format != "unrecognised data"
@@ -84,6 +85,7 @@ func (w withoutTable) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
+// CannotBlank returns why a drive cannot be proved blank; nil if it can.
 func CannotBlank(c drivebay.Content) error {
 	if c.Reason != "" {
 		return fmt.Errorf("what is written on it %w: %s", host.ErrUnreadable, c.Reason)

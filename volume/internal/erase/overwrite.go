@@ -36,6 +36,7 @@ func (e *Eraser) Reached(id, name string) uint64 {
 	return 0
 }
 
+// Reach records how far the wipe of a step has come.
 func (e *Eraser) Reach(id, name string, at uint64) error {
 	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
 		if r.Work != nil {
@@ -58,6 +59,7 @@ func RangeWipe(w drivebay.Wipe) func(context.Context, host.Disk, uint64, uint64)
 	return nil
 }
 
+// ZeroRange writes zeros to a range of a disk.
 func ZeroRange(ctx context.Context, disk host.Disk, off, n uint64) error {
 	return disk.Zero(ctx, off, n)
 }

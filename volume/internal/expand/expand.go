@@ -124,6 +124,7 @@ func grownDone(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 	return v, err
 }
 
+// NoteGrown sends the event that a volume was expanded.
 func (e *Expander) NoteGrown(v *drivebay.Volume) {
 	e.Ledger.Note(drivebay.EventVolumeExpanded, v, fmt.Sprintf("volume %q was expanded to %s", v.Name, partitions.SizeText(v.Size)))
 }

@@ -61,6 +61,7 @@ func (e *Expander) makeRoom(s inventory.PlacementView, v *drivebay.Volume, have,
 	return fmt.Errorf("%w: %s", drivebay.ErrPending, text)
 }
 
+// MovesItself returns the reason of a volume that moves so that it can grow.
 func MovesItself(size uint64) string {
 	return fmt.Sprintf("it moves to where it has room for %s; retry later", partitions.SizeText(size))
 }

@@ -28,6 +28,7 @@ type Groups struct {
 	Reports    sync.Map                    // name of a group -> reported
 }
 
+// HasPart reports whether a drive has the partition of the volume's physical volume.
 func (e *Groups) HasPart(v *drivebay.Volume, drive string) bool {
 	if v.Location.VG == "" {
 		_, ok := e.Partitions.Partition(v)
@@ -69,6 +70,7 @@ func (e *Groups) PVIn(r *lvm.Report, g *lvm.Group, drive string) string {
 	return ""
 }
 
+// LVMNow returns the newest report of LVM; nil before the first.
 func (e *Groups) LVMNow() *partitions.LVMIndex {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
@@ -118,6 +120,7 @@ func (e *Groups) lvGone(l drivebay.Location) bool {
 	})
 }
 
+// PVPart returns the partition of the physical volume on a drive.
 func (e *Groups) PVPart(drive string) (partitions.Part, bool) {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()

@@ -40,6 +40,7 @@ const KeyState = "state"
 
 const HalfMade = "making" // of state: it is being made or wiped
 
+// Tags encodes pairs of key and value as LVM tags.
 func Tags(pairs map[string]string) ([]string, error) {
 	var out []string
 	for key, value := range pairs {
@@ -62,6 +63,7 @@ func StateTag() string {
 	return t
 }
 
+// TagsOf decodes the tags of a logical volume.
 func TagsOf(lv *lvm.LV) map[string]string {
 	out := map[string]string{}
 	for _, t := range lv.Tags {

@@ -95,6 +95,7 @@ func RefuseMoving(l drivebay.Location) error {
 	return nil
 }
 
+// IDs returns the ids of the volumes in the group.
 func (h *VolumeGroup) IDs() []string {
 	var out []string
 	for _, r := range h.Volumes {

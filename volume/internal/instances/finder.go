@@ -25,6 +25,7 @@ type Finder struct {
 	NewerIDs      map[string]bool                     // volumes that are newer than the store
 }
 
+// Recorded reports whether a volume or snapshot has a record.
 func (e *Finder) Recorded(id string) bool {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()

@@ -203,6 +203,7 @@ func (e *Finder) LogicalVolumeGone(ctx context.Context, l drivebay.Location) (bo
 // other records would soon be dropped for them.
 const maxForgotten = 4096
 
+// ForgottenAs returns the deleted or forgotten volume with that key.
 func (e *Finder) ForgottenAs(key string) (drivebay.ForgottenVolume, bool) {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
@@ -338,6 +339,7 @@ func (e *Finder) MarkOthersForgotten(r *drivebay.VolumeRecord, which func(OnDriv
 	return errors.Join(errs...)
 }
 
+// VolumeTags returns the LVM tags that identify a volume.
 func VolumeTags(v *drivebay.Volume) ([]string, error) {
 	source := ""
 	if v.Source.Snapshot != "" {

@@ -48,6 +48,7 @@ func (s PlacementView) Spare(w Want, but []string) (*drivebay.Drive, error) {
 	}).drive, nil
 }
 
+// Btoi returns 1 for true.
 func Btoi(b bool) int {
 	if b {
 		return 1

@@ -17,6 +17,10 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
+// An id without a record does not prove that there is no such volume: its record may be
+// lost, and its drive not read yet. This file decides between "not found" and "not
+// known yet", for every call.
+
 // Listed returns nil when the records name all volumes of this machine. It ignores an
 // unread drive on which the records have a volume.
 func (e *Inventory) Listed() error {
@@ -37,6 +41,7 @@ func (e *Inventory) Listed() error {
 	return nil
 }
 
+// EveryDrive selects all drives.
 func EveryDrive(*drivebay.Drive) bool { return true }
 
 // UnlistedInUse reports whether a drive is ours and its partitions are not listed.

@@ -157,6 +157,7 @@ func (e *Ledger) edited(id string, f func(*drivebay.VolumeRecord) error) (driveb
 	return r, err
 }
 
+// Put writes a record to the store, then makes it count.
 func (e *Ledger) Put(r drivebay.VolumeRecord) error {
 	if err := e.Store.PutVolume(r); err != nil {
 		return fmt.Errorf("volume %s: remember: %w", r.Volume.ID, NotStored(err))
@@ -169,6 +170,7 @@ func (e *Ledger) Put(r drivebay.VolumeRecord) error {
 	return nil
 }
 
+// Forget deletes a record, in the store first.
 func (e *Ledger) Forget(id string) error {
 	e.Writing.Lock()
 	defer e.Writing.Unlock()
@@ -200,6 +202,7 @@ func (e *Ledger) SortedRecords() []*drivebay.VolumeRecord {
 	return e.sorted
 }
 
+// Snapshot returns the record of a snapshot.
 func (e *Ledger) Snapshot(id string) (drivebay.SnapshotRecord, bool) {
 	e.Mu.Lock()
 	defer e.Mu.Unlock()

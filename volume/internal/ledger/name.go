@@ -15,6 +15,7 @@ import (
 // whatever was lost since.
 func VolumeID(name string) string { return idOf("volume\x00" + name) }
 
+// SnapshotID returns the id of the snapshot with that name.
 func SnapshotID(name string) string { return idOf("snapshot\x00" + name) }
 
 func idOf(text string) string {
@@ -38,8 +39,10 @@ const PVPrefix = drivebay.PVPrefix
 // NewPrefix begins the name of a partition that a volume is being copied to.
 const NewPrefix = content.OursPrefix + "new-"
 
+// NewName returns the name of the partition that a volume is copied to.
 func NewName(id string) string { return NewPrefix + id[:min(len(id), 22)] }
 
+// PartitionName returns the name of the partition of a volume.
 func PartitionName(id string) string { return content.OursPrefix + id }
 
 // IDOfPartition returns the id of the volume that one of our partitions belongs to; "" for a physical
@@ -65,6 +68,7 @@ func NewUUID() string {
 	return UUIDAs(4, b)
 }
 
+// UUIDAs formats bytes as a UUID of a version.
 func UUIDAs(version byte, b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

@@ -49,6 +49,7 @@ func (e *Ledger) Failed(ctx context.Context, id string, cause error) error {
 	return cause
 }
 
+// Note sends an event of a volume.
 func (e *Ledger) Note(kind drivebay.EventKind, v *drivebay.Volume, cause string) {
 	ev := drivebay.Event{At: e.Machine.Now(), Kind: kind, Volume: v.ID, To: v.CSIStatus.String(), Cause: cause}
 	if len(v.Location.Drives) > 0 {

@@ -95,6 +95,7 @@ func (e *Crypt) headerFile(v *drivebay.Volume) string {
 // and DropHeader removes it.
 const unfinished = ".new"
 
+// HeaderKept returns the step that keeps a copy of the header.
 func (e *Crypt) HeaderKept(v *drivebay.Volume) steps.Step {
 	return steps.Step{
 		Name: "copy of the header",
@@ -180,6 +181,7 @@ func writeCopy(name string, b []byte) error {
 	return errors.Join(host.SyncFolder(filepath.Dir(name)), host.SyncFolder(filepath.Dir(filepath.Dir(name)))) // MkdirAll may have made the folder
 }
 
+// DropHeader removes the copy of the header.
 func (e *Crypt) DropHeader(v *drivebay.Volume) error {
 	if e.Opt.Headers == "" {
 		return nil

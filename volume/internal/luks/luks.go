@@ -20,6 +20,9 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
+// An encrypted volume is a LUKS2 header followed by the data. device-mapper shows the data in plain while
+// the volume is staged. In all else it is like any other volume; its device is the plain one.
+
 // BackingPiece returns an encrypted volume as its piece of the drive, with the header.
 func BackingPiece(v *drivebay.Volume) *drivebay.Volume {
 	out := *v
@@ -37,6 +40,7 @@ func Encrypt(v *drivebay.Volume, c drivebay.Class) {
 
 var errNoPassphrase = fmt.Errorf("%w: the secrets have no %q", drivebay.ErrInvalid, drivebay.SecretPassphrase)
 
+// Passphrase returns the passphrase in the secrets of a request.
 func Passphrase(secrets drivebay.Secrets) ([]byte, error) {
 	if p := secrets[drivebay.SecretPassphrase]; p != "" {
 		return []byte(p), nil
@@ -160,6 +164,7 @@ func (e *Crypt) unmade(id, name string) error {
 	return err
 }
 
+// Unlocked returns the step that opens the device of a volume in plain.
 func (e *Crypt) Unlocked(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
 	return steps.Step{
 		Name: "unlock",
@@ -174,6 +179,7 @@ func (e *Crypt) Unlocked(v *drivebay.Volume, secrets drivebay.Secrets) steps.Ste
 	}
 }
 
+// Locked returns the step that closes the device of a volume in plain.
 func (e *Crypt) Locked(v *drivebay.Volume) steps.Step {
 	return steps.Step{
 		Name: "lock",
@@ -236,6 +242,7 @@ func (e *Crypt) Overwrite(ctx context.Context, v *drivebay.Volume, name string, 
 	return nil
 }
 
+// Check refuses a request for a volume that no machine can satisfy.
 func Check(r drivebay.VolumeRequest) error {
 	switch {
 	case r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "":

@@ -46,11 +46,13 @@ func (e *Mirrors) ReportAgain(ctx context.Context, v *drivebay.Volume) {
 	}
 }
 
+// DriveHere reports whether a drive is known and answers.
 func DriveHere(s *drivebay.Snapshot, id string) bool {
 	d, ok := steps.DriveOf(s, id)
 	return ok && d.Status == drivebay.StatusOnline && (d.Kernel == nil || d.Kernel.LaneStuck == 0)
 }
 
+// StagedAt returns the publication at which a volume is staged; nil if it is not.
 func StagedAt(v *drivebay.Volume) *drivebay.Publication {
 	i := slices.IndexFunc(v.Publications, func(p drivebay.Publication) bool { return p.Staging })
 	if i < 0 {

@@ -75,6 +75,7 @@ func LostLeg(s *drivebay.Snapshot, l drivebay.Location) bool {
 		slices.ContainsFunc(l.Drives, func(id string) bool { return DriveHere(s, id) })
 }
 
+// Of returns a location with one drive.
 func Of(drive string) drivebay.Location { return drivebay.Location{Drives: []string{drive}} }
 
 // AsRemoved returns a volume as it is to be removed. When the other legs of a mirror do not

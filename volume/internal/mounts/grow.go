@@ -12,6 +12,7 @@ import (
 // tail bounds what a filesystem leaves unused of its device: less than one extent.
 const tail = 4 << 20
 
+// Expand grows the filesystem of a volume to the size of its device.
 func (s *MountState) Expand(ctx context.Context, at MountPath, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
 	have := s.at(at)
 	if have == nil && len(s.Ours(at)) == 0 {

@@ -38,12 +38,14 @@ type IOCounters struct {
 	is ProbeResult
 }
 
+// Read returns the counters.
 func (g *IOCounters) Read() ProbeResult {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.is
 }
 
+// Write changes the counters.
 func (g *IOCounters) Write(f func(*ProbeResult)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,6 +65,7 @@ type ioCountersByVolume struct {
 	By map[string]*IOCounters
 }
 
+// Of returns the counters of a volume.
 func (s *ioCountersByVolume) Of(id string) *IOCounters {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -37,6 +37,7 @@ type MountState struct {
 	Now []drivebay.Publication // publications of the record that are still in effect
 }
 
+// MountState returns the mount state of a volume by a table read now.
 func (e *Mounter) MountState(ctx context.Context, v drivebay.Volume) (*MountState, error) {
 	t, err := e.MountTable.FreshTable(ctx)
 	if err != nil {
@@ -45,6 +46,7 @@ func (e *Mounter) MountState(ctx context.Context, v drivebay.Volume) (*MountStat
 	return e.MountStateIn(v, t), nil
 }
 
+// MountStateIn returns the mount state of a volume by a table.
 func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *MountState {
 	s := &MountState{Mounter: e, V: v, T: t}
 	if d, err := e.Device.Plain(&v); err == nil {

@@ -23,6 +23,7 @@ func (e *Mounter) MayPublish(s *MountState, at MountPath) error {
 	return e.Partitions.Trusted(s.V.Location.Drives)
 }
 
+// PublishAt publishes a staged volume at a path.
 func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r drivebay.PublishRequest) error {
 	context, err := contextOf(r.Options)
 	if err != nil {
@@ -166,6 +167,7 @@ func (s *MountState) bindDevice(ctx context.Context, at MountPath, readOnly bool
 	})
 }
 
+// Unpublish ends a publication of a volume.
 func (s *MountState) Unpublish(ctx context.Context, at MountPath) error {
 	have := s.at(at)
 	if have != nil && have.Staging {

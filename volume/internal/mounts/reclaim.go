@@ -14,6 +14,7 @@ import (
 // trimTime bounds one pass over the free space of a filesystem.
 const trimTime = 30 * time.Minute
 
+// Reclaim gives the free space of a filesystem back to its drive.
 func (s *MountState) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (out drivebay.Reclaimed, err error) {
 	at, mounted := s.anywhere()
 	if !mounted {

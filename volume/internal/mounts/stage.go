@@ -45,6 +45,7 @@ func CanUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	return CheckOptions(v.FSType, options)
 }
 
+// Stage stages a volume at a path.
 func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRequest) error {
 	context, err := contextOf(r.Options)
 	if err != nil {
@@ -145,6 +146,7 @@ func (s *MountState) Clear(ctx context.Context, at MountPath) error {
 	return s.stranger(at)
 }
 
+// Unstage ends the staging of a volume.
 func (s *MountState) Unstage(ctx context.Context, at MountPath) error {
 	if have := s.at(at); have != nil && !have.Staging {
 		return fmt.Errorf("%w: it is published there, not staged", drivebay.ErrBusy)

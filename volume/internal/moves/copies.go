@@ -50,6 +50,7 @@ type lastAttempt struct {
 	Never bool // until a restart
 }
 
+// Of returns the move of a volume; nil if it does not move.
 func (m *copyMoves) Of(id string) *CopyMove {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,6 +94,7 @@ func (m *copyMoves) Forget(id string) {
 	delete(m.Outcomes, id)
 }
 
+// Enter records that a volume moves; false: it does already.
 func (m *copyMoves) Enter(id string, way *CopyMove) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,6 +108,7 @@ func (m *copyMoves) Enter(id string, way *CopyMove) bool {
 	return true
 }
 
+// Leave records the end of a move, and its outcome.
 func (m *copyMoves) Leave(id string, err error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 // machine moves at a time. KernelLogGaps counts losses of log lines, which may have reported errors.
 type CopyErrors struct{ Unread, Unwritten, Unheard uint64 }
 
+// CopyErrorsOf returns how many copy errors the kernel has logged.
 func (e *Tracker) CopyErrorsOf() CopyErrors {
 	return CopyErrors{e.readErrorsLogged.Load(), e.writeErrorsLogged.Load(), e.KernelLogGaps.Load()}
 }

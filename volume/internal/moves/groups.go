@@ -21,6 +21,7 @@ type GroupMove struct {
 	On    []string // all drives of the group
 }
 
+// Losses returns what could not be read in a move, as text.
 func (t *GroupMove) Losses() string {
 	var out []string
 	for name, why := range t.Lost {

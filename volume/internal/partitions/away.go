@@ -39,14 +39,11 @@ func ForeignCopy(d *drivebay.Drive) bool {
 	})
 }
 
+// Stuck reports whether a command to a drive has not returned.
 func Stuck(d drivebay.Drive) bool { return d.Kernel != nil && d.Kernel.LaneStuck > 0 }
 
 // StartTime is how long the first set waits for drives that do not answer.
 const StartTime = 3 * time.Second
-
-// An id without a record does not prove that there is no such volume: its record may be
-// lost, and its drive not read yet. This file decides between "not found" and "not
-// known yet", for every call.
 
 // ListTime is how long one drive may hold up the listing of the others.
 const ListTime = 5 * time.Second
@@ -61,11 +58,13 @@ func (err AwayError) Is(target error) bool {
 	return target == drivebay.ErrUnavailable || target == drivebay.ErrNotFound
 }
 
+// Away returns an AwayError.
 func Away(format string, args ...any) error { return AwayError(fmt.Sprintf(format, args...)) }
 
 // NeverRead is the reason for an unread drive that has no known fault.
 const NeverRead = "it is not read yet"
 
+// NotReadYet returns why the content of a drive is not known.
 func NotReadYet(d *drivebay.Drive) string {
 	switch {
 	case Stuck(*d):

@@ -126,8 +126,10 @@ func Ambiguous(parts []Part, p Part) bool {
 	return p.GUID == "" && slices.ContainsFunc(parts, func(q Part) bool { return q.Title == p.Title && q.Number != p.Number })
 }
 
+// SameGUID reports whether two GUIDs can be of one partition; an empty one is not known.
 func SameGUID(a, b string) bool { return a == "" || b == "" || strings.EqualFold(a, b) }
 
+// Named returns the partition with that name.
 func Named(parts []Part, title string) (Part, bool) {
 	if i := slices.IndexFunc(parts, func(p Part) bool { return p.Title == title }); i >= 0 {
 		return parts[i], true

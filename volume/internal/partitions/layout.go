@@ -47,10 +47,12 @@ func OtherTable(c drivebay.Content) bool {
 	return has("dos") && !has("gpt")
 }
 
+// SamePlace reports whether two entries are the same partition at the same place.
 func SamePlace(a, b Part) bool {
 	return a.Device == b.Device && a.Number == b.Number && a.Start == b.Start && a.Size == b.Size
 }
 
+// KeepLayout stores the result of a comparison.
 func (e *Catalog) KeepLayout(drive string, l Layout) {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()

@@ -16,6 +16,7 @@ import (
 // that volume; its time of creation tells it from another.
 const CreatedPrefix = "created "
 
+// InstanceOfLV returns the instance tag of a logical volume.
 func InstanceOfLV(lv *lvm.LV) string {
 	if is := TagOf(lv, KeyInst); is != "" {
 		return is
@@ -29,6 +30,7 @@ func InstanceOfLV(lv *lvm.LV) string {
 // LVOf returns the logical volume of a location; nil if the report has none, or another one of its name.
 func LVOf(r *lvm.Report, l drivebay.Location) *lvm.LV { return LVIn(r.Group(l.VG), l) }
 
+// LVIn returns the logical volume of a location in a group; nil if it is not there.
 func LVIn(g *lvm.Group, l drivebay.Location) *lvm.LV {
 	if g == nil {
 		return nil
@@ -97,6 +99,7 @@ const ReportEvery = 30 * time.Second
 // be made.
 const reportLate = 3*ReportEvery + ReportTime
 
+// PVOn returns the partition of our physical volume among the partitions of a drive.
 func PVOn(parts []Part) (Part, bool) {
 	if i := slices.IndexFunc(parts, func(p Part) bool { return strings.HasPrefix(p.Title, ledger.PVPrefix) }); i >= 0 {
 		return parts[i], true
@@ -104,6 +107,7 @@ func PVOn(parts []Part) (Part, bool) {
 	return Part{}, false
 }
 
+// NowSuspended returns the logical volumes that the report shows as suspended.
 func (x *LVMIndex) NowSuspended() map[string]bool {
 	out := map[string]bool{}
 	if x != nil {

@@ -110,6 +110,7 @@ func ListParts(files host.Files, disk string) ([]Part, error) {
 	return out, nil
 }
 
+// ReadNumber reads a number from a file of sysfs.
 func ReadNumber(files host.Files, name string) (uint64, error) {
 	b, err := files.ReadFile(name)
 	if err != nil {

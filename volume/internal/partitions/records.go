@@ -29,6 +29,7 @@ func (e *Catalog) AllAndBusy() (all []*drivebay.VolumeRecord, busy map[string]bo
 	return e.Ledger.SortedRecords(), busy, e.Index.Changes
 }
 
+// SnapshotRecords returns the records of snapshots by id.
 func (e *Catalog) SnapshotRecords() []*drivebay.SnapshotRecord {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()

@@ -30,6 +30,7 @@ func (e *Catalog) Drive(id string) (*drivebay.Drive, error) {
 // that a killed process left.
 func TableGUID(drive string) string { return drivebay.TableGUID(drive) }
 
+// NewTable returns an empty partition table for a drive.
 func NewTable(disk gpt.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 	t, err := gpt.New(disk)
 	if err == nil {
@@ -38,6 +39,7 @@ func NewTable(disk gpt.Disk, d *drivebay.Drive) (*gpt.Table, error) {
 	return t, err
 }
 
+// Formats returns the formats of all signatures of a drive as text.
 func Formats(c drivebay.Content) string {
 	var out []string
 	for _, s := range c.Signatures {

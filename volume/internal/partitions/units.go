@@ -13,9 +13,6 @@ var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 // IsUUID reports whether a text is a UUID. It checks what is read from a drive before that names anything.
 func IsUUID(text string) bool { return uuidForm.MatchString(text) }
 
-// An encrypted volume is a LUKS2 header followed by the data. device-mapper shows the data in plain while
-// the volume is staged. In all else it is like any other volume; its device is the plain one.
-
 // LUKSHeader is the room for the header: the default of cryptsetup.
 const LUKSHeader = 16 * MiB
 

@@ -14,6 +14,7 @@ type Site struct {
 	Most  uint64 // bytes that one volume can have
 }
 
+// SitesIn returns the places for volumes of a class.
 func SitesIn(rooms []Room, c drivebay.Class) []Site {
 	if c.Backing == drivebay.BackingMirror {
 		return mirrorSites(rooms, Overhead(c.Encryption))

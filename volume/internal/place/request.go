@@ -48,6 +48,7 @@ func ModeOf(r drivebay.VolumeRequest) drivebay.VolumeMode {
 	return drivebay.ModeRaw
 }
 
+// FSOf returns the filesystem of a request; "" for a block volume.
 func FSOf(r drivebay.VolumeRequest) string {
 	if r.Block {
 		return ""

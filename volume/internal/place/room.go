@@ -30,6 +30,7 @@ type Span struct {
 	After      uint64 // of a free range: size of the partition right before it
 }
 
+// Size returns the number of bytes in a span.
 func (s Span) Size() uint64 { return s.End - s.Start }
 
 // Joins returns 1 if a group of the backing's kind has room. A new group gets all free
@@ -55,6 +56,7 @@ func (r *Room) Share(b drivebay.Backing) uint64 {
 	return left / (r.Drive.Size/1000 + 1)
 }
 
+// KindOf returns the kind of location that a backing has.
 func KindOf(b drivebay.Backing) drivebay.LocationKind {
 	switch b {
 	case drivebay.BackingPartition:

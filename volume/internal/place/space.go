@@ -66,6 +66,7 @@ func Take(free []Span, size uint64) (left []Span, ok bool) {
 	return left, true
 }
 
+// Largest returns the largest of some spans.
 func Largest(free []Span) Span {
 	var out Span
 	for _, s := range free {
@@ -94,6 +95,7 @@ func PVExtents(size uint64) uint64 {
 	return (size - dataStart) / lvm.ExtentSize
 }
 
+// ExtentsOf returns how many LVM extents hold a size.
 func ExtentsOf(size uint64) uint64 { return (size + lvm.ExtentSize - 1) / lvm.ExtentSize }
 
 // PoolName is the name of the one thin pool of a group.

@@ -33,6 +33,7 @@ func (e *Provisioner) SourceThere(r drivebay.VolumeRequest) error {
 	return nil
 }
 
+// OrElse returns a, or b if a is empty.
 func OrElse(a, b string) string {
 	if a != "" {
 		return a

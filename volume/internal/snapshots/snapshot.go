@@ -50,6 +50,7 @@ func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	return e.PutSnapshot(drivebay.SnapshotRecord{Snapshot: s, Work: &drivebay.Work{Op: drivebay.WorkCreate, Since: s.Created, Size: s.Size}})
 }
 
+// PutSnapshot writes a record to the store, then makes it count.
 func (e *Snapshotter) PutSnapshot(r drivebay.SnapshotRecord) error {
 	if err := e.Store.PutVolumeSnapshot(r); err != nil {
 		return fmt.Errorf("snapshot %s: remember: %w", r.Snapshot.ID, ledger.NotStored(err))
@@ -61,6 +62,7 @@ func (e *Snapshotter) PutSnapshot(r drivebay.SnapshotRecord) error {
 	return nil
 }
 
+// ForgetSnapshot deletes the record of a snapshot, in the store first.
 func (e *Snapshotter) ForgetSnapshot(id string) error {
 	if err := e.Store.DeleteVolumeSnapshot(id); err != nil {
 		return fmt.Errorf("snapshot %s: forget: %w", id, ledger.NotStored(err))
@@ -128,6 +130,7 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 	return nil
 }
 
+// RemoveSnapshot deletes a snapshot and its record.
 func (e *Snapshotter) RemoveSnapshot(ctx context.Context, id string) error {
 	r, ok := e.Ledger.Snapshot(id)
 	if !ok {

@@ -41,6 +41,7 @@ type usedLane struct {
 // laneAge is how long an unused lane is kept.
 const laneAge = 5 * time.Minute
 
+// Of returns the lane with that key.
 func (l *lanes) Of(key string) *lane.Lane {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -108,6 +109,7 @@ var hostErrors = []struct{ from, to error }{
 	{fs.ErrNotExist, drivebay.ErrRefused},
 }
 
+// InOurWords replaces errors of package host by those of package drivebay.
 func InOurWords(err error) error {
 	if errors.Is(err, lane.ErrHeld) { // only the drive is at fault
 		return fmt.Errorf("%w: an earlier call to the drive has not returned", drivebay.ErrTimeout)

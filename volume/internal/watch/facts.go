@@ -115,6 +115,7 @@ type StagedFS struct {
 	turned bool
 }
 
+// StagedFS returns the staged filesystem of a volume; nil if it is not staged.
 func (e *Watcher) StagedFS(v *drivebay.Volume) *StagedFS {
 	p := mirror.StagedAt(v)
 	if p == nil || v.Mode != drivebay.ModeFS {

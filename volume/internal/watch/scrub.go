@@ -118,6 +118,7 @@ func (s *scrubs) due(r *drivebay.VolumeRecord, why Suspicion, now time.Time) boo
 	return now.Sub(last) >= scrubEvery*time.Duration(h.Sum32()%1000)/1000
 }
 
+// Scrubbing returns the id of the volume that is being checked; "" if none is.
 func (e *Watcher) Scrubbing() string {
 	e.Scrubs.Mu.Lock()
 	defer e.Scrubs.Mu.Unlock()
@@ -142,6 +143,7 @@ func (e *Watcher) StopScrub(ctx context.Context, id string) {
 	}
 }
 
+// BeginScrub starts a check of a volume; false: another check runs.
 func (e *Watcher) BeginScrub(v drivebay.Volume, why Suspicion) bool {
 	s := &e.Scrubs
 	s.Mu.Lock()

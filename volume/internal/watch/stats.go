@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
+// StagedBlock reports whether a block volume is staged at a path.
 func (e *Watcher) StagedBlock(v *drivebay.VolumeView, at mounts.MountPath) bool {
 	return slices.ContainsFunc(v.Publications, func(p drivebay.Publication) bool { return p.Staging && p.Path == at.String() })
 }
@@ -47,6 +48,7 @@ func (e *Watcher) Usage(ctx context.Context, v *drivebay.VolumeView, at mounts.M
 	return now, true
 }
 
+// Amounts converts the usage of a filesystem for an answer.
 func Amounts(u host.FSUsage, known bool) (bytes drivebay.Amount, inodes *drivebay.Amount) {
 	if !known {
 		return bytes, nil

@@ -51,11 +51,13 @@ func (n Entry) setAttributes(p *gpt.Partition) {
 	}
 }
 
+// OfVolume returns the table entry of a volume.
 func OfVolume(r *drivebay.VolumeRecord) Entry {
 	v := &r.Volume
 	return Entry{Drive: v.Location.Drives[0], Guid: v.Location.Partition, Name: ledger.PartitionName(v.ID), Kind: ledger.TypeMaking, size: v.Size + place.Overhead(v.LUKSUUID), owner: v.ID, attributes: partitions.AttributesOf(v)}
 }
 
+// EntryOfPV returns the table entry of a physical volume.
 func EntryOfPV(owner, drive, uuid string) Entry {
 	return Entry{Drive: drive, Guid: partitions.PVGUID(uuid), Name: ledger.PVName(uuid), Kind: ledger.TypePV, owner: owner}
 }
@@ -97,6 +99,7 @@ func (e *Writer) inKernel(n Entry, t *gpt.Table) (partitions.Part, bool, error) 
 	return p, there && p.Size == want.Size, nil
 }
 
+// KernelPart returns the partition of a drive with that number, as the kernel has it now.
 func (e *Writer) KernelPart(drive string, number int) (partitions.Part, bool) {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
