@@ -70,3 +70,50 @@ func texts(path string, check func(where, text string)) error {
 	})
 	return nil
 }
+
+var (
+	docLink  = regexp.MustCompile(`\[([^\]]*)\]\(([^)#\s]+)`)
+	testName = regexp.MustCompile(`\bTest\w+`)
+)
+
+// TestDocLinks: what the documentation links to is there, and a link to a test names one that
+// is in that file.
+func TestDocLinks(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range docLink.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(link[2], "://") {
+				continue
+			}
+			links++
+			file := filepath.Join(filepath.Dir(page), link[2])
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %v", page, err)
+				continue
+			}
+			if !strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range testName.FindAllString(link[1], -1) {
+				if !strings.Contains(string(code), "func "+name+"(") {
+					t.Errorf("%s: %s is not in %s", page, name, file)
+				}
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("only %d links were found", links)
+	}
+}

@@ -37,7 +37,7 @@ func TestDecide(t *testing.T) {
 		{"the other turned only now", []badDrive{is("a", 0, sharing), is("b", time.Minute, sharing, once)}, false, "", 1},
 		{"two behind one controller, hours apart", []badDrive{is("a", 0, sharing), is("b", togetherTime+time.Second, sharing)}, false, "a", 0},
 		{"a third that shares nothing goes", []badDrive{is("a", 0, sharing), is("b", 0, sharing), is("c", time.Minute)}, false, "c", 2},
-		{"held is told while another is leaving", []badDrive{is("a", 0, sharing), is("b", 0, sharing)}, true, "", 2},
+		{"a drive that is held back is reported while another one leaves", []badDrive{is("a", 0, sharing), is("b", 0, sharing)}, true, "", 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := decide(tc.all, tc.busy)

@@ -21,7 +21,7 @@ func TestCopyKilled(t *testing.T) {
 		if t.Logf("%s: %q", name, steps); len(steps) < 10 {
 			t.Fatalf("%s: only %d steps: %q", name, len(steps), steps)
 		}
-		for n := 1; n <= len(steps) && !t.Failed(); n += stride {
+		for n := 1; n <= len(steps) && !t.Failed(); n += everyNth {
 			for _, lost := range []bool{false, true} {
 				copyKilled(t, n, r, lost)
 				if t.Failed() {

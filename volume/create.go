@@ -1,15 +1,14 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
-	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/place"
-	"github.com/drivebay/drivebay/volume/internal/provision"
 )
 
 // CreateVolume makes a volume, or returns the existing one of that name.
@@ -17,10 +16,10 @@ func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (dr
 	if err := e.provision.SourceThere(r); err != nil {
 		return drivebay.Volume{}, err
 	}
-	if err := errors.Join(luks.Check(r), e.provision.Can(ctx, r.Class), e.capabilities.CanFormat(place.FSOf(r))); err != nil {
+	if err := errors.Join(place.Check(r), e.provision.Can(ctx, r.Class), e.capabilities.CanFormat(place.FSOf(r))); err != nil {
 		return drivebay.Volume{}, err
 	}
-	r.Class.FSType = provision.OrElse(place.FSOf(r), r.Class.FSType)
+	r.Class.FSType = cmp.Or(place.FSOf(r), r.Class.FSType)
 	id := ledger.VolumeID(r.Name)
 	if err := e.takeInUnknown(ctx, id); err != nil {
 		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, err)

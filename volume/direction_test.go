@@ -17,7 +17,7 @@ func TestDirectionAfterLostStore(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a linear volume", "a mirror"} {
 		for _, bad := range []bool{true, false} {
-			for after := 2; after <= 8; after += 2 * stride {
+			for after := 2; after <= 8; after += 2 * everyNth {
 				k := &killer{}
 				onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 					v := s.make("v", requests()[name])

@@ -128,7 +128,7 @@ func TestEvacuationKilled(t *testing.T) {
 	t.Parallel()
 	for _, name := range copyMoves {
 		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n += stride {
+		for n := 1; n <= steps && !t.Failed(); n += everyNth {
 			k := &killer{}
 			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
 				used, idle := s.twoOf(name)
@@ -165,7 +165,7 @@ func TestEvacuationKilled(t *testing.T) {
 func TestEvacuationCancelled(t *testing.T) {
 	t.Parallel()
 	for _, name := range copyMoves {
-		for after := 1; after <= 9 && !t.Failed(); after += stride {
+		for after := 1; after <= 9 && !t.Failed(); after += everyNth {
 			k := &killer{}
 			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
 				used, _ := s.twoOf(name)

@@ -92,7 +92,7 @@ func TestFoundHalf(t *testing.T) {
 		if strings.HasPrefix(name, "xfs") || strings.HasPrefix(name, "btrfs") { // the steps of ext4
 			continue
 		}
-		for after, all := 1, false; !all; after += stride {
+		for after, all := 1, false; !all; after += everyNth {
 			k := &killer{}
 			for _, again := range []bool{true, false} {
 				k.anew(after)

@@ -152,7 +152,7 @@ func TestCalledOffMoveLeavesNothing(t *testing.T) {
 	for _, name := range []string{"a linear volume", "a mirror"} {
 		for _, wipe := range few(everyWipe) {
 			k := &killer{}
-			for after := 0; after <= len(k.steps()) && !t.Failed(); after += stride {
+			for after := 0; after <= len(k.steps()) && !t.Failed(); after += everyNth {
 				if after > 0 && wipe != drivebay.WipeZero {
 					break
 				}

@@ -189,7 +189,7 @@ func TestHealFsck(t *testing.T) {
 func TestHealKilled(t *testing.T) {
 	t.Parallel()
 	k := &killer{}
-	for after, all := 1, false; !all && !t.Failed(); after += stride {
+	for after, all := 1, false; !all && !t.Failed(); after += everyNth {
 		k.arm(0)
 		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
 			v := s.make("v", encryptedRequests()["xfs on linear"])

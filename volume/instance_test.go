@@ -126,7 +126,7 @@ func TestOlderStoreWithoutGroup(t *testing.T) {
 	for was, first := range kinds {
 		for i, next := range slices.Sorted(maps.Keys(kinds)) {
 			r := kinds[next]
-			if was == "partition" || i%min(stride, 2) != 0 {
+			if was == "partition" || i%min(everyNth, 2) != 0 {
 				continue
 			}
 			for _, used := range []bool{false, true} {

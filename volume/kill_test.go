@@ -146,7 +146,7 @@ func TestKilled(t *testing.T) {
 			if t.Logf("steps: %q", steps); len(steps) < 8 {
 				t.Fatalf("only %d steps", len(steps))
 			}
-			for n := 1; n <= len(steps) && !t.Failed(); n += stride {
+			for n := 1; n <= len(steps) && !t.Failed(); n += everyNth {
 				k.anew(n)
 				live(t, k, name, r)
 				if t.Failed() {

@@ -113,7 +113,7 @@ func TestLayoutUnknown(t *testing.T) {
 	t.Parallel()
 	for i, c := range layoutChanges {
 		for j, b := range backings {
-			if (i+j)%stride != 0 {
+			if (i+j)%everyNth != 0 {
 				continue
 			}
 			if b == drivebay.BackingThin && strings.Contains(c.name, "no partition in the kernel") {

@@ -36,7 +36,7 @@ func (s *stand) spareFor(v drivebay.Volume) string {
 func TestLoneMirrorReturns(t *testing.T) {
 	t.Parallel()
 	killed := true
-	for n := 1; killed && !t.Failed(); n += stride {
+	for n := 1; killed && !t.Failed(); n += everyNth {
 		k := &killer{}
 		onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
 			r := requests()["a mirror"]
@@ -203,7 +203,7 @@ func TestLoneMirrorStale(t *testing.T) {
 // The mirror can be removed.
 func TestLoneMirrorSpareLost(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 7 && !t.Failed(); n += stride {
+	for n := 1; n <= 7 && !t.Failed(); n += everyNth {
 		k := &killer{}
 		onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 			v := s.make("v", requests()["a mirror"])

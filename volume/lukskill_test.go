@@ -21,7 +21,7 @@ func TestEncryptedKilled(t *testing.T) {
 		r := encryptedRequests()[name]
 		r.Name, r.Size.Required = name, 1<<30
 		k := &killer{}
-		for after, all := 1, false; !all && !t.Failed(); after += stride {
+		for after, all := 1, false; !all && !t.Failed(); after += everyNth {
 			k.anew(after)
 			onMachine(t, smallDrives(), volume.Options{After: k.step, Headers: t.TempDir()}, func(s *stand) {
 				r := r

@@ -34,7 +34,7 @@ func TestLVMKilled(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"ext4 on thin", "a mirror"} {
 		commands := 1
-		for command := 1; command <= commands && !t.Failed(); command += stride {
+		for command := 1; command <= commands && !t.Failed(); command += everyNth {
 			for _, point := range []int{1, 3} {
 				onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 					d := &deadly{Machine: s.sim, command: command, point: point}

@@ -262,7 +262,7 @@ func TestMakeRoom(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(roomCases)) {
 		for j, what := range slices.Sorted(maps.Keys(roomRequests())) {
 			c, r := roomCases[name], roomRequests()[what]
-			if (i+j)%stride != 0 {
+			if (i+j)%everyNth != 0 {
 				continue
 			}
 			t.Run(name+"/"+what, func(t *testing.T) { c.run(t, r, nil, nil) })
@@ -283,7 +283,7 @@ func TestMakeRoomKilled(t *testing.T) {
 			if t.Logf("steps: %q", steps); len(steps) < 10 {
 				t.Fatalf("only %d steps", len(steps))
 			}
-			for n := 1; n <= len(steps) && !t.Failed(); n += stride {
+			for n := 1; n <= len(steps) && !t.Failed(); n += everyNth {
 				c.run(t, r, k, func(s *stand, _, _ drivebay.Volume) {
 					k.arm(n)
 					s.until("killed", k.dead)
@@ -502,7 +502,7 @@ func TestMakeRoomLost(t *testing.T) {
 	t.Parallel()
 	for name, what := range map[string]string{"it moves on its drive": "block", "the one behind it moves on the drive": "encrypted"} {
 		t.Run(name, func(t *testing.T) {
-			for n, more := 1, true; more && !t.Failed(); n += stride {
+			for n, more := 1, true; more && !t.Failed(); n += everyNth {
 				more = roomCases[name].lost(t, roomRequests()[what], n)
 			}
 		})

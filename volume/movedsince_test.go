@@ -16,7 +16,7 @@ func TestMovedSince(t *testing.T) {
 	t.Parallel()
 	for _, name := range copyMoves {
 		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n += stride {
+		for n := 1; n <= steps && !t.Failed(); n += everyNth {
 			k := &killer{}
 			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
 				used, idle := s.twoOf(name)

@@ -72,7 +72,7 @@ func TestLabelKeepsPartition(t *testing.T) {
 func TestMoveWithoutPhysicalVolume(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a linear volume", "ext4 on thin"} {
-		for after := 1; after <= 8; after += stride {
+		for after := 1; after <= 8; after += everyNth {
 			k := &killer{}
 			onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
 				_, idle := s.twoOf(name)

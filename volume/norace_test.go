@@ -4,7 +4,7 @@ package volume_test
 
 import "github.com/drivebay/drivebay"
 
-const stride = 1
+const everyNth = 1
 
 func some(all map[string]drivebay.VolumeRequest) map[string]drivebay.VolumeRequest { return all }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// stride leaves out twelve of thirteen kills, and of thirteen cases of the largest tables: to the race
+// everyNth leaves out twelve of thirteen kills, and of thirteen cases of the largest tables: to the race
 // detector they are all the same code, and it takes six times as long. Without it none is left
 // out.
-const stride = 13
+const everyNth = 13
 
 // some are those that go through code of their own, for the same reason.
 func some(all map[string]drivebay.VolumeRequest) map[string]drivebay.VolumeRequest {

@@ -37,7 +37,7 @@ func TestMoveLeavesNothing(t *testing.T) {
 	for _, name := range []string{"a linear volume", "a thin volume", "a mirror"} {
 		for _, wipe := range []drivebay.Wipe{drivebay.WipeNone, drivebay.WipeDiscard, drivebay.WipeZero} {
 			k := &killer{}
-			for after := 0; after <= len(k.steps()) && !t.Failed(); after += stride {
+			for after := 0; after <= len(k.steps()) && !t.Failed(); after += everyNth {
 				if after > 0 && (wipe != drivebay.WipeZero || testing.Short()) {
 					break
 				}

@@ -14,7 +14,7 @@ import (
 // while the engine still waits to resume the removal. The new volume is not removed.
 func TestResumedRemovalSparesTheNextVolume(t *testing.T) {
 	t.Parallel()
-	for range 60 / stride { // the order of the goroutines decides
+	for range 60 / everyNth { // the order of the goroutines decides
 		k := &killer{}
 		onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
 			r := requests()["a partition"]

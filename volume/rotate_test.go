@@ -23,7 +23,7 @@ func TestRotateKey(t *testing.T) {
 	for _, name := range []string{"ext4 on a partition", "ext4 on thin"} {
 		for _, used := range []bool{true, false} {
 			k := &killer{}
-			for after, all := 1, false; !all && !t.Failed(); after += stride {
+			for after, all := 1, false; !all && !t.Failed(); after += everyNth {
 				headers, log := t.TempDir(), &bytes.Buffer{}
 				opt := volume.Options{After: k.step, Headers: headers, Log: slog.New(slog.NewTextHandler(log, nil))}
 				k.arm(0)

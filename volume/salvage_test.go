@@ -30,7 +30,7 @@ func TestSalvaged(t *testing.T) {
 		{"ext4 on thin", true, false},
 	} {
 		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n += stride {
+		for n := 1; n <= steps && !t.Failed(); n += everyNth {
 			k := &killer{}
 			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 				h := s.halfMoved(k, c.name, c.moved, c.spare)

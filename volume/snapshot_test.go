@@ -208,7 +208,7 @@ func TestSnapshotKilled(t *testing.T) {
 	}
 	life()
 	steps := k.steps()
-	for n := 1; n <= len(steps) && !t.Failed(); n += stride {
+	for n := 1; n <= len(steps) && !t.Failed(); n += everyNth {
 		k.anew(n)
 		if life(); t.Failed() {
 			t.Logf("killed after step %d, %q", n, steps[n-1])

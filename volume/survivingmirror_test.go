@@ -38,7 +38,7 @@ func TestLoneMirrorIsRemoved(t *testing.T) {
 	} {
 		for _, encrypted := range []bool{false, true} {
 			steps := 1
-			for n := 1; n <= steps && !t.Failed(); n += stride {
+			for n := 1; n <= steps && !t.Failed(); n += everyNth {
 				k := &killer{}
 				onMachine(t, sameDrives(2), volume.Options{After: k.step, Headers: t.TempDir()}, func(s *stand) {
 					r, key := requests()["btrfs on a mirror"], func(*drivebay.StageRequest) {}
@@ -94,7 +94,7 @@ func TestLoneMirrorIsRepaired(t *testing.T) {
 	t.Parallel()
 	for _, forgotten := range []bool{false, true} {
 		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n += stride {
+		for n := 1; n <= steps && !t.Failed(); n += everyNth {
 			k := &killer{}
 			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 				v := s.make("v", requests()["a mirror"])

@@ -24,7 +24,7 @@ func TestKilledBeforeRecord(t *testing.T) {
 				}
 				for _, killed := range []string{"stage", "publish", "both"} {
 					for _, settled := range []bool{false, true} {
-						if n++; n%stride != 0 {
+						if n++; n%everyNth != 0 {
 							continue
 						}
 						t.Run(fmt.Sprint(backing, " block ", block, " encrypted ", encrypted, " in ", killed, " settled ", settled), func(t *testing.T) {

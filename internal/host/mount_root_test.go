@@ -135,7 +135,7 @@ func TestRootMountRefusals(t *testing.T) {
 	run(t, w, "mkfs.ext4", "-q", "-F", dev)
 	m := NewMount{Device: dev, FS: "ext4", At: Place{root, "stage"}}
 	change := func(f func(*NewMount)) NewMount { n := m; f(&n); return n }
-	wants(t, "a filesystem that is none", w.Mount(ctx, change(func(n *NewMount) { n.FS = "nofs" })), ErrImpossible)
+	wants(t, "an unknown filesystem", w.Mount(ctx, change(func(n *NewMount) { n.FS = "nofs" })), ErrImpossible)
 	wants(t, "no device", w.Mount(ctx, change(func(n *NewMount) { n.Device = "/dev/no-such-drive" })), ErrGone)
 	wants(t, "a file for a device", w.Mount(ctx, change(func(n *NewMount) { n.Device = root + "/file" })), ErrUnsupported)
 	wants(t, "on a file", w.Mount(ctx, change(func(n *NewMount) { n.At.Name = "file" })), unix.ENOTDIR)

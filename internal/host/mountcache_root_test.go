@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRootMountCache: the table is the last one only while nothing changed, whoever changes it.
+// TestRootMountCache: the cached table is used only while no process has changed a mount.
 func TestRootMountCache(t *testing.T) {
 	w, root := worker(t), folders(t, "fs", "bind")
 	fs, bind := filepath.Join(root, "fs"), filepath.Join(root, "bind")

@@ -9,7 +9,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/moves"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
-	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // CopyAway starts to copy a volume that is a partition or a whole drive off a leaving drive,
@@ -55,7 +54,7 @@ func (e *Copier) stopMove(id string) {
 const settledStep = "settled"
 
 func settled(r *drivebay.VolumeRecord) bool {
-	return inventory.Moved(r) && steps.Contains(r.Work.Made, settledStep)
+	return inventory.Moved(r) && slices.Contains(r.Work.Made, settledStep)
 }
 
 // unsettled returns ErrPending while the move of a volume settles.
@@ -104,7 +103,7 @@ func LeftOn(r *drivebay.VolumeRecord, drive string) string {
 	if m := partitions.MoveOf(r); m != nil && inventory.Moved(r) && m.From.Drives[0] == drive {
 		return fmt.Sprintf("what volume %s has left there, which is wiped", r.Volume.Name)
 	}
-	if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return !c.Unwiped && steps.Contains(c.Location.Drives, drive) }) {
+	if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return !c.Unwiped && slices.Contains(c.Location.Drives, drive) }) {
 		return fmt.Sprintf("a copy of volume %s, wiped when the drive is online", r.Volume.Name)
 	}
 	return ""

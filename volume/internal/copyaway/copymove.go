@@ -213,7 +213,7 @@ func (e *Copier) cleanUp(ctx context.Context, id string, deleting bool) error {
 // leaveOldCopy decides what becomes of an old copy that could not be wiped; why is the error.
 func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, deleting bool, why error) error {
 	id, drive, s := rec.Volume.ID, c.Location.Drives[0], e.Drives.Snapshot()
-	if isOffline(s, c.Location) && !steps.Contains(rec.Volume.Location.Drives, drive) {
+	if isOffline(s, c.Location) && !slices.Contains(rec.Volume.Location.Drives, drive) {
 		return e.keepLeftCopy(id, c, waitsForDrive)
 	}
 	d, known := steps.DriveOf(s, drive)
@@ -238,7 +238,7 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 const takeBackStep = "take back"
 
 func takenBack(r *drivebay.VolumeRecord) bool {
-	return partitions.MoveOf(r) != nil && steps.Contains(r.Work.Made, takeBackStep)
+	return partitions.MoveOf(r) != nil && slices.Contains(r.Work.Made, takeBackStep)
 }
 
 // takeBack ends an unfinished move: it wipes what was copied, and the volume stays where it

@@ -3,13 +3,13 @@ package evacuate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
-	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // legs replaces the legs of a group's mirrors on one physical volume, one leg per call. A call waits
@@ -22,7 +22,7 @@ func (e *Evacuator) legs(ctx context.Context, h *groups.VolumeGroup, head groups
 		}
 		under := g.PhysicalVolumesOf(lv.Name)
 		for _, p := range g.PVs { // the one of the three physical volumes without a leg
-			if p.UUID != from && !steps.Contains(under, p.UUID) {
+			if p.UUID != from && !slices.Contains(under, p.UUID) {
 				to = p.UUID
 			}
 		}
@@ -33,7 +33,7 @@ func (e *Evacuator) legs(ctx context.Context, h *groups.VolumeGroup, head groups
 		if err := e.synced(ctx, h, head, m); err != nil {
 			return false, err
 		}
-		if !steps.Contains(under, from) {
+		if !slices.Contains(under, from) {
 			continue
 		}
 		_, now, err := e.groupNow(ctx, h.Location) // activation may have rebuilt a leg in other extents

@@ -17,7 +17,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
-	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // The id of a volume follows from its name, so two volumes can have one id: one was deleted and made
@@ -138,7 +137,7 @@ func (e *Finder) OthersOf(id string, own ...drivebay.Location) []OnDrive {
 // matched by name and drive.
 func (o *OnDrive) Is(l drivebay.Location) bool {
 	if o.Instance == "" {
-		return l.VG == "" && steps.Contains(l.Drives, o.Drive)
+		return l.VG == "" && slices.Contains(l.Drives, o.Drive)
 	}
 	return o.Instance == InstanceOf(l)
 }

@@ -78,11 +78,11 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 func (e *Inventory) RecordedOn(drive string) []recordedUse {
 	var volumes []*drivebay.VolumeRecord // a listing calls this for each drive: other drives' records must cost nothing
 	for _, r := range e.Ledger.All() {
-		if steps.Contains(r.Volume.Location.Drives, drive) {
+		if slices.Contains(r.Volume.Location.Drives, drive) {
 			volumes = append(volumes, r)
 		}
 	}
-	snapshots := slices.DeleteFunc(e.Partitions.SnapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return !steps.Contains(r.Snapshot.Location.Drives, drive) })
+	snapshots := slices.DeleteFunc(e.Partitions.SnapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return !slices.Contains(r.Snapshot.Location.Drives, drive) })
 	return recordedUses(volumes, snapshots)[drive]
 }
 

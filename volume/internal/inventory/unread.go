@@ -186,7 +186,7 @@ func (e *Inventory) whyUnread(ctx context.Context, d *drivebay.Drive, err error)
 // one erased: the drive had no volume then.
 func (e *Inventory) TableBegun(drive string) bool {
 	return slices.ContainsFunc(e.Ledger.All(), func(r *drivebay.VolumeRecord) bool {
-		return r.Work != nil && (steps.Contains(r.Work.Made, FirstTable+drive) || steps.Contains(r.Work.Made, NoTable+drive))
+		return r.Work != nil && (slices.Contains(r.Work.Made, FirstTable+drive) || slices.Contains(r.Work.Made, NoTable+drive))
 	})
 }
 

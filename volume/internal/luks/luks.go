@@ -38,14 +38,12 @@ func Encrypt(v *drivebay.Volume, c drivebay.Class) {
 	}
 }
 
-var errNoPassphrase = fmt.Errorf("%w: the secrets have no %q", drivebay.ErrInvalid, drivebay.SecretPassphrase)
-
 // Passphrase returns the passphrase in the secrets of a request.
 func Passphrase(secrets drivebay.Secrets) ([]byte, error) {
 	if p := secrets[drivebay.SecretPassphrase]; p != "" {
 		return []byte(p), nil
 	}
-	return nil, errNoPassphrase
+	return nil, place.ErrNoPassphrase
 }
 
 // TheKey returns the passphrase of a CSI-Addons call. The tables of CSI-Addons treat a missing passphrase
@@ -238,23 +236,6 @@ func (e *Crypt) Overwrite(ctx context.Context, v *drivebay.Volume, name string, 
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// Check refuses a request for a volume that no machine can satisfy.
-func Check(r drivebay.VolumeRequest) error {
-	switch {
-	case r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "":
-		return fmt.Errorf("volume %q: %w", r.Name, errNoPassphrase)
-	case r.Name == "" || len(r.Name) > 1<<10:
-		return fmt.Errorf("volume: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
-	case r.Source.Snapshot != "" && r.Source.Volume != "":
-		return fmt.Errorf("volume %q: %w: it can begin as one thing only", r.Name, drivebay.ErrInvalid)
-	case !r.Block && place.FSOf(r) != "ext4" && place.FSOf(r) != "xfs" && place.FSOf(r) != "btrfs":
-		return fmt.Errorf("volume %q: %w: filesystem %q", r.Name, drivebay.ErrInvalid, place.FSOf(r))
-	case r.Source != (drivebay.Source{}) && r.Class.Backing != drivebay.BackingThin:
-		return fmt.Errorf("volume %q: %w: only thin volumes can be made from others, not %s; use a StorageClass with drivebay.io/backing: thin", r.Name, drivebay.ErrNoSupport, r.Class.Backing)
 	}
 	return nil
 }

@@ -93,3 +93,23 @@ func Fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 	}
 	return nil
 }
+
+// ErrNoPassphrase is the error for an encrypted volume whose request has no passphrase.
+var ErrNoPassphrase = fmt.Errorf("%w: the secrets have no %q", drivebay.ErrInvalid, drivebay.SecretPassphrase)
+
+// Check refuses a request for a volume that no machine can satisfy.
+func Check(r drivebay.VolumeRequest) error {
+	switch {
+	case r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "":
+		return fmt.Errorf("volume %q: %w", r.Name, ErrNoPassphrase)
+	case r.Name == "" || len(r.Name) > 1<<10:
+		return fmt.Errorf("volume: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
+	case r.Source.Snapshot != "" && r.Source.Volume != "":
+		return fmt.Errorf("volume %q: %w: it can begin as one thing only", r.Name, drivebay.ErrInvalid)
+	case !r.Block && FSOf(r) != "ext4" && FSOf(r) != "xfs" && FSOf(r) != "btrfs":
+		return fmt.Errorf("volume %q: %w: filesystem %q", r.Name, drivebay.ErrInvalid, FSOf(r))
+	case r.Source != (drivebay.Source{}) && r.Class.Backing != drivebay.BackingThin:
+		return fmt.Errorf("volume %q: %w: only thin volumes can be made from others, not %s; use a StorageClass with drivebay.io/backing: thin", r.Name, drivebay.ErrNoSupport, r.Class.Backing)
+	}
+	return nil
+}

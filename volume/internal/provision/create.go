@@ -33,14 +33,6 @@ func (e *Provisioner) SourceThere(r drivebay.VolumeRequest) error {
 	return nil
 }
 
-// OrElse returns a, or b if a is empty.
-func OrElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // Recreate answers a repeated request for an existing volume, or completes what the first
 // request did not.
 func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {

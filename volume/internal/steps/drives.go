@@ -42,6 +42,3 @@ func Unclaimed(s *drivebay.Snapshot, drives []string) []string {
 func SameWork(is, was *drivebay.Work) bool {
 	return is != nil && is.Op == was.Op && is.Since.Equal(was.Since)
 }
-
-// Contains reports whether a list has a text.
-func Contains(all []string, one string) bool { return slices.Contains(all, one) }

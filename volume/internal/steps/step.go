@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -66,7 +67,7 @@ func (e *Runner) Made(id, name string, do func(context.Context) error) Step {
 	return Step{Name: name,
 		Done: func(context.Context) (bool, error) {
 			r, err := e.Ledger.Record(id)
-			return err == nil && r.Work != nil && Contains(r.Work.Made, name), err
+			return err == nil && r.Work != nil && slices.Contains(r.Work.Made, name), err
 		},
 		Do: func(ctx context.Context) error {
 			if err := do(ctx); err != nil {
@@ -87,7 +88,7 @@ func (e *Runner) Made(id, name string, do func(context.Context) error) Step {
 // UnlessMade returns a question whose answer is no once a step is noted in the record.
 func (e *Runner) UnlessMade(id, name string, ask func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		if r, err := e.Ledger.Record(id); err != nil || r.Work != nil && Contains(r.Work.Made, name) {
+		if r, err := e.Ledger.Record(id); err != nil || r.Work != nil && slices.Contains(r.Work.Made, name) {
 			return false, err
 		}
 		return ask(ctx)
