@@ -320,9 +320,6 @@ func TestNotReady(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 503 || len(got.Reasons) != 2 {
 		t.Errorf("status %d %s", w.Code, w.Body)
 	}
-	if w := ask(s.Handler(false), "GET", "/api/v1/drives/sda", ""); w.Code != 503 || !strings.Contains(w.Body.String(), "starting") {
-		t.Errorf("a drive before the first look: status %d %s", w.Code, w.Body)
-	}
 	if w := ask(s.Handler(false), "GET", "/metrics", ""); w.Code != 501 {
 		t.Errorf("no metrics: status %d", w.Code)
 	}

@@ -161,6 +161,9 @@ func (s *Server) encode(of any, name string, picture func() any) ([]byte, error)
 func (s *Server) wanted(r *http.Request) (*drivebay.Snapshot, error) {
 	after, wait, err := waitOf(r)
 	snap := s.engine.Snapshot()
+	if err == nil && wait == 0 && snap.Seq == 0 {
+		err = errStarting
+	}
 	if err != nil || wait == 0 || snap.Seq != after {
 		return snap, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -101,7 +102,7 @@ func (s *Server) answer(serve handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		err := receiveBody(w, r)
 		if err == nil {
-			err = serve(s, w, r)
+			err = s.onceListed(serve, w, r)
 		}
 		switch {
 		case r.Context().Err() != nil:
@@ -117,6 +118,23 @@ func (s *Server) answer(serve handler) http.Handler {
 			log.Info("done")
 		}
 	})
+}
+
+// onceListed runs a handler. A request that reads just after the start of the daemon waits for the
+// first listing, at most listTime: an empty list would read as a machine without drives.
+func (s *Server) onceListed(serve handler, w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := s.patience(r, listTime)
+	defer cancel()
+	for {
+		seen := s.engine.Snapshot().Seq // read before serve, so that no change in between is missed
+		err := serve(s, w, r)
+		if r.Method != http.MethodGet || !errors.Is(err, errStarting) {
+			return err
+		}
+		if _, waited := s.engine.Wait(ctx, seen); waited != nil {
+			return err
+		}
+	}
 }
 
 func refuse(*Server, http.ResponseWriter, *http.Request) error { return errReadOnly }

@@ -235,6 +235,25 @@ func TestLongPoll(t *testing.T) {
 	}
 }
 
+// A request for drives just after the start gets an answer with the first listing, and never an
+// empty list.
+func TestDrivesBeforeTheFirstListing(t *testing.T) {
+	for _, path := range []string{"/api/v1/snapshot", "/api/v1/drives", "/api/v1/drives/sda", "/api/v1/bays"} {
+		for listed, want := range map[time.Duration]int{7 * time.Second: 200, time.Hour: 503} {
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine(0)
+				timer := time.AfterFunc(listed, func() { e.advance() })
+				defer timer.Stop()
+				began := time.Now()
+				w := ask(full(e).Handler(true), "GET", path, "")
+				if took := time.Since(began); w.Code != want || took != min(listed, listTime) {
+					t.Errorf("%s: status %d after %v: %.200s", path, w.Code, took, w.Body)
+				}
+			})
+		}
+	}
+}
+
 func TestClientWaits(t *testing.T) {
 	e := newEngine(3)
 	c, _, stop := serve(t, e)

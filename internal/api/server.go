@@ -55,6 +55,7 @@ type Options struct {
 const (
 	maxBody    = 64 << 10
 	maxWait    = time.Minute      // longest wait of a long poll
+	listTime   = 10 * time.Second // longest wait for the first listing
 	opTimeout  = time.Minute      // of a call that accesses a drive
 	bodyTime   = 10 * time.Second // to receive a body
 	writeTime  = 2 * time.Minute  // to send an answer, including the wait

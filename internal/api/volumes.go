@@ -118,8 +118,11 @@ func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 		return nil, err
 	}
 	after, wait, err := waitOf(r)
-	if err != nil || wait == 0 {
-		return engine.Volumes(), err
+	if err != nil {
+		return nil, err
+	}
+	if wait == 0 {
+		return s.volumeSet()
 	}
 	ctx, cancel := s.patience(r, wait)
 	defer cancel()

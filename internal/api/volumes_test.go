@@ -269,18 +269,21 @@ func TestNoVolumeEngine(t *testing.T) {
 	}
 }
 
-func TestVolumesBeforeTheFirstLook(t *testing.T) {
-	e := newEngine(3)
-	v := newVolumes(e)
-	v.set.Store(&drivebay.VolumeSet{})
-	h := New(e, Options{Volumes: v}).Handler(false)
-	if w := ask(h, "GET", "/api/v1/volumes", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"seq":0`) || !strings.Contains(w.Body.String(), `"volumes":[]`) {
-		t.Errorf("the list: status %d %s", w.Code, w.Body)
-	}
-	for _, path := range []string{"/api/v1/volumes/data-1", "/api/v1/snapshots"} {
-		if w := ask(h, "GET", path, ""); w.Code != 503 || !strings.Contains(w.Body.String(), "starting") {
-			t.Errorf("%s: status %d %s", path, w.Code, w.Body)
-		}
+func TestVolumesBeforeTheFirstListing(t *testing.T) {
+	for path, want := range map[string]int{"/api/v1/volumes": 503, "/api/v1/volumes/data-1": 503, "/api/v1/snapshots": 503, "/api/v1/volumes?after=0&wait=10s": 200} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine(3)
+			v := newVolumes(e)
+			v.set.Store(&drivebay.VolumeSet{})
+			began := time.Now()
+			w := ask(New(e, Options{Volumes: v}).Handler(false), "GET", path, "")
+			if took := time.Since(began); w.Code != want || took != listTime {
+				t.Errorf("%s: status %d after %v %s", path, w.Code, took, w.Body)
+			}
+			if want == 503 && !strings.Contains(w.Body.String(), "starting") {
+				t.Errorf("%s: %s", path, w.Body)
+			}
+		})
 	}
 }
 
