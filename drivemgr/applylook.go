@@ -31,7 +31,7 @@ type lookResult struct {
 const failedLooks = 3
 
 // scheduleLooks starts the looks that are due, each in its drive's lane.
-func (m *Manager) scheduleLooks(ctx context.Context) {
+func (m *pollT) scheduleLooks(ctx context.Context) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		proving := t.proofDue(now)
@@ -63,7 +63,7 @@ func (m *Manager) scheduleLooks(ctx context.Context) {
 
 // lookThrough looks at a drive in its lane; m.slots bounds how many run at a time. A
 // look that hangs gives up its slot at its timeout.
-func (m *Manager) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Drive, readContent bool, p *proof, timeout time.Duration) looked {
+func (m *pollT) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Drive, readContent bool, p *proof, timeout time.Duration) looked {
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
@@ -73,7 +73,7 @@ func (m *Manager) lookThrough(ctx context.Context, l *lane.Lane, d *drivebay.Dri
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := lane.Through(ctx, l, m.machine, func(ctx context.Context) (looked, error) {
-		out, err := look(ctx, answerRecorder{m.machine, l}, d, readContent, p)
+		out, err := look(ctx, answerRecorder{Machine: m.machine, lane: l}, d, readContent, p)
 		out.err = err
 		return out, nil
 	})
@@ -101,7 +101,7 @@ func checkSerial(d *drivebay.Drive, ev *drivebay.Evidence) error {
 
 // applyLook applies the result of a look. It ignores a result from an earlier life of the
 // drive: the drive was pulled and is back since.
-func (m *Manager) applyLook(r lookResult) {
+func (m *pollT) applyLook(r lookResult) {
 	t := r.of
 	if r.life != t.life {
 		return
@@ -189,7 +189,7 @@ func rereadAfter(failed int) time.Duration {
 
 // nextLook spreads the looks over the poll interval, so that a hundred drives are not
 // read at the same moment; it looks more often while a self-test runs.
-func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
+func (m *pollT) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
 	if !t.nextLook.IsZero() { // another look was requested meanwhile
 		return t.nextLook
 	}
@@ -214,7 +214,7 @@ func (m *Manager) nextLook(t *tracked, r lookResult, now time.Time) time.Time {
 // applyEvidence replaces the old evidence by new. A failed look leaves the old evidence
 // in place until too many have failed. Standby does not reset the count of failures: a
 // drive that answers nonsense sometimes reports standby, too.
-func (m *Manager) applyEvidence(t *tracked, r looked, now time.Time) {
+func (m *pollT) applyEvidence(t *tracked, r looked, now time.Time) {
 	old := t.drive.Evidence
 	switch {
 	case r.err == nil && r.evidence.Standby:
@@ -270,7 +270,7 @@ func usesInDoubt(was drivebay.Content, d *drivebay.Drive) bool {
 }
 
 // assess judges the drive by all evidence and adds events for the changes.
-func (m *Manager) assess(t *tracked) {
+func (m *pollT) assess(t *tracked) {
 	now := m.machine.Now()
 	t.measure()
 	d := &t.drive
@@ -300,7 +300,7 @@ func (m *Manager) assess(t *tracked) {
 
 // thresholds returns the configured thresholds, but evidence is stale no earlier than
 // after a few poll intervals.
-func (m *Manager) thresholds() health.Thresholds {
+func (m *pollT) thresholds() health.Thresholds {
 	th := m.opt.Thresholds
 	th.StaleAfter = max(th.StaleAfter, failedLooks*m.opt.Poll)
 	return th
@@ -313,7 +313,7 @@ func (t *tracked) unasked() bool {
 
 // reportVerdict adds events for new and cleared findings, and for a changed verdict.
 // It adds none when a new drive turns out to be GOOD.
-func (m *Manager) reportVerdict(t *tracked, verdict drivebay.Health, findings []drivebay.Finding, now time.Time) {
+func (m *pollT) reportVerdict(t *tracked, verdict drivebay.Health, findings []drivebay.Finding, now time.Time) {
 	d := &t.drive
 	old := map[string]drivebay.Finding{}
 	for _, f := range d.Findings {
@@ -343,7 +343,7 @@ func (m *Manager) reportVerdict(t *tracked, verdict drivebay.Health, findings []
 
 // readKernel updates the kernel's evidence of all drives. It starts no process and
 // touches no disk.
-func (m *Manager) readKernel() {
+func (m *pollT) readKernel() {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		if !t.present {
@@ -357,7 +357,7 @@ func (m *Manager) readKernel() {
 }
 
 // refreshKernel reads the kernel's evidence of one drive and reports whether it changed.
-func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
+func (m *pollT) refreshKernel(t *tracked, now time.Time) bool {
 	k := m.kernelOf(t, now)
 	if sameKernel(t.drive.Kernel, k) {
 		return false
@@ -371,7 +371,7 @@ func (m *Manager) refreshKernel(t *tracked, now time.Time) bool {
 
 // kernelOf reads the kernel's evidence of one drive and adds the manager's own: how
 // long the lane is held, the errors of the kernel log, the error of the last open.
-func (m *Manager) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
+func (m *pollT) kernelOf(t *tracked, now time.Time) *drivebay.Kernel {
 	prev := t.drive.Kernel
 	k := ReadKernel(m.machine, &t.drive, prev, now)
 	if prev != nil && !t.fsSpoke && now.Sub(t.fsAsked) < fsEvery {
@@ -413,7 +413,7 @@ func sameKernel(a, b *drivebay.Kernel) bool {
 }
 
 // keepRecord hands the drive's record to the keeper, which stores it.
-func (m *Manager) keepRecord(t *tracked) {
+func (m *fleetT) keepRecord(t *tracked) {
 	t.rec.Drive = t.drive
 	t.rec.Drive.Kernel, t.rec.Disks = nil, t.drive.Disks
 	rec := t.rec
@@ -421,7 +421,7 @@ func (m *Manager) keepRecord(t *tracked) {
 	m.keeper.keep(t.drive.ID, rec)
 }
 
-func (m *Manager) keepAll() {
+func (m *fleetT) keepAll() {
 	for _, t := range m.drives {
 		m.keepRecord(t)
 	}

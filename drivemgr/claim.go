@@ -10,7 +10,7 @@ import (
 
 // Claim claims a drive for volumes on behalf of an operator, or drops the claim. It
 // writes nothing to the drive.
-func (m *Manager) Claim(ctx context.Context, drive string, on bool) error {
+func (m *claimsT) Claim(ctx context.Context, drive string, on bool) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if on {
 			return m.claim(t)
@@ -19,7 +19,7 @@ func (m *Manager) Claim(ctx context.Context, drive string, on bool) error {
 	})
 }
 
-func (m *Manager) claim(t *tracked) error {
+func (m *claimsT) claim(t *tracked) error {
 	if c := t.rec.Claim; c != nil && c.By == drivebay.ClaimedByOperator {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (m *Manager) claim(t *tracked) error {
 	return nil
 }
 
-func (m *Manager) unclaim(t *tracked) error {
+func (m *claimsT) unclaim(t *tracked) error {
 	switch c := t.rec.Claim; {
 	case c == nil:
 		return nil
@@ -47,9 +47,9 @@ func (m *Manager) unclaim(t *tracked) error {
 
 // BlockUnclaim sets why: a drive keeps its claim while why returns a reason, for example a copy
 // that cannot be stopped without another write.
-func (m *Manager) BlockUnclaim(why func(drive string) string) { m.unclaimBlock.Store(&why) }
+func (m *fleetT) BlockUnclaim(why func(drive string) string) { m.unclaimBlock.Store(&why) }
 
-func (m *Manager) unclaimBlocked(t *tracked) string {
+func (m *fleetT) unclaimBlocked(t *tracked) string {
 	if why := m.unclaimBlock.Load(); why != nil {
 		return (*why)(t.drive.ID)
 	}
@@ -60,7 +60,7 @@ func (m *Manager) unclaimBlocked(t *tracked) string {
 // hold nothing foreign, and drops the claim when the configuration no longer selects
 // it. A claimed drive that gets foreign content stays claimed and is not usable. Without
 // the stored records it claims nothing: a drive may have been taken out.
-func (m *Manager) followSelectors(t *tracked) {
+func (m *claimsT) followSelectors(t *tracked) {
 	if m.keeper.unread() != nil {
 		return
 	}
@@ -78,14 +78,14 @@ func (m *Manager) followSelectors(t *tracked) {
 	m.keepRecord(t)
 }
 
-func (m *Manager) setClaim(t *tracked, by drivebay.ClaimedBy, cause string) {
+func (m *claimsT) setClaim(t *tracked, by drivebay.ClaimedBy, cause string) {
 	now := m.machine.Now()
 	t.rec.Claim = &drivebay.Claim{By: by, Since: now}
 	t.drive.Claim = t.rec.Claim
 	m.queueEvents(drivebay.Event{At: now, Kind: drivebay.EventClaim, Drive: t.drive.ID, To: string(by), Cause: cause + ": " + describe(&t.drive)})
 }
 
-func (m *Manager) dropClaim(t *tracked, cause string) {
+func (m *claimsT) dropClaim(t *tracked, cause string) {
 	m.queueEvents(drivebay.Event{At: m.machine.Now(), Kind: drivebay.EventClaim, Drive: t.drive.ID, From: string(t.rec.Claim.By), Cause: cause + ": " + describe(&t.drive)})
 	t.rec.Claim, t.drive.Claim = nil, nil
 }

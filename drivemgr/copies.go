@@ -9,7 +9,7 @@ import (
 
 // findCopies records for every drive whether another drive has the same identity written
 // on it, and adds an event for each change.
-func (m *Manager) findCopies() {
+func (m *trackingT) findCopies() {
 	drives := make([]drivebay.Drive, 0, len(m.drives))
 	for _, t := range m.drives {
 		drives = append(drives, t.drive)

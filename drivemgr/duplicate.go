@@ -35,7 +35,7 @@ type sharing struct {
 }
 
 // keepIDs corrects the ids of a listing by what the manager knows of drives with equal names.
-func (m *Manager) keepIDs(l *Listing) sharing {
+func (m *trackingT) keepIDs(l *Listing) sharing {
 	out := sharing{map[string]string{}, map[string]bool{}}
 	here := map[string][]*drivebay.Drive{}
 	for i := range l.Drives {
@@ -55,7 +55,7 @@ func (m *Manager) keepIDs(l *Listing) sharing {
 // mayBeAnother reports whether the only listed drive with the names of an id may still be
 // another drive than the owner of the id: a duplicate is known, or the listing lacks
 // drives.
-func (m *Manager) mayBeAnother(base string, owner *tracked, d *drivebay.Drive, complete bool) bool {
+func (m *trackingT) mayBeAnother(base string, owner *tracked, d *drivebay.Drive, complete bool) bool {
 	if owner.isDevice(d) {
 		return false
 	}
@@ -68,7 +68,7 @@ func (m *Manager) mayBeAnother(base string, owner *tracked, d *drivebay.Drive, c
 }
 
 // assignIDs gives an id to the drive of a group that had it before, and other ids to the rest.
-func (m *Manager) assignIDs(base string, owner *tracked, group []*drivebay.Drive, out *sharing) {
+func (m *trackingT) assignIDs(base string, owner *tracked, group []*drivebay.Drive, out *sharing) {
 	var rest []*drivebay.Drive // those that may be the owner
 	holder := m.unchangedDevice(owner, group)
 	for _, d := range group {
@@ -102,7 +102,7 @@ func (m *Manager) assignIDs(base string, owner *tracked, group []*drivebay.Drive
 }
 
 // dropAliases forgets the -at- ids of drives that have their own id again.
-func (m *Manager) dropAliases(drives []drivebay.Drive, seen map[string]bool) {
+func (m *trackingT) dropAliases(drives []drivebay.Drive, seen map[string]bool) {
 	for i := range drives {
 		d := &drives[i]
 		if t := m.recordOfDevice(d, d.ID); t != nil && !seen[t.drive.ID] && m.drives[d.ID] != nil {
@@ -114,7 +114,7 @@ func (m *Manager) dropAliases(drives []drivebay.Drive, seen map[string]bool) {
 }
 
 // unchangedDevice returns the drive of a group that is still the same kernel device, nil if none.
-func (m *Manager) unchangedDevice(t *tracked, group []*drivebay.Drive) *drivebay.Drive {
+func (m *trackingT) unchangedDevice(t *tracked, group []*drivebay.Drive) *drivebay.Drive {
 	for _, d := range group {
 		if t.isDevice(d) {
 			return d
@@ -124,7 +124,7 @@ func (m *Manager) unchangedDevice(t *tracked, group []*drivebay.Drive) *drivebay
 }
 
 // recordOfDevice returns the record of a drive's kernel device under an -at- id.
-func (m *Manager) recordOfDevice(d *drivebay.Drive, base string) *tracked {
+func (m *trackingT) recordOfDevice(d *drivebay.Drive, base string) *tracked {
 	for id, t := range m.drives {
 		if id != base && t.baseOf() == base && t.isDevice(d) {
 			return t
@@ -143,7 +143,7 @@ func (t *tracked) isDevice(d *drivebay.Drive) bool {
 // matchByUUID returns the drive of a group that carries the UUIDs that the owner carried, or,
 // where the owner carried none, the drive in its place. It returns nil where no drive or
 // several match, or a drive has not been read yet.
-func (m *Manager) matchByUUID(owner *tracked, group []*drivebay.Drive) *drivebay.Drive {
+func (m *trackingT) matchByUUID(owner *tracked, group []*drivebay.Drive) *drivebay.Drive {
 	wanted := identifiers(owner.drive.Content)
 	var found []*drivebay.Drive
 	for _, d := range group {
@@ -169,7 +169,7 @@ func (m *Manager) matchByUUID(owner *tracked, group []*drivebay.Drive) *drivebay
 }
 
 // contentRead returns what was read from a listed drive since it appeared; nil: nothing yet.
-func (m *Manager) contentRead(d *drivebay.Drive) *drivebay.Content {
+func (m *trackingT) contentRead(d *drivebay.Drive) *drivebay.Content {
 	for _, t := range m.drives {
 		if t.present && t.isDevice(d) && !t.fresh && !t.looking {
 			return &t.drive.Content
@@ -190,7 +190,7 @@ func identifiers(c drivebay.Content) []string {
 }
 
 // setUnidentified sets a drive UNKNOWN whose id may belong to one of several listed drives.
-func (m *Manager) setUnidentified(t *tracked, why string, now time.Time) {
+func (m *trackingT) setUnidentified(t *tracked, why string, now time.Time) {
 	if t.drive.Status == drivebay.StatusUnknown && t.drive.IdentityIssue == why && !t.present {
 		return
 	}

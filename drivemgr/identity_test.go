@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host/hosttest"
 )
 
 // id is the id that a drive of an identity gets when it is alone.
@@ -83,10 +84,10 @@ func TestTwins(t *testing.T) {
 		{"nothing", map[string]string{"serial": "S1", "wwid": same}, map[string]string{"serial": "S2", "wwid": other}, false, false},
 	}
 	for _, r := range rows {
-		w := tree{}
-		w.sata(1, "sda", r.a)
-		w.sata(2, "sdb", r.b)
-		l, drives := w.observe(t, InventoryOptions{})
+		w := hosttest.Tree{}
+		w.SATA(1, "sda", r.a)
+		w.SATA(2, "sdb", r.b)
+		l, drives := observe(t, w, InventoryOptions{})
 		if len(l.Drives) != 2 {
 			t.Errorf("%s: %d drives", r.name, len(l.Drives))
 			continue
@@ -104,13 +105,13 @@ func TestTwins(t *testing.T) {
 // TestUnitsOfOneDevice are rightly of one serial: namespaces, and the actuators of
 // a drive that is two logical units.
 func TestUnitsOfOneDevice(t *testing.T) {
-	w := tree{}
-	ctrl := strings.TrimSuffix(w.nvme("0000:3b:00.0", 0, nil), "/nvme0n1")
-	w[w.block(ctrl, "nvme0n2", "259:9", map[string]string{"wwid": "eui.3656413052999999"})+"/device"] = "-> " + ctrl
-	first := w.sas(1, 1, "sda", map[string]string{"serial": "DUAL1", "wwid": "naa.5000c500a0000001"})
+	w := hosttest.Tree{}
+	ctrl := strings.TrimSuffix(w.NVMe("0000:3b:00.0", 0, nil), "/nvme0n1")
+	w[w.Block(ctrl, "nvme0n2", "259:9", map[string]string{"wwid": "eui.3656413052999999"})+"/device"] = "-> " + ctrl
+	first := w.SAS(1, 1, "sda", map[string]string{"serial": "DUAL1", "wwid": "naa.5000c500a0000001"})
 	dir := strings.TrimSuffix(first, "/1:0:1:0/block/sda") + "/1:0:1:1"
-	w.scsi(dir, "sdb", map[string]string{"serial": "DUAL1", "wwid": "naa.5000c500a0010001"})
-	l, _ := w.observe(t, InventoryOptions{})
+	w.SCSI(dir, "sdb", map[string]string{"serial": "DUAL1", "wwid": "naa.5000c500a0010001"})
+	l, _ := observe(t, w, InventoryOptions{})
 	if names(l) != "nvme0n1 nvme0n2 sda sdb" {
 		t.Errorf("drives %q", names(l))
 	}

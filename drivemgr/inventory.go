@@ -54,7 +54,7 @@ func Observe(files host.Files, mounts []host.Mount, opt InventoryOptions) Listin
 		if !mayBeDrive(name, opt) {
 			continue
 		}
-		if d, ok := s.readDrive(name); ok {
+		if d, ok := readDrive(s, name); ok {
 			uses.give(&d)
 			drives = append(drives, d)
 		}
@@ -97,7 +97,7 @@ var transports = []struct {
 
 // readDrive reads one block device. It returns false for a device that vanished, is being
 // removed, is hidden, has no medium, or is a SCSI device of another type.
-func (s *sysfs) readDrive(name string) (drivebay.Drive, bool) {
+func readDrive(s *sysfs, name string) (drivebay.Drive, bool) {
 	dir := s.blockDir + "/" + name
 	path, err := s.Resolve(dir)
 	if err != nil {

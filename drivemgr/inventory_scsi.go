@@ -20,7 +20,7 @@ func readSCSI(s *sysfs, path string, d *drivebay.Drive) bool {
 	}
 	d.Vendor, d.Model, d.Firmware = s.text(dev+"/vendor"), s.text(dev+"/model"), s.text(dev+"/rev")
 	d.Serial = s.serialPage(dev + "/vpd_pg80")
-	s.readWWID(dev, d)
+	readWWID(s, dev, d)
 	at := &d.Paths[0]
 	at.State, at.Address = s.text(dev+"/state"), scsiAddress.FindString(path)
 	if at.Address == "" { // a recording without the tree above the device
@@ -61,7 +61,7 @@ var usbDevice = regexp.MustCompile(`^.*/usb\d+(?:/\d+-[0-9.]+)+/`)
 
 // readWWID reads the worldwide name that the kernel chose; without one, as on kernels
 // before 3.15, it chooses among the designators itself.
-func (s *sysfs) readWWID(dev string, d *drivebay.Drive) {
+func readWWID(s *sysfs, dev string, d *drivebay.Drive) {
 	wwid, ok := s.read(dev + "/wwid")
 	text := string(wwid)
 	d.WWN = usableWWN(clean(text))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host/hosttest"
 )
 
 // ataPage is VPD page 89h with the identify data of a drive (SAT-4 12.4.2).
@@ -55,9 +56,9 @@ func TestWhatSCSIDevicesSay(t *testing.T) {
 			drivebay.Identity{Model: "ST18000NM004J", Serial: "S1", Firmware: "E004"}, drivebay.TypeSSD, "sn-st18000nm004j-s1"},
 	}
 	for _, r := range rows {
-		w := tree{}
-		w.sata(1, "sda", r.attrs)
-		_, drives := w.observe(t, InventoryOptions{})
+		w := hosttest.Tree{}
+		w.SATA(1, "sda", r.attrs)
+		_, drives := observe(t, w, InventoryOptions{})
 		d := drives["sda"]
 		r.want.Size = d.Size
 		if d.Identity != r.want || d.Type != r.kind || d.ID != r.id {
@@ -68,7 +69,7 @@ func TestWhatSCSIDevicesSay(t *testing.T) {
 		if d.WWN == "" { // here udev knows more than sysfs, which is another matter
 			w["run/udev/data/b8:0"] = "E:ID_MODEL_ENC=" + d.Model + "\nE:ID_ATA_ROTATION_RATE_RPM=7200\n"
 		}
-		_, again := w.observe(t, InventoryOptions{})
+		_, again := observe(t, w, InventoryOptions{})
 		if e := again["sda"]; e.ID != d.ID || e.Serial != d.Serial {
 			t.Errorf("%s, with udev: %s %q, was %s %q", r.name, e.ID, e.Serial, d.ID, d.Serial)
 		}
@@ -80,11 +81,11 @@ func TestWhatSCSIDevicesSay(t *testing.T) {
 func TestUSB(t *testing.T) {
 	const device = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1.4"
 	const target = device + "/2-1.4:1.0/host6/target6:0:0/"
-	w := tree{device + "/serial": "MSFT30NA7QXXXX\n"}
-	w.scsi(target+"6:0:0:0", "sda", map[string]string{"vendor": "Generic ", "model": "MassStorageClass", "block/removable": "1"})
-	w.scsi(target+"6:0:0:1", "sdb", map[string]string{"vendor": "Generic ", "model": "MassStorageClass", "block/removable": "1"})
-	w.scsi(strings.ReplaceAll(target, "2-1.4", "2-2")+"6:0:0:0", "sdc", map[string]string{"vendor": "JMicron ", "serial": "0123456789ABCDEF", "vpd_pg89": ataPage("ST4000LM024-2AN17V", "WCK12345", "0001", 0)})
-	_, drives := w.observe(t, InventoryOptions{})
+	w := hosttest.Tree{device + "/serial": "MSFT30NA7QXXXX\n"}
+	w.SCSI(target+"6:0:0:0", "sda", map[string]string{"vendor": "Generic ", "model": "MassStorageClass", "block/removable": "1"})
+	w.SCSI(target+"6:0:0:1", "sdb", map[string]string{"vendor": "Generic ", "model": "MassStorageClass", "block/removable": "1"})
+	w.SCSI(strings.ReplaceAll(target, "2-1.4", "2-2")+"6:0:0:0", "sdc", map[string]string{"vendor": "JMicron ", "serial": "0123456789ABCDEF", "vpd_pg89": ataPage("ST4000LM024-2AN17V", "WCK12345", "0001", 0)})
+	_, drives := observe(t, w, InventoryOptions{})
 	for name, want := range map[string]string{
 		"sda": "sn-generic-massstorageclass-msft30na7qxxxx scsi ", "sdb": "sn-generic-massstorageclass-msft30na7qxxxx-lun1 scsi ",
 		"sdc": "sn-jmicron-st4000lm024-2an1-wck12345 ata ",
@@ -97,14 +98,14 @@ func TestUSB(t *testing.T) {
 }
 
 func TestNVMeNames(t *testing.T) {
-	w := tree{}
-	w.nvme("0000:3b:00.0", 0, map[string]string{"block/wwid": "eui.36413052525001310025384500000001"})
-	at := w.nvme("0000:3c:00.0", 1, nil)
+	w := hosttest.Tree{}
+	w.NVMe("0000:3b:00.0", 0, map[string]string{"block/wwid": "eui.36413052525001310025384500000001"})
+	at := w.NVMe("0000:3c:00.0", 1, nil)
 	delete(w, at+"/wwid") // before 4.13
 	w[at+"/nguid"], w[at+"/eui"] = "00000000-0000-0000-0000-000000000000\n", "00 25 38 55 00 00 00 01\n"
-	third := strings.TrimSuffix(w.nvme("0000:3d:00.0", 2, map[string]string{"block/wwid": "nvme.144d-5335-00000001"}), "/nvme2n1")
-	w[w.block(third, "nvme2n2", "259:8", map[string]string{"wwid": "nvme.144d-5335-00000002"})+"/device"] = "-> " + third
-	_, drives := w.observe(t, InventoryOptions{})
+	third := strings.TrimSuffix(w.NVMe("0000:3d:00.0", 2, map[string]string{"block/wwid": "nvme.144d-5335-00000001"}), "/nvme2n1")
+	w[w.Block(third, "nvme2n2", "259:8", map[string]string{"wwid": "nvme.144d-5335-00000002"})+"/device"] = "-> " + third
+	_, drives := observe(t, w, InventoryOptions{})
 	for name, want := range map[string]string{
 		"nvme0n1": "nguid-36413052525001310025384500000001", "nvme1n1": "eui-0025385500000001",
 		"nvme2n1": "sn-samsung-mzwlr3t8-s5xana0r2", "nvme2n2": "sn-samsung-mzwlr3t8-s5xana0r2-n2",

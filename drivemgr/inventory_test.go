@@ -14,6 +14,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/host/hosttest"
 )
 
 var legalID = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
@@ -214,27 +215,27 @@ func TestTrimmedMachines(t *testing.T) {
 }
 
 func TestWhatIsADrive(t *testing.T) {
-	w := tree{}
-	w.sata(1, "sda", map[string]string{"serial": "A1"})
-	w.sata(2, "sdb", map[string]string{"serial": "EMPTY", "block/removable": "1", "block/size": "0"}) // a card reader without a card
+	w := hosttest.Tree{}
+	w.SATA(1, "sda", map[string]string{"serial": "A1"})
+	w.SATA(2, "sdb", map[string]string{"serial": "EMPTY", "block/removable": "1", "block/size": "0"}) // a card reader without a card
 	usb := "sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0"
-	w.scsi(usb, "sdc", map[string]string{"serial": "U1", "block/removable": "1"})
-	w.sata(4, "sdd", map[string]string{"type": "5"})                       // a CD drive of another name
-	w.sata(5, "sde", map[string]string{"serial": "A5", "block/size": "0"}) // a drive whose capacity the kernel could not read
+	w.SCSI(usb, "sdc", map[string]string{"serial": "U1", "block/removable": "1"})
+	w.SATA(4, "sdd", map[string]string{"type": "5"})                       // a CD drive of another name
+	w.SATA(5, "sde", map[string]string{"serial": "A5", "block/size": "0"}) // a drive whose capacity the kernel could not read
 	for i, name := range []string{"sr0", "fd0", "zram0", "ram0", "md0", "nbd0", "dm-9", "mmcblk0boot0", "mmcblk0boot1", "mmcblk0rpmb", "nvme0c0n1"} {
-		w.block("sys/devices/virtual/block", name, "1:"+strconv.Itoa(i), nil)
+		w.Block("sys/devices/virtual/block", name, "1:"+strconv.Itoa(i), nil)
 	}
 	mmc := "sys/devices/platform/mmc_host/mmc0/mmc0:0001"
 	w[mmc+"/name"], w[mmc+"/serial"], w[mmc+"/type"] = "DG4016\n", "0x12345678\n", "MMC\n"
-	w[w.block(mmc+"/block", "mmcblk0", "179:0", nil)+"/device"] = "-> " + mmc
-	w.block("sys/devices/virtual/block", "loop0", "7:0", map[string]string{"loop/backing_file": "/x"})
-	w.block("sys/devices/virtual/block", "loop1", "7:1", map[string]string{"size": "0"})
+	w[w.Block(mmc+"/block", "mmcblk0", "179:0", nil)+"/device"] = "-> " + mmc
+	w.Block("sys/devices/virtual/block", "loop0", "7:0", map[string]string{"loop/backing_file": "/x"})
+	w.Block("sys/devices/virtual/block", "loop1", "7:1", map[string]string{"size": "0"})
 	w["sys/block/sdx"] = "-> sys/devices/nowhere" // it went away
 	w["sys/devices/odd/sdy/size"] = "/"           // an attribute that is a folder: there, and not to be read
 	w["sys/block/sdy"] = "-> sys/devices/odd/sdy"
 	w["sys/block/sdz/size"], w["sys/block/sdz/dev"] = "2048", "65:0" // a folder instead of a link
 
-	l, drives := w.observe(t, InventoryOptions{})
+	l, drives := observe(t, w, InventoryOptions{})
 	if got, want := names(l), "mmcblk0 sda sdc sde sdz"; got != want {
 		t.Errorf("drives %q, want %q", got, want)
 	}
@@ -252,7 +253,7 @@ func TestWhatIsADrive(t *testing.T) {
 	}
 	delete(w, "sys/devices/odd/sdy/size")
 	delete(w, "sys/block/sdy")
-	if l, _ := w.observe(t, InventoryOptions{Loop: true}); !l.Complete || names(l) != "loop0 mmcblk0 sda sdc sde sdz" {
+	if l, _ := observe(t, w, InventoryOptions{Loop: true}); !l.Complete || names(l) != "loop0 mmcblk0 sda sdc sde sdz" {
 		t.Errorf("with loops: complete %v, %q", l.Complete, names(l))
 	}
 	for name := range w {
@@ -260,7 +261,7 @@ func TestWhatIsADrive(t *testing.T) {
 			delete(w, name)
 		}
 	}
-	files := host.Files(without{w.machine(t), "sys/block"})
+	files := host.Files(without{w.Machine(t), "sys/block"})
 	if l := Observe(files, nil, InventoryOptions{}); !l.Complete || names(l) != "mmcblk0 sda sdc sde" {
 		t.Errorf("from sys/class/block: complete %v, %q", l.Complete, names(l))
 	}
@@ -307,10 +308,10 @@ func (r refusing) Resolve(name string) (string, error) {
 }
 
 func TestFailures(t *testing.T) {
-	w := tree{}
-	w.sata(1, "sda", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001", "uevent": "x", "block/uevent": "x"})
-	w.sata(2, "sdb", map[string]string{"serial": "A2", "wwid": "naa.5000c500a0000002", "uevent": "x", "block/uevent": "x"})
-	m := w.machine(t)
+	w := hosttest.Tree{}
+	w.SATA(1, "sda", map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001", "uevent": "x", "block/uevent": "x"})
+	w.SATA(2, "sdb", map[string]string{"serial": "A2", "wwid": "naa.5000c500a0000002", "uevent": "x", "block/uevent": "x"})
+	m := w.Machine(t)
 	rows := []struct {
 		name     string
 		match    string

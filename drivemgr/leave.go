@@ -17,7 +17,7 @@ import (
 const byOperator = "an operator asked for it"
 
 // Operate carries out an operator's verb for a drive; why is the reason given, "" if none.
-func (m *Manager) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
+func (m *replacementT) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	if why == "" {
 		why = byOperator
 	}
@@ -42,7 +42,7 @@ func (m *Manager) Operate(ctx context.Context, drive string, do drivebay.LeaveVe
 
 // forget removes the record of a drive that is OFFLINE. The caller makes sure that no
 // volume needs the drive.
-func (m *Manager) forget(ctx context.Context, drive, why string) error {
+func (m *replacementT) forget(ctx context.Context, drive, why string) error {
 	d, err := m.find(drive)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (m *Manager) forget(ctx context.Context, drive, why string) error {
 }
 
 // deleteRecord removes the record of a drive that is OFFLINE.
-func (m *Manager) deleteRecord(t *tracked, why string) {
+func (m *fleetT) deleteRecord(t *tracked, why string) {
 	t.life++ // the result of a look under way is ignored
 	delete(m.drives, t.drive.ID)
 	m.keeper.forget(t.drive.ID)
@@ -69,7 +69,7 @@ func (m *Manager) deleteRecord(t *tracked, why string) {
 }
 
 // release starts the release of a drive: from now on no new volume is placed on it.
-func (m *Manager) release(ctx context.Context, drive, why string) error {
+func (m *replacementT) release(ctx context.Context, drive, why string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.drive.System {
 			return fmt.Errorf("drive %s (%s): %w: the machine runs from it", t.drive.ID, t.drive.Name, drivebay.ErrRefused)
@@ -79,14 +79,14 @@ func (m *Manager) release(ctx context.Context, drive, why string) error {
 }
 
 // Emptied records that nothing depends any more on a drive that is being released.
-func (m *Manager) Emptied(ctx context.Context, drive string) error {
+func (m *replacementT) Emptied(ctx context.Context, drive string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		return m.changeUsage(t, drivebay.UsageEmptied, "nothing depends on it any more")
 	})
 }
 
 // Waiting records what a drive that is being released waits for, and its progress.
-func (m *Manager) Waiting(ctx context.Context, drive, by string, p *drivebay.Progress) error {
+func (m *replacementT) Waiting(ctx context.Context, drive, by string, p *drivebay.Progress) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.rec.Leaving != nil && t.rec.Usage == drivebay.UsageReleasing {
 			l := *t.rec.Leaving
@@ -98,12 +98,12 @@ func (m *Manager) Waiting(ctx context.Context, drive, by string, p *drivebay.Pro
 }
 
 // LeaveFailed records why a drive cannot be taken out.
-func (m *Manager) LeaveFailed(ctx context.Context, drive, cause string) error {
+func (m *replacementT) LeaveFailed(ctx context.Context, drive, cause string) error {
 	return m.change(ctx, drive, func(t *tracked) error { return m.changeUsage(t, drivebay.UsageFail, cause) })
 }
 
 // reuse returns a drive to use that was taken out and is back.
-func (m *Manager) reuse(ctx context.Context, drive, why string) error {
+func (m *replacementT) reuse(ctx context.Context, drive, why string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if !t.present {
 			return fmt.Errorf("drive %s: %w: it is not in the machine", t.drive.ID, drivebay.ErrInvalid)
@@ -115,9 +115,9 @@ func (m *Manager) reuse(ctx context.Context, drive, why string) error {
 // startRemoval starts the removal of a drive on which nothing depends, or of one with its volumes by
 // force: the kernel removes the device, and the light of the bay is lit. A drive that the
 // kernel cannot remove may be pulled as it is.
-func (m *Manager) startRemoval(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
+func (m *replacementT) startRemoval(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
 	forced := e == drivebay.UsageForce
-	if err := m.relist(ctx); err != nil { // no uevent announces a mount
+	if err := m.listNow(ctx); err != nil { // no uevent announces a mount
 		return err
 	}
 	var d drivebay.Drive
@@ -144,7 +144,7 @@ func (m *Manager) startRemoval(ctx context.Context, drive string, e drivebay.Usa
 }
 
 // relist lists the drives and their uses now, without reading enclosures.
-func (m *Manager) relist(ctx context.Context) error {
+func (m *trackingT) relist(ctx context.Context) error {
 	opt := InventoryOptions{Dark: true}
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (m *Manager) relist(ctx context.Context) error {
 // drivebay partition with nothing on it does not count as a use: its volume was released.
 // With force, devices that drivebay makes for its volumes do not count either; filesystems,
 // swap and devices that were made on a volume do.
-func (m *Manager) checkRemovable(t *tracked, forced bool) error {
+func (m *replacementT) checkRemovable(t *tracked, forced bool) error {
 	if t.drive.System {
 		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
 	}
@@ -192,7 +192,7 @@ func sharesController(a, b *drivebay.Drive) bool {
 }
 
 // changeUsage makes one usage transition, with its event.
-func (m *Manager) changeUsage(t *tracked, e drivebay.UsageEvent, cause string) error {
+func (m *fleetT) changeUsage(t *tracked, e drivebay.UsageEvent, cause string) error {
 	from := t.rec.Usage
 	to, err := from.Next(e)
 	if err != nil {

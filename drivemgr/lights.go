@@ -34,7 +34,7 @@ type light struct {
 
 // light returns the entry of a file. A new entry counts as lit, since an earlier run may
 // have lit it.
-func (m *Manager) light(file string, slot drivebay.Slot) *light {
+func (m *lightsT) light(file string, slot drivebay.Slot) *light {
 	l := m.lights[file]
 	if l == nil {
 		l = &light{slot: slot, is: true, wanted: true, lane: lane.New()}
@@ -46,7 +46,7 @@ func (m *Manager) light(file string, slot drivebay.Slot) *light {
 // keepLights lights the fault lights of the bays that need an operator: those of drives to be
 // pulled, and of drives that wait for an operator's decision. It leaves other lights as
 // they are.
-func (m *Manager) keepLights() {
+func (m *lightsT) keepLights() {
 	wanted := map[string]bool{}
 	for id, t := range m.drives {
 		slot := t.drive.Slot
@@ -70,7 +70,7 @@ func (m *Manager) keepLights() {
 	}
 }
 
-func (m *Manager) needsOperator(id string, t *tracked) bool {
+func (m *lightsT) needsOperator(id string, t *tracked) bool {
 	switch t.rec.Usage {
 	case drivebay.UsageFailed, drivebay.UsageRemoving:
 		return true
@@ -81,7 +81,7 @@ func (m *Manager) needsOperator(id string, t *tracked) bool {
 }
 
 // switchLight writes the wanted state of a light in the background, and adds an event.
-func (m *Manager) switchLight(file string, l *light) {
+func (m *lightsT) switchLight(file string, l *light) {
 	on := l.wanted
 	l.busy = true
 	m.jobs = append(m.jobs, func(ctx context.Context) {
@@ -109,7 +109,7 @@ func (m *Manager) switchLight(file string, l *light) {
 var onOff = map[bool]string{true: "on", false: "off"}
 
 // noteLight records what was written to a light, unless a later listing has read it.
-func (m *Manager) noteLight(file string, slot drivebay.Slot, on bool, at uint64) {
+func (m *lightsT) noteLight(file string, slot drivebay.Slot, on bool, at uint64) {
 	l := m.light(file, slot)
 	if at < l.at {
 		return
@@ -138,7 +138,7 @@ func show(s *drivebay.Slot, file string, on bool) {
 }
 
 // correctLights corrects a listing by the lights that were switched after it began.
-func (m *Manager) correctLights(list *Listing) {
+func (m *lightsT) correctLights(list *Listing) {
 	if list.Dark {
 		return
 	}
@@ -160,7 +160,7 @@ func (m *Manager) correctLights(list *Listing) {
 }
 
 // turnOffLights turns off both lights of a bay that no longer needs an operator.
-func (m *Manager) turnOffLights(slot drivebay.Slot) {
+func (m *lightsT) turnOffLights(slot drivebay.Slot) {
 	for _, file := range []string{slot.Fault, slot.Locate} {
 		if file != "" {
 			l := m.light(file, slot)
@@ -171,7 +171,7 @@ func (m *Manager) turnOffLights(slot drivebay.Slot) {
 
 // setLight writes to the file of a light and reports whether the state changed. The read
 // and the write go to the enclosure and may hang.
-func (m *Manager) setLight(ctx context.Context, in *lane.Lane, file string, on bool) (bool, error) {
+func (m *lightsT) setLight(ctx context.Context, in *lane.Lane, file string, on bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lightTime)
 	defer cancel()
 	return lane.Through(ctx, in, m.machine, func(context.Context) (bool, error) {

@@ -27,7 +27,7 @@ const (
 )
 
 // addLogLine adds a line of the kernel log to the drives that it concerns.
-func (m *Manager) addLogLine(l host.LogLine) {
+func (m *pollT) addLogLine(l host.LogLine) {
 	dev, kind, sector, ok := ClassifyLog(l.Text)
 	if !ok {
 		return
@@ -106,7 +106,7 @@ func (w *logWindow) count(k *drivebay.Kernel, now time.Time) {
 
 // handleUevent reports whether a uevent requires a new listing, and schedules a look at drives
 // whose content it changes.
-func (m *Manager) handleUevent(e host.Uevent) bool {
+func (m *pollT) handleUevent(e host.Uevent) bool {
 	if e.Overflow {
 		return true
 	}
@@ -130,7 +130,7 @@ func (m *Manager) handleUevent(e host.Uevent) bool {
 const betweenLooks = 10 * time.Second
 
 // scheduleReread schedules a look that reads the content of the drive of a changed device.
-func (m *Manager) scheduleReread(dev string) {
+func (m *pollT) scheduleReread(dev string) {
 	now := m.machine.Now()
 	for _, t := range m.drives {
 		if t.present && speaksOf(dev, &t.drive) {

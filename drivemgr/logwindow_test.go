@@ -3,24 +3,11 @@ package drivemgr
 import (
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 )
-
-func TestKernelLogReachesItsDrive(t *testing.T) {
-	sata := &drivebay.Drive{Name: "sdc", Paths: []drivebay.Path{{Name: "sdc", Address: "1:0:0:0", SysPath: "sys/devices/pci0000:00/0000:00:05.0/ata1/host1/target1:0:0/1:0:0:0/block/sdc"}},
-		Uses: []drivebay.Use{{Kind: "lvm", Device: "dm-3"}}}
-	nvme := &drivebay.Drive{Name: "nvme0n1", Paths: []drivebay.Path{{Name: "nvme0c1n1", Address: "0000:04:00.0", SysPath: "sys/devices/pci0000:00/0000:04:00.0/nvme/nvme1/nvme0c1n1"}}}
-	for dev, want := range map[string][2]bool{
-		"sdc": {true, false}, "1:0:0:0": {true, false}, "ata1": {true, false}, "dm-3": {true, false}, "ata11": {false, false},
-		"nvme0n1": {false, true}, "nvme0c1n1": {false, true}, "nvme1": {false, true}, "0000:04:00.0": {false, true}, "nvme0": {false, false}, "": {false, false},
-	} {
-		if got := [2]bool{speaksOf(dev, sata), speaksOf(dev, nvme)}; got != want {
-			t.Errorf("%q speaks of the SATA drive: %v, of the NVMe drive: %v", dev, got[0], got[1])
-		}
-	}
-}
 
 func TestLinkResets(t *testing.T) {
 	for line, want := range map[string]string{"ata3: hard resetting link": "ata3", "ata12.00: soft resetting link": "ata12"} {
@@ -65,4 +52,66 @@ func TestLogWindow(t *testing.T) {
 	if len(w.sectors) > maxLogKept || len(w.errors) > maxLogKept {
 		t.Errorf("%d sectors, %d errors are kept", len(w.sectors), len(w.errors))
 	}
+}
+
+func TestClassifyLog(t *testing.T) {
+	rows := []struct {
+		line   string
+		dev    string
+		kind   LogKind
+		sector uint64
+	}{
+		// block/blk-core.c, blk_print_req_error(); before 5.16 with the function's name
+		{"critical medium error, dev sde, sector 4660 op 0x0:(READ) flags 0x800 phys_seg 1 prio class 2", "sde", LogMedium, 4660},
+		{"blk_update_request: critical medium error, dev sda, sector 976773160 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0", "sda", LogMedium, 976773160},
+		{"print_req_error: I/O error, dev nvme0n1, sector 8", "nvme0n1", LogIO, 8},
+		{"timeout error, dev sdb, sector 1 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2", "sdb", LogIO, 1},
+		{"protection error, dev sdb, sector 1 op 0x0:(READ)", "sdb", LogIO, 1},
+		// fs/buffer.c, buffer_io_error()
+		{"Buffer I/O error on dev sda1, logical block 27, lost async page write", "sda1", LogIO, 27},
+		{"Buffer I/O error on dev sda1, logical block 27, async page read", "", 0, 0},
+		// drivers/scsi/scsi_error.c, scsi_lib.c, scsi_logging.c
+		{"sd 8:0:0:0: Device offlined - not ready after error recovery", "8:0:0:0", LogOffline, 0},
+		{"sd 2:0:0:0: rejecting I/O to offline device", "2:0:0:0", LogOffline, 0},
+		{"scsi 2:0:0:0: rejecting I/O to dead device", "2:0:0:0", LogOffline, 0},
+		{"sd 8:0:0:0: [sde] tag#171 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=31s", "8:0:0:0", LogTimeout, 0},
+		{"sd 8:0:0:0: [sde] tag#181 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd_age=0s", "", 0, 0},
+		{"sd 8:0:0:0: [sde] tag#181 Sense Key : Medium Error [current]", "", 0, 0},
+		// drivers/nvme/host/pci.c, core.c
+		{"nvme nvme0: I/O 12 QID 3 timeout, aborting", "nvme0", LogTimeout, 0},
+		{"nvme nvme0: I/O tag 12 (100c) opcode 0x2 (Read) QID 3 timeout, aborting req_op:READ(0) size:4096", "nvme0", LogTimeout, 0},
+		{"nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10", "nvme1", LogReset, 0},
+		{"nvme nvme1: resetting controller", "nvme1", LogReset, 0},
+		{"nvme nvme1: Removing after probe failure status: -19", "nvme1", LogOffline, 0},
+		{"nvme nvme1: Disabling device after reset failure: -19", "nvme1", LogOffline, 0},
+		// fs/ext4/super.c, fs/xfs, fs/btrfs/messages.c
+		{"EXT4-fs error (device dm-0): trigger_test_error:126: comm init: injected", "dm-0", LogFilesystem, 0},
+		{"EXT4-fs (sda1): mounted filesystem with ordered data mode", "", 0, 0},
+		{"XFS (sdb1): Metadata corruption detected at xfs_agf_verify+0x1/0x2 [xfs], xfs_agf block 0x1", "sdb1", LogFilesystem, 0},
+		{"XFS (sdb1): metadata I/O error in \"xfs_imap_to_bp+0x5c/0xa0\" at daddr 0x40 len 32 error 5", "sdb1", LogFilesystem, 0},
+		{"XFS (sdb1): Metadata I/O Error (0x1) detected at xfs_trans_read_buf_map", "sdb1", LogFilesystem, 0},
+		{"XFS (sdb1): Ending clean mount", "", 0, 0},
+		{"BTRFS error (device sdc): bdev /dev/sdc errs: wr 0, rd 1, flush 0, corrupt 0, gen 0", "sdc", LogFilesystem, 0},
+		{"BTRFS critical (device sdc state EA): corrupt leaf", "sdc", LogFilesystem, 0},
+		{"BTRFS info (device sdc): using crc32c", "", 0, 0},
+		{"", "", 0, 0},
+	}
+	for _, r := range rows {
+		dev, kind, sector, ok := ClassifyLog(r.line)
+		if dev != r.dev || kind != r.kind || sector != r.sector || ok != (r.kind != 0) {
+			t.Errorf("%q: %q %v %d %v", r.line, dev, kind, sector, ok)
+		}
+	}
+}
+
+func FuzzClassifyLog(f *testing.F) {
+	f.Add("critical medium error, dev sde, sector 4660 op 0x0:(READ)")
+	f.Add("nvme nvme0: I/O 12 QID 3 timeout, aborting")
+	f.Add("I/O error, dev sda, sector 99999999999999999999999")
+	f.Fuzz(func(t *testing.T, line string) {
+		dev, kind, _, ok := ClassifyLog(line)
+		if ok != (kind != 0) || ok != (dev != "") || !utf8.ValidString(dev) || len(dev) > len(line) {
+			t.Errorf("%q: %q %v %v", line, dev, kind, ok)
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -54,45 +53,6 @@ const (
 	askEnclosures = 2 * time.Second
 )
 
-// Manager tracks the drives of one machine.
-type Manager struct {
-	machine host.Machine
-	keeper  *keeper
-	log     *slog.Logger
-	slots   chan struct{} // bounds the looks under way
-
-	snapshot     atomic.Pointer[drivebay.Snapshot]
-	unclaimBlock atomic.Pointer[func(drive string) string] // returns why a claim has to stay
-	forgetBlock  atomic.Pointer[func(drive string) string] // returns why the record of a missing drive has to stay
-	seqMu        sync.Mutex
-	seqGrew      chan struct{} // closed and replaced when Seq grows
-
-	// The fields below belong to the goroutine of Run (or to Look, which has none).
-	opt     Options
-	drives  map[string]*tracked
-	looks   atomic.Uint64    // counts looks and changes to order them
-	events  []drivebay.Event // published with the next snapshot
-	listing Listing
-	lights  lights
-	// lightsRead is the moment of the last listing that read the enclosures.
-	lightsRead    uint64
-	listed        bool      // there was a listing
-	listedAt      time.Time // time of the last listing
-	drivesChanged bool      // drives came or went since enclosures were read
-	listAgain     bool      // content read from a drive requires another listing of its uses
-	// listingSince is when the listing under way began; zero without one.
-	listingSince time.Time
-	problems     []string                // of the daemon: no uevents, no kernel log ...
-	jobs         []func(context.Context) // to be started in goroutines: they may wait for a device
-	rereadDone   []chan struct{}         // of the calls of AwaitReread
-	inventoried  bool                    // every present drive was read once
-	storeFails   string                  // why the store cannot be written, as last reported
-
-	calls    chan call
-	results  chan lookResult
-	listings chan Listing
-}
-
 // tracked holds the state of one drive in the manager.
 type tracked struct {
 	rec       drivebay.Record
@@ -128,20 +88,23 @@ type tracked struct {
 // New makes a manager. Without a store (st is nil) nothing survives a restart.
 func New(m host.Machine, st Store, opt Options) *Manager {
 	opt = withDefaults(opt)
-	mgr := &Manager{
+	f := &fleetT{
 		machine: m, opt: opt, log: opt.Log,
-		keeper:   newKeeper(st, opt.Log),
-		slots:    make(chan struct{}, opt.Parallel),
-		seqGrew:  make(chan struct{}),
-		drives:   map[string]*tracked{},
-		lights:   lights{},
-		calls:    make(chan call),
-		results:  make(chan lookResult),
-		listings: make(chan Listing, 1),
+		keeper:  newKeeper(st, opt.Log),
+		seqGrew: make(chan struct{}),
+		drives:  map[string]*tracked{},
+		calls:   make(chan call),
 	}
 	d := m.Describe()
-	mgr.snapshot.Store(&drivebay.Snapshot{Machine: drivebay.Machine{Name: d.Name, Kind: d.Kind}})
-	return mgr
+	f.snapshot.Store(&drivebay.Snapshot{Machine: drivebay.Machine{Name: d.Name, Kind: d.Kind}})
+	l := &lightsT{fleetT: f, lights: lights{}}
+	c := &claimsT{fleetT: f, lightsT: l}
+	s := &selftestsT{fleetT: f}
+	p := &pollT{fleetT: f, claimsT: c, selftestsT: s, slots: make(chan struct{}, opt.Parallel), results: make(chan lookResult)}
+	r := &replacementT{fleetT: f, lightsT: l}
+	t := &trackingT{fleetT: f, lightsT: l, claimsT: c, pollT: p, replacementT: r, listings: make(chan Listing, 1)}
+	r.refresh, r.listNow = t.Refresh, t.relist
+	return &Manager{fleetT: f, lightsT: l, claimsT: c, selftestsT: s, pollT: p, replacementT: r, trackingT: t}
 }
 
 func withDefaults(o Options) Options {
@@ -268,10 +231,10 @@ type call struct {
 
 // nextMoment returns the next number in the order of looks and changes. A change wins over a
 // look that began before it, however late the look ends.
-func (m *Manager) nextMoment() uint64 { return m.looks.Add(1) }
+func (m *fleetT) nextMoment() uint64 { return m.looks.Add(1) }
 
 // startJobs starts the pending jobs, which may wait for a device, in goroutines.
-func (m *Manager) startJobs(ctx context.Context) {
+func (m *fleetT) startJobs(ctx context.Context) {
 	for _, job := range m.jobs {
 		go job(ctx)
 	}
@@ -280,7 +243,7 @@ func (m *Manager) startJobs(ctx context.Context) {
 
 // listInBackground lists the machine in a goroutine: even sysfs can hang, since the LED
 // file of an enclosure sends a command to it.
-func (m *Manager) listInBackground(ctx context.Context, hurry bool) {
+func (m *trackingT) listInBackground(ctx context.Context, hurry bool) {
 	opt := InventoryOptions{Loop: m.opt.Loop, Dark: hurry, Ours: m.ours()}
 	go func() {
 		l := m.listMachine(ctx, opt)
@@ -293,7 +256,7 @@ func (m *Manager) listInBackground(ctx context.Context, hurry bool) {
 
 // ours returns the present drives on which only drivebay content was read, and the claimed
 // blank ones, which may get a drivebay partition at any moment.
-func (m *Manager) ours() map[string]bool {
+func (m *fleetT) ours() map[string]bool {
 	out := map[string]bool{}
 	for _, t := range m.drives {
 		kind := t.drive.Content.Kind
@@ -304,7 +267,7 @@ func (m *Manager) ours() map[string]bool {
 	return out
 }
 
-func (m *Manager) listMachine(ctx context.Context, opt InventoryOptions) Listing {
+func (m *trackingT) listMachine(ctx context.Context, opt InventoryOptions) Listing {
 	began := m.nextMoment()
 	mounts, err := m.machine.Mounts(ctx)
 	l := Observe(m.machine, mounts, opt)
@@ -380,7 +343,7 @@ func unreadRecords(err error) string {
 
 // do runs f in the goroutine that owns the state and waits until the snapshot shows
 // its changes.
-func (m *Manager) do(ctx context.Context, f func() error) error {
+func (m *fleetT) do(ctx context.Context, f func() error) error {
 	c := call{f, make(chan error, 1)}
 	select {
 	case m.calls <- c:

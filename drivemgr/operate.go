@@ -14,7 +14,7 @@ import (
 )
 
 // find returns the drive of Snapshot.Find, or an error that names it.
-func (m *Manager) find(what string) (*drivebay.Drive, error) {
+func (m *fleetT) find(what string) (*drivebay.Drive, error) {
 	if d, ok := m.Snapshot().Find(what); ok {
 		return d, nil
 	}
@@ -22,7 +22,7 @@ func (m *Manager) find(what string) (*drivebay.Drive, error) {
 }
 
 // ask runs f, which reads from a drive, in the drive's lane, for at most LookTimeout.
-func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Context, *drivebay.Drive) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, m *fleetT, what string, f func(context.Context, *drivebay.Drive) (T, error)) (T, error) {
 	var (
 		zero    T
 		l       *lane.Lane
@@ -53,7 +53,7 @@ func ask[T any](ctx context.Context, m *Manager, what string, f func(context.Con
 }
 
 // Refresh lists the machine now, and starts looks at all drives that read their content.
-func (m *Manager) Refresh(ctx context.Context) error {
+func (m *trackingT) Refresh(ctx context.Context) error {
 	var opt InventoryOptions
 	if err := m.do(ctx, func() error { opt.Loop, opt.Ours = m.opt.Loop, m.ours(); return nil }); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (m *Manager) Refresh(ctx context.Context) error {
 
 // Written starts a look that reads a drive again after drivebay wrote to it: the first or
 // last partition of a table changes what the drive can be used for.
-func (m *Manager) Written(ctx context.Context, drive string) error {
+func (m *pollT) Written(ctx context.Context, drive string) error {
 	return m.do(ctx, func() error {
 		if t := m.drives[drive]; t != nil {
 			t.fresh, t.written, t.nextLook = true, true, m.machine.Now()
@@ -81,7 +81,7 @@ func (m *Manager) Written(ctx context.Context, drive string) error {
 
 // AwaitReread waits until every drive named to Written has been looked at since, and reports
 // whether there was one.
-func (m *Manager) AwaitReread(ctx context.Context) (waited bool, err error) {
+func (m *pollT) AwaitReread(ctx context.Context) (waited bool, err error) {
 	done := make(chan struct{})
 	err = m.do(ctx, func() error {
 		if waited = m.rereads(); waited {
@@ -104,7 +104,7 @@ func (m *Manager) AwaitReread(ctx context.Context) (waited bool, err error) {
 
 // rereads reports whether a drive to which drivebay wrote is still to be looked at. A drive
 // that is gone is not waited for.
-func (m *Manager) rereads() bool {
+func (m *pollT) rereads() bool {
 	for _, t := range m.drives {
 		if t.present && (t.written || t.rereading && t.looking) {
 			return true
@@ -114,7 +114,7 @@ func (m *Manager) rereads() bool {
 }
 
 // answerRereads ends the calls of AwaitReread once the snapshot shows all drives.
-func (m *Manager) answerRereads() {
+func (m *pollT) answerRereads() {
 	if len(m.rereadDone) == 0 || m.rereads() {
 		return
 	}
@@ -125,14 +125,14 @@ func (m *Manager) answerRereads() {
 }
 
 // Pages reads all pages of a drive now and returns them undecoded.
-func (m *Manager) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, error) {
-	return ask(ctx, m, drive, func(ctx context.Context, d *drivebay.Drive) ([]drivebay.RawPage, error) {
+func (m *pollT) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, error) {
+	return ask(ctx, m.fleetT, drive, func(ctx context.Context, d *drivebay.Drive) ([]drivebay.RawPage, error) {
 		return rawPages(ctx, m.machine, d)
 	})
 }
 
 // Locate turns the light of a bay on or off, and reads it back.
-func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
+func (m *lightsT) Locate(ctx context.Context, bay string, on bool) error {
 	b, err := m.findBay(bay)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
 }
 
 // findBay finds a bay by its name or by the drive in it.
-func (m *Manager) findBay(what string) (drivebay.Bay, error) {
+func (m *fleetT) findBay(what string) (drivebay.Bay, error) {
 	s := m.Snapshot()
 	if b, ok := s.FindBay(what); ok {
 		return *b, nil
@@ -174,7 +174,7 @@ func (m *Manager) findBay(what string) (drivebay.Bay, error) {
 
 // Acknowledge accepts a drive's current finding: it counts again when it grows. Code ""
 // accepts all findings that can be accepted.
-func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
+func (m *pollT) Acknowledge(ctx context.Context, drive, code string) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		memory, err := health.Acknowledge(t.rec.Memory, code)
 		if err != nil {
@@ -188,7 +188,7 @@ func (m *Manager) Acknowledge(ctx context.Context, drive, code string) error {
 }
 
 // Cordon keeps new volumes off a drive, or allows them again.
-func (m *Manager) Cordon(ctx context.Context, drive string, on bool) error {
+func (m *pollT) Cordon(ctx context.Context, drive string, on bool) error {
 	return m.change(ctx, drive, func(t *tracked) error {
 		if t.rec.Cordoned == on {
 			return nil
@@ -200,7 +200,7 @@ func (m *Manager) Cordon(ctx context.Context, drive string, on bool) error {
 }
 
 // change runs f on one drive in the goroutine that owns it, and stores the record.
-func (m *Manager) change(ctx context.Context, drive string, f func(*tracked) error) error {
+func (m *fleetT) change(ctx context.Context, drive string, f func(*tracked) error) error {
 	d, err := m.find(drive)
 	if err != nil {
 		return err

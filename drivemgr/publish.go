@@ -11,10 +11,10 @@ import (
 )
 
 // Snapshot returns the newest state. It is never nil; Seq is 0 before the first listing.
-func (m *Manager) Snapshot() *drivebay.Snapshot { return m.snapshot.Load() }
+func (m *fleetT) Snapshot() *drivebay.Snapshot { return m.snapshot.Load() }
 
 // Wait returns the first snapshot with a Seq after the given one.
-func (m *Manager) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
+func (m *fleetT) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
 	for {
 		m.seqMu.Lock()
 		grew := m.seqGrew
@@ -67,9 +67,9 @@ func (m *Manager) publish() {
 }
 
 // queueEvents queues events until the next snapshot, so that a reader of the event finds the drive.
-func (m *Manager) queueEvents(events ...drivebay.Event) { m.events = append(m.events, events...) }
+func (m *fleetT) queueEvents(events ...drivebay.Event) { m.events = append(m.events, events...) }
 
-func (m *Manager) storeEvents() {
+func (m *fleetT) storeEvents() {
 	m.keeper.add(m.events...)
 	m.events = nil
 }

@@ -16,7 +16,7 @@ const pullTime = time.Hour
 
 // reportPull adds an event when another drive vanished than the one to be pulled. Several
 // drives that vanish at once were not pulled by hand.
-func (m *Manager) reportPull(gone []*tracked, now time.Time) {
+func (m *replacementT) reportPull(gone []*tracked, now time.Time) {
 	if len(gone) != 1 || gone[0].rec.Usage == drivebay.UsageRemoved {
 		return
 	}
@@ -31,7 +31,7 @@ func (m *Manager) reportPull(gone []*tracked, now time.Time) {
 }
 
 // awaitsPull reports whether the drive is still in its bay and has to be pulled.
-func (m *Manager) awaitsPull(id string, t *tracked) bool {
+func (m *replacementT) awaitsPull(id string, t *tracked) bool {
 	switch {
 	case place(&t.drive) == "" || m.hasSuccessor(id):
 		return false
@@ -49,7 +49,7 @@ func (m *Manager) awaitsPull(id string, t *tracked) bool {
 }
 
 // reportReturn adds events when a known drive is back, or is in another bay.
-func (m *Manager) reportReturn(t *tracked, d *drivebay.Drive, now time.Time) {
+func (m *replacementT) reportReturn(t *tracked, d *drivebay.Drive, now time.Time) {
 	tell := func(kind drivebay.EventKind, from, cause string) {
 		m.queueEvents(drivebay.Event{At: now, Kind: kind, Drive: d.ID, From: from, Cause: cause + ": " + describe(d)})
 	}
@@ -74,7 +74,7 @@ func (m *Manager) reportReturn(t *tracked, d *drivebay.Drive, now time.Time) {
 
 // resumeRemovals continues the removals of an earlier run: drives that the kernel was to remove and
 // that are still listed, or listed again.
-func (m *Manager) resumeRemovals(now time.Time) {
+func (m *replacementT) resumeRemovals(now time.Time) {
 	for _, t := range m.drives {
 		if t.rec.Usage != drivebay.UsageRemoving || !t.present {
 			continue

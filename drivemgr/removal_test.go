@@ -18,7 +18,7 @@ func TestForcedRemovalOfAUsedDrive(t *testing.T) {
 	} {
 		for _, ours := range []bool{true, false} {
 			d := &tracked{drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: kind, Device: "sda1", Ours: ours}}}}
-			m := &Manager{drives: map[string]*tracked{"d": d}}
+			m := &replacementT{fleetT: &fleetT{drives: map[string]*tracked{"d": d}}}
 			if err := m.checkRemovable(d, true); (err == nil) != (may && ours) || err != nil && !errors.Is(err, drivebay.ErrBusy) {
 				t.Errorf("a use of kind %q, of drivebay: %v: %v", kind, ours, err)
 			}

@@ -13,7 +13,7 @@ import (
 // of it: the kernel reports for that device now what was listed under the id. The result
 // holds as long as the caller has the device open: the kernel does not reuse the number
 // meanwhile. It touches no drive.
-func (m *Manager) ProveIdentity(ctx context.Context, id, devnum string) error {
+func (m *trackingT) ProveIdentity(ctx context.Context, id, devnum string) error {
 	d, ok := m.Snapshot().Find(id)
 	if !ok || d.ID != id {
 		return fmt.Errorf("drive %s: %w", id, drivebay.ErrNotFound)
@@ -29,7 +29,7 @@ func (m *Manager) ProveIdentity(ctx context.Context, id, devnum string) error {
 	if s.exists(dir + "/partition") {
 		dir = path.Dir(dir)
 	}
-	is, ok := s.readDrive(path.Base(dir))
+	is, ok := readDrive(s, path.Base(dir))
 	if !ok {
 		return fmt.Errorf("drive %s: %w: what device %s is cannot be read", id, drivebay.ErrRefused, devnum)
 	}
@@ -78,4 +78,4 @@ func hasOwnID(d *drivebay.Drive) bool {
 }
 
 // Note adds an event of another part of the daemon, such as one about a volume.
-func (m *Manager) Note(e drivebay.Event) { m.keeper.add(e) }
+func (m *trackingT) Note(e drivebay.Event) { m.keeper.add(e) }

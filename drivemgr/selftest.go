@@ -110,7 +110,7 @@ var families = map[drivebay.Protocol]host.Family{
 
 // scheduleSelfTests starts the self-tests that are due. A start that fails is not
 // repeated before the next interval.
-func (m *Manager) scheduleSelfTests(ctx context.Context) {
+func (m *selftestsT) scheduleSelfTests(ctx context.Context) {
 	now := m.machine.Now()
 	if !m.opt.SelfTests.Enabled || !m.opt.SelfTests.open(now) {
 		return
@@ -158,12 +158,12 @@ func (t *tracked) markSelfTest(kind host.SelfTestKind, now time.Time) {
 }
 
 // SelfTest starts or aborts a self-test of a drive.
-func (m *Manager) SelfTest(ctx context.Context, drive, kind string) error {
+func (m *selftestsT) SelfTest(ctx context.Context, drive, kind string) error {
 	k := host.SelfTestKind(kind)
 	if k != host.SelfTestShort && k != host.SelfTestLong && k != host.SelfTestAbort {
 		return fmt.Errorf("self-test %q: %w: want short, long or abort", kind, drivebay.ErrInvalid)
 	}
-	_, err := ask(ctx, m, drive, func(ctx context.Context, d *drivebay.Drive) (struct{}, error) {
+	_, err := ask(ctx, m.fleetT, drive, func(ctx context.Context, d *drivebay.Drive) (struct{}, error) {
 		family, ok := families[d.Protocol]
 		if !ok {
 			return struct{}{}, fmt.Errorf("%w: a %s drive has no self-test", drivebay.ErrNoSupport, d.Transport)
@@ -188,7 +188,7 @@ func (m *Manager) SelfTest(ctx context.Context, drive, kind string) error {
 }
 
 // reportSelfTests adds an event for a self-test that ended since the last look.
-func (m *Manager) reportSelfTests(t *tracked, old *drivebay.Evidence, now time.Time) {
+func (m *selftestsT) reportSelfTests(t *tracked, old *drivebay.Evidence, now time.Time) {
 	ev := t.drive.Evidence
 	if old == nil || len(ev.SelfTests) == 0 {
 		return

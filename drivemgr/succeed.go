@@ -14,7 +14,7 @@ import (
 
 // predecessor returns the drive that was last in the bay of a new drive and is not listed
 // now.
-func (m *Manager) predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay.Succession {
+func (m *claimsT) predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay.Succession {
 	var last *tracked
 	for id, t := range m.drives {
 		if seen[id] || place(d) == "" || place(&t.drive) != place(d) || m.hasSuccessor(id) {
@@ -34,7 +34,7 @@ func (m *Manager) predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay
 }
 
 // hasSuccessor reports whether another drive has taken a drive's place.
-func (m *Manager) hasSuccessor(id string) bool {
+func (m *fleetT) hasSuccessor(id string) bool {
 	for _, t := range m.drives {
 		if s := t.rec.Succeeds; s != nil && s.Of == id && !s.Taken.IsZero() {
 			return true
@@ -44,7 +44,7 @@ func (m *Manager) hasSuccessor(id string) bool {
 }
 
 // succeed gives a drive the place of its predecessor, or records why it does not.
-func (m *Manager) succeed(t *tracked) {
+func (m *claimsT) succeed(t *tracked) {
 	s := t.rec.Succeeds
 	if s == nil || !s.Taken.IsZero() || !t.present {
 		return
@@ -72,7 +72,7 @@ func (m *Manager) succeed(t *tracked) {
 
 // followPredecessors tries again where a place is not taken yet: the obstacle may have been
 // the state of the other drive.
-func (m *Manager) followPredecessors() {
+func (m *claimsT) followPredecessors() {
 	for _, t := range m.drives {
 		m.succeed(t)
 	}
@@ -80,7 +80,7 @@ func (m *Manager) followPredecessors() {
 
 // refusalToSucceed returns why a drive does not take the place of another one; sure is false
 // while too little is known.
-func (m *Manager) refusalToSucceed(before, t *tracked) (why string, sure bool) {
+func (m *claimsT) refusalToSucceed(before, t *tracked) (why string, sure bool) {
 	id, claim := before.drive.ID, before.rec.Claim
 	switch {
 	case before.rec.Usage == drivebay.UsageInUse:
@@ -113,7 +113,7 @@ func missingToReplace(before, d *drivebay.Drive) (reasons []string) {
 	return reasons
 }
 
-func (m *Manager) inherit(t, before *tracked) {
+func (m *claimsT) inherit(t, before *tracked) {
 	now := m.machine.Now()
 	cause := "it takes the place of drive " + before.drive.ID
 	if before.rec.Claim != nil && t.rec.Claim == nil {

@@ -18,7 +18,7 @@ const takeOutTime = time.Minute
 
 // removeFromKernel makes the kernel remove a drive. The next listing shows that the device is
 // gone, which ends the removal (see setOffline).
-func (m *Manager) removeFromKernel(ctx context.Context, d *drivebay.Drive) error {
+func (m *replacementT) removeFromKernel(ctx context.Context, d *drivebay.Drive) error {
 	if d.Slot.Locate != "" {
 		if err := m.Locate(ctx, d.ID, true); err != nil {
 			m.log.Warn("bay not lit", "op", "take out", "drive", d.ID, "err", err)
@@ -34,13 +34,13 @@ func (m *Manager) removeFromKernel(ctx context.Context, d *drivebay.Drive) error
 		return struct{}{}, m.writeFiles(files)
 	})
 	if err == nil {
-		return m.Refresh(ctx)
+		return m.refresh(ctx)
 	}
 	err = fmt.Errorf("drive %s (%s): take out: %w", d.ID, d.Name, translate(err))
 	return errors.Join(err, m.LeaveFailed(context.WithoutCancel(ctx), d.ID, err.Error()))
 }
 
-func (m *Manager) writeFiles(files []string) error {
+func (m *replacementT) writeFiles(files []string) error {
 	for _, f := range files {
 		if err := m.machine.WriteFile(f, []byte("1")); err != nil && !errors.Is(err, host.ErrGone) {
 			return err

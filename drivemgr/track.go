@@ -14,7 +14,7 @@ import (
 // applyListing makes a listing the state of the machine. A missing drive counts as gone only when
 // the listing is complete: a failed read is not a pulled drive. take ignores a listing that
 // began before the last one it took.
-func (m *Manager) applyListing(l Listing) {
+func (m *trackingT) applyListing(l Listing) {
 	if l.began < m.listing.began {
 		m.drivesChanged = m.drivesChanged || !l.Dark // its reading of the enclosures has to be repeated
 		return
@@ -62,7 +62,7 @@ func (m *Manager) applyListing(l Listing) {
 }
 
 // applyDrive updates the record of one listed drive, or makes one.
-func (m *Manager) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.Time) {
+func (m *trackingT) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.Time) {
 	t := m.drives[d.ID]
 	if t == nil {
 		t = m.claimAlias(d, seen)
@@ -123,7 +123,7 @@ func (t *tracked) begin(now time.Time) {
 
 // claimAlias finds the record that drive d has under an -at- id. The drive gets the id of its
 // own names when its duplicates are gone and no drive had that id.
-func (m *Manager) claimAlias(d *drivebay.Drive, seen map[string]bool) *tracked {
+func (m *trackingT) claimAlias(d *drivebay.Drive, seen map[string]bool) *tracked {
 	for id, t := range m.drives {
 		old := &t.drive
 		if t.baseOf() == id || seen[id] || !t.present || old.Serial != d.Serial || old.WWN != d.WWN || old.Size != d.Size || !samePlace(old, d) {
@@ -189,7 +189,7 @@ func changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 
 // setOffline sets a drive OFFLINE that a complete listing lacks, and reports whether it left
 // just now.
-func (m *Manager) setOffline(id string, t *tracked, now time.Time) bool {
+func (m *trackingT) setOffline(id string, t *tracked, now time.Time) bool {
 	t.present = false
 	if t.drive.Status != drivebay.StatusOffline {
 		was := t.drive
@@ -218,7 +218,7 @@ func (m *Manager) setOffline(id string, t *tracked, now time.Time) bool {
 
 // mayForget reports whether the record of a missing drive may be removed without an
 // operator: nothing is lost with it when the drive returns as a new one.
-func (m *Manager) mayForget(t *tracked) bool {
+func (m *trackingT) mayForget(t *tracked) bool {
 	switch {
 	case t.rec.Usage == drivebay.UsageRemoved:
 	case t.rec.Usage != drivebay.UsageInUse, t.rec.Claim != nil, t.rec.Cordoned:
@@ -230,7 +230,7 @@ func (m *Manager) mayForget(t *tracked) bool {
 
 // BlockForget sets why: the record of a missing drive stays while why returns a reason, for
 // example a volume on it.
-func (m *Manager) BlockForget(why func(drive string) string) { m.forgetBlock.Store(&why) }
+func (m *trackingT) BlockForget(why func(drive string) string) { m.forgetBlock.Store(&why) }
 
 // keepSlots keeps PCI slots in the list of bays that once held a drive. The kernel does not
 // show what an empty slot is for; a drive in it before does.
@@ -264,7 +264,7 @@ func keepAnswers(old []drivebay.Bay, l *Listing) {
 }
 
 // fillBays records which drive is in which bay.
-func (m *Manager) fillBays() {
+func (m *trackingT) fillBays() {
 	byPlace := map[string]string{}
 	for id, t := range m.drives {
 		if t.present && t.drive.Slot.Bay != "" {

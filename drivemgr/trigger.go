@@ -7,7 +7,7 @@ import (
 )
 
 // followHealth releases a drive whose health reaches ReleaseAt, where the policy allows it.
-func (m *Manager) followHealth() {
+func (m *replacementT) followHealth() {
 	if m.opt.ReleaseAt == drivebay.HealthUnknown || !m.listed || !m.listing.Complete || !m.allRead() {
 		return
 	}
@@ -35,7 +35,7 @@ func (m *Manager) followHealth() {
 
 // allRead reports whether every drive was read once since the start: before that the manager
 // does not know which of them turned bad together.
-func (m *Manager) allRead() bool {
+func (m *replacementT) allRead() bool {
 	if !m.inventoried {
 		m.inventoried = true
 		for _, t := range m.drives {
@@ -46,7 +46,7 @@ func (m *Manager) allRead() bool {
 }
 
 // turnedBad returns the state of a drive for the policy, and whether it is at ReleaseAt.
-func (m *Manager) turnedBad(t *tracked) (badDrive, bool) {
+func (m *replacementT) turnedBad(t *tracked) (badDrive, bool) {
 	d := &t.drive
 	i := slices.IndexFunc(d.Findings, func(f drivebay.Finding) bool { return f.Severity >= m.opt.ReleaseAt })
 	if !t.present || i < 0 {
