@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
@@ -15,18 +16,18 @@ func TestCopyEventFollowsTheSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sim.Close()
-	m := New(sim, nil, Options{})
+	m := New(sim, nil, state.Options{})
 	for _, id := range []string{"a", "b"} {
 		content := drivebay.Content{Kind: drivebay.ContentOurs, Signatures: []drivebay.Signature{{Format: "gpt", UUID: "g", Label: "drivebay-x"}}}
-		m.drives[id] = &tracked{drive: drivebay.Drive{ID: id, Name: id, Status: drivebay.StatusOnline, Content: content}}
+		m.state.Drives[id] = &state.Tracked{Drive: drivebay.Drive{ID: id, Name: id, Status: drivebay.StatusOnline, Content: content}}
 	}
-	m.listed = true
-	m.findCopies()
-	if early, _ := m.keeper.since(0, 0); len(early) > 0 {
+	m.state.Listed = true
+	m.tracking.FindCopies()
+	if early, _ := m.state.Keeper.Since(0, 0); len(early) > 0 {
 		t.Errorf("%d events before the snapshot", len(early))
 	}
 	m.publish()
-	if events, _ := m.keeper.since(0, 0); len(events) != 2 || m.Snapshot().Drives[0].Copy == "" {
-		t.Errorf("events %+v, drives %+v", events, m.Snapshot().Drives)
+	if events, _ := m.state.Keeper.Since(0, 0); len(events) != 2 || m.state.Snapshot().Drives[0].Copy == "" {
+		t.Errorf("events %+v, drives %+v", events, m.state.Snapshot().Drives)
 	}
 }

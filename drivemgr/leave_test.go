@@ -61,7 +61,7 @@ func TestLeave(t *testing.T) {
 			if why := r.drive(d.ID).Refusals(); len(why) != 1 {
 				r.Errorf("%v: back again, it is refused for %q", p, why)
 			}
-			// A sled that is changed while nobody looks is another drive.
+			// A sled that is changed while nobody readings is another drive.
 			r.inject(d.Serial, "change-serial", "serial=SUCCESSOR")
 			time.Sleep(time.Minute)
 			next, ok := r.mgr.Snapshot().Find("SUCCESSOR")

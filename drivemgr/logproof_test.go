@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/evidence"
+	"github.com/drivebay/drivebay/drivemgr/internal/kernellog"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
 	"github.com/drivebay/drivebay/internal/host"
 )
 
@@ -45,15 +48,15 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		part   = "critical medium error, dev dm-3, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
 		gaveUp = "sd 1:0:0:0: Device offlined - not ready after error recovery"
 	)
-	pulled := func(m *Manager, tr *tracked) {
-		m.setOffline(tr.drive.ID, tr, m.machine.Now())
-		tr.begin(m.machine.Now())
+	pulled := func(m *Manager, tr *state.Tracked) {
+		m.tracking.SetOffline(tr.Drive.ID, tr, m.state.Machine.Now())
+		tr.Begin(m.state.Machine.Now())
 	}
-	givenUp := func(m *Manager, tr *tracked) { tr.kernlog.left(m.machine.Now()) }
+	givenUp := func(m *Manager, tr *state.Tracked) { tr.Kernlog.Left(m.state.Machine.Now()) }
 	for name, c := range map[string]struct {
 		before   time.Duration // from the error to what happens
 		lines    []string
-		happens  func(*Manager, *tracked)
+		happens  func(*Manager, *state.Tracked)
 		bad      int64
 		left     uint64 // errors that stand in the end
 		sectors  int
@@ -83,24 +86,24 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		"the same error again, after what was proved ": {time.Second, []string{read, read}, nil, -1, 0, 0, 2},
 	} {
 		m, tr := oneTracked(t, "sda")
-		tr.drive.Size, tr.drive.LogicalBlock = 64<<20, 512
-		tr.drive.Paths = append(tr.drive.Paths, drivebay.Path{Address: "1:0:0:0"})
-		tr.drive.Uses = append(tr.drive.Uses, drivebay.Use{Device: "dm-3"})
-		now := m.machine.Now()
-		tr.came = now.Add(-24 * time.Hour)
+		tr.Drive.Size, tr.Drive.LogicalBlock = 64<<20, 512
+		tr.Drive.Paths = append(tr.Drive.Paths, drivebay.Path{Address: "1:0:0:0"})
+		tr.Drive.Uses = append(tr.Drive.Uses, drivebay.Use{Device: "dm-3"})
+		now := m.state.Machine.Now()
+		tr.Came = now.Add(-24 * time.Hour)
 		for _, line := range c.lines {
-			m.addLogLine(host.LogLine{At: now.Add(-c.before), Text: line})
+			m.poll.AddLogLine(host.LogLine{At: now.Add(-c.before), Text: line})
 		}
 		if c.happens != nil {
 			c.happens(m, tr)
 		}
 		k := &drivebay.Kernel{}
-		if tr.kernlog.count(k, now); k.UnresolvedErrors == 0 {
+		if tr.Kernlog.Count(k, now); k.UnresolvedErrors == 0 {
 			t.Errorf("%s: nothing stands before it is proved", name)
 		}
 		prove(tr, &badDisk{bad: map[int64]bool{c.bad: true}}, now)
 		k = &drivebay.Kernel{}
-		tr.kernlog.count(k, now)
+		tr.Kernlog.Count(k, now)
 		if k.UnresolvedErrors != c.left || len(k.BadSectors) != c.sectors || k.MediaErrors24h+k.OtherErrors24h != c.forDrive {
 			t.Errorf("%s: %d errors, %d bad sectors, %d for the drive; want %d, %d and %d", name,
 				k.UnresolvedErrors, len(k.BadSectors), k.MediaErrors24h+k.OtherErrors24h, c.left, c.sectors, c.forDrive)
@@ -108,25 +111,25 @@ func TestErrorsAreProvedGone(t *testing.T) {
 	}
 }
 
-func prove(tr *tracked, d host.Drive, now time.Time) {
-	if p := tr.kernlog.proofOf(); p != nil {
-		got := p.read(context.Background(), d, &tr.drive)
-		tr.takeProof(lookResult{of: tr, proof: p, looked: looked{proved: &got}}, now)
+func prove(tr *state.Tracked, d host.Drive, now time.Time) {
+	if p := tr.Kernlog.ProofOf(); p != nil {
+		got := p.Read(context.Background(), d, &tr.Drive)
+		tr.TakeProof(state.Reading{Of: tr, Proof: p, Result: evidence.Result{Proved: &got}}, now)
 	}
 }
 
 // TestErrorAfterTheProof: an error that comes while a place is read is not ended by that.
 func TestErrorAfterTheProof(t *testing.T) {
 	m, tr := oneTracked(t, "sda")
-	tr.drive.Size = 64 << 20
-	line := host.LogLine{At: m.machine.Now(), Text: "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"}
-	m.addLogLine(line)
-	p := tr.kernlog.proofOf()
-	m.addLogLine(line)
-	got := p.read(context.Background(), &badDisk{}, &tr.drive)
-	tr.takeProof(lookResult{of: tr, proof: p, looked: looked{proved: &got}}, m.machine.Now())
+	tr.Drive.Size = 64 << 20
+	line := host.LogLine{At: m.state.Machine.Now(), Text: "critical medium error, dev sda, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"}
+	m.poll.AddLogLine(line)
+	p := tr.Kernlog.ProofOf()
+	m.poll.AddLogLine(line)
+	got := p.Read(context.Background(), &badDisk{}, &tr.Drive)
+	tr.TakeProof(state.Reading{Of: tr, Proof: p, Result: evidence.Result{Proved: &got}}, m.state.Machine.Now())
 	k := &drivebay.Kernel{}
-	if tr.kernlog.count(k, m.machine.Now()); len(k.BadSectors) != 1 {
+	if tr.Kernlog.Count(k, m.state.Machine.Now()); len(k.BadSectors) != 1 {
 		t.Errorf("it says %+v", k)
 	}
 }
@@ -134,26 +137,26 @@ func TestErrorAfterTheProof(t *testing.T) {
 // TestProofIsBounded: a drive that fails is not read without end, nor often.
 func TestProofIsBounded(t *testing.T) {
 	m, tr := oneTracked(t, "sda")
-	tr.drive.Size = 64 << 20
-	bad, now := map[int64]bool{}, m.machine.Now()
+	tr.Drive.Size = 64 << 20
+	bad, now := map[int64]bool{}, m.state.Machine.Now()
 	for s := int64(0); s < 64<<11; s += 1024 {
 		bad[s] = true
-		m.addLogLine(host.LogLine{At: now, Text: fmt.Sprintf("critical medium error, dev sda, sector %d op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", s)})
+		m.poll.AddLogLine(host.LogLine{At: now, Text: fmt.Sprintf("critical medium error, dev sda, sector %d op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", s)})
 	}
 	d := &badDisk{bad: bad}
 	var last time.Time
 	for range 20 {
 		prove(tr, d, now)
-		if wait := tr.nextProof.Sub(now); wait < last.Sub(now) || wait > proofRarest {
+		if wait := tr.NextProof.Sub(now); wait < last.Sub(now) || wait > kernellog.ProofRarest {
 			t.Errorf("the next proof is after %v", wait)
 		}
-		last = tr.nextProof
+		last = tr.NextProof
 	}
-	if d.reads > 20*2*proofFaults {
+	if d.reads > 20*2*kernellog.ProofFaults {
 		t.Errorf("%d reads in 20 looks", d.reads)
 	}
-	if tr.nextProof.Sub(now) != proofRarest {
-		t.Errorf("the next proof is after %v", tr.nextProof.Sub(now))
+	if tr.NextProof.Sub(now) != kernellog.ProofRarest {
+		t.Errorf("the next proof is after %v", tr.NextProof.Sub(now))
 	}
 }
 
@@ -161,15 +164,15 @@ func TestProofIsBounded(t *testing.T) {
 // that another drive has by now.
 func TestLineOfTheDiskBefore(t *testing.T) {
 	m, tr := oneTracked(t, "sda")
-	tr.drive.Paths = append(tr.drive.Paths, drivebay.Path{Address: "1:0:0:0"})
-	tr.kernlog = logWindow{}
-	m.addLogLine(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sdx] rejecting I/O to dead device"})
-	if len(tr.kernlog.errors) != 0 {
+	tr.Drive.Paths = append(tr.Drive.Paths, drivebay.Path{Address: "1:0:0:0"})
+	tr.Kernlog = kernellog.Window{}
+	m.poll.AddLogLine(host.LogLine{At: m.state.Machine.Now(), Text: "sd 1:0:0:0: [sdx] rejecting I/O to dead device"})
+	if len(tr.Kernlog.Errors) != 0 {
 		t.Error("an error of the disk before is one of the drive that is there")
 	}
-	m.addLogLine(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: [sda] rejecting I/O to offline device"})
-	m.addLogLine(host.LogLine{At: m.machine.Now(), Text: "sd 1:0:0:0: rejecting I/O to offline device"})
-	if len(tr.kernlog.errors) != 2 {
-		t.Errorf("%d errors of its own", len(tr.kernlog.errors))
+	m.poll.AddLogLine(host.LogLine{At: m.state.Machine.Now(), Text: "sd 1:0:0:0: [sda] rejecting I/O to offline device"})
+	m.poll.AddLogLine(host.LogLine{At: m.state.Machine.Now(), Text: "sd 1:0:0:0: rejecting I/O to offline device"})
+	if len(tr.Kernlog.Errors) != 2 {
+		t.Errorf("%d errors of its own", len(tr.Kernlog.Errors))
 	}
 }

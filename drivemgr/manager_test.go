@@ -521,7 +521,7 @@ func TestLookOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sim.Close()
-	s, err := drivemgr.Look(t.Context(), sim, drivemgr.Options{})
+	s, err := drivemgr.ReadOnce(t.Context(), sim, drivemgr.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

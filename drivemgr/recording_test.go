@@ -18,7 +18,7 @@ func TestLabRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := drivemgr.Look(t.Context(), m, drivemgr.Options{})
+	s, err := drivemgr.ReadOnce(t.Context(), m, drivemgr.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/replacement"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
@@ -17,9 +19,9 @@ func TestForcedRemovalOfAUsedDrive(t *testing.T) {
 		"mount": false, "btrfs": false, "zfs": false, "swap": false, "md": false, "bcache": false, "multipath": false, "holder": false, "new kind": false,
 	} {
 		for _, ours := range []bool{true, false} {
-			d := &tracked{drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: kind, Device: "sda1", Ours: ours}}}}
-			m := &replacementT{fleetT: &fleetT{drives: map[string]*tracked{"d": d}}}
-			if err := m.checkRemovable(d, true); (err == nil) != (may && ours) || err != nil && !errors.Is(err, drivebay.ErrBusy) {
+			d := &state.Tracked{Drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: kind, Device: "sda1", Ours: ours}}}}
+			m := &replacement.Replacer{State: &state.State{Drives: map[string]*state.Tracked{"d": d}}}
+			if err := m.CheckRemovable(d, true); (err == nil) != (may && ours) || err != nil && !errors.Is(err, drivebay.ErrBusy) {
 				t.Errorf("a use of kind %q, of drivebay: %v: %v", kind, ours, err)
 			}
 		}
@@ -34,18 +36,18 @@ func TestForcedRemovalGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := New(sim, nil, Options{})
-		d := &tracked{present: true, rec: drivebay.Record{Usage: drivebay.UsageReleased},
-			drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: "lvm", Device: "dm-0", Ours: true}}}}
-		if err := m.changeUsage(d, event, "it is dead"); err != nil {
+		m := New(sim, nil, state.Options{})
+		d := &state.Tracked{Present: true, Rec: drivebay.Record{Usage: drivebay.UsageReleased},
+			Drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: "lvm", Device: "dm-0", Ours: true}}}}
+		if err := m.state.ChangeUsage(d, event, "it is dead"); err != nil {
 			t.Fatal(err)
 		}
-		m.keepRecord(d)
-		restarted := New(sim, nil, Options{})
-		restarted.drives["d"] = &tracked{present: true, rec: *m.keeper.records["d"], drive: d.drive}
-		restarted.resumeRemovals(time.Now())
-		if is := restarted.drives["d"]; is.rec.Usage != want || (len(restarted.jobs) == 1) != (want == drivebay.UsageRemoving) {
-			t.Errorf("%v: it is %v, %d jobs", event, is.rec.Usage, len(restarted.jobs))
+		m.state.KeepRecord(d)
+		restarted := New(sim, nil, state.Options{})
+		restarted.state.Drives["d"] = &state.Tracked{Present: true, Rec: *m.state.Keeper.Records["d"], Drive: d.Drive}
+		restarted.replacement.ResumeRemovals(time.Now())
+		if is := restarted.state.Drives["d"]; is.Rec.Usage != want || (len(restarted.state.Jobs) == 1) != (want == drivebay.UsageRemoving) {
+			t.Errorf("%v: it is %v, %d jobs", event, is.Rec.Usage, len(restarted.state.Jobs))
 		}
 		sim.Close()
 	}

@@ -40,7 +40,7 @@ func (r *rig) claimed() *drivebay.Drive {
 }
 
 // TestWrittenOverIsSeen: what another program writes to a claimed drive
-// is seen at the next look.
+// is seen at the next reading.
 func TestWrittenOverIsSeen(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
 		d := r.claimed()
@@ -109,7 +109,7 @@ func TestUseEnds(t *testing.T) {
 	}
 }
 
-// lateWriter is a machine on which something happens right before a look closes its drive.
+// lateWriter is a machine on which something happens right before a reading closes its drive.
 type lateWriter struct {
 	*hostsim.Machine
 	before atomic.Pointer[func(dev string)]
@@ -134,8 +134,8 @@ func (c closing) Close() error {
 	return c.Drive.Close()
 }
 
-// TestWrittenInMidLook: what is written after a look has read the content is read by the next look,
-// although the look ends later than the write.
+// TestWrittenInMidLook: what is written after a reading has read the content is read by the next reading,
+// although the reading ends later than the write.
 func TestWrittenInMidLook(t *testing.T) {
 	m := &lateWriter{}
 	as := func(sim *hostsim.Machine) host.Machine {
@@ -152,7 +152,7 @@ func TestWrittenInMidLook(t *testing.T) {
 			_, err = disk.WriteAt([]byte(text), 512)
 			r.must(err)
 		}
-		write("\x00") // so that the next look reads
+		write("\x00") // so that the next reading reads
 		var once sync.Once
 		before := func(dev string) {
 			if dev == "/dev/"+d.Name {
@@ -164,7 +164,7 @@ func TestWrittenInMidLook(t *testing.T) {
 	})
 }
 
-// TestAwaitReread: a drive that was written to counts as reread once a look that began afterwards has
+// TestAwaitReread: a drive that was written to counts as reread once a reading that began afterwards has
 // ended, and a drive that does not answer is waited for no longer than the caller wants.
 func TestAwaitReread(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {

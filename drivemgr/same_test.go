@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
+	"github.com/drivebay/drivebay/drivemgr/internal/poll"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
 	"github.com/drivebay/drivebay/internal/host/hosttest"
 )
 
@@ -18,44 +21,44 @@ func TestSame(t *testing.T) {
 		w["sys/dev/block/"+num] = "-> " + at
 	}
 	drives := map[string]drivebay.Drive{}
-	for _, d := range Observe(w.Machine(t), nil, InventoryOptions{}).Drives {
+	for _, d := range inventory.Observe(w.Machine(t), nil, inventory.Options{}).Drives {
 		drives[d.Name] = d
 	}
-	m := New(w.Machine(t), nil, Options{})
-	m.applyListing(Observe(m.machine, nil, InventoryOptions{}))
+	m := New(w.Machine(t), nil, state.Options{})
+	m.tracking.ApplyListing(inventory.Observe(m.state.Machine, nil, inventory.Options{}))
 	m.publish()
 	w[c+"/size"] = "999\n"
-	m.machine = w.Machine(t)
+	m.state.Machine = w.Machine(t)
 	for _, c := range []struct {
 		drive, num string
 		want       error
 	}{
 		{"sda", "8:0", nil}, {"sda", "8:1", nil}, {"sdb", "8:16", nil},
-		{"sda", "8:16", drivebay.ErrRefused}, // renamed between look and write
+		{"sda", "8:16", drivebay.ErrRefused}, // renamed between reading and write
 		{"sda", "253:0", drivebay.ErrRefused},
 		{"sda", "8:99", drivebay.ErrRefused},
 		{"sdc", "8:32", drivebay.ErrRefused}, // of another size
 		{"sdd", "8:48", drivebay.ErrRefused}, // nothing tells it from others
 	} {
-		if err := m.ProveIdentity(t.Context(), drives[c.drive].ID, c.num); !errors.Is(err, c.want) {
+		if err := m.tracking.ProveIdentity(t.Context(), drives[c.drive].ID, c.num); !errors.Is(err, c.want) {
 			t.Errorf("%s and %s: %v, want %v", c.drive, c.num, err, c.want)
 		}
 	}
 	// A duplicate in the place of a drive, before drives are listed again: the kernel gives
 	// no disk the number of another.
 	w["proc/sys/kernel/random/boot_id"], w[a+"/diskseq"] = "boot\n", "8\n"
-	m.machine = w.Machine(t)
-	m.applyListing(Observe(m.machine, nil, InventoryOptions{}))
+	m.state.Machine = w.Machine(t)
+	m.tracking.ApplyListing(inventory.Observe(m.state.Machine, nil, inventory.Options{}))
 	m.publish()
-	if err := m.ProveIdentity(t.Context(), drives["sda"].ID, "8:0"); err != nil {
+	if err := m.tracking.ProveIdentity(t.Context(), drives["sda"].ID, "8:0"); err != nil {
 		t.Error(err)
 	}
 	w[a+"/diskseq"] = "9\n"
-	m.machine = w.Machine(t)
-	if err := m.ProveIdentity(t.Context(), drives["sda"].ID, "8:0"); !errors.Is(err, drivebay.ErrRefused) {
+	m.state.Machine = w.Machine(t)
+	if err := m.tracking.ProveIdentity(t.Context(), drives["sda"].ID, "8:0"); !errors.Is(err, drivebay.ErrRefused) {
 		t.Errorf("another disk by the name of the first: %v", err)
 	}
-	if err := m.ProveIdentity(t.Context(), "sda", "8:0"); !errors.Is(err, drivebay.ErrNotFound) {
+	if err := m.tracking.ProveIdentity(t.Context(), "sda", "8:0"); !errors.Is(err, drivebay.ErrNotFound) {
 		t.Errorf("a name is no id: %v", err)
 	}
 }
@@ -68,7 +71,7 @@ func TestKernelLogReachesItsDrive(t *testing.T) {
 		"sdc": {true, false}, "1:0:0:0": {true, false}, "ata1": {true, false}, "dm-3": {true, false}, "ata11": {false, false},
 		"nvme0n1": {false, true}, "nvme0c1n1": {false, true}, "nvme1": {false, true}, "0000:04:00.0": {false, true}, "nvme0": {false, false}, "": {false, false},
 	} {
-		if got := [2]bool{speaksOf(dev, sata), speaksOf(dev, nvme)}; got != want {
+		if got := [2]bool{poll.SpeaksOf(dev, sata), poll.SpeaksOf(dev, nvme)}; got != want {
 			t.Errorf("%q speaks of the SATA drive: %v, of the NVMe drive: %v", dev, got[0], got[1])
 		}
 	}

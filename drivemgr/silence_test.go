@@ -10,7 +10,7 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
-// resolution is how close until looks.
+// resolution is how close until readings.
 const resolution = 10 * time.Millisecond
 
 // until waits for something that must be true within a time, and says how long
@@ -41,14 +41,14 @@ func TestSilence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := drivemgr.DefaultOptions()
-			opt.Poll, opt.LookTimeout, opt.Thresholds.SilentSuspect = c.poll, c.timeout, c.suspect
+			opt.Poll, opt.ReadTimeout, opt.Thresholds.SilentSuspect = c.poll, c.timeout, c.suspect
 			onRack(t, 9, nil, opt, func(r *rig) {
 				hung := *r.pick(drivebay.ProtocolATA, 0)
 				opens := func() int {
 					all := r.sim.Stats().Drives
 					return all[slices.IndexFunc(all, func(d hostsim.DriveStats) bool { return d.Serial == hung.Serial })].Opens
 				}
-				time.Sleep(resolution / 2) // looks that began at this very moment are over
+				time.Sleep(resolution / 2) // readings that began at this very moment are over
 				before := opens()
 				r.inject(hung.Serial, "hang")
 				defer r.inject(hung.Serial, "heal")
@@ -66,10 +66,10 @@ func TestSilence(t *testing.T) {
 }
 
 // A drive that takes three seconds for each page is slow, not silent, though its
-// look takes half a minute.
+// reading takes half a minute.
 func TestSlowIsNotSilent(t *testing.T) {
 	opt := drivemgr.DefaultOptions()
-	opt.Poll, opt.LookTimeout = 10*time.Second, 5*time.Minute
+	opt.Poll, opt.ReadTimeout = 10*time.Second, 5*time.Minute
 	onRack(t, 9, nil, opt, func(r *rig) {
 		slow := *r.pick(drivebay.ProtocolATA, 0)
 		r.inject(slow.Serial, "slow", "delay=3s")

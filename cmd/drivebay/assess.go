@@ -77,7 +77,7 @@ func recordedDrives(ctx context.Context, dir string, th health.Thresholds) ([]as
 	}
 	opt := drivemgr.DefaultOptions()
 	opt.Thresholds = th
-	s, err := drivemgr.Look(ctx, machine, opt)
+	s, err := drivemgr.ReadOnce(ctx, machine, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (l *local) Drives(ctx context.Context) (*drivebay.Snapshot, error) {
 
 // look reads the machine once and keeps the snapshot for Drive.
 func (l *local) look(ctx context.Context) (*drivebay.Snapshot, error) {
-	s, err := drivemgr.Look(ctx, l.machine, l.opt)
+	s, err := drivemgr.ReadOnce(ctx, l.machine, l.opt)
 	if err != nil {
 		return nil, fmt.Errorf("read the drives of the machine: %w", err)
 	}

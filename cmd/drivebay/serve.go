@@ -75,7 +75,7 @@ func (d *daemon) options(c config.Config) drivemgr.Options {
 			From: c.SelfTests.Window.From, To: c.SelfTests.Window.To, AtOnce: c.SelfTests.MaxConcurrent,
 		},
 		Loop: c.Loop, Tick: c.Poll.Tick, Poll: c.Poll.Evidence, Rescan: c.Poll.Rescan,
-		Claim: c.Claim, ReleaseAt: releaseAt[c.Replacement.Trigger], LookTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
+		Claim: c.Claim, ReleaseAt: releaseAt[c.Replacement.Trigger], ReadTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
 		Log: d.log,
 	}
 }

@@ -104,8 +104,8 @@ func inProcess() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rescan := medianOf(50, func() { drivemgr.Observe(sim, mounts, drivemgr.InventoryOptions{}) })
-	s, err := drivemgr.Look(context.Background(), sim, drivemgr.Options{})
+	rescan := medianOf(50, func() { drivemgr.List(sim, mounts) })
+	s, err := drivemgr.ReadOnce(context.Background(), sim, drivemgr.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
@@ -31,18 +32,18 @@ func realRows() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found drivemgr.Listing
+	var found []drivebay.Drive
 	before := cpu()
 	const rounds = 20
-	rescan := medianOf(rounds, func() { found = drivemgr.Observe(m, mounts, drivemgr.InventoryOptions{}) })
+	rescan := medianOf(rounds, func() { found = drivemgr.List(m, mounts) })
 	spent := (cpu() - before) / rounds
-	simulated := medianOf(rounds, func() { drivemgr.Observe(sim, simMounts, drivemgr.InventoryOptions{}) })
+	simulated := medianOf(rounds, func() { drivemgr.List(sim, simMounts) })
 	tick := medianOf(rounds, func() {
-		for i := range found.Drives {
-			drivemgr.ReadKernel(m, &found.Drives[i], found.Drives[i].Kernel, m.Now())
+		for i := range found {
+			drivemgr.ReadKernel(m, &found[i], found[i].Kernel, m.Now())
 		}
 	})
-	n := len(found.Drives)
+	n := len(found)
 	return []row{
 		{fmt.Sprintf("rescan of the %d drives here", n), "-", ms(rescan), true},
 		{"CPU of one such rescan", "-", ms(spent), true},

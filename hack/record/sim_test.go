@@ -67,7 +67,7 @@ type seen struct {
 
 func look(t *testing.T, m host.Machine) []drivebay.Drive {
 	t.Helper()
-	s, err := drivemgr.Look(t.Context(), m, drivemgr.DefaultOptions())
+	s, err := drivemgr.ReadOnce(t.Context(), m, drivemgr.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,15 +63,21 @@ func (v *vault) call(t *testing.T, name, key, request string) string {
 	return v.For(t).Output(fmt.Sprintf("/usr/local/bin/drivebay csi --endpoint %s %s - 2>&1 <<'END'\n%s\nEND", vaultSocket, name, text))
 }
 
-// must is call, of which no error is wanted. Like an orchestrator it calls again
-// what takes longer than a call.
-func (v *vault) must(t *testing.T, name, key, request string, into any) {
+// callAgain is call, and like an orchestrator it calls again what takes longer than a call.
+func (v *vault) callAgain(t *testing.T, name, key, request string) string {
 	t.Helper()
 	out := v.call(t, name, key, request)
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && (strings.Contains(out, "DeadlineExceeded") || strings.Contains(out, "Aborted")); {
 		time.Sleep(2 * time.Second)
 		out = v.call(t, name, key, request)
 	}
+	return out
+}
+
+// must is callAgain, of which no error is wanted.
+func (v *vault) must(t *testing.T, name, key, request string, into any) {
+	t.Helper()
+	out := v.callAgain(t, name, key, request)
 	if !strings.HasPrefix(out, "{") {
 		t.Fatalf("%s: %s", name, out)
 	}
@@ -104,7 +110,7 @@ func (v *vault) make(t *testing.T, name, backing, source string) *chest {
 
 func (c *chest) open(key string) string {
 	c.t.Helper()
-	return c.v.call(c.t, "NodeStageVolume", key, fmt.Sprintf(`"volume_id":%q,"staging_target_path":%q,%s`, c.id, c.stage, vaultCapability))
+	return c.v.callAgain(c.t, "NodeStageVolume", key, fmt.Sprintf(`"volume_id":%q,"staging_target_path":%q,%s`, c.id, c.stage, vaultCapability))
 }
 
 // opens wants the volume to open with the right key, and with that alone.

@@ -1,0 +1,118 @@
+package claims
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
+)
+
+// A new drive may be in the bay of one that is gone. If the old drive was taken out, the
+// new one takes its place and its claim. If it was not, the new drive takes nothing: the
+// old one may come back. Known drives take no other drive's place, whatever bay they are
+// in.
+
+// Predecessor returns the drive that was last in the bay of a new drive and is not listed
+// now.
+func (m *Claims) Predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay.Succession {
+	var last *state.Tracked
+	for id, t := range m.State.Drives {
+		if seen[id] || inventory.Place(d) == "" || inventory.Place(&t.Drive) != inventory.Place(d) || m.State.HasSuccessor(id) {
+			continue
+		}
+		if t.Rec.Usage == drivebay.UsageInUse && t.Rec.Claim == nil {
+			continue // it held no drivebay data
+		}
+		if last == nil || t.Drive.LastSeen.After(last.Drive.LastSeen) {
+			last = t
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return &drivebay.Succession{Of: last.Drive.ID}
+}
+
+// succeed gives a drive the place of its predecessor, or records why it does not.
+func (m *Claims) succeed(t *state.Tracked) {
+	s := t.Rec.Succeeds
+	if s == nil || !s.Taken.IsZero() || !t.Present {
+		return
+	}
+	before := m.State.Drives[s.Of]
+	if before == nil || inventory.Place(&before.Drive) != inventory.Place(&t.Drive) { // forgotten, or one of them was moved
+		t.Rec.Succeeds, t.Drive.Succeeds = nil, nil
+		m.State.KeepRecord(t)
+		return
+	}
+	why, sure := m.refusalToSucceed(before, t)
+	switch {
+	case !sure || why != "" && why == s.Against:
+		return
+	case why == "":
+		m.inherit(t, before)
+	default:
+		t.Rec.Succeeds = &drivebay.Succession{Of: s.Of, Against: why}
+		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventNotReplaced, Drive: t.Drive.ID, From: s.Of,
+			Cause: "it does not take the place of drive " + s.Of + ": " + why + ": " + state.Describe(&t.Drive)})
+	}
+	t.Drive.Succeeds = t.Rec.Succeeds
+	m.State.KeepRecord(t)
+}
+
+// FollowPredecessors tries again where a place is not taken yet: the obstacle may have been
+// the state of the other drive.
+func (m *Claims) FollowPredecessors() {
+	for _, t := range m.State.Drives {
+		m.succeed(t)
+	}
+}
+
+// refusalToSucceed returns why a drive does not take the place of another one; sure is false
+// while too little is known.
+func (m *Claims) refusalToSucceed(before, t *state.Tracked) (why string, sure bool) {
+	id, claim := before.Drive.ID, before.Rec.Claim
+	switch {
+	case before.Rec.Usage == drivebay.UsageInUse:
+		return fmt.Sprintf("drive %s was in this bay, is missing and was not released: put it back, or let go of it with `drivebay replace %s`", id, id), before.Drive.Status == drivebay.StatusOffline
+	case before.Rec.Usage != drivebay.UsageRemoved:
+		return fmt.Sprintf("drive %s was in this bay and is %v: `drivebay replace %s` leads it on", id, before.Rec.Usage, id), true
+	case claim == nil || t.Rec.Claim != nil: // no claim to take over, or the drive has one already
+		return "", true
+	case t.Drive.Content.Kind == drivebay.ContentUnknown && t.Drive.Content.Reason == "":
+		return "", false
+	}
+	reasons := append(missingToReplace(&before.Drive, &t.Drive), t.Drive.Refusals()...)
+	if claim.By == drivebay.ClaimedByConfig && !m.State.Opt.Claim.Match(&t.Drive) {
+		reasons = append(reasons, "the configuration means that drive, and not this one")
+	}
+	if len(reasons) == 0 {
+		return "", true
+	}
+	return strings.Join(reasons, "; ") + fmt.Sprintf("; nothing is written to it until `drivebay claim %s`", t.Drive.ID), true
+}
+
+// missingToReplace returns what a drive lacks to replace another one.
+func missingToReplace(before, d *drivebay.Drive) (reasons []string) {
+	if d.Size < before.Size {
+		reasons = append(reasons, fmt.Sprintf("it has %d bytes, and that one has %d", d.Size, before.Size))
+	}
+	if d.Type != before.Type && d.Type != drivebay.TypeUnknown && before.Type != drivebay.TypeUnknown {
+		reasons = append(reasons, fmt.Sprintf("it is of type %v, and that one of type %v", d.Type, before.Type))
+	}
+	return reasons
+}
+
+func (m *Claims) inherit(t, before *state.Tracked) {
+	now := m.State.Machine.Now()
+	cause := "it takes the place of drive " + before.Drive.ID
+	if before.Rec.Claim != nil && t.Rec.Claim == nil {
+		m.setClaim(t, drivebay.ClaimedByOperator, "it is in the bay of drive "+before.Drive.ID+", which was taken out")
+		cause += ", and its claim"
+	}
+	t.Rec.Succeeds = &drivebay.Succession{Of: before.Drive.ID, Taken: now}
+	m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventReplaced, Drive: t.Drive.ID, From: before.Drive.ID, To: t.Drive.ID, Cause: cause + ": " + state.Describe(&t.Drive)})
+	m.Lights.TurnOffLights(t.Drive.Slot)
+}

@@ -1,0 +1,2 @@
+// Package policy holds pure decisions: which failing drive is released, which self-test starts now.
+package policy

@@ -1,0 +1,81 @@
+package poll
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/kernel"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
+)
+
+// ReadKernel updates the kernel's evidence of all drives. It starts no process and
+// touches no disk.
+func (m *Poller) ReadKernel() {
+	now := m.State.Machine.Now()
+	for _, t := range m.State.Drives {
+		if !t.Present {
+			continue
+		}
+		// Where a drive has findings or may get one, the passing of time alone may change the verdict.
+		if m.RefreshKernel(t, now) || len(t.Rec.Memory.Findings) > 0 || len(t.Rec.Memory.Seen) > 0 {
+			m.Assess(t)
+		}
+	}
+}
+
+// RefreshKernel reads the kernel's evidence of one drive and reports whether it changed.
+func (m *Poller) RefreshKernel(t *state.Tracked, now time.Time) bool {
+	k := m.kernelOf(t, now)
+	if sameKernel(t.Drive.Kernel, k) {
+		return false
+	}
+	if k.GivenUp() {
+		t.Kernlog.Left(now)
+	}
+	t.Drive.Kernel = k
+	return true
+}
+
+// kernelOf reads the kernel's evidence of one drive and adds the manager's own: how
+// long the lane is held, the errors of the kernel log, the error of the last open.
+func (m *Poller) kernelOf(t *state.Tracked, now time.Time) *drivebay.Kernel {
+	prev := t.Drive.Kernel
+	k := kernel.Read(m.State.Machine, &t.Drive, prev, now)
+	if prev != nil && !t.FSSpoke && now.Sub(t.FSAsked) < kernel.FSEvery {
+		k.Filesystems = prev.Filesystems
+	} else {
+		k.Filesystems = kernel.FSErrors(m.State.Machine, &t.Drive)
+		t.FSAsked, t.FSSpoke = now, false
+	}
+	// A command counts as stuck only once it is old enough for a rule to judge it.
+	if held := t.Lane.Occupied(now); held >= min(m.State.Opt.ReadTimeout/3, m.State.Opt.Thresholds.SilentSuspect) {
+		k.LaneStuck = held.Truncate(time.Second)
+	}
+	t.Kernlog.Count(k, now)
+	k.OpenError = t.OpenError
+	t.OurErrors = subtractOurs(k.IOErrors, t.OurErrors)
+	t.OurTimeouts = subtractOurs(k.IOTimeouts, t.OurTimeouts)
+	return k
+}
+
+// subtractOurs subtracts what our own commands added to a counter, and returns what it has subtracted:
+// where a driver does not count such commands, the surplus would hide later errors of the drive.
+func subtractOurs(counter *uint64, ours uint64) uint64 {
+	if counter == nil {
+		return 0
+	}
+	ours = min(*counter, ours)
+	*counter -= ours
+	return ours
+}
+
+// sameKernel reports whether two readings differ in their time only.
+func sameKernel(a, b *drivebay.Kernel) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.At, y.At = time.Time{}, time.Time{}
+	return reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,19 @@
+package poll
+
+import (
+	"github.com/drivebay/drivebay/drivemgr/internal/claims"
+	"github.com/drivebay/drivebay/drivemgr/internal/selftests"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
+)
+
+// Poller reads drives and assesses them.
+type Poller struct {
+	State     *state.State
+	Claims    *claims.Claims
+	SelfTests *selftests.Starter
+
+	Slots      chan struct{} // bounds the readings under way
+	Results    chan state.Reading
+	ListAgain  bool            // content read from a drive requires another listing of its uses
+	rereadDone []chan struct{} // of the calls of AwaitReread
+}

@@ -1,0 +1,180 @@
+package replacement
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/lights"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
+)
+
+// Replacer moves drives through their replacement.
+type Replacer struct {
+	State  *state.State
+	Lights *lights.Lights
+
+	// refresh lists the machine and reads every drive; listNow only lists it.
+	Refresh, ListNow func(context.Context) error
+	inventoried      bool // every present drive was read once
+}
+
+// A drive leaves by the transitions of drivebay.Usage; move makes all of them. The manager
+// writes nothing to the drive: the volume engine moves the volumes away.
+
+const byOperator = "an operator asked for it"
+
+// Operate carries out an operator's verb for a drive; why is the reason given, "" if none.
+func (m *Replacer) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
+	if why == "" {
+		why = byOperator
+	}
+	switch do {
+	case drivebay.LeaveRelease:
+		return m.release(ctx, drive, why)
+	case drivebay.LeaveApprove:
+		return m.startRemoval(ctx, drive, drivebay.UsageApprove, why)
+	case drivebay.LeaveForce:
+		return m.startRemoval(ctx, drive, drivebay.UsageForce, why)
+	case drivebay.LeaveCancel:
+		return m.State.Change(ctx, drive, func(t *state.Tracked) error { return m.State.ChangeUsage(t, drivebay.UsageKeep, why) })
+	case drivebay.LeaveRetry:
+		return m.State.Change(ctx, drive, func(t *state.Tracked) error { return m.State.ChangeUsage(t, drivebay.UsageRetry, why) })
+	case drivebay.LeaveAccept:
+		return m.reuse(ctx, drive, why)
+	case drivebay.LeaveForget:
+		return m.forget(ctx, drive, why)
+	}
+	return fmt.Errorf("drive %s: %w: unknown verb %q", drive, drivebay.ErrInvalid, do)
+}
+
+// forget removes the record of a drive that is OFFLINE. The caller makes sure that no
+// volume needs the drive.
+func (m *Replacer) forget(ctx context.Context, drive, why string) error {
+	d, err := m.State.Find(drive)
+	if err != nil {
+		return err
+	}
+	return m.State.Do(ctx, func() error {
+		t := m.State.Drives[d.ID]
+		switch {
+		case t == nil:
+			return fmt.Errorf("drive %q: %w", drive, drivebay.ErrNotFound)
+		case t.Drive.Status != drivebay.StatusOffline:
+			return fmt.Errorf("drive %s (%s): %w: only a drive that is OFFLINE can be forgotten, and it is %v", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused, t.Drive.Status)
+		}
+		m.State.DeleteRecord(t, why)
+		return nil
+	})
+}
+
+// release starts the release of a drive: from now on no new volume is placed on it.
+func (m *Replacer) release(ctx context.Context, drive, why string) error {
+	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+		if t.Drive.System {
+			return fmt.Errorf("drive %s (%s): %w: the machine runs from it", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused)
+		}
+		return m.State.ChangeUsage(t, drivebay.UsageRelease, why)
+	})
+}
+
+// Emptied records that nothing depends any more on a drive that is being released.
+func (m *Replacer) Emptied(ctx context.Context, drive string) error {
+	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+		return m.State.ChangeUsage(t, drivebay.UsageEmptied, "nothing depends on it any more")
+	})
+}
+
+// Waiting records what a drive that is being released waits for, and its progress.
+func (m *Replacer) Waiting(ctx context.Context, drive, by string, p *drivebay.Progress) error {
+	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+		if t.Rec.Leaving != nil && t.Rec.Usage == drivebay.UsageReleasing {
+			l := *t.Rec.Leaving
+			l.Cause, l.Progress = by, p
+			t.Rec.Leaving, t.Drive.Leaving = &l, &l
+		}
+		return nil
+	})
+}
+
+// LeaveFailed records why a drive cannot be taken out.
+func (m *Replacer) LeaveFailed(ctx context.Context, drive, cause string) error {
+	return m.State.Change(ctx, drive, func(t *state.Tracked) error { return m.State.ChangeUsage(t, drivebay.UsageFail, cause) })
+}
+
+// reuse returns a drive to use that was taken out and is back.
+func (m *Replacer) reuse(ctx context.Context, drive, why string) error {
+	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+		if !t.Present {
+			return fmt.Errorf("drive %s: %w: it is not in the machine", t.Drive.ID, drivebay.ErrInvalid)
+		}
+		return m.State.ChangeUsage(t, drivebay.UsageSeen, why)
+	})
+}
+
+// startRemoval starts the removal of a drive on which nothing depends, or of one with its volumes by
+// force: the kernel removes the device, and the light of the bay is lit. A drive that the
+// kernel cannot remove may be pulled as it is.
+func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
+	forced := e == drivebay.UsageForce
+	if err := m.ListNow(ctx); err != nil { // no uevent announces a mount
+		return err
+	}
+	var d drivebay.Drive
+	err := m.State.Change(ctx, drive, func(t *state.Tracked) error {
+		if l := t.Rec.Leaving; !forced && t.Rec.Usage == drivebay.UsageReleasing && l != nil {
+			return fmt.Errorf("drive %s (%s): %w: something still depends on it: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "what, is being looked for"))
+		}
+		if err := m.CheckRemovable(t, forced); err != nil {
+			return fmt.Errorf("drive %s (%s): %w", t.Drive.ID, t.Drive.Name, err)
+		}
+		if err := m.State.ChangeUsage(t, e, why); err != nil {
+			return err
+		}
+		if !t.Present {
+			return m.State.ChangeUsage(t, drivebay.UsageTakenOut, "it is out already: "+m.State.Snapshot().Where(&t.Drive))
+		}
+		d = t.Drive
+		return nil
+	})
+	if err != nil || d.ID == "" {
+		return err
+	}
+	return m.removeFromKernel(ctx, &d)
+}
+
+// CheckRemovable refuses to remove a drive that is in use, or whose removal would remove others. A
+// drivebay partition with nothing on it does not count as a use: its volume was released.
+// With force, devices that drivebay makes for its volumes do not count either; filesystems,
+// swap and devices that were made on a volume do.
+func (m *Replacer) CheckRemovable(t *state.Tracked, forced bool) error {
+	if t.Drive.System {
+		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
+	}
+	for _, u := range t.Drive.Uses {
+		idle := u.Kind == "partition" || forced && volumeDevices[u.Kind]
+		if !u.Ours || !idle {
+			return fmt.Errorf("%w: it is in use: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
+		}
+	}
+	for _, o := range m.State.Drives {
+		if o != t && o.Present && sharesController(&t.Drive, &o.Drive) {
+			return fmt.Errorf("%w: drive %s (%s) is a namespace of the same controller and would go with it", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name)
+		}
+	}
+	return nil
+}
+
+// volumeDevices holds the kinds of uses that the devices of a drivebay volume have: they
+// exist also while nothing uses the volume.
+var volumeDevices = map[string]bool{"lvm": true, "crypt": true, "dm": true}
+
+func sharesController(a, b *drivebay.Drive) bool {
+	return a.Transport == drivebay.TransportNVMe && b.Transport == drivebay.TransportNVMe &&
+		slices.ContainsFunc(a.Paths, func(p drivebay.Path) bool {
+			return slices.ContainsFunc(b.Paths, func(o drivebay.Path) bool { return o.Address == p.Address })
+		})
+}

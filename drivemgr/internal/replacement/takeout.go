@@ -1,0 +1,68 @@
+package replacement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/lane"
+)
+
+// TakeOutTime is how long the kernel may take to remove a drive: it makes the drive
+// write its cache to the medium first (drivers/scsi/sd.c, sd_shutdown).
+const TakeOutTime = time.Minute
+
+// removeFromKernel makes the kernel remove a drive. The next listing shows that the device is
+// gone, which ends the removal (see setOffline).
+func (m *Replacer) removeFromKernel(ctx context.Context, d *drivebay.Drive) error {
+	if d.Slot.Locate != "" {
+		if err := m.Lights.Locate(ctx, d.ID, true); err != nil {
+			m.State.Log.Warn("bay not lit", "op", "take out", "drive", d.ID, "err", err)
+		}
+	}
+	files := removeFiles(d)
+	if len(files) == 0 {
+		return nil // it can be pulled as it is
+	}
+	limited, cancel := context.WithTimeout(ctx, TakeOutTime)
+	defer cancel()
+	_, err := lane.Through(limited, lane.New(), m.State.Machine, func(context.Context) (struct{}, error) {
+		return struct{}{}, m.writeFiles(files)
+	})
+	if err == nil {
+		return m.Refresh(ctx)
+	}
+	err = fmt.Errorf("drive %s (%s): take out: %w", d.ID, d.Name, state.Translate(err))
+	return errors.Join(err, m.LeaveFailed(context.WithoutCancel(ctx), d.ID, err.Error()))
+}
+
+func (m *Replacer) writeFiles(files []string) error {
+	for _, f := range files {
+		if err := m.State.Machine.WriteFile(f, []byte("1")); err != nil && !errors.Is(err, host.ErrGone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeFiles returns the files that make the kernel remove each path to a drive: of a SCSI
+// device (Documentation/scsi/scsi_mid_low_api.rst, "hotplug"), and of the PCI device of
+// an NVMe controller (Documentation/ABI/testing/sysfs-bus-pci, remove).
+func removeFiles(d *drivebay.Drive) []string {
+	var out []string
+	for _, p := range d.Paths {
+		device, _, isBlock := strings.Cut(p.SysPath, "/block/")
+		switch {
+		case d.Transport == drivebay.TransportNVMe && strings.Count(p.Address, ":") == 2:
+			out = append(out, "sys/bus/pci/devices/"+p.Address+"/remove")
+		case isBlock && strings.Count(p.Address, ":") == 3:
+			out = append(out, device+"/delete")
+		}
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package state
+
+import (
+	"errors"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/evidence"
+	"github.com/drivebay/drivebay/drivemgr/internal/kernellog"
+)
+
+// Reading is the request and the result of one reading of a drive.
+type Reading struct {
+	Of          *Tracked
+	Life        int    // of the drive when the reading began
+	ReadContent bool   // the reading also reads what is written on the drive
+	Routine     bool   // the content was known before and may be overwritten since
+	Changed     uint64 // Kernel.Changed before the reading began
+	Proof       *kernellog.Proof
+	evidence.Result
+}
+
+// ErrOtherDrive marks an answer of another drive than the listed one: the drives were
+// swapped, and the uevents have not arrived yet.
+var ErrOtherDrive = errors.New("another drive answers")
+
+// NoteReading records that the content of a drive still has to be read, and how often that
+// has failed. A drive in standby has not failed, and a routine read that brings nothing
+// leaves the known content valid.
+func (t *Tracked) NoteReading(r Reading) {
+	unread := r.ReadContent && (r.Content == nil && !r.Routine || r.Content != nil && r.Content.Kind == drivebay.ContentUnknown)
+	t.Fresh = t.Fresh || unread
+	switch {
+	case !unread:
+		t.Unread = 0
+	case r.Evidence == nil || !r.Evidence.Standby:
+		t.Unread++
+	}
+}
+
+// TakeProof applies the result of a proof, and sets when the next one is due.
+func (t *Tracked) TakeProof(r Reading, now time.Time) {
+	if r.Proof == nil || r.Err != nil && errors.Is(r.Err, ErrOtherDrive) {
+		return
+	}
+	if r.Proved == nil { // the drive is in standby, or does not answer
+		t.NextProof = now.Add(kernellog.ProofSoon)
+		return
+	}
+	t.Kernlog.Resolve(r.Proof, *r.Proved)
+	t.NextProof = now.Add(kernellog.ProofSoon)
+	if r.Proved.All {
+		t.proofsFailed = 0
+		return
+	}
+	t.NextProof = now.Add(min(kernellog.ProofAgain<<min(t.proofsFailed, 10), kernellog.ProofRarest))
+	t.proofsFailed++
+}
