@@ -74,10 +74,11 @@ func texts(path string, check func(where, text string)) error {
 var (
 	docLink  = regexp.MustCompile(`\[([^\]]*)\]\(([^)#\s]+)`)
 	testName = regexp.MustCompile(`\bTest\w+`)
+	codePath = regexp.MustCompile("`((?:[a-z]+/)+[a-z_]+\\.go)`")
 )
 
-// TestDocLinks: what the documentation links to is there, and a link to a test names one that
-// is in that file.
+// TestDocLinks: what the documentation links to is there, files of the code by name too, and a link
+// to a test names one that is in that file.
 func TestDocLinks(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -88,6 +89,11 @@ func TestDocLinks(t *testing.T) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, path := range codePath.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(path[1]); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
 		}
 		for _, link := range docLink.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(link[2], "://") {
