@@ -2,24 +2,24 @@ package csi
 
 import wire "github.com/container-storage-interface/spec/lib/go/csi"
 
-// power is what a machine needs for a call to be available.
-type power uint8
+// level says what a machine needs for a call to be available.
+type level uint8
 
 const (
-	bare          power = iota // drives that can be listed
+	bare          level = iota // drives that can be listed
 	withVolumes                // also a volume engine
 	withSnapshots              // also snapshots
 )
 
-// plugin returns the power that every machine of the plugin has. It runs no program.
-func (s *Server) plugin() power {
+// pluginLevel returns what every machine of the plugin has. It runs no program.
+func (s *Server) pluginLevel() level {
 	if s.opt.Volumes == nil {
 		return bare
 	}
 	return withVolumes
 }
 
-func (s *Server) power() power {
+func (s *Server) level() level {
 	switch v := s.opt.Volumes; {
 	case v == nil:
 		return bare
@@ -31,7 +31,7 @@ func (s *Server) power() power {
 
 // implemented holds the implemented calls and what they need. The guard refuses a call
 // that is not in it, or that needs more than the machine has.
-var implemented = map[string]power{
+var implemented = map[string]level{
 	"GetPluginInfo":         bare,
 	"GetPluginCapabilities": bare,
 	"Probe":                 bare,
@@ -67,10 +67,10 @@ var implemented = map[string]power{
 // test calls every RPC and compares the results with these lists.
 type capability[T any] struct {
 	kind  T
-	needs power
+	needs level
 }
 
-func granted[T any](all []capability[T], has power) []T {
+func granted[T any](all []capability[T], has level) []T {
 	var out []T
 	for _, c := range all {
 		if has >= c.needs {

@@ -14,11 +14,12 @@ import (
 type controller struct {
 	wire.UnimplementedControllerServer
 	*Server
+	volumes ControllerVolumes
 }
 
 func (c *controller) ControllerGetCapabilities(context.Context, *wire.ControllerGetCapabilitiesRequest) (*wire.ControllerGetCapabilitiesResponse, error) {
 	resp := &wire.ControllerGetCapabilitiesResponse{}
-	for _, kind := range granted(controllerCapabilities, c.power()) {
+	for _, kind := range granted(controllerCapabilities, c.level()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.ControllerServiceCapability{
 			Type: &wire.ControllerServiceCapability_Rpc{Rpc: &wire.ControllerServiceCapability_RPC{Type: kind}}})
 	}
@@ -30,13 +31,13 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 	if err != nil {
 		return nil, err
 	}
-	if r.Source != (drivebay.Source{}) && c.power() < withSnapshots {
+	if r.Source != (drivebay.Source{}) && c.level() < withSnapshots {
 		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones: they need drivebay.io/backing: thin, which needs LVM and device-mapper", drivebay.ErrNoSupport)
 	}
 	if err := c.reaches(req.AccessibilityRequirements); err != nil {
 		return nil, c.unlessExists(req.Name, err)
 	}
-	v, err := c.opt.Volumes.CreateVolume(ctx, r)
+	v, err := c.volumes.CreateVolume(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 // unlessExists turns ErrNoSpace into ErrExists if a volume of this name exists already,
 // on this node.
 func (c *controller) unlessExists(name string, err error) error {
-	there := slices.ContainsFunc(c.opt.Volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
+	there := slices.ContainsFunc(c.volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
 	if errors.Is(err, drivebay.ErrNoSpace) && there {
 		return fmt.Errorf("volume %q: %w: it is on node %s", name, drivebay.ErrExists, c.opt.NodeID)
 	}
@@ -54,7 +55,7 @@ func (c *controller) unlessExists(name string, err error) error {
 }
 
 func (c *controller) DeleteVolume(ctx context.Context, req *wire.DeleteVolumeRequest) (*wire.DeleteVolumeResponse, error) {
-	return &wire.DeleteVolumeResponse{}, c.opt.Volumes.DeleteVolume(ctx, req.VolumeId)
+	return &wire.DeleteVolumeResponse{}, c.volumes.DeleteVolume(ctx, req.VolumeId)
 }
 
 func (c *controller) ControllerExpandVolume(ctx context.Context, req *wire.ControllerExpandVolumeRequest) (*wire.ControllerExpandVolumeResponse, error) {
@@ -62,7 +63,7 @@ func (c *controller) ControllerExpandVolume(ctx context.Context, req *wire.Contr
 	if err != nil {
 		return nil, err
 	}
-	v, node, err := c.opt.Volumes.ExpandVolume(ctx, req.VolumeId, r)
+	v, node, err := c.volumes.ExpandVolume(ctx, req.VolumeId, r)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityReque
 	var has drivebay.Capacity
 	_, _, err = parseUses(req.VolumeCapabilities)
 	if err == nil && c.holds(req.AccessibleTopology) {
-		has, err = c.opt.Volumes.Capacity(ctx, class)
+		has, err = c.volumes.Capacity(ctx, class)
 	}
 	if err != nil && !errors.Is(err, drivebay.ErrNoSupport) {
 		return nil, err

@@ -15,9 +15,9 @@ func (s *Server) admit(method string, req proto.Message) error {
 	switch needs, ok := implemented[op]; {
 	case !ok:
 		return status.Errorf(codes.Unimplemented, "%s: not implemented", op)
-	case needs > withVolumes && s.plugin() == withVolumes && s.power() < needs:
+	case needs > withVolumes && s.pluginLevel() == withVolumes && s.level() < needs:
 		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: snapshots need drivebay.io/backing: thin, which needs LVM and device-mapper", op)
-	case needs > bare && s.power() < needs:
+	case needs > bare && s.level() < needs:
 		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: it makes no volumes", op)
 	}
 	return checkFields(req.ProtoReflect())

@@ -52,7 +52,7 @@ func (n *node) NodeGetVolumeHealth(ctx context.Context, req *wire.NodeGetVolumeH
 	}
 	condition := v.Condition
 	if path := cmp.Or(req.VolumePublishPath, req.StagingTargetPath); path != "" {
-		stats, err := n.opt.Volumes.Stats(ctx, drivebay.StatsRequest{Volume: v.ID, Path: path, Staging: req.StagingTargetPath})
+		stats, err := n.volumes.Stats(ctx, drivebay.StatsRequest{Volume: v.ID, Path: path, Staging: req.StagingTargetPath})
 		switch {
 		case err == nil:
 			condition = stats.Condition

@@ -22,11 +22,11 @@ func (i *identity) GetPluginInfo(context.Context, *wire.GetPluginInfoRequest) (*
 
 func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabilitiesRequest) (*wire.GetPluginCapabilitiesResponse, error) {
 	resp := &wire.GetPluginCapabilitiesResponse{}
-	for _, kind := range granted(serviceCapabilities, i.plugin()) {
+	for _, kind := range granted(serviceCapabilities, i.pluginLevel()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.PluginCapability{
 			Type: &wire.PluginCapability_Service_{Service: &wire.PluginCapability_Service{Type: kind}}})
 	}
-	for _, kind := range granted(expansionCapabilities, i.plugin()) {
+	for _, kind := range granted(expansionCapabilities, i.pluginLevel()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.PluginCapability{
 			Type: &wire.PluginCapability_VolumeExpansion_{VolumeExpansion: &wire.PluginCapability_VolumeExpansion{Type: kind}}})
 	}
@@ -40,7 +40,7 @@ func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeRespon
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
 	ready := i.engine.Snapshot().Seq > 0
-	if ready && i.plugin() != bare {
+	if ready && i.pluginLevel() != bare {
 		_, ready = i.opt.Volumes.Unread()
 	}
 	return &wire.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil

@@ -146,6 +146,7 @@ func TestPagesAreBounded(t *testing.T) {
 func TestPagesAreFlat(t *testing.T) {
 	best := func(volumes int) time.Duration {
 		c := &controller{Server: New(&engine{}, Options{NodeID: "node-1", Volumes: many(volumes, well)})}
+		c.volumes = c.opt.Volumes
 		best := time.Hour
 		for i := range 30 {
 			began := time.Now()
@@ -168,6 +169,7 @@ func page1000(after int) *wire.ListVolumesRequest {
 // BenchmarkListVolumes is a page of 1000 out of 100,000; the budget is 10 ms.
 func BenchmarkListVolumes(b *testing.B) {
 	c := &controller{Server: New(&engine{}, Options{NodeID: "node-1", Volumes: many(100_000, well)})}
+	c.volumes = c.opt.Volumes
 	for b.Loop() {
 		if _, err := c.ListVolumes(b.Context(), page1000(50_000)); err != nil {
 			b.Fatal(err)

@@ -12,11 +12,12 @@ import (
 type node struct {
 	wire.UnimplementedNodeServer
 	*Server
+	volumes NodeVolumes
 }
 
 func (n *node) NodeGetCapabilities(context.Context, *wire.NodeGetCapabilitiesRequest) (*wire.NodeGetCapabilitiesResponse, error) {
 	resp := &wire.NodeGetCapabilitiesResponse{}
-	for _, kind := range granted(nodeCapabilities, n.power()) {
+	for _, kind := range granted(nodeCapabilities, n.level()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.NodeServiceCapability{
 			Type: &wire.NodeServiceCapability_Rpc{Rpc: &wire.NodeServiceCapability_RPC{Type: kind}}})
 	}
@@ -32,7 +33,7 @@ func (n *node) NodeGetVolumeStats(ctx context.Context, req *wire.NodeGetVolumeSt
 	if err := findable(req.VolumeId, req.VolumePath); err != nil {
 		return nil, err
 	}
-	stats, err := n.opt.Volumes.Stats(ctx, drivebay.StatsRequest{Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath})
+	stats, err := n.volumes.Stats(ctx, drivebay.StatsRequest{Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (n *node) NodeExpandVolume(ctx context.Context, req *wire.NodeExpandVolumeR
 	if err != nil {
 		return nil, err
 	}
-	size, err := n.opt.Volumes.ExpandNode(ctx, req.VolumeId, req.VolumePath, r, req.Secrets)
+	size, err := n.volumes.ExpandNode(ctx, req.VolumeId, req.VolumePath, r, req.Secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func (c *controller) CreateSnapshot(ctx context.Context, req *wire.CreateSnapsho
 	if err := c.reaches(req.AccessibilityRequirements); err != nil {
 		return nil, err
 	}
-	snap, err := c.opt.Volumes.CreateSnapshot(ctx, req.Name, req.SourceVolumeId)
+	snap, err := c.volumes.CreateSnapshot(ctx, req.Name, req.SourceVolumeId)
 	if err != nil {
 		return nil, err
 	}
@@ -24,17 +24,17 @@ func (c *controller) CreateSnapshot(ctx context.Context, req *wire.CreateSnapsho
 }
 
 func (c *controller) DeleteSnapshot(ctx context.Context, req *wire.DeleteSnapshotRequest) (*wire.DeleteSnapshotResponse, error) {
-	return &wire.DeleteSnapshotResponse{}, c.opt.Volumes.DeleteSnapshot(ctx, req.SnapshotId)
+	return &wire.DeleteSnapshotResponse{}, c.volumes.DeleteSnapshot(ctx, req.SnapshotId)
 }
 
 func (c *controller) GetSnapshot(_ context.Context, req *wire.GetSnapshotRequest) (*wire.GetSnapshotResponse, error) {
-	set, err := c.volumes()
+	set, err := c.set()
 	if err != nil {
 		return nil, err
 	}
 	snap, ok := set.GetSnapshot(req.SnapshotId)
 	if !ok {
-		return nil, c.opt.Volumes.Missing(req.SnapshotId)
+		return nil, c.volumes.Missing(req.SnapshotId)
 	}
 	return &wire.GetSnapshotResponse{Snapshot: c.snapshotAnswer(snap)}, nil
 }

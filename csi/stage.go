@@ -15,12 +15,12 @@ func (n *node) NodeStageVolume(ctx context.Context, req *wire.NodeStageVolumeReq
 	if err != nil {
 		return nil, err
 	}
-	return &wire.NodeStageVolumeResponse{}, n.opt.Volumes.StageVolume(ctx, drivebay.StageRequest{
+	return &wire.NodeStageVolumeResponse{}, n.volumes.StageVolume(ctx, drivebay.StageRequest{
 		Volume: req.VolumeId, Path: req.StagingTargetPath, Block: u.block, FSType: u.fsType, Options: u.flags, Access: u.access, Secrets: req.Secrets})
 }
 
 func (n *node) NodeUnstageVolume(ctx context.Context, req *wire.NodeUnstageVolumeRequest) (*wire.NodeUnstageVolumeResponse, error) {
-	return &wire.NodeUnstageVolumeResponse{}, n.opt.Volumes.UnstageVolume(ctx, req.VolumeId, req.StagingTargetPath)
+	return &wire.NodeUnstageVolumeResponse{}, n.volumes.UnstageVolume(ctx, req.VolumeId, req.StagingTargetPath)
 }
 
 func (n *node) NodePublishVolume(ctx context.Context, req *wire.NodePublishVolumeRequest) (*wire.NodePublishVolumeResponse, error) {
@@ -31,13 +31,13 @@ func (n *node) NodePublishVolume(ctx context.Context, req *wire.NodePublishVolum
 	if err != nil {
 		return nil, err
 	}
-	return &wire.NodePublishVolumeResponse{}, n.opt.Volumes.PublishVolume(ctx, drivebay.PublishRequest{
+	return &wire.NodePublishVolumeResponse{}, n.volumes.PublishVolume(ctx, drivebay.PublishRequest{
 		Volume: req.VolumeId, Staging: req.StagingTargetPath, Target: req.TargetPath, Block: u.block, FSType: u.fsType, Options: u.flags,
 		Access: u.access, ReadOnly: req.Readonly || u.access == drivebay.AccessReader})
 }
 
 func (n *node) NodeUnpublishVolume(ctx context.Context, req *wire.NodeUnpublishVolumeRequest) (*wire.NodeUnpublishVolumeResponse, error) {
-	return &wire.NodeUnpublishVolumeResponse{}, n.opt.Volumes.UnpublishVolume(ctx, req.VolumeId, req.TargetPath)
+	return &wire.NodeUnpublishVolumeResponse{}, n.volumes.UnpublishVolume(ctx, req.VolumeId, req.TargetPath)
 }
 
 // mounting is a request to stage or to publish.

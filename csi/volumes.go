@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Volumes is what the server needs of the volume engine. It returns errors of the
-// dictionary.
-type Volumes interface {
+// VolumeSets is what both services need of the volume engine. Volumes, ControllerVolumes and
+// NodeVolumes return errors of the dictionary.
+type VolumeSets interface {
 	Volumes() *drivebay.VolumeSet
 	// Unread returns why each drive that may have unknown volumes was not read, and
 	// whether the engine is ready: the first listing of all drives is complete.
@@ -21,6 +21,12 @@ type Volumes interface {
 	// Listed returns ErrUnavailable while the set may lack volumes.
 	Listed() error
 	Capabilities() drivebay.VolumeCapabilities
+}
+
+// ControllerVolumes is what the controller service needs. One machine has it in its engine, a
+// cluster in what speaks for the engines of all nodes.
+type ControllerVolumes interface {
+	VolumeSets
 	// CreateVolume returns the existing or new volume; ErrExists if a volume of this
 	// name does not fit the request.
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
@@ -32,7 +38,11 @@ type Volumes interface {
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
+}
 
+// NodeVolumes is what the node service needs.
+type NodeVolumes interface {
+	VolumeSets
 	StageVolume(ctx context.Context, r drivebay.StageRequest) error
 	UnstageVolume(ctx context.Context, id, path string) error
 	PublishVolume(ctx context.Context, r drivebay.PublishRequest) error
@@ -41,8 +51,14 @@ type Volumes interface {
 	Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error)
 }
 
-// volumes returns the newest set, an error before the first one.
-func (s *Server) volumes() (*drivebay.VolumeSet, error) {
+// Volumes is an engine that serves both.
+type Volumes interface {
+	ControllerVolumes
+	NodeVolumes
+}
+
+// set returns the newest set, an error before the first one.
+func (s *Server) set() (*drivebay.VolumeSet, error) {
 	set := s.opt.Volumes.Volumes()
 	if set.Seq == 0 {
 		return nil, status.Error(codes.Unavailable, "the volumes of this machine are not listed yet")
@@ -53,7 +69,7 @@ func (s *Server) volumes() (*drivebay.VolumeSet, error) {
 // complete returns the newest set, an error while it may lack volumes: an orchestrator
 // takes a volume that a list lacks for deleted, or for healthy.
 func (s *Server) complete() (*drivebay.VolumeSet, error) {
-	set, err := s.volumes()
+	set, err := s.set()
 	if err == nil {
 		err = s.opt.Volumes.Listed()
 	}
@@ -62,7 +78,7 @@ func (s *Server) complete() (*drivebay.VolumeSet, error) {
 
 // volume returns one volume of the newest set.
 func (s *Server) volume(id string) (*drivebay.VolumeView, error) {
-	set, err := s.volumes()
+	set, err := s.set()
 	if err != nil {
 		return nil, err
 	}
