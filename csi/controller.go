@@ -17,6 +17,8 @@ type controller struct {
 	volumes ControllerVolumes
 }
 
+func newController(s *Server) *controller { return &controller{Server: s, volumes: s.opt.Volumes} }
+
 func (c *controller) ControllerGetCapabilities(context.Context, *wire.ControllerGetCapabilitiesRequest) (*wire.ControllerGetCapabilitiesResponse, error) {
 	resp := &wire.ControllerGetCapabilitiesResponse{}
 	for _, kind := range granted(controllerCapabilities, c.level()) {

@@ -34,7 +34,7 @@ func newDirect(volumes Volumes) direct {
 
 func directTo(e Engine, volumes Volumes) direct {
 	d := direct{New(e, Options{Version: "v9", NodeID: "node-1", Volumes: volumes, Log: slog.New(slog.DiscardHandler)}), map[string]grpc.MethodDesc{}, map[string]any{}}
-	for owner, desc := range map[any]grpc.ServiceDesc{&identity{Server: d.Server}: wire.Identity_ServiceDesc, &controller{Server: d.Server}: wire.Controller_ServiceDesc, &node{Server: d.Server}: wire.Node_ServiceDesc} {
+	for owner, desc := range map[any]grpc.ServiceDesc{&identity{Server: d.Server}: wire.Identity_ServiceDesc, newController(d.Server): wire.Controller_ServiceDesc, newNode(d.Server): wire.Node_ServiceDesc} {
 		for _, m := range desc.Methods {
 			d.methods[m.MethodName], d.owners[m.MethodName] = m, owner
 		}

@@ -145,8 +145,7 @@ func TestPagesAreBounded(t *testing.T) {
 // A page costs the same out of 100,000 as out of 2,000, wherever it begins.
 func TestPagesAreFlat(t *testing.T) {
 	best := func(volumes int) time.Duration {
-		c := &controller{Server: New(&engine{}, Options{NodeID: "node-1", Volumes: many(volumes, well)})}
-		c.volumes = c.opt.Volumes
+		c := newController(New(&engine{}, Options{NodeID: "node-1", Volumes: many(volumes, well)}))
 		best := time.Hour
 		for i := range 30 {
 			began := time.Now()

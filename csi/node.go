@@ -15,6 +15,8 @@ type node struct {
 	volumes NodeVolumes
 }
 
+func newNode(s *Server) *node { return &node{Server: s, volumes: s.opt.Volumes} }
+
 func (n *node) NodeGetCapabilities(context.Context, *wire.NodeGetCapabilitiesRequest) (*wire.NodeGetCapabilitiesResponse, error) {
 	resp := &wire.NodeGetCapabilitiesResponse{}
 	for _, kind := range granted(nodeCapabilities, n.level()) {

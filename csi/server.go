@@ -58,8 +58,8 @@ func New(engine Engine, opt Options) *Server {
 	s.guard = rpc.Guard{What: "csi", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal}}
 	s.grpc = s.guard.NewServer()
 	wire.RegisterIdentityServer(s.grpc, &identity{Server: s})
-	wire.RegisterControllerServer(s.grpc, &controller{Server: s, volumes: opt.Volumes})
-	wire.RegisterNodeServer(s.grpc, &node{Server: s, volumes: opt.Volumes})
+	wire.RegisterControllerServer(s.grpc, newController(s))
+	wire.RegisterNodeServer(s.grpc, newNode(s))
 	return s
 }
 

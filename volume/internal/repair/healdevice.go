@@ -43,7 +43,9 @@ func letGo(ctx context.Context, p *diagnosis) error {
 
 func needLegs(g *symptoms) (why string, cannot error) {
 	for _, l := range g.legs {
-		if !l.here || !l.missing && !l.unused && (g.facts.LV == nil || !g.facts.LV.RefreshNeeded) {
+		// A volume without a device gets one with all legs by its activation, the next repair.
+		refresh := g.below && g.facts.LV != nil && g.facts.LV.RefreshNeeded
+		if !l.here || !l.missing && !l.unused && !refresh {
 			continue
 		}
 		switch {
