@@ -10,9 +10,9 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-var errLooking = failf(http.StatusServiceUnavailable, "starting", "the first look over all drives has not ended yet")
+var errUnread = failf(http.StatusServiceUnavailable, "starting", "not all drives have been read yet")
 
-var errStarting = failf(http.StatusServiceUnavailable, "starting", "the first look at the machine is not done yet")
+var errStarting = failf(http.StatusServiceUnavailable, "starting", "the drives of the machine have not been listed yet")
 
 func (s *Server) drive(w http.ResponseWriter, r *http.Request) error {
 	d, err := s.find(r)

@@ -73,7 +73,7 @@ func (s *Server) status() Status {
 		var ready bool
 		st.Unwritten, st.Newer = s.opt.Volumes.Unwritten(), s.opt.Volumes.Newer()
 		if st.Unread, ready = s.opt.Volumes.Unread(); !ready && s.engine.Snapshot().Seq > 0 {
-			st.Reasons = append(st.Reasons, errLooking.Message)
+			st.Reasons = append(st.Reasons, errUnread.Message)
 		}
 	}
 	if !st.Ready() {

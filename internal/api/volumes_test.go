@@ -48,7 +48,7 @@ func TestReadyAfterFirstLook(t *testing.T) {
 		want   string
 		code   int
 	}{
-		{[]string{"drive a: it does not answer"}, false, `{"status":"not ready","reasons":["the first look over all drives has not ended yet"],"unread":["drive a: it does not answer"]}`, 503},
+		{[]string{"drive a: it does not answer"}, false, `{"status":"not ready","reasons":["not all drives have been read yet"],"unread":["drive a: it does not answer"]}`, 503},
 		{[]string{"drive a: it does not answer"}, true, `{"status":"ok","unread":["drive a: it does not answer"]}`, 200},
 		{nil, true, `{"status":"ok"}`, 200},
 	} {

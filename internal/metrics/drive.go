@@ -18,7 +18,7 @@ var snapshotMetrics = []metric[*drivebay.Snapshot]{
 	{"machine_info", "The machine whose drives these are.", gauge, []string{"machine", "kind"}, func(s *drivebay.Snapshot, add emit) {
 		add(1, s.Machine.Name, s.Machine.Kind)
 	}},
-	{"snapshot_sequence", "Number of the snapshot shown here; 0 before the first look.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+	{"snapshot_sequence", "Number of the snapshot shown here; 0 before the first listing.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(float64(s.Seq))
 	}},
 	{"snapshot_timestamp_seconds", "When the snapshot was taken.", gauge, nil, func(s *drivebay.Snapshot, add emit) {

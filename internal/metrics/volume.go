@@ -27,7 +27,7 @@ var setMetrics = []metric[*drivebay.VolumeSet]{
 		}
 		add(float64(n))
 	}},
-	{"volumes_timestamp_seconds", "When the volumes were looked at; 0 before the first look.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(seconds(s.At)) }},
+	{"volumes_timestamp_seconds", "When the volumes were listed; 0 before the first listing.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(seconds(s.At)) }},
 	{"volumes_problems", "How many things of volumes could not be seen.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Problems))) }},
 	{"snapshots", "Snapshots of volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Snapshots))) }},
 }
