@@ -81,6 +81,11 @@ func (e *Engine) Volumes() *drivebay.VolumeSet {
 	return e.ledger.Volumes()
 }
 
+// WaitVolumes returns the newest set once its number differs from after.
+func (e *Engine) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
+	return e.ledger.Set.Wait(ctx, after)
+}
+
 // Capabilities returns what this machine can do beyond the basics. It runs "lvm version" once,
 // and again if that did not answer in time. Without device-mapper in the kernel, "lvm version"
 // succeeds, but names no driver (seen with 2.03.16). A machine with device-mapper counts as

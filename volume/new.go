@@ -63,7 +63,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 // wire makes the parts of the engine, each with those that it knows.
 func (e *Engine) wire(at *env.Env) {
 	e.env = at
-	e.ledger = &ledger.Ledger{Env: at, Held: map[string]bool{}, Records: map[string]*drivebay.VolumeRecord{}, Snapshots: map[string]*drivebay.SnapshotRecord{}, Busy: map[string]chan struct{}{}, RemovedFromGroup: map[string]bool{}, Changed: make(chan struct{}, 1)}
+	e.ledger = &ledger.Ledger{Env: at, Set: ledger.NewSets(), Held: map[string]bool{}, Records: map[string]*drivebay.VolumeRecord{}, Snapshots: map[string]*drivebay.SnapshotRecord{}, Busy: map[string]chan struct{}{}, RemovedFromGroup: map[string]bool{}, Changed: make(chan struct{}, 1)}
 	e.steps = &steps.Runner{Env: at, Ledger: e.ledger}
 	e.mounttable = &mounttable.Reader{Env: at, Ledger: e.ledger}
 	e.capabilities = &capabilities.Prober{Env: at}
@@ -87,7 +87,6 @@ func (e *Engine) wire(at *env.Env) {
 	e.adopt = &adopt.Adopter{Env: at, Ledger: e.ledger, Partitions: e.partitions, Moves: e.moves, Instances: e.instances, Inventory: e.inventory, Write: e.write, LUKS: e.luks, Mounts: e.mounts, Snapshots: e.snapshots, Evacuate: e.evacuate}
 	e.repair = &repair.Repairer{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Snapshots: e.snapshots}
 	e.ledger.Publish, e.ledger.Missing, e.ledger.Acquire = e.publish, e.adopt.Missing, e.copyaway.BeginFirst
-	e.ledger.Set.Store(&drivebay.VolumeSet{})
 }
 
 // recall reads the records.

@@ -45,9 +45,17 @@ func newVolumes(e *engine) *volumeEngine {
 }
 
 func (v *volumeEngine) Volumes() *drivebay.VolumeSet { return v.set.Load() }
-func (v *volumeEngine) Unwritten() []string          { return nil }
-func (v *volumeEngine) Newer() []string              { return nil }
-func (v *volumeEngine) Unread() ([]string, bool)     { return nil, true }
+func (v *volumeEngine) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
+	for v.set.Load().Seq == after {
+		if _, err := v.Wait(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	return v.set.Load(), nil
+}
+func (v *volumeEngine) Unwritten() []string      { return nil }
+func (v *volumeEngine) Newer() []string          { return nil }
+func (v *volumeEngine) Unread() ([]string, bool) { return nil, true }
 func (v *volumeEngine) Capabilities() drivebay.VolumeCapabilities {
 	return drivebay.VolumeCapabilities{Snapshots: true}
 }

@@ -14,6 +14,8 @@ import (
 // Volumes is the part of the volume engine that the API needs.
 type Volumes interface {
 	Volumes() *drivebay.VolumeSet
+	// WaitVolumes returns the newest set once its number differs from after.
+	WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error)
 	// Unread returns why each drive that may have unknown volumes was not read, and whether the
 	// engine is ready: the first listing of all drives is complete.
 	Unread() (why []string, ready bool)
@@ -110,8 +112,7 @@ func (s *Server) volumes(w http.ResponseWriter, r *http.Request) error {
 }
 
 // wantedVolumes returns the newest set, or with ?after=SEQ&wait=TIME the first one with another
-// number. It reads the set after each new snapshot of the drives, because both change in the same
-// tick.
+// number.
 func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 	engine, err := s.engineOfVolumes()
 	if err != nil {
@@ -126,18 +127,11 @@ func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 	}
 	ctx, cancel := s.patience(r, wait)
 	defer cancel()
-	for {
-		seen := s.engine.Snapshot().Seq // read before the set, so that no change in between is missed
-		set := engine.Volumes()
-		if set.Seq != after {
-			return set, nil
-		}
-		if _, err := s.engine.Wait(ctx, seen); ctx.Err() != nil {
-			return engine.Volumes(), nil // no change within the time: answer with the present set
-		} else if err != nil {
-			return nil, err
-		}
+	set, err := engine.WaitVolumes(ctx, after)
+	if ctx.Err() != nil {
+		return engine.Volumes(), nil // no change within the time: answer with the present set
 	}
+	return set, err
 }
 
 func (s *Server) volume(w http.ResponseWriter, r *http.Request) error {

@@ -84,7 +84,11 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 	return &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
 }
 
-func (v *volumes) Volumes() *drivebay.VolumeSet              { return v.set.Load() }
+func (v *volumes) Volumes() *drivebay.VolumeSet { return v.set.Load() }
+func (v *volumes) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
+	err := v.engine.await(ctx, func() bool { return v.set.Load().Seq != after })
+	return v.set.Load(), err
+}
 func (v *volumes) Unread() ([]string, bool)                  { return v.unread, len(v.unread) == 0 || v.looked }
 func (v *volumes) Unwritten() []string                       { return v.unwritten }
 func (v *volumes) Newer() []string                           { return nil }

@@ -24,7 +24,7 @@ type Ledger struct {
 	Mu               sync.Mutex
 	Records          map[string]*drivebay.VolumeRecord // never changed in place
 	RemovedFromGroup map[string]bool                   // ids of volumes being removed whose logical volume is gone; guarded by Ledger.Mu
-	Set              atomic.Pointer[drivebay.VolumeSet]
+	Set              *Sets
 	Snapshots        map[string]*drivebay.SnapshotRecord // likewise
 	sorted           []*drivebay.VolumeRecord            // the same by id; nil after a change
 	writesHeld       atomic.Bool                         // records that were kept in memory are being written
