@@ -120,6 +120,30 @@ func (e *Groups) lvGone(l drivebay.Location) bool {
 	})
 }
 
+// Elsewhere reports whether LVM has a volume on drives that its record does not name, for
+// example after a pvmove by hand. A move of the engine that the record does not show yet is
+// no such case: the engine gives the physical volume on its target a UUID of its own.
+func (e *Groups) Elsewhere(v *drivebay.Volume) bool {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	x, l := e.Partitions.Index.LVM, v.Location
+	g := x.Group(l.VG)
+	if partitions.LVIn(g, l) == nil || slices.ContainsFunc(l.Drives, func(id string) bool { return e.Partitions.Index.Parts[id] == nil }) {
+		return false
+	}
+	return !slices.ContainsFunc(g.PVs, func(pv lvm.PV) bool {
+		if pv.Missing {
+			return true
+		}
+		for id, dev := range x.PVs {
+			if dev == pv.Device && (slices.Contains(l.Drives, id) || pv.UUID == PVUUID(l.VG, id)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // PVPart returns the partition of the physical volume on a drive.
 func (e *Groups) PVPart(drive string) (partitions.Part, bool) {
 	e.Ledger.Mu.Lock()

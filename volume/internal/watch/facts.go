@@ -78,7 +78,7 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	if was != nil && was.Known.Record == r && was.Index == index && was.Known.drives == k.drives && was.Known.lvm == k.lvm {
 		k.gone, k.layout = was.Known.gone, was.Known.layout
 	} else {
-		k.gone = e.Groups.Gone(v)
+		k.gone = e.Groups.Gone(v) || e.Groups.Elsewhere(v)
 		for _, id := range v.Location.Drives {
 			k.layout += e.Partitions.LayoutOf(id)
 		}
