@@ -23,6 +23,7 @@ const module = "github.com/drivebay/drivebay"
 // exist; that is how the house stays the one on the drawing.
 var may = map[string]struct{ ours, theirs []string }{
 	".":                        {},
+	"condition":                {ours: []string{"."}},
 	"internal/smart":           {ours: []string{"."}},
 	"internal/health":          {ours: []string{"."}},
 	"internal/content":         {ours: []string{"."}},
@@ -35,7 +36,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/lane":            {ours: []string{".", "internal/host"}},
 	"drivemgr":                 {ours: []string{".", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
 	"lvm":                      {ours: []string{".", "internal/host"}},
-	"volume":                   {ours: []string{".", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
+	"volume":                   {ours: []string{".", "condition", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
 	"internal/store":           {ours: []string{".", "internal/host"}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest": {ours: []string{"."}},
 	"internal/api":             {ours: []string{"."}},

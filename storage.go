@@ -88,11 +88,11 @@ func (d *Drive) person() string {
 func message(head string, parts []string) string {
 	text := head
 	for i, p := range parts {
-		if p = plain(p, maxConditionText); i > 0 {
+		if p = PlainText(p, MaxConditionText); i > 0 {
 			p = "; " + p
 		}
 		more := fmt.Sprintf("; and %d more", len(parts)-i)
-		if len(text)+len(p)+len(more) > maxConditionMessage {
+		if len(text)+len(p)+len(more) > MaxConditionMessage {
 			return text + more
 		}
 		text += p

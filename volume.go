@@ -20,8 +20,8 @@ type Volume struct {
 	Created    time.Time         `json:"created,omitzero"`
 	Location   Location          `json:"location"`
 
-	Health            Health            `json:"health"`            // by VolumeHealthOf
-	OperationalStatus OperationalStatus `json:"operationalStatus"` // by OperationalStatusOf
+	Health            Health            `json:"health"`            // by condition.HealthOf
+	OperationalStatus OperationalStatus `json:"operationalStatus"` // by condition.OperationalStatusOf
 	CSIStatus         CSIStatus         `json:"csiStatus"`         // by Moved and Failed
 	Usage             VolumeUsage       `json:"usage"`             // by UsageMoved and UsageFailed
 
@@ -131,15 +131,15 @@ func (v Volume) Moved(e CSIEvent) (Volume, error) {
 	return v, nil
 }
 
-// undecided reports whether an operator has to decide if the volume may be used.
-func (v *Volume) undecided() bool {
+// NeedsOperator reports whether an operator has to decide if the volume may be used.
+func (v *Volume) NeedsOperator() bool {
 	return v.CSIStatus == CSIFailed && v.Failure != nil && v.Failure.Retry == RetryOperator
 }
 
 // Undecided returns why the volume may not be used before an operator decides; empty if
 // it may be used.
 func (v *Volume) Undecided() string {
-	if !v.undecided() {
+	if !v.NeedsOperator() {
 		return ""
 	}
 	return v.Failure.Cause
@@ -157,7 +157,7 @@ func (v Volume) Failed(f Failure[CSIStatus]) (Volume, error) {
 	if before == CSIFailed {
 		before = state.Before
 	}
-	if v.undecided() && v.Failure.Before == before { // the operator still has to decide
+	if v.NeedsOperator() && v.Failure.Before == before { // the operator still has to decide
 		return v, nil
 	}
 	v.CSIStatus, v.Failure = to, f.again(before, v.Failure)

@@ -22,8 +22,8 @@ const (
 	LocationMirror                 // a raid1 logical volume: one copy on each of its drives
 )
 
-// OperationalStatus is whether a volume can be used now. OperationalStatusOf derives it
-// in every tick; nothing else sets it.
+// OperationalStatus is whether a volume can be used now. condition.OperationalStatusOf
+// derives it in every tick; nothing else sets it.
 type OperationalStatus uint8
 
 const (

@@ -1,9 +1,7 @@
 package drivebay
 
 import (
-	"encoding/json"
 	"errors"
-	"reflect"
 	"testing"
 	"time"
 )
@@ -149,101 +147,5 @@ func TestVolumeUsageMoves(t *testing.T) {
 	}
 	if _, err := (Volume{Usage: VolumeReleasing}).UsageMoved(VolumeUsageFail); err == nil {
 		t.Error("usage fails without a cause")
-	}
-}
-
-func TestVolumeHealth(t *testing.T) {
-	const g, u, s, b = HealthGood, HealthUnknown, HealthSuspect, HealthBad
-	for _, c := range []struct {
-		legs []Health
-		want Health
-	}{
-		{[]Health{g}, g}, {[]Health{u}, u}, {[]Health{s}, s}, {[]Health{b}, b},
-		{[]Health{g, g}, g}, {[]Health{g, b}, s}, {[]Health{g, s}, s}, {[]Health{g, u}, u}, {[]Health{s, b}, s}, {[]Health{u, b}, s}, {[]Health{b, b}, b},
-	} {
-		f := sound(LocationMirror)
-		f.Drives, f.Volume.Location.Drives = f.Drives[:len(c.legs)], f.Volume.Location.Drives[:len(c.legs)]
-		worst := g
-		for i, h := range c.legs {
-			f.Drives[i].Health, worst = h, worst.Worse(h)
-		}
-		if got := VolumeHealthOf(f); got != c.want {
-			t.Errorf("a mirror of %v is %v, want %v", c.legs, got, c.want)
-		}
-		f.LV.SyncPercent = ptr(99.0)
-		if got := VolumeHealthOf(f); got != worst {
-			t.Errorf("a mirror of %v out of sync is %v, want %v", c.legs, got, worst)
-		}
-	}
-	f := sound(LocationMirror)
-	f.Drives = f.Drives[:1]
-	if got := VolumeHealthOf(f); got != s {
-		t.Errorf("a mirror with a leg gone is %v", got)
-	}
-	f.Drives[0].Health = b
-	if got := VolumeHealthOf(f); got != b {
-		t.Errorf("a mirror with a leg gone and the other BAD is %v", got)
-	}
-	if got := VolumeHealthOf(Facts{Volume: Volume{Health: s}}); got != s {
-		t.Errorf("with no look at the drives it is %v, not what it was", got)
-	}
-}
-
-func TestOperationalStatus(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*Facts)
-		want   OperationalStatus
-	}{
-		"sound":              {func(*Facts) {}, Operative},
-		"was missing":        {func(f *Facts) { f.Volume.OperationalStatus = Missing }, Operative},
-		"drive bad":          {func(f *Facts) { f.Drives[0].Health = HealthBad }, Operative},
-		"hung":               {func(f *Facts) { f.IO.Frozen = time.Minute }, Inoperative},
-		"unmounted":          {func(f *Facts) { f.Mount.Target.Mounted = false }, Operative},
-		"pulled":             {func(f *Facts) { f.Drives[0].Status = StatusOffline }, Missing},
-		"pulled, not proven": {func(f *Facts) { f.Drives, f.Complete = []Drive{}, false }, OperationalUnknown},
-		"removed outside":    {func(f *Facts) { f.Gone = true }, Missing},
-		"not looked at":      {func(f *Facts) { f.Drives = nil }, OperationalUnknown},
-		"nothing known":      {func(f *Facts) { *f = Facts{} }, OperationalUnknown},
-		"made":               {func(f *Facts) { f.Volume.CSIStatus, f.Gone = CSICreating, true }, OperationalStaging},
-		"half made":          {func(f *Facts) { failing(&f.Volume, CSICreating); f.Gone = true }, OperationalStaging},
-		"grown":              {func(f *Facts) { f.Volume.CSIStatus = CSIResized }, Maintenance},
-		"leaving":            {func(f *Facts) { f.Volume.Usage = VolumeReleasing }, Maintenance},
-		"removing":           {func(f *Facts) { f.Volume.CSIStatus = CSIRemoving }, OperationalRemoving},
-		"half removed":       {func(f *Facts) { failing(&f.Volume, CSIRemoving) }, OperationalRemoving},
-		"removed":            {func(f *Facts) { f.Volume.CSIStatus, f.Gone = CSIRemoved, true }, OperationalRemoved},
-	} {
-		f := sound(LocationPartition)
-		c.change(&f)
-		if got := OperationalStatusOf(f); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-	f := sound(LocationMirror)
-	f.Drives[0].Status = StatusOffline
-	if got := OperationalStatusOf(f); got != Operative {
-		t.Errorf("a mirror with a leg pulled is %v", got)
-	}
-}
-
-func TestVolumeSurvivesJSON(t *testing.T) {
-	want := sound(LocationThin).Volume
-	want.Parameters = map[string]string{"drivebay.io/backing": "thin"}
-	failing(&want, CSIResizing)
-	want.UsageFailure = &Failure[VolumeUsage]{Before: VolumeReleasing, Cause: "no room", Since: time.Unix(5, 0).UTC(), Retry: RetryTimed, Next: time.Unix(9, 0).UTC()}
-	b, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Volume
-	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%s\nreads back as %+v, %v", b, got, err)
-	}
-	c := ConditionOf(Facts{Volume: want})
-	if b, err = json.Marshal(c); err != nil {
-		t.Fatal(err)
-	}
-	var back Condition
-	if err := json.Unmarshal(b, &back); err != nil || len(back) == 0 || !reflect.DeepEqual(back, c) {
-		t.Errorf("%s\nreads back as %+v, %v", b, back, err)
 	}
 }

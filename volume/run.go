@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/watch"
@@ -143,9 +144,9 @@ func sameView(a, b *drivebay.VolumeView) bool {
 
 func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.VolumeView {
 	f := e.watch.FactsOf(k, s)
-	f.Volume.Health = drivebay.VolumeHealthOf(f)
-	f.Volume.OperationalStatus = drivebay.OperationalStatusOf(f)
-	out := &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
+	f.Volume.Health = condition.HealthOf(f)
+	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
+	out := &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f}
 	if w := k.Record.Work; w != nil {
 		out.Work = string(w.Op)
 	} else if k.Scrubbed {

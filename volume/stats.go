@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
@@ -62,6 +63,6 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	} else if target.Mounted {
 		out.Bytes, out.Inodes = watch.Amounts(e.watch.Usage(ctx, view, at, d))
 	}
-	out.Condition = drivebay.ConditionOf(f)
+	out.Condition = condition.Of(f)
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/health"
 	"github.com/drivebay/drivebay/volume"
@@ -18,7 +19,7 @@ func (a *app) docsCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "cli", Short: "docs/cli.md", RunE: func(cmd *cobra.Command, _ []string) error { return a.print(reference(cmd.Root())) }},
 		&cobra.Command{Use: "config", Short: "examples/drivebay.yaml", RunE: func(*cobra.Command, []string) error { return config.Example(a.out) }},
-		&cobra.Command{Use: "conditions", Short: "docs/volume-conditions.md", RunE: func(*cobra.Command, []string) error { return drivebay.ConditionMarkdown(a.out) }},
+		&cobra.Command{Use: "conditions", Short: "docs/volume-conditions.md", RunE: func(*cobra.Command, []string) error { return condition.Markdown(a.out) }},
 		&cobra.Command{Use: "repairs", Short: "docs/repairs.md", RunE: func(*cobra.Command, []string) error { return volume.RepairMarkdown(a.out) }},
 		&cobra.Command{Use: "usage", Short: "docs/drive-usage.md", RunE: func(*cobra.Command, []string) error { return drivebay.UsageMarkdown(a.out) }},
 		&cobra.Command{Use: "events", Short: "docs/events.md", RunE: func(*cobra.Command, []string) error { return drivebay.EventMarkdown(a.out) }},

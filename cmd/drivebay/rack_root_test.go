@@ -129,8 +129,8 @@ type answered struct {
 		VolumeID string `json:"volumeId"`
 	}
 	AvailableCapacity int64 `json:",string"`
-	VolumeCondition   *condition
-	Status            struct{ VolumeCondition *condition }
+	VolumeCondition   *volumeCondition
+	Status            struct{ VolumeCondition *volumeCondition }
 	Entries           []entry
 	VolumeHealth      struct {
 		HealthStatuses []struct{ Reason string }
@@ -144,10 +144,10 @@ type entry struct {
 	Volume struct {
 		VolumeID string `json:"volumeId"`
 	}
-	Status struct{ VolumeCondition *condition }
+	Status struct{ VolumeCondition *volumeCondition }
 }
 
-type condition struct {
+type volumeCondition struct {
 	Abnormal bool
 	Message  string
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/internal/api"
 )
 
@@ -37,8 +38,8 @@ func newVolumes(e *engine) *volumeEngine {
 		f := drivebay.Facts{Complete: true, Drives: []drivebay.Drive{d}, Volume: drivebay.Volume{
 			ID: id, Name: []string{"data-1", "raw-1"}[i], Size: 10 << 30, Mode: []drivebay.VolumeMode{drivebay.ModeFS, drivebay.ModeRawPart}[i],
 			CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}}}}
-		f.Volume.Health, f.Volume.OperationalStatus = drivebay.VolumeHealthOf(f), drivebay.OperationalStatusOf(f)
-		set.Volumes = append(set.Volumes, &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f})
+		f.Volume.Health, f.Volume.OperationalStatus = condition.HealthOf(f), condition.OperationalStatusOf(f)
+		set.Volumes = append(set.Volumes, &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f})
 	}
 	v.set.Store(set)
 	return v

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 )
 
 const (
@@ -79,9 +80,9 @@ func volumeOn(d drivebay.Drive, id, name string) *drivebay.VolumeView {
 		Location:     drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{d.ID}},
 		Publications: []drivebay.Publication{{Path: "/staging", Staging: true, Access: drivebay.AccessSingleWriter}},
 	}}
-	f.Volume.Health = drivebay.VolumeHealthOf(f)
-	f.Volume.OperationalStatus = drivebay.OperationalStatusOf(f)
-	return &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
+	f.Volume.Health = condition.HealthOf(f)
+	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
+	return &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f}
 }
 
 func (v *volumes) Volumes() *drivebay.VolumeSet { return v.set.Load() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 )
 
 // mirrored has something in every field that is shown.
@@ -23,9 +24,9 @@ func mirrored(id string) *drivebay.VolumeView {
 		IO: &drivebay.IOFacts{Frozen: 2500 * time.Millisecond, Errors: 3},
 		LV: &drivebay.LVFacts{SyncPercent: ptr(75.0)},
 	}
-	f.Volume.Health = drivebay.VolumeHealthOf(f)
-	f.Volume.OperationalStatus = drivebay.OperationalStatusOf(f)
-	return &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
+	f.Volume.Health = condition.HealthOf(f)
+	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
+	return &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f}
 }
 
 func TestVolumeValues(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 )
 
 // shelf is a handful of volumes on the drives of rack, judged by the real rules.
@@ -43,9 +44,9 @@ func shelf() *drivebay.VolumeSet {
 			Drives: []drivebay.Drive{}, Complete: true, IO: &drivebay.IOFacts{Frozen: 12 * time.Second, Errors: 4, ReadError: "timed out"},
 			FS: &drivebay.FSFacts{Errors: 2, ReadOnly: true, Scrub: &drivebay.Scrub{At: now, Corrupt: 2, Text: "bad magic"}}},
 	} {
-		f.Volume.Health = drivebay.VolumeHealthOf(f)
-		f.Volume.OperationalStatus = drivebay.OperationalStatusOf(f)
-		v := &drivebay.VolumeView{Volume: f.Volume, Condition: drivebay.ConditionOf(f), Facts: &f}
+		f.Volume.Health = condition.HealthOf(f)
+		f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
+		v := &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f}
 		if f.Volume.CSIStatus == drivebay.CSIResizing {
 			v.Work = "expand"
 		}

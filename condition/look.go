@@ -1,29 +1,13 @@
-package drivebay
+package condition
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drivebay/drivebay"
 )
-
-// ConditionRule is one row of the table of ConditionOf. The texts are for people;
-// check is the same rule as code.
-type ConditionRule struct {
-	Section  ConditionSection
-	Reason   string
-	Severity Severity
-	When     string
-	Says     string // what its message contains besides the drives
-	Next     string // the next step; {volume} and {drive} are replaced by ids
-	Source   string // the specification or fact that demands the rule
-	First    bool   // precedes the others of its severity: they follow from it
-
-	check func(*look) *hit
-}
-
-// ConditionSection groups the rows by what they examine.
-type ConditionSection string
 
 // hit is what a row found, in words, and on which drives; nil legs mean all drives.
 type hit struct {
@@ -37,16 +21,16 @@ func say(legs []leg, format string, args ...any) *hit {
 
 // look holds the facts with the drives classified once for all rows.
 type look struct {
-	Facts
+	drivebay.Facts
 	on []leg // every drive of the volume
 	// The drives by their fault; one drive may be in several lists.
 	missing, dead, bad, suspect, unknown []leg
 
-	worst Severity // of the findings so far
+	worst drivebay.Severity // of the findings so far
 }
 
-func newLook(f Facts) *look {
-	l := &look{Facts: f, on: f.legs()}
+func newLook(f drivebay.Facts) *look {
+	l := &look{Facts: f, on: legsOf(&f)}
 	if f.Drives == nil {
 		return l
 	}
@@ -59,11 +43,11 @@ func newLook(f Facts) *look {
 			l.dead = append(l.dead, g)
 		}
 		switch {
-		case health == HealthBad || givenUp && !gone:
+		case health == drivebay.HealthBad || givenUp && !gone:
 			l.bad = append(l.bad, g)
-		case health == HealthSuspect:
+		case health == drivebay.HealthSuspect:
 			l.suspect = append(l.suspect, g)
-		case health != HealthGood && !gone:
+		case health != drivebay.HealthGood && !gone:
 			l.unknown = append(l.unknown, g)
 		}
 	}
@@ -84,7 +68,7 @@ func (l *look) unreachable() bool { return len(l.dead) > len(l.missing) && l.los
 func (l *look) ailing() bool { return len(l.missing)+len(l.bad)+len(l.suspect)+len(l.unknown) > 0 }
 
 // those returns the known drives of the volume for which so returns true.
-func (l *look) those(so func(*Drive) bool) []leg {
+func (l *look) those(so func(*drivebay.Drive) bool) []leg {
 	var legs []leg
 	for _, g := range l.on {
 		if g.drive != nil && so(g.drive) {
@@ -97,7 +81,7 @@ func (l *look) those(so func(*Drive) bool) []leg {
 // unplaced reports whether it is not known of at least one drive if it is there.
 func (l *look) unplaced() bool {
 	for _, g := range l.on {
-		if g.drive == nil || g.drive.Status == StatusUnknown {
+		if g.drive == nil || g.drive.Status == drivebay.StatusUnknown {
 			return true
 		}
 	}
@@ -105,8 +89,8 @@ func (l *look) unplaced() bool {
 }
 
 // doing returns the CSI status; of a FAILED volume, the status in which it failed.
-func (l *look) doing() CSIStatus {
-	if l.Volume.CSIStatus == CSIFailed {
+func (l *look) doing() drivebay.CSIStatus {
+	if l.Volume.CSIStatus == drivebay.CSIFailed {
 		return l.Volume.State().Before
 	}
 	return l.Volume.CSIStatus
@@ -115,7 +99,7 @@ func (l *look) doing() CSIStatus {
 // made reports whether the volume's device has to be there.
 func (l *look) made() bool {
 	switch l.doing() {
-	case CSICreating, CSIRemoving, CSIRemoved:
+	case drivebay.CSICreating, drivebay.CSIRemoving, drivebay.CSIRemoved:
 		return false
 	}
 	return true
@@ -123,22 +107,22 @@ func (l *look) made() bool {
 
 // message joins evidence, drives and the next step. Only the next step has a known
 // length: the rest is cut to leave room for it.
-func (l *look) message(r *ConditionRule, h *hit) string {
+func (l *look) message(r *Rule, h *hit) string {
 	legs := h.legs
 	if legs == nil {
 		legs = l.on
 	}
 	drive := "DRIVE"
 	if len(legs) > 0 {
-		drive = plain(legs[0].id, maxConditionWord)
+		drive = drivebay.PlainText(legs[0].id, maxWord)
 	}
 	next := r.Next
 	if len(legs) > 0 && (r.Reason == "DiskRemoved" || r.Reason == "DiskFailure" || r.Reason == "DiskDegrading") {
 		next = cmp.Or(l.nextWhileLeaving(legs[0]), next)
 	}
-	next = strings.NewReplacer("{volume}", plain(l.Volume.ID, maxConditionWord), "{drive}", drive).Replace(next)
-	head := plain(h.text, maxConditionText) + " (" + where(legs) + ")"
-	return clip(head, maxConditionMessage-len(". ")-len(next)) + ". " + next
+	next = strings.NewReplacer("{volume}", drivebay.PlainText(l.Volume.ID, maxWord), "{drive}", drive).Replace(next)
+	head := drivebay.PlainText(h.text, drivebay.MaxConditionText) + " (" + where(legs) + ")"
+	return drivebay.Clip(head, drivebay.MaxConditionMessage-len(". ")-len(next)) + ". " + next
 }
 
 // nextWhileLeaving returns the next step for a drive that leaves the machine; "" for one
@@ -149,19 +133,19 @@ func (l *look) nextWhileLeaving(g leg) string {
 	}
 	gone, mirrored := g.missing(l.Complete), l.Volume.Location.Mirrored()
 	switch usage := g.drive.Usage; {
-	case gone && mirrored && (usage == UsageReleasing || len(l.on) > mirrorLegs):
+	case gone && mirrored && (usage == drivebay.UsageReleasing || len(l.on) > mirrorLegs):
 		return "Leave the drive out: the mirror is being rebuilt on another one; `drivebay explain {drive}` says how far it is."
-	case usage == UsageReleasing && gone:
+	case usage == drivebay.UsageReleasing && gone:
 		return "The drive is to leave and is gone: put it back so that its data can move, or give the volume up with `drivebay volume forget {volume}`."
-	case usage == UsageReleasing:
+	case usage == drivebay.UsageReleasing:
 		return "Leave the drive in its bay: its data moves to other drives; `drivebay explain {drive}` says how far it is."
-	case usage == UsageReleased:
+	case usage == drivebay.UsageReleased:
 		return "`drivebay replace {drive}` takes the drive out, `drivebay cancel {drive}` keeps it."
-	case (usage == UsageRemoving || usage == UsageRemoved) && mirrored:
+	case (usage == drivebay.UsageRemoving || usage == drivebay.UsageRemoved) && mirrored:
 		return "The drive was taken out: `drivebay replace {drive}` leads its successor in."
-	case usage == UsageRemoving || usage == UsageRemoved:
+	case usage == drivebay.UsageRemoving || usage == drivebay.UsageRemoved:
 		return "The drive was taken out: give the volume up with `drivebay volume forget {volume}`, or put the drive back and run `drivebay accept {drive}`."
-	case usage == UsageFailed:
+	case usage == drivebay.UsageFailed:
 		return "The drive was to leave and cannot: `drivebay explain {drive}` says why."
 	}
 	return ""
@@ -177,24 +161,24 @@ func where(legs []leg) string {
 	}
 	var parts []string
 	for i, g := range legs {
-		if i == maxConditionLegs {
+		if i == maxLegs {
 			parts = append(parts, fmt.Sprintf("and %d more", len(legs)-i))
 			break
 		}
 		serial, bay := "not known", "not known"
 		if g.drive != nil && g.drive.Serial != "" {
-			serial = plain(g.drive.Serial, maxConditionWord)
+			serial = drivebay.PlainText(g.drive.Serial, maxWord)
 		}
 		if g.drive != nil && g.drive.Slot.Bay != "" {
-			bay = plain(g.drive.Slot.Bay, maxConditionWord)
+			bay = drivebay.PlainText(g.drive.Slot.Bay, maxWord)
 		}
-		parts = append(parts, fmt.Sprintf("drive %s, serial %s, bay %s", plain(g.id, maxConditionWord), serial, bay))
+		parts = append(parts, fmt.Sprintf("drive %s, serial %s, bay %s", drivebay.PlainText(g.id, maxWord), serial, bay))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// told joins the worst finding of each drive.
-func told(legs []leg) string {
+// worstFindings joins the worst finding of each drive.
+func worstFindings(legs []leg) string {
 	var texts []string
 	for _, g := range legs {
 		if g.drive != nil && len(g.drive.Findings) > 0 {

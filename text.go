@@ -2,8 +2,35 @@ package drivebay
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
+
+// PlainText returns a string as valid UTF-8 without control characters, cut to limit bytes.
+func PlainText(s string, limit int) string {
+	if len(s) > 4*limit {
+		s = s[:4*limit] // the rest is cut anyway
+	}
+	return Clip(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD")), limit)
+}
+
+// Clip cuts a string between two runes so that it has at most limit bytes.
+func Clip(s string, limit int) string {
+	const dots = "…"
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(dots)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + dots
+}
 
 // maxShort is the limit of CSI for a string. It applies to the messages of the health
 // calls (csi.proto 1.13, "Size Limits").
@@ -19,7 +46,7 @@ func (f StorageFinding) Short() string { return shorten(f.Message) }
 // shorten removes paths from a text and cuts it after the last word that fits.
 func shorten(s string) string {
 	const dots = " …"
-	s = withoutPaths(plain(s, maxConditionMessage))
+	s = withoutPaths(PlainText(s, MaxConditionMessage))
 	if len(s) <= maxShort {
 		return s
 	}
@@ -27,7 +54,7 @@ func shorten(s string) string {
 	if i := strings.LastIndexByte(s[:end+1], ' '); i > 0 {
 		return strings.TrimRight(s[:i], " ,;:(") + dots
 	}
-	return clip(s, maxShort) // a single word
+	return Clip(s, maxShort) // a single word
 }
 
 // withoutPaths removes every word that is a path, and replaces the slash in other words

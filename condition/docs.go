@@ -1,4 +1,4 @@
-package drivebay
+package condition
 
 import (
 	"bufio"
@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-const conditionIntro = `# What can be wrong with a volume
+const intro = `# What can be wrong with a volume
 
 This page is written by the program from its own table of rules; change the table, not the page.
 
@@ -25,7 +25,7 @@ What was not checked neither adds nor clears a finding: an answer that does not 
 gathered before.
 `
 
-const conditionOutro = `
+const outro = `
 ## Health of a volume
 
 It is the health of its worst drive. A mirror in sync is as good as its best leg, but SUSPECT while another leg is BAD or gone, and
@@ -43,28 +43,28 @@ never better than its worst leg otherwise: it is degraded, not lost. A mirror th
 | OPERATIVE | none of these |
 `
 
-// ConditionMarkdown writes the reference page of all reasons.
-func ConditionMarkdown(w io.Writer) error {
+// Markdown writes the reference page of all reasons.
+func Markdown(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	b.WriteString(conditionIntro)
-	for i := range conditionRules {
-		r := &conditionRules[i]
-		if i == 0 || r.Section != conditionRules[i-1].Section {
+	b.WriteString(intro)
+	for i := range rules {
+		r := &rules[i]
+		if i == 0 || r.Section != rules[i-1].Section {
 			section(b, r.Section)
 		}
 	}
-	b.WriteString(conditionOutro)
+	b.WriteString(outro)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("page of volume conditions: %w", err)
 	}
 	return nil
 }
 
-func section(w io.Writer, s ConditionSection) {
+func section(w io.Writer, s Section) {
 	fmt.Fprintf(w, "\n## %s\n\n| reason | severity | when | the message says |\n|---|---|---|---|\n", s)
 	remarks := ""
-	for i := range conditionRules {
-		r := &conditionRules[i]
+	for i := range rules {
+		r := &rules[i]
 		if r.Section != s {
 			continue
 		}

@@ -1,9 +1,11 @@
-package drivebay
+package condition
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drivebay/drivebay"
 )
 
 // poolLow is the usage of a thin pool, in percent, from which on it is reported: late
@@ -16,33 +18,33 @@ const (
 	extendMeta = "`drivebay heal {volume}` extends the metadata of the thin pool if its group has room; if not, delete snapshots or volumes of it at once: a pool that runs out of it may need a repair."
 )
 
-var lvmConditions = []ConditionRule{
+var lvmRules = []Rule{
 	{
-		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: drivebay.SeverityInaccessible,
 		When: "LVM cannot read the physical volume of the drive, and the volume is not staged; of a mirror, of all its drives",
 		Says: "what LVM cannot read", Next: repairPV,
 		Source: "lvm2 2.03.16: a physical volume with a damaged label is not listed, one with damaged metadata has no group",
 		check: func(l *look) *hit {
 			if legs := l.unreadable(); l.lost(legs) && !l.LV.InUse {
-				return say(legs, "LVM cannot read the physical volume of drive %s: %s", plain(legs[0].id, maxConditionWord), l.LV.Unreadable[legs[0].id])
+				return say(legs, "LVM cannot read the physical volume of drive %s: %s", drivebay.PlainText(legs[0].id, maxWord), l.LV.Unreadable[legs[0].id])
 			}
 			return nil
 		},
 	},
 	{
-		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: drivebay.SeverityDegraded,
 		When: "LVM cannot read the physical volume of the drive, and the volume is staged: what is active goes on; or a mirror has another drive",
 		Says: "what LVM cannot read", Next: "Save the data while the volume is staged: it cannot be staged again. `pvck` on the partition tells the damage.",
 		Source: "lvm2 2.03.16: a physical volume with a damaged label is not listed, one with damaged metadata has no group",
 		check: func(l *look) *hit {
 			if legs := l.unreadable(); len(legs) > 0 && (!l.lost(legs) || l.LV.InUse) {
-				return say(legs, "LVM cannot read the physical volume of drive %s: %s", plain(legs[0].id, maxConditionWord), l.LV.Unreadable[legs[0].id])
+				return say(legs, "LVM cannot read the physical volume of drive %s: %s", drivebay.PlainText(legs[0].id, maxWord), l.LV.Unreadable[legs[0].id])
 			}
 			return nil
 		},
 	},
 	{
-		Section: OnLVM, Reason: "LogicalVolumeUnknown", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "LogicalVolumeUnknown", Severity: drivebay.SeverityDegraded,
 		When: "no report of LVM could be made for a while: how the logical volume is, is not known",
 		Says: "since when, and why", Next: "Silence is not health: see why `lvm fullreport` fails, the kernel log and the drives say more.",
 		Source: "what is unknown is reported as unknown",
@@ -54,7 +56,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: drivebay.SeverityInaccessible,
 		When: "the volume group misses a physical volume; of a mirror, one for each drive",
 		Says: "which physical volumes LVM misses", Next: "Bring the drive back; if it is there, see with `pvck` what became of its label. Do not run `vgreduce --removemissing`.",
 		Source: "vgs(8): attribute partial; KEP-1432, use cases",
@@ -66,7 +68,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: drivebay.SeverityDegraded,
 		When: "the volume group of a mirror misses a physical volume and has another",
 		Says: "which physical volumes LVM misses", Next: "Bring the drive back, or lead it out (`drivebay replace DRIVE`): a new leg is then made on a spare drive. Another failure now loses the volume.",
 		Source: "vgs(8): attribute partial; lvmraid(7), device failure",
@@ -78,7 +80,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "PartialActivation", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "PartialActivation", Severity: drivebay.SeverityInaccessible,
 		When: "the logical volume is active with a part of it on no device; not for mirrors",
 		Says: "that reads of that part fail", Next: "Stop writing to the volume and bring the missing drive back.",
 		Source: "lvs(8): volume health partial; lvmraid(7), activation modes",
@@ -90,7 +92,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "PartialActivation", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "PartialActivation", Severity: drivebay.SeverityDegraded,
 		When: "a mirror is active without one of its legs",
 		Says: "that one leg serves alone", Next: "Bring the drive back, or lead it out (`drivebay replace DRIVE`): a new leg is then made on a spare drive. Another failure now loses the volume.",
 		Source: "lvs(8): volume health partial; lvmraid(7), activation modes",
@@ -102,19 +104,19 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "LogicalVolumeInactive", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "LogicalVolumeInactive", Severity: drivebay.SeverityInaccessible,
 		When: "the volume is staged and its logical volume is not active",
 		Says: "that the device is not there", Next: "`drivebay heal {volume}` activates it.",
 		Source: "lvs(8): lv_attr, state",
 		check: func(l *look) *hit {
-			if l.LV == nil || !l.LV.Inactive || l.Volume.Rest() == CSICreated {
+			if l.LV == nil || !l.LV.Inactive || l.Volume.Rest() == drivebay.CSICreated {
 				return nil
 			}
 			return say(nil, "the logical volume is not active while the volume is staged")
 		},
 	},
 	{
-		Section: OnLVM, Reason: "LogicalVolumeSuspended", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "LogicalVolumeSuspended", Severity: drivebay.SeverityInaccessible,
 		When: "device-mapper holds the logical volume suspended from one round to the next",
 		Says: "that every read and write waits", Next: "See whether an lvm command hangs; if none runs, `dmsetup resume` lets the volume go on.",
 		Source: "lvs(8): lv_attr, state; dmsetup(8), suspend",
@@ -126,7 +128,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "ThinPoolFailed", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "ThinPoolFailed", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has failed",
 		Says: "that the pool has to be repaired", Next: "Unstage the volumes of the pool and run `lvconvert --repair` on it.",
 		Source: "lvs(8): volume health failed; lvmthin(7), metadata check and repair",
@@ -138,7 +140,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "ThinPoolOutOfDataSpace", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "ThinPoolOutOfDataSpace", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has no data space left",
 		Says: "that new writes wait or fail", Next: extendData,
 		Source: "lvmthin(7), data space exhaustion; KEP-1432, OutOfCapacity",
@@ -150,7 +152,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "ThinPoolLowOnDataSpace", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "ThinPoolLowOnDataSpace", Severity: drivebay.SeverityDegraded,
 		When: fmt.Sprintf("%d %% of the thin pool's data space are used, or more", poolLow),
 		Says: "how full it is", Next: extendData,
 		Source: "lvmthin(7), data space exhaustion; KEP-1432, OutOfCapacity",
@@ -162,7 +164,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "ThinPoolOutOfMetadataSpace", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "ThinPoolOutOfMetadataSpace", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has no metadata space left, or holds its metadata read-only",
 		Says: "that the pool takes no more writes", Next: "Unstage the volumes of the pool, extend its metadata and run `lvconvert --repair` on it.",
 		Source: "lvmthin(7), metadata space exhaustion; lvs(8): volume health metadata_read_only",
@@ -174,7 +176,7 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "ThinPoolLowOnMetadataSpace", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "ThinPoolLowOnMetadataSpace", Severity: drivebay.SeverityDegraded,
 		When: fmt.Sprintf("%d %% of the thin pool's metadata space are used, or more", poolLow),
 		Says: "how full it is", Next: extendMeta,
 		Source: "lvmthin(7), metadata space exhaustion",
@@ -186,13 +188,13 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "MirrorOutOfSync", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "MirrorOutOfSync", Severity: drivebay.SeverityDegraded,
 		When: "the legs of a mirror are not all in use and in sync",
 		Says: "how far the synchronisation is, or that a leg is left out", Next: "Wait for the synchronisation; a leg that is left out comes back with `drivebay heal {volume}` once its drive is sound.",
 		Source: "lvmraid(7), synchronization; lvs(8): volume health refresh needed",
 		check: func(l *look) *hit {
 			switch {
-			case l.inSync():
+			case inSync(&l.Facts):
 				return nil
 			case l.LV.RefreshNeeded:
 				return say(nil, "a leg of the mirror has failed writes and is left out")
@@ -201,14 +203,14 @@ var lvmConditions = []ConditionRule{
 		},
 	},
 	{
-		Section: OnLVM, Reason: "MirrorLegStale", Severity: SeverityInaccessible,
+		Section: OnLVM, Reason: "MirrorLegStale", Severity: drivebay.SeverityInaccessible,
 		When: "the leg of a mirror with the newest data is not there, or it is not known which leg that is",
 		Says: "which drive has the newest data, or why that is not known", Next: "Put the drive with the newest data back. If it is lost for good, `drivebay volume accept-loss {volume} --yes` goes on with the leg that is there; what was written since is lost.",
 		Source: "drivers/md/dm-raid.c: a leg that missed writes is activated like any other",
 		check:  (*look).staleLeg,
 	},
 	{
-		Section: OnLVM, Reason: "MirrorMismatch", Severity: SeverityDegraded,
+		Section: OnLVM, Reason: "MirrorMismatch", Severity: drivebay.SeverityDegraded,
 		When: "the last check found places where the legs of a mirror differ",
 		Says: "how many", Next: "Compare the data with a copy; `lvchange --syncaction repair` makes the legs alike but cannot know which one was right.",
 		Source: "lvmraid(7), scrubbing; lvs(8): volume health mismatches exist",
