@@ -2,8 +2,6 @@ package drivebay
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"time"
 )
 
@@ -43,56 +41,6 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 		return to, nil
 	}
 	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
-}
-
-// usageWords holds what each usage means, and what the drive waits for in it.
-var usageWords = map[Usage]struct{ means, waits string }{
-	UsageUnknown:   {"the drive was never listed", "the first listing of the machine"},
-	UsageInUse:     {"volumes may be made on it, where it is claimed", "nothing"},
-	UsageReleasing: {"it has to leave: nothing new comes to it, what is on it serves on", "its volumes and snapshots, which `drivebay drive show` names, to be moved, released (`drivebay volume release`) or removed"},
-	UsageReleased:  {"nothing depends on it", "an operator, who approves that it is taken out"},
-	UsageRemoving:  {"the kernel is letting go of it, its bay is lit", "the kernel, which is asked again after a restart; a drive that it cannot let go of is pulled as it is"},
-	UsageRemoved:   {"it was taken out, or is back and not accepted: nothing is written to it", "its successor in the bay, which takes over its claim; the drive itself, once it is accepted again"},
-	UsageFailed:    {"the step under way failed; the cause is kept with the drive, its fault light is lit", "an operator"},
-}
-
-// usageWays holds what causes each event, in the order of the page.
-var usageWays = []struct {
-	event UsageEvent
-	by    string
-}{
-	{UsageSeen, "the daemon"},
-	{UsageRelease, "`drivebay replace DRIVE`, `drivebay release DRIVE`, or the daemon for its health (`replacement.trigger`)"},
-	{UsageEmptied, "the daemon, when the last volume and snapshot is gone"},
-	{UsageApprove, "`drivebay replace DRIVE`, `drivebay approve DRIVE --yes`"},
-	{UsageTakenOut, "the daemon, when the kernel has the drive no more"},
-	{UsageFail, "the daemon"},
-	{UsageRetry, "`drivebay drive retry DRIVE`"},
-	{UsageKeep, "`drivebay cancel DRIVE`"},
-	{UsageForce, "`drivebay force-remove DRIVE --yes`, which loses what is on it"},
-}
-
-// UsageMarkdown writes the page about the life of a drive.
-func UsageMarkdown(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("# The life of a drive\n\nThis page is written by the program from its own table of moves; change the table, not the page.\n\n" +
-		"Every move is an event with its cause: `drivebay events --drive DRIVE`. There is no state without a way out of it.\n\n" +
-		"| usage | means | waits for | ways out |\n|---|---|---|---|\n")
-	for u := UsageUnknown; u <= UsageFailed; u++ {
-		var ways []string
-		for _, way := range usageWays {
-			by := way.by
-			if u == UsageRemoved { // a drive that is back is used only after an operator accepts it
-				by = "`drivebay accept DRIVE`"
-			}
-			if to, ok := usageMoves[u][way.event]; ok {
-				ways = append(ways, fmt.Sprintf("%v: %s", to, by))
-			}
-		}
-		fmt.Fprintf(&b, "| %v | %s | %s | %s |\n", u, usageWords[u].means, usageWords[u].waits, strings.Join(ways, "<br>"))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // LeaveVerb is an operator's command about the removal of a drive.

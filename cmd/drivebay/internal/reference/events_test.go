@@ -1,4 +1,4 @@
-package drivebay
+package reference
 
 import (
 	"go/ast"
@@ -9,7 +9,7 @@ import (
 
 // Every kind of event is explained, once.
 func TestEveryEventIsExplained(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "snapshot.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../../snapshot.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
