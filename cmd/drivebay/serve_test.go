@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,56 +97,5 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("the second signal: %v", err)
-	}
-}
-
-// handClock is a clock that somebody turns by hand.
-type handClock chan time.Time
-
-func (c handClock) Now() time.Time                       { return time.Time{} }
-func (c handClock) After(time.Duration) <-chan time.Time { return c }
-
-func TestNotify(t *testing.T) {
-	path := filepath.Join(shortDir(t), "n")
-	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	read := func() string {
-		if err := l.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		b := make([]byte, 100)
-		n, err := l.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b[:n])
-	}
-	n := newNotifier(func(string) string { return path })
-	if err := n.send("READY=1"); err != nil || read() != "READY=1" {
-		t.Errorf("READY did not arrive: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	clock, ended, alive := make(handClock), make(chan struct{}), make(chan bool, 2)
-	go func() {
-		defer close(ended)
-		n.watchdog(ctx, clock, "2000000", func() bool { return <-alive })
-	}()
-	alive <- false // stuck: not a word
-	alive <- true
-	clock <- time.Time{}
-	clock <- time.Time{}
-	if got := read(); got != "WATCHDOG=1" {
-		t.Errorf("got %q", got)
-	}
-	cancel()
-	<-ended
-	if err := newNotifier(func(string) string { return "" }).send("READY=1"); err != nil {
-		t.Errorf("without a service manager: %v", err)
-	}
-	if err := newNotifier(func(string) string { return path + ".gone" }).send("READY=1"); err == nil {
-		t.Error("a socket that is gone is no error")
 	}
 }

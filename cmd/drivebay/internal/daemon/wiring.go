@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"cmp"
@@ -61,16 +61,15 @@ func (d *daemon) node() string {
 
 // edge returns the server of the API, the metrics and the simulator.
 func (d *daemon) edge(sim http.Handler) *api.Server {
-	version, commit := buildVersion()
 	opt := api.Options{
-		Version: api.Version{Version: version, Commit: commit, Go: runtime.Version(), Started: d.machine.Now()},
-		Metrics: metrics.Handler(d.engine, nil, version, commit),
+		Version: api.Version{Version: d.opt.Version, Commit: d.opt.Commit, Go: runtime.Version(), Started: d.machine.Now()},
+		Metrics: metrics.Handler(d.engine, nil, d.opt.Version, d.opt.Commit),
 		OpenAPI: apidoc.OpenAPI,
 		Ready:   d.engine.Unready,
 		Log:     d.log,
 	}
 	if d.volumes != nil {
-		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, version, commit)
+		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, d.opt.Version, d.opt.Commit)
 	}
 	server := api.New(d.engine, opt)
 	if sim != nil {

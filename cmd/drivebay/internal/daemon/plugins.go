@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -45,8 +45,7 @@ func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
 }
 
 func (d *daemon) csi() plugin {
-	version, _ := buildVersion()
-	opt := csi.Options{Version: version, NodeID: d.node(), Log: d.log}
+	opt := csi.Options{Version: d.opt.Version, NodeID: d.node(), Log: d.log}
 	if d.volumes != nil {
 		opt.Volumes = d.volumes
 	}
@@ -54,8 +53,7 @@ func (d *daemon) csi() plugin {
 }
 
 func (d *daemon) addons() plugin {
-	version, _ := buildVersion()
-	opt := addons.Options{Name: csi.Name, Version: version, Log: d.log}
+	opt := addons.Options{Name: csi.Name, Version: d.opt.Version, Log: d.log}
 	if d.volumes != nil {
 		opt.Volumes = d.volumes
 	}

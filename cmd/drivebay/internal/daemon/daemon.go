@@ -1,9 +1,12 @@
-package main
+// Package daemon is `drivebay serve`: it makes the parts of the daemon from the
+// configuration, connects them, and runs them until a signal.
+package daemon
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,10 +25,18 @@ import (
 // state directory, does not delay the exit longer.
 const stopTime = 4 * time.Second
 
+// Options are what the daemon gets from the command line.
+type Options struct {
+	Load     func() (config.Loaded, error) // reads the configuration again
+	Place    config.Place
+	Out, Err io.Writer
+	Version  string
+	Commit   string
+}
+
 // daemon is one run of drivebay serve.
 type daemon struct {
-	app    *app
-	load   func() (config.Loaded, error)
+	opt    Options
 	config config.Config // the configuration in force
 	level  slog.LevelVar
 	log    *slog.Logger
@@ -37,6 +48,16 @@ type daemon struct {
 	volumes  *volume.Engine // nil: the drives cannot be written to
 	notify   notifier
 	stuck    bool // a part did not end in time
+}
+
+// Run runs the daemon with a configuration until ctx ends.
+func Run(ctx context.Context, loaded config.Loaded, opt Options) error {
+	d := &daemon{opt: opt, config: loaded.Resolve(opt.Place)}
+	d.log = newLog(opt.Err, d.config.Log, &d.level)
+	for _, w := range loaded.Warnings {
+		d.log.Warn(w, "op", "config")
+	}
+	return d.serve(ctx)
 }
 
 // serve runs the daemon until ctx ends. A lock keeps other daemons from managing the
@@ -93,7 +114,7 @@ func (d *daemon) run(ctx context.Context) error {
 		}
 		return errors.Join(err, st.Close())
 	}
-	d.notify = newNotifier(d.app.getenv)
+	d.notify = newNotifier(d.opt.Place.Getenv)
 
 	parts := []func() error{
 		func() error { return d.engine.Run(ctx) },
@@ -109,9 +130,9 @@ func (d *daemon) run(ctx context.Context) error {
 	for _, part := range parts {
 		go func() { ended <- part() }()
 	}
-	go boundMemory(ctx, d.machine, d.app.getenv)
+	go boundMemory(ctx, d.machine, d.opt.Place.Getenv)
 	go d.attend(ctx, hangups(ctx))
-	go d.notify.watchdog(ctx, d.machine, d.app.getenv("WATCHDOG_USEC"), d.alive)
+	go d.notify.watchdog(ctx, d.machine, d.opt.Place.Getenv("WATCHDOG_USEC"), d.alive)
 
 	var first error
 	running := len(parts)
@@ -157,14 +178,14 @@ func (d *daemon) attend(ctx context.Context, hup <-chan os.Signal) {
 // reload applies the keys that can change while the daemon runs, and logs those that
 // need a restart. An invalid configuration changes nothing.
 func (d *daemon) reload(ctx context.Context) {
-	loaded, err := d.load()
+	loaded, err := d.opt.Load()
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			d.log.Error("the configuration is invalid and was not applied", "op", "reload", "err", line)
 		}
 		return
 	}
-	next := loaded.Resolve(d.app.place())
+	next := loaded.Resolve(d.opt.Place)
 	live, restart := config.Changes(d.config, next)
 	setLevel(&d.level, next.Log.Level)
 	if err := d.engine.Configure(ctx, d.options(next)); err != nil {
