@@ -35,6 +35,15 @@ type app struct {
 	color string // --color
 }
 
+// These are the commands by what they are about. Each has the streams, flags and sources of
+// the run.
+type (
+	driveCommands  struct{ *app }
+	volumeCommands struct{ *app } // snapshots too
+	eventCommands  struct{ *app }
+	simCommands    struct{ *app }
+)
+
 // usageError is an error in the command line; run returns exitUsage for it.
 type usageError struct{ error }
 
@@ -81,13 +90,15 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVar(&a.local, "local", false, "read the drives of this machine directly, without the daemon")
 	f.StringVar(&a.root, "root", "", "read the machine that is recorded in this directory, which contains sys/")
 	f.StringVar(&a.color, "color", "auto", "when to print colors: auto, always or never")
+	drives, volumes, events, sim := driveCommands{a}, volumeCommands{a}, eventCommands{a}, simCommands{a}
 	root.AddCommand(
-		a.serveCommand(), a.drivesCommand(), a.driveCommand(), a.explainCommand(), a.smartCommand(),
-		a.claimCommand(), a.unclaimCommand(), a.capacityCommand(), a.volumesCommand(), a.volumeCommand(), a.scrubCommand(), a.healCommand(), a.locateCommand(), a.selftestCommand(), a.refreshCommand(), a.eventsCommand(), a.simCommand(), a.assessCommand(),
-		a.statusCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
+		a.serveCommand(), drives.drivesCommand(), drives.driveCommand(), a.explainCommand(), drives.smartCommand(),
+		drives.claimCommand(), drives.unclaimCommand(), volumes.capacityCommand(), volumes.volumesCommand(), volumes.volumeCommand(),
+		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), drives.selftestCommand(), drives.refreshCommand(),
+		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
-	root.AddCommand(a.leaveCommands()...)
-	root.AddCommand(a.cordonCommands()...)
+	root.AddCommand(drives.leaveCommands()...)
+	root.AddCommand(drives.cordonCommands()...)
 	strict(root)
 	return root
 }

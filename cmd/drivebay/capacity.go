@@ -18,7 +18,7 @@ type capacityRow struct {
 	Against string `json:"against,omitempty"` // why no volume can be made
 }
 
-func (a *app) capacityCommand() *cobra.Command {
+func (a volumeCommands) capacityCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "capacity", Short: "Show the space that is available for volumes",
 		Long:    "Shows the space for volumes on the claimed drives. LARGEST is the size of the largest volume that\ncan be created: one extent more does not fit. Without --backing there is one line per backing.\nAll lines describe the same space: a volume of one backing reduces the space of the others.",

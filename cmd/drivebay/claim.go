@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) claimCommand() *cobra.Command {
+func (a driveCommands) claimCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "claim [DRIVE]...", Short: "Allow volumes on drives",
 		Long: "Allows drivebay to create volumes on drives. Nothing is written to the drives now. The command\n" +
@@ -32,7 +32,7 @@ func (a *app) claimCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) unclaimCommand() *cobra.Command {
+func (a driveCommands) unclaimCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "unclaim DRIVE...", Short: "Allow no new volumes on drives", Args: cobra.MinimumNArgs(1),
 		Long: "Removes the claim that `drivebay claim` made. A drive that the configuration claims stays\nclaimed as long as the configuration claims it.",
@@ -48,7 +48,7 @@ type claimRow struct {
 	Against []string        `json:"against,omitempty"` // why nothing may be written to it
 }
 
-func (a *app) listClaims(cmd *cobra.Command, out *output) error {
+func (a driveCommands) listClaims(cmd *cobra.Command, out *output) error {
 	src, err := a.source()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (a *app) listClaims(cmd *cobra.Command, out *output) error {
 }
 
 // setClaims claims or unclaims drives. An error of one drive does not stop the others.
-func (a *app) setClaims(cmd *cobra.Command, what []string, on bool) error {
+func (a driveCommands) setClaims(cmd *cobra.Command, what []string, on bool) error {
 	done := map[bool]string{true: "claimed", false: "unclaimed"}[on]
 	var failed error
 	for _, w := range what {

@@ -11,7 +11,7 @@ import (
 // oneDrive is the argument of commands about one drive.
 var oneDrive = cobra.ExactArgs(1)
 
-func (a *app) driveCommand() *cobra.Command {
+func (a driveCommands) driveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "drive", Short: "Show or change one drive"}
 	show := a.showCommand("show ID", "Show the details of a drive", render.Drive)
 	acknowledge := &cobra.Command{
@@ -33,7 +33,7 @@ func (a *app) driveCommand() *cobra.Command {
 
 // cordonCommands returns cordon and uncordon. They are often used while a drive is
 // replaced, so they are top-level commands as well as subcommands of drive.
-func (a *app) cordonCommands() []*cobra.Command {
+func (a driveCommands) cordonCommands() []*cobra.Command {
 	cordon := &cobra.Command{Use: "cordon ID", Short: "Place no new volumes on a drive", Args: oneDrive}
 	cordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		return "cordoned", src.Cordon(cmd.Context(), d.ID, true)
@@ -46,7 +46,7 @@ func (a *app) cordonCommands() []*cobra.Command {
 }
 
 // change returns the RunE of a command that changes one drive and prints the change.
-func (a *app) change(do func(source, *drivebay.Drive, *cobra.Command, []string) (string, error)) func(*cobra.Command, []string) error {
+func (a driveCommands) change(do func(source, *drivebay.Drive, *cobra.Command, []string) (string, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		src, d, err := a.pick(cmd.Context(), args[0])
 		if err != nil {
@@ -61,7 +61,7 @@ func (a *app) change(do func(source, *drivebay.Drive, *cobra.Command, []string) 
 }
 
 // showCommand returns a command that draws one drive.
-func (a *app) showCommand(use, short string, draw func(*drivebay.Drive, render.Style) string) *cobra.Command {
+func (a driveCommands) showCommand(use, short string, draw func(*drivebay.Drive, render.Style) string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: oneDrive}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ func (a *app) showCommand(use, short string, draw func(*drivebay.Drive, render.S
 	return cmd
 }
 
-func (a *app) smartCommand() *cobra.Command {
+func (a driveCommands) smartCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "smart ID", Short: "Show the health pages of a drive", Args: oneDrive}
 	raw := cmd.Flags().Bool("raw", false, "read the drive now and show its pages unchanged")
 	out := outputFlag(cmd, "text", "json", "yaml")

@@ -37,7 +37,7 @@ func (f *filter) check() error {
 	return nil
 }
 
-func (a *app) drivesCommand() *cobra.Command {
+func (a driveCommands) drivesCommand() *cobra.Command {
 	var want filter
 	var again bool
 	cmd := &cobra.Command{
@@ -65,14 +65,14 @@ func (a *app) drivesCommand() *cobra.Command {
 		}
 		if again {
 			draw := func(s *drivebay.Snapshot) error { return a.printDrives(s, want, out) }
-			return watch(cmd.Context(), a, s, draw, func(s *drivebay.Snapshot) (*drivebay.Snapshot, error) { return src.Wait(cmd.Context(), s.Seq) })
+			return watch(cmd.Context(), a.app, s, draw, func(s *drivebay.Snapshot) (*drivebay.Snapshot, error) { return src.Wait(cmd.Context(), s.Seq) })
 		}
 		return a.printDrives(s, want, out)
 	}
 	return cmd
 }
 
-func (a *app) refreshCommand() *cobra.Command {
+func (a driveCommands) refreshCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "refresh", Short: "Have the daemon list the drives and read all of them now",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -113,7 +113,7 @@ func watch[T any](ctx context.Context, a *app, s T, draw func(T) error, followin
 	}
 }
 
-func (a *app) printDrives(s *drivebay.Snapshot, want filter, out *output) error {
+func (a driveCommands) printDrives(s *drivebay.Snapshot, want filter, out *output) error {
 	shown := *s
 	shown.Drives = []drivebay.Drive{}
 	for _, d := range render.Order(s.Drives) {

@@ -14,7 +14,7 @@ import (
 // eventPage is how many events one call returns at most.
 const eventPage = 1000
 
-func (a *app) eventsCommand() *cobra.Command {
+func (a eventCommands) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events", Short: "Show the events of drives and volumes",
 		Long: "Shows the events of drives and volumes, oldest first. With -o json each line is one event.",
@@ -48,7 +48,7 @@ func (a *app) eventsCommand() *cobra.Command {
 }
 
 // eventSource returns where events come from, and a filter for those that are wanted.
-func (a *app) eventSource(ctx context.Context, drive, volume string) (source, func(drivebay.Event) bool, error) {
+func (a eventCommands) eventSource(ctx context.Context, drive, volume string) (source, func(drivebay.Event) bool, error) {
 	switch {
 	case drive != "":
 		src, d, err := a.pick(ctx, drive)
@@ -73,7 +73,7 @@ func (a *app) eventSource(ctx context.Context, drive, volume string) (source, fu
 
 // pastEvents prints the newest of the events that are kept, and returns the
 // number of the last one.
-func (a *app) pastEvents(ctx context.Context, src source, about func(drivebay.Event) bool, last int, out *output) (uint64, error) {
+func (a eventCommands) pastEvents(ctx context.Context, src source, about func(drivebay.Event) bool, last int, out *output) (uint64, error) {
 	var all []drivebay.Event
 	after := uint64(0)
 	for {
@@ -93,7 +93,7 @@ func (a *app) pastEvents(ctx context.Context, src source, about func(drivebay.Ev
 	return after, a.printEvents(all, out)
 }
 
-func (a *app) follow(ctx context.Context, src source, about func(drivebay.Event) bool, after uint64, out *output) error {
+func (a eventCommands) follow(ctx context.Context, src source, about func(drivebay.Event) bool, after uint64, out *output) error {
 	for {
 		page, err := src.WaitEvents(ctx, after)
 		if ctx.Err() != nil {
@@ -122,7 +122,7 @@ func those(list []drivebay.Event, about func(drivebay.Event) bool) []drivebay.Ev
 	return out
 }
 
-func (a *app) printEvents(list []drivebay.Event, out *output) error {
+func (a eventCommands) printEvents(list []drivebay.Event, out *output) error {
 	if out.format == "json" {
 		enc := json.NewEncoder(a.out)
 		enc.SetEscapeHTML(false)

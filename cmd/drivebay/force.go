@@ -13,7 +13,7 @@ import (
 )
 
 // forceCommand returns the command that takes out a drive with the volumes that still need it.
-func (a *app) forceCommand() *cobra.Command {
+func (a driveCommands) forceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "force-remove ID", Short: "Remove a drive with the volumes that still depend on it", Args: oneDrive,
 		Long: "Removes a drive that is leaving and cannot be emptied because it is dead or gone. The data on the\n" +
@@ -52,7 +52,7 @@ type loss struct{ kind, id, name string }
 
 // lostWith lists the volumes and snapshots that have their only copy on a drive. It
 // refuses if the drive is ONLINE and one of these volumes is mounted.
-func (a *app) lostWith(ctx context.Context, d *drivebay.Drive) (lost []loss, err error) {
+func (a driveCommands) lostWith(ctx context.Context, d *drivebay.Drive) (lost []loss, err error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) healCommand() *cobra.Command {
+func (a volumeCommands) healCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "heal VOLUME", Short: "Repair a volume that cannot be used", Args: cobra.ExactArgs(1),
 		Long:    "Does the repairs of the table in docs/repairs.md that the volume needs: for example, mounts a\nfilesystem again that was unmounted by accident, and uses a drive again that is back under another\nname. No repair can lose data, and no repair unmounts by force. The exit status is 1 if something\ncould not be repaired; the command lists the findings that remain.",

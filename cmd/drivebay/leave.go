@@ -10,7 +10,7 @@ import (
 )
 
 // leaveCommands returns the commands that take a drive out of the machine.
-func (a *app) leaveCommands() []*cobra.Command {
+func (a driveCommands) leaveCommands() []*cobra.Command {
 	release := a.lead(drivebay.LeaveRelease, "release ID", "Request the removal of a drive",
 		"is being released; `drivebay drive show {drive}` shows what it waits for")
 	release.Long = "Requests the removal of a drive. The drive gets no new volumes, and the volumes on it stay in use.\nWhen nothing depends on the drive, its usage is RELEASED and `drivebay approve ID --yes` removes it."
@@ -37,7 +37,7 @@ func (a *app) leaveCommands() []*cobra.Command {
 }
 
 // lead returns a command that applies one verb to a drive. In done, {drive} is the ID of the drive.
-func (a *app) lead(do drivebay.LeaveVerb, use, short, done string) *cobra.Command {
+func (a driveCommands) lead(do drivebay.LeaveVerb, use, short, done string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: oneDrive}
 	why := cmd.Flags().String("why", "", "reason; stored with the drive and shown in its events")
 	cmd.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {

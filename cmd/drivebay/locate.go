@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) locateCommand() *cobra.Command {
+func (a driveCommands) locateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "locate BAY on|off", Short: "Switch the light of a bay on or off", Args: cobra.ExactArgs(2),
 		Long:              "Switches the light of a bay on or off. BAY is the name or number of the bay, ENCLOSURE/BAY if\nseveral bays have the same name, or the drive in the bay.",

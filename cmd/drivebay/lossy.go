@@ -23,7 +23,7 @@ type lossy struct {
 // atStake is what would be lost: its short name, and its full description.
 type atStake struct{ called, told string }
 
-func (a *app) lossy(l lossy) *cobra.Command {
+func (a volumeCommands) lossy(l lossy) *cobra.Command {
 	cmd := &cobra.Command{Use: l.use, Short: l.short, Long: l.long, Args: cobra.ExactArgs(1)}
 	yes := cmd.Flags().Bool("yes", false, l.sure)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) replaceCommand() *cobra.Command {
+func (a driveCommands) replaceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replace BAY|ID", Short: "Replace a drive step by step", Args: cobra.ExactArgs(1),
 		Long: "Replaces a drive, and prints every step and what the step waits for:\n\n" +
@@ -24,7 +24,7 @@ func (a *app) replaceCommand() *cobra.Command {
 			"command continues it. Until the drive is removed, `drivebay cancel ID` keeps it.",
 		Example: "  drivebay replace 12\n  drivebay replace sdc --why 'it clicks' --yes",
 	}
-	r := replacement{app: a}
+	r := replacement{app: a.app}
 	cmd.Flags().StringVar(&r.why, "why", "", "reason; stored with the drive and shown in its events")
 	cmd.Flags().BoolVar(&r.yes, "yes", false, "remove the drive without asking when nothing depends on it")
 	cmd.Flags().BoolVar(&r.detach, "detach", false, "do the steps that take no time, print what the next step waits for, and do not wait")

@@ -13,7 +13,7 @@ import (
 
 var selfTestKinds = []string{"short", "long", "abort"}
 
-func (a *app) selftestCommand() *cobra.Command {
+func (a driveCommands) selftestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "selftest ID short|long|abort", Short: "Start or abort a self-test of a drive", Args: cobra.ExactArgs(2),
 		Long: "Starts a self-test of a drive, or aborts one. The drive can be used during the test.\n`drivebay smart ID` shows the result.",
@@ -57,7 +57,7 @@ func newestTest(d *drivebay.Drive) drivebay.SelfTest {
 }
 
 // awaitSelfTest waits until the drive has logged the result of a test.
-func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before drivebay.SelfTest) error {
+func (a driveCommands) awaitSelfTest(ctx context.Context, src source, id string, before drivebay.SelfTest) error {
 	seq, seen, shown := uint64(0), false, ""
 	for {
 		s, err := src.Wait(ctx, seq)
@@ -93,7 +93,7 @@ func (a *app) awaitSelfTest(ctx context.Context, src source, id string, before d
 	}
 }
 
-func (a *app) selfTestEnded(id string, t drivebay.SelfTest) error {
+func (a driveCommands) selfTestEnded(id string, t drivebay.SelfTest) error {
 	text := fmt.Sprintf("drive %s: %s self-test %s: %s", id, t.Kind, t.Result, render.Clean(t.Text))
 	if t.Result != drivebay.SelfTestPassed {
 		return fmt.Errorf("%s", text)
@@ -103,7 +103,7 @@ func (a *app) selfTestEnded(id string, t drivebay.SelfTest) error {
 
 // progress shows a line on a terminal in place of the line before. Without a terminal
 // it prints nothing.
-func (a *app) progress(line string) {
+func (a driveCommands) progress(line string) {
 	if a.tty {
 		fmt.Fprint(a.err, "\r\x1b[K"+line)
 	}

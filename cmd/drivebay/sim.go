@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) simCommand() *cobra.Command {
+func (a simCommands) simCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sim", Short: "Inject faults into the drives of a simulated machine (`drivebay serve --sim FILE`)"}
 	drives := &cobra.Command{Use: "drives", Short: "List the simulated drives and their injected faults"}
 	drivesOut := outputFlag(drives, "table", "json", "yaml")
@@ -64,7 +64,7 @@ func simDrives(list []hostsim.DriveView, s render.Style) string {
 
 // injectFault sends one fault. The first argument is a drive if it is a drive's kernel
 // name or serial, else a bay.
-func (a *app) injectFault(ctx context.Context, args []string) error {
+func (a simCommands) injectFault(ctx context.Context, args []string) error {
 	f := hostsim.Fault{Fault: args[1], Args: hostsim.Args{}}
 	for _, arg := range args[2:] {
 		key, value, ok := strings.Cut(arg, "=")
@@ -90,7 +90,7 @@ func (a *app) injectFault(ctx context.Context, args []string) error {
 }
 
 // askSim sends a request to the simulator inside the daemon; answer may be nil.
-func (a *app) askSim(ctx context.Context, method, what string, question, answer any) error {
+func (a simCommands) askSim(ctx context.Context, method, what string, question, answer any) error {
 	var transport http.Transport
 	defer transport.CloseIdleConnections()
 	base := a.api

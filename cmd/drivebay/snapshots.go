@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) volumeSnapshotCommand() *cobra.Command {
+func (a volumeCommands) volumeSnapshotCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "snapshot VOLUME NAME", Short: "Create a snapshot of a thin volume", Args: cobra.ExactArgs(2),
 		Long: "Creates a snapshot of a thin volume and prints its ID. A second call with the same name prints\nthe same ID. Programs that write to the volume meanwhile are not notified.",
@@ -32,7 +32,7 @@ func (a *app) volumeSnapshotCommand() *cobra.Command {
 	}
 }
 
-func (a *app) volumeSnapshotsCommand() *cobra.Command {
+func (a volumeCommands) volumeSnapshotsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "snapshots", Short: "List the snapshots of volumes"}
 	out := outputFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,7 @@ func (a *app) volumeSnapshotsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) volumeSnapshotDeleteCommand() *cobra.Command {
+func (a volumeCommands) volumeSnapshotDeleteCommand() *cobra.Command {
 	return a.lossy(lossy{
 		use: "snapshot-delete SNAPSHOT", short: "Delete a snapshot",
 		long:  "Deletes a snapshot, given by its ID or name. Without --yes the command does nothing.",
@@ -63,7 +63,7 @@ func (a *app) volumeSnapshotDeleteCommand() *cobra.Command {
 	})
 }
 
-func (a *app) volumeSnapshotForgetCommand() *cobra.Command {
+func (a volumeCommands) volumeSnapshotForgetCommand() *cobra.Command {
 	return a.lossy(lossy{
 		use: "snapshot-forget SNAPSHOT", short: "Delete the record of a snapshot whose drive is gone",
 		long:  "Deletes the record of a snapshot whose drive is gone permanently. The snapshot is given by its ID\nor name. If the drive comes back, drivebay finds the snapshot again. The command refuses while the\ndrive is ONLINE. Without --yes it does nothing.",
@@ -73,7 +73,7 @@ func (a *app) volumeSnapshotForgetCommand() *cobra.Command {
 	})
 }
 
-func (a *app) snapshotAtStake(_ context.Context, what string) (*api.Client, atStake, error) {
+func (a volumeCommands) snapshotAtStake(_ context.Context, what string) (*api.Client, atStake, error) {
 	client, err := a.client()
 	called := "snapshot " + render.Clean(what)
 	return client, atStake{called, called}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) volumeCommand() *cobra.Command {
+func (a volumeCommands) volumeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "volume", Short: "Show, create or change one volume"}
 	cmd.AddCommand(
 		a.volumeShowCommand(), a.volumeCreateCommand(), a.volumeDeleteCommand(), a.volumeExpandCommand(),
@@ -23,7 +23,7 @@ func (a *app) volumeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) scrubCommand() *cobra.Command {
+func (a volumeCommands) scrubCommand() *cobra.Command {
 	cmd := a.onVolume("scrub VOLUME", "Check the filesystem of a volume now, read-only",
 		"is being checked; `drivebay volume show {volume}` shows the verdict", (*api.Client).ScrubVolume)
 	cmd.Long = "Checks the filesystem of a volume now. The check repairs nothing and writes nothing. One check of\na mounted filesystem can be wrong: a verdict counts when several checks in a row agree."
@@ -32,7 +32,7 @@ func (a *app) scrubCommand() *cobra.Command {
 
 // onVolume returns a command that takes only a volume, calls do and prints done. In done,
 // {volume} is the ID of the volume.
-func (a *app) onVolume(use, short, done string, do func(*api.Client, context.Context, string) error) *cobra.Command {
+func (a volumeCommands) onVolume(use, short, done string, do func(*api.Client, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func calledVolume(v *drivebay.Volume) string {
 	return fmt.Sprintf("volume %s (%s)", v.ID, render.Clean(v.Name))
 }
 
-func (a *app) volumeShowCommand() *cobra.Command {
+func (a volumeCommands) volumeShowCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "show VOLUME", Short: "Show the details of a volume", Args: cobra.ExactArgs(1)}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -68,7 +68,7 @@ func (a *app) volumeShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) volumeDeleteCommand() *cobra.Command {
+func (a volumeCommands) volumeDeleteCommand() *cobra.Command {
 	return a.lossy(lossy{
 		use: "delete VOLUME", short: "Wipe a volume as its class specifies, and delete it",
 		long:  "Wipes a volume as its class specifies, and deletes it. The data on it is lost permanently. Without\n--yes the command does nothing and prints what would be lost. The full ID or name is required. The\ncommand refuses a volume that is mounted.",
@@ -78,7 +78,7 @@ func (a *app) volumeDeleteCommand() *cobra.Command {
 	})
 }
 
-func (a *app) volumeForgetCommand() *cobra.Command {
+func (a volumeCommands) volumeForgetCommand() *cobra.Command {
 	return a.lossy(lossy{
 		use: "forget VOLUME", short: "Delete the record of a volume whose drives are gone",
 		long:  "Deletes the record of a volume whose drives are gone permanently, and the records of its snapshots.\nUse it for a volume that can no longer be deleted. Nothing is wiped: if a drive comes back, drivebay\nfinds its volumes again. The command refuses while one of the drives is ONLINE, and while the volume\nis mounted. Without --yes it does nothing. The full ID or name is required.",
@@ -88,7 +88,7 @@ func (a *app) volumeForgetCommand() *cobra.Command {
 	})
 }
 
-func (a *app) volumeAdoptCommand() *cobra.Command {
+func (a volumeCommands) volumeAdoptCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "adopt ID", Short: "Adopt a volume on a drive that is not claimed, or one that came back after its deletion", Args: cobra.ExactArgs(1),
 		Long: "Records a volume that was found on a drive that is not claimed; `drivebay volumes` lists it. The\nvolume can then be staged and published. Nothing is written to the drive: to expand, move or delete\nthe volume, claim the drive with `drivebay claim DRIVE`, which adopts all of its volumes.\n\nA volume whose ID was deleted while its drive was absent is adopted as well, if no volume has its\nname now.",
@@ -105,13 +105,13 @@ func (a *app) volumeAdoptCommand() *cobra.Command {
 	}
 }
 
-func (a *app) volumeReleaseCommand() *cobra.Command {
+func (a volumeCommands) volumeReleaseCommand() *cobra.Command {
 	cmd := a.onVolume("release VOLUME", "Release a volume whose drive is leaving", "released: its drive no longer waits for it", (*api.Client).ReleaseVolume)
 	cmd.Long = "Confirms that the data of a volume on a leaving drive is no longer needed: the drive is removed and\nthe volume is not moved. Nothing is wiped. The command refuses while the volume is mounted, and\nwhile none of its drives is leaving. If the drive stays after all, the volume stays too."
 	return cmd
 }
 
-func (a *app) volumeAcceptLossCommand() *cobra.Command {
+func (a volumeCommands) volumeAcceptLossCommand() *cobra.Command {
 	return a.lossy(lossy{
 		use: "accept-loss VOLUME", short: "Accept the loss of data of a volume, and continue without it",
 		long:  "A mirror whose leg with the newest data is lost continues with the leg that is left; data written\nsince then is lost. The lost drive must be out of the machine.\n\nA volume that is moved to another drive, and of which some data cannot be read, continues without\nthat data: `drivebay volume show VOLUME` lists it by offset and length. It reads as zeros from then\non, and the volume reports the loss until `drivebay volume clear VOLUME`. To read the data again\ninstead, run `drivebay volume retry VOLUME`.\n\nWithout --yes the command does nothing. The full ID or name is required.",
@@ -122,7 +122,7 @@ func (a *app) volumeAcceptLossCommand() *cobra.Command {
 }
 
 // lossAtStake describes a volume and adds the cause of its usage failure.
-func (a *app) lossAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
+func (a volumeCommands) lossAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
 	client, v, err := a.pickVolume(ctx, what)
 	if err != nil {
 		return nil, atStake{}, err
@@ -134,7 +134,7 @@ func (a *app) lossAtStake(ctx context.Context, what string) (*api.Client, atStak
 	return client, atStake{calledVolume(&v.Volume), told}, nil
 }
 
-func (a *app) volumeAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
+func (a volumeCommands) volumeAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
 	client, v, err := a.pickVolume(ctx, what)
 	if err != nil {
 		return nil, atStake{}, err
@@ -151,7 +151,7 @@ func lossOf(v *drivebay.VolumeView) string {
 	return text
 }
 
-func (a *app) volumeExpandCommand() *cobra.Command {
+func (a volumeCommands) volumeExpandCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "expand VOLUME SIZE", Short: "Expand a volume to a size", Args: cobra.ExactArgs(2),
 		Long:    "Expands a volume, and its filesystem if it is mounted; otherwise the filesystem grows when it is\nmounted the next time. An encrypted volume that is in use needs its passphrase, or grows when it is\nstaged the next time. If there is no room behind a partition, the partition or the one behind it has\nto move: repeat the command until the volume has grown. A volume never shrinks.",

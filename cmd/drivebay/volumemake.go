@@ -61,7 +61,7 @@ func (c *classFlags) parameters() (map[string]string, error) {
 	return out, nil
 }
 
-func (a *app) volumeCreateCommand() *cobra.Command {
+func (a volumeCommands) volumeCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create a volume on a claimed drive", Args: cobra.ExactArgs(1),
 		Long: "Creates a volume on a claimed drive and prints its ID. A second call with the same name and\nparameters prints the same ID. `drivebay capacity` shows the available space.",
@@ -107,7 +107,7 @@ func (a *app) volumeCreateCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) createVolume(cmd *cobra.Command, body api.VolumeBody) error {
+func (a volumeCommands) createVolume(cmd *cobra.Command, body api.VolumeBody) error {
 	client, err := a.client()
 	if err != nil {
 		return err

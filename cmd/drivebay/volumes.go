@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) volumesCommand() *cobra.Command {
+func (a volumeCommands) volumesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "volumes", Short: "List the volumes and their condition",
 		Example: "  drivebay volumes --abnormal\n  drivebay volumes --watch\n  drivebay volumes -o json",
@@ -42,7 +42,7 @@ func (a *app) volumesCommand() *cobra.Command {
 		if !*again {
 			return draw(set)
 		}
-		return watch(cmd.Context(), a, set, draw, func(last *drivebay.VolumeSet) (*drivebay.VolumeSet, error) {
+		return watch(cmd.Context(), a.app, set, draw, func(last *drivebay.VolumeSet) (*drivebay.VolumeSet, error) {
 			return nextVolumes(cmd.Context(), client, last)
 		})
 	}
@@ -77,7 +77,7 @@ func nextVolumes(ctx context.Context, client *api.Client, last *drivebay.VolumeS
 	}
 }
 
-func (a *app) printVolumes(set *drivebay.VolumeSet, abnormal bool, out *output) error {
+func (a volumeCommands) printVolumes(set *drivebay.VolumeSet, abnormal bool, out *output) error {
 	shown := *set
 	shown.Volumes = slices.DeleteFunc(render.OrderVolumes(set.Volumes), func(v *drivebay.VolumeView) bool { return abnormal && !v.Condition.Abnormal() })
 	err := a.printAs(out, shown, func(s render.Style) string { return render.Volumes(&shown, s, out.format == "wide") })
