@@ -30,9 +30,6 @@ func (a *app) assessCommand() *cobra.Command {
 	count := cmd.Flags().Bool("table", false, "print the number of drives per verdict instead")
 	file := cmd.Flags().String("thresholds", "", "configuration file that contains the thresholds")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		style, err := a.style()
 		if err != nil {
 			return err

@@ -27,9 +27,6 @@ func (a volumeCommands) capacityCommand() *cobra.Command {
 	out := outputFlag(cmd, "table", "json", "yaml")
 	class := newClassFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		parameters, err := class.parameters()
 		if err != nil {
 			return err

@@ -21,9 +21,6 @@ func (a driveCommands) claimCommand() *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		if len(args) == 0 {
 			return a.listClaims(cmd, out)
 		}

@@ -65,9 +65,6 @@ func (a driveCommands) showCommand(use, short string, draw func(*drivebay.Drive,
 	cmd := &cobra.Command{Use: use, Short: short, Args: oneDrive}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		_, d, err := a.drive(cmd.Context(), args[0])
 		if err != nil {
 			return err
@@ -82,9 +79,6 @@ func (a driveCommands) smartCommand() *cobra.Command {
 	raw := cmd.Flags().Bool("raw", false, "read the drive now and show its pages unchanged")
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		src, d, err := a.drive(cmd.Context(), args[0])
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func (a driveCommands) drivesCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&want.types, "type", nil, "show only drives of this type: HDD, SSD, NVME")
 	cmd.Flags().BoolVarP(&again, "watch", "w", false, "print the list again after every change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(out.check(), want.check()); err != nil {
+		if err := want.check(); err != nil {
 			return err
 		}
 		src, err := a.source()

@@ -25,9 +25,6 @@ func (a eventCommands) eventsCommand() *cobra.Command {
 	volume := cmd.Flags().String("volume", "", "show only events of this volume; for a deleted volume give the full ID")
 	last := cmd.Flags().IntP("last", "n", 100, "number of the newest events to show; 0 shows all stored events")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		if *last < 0 {
 			return usage("--last %d: want 0 or more", *last)
 		}

@@ -17,9 +17,6 @@ func (a *app) explainCommand() *cobra.Command {
 	}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		return a.explain(cmd.Context(), args[0], out)
 	}
 	return cmd

@@ -22,11 +22,8 @@ func (a volumeCommands) healCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&body.Options, "option", nil, "mount option that the volume was staged with; drivebay does not store mount options")
 	secret, out := newPassphraseFlag(cmd, "file with the passphrase of an encrypted volume"), outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := out.check()
-		if err == nil {
-			body.Passphrase, err = secret.read(a.in)
-		}
-		if err != nil {
+		var err error
+		if body.Passphrase, err = secret.read(a.in); err != nil {
 			return err
 		}
 		client, v, err := a.pickVolume(cmd.Context(), args[0])

@@ -14,10 +14,12 @@ type output struct {
 	known  []string
 }
 
-// outputFlag adds -o to a command; the first format is the default.
+// outputFlag adds -o to a command; the first format is the default. The command does not run
+// with another format.
 func outputFlag(cmd *cobra.Command, formats ...string) *output {
 	o := &output{known: formats}
 	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output format: "+strings.Join(formats, ", "))
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return o
 }

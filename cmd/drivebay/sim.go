@@ -23,7 +23,7 @@ func (a simCommands) simCommand() *cobra.Command {
 	drivesOut := outputFlag(drives, "table", "json", "yaml")
 	drives.RunE = func(cmd *cobra.Command, _ []string) error {
 		var list []hostsim.DriveView
-		if err := errors.Join(drivesOut.check(), a.askSim(cmd.Context(), http.MethodGet, "drives", nil, &list)); err != nil {
+		if err := a.askSim(cmd.Context(), http.MethodGet, "drives", nil, &list); err != nil {
 			return err
 		}
 		return a.printAs(drivesOut, list, func(s render.Style) string { return simDrives(list, s) })
@@ -31,9 +31,6 @@ func (a simCommands) simCommand() *cobra.Command {
 	faults := &cobra.Command{Use: "faults", Short: "List the faults that can be injected"}
 	faultsOut := outputFlag(faults, "table", "json", "yaml")
 	faults.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := faultsOut.check(); err != nil {
-			return err
-		}
 		list := hostsim.FaultNames()
 		return a.printAs(faultsOut, list, func(s render.Style) string {
 			rows := make([][]string, len(list))

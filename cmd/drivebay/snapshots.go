@@ -36,9 +36,6 @@ func (a volumeCommands) volumeSnapshotsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "snapshots", Short: "List the snapshots of volumes"}
 	out := outputFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		client, err := a.client()
 		if err != nil {
 			return err

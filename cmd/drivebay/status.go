@@ -16,9 +16,6 @@ func (a *app) statusCommand() *cobra.Command {
 	}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		st, err := api.Dial(a.api).Status(cmd.Context())
 		if err != nil {
 			return err

@@ -33,9 +33,6 @@ func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version"}
 	out := outputFlag(cmd, "text", "json")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		v, commit := buildVersion()
 		if out.format == "json" {
 			return a.printAs(out, map[string]string{"version": v, "commit": commit, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}, nil)

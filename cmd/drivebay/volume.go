@@ -56,9 +56,6 @@ func (a volumeCommands) volumeShowCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "show VOLUME", Short: "Show the details of a volume", Args: cobra.ExactArgs(1)}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		v, err := a.volume(cmd.Context(), args[0])
 		if err != nil {
 			return err

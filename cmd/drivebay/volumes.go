@@ -24,9 +24,6 @@ func (a volumeCommands) volumesCommand() *cobra.Command {
 	abnormal := cmd.Flags().Bool("abnormal", false, "show only volumes with an abnormal condition")
 	again := cmd.Flags().BoolP("watch", "w", false, "print the list again after every change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
-			return err
-		}
 		client, err := a.client()
 		if err != nil {
 			return err
