@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"time"
 
@@ -33,5 +35,36 @@ func receiveBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	_ = c.SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// readBody decodes one JSON object. It rejects unknown fields, because the caller expects an
+// effect that a misspelt field would not have. An empty body counts as {}.
+func readBody(r *http.Request, into any) error {
+	if t := r.Header.Get("Content-Type"); t != "" {
+		if kind, _, err := mime.ParseMediaType(t); err != nil || kind != "application/json" {
+			return failf(http.StatusUnsupportedMediaType, "invalid", "content type %q: want application/json", t)
+		}
+	}
+	body, err := io.ReadAll(r.Body) // from memory: receiveBody has already read it
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	return strict(body, into)
+}
+
+// strict decodes exactly one JSON value and rejects unknown fields.
+func strict(body []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("body: %w: %w", drivebay.ErrInvalid, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("body: %w: more than one JSON value", drivebay.ErrInvalid)
+	}
 	return nil
 }

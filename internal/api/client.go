@@ -28,7 +28,10 @@ const (
 
 // Client calls a daemon. Its methods are those of the engine; their errors unwrap to those of
 // package drivebay.
-type Client struct {
+type Client struct{ connection }
+
+// connection is the way to a daemon.
+type connection struct {
 	url  string // the address given to Dial
 	base string
 	http http.Client
@@ -37,7 +40,7 @@ type Client struct {
 
 // Dial returns a client for unix:///path or http://host:port. It connects with the first call.
 func Dial(address string) *Client {
-	c := &Client{url: address, base: strings.TrimSuffix(address, "/")}
+	c := &Client{connection{url: address, base: strings.TrimSuffix(address, "/")}}
 	u, err := url.Parse(address)
 	dialer := net.Dialer{Timeout: dialTime}
 	transport := &http.Transport{DialContext: dialer.DialContext}
@@ -57,7 +60,7 @@ func Dial(address string) *Client {
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *connection) Close() { c.http.CloseIdleConnections() }
 
 // Snapshot returns the snapshot with the evidence of all drives.
 func (c *Client) Snapshot(ctx context.Context) (*drivebay.Snapshot, error) {
@@ -186,7 +189,7 @@ func decode[T any](c *Client, answer []byte) (out T, err error) {
 	return out, nil
 }
 
-func (c *Client) post(ctx context.Context, path string, body any) error {
+func (c *connection) post(ctx context.Context, path string, body any) error {
 	b, err := json.Marshal(body)
 	if err == nil {
 		_, err = c.do(ctx, http.MethodPost, path, b)
@@ -194,7 +197,7 @@ func (c *Client) post(ctx context.Context, path string, body any) error {
 	return err
 }
 
-func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+func (c *connection) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -219,7 +222,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 }
 
 // refusal returns the error in the answer, or a general one if the answer has another form.
-func (c *Client) refusal(status int, answer []byte) error {
+func (c *connection) refusal(status int, answer []byte) error {
 	var body errorBody
 	if json.Unmarshal(answer, &body) != nil || body.Error == nil || body.Error.Message == "" {
 		return fmt.Errorf("%s: what answers there is no drivebay: HTTP status %d", c.url, status)
@@ -229,7 +232,7 @@ func (c *Client) refusal(status int, answer []byte) error {
 }
 
 // unreached returns the error of a call without an answer, in plain words.
-func (c *Client) unreached(ctx context.Context, err error) error {
+func (c *connection) unreached(ctx context.Context, err error) error {
 	op, dialing := errors.AsType[*net.OpError](err)
 	switch {
 	case ctx.Err() != nil:

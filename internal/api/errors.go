@@ -58,6 +58,10 @@ type errorBody struct {
 	Error *Error `json:"error"`
 }
 
+var errUnread = failf(http.StatusServiceUnavailable, "starting", "not all drives have been read yet")
+
+var errStarting = failf(http.StatusServiceUnavailable, "starting", "the drives of the machine have not been listed yet")
+
 var errReadOnly = failf(http.StatusForbidden, "read_only", "this address is for reading only: use the daemon's unix socket")
 
 func failf(status int, code, format string, args ...any) *Error {

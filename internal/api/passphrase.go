@@ -39,7 +39,7 @@ func (p Passphrase) secrets() drivebay.Secrets {
 
 // maySend rejects a passphrase on a network connection: it could be read there, and only the unix
 // socket serves calls that need one.
-func (c *Client) maySend(p Passphrase) error {
+func (c *connection) maySend(p Passphrase) error {
 	if p != "" && !strings.HasPrefix(c.url, "unix:") {
 		return fmt.Errorf("%s: %w: a passphrase is sent to the daemon's unix socket only", c.url, drivebay.ErrRefused)
 	}

@@ -11,6 +11,15 @@ import (
 // handler answers one request or returns an error.
 type handler func(*Server, http.ResponseWriter, *http.Request) error
 
+// aboutDrives and aboutVolumes return the handler that calls one of theirs.
+func aboutDrives(serve func(driveHandlers, http.ResponseWriter, *http.Request) error) handler {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error { return serve(driveHandlers{s}, w, r) }
+}
+
+func aboutVolumes(serve func(volumeHandlers, http.ResponseWriter, *http.Request) error) handler {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error { return serve(volumeHandlers{s}, w, r) }
+}
+
 // route is one method of one path. A privileged route changes something or makes a drive work:
 // only the unix socket serves it.
 type route struct {
@@ -26,37 +35,37 @@ var routes = []route{
 	{"GET", "/api/v1/version", false, (*Server).version},
 	{"GET", "/api/v1/status", false, (*Server).showStatus},
 	{"GET", "/api/v1/openapi.yaml", false, (*Server).openapi},
-	{"GET", "/api/v1/snapshot", false, (*Server).snapshot},
-	{"GET", "/api/v1/drives", false, (*Server).drives},
-	{"GET", "/api/v1/drives/{id}", false, (*Server).drive},
-	{"GET", "/api/v1/drives/{id}/pages", true, (*Server).pages},
-	{"POST", "/api/v1/drives/{id}/selftest", true, (*Server).selfTest},
-	{"POST", "/api/v1/drives/{id}/acknowledge", true, (*Server).acknowledge},
-	{"POST", "/api/v1/drives/{id}/cordon", true, (*Server).cordon},
-	{"POST", "/api/v1/drives/{id}/claim", true, (*Server).claim},
-	{"POST", "/api/v1/drives/{id}/leave", true, (*Server).leave},
-	{"GET", "/api/v1/bays", false, (*Server).bays},
-	{"POST", "/api/v1/bays/{bay}/locate", true, (*Server).locate},
-	{"GET", "/api/v1/volumes", false, (*Server).volumes},
-	{"POST", "/api/v1/volumes", true, (*Server).createVolume},
-	{"GET", "/api/v1/volumes/{id}", false, (*Server).volume},
-	{"DELETE", "/api/v1/volumes/{id}", true, (*Server).deleteVolume},
-	{"POST", "/api/v1/volumes/{id}/expand", true, (*Server).expandVolume},
-	{"POST", "/api/v1/volumes/{id}/scrub", true, (*Server).scrubVolume},
-	{"POST", "/api/v1/volumes/{id}/heal", true, (*Server).healVolume},
-	{"POST", "/api/v1/volumes/{id}/retry", true, (*Server).retryVolume},
-	{"POST", "/api/v1/volumes/{id}/clear", true, (*Server).clearVolume},
-	{"POST", "/api/v1/volumes/{id}/release", true, (*Server).releaseVolume},
-	{"POST", "/api/v1/volumes/{id}/accept-loss", true, (*Server).acceptLoss},
-	{"POST", "/api/v1/volumes/{id}/forget", true, (*Server).forgetVolume},
-	{"POST", "/api/v1/volumes/{id}/adopt", true, (*Server).adoptVolume},
-	{"POST", "/api/v1/volumes/{id}/snapshots", true, (*Server).createSnapshot},
-	{"GET", "/api/v1/snapshots", false, (*Server).snapshots},
-	{"DELETE", "/api/v1/snapshots/{id}", true, (*Server).deleteSnapshot},
-	{"POST", "/api/v1/snapshots/{id}/forget", true, (*Server).forgetSnapshot},
-	{"GET", "/api/v1/capacity", false, (*Server).capacity},
+	{"GET", "/api/v1/snapshot", false, aboutDrives(driveHandlers.snapshot)},
+	{"GET", "/api/v1/drives", false, aboutDrives(driveHandlers.drives)},
+	{"GET", "/api/v1/drives/{id}", false, aboutDrives(driveHandlers.drive)},
+	{"GET", "/api/v1/drives/{id}/pages", true, aboutDrives(driveHandlers.pages)},
+	{"POST", "/api/v1/drives/{id}/selftest", true, aboutDrives(driveHandlers.selfTest)},
+	{"POST", "/api/v1/drives/{id}/acknowledge", true, aboutDrives(driveHandlers.acknowledge)},
+	{"POST", "/api/v1/drives/{id}/cordon", true, aboutDrives(driveHandlers.cordon)},
+	{"POST", "/api/v1/drives/{id}/claim", true, aboutDrives(driveHandlers.claim)},
+	{"POST", "/api/v1/drives/{id}/leave", true, aboutDrives(driveHandlers.leave)},
+	{"GET", "/api/v1/bays", false, aboutDrives(driveHandlers.bays)},
+	{"POST", "/api/v1/bays/{bay}/locate", true, aboutDrives(driveHandlers.locate)},
+	{"GET", "/api/v1/volumes", false, aboutVolumes(volumeHandlers.volumes)},
+	{"POST", "/api/v1/volumes", true, aboutVolumes(volumeHandlers.createVolume)},
+	{"GET", "/api/v1/volumes/{id}", false, aboutVolumes(volumeHandlers.volume)},
+	{"DELETE", "/api/v1/volumes/{id}", true, aboutVolumes(volumeHandlers.deleteVolume)},
+	{"POST", "/api/v1/volumes/{id}/expand", true, aboutVolumes(volumeHandlers.expandVolume)},
+	{"POST", "/api/v1/volumes/{id}/scrub", true, aboutVolumes(volumeHandlers.scrubVolume)},
+	{"POST", "/api/v1/volumes/{id}/heal", true, aboutVolumes(volumeHandlers.healVolume)},
+	{"POST", "/api/v1/volumes/{id}/retry", true, aboutVolumes(volumeHandlers.retryVolume)},
+	{"POST", "/api/v1/volumes/{id}/clear", true, aboutVolumes(volumeHandlers.clearVolume)},
+	{"POST", "/api/v1/volumes/{id}/release", true, aboutVolumes(volumeHandlers.releaseVolume)},
+	{"POST", "/api/v1/volumes/{id}/accept-loss", true, aboutVolumes(volumeHandlers.acceptLoss)},
+	{"POST", "/api/v1/volumes/{id}/forget", true, aboutVolumes(volumeHandlers.forgetVolume)},
+	{"POST", "/api/v1/volumes/{id}/adopt", true, aboutVolumes(volumeHandlers.adoptVolume)},
+	{"POST", "/api/v1/volumes/{id}/snapshots", true, aboutVolumes(volumeHandlers.createSnapshot)},
+	{"GET", "/api/v1/snapshots", false, aboutVolumes(volumeHandlers.snapshots)},
+	{"DELETE", "/api/v1/snapshots/{id}", true, aboutVolumes(volumeHandlers.deleteSnapshot)},
+	{"POST", "/api/v1/snapshots/{id}/forget", true, aboutVolumes(volumeHandlers.forgetSnapshot)},
+	{"GET", "/api/v1/capacity", false, aboutVolumes(volumeHandlers.capacity)},
 	{"GET", "/api/v1/events", false, (*Server).events},
-	{"POST", "/api/v1/refresh", true, (*Server).refresh},
+	{"POST", "/api/v1/refresh", true, aboutDrives(driveHandlers.refresh)},
 }
 
 // Handler returns the handler of all routes and mounted handlers.

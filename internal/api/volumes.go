@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -59,12 +58,6 @@ type VolumeDetail struct {
 	Snapshots []drivebay.VolumeSnapshot `json:"snapshots,omitempty"` // snapshots of this volume
 }
 
-// SnapshotList holds the snapshots of all volumes at one moment.
-type SnapshotList struct {
-	Seq       uint64                    `json:"seq"`
-	Snapshots []drivebay.VolumeSnapshot `json:"snapshots"`
-}
-
 // Capacity is the capacity for a class of volumes.
 type Capacity struct {
 	drivebay.Capacity
@@ -73,8 +66,11 @@ type Capacity struct {
 
 var errNoVolumes = failf(http.StatusNotImplemented, "not_supported", "this daemon watches drives and makes no volumes on them")
 
+// volumeHandlers answer the calls about volumes and snapshots.
+type volumeHandlers struct{ *Server }
+
 // engineOfVolumes returns the volume engine, or an error if the daemon has none.
-func (s *Server) engineOfVolumes() (Volumes, error) {
+func (s volumeHandlers) engineOfVolumes() (Volumes, error) {
 	if s.opt.Volumes == nil {
 		return nil, errNoVolumes
 	}
@@ -82,7 +78,7 @@ func (s *Server) engineOfVolumes() (Volumes, error) {
 }
 
 // volumeSet returns the newest set of volumes, or an error before the first listing.
-func (s *Server) volumeSet() (*drivebay.VolumeSet, error) {
+func (s volumeHandlers) volumeSet() (*drivebay.VolumeSet, error) {
 	engine, err := s.engineOfVolumes()
 	if err != nil {
 		return nil, err
@@ -94,7 +90,7 @@ func (s *Server) volumeSet() (*drivebay.VolumeSet, error) {
 	return set, nil
 }
 
-func (s *Server) volumes(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) volumes(w http.ResponseWriter, r *http.Request) error {
 	set, err := s.wantedVolumes(r)
 	if err != nil {
 		return err
@@ -113,7 +109,7 @@ func (s *Server) volumes(w http.ResponseWriter, r *http.Request) error {
 
 // wantedVolumes returns the newest set, or with ?after=SEQ&wait=TIME the first one with another
 // number.
-func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
+func (s volumeHandlers) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 	engine, err := s.engineOfVolumes()
 	if err != nil {
 		return nil, err
@@ -134,7 +130,7 @@ func (s *Server) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, error) {
 	return set, err
 }
 
-func (s *Server) volume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) volume(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.findVolume(r.PathValue("id"))
 	if err != nil {
 		return err
@@ -154,7 +150,7 @@ func (s *Server) volume(w http.ResponseWriter, r *http.Request) error {
 }
 
 // findVolume returns the volume with this id, name or start of the id.
-func (s *Server) findVolume(what string) (*drivebay.VolumeView, error) {
+func (s volumeHandlers) findVolume(what string) (*drivebay.VolumeView, error) {
 	set, err := s.volumeSet()
 	if err != nil {
 		return nil, err
@@ -171,35 +167,7 @@ func (s *Server) findVolume(what string) (*drivebay.VolumeView, error) {
 	return nil, fmt.Errorf("volume %q: %w", what, drivebay.ErrNotFound)
 }
 
-func (s *Server) snapshots(w http.ResponseWriter, _ *http.Request) error {
-	set, err := s.volumeSet()
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, SnapshotList{set.Seq, append([]drivebay.VolumeSnapshot{}, set.Snapshots...)})
-	return nil
-}
-
-// findSnapshot returns the snapshot with this id, or with this name if only one has it.
-func (s *Server) findSnapshot(what string) (*drivebay.VolumeSnapshot, error) {
-	set, err := s.volumeSet()
-	if err != nil {
-		return nil, err
-	}
-	if snap, ok := set.GetSnapshot(what); ok {
-		return snap, nil
-	}
-	named := slices.DeleteFunc(slices.Clone(set.Snapshots), func(snap drivebay.VolumeSnapshot) bool { return snap.Name != what })
-	switch len(named) {
-	case 0:
-		return nil, fmt.Errorf("snapshot %q: %w", what, drivebay.ErrNotFound)
-	case 1:
-		return &named[0], nil
-	}
-	return nil, fmt.Errorf("snapshot %q: %w: more than one is called so, give the id", what, drivebay.ErrAmbiguous)
-}
-
-func (s *Server) capacity(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) capacity(w http.ResponseWriter, r *http.Request) error {
 	engine, err := s.engineOfVolumes()
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
 }
 
 // named returns the source with ids instead of names.
-func (s *Server) named(source drivebay.Source) (drivebay.Source, error) {
+func (s volumeHandlers) named(source drivebay.Source) (drivebay.Source, error) {
 	if source.Snapshot != "" {
 		snap, err := s.findSnapshot(source.Snapshot)
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *Server) named(source drivebay.Source) (drivebay.Source, error) {
 	return source, nil
 }
 
-func (s *Server) createVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) createVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, b VolumeBody) (any, error) {
 		request, err := b.request()
 		if err == nil {
@@ -112,27 +112,27 @@ func (s *Server) createVolume(w http.ResponseWriter, r *http.Request) error {
 
 // deleteVolume and forgetVolume require the whole id or name: the start of an id may match another
 // volume.
-func (s *Server) deleteVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "delete", Volumes.DeleteVolume)
 }
 
-func (s *Server) forgetVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) forgetVolume(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "forget", Volumes.ForgetVolume)
 }
 
 // adoptVolume requires the whole id: a volume that was found may have no name.
-func (s *Server) adoptVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) adoptVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		return nil, engine.AdoptVolume(ctx, r.PathValue("id"))
 	})
 }
 
 // acceptLoss requires the whole id or name, as deleteVolume does.
-func (s *Server) acceptLoss(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) acceptLoss(w http.ResponseWriter, r *http.Request) error {
 	return onWholeVolume(s, w, r, "let go of what cannot be read", Volumes.AcceptLoss)
 }
 
-func onWholeVolume(s *Server, w http.ResponseWriter, r *http.Request, verb string, do func(Volumes, context.Context, string) error) error {
+func onWholeVolume(s volumeHandlers, w http.ResponseWriter, r *http.Request, verb string, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		what := r.PathValue("id")
 		v, err := s.findVolume(what)
@@ -149,7 +149,7 @@ func onWholeVolume(s *Server, w http.ResponseWriter, r *http.Request, verb strin
 // expandVolume grows the device, and the filesystem if it is mounted. The status stays RESIZED if
 // the filesystem is not mounted, or if the volume is encrypted and the request has no passphrase:
 // the filesystem then grows when the volume is staged the next time.
-func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) expandVolume(w http.ResponseWriter, r *http.Request) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, b expandBody) (any, error) {
 		if b.Size == 0 {
 			return nil, fmt.Errorf("size: %w: required", drivebay.ErrInvalid)
@@ -172,24 +172,24 @@ func (s *Server) expandVolume(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) scrubVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) scrubVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ScrubVolume)
 }
 
-func (s *Server) retryVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) retryVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.RetryVolume)
 }
 
-func (s *Server) clearVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) clearVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ClearVolume)
 }
 
-func (s *Server) releaseVolume(w http.ResponseWriter, r *http.Request) error {
+func (s volumeHandlers) releaseVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ReleaseVolume)
 }
 
 // onVolume calls do, which needs only the id of the volume.
-func onVolume(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
+func onVolume(s volumeHandlers, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
 		v, err := s.findVolume(r.PathValue("id"))
 		if err != nil {
@@ -199,61 +199,22 @@ func onVolume(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes
 	})
 }
 
-func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
-	return work(s, w, r, func(ctx context.Context, engine Volumes, b snapshotBody) (any, error) {
-		if err := checkName(b.Name); err != nil {
-			return nil, err
-		}
+// HealBody requests the repair of a volume.
+type HealBody struct {
+	DryRun     bool       `json:"dryRun,omitempty"`     // only report what would be done
+	Fsck       bool       `json:"fsck,omitempty"`       // also repair the filesystem, which must not be mounted
+	Options    []string   `json:"options,omitempty"`    // options that the volume was mounted with
+	Passphrase Passphrase `json:"passphrase,omitempty"` // passphrase of an encrypted volume; not stored
+}
+
+// healVolume answers with the steps that were done. The volume itself has the state after them.
+func (s volumeHandlers) healVolume(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, b HealBody) (any, error) {
 		v, err := s.findVolume(r.PathValue("id"))
-		if err != nil {
+		if err = errors.Join(err, b.Passphrase.check()); err != nil {
 			return nil, err
 		}
-		return engine.CreateSnapshot(ctx, b.Name, v.ID)
+		block := v.Mode != drivebay.ModeFS
+		return engine.Heal(ctx, drivebay.HealRequest{Volume: v.ID, DryRun: b.DryRun, Fsck: b.Fsck, Block: &block, Options: b.Options, Secrets: b.Passphrase.secrets()})
 	})
-}
-
-func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) error {
-	return onSnapshot(s, w, r, Volumes.DeleteSnapshot)
-}
-
-func (s *Server) forgetSnapshot(w http.ResponseWriter, r *http.Request) error {
-	return onSnapshot(s, w, r, Volumes.ForgetSnapshot)
-}
-
-func onSnapshot(s *Server, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
-	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
-		snap, err := s.findSnapshot(r.PathValue("id"))
-		if err != nil {
-			return nil, err
-		}
-		return nil, do(engine, ctx, snap.ID)
-	})
-}
-
-// work reads the body, calls the engine, and answers with the result, or with 204. If the work
-// takes longer than the request may, the answer is pending, and the same call again waits for the
-// end of the work.
-func work[B any](s *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, Volumes, B) (any, error)) error {
-	engine, err := s.engineOfVolumes()
-	if err != nil {
-		return err
-	}
-	var body B
-	if err := readBody(r, &body); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), opTimeout)
-	defer cancel()
-	answer, err := do(ctx, engine, body)
-	switch {
-	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", drivebay.ErrPending, err)
-	case err != nil:
-		return err
-	case answer == nil:
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		writeJSON(w, http.StatusOK, answer)
-	}
-	return nil
 }
