@@ -35,7 +35,7 @@ func (b *Bolt) ReadOnly(cause error) {
 
 // OpenReadOnly opens a store as Open does on a disk that takes no writes.
 func OpenReadOnly(path string, cause error) *Bolt {
-	b := &Bolt{path: path, readOnly: true, cause: cause}
+	b := &Bolt{&database{path: path, readOnly: true, cause: cause}}
 	_ = b.openReadOnly()
 	return b
 }

@@ -42,7 +42,7 @@ var (
 
 // Failing returns why the store cannot be written, nil while writes succeed. It waits for
 // no disk.
-func (b *Bolt) Failing() error {
+func (b *database) Failing() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.health.failed
@@ -59,7 +59,7 @@ func (b *Bolt) Failing() error {
 }
 
 // beginWrite counts a write that begins. endWrite ends it and keeps its error.
-func (b *Bolt) beginWrite() {
+func (b *database) beginWrite() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.health.writes++; b.health.writes == 1 {
@@ -67,7 +67,7 @@ func (b *Bolt) beginWrite() {
 	}
 }
 
-func (b *Bolt) endWrite(err error) {
+func (b *database) endWrite(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.health.writes--
@@ -80,7 +80,7 @@ func (b *Bolt) endWrite(err error) {
 // Check verifies that the open file is at its path, and tries to write if the last write
 // failed. It writes a removed file again and reopens one that takes no writes. Failing
 // returns nil as soon as a write succeeds.
-func (b *Bolt) Check() {
+func (b *database) Check() {
 	b.swap.RLock()
 	err := b.inPlace()
 	b.swap.RUnlock()
@@ -102,7 +102,7 @@ func (b *Bolt) Check() {
 }
 
 // failed returns the error of the last write.
-func (b *Bolt) failed() error {
+func (b *database) failed() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.health.failed
@@ -110,7 +110,7 @@ func (b *Bolt) failed() error {
 
 // missingLong records since when the file is missing, and reports whether that is at
 // least missingTime ago.
-func (b *Bolt) missingLong(err error) bool {
+func (b *database) missingLong(err error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !errors.Is(err, errRemoved) {
@@ -124,12 +124,12 @@ func (b *Bolt) missingLong(err error) bool {
 }
 
 // tryWrite runs a write transaction with the schema, which changes no content.
-func (b *Bolt) tryWrite() error { return b.update("try to write", prepareSchema) }
+func (b *database) tryWrite() error { return b.update("try to write", prepareSchema) }
 
 // inPlace returns an error if the open file is not the one at its path. Bolt continues to
 // use a removed file: data written there are lost when the process ends. The caller holds
 // the swap lock.
-func (b *Bolt) inPlace() error {
+func (b *database) inPlace() error {
 	if b.db == nil {
 		return errNoFile
 	}
@@ -151,7 +151,7 @@ func (b *Bolt) inPlace() error {
 
 // recreate writes a removed file again, from the content that bolt still has open. It
 // makes a missing folder. It fails while the filesystem of the folder is not mounted.
-func (b *Bolt) recreate() error {
+func (b *database) recreate() error {
 	b.swap.Lock()
 	defer b.swap.Unlock()
 	dir := filepath.Dir(b.path)
@@ -174,7 +174,7 @@ func (b *Bolt) recreate() error {
 // linkCopy copies the content that bolt has open to a second file, checks and opens the
 // copy, and then links the copy at the path of the store. Nothing that can fail follows
 // the link: a file at the path that is not the open one counts as another store.
-func (b *Bolt) linkCopy() (next *Bolt, err error) {
+func (b *database) linkCopy() (next *database, err error) {
 	b.mu.Lock()
 	err = b.broken
 	b.mu.Unlock()
@@ -200,7 +200,7 @@ func (b *Bolt) linkCopy() (next *Bolt, err error) {
 // syncFolder writes the folder of the store to the disk before the first write to a newly
 // opened file. Without it, a loss of power can remove a file that was just made or linked
 // (fsync(2)).
-func (b *Bolt) syncFolder() error {
+func (b *database) syncFolder() error {
 	if b.folderSynced.Load() {
 		return nil
 	}
@@ -220,7 +220,7 @@ func removed(path string) error {
 
 // sameFilesystem returns an error if a folder, or the nearest existing one above it, is not
 // on the filesystem on which the store was opened.
-func (b *Bolt) sameFilesystem(dir string) error {
+func (b *database) sameFilesystem(dir string) error {
 	var had, has syscall.Stat_t
 	if err := syscall.Fstat(int(b.file.Fd()), &had); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (b *Bolt) sameFilesystem(dir string) error {
 	return err
 }
 
-func (b *Bolt) copyTo(path string) error {
+func (b *database) copyTo(path string) error {
 	if err := removed(path); err != nil {
 		return err
 	}
@@ -256,11 +256,11 @@ func (b *Bolt) copyTo(path string) error {
 // reopen opens the file at the path again, for reading only if it still takes no writes.
 // After some errors bolt has no file mapped any more (db.go, mmap), and after a remount the
 // open file belongs to the old filesystem.
-func (b *Bolt) reopen() error {
+func (b *database) reopen() error {
 	b.swap.Lock()
 	defer b.swap.Unlock()
 	b.shut() // its lock would also block the open below
-	next, err := (*Bolt)(nil), os.MkdirAll(filepath.Dir(b.path), 0o700)
+	next, err := (*database)(nil), os.MkdirAll(filepath.Dir(b.path), 0o700)
 	if err == nil {
 		next, err = open(b.path) // a damaged file is put aside only at a start
 	}
@@ -279,7 +279,7 @@ func (b *Bolt) reopen() error {
 }
 
 // shut closes the open file, if any.
-func (b *Bolt) shut() {
+func (b *database) shut() {
 	b.mu.Lock()
 	broken := b.broken
 	b.mu.Unlock()

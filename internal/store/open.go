@@ -31,19 +31,22 @@ func Open(path string) (*Bolt, error) {
 		return nil, fmt.Errorf("store %s: %w: it is no regular file", path, drivebay.ErrInvalid)
 	}
 	b, err := openOrBegin(path)
-	if !CannotWrite(err) {
-		return b, err
+	if err == nil {
+		return &Bolt{b}, nil
 	}
-	b = &Bolt{path: path, readOnly: true, cause: cmp.Or(errors.Unwrap(err), err)}
+	if !CannotWrite(err) {
+		return nil, err
+	}
+	b = &database{path: path, readOnly: true, cause: cmp.Or(errors.Unwrap(err), err)}
 	b.health.failed = b.cause
 	if err := b.openReadOnly(); err != nil {
 		b.note("%v", err)
 	}
-	return b, nil
+	return &Bolt{b}, nil
 }
 
 // openOrBegin opens the file for writing. It puts a damaged file aside and begins a new one.
-func openOrBegin(path string) (*Bolt, error) {
+func openOrBegin(path string) (*database, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
@@ -112,7 +115,7 @@ func boltReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
 }
 
 // openReadOnly opens the file of the store for reading.
-func (b *Bolt) openReadOnly() (err error) {
+func (b *database) openReadOnly() (err error) {
 	b.db, b.file, err = openReadOnly(b.path)
 	b.unread = err
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNoFile) {
@@ -146,11 +149,11 @@ func openReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
 }
 
 // open opens one file for writing. It returns errDamaged if the file cannot be used.
-func open(path string) (*Bolt, error) {
+func open(path string) (*database, error) {
 	if err := verify(path); err != nil {
 		return nil, openError(path, err)
 	}
-	b := &Bolt{path: path}
+	b := &database{path: path}
 	older := oneMeta(path)
 	err := guard(func() (err error) {
 		b.db, err = bolt.Open(path, 0o600, &bolt.Options{
@@ -201,7 +204,7 @@ func openError(path string, err error) error {
 }
 
 // prepare checks a file that bolt has opened, and makes the buckets.
-func (b *Bolt) prepare() error {
+func (b *database) prepare() error {
 	if err := b.file.Chmod(0o600); err != nil {
 		return err
 	}
