@@ -1,0 +1,32 @@
+package csi
+
+import (
+	"context"
+	"errors"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// GetCapacity returns 0 instead of an error if volumes of this kind cannot be made here:
+// a scheduler asks whether this node is suitable at all.
+func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityRequest) (*wire.GetCapacityResponse, error) {
+	class, err := drivebay.ParseClass(req.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	var has drivebay.Capacity
+	_, _, err = parseUses(req.VolumeCapabilities)
+	if err == nil && c.holds(req.AccessibleTopology) {
+		has, err = c.volumes.Capacity(ctx, class)
+	}
+	if err != nil && !errors.Is(err, drivebay.ErrNoSupport) {
+		return nil, err
+	}
+	resp := &wire.GetCapacityResponse{AvailableCapacity: signed(has.Available), MaximumVolumeSize: wrapperspb.Int64(signed(has.Largest))}
+	if has.Smallest > 0 {
+		resp.MinimumVolumeSize = wrapperspb.Int64(signed(has.Smallest))
+	}
+	return resp, nil
+}

@@ -1,0 +1,43 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/drivebay/drivebay"
+)
+
+func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeRequest) (*wire.CreateVolumeResponse, error) {
+	r, err := volumeRequest(req)
+	if err != nil {
+		return nil, err
+	}
+	if r.Source != (drivebay.Source{}) && c.level() < withSnapshots {
+		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones: they need drivebay.io/backing: thin, which needs LVM and device-mapper", drivebay.ErrNoSupport)
+	}
+	if err := c.reaches(req.AccessibilityRequirements); err != nil {
+		return nil, c.unlessExists(req.Name, err)
+	}
+	v, err := c.volumes.CreateVolume(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateVolumeResponse{Volume: c.volumeAnswer(&v)}, nil
+}
+
+// unlessExists turns ErrNoSpace into ErrExists if a volume of this name exists already,
+// on this node.
+func (c *controller) unlessExists(name string, err error) error {
+	there := slices.ContainsFunc(c.volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
+	if errors.Is(err, drivebay.ErrNoSpace) && there {
+		return fmt.Errorf("volume %q: %w: it is on node %s", name, drivebay.ErrExists, c.opt.NodeID)
+	}
+	return err
+}
+
+func (c *controller) DeleteVolume(ctx context.Context, req *wire.DeleteVolumeRequest) (*wire.DeleteVolumeResponse, error) {
+	return &wire.DeleteVolumeResponse{}, c.volumes.DeleteVolume(ctx, req.VolumeId)
+}
