@@ -73,6 +73,32 @@ func TestDictionary(t *testing.T) {
 	t.Error("the root package was not listed")
 }
 
+// TestCallsByFile: a call of CSI is in a file that is named after its service.
+func TestCallsByFile(t *testing.T) {
+	files, err := filepath.Glob("csi/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range csiCall.FindAllSubmatch(text, -1) {
+			calls++
+			if !strings.HasPrefix(filepath.Base(file), string(call[1])) {
+				t.Errorf("%s has %s of the service %s", file, call[2], call[1])
+			}
+		}
+	}
+	if calls < 25 {
+		t.Errorf("only %d calls were found", calls)
+	}
+}
+
+var csiCall = regexp.MustCompile(`(?m)^func \(\w \*(controller|node|identity)\) ([A-Z]\w+)\(.*\bwire\.`)
+
 // size counts the lines of a package without its tests, and the methods of its types.
 func size(t *testing.T, dir string) (lines int, methods map[string]int) {
 	t.Helper()
