@@ -99,12 +99,12 @@ func (a *app) rootCommand() *cobra.Command {
 	)
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)
-	strict(root)
+	usageErrors(root)
 	return root
 }
 
-// strict makes a command and its subcommands return a usage error for bad flags and arguments.
-func strict(cmd *cobra.Command) {
+// usageErrors makes a command and its subcommands return a usage error for bad flags and arguments.
+func usageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	check := cmd.Args
 	if cmd.HasSubCommands() {
@@ -121,7 +121,7 @@ func strict(cmd *cobra.Command) {
 		return nil
 	}
 	for _, sub := range cmd.Commands() {
-		strict(sub)
+		usageErrors(sub)
 	}
 }
 

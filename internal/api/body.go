@@ -53,11 +53,11 @@ func readBody(r *http.Request, into any) error {
 	if len(body) == 0 {
 		return nil
 	}
-	return strict(body, into)
+	return decodeStrict(body, into)
 }
 
-// strict decodes exactly one JSON value and rejects unknown fields.
-func strict(body []byte, into any) error {
+// decodeStrict decodes exactly one JSON value and rejects unknown fields.
+func decodeStrict(body []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {

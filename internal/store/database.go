@@ -31,7 +31,7 @@ type database struct {
 	mu       sync.Mutex
 	problems []string
 	broken   error // the damage that was found while the file was in use
-	health   condition
+	health   writeState
 }
 
 // Problems describes what was lost: a file that was put aside, records that could not be

@@ -26,8 +26,8 @@ const hangs = 10 * time.Second
 // operator may put it back.
 var missingTime = 10 * time.Second // shorter in tests
 
-// condition is why a store cannot be written.
-type condition struct {
+// writeState is why a store cannot be written.
+type writeState struct {
 	failed  error     // error of the last write; nil: it succeeded
 	missing time.Time // since when the file is missing; zero: it is there
 	writes  int       // number of writes under way
