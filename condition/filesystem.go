@@ -7,19 +7,19 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// scrubsAgree is how many checks of a mounted filesystem in a row must find it
+// ScrubsAgree is how many checks of a mounted filesystem in a row must find it
 // corrupted: a single check may have read a half-done write.
-const scrubsAgree = 3
+const ScrubsAgree = 3
 
 var filesystemRules = []Rule{
 	{
 		Section: OnFS, Reason: "FilesystemCorruption", Severity: drivebay.SeverityDataLoss,
-		When: fmt.Sprintf("read-only checks call the filesystem corrupted: %d in a row, or one while it was not mounted", scrubsAgree),
+		When: fmt.Sprintf("read-only checks call the filesystem corrupted: %d in a row, or one while it was not mounted", ScrubsAgree),
 		Says: "how many agree, when the newest ran and what it found", Next: "Stop the pod, take a copy of the volume, then repair the filesystem unmounted or restore it.",
 		Source: kepCodes + "; " + seedNode + " step 6",
 		check: func(l *look) *hit {
 			s := l.scrub()
-			if s == nil || s.Corrupt < scrubsAgree && (s.Mounted || s.Corrupt < 1) {
+			if s == nil || s.Corrupt < ScrubsAgree && (s.Mounted || s.Corrupt < 1) {
 				return nil
 			}
 			return say(nil, "%d checks in a row, the newest %s, call the filesystem corrupted: %s", s.Corrupt, scrubTime(s), s.Text)

@@ -8,9 +8,9 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// poolLow is the usage of a thin pool, in percent, from which on it is reported: late
+// PoolLow is the usage of a thin pool, in percent, from which on it is reported: late
 // enough to avoid false alarms, early enough to extend the pool.
-const poolLow = 90
+const PoolLow = 90
 
 const (
 	extendData = "Extend the thin pool, or delete volumes or snapshots of it; writes wait or fail until then."
@@ -153,11 +153,11 @@ var lvmRules = []Rule{
 	},
 	{
 		Section: OnLVM, Reason: "ThinPoolLowOnDataSpace", Severity: drivebay.SeverityDegraded,
-		When: fmt.Sprintf("%d %% of the thin pool's data space are used, or more", poolLow),
+		When: fmt.Sprintf("%d %% of the thin pool's data space are used, or more", PoolLow),
 		Says: "how full it is", Next: extendData,
 		Source: "lvmthin(7), data space exhaustion; KEP-1432, OutOfCapacity",
 		check: func(l *look) *hit {
-			if l.LV == nil || l.LV.OutOfData || below(l.LV.DataPercent, poolLow) || !below(l.LV.DataPercent, 100) {
+			if l.LV == nil || l.LV.OutOfData || below(l.LV.DataPercent, PoolLow) || !below(l.LV.DataPercent, 100) {
 				return nil
 			}
 			return say(nil, "%d %% of the data space of the thin pool %s are used", int(*l.LV.DataPercent), l.Volume.Location.Pool)
@@ -177,11 +177,11 @@ var lvmRules = []Rule{
 	},
 	{
 		Section: OnLVM, Reason: "ThinPoolLowOnMetadataSpace", Severity: drivebay.SeverityDegraded,
-		When: fmt.Sprintf("%d %% of the thin pool's metadata space are used, or more", poolLow),
+		When: fmt.Sprintf("%d %% of the thin pool's metadata space are used, or more", PoolLow),
 		Says: "how full it is", Next: extendMeta,
 		Source: "lvmthin(7), metadata space exhaustion",
 		check: func(l *look) *hit {
-			if l.LV == nil || l.LV.MetadataLocked || below(l.LV.MetadataPercent, poolLow) || !below(l.LV.MetadataPercent, 100) {
+			if l.LV == nil || l.LV.MetadataLocked || below(l.LV.MetadataPercent, PoolLow) || !below(l.LV.MetadataPercent, 100) {
 				return nil
 			}
 			return say(nil, "%d %% of the metadata space of the thin pool %s are used", int(*l.LV.MetadataPercent), l.Volume.Location.Pool)

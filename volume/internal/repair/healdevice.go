@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -110,7 +111,7 @@ func makeActive(ctx context.Context, p *diagnosis) error {
 
 // poolLow is the use of a pool, in percent, from which it is extended. The condition
 // ThinPoolLowOnDataSpace starts there.
-const poolLow = 90
+const poolLow = condition.PoolLow
 
 func needMetadata(g *symptoms) (why string, cannot error) {
 	lv := g.facts.LV

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
@@ -22,7 +23,7 @@ import (
 const (
 	scrubEvery = 7 * 24 * time.Hour
 	scrubAgain = time.Hour // after a check on suspicion, or one that did not finish
-	scrubRuns  = 3         // checks that must agree while the filesystem is mounted
+	scrubRuns  = condition.ScrubsAgree
 	scrubPause = time.Minute
 	ScrubTime  = 12 * time.Hour
 	scrubEnds  = time.Second // wait for a check whose program was killed
