@@ -54,7 +54,7 @@ fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'
 
 assess: build ## judge the recorded fleet and print the table
-	./bin/drivebay assess --table $(CORPUS)/fleet.jsonl.gz
+	./bin/drivebay assess --table $(CORPUS)/fleet-x.jsonl.gz
 
 bench: build ## the budgets, as a table
 	$(GO) run ./hack/bench

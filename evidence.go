@@ -36,6 +36,9 @@ type Problem struct {
 	Text string `json:"text"`
 	// Expected is true if the drive does not claim to support the page: no fault.
 	Expected bool `json:"expected,omitempty"`
+	// Lost is true if the page has evidence of health that cannot be decoded: a verdict without it
+	// would be one on the rest.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // ATA is the health data of an ATA drive.
@@ -44,9 +47,10 @@ type ATA struct {
 	SMARTEnabled   bool        `json:"smartEnabled"`
 	LogicalSector  uint64      `json:"logicalSector,omitempty"` // bytes; the unit of the drive's sector counts. 0 unknown
 	Attributes     []Attribute `json:"attributes,omitempty"`
-	Statistics     []Statistic `json:"statistics,omitempty"` // device statistics log
-	ErrorCount     *uint64     `json:"errorCount,omitempty"` // of the drive's own error log, over its whole life
-	Errors         []DriveLog  `json:"errors,omitempty"`     // newest first
+	Statistics     []Statistic `json:"statistics,omitempty"`     // device statistics log
+	PendingDefects *uint64     `json:"pendingDefects,omitempty"` // entries of the pending defects log
+	ErrorCount     *uint64     `json:"errorCount,omitempty"`     // of the drive's own error log, over its whole life
+	Errors         []DriveLog  `json:"errors,omitempty"`         // newest first
 }
 
 // Attribute is one row of the ATA SMART table.
@@ -59,9 +63,10 @@ type Attribute struct {
 	Prefail    bool   `json:"prefail"`
 	FailedNow  bool   `json:"failedNow,omitempty"`
 	FailedPast bool   `json:"failedPast,omitempty"`
-	Raw        uint64 `json:"raw"`   // the 48 raw bits
-	Count      uint64 `json:"count"` // the raw bits as a number, by the vendor's format
-	Text       string `json:"text"`  // the raw bits as text for people
+	NoValue    bool   `json:"noValue,omitempty"` // the document has no normalized value
+	Raw        uint64 `json:"raw"`               // the 48 raw bits
+	Count      uint64 `json:"count"`             // the raw bits as a number, by the vendor's format
+	Text       string `json:"text"`              // the raw bits as text for people
 }
 
 // Statistic is one entry of the ATA device statistics log.
@@ -124,8 +129,15 @@ type ErrorCounter struct {
 	Uncorrected      uint64 `json:"uncorrected"`
 }
 
+// Kinds of entries in a drive's own error log that rules tell apart.
+const (
+	LogUncorrectable = "uncorrectable" // the drive could not read data (ATA: UNC)
+	LogLink          = "link"          // data were damaged between drive and host (ATA: ICRC)
+)
+
 // DriveLog is one entry of a drive's own error log.
 type DriveLog struct {
+	Kind   string `json:"kind,omitempty"` // LogUncorrectable, LogLink; "": anything else
 	Number uint64 `json:"number,omitempty"`
 	Hours  uint64 `json:"hours,omitempty"` // power-on hours when it happened; 0 unknown
 	LBA    uint64 `json:"lba,omitempty"`

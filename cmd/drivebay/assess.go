@@ -22,12 +22,13 @@ func (a *app) assessCommand() *cobra.Command {
 		Use: "assess PATH...", Short: "Determine the health of recorded drives", Args: cobra.MinimumNArgs(1),
 		Long: "Determines the health of drives from recorded evidence and prints one line per drive. PATH is\n" +
 			"a document of `smartctl -x -j`, a file with one such document per line (.jsonl, .jsonl.gz),\n" +
-			"raw ATA blocks, a recorded machine, or a directory of these. The exit status is 0 whatever\n" +
+			"raw ATA blocks, a recorded machine, or a directory of these. Below it are the problems of the\n" +
+			"evidence, and the next steps for a drive that is not GOOD. The exit status is 0 whatever\n" +
 			"the health of the drives is. Evidence that cannot be read is reported in its line.",
 		Example: "  drivebay assess fleet.jsonl.gz -o json\n  smartctl -x -j /dev/sda > sda.json; drivebay assess sda.json",
 	}
 	out := outputFlag(cmd, "table", "json")
-	count := cmd.Flags().Bool("table", false, "print the number of drives per verdict instead")
+	count := cmd.Flags().Bool("table", false, "print the number of drives per verdict instead, by type and by kind of evidence")
 	file := cmd.Flags().String("thresholds", "", "configuration file that contains the thresholds")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		style, err := a.style()
@@ -102,6 +103,14 @@ func printVerdict(w *bufio.Writer, s render.Style) func(assess.Verdict) error {
 		pad := strings.Repeat(" ", max(0, len(drivebay.HealthSuspect.String())-len(v.Health.String())))
 		line := fmt.Sprintf("%s%s  %s  %s  %s  %s", s.Health(v.Health), pad, render.Clean(v.File),
 			render.Clean(orDash(v.Model)), render.Clean(orDash(v.Serial)), render.Clean(strings.Join(why, "; ")))
+		for _, p := range v.Problems {
+			line += "\n         problem: " + render.Clean(strings.TrimPrefix(p.Page+": ", ": ")+p.Text)
+		}
+		for i, r := range v.Reasons {
+			if i == 0 || r.Advice != v.Reasons[i-1].Advice {
+				line += "\n         next: " + render.Clean(r.Advice)
+			}
+		}
 		_, err := fmt.Fprintln(w, strings.TrimRight(line, " "))
 		return err
 	}

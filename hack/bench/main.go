@@ -26,7 +26,7 @@ type row struct {
 
 func main() {
 	binary := flag.String("binary", "bin/drivebay", "the program to measure")
-	fleet := flag.String("fleet", "../shared/corpus/fleet.jsonl.gz", "recorded fleet to judge; left out when it is not there")
+	fleet := flag.String("fleet", "../shared/corpus/fleet-x.jsonl.gz", "recorded fleet to judge; left out when it is not there")
 	real := flag.Bool("real", false, "measure the listing of this machine's own drives instead")
 	only := flag.String("only", "", "measure only the parts with this in their name")
 	flag.Parse()

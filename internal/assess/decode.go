@@ -42,6 +42,9 @@ var decoders = map[kind]func([]byte) (health.Input, error){
 		if err != nil {
 			return health.Input{}, err
 		}
+		if a := doc.Evidence.ATA; a != nil {
+			smart.NameUnknown(a.Attributes, doc.Evidence.Identity, doc.Evidence.Type)
+		}
 		return health.Input{Evidence: doc.Evidence, Type: doc.Evidence.Type, Transport: doc.Transport, Protocol: doc.Evidence.Protocol}, nil
 	},
 	ataBlocks: func(b []byte) (health.Input, error) {

@@ -23,6 +23,9 @@ const (
 	maxFile     = 64 << 20
 )
 
+// byteOrderMark begins a file that some editors and shells of Windows wrote.
+const byteOrderMark = "\xEF\xBB\xBF"
+
 var (
 	errTooLong = fmt.Errorf("%w: longer than %d MiB", drivebay.ErrInvalid, maxDocument>>20)
 	errForeign = fmt.Errorf("%w: neither a smartctl document nor raw ATA blocks nor a recording", drivebay.ErrInvalid)
@@ -132,7 +135,11 @@ func (r *reader) file(path string) error {
 
 // lines reads one document a line. Empty lines are skipped, but count in the line number.
 func (r *reader) lines(path string, src *bufio.Reader) error {
+	if mark, _ := src.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = src.Discard(len(mark)) // it was peeked
+	}
 	for n := 1; ; n++ {
+		n += skipEmpty(src)
 		line, err := readLine(src)
 		file := fmt.Sprintf("%s:%d", path, n)
 		switch {
@@ -151,6 +158,24 @@ func (r *reader) lines(path string, src *bufio.Reader) error {
 		}
 		if err != nil {
 			return nil
+		}
+	}
+}
+
+// skipEmpty skips empty lines, and returns how many: a file can have millions of them.
+func skipEmpty(src *bufio.Reader) (lines int) {
+	for {
+		if _, err := src.Peek(1); err != nil {
+			return lines
+		}
+		ahead, _ := src.Peek(src.Buffered())
+		n := 0
+		for n < len(ahead) && ahead[n] == '\n' {
+			n++
+		}
+		_, _ = src.Discard(n) // n bytes are buffered
+		if lines += n; n < len(ahead) {
+			return lines
 		}
 	}
 }
@@ -179,7 +204,7 @@ func readLine(src *bufio.Reader) ([]byte, error) {
 
 // whole detects the format of a file by its first bytes.
 func (r *reader) whole(path string, b []byte) error {
-	trimmed := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF")))
+	trimmed := bytes.TrimSpace(bytes.TrimPrefix(b, []byte(byteOrderMark)))
 	switch {
 	case smart.IsBlocks(b):
 		return r.put(item{file: path, data: b, kind: ataBlocks})

@@ -14,6 +14,7 @@ type Reason struct {
 	Code     string          `json:"code"`
 	Severity drivebay.Health `json:"severity"`
 	Text     string          `json:"text"`
+	Advice   string          `json:"advice"`
 }
 
 // Verdict is the result of one document.
@@ -24,10 +25,13 @@ type Verdict struct {
 	Transport drivebay.Transport
 	Health    drivebay.Health
 	Reasons   []Reason
-	Err       error // why the document could not be read; then only File is set too
+	Problems  []drivebay.Problem // what could not be decoded or was not there; not what the drive does not claim to have
+	Err       error              // why the document could not be read; then only File is set too
 
 	Type drivebay.Type    // for the table
 	Own  drivebay.Verdict // the drive's own verdict
+
+	classes []string // the kinds of its evidence
 }
 
 // MarshalJSON writes the documented fields: file and error, or file and the verdict.
@@ -49,7 +53,8 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 		Transport drivebay.Transport `json:"transport"`
 		Health    drivebay.Health    `json:"health"`
 		Reasons   []Reason           `json:"reasons"`
-	}{v.File, v.Serial, v.Model, v.Transport, v.Health, reasons})
+		Problems  []drivebay.Problem `json:"problems,omitempty"`
+	}{v.File, v.Serial, v.Model, v.Transport, v.Health, reasons, v.Problems})
 }
 
 // judge assesses one input. A document is one reading of unknown age: rules that need a history or
@@ -57,7 +62,12 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 func judge(file string, in health.Input, th health.Thresholds) Verdict {
 	v := Verdict{File: file, Transport: in.Transport, Type: in.Type}
 	if ev := in.Evidence; ev != nil {
-		v.Serial, v.Model, v.Own = ev.Identity.Serial, ev.Identity.Model, ev.Verdict
+		v.Serial, v.Model, v.Own, v.classes = ev.Identity.Serial, ev.Identity.Model, ev.Verdict, classesOf(in)
+		for _, p := range ev.Problems {
+			if !p.Expected {
+				v.Problems = append(v.Problems, p)
+			}
+		}
 		if v.Type == drivebay.TypeUnknown {
 			v.Type = ev.Type
 		}
@@ -65,7 +75,7 @@ func judge(file string, in health.Input, th health.Thresholds) Verdict {
 	found := health.Assess(in, th)
 	v.Health = drivebay.WorstOf(found)
 	for _, f := range found {
-		v.Reasons = append(v.Reasons, Reason{f.Code, f.Severity, f.Text})
+		v.Reasons = append(v.Reasons, Reason{f.Code, f.Severity, f.Text, f.Advice})
 	}
 	return v
 }

@@ -12,6 +12,8 @@ const (
 	keyPercentUsed = "percentUsed"
 	keyWritten     = "bytesWritten"
 	keyErrorLog    = "ata.errorLog"
+	keyATADefects  = "ata.pendingDefects"
+	keyReported    = "ata.reportedErrors"
 	keyNVMeMedia   = "nvme.mediaErrors"
 	keyGrown       = "scsi.grownDefects"
 	keyUncorrected = "scsi.uncorrected"
@@ -44,6 +46,12 @@ func counters(ev *drivebay.Evidence, k *drivebay.Kernel, kind drivebay.Type) map
 	}
 	if ev.ATA != nil {
 		put(keyErrorLog, ev.ATA.ErrorCount)
+		put(keyATADefects, ev.ATA.PendingDefects)
+		for _, s := range ev.ATA.Statistics {
+			if s.Page == 4 && s.Offset == 0x08 && s.Value >= 0 {
+				out[keyReported] = uint64(s.Value)
+			}
+		}
 	}
 	if ev.NVMe != nil {
 		out[keyNVMeMedia] = ev.NVMe.MediaErrors

@@ -22,7 +22,7 @@ func Forecast(ev *drivebay.Evidence, history []drivebay.Sample, now time.Time) *
 	w := &drivebay.Wear{PercentUsed: *ev.PercentUsed, TotalWritten: ev.BytesWritten}
 	used, left := float64(w.PercentUsed), float64(100-w.PercentUsed)
 	if left <= 0 {
-		w.DaysLeft, w.ForecastBasis = new(float64), "the rated endurance is used up"
+		w.ForecastBasis = "the rated endurance is used up"
 		return w
 	}
 	var perDay float64

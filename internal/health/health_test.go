@@ -86,7 +86,7 @@ func TestMarkdown(t *testing.T) {
 	if left := regexp.MustCompile(`\{[a-zA-Z]+\}`).FindString(page); left != "" {
 		t.Errorf("%s was not filled in", left)
 	}
-	if !strings.Contains(page, "attribute 5 > 16") {
+	if !strings.Contains(page, "of the device statistics, > 16") {
 		t.Error("a threshold is missing in its rule")
 	}
 }
@@ -182,7 +182,7 @@ func TestForecast(t *testing.T) {
 		"percent":              {ev(30, 3000), []drivebay.Sample{sample(20*day, 20, 2000)}, 140, 50},
 		"percent stands still": {ev(30, 3000), []drivebay.Sample{sample(10*day, 30, 2900)}, 700, 10},
 		"too short":            {ev(31, 3000), []drivebay.Sample{sample(hour, 30, 2900)}, -1, 0},
-		"used up":              {ev(120, 1), nil, 0, 0},
+		"used up":              {ev(120, 1), nil, -1, 0},
 		"went back":            {ev(3, 10), []drivebay.Sample{sample(30*day, 50, 100)}, -1, 0},
 		"nothing written":      {ev(50, 10), []drivebay.Sample{sample(30*day, 50, 10)}, -1, 0},
 	} {

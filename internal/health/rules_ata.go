@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 )
@@ -47,10 +48,32 @@ var ataRules = []Rule{
 		Advice:  "The drive has outlived what it was designed for in this respect: plan its replacement.",
 		Source:  "ATA8-ACS SMART: an advisory attribute under its threshold says that the design life is exceeded",
 		check: func(l *look) *hit {
+			worn := l.wearAttributes() // see SSDWearAttribute
 			if s := l.rows(func(a *drivebay.Attribute) bool {
-				return !a.Prefail && a.FailedNow && !usage[a.ID] && !atStart(a)
+				return !a.Prefail && a.FailedNow && !usage[a.ID] && !atStart(a) && !slices.Contains(worn, a)
 			}); len(s) > 0 {
 				return suspect(uint64(len(s)), "at the end of the design life: %s", list(s))
+			}
+			return nil
+		},
+	},
+	{
+		Code: "ATAErrorLog", Protocols: onATA,
+		Suspect: "the drive's own error log has an uncorrectable read (UNC) of the last 168 power-on hours; errors of the link alone (ICRC) do not count",
+		Advice:  watch,
+		Source:  "ACS-4, extended comprehensive SMART error log; the same event as attribute 187, with its time",
+		check:   errorLog,
+	},
+	{
+		Code: "ATAHeat", Protocols: onATA,
+		Suspect: "the temperature is above the maximum that the drive itself specifies",
+		Advice:  "Check fans, filters and the airflow of the bay.",
+		Source:  "ACS-4, device statistics page 5: Specified Maximum Operating Temperature. Firmware of Toshiba says 40 °C there, which is the limit of no drive: what lies below 50 °C is not believed",
+		Quick:   true,
+		check: func(l *look) *hit {
+			limit, ok := l.statistic(5, 0x58)
+			if t := l.ev.Temperature; ok && limit >= 50 && t != nil && int64(*t) > limit {
+				return suspect(uint64(*t), "%d °C, and the drive is specified for %d °C at most", *t, limit)
 			}
 			return nil
 		},
@@ -71,6 +94,94 @@ var ataRules = []Rule{
 	},
 }
 
+// errorLog judges the reads that the drive's own error log has as uncorrectable, if they are recent. An
+// error of the link alone says nothing of the medium.
+func errorLog(l *look) *hit {
+	var recent []drivebay.DriveLog
+	for _, e := range l.logged(drivebay.LogUncorrectable) {
+		if age, known := l.hoursSince(e); known && age <= recentHours {
+			recent = append(recent, e)
+		}
+	}
+	if len(recent) == 0 {
+		return nil
+	}
+	age, _ := l.hoursSince(recent[0])
+	return suspect(uint64(len(recent)), "%d of the newest entries of the error log are uncorrectable reads of the last %d power-on hours, the newest %d h ago: %s",
+		len(recent), recentHours, age, recent[0].Text)
+}
+
+// recentHours is the age, in power-on hours, up to which an entry of the error log says something of
+// today: a week of use.
+const recentHours = 168
+
+// statistic returns a value of the device statistics log.
+func (l *look) statistic(page uint8, offset uint16) (int64, bool) {
+	if l.ev.ATA == nil {
+		return 0, false
+	}
+	for _, s := range l.ev.ATA.Statistics {
+		if s.Page == page && s.Offset == offset && !s.Normalized {
+			return s.Value, true
+		}
+	}
+	return 0, false
+}
+
+// trusted returns a count of the device statistics log. Firmware of HP and Western Digital has normalized
+// values there without marking them as such: 100 and 200 on drives without a single error.
+func (l *look) trusted(page uint8, offset uint16) (uint64, bool) {
+	v, ok := l.statistic(page, offset)
+	return uint64(max(v, 0)), ok && v != 100 && v != 200
+}
+
+// reportedErrors judges the uncorrectable errors that the device statistics count. A few over the whole
+// life say little: the log also counts what a later attempt could read.
+func (l *look) reportedErrors() *hit {
+	n, ok := l.trusted(4, 0x08)
+	p := l.since(keyReported, day)
+	switch {
+	case !ok || n == 0:
+		return nil
+	case p.grown > 0 && l.kernelErrors():
+		return bad(n, "reported uncorrectable errors %d%s, and the kernel meets errors too", n, plus(p, day))
+	case p.grown > 0 || n >= manyReported:
+		return suspect(n, "reported uncorrectable errors %d%s", n, plus(p, day))
+	}
+	return nil
+}
+
+// manyReported is a number of reported errors that no disk reaches whose errors a retry can read.
+const manyReported = 1000
+
+// logged returns the entries of a kind in the drive's error log, newest first.
+func (l *look) logged(kind string) (out []drivebay.DriveLog) {
+	if l.ev.ATA == nil {
+		return nil
+	}
+	for _, e := range l.ev.ATA.Errors {
+		if e.Kind == kind {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// hoursSince returns the power-on hours since an entry of the error log. The log has 16 bits for them
+// (ACS-3, A.18): they start again after 65,535 hours. An entry some hours ahead of the drive's own count
+// is of now, because the two are rounded apart.
+func (l *look) hoursSince(e drivebay.DriveLog) (uint64, bool) {
+	if l.ev.PowerOnHours == nil {
+		return 0, false
+	}
+	const wrap, ahead = 1 << 16, 24
+	age := (*l.ev.PowerOnHours - e.Hours) % wrap
+	if age > wrap-ahead {
+		age = 0
+	}
+	return age, true
+}
+
 // rows returns a text for each attribute that the function selects.
 func (l *look) rows(is func(*drivebay.Attribute) bool) []string {
 	if l.ev.ATA == nil {
@@ -83,7 +194,7 @@ func (l *look) rows(is func(*drivebay.Attribute) bool) []string {
 			continue
 		}
 		s := fmt.Sprintf("%s (%d)", a.Name, a.ID)
-		if a.Value > 0 {
+		if a.Value > 0 || a.FailedNow {
 			s += fmt.Sprintf(" at %d", a.Value)
 		}
 		if a.FailedPast && a.Worst > 0 {
@@ -108,11 +219,15 @@ func rawText(a *drivebay.Attribute) string {
 var hddRules = []Rule{
 	{
 		Code: "ATAReallocatedSectors", Protocols: onATA, Types: onHDD,
-		Suspect: "attribute 5 > {hddReallocatedSuspect}",
-		Bad:     "attribute 5 > {hddReallocatedBad}, or +{hddReallocatedGrowth} in 7 days",
+		Suspect: "attribute 5, or the reallocated sectors of the device statistics, > {hddReallocatedSuspect}",
+		Bad:     "the same > {hddReallocatedBad}, or attribute 5 +{hddReallocatedGrowth} in 7 days",
 		Advice:  watch, Source: failureRate,
 		check: func(l *look) *hit {
 			n, name := l.count(reallocated)
+			// The log counts logical sectors, eight to a physical one on most disks since 2011.
+			if moved, ok := l.trusted(3, 0x20); ok && moved/8 > n {
+				n, name = moved/8, "reallocated sectors by the device statistics"
+			}
 			p := l.since("ata.5", week)
 			switch {
 			case n > l.th.HDDReallocatedBad || p.grown >= l.th.HDDReallocatedGrowth:
@@ -125,11 +240,14 @@ var hddRules = []Rule{
 	},
 	{
 		Code: "ATAUncorrectable", Protocols: onATA, Types: onHDD,
-		Suspect: "attribute 187, its lowest 16 bits, >= {hddUncorrectSuspect}",
+		Suspect: "attribute 187, its lowest 16 bits, >= {hddUncorrectSuspect}; on a drive without it, reported uncorrectable errors of the device statistics >= 1000, or growing within 24 h",
 		Bad:     ">= {hddUncorrectBad}, or growing within 24 h together with the kernel's I/O errors",
 		Advice:  watch, Source: failureRate,
 		check: func(l *look) *hit {
 			n, name := l.count(uncorrect)
+			if name == "" {
+				return l.reportedErrors()
+			}
 			p := l.since("ata.187", day)
 			if p.grown > 0 && l.kernelErrors() && n >= l.th.HDDUncorrectSuspect {
 				return bad(n, "%s %d%s, and the kernel meets errors too", name, n, plus(p, day))
@@ -142,7 +260,7 @@ var hddRules = []Rule{
 	},
 	{
 		Code: "ATAPendingSectors", Protocols: onATA, Types: onHDD,
-		Suspect: "attribute 197 or 198 >= {hddPendingSure}; or >= 1 in two looks in a row, or beside reallocated sectors, reported uncorrectable errors or each other",
+		Suspect: "attribute 197 or 198 >= {hddPendingSure}; or >= 1 in two looks in a row, or beside reallocated sectors, uncorrectable errors that are reported or in the error log, or each other",
 		Bad:     ">= {hddPendingBad}, or more than 24 h ago when there were some already",
 		Advice:  watch,
 		Source:  failureRate + ". One physical sector is 8 logical ones; a write that lost its power leaves a pending sector on a sound disk until it is written again",
@@ -192,6 +310,10 @@ func pendingSectors(l *look) *hit {
 		growing = growing || (p.covered && p.base > 0 && v > p.base)
 		again = again || l.before(m.key) > 0
 	}
+	if listed := l.counters[keyATADefects]; listed > n {
+		n = listed
+		parts = append(parts, fmt.Sprintf("pending defects log %d", n))
+	}
 	if n == 0 {
 		return nil
 	}
@@ -200,6 +322,7 @@ func pendingSectors(l *look) *hit {
 	}
 	moved, _ := l.count(reallocated)
 	reported, _ := l.count(uncorrect)
+	reported += uint64(len(l.logged(drivebay.LogUncorrectable)))
 	if n >= l.th.HDDPendingSure || moved > 0 || reported > 0 || len(parts) > 1 || again {
 		return suspect(n, "%s", list(parts))
 	}

@@ -30,6 +30,20 @@ var generalRules = []Rule{
 		},
 	},
 	{
+		Code:    "EvidenceLost",
+		Unknown: "the document has evidence that cannot be decoded, such as an attribute table of the wrong type",
+		Advice:  "Make the document anew; see its problems for what cannot be decoded.",
+		Source:  "what is destroyed says neither that the drive is well nor that it is not",
+		check: func(l *look) *hit {
+			for _, p := range l.ev.Problems {
+				if p.Lost {
+					return unknown("%s", p.Text)
+				}
+			}
+			return nil
+		},
+	},
+	{
 		Code:    "SelfTest",
 		Suspect: "a self-test failed or could not be completed, and no long one has passed since; a failed short one ends with a short one that passed",
 		Bad:     "it failed, and so did one before it, or there are pending or uncorrectable sectors",

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -35,10 +36,10 @@ var ssdRules = []Rule{
 	},
 	{
 		Code: "SSDWearAttribute", Protocols: onATA, Types: onSSD,
-		Suspect: "an attribute that by its name is the life left has a normalised value <= {wearLeft}",
-		Bad:     "the same attribute stands at or under its threshold",
+		Suspect: "an attribute that by its name is the life left stands at or under the drive's own threshold",
+		Bad:     "the same, and it leaves {wearLeft} % of the life or less",
 		Advice:  "The flash is worn out: replace the drive before it turns read-only.",
-		Source:  "makers' attribute lists: 169, 173, 177, 201, 202, 231, 233 count down from 100",
+		Source:  "makers' attribute lists: 169, 173, 177, 201, 202, 231, 233, 245",
 		check:   wearAttribute,
 	},
 }
@@ -89,28 +90,15 @@ func ssdUncorrectable(l *look) *hit {
 	return l.joined(n, list(parts), grown)
 }
 
-var (
-	wearIDs   = map[uint8]bool{169: true, 173: true, 177: true, 201: true, 202: true, 231: true, 233: true}
-	wearNames = []string{"lifeleft", "lifetimeleft", "lifetimeremain", "remaininglife", "wearout", "wearleveling", "lifeused", "lifetimeused", "erasec"}
-)
-
-// wearAttribute judges normalized values only: the raw ones are cycles, gigabytes or percentages,
-// and count up or down. 0 is not a legal value (ATA8-ACS: 1 to 253), so a drive that reports 0 is
-// judged by its threshold alone.
+// wearAttribute judges the life left by the drive's own threshold; WearUsed judges its value.
 func wearAttribute(l *look) *hit {
-	if l.ev.ATA == nil {
-		return nil
-	}
-	for i := range l.ev.ATA.Attributes {
-		a := &l.ev.ATA.Attributes[i]
-		if !wearIDs[a.ID] || !named(a.Name, wearNames) {
-			continue
-		}
-		switch {
-		case a.FailedNow && !atStart(a):
-			return bad(100, "%s (%d) at the drive's own threshold, raw %s", a.Name, a.ID, rawText(a))
-		case a.Value > 0 && uint64(a.Value) <= l.th.WearLeft:
-			return suspect(100-uint64(a.Value), "%s (%d) has %d left of 100", a.Name, a.ID, a.Value)
+	for _, a := range l.wearAttributes() {
+		if a.FailedNow && !atStart(a) {
+			h := suspect(100, "%s (%d) at %d, the drive's own threshold %d, raw %s", a.Name, a.ID, a.Value, *cmp.Or(a.Threshold, new(uint8)), rawText(a))
+			if used, ok := usedBy(a, l.ev.ATA.Attributes); !ok || used+l.th.WearLeft >= 100 {
+				h.severity = drivebay.HealthBad
+			}
+			return h
 		}
 	}
 	return nil

@@ -56,6 +56,38 @@ func (in Input) tests(results ...drivebay.SelfTestResult) Input {
 	return in
 }
 
+func (in Input) hours(n uint64) Input { in.Evidence.PowerOnHours = &n; return in }
+func (in Input) heat(t int) Input     { in.Evidence.Temperature = &t; return in }
+func (in Input) used(n int) Input     { in.Evidence.PercentUsed = &n; return in }
+
+func (in Input) log(kind string, hours uint64) Input {
+	in.Evidence.ATA.Errors = append(in.Evidence.ATA.Errors, drivebay.DriveLog{Kind: kind, Hours: hours, Text: kind})
+	return in
+}
+
+func (in Input) defects(n uint64) Input { in.Evidence.ATA.PendingDefects = &n; return in }
+
+func (in Input) statistic(page uint8, offset uint16, value int64) Input {
+	in.Evidence.ATA.Statistics = append(in.Evidence.ATA.Statistics, drivebay.Statistic{Page: page, Offset: offset, Value: value})
+	return in
+}
+
+func (in Input) lost() Input {
+	in.Evidence.Problems = append(in.Evidence.Problems, drivebay.Problem{Page: "document", Text: "a part of the evidence cannot be decoded", Lost: true})
+	return in
+}
+
+func wearing(id uint8, name string, value, worst uint8, raw uint64) drivebay.Attribute {
+	return drivebay.Attribute{ID: id, Name: name, Value: value, Worst: worst, Raw: raw, Count: raw}
+}
+
+// worn is an attribute that has met its threshold of 1.
+func worn(value uint8) drivebay.Attribute {
+	a := wearing(202, "Percent_Lifetime_Remain", value, value, 100)
+	a.Threshold, a.FailedNow = p(uint8(1)), true
+	return a
+}
+
 // kinds gives the self-tests their kinds.
 func (in Input) kinds(kinds ...string) Input {
 	for i, kind := range kinds {
@@ -150,9 +182,43 @@ var judgedATA = []judged{
 	{"SSD pending repeats retired", ssd(attr(5, "Reallocated_Sector_Ct", 33), attr(197, "Current_Pending_Sector", 33)), good, "", ""},
 	{"SSD pending of its own", ssd(attr(5, "Reallocated_Sector_Ct", 3), attr(197, "Current_Pending_Sector", 33)), sus, "SSDUncorrectable", ""},
 	{"SSD uncorrectable and kernel", ssd(attr(187, "Uncorrectable_Error_Cnt", 10)).with(drivebay.Kernel{MediaErrors24h: 2}), dead, "SSDUncorrectable", "kernel"},
-	{"SSD wear", ssd(drivebay.Attribute{ID: 177, Name: "Wear_Leveling_Count", Value: 10}), sus, "SSDWearAttribute", "10 left of 100"},
+	{"SSD wear", ssd(wearing(177, "Wear_Leveling_Count", 10, 10, 0)), sus, "WearUsed", "90 % of the rated endurance used"},
+	{"SSD wear, little", ssd(wearing(177, "Wear_Leveling_Count", 50, 50, 0)), good, "", ""},
+	{"Phison counts up", ssd(wearing(231, "SSD_Life_Left", 2, 2, 98), wearing(173, "MaxAvgErase_Ct", 100, 100, 34)), good, "", ""},
+	{"Phison, life over", ssd(wearing(231, "SSD_Life_Left", 100, 100, 0), wearing(173, "MaxAvgErase_Ct", 100, 100, 2034)).used(0), sus, "WearUsed", "100 %"},
+	{"Phison, new", ssd(wearing(231, "SSD_Life_Left", 0, 0, 100), wearing(173, "MaxAvgErase_Ct", 100, 100, 1)).used(0), good, "", ""},
+	{"value and raw value add up to 100, worn", ssd(wearing(202, "Percent_Lifetime_Remain", 2, 2, 98)), sus, "WearUsed", "98 %"},
+	{"value and raw value add up to 100, fresh", ssd(wearing(231, "SSD_Life_Left", 2, 2, 98), wearing(173, "Erase_Count", 100, 100, 4)), good, "", ""},
+	{"SK hynix counts up", ssd(wearing(233, "Media_Wearout_Indicator", 7, 1, 94), wearing(177, "Wear_Leveling_Count", 94, 1, 96)), good, "", ""},
+	{"233 counts NAND writes", ssd(wearing(233, "Media_Wearout_Indicator", 1, 1, 4294967294), wearing(177, "Wear_Leveling_Count", 93, 93, 404)), good, "", ""},
+	{"average erase count is 2 of 100 by its value", ssd(wearing(202, "Percent_Lifetime_Remain", 98, 98, 2), wearing(173, "Ave_Block-Erase_Count", 2, 2, 58)), good, "", ""},
+	{"the device statistics count more than an attribute", ssd(wearing(231, "SSD_Life_Left", 1, 1, 0)).used(40), good, "", ""},
+	{"past the rating is one finding", ssd(wearing(177, "Wear_Leveling_Count", 1, 1, 4219)).used(164), sus, "WearUsed", "164 %"},
 	{"SSD wear, no value", ssd(drivebay.Attribute{ID: 177, Name: "Wear_Leveling_Count"}), good, "", ""},
-	{"SSD wear at threshold", ssd(failing(attr(202, "Percent_Lifetime_Remain", 99), false, true)), dead, "SSDWearAttribute", "threshold"},
+	{"SSD wear at a threshold of 36", ssd(failing(attr(202, "Percent_Lifetime_Remain", 80), false, true)), sus, "SSDWearAttribute", "threshold"},
+	{"SSD wear at threshold", ssd(worn(1)), dead, "SSDWearAttribute", "threshold"},
+	{"SSD wear at threshold, 0 left", ssd(worn(0)), dead, "SSDWearAttribute", "at 0, the drive's own threshold 1"},
+	{"UNC, recent", hdd().hours(1000).log(drivebay.LogUncorrectable, 900), sus, "ATAErrorLog", "100 h ago"},
+	{"UNC, a week and an hour ago", hdd().hours(1069).log(drivebay.LogUncorrectable, 900), good, "", ""},
+	{"UNC, the hours of the log began again", hdd().hours(65636).log(drivebay.LogUncorrectable, 90), sus, "ATAErrorLog", "10 h ago"},
+	{"UNC, of an SSD", ssd().hours(1000).log(drivebay.LogUncorrectable, 999), sus, "ATAErrorLog", ""},
+	{"UNC at an unknown time", hdd().log(drivebay.LogUncorrectable, 900), good, "", ""},
+	{"UNC before the hours were reset", hdd().hours(60).log(drivebay.LogUncorrectable, 2400), good, "", ""},
+	{"ICRC alone", hdd().hours(1000).log(drivebay.LogLink, 999), good, "", ""},
+	{"pending beside an old UNC", hdd(attr(197, "Current_Pending_Sector", 1)).hours(9000).log(drivebay.LogUncorrectable, 90), sus, "ATAPendingSectors", ""},
+	{"pending defects log", hdd().defects(8), sus, "ATAPendingSectors", "pending defects log 8"},
+	{"reallocated by the statistics", hdd(attr(5, "Reallocated_Sector_Ct", 0)).statistic(3, 0x20, 1096), sus, "ATAReallocatedSectors", "137"},
+	{"reallocated, a normalized value", hdd(attr(5, "Reallocated_Sector_Ct", 0)).statistic(3, 0x20, 200), good, "", ""},
+	{"reported errors by the statistics", hdd().statistic(4, 0x08, 1866), sus, "ATAUncorrectable", "1866"},
+	{"reported errors growing", hdd().statistic(4, 0x08, 7).past(hour, one{"ata.reportedErrors": 5}), sus, "ATAUncorrectable", "+2"},
+	{"reported errors growing, and the kernel", hdd().statistic(4, 0x08, 7).past(hour, one{"ata.reportedErrors": 5}).with(drivebay.Kernel{MediaErrors24h: 2}), dead, "ATAUncorrectable", "kernel"},
+	{"reported errors, few", hdd().statistic(4, 0x08, 12), good, "", ""},
+	{"reported errors beside 187", hdd(attr(187, "Reported_Uncorrect", 0)).statistic(4, 0x08, 1866), good, "", ""},
+	{"heat", hdd().statistic(5, 0x58, 60).heat(61), sus, "ATAHeat", "60 °C at most"},
+	{"as hot as specified", hdd().statistic(5, 0x58, 60).heat(60), good, "", ""},
+	{"specified for 40 °C", hdd().statistic(5, 0x58, 40).heat(45), good, "", ""},
+	{"evidence that cannot be decoded", hdd().lost(), dunno, "EvidenceLost", ""},
+	{"evidence that cannot be decoded, and a fault", hdd(attr(5, "Reallocated_Sector_Ct", 17)).lost(), sus, "ATAReallocatedSectors", ""},
 	{"231 is a temperature", ssd(drivebay.Attribute{ID: 231, Name: "Temperature_Celsius", Value: 5}), good, "", ""},
 	{"self-test failed", hdd().tests(drivebay.SelfTestFailed), sus, "SelfTest", "100 h"},
 	{"self-test failed once, long ago", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed), good, "", ""},
@@ -181,7 +247,7 @@ var judgedNVMe = []judged{
 	{"spare not kept", nvme(func(n *drivebay.NVMe) { n.AvailableSpare, n.SpareThreshold = 0, 0 }), good, "", ""},
 	{"spare full, high threshold", nvme(func(n *drivebay.NVMe) { n.SpareThreshold = 95 }), good, "", ""},
 	{"used 90", nvme(func(n *drivebay.NVMe) { n.PercentageUsed = 90 }), sus, "WearUsed", "90 %"},
-	{"used 255", nvme(func(n *drivebay.NVMe) { n.PercentageUsed = 255 }), sus, "WearForecast", ""},
+	{"used 255", nvme(func(n *drivebay.NVMe) { n.PercentageUsed = 255 }), sus, "WearUsed", ""},
 	{"media error", nvme(func(n *drivebay.NVMe) { n.MediaErrors = 1 }), sus, "NVMeMediaErrors", "errors 1"},
 	{"media errors", nvme(func(n *drivebay.NVMe) { n.MediaErrors = 100 }), dead, "NVMeMediaErrors", ""},
 	{"media errors growing", nvme(func(n *drivebay.NVMe) { n.MediaErrors = 3 }).past(day, one{"nvme.mediaErrors": 2}), dead, "NVMeMediaErrors", "+1"},

@@ -3,6 +3,7 @@ package smart
 import (
 	"maps"
 	"path"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 )
@@ -16,6 +17,28 @@ type family struct {
 	models   []string
 	firmware string // "" for any
 	meanings meanings
+}
+
+// layout is a family known by the ids of its attributes: the controller's firmware is sold under names
+// that no list has all of.
+type layout struct {
+	ids      []uint8 // all of them
+	without  []uint8 // none of them
+	meanings meanings
+}
+
+func (l layout) has(attrs []drivebay.Attribute) bool {
+	return lacksNone(attrs, l.ids) && !slices.ContainsFunc(l.without, func(id uint8) bool { return lacksNone(attrs, []uint8{id}) })
+}
+
+// lacksNone reports whether a table has all attributes of some ids.
+func lacksNone(attrs []drivebay.Attribute, ids []uint8) bool {
+	for _, id := range ids {
+		if !slices.ContainsFunc(attrs, func(a drivebay.Attribute) bool { return a.ID == id }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (f family) has(id drivebay.Identity) bool {
@@ -37,10 +60,19 @@ func matches(pattern, s string) bool {
 	return ok && err == nil
 }
 
-func familyOf(id drivebay.Identity) meanings {
+// familyOf returns the meanings of a drive's family: by its model, or else by the ids of a solid-state
+// drive's attributes.
+func familyOf(id drivebay.Identity, medium drivebay.Type, attrs []drivebay.Attribute) meanings {
 	for _, f := range families {
 		if f.has(id) {
 			return f.meanings
+		}
+	}
+	if medium == ssd {
+		for _, l := range layouts {
+			if l.has(attrs) {
+				return l.meanings
+			}
 		}
 	}
 	return nil

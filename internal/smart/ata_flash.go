@@ -44,13 +44,97 @@ var ssdFamilies = []family{
 	{[]string{"KINGSTON SA400*", "KINGSTON SKC4*", "KINGSTON SEDC[45]*", "KINGSTON SKC310*", "KINGSTON SHSS*", "KINGSTON SM2280S3*", "KINGSTON SS200*", "KINGSTON SUV300*", "KINGSTON OCP*", "KINGSTON OM*", "GIGABYTE GP-*",
 		"Patriot Burst*", "Patriot Blast*", "Patriot Blaze*", "Corsair Force LE*", "GOODRAM IRIDIUM*", "IR-SSDPR-*"}, "", phison},
 	{[]string{"*"}, "S[89AB]F[MK]*", with(phison, meanings{196: {name: "Not_In_Use"}})}, // the controller's own firmware, sold under any brand
-	{[]string{"TS*GMTS400*", "TS*GSSD[23]*", "TS*GMTS8*", "ADATA SU[89]*", "ADATA SP550*"}, "", siliconMotion},
+	{[]string{"TS*GMTS400*", "TS*GSSD2*", "TS*GSSD370*", "TS*GMTS8*", "ADATA SU[89]*", "ADATA SP550*"}, "", siliconMotion},
 	{[]string{"WDC WDS*", "WDC  WDS*", "WDC WDBNCE*"}, "", with(hostGiB, wdBlue)},
 	{[]string{"SanDisk SD5SG2*", "SanDisk SD6S[BF][12]M*1022*", "SanDisk SD[78]S[BN][68][SU]*1122", "SanDisk SD[78]S[BN][68][SU]*1006", "SanDisk SD9S[BN]8W*",
 		"SanDisk SSD PLUS*", "SanDisk SSD G5*", "SanDisk SDSSDA-*", "SanDisk SDSSDXPS*", "SanDisk SDSSDH*", "SanDisk Ultra II*"}, "", with(totalGiB, sanDisk, sanDiskNAND)},
 	{[]string{"SanDisk SDSSDP*", "SanDisk SDSSDRC*", "SanDisk SSD [iU]1*", "SanDisk SDSA6*", "SanDisk [ip]SSD*", "SanDisk SD7[SU]B[23]Q*"}, "", sanDisk},
 	{[]string{"SK?hynix*", "HFS*G3*", "SKhynix*"}, "", hynix},
 	{[]string{"OCZ-TRION*", "TOSHIBA-TR150", "TOSHIBA Q300*", "TOSHIBA THNS*"}, "", toshibaFlash},
+}
+
+// layouts are the families of solid-state drives by the ids of their attributes, the most specific
+// first.
+var layouts = []layout{
+	{ids: []uint8{168, 170, 173, 192, 218, 231, 241}, meanings: phison},
+	{ids: []uint8{168, 170, 175, 176, 225, 229, 235, 240}, meanings: innodisk},
+	{ids: []uint8{206, 207, 208, 209, 210, 211, 231}, meanings: maxio},
+	{ids: []uint8{167, 169, 173, 175, 180, 231, 233, 234}, meanings: maxio},
+	{ids: []uint8{200, 201, 204, 205, 206, 207, 208, 209, 211, 212}, meanings: indilinx},
+	{ids: []uint8{160, 161, 163, 164, 165, 166, 167}, meanings: siliconMotion},
+}
+
+// innodisk's value of 169 is the life left, like its raw value.
+var innodisk = with(host32MiB, meanings{
+	5:   {name: "Later_Bad_Block"},
+	163: {name: "Total_Bad_Block_Count"},
+	165: {name: "Max_Erase_Count"},
+	167: {name: "Average_Erase_Count"},
+	168: {name: "SATA_PHY_Error_Count"},
+	169: {name: "Remaining_Lifetime_Perc"},
+	170: {name: "Spare_Block_Count"},
+	171: {name: "Program_Fail_Count"},
+	172: {name: "Erase_Fail_Count"},
+	175: {name: "Bad_Cluster_Table_Count"},
+	176: {name: "RANGE_RECORD_Count"},
+	225: {name: "Data_Log_Write_Count"},
+	229: {name: "Flash_ID"},
+	232: {name: "Spares_Remaining_Perc"},
+	235: {name: "Later_Bad_Blk_Inf_R/W/E"},
+	240: {name: "Write_Head"},
+})
+
+// maxio is the firmware of JMicron and Maxio. Its 187 does not count uncorrectable errors: 3000 on a new
+// drive.
+var maxio = meanings{
+	5:   {name: "New_Bad_Blk_Cnt"},
+	167: {name: "SSD_Protect_Mode"},
+	168: {name: "SATA_PHY_Error_Count"},
+	169: {name: "Bad_Block_Count"},
+	171: {name: "Program_Fail_Count"},
+	172: {name: "Erase_Fail_Count"},
+	173: {"Erase_Count", word, 0},
+	175: {name: "Bad_Cluster_Table_Count"},
+	177: {name: "Read_Retry_Count"},
+	180: {name: "Spare_Block_Count_Left"},
+	187: {name: vendorName},
+	192: {name: "Unexpect_Power_Loss_Ct"},
+	206: {name: "Min_Erase_Count"},
+	207: {name: "Max_Erase_Count"},
+	208: {name: "Average_Erase_Count"},
+	209: {name: "SLC_Min_Erase_Count"},
+	210: {name: "SLC_Max_Erase_Count"},
+	211: {name: "SLC_Average_Erase_Count"},
+	231: {name: "SSD_Life_Left"},
+	233: {name: vendorName},
+	234: {name: vendorName},
+	241: {name: "Total_LBAs_Written"},
+	242: {name: "Total_LBAs_Read"},
+	245: {name: "Bit_Error_Count"},
+}
+
+// indilinx is the firmware of the first Barefoot controller: 195 to 202 count blocks, sectors and
+// commands of the whole life.
+var indilinx = meanings{
+	184: {name: "Initial_Bad_Block_Count"},
+	195: {name: "Program_Failure_Blk_Ct"},
+	196: {name: "Erase_Failure_Blk_Ct"},
+	197: {name: "Read_Failure_Blk_Ct"},
+	198: {name: "Read_Sectors_Tot_Ct"},
+	199: {name: "Write_Sectors_Tot_Ct"},
+	200: {name: "Read_Commands_Tot_Ct"},
+	201: {name: "Write_Commands_Tot_Ct"},
+	202: {name: "Error_Bits_Flash_Tot_Ct"},
+	203: {name: "Corr_Read_Errors_Tot_Ct"},
+	204: {name: "Bad_Block_Full_Flag"},
+	205: {name: "Max_PE_Count_Spec"},
+	206: {name: "Min_Erase_Count"},
+	207: {name: "Max_Erase_Count"},
+	208: {name: "Average_Erase_Count"},
+	209: {name: "Remaining_Lifetime_Perc"},
+	211: {name: "SATA_Error_Ct_CRC"},
+	212: {name: "SATA_Error_Ct_Handshake"},
+	213: {name: "Indilinx_Internal"},
 }
 
 var intel = with(host32MiB, meanings{

@@ -76,6 +76,17 @@ var errorBits = []struct {
 	name string
 }{{0x80, "interface CRC error"}, {0x40, "uncorrectable data"}, {0x10, "sector not found"}, {0x04, "command aborted"}, {0x01, "address mark not found"}}
 
+// errorKind returns the kind of an error by its ERROR field.
+func errorKind(reg byte) string {
+	switch {
+	case reg&0x40 != 0:
+		return drivebay.LogUncorrectable
+	case reg&0x80 != 0:
+		return drivebay.LogLink
+	}
+	return ""
+}
+
 // addError appends an entry, unless it was never used.
 func addError(found []drivebay.DriveLog, total uint64, reg, status byte, lba uint64, hours uint16) []drivebay.DriveLog {
 	if reg == 0 && status == 0 && lba == 0 && hours == 0 {
@@ -90,7 +101,7 @@ func addError(found []drivebay.DriveLog, total uint64, reg, status byte, lba uin
 	if why == nil {
 		why = []string{"error"}
 	}
-	e := drivebay.DriveLog{Hours: uint64(hours), LBA: lba,
+	e := drivebay.DriveLog{Kind: errorKind(reg), Hours: uint64(hours), LBA: lba,
 		Text: fmt.Sprintf("%s (error %02Xh, status %02Xh) at LBA %d", strings.Join(why, ", "), reg, status, lba)}
 	if k := uint64(len(found)); total > k {
 		e.Number = total - k

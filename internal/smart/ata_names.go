@@ -1,6 +1,10 @@
 package smart
 
-import "github.com/drivebay/drivebay"
+import (
+	"strings"
+
+	"github.com/drivebay/drivebay"
+)
 
 // meaning holds the customary name of an attribute id and the format of its raw bits.
 type meaning struct {
@@ -33,7 +37,7 @@ var (
 
 // name sets the names, counts and texts of attributes.
 func name(attrs []drivebay.Attribute, id drivebay.Identity, medium drivebay.Type) {
-	f := familyOf(id)
+	f := familyOf(id, medium, attrs)
 	for i := range attrs {
 		a := &attrs[i]
 		m, known := f[a.ID]
@@ -46,6 +50,30 @@ func name(attrs []drivebay.Attribute, id drivebay.Identity, medium drivebay.Type
 		a.Name = m.name
 		a.Count, a.Text = m.format(a.Raw)
 	}
+}
+
+// NameUnknown names the attributes of a document for which it has no name, or the customary one, and the
+// family of the drive another: the tool that wrote it does not know the family. The counts follow the
+// format of the family.
+func NameUnknown(attrs []drivebay.Attribute, id drivebay.Identity, medium drivebay.Type) {
+	f := familyOf(id, medium, attrs)
+	for i := range attrs {
+		a := &attrs[i]
+		m, known := f[a.ID]
+		if generic := a.Name == "" || strings.HasPrefix(a.Name, "Unknown") || a.Name == customary[a.ID].name; !known || !generic {
+			continue
+		}
+		a.Name = m.name
+		if m.format != nil {
+			a.Count, a.Text = m.format(a.Raw)
+		}
+	}
+}
+
+// Rename gives the attributes of a drive the names and counts that they have when the drive itself is
+// read.
+func Rename(attrs []drivebay.Attribute, id drivebay.Identity, medium drivebay.Type) {
+	name(attrs, id, medium)
 }
 
 // usual returns the meaning of an id that the family of the drive does not define.

@@ -323,8 +323,8 @@ func TestATAErrorLogs(t *testing.T) {
 	binary.LittleEndian.PutUint16(b[452:], 300)
 	ev := decode(t, nil, ATASummaryErrorLog, seal(b))
 	want := []drivebay.DriveLog{
-		{Number: 300, Hours: 200, LBA: 0x2345678, Text: "uncorrectable data (error 40h, status 51h) at LBA 36984440"},
-		{Number: 299, Hours: 100, LBA: 1, Text: "interface CRC error, command aborted (error 84h, status 51h) at LBA 1"},
+		{Kind: drivebay.LogUncorrectable, Number: 300, Hours: 200, LBA: 0x2345678, Text: "uncorrectable data (error 40h, status 51h) at LBA 36984440"},
+		{Kind: drivebay.LogLink, Number: 299, Hours: 100, LBA: 1, Text: "interface CRC error, command aborted (error 84h, status 51h) at LBA 1"},
 	}
 	if !reflect.DeepEqual(ev.ATA.Errors, want) || *ev.ATA.ErrorCount != 300 {
 		t.Errorf("%+v, %d", ev.ATA.Errors, *ev.ATA.ErrorCount)

@@ -2,6 +2,7 @@ package smartctl
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,12 +23,15 @@ func ata(ev *drivebay.Evidence, root node) {
 	for _, row := range root.at("ata_smart_attributes", "table").list() {
 		if attr, ok := attribute(row); ok {
 			a.Attributes = append(a.Attributes, attr)
+		} else {
+			row.wrong("an attribute with an id")
 		}
 	}
 	for _, page := range root.at("ata_device_statistics", "pages").list() {
 		a.Statistics = append(a.Statistics, statistics(page)...)
 	}
 	ataErrors(a, root.at("ata_smart_error_log"))
+	a.PendingDefects = ptr(root.at("ata_pending_defects_log", "count").uint())
 	ev.ATA = a
 	if ev.Verdict == drivebay.VerdictUnknown && len(a.Attributes) == 0 && a.SMARTEnabled {
 		root.t.problem("ata-smart-data", "the document says nothing of the drive's health")
@@ -56,7 +60,7 @@ func attribute(row node) (drivebay.Attribute, bool) {
 	a := drivebay.Attribute{ID: uint8(id), Name: row.at("name").text()}
 	value, okValue := row.at("value").within(255)
 	worst, _ := row.at("worst").within(255)
-	a.Value, a.Worst = uint8(value), uint8(worst)
+	a.Value, a.Worst, a.NoValue = uint8(value), uint8(worst), !okValue
 	if t, ok := row.at("thresh").within(255); ok {
 		thresh := uint8(t)
 		a.Threshold = &thresh
@@ -143,12 +147,33 @@ func ataErrors(a *drivebay.ATA, log node) {
 		}
 		for _, row := range log.at(name, "table").list() {
 			e := drivebay.DriveLog{Text: row.at("error_description").text()}
+			e.Kind = errorKind(e.Text, row.at("completion_registers", "error"))
 			e.Number, _ = row.at("error_number").uint()
 			e.Hours, _ = row.at("lifetime_hours").uint()
 			e.LBA, _ = row.at("completion_registers", "lba").uint()
 			a.Errors = append(a.Errors, e)
 		}
 	}
+}
+
+// errorKind returns the kind of an error by smartctl's description, which begins with the names of
+// the bits ("Error: ICRC, ABRT at LBA = ..."; ataprint.cpp, format_st_er_desc), or by the ERROR field
+// where there is no description.
+func errorKind(description string, register node) string {
+	bits, _ := register.within(0xFF)
+	has := func(name string, bit uint64) bool {
+		if description == "" {
+			return bits&bit != 0
+		}
+		return slices.Contains(strings.FieldsFunc(description, func(r rune) bool { return r == ' ' || r == ',' }), name)
+	}
+	switch {
+	case has("UNC", 0x40):
+		return drivebay.LogUncorrectable
+	case has("ICRC", 0x80):
+		return drivebay.LogLink
+	}
+	return ""
 }
 
 // ataSelfTests decodes the self-test log, which smartctl writes newest first.

@@ -17,6 +17,7 @@ const maxProblems = 24
 // tree holds the problems found while a document is decoded.
 type tree struct {
 	problems []drivebay.Problem
+	lost     bool // a part with evidence cannot be decoded
 }
 
 func (t *tree) problem(page, format string, args ...any) {
@@ -60,6 +61,17 @@ func (n node) there() bool { return n.v != nil }
 
 func (n node) wrong(want string) {
 	n.t.problem(n.path, "want %s, have %.40s", want, strings.ReplaceAll(fmt.Sprint(n.v), "\n", " "))
+	if evidence[strings.FieldsFunc(n.path+".", func(r rune) bool { return r == '.' || r == '[' })[0]] {
+		n.t.lost = true
+	}
+}
+
+// evidence holds the parts of a document that a verdict rests on.
+var evidence = map[string]bool{
+	"smart_status": true, "ata_smart_attributes": true, "ata_device_statistics": true, "ata_pending_defects_log": true,
+	"ata_smart_error_log": true, "ata_smart_self_test_log": true, "nvme_smart_health_information_log": true,
+	"nvme_self_test_log": true, "nvme_error_information_log": true, "scsi_error_counter_log": true,
+	"scsi_grown_defect_list": true, "scsi_pending_defects": true, "endurance_used": true,
 }
 
 // list returns the elements of an array.

@@ -61,6 +61,9 @@ func Read(b []byte) (*Document, error) {
 	// smartctl reports an error for every page of a drive without SMART.
 	expected := len(ev.Problems) > 0 && ev.Problems[0].Expected
 	ev.Problems = append(ev.Problems, root.t.problems...)
+	if root.t.lost {
+		ev.Problems = append(ev.Problems, drivebay.Problem{Page: "document", Text: "a part of the evidence cannot be decoded", Lost: true})
+	}
 	for _, m := range messages(root) {
 		if len(ev.Problems) < 2*maxProblems {
 			ev.Problems = append(ev.Problems, drivebay.Problem{Text: "smartctl: " + m, Expected: expected})
@@ -140,7 +143,8 @@ func source(root node) string {
 // verdict returns the drive's own verdict. Without a status the exit status can mean FAILED, and
 // nothing means PASSED.
 func verdict(root node) drivebay.Verdict {
-	if status, ok := root.at("smartctl", "exit_status").int(); ok && status&exitFailing != 0 {
+	// The status is the byte of a process: anything else was written by another tool.
+	if status, ok := root.at("smartctl", "exit_status").within(255); ok && status&exitFailing != 0 {
 		return drivebay.VerdictFailed
 	}
 	switch passed, ok := root.at("smart_status", "passed").bool(); {

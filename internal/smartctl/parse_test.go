@@ -224,11 +224,60 @@ func TestVerdict(t *testing.T) {
 		"a word":                {`"smart_status":{"passed":"yes"}`, drivebay.VerdictUnknown},
 		"exit status":           {`"smartctl":{"exit_status":8}`, drivebay.VerdictFailed},
 		"exit status and words": {`"smartctl":{"exit_status":12},"smart_status":{"passed":true}`, drivebay.VerdictFailed},
+		"exit status -1":        {`"smartctl":{"exit_status":-1},"smart_status":{"passed":true}`, drivebay.VerdictPassed},
+		"exit status 264":       {`"smartctl":{"exit_status":264},"smart_status":{"passed":true}`, drivebay.VerdictPassed},
 		"other exit bits":       {`"smartctl":{"exit_status":244},"smart_status":{"passed":true}`, drivebay.VerdictPassed},
 	}
 	for name, tt := range tests {
 		if got := parse(t, `{"model_name":"m","device":{"protocol":"ATA"},`+tt.fields+`}`).Evidence.Verdict; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestLost: a part with evidence that has another type, or rows that are none, is lost. Other parts, and
+// parts that are not there, lose nothing.
+func TestLost(t *testing.T) {
+	for fields, want := range map[string]bool{
+		`"ata_smart_attributes":{"table":"[object Object]"}`:                                               true,
+		`"ata_smart_attributes":{"table":{"id":5}}`:                                                        true,
+		`"ata_smart_attributes":"x"`:                                                                       true,
+		`"ata_smart_attributes":{"table":[{"name":"Reallocated_Sector_Ct","raw":{"value":5}}]}`:            true,
+		`"ata_smart_attributes":{"table":[{"id":"five"}]}`:                                                 true,
+		`"ata_smart_attributes":{"table":[{"id":5,"raw":{"value":"many"}}]}`:                               true,
+		`"ata_smart_error_log":{"extended":{"table":7}}`:                                                   true,
+		`"smart_status":{"passed":"yes"}`:                                                                  true,
+		`"ata_smart_attributes":null`:                                                                      false,
+		`"ata_smart_attributes":{"table":[]}`:                                                              false,
+		`"ata_smart_attributes":{"table":[{"id":"5","raw":{"value":"0"}}]}`:                                false,
+		`"trim":{"supported":"yes"}`:                                                                       false,
+		`"ata_smart_attributes":{"table":[{"id":5,"value":100,"worst":100,"thresh":1,"raw":{"value":0}}]}`: false,
+	} {
+		lost := false
+		for _, p := range parse(t, `{"model_name":"m","device":{"protocol":"ATA"},`+fields+`}`).Evidence.Problems {
+			lost = lost || p.Lost
+		}
+		if lost != want {
+			t.Errorf("%s: lost %v, want %v", fields, lost, want)
+		}
+	}
+}
+
+func TestErrorLog(t *testing.T) {
+	for row, want := range map[string]string{
+		`"error_description":"Error: UNC 8 sectors at LBA = 0x1 = 1"`:         drivebay.LogUncorrectable,
+		`"error_description":"Error: UNC at LBA = 0x1 = 1"`:                   drivebay.LogUncorrectable,
+		`"error_description":"Error: ICRC, ABRT 1 sectors"`:                   drivebay.LogLink,
+		`"error_description":"Error: ICRC, UNC"`:                              drivebay.LogUncorrectable,
+		`"error_description":"Error: IDNF at LBA = 0x1 = 1"`:                  "",
+		`"error_description":"Error: WP","completion_registers":{"error":64}`: "",
+		`"error_description":"","completion_registers":{"error":64}`:          drivebay.LogUncorrectable,
+		`"completion_registers":{"error":132}`:                                drivebay.LogLink,
+		`"completion_registers":{"error":4}`:                                  "",
+	} {
+		ev := parse(t, `{"model_name":"m","device":{"protocol":"ATA"},"ata_smart_error_log":{"extended":{"count":1,"table":[{"lifetime_hours":7,`+row+`}]}}}`).Evidence
+		if len(ev.ATA.Errors) != 1 || ev.ATA.Errors[0].Kind != want || ev.ATA.Errors[0].Hours != 7 {
+			t.Errorf("%s: %+v, want %q", row, ev.ATA.Errors, want)
 		}
 	}
 }
