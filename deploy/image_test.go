@@ -244,13 +244,21 @@ func testCandidates(t *testing.T, names []string) {
 		t.Log("this is not the image's Debian: apt was not asked")
 		return
 	}
-	for _, p := range names {
-		out, err := exec.Command("apt-cache", "policy", p).Output()
-		if err != nil {
-			t.Logf("apt-cache: %v", err)
-			return
+	out, err := exec.Command("apt-cache", append([]string{"policy"}, names...)...).Output() // once: each call reads all lists
+	if err != nil {
+		t.Logf("apt-cache: %v", err)
+		return
+	}
+	candidates, p := map[string]string{}, ""
+	for line := range strings.Lines(string(out)) {
+		if line[0] != ' ' {
+			p = strings.TrimSuffix(line, ":\n")
+		} else if version, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok {
+			candidates[p] = version
 		}
-		if !strings.Contains(string(out), "Candidate: ") || strings.Contains(string(out), "Candidate: (none)") {
+	}
+	for _, p := range names {
+		if v := candidates[p]; v == "" || v == "(none)" {
 			t.Errorf("apt knows no package %s", p)
 		}
 	}
