@@ -1,5 +1,6 @@
-// Command tier runs one tier of tests. It fails if too few tests ran or if one was
-// skipped: a tier that cannot run must not look green.
+// Command tier runs one tier of tests. It fails if too few tests ran or, without -skips, if
+// one was skipped: a tier that cannot run must not look green. At the end it names the tests
+// that failed; the whole output stays in .cache/test-NAME.log.
 //
 //	go run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
 package main
@@ -9,37 +10,51 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
+// event is a line of go test -json (go doc test2json, go help buildjson).
 type event struct {
-	Action, Package, Test, Output string
-	Elapsed                       float64
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+}
+
+// tier is what to run, and what must come of it.
+type tier struct {
+	name, dir string
+	least     int
+	skips     bool
+	slow      float64 // from so many seconds a test is shown when it passes
 }
 
 func main() {
-	name := flag.String("name", "", "name of the tier; names the log")
-	dir := flag.String("dir", ".", "the folder to run in, of a module of its own")
-	least := flag.Int("min", 1, "how many tests must have run")
+	var t tier
+	flag.StringVar(&t.name, "name", "", "name of the tier; names the log")
+	flag.StringVar(&t.dir, "dir", ".", "the folder to run in, of a module of its own")
+	flag.IntVar(&t.least, "min", 1, "how many tests must have run")
+	flag.BoolVar(&t.skips, "skips", false, "tests may be skipped; their number is shown")
+	flag.Float64Var(&t.slow, "slow", 1, "show passed tests that took at least so many seconds")
 	flag.Parse()
-	if *name == "" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: tier -name NAME [-min N] [-dir FOLDER] -- ARGUMENTS OF go test")
+	if t.name == "" || flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: tier -name NAME [-min N] [-dir FOLDER] [-skips] [-slow SECONDS] -- ARGUMENTS OF go test")
 		os.Exit(2)
 	}
-	if err := run(*name, *dir, *least, flag.Args()); err != nil {
-		fmt.Fprintf(os.Stderr, "tier %s: %v\n", *name, err)
+	if err := t.run(flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "tier %s: %v\n", t.name, err)
 		os.Exit(1)
 	}
 }
 
-func run(name, dir string, least int, args []string) error {
+func (t tier) run(args []string) error {
 	if err := os.MkdirAll(".cache", 0o755); err != nil {
 		return err
 	}
-	logPath := filepath.Join(".cache", "test-"+name+".log")
+	logPath := filepath.Join(".cache", "test-"+t.name+".log")
 	log, err := os.Create(logPath)
 	if err != nil {
 		return err
@@ -47,7 +62,7 @@ func run(name, dir string, least int, args []string) error {
 	defer log.Close()
 
 	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
-	cmd.Stderr, cmd.Dir = os.Stderr, dir
+	cmd.Stderr, cmd.Dir = os.Stderr, t.dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -55,9 +70,9 @@ func run(name, dir string, least int, args []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	passed, skipped, failed := tally(out, log)
+	passed, skipped, failed := t.tally(out, log)
 	err = cmd.Wait()
-	fmt.Printf("tier %s: %d passed, %d failed, %d skipped; log in %s\n", name, passed, len(failed), len(skipped), logPath)
+	fmt.Printf("tier %s: %d passed, %d failed, %d skipped; log in %s\n", t.name, passed, len(failed), len(skipped), logPath)
 	for _, t := range failed {
 		fmt.Println("FAILED", t)
 	}
@@ -67,20 +82,17 @@ func run(name, dir string, least int, args []string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("go test: %w", err)
-	case len(skipped) > 0:
+	case len(skipped) > 0 && !t.skips:
 		return fmt.Errorf("%d tests were skipped: this tier has what they need, or it is not this tier", len(skipped))
-	case passed < least:
-		return fmt.Errorf("%d tests ran, at least %d must", passed, least)
+	case passed < t.least:
+		return fmt.Errorf("%d tests ran, at least %d must", passed, t.least)
 	}
 	return nil
 }
 
-// slow is the duration in seconds from which a test is shown when it passes.
-const slow = 1
-
 // tally counts tests, including subtests. It shows packages and slow tests as they end,
-// and the output of those that fail.
-func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int, skipped, failed []string) {
+// and the output of those that fail, and of packages that do not compile.
+func (t tier) tally(out io.Reader, log io.Writer) (passed int, skipped, failed []string) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
 	kept := map[string][]string{}
@@ -90,8 +102,13 @@ func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int
 			fmt.Println(lines.Text())
 			continue
 		}
-		key := e.Package + " " + e.Test
+		key := strings.TrimSpace(e.Package + " " + e.Test)
 		switch e.Action {
+		case "build-output":
+			fmt.Fprint(log, e.Output)
+			fmt.Print(e.Output)
+		case "build-fail":
+			failed = append(failed, e.ImportPath+" (does not compile)")
 		case "output":
 			fmt.Fprint(log, e.Output)
 			kept[key] = append(kept[key], e.Output)
@@ -99,7 +116,7 @@ func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int
 			if e.Test != "" {
 				passed++
 				delete(kept, key)
-				if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+				if e.Elapsed >= t.slow && !strings.Contains(e.Test, "/") {
 					fmt.Printf("pass %s %.1fs\n", e.Test, e.Elapsed)
 				}
 			} else {
@@ -113,10 +130,15 @@ func tally(out interface{ Read([]byte) (int, error) }, log *os.File) (passed int
 			for _, l := range kept[key] {
 				fmt.Print(l)
 			}
-			if e.Test != "" {
+			if e.Test != "" || !names(failed, e.Package) { // a package can fail without a test, such as by a panic in init
 				failed = append(failed, key)
 			}
 		}
 	}
 	return passed, skipped, failed
+}
+
+// names reports whether the list holds a test of a package, or the package itself.
+func names(failed []string, pkg string) bool {
+	return slices.ContainsFunc(failed, func(f string) bool { return f == pkg || strings.HasPrefix(f, pkg+" ") })
 }
