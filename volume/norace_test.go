@@ -4,8 +4,6 @@ package volume_test
 
 import "github.com/drivebay/drivebay"
 
-const everyNth = 1
-
 func some(all map[string]drivebay.VolumeRequest) map[string]drivebay.VolumeRequest { return all }
 
 func few[T any](all []T) []T { return all }

@@ -10,7 +10,7 @@ import (
 )
 
 // everyNth leaves out twelve of thirteen kills, and of thirteen cases of the largest tables: to the race
-// detector they are all the same code, and it takes six times as long. Without it none is left
+// detector they are all the same code, and it takes six times as long. `make test-long` leaves none
 // out.
 const everyNth = 13
 
