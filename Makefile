@@ -11,7 +11,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-race hammer test-root test-addons lab lab-volumes fuzz assess bench lint generate image clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons lab lab-volumes lab-long fuzz assess bench lint generate image clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -25,12 +25,17 @@ build: need-go ## build bin/drivebay, static
 run: build ## run the daemon: on spare drives, else as root on loop devices, else on a simulated rack (ctrl-c stops it)
 	$(GO) run ./hack/rack ./bin/drivebay
 
-# The package that takes longest is begun first: the others run beside it.
-test: need-go ## the fast tests: no root, no network, no C compiler
+# The package that takes longest is begun first: the others run beside it. The tests make much garbage and keep little.
+test test-long test-race: export GOGC ?= 400
+
+test: need-go ## the fast tests: no root, no network, no C compiler; of the kill points, a fixed sample
 	$(GO) test -timeout 20m ./volume ./...
 
-test-race: ## the same with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./volume ./...
+test-long: need-go ## the same, killed at every point (build tag long)
+	$(GO) run ./hack/tier -name long -skips -slow 10 -min 1000 -- -tags long -timeout 30m ./volume ./...
+
+test-race: need-go ## the same as test with the race detector and fewer kill points (needs a C compiler)
+	CGO_ENABLED=1 $(GO) run ./hack/tier -name race -skips -slow 30 -min 1000 -- -race -timeout 30m ./volume ./...
 
 hammer: need-go ## random operations against a model of every acknowledged byte, for three minutes (DRIVEBAY_HAMMER_TIME=1h)
 	DRIVEBAY_HAMMER_TIME=$(or $(DRIVEBAY_HAMMER_TIME),3m) DRIVEBAY_HAMMER_STEPS=$(or $(DRIVEBAY_HAMMER_STEPS),1000000) $(GO) test -count=1 -timeout 24h -v -run 'TestHammer$$' ./volume
@@ -50,6 +55,11 @@ lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts
 	$(GO) run ./hack/lab build
 	$(GO) run ./hack/tier -name lab-volumes -min 5 -- -tags lab -timeout 60m -parallel 2 -run LabVolume ./hack/lab/suite
 
+# DRIVEBAY_LAB_LONG adds backings and steps to tests of volumes only.
+lab-long: need-go ## the same as lab-volumes with nothing left out: every backing, every step of a move (about two hours)
+	$(GO) run ./hack/lab build
+	DRIVEBAY_LAB_LONG=1 $(GO) run ./hack/tier -name lab-long -min 5 -- -tags lab -timeout 4h -parallel 2 -run LabVolume ./hack/lab/suite
+
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'
 
@@ -61,9 +71,9 @@ bench: build ## the budgets, as a table
 
 lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be reached
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
-	$(GO) vet ./... && $(GO) vet -tags root,lab ./...
+	$(GO) vet ./... && $(GO) vet -tags root,lab,long ./...
 	for m in $(MODULES); do $(GO) -C $$m vet ./... || exit 1; done
-	$(GO) run $(STATICCHECK) -tags root,lab ./...
+	$(GO) run $(STATICCHECK) -tags root,lab,long ./...
 	@out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1) || case "$$out" in \
 	*'no such host'*|*'connection refused'*|*'i/o timeout'*) echo 'govulncheck: its database cannot be reached from here: not run' >&2 ;; \
 	*) echo "$$out" >&2; exit 1 ;; esac
