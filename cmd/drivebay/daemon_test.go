@@ -35,7 +35,7 @@ func serve(t *testing.T, args ...string) *running {
 		stop()
 		<-r.ended
 	})
-	eventually(t, 20*time.Second, func() bool { return strings.Contains(r.out.String(), "try: drivebay drives") || len(r.ended) > 0 }, func() string { return r.out.String() + r.err.String() })
+	eventually(t, patience, func() bool { return strings.Contains(r.out.String(), "try: drivebay drives") || len(r.ended) > 0 }, func() string { return r.out.String() + r.err.String() })
 	return r
 }
 
@@ -108,7 +108,7 @@ func TestReload(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 5*time.Second, func() bool { return strings.Contains(r.err.String(), want) }, r.err.String)
+		eventually(t, patience, func() bool { return strings.Contains(r.err.String(), want) }, r.err.String)
 	}
 	write(t, config, "log: {level: warn}\nlisten: 127.0.0.1:1\npoll: {evidence: 1m}\n")
 	hangUp("these keys need a restart")

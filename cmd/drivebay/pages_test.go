@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // walkthroughs are the pages whose console blocks are run, line by line, against
@@ -23,7 +22,7 @@ func TestCommandsOfThePagesWork(t *testing.T) {
 	r := serve(t, "--sim", "examples/rack24.yaml", "--csi-endpoint", socket)
 	env := maps.Clone(r.env) // the daemon reads its own
 	env["CSI_ENDPOINT"] = socket
-	eventually(t, 20*time.Second, func() bool {
+	eventually(t, patience, func() bool {
 		out, _, _ := call(t, env, "drives")
 		return strings.Contains(out, "24 drives: 24 GOOD")
 	}, r.err.String)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 const passphraseOfTest = "correct horse battery staple"
@@ -30,7 +29,7 @@ func vaultOf(t *testing.T) (r *running, try func(want string, args ...string) st
 		}
 		return strings.TrimSpace(out)
 	}
-	eventually(t, 20*time.Second, func() bool {
+	eventually(t, patience, func() bool {
 		_, _, code := call(t, r.env, "status")
 		return code == 0
 	}, r.err.String)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/csi-addons/spec/lib/go/identity"
 	"github.com/drivebay/drivebay/csi"
@@ -35,7 +34,7 @@ func TestPlugins(t *testing.T) {
 	if who, err := client.GetIdentity(t.Context(), &identity.GetIdentityRequest{}); err != nil || who.Name != csi.Name || who.VendorVersion == "" {
 		t.Errorf("GetIdentity: %v, %v", who, err)
 	}
-	eventually(t, 20*time.Second, func() bool {
+	eventually(t, patience, func() bool {
 		p, err := client.Probe(t.Context(), &identity.ProbeRequest{})
 		return err == nil && p.Ready.GetValue()
 	}, r.err.String)

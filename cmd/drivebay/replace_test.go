@@ -15,7 +15,7 @@ import (
 // begin runs a command that waits for something, as one who looks on.
 func (r *running) begin(t *testing.T, args ...string) (out *safeBuffer, ended chan int, leave func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience) // it waits for many facts
 	t.Cleanup(cancel)
 	out, ended = &safeBuffer{}, make(chan int, 1)
 	a := testApp(r.env, out, out)
@@ -26,7 +26,7 @@ func (r *running) begin(t *testing.T, args ...string) (out *safeBuffer, ended ch
 func says(t *testing.T, out *safeBuffer, words ...string) {
 	t.Helper()
 	for _, w := range words {
-		eventually(t, 20*time.Second, func() bool { return strings.Contains(out.String(), w) }, func() string { return w + " is not said in:\n" + out.String() })
+		eventually(t, patience, func() bool { return strings.Contains(out.String(), w) }, func() string { return w + " is not said in:\n" + out.String() })
 	}
 }
 
@@ -67,7 +67,7 @@ func TestReplace(t *testing.T) {
 	if code := <-ended; code != exitOK {
 		t.Errorf("exit %d\n%s", code, out)
 	}
-	eventually(t, 5*time.Second, func() bool {
+	eventually(t, patience, func() bool {
 		s, err := client.Drives(t.Context())
 		return err == nil && !slices.ContainsFunc(s.Bays, func(b drivebay.Bay) bool { return b.Lit || b.FaultLit })
 	}, r.err.String)
@@ -108,13 +108,13 @@ func TestReplaceAsks(t *testing.T) {
 		code   int
 		usage  drivebay.Usage
 	}{{"n\n", exitFailure, drivebay.UsageReleased}, {"", exitFailure, drivebay.UsageReleased}, {"yes\n", exitFailure, drivebay.UsageRemoved}} {
-		ctx, leave := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, leave := context.WithTimeout(t.Context(), 2*patience)
 		var out safeBuffer
 		a := testApp(r.env, &out, &out)
 		a.tty, a.in = true, strings.NewReader(tc.answer)
 		ended := make(chan int, 1)
 		go func() { ended <- a.run(ctx, []string{"replace", "1"}) }()
-		eventually(t, 10*time.Second, func() bool {
+		eventually(t, patience, func() bool {
 			return inBay(t, client, "Slot 01")[0].Usage == tc.usage && strings.Contains(out.String(), "[y/N]")
 		}, out.String)
 		if tc.usage == drivebay.UsageRemoved {
@@ -157,7 +157,7 @@ func TestForceRemove(t *testing.T) {
 			t.Errorf("%s: exit %d %s%s", tc.args, code, out, errs)
 		}
 	}
-	eventually(t, 5*time.Second, func() bool {
+	eventually(t, patience, func() bool {
 		d, err := client.Drive(t.Context(), id)
 		return err == nil && d.Usage == drivebay.UsageRemoved && d.Status == drivebay.StatusOffline
 	}, r.err.String)

@@ -269,7 +269,7 @@ func TestVolumesWatchDrawsEveryChange(t *testing.T) {
 		v.set.Store(set)
 		e.next <- *e.Snapshot()
 	}
-	eventually(t, 5*time.Second, func() bool { return strings.Contains(out.String(), "1 volume: 1 OPERATIVE") }, out.String)
+	eventually(t, patience, func() bool { return strings.Contains(out.String(), "1 volume: 1 OPERATIVE") }, out.String)
 	cancel()
 	if code := <-ended; code != exitOK || strings.Count(out.String(), "2 volumes:") != 1 {
 		t.Errorf("exit status %d: %s%s", code, out.String(), errs.String())
