@@ -68,7 +68,7 @@ func newPlugin(t *testing.T) *plugin {
 
 func (p *plugin) eventually(what string, is func() bool) {
 	p.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			p.Fatalf("not in time: %s", what)
 		}

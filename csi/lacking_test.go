@@ -44,7 +44,7 @@ func TestProbeNamesWhatIsMissing(t *testing.T) {
 			drives, volumes := engines(t, sim, drivemgr.Options{Claim: claim(t, "all")}, kubelet)
 			endpoint := serve(t, drives, volumes)
 			var answer string
-			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 				answer, err = csi.Call(t.Context(), endpoint, "Probe", "")
 				if (err != nil) == (c.want != "") && (err != nil || strings.Contains(answer, "true")) {
 					break
