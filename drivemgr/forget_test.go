@@ -26,8 +26,8 @@ func TestForgetAfter(t *testing.T) {
 		"taken out": {func(r *rig, id string) { r.takenOut(r.drive(id)) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onRack(t, 24, store.Memory(), drivemgr.Options{ForgetAfter: time.Hour}, func(r *rig) {
-				d := *r.pick(drivebay.ProtocolATA, 2)
+			onRack(t, 9, store.Memory(), drivemgr.Options{ForgetAfter: time.Hour}, func(r *rig) {
+				d := *r.pick(drivebay.ProtocolATA, 0)
 				c.prepare(r, d.ID)
 				if name != "taken out" {
 					r.inject(d.Serial, "vanish")
