@@ -2,9 +2,11 @@ package lvm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +189,41 @@ func FuzzParse(f *testing.F) {
 					t.Errorf("%+v has no device and is not missing", p)
 				}
 			}
+		}
+	})
+}
+
+// FuzzPlain: a report that is decoded without encoding/json is valid, and is what encoding/json
+// decodes. All recorded reports are decoded so.
+func FuzzPlain(f *testing.F) {
+	names, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(names) == 0 {
+		f.Fatal(err, names)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, ok := plainReport(string(document(b))); !ok {
+			f.Errorf("%s is left to encoding/json", name)
+		}
+		f.Add(b)
+	}
+	for _, row := range []string{``, `"a":"b"`, " \"a\" :\t\"b\" ,\n\"a\":\"c,d\"", `"a":"\u0041"`, `"a":"\"","b":"c"`, `"a":"ä"`, "\"a\":\"\xff\"", `"a":1`, `"a":["x","y"]`, `"a":null`, `"a":"x"}`, `"a":"x",`, `"a"`, `,`} {
+		f.Add([]byte(`{"report":[{"vg":[{` + row + `}]}]}`))
+	}
+	for _, text := range []string{``, `{}`, `{"report":[]}`, `{"report":[],"log":[]}`, `{"report":[{"vg":[],"vg":[{}]}]}`, `{"report":[{"VG":[{"a":"b"}]},]}`, `{"report":[{}]}}`, "{\"report\":[{}]}\x00", `{"report":null}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, ok := plainReport(string(b))
+		if !ok {
+			return
+		}
+		var want struct{ Report []section }
+		if err := json.Unmarshal(b, &want); err != nil || !reflect.DeepEqual(got, want.Report) {
+			t.Errorf("%q is read as %v, want %v, %v", b, got, want.Report, err)
 		}
 	})
 }

@@ -43,6 +43,7 @@ func (v *value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// row holds the fields of one line of a report by name.
 type row map[string]value
 
 type section struct {
@@ -70,17 +71,22 @@ func document(b []byte) []byte {
 // Parse reads the JSON of lvm fullreport. It ignores unknown fields; a number that is
 // not valid is an error, because a partial report would mislead.
 func Parse(b []byte) (*Report, error) {
-	var doc struct {
-		Report []section `json:"report"`
+	text := document(b)
+	sections, plain := plainReport(string(text))
+	if !plain {
+		var doc struct {
+			Report []section `json:"report"`
+		}
+		if err := json.Unmarshal(text, &doc); err != nil {
+			return nil, fmt.Errorf("read lvm's report: %w", err)
+		}
+		sections = doc.Report
 	}
-	if err := json.Unmarshal(document(b), &doc); err != nil {
-		return nil, fmt.Errorf("read lvm's report: %w", err)
-	}
-	if doc.Report == nil {
+	if sections == nil {
 		return nil, fmt.Errorf("read lvm's report: it has no part \"report\"")
 	}
 	out := &Report{}
-	for _, s := range doc.Report {
+	for _, s := range sections {
 		if err := out.add(s); err != nil {
 			return nil, fmt.Errorf("read lvm's report: %w", err)
 		}
