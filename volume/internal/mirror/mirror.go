@@ -164,7 +164,7 @@ func (e *Mirrors) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone st
 	}
 	e.readSuperblocks(ctx, v.Location, r, legs)
 	source, err := mirrorSource(m, withoutFlagged(legs))
-	if err != nil && !active && slices.ContainsFunc(legs, func(l mirrorLeg) bool { return l.here && l.flagged }) {
+	if err != nil && slices.ContainsFunc(legs, func(l mirrorLeg) bool { return l.here && l.flagged }) {
 		if restoreErr := e.Write.LVMRun(ctx, v.Location, write.RestoreReturned(r.Group(v.Location.VG))); restoreErr != nil {
 			return "", errors.Join(err, restoreErr)
 		}
@@ -329,10 +329,7 @@ func (e *Mirrors) Rejoin(ctx context.Context, v *drivebay.Volume) error {
 		if !back.here || !serving.here || c.Legs[1-i] != 'A' || e.isBad(back.drive) || !e.leftOut(l, g, back, c.Legs[i]) {
 			continue
 		}
-		var plan []lvm.Step
-		if pv, _ := r.PV(back.pv); pv != nil && pv.Missing {
-			plan = lvm.RestoreMissing(l.VG, back.pv)
-		}
+		plan := write.RestoreReturned(g) // also a serving leg that LVM counts as missing
 		if rec, err := e.Ledger.Record(v.ID); err == nil && mayRejoin(serving, back, c.Legs[i] == 'D') && (rec.Volume.Mirror == nil || !rec.Volume.Mirror.Accepted) {
 			plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
 		} else {
