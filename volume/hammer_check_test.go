@@ -222,47 +222,55 @@ func (w *world) settle() string {
 	}
 	for _, c := range slices.Clone(w.volumes) {
 		w.lifted("unmounted " + c.name)
-		switch {
-		case c.alive():
-			if err := w.again(c); err != nil {
-				view, _ := w.e.Volumes().Get(c.volume.ID)
-				text := "it is not listed"
-				if view != nil {
-					text = view.Condition.Message()
-				}
-				w.wrongly("volume %s cannot be used when all faults are lifted: %v: %s", c.said(nil), err, text)
+		if !c.alive() {
+			continue
+		}
+		if err := w.again(c); err != nil {
+			view, _ := w.e.Volumes().Get(c.volume.ID)
+			text := "it is not listed"
+			if view != nil {
+				text = view.Condition.Message()
 			}
-			kept = append(kept, c.name)
-		case c.doomed:
-			err := w.erase(c)
-			for try := 0; try < 30 && err != nil; try++ {
-				if strings.Contains(err.Error(), "`drivebay release DRIVE`") && try < 3 {
-					w.direct()
-				} else if errors.Is(err, drivebay.ErrPending) || strings.HasSuffix(err.Error(), "retry later") { // a move goes on by itself
-					time.Sleep(time.Minute)
-				} else if toClear.MatchString(err.Error()) { // either one is to go
-					w.note(0, "clear", c.name)
-					w.must(w.e.ClearVolume(w.Context(), c.volume.ID))
-				} else if w.givesUp(err) {
-				} else if errors.Is(err, drivebay.ErrUnavailable) {
-					time.Sleep(time.Minute)
-				} else {
-					break
-				}
-				err = w.erase(c)
-			}
-			if err != nil && c.unrecorded { // part of it was removed, and no record says so: an operator gives it up
-				forgot := w.e.ForgetVolume(w.Context(), c.volume.ID)
-				if err = errors.Join(err, forgot); forgot == nil {
-					err, w.volumes = nil, slices.DeleteFunc(w.volumes, func(x *client) bool { return x == c })
-				}
-			}
-			if err != nil {
-				w.wrongly("volume %s cannot be deleted when all faults are lifted: %v", c.name, err)
-			}
+			w.wrongly("volume %s cannot be used when all faults are lifted: %v: %s", c.said(nil), err, text)
+		}
+		kept = append(kept, c.name)
+	}
+	for _, c := range slices.Clone(w.volumes) { // now no older record with the id of one that is used stands in the way
+		if c.doomed {
+			w.finish(c)
 		}
 	}
 	return fmt.Sprint(said, kept)
+}
+
+// finish goes on with the deletion of a volume until it succeeds, as an operator does.
+func (w *world) finish(c *client) {
+	err := w.erase(c)
+	for try := 0; try < 30 && err != nil; try++ {
+		if strings.Contains(err.Error(), "`drivebay release DRIVE`") && try < 3 {
+			w.direct()
+		} else if errors.Is(err, drivebay.ErrPending) || strings.HasSuffix(err.Error(), "retry later") { // a move goes on by itself
+			time.Sleep(time.Minute)
+		} else if toClear.MatchString(err.Error()) { // either one is to go
+			w.note(0, "clear", c.name)
+			w.must(w.e.ClearVolume(w.Context(), c.volume.ID))
+		} else if w.givesUp(err) {
+		} else if errors.Is(err, drivebay.ErrUnavailable) {
+			time.Sleep(time.Minute)
+		} else {
+			break
+		}
+		err = w.erase(c)
+	}
+	if err != nil && c.unrecorded { // part of it was removed, and no record says so: an operator gives it up
+		forgot := w.e.ForgetVolume(w.Context(), c.volume.ID)
+		if err = errors.Join(err, forgot); forgot == nil {
+			err, w.volumes = nil, slices.DeleteFunc(w.volumes, func(x *client) bool { return x == c })
+		}
+	}
+	if err != nil {
+		w.wrongly("volume %s cannot be deleted when all faults are lifted: %v", c.name, err)
+	}
 }
 
 // claimAgain claims the drives again that carry volumes: without a claim none is deleted.
@@ -306,17 +314,12 @@ func (w *world) again(c *client) error {
 	if err != nil {
 		w.note(0, "heal", c.said(err))
 	}
-	if err := w.use(c); err != nil {
-		if c.unrecorded && errors.Is(err, drivebay.ErrNotFound) { // older records say that its id was deleted
-			w.note(0, "adopt", c.said(w.e.AdoptVolume(w.Context(), c.volume.ID)))
-			err = w.use(c)
-		}
-		if err == nil {
-			return w.readsWell(c)
-		}
-		if err = w.decide(c, err); err != nil {
-			return err
-		}
+	err = w.use(c)
+	for try := 0; try < 3 && err != nil; try++ { // one way out may lead to the next
+		err = w.decide(c, err)
+	}
+	if err != nil {
+		return err
 	}
 	return w.readsWell(c)
 }
@@ -346,14 +349,19 @@ func (w *world) decide(c *client, err error) error {
 	advised := func(verb string) bool {
 		return said == nil && c.unrecorded && view != nil && strings.Contains(view.Condition.Message(), "`drivebay volume "+verb+" "+id+"`")
 	}
+	named := said == nil && c.unrecorded && slices.Contains(toForget.FindStringSubmatch(err.Error()), id)
 	switch {
-	case advised("forget"): // older records name one that was deleted before
+	case named, advised("forget"): // older records name one that was deleted before
 		w.note(0, "forget", id)
 		err := w.e.ForgetVolume(w.Context(), id)
 		time.Sleep(11 * time.Minute)
 		return errors.Join(err, w.use(c))
+	case c.unrecorded && errors.Is(err, drivebay.ErrNotFound): // older records say that its id was deleted
+		err := w.e.AdoptVolume(w.Context(), id)
+		w.note(0, "adopt", c.said(err))
+		return errors.Join(err, w.use(c))
 	case advised("retry"):
-		w.note(0, "retry", id) // older records say that it is being made
+		w.note(0, "retry", id) // older records say that it is being made, or removed
 		if err := w.e.RetryVolume(w.Context(), id); err != nil {
 			return err
 		}
