@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ import (
 //
 //	DRIVEBAY_HAMMER_TIME   how long it goes on, with a new machine for each seed (20s)
 //	DRIVEBAY_HAMMER_STEPS  the most steps in all (1500)
+//	DRIVEBAY_HAMMER_WORKERS how many machines at the same time, each with a seed of its own (1)
 //	DRIVEBAY_HAMMER_FROM   the first seed (1): so a long run goes on where the last one ended
 //	DRIVEBAY_HAMMER_SEED   this seed alone, for as many steps as STEPS says
 //	DRIVEBAY_HAMMER_WITHOUT operations and assertions to leave out
@@ -42,14 +44,37 @@ func TestHammer(t *testing.T) {
 		hammer(t, uint64(seed), min(steps, stepsOfSeed), &atomic.Bool{})
 		return
 	}
+	if limit > time.Minute { // a long run has the memory to itself
+		defer debug.SetGCPercent(debug.SetGCPercent(800))
+	}
 	var late atomic.Bool // a clock of its own: that of a simulated machine stands still while it works
 	defer time.AfterFunc(limit, func() { late.Store(true) }).Stop()
-	done, from := 0, uint64(setting(t, "FROM", 1, strconv.Atoi))
-	seed := from
-	for ; done < steps && !late.Load() && !t.Failed(); seed++ {
-		done += hammer(t, seed, min(stepsOfSeed, steps-done), &late)
+	var done, taken atomic.Int64
+	from := setting(t, "FROM", 1, strconv.Atoi)
+	machines := func(t *testing.T) {
+		for !late.Load() && !t.Failed() {
+			i := int(taken.Add(1) - 1)
+			left := steps - i*stepsOfSeed
+			if left <= 0 {
+				return
+			}
+			done.Add(int64(hammer(t, uint64(from+i), min(stepsOfSeed, left), &late)))
+		}
+		if t.Failed() { // the others end as well
+			late.Store(true)
+		}
 	}
-	t.Logf("%d steps of seeds %d to %d in %v", done, from, seed-1, time.Since(began).Round(time.Millisecond))
+	if workers := setting(t, "WORKERS", 1, strconv.Atoi); workers == 1 {
+		machines(t)
+	} else {
+		t.Run("machines", func(t *testing.T) {
+			for i := range workers {
+				t.Run(fmt.Sprint(i+1), func(t *testing.T) { t.Parallel(); machines(t) })
+			}
+		})
+	}
+	last := from + min(int(taken.Load()), (steps+stepsOfSeed-1)/stepsOfSeed) - 1
+	t.Logf("%d steps of seeds %d to %d in %v", done.Load(), from, last, time.Since(began).Round(time.Millisecond))
 }
 
 func setting[V any](t *testing.T, name string, usual V, parse func(string) (V, error)) V {
@@ -158,7 +183,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{stand: &stand{T: t, sim: sim, st: store.Memory()}, killer: &killer{}, clock: clock, ids: map[string]string{}, pods: map[*client]*pod{}, spoiled: map[string][]scar{},
 		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}, mayReturn: map[string]map[uint64]bool{}}}
 	w.without = withoutOf(t)
-	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 5 * time.Second, Log: hammerLog(t)}
+	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 10 * time.Second, Log: hammerLog(t)}
 	for _, d := range sim.View() {
 		w.claimed[d.Serial] = strings.HasPrefix(d.Serial, "OURS")
 		if strings.HasPrefix(d.Serial, "OTHER") {
