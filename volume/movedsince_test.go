@@ -71,6 +71,46 @@ func TestMovedSince(t *testing.T) {
 	}
 }
 
+// TestMovedSinceOneWasDeleted: a mirror was deleted and its volume group moved after the records were
+// written. Its record does not keep the drive that the group has left, and after `forget` the group
+// moves again.
+func TestMovedSinceOneWasDeleted(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(4), volume.Options{}, func(s *stand) {
+		used, gone := s.twoOf("a mirror")
+		s.word(used, "before")
+		all, err := s.st.Volumes()
+		s.must(err)
+		records, err := s.st.Records()
+		s.must(err)
+		leaves := func(id string) {
+			s.Helper()
+			s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+			s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+		}
+		s.must(s.e.DeleteVolume(s.Context(), gone.ID))
+		leaves(used.Location.Drives[1])
+		on := s.of(used).Location.Drives
+		s.restart(func() {
+			s.must(s.st.PutRecords(records))
+			for _, r := range all {
+				s.must(s.st.PutVolume(r))
+			}
+		})
+		time.Sleep(11 * time.Minute)
+		for _, v := range []drivebay.Volume{used, gone} {
+			if is := s.of(v).Location.Drives; !slices.Equal(is, on) {
+				t.Errorf("the record of volume %s names %v, and the group is on %v", v.Name, is, on)
+			}
+		}
+		s.must(s.e.ForgetVolume(s.Context(), gone.ID))
+		leaves(on[0])
+		if is := s.of(used); is.Condition.Abnormal() || s.word(used, "") != "before" {
+			t.Errorf("moved again: %s", is.Condition.Message())
+		}
+	})
+}
+
 // TestMovedSinceItWasBegun: a volume was made and its volume group moved after the records were
 // written. They say that the volume is being made on the drives that the group has left.
 func TestMovedSinceItWasBegun(t *testing.T) {

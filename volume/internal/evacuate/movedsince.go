@@ -38,7 +38,7 @@ func (s shownGroup) whole() bool {
 // physical volume by a move: a copy of a drive has the physical volume of another drive. A location
 // with too few drives was never complete, and has none.
 func (s shownGroup) drivesSince(was drivebay.Location) []string {
-	if len(was.Drives) < ledger.DrivesPerGroup(was.Kind) || partitions.LVIn(s.Group, was) == nil {
+	if len(was.Drives) < ledger.DrivesPerGroup(was.Kind) || partitions.LVIn(s.Group, was) == nil && !s.isOn(was.Drives) {
 		return nil
 	}
 	var onto []string
@@ -54,6 +54,11 @@ func (s shownGroup) drivesSince(was drivebay.Location) []string {
 	return onto
 }
 
+// isOn reports whether the group has a physical volume on one of some drives.
+func (s shownGroup) isOn(drives []string) bool {
+	return slices.ContainsFunc(drives, func(id string) bool { return s.pvs[id] != "" })
+}
+
 // holdsLeg reports whether a leg of a mirror is on one of some drives.
 func (s shownGroup) holdsLeg(lv string, drives []string) bool {
 	return slices.ContainsFunc(s.PhysicalVolumesOf(lv), func(pv string) bool {
@@ -61,8 +66,9 @@ func (s shownGroup) holdsLeg(lv string, drives []string) bool {
 	})
 }
 
-// older returns the records of a group that are older than its move. A volume that LVM does not show
-// was lost with its drive, and its record is right.
+// older returns the records of a group that are older than its move. A volume that LVM does not show,
+// and whose record names no drive of the group, was lost with its drive: its record is right. Any
+// other one was deleted since: its record would name drives that the group has left to all others.
 func (s shownGroup) older(h *groups.VolumeGroup) *groups.VolumeGroup {
 	part := &groups.VolumeGroup{Location: h.Location}
 	if !s.whole() {
