@@ -27,7 +27,7 @@ import (
 //
 //	DRIVEBAY_HAMMER_TIME   how long it goes on, with a new machine for each seed (20s)
 //	DRIVEBAY_HAMMER_STEPS  the most steps in all (1500)
-//	DRIVEBAY_HAMMER_WORKERS how many machines at the same time, each with a seed of its own (1)
+//	DRIVEBAY_HAMMER_WORKERS how many machines run at the same time, each with a seed of its own (1)
 //	DRIVEBAY_HAMMER_FROM   the first seed (1): so a long run goes on where the last one ended
 //	DRIVEBAY_HAMMER_SEED   this seed alone, for as many steps as STEPS says
 //	DRIVEBAY_HAMMER_WITHOUT operations and assertions to leave out

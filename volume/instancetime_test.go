@@ -145,6 +145,53 @@ type setBack struct{ *hostsim.Machine }
 
 func (m setBack) Now() time.Time { return m.Machine.Now().AddDate(-1, 0, 0) }
 
+// TestOlderRemovalBesideNewerVolume: the store is one from the middle of a removal, and it has an earlier
+// deletion of that id. Since then the records were lost, the clock was set back and a volume of the id
+// was made, which by its time is older than that deletion. No byte of it is lost: the removal wipes
+// nothing, and the errors name the way to the volume.
+func TestOlderRemovalBesideNewerVolume(t *testing.T) {
+	t.Parallel()
+	k := &killer{}
+	onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
+		s.must(s.e.DeleteVolume(s.Context(), s.make("v", requests()["a mirror"]).ID))
+		removed := s.make("v", requests()["a mirror"])
+		k.arm(1)
+		killed := s.e.DeleteVolume(s.Context(), removed.ID)
+		k.arm(0)
+		records, err := s.st.Volumes()
+		s.must(err)
+		deleted, err := s.st.Forgotten()
+		if s.must(err); !s.restarted(killed) || len(records) != 1 || len(deleted) != 1 {
+			t.Fatalf("the removal was not killed: %v, %d records, %d deletions", killed, len(records), len(deleted))
+		}
+		s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), removed.ID) }))
+		s.machine = setBack{s.sim}
+		s.forget()
+		v := s.make("v", namesakes()["ext4 on a partition"])
+		s.hasMark(v, true)
+		s.must(s.unpublish(v, "pod"), s.unstage(v))
+		s.restart(func() {
+			s.must(s.st.PutVolume(records[v.ID]))
+			for _, d := range deleted {
+				s.must(s.st.PutForgotten(d))
+			}
+		})
+		time.Sleep(11 * time.Minute)
+		if err := s.e.RetryVolume(s.Context(), v.ID); err == nil || !strings.Contains(err.Error(), "`drivebay volume forget "+v.ID+"`") {
+			t.Errorf("the removal goes on: %v", err)
+		}
+		s.must(s.e.ForgetVolume(s.Context(), v.ID))
+		time.Sleep(11 * time.Minute)
+		if left := s.events(drivebay.EventVolumeLeft); len(left) == 0 || !strings.Contains(left[len(left)-1], "`drivebay volume adopt "+v.ID+"`") {
+			t.Errorf("the way to the volume is not named: %+v", left)
+		}
+		s.must(s.e.AdoptVolume(s.Context(), v.ID))
+		if !s.hasMark(s.of(v).Volume, false) {
+			t.Error("it is another volume")
+		}
+	})
+}
+
 // TestCreateOfWhatIsGone: the store is one from before a volume was deleted. Asked for again,
 // it is not said to be there; given up, it is made.
 func TestCreateOfWhatIsGone(t *testing.T) {
