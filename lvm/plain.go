@@ -1,8 +1,9 @@
 package lvm
 
 // plainReport decodes a report whose fields are all strings of printable ASCII without escapes, as
-// LVM 2.03.16 writes it. The daemon reads a report every few seconds, and encoding/json takes
-// six times as long for it. ok is false for any other text, valid or not, which is left to encoding/json.
+// LVM 2.03.16 writes it. The daemon reads a report every few seconds, and encoding/json needs a
+// multiple of the time for it. ok is false for any other text, valid or not, which is left to
+// encoding/json.
 func plainReport(text string) (sections []section, ok bool) {
 	p := plainText{all: text}
 	p.expect('{')
