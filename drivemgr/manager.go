@@ -205,7 +205,7 @@ func (m *Manager) loadRecords() {
 		m.problems = append(m.problems, "the stored events cannot be read, earlier events are not shown: "+err.Error())
 	}
 	for id, rec := range recs {
-		t := &state.Tracked{Rec: rec, Drive: rec.Drive, Lane: lane.New(), Judged: rec.Drive.Health != drivebay.HealthUnknown}
+		t := &state.Tracked{Rec: rec, Drive: rec.Drive, Lane: lane.New(), Judged: rec.Drive.Health != drivebay.HealthUnknown, Recalled: true}
 		t.Drive.Kernel, t.Drive.Disks = nil, rec.Disks
 		if inventory.FromUses(t.Drive.Content) {
 			t.Drive.Content = drivebay.Content{Reason: drivebay.NotRead}

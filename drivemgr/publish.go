@@ -70,6 +70,7 @@ func (m *Manager) followStore() {
 		m.state.Log.Error("the record store cannot be written", "op", "store", "err", now)
 		m.state.QueueEvents(drivebay.Event{At: m.state.Machine.Now(), Kind: drivebay.EventStoreFailed, Cause: now})
 	case was != "" && now == "":
+		m.state.KeepAll() // the file that can be written may be an older one, or a new one
 		m.state.QueueEvents(drivebay.Event{At: m.state.Machine.Now(), Kind: drivebay.EventStoreRecovered, Cause: "it can be written again; it could not: " + was})
 	}
 }

@@ -34,7 +34,7 @@ func (f *failingStore) Failing() error {
 }
 
 // TestStoreFails: a store that cannot be written is in Unready, the snapshot, its problems
-// and one event, until it can be written again.
+// and one event, until it can be written again. Then all records of drives are written.
 func TestStoreFails(t *testing.T) {
 	st := &failingStore{Mem: store.Memory()}
 	onRack(t, 2, st, drivemgr.Options{}, func(r *rig) {
@@ -68,8 +68,14 @@ func TestStoreFails(t *testing.T) {
 		st.set(errors.New("no space left on device"))
 		check("no space left on device", 1, 0)
 		check("no space left on device", 1, 0)
+		for _, d := range mgr.Snapshot().Drives { // the file that can be written is an empty one
+			r.must(st.DeleteRecords([]string{d.ID}))
+		}
 		st.set(nil)
 		check("", 1, 1)
+		if all, err := st.Records(); err != nil || len(all) != len(mgr.Snapshot().Drives) {
+			t.Errorf("the store has the records of %d drives, %v", len(all), err)
+		}
 		st.set(errors.New("the file was removed"))
 		check("the file was removed", 2, 1)
 	})

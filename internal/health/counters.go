@@ -7,10 +7,10 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Keys of the counters in the history, in addition to those in counted.
+// Keys of the counters in the history, in addition to those in counted. KeyWritten grows with normal use.
 const (
 	keyPercentUsed = "percentUsed"
-	keyWritten     = "bytesWritten"
+	KeyWritten     = "bytesWritten"
 	keyErrorLog    = "ata.errorLog"
 	keyATADefects  = "ata.pendingDefects"
 	keyReported    = "ata.reportedErrors"
@@ -40,7 +40,7 @@ func counters(ev *drivebay.Evidence, k *drivebay.Kernel, kind drivebay.Type) map
 			out[key] = *v
 		}
 	}
-	put(keyWritten, ev.BytesWritten)
+	put(KeyWritten, ev.BytesWritten)
 	if ev.PercentUsed != nil && *ev.PercentUsed >= 0 {
 		out[keyPercentUsed] = uint64(*ev.PercentUsed)
 	}

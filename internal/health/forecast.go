@@ -27,7 +27,7 @@ func Forecast(ev *drivebay.Evidence, history []drivebay.Sample, now time.Time) *
 	}
 	var perDay float64
 	if ev.BytesWritten != nil {
-		if grown, over := pace(history, keyWritten, *ev.BytesWritten, now); over >= paceLeast {
+		if grown, over := pace(history, KeyWritten, *ev.BytesWritten, now); over >= paceLeast {
 			perDay = float64(grown) / over.Hours() * 24
 			n := uint64(perDay)
 			w.BytesPerDay = &n

@@ -69,7 +69,7 @@ func (m *Poller) Assess(t *state.Tracked) {
 	if d.Status == drivebay.StatusOffline {
 		in.Gone = d.LastSeen
 	}
-	found := health.Assess(in, m.thresholds())
+	found := health.Assess(in, m.thresholds(t))
 	if t.Unasked() { // its first reading is under way: a missing answer is no fault yet
 		found = slices.DeleteFunc(found, func(f drivebay.Finding) bool { return f.Severity == drivebay.HealthUnknown })
 	}
@@ -87,10 +87,14 @@ func (m *Poller) Assess(t *state.Tracked) {
 }
 
 // thresholds returns the configured thresholds, but evidence is stale no earlier than
-// after a few poll intervals.
-func (m *Poller) thresholds() health.Thresholds {
+// after a few poll intervals. A record may be TelemetryAge older than the last reading: until
+// the first reading of this daemon ends, the age of the record's evidence is no finding.
+func (m *Poller) thresholds(t *state.Tracked) health.Thresholds {
 	th := m.State.Opt.Thresholds
 	th.StaleAfter = max(th.StaleAfter, failedReadings*m.State.Opt.Poll)
+	if t.Recalled {
+		th.StaleAfter += state.TelemetryAge
+	}
 	return th
 }
 

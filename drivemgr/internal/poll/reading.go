@@ -93,7 +93,7 @@ func (m *Poller) ApplyReading(r state.Reading) {
 	if r.Life != t.Life {
 		return
 	}
-	t.Reading = false
+	t.Reading, t.Recalled = false, false
 	if r.Err == nil {
 		r.Err = checkSerial(&t.Drive, r.Evidence)
 	}

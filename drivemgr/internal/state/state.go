@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -97,20 +96,4 @@ func (m *State) Ours() map[string]bool {
 		}
 	}
 	return out
-}
-
-// KeepRecord hands the drive's record to the keeper, which stores it.
-func (m *State) KeepRecord(t *Tracked) {
-	t.Rec.Drive = t.Drive
-	t.Rec.Drive.Kernel, t.Rec.Disks = nil, t.Drive.Disks
-	rec := t.Rec
-	rec.History = slices.Clone(rec.History) // the keeper reads it while we append
-	m.Keeper.Keep(t.Drive.ID, rec)
-}
-
-// KeepAll hands the records of all drives to the keeper.
-func (m *State) KeepAll() {
-	for _, t := range m.Drives {
-		m.KeepRecord(t)
-	}
 }

@@ -46,6 +46,10 @@ type Tracked struct {
 	CameFrom               string // the bay before this one, if it was moved
 	Poor                   int    // ticks in a row in which its health is at ReleaseAt or worse
 	HeldBack               string // why it is not released automatically, as last reported
+	// Recalled is true until the first reading by this daemon ends: its evidence is that of its record.
+	Recalled  bool
+	storedSum string    // checksum of the record that was handed to the keeper, without telemetry
+	storedAt  time.Time // when that was
 }
 
 // Begin starts a life of a drive: it is new, or back, or the daemon restarted. The kernel
