@@ -319,10 +319,7 @@ func (e *Adopter) adoptAs(v drivebay.Volume, why string, half bool, pvs map[stri
 	if half {
 		return e.Ledger.Put(rec)
 	}
-	e.Ledger.Writing.Lock()
-	defer e.Ledger.Writing.Unlock()
-	e.Ledger.PutSoon(rec)
-	return nil
+	return e.Ledger.PutSoon(rec)
 }
 
 // Suffix returns a reason as the end of a sentence; "" for none.

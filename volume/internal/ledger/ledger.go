@@ -20,7 +20,7 @@ type Ledger struct {
 
 	Busy             map[string]chan struct{} // ids with work in progress
 	Changed          chan struct{}            // a record has changed: publish
-	Held             map[string]bool          // volumes whose newest record is in memory only
+	Held             map[string]bool          // volumes whose newest record is in memory only; true: the log has why
 	Mu               sync.Mutex
 	Records          map[string]*drivebay.VolumeRecord // never changed in place
 	RemovedFromGroup map[string]bool                   // ids of volumes being removed whose logical volume is gone; guarded by Ledger.Mu
@@ -28,7 +28,10 @@ type Ledger struct {
 	Snapshots        map[string]*drivebay.SnapshotRecord // likewise
 	sorted           []*drivebay.VolumeRecord            // the same by id; nil after a change
 	writesHeld       atomic.Bool                         // records that were kept in memory are being written
-	Writing          sync.Mutex                          // held from the reading of a record to its writing
+	changing         idLocks                             // a record is held from its reading until it counts
+	storing          idLocks                             // a record is held while it is written to the store or deleted there
+	queued           map[string]chan struct{}            // ids of held records that a goroutine will write; closed at its end; guarded by Ledger.Mu
+	late             atomic.Int32                        // writes of held records that no call waits for any more
 	// publish shows a change of the records; missing is the error for an id without a record; acquire
 	// takes a volume for one caller, if need be from a move.
 	Publish func()
@@ -133,8 +136,8 @@ func (e *Ledger) Record(id string) (drivebay.VolumeRecord, error) {
 // Change changes a volume's record, on disk first. A caller that holds the volume may rely on
 // the record in between, except for the verdict of a check.
 func (e *Ledger) Change(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
-	e.Writing.Lock()
-	defer e.Writing.Unlock()
+	e.changing.lock(id, nil)
+	defer e.changing.unlock(id)
 	r, err := e.edited(id, f)
 	if err != nil {
 		return r, err
@@ -142,7 +145,7 @@ func (e *Ledger) Change(id string, f func(*drivebay.VolumeRecord) error) (driveb
 	return r, e.Put(r)
 }
 
-// edited returns a copy of a volume's record with a change. Ledger.Writing is held.
+// edited returns a copy of a volume's record with a change. Its lock in changing is held.
 func (e *Ledger) edited(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
 	r, err := e.Record(id)
 	if err == nil {
@@ -159,6 +162,8 @@ func (e *Ledger) edited(id string, f func(*drivebay.VolumeRecord) error) (driveb
 
 // Put writes a record to the store, then makes it count.
 func (e *Ledger) Put(r drivebay.VolumeRecord) error {
+	e.storing.lock(r.Volume.ID, nil)
+	defer e.storing.unlock(r.Volume.ID)
 	if err := e.Store.PutVolume(r); err != nil {
 		return fmt.Errorf("volume %s: remember: %w", r.Volume.ID, NotStored(err))
 	}
@@ -172,8 +177,10 @@ func (e *Ledger) Put(r drivebay.VolumeRecord) error {
 
 // Forget deletes a record, in the store first.
 func (e *Ledger) Forget(id string) error {
-	e.Writing.Lock()
-	defer e.Writing.Unlock()
+	e.changing.lock(id, nil)
+	defer e.changing.unlock(id)
+	e.storing.lock(id, nil)
+	defer e.storing.unlock(id)
 	if err := e.Store.DeleteVolume(id); err != nil {
 		return fmt.Errorf("volume %s: forget: %w", id, NotStored(err))
 	}
@@ -185,6 +192,16 @@ func (e *Ledger) Forget(id string) error {
 	e.Mu.Unlock()
 	e.Publish()
 	return nil
+}
+
+// WithoutChanges runs f while no record changes. It does not run f if records are being changed for
+// too long, as when the store hangs.
+func (e *Ledger) WithoutChanges(f func() error) error {
+	if !e.changing.lockAll(e.Machine.After(10 * storeTime)) {
+		return fmt.Errorf("%w: records of volumes are being written; retry later", drivebay.ErrPending)
+	}
+	defer e.changing.unlockAll()
+	return f()
 }
 
 // All returns the records by id; no caller changes the list.

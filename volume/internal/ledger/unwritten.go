@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
 
-// While the record store cannot be written, volumes are still staged, published, unpublished
-// and unstaged: the mount table shows the same as their records. What must outlive the daemon
+// While the record store cannot be written, or a write to it does not end, volumes are still staged,
+// published, unpublished and unstaged: the mount table shows the same as their records. What must outlive the daemon
 // to be safe (that a volume is made, moved, wiped or removed, or which leg of a mirror is the
 // newest) is written first, by Change, or is not done.
 
@@ -18,33 +19,77 @@ func NotStored(err error) error {
 	return fmt.Errorf("%w: the record store cannot be written: %w; repair the disk of the state directory and retry", drivebay.ErrUnavailable, err)
 }
 
+// storeTime is how long a call waits for the store to write a record that may also be written later.
+// While a write is late, calls do not wait for others.
+const storeTime = time.Second
+
+var errLate = fmt.Errorf("a write has not ended after %v: the disk may hang", storeTime)
+
 // ChangeSoon changes facts in a record that can be found again on the machine. If the store
-// cannot be written the change is kept in memory, and written later.
+// does not write the record in time, it is kept in memory and written later.
 func (e *Ledger) ChangeSoon(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
-	e.Writing.Lock()
-	defer e.Writing.Unlock()
+	if !e.changing.lock(id, e.Machine.After(storeTime)) {
+		return drivebay.VolumeRecord{}, fmt.Errorf("volume %s: %w", id, NotStored(errLate))
+	}
+	defer e.changing.unlock(id)
 	r, err := e.edited(id, f)
 	if err == nil {
-		e.PutSoon(r)
+		e.putSoon(r)
 	}
 	return r, err
 }
 
-// PutSoon is Put for facts that can be found again on the machine. Ledger.Writing is held.
-func (e *Ledger) PutSoon(r drivebay.VolumeRecord) {
-	err := e.Put(r)
-	if err == nil {
-		return
+// PutSoon is Put for facts that can be found again on the machine.
+func (e *Ledger) PutSoon(r drivebay.VolumeRecord) error {
+	if !e.changing.lock(r.Volume.ID, e.Machine.After(storeTime)) {
+		return fmt.Errorf("volume %s: %w", r.Volume.ID, NotStored(errLate))
 	}
+	defer e.changing.unlock(r.Volume.ID)
+	e.putSoon(r)
+	return nil
+}
+
+// putSoon makes a record count and has it written. Its lock in changing is held.
+func (e *Ledger) putSoon(r drivebay.VolumeRecord) {
 	e.Mu.Lock()
 	e.Records[r.Volume.ID], e.sorted = &r, nil
-	before := e.Held[r.Volume.ID]
-	e.Held[r.Volume.ID] = true
+	e.Held[r.Volume.ID] = e.Held[r.Volume.ID]
+	written := e.queueWrite(r.Volume.ID)
 	e.Mu.Unlock()
 	e.Publish()
-	if !before {
-		e.Log.Warn("record kept in memory until the store can be written", "op", "store", "volume", r.Volume.ID, "err", err)
+	if e.late.Load() > 0 {
+		return
 	}
+	select {
+	case <-written:
+	case <-e.Machine.After(storeTime):
+		e.late.Add(1)
+		e.Log.Warn("record kept in memory until the store has written it", "op", "store", "volume", r.Volume.ID, "err", errLate)
+		e.InBackground("late write", func() { <-written; e.late.Add(-1) })
+	}
+}
+
+// queueWrite has a goroutine write the newest record of a volume, and returns a channel that is
+// closed once it has tried. Ledger.Mu is held.
+func (e *Ledger) queueWrite(id string) <-chan struct{} {
+	if over := e.queued[id]; over != nil { // it has not read the record yet
+		return over
+	}
+	over := make(chan struct{})
+	if e.queued == nil {
+		e.queued = map[string]chan struct{}{}
+	}
+	e.queued[id] = over
+	e.InBackground("write record", func() {
+		defer close(over)
+		e.storing.lock(id, nil)
+		defer e.storing.unlock(id)
+		e.Mu.Lock()
+		delete(e.queued, id)
+		e.Mu.Unlock()
+		e.writeOne(id)
+	})
+	return over
 }
 
 // Unwritten returns the ids of the volumes whose newest record is in memory only, sorted.
@@ -58,19 +103,36 @@ func (e *Ledger) Unwritten() []string {
 // written.
 func (e *Ledger) WriteHeld() {
 	for _, id := range e.Unwritten() {
-		if !e.writeOne(id) {
+		e.storing.lock(id, nil)
+		err := e.writeOne(id)
+		e.storing.unlock(id)
+		if err != nil {
 			return
 		}
 	}
 }
 
-func (e *Ledger) writeOne(id string) bool {
-	e.Writing.Lock()
-	defer e.Writing.Unlock()
+// writeOne writes the newest record of a volume if only the memory has it. Its lock in storing is
+// held.
+func (e *Ledger) writeOne(id string) error {
 	e.Mu.Lock()
-	r, held := e.Records[id], e.Held[id]
+	r := e.Records[id]
+	_, held := e.Held[id]
 	e.Mu.Unlock()
-	return !held || r == nil || e.Put(*r) == nil
+	if !held || r == nil {
+		return nil
+	}
+	err := e.Store.PutVolume(*r)
+	e.Mu.Lock()
+	defer e.Mu.Unlock()
+	switch {
+	case err != nil && !e.Held[id]:
+		e.Held[id] = true
+		e.Log.Warn("record kept in memory until the store can be written", "op", "store", "volume", id, "err", err)
+	case err == nil && e.Records[id] == r:
+		delete(e.Held, id)
+	}
+	return err
 }
 
 // WriteHeldAside runs WriteHeld outside the goroutine of Run: the disk of the store may hang.

@@ -11,12 +11,12 @@ import (
 // ForgetDrive forgets a drive that is OFFLINE and that no record names. No record is written
 // meanwhile.
 func (e *Provisioner) ForgetDrive(ctx context.Context, id, why string) error {
-	e.Ledger.Writing.Lock()
-	defer e.Ledger.Writing.Unlock()
-	if owner, forget := neededBy(id, e.Ledger.All(), e.Partitions.SnapshotRecords()); owner != "" {
-		return fmt.Errorf("drive %s: %w: the record of %s names it: give that up first with `%s`", id, drivebay.ErrRefused, owner, forget)
-	}
-	return e.Drives.Operate(ctx, id, drivebay.LeaveForget, why)
+	return e.Ledger.WithoutChanges(func() error {
+		if owner, forget := neededBy(id, e.Ledger.All(), e.Partitions.SnapshotRecords()); owner != "" {
+			return fmt.Errorf("drive %s: %w: the record of %s names it: give that up first with `%s`", id, drivebay.ErrRefused, owner, forget)
+		}
+		return e.Drives.Operate(ctx, id, drivebay.LeaveForget, why)
+	})
 }
 
 // NeedsDrive returns why the record of a missing drive has to stay, "" if no volume or
