@@ -10,9 +10,9 @@ import (
 )
 
 // While the record store cannot be written, or a write to it does not end, volumes are still staged,
-// published, unpublished and unstaged: the mount table shows the same as their records. What must outlive the daemon
-// to be safe (that a volume is made, moved, wiped or removed, or which leg of a mirror is the
-// newest) is written first, by Change, or is not done.
+// published, unpublished and unstaged: the mount table shows the same as their records. What must
+// outlive the daemon to be safe (that a volume is made, moved, wiped or removed, or which leg of a
+// mirror is the newest) is written first, by Change, or is not done.
 
 // NotStored returns the error for a record that must be written first and cannot be.
 func NotStored(err error) error {
@@ -53,7 +53,7 @@ func (e *Ledger) PutSoon(r drivebay.VolumeRecord) error {
 func (e *Ledger) putSoon(r drivebay.VolumeRecord) {
 	e.Mu.Lock()
 	e.Records[r.Volume.ID], e.sorted = &r, nil
-	e.Held[r.Volume.ID] = e.Held[r.Volume.ID]
+	e.Held[r.Volume.ID] = e.Held[r.Volume.ID] // the log may have it already
 	written := e.queueWrite(r.Volume.ID)
 	e.Mu.Unlock()
 	e.Publish()
@@ -87,7 +87,7 @@ func (e *Ledger) queueWrite(id string) <-chan struct{} {
 		e.Mu.Lock()
 		delete(e.queued, id)
 		e.Mu.Unlock()
-		e.writeOne(id)
+		_ = e.writeOne(id) // a tick tries again
 	})
 	return over
 }
