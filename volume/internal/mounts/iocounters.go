@@ -61,19 +61,24 @@ func (g *IOCounters) forget() {
 
 // ioCountersByVolume holds the counters of all volumes.
 type ioCountersByVolume struct {
-	Mu sync.Mutex
+	Mu sync.RWMutex
 	By map[string]*IOCounters
 }
 
-// Of returns the counters of a volume.
+// Of returns the counters of a volume. A call that finds them waits for no other.
 func (s *ioCountersByVolume) Of(id string) *IOCounters {
+	s.Mu.RLock()
+	g := s.By[id]
+	s.Mu.RUnlock()
+	if g != nil {
+		return g
+	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if s.By == nil {
 		s.By = map[string]*IOCounters{}
 	}
-	g := s.By[id]
-	if g == nil {
+	if g = s.By[id]; g == nil {
 		g = &IOCounters{}
 		s.By[id] = g
 	}

@@ -3,7 +3,6 @@ package mounts
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -24,18 +23,22 @@ const longestName = 255 // bytes of one part of a path: NAME_MAX
 // CheckPath refuses every path that is not below a root of the configuration. Links in the path are
 // handled where it is opened.
 func (e *Mounter) CheckPath(name string) (MountPath, error) {
-	roots := e.allRoots()
-	if slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > longestName }) {
-		return MountPath{}, fmt.Errorf("path %.80q...: %w: a component of the path has more than %d bytes", name, drivebay.ErrInvalid, longestName)
+	roots, up := e.allRoots(), false
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > longestName {
+			return MountPath{}, fmt.Errorf("path %.80q...: %w: a component of the path has more than %d bytes", name, drivebay.ErrInvalid, longestName)
+		}
+		up = up || part == ".."
 	}
-	if !path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), "..") || strings.ContainsRune(name, 0) {
+	if !path.IsAbs(name) || up || strings.ContainsRune(name, 0) {
 		return MountPath{}, fmt.Errorf("path %q: %w: it must be absolute and without \"..\"", name, drivebay.ErrInvalid)
 	}
 	var best MountPath
+	clean := path.Clean(name)
 	for _, root := range roots {
-		below, ok := strings.CutPrefix(path.Clean(name), strings.TrimSuffix(path.Clean(root), "/")+"/")
-		if ok && len(root) > len(best.Root) {
-			best = MountPath{Place: host.Place{Root: path.Clean(root), Name: below}}
+		root = path.Clean(root)
+		if below, ok := strings.CutPrefix(clean, strings.TrimSuffix(root, "/")); ok && strings.HasPrefix(below, "/") && len(root) > len(best.Root) {
+			best = MountPath{Place: host.Place{Root: root, Name: below[1:]}}
 		}
 	}
 	if best.Root == "" {

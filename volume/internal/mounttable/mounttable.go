@@ -42,9 +42,10 @@ type MountSet struct {
 const (
 	// mountAge is the maximum age of the table for calls that only read it. The engine's own
 	// mounts are always in it.
-	mountAge = 200 * time.Millisecond
+	mountAge = 500 * time.Millisecond
 	// mountSoon is the age at which the table is read again in the background. Reading a thousand
-	// mounts takes milliseconds, for which concurrent calls would wait otherwise.
+	// mounts takes milliseconds, for which concurrent calls would wait otherwise. Until mountAge the
+	// calls use the last table, also while a busy machine is slow to read the next one.
 	mountSoon = 100 * time.Millisecond
 )
 
@@ -55,20 +56,33 @@ func (e *Reader) FreshTable(ctx context.Context) (*MountTable, error) {
 	return e.readTable(ctx)
 }
 
-// RecentTable returns a recent table, so that concurrent callers share one reading.
+// RecentTable returns a recent table, so that concurrent callers share one reading. A caller waits
+// only if there is no recent table.
 func (e *Reader) RecentTable(ctx context.Context) (*MountTable, error) {
+	if t := e.recent(); t != nil {
+		return t, nil
+	}
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
-	if t := e.lastTable; t != nil {
-		switch age := e.Machine.Now().Sub(t.at); {
-		case age < mountSoon:
-			return t, nil
-		case age < mountAge:
-			e.readAside()
-			return t, nil
-		}
+	if t := e.recent(); t != nil { // another caller has read it meanwhile
+		return t, nil
 	}
 	return e.readTable(ctx)
+}
+
+// recent returns the last table unless it is too old, and has an older one read again.
+func (e *Reader) recent() *MountTable {
+	t := e.lastTable.Load()
+	if t == nil {
+		return nil
+	}
+	switch age := e.Machine.Now().Sub(t.at); {
+	case age >= mountAge:
+		return nil
+	case age >= mountSoon:
+		e.readAside()
+	}
+	return t
 }
 
 // readAside reads the table in the background. After an error the next call reads the table itself
@@ -83,7 +97,7 @@ func (e *Reader) readAside() {
 		all, err := e.Machine.Mounts(e.Ctx)
 		e.tableMu.Lock()
 		defer e.tableMu.Unlock()
-		if t := e.lastTable; err == nil && t != nil && t.at.Before(at) && changes == e.MountChanges.Load() {
+		if t := e.lastTable.Load(); err == nil && t != nil && t.at.Before(at) && changes == e.MountChanges.Load() {
 			e.keepMounts(at, changes, all)
 		}
 	})
@@ -94,7 +108,7 @@ func (e *Reader) readAside() {
 func (e *Reader) TableAfter(ctx context.Context, moment time.Time) (*MountTable, error) {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
-	if t := e.lastTable; t != nil && !t.at.Before(moment) {
+	if t := e.lastTable.Load(); t != nil && !t.at.Before(moment) {
 		return t, nil
 	}
 	return e.readTable(ctx)
@@ -107,7 +121,7 @@ func (e *Reader) readTable(ctx context.Context) (*MountTable, error) {
 		return nil, fmt.Errorf("mount table: %w", err)
 	}
 	e.keepMounts(at, changes, all)
-	return e.lastTable, nil
+	return e.lastTable.Load(), nil
 }
 
 func (e *Reader) keepMounts(at time.Time, changes uint64, all []host.Mount) {
@@ -115,7 +129,7 @@ func (e *Reader) keepMounts(at time.Time, changes uint64, all []host.Mount) {
 		e.lastSet = newMountSet(e.withKernelNames(all))
 		e.lastSet.read = all
 	}
-	e.lastTable = &MountTable{at, changes, e.lastSet}
+	e.lastTable.Store(&MountTable{at, changes, e.lastSet})
 }
 
 // sameMounts compares two tables. The machine returns the same slice while nothing changes.
@@ -167,7 +181,7 @@ func newMountSet(all []host.Mount) *MountSet {
 func (e *Reader) Touched() {
 	e.tableMu.Lock()
 	defer e.tableMu.Unlock()
-	e.lastTable = nil
+	e.lastTable.Store(nil)
 	e.MountChanges.Add(1)
 }
 

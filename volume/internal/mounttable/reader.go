@@ -14,8 +14,8 @@ type Reader struct {
 	Ledger *ledger.Ledger
 
 	lastSet      *MountSet
-	lastTable    *MountTable   // nil: the engine has changed mounts since it was read
-	MountChanges atomic.Uint64 // counts the engine's mounts and unmounts
-	readAhead    atomic.Bool   // the table is being read in the background
+	lastTable    atomic.Pointer[MountTable] // nil: the engine has changed mounts since it was read; changed while tableMu is held
+	MountChanges atomic.Uint64              // counts the engine's mounts and unmounts
+	readAhead    atomic.Bool                // the table is being read in the background
 	tableMu      sync.Mutex
 }

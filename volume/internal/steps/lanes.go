@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -28,37 +29,46 @@ const (
 // lanes holds a lane for each thing that can hang, by its key. An idle lane that was not used for a while
 // is dropped: volumes and devices come and go.
 type lanes struct {
-	Mu     sync.Mutex
+	Mu     sync.RWMutex
 	By     map[string]*usedLane
 	pruned time.Time
 }
 
 type usedLane struct {
 	*lane.Lane
-	at time.Time // when it was last used
+	at atomic.Int64 // when it was last used, in Unix nanoseconds
 }
 
 // laneAge is how long an unused lane is kept.
 const laneAge = 5 * time.Minute
 
-// Of returns the lane with that key.
+// Of returns the lane with that key. A call that finds it waits for no other.
 func (l *lanes) Of(key string) *lane.Lane {
+	now := time.Now()
+	l.Mu.RLock()
+	way := l.By[key]
+	if way != nil {
+		way.at.Store(now.UnixNano())
+	}
+	due := now.Sub(l.pruned) >= time.Minute
+	l.Mu.RUnlock()
+	if way != nil && !due {
+		return way.Lane
+	}
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.By == nil {
 		l.By = map[string]*usedLane{}
 	}
-	now := time.Now()
 	if now.Sub(l.pruned) >= time.Minute {
 		l.pruned = now
-		maps.DeleteFunc(l.By, func(_ string, u *usedLane) bool { return now.Sub(u.at) >= laneAge && u.Idle() })
+		maps.DeleteFunc(l.By, func(_ string, u *usedLane) bool { return now.UnixNano()-u.at.Load() >= int64(laneAge) && u.Idle() })
 	}
-	way := l.By[key]
-	if way == nil {
+	if way = l.By[key]; way == nil {
 		way = &usedLane{Lane: lane.New()}
 		l.By[key] = way
 	}
-	way.at = now
+	way.at.Store(now.UnixNano())
 	return way.Lane
 }
 
