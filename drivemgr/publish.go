@@ -11,29 +11,31 @@ import (
 )
 
 // publish makes the state of the owner's goroutine the snapshot for all readers. Seq
-// grows only when something other than the time has changed.
+// grows only when something other than the time has changed. While no drive has changed, it makes no
+// list of them and compares no content: that is most ticks.
 func (m *Manager) publish() {
 	if !m.state.Listed {
 		return
 	}
-	m.tracking.FindCopies()
 	old := m.state.Snapshot()
+	same := old.Seq > 0 && m.sameDrives(old.Drives)
+	if !same {
+		m.tracking.FindCopies()
+	}
 	next := &drivebay.Snapshot{
 		Seq: old.Seq, At: m.state.Machine.Now(), Machine: old.Machine,
 		Complete: m.state.Listing.Complete,
-		Drives:   make([]drivebay.Drive, 0, len(m.state.Drives)),
+		Drives:   old.Drives,
 		Bays:     m.state.Listing.Bays,
 		Problems: m.allProblems(), StoreFailing: m.storeFails,
 	}
-	for _, t := range m.state.Drives {
-		next.Drives = append(next.Drives, t.Drive)
+	if !same {
+		next.Drives = m.listDrives()
 	}
-	slices.SortFunc(next.Drives, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
-	changed := old.Seq == 0 || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) ||
-		!slices.Equal(old.Bays, next.Bays) || !reflect.DeepEqual(old.Drives, next.Drives)
+	changed := !same || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) || !slices.Equal(old.Bays, next.Bays)
 	defer m.state.StoreEvents()
 	if !changed {
-		next.Drives, next.Bays = old.Drives, old.Bays
+		next.Bays = old.Bays
 		m.state.Current.Store(next)
 		return
 	}
@@ -44,6 +46,29 @@ func (m *Manager) publish() {
 	close(m.state.SeqGrew)
 	m.state.SeqGrew = make(chan struct{})
 	m.state.SeqMu.Unlock()
+}
+
+// sameDrives reports whether the drives are as in the list of a snapshot.
+func (m *Manager) sameDrives(was []drivebay.Drive) bool {
+	if len(was) != len(m.state.Drives) {
+		return false
+	}
+	for i := range was {
+		if t := m.state.Drives[was[i].ID]; t == nil || !reflect.DeepEqual(&was[i], &t.Drive) {
+			return false
+		}
+	}
+	return true
+}
+
+// listDrives returns all drives in the order of their ids.
+func (m *Manager) listDrives() []drivebay.Drive {
+	out := make([]drivebay.Drive, 0, len(m.state.Drives))
+	for _, t := range m.state.Drives {
+		out = append(out, t.Drive)
+	}
+	slices.SortFunc(out, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
+	return out
 }
 
 // Unready returns what prevents readiness besides a missing first listing.
