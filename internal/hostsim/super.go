@@ -69,12 +69,12 @@ func readSuper(read func([]byte, uint64)) (super, bool) {
 }
 
 func readNote(read func([]byte, uint64)) note {
-	var n note
-	b := make([]byte, noteRoom)
-	read(b[:4], noteAt)
-	if long := le.Uint32(b); long > 0 && long <= noteRoom-4 {
-		read(b[:long], noteAt+4)
-		if json.Unmarshal(b[:long], &n) != nil { // overwritten
+	n, b := note{}, make([]byte, 4)
+	read(b, noteAt)
+	if long := le.Uint32(b); long > 0 && long <= noteRoom-4 { // most notes are far shorter than their room
+		b = make([]byte, long)
+		read(b, noteAt+4)
+		if json.Unmarshal(b, &n) != nil { // overwritten
 			return note{Damaged: true}
 		}
 	}
