@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/host/counters"
 	"golang.org/x/sys/unix"
 )
 
@@ -106,24 +107,13 @@ func (t *tree) readInto(name string, b []byte) ([]byte, error) {
 		if b = b[:len(b)+n]; len(b) > MaxFile {
 			return nil, fmt.Errorf("read %s: longer than %d bytes", name, MaxFile)
 		}
-		if len(b) < cap(b) && isAttribute(name) {
+		if len(b) < cap(b) && counters.IsAttribute(name) {
 			return b, nil
 		}
 		if len(b) == cap(b) {
 			b = slices.Grow(b, cap(b))
 		}
 	}
-}
-
-// isAttribute reports whether a file is an attribute in sysfs, of which a read returns all that the
-// buffer takes (Linux, fs/kernfs/file.c): a shorter answer is its end. A tick reads hundreds of them.
-func isAttribute(name string) bool {
-	for _, dir := range []string{"sys/class/", "sys/block/", "sys/dev/", "sys/devices/", "sys/fs/ext4/"} {
-		if strings.HasPrefix(name, dir) {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *tree) ReadDir(name string) ([]string, error) {

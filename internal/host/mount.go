@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/host/mountoptions"
 	"golang.org/x/sys/unix"
 )
 
@@ -97,7 +98,7 @@ func sourceName(dev int) (string, error) {
 
 // newMount returns an unattached mount of a filesystem.
 func newMount(m NewMount, source string) (int, error) {
-	o := sortOptions(m.Options, m.ReadOnly)
+	o := mountoptions.Sort(m.Options, m.ReadOnly)
 	config, err := unix.Fsopen(m.FS, unix.FSOPEN_CLOEXEC)
 	if err == unix.ENODEV {
 		return -1, fmt.Errorf("%s: %w: the kernel has no such filesystem", m.FS, ErrImpossible)
@@ -109,7 +110,7 @@ func newMount(m NewMount, source string) (int, error) {
 	if err := unix.FsconfigSetString(config, "source", source); err != nil {
 		return -1, workError(err)
 	}
-	for i, option := range o.ofFS {
+	for i, option := range o.OfFS {
 		if key, value, ok := strings.Cut(option, "="); ok {
 			err = unix.FsconfigSetString(config, key, value)
 		} else {
@@ -122,7 +123,7 @@ func newMount(m NewMount, source string) (int, error) {
 	if err := unix.FsconfigCreate(config); err != nil {
 		return -1, workError(err)
 	}
-	tree, err := unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, o.attributes)
+	tree, err := unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, o.Attributes)
 	return tree, workError(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/drivebay/drivebay/internal/host/mountoptions"
 	"golang.org/x/sys/unix"
 )
 
@@ -196,8 +197,8 @@ func TestSortOptions(t *testing.T) {
 		{[]string{"noatime", "relatime"}, false, 0, nil},
 	}
 	for _, r := range rows {
-		if o := sortOptions(r.list, r.readOnly); o.attributes != r.attributes || !slices.Equal(o.ofFS, r.ofFS) {
-			t.Errorf("%q, read-only %v: %#x %q", r.list, r.readOnly, o.attributes, o.ofFS)
+		if o := mountoptions.Sort(r.list, r.readOnly); o.Attributes != r.attributes || !slices.Equal(o.OfFS, r.ofFS) {
+			t.Errorf("%q, read-only %v: %#x %q", r.list, r.readOnly, o.Attributes, o.OfFS)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/host/counters"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +22,7 @@ type real struct {
 	quiet    quiet
 	mounts   mountTable
 	cache    mountCache
-	counters counterFiles
+	counters counters.Files
 }
 
 var _ Worker = (*real)(nil)
@@ -55,8 +56,8 @@ func (r *real) Describe() Description {
 
 // ReadFile reads the counters of block devices by open files.
 func (r *real) ReadFile(name string) ([]byte, error) {
-	if r.dir == "" && isCounter(name) {
-		if b, ok := r.counters.read(name, r.Now(), r.openAttribute); ok {
+	if r.dir == "" && counters.IsCounter(name) {
+		if b, ok := r.counters.Read(name, r.Now(), r.openAttribute); ok {
 			return b, nil
 		}
 	}

@@ -1,4 +1,5 @@
-package host
+// Package counters reads the attributes of block devices in sysfs.
+package counters
 
 import (
 	"slices"
@@ -9,37 +10,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counterFiles keeps those attributes of block devices open that every tick reads: to resolve their
+// IsAttribute reports whether a file is an attribute in sysfs, of which a read returns all that the
+// buffer takes (Linux, fs/kernfs/file.c): a shorter answer is its end. A tick reads hundreds of them.
+func IsAttribute(name string) bool {
+	for _, dir := range []string{"sys/class/", "sys/block/", "sys/dev/", "sys/devices/", "sys/fs/ext4/"} {
+		if strings.HasPrefix(name, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// Files keeps those attributes of block devices open that every tick reads: to resolve their
 // names and open them costs more than to read them. The kernel removes an attribute together with its
 // device, and a read of the open file fails from then on (ENODEV: Linux, fs/kernfs/file.c,
 // kernfs_get_active). So an open file never shows the counters of a later device with the name.
-type counterFiles struct {
+type Files struct {
 	mu    sync.Mutex
-	files map[string]*counterFile
+	files map[string]*openFile
 	swept time.Time
 }
 
-type counterFile struct {
+type openFile struct {
 	mu   sync.Mutex
 	fd   int // -1: closed
 	used time.Time
 }
 
 const (
-	counterDir  = "sys/class/block/"
-	counterIdle = time.Minute // after which a file that no call reads is closed
+	dir  = "sys/class/block/"
+	idle = time.Minute // after which a file that no call reads is closed
 )
 
-// isCounter reports whether a tick reads the file.
-func isCounter(name string) bool {
-	device, ok := strings.CutPrefix(name, counterDir)
+// IsCounter reports whether a tick reads the file.
+func IsCounter(name string) bool {
+	device, ok := strings.CutPrefix(name, dir)
 	_, file, _ := strings.Cut(device, "/")
 	return ok && slices.Contains([]string{"stat", "inflight", "size"}, file)
 }
 
-// read reads a file from its beginning. It returns false if the file cannot be read: the name has to
+// Read reads a file from its beginning. It returns false if the file cannot be read: the name has to
 // be opened then.
-func (c *counterFiles) read(name string, now time.Time, open func(string) (int, error)) ([]byte, bool) {
+func (c *Files) Read(name string, now time.Time, open func(string) (int, error)) ([]byte, bool) {
 	c.mu.Lock()
 	c.sweep(now)
 	f := c.files[name]
@@ -50,9 +62,9 @@ func (c *counterFiles) read(name string, now time.Time, open func(string) (int, 
 			return nil, false
 		}
 		if c.files == nil {
-			c.files = map[string]*counterFile{}
+			c.files = map[string]*openFile{}
 		}
-		f = &counterFile{fd: fd}
+		f = &openFile{fd: fd}
 		c.files[name] = f
 	}
 	f.used = now
@@ -71,20 +83,20 @@ func (c *counterFiles) read(name string, now time.Time, open func(string) (int, 
 }
 
 // sweep closes the files that no call has read for a while. c.mu is held.
-func (c *counterFiles) sweep(now time.Time) {
-	if now.Sub(c.swept) < counterIdle {
+func (c *Files) sweep(now time.Time) {
+	if now.Sub(c.swept) < idle {
 		return
 	}
 	c.swept = now
 	for name, f := range c.files {
-		if now.Sub(f.used) >= counterIdle {
+		if now.Sub(f.used) >= idle {
 			delete(c.files, name)
 			go f.close() // a read of it may be under way
 		}
 	}
 }
 
-func (f *counterFile) read() ([]byte, error) {
+func (f *openFile) read() ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fd < 0 {
@@ -105,7 +117,7 @@ func (f *counterFile) read() ([]byte, error) {
 	}
 }
 
-func (f *counterFile) close() {
+func (f *openFile) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fd >= 0 {

@@ -1,60 +1,84 @@
 //go:build root
 
-package host
+package counters_test
 
 import (
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay/hack/loopdisk"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/host/counters"
 	"golang.org/x/sys/unix"
 )
+
+const mib = 1 << 20
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestRootCounters: the counters of a device are read by one open file, they follow the device, and
 // those of a partition that went are not read for the next one with its name.
 func TestRootCounters(t *testing.T) {
-	w := worker(t)
-	r := w.(*real)
+	w, err := host.Real("/")
+	must(t, err)
 	_, dev := loopdisk.New(t, 64*mib, "--partscan")
-	d := openDisk(t, w, dev, false)
-	add := func(start uint64) { must(t, d.AddPartition(1, start, 4*mib)) }
-	add(mib)
-	name := counterDir + filepath.Base(dev) + "p1/size"
-	before, err := w.ReadFile(name)
+	d, err := w.OpenDisk(t.Context(), dev, false)
 	must(t, err)
-	file := r.counters.files[name]
-	if file == nil {
-		t.Fatalf("%s is not kept open", name)
+	defer d.Close()
+	var files counters.Files
+	opens := 0
+	read := func(name string) (string, bool) {
+		name = "sys/class/block/" + name
+		if !counters.IsCounter(name) {
+			t.Fatalf("%s is no counter", name)
+		}
+		b, ok := files.Read(name, time.Now(), func(name string) (int, error) {
+			opens++
+			return unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		})
+		return string(b), ok
 	}
-	reads := func() string {
-		b, err := w.ReadFile(counterDir + filepath.Base(dev) + "/stat")
-		must(t, err)
-		return strings.Fields(string(b))[0]
+	disk := filepath.Base(dev)
+	was, _ := read(disk + "/stat")
+	must(t, readDirect(dev, 32*mib))
+	if is, ok := read(disk + "/stat"); !ok || opens != 1 || strings.Fields(is)[0] == strings.Fields(was)[0] {
+		t.Errorf("after a read of the device, by %d open files: %q, and was %q", opens, is, was)
 	}
-	was := reads()
-	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECT, 0)
-	must(t, err)
-	defer unix.Close(fd)
-	buf, err := unix.Mmap(-1, 0, 1<<16, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	must(t, err)
-	defer func() { _ = unix.Munmap(buf) }()
-	_, err = unix.Pread(fd, buf, 32*mib)
-	must(t, err)
-	if is := reads(); is == was {
-		t.Errorf("a read of the device, and the counter is %s as before", is)
+	must(t, d.AddPartition(1, mib, 4*mib))
+	before, ok := read(disk + "p1/size")
+	if again, _ := read(disk + "p1/size"); !ok || again != before || opens != 2 {
+		t.Errorf("by %d open files: %q, then %q", opens, before, again)
 	}
 	must(t, d.RemovePartition(1))
-	if b, err := w.ReadFile(name); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the partition is gone: %q, %v", b, err)
+	if b, ok := read(disk + "p1/size"); ok {
+		t.Errorf("the partition is gone: %q", b)
 	}
 	must(t, d.AddPartition(1, 8*mib, 8*mib))
-	after, err := w.ReadFile(name)
-	must(t, err)
-	if string(after) == string(before) || r.counters.files[name] == file {
-		t.Errorf("another partition has the name: %q, and was %q", after, before)
+	if after, ok := read(disk + "p1/size"); !ok || after == before || opens != 3 {
+		t.Errorf("another partition has the name: %q, and was %q; %d open files", after, before, opens)
 	}
 	must(t, d.RemovePartition(1))
+}
+
+// readDirect reads from a device past the page cache.
+func readDirect(dev string, at int64) error {
+	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	buf, err := unix.Mmap(-1, 0, 1<<16, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(buf) }()
+	_, err = unix.Pread(fd, buf, at)
+	return err
 }

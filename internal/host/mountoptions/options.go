@@ -1,4 +1,5 @@
-package host
+// Package mountoptions sorts the options of a mount.
+package mountoptions
 
 import (
 	"slices"
@@ -23,16 +24,17 @@ var times = map[string]int{
 // ofPrograms holds options for programs that mount at boot, not for the kernel.
 var ofPrograms = []string{"auto", "noauto", "nofail", "_netdev"}
 
-type options struct {
-	attributes int
-	ofFS       []string
+// Options are sorted options.
+type Options struct {
+	Attributes int      // of the mount: MOUNT_ATTR_*
+	OfFS       []string // of the filesystem
 }
 
-// sortOptions splits options into those of the mount and those of the filesystem, and drops those for
+// Sort splits options into those of the mount and those of the filesystem, and drops those for
 // programs. A read-only mount is read-only in both: the filesystem then writes nothing by itself
 // either, except to replay its journal.
-func sortOptions(list []string, readOnly bool) options {
-	var o options
+func Sort(list []string, readOnly bool) Options {
+	var o Options
 	time := 0
 	for _, name := range list {
 		bit, isAttribute := attributes[name]
@@ -42,17 +44,17 @@ func sortOptions(list []string, readOnly bool) options {
 		case name == "ro":
 			readOnly = true
 		case isAttribute:
-			o.attributes |= bit
+			o.Attributes |= bit
 		case isTime:
 			time = atime
 		default:
-			o.ofFS = append(o.ofFS, name)
+			o.OfFS = append(o.OfFS, name)
 		}
 	}
-	o.attributes |= time
+	o.Attributes |= time
 	if readOnly {
-		o.attributes |= unix.MOUNT_ATTR_RDONLY
-		o.ofFS = append(o.ofFS, "ro")
+		o.Attributes |= unix.MOUNT_ATTR_RDONLY
+		o.OfFS = append(o.OfFS, "ro")
 	}
 	return o
 }
