@@ -40,6 +40,13 @@ type Volume struct {
 	UsageFailure *Failure[VolumeUsage] `json:"usageFailure,omitempty"` // the same for Usage
 }
 
+// Encrypted reports whether a LUKS2 header is between the volume's data and its drive.
+func (v *Volume) Encrypted() bool { return v.LUKSUUID != "" }
+
+// HasFilesystem reports whether the volume is mounted as a filesystem. A block volume, and one whose
+// mode is not known, has none that drivebay manages.
+func (v *Volume) HasFilesystem() bool { return v.Mode == ModeFS }
+
 // Location is what a volume is made of. Drives are ids; those of a mirror are in the
 // order of its legs.
 type Location struct {
@@ -57,6 +64,9 @@ type Location struct {
 
 // Mirrored reports whether the volume survives the loss of one of its drives.
 func (l Location) Mirrored() bool { return l.Kind == LocationMirror && len(l.Drives) > 1 }
+
+// OnLVM reports whether the volume is a logical volume; else it is a partition.
+func (l Location) OnLVM() bool { return l.VG != "" }
 
 // Publication is one path at which the volume is staged or published.
 type Publication struct {

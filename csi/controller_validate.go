@@ -55,7 +55,7 @@ func sameClass(parameters map[string]string, v *drivebay.Volume) error {
 	if err != nil {
 		return err
 	}
-	if fs, told := parameters[drivebay.ParameterFSType]; told && v.Mode == drivebay.ModeFS && fs != v.FSType {
+	if fs, told := parameters[drivebay.ParameterFSType]; told && v.HasFilesystem() && fs != v.FSType {
 		return fmt.Errorf("volume %s: %w: its filesystem is %s", v.ID, drivebay.ErrInvalid, v.FSType)
 	}
 	want.FSType, is.FSType = "", ""

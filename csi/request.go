@@ -69,9 +69,9 @@ func (u use) fits(v *drivebay.Volume) error {
 	switch {
 	case v.Mode == drivebay.ModeUnknown:
 		return fmt.Errorf("volume %s: %w: its mode is not known", v.ID, drivebay.ErrNoSupport)
-	case u.block && v.Mode == drivebay.ModeFS:
+	case u.block && v.HasFilesystem():
 		return fmt.Errorf("volume %s: %w: the volume has a filesystem, a block device is requested", v.ID, drivebay.ErrNoSupport)
-	case !u.block && v.Mode != drivebay.ModeFS:
+	case !u.block && !v.HasFilesystem():
 		return fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrNoSupport)
 	case u.fsType != "" && u.fsType != v.FSType:
 		return fmt.Errorf("volume %s: %w: its filesystem is %s, not %s", v.ID, drivebay.ErrNoSupport, v.FSType, u.fsType)

@@ -47,7 +47,7 @@ func (e *Engine) delete(ctx context.Context, id string) error {
 	if err := e.device.MayChange(id); err != nil {
 		return err
 	}
-	if r.Volume.Mode == drivebay.ModeFS { // the kernel does not show what has a block device open
+	if r.Volume.HasFilesystem() { // the kernel does not show what has a block device open
 		if err := e.mounts.DropLost(ctx, r.Volume); err != nil {
 			return err
 		}

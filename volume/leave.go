@@ -128,7 +128,7 @@ func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies mo
 		case v.Usage == drivebay.VolumeReleased:
 		case slices.Contains(v.Location.Drives, d.ID):
 			text := fmt.Sprintf("volume %s (%s)", v.Name, v.CSIStatus)
-			if v.Location.VG == "" {
+			if !v.Location.OnLVM() {
 				alone = true
 				if wait := e.copyaway.CopyAway(d, v); wait != "" {
 					text += ", " + wait

@@ -15,10 +15,10 @@ import (
 // anywhere, the same call has the same result. A volume in use stays in use.
 func (e *Engine) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 	return e.ledger.OnVolume(ctx, "rotate key of", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
-		if v.LUKSUUID == "" {
+		if !v.Encrypted() {
 			return fmt.Errorf("%w: it is not encrypted", drivebay.ErrNoSupport)
 		}
-		if err := mounts.CanUse(&v, v.Mode != drivebay.ModeFS, "", nil); err != nil {
+		if err := mounts.CanUse(&v, !v.HasFilesystem(), "", nil); err != nil {
 			return err
 		}
 		next, err := luks.Passphrase(r.New)

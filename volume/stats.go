@@ -44,7 +44,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 			f.Mount.Target = other
 		}
 	}
-	if r.Staging != "" && view.Mode == drivebay.ModeFS {
+	if r.Staging != "" && view.HasFilesystem() {
 		staging, err := e.mounts.CheckVolumePath(r.Volume, r.Staging)
 		if err != nil {
 			return out, err
@@ -55,7 +55,7 @@ func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.V
 	if target.Mounted && f.IO != nil {
 		target.ReadError = f.IO.ReadError
 	}
-	if view.Mode != drivebay.ModeFS {
+	if !view.HasFilesystem() {
 		if e.watch.StagedBlock(view, at) { // a block volume shows nothing at its staging path
 			f.Mount = set
 		}

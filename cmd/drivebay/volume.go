@@ -186,7 +186,7 @@ func grew(v *drivebay.Volume) string {
 	text := fmt.Sprintf("%s has %s", calledVolume(v), render.Binary(v.Size))
 	switch {
 	case v.CSIStatus != drivebay.CSIResized:
-	case v.LUKSUUID != "":
+	case v.Encrypted():
 		text += "; its decrypted device grows when it is staged the next time, or now with --" + passphraseFile
 	default:
 		text += "; its filesystem grows when it is mounted the next time"

@@ -159,7 +159,7 @@ func (s volumeHandlers) expandVolume(w http.ResponseWriter, r *http.Request) err
 			return nil, err
 		}
 		grown, node, err := engine.ExpandVolume(ctx, v.ID, drivebay.SizeRange{Required: b.Size})
-		if err != nil || !node || len(grown.Publications) == 0 || grown.LUKSUUID != "" && b.Passphrase == "" {
+		if err != nil || !node || len(grown.Publications) == 0 || grown.Encrypted() && b.Passphrase == "" {
 			return grown, err
 		}
 		if _, err := engine.ExpandNode(ctx, v.ID, grown.Publications[0].Path, drivebay.SizeRange{Required: b.Size}, b.Passphrase.secrets()); err != nil {

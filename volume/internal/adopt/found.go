@@ -340,7 +340,7 @@ func parametersFrom(attributes uint16, v *drivebay.Volume) map[string]string {
 	if class > 0 {
 		out[drivebay.ParameterClass] = partitions.AttributeClasses[class]
 	}
-	if v.LUKSUUID != "" {
+	if v.Encrypted() {
 		out[drivebay.ParameterEncryption] = drivebay.EncryptionLUKS2
 	}
 	return out

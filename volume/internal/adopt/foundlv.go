@@ -81,7 +81,7 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 func (e *Adopter) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, pvs map[string]string) error {
 	v := drivebay.Volume{ID: t[groups.KeyID], Name: t[groups.KeyName], Node: e.Opt.Node, Size: lv.Size - min(lv.Size, place.Overhead(t[groups.KeyLUKS])), FSType: t[groups.KeyFS], FSUUID: t[groups.KeyUUID], LUKSUUID: t[groups.KeyLUKS], Location: l, Source: sourceOf(t[groups.KeySource])}
 	err := v.Mode.UnmarshalText([]byte(t[groups.KeyMode]))
-	if err == nil && v.LUKSUUID != "" && !partitions.IsUUID(v.LUKSUUID) {
+	if err == nil && v.Encrypted() && !partitions.IsUUID(v.LUKSUUID) {
 		err = fmt.Errorf("%w: LUKS header %q", drivebay.ErrInvalid, v.LUKSUUID)
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *Adopter) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, 
 	}
 	v.Created, _ = time.Parse(time.RFC3339, t[partitions.KeyCreated])
 	c := drivebay.Class{Backing: backingOf(l.Kind), Wipe: drivebay.Wipe(t[groups.KeyWipe]), FSType: t[groups.KeyFS]}
-	if v.LUKSUUID != "" {
+	if v.Encrypted() {
 		c.Encryption = drivebay.EncryptionLUKS2
 	}
 	v.Parameters = place.ParametersOf(c)

@@ -15,7 +15,7 @@ import (
 // once the volume is not in use. It does not wait for the end. It returns what the copy waits
 // for, or how the last attempt failed.
 func (e *Copier) CopyAway(d *drivebay.Drive, v *drivebay.Volume) (waits string) {
-	if v.Location.VG != "" || len(v.Location.Drives) != 1 || v.Location.Drives[0] != d.ID {
+	if v.Location.OnLVM() || len(v.Location.Drives) != 1 || v.Location.Drives[0] != d.ID {
 		return ""
 	}
 	if at := inventory.UsedAt(v); at != "" {

@@ -199,7 +199,7 @@ func (e *Copier) cleanUp(ctx context.Context, id string, deleting bool) error {
 	piece, _ := piecesOf(&rec)
 	n := write.OfVolume(&old)
 	n.Name = cmp.Or(partitions.MoveOf(&rec).OldName, n.Name)
-	err = e.Steps.Run(ctx, id, e.removePiece(piece, rec.Volume.LUKSUUID != "", n))
+	err = e.Steps.Run(ctx, id, e.removePiece(piece, rec.Volume.Encrypted(), n))
 	if err == nil {
 		grow := e.Expand.GrowNext(&rec)
 		return errors.Join(e.endMove(id, "", ""), grow(ctx))
@@ -220,7 +220,7 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 	gone := !known || d.Usage == drivebay.UsageRemoved || d.Usage == drivebay.UsageRemoving
 	fails := known && d.Status == drivebay.StatusOnline && (d.Health == drivebay.HealthBad || e.Moves.Moves.Last(id).Tries+1 >= erase.MaxCleanUps) &&
 		!errors.Is(why, drivebay.ErrPending)
-	mustWipe := groups.WipeOf(&rec.Volume) != drivebay.WipeNone || rec.Volume.LUKSUUID != ""
+	mustWipe := groups.WipeOf(&rec.Volume) != drivebay.WipeNone || rec.Volume.Encrypted()
 	switch {
 	case gone || fails && !mustWipe:
 		return e.endMove(id, drive, fmt.Sprintf("its old copy on drive %s was not wiped: wipe the drive before you dispose of it: %v", drive, why))
@@ -252,7 +252,7 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 		return err
 	}
 	_, piece := piecesOf(&rec)
-	err = e.Steps.Run(ctx, id, e.removePiece(piece, rec.Volume.LUKSUUID != "", write.EntryOfMove(&rec)))
+	err = e.Steps.Run(ctx, id, e.removePiece(piece, rec.Volume.Encrypted(), write.EntryOfMove(&rec)))
 	if err == nil {
 		return e.endMove(id, "", "")
 	}

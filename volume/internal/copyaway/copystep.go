@@ -39,7 +39,7 @@ func (e *Copier) copyStep(id string, m *moves.CopyMove) steps.Step {
 			}
 			defer dst.Close()
 			c := newCopying(e, m, src, dst)
-			c.shown = rec.Volume.Mode != drivebay.ModeFS && rec.Volume.LUKSUUID == ""
+			c.shown = !rec.Volume.HasFilesystem() && !rec.Volume.Encrypted()
 			if err := c.copy(ctx); err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 // Device returns the device of a volume; it touches no drive. It compares the index with sysfs: a drive
 // may have gone and another have its name.
 func (e *Opener) Device(v *drivebay.Volume) (mounttable.Device, error) {
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		return e.lvDevice(v)
 	}
 	p, ok := e.Partitions.Partition(v)
@@ -93,7 +93,7 @@ func (e *Opener) NotHere(v *drivebay.Volume) error {
 		x := e.Partitions.Index.LVM
 		e.Ledger.Mu.Unlock()
 		p, is := partitions.PVOn(parts)
-		unseen := is && v.Location.VG != "" && (x == nil || x.PVs[id] != p.Dev)
+		unseen := is && v.Location.OnLVM() && (x == nil || x.PVs[id] != p.Dev)
 		if !listed || unseen || len(parts) == 0 && d.Content.Kind == drivebay.ContentUnknown {
 			return fmt.Errorf("drive %s (%s): %w", id, d.Name, partitions.AwayError(partitions.NotReadYet(d)))
 		}

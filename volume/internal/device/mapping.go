@@ -22,7 +22,7 @@ func PlainName(id string) string { return content.OursPrefix + id }
 // unlocked. plain touches no drive.
 func (e *Opener) Plain(v *drivebay.Volume) (mounttable.Device, error) {
 	d, err := e.Device(v)
-	if err != nil || v.LUKSUUID == "" {
+	if err != nil || !v.Encrypted() {
 		return d, err
 	}
 	at := "sys/dev/block/" + d.Num + "/holders"
@@ -116,4 +116,4 @@ func (e *Opener) Lock(ctx context.Context, v *drivebay.Volume) error {
 }
 
 // GrowsInUse reports whether a growth has a second part, above the volume's device.
-func GrowsInUse(v *drivebay.Volume) bool { return v.Mode == drivebay.ModeFS || v.LUKSUUID != "" }
+func GrowsInUse(v *drivebay.Volume) bool { return v.HasFilesystem() || v.Encrypted() }

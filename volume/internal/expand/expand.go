@@ -32,7 +32,7 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	}
 	v := &rec.Volume
 	u := uint64(partitions.MiB)
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		u = lvm.ExtentSize
 	}
 	switch why := v.Undecided(); {
@@ -49,7 +49,7 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	case v.CSIStatus == drivebay.CSIResizing: // and no call works on it
 		return false, fmt.Errorf("%w: its growth was cut short, and is taken up when its drives have been listed", drivebay.ErrPending)
 	}
-	size := (max(r.Required, place.Smallest(drivebay.Class{FSType: v.FSType}, v.Mode != drivebay.ModeFS)) + u - 1) / u * u
+	size := (max(r.Required, place.Smallest(drivebay.Class{FSType: v.FSType}, !v.HasFilesystem())) + u - 1) / u * u
 	if r.Limit > 0 && size > r.Limit {
 		return false, fmt.Errorf("%w: the smallest possible size is %s, larger than the limit %s", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(r.Limit))
 	}
@@ -61,7 +61,7 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	switch {
 	case err != nil:
 		return false, err
-	case have < size && v.Location.VG != "":
+	case have < size && v.Location.OnLVM():
 		return false, fmt.Errorf("%w: requested %s, but the volume can have at most %s in its volume group", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(have))
 	case have < size:
 		return false, e.makeRoom(s, v, have, size)
@@ -88,7 +88,7 @@ func (e *Expander) Enlarge(ctx context.Context, id string) error {
 		return e.Ledger.Failed(ctx, id, fmt.Errorf("%w: its size is not written down", drivebay.ErrInvalid))
 	}
 	plan := e.growPartition(&rec)
-	if rec.Volume.Location.VG != "" {
+	if rec.Volume.Location.OnLVM() {
 		plan = e.growLogical(&rec)
 	}
 	if err := e.Steps.Run(ctx, id, plan); err != nil {
@@ -97,7 +97,7 @@ func (e *Expander) Enlarge(ctx context.Context, id string) error {
 		}
 		return e.Ledger.Failed(ctx, id, err)
 	}
-	if v := &rec.Volume; v.Location.VG != "" && v.Rest() == drivebay.CSICreated {
+	if v := &rec.Volume; v.Location.OnLVM() && v.Rest() == drivebay.CSICreated {
 		e.Watch.StopScrub(ctx, id)
 		if err := e.Mounts.DeactivateUnused(ctx, v); err != nil {
 			return e.Ledger.Failed(ctx, id, err)
@@ -135,7 +135,7 @@ func (e *Expander) growPartition(rec *drivebay.VolumeRecord) []steps.Step {
 	v, size := &rec.Volume, inventory.SizeOfWork(rec)
 	n := write.OfVolume(rec)
 	var plan []steps.Step
-	if v.Mode != drivebay.ModeFS && v.LUKSUUID == "" {
+	if !v.HasFilesystem() && !v.Encrypted() {
 		plan = append(plan, e.Steps.Made(v.ID, "zero", func(ctx context.Context) error { return e.zeroBehind(ctx, n, size) }))
 	}
 	return append(plan, steps.Step{

@@ -21,7 +21,7 @@ import (
 // that it has not written, a thin pool zeroes its blocks, and old data that is decrypted with a new
 // key is noise.
 func needsZeroes(v *drivebay.Volume) bool {
-	return v.Location.VG != "" && v.Mode != drivebay.ModeFS && v.Location.Kind != drivebay.LocationThin && v.LUKSUUID == ""
+	return v.Location.OnLVM() && !v.HasFilesystem() && v.Location.Kind != drivebay.LocationThin && !v.Encrypted()
 }
 
 // reservation returns the logical volume that reserves the new extents of one leg.

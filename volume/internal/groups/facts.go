@@ -13,7 +13,7 @@ func NumOf(lv *lvm.LV) string { return fmt.Sprintf("%d:%d", lv.Major, lv.Minor) 
 
 // LVFacts returns what LVM reports of a volume; nil for a partition.
 func (e *Groups) LVFacts(v *drivebay.Volume) *drivebay.LVFacts {
-	if v.Location.VG == "" {
+	if !v.Location.OnLVM() {
 		return nil
 	}
 	e.Ledger.Mu.Lock()

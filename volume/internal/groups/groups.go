@@ -30,7 +30,7 @@ type Groups struct {
 
 // HasPart reports whether a drive has the partition of the volume's physical volume.
 func (e *Groups) HasPart(v *drivebay.Volume, drive string) bool {
-	if v.Location.VG == "" {
+	if !v.Location.OnLVM() {
 		_, ok := e.Partitions.Partition(v)
 		return ok
 	}
@@ -41,11 +41,11 @@ func (e *Groups) HasPart(v *drivebay.Volume, drive string) bool {
 // StoodOn returns the kernel names of the partitions that a volume has on its drives.
 func (e *Groups) StoodOn(v *drivebay.Volume) map[string]bool {
 	out := map[string]bool{}
-	if p, ok := e.Partitions.Partition(v); ok && v.Location.VG == "" {
+	if p, ok := e.Partitions.Partition(v); ok && !v.Location.OnLVM() {
 		out[p.Name] = true
 	}
 	for _, id := range v.Location.Drives {
-		if p, ok := e.PVPart(id); ok && v.Location.VG != "" {
+		if p, ok := e.PVPart(id); ok && v.Location.OnLVM() {
 			out[p.Name] = true
 		}
 	}
@@ -96,7 +96,7 @@ func (e *Groups) Gone(v *drivebay.Volume) bool {
 	if e.Steps.Shrank(v.Location.Drives) { // the kernel may reject a sound table
 		return false
 	}
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		return e.lvGone(v.Location)
 	}
 	if len(v.Location.Drives) == 0 {

@@ -57,13 +57,13 @@ func groupsOf(records []*drivebay.VolumeRecord, snaps []*drivebay.SnapshotRecord
 		return h
 	}
 	for _, r := range records {
-		if l := r.Volume.Location; l.VG != "" {
+		if l := r.Volume.Location; l.OnLVM() {
 			h := of(l)
 			h.Volumes = append(h.Volumes, r)
 		}
 	}
 	for _, r := range snaps {
-		if l := r.Snapshot.Location; l.VG != "" {
+		if l := r.Snapshot.Location; l.OnLVM() {
 			h := of(l)
 			h.Snaps = append(h.Snaps, r)
 		}

@@ -26,7 +26,7 @@ import (
 
 // InstanceOf returns the instance that a location names.
 func InstanceOf(l drivebay.Location) string {
-	if l.VG == "" {
+	if !l.OnLVM() {
 		return strings.ToLower(l.Partition)
 	}
 	return l.Instance
@@ -49,7 +49,7 @@ func InstanceTag(l drivebay.Location) string {
 
 // Completed adds the instance to a location that an earlier version recorded.
 func Completed(l drivebay.Location, created time.Time) drivebay.Location {
-	if l.VG != "" && l.Instance == "" {
+	if l.OnLVM() && l.Instance == "" {
 		l.Instance = createdInstance(created)
 	}
 	return l
@@ -137,7 +137,7 @@ func (e *Finder) OthersOf(id string, own ...drivebay.Location) []OnDrive {
 // matched by name and drive.
 func (o *OnDrive) Is(l drivebay.Location) bool {
 	if o.Instance == "" {
-		return l.VG == "" && slices.Contains(l.Drives, o.Drive)
+		return !l.OnLVM() && slices.Contains(l.Drives, o.Drive)
 	}
 	return o.Instance == InstanceOf(l)
 }

@@ -27,7 +27,7 @@ func (s PlacementView) GrowsTo(v *drivebay.Volume) (uint64, error) {
 		if err := s.doubt(d, parts); err != nil {
 			return 0, err
 		}
-		if v.Location.VG == "" {
+		if !v.Location.OnLVM() {
 			return s.partitionGrowsTo(v, d, parts), nil
 		}
 		if r := s.room(d, parts); r.PV == nil || r.PV.Group != v.Location.VG {

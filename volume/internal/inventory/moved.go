@@ -43,7 +43,7 @@ func ClassOf(v *drivebay.Volume) drivebay.Class {
 		c, _ = drivebay.ParseClass(nil)
 	}
 	c.FSType, c.Encryption, c.Backing = cmp.Or(v.FSType, c.FSType), "", drivebay.BackingPartition
-	if v.LUKSUUID != "" {
+	if v.Encrypted() {
 		c.Encryption = drivebay.EncryptionLUKS2
 	}
 	if v.Location.Kind == drivebay.LocationDrive {

@@ -50,7 +50,7 @@ type recordedUse struct {
 func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) map[string][]recordedUse {
 	out := map[string][]recordedUse{}
 	add := func(l drivebay.Location, u recordedUse) {
-		if u.guid = l.Partition; l.VG != "" {
+		if u.guid = l.Partition; l.OnLVM() {
 			u.vg, u.lv, u.moving = l.VG, l.LV, ledger.IsMoving(l)
 		}
 		for _, id := range l.Drives {

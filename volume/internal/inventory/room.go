@@ -89,7 +89,7 @@ func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Ro
 		if !slices.Contains(l.Drives, d.ID) {
 			continue
 		}
-		if l.VG == "" {
+		if !l.OnLVM() {
 			if _, there := partitions.Instanced(parts, name, l.Partition); !there {
 				r.Used = true
 				r.Free, _ = place.Take(r.Free, SizeOfWork(rec))
@@ -165,7 +165,7 @@ func (s PlacementView) physical(d *drivebay.Drive, p partitions.Part) *place.PVR
 // removed and its data is wiped.
 func (s PlacementView) announced(drive, uuid string) bool {
 	return slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
-		if partitions.MustBeThere(r.Work) || r.Volume.Location.VG == "" || !slices.Contains(r.Volume.Location.Drives, drive) {
+		if partitions.MustBeThere(r.Work) || !r.Volume.Location.OnLVM() || !slices.Contains(r.Volume.Location.Drives, drive) {
 			return false
 		}
 		return r.Work.Op == drivebay.WorkRemove || uuid == "" || r.Work.PVs[drive] == uuid

@@ -13,4 +13,4 @@ func DrivesPerGroup(k drivebay.LocationKind) int {
 }
 
 // IsMoving reports whether the group of a location is moving.
-func IsMoving(l drivebay.Location) bool { return l.VG != "" && len(l.Drives) > DrivesPerGroup(l.Kind) }
+func IsMoving(l drivebay.Location) bool { return l.OnLVM() && len(l.Drives) > DrivesPerGroup(l.Kind) }

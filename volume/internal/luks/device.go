@@ -41,11 +41,11 @@ func (e *Crypt) lookAtDevice(ctx context.Context, v *drivebay.Volume, f func(con
 // a copy left on another drive does not block it.
 func (e *Crypt) targetOf(ctx context.Context, v *drivebay.Volume) (lane string, t device.WriteTarget, err error) {
 	d, err := e.Mirror.Activate(ctx, v)
-	if err == nil && v.LUKSUUID != "" {
+	if err == nil && v.Encrypted() {
 		d, err = e.Device.Plain(v)
 	}
 	t = device.WriteTarget{Device: d, Drives: v.Location.Drives}
-	if v.Location.VG == "" && v.LUKSUUID == "" && len(v.Location.Drives) > 0 {
+	if !v.Location.OnLVM() && !v.Encrypted() && len(v.Location.Drives) > 0 {
 		t.On = v.Location.Drives[0] // a logical volume is identified by its name
 	}
 	return "volume " + v.ID + " " + v.Location.Partition, t, err

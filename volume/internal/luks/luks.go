@@ -32,7 +32,7 @@ func BackingPiece(v *drivebay.Volume) *drivebay.Volume {
 
 // Encrypt makes a volume that was found half made one of an encrypted class.
 func Encrypt(v *drivebay.Volume, c drivebay.Class) {
-	if c.Encryption != "" && v.LUKSUUID == "" {
+	if c.Encryption != "" && !v.Encrypted() {
 		v.LUKSUUID = ledger.NewUUID()
 		v.Size -= min(v.Size, partitions.LUKSHeader)
 	}
@@ -189,7 +189,7 @@ func (e *Crypt) Locked(v *drivebay.Volume) steps.Step {
 // Erased destroys the keys of an encrypted volume: from then on it cannot be read, however long the rest
 // of the wipe takes.
 func (e *Crypt) Erased(v *drivebay.Volume, there func(context.Context) (bool, error)) []steps.Step {
-	if v.LUKSUUID == "" {
+	if !v.Encrypted() {
 		return nil
 	}
 	erase := e.Steps.Made(v.ID, "erase", func(ctx context.Context) error {

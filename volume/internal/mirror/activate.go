@@ -18,7 +18,7 @@ func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.
 		}
 		return mounttable.Device{}, fmt.Errorf("volume %s: %w", v.ID, err)
 	}
-	if v.Location.VG == "" {
+	if !v.Location.OnLVM() {
 		return e.Device.Device(v)
 	}
 	if e.Groups.ActiveLately(v.Location) {
@@ -38,7 +38,7 @@ func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.
 
 // Deactivate removes the device of a volume that is a logical volume.
 func (e *Mirrors) Deactivate(ctx context.Context, v *drivebay.Volume) error {
-	if v.Location.VG == "" {
+	if !v.Location.OnLVM() {
 		return nil
 	}
 	mirror := v.Location.Kind == drivebay.LocationMirror

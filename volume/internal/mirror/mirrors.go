@@ -36,7 +36,7 @@ type Mirrors struct {
 func (e *Mirrors) ReportAgain(ctx context.Context, v *drivebay.Volume) {
 	s := e.Drives.Snapshot()
 	here := slices.ContainsFunc(v.Location.Drives, func(id string) bool { return DriveHere(s, id) })
-	if v.Location.VG == "" || !here {
+	if !v.Location.OnLVM() || !here {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, partitions.ReportTime)

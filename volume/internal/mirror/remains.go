@@ -29,7 +29,7 @@ func (e *Mirrors) HoldsAll(ctx context.Context, h *groups.VolumeGroup, g *lvm.Gr
 // the others: its extents are recorded.
 func (e *Mirrors) LeavesLegs(ctx context.Context, v *drivebay.Volume) error {
 	l := v.Location
-	if l.VG == "" || l.Kind == drivebay.LocationThin {
+	if !l.OnLVM() || l.Kind == drivebay.LocationThin {
 		return nil
 	}
 	r, err := e.Groups.ReportOf(ctx, l)

@@ -51,7 +51,7 @@ func (s *MountState) writableAt(at MountPath) MountPath {
 }
 
 func (s *MountState) grow(ctx context.Context, at MountPath) error {
-	if s.V.Mode != drivebay.ModeFS {
+	if !s.V.HasFilesystem() {
 		return nil
 	}
 	return steps.Touch(ctx, s.Steps, &s.V, steps.GrowTime, func(ctx context.Context) error {
@@ -62,7 +62,7 @@ func (s *MountState) grow(ctx context.Context, at MountPath) error {
 // Grown grows a filesystem that was just mounted and is smaller than its device: the device was grown
 // while it was not in use, or the volume is a copy of a smaller one.
 func (s *MountState) Grown(ctx context.Context, at MountPath) error {
-	if s.V.Mode != drivebay.ModeFS {
+	if !s.V.HasFilesystem() {
 		return s.growDone()
 	}
 	if p := s.Staging(); p == nil || p.ReadOnly {

@@ -14,7 +14,7 @@ import (
 // Unlock creates the decrypted device of an encrypted volume for a stage. It first removes mounts of
 // a decrypted device that is gone.
 func (s *MountState) Unlock(ctx context.Context, at MountPath, secrets drivebay.Secrets) error {
-	if s.V.LUKSUUID == "" {
+	if !s.V.Encrypted() {
 		return nil
 	}
 	key, err := luks.Passphrase(secrets)
@@ -40,7 +40,7 @@ func (s *MountState) Unlock(ctx context.Context, at MountPath, secrets drivebay.
 // widen grows the decrypted device to the size of the device below it. The kernel keeps the key where
 // only the process that set it finds it, so the key is needed again (cryptsetup-resize(8)).
 func (s *MountState) widen(ctx context.Context, secrets drivebay.Secrets) error {
-	if s.V.LUKSUUID == "" {
+	if !s.V.Encrypted() {
 		return nil
 	}
 	d, err := s.Device.Device(&s.V)
@@ -67,7 +67,7 @@ func (s *MountState) widen(ctx context.Context, secrets drivebay.Secrets) error 
 
 // lockUnused removes the decrypted device if the volume is neither published nor mounted.
 func (s *MountState) lockUnused(ctx context.Context) error {
-	if s.V.LUKSUUID == "" || len(s.Now) > 0 {
+	if !s.V.Encrypted() || len(s.Now) > 0 {
 		return nil
 	}
 	t, err := s.MountTable.FreshTable(ctx)

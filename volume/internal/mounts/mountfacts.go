@@ -103,7 +103,7 @@ func (s *MountState) pathFacts(p drivebay.Publication) drivebay.PathFacts {
 // MountedAt is pathFacts, except for a staged block volume: it is mounted nowhere, and counts as
 // mounted.
 func (s *MountState) MountedAt(p drivebay.Publication) drivebay.PathFacts {
-	if p.Staging && s.V.Mode != drivebay.ModeFS {
+	if p.Staging && !s.V.HasFilesystem() {
 		return drivebay.PathFacts{Path: p.Path, Mounted: true}
 	}
 	return s.pathFacts(p)

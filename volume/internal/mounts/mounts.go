@@ -53,7 +53,7 @@ func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *Mou
 		s.D = d
 	}
 	for _, p := range v.Publications {
-		if at, err := e.CheckPath(p.Path); p.Staging && v.Mode != drivebay.ModeFS || err == nil && len(s.Ours(at)) > 0 {
+		if at, err := e.CheckPath(p.Path); p.Staging && !v.HasFilesystem() || err == nil && len(s.Ours(at)) > 0 {
 			s.Now = append(s.Now, p)
 		}
 	}

@@ -23,7 +23,7 @@ func (e *Mounter) Outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool,
 	if used, err := e.seenUsed(ctx, v, others); err != nil || used {
 		return false, err
 	}
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		return e.Instances.LogicalVolumeGone(ctx, v.Location)
 	}
 	d, err := e.Partitions.Drive(v.Location.Drives[0])

@@ -32,7 +32,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(),
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
 	staged := s.Staging()
-	if staged == nil || staged.Path != from.String() || s.D.Num == "" || s.V.Mode == drivebay.ModeFS && !s.live(from) {
+	if staged == nil || staged.Path != from.String() || s.D.Num == "" || s.V.HasFilesystem() && !s.live(from) {
 		return fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from)
 	}
 	if err := sameContext(*staged, context); err != nil {
@@ -76,7 +76,7 @@ func (s *MountState) mayJoin(at MountPath, want drivebay.Publication) error {
 		switch {
 		case want.Access.Exclusive() || s.exclusive(p):
 			return fmt.Errorf("%w: its access mode allows one path, and it is published at %s", drivebay.ErrBusy, p.Path)
-		case s.V.Mode != drivebay.ModeFS && p.ReadOnly != want.ReadOnly:
+		case !s.V.HasFilesystem() && p.ReadOnly != want.ReadOnly:
 			return fmt.Errorf("%w: a block volume must be read-only on every path or on none, and %s differs", drivebay.ErrBusy, p.Path)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *MountState) unrecorded(but MountPath) []drivebay.Publication {
 // below, and a pod would write to the system's disk: so bind reads the mount table before and after.
 func (s *MountState) Bind(ctx context.Context, from, at MountPath, readOnly bool) error {
 	defer s.MountTable.Touched()
-	if s.V.Mode != drivebay.ModeFS {
+	if !s.V.HasFilesystem() {
 		return s.bindDevice(ctx, at, readOnly)
 	}
 	if err := s.proveLive(ctx, from); err != nil {
@@ -177,7 +177,7 @@ func (s *MountState) Unpublish(ctx context.Context, at MountPath) error {
 		return err
 	}
 	s.without(at)
-	if have != nil && have.ReadOnly && s.V.Mode != drivebay.ModeFS && len(s.targets(at)) == 0 {
+	if have != nil && have.ReadOnly && !s.V.HasFilesystem() && len(s.targets(at)) == 0 {
 		s.writable(ctx)
 	}
 	if err := s.Keep(nil); err != nil {

@@ -48,7 +48,7 @@ func (s *MountState) missIn() {
 // is staged. It does not adopt parts of the filesystem that a kubelet has bound elsewhere
 // (volume-subpaths).
 func (s *MountState) takeIn() {
-	if s.V.Mode != drivebay.ModeFS || s.D.Num == "" {
+	if !s.V.HasFilesystem() || s.D.Num == "" {
 		return
 	}
 	for _, m := range s.T.Of(s.D) {

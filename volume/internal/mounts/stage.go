@@ -17,7 +17,7 @@ func CanUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	if err := Undecided(v); err != nil { // its mode may be that of the duplicate
 		return err
 	}
-	if block == (v.Mode == drivebay.ModeFS) {
+	if block == v.HasFilesystem() {
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrNoSupport, v.Mode)
 	}
 	if fs != "" && !block && fs != v.FSType {
@@ -69,7 +69,7 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 		want.Since = have.Since
 	}
 	news := s.at(at) == nil
-	if s.V.Mode == drivebay.ModeFS && !s.live(at) {
+	if s.V.HasFilesystem() && !s.live(at) {
 		if err := s.Clear(ctx, at); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func (e *Catalog) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) bo
 			places = append(places, w.Move.From, w.Move.To)
 		}
 		return slices.ContainsFunc(places, func(l drivebay.Location) bool {
-			return slices.Contains(l.Drives, d.ID) && (pv && l.VG != "" || strings.EqualFold(l.Partition, p.GUID))
+			return slices.Contains(l.Drives, d.ID) && (pv && l.OnLVM() || strings.EqualFold(l.Partition, p.GUID))
 		})
 	}
 	return slices.ContainsFunc(e.Ledger.All(), func(r *drivebay.VolumeRecord) bool {

@@ -86,8 +86,8 @@ func Fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 		return differs("wipe", v.Parameters[drivebay.ParameterWipe], want[drivebay.ParameterWipe])
 	case known && v.Parameters[drivebay.ParameterClass] != want[drivebay.ParameterClass]:
 		return differs("class", v.Parameters[drivebay.ParameterClass], want[drivebay.ParameterClass])
-	case v.Mode != drivebay.ModeUnknown && (v.LUKSUUID != "") != (r.Class.Encryption != ""):
-		return differs("encryption", v.LUKSUUID != "", r.Class.Encryption != "")
+	case v.Mode != drivebay.ModeUnknown && v.Encrypted() != (r.Class.Encryption != ""):
+		return differs("encryption", v.Encrypted(), r.Class.Encryption != "")
 	case v.Source != r.Source && v.Name != "":
 		return differs("source", v.Source, r.Source)
 	}

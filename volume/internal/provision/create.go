@@ -90,7 +90,7 @@ func (e *Provisioner) VerifyOnDrives(v *drivebay.Volume) error {
 // VerifyThere verifies a volume or snapshot, named by kind.
 func (e *Provisioner) VerifyThere(kind string, v *drivebay.Volume, forget string) error {
 	there := e.Instances.OwnIsThere(v)
-	if v.Location.VG == "" && !there { // a partition on a drive that leaves is there as well
+	if !v.Location.OnLVM() && !there { // a partition on a drive that leaves is there as well
 		e.Ledger.Mu.Lock()
 		_, there = e.Partitions.Listed(v)
 		e.Ledger.Mu.Unlock()
@@ -278,12 +278,12 @@ func (e *Provisioner) runCreatePlan(ctx context.Context, id string, secrets driv
 // filled returns the steps that give a new volume a filesystem, or zeros.
 func (e *Provisioner) filled(v *drivebay.Volume, secrets drivebay.Secrets) []steps.Step {
 	var plan []steps.Step
-	if v.Mode == drivebay.ModeFS {
+	if v.HasFilesystem() {
 		plan = []steps.Step{e.LUKS.Cleared(v), e.LUKS.Formatted(v)}
 	} else {
 		plan = []steps.Step{e.zeroed(v)}
 	}
-	if v.LUKSUUID != "" {
+	if v.Encrypted() {
 		plan = slices.Concat([]steps.Step{e.LUKS.Encrypted(v, secrets), e.LUKS.HeaderKept(v), e.LUKS.Unlocked(v, secrets)}, plan, []steps.Step{e.LUKS.Locked(v)})
 	}
 	return plan

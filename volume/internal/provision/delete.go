@@ -97,10 +97,10 @@ func (e *Provisioner) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volum
 	is, _, _ = e.Mirror.SurvivingMirror(rec)
 	switch {
 	case mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location):
-		if is.LUKSUUID != "" {
+		if is.Encrypted() {
 			err = e.LUKS.DropHeader(&is)
 		}
-	case is.Location.VG == "":
+	case !is.Location.OnLVM():
 		plan = e.removePartition(rec)
 	default:
 		if is, err = e.Mirror.AsRemoved(rec); err == nil {
@@ -164,11 +164,11 @@ func (e *Provisioner) wentAway(v *drivebay.Volume) bool {
 // MayReclaim returns why nothing of a volume can be discarded.
 func (e *Provisioner) MayReclaim(ctx context.Context, v *drivebay.Volume, r drivebay.ReclaimRequest) error {
 	switch {
-	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
+	case r.Block != nil && *r.Block == v.HasFilesystem():
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
-	case v.Mode != drivebay.ModeFS:
+	case !v.HasFilesystem():
 		return fmt.Errorf("%w: not supported for a block volume: only its user knows which blocks are in use", drivebay.ErrNoSupport)
-	case v.LUKSUUID != "": // a discard would show on the drive which blocks are free (cryptsetup(8), --allow-discards)
+	case v.Encrypted(): // a discard would show on the drive which blocks are free (cryptsetup(8), --allow-discards)
 		return fmt.Errorf("%w: discards are disabled for an encrypted volume", drivebay.ErrNoSupport)
 	}
 	if err := errors.Join(mounts.CanUse(v, false, "", nil), e.Device.MayWrite(v.Location.Drives...)); err != nil {

@@ -152,7 +152,7 @@ func (e *Repairer) lookAtLVM(g *symptoms) {
 // used reports whether the volume is staged or published.
 func (g *symptoms) used() bool { return len(g.v.Publications) > 0 }
 
-func (g *symptoms) encrypted() bool { return g.v.LUKSUUID != "" }
+func (g *symptoms) encrypted() bool { return g.v.Encrypted() }
 
 func (g *symptoms) corrupt() bool {
 	return g.facts.FS != nil && g.facts.FS.Scrub != nil && g.facts.FS.Scrub.Corrupt > 0

@@ -63,7 +63,7 @@ func (e *Repairer) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.H
 	switch {
 	case e.Inventory.Untrusted(v.Location.Drives): // what is unmounted there stays unmounted
 		return e.Partitions.Trusted(v.Location.Drives)
-	case r.Block != nil && *r.Block == (v.Mode == drivebay.ModeFS):
+	case r.Block != nil && *r.Block == v.HasFilesystem():
 		return fmt.Errorf("%w: it is a volume of mode %v", drivebay.ErrInvalid, v.Mode)
 	case r.Safe && moves(v, e.Drives.Snapshot()):
 		return fmt.Errorf("%w: it is moving to another drive; retry later", drivebay.ErrPending)

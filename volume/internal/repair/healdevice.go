@@ -84,7 +84,7 @@ func takeBack(ctx context.Context, p *diagnosis) error {
 func needActive(g *symptoms) (why string, cannot error) {
 	lv := g.facts.LV
 	suspended := lv != nil && lv.Suspended
-	if g.v.Location.VG == "" || !g.here || !g.used() || g.below && !suspended {
+	if !g.v.Location.OnLVM() || !g.here || !g.used() || g.below && !suspended {
 		return "", nil
 	}
 	why = "its logical volume has no device that leads to its drives"

@@ -18,7 +18,7 @@ import (
 // changes nothing (tried, Linux 6.18). Mounted anew, all three replay their journal and work again.
 func needFresh(g *symptoms) (why string, cannot error) {
 	p := g.staging()
-	if p == nil || !p.live || p.ReadOnly || g.v.Mode != drivebay.ModeFS {
+	if p == nil || !p.live || p.ReadOnly || !g.v.HasFilesystem() {
 		return "", nil
 	}
 	switch {

@@ -26,7 +26,7 @@ var repairers = map[string]struct {
 }
 
 func needFsck(g *symptoms) (why string, cannot error) {
-	if !g.r.Fsck || g.v.Mode != drivebay.ModeFS {
+	if !g.r.Fsck || !g.v.HasFilesystem() {
 		return "", nil
 	}
 	why = "requested"

@@ -18,7 +18,7 @@ var errCorrupt = fmt.Errorf("%w: a check has called it corrupted: unstage it and
 
 func needStaged(g *symptoms) (why string, cannot error) {
 	p := g.staging()
-	if p == nil || p.live || !g.here || g.v.Mode != drivebay.ModeFS {
+	if p == nil || p.live || !g.here || !g.v.HasFilesystem() {
 		return "", nil
 	}
 	why = p.Path + ": it is not mounted there"
@@ -101,7 +101,7 @@ func needBound(g *symptoms) (why string, cannot error) {
 	switch {
 	case len(lost) == 0:
 		return "", nil
-	case g.v.Mode == drivebay.ModeFS && staged == nil:
+	case g.v.HasFilesystem() && staged == nil:
 		cannot = fmt.Errorf("%w: it is staged nowhere", drivebay.ErrRefused)
 	case unstaged != nil: // there is nothing to bind
 		cannot = fmt.Errorf("it cannot be mounted at %s: %w", staged.Path, unstaged)

@@ -40,7 +40,7 @@ func (p *diagnosis) clear(ctx context.Context, at mounts.MountPath) error {
 func (p *diagnosis) proveReads(ctx context.Context) error {
 	lv := p.signs.facts.LV
 	if p.D.Num != "" && (lv == nil || !lv.Suspended) {
-		return p.readRange(ctx, watch.DataRange{Device: p.D}, p.V.Mode == drivebay.ModeFS)
+		return p.readRange(ctx, watch.DataRange{Device: p.D}, p.V.HasFilesystem())
 	}
 	failed := fmt.Errorf("%w: no drive has the volume", drivebay.ErrNotFound)
 	for _, id := range p.V.Location.Drives {

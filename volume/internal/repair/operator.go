@@ -85,7 +85,7 @@ func (e *Repairer) ClearVolume(ctx context.Context, id string) error {
 		if err != nil || (forgotten || len(r.Volume.Publications) < was) && v.Lost == nil && r.Volume.CSIStatus != drivebay.CSIFailed {
 			return err
 		}
-		if r.Work != nil && r.Work.Op == drivebay.WorkExpand && v.Location.VG == "" {
+		if r.Work != nil && r.Work.Op == drivebay.WorkExpand && !v.Location.OnLVM() {
 			// The table may have the growth and the kernel not: without the work nothing explains
 			// that.
 			if err := e.Steps.Run(ctx, id, []steps.Step{e.Write.AddKernelPartition(write.OfVolume(&r))}); err != nil {
@@ -131,7 +131,7 @@ func (e *Repairer) ForgetVolume(ctx context.Context, id string) error {
 		if len(s.Now) > 0 {
 			return fmt.Errorf("%w: %s still has it", drivebay.ErrBusy, s.Now[0].Path)
 		}
-		if v.LUKSUUID != "" { // its decrypted device stands on nothing
+		if v.Encrypted() { // its decrypted device stands on nothing
 			if err := e.Device.Lock(ctx, &v); err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func (e *Repairer) unseen(ctx context.Context, id string, l drivebay.Location) b
 		if known && d.Status != drivebay.StatusOffline && !read {
 			return false
 		}
-		if _, there := partitions.Instanced(parts, ledger.PartitionName(id), l.Partition); there && l.VG == "" {
+		if _, there := partitions.Instanced(parts, ledger.PartitionName(id), l.Partition); there && !l.OnLVM() {
 			return false
 		}
 		if p, there := partitions.PVOn(parts); there && known && d.Status == drivebay.StatusOnline { // LVM also leaves out what cannot be read now
@@ -180,7 +180,7 @@ func (e *Repairer) unseen(ctx context.Context, id string, l drivebay.Location) b
 			}
 		}
 	}
-	if x := s.Index.LVM; l.VG != "" && (x != nil || pvs > 0) { // otherwise LVM has nothing to show
+	if x := s.Index.LVM; l.OnLVM() && (x != nil || pvs > 0) { // otherwise LVM has nothing to show
 		return x != nil && partitions.LVOf(x.Report, l) == nil
 	}
 	return true

@@ -42,7 +42,7 @@ func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 		return fmt.Errorf("pool of volume group %s: %w: it has %s left, a snapshot needs %s", v.Location.VG, drivebay.ErrNoSpace, partitions.SizeText(have-min(have, v.Size)), partitions.SizeText(need-v.Size))
 	}
 	s := drivebay.VolumeSnapshot{ID: id, Name: name, Source: v.ID, Node: e.Opt.Node, Size: v.Size, Created: e.Machine.Now(), Location: v.Location,
-		FSType: v.FSType, Block: v.Mode != drivebay.ModeFS, LUKSUUID: v.LUKSUUID}
+		FSType: v.FSType, Block: !v.HasFilesystem(), LUKSUUID: v.LUKSUUID}
 	s.Location.Instance = e.Instances.NewInstance()
 	if s.Location.LV, err = lvm.VolumeName(id); err != nil {
 		return err

@@ -53,7 +53,7 @@ type observedIO struct {
 func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged *StagedFS, was *ShownVolume, index uint64) Observations {
 	v := &r.Volume
 	k := Observations{Record: r, complete: s.Complete}
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		k.lvm, k.lvmLate = e.Groups.LVMNow(), e.Groups.LVMLate()
 	}
 	m := e.Mounts.Counters.Of(v.ID).Read()
@@ -98,7 +98,7 @@ func (e *Watcher) badSectors(v *drivebay.Volume, drive string) uint64 {
 	}
 	n, ranges := uint64(0), e.RangesOn(v, drive)
 	for _, sector := range seen.drive.Kernel.BadSectors {
-		if slices.ContainsFunc(ranges, func(r DataRange) bool { return r.holds(sector*512, v.Location.VG != "") }) {
+		if slices.ContainsFunc(ranges, func(r DataRange) bool { return r.holds(sector*512, v.Location.OnLVM()) }) {
 			n++
 		}
 	}
@@ -118,7 +118,7 @@ type StagedFS struct {
 // StagedFS returns the staged filesystem of a volume; nil if it is not staged.
 func (e *Watcher) StagedFS(v *drivebay.Volume) *StagedFS {
 	p := mirror.StagedAt(v)
-	if p == nil || v.Mode != drivebay.ModeFS {
+	if p == nil || !v.HasFilesystem() {
 		return nil
 	}
 	at, err := e.Mounts.CheckPath(p.Path)
@@ -180,7 +180,7 @@ func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
 	}
 	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError,
 		Unreadable: k.io.unreadable, UnreadableOn: strings.Fields(k.io.unreadableOn)}
-	if v.Mode == drivebay.ModeFS {
+	if v.HasFilesystem() {
 		f.FS = &drivebay.FSFacts{Errors: k.fs.errors, ReadOnly: k.fs.readOnly, Shutdown: k.fs.shutdown, Scrub: k.fs.scrub, Full: e.Opt.FullPercent}
 		if u := k.fs.usage; k.fs.measured {
 			f.FS.Bytes, f.FS.Free, f.FS.Reserved = &u.Bytes, &u.Available, u.Free-min(u.Free, u.Available)

@@ -28,7 +28,7 @@ func (r DataRange) holds(at uint64, grouped bool) bool {
 // is the whole physical volume.
 func (e *Watcher) RangesOn(v *drivebay.Volume, drive string) []DataRange {
 	l := v.Location
-	if l.VG == "" {
+	if !l.OnLVM() {
 		part, ok := e.Partitions.Partition(v)
 		if !ok {
 			return nil

@@ -62,7 +62,7 @@ func (e *Watcher) ScrubVolume(_ context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if r.Volume.Mode != drivebay.ModeFS {
+	if !r.Volume.HasFilesystem() {
 		return fmt.Errorf("scrub volume %s: %w: it has no filesystem that drivebay manages", id, drivebay.ErrNoSupport)
 	}
 	if r.Work != nil {
@@ -87,7 +87,7 @@ func (e *Watcher) ScrubDue(now time.Time) {
 	}
 	for _, r := range e.Ledger.All() {
 		seen := e.Views[r.Volume.ID]
-		if seen == nil || r.Volume.Mode != drivebay.ModeFS || r.Work != nil || mirror.StagedAt(&r.Volume) == nil || seen.Known.io.frozen > 0 {
+		if seen == nil || !r.Volume.HasFilesystem() || r.Work != nil || mirror.StagedAt(&r.Volume) == nil || seen.Known.io.frozen > 0 {
 			continue
 		}
 		if why := seen.Known.suspicion(); e.Scrubs.due(r, why, now) && e.BeginScrub(r.Volume, why) {

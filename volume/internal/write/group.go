@@ -128,7 +128,7 @@ func (e *Writer) shared(group, but string) bool {
 // counted reports whether another volume or snapshot needs the physical volume of a drive: the creation of
 // a group uses an existing one.
 func (e *Writer) counted(drive, but string) bool {
-	return e.others(but, func(l drivebay.Location) bool { return l.VG != "" && slices.Contains(l.Drives, drive) })
+	return e.others(but, func(l drivebay.Location) bool { return l.OnLVM() && slices.Contains(l.Drives, drive) })
 }
 
 func (e *Writer) others(but string, at func(drivebay.Location) bool) bool {

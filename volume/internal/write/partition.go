@@ -65,7 +65,7 @@ func EntryOfPV(owner, drive, uuid string) Entry {
 // FinalType returns the type of a volume's partition once the volume is finished.
 func FinalType(v *drivebay.Volume) string {
 	for kind, is := range ledger.Types {
-		if is.Mode == v.Mode && is.Encrypted == (v.LUKSUUID != "") {
+		if is.Mode == v.Mode && is.Encrypted == v.Encrypted() {
 			return kind
 		}
 	}

@@ -26,7 +26,7 @@ func (s Style) addFacts(p *pairs, v *drivebay.VolumeView) {
 	if v.Location.LV != "" {
 		p.add("LVM", lvSays(f.LV))
 	}
-	if v.Mode == drivebay.ModeFS {
+	if v.HasFilesystem() {
 		p.add("filesystem", fsSays(f.FS))
 		if f.FS != nil {
 			p.add("checked", s.scrubSays(f.FS.Scrub))
