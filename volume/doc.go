@@ -21,7 +21,7 @@
 //	partitions    partitions of the kernel and of the tables
 //	moves         what is being moved
 //	groups        volume groups, as LVM reports them
-//	device        the device of a volume, opened and proved
+//	device        the layers of a volume; devices opened and proved
 //	instances     which of several volumes with one id
 //	place         where a volume fits
 //	inventory     what is on drives: in use, not read, free

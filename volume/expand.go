@@ -6,7 +6,6 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/copyaway"
-	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/expand"
 )
 
@@ -48,7 +47,7 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 		return v, false, fmt.Errorf("expand volume %s: %w", id, err)
 	}
 	rec, err = e.ledger.Record(id)
-	return rec.Volume, device.GrowsInUse(&rec.Volume), err
+	return rec.Volume, e.device.GrowsInUse(&rec.Volume), err
 }
 
 // ExpandNode grows the filesystem of a volume to the size of its device, while it is in use. ExpandVolume

@@ -2,9 +2,11 @@ package volume
 
 import (
 	"context"
+	"slices"
 
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/erase"
 )
 
@@ -64,3 +66,8 @@ var (
 	AddRange = erase.AddRange
 	CutRange = erase.CutRange
 )
+
+// InsertLayer puts a kind of layers into the stack of each volume, at a position above the piece.
+func (e *Engine) InsertLayer(at int, k device.Kind) {
+	e.device.Kinds = slices.Insert(slices.Clone(e.device.Kinds), at, k)
+}

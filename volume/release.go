@@ -28,7 +28,7 @@ func (e *Engine) ReleaseVolume(ctx context.Context, id string) error {
 		if mounts := s.T.Of(s.D); len(mounts) > 0 {
 			return fmt.Errorf("%w: it is mounted at %s", drivebay.ErrBusy, mounts[0].Target)
 		}
-		if err := e.mirror.Deactivate(ctx, &v); err != nil { // or the kernel would keep the drive open
+		if err := e.device.Stack(&v).Piece().Close(ctx); err != nil { // or the kernel would keep the drive open
 			return err
 		}
 		_, err = e.ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -25,20 +26,20 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 		if mirror.StagedAt(&v) == nil { // e2fsck opens an unmounted device exclusively
 			e.watch.StopScrub(ctx, v.ID)
 		}
-		if _, err := e.mirror.Activate(ctx, &v); err != nil {
+		if _, err := e.device.Stack(&v).Piece().Open(ctx, device.Opening{}); err != nil {
 			return steps.InOurWords(err)
 		}
 		s, err := e.mounts.MountState(ctx, v)
 		if err != nil {
 			return err
 		}
-		if err = s.Unlock(ctx, at, r.Secrets); err != nil {
+		if err = s.OpenLayers(ctx, at, r.Secrets); err != nil {
 			err = s.Failed(err)
 		} else {
 			err = s.Stage(ctx, at, r)
 		}
 		if err != nil {
-			s.LockAgain(ctx)
+			s.CloseAgain(ctx)
 		}
 		return err
 	})

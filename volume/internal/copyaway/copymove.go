@@ -16,7 +16,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
-	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/moves"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
@@ -60,7 +59,7 @@ func (e *Copier) planMove(id string) (drivebay.VolumeRecord, error) {
 	if err := e.Device.MayChange(id); err != nil {
 		return rec, err
 	}
-	from, err := e.Device.Device(luks.BackingPiece(v))
+	from, err := e.Device.Device(v)
 	if err != nil {
 		return rec, err
 	}
@@ -82,9 +81,8 @@ func (e *Copier) planMove(id string) (drivebay.VolumeRecord, error) {
 
 // piecesOf returns the partitions of a move, header included.
 func piecesOf(r *drivebay.VolumeRecord) (from, to *drivebay.Volume) {
-	from, to = luks.BackingPiece(&r.Volume), luks.BackingPiece(&r.Volume)
-	from.Location, to.Location = partitions.MoveOf(r).From, partitions.MoveOf(r).To
-	return from, to
+	is := func(l drivebay.Location) *drivebay.Volume { v := r.Volume; v.Location = l; return &v }
+	return is(partitions.MoveOf(r).From), is(partitions.MoveOf(r).To)
 }
 
 // verifyTarget refuses to copy more to the chosen drive if it is unfit now.
@@ -165,20 +163,12 @@ func (e *Copier) rename(rec *drivebay.VolumeRecord) []steps.Step {
 }
 
 // removePiece plans to wipe a partition of a move as its class requires, and to remove it.
-func (e *Copier) removePiece(piece *drivebay.Volume, encrypted bool, n write.Entry) []steps.Step {
+func (e *Copier) removePiece(piece *drivebay.Volume, n write.Entry) []steps.Step {
 	there := e.Write.InTable(n, func(*gpt.Table) (bool, error) { return true, nil })
 	shown := e.Write.AddKernelPartition(n)
 	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(piece.ID, "wipe", there), shown)}
-	if encrypted {
-		plan = append(plan, e.Steps.Made(piece.ID, "erase", func(ctx context.Context) error {
-			is, err := there(ctx)
-			if err != nil || !is {
-				return err
-			}
-			return e.LUKS.OnDevice(ctx, piece, true, func(ctx context.Context, disk host.Disk) error { return luks.LoseKeys(ctx, piece, disk) })
-		}))
-	}
-	return append(append(plan, e.Provision.Wiped(piece, there)), e.Write.DropEntry(n)...)
+	plan = append(append(plan, e.Device.Stack(piece).EraseCopy(there)...), e.Provision.Wiped(piece, there))
+	return append(plan, e.Write.DropEntry(n)...)
 }
 
 // cleanUp wipes and removes the old copy of a volume that has moved, while the new one is on
@@ -199,7 +189,7 @@ func (e *Copier) cleanUp(ctx context.Context, id string, deleting bool) error {
 	piece, _ := piecesOf(&rec)
 	n := write.OfVolume(&old)
 	n.Name = cmp.Or(partitions.MoveOf(&rec).OldName, n.Name)
-	err = e.Steps.Run(ctx, id, e.removePiece(piece, rec.Volume.Encrypted(), n))
+	err = e.Steps.Run(ctx, id, e.removePiece(piece, n))
 	if err == nil {
 		grow := e.Expand.GrowNext(&rec)
 		return errors.Join(e.endMove(id, "", ""), grow(ctx))
@@ -252,7 +242,7 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 		return err
 	}
 	_, piece := piecesOf(&rec)
-	err = e.Steps.Run(ctx, id, e.removePiece(piece, rec.Volume.Encrypted(), write.EntryOfMove(&rec)))
+	err = e.Steps.Run(ctx, id, e.removePiece(piece, write.EntryOfMove(&rec)))
 	if err == nil {
 		return e.endMove(id, "", "")
 	}

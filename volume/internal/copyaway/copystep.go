@@ -7,7 +7,6 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
-	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/expand"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/moves"
@@ -72,7 +71,9 @@ func (e *Copier) openPiece(ctx context.Context, way string, v *drivebay.Volume) 
 	p := &copyPiece{e: e, drive: v.Location.Drives[0]}
 	p.lane = way + p.drive
 	p.Disk, err = steps.Through(ctx, e.Steps, p.lane, steps.TableTime, func(ctx context.Context) (host.Disk, error) {
-		return e.Device.OpenForWriting(ctx, device.WriteTarget{Device: d, Drives: v.Location.Drives, On: p.drive, Alone: true})
+		t := e.Device.Stack(v).Piece().Target(v, d)
+		t.Alone = true
+		return e.Device.OpenForWriting(ctx, t)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("drive %s, %s: %w", p.drive, d.Dev, err)
@@ -132,7 +133,7 @@ func (e *Copier) commitMove(ctx context.Context, id string, m *moves.CopyMove, l
 			}
 		}
 		if expand.GrowsItself(r) {
-			r.Volume, err = expand.Grown(r.Volume, r.Work.Size)
+			r.Volume, err = e.Expand.Grown(r.Volume, r.Work.Size)
 		}
 		return err
 	})

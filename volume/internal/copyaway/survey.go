@@ -40,7 +40,7 @@ func (e *Copier) unreadable(ctx context.Context, id, drive, why string) (*driveb
 		return nil, err
 	}
 	src := &copyPiece{e: e, drive: drive, lane: "survey of " + drive}
-	src.Disk, err = steps.Through(ctx, e.Steps, src.lane, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Watch.OpenSame(ctx, d) })
+	src.Disk, err = steps.Through(ctx, e.Steps, src.lane, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenSame(ctx, d, false) })
 	if err != nil {
 		return nil, err
 	}

@@ -12,12 +12,9 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
-// Device returns the device of a volume; it touches no drive. It compares the index with sysfs: a drive
+// Partition returns the device of a volume that is a partition. It compares the index with sysfs: a drive
 // may have gone and another have its name.
-func (e *Opener) Device(v *drivebay.Volume) (mounttable.Device, error) {
-	if v.Location.OnLVM() {
-		return e.lvDevice(v)
-	}
+func (e *Opener) Partition(v *drivebay.Volume) (mounttable.Device, error) {
 	p, ok := e.Partitions.Partition(v)
 	if !ok {
 		return mounttable.Device{}, fmt.Errorf("volume %s: partition %s: %w", v.ID, v.Location.Partition, e.NotHere(v))
@@ -36,8 +33,8 @@ func (e *Opener) Device(v *drivebay.Volume) (mounttable.Device, error) {
 	return p.Device, nil
 }
 
-// lvDevice returns the device of an active logical volume.
-func (e *Opener) lvDevice(v *drivebay.Volume) (mounttable.Device, error) {
+// LogicalVolume returns the device of a volume that is an active logical volume.
+func (e *Opener) LogicalVolume(v *drivebay.Volume) (mounttable.Device, error) {
 	e.Ledger.Mu.Lock()
 	g := e.Partitions.Index.LVM.Group(v.Location.VG)
 	e.Ledger.Mu.Unlock()

@@ -1,3 +1,4 @@
-// Package device finds the block device of a volume and opens it. OpenForWriting is the one
-// place where a device is opened for writing: identity, claim and record are proved there.
+// Package device knows the layers of a volume (Stack): its piece of the drives, and the devices above it.
+// It also opens devices. OpenForWriting is the one place where a device is opened for writing: identity,
+// claim and record are proved there.
 package device

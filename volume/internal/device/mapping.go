@@ -18,13 +18,9 @@ import (
 // PlainName returns the device-mapper name of a decrypted volume; it is also the label of its header.
 func PlainName(id string) string { return content.OursPrefix + id }
 
-// Plain returns the device that users of a volume get. An encrypted volume has it only while it is
-// unlocked. plain touches no drive.
-func (e *Opener) Plain(v *drivebay.Volume) (mounttable.Device, error) {
-	d, err := e.Device(v)
-	if err != nil || !v.Encrypted() {
-		return d, err
-	}
+// MappingOn returns the decrypted device of a volume above the device that has its header. The volume has
+// it only while it is unlocked.
+func (e *Opener) MappingOn(d mounttable.Device, v *drivebay.Volume) (mounttable.Device, error) {
 	at := "sys/dev/block/" + d.Num + "/holders"
 	names, err := e.Machine.ReadDir(at)
 	if err != nil {
@@ -36,15 +32,6 @@ func (e *Opener) Plain(v *drivebay.Volume) (mounttable.Device, error) {
 		}
 	}
 	return mounttable.Device{}, fmt.Errorf("volume %s: %w: it is locked", v.ID, drivebay.ErrNotFound)
-}
-
-// IsPlain reports whether the device of an encrypted volume in plain exists.
-func (e *Opener) IsPlain(v *drivebay.Volume) (bool, error) {
-	_, err := e.Plain(v)
-	if errors.Is(err, drivebay.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Mapping finds the decrypted device regardless of the device below it: the drive that it was made on
@@ -114,6 +101,3 @@ func (e *Opener) Lock(ctx context.Context, v *drivebay.Volume) error {
 	}
 	return nil
 }
-
-// GrowsInUse reports whether a growth has a second part, above the volume's device.
-func GrowsInUse(v *drivebay.Volume) bool { return v.HasFilesystem() || v.Encrypted() }

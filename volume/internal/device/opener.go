@@ -1,6 +1,7 @@
 package device
 
 import (
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/env"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
@@ -17,4 +18,7 @@ type Opener struct {
 	MountTable *mounttable.Reader
 	Partitions *partitions.Catalog
 	Groups     *groups.Groups
+
+	Piece func(*drivebay.Volume) Layer // makes the lowest layer of a volume
+	Kinds []Kind                       // of the layers above, bottom up
 }

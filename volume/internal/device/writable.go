@@ -15,13 +15,14 @@ import (
 
 // The engine writes to no unclaimed drive. All code that writes to a drive, a partition or
 // a logical volume, itself or by a program, gets the device from OpenForWriting, or runs
-// LVM by LVMRun. Staging and publishing need no claim: they use what is there.
+// LVM by LVMRun. All other code gets it from OpenSame, which needs no claim and returns a
+// device that cannot be written: staging and publishing use what is there.
 
 // WriteTarget is a device that is to be opened for writing.
 type WriteTarget struct {
 	mounttable.Device
 	Drives []string // drives that it is on, by the records; none: it is only read
-	On     string   // the drive that the open device is proved to be on; empty: its number and name are enough
+	On     string   // the drive that the open device is proved to be on; empty: its number is enough
 	whole  uint64   // size that a whole drive must have; 0: no whole drive
 	Alone  bool     // nothing else may have it open, and no mount may show it
 }
@@ -31,6 +32,48 @@ type WriteTarget struct {
 func (e *Opener) OpenForWriting(ctx context.Context, t WriteTarget) (host.Disk, error) {
 	if err := e.MayWrite(t.Drives...); err != nil {
 		return nil, err
+	}
+	disk, err := e.openProved(ctx, t)
+	if err == nil && t.Alone {
+		if err = e.shownNowhere(ctx, mounttable.Device{Num: disk.DevNum(), Name: path.Base(t.Dev)}); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			disk.Close()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	mayWrite := func() error { return e.MayWrite(t.Drives...) }
+	if len(t.Drives) == 0 {
+		mayWrite = func() error { return errReading }
+	}
+	return claimedDisk{disk, mayWrite}, nil
+}
+
+var errReading = fmt.Errorf("%w: the device is open for reading", drivebay.ErrRefused)
+
+// OpenSame opens a device that no drive has to be claimed for, if it is still the one that has the number.
+// Nothing can be written to it. With alone, nothing else may have it open.
+func (e *Opener) OpenSame(ctx context.Context, d mounttable.Device, alone bool) (host.Disk, error) {
+	return e.OpenProved(ctx, WriteTarget{Device: d, Alone: alone})
+}
+
+// OpenProved is OpenSame for a device that is also proved to be on its drive.
+func (e *Opener) OpenProved(ctx context.Context, t WriteTarget) (host.Disk, error) {
+	disk, err := e.openProved(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return claimedDisk{disk, func() error { return errReading }}, nil
+}
+
+// openProved opens a device, and proves that the open device is the intended one. Every device is opened
+// here.
+func (e *Opener) openProved(ctx context.Context, t WriteTarget) (host.Disk, error) {
+	if t.Num == "" && t.On == "" {
+		return nil, fmt.Errorf("device %q: %w: neither its number nor its drive is known", t.Dev, drivebay.ErrRefused)
 	}
 	disk, err := e.Machine.OpenDisk(ctx, t.Dev, t.Alone)
 	if err != nil {
@@ -45,9 +88,6 @@ func (e *Opener) OpenForWriting(ctx context.Context, t WriteTarget) (host.Disk, 
 	if err == nil && t.whole > 0 && disk.Size() != t.whole {
 		err = fmt.Errorf("drive %s: %w: the device has %s, expected %s", t.On, drivebay.ErrRefused, partitions.SizeText(disk.Size()), partitions.SizeText(t.whole))
 	}
-	if err == nil && t.Alone {
-		err = e.shownNowhere(ctx, mounttable.Device{Num: disk.DevNum(), Name: path.Base(t.Dev)})
-	}
 	if err == nil {
 		err = ctx.Err() // the caller may have given up: the device must not stay open
 	}
@@ -55,14 +95,11 @@ func (e *Opener) OpenForWriting(ctx context.Context, t WriteTarget) (host.Disk, 
 		disk.Close()
 		return nil, err
 	}
-	if len(t.Drives) == 0 {
-		return disk, nil
-	}
-	return claimedDisk{disk, func() error { return e.MayWrite(t.Drives...) }}, nil
+	return disk, nil
 }
 
 // claimedDisk is an open device that accepts writes while its drives are claimed: withdrawing
-// the claim ends a copy or a wipe at its next piece.
+// the claim ends a copy or a wipe at its next piece. One that was opened for reading accepts none.
 type claimedDisk struct {
 	host.Disk
 	mayWrite func() error

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
@@ -79,7 +80,7 @@ func (e *Evacuator) activateLeg(ctx context.Context, h *groups.VolumeGroup, name
 	for _, r := range h.Volumes {
 		if v := r.Volume; v.Location.LV == name {
 			v.Location.Drives = h.Drives
-			if _, err := e.Mirror.Activate(ctx, &v); err != nil {
+			if _, err := e.Device.Stack(&v).Piece().Open(ctx, device.Opening{}); err != nil {
 				return err
 			}
 			return e.Mirror.Rejoin(ctx, &v)

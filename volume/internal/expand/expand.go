@@ -14,7 +14,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
-	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -87,24 +86,11 @@ func (e *Expander) Enlarge(ctx context.Context, id string) error {
 	if rec.Work == nil || rec.Work.Op != drivebay.WorkExpand {
 		return e.Ledger.Failed(ctx, id, fmt.Errorf("%w: its size is not written down", drivebay.ErrInvalid))
 	}
-	plan := e.growPartition(&rec)
-	if rec.Volume.Location.OnLVM() {
-		plan = e.growLogical(&rec)
-	}
-	if err := e.Steps.Run(ctx, id, plan); err != nil {
-		if needsZeroes(&rec.Volume) && ctx.Err() == nil && !errors.Is(err, ledger.ErrStopped) {
-			err = errors.Join(err, e.Steps.Run(ctx, id, []steps.Step{e.Provision.DropReservations(&rec.Volume)}))
-		}
+	if err := e.Device.Stack(&rec.Volume).Piece().Grow(ctx, device.Opening{}); err != nil {
 		return e.Ledger.Failed(ctx, id, err)
 	}
-	if v := &rec.Volume; v.Location.OnLVM() && v.Rest() == drivebay.CSICreated {
-		e.Watch.StopScrub(ctx, id)
-		if err := e.Mounts.DeactivateUnused(ctx, v); err != nil {
-			return e.Ledger.Failed(ctx, id, err)
-		}
-	}
 	done, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
-		r.Volume, err = grownDone(r.Volume, r.Work.Size)
+		r.Volume, err = e.grownDone(r.Volume, r.Work.Size)
 		r.Work = nil
 		return err
 	})
@@ -115,10 +101,10 @@ func (e *Expander) Enlarge(ctx context.Context, id string) error {
 }
 
 // grownDone returns a growing volume as it is once its device has grown.
-func grownDone(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
+func (e *Expander) grownDone(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 	v.Size = size
 	v, err := v.Moved(drivebay.CSIDone)
-	if err == nil && !device.GrowsInUse(&v) {
+	if err == nil && !e.Device.GrowsInUse(&v) {
 		v, err = v.Moved(drivebay.CSIDone)
 	}
 	return v, err

@@ -122,12 +122,12 @@ func (e *Expander) GrowNext(left *drivebay.VolumeRecord) (finish func(context.Co
 }
 
 // Grown returns a volume after a move that gave it a size.
-func Grown(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
+func (e *Expander) Grown(v drivebay.Volume, size uint64) (drivebay.Volume, error) {
 	v, err := v.Moved(drivebay.CSIResize)
 	if err != nil {
 		return v, err
 	}
-	return grownDone(v, size)
+	return e.grownDone(v, size)
 }
 
 // GrowthText describes the growth that a volume has moved for.

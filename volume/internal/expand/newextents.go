@@ -129,7 +129,7 @@ func (e *Expander) zeroReservation(ctx context.Context, v *drivebay.Volume, leg 
 	}
 	reserved := *v
 	reserved.Location.LV, reserved.Location.Instance, reserved.Publications = want.Name, partitions.InstanceOfLV(lv), nil
-	if err := e.LUKS.Overwrite(ctx, &reserved, "zero "+lv.UUID, 0, more, erase.ZeroRange); err != nil {
+	if err := e.LUKS.OverwritePiece(ctx, &reserved, "zero "+lv.UUID, 0, more, erase.ZeroRange); err != nil {
 		return err
 	}
 	_, err = e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {

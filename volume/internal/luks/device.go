@@ -16,10 +16,20 @@ import (
 // the record names. Of an encrypted volume it opens the plain device. With alone, nothing else
 // may have it open.
 func (e *Crypt) OnDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
+	return e.on(ctx, v, e.Device.Stack(v), alone, f)
+}
+
+// OnPiece is OnDevice for the volume's piece of the drive.
+func (e *Crypt) OnPiece(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
+	return e.on(ctx, v, e.Device.Stack(v).Piece(), alone, f)
+}
+
+// on is OnDevice for the highest of some layers.
+func (e *Crypt) on(ctx context.Context, v *drivebay.Volume, s device.Stack, alone bool, f func(context.Context, host.Disk) error) error {
 	if err := e.Device.MayWrite(v.Location.Drives...); err != nil {
 		return err
 	}
-	lane, t, err := e.targetOf(ctx, v)
+	lane, t, err := targetOf(ctx, v, s)
 	if err != nil {
 		return err
 	}
@@ -27,9 +37,9 @@ func (e *Crypt) OnDevice(ctx context.Context, v *drivebay.Volume, alone bool, f 
 	return e.Erase.OnDisk(ctx, lane, t, f)
 }
 
-// lookAtDevice is OnDevice for reading: it needs no claim.
-func (e *Crypt) lookAtDevice(ctx context.Context, v *drivebay.Volume, f func(context.Context, host.Disk) error) error {
-	lane, t, err := e.targetOf(ctx, v)
+// lookAt is on for reading: it needs no claim.
+func (e *Crypt) lookAt(ctx context.Context, v *drivebay.Volume, s device.Stack, f func(context.Context, host.Disk) error) error {
+	lane, t, err := targetOf(ctx, v, s)
 	if err != nil {
 		return err
 	}
@@ -37,24 +47,22 @@ func (e *Crypt) lookAtDevice(ctx context.Context, v *drivebay.Volume, f func(con
 	return e.Erase.OnDisk(ctx, lane, t, f)
 }
 
-// targetOf returns the device of a volume and its lane. The lane has the partition in its name:
-// a copy left on another drive does not block it.
-func (e *Crypt) targetOf(ctx context.Context, v *drivebay.Volume) (lane string, t device.WriteTarget, err error) {
-	d, err := e.Mirror.Activate(ctx, v)
-	if err == nil && v.Encrypted() {
-		d, err = e.Device.Plain(v)
-	}
-	t = device.WriteTarget{Device: d, Drives: v.Location.Drives}
-	if !v.Location.OnLVM() && !v.Encrypted() && len(v.Location.Drives) > 0 {
-		t.On = v.Location.Drives[0] // a logical volume is identified by its name
-	}
-	return "volume " + v.ID + " " + v.Location.Partition, t, err
+// targetOf returns the device of the highest of a volume's layers, and its lane. The lane has the partition
+// in its name: a copy left on another drive does not block it.
+func targetOf(ctx context.Context, v *drivebay.Volume, s device.Stack) (lane string, t device.WriteTarget, err error) {
+	d, err := s.Ready(ctx)
+	return "volume " + v.ID + " " + v.Location.Partition, s.Target(v, d), err
 }
 
 // ContentOf detects what is written on a volume.
 func (e *Crypt) ContentOf(ctx context.Context, v *drivebay.Volume) (drivebay.Content, error) {
+	return e.contentOf(ctx, v, e.Device.Stack(v))
+}
+
+// contentOf is ContentOf for the highest of some layers.
+func (e *Crypt) contentOf(ctx context.Context, v *drivebay.Volume, s device.Stack) (drivebay.Content, error) {
 	var c drivebay.Content
-	err := e.lookAtDevice(ctx, v, func(_ context.Context, disk host.Disk) error {
+	err := e.lookAt(ctx, v, s, func(_ context.Context, disk host.Disk) error {
 		c = content.Detect(disk, disk.Size(), disk.BlockSize())
 		if c.Kind == drivebay.ContentUnknown || c.Reason != "" {
 			return fmt.Errorf("%w: what is written on it %w: %s", drivebay.ErrRefused, host.ErrUnreadable, c.Reason)

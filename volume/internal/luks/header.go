@@ -51,7 +51,7 @@ func readHeader(r io.ReaderAt) (luksWords, error) {
 // put back.
 func (e *Crypt) AdoptHeader(ctx context.Context, v *drivebay.Volume) (why string, err error) {
 	var is luksWords
-	err = e.lookAtDevice(ctx, BackingPiece(v), func(_ context.Context, disk host.Disk) (err error) {
+	err = e.lookAt(ctx, v, e.below(v), func(_ context.Context, disk host.Disk) (err error) {
 		is, err = readHeader(disk)
 		return err
 	})
@@ -92,11 +92,11 @@ func (e *Crypt) headerFile(v *drivebay.Volume) string {
 }
 
 // unfinished is the suffix of a copy that is being written. The next copy overwrites what a crash leaves,
-// and DropHeader removes it.
+// and dropHeader removes it.
 const unfinished = ".new"
 
-// HeaderKept returns the step that keeps a copy of the header.
-func (e *Crypt) HeaderKept(v *drivebay.Volume) steps.Step {
+// headerKept returns the step that keeps a copy of the header.
+func (e *Crypt) headerKept(v *drivebay.Volume) steps.Step {
 	return steps.Step{
 		Name: "copy of the header",
 		Done: func(context.Context) (bool, error) { return e.Opt.Headers == "" || len(e.copyOf(v)) == headerCopy, nil },
@@ -153,7 +153,7 @@ func (e *Crypt) KeepHeader(ctx context.Context, v *drivebay.Volume) error {
 // headerNow reads the header from the drive.
 func (e *Crypt) headerNow(ctx context.Context, v *drivebay.Volume) ([]byte, error) {
 	b := make([]byte, headerCopy)
-	err := e.lookAtDevice(ctx, BackingPiece(v), func(_ context.Context, disk host.Disk) error {
+	err := e.lookAt(ctx, v, e.below(v), func(_ context.Context, disk host.Disk) error {
 		_, err := disk.ReadAt(b, 0)
 		return err
 	})
@@ -181,8 +181,8 @@ func writeCopy(name string, b []byte) error {
 	return errors.Join(host.SyncFolder(filepath.Dir(name)), host.SyncFolder(filepath.Dir(filepath.Dir(name)))) // MkdirAll may have made the folder
 }
 
-// DropHeader removes the copy of the header.
-func (e *Crypt) DropHeader(v *drivebay.Volume) error {
+// dropHeader removes the copy of the header.
+func (e *Crypt) dropHeader(v *drivebay.Volume) error {
 	if e.Opt.Headers == "" {
 		return nil
 	}

@@ -23,13 +23,6 @@ import (
 // An encrypted volume is a LUKS2 header followed by the data. device-mapper shows the data in plain while
 // the volume is staged. In all else it is like any other volume; its device is the plain one.
 
-// BackingPiece returns an encrypted volume as its piece of the drive, with the header.
-func BackingPiece(v *drivebay.Volume) *drivebay.Volume {
-	out := *v
-	out.LUKSUUID = ""
-	return &out
-}
-
 // Encrypt makes a volume that was found half made one of an encrypted class.
 func Encrypt(v *drivebay.Volume, c drivebay.Class) {
 	if c.Encryption != "" && !v.Encrypted() {
@@ -108,14 +101,14 @@ func hasHeader(c drivebay.Content, v *drivebay.Volume) bool {
 	})
 }
 
-// Encrypted is the step that writes the header of a new volume. A header that a killed cryptsetup left, or
+// encrypted is the step that writes the header of a new volume. A header that a killed cryptsetup left, or
 // that has another passphrase, is made anew: the volume was not handed out yet. The step runs only for
 // volumes that are still marked as half made: a partition by its type, a logical volume by its tags.
-func (e *Crypt) Encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
+func (e *Crypt) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
 	return steps.Step{
 		Name: "encrypt",
 		Done: func(ctx context.Context) (bool, error) {
-			c, err := e.ContentOf(ctx, BackingPiece(v))
+			c, err := e.contentOf(ctx, v, e.below(v))
 			if err != nil || !hasHeader(c, v) {
 				return false, err
 			}
@@ -132,15 +125,15 @@ func (e *Crypt) Encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.St
 		Do: func(ctx context.Context) error {
 			key, err := Passphrase(secrets)
 			if err == nil {
-				err = errors.Join(e.Device.Lock(ctx, v), e.DropHeader(v), e.unmade(v.ID, "zero"))
+				err = errors.Join(e.Device.Lock(ctx, v), e.dropHeader(v), e.unmade(v.ID, "zero"))
 			}
 			if err != nil {
 				return err
 			}
-			if err := e.OnDevice(ctx, BackingPiece(v), true, erase.ClearMarks); err != nil {
+			if err := e.on(ctx, v, e.below(v), true, erase.ClearMarks); err != nil {
 				return err
 			}
-			return e.OnDevice(ctx, BackingPiece(v), false, func(ctx context.Context, disk host.Disk) error {
+			return e.on(ctx, v, e.below(v), false, func(ctx context.Context, disk host.Disk) error {
 				if c := content.Detect(disk, disk.Size(), disk.BlockSize()); c.Kind != drivebay.ContentBlank {
 					return fmt.Errorf("%w: it is not blank: %s", drivebay.ErrRefused, erase.CannotBlank(c))
 				}
@@ -162,69 +155,25 @@ func (e *Crypt) unmade(id, name string) error {
 	return err
 }
 
-// Unlocked returns the step that opens the device of a volume in plain.
-func (e *Crypt) Unlocked(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
-	return steps.Step{
-		Name: "unlock",
-		Done: func(context.Context) (bool, error) { return e.Device.IsPlain(v) },
-		Do: func(ctx context.Context) error {
-			key, err := Passphrase(secrets)
-			if err == nil {
-				_, err = e.Unlock(ctx, v, key)
-			}
-			return err
-		},
-	}
-}
-
-// Locked returns the step that closes the device of a volume in plain.
-func (e *Crypt) Locked(v *drivebay.Volume) steps.Step {
-	return steps.Step{
-		Name: "lock",
-		Done: func(context.Context) (bool, error) { _, is, err := e.Device.Mapping(v); return !is, err },
-		Do:   func(ctx context.Context) error { return e.Device.Lock(ctx, v) },
-	}
-}
-
-// Erased destroys the keys of an encrypted volume: from then on it cannot be read, however long the rest
-// of the wipe takes.
-func (e *Crypt) Erased(v *drivebay.Volume, there func(context.Context) (bool, error)) []steps.Step {
-	if !v.Encrypted() {
-		return nil
-	}
-	erase := e.Steps.Made(v.ID, "erase", func(ctx context.Context) error {
-		is, err := there(ctx)
-		if err == nil && is {
-			err = e.OnDevice(ctx, BackingPiece(v), true, func(ctx context.Context, disk host.Disk) error { return LoseKeys(ctx, v, disk) })
-		}
-		return errors.Join(err, e.DropHeader(v))
-	})
-	return []steps.Step{e.Locked(v), erase}
-}
-
-// LoseKeys overwrites a header. A thin pool writes elsewhere what a snapshot ever shared, and leaves what
-// was there before (Linux, drivers/md/dm-thin.c, break_sharing): such a block is therefore discarded
-// first.
-func LoseKeys(ctx context.Context, v *drivebay.Volume, disk host.Disk) error {
-	n := min(partitions.LUKSHeader, disk.Size())
-	if v.Location.Kind == drivebay.LocationThin {
-		if err := disk.Discard(ctx, 0, n); err != nil && !errors.Is(err, host.ErrUnsupported) {
-			return err
-		}
-	}
-	return errors.Join(disk.Zero(ctx, 0, n), disk.Sync())
-}
-
 // Overwrite zeroes or discards a range of a volume piece by piece, for the step of that name. If the
 // range starts at 0, all of the volume is new or removed, and must not be open elsewhere.
 func (e *Crypt) Overwrite(ctx context.Context, v *drivebay.Volume, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
+	return e.overwrite(ctx, v, e.Device.Stack(v), name, from, to, do)
+}
+
+// OverwritePiece is Overwrite for the volume's piece of the drive.
+func (e *Crypt) OverwritePiece(ctx context.Context, v *drivebay.Volume, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
+	return e.overwrite(ctx, v, e.Device.Stack(v).Piece(), name, from, to, do)
+}
+
+func (e *Crypt) overwrite(ctx context.Context, v *drivebay.Volume, s device.Stack, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
 	for at := max(from, e.Erase.Reached(v.ID, name)); at < to; at += erase.Piece {
 		if at > from && (at-from)%erase.Milestone == 0 {
 			if err := e.Erase.Reach(v.ID, name, at); err != nil {
 				return err
 			}
 		}
-		err := e.OnDevice(ctx, v, from == 0, func(ctx context.Context, disk host.Disk) error {
+		err := e.on(ctx, v, s, from == 0, func(ctx context.Context, disk host.Disk) error {
 			if to > disk.Size() {
 				return fmt.Errorf("%w: the device has %s, smaller than the %s to write", drivebay.ErrRefused, partitions.SizeText(disk.Size()), partitions.SizeText(to))
 			}

@@ -2,34 +2,12 @@ package luks
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/device"
-	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
-
-// Unlock creates the decrypted device with a key, or tests the key if the device exists. It first
-// removes a device that was left over on a drive that is gone.
-func (e *Crypt) Unlock(ctx context.Context, v *drivebay.Volume, key []byte) (mounttable.Device, error) {
-	is, err := e.Device.IsPlain(v)
-	switch {
-	case err != nil:
-		return mounttable.Device{}, err
-	case is:
-		err = e.tryKey(ctx, v, key)
-	default:
-		if err = e.Device.Lock(ctx, v); err == nil {
-			err = e.withKey(ctx, v, key, "open", device.PlainName(v.ID))
-		}
-	}
-	if err != nil {
-		return mounttable.Device{}, err
-	}
-	return e.Device.Plain(v)
-}
 
 // tryKey returns ErrSecret if nothing in the header opens with the key.
 func (e *Crypt) tryKey(ctx context.Context, v *drivebay.Volume, key []byte) error {
@@ -46,19 +24,32 @@ func (e *Crypt) withKey(ctx context.Context, v *drivebay.Volume, key []byte, act
 
 // onHeader calls do with the device that holds the header of a volume, after proving that it does.
 func (e *Crypt) onHeader(ctx context.Context, v *drivebay.Volume, do func(context.Context, host.Disk) error) error {
-	d, err := e.Mirror.Activate(ctx, BackingPiece(v))
+	open := func(ctx context.Context, t device.WriteTarget) (host.Disk, error) {
+		return e.Device.OpenSame(ctx, t.Device, false)
+	}
+	return e.withHeader(ctx, v, open, do)
+}
+
+// changeHeader is onHeader for a change of the header.
+func (e *Crypt) changeHeader(ctx context.Context, v *drivebay.Volume, do func(context.Context, host.Disk) error) error {
+	if err := e.Device.MayWrite(v.Location.Drives...); err != nil {
+		return err
+	}
+	return e.withHeader(ctx, v, e.Device.OpenForWriting, do)
+}
+
+func (e *Crypt) withHeader(ctx context.Context, v *drivebay.Volume, open func(context.Context, device.WriteTarget) (host.Disk, error), do func(context.Context, host.Disk) error) error {
+	below := e.below(v)
+	d, err := below.Open(ctx, device.Opening{})
 	if err != nil {
 		return err
 	}
 	return steps.Touch(ctx, e.Steps, v, steps.MountTime, func(ctx context.Context) error {
-		disk, err := e.Machine.OpenDisk(ctx, d.Dev, false)
+		disk, err := open(ctx, below.Target(v, d))
 		if err != nil {
 			return err
 		}
 		defer disk.Close()
-		if disk.DevNum() != d.Num {
-			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.Dev)
-		}
 		if err := e.proveHeader(disk, v); err != nil {
 			return err
 		}

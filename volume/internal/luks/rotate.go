@@ -54,10 +54,7 @@ func (e *Crypt) opens(ctx context.Context, v *drivebay.Volume, key []byte) (bool
 // gives the length of the first (2.6.1, tried). So the list of processes shows that
 // length, and nothing else.
 func (e *Crypt) addKey(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
-	if err := e.Device.MayWrite(v.Location.Drives...); err != nil {
-		return err
-	}
-	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
+	return e.changeHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
 		_, err := e.Machine.RunInput(ctx, append(bytes.Clone(old), next...), "cryptsetup", "luksAddKey", "--type", "luks2",
 			"--pbkdf", "argon2id", "--pbkdf-memory", strconv.Itoa(keyMemory), "--pbkdf-parallel", "1",
 			"--key-file", "-", "--keyfile-size", strconv.Itoa(len(old)), disk.Path(), "-")
@@ -68,10 +65,7 @@ func (e *Crypt) addKey(ctx context.Context, v *drivebay.Volume, old, next []byte
 // removeKey removes a passphrase. cryptsetup would remove the last one as well, without a
 // warning (2.6.1, tried). So the new one is proved once more, in the same turn of the lane.
 func (e *Crypt) removeKey(ctx context.Context, v *drivebay.Volume, old, next []byte) error {
-	if err := e.Device.MayWrite(v.Location.Drives...); err != nil {
-		return err
-	}
-	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
+	return e.changeHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
 		if _, err := e.Machine.RunInput(ctx, next, "cryptsetup", "open", "--type", "luks2", "--key-file", "-", disk.Path(), "--test-passphrase"); err != nil {
 			return err
 		}

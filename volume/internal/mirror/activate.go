@@ -10,17 +10,20 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
 
-// Activate makes the device of a volume appear.
-func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.Device, error) {
+// IfTrusted calls appear, which makes the piece of a volume have a device, unless the drives of the
+// volume are not trusted.
+func (e *Mirrors) IfTrusted(v *drivebay.Volume, appear func() (mounttable.Device, error)) (mounttable.Device, error) {
 	if err := e.Partitions.Trusted(v.Location.Drives); err != nil {
 		if d, err := e.Device.Device(v); err == nil && StagedAt(v) != nil && !e.Inventory.Untrusted(v.Location.Drives) { // a volume in use stays usable
 			return d, nil
 		}
 		return mounttable.Device{}, fmt.Errorf("volume %s: %w", v.ID, err)
 	}
-	if !v.Location.OnLVM() {
-		return e.Device.Device(v)
-	}
+	return appear()
+}
+
+// Activate makes the device of a logical volume appear.
+func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.Device, error) {
 	if e.Groups.ActiveLately(v.Location) {
 		if d, err := e.Device.Device(v); err == nil {
 			return d, nil
@@ -36,11 +39,8 @@ func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.
 	return e.Device.Device(v)
 }
 
-// Deactivate removes the device of a volume that is a logical volume.
+// Deactivate removes the device of a logical volume.
 func (e *Mirrors) Deactivate(ctx context.Context, v *drivebay.Volume) error {
-	if !v.Location.OnLVM() {
-		return nil
-	}
 	mirror := v.Location.Kind == drivebay.LocationMirror
 	if mirror {
 		x := e.Groups.LVMNow()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -31,7 +32,7 @@ func (s *MountState) Expand(ctx context.Context, at MountPath, r drivebay.SizeRa
 	case s.V.CSIStatus == drivebay.CSIResizing:
 		return 0, fmt.Errorf("%w: its device is being grown", drivebay.ErrPending)
 	}
-	if err := s.widen(ctx, secrets); err != nil {
+	if err := s.growLayers(ctx, device.Opening{Secrets: secrets}); err != nil {
 		return 0, s.Failed(err)
 	}
 	if err := s.grow(ctx, s.writableAt(at)); err != nil {
@@ -71,7 +72,7 @@ func (s *MountState) Grown(ctx context.Context, at MountPath) error {
 	due := s.growing()
 	if !due {
 		err := steps.Touch(ctx, s.Steps, &s.V, steps.ProbeTime, func(ctx context.Context) error {
-			disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, false)
+			disk, err := s.Device.OpenSame(ctx, s.D, false)
 			if err != nil {
 				return err
 			}

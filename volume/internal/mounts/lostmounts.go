@@ -38,7 +38,7 @@ func (e *Mounter) DropLost(ctx context.Context, v drivebay.Volume) error {
 	if err := s.Keep(nil); err != nil {
 		return err
 	}
-	return s.lockUnused(ctx)
+	return s.closeUnused(ctx)
 }
 
 // Unused proves that nothing has the device of a volume open for itself alone, as a mounted filesystem
@@ -48,7 +48,7 @@ func (s *MountState) Unused(ctx context.Context) error {
 		return nil
 	}
 	return steps.Touch(ctx, s.Steps, &s.V, steps.MountTime, func(ctx context.Context) error {
-		disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, true)
+		disk, err := s.Device.OpenSame(ctx, s.D, true)
 		if errors.Is(err, host.ErrBusy) {
 			return fmt.Errorf("in use by a container: stop the container first: %w", err)
 		}

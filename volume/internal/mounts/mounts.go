@@ -17,7 +17,7 @@ import (
 
 // Mounted returns the mounts of a volume's device from a new mount table.
 func (e *Mounter) Mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount, error) {
-	d, err := e.Device.Plain(v)
+	d, err := e.Device.Stack(v).State()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (e *Mounter) MountState(ctx context.Context, v drivebay.Volume) (*MountStat
 // MountStateIn returns the mount state of a volume by a table.
 func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *MountState {
 	s := &MountState{Mounter: e, V: v, T: t}
-	if d, err := e.Device.Plain(&v); err == nil {
+	if d, err := e.Device.Stack(&v).State(); err == nil {
 		s.D = d
 	}
 	for _, p := range v.Publications {

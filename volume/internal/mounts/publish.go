@@ -149,17 +149,11 @@ func (s *MountState) bindDevice(ctx context.Context, at MountPath, readOnly bool
 		return steps.InOurWords(err)
 	}
 	return steps.Touch(ctx, s.Steps, &s.V, steps.MountTime, func(ctx context.Context) error {
-		disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, false)
+		disk, err := s.Device.OpenSame(ctx, s.D, false)
 		if err != nil {
 			return err
 		}
 		defer disk.Close()
-		if disk.DevNum() != s.D.Num {
-			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.D.Dev)
-		}
-		if err := ctx.Err(); err != nil { // the caller has gone, and the volume may have been unstaged since
-			return err
-		}
 		if err := disk.SetReadOnly(readOnly); err != nil {
 			return err
 		}
@@ -193,14 +187,11 @@ func (s *MountState) writable(ctx context.Context) {
 		return
 	}
 	err := steps.Touch(ctx, s.Steps, &s.V, steps.ProbeTime, func(ctx context.Context) error {
-		disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, false)
+		disk, err := s.Device.OpenSame(ctx, s.D, false)
 		if err != nil {
 			return err
 		}
 		defer disk.Close()
-		if disk.DevNum() != s.D.Num {
-			return nil
-		}
 		return disk.SetReadOnly(false)
 	})
 	if err != nil {

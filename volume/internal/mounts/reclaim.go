@@ -21,7 +21,7 @@ func (s *MountState) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (ou
 		if r.Path != "" || len(s.Now) > 0 {
 			return out, fmt.Errorf("%w: its filesystem is not mounted where it should be: heal it first", drivebay.ErrBusy)
 		}
-		if s.D, err = s.Mirror.Activate(ctx, &s.V); err != nil {
+		if s.D, err = s.layers().Open(ctx, device.Opening{}); err != nil {
 			return out, steps.InOurWords(err)
 		}
 		defer func() {
@@ -55,7 +55,7 @@ func (s *MountState) anywhere() (MountPath, bool) {
 }
 
 func (s *MountState) trimUnmounted(ctx context.Context) error {
-	disk, err := s.Device.OpenForWriting(ctx, device.WriteTarget{Device: s.D, Drives: s.V.Location.Drives})
+	disk, err := s.Device.OpenForWriting(ctx, s.layers().Target(&s.V, s.D))
 	if err != nil {
 		return err
 	}

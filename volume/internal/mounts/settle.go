@@ -26,7 +26,7 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 			if err := s.Keep(nil); err != nil || s.D.Num == "" { // without its device it is not known whether the volume is in use
 				return err
 			}
-			return s.lockUnused(ctx)
+			return s.closeUnused(ctx)
 		})
 		if err != nil && !errors.Is(err, drivebay.ErrPending) {
 			e.Log.Warn("mounts not compared with the record", "op", "settle", "volume", r.Volume.ID, "err", err)

@@ -101,14 +101,11 @@ func same(have, want drivebay.Publication) bool {
 // open meanwhile, so that no other device gets its number or its name.
 func (s *MountState) Mount(ctx context.Context, at MountPath, options []string, readOnly bool) error {
 	err := steps.Touch(ctx, s.Steps, &s.V, steps.MountTime, func(ctx context.Context) error {
-		disk, err := s.Machine.OpenDisk(ctx, s.D.Dev, false)
+		disk, err := s.Device.OpenSame(ctx, s.D, false)
 		if err != nil {
 			return err
 		}
 		defer disk.Close()
-		if disk.DevNum() != s.D.Num {
-			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, s.D.Dev)
-		}
 		if err := ProveFS(disk, &s.V); err != nil {
 			return err
 		}
@@ -171,7 +168,7 @@ func (s *MountState) Unstage(ctx context.Context, at MountPath) error {
 	if news {
 		s.noteStaging(drivebay.EventVolumeUnstaged, "unstaged from", at)
 	}
-	if err := s.lockUnused(ctx); err != nil {
+	if err := s.closeUnused(ctx); err != nil {
 		return err
 	}
 	if _, err := s.Device.Device(&s.V); err != nil || len(s.Now) > 0 || len(s.T.Of(s.D)) > 0 {
@@ -180,7 +177,7 @@ func (s *MountState) Unstage(ctx context.Context, at MountPath) error {
 	// A device that stays active does no harm, and must not make the call fail.
 	ctx, cancel := context.WithTimeout(ctx, steps.UnmountTime)
 	defer cancel()
-	if err := s.Mirror.Deactivate(ctx, &s.V); err != nil {
+	if err := s.layers().Piece().Close(ctx); err != nil {
 		s.Log.Warn("device not deactivated", "op", "unstage", "volume", s.V.ID, "err", err)
 	}
 	return nil

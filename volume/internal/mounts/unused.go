@@ -47,7 +47,7 @@ func (e *Mounter) LeaveAsFound(ctx context.Context, v *drivebay.Volume) error {
 	if err != nil || len(s.Now) > 0 || len(s.T.Of(s.D)) > 0 {
 		return err
 	}
-	return errors.Join(s.lockUnused(ctx), e.Mirror.Deactivate(ctx, v))
+	return errors.Join(s.closeUnused(ctx), e.Device.Stack(v).Piece().Close(ctx))
 }
 
 // DeactivateUnused deactivates a volume that is mounted nowhere. After the records are lost a pod may
@@ -60,5 +60,5 @@ func (e *Mounter) DeactivateUnused(ctx context.Context, v *drivebay.Volume) erro
 	case len(mounts) > 0:
 		return nil
 	}
-	return e.Mirror.Deactivate(ctx, v)
+	return e.Device.Stack(v).Piece().Close(ctx)
 }

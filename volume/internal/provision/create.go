@@ -283,10 +283,8 @@ func (e *Provisioner) filled(v *drivebay.Volume, secrets drivebay.Secrets) []ste
 	} else {
 		plan = []steps.Step{e.zeroed(v)}
 	}
-	if v.Encrypted() {
-		plan = slices.Concat([]steps.Step{e.LUKS.Encrypted(v, secrets), e.LUKS.HeaderKept(v), e.LUKS.Unlocked(v, secrets)}, plan, []steps.Step{e.LUKS.Locked(v)})
-	}
-	return plan
+	open, shut := e.Device.Stack(v).Create(secrets)
+	return slices.Concat(open, plan, shut)
 }
 
 func (e *Provisioner) zeroed(v *drivebay.Volume) steps.Step {

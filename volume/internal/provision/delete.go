@@ -11,12 +11,12 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
-	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -97,9 +97,7 @@ func (e *Provisioner) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volum
 	is, _, _ = e.Mirror.SurvivingMirror(rec)
 	switch {
 	case mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location):
-		if is.Encrypted() {
-			err = e.LUKS.DropHeader(&is)
-		}
+		err = e.Device.Stack(&is).Forget()
 	case !is.Location.OnLVM():
 		plan = e.removePartition(rec)
 	default:
@@ -118,7 +116,7 @@ func (e *Provisioner) removePartition(rec *drivebay.VolumeRecord) []steps.Step {
 	there := e.Write.InTable(n, func(*gpt.Table) (bool, error) { return true, nil })
 	shown := e.Write.AddKernelPartition(n) // it may never have been added
 	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(v.ID, "wipe", there), shown)}
-	plan = append(append(plan, e.LUKS.Erased(v, there)...), e.Wiped(v, there))
+	plan = append(append(plan, e.Device.Stack(v).Erase(there)...), e.Wiped(v, there))
 	return append(plan, e.Write.DropEntry(n)...)
 }
 
@@ -129,12 +127,11 @@ func (e *Provisioner) Wiped(v *drivebay.Volume, there func(context.Context) (boo
 		if is, err := there(ctx); err != nil || !is {
 			return err
 		}
-		v := luks.BackingPiece(v)
 		do := erase.RangeWipe(groups.WipeOf(v))
 		if do != nil {
-			d, err := e.Mirror.Activate(ctx, v)
+			d, err := e.Device.Stack(v).Piece().Open(ctx, device.Opening{})
 			if err == nil {
-				err = e.LUKS.Overwrite(ctx, v, "wipe", 0, d.Size, do)
+				err = e.LUKS.OverwritePiece(ctx, v, "wipe", 0, d.Size, do)
 			}
 			if err == nil {
 				err = e.Mirror.LeavesLegs(ctx, v)
@@ -143,7 +140,7 @@ func (e *Provisioner) Wiped(v *drivebay.Volume, there func(context.Context) (boo
 				return err
 			}
 		}
-		return e.LUKS.OnDevice(ctx, v, true, erase.ClearMarks)
+		return e.LUKS.OnPiece(ctx, v, true, erase.ClearMarks)
 	})
 }
 

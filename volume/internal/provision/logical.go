@@ -136,7 +136,7 @@ func (e *Provisioner) removeLogical(v *drivebay.Volume) ([]steps.Step, error) {
 	if len(l.Drives) < ledger.DrivesPerGroup(l.Kind) {
 		plan = []steps.Step{write.When(there, e.Write.LVMStep("activate", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return e.Device.Appearing(v), nil }))}
 	}
-	plan = append(append(plan, e.LUKS.Erased(v, there)...), e.Wiped(v, there),
+	plan = append(append(plan, e.Device.Stack(v).Erase(there)...), e.Wiped(v, there),
 		write.When(there, e.DropReservations(v)),
 		write.When(there, steps.Step{Name: "volume",
 			Done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },

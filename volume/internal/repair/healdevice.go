@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -97,15 +98,16 @@ func needActive(g *symptoms) (why string, cannot error) {
 	return why, nil
 }
 
-// makeActive activates the logical volume. An encrypted volume is locked first: its mapping blocks a new
-// device below it.
+// makeActive activates the logical volume. Layers above it that lead nowhere are closed first: they block
+// a new device below them.
 func makeActive(ctx context.Context, p *diagnosis) error {
-	if p.signs.encrypted() && !p.signs.device {
-		if err := p.e.Device.Lock(ctx, &p.V); err != nil {
+	layers := p.e.Device.Stack(&p.V)
+	if !p.signs.device {
+		if err := layers.Above().Close(ctx); err != nil {
 			return err
 		}
 	}
-	_, err := p.e.Mirror.Activate(ctx, luks.BackingPiece(&p.V))
+	_, err := layers.Piece().Open(ctx, device.Opening{})
 	return steps.InOurWords(err)
 }
 
@@ -171,10 +173,9 @@ func needKey(g *symptoms) (why string, cannot error) {
 }
 
 func unlockAgain(ctx context.Context, p *diagnosis) error {
-	key, err := luks.TheKey(p.signs.r.Secrets)
-	if err != nil {
+	if _, err := luks.TheKey(p.signs.r.Secrets); err != nil {
 		return fmt.Errorf("the volume is locked: %w", err)
 	}
-	_, err = p.e.LUKS.Unlock(ctx, &p.V, key)
+	_, err := p.e.Device.Stack(&p.V).Open(ctx, device.Opening{Secrets: p.signs.r.Secrets})
 	return err
 }

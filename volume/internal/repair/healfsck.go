@@ -49,13 +49,13 @@ func fsck(ctx context.Context, p *diagnosis) (err error) {
 	if p.signs.encrypted() {
 		err = unlockAgain(ctx, p)
 	} else {
-		_, err = p.e.Mirror.Activate(ctx, &p.V)
+		_, err = p.e.Device.Stack(&p.V).Open(ctx, device.Opening{})
 	}
 	if err != nil {
 		return steps.InOurWords(err)
 	}
 	defer func() { err = errors.Join(err, p.e.Mounts.LeaveAsFound(context.WithoutCancel(ctx), &p.V)) }()
-	if p.D, err = p.e.Device.Plain(&p.V); err != nil {
+	if p.D, err = p.e.Device.Stack(&p.V).State(); err != nil {
 		return err
 	}
 	if err := steps.Touch(ctx, p.e.Steps, &p.V, watch.ScrubTime, p.runFsck); err != nil {
@@ -69,7 +69,7 @@ func fsck(ctx context.Context, p *diagnosis) (err error) {
 }
 
 func (p *diagnosis) runFsck(ctx context.Context) error {
-	disk, err := p.e.Device.OpenForWriting(ctx, device.WriteTarget{Device: p.D, Drives: p.V.Location.Drives}) // not alone: the program opens it so
+	disk, err := p.e.Device.OpenForWriting(ctx, p.e.Device.Stack(&p.V).Target(&p.V, p.D)) // not alone: the program opens it so
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -77,19 +78,11 @@ func (p *diagnosis) readRanges(ctx context.Context, ranges []watch.DataRange) er
 // readRange reads parts of a range, in the time that a sleeping drive needs to answer.
 func (p *diagnosis) readRange(ctx context.Context, r watch.DataRange, withFS bool) error {
 	return steps.Touch(ctx, p.e.Steps, &p.V, steps.ProbeTime, func(ctx context.Context) error {
-		disk, err := p.Machine.OpenDisk(ctx, r.Dev, false)
+		disk, err := p.e.Device.OpenProved(ctx, device.WriteTarget{Device: r.Device, On: r.Drive})
 		if err != nil {
 			return err
 		}
 		defer disk.Close()
-		if disk.DevNum() != r.Num {
-			return fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, r.Dev)
-		}
-		if r.Drive != "" {
-			if err := p.Drives.ProveIdentity(ctx, r.Drive, disk.DevNum()); err != nil {
-				return err
-			}
-		}
 		if withFS {
 			if err := mounts.ProveFS(medium{disk}, &p.V); err != nil {
 				return err

@@ -131,10 +131,8 @@ func (e *Repairer) ForgetVolume(ctx context.Context, id string) error {
 		if len(s.Now) > 0 {
 			return fmt.Errorf("%w: %s still has it", drivebay.ErrBusy, s.Now[0].Path)
 		}
-		if v.Encrypted() { // its decrypted device stands on nothing
-			if err := e.Device.Lock(ctx, &v); err != nil {
-				return err
-			}
+		if err := e.Device.Stack(&v).Above().Close(ctx); err != nil { // they stand on nothing
+			return err
 		}
 		if err := e.forgetSnapshotsOf(id); err != nil {
 			return err

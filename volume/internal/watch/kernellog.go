@@ -91,7 +91,7 @@ func (e *Watcher) volumesOnDevice(name string) []string {
 			continue
 		}
 		before = append(before, r.Volume.ID)
-		if d, err := e.Device.Plain(&r.Volume); err == nil && d.Name == name && d.Num == inventory.MadeOf(*p).Num {
+		if d, err := e.Device.Stack(&r.Volume).State(); err == nil && d.Name == name && d.Num == inventory.MadeOf(*p).Num {
 			now = append(now, r.Volume.ID)
 		}
 	}

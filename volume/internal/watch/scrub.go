@@ -16,7 +16,6 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
-	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -68,7 +67,7 @@ func (e *Watcher) ScrubVolume(_ context.Context, id string) error {
 	if r.Work != nil {
 		return fmt.Errorf("scrub volume %s: %w: %s comes first", id, drivebay.ErrBusy, r.Work.Op)
 	}
-	switch _, err := e.Device.Plain(&r.Volume); {
+	switch _, err := e.Device.Stack(&r.Volume).State(); {
 	case errors.Is(err, drivebay.ErrNotFound): // it is locked, or not active
 		return fmt.Errorf("scrub volume %s: %w: it has no open device: %v; stage it, then retry", id, drivebay.ErrRefused, err)
 	case err != nil:
@@ -216,11 +215,11 @@ func (e *Watcher) Scrub(ctx context.Context, v *drivebay.Volume) (drivebay.Scrub
 }
 
 func (e *Watcher) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []string, mounted bool, err error) {
-	d, err := e.Device.Plain(v)
+	d, err := e.Device.Stack(v).State()
 	if err != nil {
 		return nil, false, err
 	}
-	disk, err := steps.Ask(ctx, e.Steps, v, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.OpenSame(ctx, d) })
+	disk, err := steps.Ask(ctx, e.Steps, v, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenSame(ctx, d, false) })
 	if err != nil {
 		return nil, false, err
 	}
@@ -238,23 +237,6 @@ func (e *Watcher) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []s
 	}
 	after, err := e.Mounts.Mounted(ctx, v)
 	return faults, len(before)+len(after) > 0, err
-}
-
-// OpenSame opens a device if it is still the one that has the number. It is called in a lane: if the caller
-// has given up meanwhile, the device does not stay open.
-func (e *Watcher) OpenSame(ctx context.Context, d mounttable.Device) (host.Disk, error) {
-	disk, err := e.Machine.OpenDisk(ctx, d.Dev, false)
-	if err != nil {
-		return nil, err
-	}
-	if err = ctx.Err(); err == nil && disk.DevNum() != d.Num {
-		err = fmt.Errorf("%w: %s is another device now", drivebay.ErrRefused, d.Dev)
-	}
-	if err != nil {
-		disk.Close()
-		return nil, err
-	}
-	return disk, nil
 }
 
 // KeepScrub records the verdict without taking the volume: no call for the volume is
