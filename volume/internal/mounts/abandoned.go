@@ -9,7 +9,7 @@ import (
 
 // Abandoned returns the paths that are named after the volume and in no record, and that show a
 // device that is gone or is not the volume.
-func (s *MountState) Abandoned() (out []drivebay.PathFacts) {
+func (s *VolumeMounts) Abandoned() (out []drivebay.PathFacts) {
 	for _, m := range s.T.NamedAfter(s.V.ID) {
 		if mounttable.Carries(m, s.D) && !mounttable.IsUnlinked(m) {
 			continue

@@ -42,7 +42,7 @@ func (s *MountState) Expand(ctx context.Context, at MountPath, r drivebay.SizeRa
 }
 
 // writableAt returns the path to grow a filesystem through: not one with a read-only mount.
-func (s *MountState) writableAt(at MountPath) MountPath {
+func (s *VolumeMounts) writableAt(at MountPath) MountPath {
 	if p := s.Staging(); p != nil && !p.ReadOnly {
 		if staged, err := s.CheckPath(p.Path); err == nil && s.live(staged) {
 			return staged
@@ -95,7 +95,7 @@ func (s *MountState) Grown(ctx context.Context, at MountPath) error {
 }
 
 // growing reports whether the device has been grown and the filesystem has not.
-func (s *MountState) growing() bool {
+func (s *VolumeMounts) growing() bool {
 	return s.V.CSIStatus == drivebay.CSIResized || s.V.CSIStatus == drivebay.CSIFailed && s.V.State().Before == drivebay.CSIResized
 }
 

@@ -16,7 +16,7 @@ import (
 // more.
 
 // Lost returns the publications that are not mounted any more.
-func (s *MountState) Lost() []drivebay.Publication {
+func (s *VolumeMounts) Lost() []drivebay.Publication {
 	return slices.DeleteFunc(slices.Clone(s.V.Publications), func(p drivebay.Publication) bool { return slices.Contains(s.Now, p) })
 }
 

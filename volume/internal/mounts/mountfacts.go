@@ -28,7 +28,7 @@ const (
 )
 
 // StateOf compares one publication with the mount table.
-func (s *MountState) StateOf(p drivebay.Publication, target string) (pathState, host.Mount) {
+func (s *VolumeMounts) StateOf(p drivebay.Publication, target string) (pathState, host.Mount) {
 	m, mounted := s.T.Top(target)
 	if !mounted {
 		return PathEmpty, m
@@ -58,7 +58,7 @@ func renumbered(m host.Mount, is, was mounttable.Device) bool {
 // deviceGone reports whether a device that was mounted is not the volume any more: the volume has
 // another device now, or the kernel has no such device, or has it above drives that are gone. A leg
 // that does not answer proves nothing: a mirror may stand on it.
-func (s *MountState) deviceGone(was mounttable.Device) bool {
+func (s *VolumeMounts) deviceGone(was mounttable.Device) bool {
 	if s.D.Num != "" { // the kernel reuses device numbers; a device keeps its name
 		return was.Num != s.D.Num || was.Name != "" && was.Name != s.D.Name
 	}
@@ -70,7 +70,7 @@ func (s *MountState) deviceGone(was mounttable.Device) bool {
 }
 
 // accounted reports whether each drive of the volume is here or known to be gone.
-func (s *MountState) accounted() bool {
+func (s *VolumeMounts) accounted() bool {
 	drives := s.Drives.Snapshot()
 	for _, id := range s.V.Location.Drives {
 		d, ok := steps.DriveOf(drives, id)
@@ -83,7 +83,7 @@ func (s *MountState) accounted() bool {
 }
 
 // pathFacts returns the state of a publication's path in the mount table.
-func (s *MountState) pathFacts(p drivebay.Publication) drivebay.PathFacts {
+func (s *VolumeMounts) pathFacts(p drivebay.Publication) drivebay.PathFacts {
 	target := path.Clean(p.Path)
 	if at, err := s.CheckPath(p.Path); err == nil { // else the roots have changed since
 		target = at.Target
@@ -102,7 +102,7 @@ func (s *MountState) pathFacts(p drivebay.Publication) drivebay.PathFacts {
 
 // MountedAt is pathFacts, except for a staged block volume: it is mounted nowhere, and counts as
 // mounted.
-func (s *MountState) MountedAt(p drivebay.Publication) drivebay.PathFacts {
+func (s *VolumeMounts) MountedAt(p drivebay.Publication) drivebay.PathFacts {
 	if p.Staging && !s.V.HasFilesystem() {
 		return drivebay.PathFacts{Path: p.Path, Mounted: true}
 	}

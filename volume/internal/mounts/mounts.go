@@ -28,14 +28,17 @@ func (e *Mounter) Mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount
 	return t.Of(d), nil
 }
 
-// MountState is a volume, its device and the mount table at the moment of a call.
-type MountState struct {
+// VolumeMounts is a volume, its device and what the mount table shows of it at the moment of a call.
+type VolumeMounts struct {
 	*Mounter
 	V   drivebay.Volume
 	D   mounttable.Device // zero: absent
 	T   *mounttable.MountTable
 	Now []drivebay.Publication // publications of the record that are still in effect
 }
+
+// MountState changes the mounts of a volume, and its record with them.
+type MountState struct{ VolumeMounts }
 
 // MountState returns the mount state of a volume by a table read now.
 func (e *Mounter) MountState(ctx context.Context, v drivebay.Volume) (*MountState, error) {
@@ -48,7 +51,7 @@ func (e *Mounter) MountState(ctx context.Context, v drivebay.Volume) (*MountStat
 
 // MountStateIn returns the mount state of a volume by a table.
 func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *MountState {
-	s := &MountState{Mounter: e, V: v, T: t}
+	s := &MountState{VolumeMounts{Mounter: e, V: v, T: t}}
 	if d, err := e.Device.Stack(&v).State(); err == nil {
 		s.D = d
 	}
@@ -63,7 +66,7 @@ func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *Mou
 // Ours returns the mounts of the volume at a path: of its device, or of the device that it had when
 // it was mounted there. A drive that left and came back has another number, and its mounts are dead;
 // the kernel does not reuse a number that is mounted.
-func (s *MountState) Ours(at MountPath) []host.Mount {
+func (s *VolumeMounts) Ours(at MountPath) []host.Mount {
 	var out []host.Mount
 	for _, m := range s.T.On[at.Target] {
 		if s.isOurs(m, at) {
@@ -75,19 +78,19 @@ func (s *MountState) Ours(at MountPath) []host.Mount {
 
 // isOurs reports whether a mount at a path shows the volume: by its current device, the record, or
 // the mounted device itself.
-func (s *MountState) isOurs(m host.Mount, at MountPath) bool {
+func (s *VolumeMounts) isOurs(m host.Mount, at MountPath) bool {
 	return mounttable.Carries(m, s.D) || mounttable.Carries(m, s.former(at)) || s.mountOf(s.V.ID, m) || mounttable.IsUnlinked(m)
 }
 
 // former returns the device that the engine mounted at a path.
-func (s *MountState) former(at MountPath) mounttable.Device {
+func (s *VolumeMounts) former(at MountPath) mounttable.Device {
 	if p := s.recorded(at); p != nil {
 		return inventory.MadeOf(*p)
 	}
 	return mounttable.Device{}
 }
 
-func (s *MountState) recorded(at MountPath) *drivebay.Publication {
+func (s *VolumeMounts) recorded(at MountPath) *drivebay.Publication {
 	path := at.String()
 	i := slices.IndexFunc(s.V.Publications, func(p drivebay.Publication) bool { return p.Path == path })
 	if i < 0 {
@@ -97,7 +100,7 @@ func (s *MountState) recorded(at MountPath) *drivebay.Publication {
 }
 
 // live reports whether a path shows the volume's current device.
-func (s *MountState) live(at MountPath) bool {
+func (s *VolumeMounts) live(at MountPath) bool {
 	m, ok := s.T.Top(at.Target)
 	if !ok || !mounttable.Carries(m, s.D) || strings.HasSuffix(m.Root, mounttable.Unlinked) {
 		return false
@@ -107,7 +110,7 @@ func (s *MountState) live(at MountPath) bool {
 }
 
 // stranger returns an error if a path shows anything but the volume.
-func (s *MountState) stranger(at MountPath) error {
+func (s *VolumeMounts) stranger(at MountPath) error {
 	m, ok := s.T.Top(at.Target)
 	if !ok || s.isOurs(m, at) {
 		return nil
@@ -116,7 +119,7 @@ func (s *MountState) stranger(at MountPath) error {
 }
 
 // Staging returns the staging publication.
-func (s *MountState) Staging() *drivebay.Publication {
+func (s *VolumeMounts) Staging() *drivebay.Publication {
 	for _, p := range s.Now {
 		if p.Staging {
 			return &p
@@ -126,12 +129,12 @@ func (s *MountState) Staging() *drivebay.Publication {
 }
 
 // targets returns the publications except staging and one path.
-func (s *MountState) targets(but MountPath) []drivebay.Publication {
+func (s *VolumeMounts) targets(but MountPath) []drivebay.Publication {
 	return slices.DeleteFunc(slices.Clone(s.Now), func(p drivebay.Publication) bool { return p.Staging || p.Path == but.String() })
 }
 
 // at returns the publication at a path if it is still in effect.
-func (s *MountState) at(at MountPath) *drivebay.Publication {
+func (s *VolumeMounts) at(at MountPath) *drivebay.Publication {
 	for _, p := range s.Now {
 		if p.Path == at.String() {
 			return &p
@@ -158,11 +161,11 @@ func (s *MountState) Keep(more func(*drivebay.Volume) error) error {
 	return err
 }
 
-func (s *MountState) without(at MountPath) {
+func (s *VolumeMounts) without(at MountPath) {
 	s.Now = slices.DeleteFunc(s.Now, func(p drivebay.Publication) bool { return p.Path == at.String() })
 }
 
-func (s *MountState) with(p drivebay.Publication) {
+func (s *VolumeMounts) with(p drivebay.Publication) {
 	s.Now = append(slices.DeleteFunc(s.Now, func(have drivebay.Publication) bool { return have.Path == p.Path }), p)
 }
 

@@ -48,7 +48,7 @@ func (s *MountState) succeeded() error {
 }
 
 // AskedAt returns what the mount table shows at a path that may not be in the record.
-func (s *MountState) AskedAt(at MountPath) drivebay.PathFacts {
+func (s *VolumeMounts) AskedAt(at MountPath) drivebay.PathFacts {
 	if p := s.recorded(at); p != nil {
 		return s.pathFacts(*p)
 	}

@@ -71,7 +71,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 // mayJoin applies the table of the specification for a second path of one volume (NodePublishVolume):
 // one path alone, or any number. A block volume is read-only at all paths or at none, because the
 // mount of its device node does not limit writes to the device.
-func (s *MountState) mayJoin(at MountPath, want drivebay.Publication) error {
+func (s *VolumeMounts) mayJoin(at MountPath, want drivebay.Publication) error {
 	for _, p := range append(s.targets(at), s.unrecorded(at)...) {
 		switch {
 		case want.Access.Exclusive() || s.exclusive(p):
@@ -86,7 +86,7 @@ func (s *MountState) mayJoin(at MountPath, want drivebay.Publication) error {
 // exclusive reports whether a path excludes other paths. For a mount that was found in the mount
 // table after its record was lost, only the access of the stage is known; without that, no other path
 // may join.
-func (s *MountState) exclusive(p drivebay.Publication) bool {
+func (s *VolumeMounts) exclusive(p drivebay.Publication) bool {
 	access := p.Access
 	if staged := s.Staging(); access == drivebay.AccessUnknown && staged != nil {
 		access = staged.Access
@@ -96,7 +96,7 @@ func (s *MountState) exclusive(p drivebay.Publication) bool {
 
 // unrecorded returns the paths below our roots at which the mount table has the volume and the record
 // has not. It ignores parts of a filesystem that a kubelet has bound elsewhere (volume-subpaths).
-func (s *MountState) unrecorded(but MountPath) []drivebay.Publication {
+func (s *VolumeMounts) unrecorded(but MountPath) []drivebay.Publication {
 	var out []drivebay.Publication
 	for _, m := range s.T.Of(s.D) {
 		at, ok := s.pathOfTarget(m.Target)

@@ -45,7 +45,7 @@ func (s *MountState) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (ou
 }
 
 // anywhere returns a path at which the filesystem is mounted now.
-func (s *MountState) anywhere() (MountPath, bool) {
+func (s *VolumeMounts) anywhere() (MountPath, bool) {
 	for _, p := range s.V.Publications {
 		if at, err := s.CheckPath(p.Path); err == nil && s.live(at) {
 			return at, true
@@ -68,7 +68,7 @@ func (s *MountState) trimUnmounted(ctx context.Context) error {
 
 // taken returns how much of its pool a thin volume uses; nil for other volumes: the use of their
 // drive is not known.
-func (s *MountState) taken(ctx context.Context) *uint64 {
+func (s *VolumeMounts) taken(ctx context.Context) *uint64 {
 	l := s.V.Location
 	if l.Kind != drivebay.LocationThin {
 		return nil

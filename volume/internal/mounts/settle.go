@@ -35,7 +35,7 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 }
 
 // missIn keeps publications that were mounted since the machine started and are not any more.
-func (s *MountState) missIn() {
+func (s *VolumeMounts) missIn() {
 	boot := s.Mirror.Boot()
 	for _, p := range s.V.Publications {
 		if boot != "" && p.Boot == boot && !slices.ContainsFunc(s.Now, func(have drivebay.Publication) bool { return have.Path == p.Path }) {
@@ -47,7 +47,7 @@ func (s *MountState) missIn() {
 // takeIn adopts mounts of the whole filesystem below the roots: the first is where it
 // is staged. It does not adopt parts of the filesystem that a kubelet has bound elsewhere
 // (volume-subpaths).
-func (s *MountState) takeIn() {
+func (s *VolumeMounts) takeIn() {
 	if !s.V.HasFilesystem() || s.D.Num == "" {
 		return
 	}
