@@ -10,7 +10,7 @@ import (
 )
 
 // AcceptLoss lets a volume move to its new drive without what cannot be read.
-func (e *Engine) AcceptLoss(_ context.Context, id string) error {
+func (e operatorCalls) AcceptLoss(_ context.Context, id string) error {
 	if r, err := e.ledger.Record(id); err == nil && r.Volume.Location.Kind == drivebay.LocationMirror && partitions.MoveOf(&r) == nil {
 		return e.mirror.AcceptLeg(id)
 	}

@@ -62,7 +62,7 @@ func (e *Engine) AdoptVolume(ctx context.Context, id string) error {
 }
 
 // takeInUnknown adopts a volume that a call asks for, if the drives have it and it has no record yet.
-func (e *Engine) takeInUnknown(ctx context.Context, id string) error {
+func (e *parts) takeInUnknown(ctx context.Context, id string) error {
 	if e.instances.Recorded(id) || len(e.instances.InstancesOf(id)) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // CreateVolume makes a volume, or returns the existing one of that name.
-func (e *Engine) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
+func (e controllerCalls) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	if err := e.provision.SourceThere(r); err != nil {
 		return drivebay.Volume{}, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // DeleteVolume wipes and removes a volume. A missing volume counts as removed.
-func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
+func (e controllerCalls) DeleteVolume(ctx context.Context, id string) error {
 	if err := e.takeInUnknown(ctx, id); err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
@@ -39,7 +39,7 @@ func (e *Engine) DeleteVolume(ctx context.Context, id string) error {
 }
 
 // delete removes a volume that the caller holds.
-func (e *Engine) delete(ctx context.Context, id string) error {
+func (e *parts) delete(ctx context.Context, id string) error {
 	r, err := e.ledger.Record(id)
 	if errors.Is(err, drivebay.ErrNotFound) {
 		return nil

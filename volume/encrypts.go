@@ -5,4 +5,4 @@ import (
 )
 
 // Encrypts returns nil if volumes can be encrypted here, else the reason.
-func (e *Engine) Encrypts(ctx context.Context) error { return e.luks.CanEncrypt(ctx) }
+func (e nodeCalls) Encrypts(ctx context.Context) error { return e.luks.CanEncrypt(ctx) }

@@ -32,9 +32,30 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
-// Engine makes, mounts and watches the volumes of one machine. Its fields are in the order of the
-// list in the documentation of the package: each knows those above it only.
+// Engine makes, mounts and watches the volumes of one machine. Its calls are in groups, as its callers use
+// them.
 type Engine struct {
+	*parts
+	controllerCalls
+	nodeCalls
+	snapshotCalls
+	operatorCalls
+
+	following atomic.Bool // volumes are being compared with their drives
+	stop      context.CancelFunc
+}
+
+// The calls of the controller, of the node, for snapshots, and of operators.
+type (
+	controllerCalls struct{ *parts }
+	nodeCalls       struct{ *parts }
+	snapshotCalls   struct{ *parts }
+	operatorCalls   struct{ *parts }
+)
+
+// parts do the work of the engine. They are in the order of the list in the documentation of the package:
+// each knows those above it only.
+type parts struct {
 	env          *env.Env
 	ledger       *ledger.Ledger
 	steps        *steps.Runner
@@ -59,9 +80,11 @@ type Engine struct {
 	evacuate     *evacuate.Evacuator
 	adopt        *adopt.Adopter
 	repair       *repair.Repairer
+}
 
-	following atomic.Bool // volumes are being compared with their drives
-	stop      context.CancelFunc
+func newEngine() *Engine {
+	p := &parts{}
+	return &Engine{parts: p, controllerCalls: controllerCalls{p}, nodeCalls: nodeCalls{p}, snapshotCalls: snapshotCalls{p}, operatorCalls: operatorCalls{p}}
 }
 
 // Drives, Store and Options are what New takes.
@@ -122,31 +145,31 @@ func (e *Engine) Unread() (why []string, ready bool) {
 
 // ScrubVolume starts a check of a volume's filesystem. The volume's facts have the
 // verdict when the check has ended.
-func (e *Engine) ScrubVolume(ctx context.Context, id string) error {
+func (e operatorCalls) ScrubVolume(ctx context.Context, id string) error {
 	return e.watch.ScrubVolume(ctx, id)
 }
 
 // ForgetDrive forgets a drive that is OFFLINE and that no record names. No record is written
 // meanwhile.
-func (e *Engine) ForgetDrive(ctx context.Context, id, why string) error {
+func (e operatorCalls) ForgetDrive(ctx context.Context, id, why string) error {
 	return e.provision.ForgetDrive(ctx, id, why)
 }
 
 // Missing returns the error for a volume or snapshot that no record names: ErrNotFound once
 // every drive that may carry it was read, ErrUnavailable before.
-func (e *Engine) Missing(id string) error {
+func (e controllerCalls) Missing(id string) error {
 	return e.adopt.Missing(id)
 }
 
 // ClearVolume clears a failure if the volume is whole. It gives up a growth; a new request for it
 // starts again. It also acknowledges what was lost on another drive, and drops mounts that are gone
 // from the record.
-func (e *Engine) ClearVolume(ctx context.Context, id string) error {
+func (e operatorCalls) ClearVolume(ctx context.Context, id string) error {
 	return e.repair.ClearVolume(ctx, id)
 }
 
 // ForgetSnapshot drops the record of a snapshot whose drive is gone or does not show it.
-func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
+func (e snapshotCalls) ForgetSnapshot(ctx context.Context, id string) error {
 	return e.repair.ForgetSnapshot(ctx, id)
 }
 
@@ -154,14 +177,14 @@ func (e *Engine) ForgetSnapshot(ctx context.Context, id string) error {
 // those of its snapshots: nothing else can be done to it. Nothing is wiped; the volume is found again
 // if its drive comes back. The copy of the header of an encrypted volume stays: the drive may come
 // back, or be read by a recovery service.
-func (e *Engine) ForgetVolume(ctx context.Context, id string) error {
+func (e operatorCalls) ForgetVolume(ctx context.Context, id string) error {
 	return e.repair.ForgetVolume(ctx, id)
 }
 
 // Heal repairs a volume where it is used. It goes through the table of repairs in order, and does each one
 // only if a diagnosis right before shows that it is needed. It finishes a repair that it has started, and
 // starts none after the caller's time is over. Called again, it finds nothing to do, or continues.
-func (e *Engine) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
+func (e operatorCalls) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
 	return e.repair.Heal(ctx, r)
 }
 

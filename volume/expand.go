@@ -10,7 +10,7 @@ import (
 )
 
 // ExpandVolume grows a volume; node reports whether its filesystem has to be grown next.
-func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
+func (e controllerCalls) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
 	rec, err := e.ledger.Record(id)
 	if err != nil {
 		return v, false, err
@@ -52,7 +52,7 @@ func (e *Engine) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRan
 
 // ExpandNode grows the filesystem of a volume to the size of its device, while it is in use. ExpandVolume
 // has grown the device before.
-func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
+func (e nodeCalls) ExpandNode(ctx context.Context, id, path string, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
 	at, err := e.mounts.CheckVolumePath(id, path)
 	if err != nil {
 		return 0, err

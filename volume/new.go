@@ -48,7 +48,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	if opt.After == nil {
 		opt.After = func(string, string) error { return nil }
 	}
-	e := &Engine{}
+	e := newEngine()
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.wire(&env.Env{Machine: m, Drives: d, Store: st, LVM: system, Opt: opt, Log: opt.Log, Ctx: ctx, Running: &sync.WaitGroup{}})

@@ -11,7 +11,7 @@ import (
 
 // PublishVolume makes a staged volume appear at a path: a folder for its filesystem, a file for its
 // device.
-func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) error {
+func (e nodeCalls) PublishVolume(ctx context.Context, r drivebay.PublishRequest) error {
 	at, err := e.mounts.CheckPath(r.Target)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (e *Engine) PublishVolume(ctx context.Context, r drivebay.PublishRequest) e
 
 // UnpublishVolume undoes PublishVolume, whatever the state of the volume, and also without a record.
 // It removes the path after the mount, but never content that was put there.
-func (e *Engine) UnpublishVolume(ctx context.Context, id, path string) error {
+func (e nodeCalls) UnpublishVolume(ctx context.Context, id, path string) error {
 	at, err := e.mounts.CheckPath(path)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // Reclaim makes a filesystem discard its unused blocks on its drive or in its thin pool. It mounts an
 // unmounted filesystem without a path, visible to no other process: that mount ends with the call or
 // the daemon, and cannot be left behind.
-func (e *Engine) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error) {
+func (e nodeCalls) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error) {
 	var out, came drivebay.Reclaimed
 	err := e.ledger.OnVolume(ctx, "reclaim", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if err := e.provision.MayReclaim(ctx, &v, r); err != nil {

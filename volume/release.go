@@ -10,7 +10,7 @@ import (
 // ReleaseVolume releases a volume whose drive has to leave, because its user asks for it:
 // the drive does not wait for the volume. Nothing is wiped, and the volume is in use
 // again if the drive stays after all.
-func (e *Engine) ReleaseVolume(ctx context.Context, id string) error {
+func (e operatorCalls) ReleaseVolume(ctx context.Context, id string) error {
 	return e.ledger.OnVolume(ctx, "release", id, func(ctx context.Context, v drivebay.Volume) error {
 		if v.Usage == drivebay.VolumeReleased {
 			return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Capacity returns the space for new volumes of a class.
-func (e *Engine) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
+func (e controllerCalls) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
 	if err := errors.Join(e.provision.Can(ctx, c), e.capabilities.CanFormat(c.FSType)); err != nil {
 		return drivebay.Capacity{}, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // RetryVolume retries failed work of the engine now: creation, growth and removal. It continues where
 // the work stopped. Only the caller of a mount can repeat it, because it needs the paths and options.
-func (e *Engine) RetryVolume(ctx context.Context, id string) error {
+func (e operatorCalls) RetryVolume(ctx context.Context, id string) error {
 	return e.ledger.OnVolume(ctx, "retry", id, func(ctx context.Context, v drivebay.Volume) error {
 		if v.CSIStatus != drivebay.CSIFailed {
 			if v.Usage == drivebay.VolumeUsageFailed {

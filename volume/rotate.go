@@ -13,7 +13,7 @@ import (
 // RotateKey gives an encrypted volume another passphrase. It adds the new one before it
 // removes the old one, and each is in the header or is not: after an interruption
 // anywhere, the same call has the same result. A volume in use stays in use.
-func (e *Engine) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
+func (e nodeCalls) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 	return e.ledger.OnVolume(ctx, "rotate key of", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if !v.Encrypted() {
 			return fmt.Errorf("%w: it is not encrypted", drivebay.ErrNoSupport)

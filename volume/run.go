@@ -156,7 +156,7 @@ func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.Volu
 }
 
 // snapshotsNow returns the volume snapshots that are not still being made, by id.
-func (e *Engine) snapshotsNow() []drivebay.VolumeSnapshot {
+func (e snapshotCalls) snapshotsNow() []drivebay.VolumeSnapshot {
 	e.ledger.Mu.Lock()
 	defer e.ledger.Mu.Unlock()
 	var out []drivebay.VolumeSnapshot

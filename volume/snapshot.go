@@ -11,7 +11,7 @@ import (
 )
 
 // CreateSnapshot makes a snapshot of a volume, or returns the snapshot of that name.
-func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error) {
+func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error) {
 	if name == "" || len(name) > 1<<10 {
 		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
 	}
@@ -47,7 +47,7 @@ func (e *Engine) CreateSnapshot(ctx context.Context, name, volume string) (drive
 }
 
 // DeleteSnapshot removes a snapshot. One that does not exist counts as removed.
-func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
+func (e snapshotCalls) DeleteSnapshot(ctx context.Context, id string) error {
 	if _, ok := e.ledger.Snapshot(id); !ok {
 		if err := e.ledger.Missing(id); !errors.Is(err, drivebay.ErrNotFound) {
 			return fmt.Errorf("delete snapshot: %w", err)
@@ -77,7 +77,7 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, id string) error {
 }
 
 // resumeSnapshots continues interrupted work on snapshots.
-func (e *Engine) resumeSnapshots() {
+func (e snapshotCalls) resumeSnapshots() {
 	for _, r := range e.partitions.SnapshotRecords() {
 		if r.Work == nil {
 			continue

@@ -13,7 +13,7 @@ import (
 // StageVolume makes a volume ready at a path of its own: it mounts the filesystem
 // there, and PublishVolume binds the paths of pods to it. For a block volume it
 // activates the device; the path stays empty.
-func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error {
+func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) error {
 	at, err := e.mounts.CheckPath(r.Path)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (e *Engine) StageVolume(ctx context.Context, r drivebay.StageRequest) error
 
 // UnstageVolume undoes StageVolume. No fault of the volume prevents that, not even a
 // missing record. A path at which the volume is not staged counts as unstaged.
-func (e *Engine) UnstageVolume(ctx context.Context, id, path string) error {
+func (e nodeCalls) UnstageVolume(ctx context.Context, id, path string) error {
 	at, err := e.mounts.CheckPath(path)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // Stats returns how full a volume is and its condition, as seen at a path: from what
 // the engine knows already, and from the mount table. It asks for nothing else but the
 // filesystem's own numbers, which touches no disk.
-func (e *Engine) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
+func (e nodeCalls) Stats(ctx context.Context, r drivebay.StatsRequest) (drivebay.VolumeStats, error) {
 	var out drivebay.VolumeStats
 	view, ok := e.ledger.Volumes().Get(r.Volume)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 
 // TestWired: no part of the engine is without one that it knows, and all know the same ones.
 func TestWired(t *testing.T) {
-	e := &Engine{}
+	e := newEngine()
 	e.wire(&env.Env{})
 	parts := map[reflect.Type]uintptr{}
 	each := func(of reflect.Value, f func(name string, part reflect.Value)) {
@@ -20,7 +20,7 @@ func TestWired(t *testing.T) {
 			}
 		}
 	}
-	engine := reflect.ValueOf(e).Elem()
+	engine := reflect.ValueOf(e.parts).Elem()
 	each(engine, func(_ string, part reflect.Value) { parts[part.Type()] = part.Pointer() })
 	n := 0
 	each(engine, func(name string, part reflect.Value) {
