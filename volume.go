@@ -47,6 +47,10 @@ func (v *Volume) Encrypted() bool { return v.LUKSUUID != "" }
 // mode is not known, has none that drivebay manages.
 func (v *Volume) HasFilesystem() bool { return v.Mode == ModeFS }
 
+// RawBlocks reports whether users of the volume read the blocks of its piece of the drives as they are:
+// nothing above the piece hides what was written there before.
+func (v *Volume) RawBlocks() bool { return !v.HasFilesystem() && !v.Encrypted() }
+
 // Location is what a volume is made of. Drives are ids; those of a mirror are in the
 // order of its legs.
 type Location struct {

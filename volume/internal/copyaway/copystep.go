@@ -38,7 +38,7 @@ func (e *Copier) copyStep(id string, m *moves.CopyMove) steps.Step {
 			}
 			defer dst.Close()
 			c := newCopying(e, m, src, dst)
-			c.shown = !rec.Volume.HasFilesystem() && !rec.Volume.Encrypted()
+			c.shown = rec.Volume.RawBlocks()
 			if err := c.copy(ctx); err != nil {
 				return err
 			}

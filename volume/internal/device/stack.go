@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
@@ -113,55 +114,55 @@ func (s Stack) Grow(ctx context.Context, o Opening) error {
 
 // Close closes the layers, the highest first.
 func (s Stack) Close(ctx context.Context) error {
-	for i := len(s) - 1; i >= 0; i-- {
-		if err := s[i].Close(ctx); err != nil {
+	for _, l := range slices.Backward(s) {
+		if err := l.Close(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// written returns the layers that write to those below them, bottom up.
+func (s Stack) written() (out []Written) {
+	for _, l := range s {
+		if w, is := l.(Written); is {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // Create returns the steps that write and open the layers of a new volume, and those that close them.
 func (s Stack) Create(secrets drivebay.Secrets) (open, shut []steps.Step) {
-	for _, l := range s {
-		if w, writes := l.(Written); writes {
-			begin, end := w.Create(secrets)
-			open, shut = append(open, begin...), append(end, shut...)
-		}
+	for _, w := range s.written() {
+		begin, end := w.Create(secrets)
+		open, shut = append(open, begin...), append(end, shut...)
 	}
 	return open, shut
 }
 
 // Erase returns the steps after which no layer shows the data of the volume any more.
 func (s Stack) Erase(there func(context.Context) (bool, error)) (plan []steps.Step) {
-	for i := len(s) - 1; i >= 0; i-- {
-		if w, writes := s[i].(Written); writes {
-			plan = append(plan, w.Erase(there)...)
-		}
+	for _, w := range slices.Backward(s.written()) {
+		plan = append(plan, w.Erase(there)...)
 	}
 	return plan
 }
 
 // EraseCopy returns the steps after which no layer shows the data of the volume's copy any more.
 func (s Stack) EraseCopy(there func(context.Context) (bool, error)) (plan []steps.Step) {
-	for i := len(s) - 1; i >= 0; i-- {
-		if w, writes := s[i].(Written); writes {
-			plan = append(plan, w.EraseCopy(there)...)
-		}
+	for _, w := range slices.Backward(s.written()) {
+		plan = append(plan, w.EraseCopy(there)...)
 	}
 	return plan
 }
 
 // Forget drops what is kept of the layers outside the drives.
-func (s Stack) Forget() error {
-	for _, l := range s {
-		if w, writes := l.(Written); writes {
-			if err := w.Forget(); err != nil {
-				return err
-			}
-		}
+func (s Stack) Forget() (err error) {
+	for _, w := range s.written() {
+		err = errors.Join(err, w.Forget())
 	}
-	return nil
+	return err
 }
 
 // Target returns how the highest layer of a stack is opened for writing, once it has a device. Only a

@@ -30,10 +30,8 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 		return false, err
 	}
 	v := &rec.Volume
-	u := uint64(partitions.MiB)
-	if v.Location.OnLVM() {
-		u = lvm.ExtentSize
-	}
+	piece := e.piece(v)
+	u := piece.unit()
 	switch why := v.Undecided(); {
 	case why != "":
 		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
@@ -60,10 +58,8 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	switch {
 	case err != nil:
 		return false, err
-	case have < size && v.Location.OnLVM():
-		return false, fmt.Errorf("%w: requested %s, but the volume can have at most %s in its volume group", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(have))
 	case have < size:
-		return false, e.makeRoom(s, v, have, size)
+		return false, piece.noRoom(s, have, size)
 	}
 	_, err = e.Ledger.Change(id, func(rec *drivebay.VolumeRecord) error {
 		v, err := rec.Volume.Moved(drivebay.CSIResize)
@@ -121,7 +117,7 @@ func (e *Expander) growPartition(rec *drivebay.VolumeRecord) []steps.Step {
 	v, size := &rec.Volume, inventory.SizeOfWork(rec)
 	n := write.OfVolume(rec)
 	var plan []steps.Step
-	if !v.HasFilesystem() && !v.Encrypted() {
+	if v.RawBlocks() {
 		plan = append(plan, e.Steps.Made(v.ID, "zero", func(ctx context.Context) error { return e.zeroBehind(ctx, n, size) }))
 	}
 	return append(plan, steps.Step{

@@ -17,11 +17,11 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
-// needsZeroes reports whether a volume shows its extents as they are. A filesystem shows no block
+// needsZeroes reports whether a logical volume shows its extents as they are. A filesystem shows no block
 // that it has not written, a thin pool zeroes its blocks, and old data that is decrypted with a new
 // key is noise.
 func needsZeroes(v *drivebay.Volume) bool {
-	return v.Location.OnLVM() && !v.HasFilesystem() && v.Location.Kind != drivebay.LocationThin && !v.Encrypted()
+	return v.RawBlocks() && v.Location.Kind != drivebay.LocationThin
 }
 
 // reservation returns the logical volume that reserves the new extents of one leg.

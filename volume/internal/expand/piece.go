@@ -3,16 +3,31 @@ package expand
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // Piece returns the lowest layer of a volume: what it has of the drives.
-func (e *Expander) Piece(v *drivebay.Volume) device.Layer {
+func (e *Expander) Piece(v *drivebay.Volume) device.Layer { return e.piece(v) }
+
+// piece is the lowest layer, with what a growth has to know of it.
+type piece interface {
+	device.Layer
+	// unit returns the bytes of which the size is a multiple.
+	unit() uint64
+	// noRoom makes room for a size that the piece cannot have, where it can; have is what it can have.
+	noRoom(s inventory.PlacementView, have, size uint64) error
+}
+
+func (e *Expander) piece(v *drivebay.Volume) piece {
 	if v.Location.OnLVM() {
 		return logicalVolume{e, v}
 	}
@@ -47,6 +62,13 @@ func (p partition) Grow(ctx context.Context, _ device.Opening) error {
 	return p.e.Steps.Run(ctx, p.v.ID, p.e.growPartition(&rec))
 }
 
+func (p partition) unit() uint64 { return partitions.MiB }
+
+// noRoom moves the volume, or the one behind it.
+func (p partition) noRoom(s inventory.PlacementView, have, size uint64) error {
+	return p.e.makeRoom(s, p.v, have, size)
+}
+
 // Close does nothing: the kernel shows a partition as long as its drive is there.
 func (p partition) Close(context.Context) error { return nil }
 
@@ -79,6 +101,12 @@ func (l logicalVolume) Grow(ctx context.Context, _ device.Opening) error {
 	}
 	l.e.Watch.StopScrub(ctx, l.v.ID)
 	return l.e.Mounts.DeactivateUnused(ctx, l.v)
+}
+
+func (l logicalVolume) unit() uint64 { return lvm.ExtentSize }
+
+func (l logicalVolume) noRoom(_ inventory.PlacementView, have, size uint64) error {
+	return fmt.Errorf("%w: requested %s, but the volume can have at most %s in its volume group", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(have))
 }
 
 func (l logicalVolume) Close(ctx context.Context) error { return l.e.Mirror.Deactivate(ctx, l.v) }

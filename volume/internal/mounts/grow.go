@@ -32,10 +32,7 @@ func (s *MountState) Expand(ctx context.Context, at MountPath, r drivebay.SizeRa
 	case s.V.CSIStatus == drivebay.CSIResizing:
 		return 0, fmt.Errorf("%w: its device is being grown", drivebay.ErrPending)
 	}
-	if err := s.growLayers(ctx, device.Opening{Secrets: secrets}); err != nil {
-		return 0, s.Failed(err)
-	}
-	if err := s.grow(ctx, s.writableAt(at)); err != nil {
+	if err := s.growLayers(ctx, device.Opening{Secrets: secrets}, s.filesystem(s.writableAt(at), nil, false)...); err != nil {
 		return 0, s.Failed(err)
 	}
 	return size, s.growDone()
@@ -49,15 +46,6 @@ func (s *VolumeMounts) writableAt(at MountPath) MountPath {
 		}
 	}
 	return at
-}
-
-func (s *MountState) grow(ctx context.Context, at MountPath) error {
-	if !s.V.HasFilesystem() {
-		return nil
-	}
-	return steps.Touch(ctx, s.Steps, &s.V, steps.GrowTime, func(ctx context.Context) error {
-		return s.Machine.Grow(ctx, at.Place, s.V.FSType)
-	})
 }
 
 // Grown grows a filesystem that was just mounted and is smaller than its device: the device was grown
@@ -88,7 +76,7 @@ func (s *MountState) Grown(ctx context.Context, at MountPath) error {
 	if !due {
 		return nil
 	}
-	if err := s.grow(ctx, at); err != nil {
+	if err := s.filesystem(at, nil, false).Grow(ctx, device.Opening{}); err != nil {
 		return err
 	}
 	return s.growDone()

@@ -29,10 +29,11 @@ func (s *MountState) OpenLayers(ctx context.Context, at MountPath, secrets drive
 	return s.growLayers(ctx, o)
 }
 
-// growLayers grows the layers above the piece of a volume to the size of the piece.
-func (s *MountState) growLayers(ctx context.Context, o device.Opening) error {
+// growLayers grows the layers above the piece of a volume to the size of the piece, and then the layers
+// in more.
+func (s *MountState) growLayers(ctx context.Context, o device.Opening, more ...device.Layer) error {
 	layers := s.layers()
-	if err := layers.Above().Grow(ctx, o); err != nil {
+	if err := append(layers.Above(), more...).Grow(ctx, o); err != nil {
 		return err
 	}
 	if d, err := layers.State(); err == nil {

@@ -27,7 +27,7 @@ func (e *Mounter) DropLost(ctx context.Context, v drivebay.Volume) error {
 	if err != nil || len(s.Lost()) == 0 || len(s.T.Of(s.D)) > 0 {
 		return err
 	}
-	if slices.ContainsFunc(s.Now, func(p drivebay.Publication) bool { return !p.Staging || v.HasFilesystem() }) {
+	if slices.ContainsFunc(s.Now, func(p drivebay.Publication) bool { return !s.stagedAsBlock(p) }) {
 		return nil
 	}
 	if err := s.Unused(ctx); err != nil {

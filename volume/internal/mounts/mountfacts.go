@@ -103,7 +103,7 @@ func (s *VolumeMounts) pathFacts(p drivebay.Publication) drivebay.PathFacts {
 // MountedAt is pathFacts, except for a staged block volume: it is mounted nowhere, and counts as
 // mounted.
 func (s *VolumeMounts) MountedAt(p drivebay.Publication) drivebay.PathFacts {
-	if p.Staging && !s.V.HasFilesystem() {
+	if s.stagedAsBlock(p) {
 		return drivebay.PathFacts{Path: p.Path, Mounted: true}
 	}
 	return s.pathFacts(p)

@@ -56,7 +56,7 @@ func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *Mou
 		s.D = d
 	}
 	for _, p := range v.Publications {
-		if at, err := e.CheckPath(p.Path); p.Staging && !v.HasFilesystem() || err == nil && len(s.Ours(at)) > 0 {
+		if at, err := e.CheckPath(p.Path); s.stagedAsBlock(p) || err == nil && len(s.Ours(at)) > 0 {
 			s.Now = append(s.Now, p)
 		}
 	}
@@ -74,6 +74,11 @@ func (s *VolumeMounts) Ours(at MountPath) []host.Mount {
 		}
 	}
 	return out
+}
+
+// stagedAsBlock reports whether a publication is the staging of a block volume, which is mounted nowhere.
+func (s *VolumeMounts) stagedAsBlock(p drivebay.Publication) bool {
+	return p.Staging && !s.V.HasFilesystem()
 }
 
 // isOurs reports whether a mount at a path shows the volume: by its current device, the record, or

@@ -32,7 +32,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(),
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
 	staged := s.Staging()
-	if staged == nil || staged.Path != from.String() || s.D.Num == "" || s.V.HasFilesystem() && !s.live(from) {
+	if staged == nil || staged.Path != from.String() || s.D.Num == "" || !s.stagedAsBlock(*staged) && !s.live(from) {
 		return fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from)
 	}
 	if err := sameContext(*staged, context); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -69,11 +70,14 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 		want.Since = have.Since
 	}
 	news := s.at(at) == nil
-	if s.V.HasFilesystem() && !s.live(at) {
+	for _, fs := range s.filesystem(at, r.Options, want.ReadOnly) { // a block volume has none
+		if _, err := fs.State(); err == nil {
+			continue
+		}
 		if err := s.Clear(ctx, at); err != nil {
 			return err
 		}
-		if err := s.Mount(ctx, at, r.Options, want.ReadOnly); err != nil {
+		if _, err := fs.Open(ctx, device.Opening{}); err != nil {
 			return s.Failed(err)
 		}
 		news = true

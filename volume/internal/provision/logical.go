@@ -32,7 +32,7 @@ func (e *Provisioner) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.S
 	}
 	plan = append(plan, e.Write.LVMStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil }))
 	copied := v.Source != (drivebay.Source{})
-	zeroed := v.Location.Kind == drivebay.LocationThin && !v.HasFilesystem() && !v.Encrypted() // by the pool itself
+	zeroed := v.Location.Kind == drivebay.LocationThin && v.RawBlocks() // by the pool itself
 	if !copied && !zeroed {
 		for _, s := range e.filled(v, secrets) {
 			plan = append(plan, write.When(e.Write.HalfMade(v), s))
