@@ -45,11 +45,12 @@ func (e *Opener) OpenForWriting(ctx context.Context, t WriteTarget) (host.Disk, 
 	if err != nil {
 		return nil, err
 	}
-	mayWrite := func() error { return e.MayWrite(t.Drives...) }
-	if len(t.Drives) == 0 {
-		mayWrite = func() error { return errReading }
-	}
-	return claimedDisk{disk, mayWrite}, nil
+	return claimedDisk{disk, func() error {
+		if len(t.Drives) == 0 {
+			return errReading
+		}
+		return e.MayWrite(t.Drives...)
+	}}, nil
 }
 
 var errReading = fmt.Errorf("%w: the device is open for reading", drivebay.ErrRefused)
@@ -72,8 +73,11 @@ func (e *Opener) OpenProved(ctx context.Context, t WriteTarget) (host.Disk, erro
 // openProved opens a device, and proves that the open device is the intended one. Every device is opened
 // here.
 func (e *Opener) openProved(ctx context.Context, t WriteTarget) (host.Disk, error) {
-	if t.Num == "" && t.On == "" {
-		return nil, fmt.Errorf("device %q: %w: neither its number nor its drive is known", t.Dev, drivebay.ErrRefused)
+	switch {
+	case t.Dev == "":
+		return nil, fmt.Errorf("device: %w", drivebay.ErrNotFound)
+	case t.Num == "" && t.On == "":
+		return nil, fmt.Errorf("%s: %w: neither its number nor its drive is known", t.Dev, drivebay.ErrRefused)
 	}
 	disk, err := e.Machine.OpenDisk(ctx, t.Dev, t.Alone)
 	if err != nil {
