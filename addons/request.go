@@ -31,9 +31,9 @@ func (s *Server) usable(req using) (block *bool, err error) {
 	}
 	fs := c.GetMount().GetFsType()
 	switch {
-	case is && v.Mode == drivebay.ModeFS:
+	case is && v.HasFilesystem():
 		err = fmt.Errorf("volume %s: %w: the volume has a filesystem, a block device is requested", v.ID, drivebay.ErrInvalid)
-	case !is && v.Mode != drivebay.ModeFS:
+	case !is && !v.HasFilesystem():
 		err = fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrInvalid)
 	case fs != "" && fs != v.FSType:
 		err = fmt.Errorf("volume %s: %w: its filesystem is %s", v.ID, drivebay.ErrInvalid, v.FSType)

@@ -214,7 +214,7 @@ func (s volumeHandlers) healVolume(w http.ResponseWriter, r *http.Request) error
 		if err = errors.Join(err, b.Passphrase.check()); err != nil {
 			return nil, err
 		}
-		block := v.Mode != drivebay.ModeFS
+		block := !v.HasFilesystem()
 		return engine.Heal(ctx, drivebay.HealRequest{Volume: v.ID, DryRun: b.DryRun, Fsck: b.Fsck, Block: &block, Options: b.Options, Secrets: b.Passphrase.secrets()})
 	})
 }
