@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -30,18 +31,10 @@ func newAge(a Age) (age, error) {
 			return out, fmt.Errorf("age: %s %d: want 0 to %d", r.name, r.value, r.max)
 		}
 	}
-	out.PowerOnHours = orNumber(a.PowerOnHours, 8760)
-	out.PowerCycles = orNumber(a.PowerCycles, 24)
-	out.Temperature = orNumber(a.Temperature, 34)
-	out.Spare = orNumber(a.Spare, 100)
-	out.written = orNumber(out.written, 40e12)
+	out.PowerOnHours = cmp.Or(a.PowerOnHours, 8760)
+	out.PowerCycles = cmp.Or(a.PowerCycles, 24)
+	out.Temperature = cmp.Or(a.Temperature, 34)
+	out.Spare = cmp.Or(a.Spare, 100)
+	out.written = cmp.Or(out.written, 40e12)
 	return out, nil
-}
-
-func orNumber[T comparable](n, usual T) T {
-	var zero T
-	if n == zero {
-		return usual
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -29,7 +30,7 @@ func (m *Machine) addEnclosure(e *Enclosure) error {
 	if e.Bays < 1 || e.Bays > 96 || e.First < 0 || e.First > 1000 {
 		return fmt.Errorf("%s: %d bays from number %d: want 1 to 96 bays", e.Name, e.Bays, e.First)
 	}
-	r := &row{name: or(e.Name, string(e.Kind)), kind: e.Kind, npem: e.NPEM, m: m}
+	r := &row{name: cmp.Or(e.Name, string(e.Kind)), kind: e.Kind, npem: e.NPEM, m: m}
 	for _, b := range m.bays {
 		if b.row.name == r.name {
 			return fmt.Errorf("enclosure %q is there twice", r.name)

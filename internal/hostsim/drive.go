@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -78,9 +79,9 @@ type ioCounters struct {
 func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	d := &drive{entries: entries{m: m}, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
 	d.owner = d
-	d.identity = identity{vendor: or(g.Vendor, k.vendor), model: or(g.Model, k.model)}
-	d.firmware = or(g.Firmware, k.firmware)
-	d.serial = strings.ReplaceAll(or(g.Serial, fallbackSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
+	d.identity = identity{vendor: cmp.Or(g.Vendor, k.vendor), model: cmp.Or(g.Model, k.model)}
+	d.firmware = cmp.Or(g.Firmware, k.firmware)
+	d.serial = strings.ReplaceAll(cmp.Or(g.Serial, fallbackSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
 	d.wwn = wwnOf(k, d.model+d.serial)
 	if d.paths > k.maxPaths {
 		return nil, fmt.Errorf("%d paths: a %s drive has at most %d", d.paths, k.name, k.maxPaths)
@@ -92,7 +93,7 @@ func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	default:
 		return nil, fmt.Errorf("block %d: want 512 or 4096", g.Block)
 	}
-	size, err := parseSize(or(g.Size, k.size))
+	size, err := parseSize(cmp.Or(g.Size, k.size))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	if d.age, err = newAge(g.Age); err != nil {
 		return nil, err
 	}
-	if d.content, err = newContent(or(g.Content, "blank"), d.size, d.block); err != nil {
+	if d.content, err = newContent(cmp.Or(g.Content, "blank"), d.size, d.block); err != nil {
 		return nil, err
 	}
 	if d.system {
@@ -130,13 +131,6 @@ func wwnOf(k *kind, seed string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(seed))
 	return 5<<60 | k.oui<<36 | h.Sum64()&(1<<36-1)
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // wwid returns the drive's name as the kernel writes it.

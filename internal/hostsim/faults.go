@@ -231,7 +231,7 @@ func (m *Machine) target(f *Fault) (*drive, error) {
 // arguments parses the arguments of a fault.
 type arguments struct{ args Args }
 
-func (a arguments) text(key, usual string) string { return or(a.args[key], usual) }
+func (a arguments) text(key, usual string) string { return cmp.Or(a.args[key], usual) }
 
 func (a arguments) number(key string, usual, most uint64) (uint64, error) {
 	text := a.args[key]

@@ -1,6 +1,9 @@
 package hostsim
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // check reads the filesystem of a device, which must exist. repair removes its damage.
 func (p *process) check(name string, repair bool) (s super, ok bool, err error) {
@@ -60,7 +63,7 @@ func e2fsck(p *process) int {
 		p.say("Directory inode 2, block #0, offset 0: directory corrupted\nSalvage? %s\n", answer)
 	}
 	if s.Damaged || s.Errors > 0 && repair {
-		p.say("%s: ********** WARNING: Filesystem still has errors **********", or(s.label, name))
+		p.say("%s: ********** WARNING: Filesystem still has errors **********", cmp.Or(s.label, name))
 	}
 	switch {
 	case repair && (s.Damaged || s.Errors > 0):
@@ -72,7 +75,7 @@ func e2fsck(p *process) int {
 		return 4
 	}
 	u := s.usage()
-	p.say("%s: %d/%d files (0.0%% non-contiguous), %d/%d blocks", or(s.label, name), u.Inodes-u.FreeInodes, u.Inodes, (u.Bytes-u.Free)/4096, s.size/4096)
+	p.say("%s: %d/%d files (0.0%% non-contiguous), %d/%d blocks", cmp.Or(s.label, name), u.Inodes-u.FreeInodes, u.Inodes, (u.Bytes-u.Free)/4096, s.size/4096)
 	return 0
 }
 

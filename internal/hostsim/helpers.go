@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 
@@ -41,7 +42,7 @@ func placeOf(at string) (host.Place, error) {
 		return host.Place{}, fmt.Errorf("%s: %w: want an absolute path", at, errInvalid)
 	}
 	at = path.Clean(at)
-	return host.Place{Root: "/", Name: or(at[1:], ".")}, nil
+	return host.Place{Root: "/", Name: cmp.Or(at[1:], ".")}, nil
 }
 
 // PutLink puts an object at a path that is not a folder, file or device.

@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -22,12 +23,12 @@ func (c *lvmRun) lvcreate() error {
 	if err := c.fresh(g); err != nil {
 		return err
 	}
-	v := &lv{group: g, name: c.set["name"], kind: or(c.set["type"], "linear"), tags: c.all["addtag"], readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] == "y"}
+	v := &lv{group: g, name: c.set["name"], kind: cmp.Or(c.set["type"], "linear"), tags: c.all["addtag"], readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] == "y"}
 	makers := map[string]func(*lv) error{"linear": c.makeLinear, "raid1": c.makeMirror, "thin-pool": c.makePool, "thin": c.makeThin}
 	if makers[v.kind] == nil {
 		return misused("Invalid argument for --type: %s", v.kind)
 	}
-	size := or(c.set["size"], c.set["virtualsize"])
+	size := cmp.Or(c.set["size"], c.set["virtualsize"])
 	bytes, err := lvmSize(size)
 	if err != nil || bytes == 0 {
 		return misused("Please specify a size.")

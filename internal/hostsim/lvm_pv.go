@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func (c *lvmRun) pvcreate() error {
 
 func (c *lvmRun) label(name string) (*pv, error) {
 	dev := c.m.lookup(name)
-	id := or(c.set["uuid"], lvmID())
+	id := cmp.Or(c.set["uuid"], lvmID())
 	switch p := c.at(name); {
 	case dev == nil || !slices.Contains(c.devices, dev):
 		return nil, said("No device found for %s.", name)

@@ -60,7 +60,7 @@ func WithClock(c host.Clock) Option { return func(m *Machine) { m.clock = c } }
 
 // New returns a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	m := &Machine{name: or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, physical: map[string]*pv{}, mountsAt: map[string][]*mount{}, highest: map[string]int{}}
+	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, without: spec.Without, clock: wall{}, tree: newTree(), byName: map[string]*drive{}, devices: map[string]*device{}, own: map[string]host.PlaceKind{}, physical: map[string]*pv{}, mountsAt: map[string][]*mount{}, highest: map[string]int{}}
 	for _, o := range opts {
 		o(m)
 	}

@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -161,7 +162,7 @@ func mkfsBtrfs(p *process) int {
 		return p.fail(1, "usage: mkfs.btrfs [options] <dev> [<dev...>]")
 	}
 	k := &mkfs{process: p, super: super{kind: "btrfs"}, force: f.has("f") || f.has("force"), least: 114294784, shy: true}
-	if err := k.called(or(f.set["U"], f.set["uuid"]), or(f.set["L"], f.set["label"]), 255); err != nil {
+	if err := k.called(cmp.Or(f.set["U"], f.set["uuid"]), cmp.Or(f.set["L"], f.set["label"]), 255); err != nil {
 		return p.fail(1, "ERROR: %v", err)
 	}
 	dev := f.words[0]

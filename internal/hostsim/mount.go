@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -32,7 +33,7 @@ func (x *mount) options() (own, super string) {
 	if x.fs != nil {
 		return own, x.fs.options()
 	}
-	return own, or(x.boot, "rw")
+	return own, cmp.Or(x.boot, "rw")
 }
 
 // entry returns the mount as the table shows it.

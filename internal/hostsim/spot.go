@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -82,7 +83,7 @@ func (m *Machine) where(p host.Place) (string, error) {
 	}
 	root := strings.TrimSuffix(path.Clean(p.Root), "/")
 	if p.Name == "." {
-		return or(root, "/"), nil
+		return cmp.Or(root, "/"), nil
 	}
 	at := root + "/" + p.Name
 	for i := len(root) + 1; i < len(at); i++ {

@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 )
@@ -77,8 +78,8 @@ func (d *drive) revision() string {
 func (d *drive) udevSCSI(p *place) []string {
 	bus := map[Kind]string{KindSATAHDD: "ata", KindSATASSD: "ata", KindUSB: "usb"}[d.kind.name]
 	lines := []string{
-		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + or(bus, "scsi") + "-" + word(d.model) + "_" + d.serial,
-		"E:ID_TYPE=disk", "E:ID_BUS=" + or(bus, "scsi"), "E:ID_VENDOR=" + word(d.vendor), "E:ID_MODEL=" + word(d.model), "E:ID_REVISION=" + d.revision(),
+		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + word(d.model) + "_" + d.serial,
+		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + word(d.vendor), "E:ID_MODEL=" + word(d.model), "E:ID_REVISION=" + d.revision(),
 		"E:ID_PATH=" + p.udevPath,
 	}
 	if d.serial != "" {
