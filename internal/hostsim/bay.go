@@ -22,11 +22,11 @@ type row struct {
 	number int // among the rows of the same kind
 	host   int // SCSI host of the expander
 	npem   bool
-	m      *Machine
+	m      *devices
 }
 
 // addEnclosure builds a row of empty bays.
-func (m *Machine) addEnclosure(e *Enclosure) error {
+func (m *devices) addEnclosure(e *Enclosure) error {
 	if e.Bays < 1 || e.Bays > 96 || e.First < 0 || e.First > 1000 {
 		return fmt.Errorf("%s: %d bays from number %d: want 1 to 96 bays", e.Name, e.Bays, e.First)
 	}
@@ -59,13 +59,13 @@ func (m *Machine) addEnclosure(e *Enclosure) error {
 }
 
 // newHost allocates a SCSI host number.
-func (m *Machine) newHost() int {
+func (m *devices) newHost() int {
 	m.hosts++
 	return m.hosts - 1
 }
 
 // bayFor returns the empty bay where a drive of the kind belongs.
-func (m *Machine) bayFor(k *kind, enclosure string, number int) (*bay, error) {
+func (m *devices) bayFor(k *kind, enclosure string, number int) (*bay, error) {
 	var hit *bay
 	for _, b := range m.bays {
 		if b.number != number || b.row.kind != k.bay || (enclosure != "" && b.row.name != enclosure) {
@@ -150,7 +150,7 @@ func (r *row) buildProcessor(bays int) {
 }
 
 // buildHost adds the sysfs entry of a SCSI host.
-func (m *Machine) buildHost(h int, below string) {
+func (m *devices) buildHost(h int, below string) {
 	name := fmt.Sprintf("host%d", h)
 	at := strings.Index(below, "/"+name)
 	dir := below[:at] + "/" + name + "/scsi_host/" + name
@@ -236,14 +236,7 @@ func (b *bay) connect(d *drive) {
 	}
 }
 
-func flag01(on bool) string {
-	if on {
-		return "1\n"
-	}
-	return "0\n"
-}
-
-func (m *Machine) mustResolve(name string) string {
+func (m *devices) mustResolve(name string) string {
 	n, err := m.tree.walk(name, true)
 	if err != nil {
 		panic(name + ": " + err.Error()) // the builder added it just before

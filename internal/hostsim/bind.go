@@ -11,16 +11,16 @@ import (
 )
 
 // Bind implements host.Mounter.
-func (m *Machine) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mountTable) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	if err := m.bind(from, to, readOnly); err != nil {
 		return fmt.Errorf("bind %s at %s: %w", from, to, err)
 	}
 	return nil
 }
 
-func (m *Machine) bind(from, to host.Place, readOnly bool) error {
+func (m *mountTable) bind(from, to host.Place, readOnly bool) error {
 	source, err := m.where(from)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (m *Machine) bind(from, to host.Place, readOnly bool) error {
 		x.fs, x.own, x.opts = s.on.fs, s.on.own, s.on.opts
 		x.readOnly = readOnly || s.on.readOnly
 	} else {
-		x.own = m.mounts[0].entry()
+		x.own = m.list[0].entry()
 		x.own.Root = source
 	}
 	m.addMount(x)
@@ -51,10 +51,10 @@ func (m *Machine) bind(from, to host.Place, readOnly bool) error {
 
 // BindDevice implements host.Mounter. It mounts the device node, from the filesystem of the device
 // nodes.
-func (m *Machine) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d := m.lookup(dev)
+func (m *mountTable) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
+	d := m.devices.lookup(dev)
 	var at string
 	err := host.ErrGone
 	if d != nil && !d.gone {
@@ -69,24 +69,24 @@ func (m *Machine) BindDevice(_ context.Context, dev string, to host.Place, readO
 }
 
 // Unmount implements host.Mounter.
-func (m *Machine) Unmount(ctx context.Context, p host.Place) error {
+func (m *mountTable) Unmount(ctx context.Context, p host.Place) error {
 	if err := m.unmount(ctx, p); err != nil {
 		return fmt.Errorf("unmount %s: %w", p, err)
 	}
 	return nil
 }
 
-func (m *Machine) unmount(ctx context.Context, p host.Place) error {
-	m.mu.Lock()
+func (m *mountTable) unmount(ctx context.Context, p host.Place) error {
+	m.devices.mu.Lock()
 	x, err := m.unmountable(p)
 	if err != nil || x.fs == nil || x.fs.mounts > 1 {
-		defer m.mu.Unlock()
+		defer m.devices.mu.Unlock()
 		if err == nil {
 			m.drop(x)
 		}
 		return err
 	}
-	m.mu.Unlock()
+	m.devices.mu.Unlock()
 	// This is the last mount: the kernel writes out what it still holds, waits as long as the drive
 	// takes, and drops what cannot be written.
 	work := func() error {
@@ -101,13 +101,13 @@ func (m *Machine) unmount(ctx context.Context, p host.Place) error {
 	if done || ctx.Err() != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	return work()
 }
 
 // unmountable returns the mount at a place if it can be unmounted.
-func (m *Machine) unmountable(p host.Place) (*mount, error) {
+func (m *mountTable) unmountable(p host.Place) (*mount, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return nil, err
@@ -121,16 +121,16 @@ func (m *Machine) unmountable(p host.Place) (*mount, error) {
 		return nil, host.ErrOutsideRoot
 	case x == nil:
 		return nil, host.ErrNotMounted
-	case x.users > 0, x.boot != "", slices.ContainsFunc(m.mounts, func(y *mount) bool { return y.id > x.id && strings.HasPrefix(y.at, below) }):
+	case x.users > 0, x.boot != "", slices.ContainsFunc(m.list, func(y *mount) bool { return y.id > x.id && strings.HasPrefix(y.at, below) }):
 		return nil, host.ErrBusy
 	}
 	return x, nil
 }
 
 // Usage implements host.Mounter. The answer is in memory; the drive is not read.
-func (m *Machine) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+func (m *mountTable) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
+	m.devices.mu.RLock()
+	defer m.devices.mu.RUnlock()
 	at, err := m.where(p)
 	if err == nil && m.kind(at) == host.PlaceNothing {
 		err = fs.ErrNotExist
@@ -145,11 +145,11 @@ func (m *Machine) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 }
 
 // Grow implements host.Mounter.
-func (m *Machine) Grow(ctx context.Context, p host.Place, kind string) error {
-	m.mu.RLock()
+func (m *mountTable) Grow(ctx context.Context, p host.Place, kind string) error {
+	m.devices.mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)
-	m.mu.RUnlock()
+	m.devices.mu.RUnlock()
 	switch {
 	case err != nil:
 	case s.on == nil || s.on.fs == nil:

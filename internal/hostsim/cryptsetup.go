@@ -113,16 +113,6 @@ func luksOpen(p *process, f flags) int {
 	})
 }
 
-// mappedAs returns the mapped device with the device-mapper name. The caller holds the lock.
-func (m *Machine) mappedAs(title string) *device {
-	for _, d := range m.devices {
-		if d.mapped != nil && d.mapped.title == title {
-			return d
-		}
-	}
-	return nil
-}
-
 func luksClose(p *process, f flags) int {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()

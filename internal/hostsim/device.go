@@ -13,6 +13,7 @@ import (
 // device. A removed device does not come back; the next device with its name is another one.
 type device struct {
 	entries        // for a disk, owned by the drive
+	m              *devices
 	name, num, dir string
 	block          uint64 // logical
 	data           backing
@@ -25,7 +26,7 @@ type device struct {
 	handles        int  // open handles
 	alone          bool
 	above          []*device // mapped devices on top of it
-	fs             *filesystem
+	mounted        bool      // a filesystem on it is mounted
 }
 
 // backing holds the bytes of a device. Callers hold the lock.
@@ -210,7 +211,7 @@ func (p part) discard(off, n uint64) error      { return p.drive.discard(p.start
 
 // lookup returns the block device for a node: a kernel name below /dev, a link there, or a path from
 // Disk.Path. The caller holds the lock.
-func (m *Machine) lookup(dev string) *device {
+func (m *devices) lookup(dev string) *device {
 	if d := m.fds.device(dev); d != nil {
 		return d
 	}
@@ -218,12 +219,12 @@ func (m *Machine) lookup(dev string) *device {
 	if !ok {
 		return nil
 	}
-	if d := m.devices[name]; d != nil {
+	if d := m.blocks[name]; d != nil {
 		return d
 	}
 	if n, err := m.tree.walk("dev/"+name, true); err == nil {
 		_, base := split(n.path)
-		return m.devices[base]
+		return m.blocks[base]
 	}
 	return nil
 }
@@ -231,7 +232,7 @@ func (m *Machine) lookup(dev string) *device {
 // claimed reports whether the device is held exclusively: by a mount, a mapped device or array above
 // it, or a handle.
 func (d *device) claimed() bool {
-	return d.alone || len(d.above) > 0 || d.fs != nil || d.m.booted(d)
+	return d.alone || len(d.above) > 0 || d.mounted || d.m.booted(d)
 }
 
 // busy reports whether an exclusive open fails: the device, its disk or one of its partitions is
@@ -256,8 +257,8 @@ func (d *device) remove() {
 		up.mapped.lost(d)
 	}
 	d.leave()
-	if d.m.devices[d.name] == d {
-		delete(d.m.devices, d.name)
+	if d.m.blocks[d.name] == d {
+		delete(d.m.blocks, d.name)
 	}
 }
 
@@ -281,5 +282,25 @@ type ghost struct {
 }
 
 func (g ghost) haunts() bool {
-	return slices.ContainsFunc(g.devices, func(d *device) bool { return d.handles > 0 || d.fs != nil || len(d.above) > 0 })
+	return slices.ContainsFunc(g.devices, func(d *device) bool { return d.handles > 0 || d.mounted || len(d.above) > 0 })
+}
+
+// stack returns a drive's devices and all devices mapped onto them.
+func (d *drive) stack() []*device {
+	list := slices.Concat(d.disks, d.parts)
+	for _, g := range d.m.ghosts { // gone, and still mounted
+		for _, x := range g.devices {
+			if x.drive == d && x.mounted && !slices.Contains(list, x) {
+				list = append(list, x)
+			}
+		}
+	}
+	for i := 0; i < len(list); i++ {
+		for _, up := range list[i].above {
+			if !slices.Contains(list, up) {
+				list = append(list, up)
+			}
+		}
+	}
+	return list
 }

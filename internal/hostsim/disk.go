@@ -41,7 +41,7 @@ func (f *fds) device(path string) *device {
 }
 
 // OpenDisk implements host.Disks.
-func (m *Machine) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
+func (m *devices) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // dmsetup runs dmsetup(8) as far as the daemon uses it: the status of mirrors and moves, and the
 // tables of moves.
-func dmsetup(p *process) int {
+func (s *lvmState) dmsetup(p *process) int {
 	verbs := map[string]func(*process, *relocation) int{"status": moveStatus, "table": moveTable, "load": loadMove, "resume": resumeMove}
 	var words []string
 	for _, w := range p.argv[1:] {
@@ -20,15 +20,15 @@ func dmsetup(p *process) int {
 	if len(words) < 2 || verbs[words[0]] == nil {
 		return p.fail(1, "Unknown command.")
 	}
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
-	for _, one := range p.m.physical {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.physical {
 		g := one.group
 		if g == nil {
 			continue
 		}
 		if x := g.move; x != nil && !x.since.IsZero() && words[1] == mapperName(g.name, "pvmove0") {
-			c := &lvmRun{process: p, on: p.m.labelled()}
+			c := &lvmRun{process: p, m: s, on: s.labelled()}
 			c.look(g, x)
 			return verbs[words[0]](p, x)
 		}
@@ -120,9 +120,9 @@ func legs(letters string, failed []bool) string {
 }
 
 // labelled returns the devices of physical volumes, by UUID.
-func (m *Machine) labelled() map[string]*device {
+func (s *lvmState) labelled() map[string]*device {
 	on := map[string]*device{}
-	for _, d := range m.devices {
+	for _, d := range s.blocks {
 		b := make([]byte, 512)
 		if d.gone || d.mapped != nil || d.length() < 1024 {
 			continue

@@ -13,6 +13,7 @@ import (
 // drive is one simulated drive, in the machine or pulled out. The machine's lock guards it.
 type drive struct {
 	entries
+	m      *devices
 	kind   *kind
 	number int // in the order of the description, from 0
 	identity
@@ -76,8 +77,8 @@ type ioCounters struct {
 }
 
 // newDrive returns a drive of a group.
-func (m *Machine) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
-	d := &drive{entries: entries{m: m}, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
+func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
+	d := &drive{entries: entries{tree: m.tree}, m: m, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
 	d.owner = d
 	d.identity = identity{vendor: cmp.Or(g.Vendor, k.vendor), model: cmp.Or(g.Model, k.model)}
 	d.firmware = cmp.Or(g.Firmware, k.firmware)

@@ -3,14 +3,14 @@ package hostsim
 // entries are the files, links and folders of one drive, device or filesystem. They are removed
 // together.
 type entries struct {
-	m     *Machine
-	owner *drive // the drive whose flicker hides them
+	tree  *tree
+	owner owner // hides them while it flickers
 	nodes []*node
 }
 
 func (e *entries) add(path string, n *node) *node {
 	n.owner = e.owner
-	e.nodes = append(e.nodes, e.m.tree.put(path, n))
+	e.nodes = append(e.nodes, e.tree.put(path, n))
 	return n
 }
 
@@ -28,7 +28,7 @@ func (e *entries) files(dir string, nameText ...string) {
 // folders adds folders that stay when they are empty.
 func (e *entries) folders(paths ...string) {
 	for _, path := range paths {
-		n := e.m.tree.folder(path)
+		n := e.tree.folder(path)
 		n.keep = true
 		e.nodes = append(e.nodes, n)
 	}
@@ -40,7 +40,7 @@ func (e *entries) leave() {
 		if n.kids != nil {
 			n.keep = false
 		}
-		e.m.tree.drop(n)
+		e.tree.drop(n)
 	}
 	e.nodes = nil
 }

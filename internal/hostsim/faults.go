@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -61,49 +60,6 @@ func (a *Args) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// faults holds what is wrong with a drive beyond its age.
-type faults struct {
-	hang        chan struct{} // closed when the drive answers again; nil: it does not hang
-	slow        time.Duration
-	eio         bool
-	offline     bool
-	dead        bool
-	denied      bool
-	readOnly    bool
-	garbage     bool
-	shortPages  bool
-	badChecksum bool
-	countersMax bool
-	testsFail   bool
-	flicker     bool
-	calm        chan struct{}   // closed to end a uevent storm
-	bad         map[uint64]bool // sectors of 512 bytes that are unreadable until they are written
-}
-
-func (f *faults) scsiState() string {
-	if f.offline {
-		return "offline"
-	}
-	return "running"
-}
-
-func (f *faults) nvmeState() string {
-	if f.dead {
-		return "dead"
-	}
-	return "live"
-}
-
-// release ends the wait of hung commands and a uevent storm.
-func (d *drive) release() {
-	for _, ch := range []chan struct{}{d.faults.hang, d.faults.calm} {
-		if ch != nil {
-			close(ch)
-		}
-	}
-	d.faults.hang, d.faults.calm = nil, nil
-}
-
 // FaultDoc explains a fault.
 type FaultDoc struct {
 	Name string `json:"name"`
@@ -120,39 +76,45 @@ func FaultNames() []FaultDoc {
 	return docs
 }
 
+// injector applies faults to a machine.
+type injector struct {
+	devices *devices
+	mounts  *mountTable
+}
+
 // Inject applies a fault.
-func (m *Machine) Inject(f Fault) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (x *injector) Inject(f Fault) error {
+	x.devices.mu.Lock()
+	defer x.devices.mu.Unlock()
 	row, err := findFault(&f)
 	if err != nil {
 		return err
 	}
-	if row.fs != nil && (row.do == nil || m.volume(f.Bay+f.Drive) != nil) {
-		return m.injectFS(&f, row)
+	if row.fs != nil && (row.do == nil || x.mounts.volume(f.Bay+f.Drive) != nil) {
+		return x.injectFS(&f, row)
 	}
-	d, err := m.target(&f)
+	d, err := x.target(&f)
 	if err != nil {
 		return err
 	}
 	if !d.present && !row.absent {
 		return fmt.Errorf("fault %s: drive %s is not in the machine: return or heal it first", f.Fault, d.label())
 	}
-	if err := row.do(d, arguments{f.Args}); err != nil {
+	if err := row.do(x, d, arguments{f.Args}); err != nil {
 		return fmt.Errorf("fault %s on drive %s: %w", f.Fault, d.label(), err)
 	}
 	return nil
 }
 
 // injectFS applies a fault to filesystems.
-func (m *Machine) injectFS(f *Fault, row *faultRow) error {
-	devices, err := m.aimFS(f)
+func (x *injector) injectFS(f *Fault, row *faultRow) error {
+	devices, err := x.aimFS(f)
 	if err != nil {
 		return fmt.Errorf("fault %s: %w", f.Fault, err)
 	}
 	var errs []error
 	for _, d := range devices {
-		if err := row.fs(d, arguments{f.Args}); err != nil {
+		if err := row.fs(x, d, arguments{f.Args}); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -164,10 +126,10 @@ func (m *Machine) injectFS(f *Fault, row *faultRow) error {
 
 // check returns an error if a fault of a script can never happen. A filesystem need not exist yet.
 // The caller holds the lock or has the machine to itself.
-func (m *Machine) check(f *Fault) error {
+func (x *injector) check(f *Fault) error {
 	row, err := findFault(f)
 	if err == nil && row.fs == nil {
-		_, err = m.target(f)
+		_, err = x.target(f)
 	}
 	return err
 }
@@ -201,31 +163,16 @@ func (r *faultRow) keys() []string {
 	return keys
 }
 
-// target returns the drive that the fault names: the drive in the bay, or the last one that was in it;
-// else by kernel name or serial number.
-func (m *Machine) target(f *Fault) (*drive, error) {
+// target returns the drive that the fault names.
+func (x *injector) target(f *Fault) (*drive, error) {
 	if (f.Bay == "") == (f.Drive == "") {
 		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, errInvalid)
 	}
-	var hits []*drive
-	for _, d := range m.drives {
-		named := d.serial != "" && d.serial == f.Drive || d.present && (d.name == f.Drive || slices.Contains(d.names, f.Drive))
-		if f.Drive != "" && named || f.Bay != "" && d.bay != nil && d.bay.called(f.Bay) {
-			hits = append(hits, d)
-		}
+	d, err := x.devices.find(f.Bay, f.Drive)
+	if err != nil {
+		return nil, fmt.Errorf("fault %s: %w", f.Fault, err)
 	}
-	if i := slices.IndexFunc(hits, func(d *drive) bool { return d.present }); f.Bay != "" && len(hits) > 1 && i >= 0 {
-		hits = slices.DeleteFunc(hits, func(d *drive) bool { return !d.present && d.bay == hits[i].bay })
-	}
-	switch {
-	case len(hits) == 1:
-		return hits[0], nil
-	case len(hits) > 1:
-		return nil, fmt.Errorf("fault %s: %q is more than one drive: say enclosure/bay or a kernel name", f.Fault, f.Bay+f.Drive)
-	case f.Bay != "":
-		return nil, fmt.Errorf("fault %s: no drive is or was in bay %q", f.Fault, f.Bay)
-	}
-	return nil, fmt.Errorf("fault %s: no drive is called %q", f.Fault, f.Drive)
+	return d, nil
 }
 
 // arguments parses the arguments of a fault.

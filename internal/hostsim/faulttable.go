@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"time"
 
@@ -13,21 +12,21 @@ import (
 type faultRow struct {
 	FaultDoc
 	absent bool // applies to a pulled drive as well
-	do     func(*drive, arguments) error
+	do     func(*injector, *drive, arguments) error
 	fs     fsFault // the function for filesystems, instead of do or beside it
 }
 
 // switchOn returns a fault function that sets a flag.
-func switchOn(of func(*faults) *bool) func(*drive, arguments) error {
-	return func(d *drive, _ arguments) error {
+func switchOn(of func(*faults) *bool) func(*injector, *drive, arguments) error {
+	return func(_ *injector, d *drive, _ arguments) error {
 		*of(&d.faults) = true
 		return nil
 	}
 }
 
 // count returns a fault function that sets a counter of the drive to n.
-func count(usual, most uint64, of func(*age) *uint64, then func(*drive, uint64)) func(*drive, arguments) error {
-	return func(d *drive, a arguments) error {
+func count(usual, most uint64, of func(*age) *uint64, then func(*drive, uint64)) func(*injector, *drive, arguments) error {
+	return func(_ *injector, d *drive, a arguments) error {
 		n, err := a.number("n", usual, most)
 		if err != nil {
 			return err
@@ -99,7 +98,7 @@ func (d *drive) needFamily(what string, families ...host.Family) error {
 	return fmt.Errorf("%w: a %s drive has no %s", errInvalid, d.kind.name, what)
 }
 
-func failVerdict(d *drive, _ arguments) error {
+func failVerdict(x *injector, d *drive, _ arguments) error {
 	if err := d.needFamily("verdict", familyATA, familyNVMe, familySCSI); err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func failVerdict(d *drive, _ arguments) error {
 	return nil
 }
 
-func badChecksum(d *drive, _ arguments) error {
+func badChecksum(x *injector, d *drive, _ arguments) error {
 	if err := d.needFamily("checksum", familyATA); err != nil {
 		return err
 	}
@@ -115,12 +114,12 @@ func badChecksum(d *drive, _ arguments) error {
 	return nil
 }
 
-func countersMax(d *drive, _ arguments) error {
+func countersMax(x *injector, d *drive, _ arguments) error {
 	d.faults.countersMax, d.age.PercentageUsed = true, 255
 	return nil
 }
 
-func wear(d *drive, a arguments) error {
+func wear(x *injector, d *drive, a arguments) error {
 	used, err := a.number("percent", 95, 255)
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func wear(d *drive, a arguments) error {
 	return nil
 }
 
-func mediaErrors(d *drive, a arguments) error {
+func mediaErrors(x *injector, d *drive, a arguments) error {
 	n, err := a.number("n", 5, manyErrors)
 	if err != nil {
 		return err
@@ -152,7 +151,7 @@ func (d *drive) logSectors(n uint64) {
 	}
 }
 
-func criticalWarning(d *drive, a arguments) error {
+func criticalWarning(x *injector, d *drive, a arguments) error {
 	if err := d.needFamily("critical warning", familyNVMe); err != nil {
 		return err
 	}
@@ -163,7 +162,7 @@ func criticalWarning(d *drive, a arguments) error {
 	return err
 }
 
-func heat(d *drive, a arguments) error {
+func heat(x *injector, d *drive, a arguments) error {
 	n, err := a.number("celsius", 75, 120)
 	if err == nil {
 		d.age.Temperature = int(n)
@@ -171,7 +170,7 @@ func heat(d *drive, a arguments) error {
 	return err
 }
 
-func failIO(d *drive, a arguments) error {
+func failIO(x *injector, d *drive, a arguments) error {
 	n, err := a.number("lines", 3, maxLogged)
 	if err != nil {
 		return err
@@ -192,7 +191,7 @@ func failIO(d *drive, a arguments) error {
 	return nil
 }
 
-func unreadable(d *drive, a arguments) error {
+func unreadable(x *injector, d *drive, a arguments) error {
 	first, err := a.number("sector", failingLBA, d.size/512)
 	if err != nil {
 		return err
@@ -210,28 +209,7 @@ func unreadable(d *drive, a arguments) error {
 	return nil
 }
 
-// unread returns the first unreadable sector of a range that is read.
-func (d *drive) unread(a access) (sector uint64, bad bool) {
-	if len(d.faults.bad) == 0 || a.write || a.n == 0 {
-		return 0, false
-	}
-	for s := a.off / 512; s*512 < a.off+a.n; s++ {
-		if d.faults.bad[s] {
-			return s, true
-		}
-	}
-	return 0, false
-}
-
-// rewritten makes written sectors readable again: the drive remaps them.
-func (d *drive) rewritten(off, n uint64) {
-	if len(d.faults.bad) == 0 {
-		return
-	}
-	maps.DeleteFunc(d.faults.bad, func(s uint64, _ bool) bool { return s*512 >= off && (s+1)*512 <= off+n })
-}
-
-func slow(d *drive, a arguments) error {
+func slow(x *injector, d *drive, a arguments) error {
 	text := a.text("delay", "2s")
 	delay, err := time.ParseDuration(text)
 	if err != nil || delay < 0 || delay > time.Hour {
@@ -241,7 +219,7 @@ func slow(d *drive, a arguments) error {
 	return nil
 }
 
-func hang(d *drive, _ arguments) error {
+func hang(x *injector, d *drive, _ arguments) error {
 	if d.faults.hang == nil {
 		d.faults.hang = make(chan struct{})
 		d.logTimeout()
@@ -249,13 +227,13 @@ func hang(d *drive, _ arguments) error {
 	return nil
 }
 
-func readOnly(d *drive, _ arguments) error {
+func readOnly(x *injector, d *drive, _ arguments) error {
 	d.faults.readOnly = true
 	d.changed()
 	return nil
 }
 
-func standby(d *drive, _ arguments) error {
+func standby(x *injector, d *drive, _ arguments) error {
 	if err := d.needFamily("standby", familyATA, familySCSI); err != nil {
 		return err
 	}
@@ -263,7 +241,7 @@ func standby(d *drive, _ arguments) error {
 	return nil
 }
 
-func offline(d *drive, _ arguments) error {
+func offline(x *injector, d *drive, _ arguments) error {
 	if d.kind.letters != "sd" {
 		return fmt.Errorf("%w: a %s drive is no SCSI device", errInvalid, d.kind.name)
 	}
@@ -277,7 +255,7 @@ func offline(d *drive, _ arguments) error {
 	return nil
 }
 
-func nvmeDead(d *drive, _ arguments) error {
+func nvmeDead(x *injector, d *drive, _ arguments) error {
 	if err := d.needFamily("controller state", familyNVMe); err != nil {
 		return err
 	}
@@ -290,7 +268,7 @@ func nvmeDead(d *drive, _ arguments) error {
 	return nil
 }
 
-func selftestFail(d *drive, a arguments) error {
+func selftestFail(x *injector, d *drive, a arguments) error {
 	n, err := a.number("count", 1, maxTests)
 	if err != nil {
 		return err
@@ -304,7 +282,7 @@ func selftestFail(d *drive, a arguments) error {
 
 // resizeDrive changes the size of a drive. A present drive keeps its partitions, and the kernel sends
 // an event (block/genhd.c, set_capacity_and_notify).
-func resizeDrive(d *drive, a arguments) error {
+func resizeDrive(x *injector, d *drive, a arguments) error {
 	text := a.text("size", fmt.Sprintf("%dB", d.size/2/d.block*d.block))
 	size, err := parseSize(text)
 	if err != nil || size < 1<<20 || size%d.block != 0 {
@@ -314,23 +292,14 @@ func resizeDrive(d *drive, a arguments) error {
 	return nil
 }
 
-func (d *drive) setSize(size uint64) {
-	d.size = size
-	if d.present {
-		for _, disk := range d.disks {
-			d.m.uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
-		}
-	}
-}
-
-func overflow(d *drive, _ arguments) error {
+func overflow(x *injector, d *drive, _ arguments) error {
 	d.m.uevents.send(d.m.uevents.lost)
 	return nil
 }
 
 // storm sends change events until its time is over, the drive is healed or pulled, or the machine is
 // closed.
-func storm(d *drive, a arguments) error {
+func storm(x *injector, d *drive, a arguments) error {
 	rate, err := a.number("rate", 100, 10000)
 	if err != nil {
 		return err

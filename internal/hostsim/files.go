@@ -2,15 +2,23 @@ package hostsim
 
 import (
 	"io/fs"
-	"slices"
 	"strings"
-
-	"github.com/drivebay/drivebay/internal/host"
+	"sync"
 )
 
+// files implements host.Files with a tree.
+type files struct {
+	tree    *tree
+	mu      *sync.RWMutex
+	missing string // prefix of files that do not exist here; "": none
+	writes  int
+}
+
+func newFiles(t *tree, mu *sync.RWMutex) *files { return &files{tree: t, mu: mu} }
+
 // find returns the node of a name for an operation. Callers hold the lock.
-func (m *Machine) find(op, name string, follow bool) (*node, error) {
-	n, err := m.tree.walk(name, follow)
+func (f *files) find(op, name string, follow bool) (*node, error) {
+	n, err := f.tree.walk(name, follow)
 	if err == nil && n.owner != nil && n.owner.flickers() {
 		err = fs.ErrNotExist
 	}
@@ -21,13 +29,13 @@ func (m *Machine) find(op, name string, follow bool) (*node, error) {
 }
 
 // ReadFile implements host.Files.
-func (m *Machine) ReadFile(name string) ([]byte, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if strings.HasPrefix(name, "run/udev/") && slices.Contains(m.without, "udev") {
+func (f *files) ReadFile(name string) ([]byte, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.missing != "" && strings.HasPrefix(name, f.missing) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	n, err := m.find("open", name, true)
+	n, err := f.find("open", name, true)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +46,10 @@ func (m *Machine) ReadFile(name string) ([]byte, error) {
 }
 
 // ReadDir implements host.Files.
-func (m *Machine) ReadDir(name string) ([]string, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	n, err := m.find("open", name, true)
+func (f *files) ReadDir(name string) ([]string, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	n, err := f.find("open", name, true)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +60,10 @@ func (m *Machine) ReadDir(name string) ([]string, error) {
 }
 
 // Readlink implements host.Files.
-func (m *Machine) Readlink(name string) (string, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	n, err := m.find("readlink", name, false)
+func (f *files) Readlink(name string) (string, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	n, err := f.find("readlink", name, false)
 	if err != nil {
 		return "", err
 	}
@@ -66,10 +74,10 @@ func (m *Machine) Readlink(name string) (string, error) {
 }
 
 // Resolve implements host.Files.
-func (m *Machine) Resolve(name string) (string, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	n, err := m.find("resolve", name, true)
+func (f *files) Resolve(name string) (string, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	n, err := f.find("resolve", name, true)
 	if err != nil {
 		return "", err
 	}
@@ -77,21 +85,19 @@ func (m *Machine) Resolve(name string) (string, error) {
 }
 
 // WriteFile implements host.Files.
-func (m *Machine) WriteFile(name string, data []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.find("open", name, true)
+func (f *files) WriteFile(name string, data []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.find("open", name, true)
 	if err != nil {
 		return err
 	}
 	if n.write == nil {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	m.stats.Writes++
+	f.writes++
 	if err := n.write(string(data)); err != nil {
 		return &fs.PathError{Op: "write", Path: name, Err: err}
 	}
 	return nil
 }
-
-var _ host.Machine = (*Machine)(nil)

@@ -14,6 +14,7 @@ import (
 type filesystem struct {
 	entries
 	super
+	table    *mountTable
 	dev      *device
 	num      string // device number in the mount table; btrfs has an anonymous one
 	readOnly bool   // the superblock: no mount of it is writable
@@ -135,7 +136,7 @@ func (f *filesystem) touch(ctx context.Context, write bool, work func() error) e
 	if errors.Is(err, errIO) {
 		f.dev.m.mu.Lock()
 		defer f.dev.m.mu.Unlock()
-		if f.dev.fs == f {
+		if f.table.on[f.dev] == f {
 			f.fail(1, "ext4_find_entry: inode #2: comm drivebay: reading directory lblock 0")
 		}
 	}

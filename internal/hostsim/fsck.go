@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+// fsPrograms are the programs that make and check filesystems.
+var fsPrograms = map[string]program{
+	"mkfs.ext4": mkfsExt4, "mke2fs": mkfsExt4, "mkfs.xfs": mkfsXFS, "mkfs.btrfs": mkfsBtrfs,
+	"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs,
+}
+
 // check reads the filesystem of a device, which must exist. repair removes its damage.
 func (p *process) check(name string, repair bool) (s super, ok bool, err error) {
 	dev := p.device(name)
@@ -24,7 +30,7 @@ func (p *process) held(name string) (mounted, busy bool) {
 	dev := p.device(name)
 	p.m.mu.RLock()
 	defer p.m.mu.RUnlock()
-	return dev.fs != nil, dev.busy()
+	return dev.mounted, dev.busy()
 }
 
 // e2fsck runs e2fsck(8): 0 clean, 1 errors were corrected, 4 errors are left, 8 operational error, 16

@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,17 +16,6 @@ const (
 	familySCSI = host.FamilySCSI
 )
 
-var (
-	errIO      = errors.New("input/output error")
-	errInvalid = errors.New("invalid argument")
-	errNoSpace = errors.New("no space left on device")
-	errExists  = fmt.Errorf("%w: file exists", host.ErrOccupied)
-	errReadFS  = fmt.Errorf("%w: read-only file system", host.ErrPermission)
-	errFull    = fmt.Errorf("%w: directory not empty", host.ErrOccupied)
-	errContent = fmt.Errorf("%w: file is not empty", host.ErrOccupied)
-	errDevice  = fmt.Errorf("%w: not a regular file", host.ErrOccupied)
-)
-
 func (d *drive) family() host.Family { return d.kind.family }
 
 // handle is an open drive.
@@ -38,7 +26,7 @@ type handle struct {
 }
 
 // OpenDrive implements host.Machine.
-func (m *Machine) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (m *devices) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}

@@ -11,7 +11,7 @@ import (
 // Helpers for tests, and for outside callers that only know paths, to change places.
 
 // MakePlace makes a folder at an absolute path, and its parents.
-func (m *Machine) MakePlace(at string) error {
+func (m *mountTable) MakePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func (m *Machine) MakePlace(at string) error {
 }
 
 // LookAt returns the kind of the place at an absolute path.
-func (m *Machine) LookAt(at string) (host.PlaceKind, error) {
+func (m *mountTable) LookAt(at string) (host.PlaceKind, error) {
 	place, err := placeOf(at)
 	if err != nil {
 		return host.PlaceNothing, err
@@ -29,7 +29,7 @@ func (m *Machine) LookAt(at string) (host.PlaceKind, error) {
 }
 
 // RemovePlace removes the empty folder or the file at an absolute path.
-func (m *Machine) RemovePlace(at string) error {
+func (m *mountTable) RemovePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
 		return err
@@ -46,16 +46,16 @@ func placeOf(at string) (host.Place, error) {
 }
 
 // PutLink puts an object at a path that is not a folder, file or device.
-func (m *Machine) PutLink(at string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mountTable) PutLink(at string) {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
 }
 
 // PutFile puts a file with content at a path.
-func (m *Machine) PutFile(at string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mountTable) PutFile(at string) {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	at = path.Clean(at)
 	m.lay(m.resolve(at), host.PlaceFile)
 	if m.written == nil {
@@ -66,25 +66,25 @@ func (m *Machine) PutFile(at string) {
 
 // HoldMount keeps the mount at a path in use until release is called: it cannot be unmounted
 // meanwhile.
-func (m *Machine) HoldMount(at string) (release func(), err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mountTable) HoldMount(at string) (release func(), err error) {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	x := m.top(path.Clean(at))
 	if x == nil {
 		return nil, fmt.Errorf("%s: %w", at, host.ErrNotMounted)
 	}
 	x.users++
 	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		m.devices.mu.Lock()
+		defer m.devices.mu.Unlock()
 		x.users--
 	}, nil
 }
 
 // UnmountBehind drops the topmost mount of a path without the daemon's knowledge.
-func (m *Machine) UnmountBehind(at string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mountTable) UnmountBehind(at string) error {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	x := m.top(path.Clean(at))
 	if x == nil {
 		return fmt.Errorf("%s: %w", at, host.ErrNotMounted)
@@ -94,21 +94,12 @@ func (m *Machine) UnmountBehind(at string) error {
 }
 
 // Fill sets the used bytes of a filesystem, which is named by a device node or a mount path.
-func (m *Machine) Fill(what string, bytes uint64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mountTable) Fill(what string, bytes uint64) error {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
 	dev := m.volume(what)
 	if dev == nil {
 		return fmt.Errorf("fill %s: %w", what, errNoFS)
 	}
-	return dev.edit(func(s *super) { s.Used = bytes })
-}
-
-// EndKernelLog ends the kernel log for all its readers. They can open it again.
-func (m *Machine) EndKernelLog() { m.klog.end() }
-
-// LoseKernelLog reports to readers of the kernel log that lines were overwritten before they were
-// read.
-func (m *Machine) LoseKernelLog() {
-	m.klog.send(host.LogLine{At: m.clock.Now(), Priority: levelInfo, Text: "lines before this one were lost", Overflow: true})
+	return m.edit(dev, func(s *super) { s.Used = bytes })
 }

@@ -2,54 +2,14 @@ package hostsim
 
 import (
 	"fmt"
-	"strings"
 )
 
-// pull removes a drive, with events and log lines.
-func (d *drive) pull() {
-	d.announce("remove")
-	d.logGone()
-	d.unplug()
-}
-
-// push inserts a drive, with events and log lines.
-func (d *drive) push(rename bool) {
-	d.plug(rename)
-	d.logBack()
-	d.announce("add")
-}
-
-// reappear makes the kernel detect the drive again, with another identity.
-func (d *drive) reappear(id identity) {
-	d.pull()
-	d.identity = id
-	d.push(false)
-}
-
-// letGo returns the write function that deletes one path to a drive. The last path pulls the
-// drive; on a real machine a person does that later.
-func (d *drive) letGo(path int) func(string) error {
-	return func(s string) error {
-		if strings.TrimSpace(s) != "1" {
-			return errInvalid
-		}
-		if d.letGone == nil {
-			d.letGone = map[int]bool{}
-		}
-		if d.letGone[path] = true; len(d.letGone) == d.paths {
-			d.letGone = nil
-			d.pull()
-		}
-		return nil
-	}
-}
-
-func vanish(d *drive, _ arguments) error {
+func vanish(x *injector, d *drive, _ arguments) error {
 	d.pull()
 	return nil
 }
 
-func comeBack(d *drive, a arguments) error {
+func comeBack(x *injector, d *drive, a arguments) error {
 	rename, err := a.flag("rename")
 	switch {
 	case err != nil:
@@ -63,7 +23,7 @@ func comeBack(d *drive, a arguments) error {
 	return nil
 }
 
-func move(d *drive, a arguments) error {
+func move(x *injector, d *drive, a arguments) error {
 	to := a.text("to", "")
 	var target *bay
 	for _, b := range d.m.bays {
@@ -86,12 +46,12 @@ func move(d *drive, a arguments) error {
 }
 
 // swap exchanges the bays of two drives, as when a person mixes them up.
-func swap(d *drive, a arguments) error {
+func swap(x *injector, d *drive, a arguments) error {
 	with := a.text("with", "")
 	if with == "" {
 		return fmt.Errorf("with: %w: want a bay", errInvalid)
 	}
-	other, err := d.m.target(&Fault{Bay: with, Fault: "swap"})
+	other, err := x.target(&Fault{Bay: with, Fault: "swap"})
 	switch {
 	case err != nil:
 		return err
@@ -107,7 +67,7 @@ func swap(d *drive, a arguments) error {
 }
 
 // replace pulls the drive and puts a new one into its bay.
-func replace(d *drive, a arguments) error {
+func replace(x *injector, d *drive, a arguments) error {
 	if d.bay == nil {
 		return fmt.Errorf("%w: it is in no bay", errInvalid)
 	}
@@ -133,7 +93,7 @@ func replace(d *drive, a arguments) error {
 	return nil
 }
 
-func changeSerial(d *drive, a arguments) error {
+func changeSerial(x *injector, d *drive, a arguments) error {
 	id := d.identity
 	id.serial = a.text("serial", "CHANGED1")
 	if id.wwn != 0 {
@@ -143,9 +103,9 @@ func changeSerial(d *drive, a arguments) error {
 	return nil
 }
 
-func duplicateSerial(d *drive, a arguments) error {
+func duplicateSerial(x *injector, d *drive, a arguments) error {
 	of := a.text("of", "")
-	other, err := d.m.target(&Fault{Bay: of, Fault: "duplicate-serial"})
+	other, err := x.target(&Fault{Bay: of, Fault: "duplicate-serial"})
 	if err != nil {
 		return err
 	}
@@ -158,7 +118,7 @@ func duplicateSerial(d *drive, a arguments) error {
 	return nil
 }
 
-func noSerial(d *drive, a arguments) error {
+func noSerial(x *injector, d *drive, a arguments) error {
 	id := d.identity
 	id.serial = ""
 	if a.args["wwn"] != "" {
@@ -174,7 +134,7 @@ func noSerial(d *drive, a arguments) error {
 	return nil
 }
 
-func nonUTF8(d *drive, _ arguments) error {
+func nonUTF8(x *injector, d *drive, _ arguments) error {
 	id := d.identity
 	id.model = "SIM\xff\xfeMODEL\x80"
 	d.reappear(id)
@@ -183,7 +143,7 @@ func nonUTF8(d *drive, _ arguments) error {
 
 // heal restores the drive's state at the start of the machine, except for its power-on hours, and puts
 // it back in.
-func heal(d *drive, _ arguments) error {
+func heal(x *injector, d *drive, _ arguments) error {
 	if !d.present && d.bay != nil && d.bay.drive != nil {
 		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
 	}
@@ -204,7 +164,7 @@ func heal(d *drive, _ arguments) error {
 		d.changed()
 	}
 	for _, dev := range d.stack() {
-		if err := healFS(dev, arguments{}); err != nil {
+		if err := healFS(x, dev, arguments{}); err != nil {
 			return err
 		}
 	}

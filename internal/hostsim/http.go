@@ -27,12 +27,12 @@ type DriveView struct {
 // View lists the drives, pulled drives included.
 func (m *Machine) View() []DriveView {
 	stats := m.Stats()
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.kernel.mu.RLock()
+	defer m.kernel.mu.RUnlock()
 	list := []DriveView{}
-	for i, d := range m.drives {
+	for i, d := range m.devices.drives {
 		v := DriveView{Kind: d.kind.name, Vendor: d.vendor, Model: d.model, Serial: d.serial, Size: d.size,
-			Present: d.present, System: d.system, Content: d.content.sort(), Faults: d.troubles(), Stats: stats.Drives[i]}
+			Present: d.present, System: d.system, Content: d.content.sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
 		if d.present {
 			v.Name = d.name
 		}
@@ -45,7 +45,7 @@ func (m *Machine) View() []DriveView {
 }
 
 // troubles returns the names of the drive's present faults.
-func (d *drive) troubles() []string {
+func (x *injector) troubles(d *drive) []string {
 	var names []string
 	for _, t := range []struct {
 		name string
@@ -61,7 +61,7 @@ func (d *drive) troubles() []string {
 			names = append(names, t.name)
 		}
 	}
-	return append(names, d.fsTroubles()...)
+	return append(names, x.fsTroubles(d)...)
 }
 
 // maxBody limits the size of a request.

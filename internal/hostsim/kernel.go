@@ -1,17 +1,79 @@
 package hostsim
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Uevents and log lines of the kernel, worded as in Linux.
+// kernel is what all parts of a machine share: the lock, the clock, the files, the events and the log.
+type kernel struct {
+	mu      sync.RWMutex // guards the whole machine
+	tree    *tree
+	clock   host.Clock
+	without []string // programs that are not installed, and parts of the kernel that are missing
+
+	uevents feed[host.Uevent]
+	klog    feed[host.LogLine]
+	seq     uint64 // of uevents
+	boots   int
+
+	stop context.CancelFunc
+	busy sync.WaitGroup // what runs until the machine is closed
+	ctx  context.Context
+}
+
+// newKernel returns the kernel of a machine that starts now.
+func newKernel(clock host.Clock, without []string) *kernel {
+	k := &kernel{tree: newTree(), clock: clock, without: without}
+	k.uevents.lost, k.klog.lost = host.Uevent{Overflow: true}, host.LogLine{Overflow: true}
+	k.ctx, k.stop = context.WithCancel(context.Background())
+	return k
+}
+
+// lacks reports whether a program or a part of the kernel is missing.
+func (k *kernel) lacks(what string) bool { return slices.Contains(k.without, what) }
 
 // logf writes a line of the kernel log.
-func (m *Machine) logf(priority int, format string, args ...any) {
-	m.klog.send(host.LogLine{At: m.clock.Now(), Priority: priority, Text: fmt.Sprintf(format, args...)})
+func (k *kernel) logf(priority int, format string, args ...any) {
+	k.klog.send(host.LogLine{At: k.clock.Now(), Priority: priority, Text: fmt.Sprintf(format, args...)})
+}
+
+func (k *kernel) uevent(action, subsystem, path, name string, env map[string]string) {
+	all := map[string]string{"ACTION": action, "SUBSYSTEM": subsystem, "DEVPATH": strings.TrimPrefix(path, "sys"), "SEQNUM": fmt.Sprint(k.nextSeq())}
+	for key, v := range env {
+		all[key] = v
+	}
+	if name != "" {
+		all["DEVNAME"] = name
+	}
+	k.uevents.send(host.Uevent{Action: action, Subsystem: subsystem, DevPath: all["DEVPATH"], DevName: name, Env: all})
+}
+
+func (k *kernel) nextSeq() uint64 {
+	k.seq++
+	return k.seq
+}
+
+// pause waits on the machine's clock. It returns false if the machine is closed first.
+func (k *kernel) pause(d time.Duration) bool {
+	select {
+	case <-k.clock.After(d):
+		return true
+	case <-k.ctx.Done():
+		return false
+	}
+}
+
+func (k *kernel) nextBoot() {
+	k.boots++
+	k.tree.put("proc/sys/kernel/random/boot_id", &node{text: fmt.Sprintf("5cd0e2a6-0f1e-4f0b-8a52-%012x\n", k.boots)})
 }
 
 // Priorities of log lines (include/linux/kern_levels.h).
@@ -21,118 +83,9 @@ const (
 	levelInfo = 6
 )
 
-func (m *Machine) uevent(action, subsystem, path, name string, env map[string]string) {
-	all := map[string]string{"ACTION": action, "SUBSYSTEM": subsystem, "DEVPATH": strings.TrimPrefix(path, "sys"), "SEQNUM": fmt.Sprint(m.nextSeq())}
-	for k, v := range env {
-		all[k] = v
-	}
-	if name != "" {
-		all["DEVNAME"] = name
-	}
-	m.uevents.send(host.Uevent{Action: action, Subsystem: subsystem, DevPath: all["DEVPATH"], DevName: name, Env: all})
-}
-
-// announce sends the events of a drive that is added or removed: from the bus inward for add, the
-// reverse for remove.
-func (d *drive) announce(action string) {
-	type event struct{ subsystem, path, name, devtype string }
-	var all []event
-	for _, p := range d.places {
-		switch d.kind.letters {
-		case "nvme":
-			pci, _ := split(p.device)
-			pci, _ = split(pci)
-			all = append(all, event{"pci", pci, "", ""}, event{"nvme", p.device, p.ctrl, ""})
-		case "sd":
-			target, _ := split(p.device)
-			all = append(all, event{"scsi", target, "", "scsi_target"}, event{"scsi", p.device, "", "scsi_device"},
-				event{"scsi_device", p.device + "/scsi_device/" + p.hctl, "", ""}, event{"scsi_disk", p.device + "/scsi_disk/" + p.hctl, "", ""})
-		default:
-			all = append(all, event{"virtio", p.device, "", ""})
-		}
-		if p.block != "" {
-			_, name := split(p.block)
-			all = append(all, event{"block", p.block, name, "disk"})
-		}
-	}
-	for _, p := range d.parts {
-		all = append(all, event{"block", p.dir, p.name, "partition"})
-	}
-	for i := range all {
-		e := all[i]
-		if action == "remove" {
-			e = all[len(all)-1-i]
-		}
-		env := map[string]string{}
-		if e.devtype != "" {
-			env["DEVTYPE"] = e.devtype
-		}
-		d.m.uevent(action, e.subsystem, e.path, e.name, env)
-	}
-}
-
-// changed sends a change event for the disk.
-func (d *drive) changed() {
-	if d.present {
-		d.m.uevent("change", "block", d.places[0].block, d.name, map[string]string{"DEVTYPE": "disk"})
-	}
-}
-
-// logGone logs what the kernel logs when a drive is pulled.
-func (d *drive) logGone() {
-	p := d.places[0]
-	switch {
-	case d.kind.name == KindNVMe && d.bay != nil:
-		d.m.logf(levelInfo, "pcieport %s: pciehp: Slot(%d): Link Down", p.pci, d.bay.number)
-		d.m.logf(levelInfo, "pcieport %s: pciehp: Slot(%d): Card not present", p.pci, d.bay.number)
-	case d.kind.letters == "sd":
-		d.m.logf(levelInfo, "sd %s: [%s] Synchronizing SCSI cache", p.hctl, d.name)
-		d.m.logf(levelInfo, "sd %s: [%s] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", p.hctl, d.name)
-	}
-}
-
-// logBack logs what the kernel logs when a drive appears.
-func (d *drive) logBack() {
-	p := d.places[0]
-	switch d.kind.letters {
-	case "nvme":
-		d.m.logf(levelInfo, "nvme %s: pci function %s", p.ctrl, p.pci)
-	case "sd":
-		d.m.logf(levelInfo, "scsi %s: Direct-Access     %-8.8s %-16.16s %-4.4s PQ: 0 ANSI: 7", p.hctl, d.vendor, d.model, d.revision())
-		d.m.logf(levelInfo, "sd %s: [%s] %d %d-byte logical blocks", p.hctl, d.name, d.size/d.block, d.block)
-		d.m.logf(levelInfo, "sd %s: [%s] Attached SCSI disk", p.hctl, d.name)
-	}
-}
-
-// logMedium logs an unreadable sector. The line of the block layer names the hidden path of an NVMe
-// drive with two ports.
-func (d *drive) logMedium(lba uint64) {
-	name := d.name
-	if len(d.places) > 1 && d.kind.name == KindNVMe {
-		name = fmt.Sprintf("nvme%dc%dn1", d.index, d.index)
-	}
-	if p := d.places[0]; d.kind.letters == "sd" {
-		d.m.logf(levelInfo, "sd %s: [%s] tag#181 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd_age=0s", p.hctl, d.name)
-		d.m.logf(levelInfo, "sd %s: [%s] tag#181 Sense Key : Medium Error [current] ", p.hctl, d.name)
-		d.m.logf(levelInfo, "sd %s: [%s] tag#181 Add. Sense: Unrecovered read error", p.hctl, d.name)
-	}
-	d.io.errors++
-	d.m.logf(levelErr, "critical medium error, dev %s, sector %d op 0x0:(READ) flags 0x800 phys_seg 1 prio class 2", name, lba)
-}
-
-// logIO logs a request that failed for another reason.
-func (d *drive) logIO(sector uint64, op string) {
-	d.m.logf(levelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
-}
-
-// logTimeout logs commands that timed out.
-func (d *drive) logTimeout() {
-	p := d.places[0]
-	d.io.timeouts++
-	switch d.kind.letters {
-	case "nvme":
-		d.m.logf(levelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
-	case "sd":
-		d.m.logf(levelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
-	}
-}
+// Errors of system calls.
+var (
+	errIO      = errors.New("input/output error")
+	errInvalid = errors.New("invalid argument")
+	errNoSpace = errors.New("no space left on device")
+)

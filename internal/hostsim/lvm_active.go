@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,7 +26,7 @@ func (c *lvmRun) activate(v *lv) error {
 	}
 	data, below := c.table(v)
 	for _, d := range below {
-		if d.alone || d.fs != nil {
+		if d.alone || d.mounted {
 			return said("device-mapper: reload ioctl on %s failed: Device or resource busy", mapperName(v.group.name, v.name))
 		}
 	}
@@ -114,7 +115,7 @@ func (v *lv) inUse() error {
 	switch {
 	case v.dev == nil:
 		return nil
-	case v.dev.fs != nil:
+	case v.dev.mounted:
 		return said("Logical volume %s contains a filesystem in use.", v.path())
 	case len(v.dev.above) > 0:
 		return said("Logical volume %s is used by another device.", v.path())
@@ -131,4 +132,24 @@ func (v *lv) locked() error {
 		return said("Can't change locked LV %s.", v.path())
 	}
 	return nil
+}
+
+// mapperName returns device-mapper's name for a volume, with hyphens doubled (lvm2, dm_build_dm_name).
+func mapperName(group, volume string) string {
+	double := func(s string) string { return strings.ReplaceAll(s, "-", "--") }
+	return double(group) + "-" + double(volume)
+}
+
+// newMapped adds the device of a logical volume.
+func (s *lvmState) newMapped(v *lv, data backing, below []*device) *device {
+	return s.mapDevice(mapped{volume: &volumeName{v.group.name, v.name, v.visible()}, title: mapperName(v.group.name, v.name), uuid: mapperUUID(v)}, data, below)
+}
+
+// mapperUUID returns device-mapper's UUID of a volume (lvm2, build_dm_uuid).
+func mapperUUID(v *lv) string {
+	suffix := ""
+	if v.kind == "thin-pool" {
+		suffix = "-tpool"
+	}
+	return "LVM-" + strings.ReplaceAll(v.group.uuid+v.uuid, "-", "") + suffix
 }

@@ -13,7 +13,7 @@ import (
 func (c *lvmRun) scan() {
 	c.m.mu.RLock()
 	var names []string
-	for name := range c.m.devices {
+	for name := range c.m.blocks {
 		names = append(names, "/dev/"+name)
 	}
 	c.m.mu.RUnlock()

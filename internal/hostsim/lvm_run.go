@@ -15,6 +15,7 @@ import (
 // lvmRun is an lvm command in progress.
 type lvmRun struct {
 	*process
+	m *lvmState
 	flags
 	command string
 	devices []*device          // devices that it may use
@@ -85,22 +86,22 @@ func misused(format string, args ...any) error {
 
 var errKilled = errors.New("killed")
 
-// lvmProgram runs lvm(8).
-func lvmProgram(p *process) int {
+// run runs lvm(8).
+func (s *lvmState) run(p *process) int {
 	if len(p.argv) < 2 || lvmCommands[p.argv[1]].do == nil {
 		return p.fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.argv[1:], " "))
 	}
-	c := &lvmRun{process: p, command: p.argv[1], on: map[string]*device{}, unread: map[string]bool{}, twice: map[string]bool{}}
+	c := &lvmRun{process: p, m: s, command: p.argv[1], on: map[string]*device{}, unread: map[string]bool{}, twice: map[string]bool{}}
 	err := c.parse(p.argv[2:])
 	if err == nil {
 		if c.command != "version" {
 			c.scan()
 		}
-		p.m.mu.Lock()
-		c.points, p.m.kill = p.m.kill, 0
+		s.mu.Lock()
+		c.points, s.kill = s.kill, 0
 		err = lvmCommands[c.command].do(c)
 		c.forgetNamed()
-		p.m.mu.Unlock()
+		s.mu.Unlock()
 		if long, ok := errors.AsType[*carryOn](err); ok {
 			err = long.work()
 		}
@@ -205,10 +206,10 @@ func (c *lvmRun) point() error {
 
 // KillNext kills the next lvm command at its nth point: after it committed metadata, activated or
 // wiped something.
-func (m *Machine) KillNext(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.kill = n
+func (s *lvmState) KillNext(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kill = n
 }
 
 // zero writes zeros to a range of a device, if the drives below allow it.

@@ -12,9 +12,18 @@ import (
 // The state of LVM. A physical volume is known by the label on its drive; its membership in a group
 // follows the label.
 
+// lvmState is what LVM knows of a machine's drives.
+type lvmState struct {
+	*devices
+	physical map[string]*pv // by UUID
+	kill     int            // point at which the next lvm command is killed; 0: it is not
+}
+
+func newLVM(d *devices) *lvmState { return &lvmState{devices: d, physical: map[string]*pv{}} }
+
 // group is a volume group.
 type group struct {
-	m          *Machine
+	m          *lvmState
 	uuid, name string
 	extent     uint64 // bytes
 	tags       []string

@@ -8,39 +8,34 @@ import (
 
 // mapped holds the device-mapper part of a device.
 type mapped struct {
-	dev   *device
-	lv    *lv    // nil: not from LVM
-	title string // device-mapper's name
-	uuid  string // device-mapper's UUID
-	below []*device
-	links map[*device][]*node // links in slaves and holders
+	dev    *device
+	volume *volumeName // nil: not from LVM
+	title  string      // device-mapper's name
+	uuid   string      // device-mapper's UUID
+	below  []*device
+	links  map[*device][]*node // links in slaves and holders
+}
+
+// volumeName is the name of a logical volume.
+type volumeName struct {
+	group, name string
+	visible     bool
 }
 
 // mapperMajor is the major number that device-mapper usually gets.
 const mapperMajor = 253
 
-// mapperName returns device-mapper's name for a volume, with hyphens doubled (lvm2, dm_build_dm_name).
-func mapperName(group, volume string) string {
-	double := func(s string) string { return strings.ReplaceAll(s, "-", "--") }
-	return double(group) + "-" + double(volume)
-}
-
-// newMapped adds the device of a logical volume.
-func (m *Machine) newMapped(v *lv, data backing, below []*device) *device {
-	return m.mapDevice(mapped{lv: v, title: mapperName(v.group.name, v.name), uuid: mapperUUID(v)}, data, below)
-}
-
 // mapDevice adds a device of device-mapper.
-func (m *Machine) mapDevice(x mapped, data backing, below []*device) *device {
+func (m *devices) mapDevice(x mapped, data backing, below []*device) *device {
 	minor := 0
-	for m.devices[fmt.Sprintf("dm-%d", minor)] != nil {
+	for m.blocks[fmt.Sprintf("dm-%d", minor)] != nil {
 		minor++
 	}
 	name := fmt.Sprintf("dm-%d", minor)
-	d := &device{entries: entries{m: m}, name: name, num: fmt.Sprintf("%d:%d", mapperMajor, minor), dir: "sys/devices/virtual/block/" + name, data: data, block: 512}
+	d := &device{entries: entries{tree: m.tree}, m: m, name: name, num: fmt.Sprintf("%d:%d", mapperMajor, minor), dir: "sys/devices/virtual/block/" + name, data: data, block: 512}
 	x.dev = d
 	d.mapped = &x
-	m.devices[name] = d
+	m.blocks[name] = d
 	d.showMapped()
 	d.mapped.hold(below)
 	d.event("add")
@@ -63,7 +58,7 @@ func (x *mapped) hold(below []*device) {
 		x.below = append(x.below, d)
 		d.above = append(d.above, x.dev)
 		slave, holder := x.dev.dir+"/slaves/"+d.name, d.dir+"/holders/"+x.dev.name
-		t := x.dev.m.tree
+		t := x.dev.tree
 		x.links[d] = []*node{t.put(slave, &node{link: relative(slave, d.dir)}), t.put(holder, &node{link: relative(holder, x.dev.dir)})}
 	}
 }
@@ -71,7 +66,7 @@ func (x *mapped) hold(below []*device) {
 // lost removes the links to a device below.
 func (x *mapped) lost(d *device) {
 	for _, n := range x.links[d] {
-		x.dev.m.tree.drop(n)
+		x.dev.tree.drop(n)
 	}
 	delete(x.links, d)
 }
@@ -89,7 +84,7 @@ func (d *device) event(action string) {
 
 // showMapped adds the entries of a mapped device in sysfs, udev and /dev.
 func (d *device) showMapped() {
-	v, title := d.mapped.lv, d.mapped.title
+	v, title := d.mapped.volume, d.mapped.title
 	seq := d.m.nextSeq()
 	d.files(d.dir, "dev", d.num+"\n", "range", "1\n", "ext_range", "1\n", "hidden", "0\n", "removable", "0\n", "alignment_offset", "0\n", "discard_alignment", "0\n",
 		"capability", "0\n", "diskseq", fmt.Sprintln(seq), "uevent", devUevent(d.num, d.name, "disk")+fmt.Sprintf("DISKSEQ=%d\n", seq),
@@ -112,29 +107,20 @@ func (d *device) showMapped() {
 	d.file("dev/"+d.name, "")
 	d.link("dev/mapper/"+title, "dev/"+d.name)
 	links := "S:mapper/" + title + "\n"
-	if v != nil && v.visible() {
-		d.link("dev/"+v.group.name+"/"+v.name, "dev/"+d.name)
-		links += "S:" + v.group.name + "/" + v.name + "\n"
+	if v != nil && v.visible {
+		d.link("dev/"+v.group+"/"+v.name, "dev/"+d.name)
+		links += "S:" + v.group + "/" + v.name + "\n"
 	}
 	d.live("run/udev/data/b"+d.num, func() string {
 		lines := []string{"E:DM_NAME=" + title, "E:DM_UUID=" + d.mapped.uuid}
 		if v != nil {
-			lines = append(lines, "E:DM_VG_NAME="+v.group.name, "E:DM_LV_NAME="+v.name)
+			lines = append(lines, "E:DM_VG_NAME="+v.group, "E:DM_LV_NAME="+v.name)
 		}
-		if v == nil || v.visible() {
+		if v == nil || v.visible {
 			lines = append(lines, udevFound(d.read)...)
 		}
 		return links + strings.Join(lines, "\n") + udevEnd
 	})
-}
-
-// mapperUUID returns device-mapper's UUID of a volume (lvm2, build_dm_uuid).
-func mapperUUID(v *lv) string {
-	suffix := ""
-	if v.kind == "thin-pool" {
-		suffix = "-tpool"
-	}
-	return "LVM-" + strings.ReplaceAll(v.group.uuid+v.uuid, "-", "") + suffix
 }
 
 // waiting returns the number of requests that wait for hung drives below.
@@ -147,4 +133,14 @@ func (d *device) waiting() int {
 		n = max(n, b.waiting())
 	}
 	return n
+}
+
+// mappedAs returns the mapped device with the device-mapper name. The caller holds the lock.
+func (m *devices) mappedAs(title string) *device {
+	for _, d := range m.blocks {
+		if d.mapped != nil && d.mapped.title == title {
+			return d
+		}
+	}
+	return nil
 }

@@ -11,6 +11,22 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
+// mountTable is the mount table, and the folders and files that are not on a filesystem of a drive.
+type mountTable struct {
+	devices   *devices
+	list      []*mount
+	byPath    map[string][]*mount
+	last      int                       // number of mounts so far
+	on        map[*device]*filesystem   // mounted filesystems
+	anonymous int                       // anonymous device numbers allocated
+	own       map[string]host.PlaceKind // folders and files outside the drives' filesystems
+	written   map[string]bool           // files with content, by path
+}
+
+func newMounts(d *devices) *mountTable {
+	return &mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*device]*filesystem{}, own: map[string]host.PlaceKind{}}
+}
+
 // mount is an entry of the mount table.
 type mount struct {
 	id       int
@@ -55,58 +71,59 @@ func (x *mount) entry() host.Mount {
 }
 
 // addMount adds a mount to the table.
-func (m *Machine) addMount(x *mount) {
-	m.lastMount++
-	x.id = 20 + m.lastMount
-	m.mounts = append(m.mounts, x)
-	m.mountsAt[x.at] = append(m.mountsAt[x.at], x)
+func (m *mountTable) addMount(x *mount) {
+	m.last++
+	x.id = 20 + m.last
+	m.list = append(m.list, x)
+	m.byPath[x.at] = append(m.byPath[x.at], x)
 	if x.fs != nil {
 		x.fs.mounts++
 	}
 }
 
 // drop removes a mount from the table, and the filesystem with its last mount.
-func (m *Machine) drop(x *mount) {
+func (m *mountTable) drop(x *mount) {
 	is := func(y *mount) bool { return y == x }
-	m.mounts = slices.DeleteFunc(m.mounts, is)
-	if m.mountsAt[x.at] = slices.DeleteFunc(m.mountsAt[x.at], is); len(m.mountsAt[x.at]) == 0 {
-		delete(m.mountsAt, x.at)
+	m.list = slices.DeleteFunc(m.list, is)
+	if m.byPath[x.at] = slices.DeleteFunc(m.byPath[x.at], is); len(m.byPath[x.at]) == 0 {
+		delete(m.byPath, x.at)
 	}
 	if x.fs == nil {
 		return
 	}
 	if x.fs.mounts--; x.fs.mounts == 0 {
 		x.fs.leave()
-		x.fs.dev.fs = nil
+		delete(m.on, x.fs.dev)
+		x.fs.dev.mounted = false
 	}
 }
 
 // top returns the mount that is visible at a path, nil if nothing is mounted there.
-func (m *Machine) top(at string) *mount {
-	if list := m.mountsAt[at]; len(list) > 0 {
+func (m *mountTable) top(at string) *mount {
+	if list := m.byPath[at]; len(list) > 0 {
 		return list[len(list)-1]
 	}
 	return nil
 }
 
 // Mounts implements host.Machine.
-func (m *Machine) Mounts(ctx context.Context) ([]host.Mount, error) {
+func (m *mountTable) Mounts(ctx context.Context) ([]host.Mount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("mounts: %w", err)
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	list := make([]host.Mount, 0, len(m.mounts))
-	for _, x := range m.mounts {
+	m.devices.mu.RLock()
+	defer m.devices.mu.RUnlock()
+	list := make([]host.Mount, 0, len(m.list))
+	for _, x := range m.list {
 		list = append(list, x.entry())
 	}
 	return list, nil
 }
 
 // mountinfo returns the text of proc_pid_mountinfo(5).
-func (m *Machine) mountinfo() string {
+func (m *mountTable) mountinfo() string {
 	var b strings.Builder
-	for _, x := range m.mounts {
+	for _, x := range m.list {
 		e := x.entry()
 		own, super := x.options()
 		parent := 21
@@ -119,9 +136,9 @@ func (m *Machine) mountinfo() string {
 }
 
 // mountList returns the text of proc_pid_mounts(5).
-func (m *Machine) mountList() string {
+func (m *mountTable) mountList() string {
 	var b strings.Builder
-	for _, x := range m.mounts {
+	for _, x := range m.list {
 		e := x.entry()
 		fmt.Fprintf(&b, "%s %s %s %s 0 0\n", escape(e.Source), escape(e.Target), e.FS, e.Opts)
 	}
@@ -131,22 +148,22 @@ func (m *Machine) mountList() string {
 var escape = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace
 
 // Mount implements host.Mounter.
-func (m *Machine) Mount(ctx context.Context, n host.NewMount) error {
+func (m *mountTable) Mount(ctx context.Context, n host.NewMount) error {
 	if err := m.mount(ctx, n); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", n.Device, n.At, err)
 	}
 	return nil
 }
 
-func (m *Machine) mount(ctx context.Context, n host.NewMount) error {
+func (m *mountTable) mount(ctx context.Context, n host.NewMount) error {
 	own, opts, err := sortOptions(n.FS, n.Options)
 	readOnly := n.ReadOnly || slices.Contains(n.Options, "ro")
 	if err != nil {
 		return err
 	}
-	m.mu.RLock()
-	dev := m.lookup(n.Device)
-	m.mu.RUnlock()
+	m.devices.mu.RLock()
+	dev := m.devices.lookup(n.Device)
+	m.devices.mu.RUnlock()
 	if dev == nil {
 		return host.ErrGone
 	}
@@ -158,12 +175,12 @@ func (m *Machine) mount(ctx context.Context, n host.NewMount) error {
 		if err != nil {
 			return err
 		}
-		f, err := dev.filesystem(n.FS, readOnly, opts)
+		f, err := m.filesystem(dev, n.FS, readOnly, opts)
 		if err != nil {
 			return err
 		}
-		if dev.fs == nil {
-			dev.fs = f
+		if m.on[dev] == nil {
+			m.on[dev], dev.mounted = f, true
 			f.show()
 			m.logMounted(f)
 		}
@@ -173,7 +190,7 @@ func (m *Machine) mount(ctx context.Context, n host.NewMount) error {
 }
 
 // free returns the path of a place where something can be mounted.
-func (m *Machine) free(p host.Place, kind host.PlaceKind) (string, error) {
+func (m *mountTable) free(p host.Place, kind host.PlaceKind) (string, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return "", err
@@ -200,15 +217,16 @@ func labelOf(opts []string) string {
 
 // filesystem returns the filesystem of a device to mount: the one that is mounted already, or a new
 // one.
-func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesystem, error) {
+func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []string) (*filesystem, error) {
 	s, ok := readSuper(d.read)
+	have := m.on[d]
 	switch {
-	case d.fs != nil && (d.fs.kind != kind || d.fs.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
+	case have != nil && (have.kind != kind || have.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
 		return nil, host.ErrBusy
-	case d.fs != nil && labelOf(d.fs.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
+	case have != nil && labelOf(have.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
 		return nil, fmt.Errorf("%w: same superblock, different security settings", errInvalid)
-	case d.fs != nil:
-		return d.fs, nil
+	case have != nil:
+		return have, nil
 	case d.busy():
 		return nil, host.ErrBusy
 	case !ok || s.kind != kind || s.size > d.length():
@@ -216,14 +234,14 @@ func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesys
 	case d.refusesWrites() && !readOnly: // EACCES
 		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
 	}
-	f := &filesystem{entries: entries{m: d.m, owner: d.drive}, super: s, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
-	for _, x := range d.m.mounts {
+	f := &filesystem{entries: entries{tree: d.tree, owner: d.owner}, super: s, table: m, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
+	for _, x := range m.list {
 		if x.fs == nil || x.fs.uuid != s.uuid || x.fs.kind != kind {
 			continue
 		}
 		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid the UUID is neither checked nor recorded.
 		if kind == "xfs" && !slices.Contains(opts, "nouuid") && !slices.Contains(x.fs.opts, "nouuid") {
-			d.m.logf(levelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
+			m.devices.logf(levelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
 			return nil, fmt.Errorf("%w: its UUID is mounted already", errInvalid)
 		}
 		if kind == "btrfs" {
@@ -231,22 +249,22 @@ func (d *device) filesystem(kind string, readOnly bool, opts []string) (*filesys
 		}
 	}
 	if kind == "btrfs" {
-		d.m.anonymous++
-		f.num = fmt.Sprintf("0:%d", 40+d.m.anonymous)
+		m.anonymous++
+		f.num = fmt.Sprintf("0:%d", 40+m.anonymous)
 	}
 	return f, nil
 }
 
-func (m *Machine) logMounted(f *filesystem) {
+func (m *mountTable) logMounted(f *filesystem) {
 	switch f.kind {
 	case "ext4":
-		m.logf(levelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, uuidText(f.uuid))
+		m.devices.logf(levelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, uuidText(f.uuid))
 		if f.Errors > 0 {
-			m.logf(levelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
+			m.devices.logf(levelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
 		}
 	case "xfs":
-		m.logf(levelInfo, "XFS (%s): Ending clean mount", f.dev.name)
+		m.devices.logf(levelInfo, "XFS (%s): Ending clean mount", f.dev.name)
 	case "btrfs":
-		m.logf(levelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.name)
+		m.devices.logf(levelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.name)
 	}
 }

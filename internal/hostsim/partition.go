@@ -23,7 +23,7 @@ func (d *drive) scan() {
 // addPartition adds a partition device; start and size are in sectors.
 func (d *drive) addPartition(number int, start, size uint64) *device {
 	disk := d.disks[0]
-	p := &device{entries: entries{m: d.m, owner: d}, block: d.block, drive: d, number: number, start: start, sectors: size}
+	p := &device{entries: entries{tree: d.tree, owner: d}, m: d.m, block: d.block, drive: d, number: number, start: start, sectors: size}
 	p.name = disk.name + strconv.Itoa(number)
 	if c := disk.name[len(disk.name)-1]; c >= '0' && c <= '9' {
 		p.name = disk.name + "p" + strconv.Itoa(number)
@@ -31,7 +31,7 @@ func (d *drive) addPartition(number int, start, size uint64) *device {
 	p.num, p.dir, p.data = d.partitionNum(number), disk.dir+"/"+p.name, part{p}
 	d.parts = append(d.parts, p)
 	slices.SortFunc(d.parts, func(a, b *device) int { return a.number - b.number })
-	d.m.devices[p.name] = p
+	d.m.blocks[p.name] = p
 	d.register(p.name)
 	p.show()
 	return p
@@ -66,7 +66,7 @@ func (p *device) show() {
 		// The kernel has the names of the partitions that it found itself, but not of one that BLKPG
 		// added (block/partitions/core.c, bdev_add_partition: no info). With udev it makes no
 		// difference: its database has all names.
-		if e := p.entry(); e.name != "" && !(p.told && slices.Contains(d.m.without, "udev")) {
+		if e := p.entry(); e.name != "" && !(p.told && d.m.lacks("udev")) {
 			text += "PARTNAME=" + e.name + "\n"
 		}
 		return text

@@ -81,20 +81,3 @@ func (d *drive) caseHost() int { return d.m.hosts + d.number }
 
 // port returns the SAS address of a port of the drive.
 func (d *drive) port(path int) string { return fmt.Sprintf("%016x", d.wwn+uint64(path)+1) }
-
-// letters returns the kernel's name of disk n: sda ... sdz, sdaa ... (drivers/scsi/sd.c).
-func letters(prefix string, n int) string {
-	name := ""
-	for n++; n > 0; n = (n - 1) / 26 {
-		name = string(rune('a'+(n-1)%26)) + name
-	}
-	return prefix + name
-}
-
-// sdDev returns the device number of a partition of SCSI disk n, 0 for the whole disk
-// (Documentation/admin-guide/devices.txt: majors 8, 65 to 71, 128 to 135; disks beyond use the first
-// major again, with higher minors).
-func sdDev(n, part int) string {
-	majors := [16]int{8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135}
-	return fmt.Sprintf("%d:%d", majors[n>>4&15], n>>8<<8|n&15<<4|part)
-}

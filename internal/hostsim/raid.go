@@ -117,10 +117,10 @@ func (v *lv) writeSuperblocks() {
 
 // PowerCut removes the devices of LVM as a power loss does: no superblock is written. Nothing may be
 // mounted on them.
-func (m *Machine) PowerCut() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range m.physical {
+func (s *lvmState) PowerCut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.physical {
 		if p.group == nil {
 			continue
 		}
@@ -130,7 +130,7 @@ func (m *Machine) PowerCut() {
 			}
 		}
 	}
-	m.nextBoot()
+	s.nextBoot()
 }
 
 func (v *lv) vanish() {

@@ -6,12 +6,12 @@ import "time"
 func (m *Machine) play(steps []Step) {
 	var at time.Duration
 	for i := range steps {
-		if wait := steps[i].After - at; wait > 0 && !m.pause(wait) {
+		if wait := steps[i].After - at; wait > 0 && !m.kernel.pause(wait) {
 			return
 		}
 		at = steps[i].After
 		if err := m.Inject(steps[i].Fault); err != nil {
-			m.logf(levelWarn, "simulator: script: %v", err)
+			m.kernel.logf(levelWarn, "simulator: script: %v", err)
 		}
 	}
 }
@@ -38,10 +38,10 @@ type DriveStats struct {
 
 // Stats returns the present counters. The drives are in the order of the description.
 func (m *Machine) Stats() Stats {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	s := m.stats
-	for _, d := range m.drives {
+	m.kernel.mu.RLock()
+	defer m.kernel.mu.RUnlock()
+	s := Stats{Runs: m.runs, Writes: m.files.writes}
+	for _, d := range m.devices.drives {
 		one := d.stats
 		one.Name, one.Serial = d.name, d.serial
 		if d.bay != nil {

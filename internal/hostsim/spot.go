@@ -21,7 +21,7 @@ type spot struct {
 }
 
 // resolve follows the mounts: of the mounts at a path or above it, the newest is on top.
-func (m *Machine) resolve(at string) spot {
+func (m *mountTable) resolve(at string) spot {
 	var on *mount
 	for p := at; len(p) > 1; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if x := m.top(p); x != nil && x.boot == "" && (on == nil || x.id > on.id) {
@@ -42,7 +42,7 @@ func (m *Machine) resolve(at string) spot {
 }
 
 // spots returns the map that contains a spot.
-func (m *Machine) spots(s spot) map[string]host.PlaceKind {
+func (m *mountTable) spots(s spot) map[string]host.PlaceKind {
 	if s.on == nil || s.on.fs == nil {
 		return m.own
 	}
@@ -50,7 +50,7 @@ func (m *Machine) spots(s spot) map[string]host.PlaceKind {
 }
 
 // lay adds an object at a spot, and its parents.
-func (m *Machine) lay(s spot, kind host.PlaceKind) {
+func (m *mountTable) lay(s spot, kind host.PlaceKind) {
 	if s.on != nil && s.on.fs != nil && s.on.fs.Spots == nil {
 		s.on.fs.Spots = map[string]host.PlaceKind{}
 	}
@@ -62,7 +62,7 @@ func (m *Machine) lay(s spot, kind host.PlaceKind) {
 }
 
 // kind returns what is at a path. It ignores the parents.
-func (m *Machine) kind(at string) host.PlaceKind {
+func (m *mountTable) kind(at string) host.PlaceKind {
 	s := m.resolve(at)
 	switch {
 	case s.on != nil && s.on.at == at:
@@ -77,7 +77,7 @@ func (m *Machine) kind(at string) host.PlaceKind {
 
 // where checks a place and returns its path: an existing parent below the root must be a
 // folder.
-func (m *Machine) where(p host.Place) (string, error) {
+func (m *mountTable) where(p host.Place) (string, error) {
 	if !path.IsAbs(p.Root) || !fs.ValidPath(p.Name) {
 		return "", host.ErrOutsideRoot
 	}
@@ -101,9 +101,9 @@ func (m *Machine) where(p host.Place) (string, error) {
 }
 
 // Look implements host.Mounter.
-func (m *Machine) Look(p host.Place) (host.PlaceKind, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+func (m *mountTable) Look(p host.Place) (host.PlaceKind, error) {
+	m.devices.mu.RLock()
+	defer m.devices.mu.RUnlock()
 	at, err := m.where(p)
 	if err != nil {
 		return host.PlaceNothing, fmt.Errorf("%s: %w", p, err)
@@ -112,12 +112,12 @@ func (m *Machine) Look(p host.Place) (host.PlaceKind, error) {
 }
 
 // MakeFolder implements host.Mounter.
-func (m *Machine) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
+func (m *mountTable) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
 
 // MakeFile implements host.Mounter.
-func (m *Machine) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
+func (m *mountTable) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
 
-func (m *Machine) make(p host.Place, kind host.PlaceKind) error {
+func (m *mountTable) make(p host.Place, kind host.PlaceKind) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch have := m.kind(at); {
 		case have == host.PlaceFile && m.written[at]:
@@ -141,7 +141,7 @@ func (m *Machine) make(p host.Place, kind host.PlaceKind) error {
 }
 
 // Remove implements host.Mounter.
-func (m *Machine) Remove(p host.Place) error {
+func (m *mountTable) Remove(p host.Place) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch kind := m.kind(at); {
 		case kind == host.PlaceNothing:
@@ -169,21 +169,21 @@ func (m *Machine) Remove(p host.Place) error {
 }
 
 // alter changes a place. In a mounted filesystem the change needs the device.
-func (m *Machine) alter(p host.Place, work func(at string, s spot) error) error {
-	m.mu.Lock()
+func (m *mountTable) alter(p host.Place, work func(at string, s spot) error) error {
+	m.devices.mu.Lock()
 	at, err := m.where(p)
 	if err == nil && p.Name == "." {
 		err = host.ErrOutsideRoot
 	}
 	s := m.resolve(at)
 	if err != nil || s.on == nil || s.on.fs == nil || s.on.at == at {
-		defer m.mu.Unlock()
+		defer m.devices.mu.Unlock()
 		if err != nil {
 			return err
 		}
 		return work(at, s)
 	}
-	m.mu.Unlock()
+	m.devices.mu.Unlock()
 	return s.on.fs.touch(context.Background(), true, func() error {
 		err := work(at, s)
 		s.on.fs.save()
@@ -192,7 +192,7 @@ func (m *Machine) alter(p host.Place, work func(at string, s spot) error) error 
 }
 
 // count returns the number of entries of a folder.
-func (m *Machine) count(at string) int {
+func (m *mountTable) count(at string) int {
 	s := m.resolve(at)
 	above := ""
 	if s.inner != "" {
@@ -211,7 +211,7 @@ func (m *Machine) count(at string) int {
 }
 
 // ReadFolder implements host.Mounter.
-func (m *Machine) ReadFolder(ctx context.Context, p host.Place) (int, error) {
+func (m *mountTable) ReadFolder(ctx context.Context, p host.Place) (int, error) {
 	n, err := m.readFolder(ctx, p)
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", p, err)
@@ -219,11 +219,11 @@ func (m *Machine) ReadFolder(ctx context.Context, p host.Place) (int, error) {
 	return n, nil
 }
 
-func (m *Machine) readFolder(ctx context.Context, p host.Place) (n int, err error) {
-	m.mu.RLock()
+func (m *mountTable) readFolder(ctx context.Context, p host.Place) (n int, err error) {
+	m.devices.mu.RLock()
 	at, err := m.where(p)
 	kind, s := m.kind(at), m.resolve(at)
-	m.mu.RUnlock()
+	m.devices.mu.RUnlock()
 	switch {
 	case err != nil:
 		return 0, err
@@ -234,8 +234,8 @@ func (m *Machine) readFolder(ctx context.Context, p host.Place) (n int, err erro
 	case kind != host.PlaceFolder:
 		return 0, errNotFolder
 	case s.on == nil || s.on.fs == nil:
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		m.devices.mu.Lock()
+		defer m.devices.mu.Unlock()
 		return m.count(at), nil
 	}
 	err = s.on.fs.touch(ctx, false, func() error {
@@ -244,3 +244,11 @@ func (m *Machine) readFolder(ctx context.Context, p host.Place) (n int, err erro
 	})
 	return n, err
 }
+
+var (
+	errExists  = fmt.Errorf("%w: file exists", host.ErrOccupied)
+	errReadFS  = fmt.Errorf("%w: read-only file system", host.ErrPermission)
+	errFull    = fmt.Errorf("%w: directory not empty", host.ErrOccupied)
+	errContent = fmt.Errorf("%w: file is not empty", host.ErrOccupied)
+	errDevice  = fmt.Errorf("%w: not a regular file", host.ErrOccupied)
+)

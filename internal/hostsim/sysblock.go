@@ -35,15 +35,15 @@ func (d *drive) buildBlock(b blockDevice) {
 		d.link("sys/dev/block/"+b.dev, b.dir)
 		d.link(b.dir+"/bdi", "sys/devices/virtual/bdi/"+b.dev)
 		d.file("sys/devices/virtual/bdi/"+b.dev+"/read_ahead_kb", "128\n")
-		d.m.tree.keep("sys/devices/virtual/bdi")
+		d.tree.keep("sys/devices/virtual/bdi")
 	}
 	d.files(b.dir, "alignment_offset", "0\n", "capability", "0\n", "discard_alignment", "0\n", "diskseq", fmt.Sprintln(seq), "events", "", "events_async", "",
 		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", flag01(b.hidden), "range", "16\n", "removable", "0\n", "uevent", uevent)
 	ro := func() bool { return d.faults.readOnly }
 	if !b.hidden {
-		disk := &device{entries: entries{m: d.m, owner: d}, name: b.name, num: b.dev, dir: b.dir, block: d.block, data: d, drive: d}
+		disk := &device{entries: entries{tree: d.tree, owner: d}, m: d.m, name: b.name, num: b.dev, dir: b.dir, block: d.block, data: d, drive: d}
 		d.disks = append(d.disks, disk)
-		d.m.devices[b.name] = disk
+		d.m.blocks[b.name] = disk
 		ro = disk.refusesWrites
 	}
 	d.live(b.dir+"/ro", func() string { return flag01(ro()) })
@@ -80,12 +80,6 @@ func (d *drive) buildQueue(dir string) {
 	}
 }
 
-// devUevent returns the beginning of a block device's uevent file.
-func devUevent(dev, name, devtype string) string {
-	major, minor, _ := strings.Cut(dev, ":")
-	return fmt.Sprintf("MAJOR=%s\nMINOR=%s\nDEVNAME=%s\nDEVTYPE=%s\n", major, minor, name, devtype)
-}
-
 // sectors returns the size of the drive in the kernel. A dead NVMe drive has size 0
 // (nvme_mark_namespaces_dead).
 func (d *drive) sectors() uint64 {
@@ -116,13 +110,3 @@ func (d *drive) udev(dev string, lines ...string) {
 		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + udevEnd
 	})
 }
-
-const udevEnd = "\nI:5265654\nG:systemd\nQ:systemd\nV:1\n"
-
-func (m *Machine) nextSeq() uint64 {
-	m.seq++
-	return m.seq
-}
-
-// word replaces characters that udev replaces in a property or a link.
-func word(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "/", " ")), "_") }

@@ -36,7 +36,7 @@ func (d *drive) buildSCSIDevice(p *place, path int) {
 	d.live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.inflight())) })
 	d.buildVPD(p, path)
 	d.link(p.device+"/subsystem", "sys/bus/scsi")
-	d.m.tree.keep("sys/bus/scsi")
+	d.tree.keep("sys/bus/scsi")
 	class := p.device + "/scsi_device/" + p.hctl
 	d.link(class+"/device", p.device)
 	d.link("sys/class/scsi_device/"+p.hctl, class)

@@ -20,9 +20,12 @@ type node struct {
 	text  string           // content of a file, unless read is set
 	read  func() string
 	write func(string) error // nil: read-only
-	owner *drive             // the drive whose flicker hides it; nil for the machine's own
+	owner owner              // what its flicker hides; nil for the machine's own
 	keep  bool               // a folder that stays when it is empty
 }
+
+// owner is a drive that files belong to. While it flickers, some reads do not find them.
+type owner interface{ flickers() bool }
 
 // tree holds the machine's files, from the root folder down.
 type tree struct{ root *node }

@@ -8,18 +8,18 @@ import (
 )
 
 // Trim implements host.Mounter.
-func (m *Machine) Trim(ctx context.Context, p host.Place) error {
-	m.mu.RLock()
+func (m *mountTable) Trim(ctx context.Context, p host.Place) error {
+	m.devices.mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)
-	m.mu.RUnlock()
+	m.devices.mu.RUnlock()
 	switch {
 	case err != nil:
 	case s.on == nil || s.on.fs == nil:
 		err = host.ErrUnsupported
 	default:
 		f := s.on.fs
-		err = f.touch(ctx, false, func() error { return f.trim(f.dev) })
+		err = f.touch(ctx, false, func() error { return trim(&f.super, f.dev) })
 	}
 	if err != nil {
 		return fmt.Errorf("trim %s: %w", p, err)
@@ -28,21 +28,21 @@ func (m *Machine) Trim(ctx context.Context, p host.Place) error {
 }
 
 // TrimUnmounted implements host.Mounter.
-func (m *Machine) TrimUnmounted(ctx context.Context, n host.NewMount) error {
-	m.mu.RLock()
-	dev := m.lookup(n.Device)
-	m.mu.RUnlock()
+func (m *mountTable) TrimUnmounted(ctx context.Context, n host.NewMount) error {
+	m.devices.mu.RLock()
+	dev := m.devices.lookup(n.Device)
+	m.devices.mu.RUnlock()
 	err := host.ErrGone
 	if dev != nil {
 		err = dev.do(ctx, access{write: true, n: 4096}, func() error {
-			if dev.fs != nil {
+			if dev.mounted {
 				return host.ErrBusy
 			}
-			f, err := dev.filesystem(n.FS, n.ReadOnly, nil)
+			f, err := m.filesystem(dev, n.FS, n.ReadOnly, nil)
 			if err != nil {
 				return err
 			}
-			return f.trim(dev)
+			return trim(&f.super, dev)
 		})
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func (m *Machine) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 
 // trim discards the range after the filesystem's own structures and used bytes: simulated files have
 // no place on the device.
-func (s *super) trim(dev *device) error {
+func trim(s *super, dev *device) error {
 	const whole = 1 << 20
 	from := (s.overhead() + s.Used + whole - 1) / whole * whole
 	return dev.discard(min(from, s.size), s.size-min(from, s.size))

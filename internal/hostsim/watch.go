@@ -32,7 +32,7 @@ type PageChange struct {
 
 // Watch calls f after every write, until Watch(nil). The machine is locked during the call: f must not
 // call it.
-func (m *Machine) Watch(f func(Write)) {
+func (m *devices) Watch(f func(Write)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.watch = f
@@ -51,7 +51,7 @@ func writerOf(ctx context.Context) string {
 }
 
 // asMirror runs work with the kernel's mirror as the writer.
-func (m *Machine) asMirror(work func()) {
+func (m *devices) asMirror(work func()) {
 	was := m.writer
 	m.writer = WriterMirror
 	work()
@@ -75,14 +75,14 @@ func (d *drive) mutate(off, n uint64, work func()) {
 
 // Copy copies all bytes of a drive to another, as dd(1) does. Both are named by serial number. The
 // kernel reads the new partition table when the drive reappears.
-func (m *Machine) Copy(from, to, by string) error {
+func (m *devices) Copy(from, to, by string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a, err := m.target(&Fault{Drive: from})
+	a, err := m.find("", from)
 	if err != nil {
 		return err
 	}
-	b, err := m.target(&Fault{Drive: to})
+	b, err := m.find("", to)
 	if err != nil {
 		return err
 	}
@@ -94,10 +94,10 @@ func (m *Machine) Copy(from, to, by string) error {
 }
 
 // Blank sets all bytes of a drive to zeros.
-func (m *Machine) Blank(serial, by string) error {
+func (m *devices) Blank(serial, by string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d, err := m.target(&Fault{Drive: serial})
+	d, err := m.find("", serial)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (m *Machine) Blank(serial, by string) error {
 }
 
 // Written lists the pages of a device that do not read as zeros, by offset.
-func (m *Machine) Written(dev string) []uint64 {
+func (m *devices) Written(dev string) []uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	d := m.lookup(dev)

@@ -3,25 +3,20 @@ package hostsim
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
-
-	"github.com/drivebay/drivebay/internal/host"
 )
 
-// The programs of a simulated machine. They parse arguments as the real programs do, so that a mistake
-// of the daemon is found, and return the same exit status.
+// The programs of a simulated machine parse arguments as the real programs do, so that a mistake of the
+// daemon is found, and return the same exit status.
 
 // program runs a program and returns its exit status.
 type program func(*process) int
 
 // process is a running program.
 type process struct {
-	m         *Machine
+	m         *devices
 	ctx       context.Context
 	name      string
 	argv      []string
@@ -30,49 +25,8 @@ type process struct {
 	out, errs bytes.Buffer
 }
 
-// programs is filled by init because some programs refer back to it.
-var programs map[string]program
-
-func init() {
-	programs = map[string]program{
-		"mkfs.ext4": mkfsExt4, "mke2fs": mkfsExt4, "mkfs.xfs": mkfsXFS, "mkfs.btrfs": mkfsBtrfs,
-		"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs, "lvm": lvmProgram, "dmsetup": dmsetup, "cryptsetup": cryptsetup,
-	}
-}
-
-// Run implements host.Machine. ctx does not end a program that waits for a hung drive: its thread
-// sleeps in the kernel.
-func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
-	return m.RunInput(ctx, nil, argv...)
-}
-
-// RunInput implements host.Worker.
-func (m *Machine) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
-	if len(argv) == 0 {
-		return nil, errors.New("run: no program")
-	}
-	m.mu.Lock()
-	m.stats.Runs++
-	m.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", argv[0], err)
-	}
-	name := path.Base(argv[0])
-	run := programs[name]
-	if run == nil || slices.Contains(m.without, name) {
-		return nil, fmt.Errorf("%s is not installed: %w", argv[0], fs.ErrNotExist)
-	}
-	p := &process{m: m, ctx: ctx, name: name, argv: argv, input: input}
-	code := run(p)
-	switch {
-	case p.killed:
-		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: -1}
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s: %w", argv[0], ctx.Err())
-	case code != 0:
-		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: code, Stderr: p.errs.String()}
-	}
-	return p.out.Bytes(), nil
+func newProcess(ctx context.Context, m *devices, name string, argv []string, input []byte) *process {
+	return &process{m: m, ctx: ctx, name: name, argv: argv, input: input}
 }
 
 // say writes to standard output, complain to standard error.

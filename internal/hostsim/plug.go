@@ -1,0 +1,42 @@
+package hostsim
+
+import "strings"
+
+// pull removes a drive, with events and log lines.
+func (d *drive) pull() {
+	d.announce("remove")
+	d.logGone()
+	d.unplug()
+}
+
+// push inserts a drive, with events and log lines.
+func (d *drive) push(rename bool) {
+	d.plug(rename)
+	d.logBack()
+	d.announce("add")
+}
+
+// reappear makes the kernel detect the drive again, with another identity.
+func (d *drive) reappear(id identity) {
+	d.pull()
+	d.identity = id
+	d.push(false)
+}
+
+// letGo returns the write function that deletes one path to a drive. The last path pulls the
+// drive; on a real machine a person does that later.
+func (d *drive) letGo(path int) func(string) error {
+	return func(s string) error {
+		if strings.TrimSpace(s) != "1" {
+			return errInvalid
+		}
+		if d.letGone == nil {
+			d.letGone = map[int]bool{}
+		}
+		if d.letGone[path] = true; len(d.letGone) == d.paths {
+			d.letGone = nil
+			d.pull()
+		}
+		return nil
+	}
+}

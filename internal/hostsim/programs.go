@@ -1,0 +1,57 @@
+package hostsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// installed returns the programs of the machine by name.
+func (m *Machine) installed() map[string]program {
+	all := map[string]program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": cryptsetup}
+	maps.Copy(all, fsPrograms)
+	for _, name := range m.kernel.without {
+		delete(all, name)
+	}
+	return all
+}
+
+// Run implements host.Machine. ctx does not end a program that waits for a hung drive: its thread
+// sleeps in the kernel.
+func (m *Machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	return m.RunInput(ctx, nil, argv...)
+}
+
+// RunInput implements host.Worker.
+func (m *Machine) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("run: no program")
+	}
+	m.kernel.mu.Lock()
+	m.runs++
+	m.kernel.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", argv[0], err)
+	}
+	name := path.Base(argv[0])
+	run := m.programs[name]
+	if run == nil {
+		return nil, fmt.Errorf("%s is not installed: %w", argv[0], fs.ErrNotExist)
+	}
+	p := newProcess(ctx, m.devices, name, argv, input)
+	code := run(p)
+	switch {
+	case p.killed:
+		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: -1}
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", argv[0], ctx.Err())
+	case code != 0:
+		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: code, Stderr: p.errs.String()}
+	}
+	return p.out.Bytes(), nil
+}
