@@ -6,6 +6,23 @@ import (
 	"time"
 )
 
+// Age is the wear and the history of a drive.
+type Age struct {
+	PowerOnHours    uint64 `yaml:"power_on_hours"`
+	PowerCycles     uint64 `yaml:"power_cycles"`
+	Temperature     int    `yaml:"temperature"`
+	Written         string `yaml:"written"` // "1.2PB"
+	PercentageUsed  int    `yaml:"percentage_used"`
+	Reallocated     uint64 `yaml:"reallocated"` // grown defects of a SAS drive
+	Pending         uint64 `yaml:"pending"`
+	Uncorrectable   uint64 `yaml:"uncorrectable"` // uncorrectable errors
+	CRCErrors       uint64 `yaml:"crc_errors"`
+	MediaErrors     uint64 `yaml:"media_errors"` // NVMe
+	Spare           int    `yaml:"spare"`        // percent of spare blocks left; 0: 100
+	CriticalWarning uint8  `yaml:"critical_warning"`
+	Failed          bool   `yaml:"failed"` // the drive's own verdict
+}
+
 // age is an Age in the units of the pages.
 type age struct {
 	Age

@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
@@ -13,29 +12,21 @@ var (
 	be = binary.BigEndian
 )
 
-// pageTable holds the pages that each family of drives answers. init fills it because VPD page 89h
-// contains another page of the table.
-var pageTable map[host.Family]map[host.Page]func(*drive) []byte
+// ata encodes the pages of a SATA drive.
+type ata struct{ *pageState }
 
-func init() {
-	pageTable = map[host.Family]map[host.Page]func(*drive) []byte{familyATA: ataPages, familyNVMe: nvmePages, familySCSI: scsiPages}
-	for _, p := range []host.Page{host.SCSITestUnitReady, host.SCSIInquiry, host.SCSIVPDSupported, host.SCSIVPDSerial, host.SCSIVPDDeviceID, host.SCSIVPDATA, host.SCSIVPDBlockChar, host.SCSICapacity} {
-		ataPages[p] = scsiPages[p] // the translator (SAT) in front of every SATA drive answers these
-	}
-}
-
-var ataPages = map[host.Page]func(*drive) []byte{
-	host.ATAPowerMode:       (*drive).ataPowerMode,
-	host.ATAIdentify:        (*drive).ataIdentify,
-	host.ATASmartData:       (*drive).ataSmartData,
-	host.ATASmartThresholds: (*drive).ataThresholds,
-	host.ATASmartStatus:     (*drive).ataStatus,
-	host.ATALogDirectory:    (*drive).ataDirectory,
-	host.ATASummaryErrorLog: (*drive).ataErrorLog,
-	host.ATAExtErrorLog:     (*drive).ataExtErrorLog,
-	host.ATASelfTestLog:     (*drive).ataSelfTestLog,
-	host.ATAExtSelfTestLog:  (*drive).ataExtSelfTestLog,
-	host.ATADevStats:        (*drive).ataStatistics,
+var ataPages = map[host.Page]func(ata) []byte{
+	host.ATAPowerMode:       ata.powerMode,
+	host.ATAIdentify:        ata.identify,
+	host.ATASmartData:       ata.smartData,
+	host.ATASmartThresholds: ata.thresholds,
+	host.ATASmartStatus:     ata.status,
+	host.ATALogDirectory:    ata.directory,
+	host.ATASummaryErrorLog: ata.errorLog,
+	host.ATAExtErrorLog:     ata.extErrorLog,
+	host.ATASelfTestLog:     ata.selfTestLog,
+	host.ATAExtSelfTestLog:  ata.extSelfTestLog,
+	host.ATADevStats:        ata.statistics,
 }
 
 const sector = 512
@@ -62,16 +53,16 @@ func ataText(b []byte, s string) {
 	}
 }
 
-// ataPowerMode returns FFh for active or idle, 00h for standby (ACS-4, 7.3).
-func (d *drive) ataPowerMode() []byte {
+// powerMode returns FFh for active or idle, 00h for standby (ACS-4, 7.3).
+func (d ata) powerMode() []byte {
 	if d.asleep {
 		return []byte{0x00}
 	}
 	return []byte{0xFF}
 }
 
-// ataIdentify returns IDENTIFY DEVICE (ACS-4, 7.13).
-func (d *drive) ataIdentify() []byte {
+// identify returns IDENTIFY DEVICE (ACS-4, 7.13).
+func (d ata) identify() []byte {
 	b := make([]byte, sector)
 	word := func(n int, v uint64) { le.PutUint16(b[2*n:], uint16(v)) }
 	word(0, 0x0040)
@@ -112,17 +103,17 @@ func (d *drive) ataIdentify() []byte {
 	return seal(b)
 }
 
-// ataStatus returns the address fields after SMART RETURN STATUS: the signature of the command, or
+// status returns the address fields after SMART RETURN STATUS: the signature of the command, or
 // another one when a threshold is exceeded (ACS-3, 7.48.8).
-func (d *drive) ataStatus() []byte {
+func (d ata) status() []byte {
 	if d.age.Failed {
 		return []byte{0xF4, 0x2C}
 	}
 	return []byte{0x4F, 0xC2}
 }
 
-// ataDirectory returns READ LOG EXT 00h: one word per log, its length in sectors.
-func (d *drive) ataDirectory() []byte {
+// directory returns READ LOG EXT 00h: one word per log, its length in sectors.
+func (d ata) directory() []byte {
 	b := make([]byte, sector)
 	for log, n := range map[int]uint16{0: 1, 1: 1, 3: 1, 4: 8, 6: 1, 7: 1} {
 		le.PutUint16(b[2*log:], n)
@@ -130,14 +121,14 @@ func (d *drive) ataDirectory() []byte {
 	return b
 }
 
-// ataSmartData returns SMART READ DATA (ACS-3, 7.48.6; attributes as in SFF-8035i).
-func (d *drive) ataSmartData() []byte {
+// smartData returns SMART READ DATA (ACS-3, 7.48.6; attributes as in SFF-8035i).
+func (d ata) smartData() []byte {
 	b := make([]byte, sector)
 	le.PutUint16(b, 0x0010)
 	for i, a := range d.attributes() {
 		e := b[2+12*i:]
-		raw, norm := a.value(d)
-		if d.faults.countersMax {
+		raw, norm := a.value(d.pageState)
+		if d.spoilt.countersMax {
 			raw = 1<<48 - 1
 		}
 		e[0] = a.id
@@ -147,7 +138,7 @@ func (d *drive) ataSmartData() []byte {
 		le.PutUint16(e[9:], uint16(raw>>32))
 	}
 	b[362] = 0x82 // the last off-line collection was completed
-	b[363] = d.ataTestStatus()
+	b[363] = d.testStatus()
 	le.PutUint16(b[364:], 567)
 	b[367] = 0x7B
 	le.PutUint16(b[368:], 3)
@@ -161,19 +152,19 @@ func (d *drive) ataSmartData() []byte {
 	return seal(b)
 }
 
-// ataTestStatus returns the result of the last self-test, or Fh and the tenths that remain.
-func (d *drive) ataTestStatus() byte {
+// testStatus returns the result of the last self-test, or Fh and the tenths that remain.
+func (d ata) testStatus() byte {
 	switch {
 	case d.running != nil:
-		return testRunning<<4 | byte((109-d.running.progress(d.m.clock.Now()))/10)
+		return testRunning<<4 | byte((109-d.running.progress(d.clock.Now()))/10)
 	case len(d.tests) > 0:
 		return d.tests[0].result << 4
 	}
 	return 0
 }
 
-// ataThresholds returns SMART READ THRESHOLDS.
-func (d *drive) ataThresholds() []byte {
+// thresholds returns SMART READ THRESHOLDS.
+func (d ata) thresholds() []byte {
 	b := make([]byte, sector)
 	le.PutUint16(b, 0x0010)
 	for i, a := range d.attributes() {
@@ -182,19 +173,19 @@ func (d *drive) ataThresholds() []byte {
 	return seal(b)
 }
 
-// ataErrors returns the number of errors in the drive's log.
-func (d *drive) ataErrors() uint64 {
-	if d.faults.countersMax {
+// errors returns the number of errors in the drive's log.
+func (d ata) errors() uint64 {
+	if d.spoilt.countersMax {
 		return 0xFFFF
 	}
 	return min(d.age.Uncorrectable, 0xFFFF)
 }
 
-// ataErrorLog returns SMART log 01h: five errors of 90 bytes (ACS-3, A.18).
-func (d *drive) ataErrorLog() []byte {
+// errorLog returns SMART log 01h: five errors of 90 bytes (ACS-3, A.18).
+func (d ata) errorLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
-	total := d.ataErrors()
+	total := d.errors()
 	for i := range min(total, 5) {
 		e := b[2+90*i:][60:90]
 		e[1], e[7] = 0x40, 0x51 // uncorrectable data; ready, seek complete, error
@@ -209,12 +200,12 @@ func (d *drive) ataErrorLog() []byte {
 	return seal(b)
 }
 
-// ataExtErrorLog returns log 03h: four errors of 124 bytes per sector (ACS-4, 9.7). The log is one
+// extErrorLog returns log 03h: four errors of 124 bytes per sector (ACS-4, 9.7). The log is one
 // sector long here.
-func (d *drive) ataExtErrorLog() []byte {
+func (d ata) extErrorLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
-	total := d.ataErrors()
+	total := d.errors()
 	for i := range min(total, 4) {
 		e := b[4+124*i:][90:124]
 		e[1], e[11] = 0x40, 0x51
@@ -230,7 +221,7 @@ func (d *drive) ataExtErrorLog() []byte {
 }
 
 // ringOf places the results in a ring; the newest is in the last slot.
-func (d *drive) ringOf(put func(slot int, t testResult)) (newest int) {
+func (d ata) ringOf(put func(slot int, t testResult)) (newest int) {
 	n := len(d.tests)
 	for i, t := range d.tests {
 		put(n-1-i, t)
@@ -238,8 +229,8 @@ func (d *drive) ringOf(put func(slot int, t testResult)) (newest int) {
 	return n
 }
 
-// ataSelfTestLog returns SMART log 06h: 21 results of 24 bytes (ACS-3, A.17).
-func (d *drive) ataSelfTestLog() []byte {
+// selfTestLog returns SMART log 06h: 21 results of 24 bytes (ACS-3, A.17).
+func (d ata) selfTestLog() []byte {
 	b := make([]byte, sector)
 	le.PutUint16(b, 1)
 	b[508] = byte(d.ringOf(func(slot int, t testResult) {
@@ -258,8 +249,8 @@ func (t testResult) ataHead(e []byte) {
 	le.PutUint16(e[2:], uint16(t.hours))
 }
 
-// ataExtSelfTestLog returns log 07h: 19 results of 26 bytes per sector (ACS-4, 9.13).
-func (d *drive) ataExtSelfTestLog() []byte {
+// extSelfTestLog returns log 07h: 19 results of 26 bytes per sector (ACS-4, 9.13).
+func (d ata) extSelfTestLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
 	le.PutUint16(b[2:], uint16(d.ringOf(func(slot int, t testResult) {
@@ -275,16 +266,16 @@ func (d *drive) ataExtSelfTestLog() []byte {
 	return seal(b)
 }
 
-// ataStatistics returns log 04h, pages 0 to 7 (ACS-4, 9.5). The upper byte of an entry marks it as
+// statistics returns log 04h, pages 0 to 7 (ACS-4, 9.5). The upper byte of an entry marks it as
 // supported and valid.
-func (d *drive) ataStatistics() []byte {
+func (d ata) statistics() []byte {
 	b := make([]byte, 8*sector)
 	page := func(n int, values map[int]uint64) {
 		p := b[n*sector:]
 		le.PutUint16(p, 1)
 		p[2] = byte(n)
 		for at, v := range values {
-			if d.faults.countersMax {
+			if d.spoilt.countersMax {
 				v = 1<<48 - 1
 			}
 			le.PutUint64(p[at:], 0xC0<<56|v&(1<<56-1))
@@ -305,13 +296,4 @@ func (d *drive) ataStatistics() []byte {
 	page(7, nil)
 	le.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalized: percent
 	return b
-}
-
-// vpdATA returns the ATA information page (SAT-4, 12.4.2) with the drive's identify data.
-func (d *drive) vpdATA() []byte {
-	data := make([]byte, 56+sector)
-	copy(data[4:], fmt.Sprintf("%-8s%-16s%-4s", "LSI", "SIM SATA", "1.0"))
-	data[52] = 0xEC
-	copy(data[56:], d.ataIdentify())
-	return vpdPage(0x89, data)
 }

@@ -5,7 +5,7 @@ type attribute struct {
 	id        byte
 	threshold byte
 	flags     uint16 // bit 0: prefail
-	value     func(*drive) (raw uint64, normalized byte)
+	value     func(*pageState) (raw uint64, normalized byte)
 }
 
 const (
@@ -21,27 +21,27 @@ func left(n, budget uint64) byte {
 	return byte(100 - 99*n/budget)
 }
 
-func counter(of func(*drive) uint64, budget uint64) func(*drive) (uint64, byte) {
-	return func(d *drive) (uint64, byte) { return of(d), left(of(d), budget) }
+func counter(of func(*pageState) uint64, budget uint64) func(*pageState) (uint64, byte) {
+	return func(d *pageState) (uint64, byte) { return of(d), left(of(d), budget) }
 }
 
-func always(raw uint64, norm byte) func(*drive) (uint64, byte) {
-	return func(*drive) (uint64, byte) { return raw, norm }
+func always(raw uint64, norm byte) func(*pageState) (uint64, byte) {
+	return func(*pageState) (uint64, byte) { return raw, norm }
 }
 
-func hoursOf(d *drive) uint64       { return d.hours() }
-func cyclesOf(d *drive) uint64      { return d.age.PowerCycles }
-func reallocatedOf(d *drive) uint64 { return d.age.Reallocated }
-func pendingOf(d *drive) uint64     { return d.age.Pending }
-func uncorrectOf(d *drive) uint64   { return d.age.Uncorrectable }
-func crcOf(d *drive) uint64         { return d.age.CRCErrors }
-func writtenOf(d *drive) uint64     { return d.age.written / 512 }
+func hoursOf(d *pageState) uint64       { return d.hours() }
+func cyclesOf(d *pageState) uint64      { return d.age.PowerCycles }
+func reallocatedOf(d *pageState) uint64 { return d.age.Reallocated }
+func pendingOf(d *pageState) uint64     { return d.age.Pending }
+func uncorrectOf(d *pageState) uint64   { return d.age.Uncorrectable }
+func crcOf(d *pageState) uint64         { return d.age.CRCErrors }
+func writtenOf(d *pageState) uint64     { return d.age.written / 512 }
 
-func heatOf(d *drive) (uint64, byte) {
+func heatOf(d *pageState) (uint64, byte) {
 	return uint64(d.age.Temperature), byte(100 - d.age.Temperature)
 }
 
-func wearOf(d *drive) (uint64, byte) {
+func wearOf(d *pageState) (uint64, byte) {
 	return uint64(d.age.PercentageUsed) * 10, byte(max(1, 100-d.age.PercentageUsed))
 }
 
@@ -61,7 +61,7 @@ var (
 		{188, 0, oldAge, always(0, 100)},
 		{190, 40, 0x0022, heatOf},
 		{193, 0, oldAge, always(1200, 99)},
-		{194, 0, 0x0022, func(d *drive) (uint64, byte) { return uint64(d.age.Temperature), byte(d.age.Temperature) }},
+		{194, 0, 0x0022, func(d *pageState) (uint64, byte) { return uint64(d.age.Temperature), byte(d.age.Temperature) }},
 		{197, 0, 0x0012, counter(pendingOf, 4000)},
 		{198, 0, 0x0010, counter(pendingOf, 4000)},
 		{199, 0, 0x003E, counter(crcOf, 10000)},
@@ -84,7 +84,7 @@ var (
 	}
 )
 
-func (d *drive) attributes() []attribute {
+func (d ata) attributes() []attribute {
 	if d.kind.rpm > 0 {
 		return hddAttributes
 	}

@@ -188,7 +188,7 @@ func (d *drive) discard(off, n uint64) error {
 	switch {
 	case !d.discards():
 		return host.ErrUnsupported
-	case d.family() == familyATA:
+	case d.family() == host.FamilyATA:
 		return nil
 	}
 	return d.zero(off, n)

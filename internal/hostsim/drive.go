@@ -3,7 +3,6 @@ package hostsim
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,17 +12,11 @@ import (
 // drive is one simulated drive, in the machine or pulled out. The machine's lock guards it.
 type drive struct {
 	entries
-	m      *devices
-	kind   *kind
-	number int // in the order of the description, from 0
-	identity
-	firmware string
-	size     uint64
-	block    uint64
-	paths    int
-	system   bool
-	longTest time.Duration
-	content  content
+	m *devices
+	pageState
+	number  int // in the order of the description, from 0
+	system  bool
+	content content
 
 	bay     *bay // nil: inside the case
 	present bool
@@ -35,27 +28,17 @@ type drive struct {
 	disks   []*device // by path
 	parts   []*device
 
-	age    age
 	faults faults
 	born   struct {
 		identity
 		size uint64
 		age  age
 	}
-	tests   []testResult
-	running *runningTest
-	asleep  bool
-	held    int // commands that wait while it hangs
-	io      ioCounters
-	turn    uint64 // grows with each plug; handles of an older turn are dead
-	stats   DriveStats
-	blinks  atomic.Uint32 // reads of its entries while they flicker
-}
-
-// identity distinguishes a drive from others.
-type identity struct {
-	vendor, model, serial string
-	wwn                   uint64 // NAA 5; for NVMe the EUI-64 part of the NGUID
+	held   int // commands that wait while it hangs
+	io     ioCounters
+	turn   uint64 // grows with each plug; handles of an older turn are dead
+	stats  DriveStats
+	blinks atomic.Uint32 // reads of its entries while they flicker
 }
 
 // place is the location of one path of a drive in the machine.
@@ -78,7 +61,7 @@ type ioCounters struct {
 
 // newDrive returns a drive of a group.
 func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
-	d := &drive{entries: entries{tree: m.tree}, m: m, kind: k, number: len(m.drives), bay: b, system: g.System, paths: max(g.Paths, 1)}
+	d := &drive{entries: entries{tree: m.tree}, m: m, pageState: pageState{kind: k, paths: max(g.Paths, 1), clock: m.clock}, number: len(m.drives), bay: b, system: g.System}
 	d.owner = d
 	d.identity = identity{vendor: cmp.Or(g.Vendor, k.vendor), model: cmp.Or(g.Model, k.model)}
 	d.firmware = cmp.Or(g.Firmware, k.firmware)
@@ -119,40 +102,6 @@ func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	return d, nil
 }
 
-func fallbackSerial(k *kind) string {
-	if k.name == KindNVMe {
-		return "S64HNE0R{n}"
-	}
-	return "ZR5SIM{n}"
-}
-
-// wwnOf returns an NAA 5 name: the company and a hash of the seed, so that it is the same at every
-// start.
-func wwnOf(k *kind, seed string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(seed))
-	return 5<<60 | k.oui<<36 | h.Sum64()&(1<<36-1)
-}
-
-// wwid returns the drive's name as the kernel writes it.
-func (d *drive) wwid() string {
-	switch {
-	case d.kind.name == KindNVMe:
-		return "eui." + d.nguid()
-	case d.wwn == 0:
-		return fmt.Sprintf("t10.%-8s%-16s%s", d.vendor, d.model, d.serial)
-	}
-	return fmt.Sprintf("naa.%016x", d.wwn)
-}
-
-// nguid returns a namespace's 128-bit name: vendor extension, company, number.
-func (d *drive) nguid() string {
-	if d.wwn == 0 {
-		return strings.Repeat("0", 32)
-	}
-	return fmt.Sprintf("%08x%016x%08x", d.wwn>>28&0xFFFFFFFF, 0x0025380000000000|d.wwn&0xFFFFFFFF, 1)
-}
-
 // plug adds the drive to the kernel. With rename the drive gets a kernel name that was never used.
 func (d *drive) plug(rename bool) {
 	d.index = d.m.freeIndex(d.kind.letters, d.paths, rename)
@@ -160,9 +109,9 @@ func (d *drive) plug(rename bool) {
 	d.turn++
 	d.names, d.places, d.parts, d.disks = nil, nil, nil, nil
 	for path := range d.paths {
-		d.places = append(d.places, d.kind.place(d, path))
+		d.places = append(d.places, builders[d.kind.name].place(d, path))
 	}
-	d.kind.build(d)
+	builders[d.kind.name].build(d)
 	d.scan()
 	if d.bay != nil {
 		d.bay.drive = d
@@ -212,14 +161,6 @@ func (d *drive) inflight() int {
 		return 0
 	}
 	return 2 + d.held
-}
-
-// hours returns the power-on hours so far.
-func (d *drive) hours() uint64 {
-	if d.faults.countersMax {
-		return 1<<48 - 1
-	}
-	return d.age.PowerOnHours + uint64(d.m.clock.Now().Sub(d.age.born)/time.Hour)
 }
 
 // label names the drive for people: its bay, else its kernel name or serial number.

@@ -17,9 +17,9 @@ type faultRow struct {
 }
 
 // switchOn returns a fault function that sets a flag.
-func switchOn(of func(*faults) *bool) func(*injector, *drive, arguments) error {
+func switchOn(of func(*drive) *bool) func(*injector, *drive, arguments) error {
 	return func(_ *injector, d *drive, _ arguments) error {
-		*of(&d.faults) = true
+		*of(d) = true
 		return nil
 	}
 }
@@ -67,8 +67,8 @@ var faultTable = []faultRow{
 	{FaultDoc{"duplicate-serial", "of=BAY", "the drive comes back with the serial number and world wide name of another"}, false, duplicateSerial, nil},
 	{FaultDoc{"no-serial", "wwn=true", "the drive comes back without a serial number; wwn=false: nor a world wide name"}, false, noSerial, nil},
 	{FaultDoc{"non-utf8", "", "the drive comes back with bytes in its model name that are no UTF-8"}, false, nonUTF8, nil},
-	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(f *faults) *bool { return &f.garbage }), nil},
-	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(f *faults) *bool { return &f.shortPages }), nil},
+	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(d *drive) *bool { return &d.spoilt.garbage }), nil},
+	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(d *drive) *bool { return &d.spoilt.shortPages }), nil},
 	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, badChecksum, nil},
 	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, countersMax, nil},
 	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby, nil},
@@ -77,9 +77,9 @@ var faultTable = []faultRow{
 	{FaultDoc{"selftest-fail", "count=1", "count self-tests ended with a read failure, and further ones will"}, false, selftestFail, nil},
 	{FaultDoc{"uevent-storm", "rate=100 seconds=10", "change events for the drive, rate a second"}, false, storm, nil},
 	{FaultDoc{"overflow", "", "uevents are lost, and the receivers get an overflow"}, true, overflow, nil},
-	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(f *faults) *bool { return &f.flicker }), nil},
+	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(d *drive) *bool { return &d.faults.flicker }), nil},
 	{FaultDoc{"resize", "size=HALF", "the drive has another size: a hidden area, a bridge that truncates; what lies beyond is kept, and can be read again when the size is back"}, true, resizeDrive, nil},
-	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(f *faults) *bool { return &f.denied }), nil},
+	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(d *drive) *bool { return &d.faults.denied }), nil},
 	{FaultDoc{"fs-corrupt", "", "damage the filesystems of the drive, or the one of a device or place: fsck finds errors"}, false, nil, fsCorrupt},
 	{FaultDoc{"fs-errors", "n=1", "the kernel has found n errors in the mounted filesystem: errors_count, a line in the log, read-only where errors=remount-ro says so"}, false, nil, fsErrors},
 	{FaultDoc{"fs-read-only", "hidden=false", "the mounted filesystem turns read-only, as after an error; hidden=true: only the kernel's log says so, as with ext4 from Linux 6.12 to 6.14"}, false, nil, fsReadOnly},
@@ -99,7 +99,7 @@ func (d *drive) needFamily(what string, families ...host.Family) error {
 }
 
 func failVerdict(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("verdict", familyATA, familyNVMe, familySCSI); err != nil {
+	if err := d.needFamily("verdict", host.FamilyATA, host.FamilyNVMe, host.FamilySCSI); err != nil {
 		return err
 	}
 	d.age.Failed = true
@@ -107,15 +107,15 @@ func failVerdict(x *injector, d *drive, _ arguments) error {
 }
 
 func badChecksum(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("checksum", familyATA); err != nil {
+	if err := d.needFamily("checksum", host.FamilyATA); err != nil {
 		return err
 	}
-	d.faults.badChecksum = true
+	d.spoilt.badChecksum = true
 	return nil
 }
 
 func countersMax(x *injector, d *drive, _ arguments) error {
-	d.faults.countersMax, d.age.PercentageUsed = true, 255
+	d.spoilt.countersMax, d.age.PercentageUsed = true, 255
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (d *drive) logSectors(n uint64) {
 }
 
 func criticalWarning(x *injector, d *drive, a arguments) error {
-	if err := d.needFamily("critical warning", familyNVMe); err != nil {
+	if err := d.needFamily("critical warning", host.FamilyNVMe); err != nil {
 		return err
 	}
 	bits, err := a.number("bits", 0x04, 0xFF)
@@ -234,7 +234,7 @@ func readOnly(x *injector, d *drive, _ arguments) error {
 }
 
 func standby(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("standby", familyATA, familySCSI); err != nil {
+	if err := d.needFamily("standby", host.FamilyATA, host.FamilySCSI); err != nil {
 		return err
 	}
 	d.asleep = true
@@ -256,7 +256,7 @@ func offline(x *injector, d *drive, _ arguments) error {
 }
 
 func nvmeDead(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("controller state", familyNVMe); err != nil {
+	if err := d.needFamily("controller state", host.FamilyNVMe); err != nil {
 		return err
 	}
 	d.faults.dead = true
@@ -273,7 +273,7 @@ func selftestFail(x *injector, d *drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	d.faults.testsFail = true
+	d.spoilt.testsFail = true
 	for range n {
 		d.logTest(testResult{kind: testShort, result: testFailed, hours: d.hours(), lba: failingLBA})
 	}

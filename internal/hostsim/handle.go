@@ -4,19 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
-
-const (
-	familyATA  = host.FamilyATA
-	familyNVMe = host.FamilyNVMe
-	familySCSI = host.FamilySCSI
-)
-
-func (d *drive) family() host.Family { return d.kind.family }
 
 // handle is an open drive.
 type handle struct {
@@ -112,7 +103,7 @@ func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	defer d.m.mu.Unlock()
 	d.stats.Pages++
 	if d.asleep {
-		if p == host.SCSITestUnitReady && d.family() == familySCSI {
+		if p == host.SCSITestUnitReady && d.family() == host.FamilySCSI {
 			return nil, fmt.Errorf("%s: %s: %w: sense key 2h, additional sense 04/02h", h.dev, p, host.ErrStandby)
 		}
 		if p != host.ATAPowerMode && p != host.SCSITestUnitReady {
@@ -120,31 +111,11 @@ func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 			d.stats.Wakeups++
 		}
 	}
-	encode := pageTable[d.family()][p]
-	if encode == nil {
-		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, host.ErrUnsupported)
-	}
-	d.finishTest()
-	b := encode(d)
+	b := d.answer(p)
 	if b == nil {
 		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, host.ErrUnsupported)
 	}
-	return d.faults.spoil(b), nil
-}
-
-// spoil turns a correct page into what a drive with a fault returns.
-func (f *faults) spoil(b []byte) []byte {
-	switch {
-	case f.garbage:
-		for i := range b {
-			b[i] = byte(rand.Uint32())
-		}
-	case f.shortPages:
-		b = b[:len(b)/3]
-	case f.badChecksum && len(b) >= 512:
-		b[len(b)-1] ^= 0x55
-	}
-	return b
+	return d.spoilt.spoil(b), nil
 }
 
 // ReadAt implements io.ReaderAt. It reads the content of the drive.

@@ -149,7 +149,7 @@ func heal(x *injector, d *drive, _ arguments) error {
 	}
 	changed := d.faults.offline || d.faults.dead || d.faults.readOnly
 	d.release()
-	d.faults = faults{}
+	d.faults, d.spoilt = faults{}, spoilt{}
 	d.age, d.asleep, d.tests, d.running = d.born.age, false, nil, nil
 	if d.size != d.born.size {
 		d.setSize(d.born.size)

@@ -15,6 +15,14 @@ const (
 	KindUSB     Kind = "usb"
 )
 
+// EnclosureKind is what the bays are wired to.
+type EnclosureKind string
+
+const (
+	EnclosureSES EnclosureKind = "ses" // SAS expander with an enclosure processor: SAS and SATA drives
+	EnclosurePCI EnclosureKind = "pci" // hot-plug PCI Express slots: NVMe drives
+)
+
 // kind holds what all drives of a kind have in common. The names and the size are the defaults of a
 // group.
 type kind struct {
@@ -30,23 +38,20 @@ type kind struct {
 	firmware   string
 	oui        uint64 // company part of its world wide name
 	maxPaths   int
-	place      func(*drive, int) place
-	build      func(*drive)
 }
 
-// kinds is filled by init because its functions refer back to it.
-var kinds map[Kind]*kind
+// kinds lists the kinds.
+var kinds = map[Kind]*kind{}
 
 func init() {
-	kinds = map[Kind]*kind{}
 	for _, k := range []kind{
-		{KindNVMe, host.FamilyNVMe, "nvme", false, 0, EnclosurePCI, "", "SAMSUNG MZQL23T8HCLS-00A07", "3.84TB", "GDC5602Q", 0x002538, 2, placeNVMe, buildNVMe},
-		{KindSATAHDD, host.FamilyATA, "sd", true, 7200, EnclosureSES, "ATA", "ST16000NM001G-2KK103", "16TB", "SN03", 0x000C50, 1, placeATA, buildSCSI},
-		{KindSATASSD, host.FamilyATA, "sd", false, 0, EnclosureSES, "ATA", "SAMSUNG MZ7LH960HAJR-00005", "960GB", "HXT7404Q", 0x002538, 1, placeATA, buildSCSI},
-		{KindSASHDD, host.FamilySCSI, "sd", true, 7200, EnclosureSES, "SEAGATE", "ST16000NM004J", "16TB", "E004", 0x000C50, 2, placeSAS, buildSCSI},
-		{KindSASSSD, host.FamilySCSI, "sd", false, 0, EnclosureSES, "SAMSUNG", "MZILT3T8HBLS/007", "3.84TB", "GXA0", 0x002538, 2, placeSAS, buildSCSI},
-		{KindVirtio, "", "vd", true, 0, "", "0x1af4", "", "40GiB", "", 0, 1, placeVirtio, buildVirtio},
-		{KindUSB, host.FamilySCSI, "sd", true, 5400, "", "WD", "Elements 25A3", "2TB", "1021", 0, 1, placeUSB, buildSCSI},
+		{KindNVMe, host.FamilyNVMe, "nvme", false, 0, EnclosurePCI, "", "SAMSUNG MZQL23T8HCLS-00A07", "3.84TB", "GDC5602Q", 0x002538, 2},
+		{KindSATAHDD, host.FamilyATA, "sd", true, 7200, EnclosureSES, "ATA", "ST16000NM001G-2KK103", "16TB", "SN03", 0x000C50, 1},
+		{KindSATASSD, host.FamilyATA, "sd", false, 0, EnclosureSES, "ATA", "SAMSUNG MZ7LH960HAJR-00005", "960GB", "HXT7404Q", 0x002538, 1},
+		{KindSASHDD, host.FamilySCSI, "sd", true, 7200, EnclosureSES, "SEAGATE", "ST16000NM004J", "16TB", "E004", 0x000C50, 2},
+		{KindSASSSD, host.FamilySCSI, "sd", false, 0, EnclosureSES, "SAMSUNG", "MZILT3T8HBLS/007", "3.84TB", "GXA0", 0x002538, 2},
+		{KindVirtio, "", "vd", true, 0, "", "0x1af4", "", "40GiB", "", 0, 1},
+		{KindUSB, host.FamilySCSI, "sd", true, 5400, "", "WD", "Elements 25A3", "2TB", "1021", 0, 1},
 	} {
 		kinds[k.name] = &k
 	}

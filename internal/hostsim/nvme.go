@@ -9,12 +9,15 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-var nvmePages = map[host.Page]func(*drive) []byte{
-	host.NVMeIdentifyController: (*drive).nvmeController,
-	host.NVMeIdentifyNamespace:  (*drive).nvmeNamespace,
-	host.NVMeSmartLog:           (*drive).nvmeSmart,
-	host.NVMeErrorLog:           (*drive).nvmeErrors,
-	host.NVMeSelfTestLog:        (*drive).nvmeSelfTests,
+// nvme encodes the pages of an NVMe drive.
+type nvme struct{ *pageState }
+
+var nvmePages = map[host.Page]func(nvme) []byte{
+	host.NVMeIdentifyController: nvme.controller,
+	host.NVMeIdentifyNamespace:  nvme.namespace,
+	host.NVMeSmartLog:           nvme.smart,
+	host.NVMeErrorLog:           nvme.errors,
+	host.NVMeSelfTestLog:        nvme.selfTests,
 }
 
 // Temperature limits of the simulated NVMe drives, in kelvins.
@@ -24,8 +27,8 @@ const (
 	criticalTemp = 80 + zeroCelsius
 )
 
-// nvmeController returns Identify Controller (NVM Express base 2.0, figure 275).
-func (d *drive) nvmeController() []byte {
+// controller returns Identify Controller (NVM Express base 2.0, figure 275).
+func (d nvme) controller() []byte {
 	b := make([]byte, 4096)
 	le.PutUint16(b, 0x144D)
 	le.PutUint16(b[2:], 0x144D)
@@ -51,8 +54,8 @@ func (d *drive) nvmeController() []byte {
 	return b
 }
 
-// nvmeNamespace returns Identify Namespace (NVM command set 1.0, figure 97).
-func (d *drive) nvmeNamespace() []byte {
+// namespace returns Identify Namespace (NVM command set 1.0, figure 97).
+func (d nvme) namespace() []byte {
 	b := make([]byte, 4096)
 	blocks := d.size / d.block
 	le.PutUint64(b, blocks)
@@ -72,8 +75,8 @@ func (d *drive) nvmeNamespace() []byte {
 	return b
 }
 
-// nvmeSmart returns SMART / health information (NVM Express base 2.0, figure 207).
-func (d *drive) nvmeSmart() []byte {
+// smart returns SMART / health information (NVM Express base 2.0, figure 207).
+func (d nvme) smart() []byte {
 	b := make([]byte, 512)
 	const spareThreshold = 10
 	a, kelvin := d.age, uint16(d.age.Temperature+zeroCelsius)
@@ -92,12 +95,12 @@ func (d *drive) nvmeSmart() []byte {
 	units := (a.written + 511999) / 512000
 	for at, n := range map[int]uint64{32: units / 2, 48: units, 64: units * 8, 80: units * 12, 96: d.hours() / 9, 112: a.PowerCycles, 128: d.hours(), 144: a.PowerCycles / 4, 160: a.MediaErrors, 176: a.MediaErrors} {
 		le.PutUint64(b[at:], n)
-		if d.faults.countersMax {
+		if d.spoilt.countersMax {
 			le.PutUint64(b[at:], math.MaxUint64)
 			le.PutUint64(b[at+8:], math.MaxUint64)
 		}
 	}
-	if d.faults.countersMax {
+	if d.spoilt.countersMax {
 		b[5] = 255
 	}
 	le.PutUint16(b[200:], kelvin)
@@ -106,8 +109,8 @@ func (d *drive) nvmeSmart() []byte {
 
 const nvmeErrorEntries = 64
 
-// nvmeErrors returns the error information log, newest first (figure 206).
-func (d *drive) nvmeErrors() []byte {
+// errors returns the error information log, newest first (figure 206).
+func (d nvme) errors() []byte {
 	b := make([]byte, 64*nvmeErrorEntries)
 	n := d.age.MediaErrors
 	for i := range min(n, nvmeErrorEntries) {
@@ -121,11 +124,11 @@ func (d *drive) nvmeErrors() []byte {
 	return b
 }
 
-// nvmeSelfTests returns the running self-test and the last 20 results of 28 bytes (figure 212).
-func (d *drive) nvmeSelfTests() []byte {
+// selfTests returns the running self-test and the last 20 results of 28 bytes (figure 212).
+func (d nvme) selfTests() []byte {
 	b := make([]byte, 4+20*28)
 	if d.running != nil {
-		b[0], b[1] = d.running.kind, byte(d.running.progress(d.m.clock.Now()))
+		b[0], b[1] = d.running.kind, byte(d.running.progress(d.clock.Now()))
 	}
 	for i := range 20 {
 		e := b[4+28*i:]

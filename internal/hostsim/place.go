@@ -2,6 +2,24 @@ package hostsim
 
 import "fmt"
 
+// builders returns the place of a path to a drive of a kind, and adds the drive's entries. init fills it
+// because its functions refer back to it.
+var builders map[Kind]struct {
+	place func(*drive, int) place
+	build func(*drive)
+}
+
+func init() {
+	type b = struct {
+		place func(*drive, int) place
+		build func(*drive)
+	}
+	builders = map[Kind]b{
+		KindNVMe: {placeNVMe, buildNVMe}, KindSATAHDD: {placeATA, buildSCSI}, KindSATASSD: {placeATA, buildSCSI}, KindSASHDD: {placeSAS, buildSCSI},
+		KindSASSSD: {placeSAS, buildSCSI}, KindVirtio: {placeVirtio, buildVirtio}, KindUSB: {placeUSB, buildSCSI},
+	}
+}
+
 // Locations of drives in the machine: the folders below /sys/devices, as a server of this kind has
 // them.
 
@@ -78,6 +96,3 @@ func (d *drive) scsiPlace(dev, hctl, pci, udevPath string, path int) place {
 
 // caseHost returns the SCSI host of a drive without a bay.
 func (d *drive) caseHost() int { return d.m.hosts + d.number }
-
-// port returns the SAS address of a port of the drive.
-func (d *drive) port(path int) string { return fmt.Sprintf("%016x", d.wwn+uint64(path)+1) }

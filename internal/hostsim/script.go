@@ -23,19 +23,6 @@ type Stats struct {
 	Drives []DriveStats
 }
 
-// DriveStats counts the use of a drive.
-type DriveStats struct {
-	Bay       string `json:"bay,omitempty"`
-	Name      string `json:"name,omitempty"`
-	Serial    string `json:"serial"`
-	Opens     int    `json:"opens"`
-	Pages     int    `json:"pages"`
-	Reads     int    `json:"reads"`
-	Writes    int    `json:"writes"`
-	Wakeups   int    `json:"wakeups"`
-	SelfTests int    `json:"selfTests"`
-}
-
 // Stats returns the present counters. The drives are in the order of the description.
 func (m *Machine) Stats() Stats {
 	m.kernel.mu.RLock()
@@ -43,7 +30,7 @@ func (m *Machine) Stats() Stats {
 	s := Stats{Runs: m.runs, Writes: m.files.writes}
 	for _, d := range m.devices.drives {
 		one := d.stats
-		one.Name, one.Serial = d.name, d.serial
+		one.Name, one.Serial, one.SelfTests = d.name, d.serial, d.started
 		if d.bay != nil {
 			one.Bay = d.label()
 		}

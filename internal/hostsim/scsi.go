@@ -8,57 +8,60 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-var scsiPages = map[host.Page]func(*drive) []byte{
-	host.SCSITestUnitReady: func(*drive) []byte { return []byte{0, 0, 0} },
-	host.SCSIInquiry:       (*drive).inquiry,
-	host.SCSIVPDSupported:  (*drive).vpdSupported,
-	host.SCSIVPDSerial:     (*drive).vpdSerial,
-	host.SCSIVPDDeviceID:   func(d *drive) []byte { return d.vpdIDs(0) },
-	host.SCSIVPDATA:        (*drive).vpdATAOrNone,
-	host.SCSIVPDBlockChar:  (*drive).vpdBlock,
-	host.SCSICapacity:      (*drive).capacity,
-	host.SCSILogSupported:  (*drive).logSupported,
-	host.SCSILogWrite:      func(d *drive) []byte { return d.logErrors(0x02, d.age.written) },
-	host.SCSILogRead:       func(d *drive) []byte { return d.logErrors(0x03, d.age.written/2) },
-	host.SCSILogVerify:     func(d *drive) []byte { return d.logErrors(0x05, 0) },
-	host.SCSILogNonMedium:  func(d *drive) []byte { return d.log(0x06, 0, param{0, d.number32(17)}) },
-	host.SCSILogTemp:       (*drive).logTemp,
-	host.SCSILogStartStop:  (*drive).logStartStop,
-	host.SCSILogSelfTest:   (*drive).logSelfTests,
-	host.SCSILogSSD:        (*drive).logSSD,
-	host.SCSILogBackground: (*drive).logBackground,
-	host.SCSIPending:       func(d *drive) []byte { return d.log(0x15, 1, param{0, be.AppendUint32(nil, uint32(d.age.Pending))}) },
-	host.SCSILogIE:         (*drive).logIE,
-	host.SCSIGrownDefects:  (*drive).grownDefects,
+// scsi encodes the pages of a SCSI drive, and those of the translator in front of a SATA drive.
+type scsi struct{ *pageState }
+
+var scsiPages = map[host.Page]func(scsi) []byte{
+	host.SCSITestUnitReady: func(scsi) []byte { return []byte{0, 0, 0} },
+	host.SCSIInquiry:       scsi.inquiry,
+	host.SCSIVPDSupported:  scsi.vpdSupported,
+	host.SCSIVPDSerial:     scsi.vpdSerial,
+	host.SCSIVPDDeviceID:   func(d scsi) []byte { return d.vpdIDs(0) },
+	host.SCSIVPDATA:        scsi.vpdATAOrNone,
+	host.SCSIVPDBlockChar:  scsi.vpdBlock,
+	host.SCSICapacity:      scsi.capacity,
+	host.SCSILogSupported:  scsi.logSupported,
+	host.SCSILogWrite:      func(d scsi) []byte { return d.logErrors(0x02, d.age.written) },
+	host.SCSILogRead:       func(d scsi) []byte { return d.logErrors(0x03, d.age.written/2) },
+	host.SCSILogVerify:     func(d scsi) []byte { return d.logErrors(0x05, 0) },
+	host.SCSILogNonMedium:  func(d scsi) []byte { return d.log(0x06, 0, param{0, d.number32(17)}) },
+	host.SCSILogTemp:       scsi.logTemp,
+	host.SCSILogStartStop:  scsi.logStartStop,
+	host.SCSILogSelfTest:   scsi.logSelfTests,
+	host.SCSILogSSD:        scsi.logSSD,
+	host.SCSILogBackground: scsi.logBackground,
+	host.SCSIPending:       func(d scsi) []byte { return d.log(0x15, 1, param{0, be.AppendUint32(nil, uint32(d.age.Pending))}) },
+	host.SCSILogIE:         scsi.logIE,
+	host.SCSIGrownDefects:  scsi.grownDefects,
 }
 
 // inquiry returns standard INQUIRY data (SPC-5, 6.7.2).
-func (d *drive) inquiry() []byte {
+func (d scsi) inquiry() []byte {
 	b := make([]byte, 96)
 	b[2], b[3], b[4], b[7] = 7, 0x12, byte(len(b)-5), 0x02
 	copy(b[8:36], fmt.Sprintf("%-8.8s%-16.16s%-4.4s", d.vendor, d.model, d.revision()))
-	if d.family() == familySCSI {
+	if d.family() == host.FamilySCSI {
 		copy(b[36:56], fmt.Sprintf("%-20.20s", d.serial))
 	}
 	return b
 }
 
 // vpdSupported returns the list of pages (SPC-5, 7.7.16).
-func (d *drive) vpdSupported() []byte {
+func (d scsi) vpdSupported() []byte {
 	list := []byte{0x00, 0x80, 0x83, 0x89, 0xB1}
-	if d.family() != familyATA {
+	if d.family() != host.FamilyATA {
 		list = slices.DeleteFunc(list, func(p byte) bool { return p == 0x89 })
 	}
 	return vpdPage(0x00, list)
 }
 
-func (d *drive) vpdSerial() []byte { return vpdPage(0x80, []byte(d.serial)) }
+func (d scsi) vpdSerial() []byte { return vpdPage(0x80, []byte(d.serial)) }
 
 // vpdIDs returns device identification (SPC-5, 7.7.6): the names of the unit and the port, or a T10
 // name without a world wide name.
-func (d *drive) vpdIDs(path int) []byte {
+func (d scsi) vpdIDs(path int) []byte {
 	var data []byte
-	if d.family() == familyATA || d.wwn == 0 {
+	if d.family() == host.FamilyATA || d.wwn == 0 {
 		t10 := fmt.Sprintf("%-8.8s%-40.40s%-20.20s", d.vendor, d.model, d.serial)
 		data = append(append(data, 0x02, 0x01, 0, byte(len(t10))), t10...)
 	}
@@ -69,15 +72,24 @@ func (d *drive) vpdIDs(path int) []byte {
 	return vpdPage(0x83, data)
 }
 
-func (d *drive) vpdATAOrNone() []byte {
-	if d.family() != familyATA {
+func (d scsi) vpdATAOrNone() []byte {
+	if d.family() != host.FamilyATA {
 		return nil
 	}
 	return d.vpdATA()
 }
 
+// vpdATA returns the ATA information page (SAT-4, 12.4.2) with the drive's identify data.
+func (d scsi) vpdATA() []byte {
+	data := make([]byte, 56+sector)
+	copy(data[4:], fmt.Sprintf("%-8s%-16s%-4s", "LSI", "SIM SATA", "1.0"))
+	data[52] = 0xEC
+	copy(data[56:], ata(d).identify())
+	return vpdPage(0x89, data)
+}
+
 // vpdBlock returns block device characteristics (SBC-4, 6.6.2).
-func (d *drive) vpdBlock() []byte {
+func (d scsi) vpdBlock() []byte {
 	data := make([]byte, 60)
 	be.PutUint16(data, uint16(max(d.kind.rpm, 1)))
 	data[3] = 2 // 3.5 inch
@@ -85,7 +97,7 @@ func (d *drive) vpdBlock() []byte {
 }
 
 // capacity returns READ CAPACITY (16) (SBC-4, 5.20).
-func (d *drive) capacity() []byte {
+func (d scsi) capacity() []byte {
 	b := make([]byte, 32)
 	be.PutUint64(b, d.size/d.block-1)
 	be.PutUint32(b[8:], uint32(d.block))
@@ -102,7 +114,7 @@ type param struct {
 }
 
 // log returns a LOG SENSE page. A USB bridge has none.
-func (d *drive) log(code, subpage byte, params ...param) []byte {
+func (d scsi) log(code, subpage byte, params ...param) []byte {
 	if d.kind.name == KindUSB {
 		return nil
 	}
@@ -121,21 +133,21 @@ func (d *drive) log(code, subpage byte, params ...param) []byte {
 }
 
 // number32 and number64 encode counters; the fault counters-max sets them to the maximum.
-func (d *drive) number32(n uint64) []byte {
-	if d.faults.countersMax {
+func (d scsi) number32(n uint64) []byte {
+	if d.spoilt.countersMax {
 		n = math.MaxUint32
 	}
 	return be.AppendUint32(nil, uint32(min(n, math.MaxUint32)))
 }
 
-func (d *drive) number64(n uint64) []byte {
-	if d.faults.countersMax {
+func (d scsi) number64(n uint64) []byte {
+	if d.spoilt.countersMax {
 		n = 1<<48 - 1
 	}
 	return be.AppendUint64(nil, n)
 }
 
-func (d *drive) logSupported() []byte {
+func (d scsi) logSupported() []byte {
 	if d.kind.name == KindUSB {
 		return nil
 	}
@@ -148,7 +160,7 @@ func (d *drive) logSupported() []byte {
 
 // logErrors returns an error counter page (SPC-5, 7.3.8). Only the page of reads counts uncorrected
 // errors.
-func (d *drive) logErrors(code byte, bytes uint64) []byte {
+func (d scsi) logErrors(code byte, bytes uint64) []byte {
 	var fast, bad uint64
 	if code == 0x03 {
 		fast, bad = d.age.Reallocated*3+120, d.age.Uncorrectable
@@ -158,14 +170,14 @@ func (d *drive) logErrors(code byte, bytes uint64) []byte {
 }
 
 // logTemp returns page 0Dh: the temperature and its limit.
-func (d *drive) logTemp() []byte {
+func (d scsi) logTemp() []byte {
 	return d.log(0x0D, 0, param{0, []byte{0, byte(d.age.Temperature)}}, param{1, []byte{0, tripTemp}})
 }
 
 const tripTemp = 60
 
 // logStartStop returns page 0Eh: date of manufacture, rated cycles and cycles so far.
-func (d *drive) logStartStop() []byte {
+func (d scsi) logStartStop() []byte {
 	if d.kind.rpm == 0 {
 		return nil
 	}
@@ -174,7 +186,7 @@ func (d *drive) logStartStop() []byte {
 }
 
 // logSelfTests returns page 10h, 20 results (SPC-5, 7.3.18). A running test is the first.
-func (d *drive) logSelfTests() []byte {
+func (d scsi) logSelfTests() []byte {
 	all := d.tests
 	if d.running != nil {
 		all = append([]testResult{{kind: d.running.kind, result: testRunning}}, all...)
@@ -198,12 +210,12 @@ func (d *drive) logSelfTests() []byte {
 }
 
 // logSSD returns page 11h: percentage of the endurance used (SBC-4, 6.4.11).
-func (d *drive) logSSD() []byte {
+func (d scsi) logSSD() []byte {
 	if d.kind.rpm > 0 {
 		return nil
 	}
 	used := byte(d.age.PercentageUsed)
-	if d.faults.countersMax {
+	if d.spoilt.countersMax {
 		used = 255
 	}
 	return d.log(0x11, 0, param{1, []byte{0, 0, 0, used}})
@@ -211,7 +223,7 @@ func (d *drive) logSSD() []byte {
 
 // logBackground returns page 15h: minutes powered on and the scan's status (SBC-4, 6.4.2); 8 is
 // waiting between scans.
-func (d *drive) logBackground() []byte {
+func (d scsi) logBackground() []byte {
 	data := make([]byte, 12)
 	be.PutUint32(data, uint32(min(d.hours()*60, math.MaxUint32)))
 	data[5] = 8
@@ -221,7 +233,7 @@ func (d *drive) logBackground() []byte {
 
 // logIE returns informational exceptions (SPC-5, 7.3.12): 5Dh predicts a failure, 0Bh/01h warns of
 // heat.
-func (d *drive) logIE() []byte {
+func (d scsi) logIE() []byte {
 	data := []byte{0, 0, byte(d.age.Temperature), tripTemp}
 	switch {
 	case d.age.Failed:
@@ -234,7 +246,7 @@ func (d *drive) logIE() []byte {
 
 // grownDefects returns the header of READ DEFECT DATA (12) (SBC-4, 5.21): the grown list, physical
 // sectors of 8 bytes each.
-func (d *drive) grownDefects() []byte {
+func (d scsi) grownDefects() []byte {
 	if d.kind.name == KindUSB {
 		return nil
 	}
@@ -242,4 +254,21 @@ func (d *drive) grownDefects() []byte {
 	b[1] = 0x08 | 0x05
 	be.PutUint32(b[4:], uint32(8*min(d.age.Reallocated, 1<<20)))
 	return b
+}
+
+// vpdPage adds the header of a vital product data page (SPC-5, 7.7): code, then length.
+func vpdPage(code byte, data []byte) []byte {
+	page := []byte{0, code, 0, 0}
+	be.PutUint16(page[2:], uint16(len(data)))
+	return append(page, data...)
+}
+
+// kernelCopies returns the pages of which the kernel keeps a copy in sysfs, by the name of the file.
+func (s *pageState) kernelCopies(path int) map[string][]byte {
+	d := scsi{s}
+	copies := map[string][]byte{"inquiry": d.inquiry(), "vpd_pg0": d.vpdSupported(), "vpd_pg80": d.vpdSerial(), "vpd_pg83": d.vpdIDs(path), "vpd_pgb1": d.vpdBlock()}
+	if s.family() == host.FamilyATA {
+		copies["vpd_pg89"] = d.vpdATA()
+	}
+	return copies
 }

@@ -44,46 +44,46 @@ const shortTest = 2 * time.Minute
 // maxTests is how many results are kept; the logs have room for 19 to 21.
 const maxTests = 19
 
-func (d *drive) startTest(kind host.SelfTestKind) error {
-	d.finishTest()
-	now := d.m.clock.Now()
+func (s *pageState) startTest(kind host.SelfTestKind) error {
+	s.finishTest()
+	now := s.clock.Now()
 	switch kind {
 	case host.SelfTestShort:
-		d.running = &runningTest{testShort, now, shortTest}
+		s.running = &runningTest{testShort, now, shortTest}
 	case host.SelfTestLong:
-		d.running = &runningTest{testLong, now, d.longTest}
+		s.running = &runningTest{testLong, now, s.longTest}
 	case host.SelfTestAbort:
-		if d.running != nil {
-			d.logTest(testResult{kind: d.running.kind, result: testAborted, hours: d.hours()})
+		if s.running != nil {
+			s.logTest(testResult{kind: s.running.kind, result: testAborted, hours: s.hours()})
 		}
-		d.running = nil
+		s.running = nil
 		return nil
 	default:
 		return fmt.Errorf("kind %q: want short, long or abort: %w", kind, errors.ErrUnsupported)
 	}
-	d.stats.SelfTests++
+	s.started++
 	return nil
 }
 
 // finishTest ends a self-test after its duration.
-func (d *drive) finishTest() {
-	if d.running == nil || d.m.clock.Now().Sub(d.running.begun) < d.running.takes {
+func (s *pageState) finishTest() {
+	if s.running == nil || s.clock.Now().Sub(s.running.begun) < s.running.takes {
 		return
 	}
-	r := testResult{kind: d.running.kind, hours: d.hours()}
-	if d.faults.testsFail {
+	r := testResult{kind: s.running.kind, hours: s.hours()}
+	if s.spoilt.testsFail {
 		r.result, r.lba = testFailed, failingLBA
 	}
-	d.running = nil
-	d.logTest(r)
+	s.running = nil
+	s.logTest(r)
 }
 
 // failingLBA is the sector where self-tests and reads of a broken drive fail.
 const failingLBA = 0x1234
 
-func (d *drive) logTest(r testResult) {
-	d.tests = append([]testResult{r}, d.tests...)
-	d.tests = d.tests[:min(len(d.tests), maxTests)]
+func (s *pageState) logTest(r testResult) {
+	s.tests = append([]testResult{r}, s.tests...)
+	s.tests = s.tests[:min(len(s.tests), maxTests)]
 }
 
 // progress returns the completed percentage of the self-test.

@@ -2,8 +2,9 @@ package hostsim
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
+
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 // buildSCSI adds the SCSI devices of a drive, one per path, and their disks.
@@ -45,7 +46,7 @@ func (d *drive) buildSCSIDevice(p *place, path int) {
 	d.file(generic+"/dev", fmt.Sprintf("21:%d\n", d.index+path))
 	d.link(generic+"/device", p.device)
 	d.link("sys/class/scsi_generic/"+sg, generic)
-	if d.kind.bay == EnclosureSES && (d.family() == familySCSI || d.bay != nil) {
+	if d.kind.bay == EnclosureSES && (d.family() == host.FamilySCSI || d.bay != nil) {
 		d.file(p.device+"/sas_address", "0x"+d.port(path)+"\n")
 		d.file(p.device+"/sas_device_handle", fmt.Sprintf("%#06x\n", 0x0a+d.number))
 	}
@@ -56,23 +57,9 @@ func (d *drive) buildVPD(p *place, path int) {
 	if d.wwn != 0 || d.serial != "" {
 		d.file(p.device+"/wwid", d.wwid()+"\n")
 	}
-	for name, page := range map[string][]byte{
-		"inquiry": d.inquiry(), "vpd_pg0": d.vpdSupported(), "vpd_pg80": d.vpdSerial(), "vpd_pg83": d.vpdIDs(path), "vpd_pgb1": d.vpdBlock(),
-	} {
+	for name, page := range d.kernelCopies(path) {
 		d.file(p.device+"/"+name, string(page))
 	}
-	if d.family() == familyATA {
-		d.file(p.device+"/vpd_pg89", string(d.vpdATA()))
-	}
-}
-
-// revision returns the four characters of firmware that SCSI has room for. A longer one of a SATA
-// drive keeps its end (SAT-4, 8.1.2).
-func (d *drive) revision() string {
-	if d.family() == familyATA && len(d.firmware) > 4 {
-		return d.firmware[len(d.firmware)-4:]
-	}
-	return d.firmware
 }
 
 func (d *drive) udevSCSI(p *place) []string {
@@ -104,11 +91,4 @@ func buildVirtio(d *drive) {
 	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
 	d.files(p.block, "serial", d.serial, "cache_type", "write back\n")
 	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
-}
-
-// vpdPage adds the header of a vital product data page (SPC-5, 7.7): code, then length.
-func vpdPage(code byte, data []byte) []byte {
-	page := []byte{0, code, 0, 0}
-	binary.BigEndian.PutUint16(page[2:], uint16(len(data)))
-	return append(page, data...)
 }

@@ -7,21 +7,16 @@ import (
 
 // faults holds what is wrong with a drive beyond its age.
 type faults struct {
-	hang        chan struct{} // closed when the drive answers again; nil: it does not hang
-	slow        time.Duration
-	eio         bool
-	offline     bool
-	dead        bool
-	denied      bool
-	readOnly    bool
-	garbage     bool
-	shortPages  bool
-	badChecksum bool
-	countersMax bool
-	testsFail   bool
-	flicker     bool
-	calm        chan struct{}   // closed to end a uevent storm
-	bad         map[uint64]bool // sectors of 512 bytes that are unreadable until they are written
+	hang     chan struct{} // closed when the drive answers again; nil: it does not hang
+	slow     time.Duration
+	eio      bool
+	offline  bool
+	dead     bool
+	denied   bool
+	readOnly bool
+	flicker  bool
+	calm     chan struct{}   // closed to end a uevent storm
+	bad      map[uint64]bool // sectors of 512 bytes that are unreadable until they are written
 }
 
 func (f *faults) scsiState() string {
