@@ -1,15 +1,9 @@
 package hostsim
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
-)
-
-var (
-	le = binary.LittleEndian
-	be = binary.BigEndian
 )
 
 // ata encodes the pages of a SATA drive.

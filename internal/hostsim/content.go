@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"fmt"
+	"hash/crc32"
 	"strings"
 )
 
@@ -130,6 +131,11 @@ func lvmLabel(id string) []byte {
 	copy(b[32:], strings.ReplaceAll(id, "-", ""))
 	le.PutUint32(b[16:], lvmCRC(b[20:]))
 	return b
+}
+
+// lvmCRC is the checksum of LVM (lvm2, lib/misc/crc.c).
+func lvmCRC(b []byte) uint32 {
+	return ^crc32.Update(^uint32(0xF597A6CF), crc32.IEEETable, b)
 }
 
 // mdSuper returns a superblock of metadata 1.2 (include/uapi/linux/raid/md_p.h).

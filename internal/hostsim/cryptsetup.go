@@ -40,14 +40,14 @@ func cryptsetup(p *process) int {
 }
 
 // onHeader calls work with the device and its header, with the lock held.
-func (p *process) onHeader(name string, write bool, work func(dev *device, h luksHeader, is bool) int) int {
+func onHeader(p *process, name string, write bool, work func(dev *device, h luksHeader, is bool) int) int {
 	dev := p.device(name)
 	if dev == nil {
 		return p.fail(cryptNoDev, "Device %s does not exist or access denied.", name)
 	}
 	code := 0
 	err := dev.do(p.ctx, access{write: write, n: 1 << 20}, func() error {
-		h, is := readLUKS(dev)
+		h, is := readLUKS(dev.read)
 		code = work(dev, h, is)
 		return nil
 	})
@@ -68,7 +68,7 @@ func luksFormat(p *process, f flags) int {
 	if err != nil || len(f.set["label"]) > 47 || len(f.set["subsystem"]) > 47 {
 		return p.fail(cryptMisused, "cryptsetup: invalid numeric value")
 	}
-	return p.onHeader(f.words[0], true, func(dev *device, _ luksHeader, _ bool) int {
+	return onHeader(p, f.words[0], true, func(dev *device, _ luksHeader, _ bool) int {
 		if dev.busy() {
 			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
 		}
@@ -76,7 +76,7 @@ func luksFormat(p *process, f flags) int {
 			return p.fail(cryptMisused, "Device %s is too small.", f.words[0])
 		}
 		h := luksHeader{f.set["uuid"], f.set["label"], f.set["subsystem"], luksKeys{sectors * 512, []luksSlot{newSlot(p.input, newKey())}}}
-		if h.store(dev) != nil {
+		if h.store(dev.write) != nil {
 			return p.fail(cryptNoDev, "Cannot wipe header on device %s.", f.words[0])
 		}
 		dev.changed()
@@ -89,7 +89,7 @@ func luksOpen(p *process, f flags) int {
 	if !test && len(f.words) != 2 {
 		return p.fail(cryptMisused, "cryptsetup: open requires <device> [--type <type>] [<name>] as arguments")
 	}
-	return p.onHeader(f.words[0], false, func(dev *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], false, func(dev *device, h luksHeader, is bool) int {
 		if !is {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
@@ -139,7 +139,7 @@ func luksResize(p *process, f flags) int {
 	if !ok {
 		return p.fail(cryptMisused, "Device %s is not a crypt device.", f.words[0])
 	}
-	h, _ := readLUKS(c.below)
+	h, _ := readLUKS(c.below.read)
 	if key, ok := h.key(p.input); !ok || key != c.key {
 		return p.fail(cryptNoKey, "No key available with this passphrase.")
 	}
@@ -155,7 +155,7 @@ func luksAddKey(p *process, f flags) int {
 	if err != nil || n <= 0 || n >= len(p.input) || len(f.words) != 2 || f.words[1] != "-" || f.set["key-file"] != "-" {
 		return p.fail(cryptMisused, "Nothing to read on input.")
 	}
-	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *device, h luksHeader, is bool) int {
 		key, ok := h.key(p.input[:n])
 		switch {
 		case !is:
@@ -166,7 +166,7 @@ func luksAddKey(p *process, f flags) int {
 			return p.fail(cryptMisused, "All key slots full.")
 		}
 		h.Slots = append(h.Slots, newSlot(p.input[n:], key))
-		if h.store(dev) != nil {
+		if h.store(dev.write) != nil {
 			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
 		}
 		return 0
@@ -175,7 +175,7 @@ func luksAddKey(p *process, f flags) int {
 
 // luksRemoveKey removes the last key slot as well, without a question (2.6.1, tried).
 func luksRemoveKey(p *process, f flags) int {
-	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *device, h luksHeader, is bool) int {
 		i := h.opens(p.input)
 		switch {
 		case !is:
@@ -184,7 +184,7 @@ func luksRemoveKey(p *process, f flags) int {
 			return p.fail(cryptNoKey, "No key available with this passphrase.")
 		}
 		h.Slots = slices.Delete(h.Slots, i, i+1)
-		if h.store(dev) != nil {
+		if h.store(dev.write) != nil {
 			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
 		}
 		return 0
@@ -203,9 +203,9 @@ func luksStatus(p *process, f flags) int {
 }
 
 func luksErase(p *process, f flags) int {
-	return p.onHeader(f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *device, h luksHeader, is bool) int {
 		h.Slots = nil
-		if !is || h.store(dev) != nil {
+		if !is || h.store(dev.write) != nil {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
 		return 0
@@ -214,7 +214,7 @@ func luksErase(p *process, f flags) int {
 
 // luksIs reports by its exit status whether a device has a header; luksUUID prints the UUID.
 func luksIs(p *process, f flags) int {
-	return p.onHeader(f.words[0], false, func(_ *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], false, func(_ *device, h luksHeader, is bool) int {
 		if !is {
 			return cryptMisused
 		}

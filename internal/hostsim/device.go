@@ -39,6 +39,8 @@ type backing interface {
 	write(p []byte, off uint64) error
 	zero(off, n uint64) error
 	discard(off, n uint64) error
+	// written lists the pages of a range that are stored, relative to its start.
+	written(off, n uint64) []uint64
 }
 
 // access is a read or write of a range of a device.
@@ -65,6 +67,8 @@ func (d *device) read(p []byte, off uint64)        { d.data.read(p, off) }
 func (d *device) write(p []byte, off uint64) error { return d.data.write(p, off) }
 func (d *device) zero(off, n uint64) error         { return d.data.zero(off, n) }
 func (d *device) discard(off, n uint64) error      { return d.data.discard(off, n) }
+
+func (d *device) written(off, n uint64) []uint64 { return d.data.written(off, n) }
 
 // refusesWrites reports whether the kernel refuses every write: the device, or the drive that the
 // partition is on, is read-only.
@@ -194,6 +198,13 @@ func (d *drive) discard(off, n uint64) error {
 	return d.zero(off, n)
 }
 
+func (d *drive) written(off, n uint64) (out []uint64) {
+	for _, number := range d.content.in(off, off+n) {
+		out = append(out, number*pageSize-off)
+	}
+	return out
+}
+
 // part is the backing of a partition.
 type part struct{ *device }
 
@@ -208,6 +219,8 @@ func (p part) read(b []byte, off uint64)        { p.drive.read(b, p.start*512+of
 func (p part) write(b []byte, off uint64) error { return p.drive.write(b, p.start*512+off) }
 func (p part) zero(off, n uint64) error         { return p.drive.zero(p.start*512+off, n) }
 func (p part) discard(off, n uint64) error      { return p.drive.discard(p.start*512+off, n) }
+
+func (p part) written(off, n uint64) []uint64 { return p.drive.disks[0].written(p.start*512+off, n) }
 
 // lookup returns the block device for a node: a kernel name below /dev, a link there, or a path from
 // Disk.Path. The caller holds the lock.

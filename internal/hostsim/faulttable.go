@@ -57,7 +57,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear, nil},
 	{FaultDoc{"reallocate", "n=100", "reallocated sectors, or grown defects of a SAS drive, become n"}, false, count(100, manyErrors, func(a *age) *uint64 { return &a.Reallocated }, nil), nil},
-	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *age) *uint64 { return &a.Pending }, func(d *drive, n uint64) { d.logSectors(min(n, 1)) }), nil},
+	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *age) *uint64 { return &a.Pending }, func(d *drive, n uint64) { logSectors(d, min(n, 1)) }), nil},
 	{FaultDoc{"media-errors", "n=5", "n reads could not be corrected, each with a line in the kernel log"}, false, mediaErrors, nil},
 	{FaultDoc{"critical-warning", "bits=0x04", "NVMe: the bits of critical_warning"}, false, criticalWarning, nil},
 	{FaultDoc{"fail", "", "the drive's own verdict becomes FAILED"}, false, failVerdict, nil},
@@ -89,7 +89,7 @@ var faultTable = []faultRow{
 }
 
 // needFamily refuses a fault that this kind of drive cannot have.
-func (d *drive) needFamily(what string, families ...host.Family) error {
+func needFamily(d *drive, what string, families ...host.Family) error {
 	for _, f := range families {
 		if f == d.family() {
 			return nil
@@ -99,7 +99,7 @@ func (d *drive) needFamily(what string, families ...host.Family) error {
 }
 
 func failVerdict(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("verdict", host.FamilyATA, host.FamilyNVMe, host.FamilySCSI); err != nil {
+	if err := needFamily(d, "verdict", host.FamilyATA, host.FamilyNVMe, host.FamilySCSI); err != nil {
 		return err
 	}
 	d.age.Failed = true
@@ -107,7 +107,7 @@ func failVerdict(x *injector, d *drive, _ arguments) error {
 }
 
 func badChecksum(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("checksum", host.FamilyATA); err != nil {
+	if err := needFamily(d, "checksum", host.FamilyATA); err != nil {
 		return err
 	}
 	d.spoilt.badChecksum = true
@@ -141,18 +141,18 @@ func mediaErrors(x *injector, d *drive, a arguments) error {
 		return err
 	}
 	d.age.MediaErrors, d.age.Uncorrectable = n, n
-	d.logSectors(min(n, maxLogged))
+	logSectors(d, min(n, maxLogged))
 	return nil
 }
 
-func (d *drive) logSectors(n uint64) {
+func logSectors(d *drive, n uint64) {
 	for i := range n {
 		d.logMedium(failingLBA + 8*i)
 	}
 }
 
 func criticalWarning(x *injector, d *drive, a arguments) error {
-	if err := d.needFamily("critical warning", host.FamilyNVMe); err != nil {
+	if err := needFamily(d, "critical warning", host.FamilyNVMe); err != nil {
 		return err
 	}
 	bits, err := a.number("bits", 0x04, 0xFF)
@@ -234,7 +234,7 @@ func readOnly(x *injector, d *drive, _ arguments) error {
 }
 
 func standby(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("standby", host.FamilyATA, host.FamilySCSI); err != nil {
+	if err := needFamily(d, "standby", host.FamilyATA, host.FamilySCSI); err != nil {
 		return err
 	}
 	d.asleep = true
@@ -256,7 +256,7 @@ func offline(x *injector, d *drive, _ arguments) error {
 }
 
 func nvmeDead(x *injector, d *drive, _ arguments) error {
-	if err := d.needFamily("controller state", host.FamilyNVMe); err != nil {
+	if err := needFamily(d, "controller state", host.FamilyNVMe); err != nil {
 		return err
 	}
 	d.faults.dead = true
@@ -313,11 +313,11 @@ func storm(x *injector, d *drive, a arguments) error {
 	}
 	calm := make(chan struct{})
 	d.faults.calm = calm
-	d.m.busy.Go(func() { d.blow(calm, int(rate*seconds), time.Second/time.Duration(rate)) })
+	d.m.busy.Go(func() { blow(d, calm, int(rate*seconds), time.Second/time.Duration(rate)) })
 	return nil
 }
 
-func (d *drive) blow(calm <-chan struct{}, n int, every time.Duration) {
+func blow(d *drive, calm <-chan struct{}, n int, every time.Duration) {
 	for range n {
 		select {
 		case <-calm:

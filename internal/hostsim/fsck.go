@@ -12,7 +12,7 @@ var fsPrograms = map[string]program{
 }
 
 // check reads the filesystem of a device, which must exist. repair removes its damage.
-func (p *process) check(name string, repair bool) (s super, ok bool, err error) {
+func check(p *process, name string, repair bool) (s super, ok bool, err error) {
 	dev := p.device(name)
 	err = dev.do(p.ctx, access{write: repair, n: 1 << 20}, func() error {
 		if s, ok = readSuper(dev.read); ok && repair {
@@ -26,7 +26,7 @@ func (p *process) check(name string, repair bool) (s super, ok bool, err error) 
 }
 
 // held reports whether a device is mounted or claimed. A program that writes needs exclusive access.
-func (p *process) held(name string) (mounted, busy bool) {
+func held(p *process, name string) (mounted, busy bool) {
 	dev := p.device(name)
 	p.m.mu.RLock()
 	defer p.m.mu.RUnlock()
@@ -46,7 +46,7 @@ func e2fsck(p *process) int {
 	if p.device(name) == nil {
 		return p.fail(8, "e2fsck: No such file or directory while trying to open %s\nPossibly non-existent device?", name)
 	}
-	switch mounted, busy := p.held(name); {
+	switch mounted, busy := held(p, name); {
 	case mounted && repair:
 		return p.fail(8, "%s is mounted.\ne2fsck: Cannot continue, aborting.\n", name)
 	case busy && repair:
@@ -54,7 +54,7 @@ func e2fsck(p *process) int {
 	case mounted:
 		p.complain("Warning!  %s is mounted.\nWarning: skipping journal recovery because doing a read-only filesystem check.", name)
 	}
-	s, ok, err := p.check(name, false)
+	s, ok, err := check(p, name, false)
 	switch {
 	case err != nil:
 		return p.fail(8, "e2fsck: Attempt to read block from filesystem resulted in short read while trying to open %s\nCould this be a zero-length partition?", name)
@@ -73,7 +73,7 @@ func e2fsck(p *process) int {
 	}
 	switch {
 	case repair && (s.Damaged || s.Errors > 0):
-		if _, _, err := p.check(name, true); err != nil {
+		if _, _, err := check(p, name, true); err != nil {
 			return p.fail(8, "e2fsck: %s while writing %s", reason(err), name)
 		}
 		return 1
@@ -95,13 +95,13 @@ func xfsRepair(p *process) int {
 	if p.device(name) == nil {
 		return p.fail(1, "%s: No such file or directory\n\nfatal error -- couldn't initialize XFS library", name)
 	}
-	if mounted, busy := p.held(name); mounted && !f.has("f") {
+	if mounted, busy := held(p, name); mounted && !f.has("f") {
 		return p.fail(1, "xfs_repair: %s contains a mounted and writable filesystem\n\nfatal error -- couldn't initialize XFS library", name)
 	} else if busy && !f.has("n") {
 		return p.fail(1, "xfs_repair: cannot open %s: Device or resource busy", name)
 	}
 	p.complain("Phase 1 - find and verify superblock...")
-	s, ok, err := p.check(name, false)
+	s, ok, err := check(p, name, false)
 	switch {
 	case err != nil:
 		return p.fail(1, "superblock read failed, offset 0, size 524288, ag 0, rval -1\n\nfatal error -- %s", reason(err))
@@ -113,7 +113,7 @@ func xfsRepair(p *process) int {
 		p.complain("bad CRC for inode 128")
 	}
 	if !f.has("n") {
-		if _, _, err := p.check(name, true); err != nil {
+		if _, _, err := check(p, name, true); err != nil {
 			return p.fail(1, "xfs_repair: %s", reason(err))
 		}
 		p.complain("done")
@@ -141,12 +141,12 @@ func btrfs(p *process) int {
 		return p.fail(1, "ERROR: mount check: cannot open %s: No such file or directory\nERROR: could not check mount status: No such file or directory", name)
 	}
 	repair := f.has("repair")
-	if mounted, busy := p.held(name); mounted && (!f.has("force") || repair) {
+	if mounted, busy := held(p, name); mounted && (!f.has("force") || repair) {
 		return p.fail(1, "ERROR: %s is currently mounted, use --force if you really intend to check the filesystem", name)
 	} else if busy && repair {
 		return p.fail(1, "ERROR: cannot open device '%s': Device or resource busy", name)
 	}
-	s, ok, err := p.check(name, repair)
+	s, ok, err := check(p, name, repair)
 	switch {
 	case err != nil:
 		return p.fail(1, "ERROR: cannot read %s: %s\nERROR: cannot open file system", name, reason(err))

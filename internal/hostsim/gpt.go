@@ -84,21 +84,21 @@ func gpt(size, block uint64, parts ...entry) []piece {
 
 // table returns the partitions that a kernel finds on a drive: from the first header, or from the copy
 // if the first is damaged (block/partitions/efi.c).
-func (d *drive) table() []entry {
-	if !d.protected() {
+func (c *content) table(size, block uint64) []entry {
+	if !c.protected() {
 		return nil
 	}
-	if list, ok := d.tableAt(1); ok {
+	if list, ok := c.tableAt(1, size, block); ok {
 		return list
 	}
-	list, _ := d.tableAt(d.size/d.block - 1)
+	list, _ := c.tableAt(size/block-1, size, block)
 	return list
 }
 
 // protected reports whether the boot record marks the drive as GPT.
-func (d *drive) protected() bool {
+func (c *content) protected() bool {
 	b := make([]byte, 512)
-	d.content.read(b, 0)
+	c.read(b, 0)
 	if b[510] != 0x55 || b[511] != 0xAA {
 		return false
 	}
@@ -111,21 +111,21 @@ func (d *drive) protected() bool {
 }
 
 // tableAt reads the table whose header is in a block.
-func (d *drive) tableAt(lba uint64) ([]entry, bool) {
-	h := make([]byte, d.block)
-	d.content.read(h, lba*d.block)
+func (c *content) tableAt(lba, size, block uint64) ([]entry, bool) {
+	h := make([]byte, block)
+	c.read(h, lba*block)
 	long := le.Uint32(h[12:])
-	if string(h[:8]) != "EFI PART" || long < 92 || uint64(long) > d.block || le.Uint64(h[24:]) != lba {
+	if string(h[:8]) != "EFI PART" || long < 92 || uint64(long) > block || le.Uint64(h[24:]) != lba {
 		return nil, false
 	}
 	sum := le.Uint32(h[16:])
 	le.PutUint32(h[16:], 0)
 	at, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
-	if crc32.ChecksumIEEE(h[:long]) != sum || each != gptEntry || count > 1024 || at >= d.size/d.block || le.Uint64(h[40:]) > d.size/d.block-1 || le.Uint64(h[48:]) > d.size/d.block-1 { // is_gpt_valid: a usable block beyond the last one
+	if crc32.ChecksumIEEE(h[:long]) != sum || each != gptEntry || count > 1024 || at >= size/block || le.Uint64(h[40:]) > size/block-1 || le.Uint64(h[48:]) > size/block-1 { // is_gpt_valid: a usable block beyond the last one
 		return nil, false
 	}
 	b := make([]byte, count*each)
-	d.content.read(b, at*d.block)
+	c.read(b, at*block)
 	if crc32.ChecksumIEEE(b) != le.Uint32(h[88:]) {
 		return nil, false
 	}
@@ -135,7 +135,18 @@ func (d *drive) tableAt(lba uint64) ([]entry, bool) {
 			list = append(list, readEntry(i+1, e))
 		}
 	}
-	return slices.DeleteFunc(list, func(e entry) bool { return e.first > e.last || e.last >= d.size/d.block }), true
+	return slices.DeleteFunc(list, func(e entry) bool { return e.first > e.last || e.last >= size/block }), true
+}
+
+// entry returns the entry of a partition. It skips the checksums, because sysfs calls it for every read
+// and the kernel checked them.
+func (c *content) entry(number int, block uint64) entry {
+	b := make([]byte, gptEntry)
+	if c.read(b[:92], block); string(b[:8]) != "EFI PART" || uint32(number) > le.Uint32(b[80:]) {
+		return entry{}
+	}
+	c.read(b, le.Uint64(b[72:])*block+uint64(number-1)*gptEntry)
+	return readEntry(number, b)
 }
 
 func readEntry(number int, b []byte) entry {

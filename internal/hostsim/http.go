@@ -44,26 +44,6 @@ func (m *Machine) View() []DriveView {
 	return list
 }
 
-// troubles returns the names of the drive's present faults.
-func (x *injector) troubles(d *drive) []string {
-	var names []string
-	for _, t := range []struct {
-		name string
-		on   bool
-	}{
-		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"unreadable", len(d.faults.bad) > 0}, {"offline", d.faults.offline},
-		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.spoilt.garbage}, {"short-pages", d.spoilt.shortPages},
-		{"bad-checksum", d.spoilt.badChecksum}, {"counters-max", d.spoilt.countersMax}, {"selftest-fail", d.spoilt.testsFail},
-		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},
-		{"resize", d.size != d.born.size}, {"identity", d.identity != d.born.identity}, {"age", d.age.Age != d.born.age.Age},
-	} {
-		if t.on {
-			names = append(names, t.name)
-		}
-	}
-	return append(names, x.fsTroubles(d)...)
-}
-
 // maxBody limits the size of a request.
 const maxBody = 64 << 10
 

@@ -70,30 +70,32 @@ func (k *luksKeys) key(pass []byte) (key [32]byte, ok bool) {
 	return key, true
 }
 
-func (h *luksHeader) store(dev *device) error {
+// store writes the header.
+func (h *luksHeader) store(write func([]byte, uint64) error) error {
 	b := make([]byte, luksBinary)
 	copy(b, luksMagic)
 	be.PutUint64(b[8:], 16<<10)
 	copy(b[24:72], h.label)
 	copy(b[168:208], h.uuid)
 	copy(b[208:256], h.subsystem)
-	if err := dev.write(b, 0); err != nil {
+	if err := write(b, 0); err != nil {
 		return err
 	}
 	text, err := json.Marshal(h.luksKeys)
 	if err != nil {
 		return err
 	}
-	return dev.write(append(be.AppendUint32(nil, uint32(len(text))), text...), luksSlotAt)
+	return write(append(be.AppendUint32(nil, uint32(len(text))), text...), luksSlotAt)
 }
 
-func readLUKS(dev *device) (h luksHeader, ok bool) {
+// readLUKS returns the header that the bytes hold.
+func readLUKS(read func([]byte, uint64)) (h luksHeader, ok bool) {
 	b := make([]byte, luksBinary)
-	if dev.read(b, 0); string(b[:8]) != luksMagic {
+	if read(b, 0); string(b[:8]) != luksMagic {
 		return h, false
 	}
 	h = luksHeader{uuid: cString(b[168:208]), label: cString(b[24:72]), subsystem: cString(b[208:256])}
-	dev.read(b, luksSlotAt)
+	read(b, luksSlotAt)
 	if n := be.Uint32(b); n > 0 && n < luksBinary-4 {
 		_ = json.Unmarshal(b[4:4+n], &h.luksKeys) // damaged slots open nothing
 	}

@@ -2,6 +2,7 @@ package hostsim
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strconv"
@@ -49,7 +50,7 @@ func (c *lvmRun) scan() {
 func (c *lvmRun) see(dev *device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
-	if dev.read(b, 512); string(b[:8]) != "LABELONE" || le.Uint32(b[16:]) != lvmCRC(b[20:]) || !plainID(b[32:64]) {
+	if dev.read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != lvmCRC(b[20:]) || !plainID(b[32:64]) {
 		return
 	}
 	id := dashed(string(b[32:64]))

@@ -15,7 +15,7 @@ func (d *drive) scan() {
 		return
 	}
 	per := d.block / 512
-	for _, e := range d.table() {
+	for _, e := range d.content.table(d.size, d.block) {
 		d.addPartition(e.number, e.first*per, (e.last-e.first+1)*per)
 	}
 }
@@ -78,17 +78,8 @@ func (p *device) show() {
 	p.live("run/udev/data/b"+p.num, p.udevData)
 }
 
-// entry returns the table entry of a partition. It skips the checksums, because sysfs calls it for
-// every read and the kernel checked them.
-func (p *device) entry() entry {
-	d := p.drive
-	b := make([]byte, gptEntry)
-	if d.content.read(b[:92], d.block); string(b[:8]) != "EFI PART" || uint32(p.number) > le.Uint32(b[80:]) {
-		return entry{}
-	}
-	d.content.read(b, le.Uint64(b[72:])*d.block+uint64(p.number-1)*gptEntry)
-	return readEntry(p.number, b)
-}
+// entry returns the table entry of a partition.
+func (p *device) entry() entry { return p.drive.content.entry(p.number, p.drive.block) }
 
 func (p *device) udevData() string {
 	e := p.entry()

@@ -23,17 +23,16 @@ const raidMagic = 0x64526d44 // "DmRd"
 
 func (s superblock) encode(position, legs int) []byte {
 	b := make([]byte, 512)
-	le := binary.LittleEndian
-	le.PutUint32(b, raidMagic)
-	le.PutUint32(b[8:], uint32(legs))
-	le.PutUint32(b[12:], uint32(position))
-	le.PutUint64(b[16:], s.events)
-	le.PutUint64(b[24:], s.failed)
+	binary.LittleEndian.PutUint32(b, raidMagic)
+	binary.LittleEndian.PutUint32(b[8:], uint32(legs))
+	binary.LittleEndian.PutUint32(b[12:], uint32(position))
+	binary.LittleEndian.PutUint64(b[16:], s.events)
+	binary.LittleEndian.PutUint64(b[24:], s.failed)
 	if s.whole {
-		le.PutUint64(b[32:], ^uint64(0))
+		binary.LittleEndian.PutUint64(b[32:], ^uint64(0))
 	}
-	le.PutUint64(b[40:], ^uint64(0))
-	le.PutUint32(b[48:], 1)
+	binary.LittleEndian.PutUint64(b[40:], ^uint64(0))
+	binary.LittleEndian.PutUint32(b[48:], 1)
 	return b
 }
 
@@ -46,11 +45,10 @@ func (v *lv) superblock(i int) *superblock {
 	}
 	b := make([]byte, 512)
 	v.metas[i].dev.read(b, 0)
-	le := binary.LittleEndian
-	if le.Uint32(b) != raidMagic {
+	if binary.LittleEndian.Uint32(b) != raidMagic {
 		return &superblock{}
 	}
-	return &superblock{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]) == ^uint64(0)}
+	return &superblock{binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:]), binary.LittleEndian.Uint64(b[32:]) == ^uint64(0)}
 }
 
 // assemble starts a mirror from the readable superblocks. The copy to a leg is done at once.

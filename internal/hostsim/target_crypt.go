@@ -79,3 +79,5 @@ func (c *crypt) zero(off, n uint64) error {
 
 // discard is not passed on without allow_discards (dm-crypt).
 func (c *crypt) discard(uint64, uint64) error { return host.ErrUnsupported }
+
+func (c *crypt) written(off, n uint64) []uint64 { return c.below.written(c.off+off, n) }

@@ -117,3 +117,16 @@ func copyDevice(to *device, toOff uint64, from *device, fromOff, n uint64) {
 		toOff, fromOff, n = toOff+some, fromOff+some, n-some
 	}
 }
+
+func (l *linear) written(off, n uint64) (out []uint64) {
+	// It cannot fail: the work does not.
+	_ = l.each(off, n, func(r run, off, at, n uint64) error {
+		if r.dev != nil {
+			for _, o := range r.dev.written(off, n) {
+				out = append(out, at+o)
+			}
+		}
+		return nil
+	})
+	return out
+}

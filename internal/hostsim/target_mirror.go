@@ -86,3 +86,12 @@ func (r *mirrorOf) zero(off, n uint64) error {
 func (r *mirrorOf) discard(off, n uint64) error {
 	return r.all(func(leg *device) error { return leg.discard(off, n) })
 }
+
+func (r *mirrorOf) written(off, n uint64) []uint64 {
+	for i, leg := range r.legs {
+		if r.good(i) {
+			return leg.written(off, n)
+		}
+	}
+	return nil
+}

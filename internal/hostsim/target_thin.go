@@ -2,6 +2,8 @@ package hostsim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -120,6 +122,18 @@ func (t thin) touched(off, n uint64) map[uint64]*chunk {
 // pooled is the pool's device, which is never read or written.
 type pooled struct{ *device }
 
-func (p pooled) write([]byte, uint64) error   { return host.ErrUnsupported }
-func (p pooled) zero(uint64, uint64) error    { return host.ErrUnsupported }
-func (p pooled) discard(uint64, uint64) error { return host.ErrUnsupported }
+func (p pooled) write([]byte, uint64) error      { return host.ErrUnsupported }
+func (p pooled) zero(uint64, uint64) error       { return host.ErrUnsupported }
+func (p pooled) discard(uint64, uint64) error    { return host.ErrUnsupported }
+func (p pooled) written(uint64, uint64) []uint64 { return nil }
+
+func (t thin) written(off, n uint64) (out []uint64) {
+	for _, number := range slices.Sorted(maps.Keys(t.lv.chunks)) {
+		for i, pg := range t.lv.chunks[number].pages {
+			if at := number*chunkSize + uint64(i)*pageSize; pg != nil && at >= off && at < off+n {
+				out = append(out, at-off)
+			}
+		}
+	}
+	return out
+}

@@ -2,7 +2,6 @@ package hostsim
 
 import (
 	"context"
-	"maps"
 	"slices"
 )
 
@@ -117,48 +116,5 @@ func (m *devices) Written(dev string) []uint64 {
 	}
 	out := d.written(0, d.length())
 	slices.Sort(out)
-	return out
-}
-
-// written lists the stored pages of a range, relative to its start.
-func (d *device) written(off, n uint64) (out []uint64) {
-	below := func(d *device, off, n, at uint64) {
-		for _, o := range d.written(off, n) {
-			out = append(out, at+o)
-		}
-	}
-	switch data := d.data.(type) {
-	case *drive:
-		for _, number := range data.content.in(off, off+n) {
-			out = append(out, number*pageSize-off)
-		}
-	case part:
-		below(data.drive.disks[0], data.start*512+off, n, 0)
-	case *linear:
-		// It cannot fail: below does not.
-		_ = data.each(off, n, func(r run, off, at, n uint64) error {
-			if r.dev != nil {
-				below(r.dev, off, n, at)
-			}
-			return nil
-		})
-	case *mirrorOf:
-		for i, leg := range data.legs {
-			if data.good(i) {
-				below(leg, off, n, 0)
-				return out
-			}
-		}
-	case thin:
-		for _, number := range slices.Sorted(maps.Keys(data.lv.chunks)) {
-			for i, pg := range data.lv.chunks[number].pages {
-				if at := number*chunkSize + uint64(i)*pageSize; pg != nil && at >= off && at < off+n {
-					out = append(out, at-off)
-				}
-			}
-		}
-	case *crypt:
-		below(data.below, data.off+off, n, 0)
-	}
 	return out
 }

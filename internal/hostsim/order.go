@@ -1,0 +1,8 @@
+package hostsim
+
+import "encoding/binary"
+
+var (
+	le = binary.LittleEndian
+	be = binary.BigEndian
+)
