@@ -11,7 +11,7 @@ import (
 )
 
 // Bind implements host.Mounter.
-func (m *mountTable) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
+func (m *mounter) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
 	if err := m.bind(from, to, readOnly); err != nil {
@@ -20,7 +20,7 @@ func (m *mountTable) Bind(_ context.Context, from, to host.Place, readOnly bool)
 	return nil
 }
 
-func (m *mountTable) bind(from, to host.Place, readOnly bool) error {
+func (m *mounter) bind(from, to host.Place, readOnly bool) error {
 	source, err := m.where(from)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (m *mountTable) bind(from, to host.Place, readOnly bool) error {
 
 // BindDevice implements host.Mounter. It mounts the device node, from the filesystem of the device
 // nodes.
-func (m *mountTable) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
+func (m *mounter) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
 	d := m.devices.lookup(dev)
@@ -69,14 +69,14 @@ func (m *mountTable) BindDevice(_ context.Context, dev string, to host.Place, re
 }
 
 // Unmount implements host.Mounter.
-func (m *mountTable) Unmount(ctx context.Context, p host.Place) error {
+func (m *mounter) Unmount(ctx context.Context, p host.Place) error {
 	if err := m.unmount(ctx, p); err != nil {
 		return fmt.Errorf("unmount %s: %w", p, err)
 	}
 	return nil
 }
 
-func (m *mountTable) unmount(ctx context.Context, p host.Place) error {
+func (m *mounter) unmount(ctx context.Context, p host.Place) error {
 	m.devices.mu.Lock()
 	x, err := m.unmountable(p)
 	if err != nil || x.fs == nil || x.fs.mounts > 1 {
@@ -107,7 +107,7 @@ func (m *mountTable) unmount(ctx context.Context, p host.Place) error {
 }
 
 // unmountable returns the mount at a place if it can be unmounted.
-func (m *mountTable) unmountable(p host.Place) (*mount, error) {
+func (m *mounter) unmountable(p host.Place) (*mount, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (m *mountTable) unmountable(p host.Place) (*mount, error) {
 }
 
 // Usage implements host.Mounter. The answer is in memory; the drive is not read.
-func (m *mountTable) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
+func (m *mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 	m.devices.mu.RLock()
 	defer m.devices.mu.RUnlock()
 	at, err := m.where(p)
@@ -145,7 +145,7 @@ func (m *mountTable) Usage(_ context.Context, p host.Place) (host.FSUsage, error
 }
 
 // Grow implements host.Mounter.
-func (m *mountTable) Grow(ctx context.Context, p host.Place, kind string) error {
+func (m *mounter) Grow(ctx context.Context, p host.Place, kind string) error {
 	m.devices.mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)

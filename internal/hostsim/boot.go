@@ -3,7 +3,7 @@ package hostsim
 import "github.com/drivebay/drivebay/internal/host"
 
 // boot adds the mount table and the other files of /proc.
-func (m *mountTable) boot(name string) {
+func boot(m *mounter, name string) {
 	add := func(dev, target, fs, source, super string, opts ...string) {
 		m.addMount(&mount{at: target, what: host.PlaceFolder, opts: append(opts, "relatime"), boot: super, own: host.Mount{DevNum: dev, Root: "/", FS: fs, Source: source}})
 	}

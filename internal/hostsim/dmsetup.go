@@ -28,7 +28,7 @@ func (s *lvmState) dmsetup(p *process) int {
 			continue
 		}
 		if x := g.move; x != nil && !x.since.IsZero() && words[1] == mapperName(g.name, "pvmove0") {
-			c := &lvmRun{process: p, m: s, on: s.labelled()}
+			c := &lvmScan{process: p, m: s, on: s.labelled()}
 			c.look(g, x)
 			return verbs[words[0]](p, x)
 		}

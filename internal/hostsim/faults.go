@@ -79,7 +79,7 @@ func FaultNames() []FaultDoc {
 // injector applies faults to a machine.
 type injector struct {
 	devices *devices
-	mounts  *mountTable
+	mounts  *mounter
 }
 
 // Inject applies a fault.
@@ -90,7 +90,7 @@ func (x *injector) Inject(f Fault) error {
 	if err != nil {
 		return err
 	}
-	if row.fs != nil && (row.do == nil || x.mounts.volume(f.Bay+f.Drive) != nil) {
+	if row.fs != nil && (row.do == nil || volumeAt(x.mounts, f.Bay+f.Drive) != nil) {
 		return x.injectFS(&f, row)
 	}
 	d, err := x.target(&f)

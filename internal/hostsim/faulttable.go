@@ -186,7 +186,7 @@ func failIO(x *injector, d *drive, a arguments) error {
 	d.faults.eio = true
 	for i := range n {
 		d.io.errors++
-		d.logIO(2048+8*i, op)
+		logIO(d, 2048+8*i, op)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func slow(x *injector, d *drive, a arguments) error {
 func hang(x *injector, d *drive, _ arguments) error {
 	if d.faults.hang == nil {
 		d.faults.hang = make(chan struct{})
-		d.logTimeout()
+		logTimeout(d)
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ func resizeDrive(x *injector, d *drive, a arguments) error {
 	if err != nil || size < 1<<20 || size%d.block != 0 {
 		return fmt.Errorf("size=%s: %w: want whole blocks", text, errInvalid)
 	}
-	d.setSize(size)
+	setSize(d, size)
 	return nil
 }
 
@@ -329,6 +329,33 @@ func blow(d *drive, calm <-chan struct{}, n int, every time.Duration) {
 		d.m.mu.Unlock()
 		if !d.m.pause(every) {
 			return
+		}
+	}
+}
+
+// logIO logs a request that failed for another reason.
+func logIO(d *drive, sector uint64, op string) {
+	d.m.logf(levelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
+}
+
+// logTimeout logs commands that timed out.
+func logTimeout(d *drive) {
+	p := d.places[0]
+	d.io.timeouts++
+	switch d.kind.letters {
+	case "nvme":
+		d.m.logf(levelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
+	case "sd":
+		d.m.logf(levelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
+	}
+}
+
+// setSize changes the size of a drive; the kernel sends an event for each path.
+func setSize(d *drive, size uint64) {
+	d.size = size
+	if d.present {
+		for _, disk := range d.disks {
+			d.m.uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
 		}
 	}
 }

@@ -18,7 +18,7 @@ type fsFault func(*injector, *device, arguments) error
 // aimFS returns the devices with a filesystem that the fault names.
 func (x *injector) aimFS(f *Fault) ([]*device, error) {
 	name := f.Bay + f.Drive
-	if dev := x.mounts.volume(name); dev != nil {
+	if dev := volumeAt(x.mounts, name); dev != nil {
 		return x.onlyFS([]*device{dev}, name)
 	}
 	if strings.HasPrefix(name, "/") {
@@ -32,7 +32,7 @@ func (x *injector) aimFS(f *Fault) ([]*device, error) {
 }
 
 func (x *injector) onlyFS(list []*device, name string) ([]*device, error) {
-	list = slices.DeleteFunc(list, func(d *device) bool { return x.mounts.state(d) == nil })
+	list = slices.DeleteFunc(list, func(d *device) bool { return stateOf(x.mounts, d) == nil })
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, errNoFS)
 	}
@@ -44,11 +44,12 @@ func fsErrors(x *injector, d *device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	if x.mounts.on[d] == nil {
+	f := mountedOn(x.mounts, d)
+	if f == nil {
 		return fmt.Errorf("%s: %w: it is not mounted", d.name, errInvalid)
 	}
-	x.mounts.on[d].Errors = 0
-	x.mounts.on[d].fail(n, "__ext4_find_entry:1683: inode #2: comm app: checksumming directory block 0")
+	f.Errors = 0
+	f.fail(n, "__ext4_find_entry:1683: inode #2: comm app: checksumming directory block 0")
 	return nil
 }
 
@@ -57,16 +58,17 @@ func fsReadOnly(x *injector, d *device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	if x.mounts.on[d] == nil {
+	f := mountedOn(x.mounts, d)
+	if f == nil {
 		return fmt.Errorf("%s: %w: it is not mounted", d.name, errInvalid)
 	}
-	x.mounts.on[d].hidden = hidden
-	x.mounts.on[d].turnReadOnly()
+	f.hidden = hidden
+	f.turnReadOnly()
 	return nil
 }
 
 func fsCorrupt(x *injector, d *device, _ arguments) error {
-	return x.mounts.edit(d, func(s *super) { s.Damaged = true })
+	return edit(x.mounts, d, func(s *super) { s.Damaged = true })
 }
 
 func fsFill(x *injector, d *device, a arguments) error {
@@ -74,29 +76,25 @@ func fsFill(x *injector, d *device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	return x.mounts.edit(d, func(s *super) { s.Used = s.usage().Bytes / 100 * percent })
+	return edit(x.mounts, d, func(s *super) { s.Used = s.usage().Bytes / 100 * percent })
 }
 
 // fsUnmount drops all mounts of a device, even those in use.
 func fsUnmount(x *injector, d *device, _ arguments) error {
-	if x.mounts.on[d] == nil {
+	f := mountedOn(x.mounts, d)
+	if f == nil {
 		return fmt.Errorf("%s: %w", d.name, host.ErrNotMounted)
 	}
-	f := x.mounts.on[d]
-	for _, on := range slices.Clone(x.mounts.list) {
-		if on.fs == f {
-			x.mounts.drop(on)
-		}
-	}
+	unmountAll(x.mounts, f)
 	return nil
 }
 
 // healFS undoes the faults of a filesystem; its content stays.
 func healFS(x *injector, d *device, _ arguments) error {
-	if x.mounts.on[d] != nil {
-		x.mounts.on[d].readOnly, x.mounts.on[d].hidden = x.mounts.on[d].wanted, false
+	if f := mountedOn(x.mounts, d); f != nil {
+		f.readOnly, f.hidden = f.wanted, false
 	}
-	err := x.mounts.edit(d, func(s *super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
+	err := edit(x.mounts, d, func(s *super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
 	if errors.Is(err, errNoFS) {
 		return nil
 	}
@@ -107,9 +105,10 @@ func healFS(x *injector, d *device, _ arguments) error {
 func (x *injector) fsTroubles(d *drive) []string {
 	var damaged, failed, readOnly bool
 	for _, dev := range d.stack() {
-		if s := x.mounts.state(dev); s != nil {
+		if s := stateOf(x.mounts, dev); s != nil {
 			damaged, failed = damaged || s.Damaged, failed || s.Errors > 0
-			readOnly = readOnly || x.mounts.on[dev] != nil && x.mounts.on[dev].readOnly
+			f := mountedOn(x.mounts, dev)
+			readOnly = readOnly || f != nil && f.readOnly
 		}
 	}
 	var names []string

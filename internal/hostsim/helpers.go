@@ -11,7 +11,7 @@ import (
 // Helpers for tests, and for outside callers that only know paths, to change places.
 
 // MakePlace makes a folder at an absolute path, and its parents.
-func (m *mountTable) MakePlace(at string) error {
+func (m *mounter) MakePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func (m *mountTable) MakePlace(at string) error {
 }
 
 // LookAt returns the kind of the place at an absolute path.
-func (m *mountTable) LookAt(at string) (host.PlaceKind, error) {
+func (m *mounter) LookAt(at string) (host.PlaceKind, error) {
 	place, err := placeOf(at)
 	if err != nil {
 		return host.PlaceNothing, err
@@ -29,7 +29,7 @@ func (m *mountTable) LookAt(at string) (host.PlaceKind, error) {
 }
 
 // RemovePlace removes the empty folder or the file at an absolute path.
-func (m *mountTable) RemovePlace(at string) error {
+func (m *mounter) RemovePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
 		return err
@@ -46,27 +46,24 @@ func placeOf(at string) (host.Place, error) {
 }
 
 // PutLink puts an object at a path that is not a folder, file or device.
-func (m *mountTable) PutLink(at string) {
+func (m *mounter) PutLink(at string) {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
 	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
 }
 
 // PutFile puts a file with content at a path.
-func (m *mountTable) PutFile(at string) {
+func (m *mounter) PutFile(at string) {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
 	at = path.Clean(at)
 	m.lay(m.resolve(at), host.PlaceFile)
-	if m.written == nil {
-		m.written = map[string]bool{}
-	}
 	m.written[at] = true
 }
 
 // HoldMount keeps the mount at a path in use until release is called: it cannot be unmounted
 // meanwhile.
-func (m *mountTable) HoldMount(at string) (release func(), err error) {
+func (m *mounter) HoldMount(at string) (release func(), err error) {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
 	x := m.top(path.Clean(at))
@@ -82,7 +79,7 @@ func (m *mountTable) HoldMount(at string) (release func(), err error) {
 }
 
 // UnmountBehind drops the topmost mount of a path without the daemon's knowledge.
-func (m *mountTable) UnmountBehind(at string) error {
+func (m *mounter) UnmountBehind(at string) error {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
 	x := m.top(path.Clean(at))
@@ -94,12 +91,12 @@ func (m *mountTable) UnmountBehind(at string) error {
 }
 
 // Fill sets the used bytes of a filesystem, which is named by a device node or a mount path.
-func (m *mountTable) Fill(what string, bytes uint64) error {
+func (m *mounter) Fill(what string, bytes uint64) error {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()
-	dev := m.volume(what)
+	dev := volumeAt(m, what)
 	if dev == nil {
 		return fmt.Errorf("fill %s: %w", what, errNoFS)
 	}
-	return m.edit(dev, func(s *super) { s.Used = bytes })
+	return edit(m, dev, func(s *super) { s.Used = bytes })
 }

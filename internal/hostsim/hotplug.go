@@ -99,7 +99,7 @@ func changeSerial(x *injector, d *drive, a arguments) error {
 	if id.wwn != 0 {
 		id.wwn = wwnOf(d.kind, id.model+id.serial)
 	}
-	d.reappear(id)
+	reappear(d, id)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func duplicateSerial(x *injector, d *drive, a arguments) error {
 	}
 	id := d.identity
 	id.serial, id.wwn = other.serial, other.wwn
-	d.reappear(id)
+	reappear(d, id)
 	return nil
 }
 
@@ -130,14 +130,14 @@ func noSerial(x *injector, d *drive, a arguments) error {
 			id.wwn = 0
 		}
 	}
-	d.reappear(id)
+	reappear(d, id)
 	return nil
 }
 
 func nonUTF8(x *injector, d *drive, _ arguments) error {
 	id := d.identity
 	id.model = "SIM\xff\xfeMODEL\x80"
-	d.reappear(id)
+	reappear(d, id)
 	return nil
 }
 
@@ -152,14 +152,14 @@ func heal(x *injector, d *drive, _ arguments) error {
 	d.faults, d.spoilt = faults{}, spoilt{}
 	d.age, d.asleep, d.tests, d.running = d.born.age, false, nil, nil
 	if d.size != d.born.size {
-		d.setSize(d.born.size)
+		setSize(d, d.born.size)
 	}
 	switch {
 	case !d.present:
 		d.identity = d.born.identity
 		d.push(false)
 	case d.identity != d.born.identity:
-		d.reappear(d.born.identity)
+		reappear(d, d.born.identity)
 	case changed:
 		d.changed()
 	}
@@ -169,4 +169,11 @@ func heal(x *injector, d *drive, _ arguments) error {
 		}
 	}
 	return nil
+}
+
+// reappear makes the kernel detect the drive again, with another identity.
+func reappear(d *drive, id identity) {
+	d.pull()
+	d.identity = id
+	d.push(false)
 }

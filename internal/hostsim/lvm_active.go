@@ -42,12 +42,12 @@ func (c *lvmRun) activate(v *lv) error {
 }
 
 // whole reports whether all physical volumes of a linear volume are present.
-func (c *lvmRun) whole(v *lv) bool {
+func (c *lvmScan) whole(v *lv) bool {
 	return !slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) })
 }
 
 // table returns the backing of a volume's device, and the devices below.
-func (c *lvmRun) table(v *lv) (data backing, below []*device) {
+func (c *lvmScan) table(v *lv) (data backing, below []*device) {
 	switch v.kind {
 	case "raid1":
 		r := &mirrorOf{lv: v}

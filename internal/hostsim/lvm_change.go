@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func (c *lvmRun) lvchange() error {
+func lvchange(c *lvmRun) error {
 	if len(c.words) == 0 {
 		return misused("Please give a logical volume path")
 	}
@@ -83,7 +83,7 @@ func (c *lvmRun) setActive(v *lv, how string) error {
 	return c.point()
 }
 
-func (c *lvmRun) lvremove() error {
+func lvremove(c *lvmRun) error {
 	for _, path := range c.words {
 		v, err := c.volume(path)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 )
 
 // lvconvert replaces, adds or removes legs of a mirror.
-func (c *lvmRun) lvconvert() error {
+func lvconvert(c *lvmRun) error {
 	if len(c.words) == 0 {
 		return misused("Please provide a logical volume path")
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // lvcreate creates a volume: it commits the metadata, activates the volume and then wipes it.
-func (c *lvmRun) lvcreate() error {
+func lvcreate(c *lvmRun) error {
 	if len(c.words) == 0 || c.set["name"] == "" {
 		return misused("Please specify a volume group and a name.")
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // lvextend extends a volume to a size.
-func (c *lvmRun) lvextend() error {
+func lvextend(c *lvmRun) error {
 	if len(c.words) == 0 {
 		return misused("Please specify a logical volume path.")
 	}

@@ -9,9 +9,25 @@ import (
 	"strings"
 )
 
-// scan reads the labels on the devices that the command may use: those of --devices, or all. It
+// lvmScan is what a command finds on the devices that it may use.
+type lvmScan struct {
+	*process
+	flags
+	m       *lvmState
+	devices []*device          // devices that it may use
+	on      map[string]*device // physical volumes that it found, by UUID
+	unread  map[string]bool    // physical volumes with unreadable metadata of their group
+	twice   map[string]bool    // physical volumes that it found on more than one device
+	again   bool               // a second scan was made
+}
+
+func newScan(s *lvmState, p *process) *lvmScan {
+	return &lvmScan{process: p, m: s, on: map[string]*device{}, unread: map[string]bool{}, twice: map[string]bool{}}
+}
+
+// readLabels reads the labels on the devices that the command may use: those of --devices, or all. It
 // ignores unreadable devices.
-func (c *lvmRun) scan() {
+func (c *lvmScan) readLabels() {
 	c.m.mu.RLock()
 	var names []string
 	for name := range c.m.blocks {
@@ -47,7 +63,7 @@ func (c *lvmRun) scan() {
 }
 
 // see adds a device to the scan.
-func (c *lvmRun) see(dev *device) {
+func (c *lvmScan) see(dev *device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
 	if dev.read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != lvmCRC(b[20:]) || !plainID(b[32:64]) {
@@ -76,7 +92,7 @@ func plainID(b []byte) bool {
 // preferred returns the one of two devices with the same UUID that LVM uses, the other one, and why
 // (lvm2, lib/cache/lvmcache.c, _choose_duplicates; seen with 2.03.16): the one that a logical volume
 // uses, then the one with the name in the metadata, then the first.
-func (c *lvmRun) preferred(id string, first, second *device) (use, other *device, why string) {
+func (c *lvmScan) preferred(id string, first, second *device) (use, other *device, why string) {
 	hint := ""
 	if p := c.m.physical[id]; p != nil {
 		hint = p.hint
@@ -95,7 +111,7 @@ func (c *lvmRun) preferred(id string, first, second *device) (use, other *device
 }
 
 // groups returns the volume groups with a readable physical volume, by name.
-func (c *lvmRun) groups() []*group {
+func (c *lvmScan) groups() []*group {
 	var list []*group
 	for id := range c.on {
 		if g := c.m.physical[id].group; g != nil && !c.unread[id] && !slices.Contains(list, g) {
@@ -107,7 +123,7 @@ func (c *lvmRun) groups() []*group {
 }
 
 // group returns the volume group with the name.
-func (c *lvmRun) group(name string) (*group, error) {
+func (c *lvmScan) group(name string) (*group, error) {
 	var hit *group
 	for _, g := range c.groups() {
 		if g.name == name {
@@ -124,7 +140,7 @@ func (c *lvmRun) group(name string) (*group, error) {
 }
 
 // volume returns a logical volume by "GROUP/NAME".
-func (c *lvmRun) volume(path string) (*lv, error) {
+func (c *lvmScan) volume(path string) (*lv, error) {
 	name, short, _ := strings.Cut(path, "/")
 	g, err := c.group(name)
 	if err != nil {
@@ -138,7 +154,7 @@ func (c *lvmRun) volume(path string) (*lv, error) {
 
 // named returns the physical volumes of a group that the command names by device, with or without
 // extents: "/dev/sda:0-9:20-29".
-func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
+func (c *lvmScan) named(g *group, names []string) ([]*pv, error) {
 	var list []*pv
 	for _, name := range names {
 		name, extents, _ := strings.Cut(name, ":")
@@ -163,14 +179,14 @@ func (c *lvmRun) named(g *group, names []string) ([]*pv, error) {
 }
 
 // forgetNamed clears the extents that a command named.
-func (c *lvmRun) forgetNamed() {
+func (c *lvmScan) forgetNamed() {
 	for _, p := range c.m.physical {
 		p.only = nil
 	}
 }
 
 // at returns the physical volume on a device, nil without one.
-func (c *lvmRun) at(name string) *pv {
+func (c *lvmScan) at(name string) *pv {
 	dev := c.m.lookup(name)
 	for id, d := range c.on {
 		if d == dev {
@@ -182,7 +198,7 @@ func (c *lvmRun) at(name string) *pv {
 
 // usable returns the physical volumes where extents can be allocated: those named, or all of the
 // group.
-func (c *lvmRun) usable(g *group, names []string) ([]*pv, error) {
+func (c *lvmScan) usable(g *group, names []string) ([]*pv, error) {
 	list, err := c.named(g, names)
 	if err != nil {
 		return nil, err
@@ -194,4 +210,4 @@ func (c *lvmRun) usable(g *group, names []string) ([]*pv, error) {
 }
 
 // missing reports whether a physical volume is absent, or marked missing in the metadata.
-func (c *lvmRun) missing(p *pv) bool { return p.missing || c.on[p.uuid] == nil }
+func (c *lvmScan) missing(p *pv) bool { return p.missing || c.on[p.uuid] == nil }

@@ -43,7 +43,7 @@ func (c *lvmRun) writeMetadata(dev *device, g *group) error {
 
 // readMetadata returns what is wrong with the metadata area of a device, in LVM's words. LVM reads a
 // bad text a second time and prints that on standard output.
-func (c *lvmRun) readMetadata(dev *device) (wrong string, again bool) {
+func (c *lvmScan) readMetadata(dev *device) (wrong string, again bool) {
 	b := make([]byte, 512)
 	dev.read(b, metadataAt)
 	if binary.LittleEndian.Uint32(b) != lvmCRC(b[4:]) {
@@ -61,7 +61,7 @@ func (c *lvmRun) readMetadata(dev *device) (wrong string, again bool) {
 }
 
 // checkMetadata records a physical volume whose copy of the group's metadata is unreadable.
-func (c *lvmRun) checkMetadata(p *pv, dev *device) {
+func (c *lvmScan) checkMetadata(p *pv, dev *device) {
 	if p.group == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (c *lvmRun) checkMetadata(p *pv, dev *device) {
 }
 
 // used refuses a physical volume that is in use by a group with unreadable metadata.
-func (c *lvmRun) used(p *pv, name string) error {
+func (c *lvmScan) used(p *pv, name string) error {
 	if p == nil || !c.unread[p.uuid] {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (g *group) copied(since time.Time, n uint64) uint64 {
 	return min(n, uint64(g.m.clock.Now().Sub(since).Seconds()*copyRate)/g.extent)
 }
 
-func (c *lvmRun) pvmove() error {
+func pvmove(c *lvmRun) error {
 	if len(c.words) == 0 {
 		return misused("Please enter a source physical volume")
 	}
@@ -146,7 +146,7 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 
 // look updates the progress of a move. It skips unreadable extents, and only the log reports them; the
 // letters of the status are reset when all is copied (dm-raid1.c, reset_ms_flags).
-func (c *lvmRun) look(g *group, x *relocation) {
+func (c *lvmScan) look(g *group, x *relocation) {
 	n := g.copied(x.since, x.total)
 	if n == x.done || x.retreated() {
 		return
@@ -183,7 +183,7 @@ func (c *lvmRun) look(g *group, x *relocation) {
 
 // copyExtents copies n extents of a physical volume to the target of a move; at counts the extents of
 // the move.
-func (c *lvmRun) copyExtents(g *group, x *relocation, at uint64, from *pv, start, n uint64) {
+func (c *lvmScan) copyExtents(g *group, x *relocation, at uint64, from *pv, start, n uint64) {
 	for _, a := range x.to {
 		if at >= a.n {
 			at -= a.n

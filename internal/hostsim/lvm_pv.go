@@ -24,7 +24,7 @@ func lvmSize(s string) (uint64, error) {
 }
 
 // pvcreate labels devices. On a device with content it asks a question, and it gets no answer here.
-func (c *lvmRun) pvcreate() error {
+func pvcreate(c *lvmRun) error {
 	if len(c.words) == 0 || c.has("uuid") && len(c.words) != 1 {
 		return misused("Please enter a physical volume path.")
 	}
@@ -118,7 +118,7 @@ func (c *lvmRun) wipe(dev *device) error {
 	return nil
 }
 
-func (c *lvmRun) pvremove() error {
+func pvremove(c *lvmRun) error {
 	for _, name := range c.words {
 		p := c.at(name)
 		switch {

@@ -14,16 +14,9 @@ import (
 
 // lvmRun is an lvm command in progress.
 type lvmRun struct {
-	*process
-	m *lvmState
-	flags
+	*lvmScan
 	command string
-	devices []*device          // devices that it may use
-	on      map[string]*device // physical volumes that it found, by UUID
-	unread  map[string]bool    // physical volumes with unreadable metadata of their group
-	twice   map[string]bool    // physical volumes that it found on more than one device
-	again   bool               // a second scan was made
-	points  int                // points left until it is killed; 0: it is not
+	points  int // points left until it is killed; 0: it is not
 }
 
 // lvmCommand is a command: its options (a colon marks a value) and its function.
@@ -43,23 +36,23 @@ var lvmCommands map[string]lvmCommand
 
 func init() {
 	lvmCommands = map[string]lvmCommand{
-		"pvcreate":     {"uuid: norestorefile restorefile: metadatasize: dataalignment: zero: metadatacopies:", (*lvmRun).pvcreate},
-		"pvremove":     {"", (*lvmRun).pvremove},
-		"pvmove":       {"atomic interval: abort background name: noudevsync alloc:", (*lvmRun).pvmove},
-		"vgcreate":     {"setautoactivation: physicalextentsize: addtag: metadatasize: dataalignment: systemid: zero: maxlogicalvolumes: alloc:", (*lvmRun).vgcreate},
-		"vgextend":     {"restoremissing metadatasize: dataalignment: zero:", (*lvmRun).vgextend},
-		"vgreduce":     {"removemissing mirrorsonly all", (*lvmRun).vgreduce},
-		"vgcfgbackup":  {"file:", (*lvmRun).vgcfgbackup},
-		"vgcfgrestore": {"file:", (*lvmRun).vgcfgrestore},
-		"vgremove":     {"", (*lvmRun).vgremove},
-		"vgchange":     {"addtag: deltag: setautoactivation:", (*lvmRun).vgchange},
-		"lvcreate":     {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", (*lvmRun).lvcreate},
-		"lvremove":     {"", (*lvmRun).lvremove},
-		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", (*lvmRun).lvchange},
-		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", (*lvmRun).lvextend},
-		"lvconvert":    {"repair replace: mirrors: type:", (*lvmRun).lvconvert},
-		"version":      {"", (*lvmRun).version},
-		"fullreport":   {"all reportformat: units: nosuffix configreport: options:", (*lvmRun).fullreport},
+		"pvcreate":     {"uuid: norestorefile restorefile: metadatasize: dataalignment: zero: metadatacopies:", pvcreate},
+		"pvremove":     {"", pvremove},
+		"pvmove":       {"atomic interval: abort background name: noudevsync alloc:", pvmove},
+		"vgcreate":     {"setautoactivation: physicalextentsize: addtag: metadatasize: dataalignment: systemid: zero: maxlogicalvolumes: alloc:", vgcreate},
+		"vgextend":     {"restoremissing metadatasize: dataalignment: zero:", vgextend},
+		"vgreduce":     {"removemissing mirrorsonly all", vgreduce},
+		"vgcfgbackup":  {"file:", vgcfgbackup},
+		"vgcfgrestore": {"file:", vgcfgrestore},
+		"vgremove":     {"", vgremove},
+		"vgchange":     {"addtag: deltag: setautoactivation:", vgchange},
+		"lvcreate":     {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", lvcreate},
+		"lvremove":     {"", lvremove},
+		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", lvchange},
+		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", lvextend},
+		"lvconvert":    {"repair replace: mirrors: type:", lvconvert},
+		"version":      {"", version},
+		"fullreport":   {"all reportformat: units: nosuffix configreport: options:", fullreport},
 	}
 }
 
@@ -91,11 +84,11 @@ func (s *lvmState) run(p *process) int {
 	if len(p.argv) < 2 || lvmCommands[p.argv[1]].do == nil {
 		return p.fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.argv[1:], " "))
 	}
-	c := &lvmRun{process: p, m: s, command: p.argv[1], on: map[string]*device{}, unread: map[string]bool{}, twice: map[string]bool{}}
+	c := &lvmRun{lvmScan: newScan(s, p), command: p.argv[1]}
 	err := c.parse(p.argv[2:])
 	if err == nil {
 		if c.command != "version" {
-			c.scan()
+			c.readLabels()
 		}
 		s.mu.Lock()
 		c.points, s.kill = s.kill, 0
@@ -122,7 +115,7 @@ func (s *lvmState) run(p *process) int {
 }
 
 // version reads no device. LVM prints the driver's line only where there is a driver.
-func (c *lvmRun) version() error {
+func version(c *lvmRun) error {
 	c.say("  LVM version:     2.03.16(2) (2022-05-18)")
 	c.say("  Library version: 1.02.185 (2022-05-18)")
 	c.say("  Driver version:  4.47.0")
@@ -162,7 +155,7 @@ func (c *lvmRun) parse(args []string) error {
 }
 
 // complete refuses to change a group with a missing physical volume.
-func (c *lvmRun) complete(g *group) error {
+func (c *lvmScan) complete(g *group) error {
 	if slices.ContainsFunc(g.pvs, c.missing) {
 		return said("Cannot change VG %s while PVs are missing.\nConsider vgreduce --removemissing.\nCannot process volume group %s", g.name, g.name)
 	}

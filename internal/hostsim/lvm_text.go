@@ -10,7 +10,7 @@ import (
 // The text of a group, in LVM's layout, as far as the daemon reads it: of volumes only what it needs.
 
 // vgcfgbackup writes to a file of the real machine: callers read it there.
-func (c *lvmRun) vgcfgbackup() error {
+func vgcfgbackup(c *lvmRun) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *lvmRun) vgcfgbackup() error {
 }
 
 // vgcfgrestore restores a text that holds less than the real one.
-func (c *lvmRun) vgcfgrestore() error {
+func vgcfgrestore(c *lvmRun) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err

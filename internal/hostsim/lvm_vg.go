@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-func (c *lvmRun) vgcreate() error {
+func vgcreate(c *lvmRun) error {
 	if len(c.words) < 2 {
 		return misused("Please provide volume group name and physical volumes")
 	}
@@ -72,7 +72,7 @@ func (c *lvmRun) blocks(list []*pv) []uint64 {
 	return out
 }
 
-func (c *lvmRun) vgextend() error {
+func vgextend(c *lvmRun) error {
 	g, err := c.groupAndRest(2)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *lvmRun) groupAndRest(least int) (*group, error) {
 	return c.group(c.words[0])
 }
 
-func (c *lvmRun) vgreduce() error {
+func vgreduce(c *lvmRun) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *lvmRun) removeMissing(g *group) error {
 	return c.commit(g)
 }
 
-func (c *lvmRun) vgremove() error {
+func vgremove(c *lvmRun) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (c *lvmRun) vgremove() error {
 	return c.point()
 }
 
-func (c *lvmRun) vgchange() error {
+func vgchange(c *lvmRun) error {
 	g, err := c.groupAndRest(1)
 	if err == nil {
 		err = c.complete(g)

@@ -16,13 +16,13 @@ type Machine struct {
 	claim string
 	runs  int // programs started
 
-	*files              // host.Files
-	*mountTable         // host.Mounter
-	kernel      *kernel // its lock guards everything
-	devices     *devices
-	lvm         *lvmState
-	faults      injector
-	programs    map[string]program
+	*files           // host.Files
+	*mounter         // host.Mounter
+	kernel   *kernel // its lock guards everything
+	devices  *devices
+	lvm      *lvmState
+	faults   injector
+	programs map[string]program
 }
 
 var _ host.Machine = (*Machine)(nil)
@@ -43,8 +43,8 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: newKernel(o.clock, spec.Without)}
 	m.devices = newDevices(m.kernel)
-	m.mountTable, m.lvm, m.files = newMounts(m.devices), newLVM(m.devices), newFiles(m.kernel.tree, &m.kernel.mu)
-	m.faults = injector{m.devices, m.mountTable}
+	m.mounter, m.lvm, m.files = newMounter(m.devices), newLVM(m.devices), newFiles(m.kernel.tree, &m.kernel.mu)
+	m.faults = injector{m.devices, m.mounter}
 	m.programs = m.installed()
 	if m.kernel.lacks("udev") {
 		m.files.missing = "run/udev/"
@@ -72,7 +72,7 @@ func (m *Machine) build(spec *Spec) error {
 	if err := m.devices.build(spec.Enclosures, spec.Drives); err != nil {
 		return err
 	}
-	m.boot(m.name)
+	boot(m.mounter, m.name)
 	for i, s := range spec.Script {
 		if err := m.faults.check(&s.Fault); err != nil || s.After < 0 {
 			return fmt.Errorf("script[%d]: %w", i, cmp.Or(err, fmt.Errorf("after %v is in the past", s.After)))

@@ -93,20 +93,3 @@ func (d *drive) logMedium(lba uint64) {
 	d.io.errors++
 	d.m.logf(levelErr, "critical medium error, dev %s, sector %d op 0x0:(READ) flags 0x800 phys_seg 1 prio class 2", name, lba)
 }
-
-// logIO logs a request that failed for another reason.
-func (d *drive) logIO(sector uint64, op string) {
-	d.m.logf(levelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
-}
-
-// logTimeout logs commands that timed out.
-func (d *drive) logTimeout() {
-	p := d.places[0]
-	d.io.timeouts++
-	switch d.kind.letters {
-	case "nvme":
-		d.m.logf(levelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
-	case "sd":
-		d.m.logf(levelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
-	}
-}

@@ -11,20 +11,25 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// mountTable is the mount table, and the folders and files that are not on a filesystem of a drive.
+// mountTable is what is mounted.
 type mountTable struct {
 	devices   *devices
 	list      []*mount
 	byPath    map[string][]*mount
-	last      int                       // number of mounts so far
-	on        map[*device]*filesystem   // mounted filesystems
-	anonymous int                       // anonymous device numbers allocated
-	own       map[string]host.PlaceKind // folders and files outside the drives' filesystems
-	written   map[string]bool           // files with content, by path
+	last      int                     // number of mounts so far
+	on        map[*device]*filesystem // mounted filesystems
+	anonymous int                     // anonymous device numbers allocated
 }
 
-func newMounts(d *devices) *mountTable {
-	return &mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*device]*filesystem{}, own: map[string]host.PlaceKind{}}
+// mounter implements host.Mounter: the mount table, and the folders and files of the machine.
+type mounter struct {
+	*mountTable
+	own     map[string]host.PlaceKind // folders and files outside the drives' filesystems
+	written map[string]bool           // files with content, by path
+}
+
+func newMounter(d *devices) *mounter {
+	return &mounter{&mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*device]*filesystem{}}, map[string]host.PlaceKind{}, map[string]bool{}}
 }
 
 // mount is an entry of the mount table.
@@ -148,14 +153,14 @@ func (m *mountTable) mountList() string {
 var escape = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace
 
 // Mount implements host.Mounter.
-func (m *mountTable) Mount(ctx context.Context, n host.NewMount) error {
+func (m *mounter) Mount(ctx context.Context, n host.NewMount) error {
 	if err := m.mount(ctx, n); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", n.Device, n.At, err)
 	}
 	return nil
 }
 
-func (m *mountTable) mount(ctx context.Context, n host.NewMount) error {
+func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
 	own, opts, err := sortOptions(n.FS, n.Options)
 	readOnly := n.ReadOnly || slices.Contains(n.Options, "ro")
 	if err != nil {
@@ -190,7 +195,7 @@ func (m *mountTable) mount(ctx context.Context, n host.NewMount) error {
 }
 
 // free returns the path of a place where something can be mounted.
-func (m *mountTable) free(p host.Place, kind host.PlaceKind) (string, error) {
+func (m *mounter) free(p host.Place, kind host.PlaceKind) (string, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return "", err

@@ -49,17 +49,17 @@ func placeNVMe(d *drive, path int) place {
 // separate controller.
 func placeSAS(d *drive, path int) place {
 	if d.bay == nil {
-		h := d.caseHost()
+		h := caseHost(d)
 		pci := fmt.Sprintf("0000:%02x:00.0", 0x30+d.number%16)
 		hctl := fmt.Sprintf("%d:0:0:0", h)
 		dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:0a.0/%s/host%d/port-%d:0/end_device-%d:0/target%d:0:0/%s", pci, h, h, h, h, hctl)
-		return d.scsiPlace(dev, hctl, pci, "pci-"+pci+"-sas-0x"+d.port(path)+"-lun-0", path)
+		return scsiPlace(d, dev, hctl, pci, "pci-"+pci+"-sas-0x"+d.port(path)+"-lun-0", path)
 	}
 	r, n := d.bay.row, d.bay.number
 	h := r.hostOf(path)
 	hctl := fmt.Sprintf("%d:0:%d:0", h, n)
 	dev := fmt.Sprintf("%s/port-%d:0:%d/end_device-%d:0:%d/target%d:0:%d/%s", r.expander(path), h, n, h, n, h, n, hctl)
-	return d.scsiPlace(dev, hctl, r.hba(path), fmt.Sprintf("pci-%s-sas-exp0x500304801f7a0%02x3f-phy%d-lun-0", r.hba(path), r.host, n), path)
+	return scsiPlace(d, dev, hctl, r.hba(path), fmt.Sprintf("pci-%s-sas-exp0x500304801f7a0%02x3f-phy%d-lun-0", r.hba(path), r.host, n), path)
 }
 
 // placeATA returns a port of the chipset's AHCI controller. In a bay, a SATA drive is behind the SAS
@@ -68,18 +68,18 @@ func placeATA(d *drive, path int) place {
 	if d.bay != nil {
 		return placeSAS(d, path)
 	}
-	h := d.caseHost()
+	h := caseHost(d)
 	hctl := fmt.Sprintf("%d:0:0:0", h)
 	dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:17.0/ata%d/host%d/target%d:0:0/%s", h+1, h, h, hctl)
-	return d.scsiPlace(dev, hctl, "0000:00:17.0", fmt.Sprintf("pci-0000:00:17.0-ata-%d", h+1), path)
+	return scsiPlace(d, dev, hctl, "0000:00:17.0", fmt.Sprintf("pci-0000:00:17.0-ata-%d", h+1), path)
 }
 
 func placeUSB(d *drive, path int) place {
-	h := d.caseHost()
+	h := caseHost(d)
 	hctl := fmt.Sprintf("%d:0:0:0", h)
 	port := d.number%16 + 1
 	dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:14.0/usb2/2-%d/2-%d:1.0/host%d/target%d:0:0/%s", port, port, h, h, hctl)
-	return d.scsiPlace(dev, hctl, "0000:00:14.0", fmt.Sprintf("pci-0000:00:14.0-usb-0:%d:1.0-scsi-0:0:0:0", port), path)
+	return scsiPlace(d, dev, hctl, "0000:00:14.0", fmt.Sprintf("pci-0000:00:14.0-usb-0:%d:1.0-scsi-0:0:0:0", port), path)
 }
 
 func placeVirtio(d *drive, _ int) place {
@@ -89,10 +89,10 @@ func placeVirtio(d *drive, _ int) place {
 }
 
 // scsiPlace adds the names of a SCSI disk to a place.
-func (d *drive) scsiPlace(dev, hctl, pci, udevPath string, path int) place {
+func scsiPlace(d *drive, dev, hctl, pci, udevPath string, path int) place {
 	n := d.index + path
 	return place{device: dev, block: dev + "/block/" + letters("sd", n), hctl: hctl, pci: pci, udevPath: udevPath, dev: sdDev(n, 0)}
 }
 
 // caseHost returns the SCSI host of a drive without a bay.
-func (d *drive) caseHost() int { return d.m.hosts + d.number }
+func caseHost(d *drive) int { return d.m.hosts + d.number }

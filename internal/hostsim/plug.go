@@ -16,13 +16,6 @@ func (d *drive) push(rename bool) {
 	d.announce("add")
 }
 
-// reappear makes the kernel detect the drive again, with another identity.
-func (d *drive) reappear(id identity) {
-	d.pull()
-	d.identity = id
-	d.push(false)
-}
-
 // letGo returns the write function that deletes one path to a drive. The last path pulls the
 // drive; on a real machine a person does that later.
 func (d *drive) letGo(path int) func(string) error {

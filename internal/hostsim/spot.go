@@ -21,7 +21,7 @@ type spot struct {
 }
 
 // resolve follows the mounts: of the mounts at a path or above it, the newest is on top.
-func (m *mountTable) resolve(at string) spot {
+func (m *mounter) resolve(at string) spot {
 	var on *mount
 	for p := at; len(p) > 1; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if x := m.top(p); x != nil && x.boot == "" && (on == nil || x.id > on.id) {
@@ -42,7 +42,7 @@ func (m *mountTable) resolve(at string) spot {
 }
 
 // spots returns the map that contains a spot.
-func (m *mountTable) spots(s spot) map[string]host.PlaceKind {
+func (m *mounter) spots(s spot) map[string]host.PlaceKind {
 	if s.on == nil || s.on.fs == nil {
 		return m.own
 	}
@@ -50,7 +50,7 @@ func (m *mountTable) spots(s spot) map[string]host.PlaceKind {
 }
 
 // lay adds an object at a spot, and its parents.
-func (m *mountTable) lay(s spot, kind host.PlaceKind) {
+func (m *mounter) lay(s spot, kind host.PlaceKind) {
 	if s.on != nil && s.on.fs != nil && s.on.fs.Spots == nil {
 		s.on.fs.Spots = map[string]host.PlaceKind{}
 	}
@@ -62,7 +62,7 @@ func (m *mountTable) lay(s spot, kind host.PlaceKind) {
 }
 
 // kind returns what is at a path. It ignores the parents.
-func (m *mountTable) kind(at string) host.PlaceKind {
+func (m *mounter) kind(at string) host.PlaceKind {
 	s := m.resolve(at)
 	switch {
 	case s.on != nil && s.on.at == at:
@@ -77,7 +77,7 @@ func (m *mountTable) kind(at string) host.PlaceKind {
 
 // where checks a place and returns its path: an existing parent below the root must be a
 // folder.
-func (m *mountTable) where(p host.Place) (string, error) {
+func (m *mounter) where(p host.Place) (string, error) {
 	if !path.IsAbs(p.Root) || !fs.ValidPath(p.Name) {
 		return "", host.ErrOutsideRoot
 	}
@@ -101,7 +101,7 @@ func (m *mountTable) where(p host.Place) (string, error) {
 }
 
 // Look implements host.Mounter.
-func (m *mountTable) Look(p host.Place) (host.PlaceKind, error) {
+func (m *mounter) Look(p host.Place) (host.PlaceKind, error) {
 	m.devices.mu.RLock()
 	defer m.devices.mu.RUnlock()
 	at, err := m.where(p)
@@ -112,12 +112,12 @@ func (m *mountTable) Look(p host.Place) (host.PlaceKind, error) {
 }
 
 // MakeFolder implements host.Mounter.
-func (m *mountTable) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
+func (m *mounter) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
 
 // MakeFile implements host.Mounter.
-func (m *mountTable) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
+func (m *mounter) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
 
-func (m *mountTable) make(p host.Place, kind host.PlaceKind) error {
+func (m *mounter) make(p host.Place, kind host.PlaceKind) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch have := m.kind(at); {
 		case have == host.PlaceFile && m.written[at]:
@@ -141,7 +141,7 @@ func (m *mountTable) make(p host.Place, kind host.PlaceKind) error {
 }
 
 // Remove implements host.Mounter.
-func (m *mountTable) Remove(p host.Place) error {
+func (m *mounter) Remove(p host.Place) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch kind := m.kind(at); {
 		case kind == host.PlaceNothing:
@@ -169,7 +169,7 @@ func (m *mountTable) Remove(p host.Place) error {
 }
 
 // alter changes a place. In a mounted filesystem the change needs the device.
-func (m *mountTable) alter(p host.Place, work func(at string, s spot) error) error {
+func (m *mounter) alter(p host.Place, work func(at string, s spot) error) error {
 	m.devices.mu.Lock()
 	at, err := m.where(p)
 	if err == nil && p.Name == "." {
@@ -192,7 +192,7 @@ func (m *mountTable) alter(p host.Place, work func(at string, s spot) error) err
 }
 
 // count returns the number of entries of a folder.
-func (m *mountTable) count(at string) int {
+func (m *mounter) count(at string) int {
 	s := m.resolve(at)
 	above := ""
 	if s.inner != "" {
@@ -211,7 +211,7 @@ func (m *mountTable) count(at string) int {
 }
 
 // ReadFolder implements host.Mounter.
-func (m *mountTable) ReadFolder(ctx context.Context, p host.Place) (int, error) {
+func (m *mounter) ReadFolder(ctx context.Context, p host.Place) (int, error) {
 	n, err := m.readFolder(ctx, p)
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", p, err)
@@ -219,7 +219,7 @@ func (m *mountTable) ReadFolder(ctx context.Context, p host.Place) (int, error) 
 	return n, nil
 }
 
-func (m *mountTable) readFolder(ctx context.Context, p host.Place) (n int, err error) {
+func (m *mounter) readFolder(ctx context.Context, p host.Place) (n int, err error) {
 	m.devices.mu.RLock()
 	at, err := m.where(p)
 	kind, s := m.kind(at), m.resolve(at)

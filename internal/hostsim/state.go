@@ -2,13 +2,14 @@ package hostsim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 var errNoFS = fmt.Errorf("%w: no filesystem is there", errInvalid)
 
-// volume returns the partition or mapped device with a name, a node or a mount path.
-func (m *mountTable) volume(name string) *device {
+// volumeAt returns the partition or mapped device with a name, a node or a mount path.
+func volumeAt(m *mounter, name string) *device {
 	if strings.HasPrefix(name, "/") {
 		if s := m.resolve(name); s.on != nil && s.on.fs != nil {
 			return s.on.fs.dev
@@ -22,8 +23,8 @@ func (m *mountTable) volume(name string) *device {
 	return nil
 }
 
-// state returns the present filesystem of a device, nil if it has none.
-func (m *mountTable) state(d *device) *super {
+// stateOf returns the present filesystem of a device, nil if it has none.
+func stateOf(m *mounter, d *device) *super {
 	if f := m.on[d]; f != nil {
 		return &f.super
 	}
@@ -34,8 +35,8 @@ func (m *mountTable) state(d *device) *super {
 }
 
 // edit changes the filesystem of a device, in memory and on the medium.
-func (m *mountTable) edit(d *device, change func(*super)) error {
-	s := m.state(d)
+func edit(m *mounter, d *device, change func(*super)) error {
+	s := stateOf(m, d)
 	if s == nil {
 		return errNoFS
 	}
@@ -45,4 +46,16 @@ func (m *mountTable) edit(d *device, change func(*super)) error {
 		return nil
 	}
 	return s.store(d.write)
+}
+
+// mountedOn returns the mounted filesystem of a device, nil without one.
+func mountedOn(m *mounter, d *device) *filesystem { return m.on[d] }
+
+// unmountAll drops all mounts of a filesystem, even those in use.
+func unmountAll(m *mounter, f *filesystem) {
+	for _, x := range slices.Clone(m.list) {
+		if x.fs == f {
+			m.drop(x)
+		}
+	}
 }

@@ -26,7 +26,7 @@ type blockDevice struct {
 }
 
 // buildBlock adds the folder of a block device and the links to it.
-func (d *drive) buildBlock(b blockDevice) {
+func buildBlock(d *drive, b blockDevice) {
 	seq := d.m.nextSeq()
 	uevent := fmt.Sprintf("DEVTYPE=disk\nDISKSEQ=%d\n", seq)
 	if !b.hidden {
@@ -50,7 +50,7 @@ func (d *drive) buildBlock(b blockDevice) {
 	d.live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
 	d.live(b.dir+"/stat", d.stat)
 	d.live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
-	d.buildQueue(b.dir + "/queue/")
+	buildQueue(d, b.dir+"/queue/")
 	d.link(b.dir+"/device", b.device)
 	d.link(b.dir+"/subsystem", "sys/class/block")
 	d.link("sys/block/"+b.name, b.dir)
@@ -58,7 +58,7 @@ func (d *drive) buildBlock(b blockDevice) {
 	d.folders(b.dir+"/holders", b.dir+"/slaves")
 }
 
-func (d *drive) buildQueue(dir string) {
+func buildQueue(d *drive, dir string) {
 	for i := 0; i+1 < len(queueFiles); i += 2 {
 		d.file(dir+queueFiles[i], queueFiles[i+1]+"\n")
 	}
@@ -103,9 +103,9 @@ func (d *drive) stat() string {
 	return b.String()
 }
 
-// udev adds an entry of the udev database (systemd, sd-device: S links, E properties, I microseconds
+// addUdev adds an entry of the udev database (systemd, sd-device: S links, E properties, I microseconds
 // of initialization).
-func (d *drive) udev(dev string, lines ...string) {
+func addUdev(d *drive, dev string, lines ...string) {
 	d.live("run/udev/data/b"+dev, func() string {
 		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + udevEnd
 	})

@@ -17,12 +17,12 @@ func buildNVMe(d *drive) {
 	number := 2 * d.index * (maxNVMeParts + 1)
 	for i := range d.places {
 		p := &d.places[i]
-		d.buildController(p, i, nqn)
+		buildController(d, p, i, nqn)
 		d.link(subsys+"/"+p.ctrl, p.device)
 		if len(d.places) > 1 {
 			name := fmt.Sprintf("nvme%dc%dn1", d.index, d.index+i)
-			d.buildBlock(blockDevice{dir: p.device + "/" + name, name: name, device: p.device, hidden: true})
-			d.buildNamespace(p.device + "/" + name)
+			buildBlock(d, blockDevice{dir: p.device + "/" + name, name: name, device: p.device, hidden: true})
+			buildNamespace(d, p.device+"/"+name)
 		}
 		p.dev = fmt.Sprintf("259:%d", number)
 	}
@@ -33,9 +33,9 @@ func buildNVMe(d *drive) {
 		p.block, device = subsys+"/"+d.name, subsys
 	}
 	d.register(d.name)
-	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: device, partScan: 256})
-	d.buildNamespace(p.block)
-	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+word(d.model)+"_"+d.serial, "S:disk/by-id/nvme-"+d.wwid(),
+	buildBlock(d, blockDevice{dir: p.block, name: d.name, dev: p.dev, device: device, partScan: 256})
+	buildNamespace(d, p.block)
+	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+word(d.model)+"_"+d.serial, "S:disk/by-id/nvme-"+d.wwid(),
 		"E:ID_SERIAL_SHORT="+d.serial, "E:ID_WWN="+d.wwid(), "E:ID_MODEL="+d.model, "E:ID_REVISION="+d.firmware, "E:ID_NSID=1",
 		"E:ID_SERIAL="+word(d.model)+"_"+d.serial+"_1", "E:ID_PATH="+p.udevPath)
 }
@@ -44,7 +44,7 @@ func buildNVMe(d *drive) {
 const maxNVMeParts = 3
 
 // buildController adds an NVMe controller and its PCI device.
-func (d *drive) buildController(p *place, path int, nqn string) {
+func buildController(d *drive, p *place, path int, nqn string) {
 	pciDir, _ := split(p.device)
 	pciDir, _ = split(pciDir)
 	d.files(pciDir, "class", "0x010802\n", "vendor", "0x144d\n", "device", "0xa80a\n", "subsystem_vendor", "0x144d\n", "subsystem_device", "0xa813\n", "enable", "1\n",
@@ -63,7 +63,7 @@ func (d *drive) buildController(p *place, path int, nqn string) {
 	d.register(p.ctrl)
 }
 
-func (d *drive) buildNamespace(dir string) {
+func buildNamespace(d *drive, dir string) {
 	d.files(dir, "nsid", "1\n", "wwid", d.wwid()+"\n", "ana_state", "optimized\n")
 	if d.wwn != 0 {
 		g := d.nguid()

@@ -16,14 +16,14 @@ func buildSCSI(d *drive) {
 			d.name = name
 		}
 		d.register(name)
-		d.buildSCSIDevice(p, path)
-		d.buildBlock(blockDevice{dir: p.block, name: name, dev: p.dev, device: p.device, partScan: 256})
-		d.udev(p.dev, d.udevSCSI(p)...)
+		buildSCSIDevice(d, p, path)
+		buildBlock(d, blockDevice{dir: p.block, name: name, dev: p.dev, device: p.device, partScan: 256})
+		addUdev(d, p.dev, udevSCSI(d, p)...)
 	}
 }
 
 // buildSCSIDevice adds the folder of a SCSI device (drivers/scsi/scsi_sysfs.c).
-func (d *drive) buildSCSIDevice(p *place, path int) {
+func buildSCSIDevice(d *drive, p *place, path int) {
 	d.files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
 		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
 		"vendor", fmt.Sprintf("%-8.8s\n", d.vendor), "model", fmt.Sprintf("%-16.16s\n", d.model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
@@ -35,7 +35,7 @@ func (d *drive) buildSCSIDevice(p *place, path int) {
 		d.live(p.device+"/"+name, func() string { return fmt.Sprintf("%#x\n", *n) })
 	}
 	d.live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.inflight())) })
-	d.buildVPD(p, path)
+	buildVPD(d, p, path)
 	d.link(p.device+"/subsystem", "sys/bus/scsi")
 	d.tree.keep("sys/bus/scsi")
 	class := p.device + "/scsi_device/" + p.hctl
@@ -53,7 +53,7 @@ func (d *drive) buildSCSIDevice(p *place, path int) {
 }
 
 // buildVPD adds the kernel's copies of the vital product data.
-func (d *drive) buildVPD(p *place, path int) {
+func buildVPD(d *drive, p *place, path int) {
 	if d.wwn != 0 || d.serial != "" {
 		d.file(p.device+"/wwid", d.wwid()+"\n")
 	}
@@ -62,7 +62,7 @@ func (d *drive) buildVPD(p *place, path int) {
 	}
 }
 
-func (d *drive) udevSCSI(p *place) []string {
+func udevSCSI(d *drive, p *place) []string {
 	bus := map[Kind]string{KindSATAHDD: "ata", KindSATASSD: "ata", KindUSB: "usb"}[d.kind.name]
 	lines := []string{
 		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + word(d.model) + "_" + d.serial,
@@ -88,7 +88,7 @@ func buildVirtio(d *drive) {
 	d.name = letters("vd", d.index)
 	d.register(d.name)
 	d.files(p.device, "device", "0x0002\n", "vendor", "0x1af4\n", "status", "0x0000000f\n", "modalias", "virtio:d00000002v00001AF4\n", "uevent", "DRIVER=virtio_blk\nMODALIAS=virtio:d00000002v00001AF4\n")
-	d.buildBlock(blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
+	buildBlock(d, blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
 	d.files(p.block, "serial", d.serial, "cache_type", "write back\n")
-	d.udev(p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
+	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Trim implements host.Mounter.
-func (m *mountTable) Trim(ctx context.Context, p host.Place) error {
+func (m *mounter) Trim(ctx context.Context, p host.Place) error {
 	m.devices.mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)
@@ -28,7 +28,7 @@ func (m *mountTable) Trim(ctx context.Context, p host.Place) error {
 }
 
 // TrimUnmounted implements host.Mounter.
-func (m *mountTable) TrimUnmounted(ctx context.Context, n host.NewMount) error {
+func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 	m.devices.mu.RLock()
 	dev := m.devices.lookup(n.Device)
 	m.devices.mu.RUnlock()

@@ -63,12 +63,3 @@ func (d *drive) rewritten(off, n uint64) {
 	}
 	maps.DeleteFunc(d.faults.bad, func(s uint64, _ bool) bool { return s*512 >= off && (s+1)*512 <= off+n })
 }
-
-func (d *drive) setSize(size uint64) {
-	d.size = size
-	if d.present {
-		for _, disk := range d.disks {
-			d.m.uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
-		}
-	}
-}
