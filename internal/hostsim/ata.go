@@ -58,7 +58,7 @@ func (d ata) powerMode() []byte {
 // identify returns IDENTIFY DEVICE (ACS-4, 7.13).
 func (d ata) identify() []byte {
 	b := make([]byte, sector)
-	word := func(n int, v uint64) { le.PutUint16(b[2*n:], uint16(v)) }
+	word := func(n int, v uint64) { ple.PutUint16(b[2*n:], uint16(v)) }
 	word(0, 0x0040)
 	ataText(b[20:40], d.serial)
 	ataText(b[46:54], d.firmware)
@@ -66,7 +66,7 @@ func (d ata) identify() []byte {
 	sectors := d.size / d.block
 	word(49, 0x2F00) // LBA, DMA, standby timer
 	word(53, 0x0006) // words 64..70 and 88 are valid
-	le.PutUint32(b[120:], uint32(min(sectors, 0x0FFFFFFF)))
+	ple.PutUint32(b[120:], uint32(min(sectors, 0x0FFFFFFF)))
 	word(75, 31)     // queue depth 32
 	word(76, 0x850E) // SATA 1, 2, 3 and NCQ
 	word(80, 0x0FF0) // ATA/ATAPI-4 to ACS-4
@@ -76,10 +76,10 @@ func (d ata) identify() []byte {
 	word(85, 0x3469)
 	word(86, 0xBC41)
 	word(87, 0x4163)
-	le.PutUint64(b[200:], sectors)
+	ple.PutUint64(b[200:], sectors)
 	if d.block == 4096 {
 		word(106, 0x5000) // a logical sector is longer than 256 words
-		le.PutUint32(b[234:], uint32(d.block/2))
+		ple.PutUint32(b[234:], uint32(d.block/2))
 	} else if d.kind.rotational {
 		word(106, 0x6003) // eight logical sectors per physical sector
 	}
@@ -110,7 +110,7 @@ func (d ata) status() []byte {
 func (d ata) directory() []byte {
 	b := make([]byte, sector)
 	for log, n := range map[int]uint16{0: 1, 1: 1, 3: 1, 4: 8, 6: 1, 7: 1} {
-		le.PutUint16(b[2*log:], n)
+		ple.PutUint16(b[2*log:], n)
 	}
 	return b
 }
@@ -118,7 +118,7 @@ func (d ata) directory() []byte {
 // smartData returns SMART READ DATA (ACS-3, 7.48.6; attributes as in SFF-8035i).
 func (d ata) smartData() []byte {
 	b := make([]byte, sector)
-	le.PutUint16(b, 0x0010)
+	ple.PutUint16(b, 0x0010)
 	for i, a := range d.attributes() {
 		e := b[2+12*i:]
 		raw, norm := a.value(d.pageState)
@@ -126,22 +126,22 @@ func (d ata) smartData() []byte {
 			raw = 1<<48 - 1
 		}
 		e[0] = a.id
-		le.PutUint16(e[1:], a.flags)
+		ple.PutUint16(e[1:], a.flags)
 		e[3], e[4] = norm, norm
-		le.PutUint32(e[5:], uint32(raw))
-		le.PutUint16(e[9:], uint16(raw>>32))
+		ple.PutUint32(e[5:], uint32(raw))
+		ple.PutUint16(e[9:], uint16(raw>>32))
 	}
 	b[362] = 0x82 // the last off-line collection was completed
 	b[363] = d.testStatus()
-	le.PutUint16(b[364:], 567)
+	ple.PutUint16(b[364:], 567)
 	b[367] = 0x7B
-	le.PutUint16(b[368:], 3)
+	ple.PutUint16(b[368:], 3)
 	b[370] = 1
 	b[372] = byte(shortTest / time.Minute)
 	minutes := uint16(min(d.longTest/time.Minute, 0xFFFE))
 	if b[373] = byte(minutes); minutes > 254 {
 		b[373] = 0xFF
-		le.PutUint16(b[375:], minutes)
+		ple.PutUint16(b[375:], minutes)
 	}
 	return seal(b)
 }
@@ -160,7 +160,7 @@ func (d ata) testStatus() byte {
 // thresholds returns SMART READ THRESHOLDS.
 func (d ata) thresholds() []byte {
 	b := make([]byte, sector)
-	le.PutUint16(b, 0x0010)
+	ple.PutUint16(b, 0x0010)
 	for i, a := range d.attributes() {
 		b[2+12*i], b[3+12*i] = a.id, a.threshold
 	}
@@ -183,14 +183,14 @@ func (d ata) errorLog() []byte {
 	for i := range min(total, 5) {
 		e := b[2+90*i:][60:90]
 		e[1], e[7] = 0x40, 0x51 // uncorrectable data; ready, seek complete, error
-		le.PutUint32(e[3:], uint32(failingLBA+i))
+		ple.PutUint32(e[3:], uint32(failingLBA+i))
 		e[6] = 0xE0
-		le.PutUint16(e[28:], uint16(d.hours()))
+		ple.PutUint16(e[28:], uint16(d.hours()))
 	}
 	if total > 0 {
 		b[1] = byte((total-1)%5) + 1
 	}
-	le.PutUint16(b[452:], uint16(total))
+	ple.PutUint16(b[452:], uint16(total))
 	return seal(b)
 }
 
@@ -205,12 +205,12 @@ func (d ata) extErrorLog() []byte {
 		e[1], e[11] = 0x40, 0x51
 		lba := uint64(failingLBA + i)
 		e[4], e[6], e[8] = byte(lba), byte(lba>>8), byte(lba>>16)
-		le.PutUint16(e[32:], uint16(d.hours()))
+		ple.PutUint16(e[32:], uint16(d.hours()))
 	}
 	if total > 0 {
-		le.PutUint16(b[2:], uint16((total-1)%4)+1)
+		ple.PutUint16(b[2:], uint16((total-1)%4)+1)
 	}
-	le.PutUint16(b[500:], uint16(total))
+	ple.PutUint16(b[500:], uint16(total))
 	return seal(b)
 }
 
@@ -226,13 +226,13 @@ func (d ata) ringOf(put func(slot int, t testResult)) (newest int) {
 // selfTestLog returns SMART log 06h: 21 results of 24 bytes (ACS-3, A.17).
 func (d ata) selfTestLog() []byte {
 	b := make([]byte, sector)
-	le.PutUint16(b, 1)
+	ple.PutUint16(b, 1)
 	b[508] = byte(d.ringOf(func(slot int, t testResult) {
 		e := b[2+24*slot:]
 		t.ataHead(e)
-		le.PutUint32(e[5:], 0xFFFFFFFF)
+		ple.PutUint32(e[5:], 0xFFFFFFFF)
 		if t.result == testFailed {
-			le.PutUint32(e[5:], uint32(t.lba))
+			ple.PutUint32(e[5:], uint32(t.lba))
 		}
 	}))
 	return seal(b)
@@ -240,22 +240,22 @@ func (d ata) selfTestLog() []byte {
 
 func (t testResult) ataHead(e []byte) {
 	e[0], e[1] = t.kind, t.result<<4
-	le.PutUint16(e[2:], uint16(t.hours))
+	ple.PutUint16(e[2:], uint16(t.hours))
 }
 
 // extSelfTestLog returns log 07h: 19 results of 26 bytes per sector (ACS-4, 9.13).
 func (d ata) extSelfTestLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
-	le.PutUint16(b[2:], uint16(d.ringOf(func(slot int, t testResult) {
+	ple.PutUint16(b[2:], uint16(d.ringOf(func(slot int, t testResult) {
 		e := b[4+26*slot:]
 		t.ataHead(e)
 		lba := uint64(1<<48 - 1)
 		if t.result == testFailed {
 			lba = t.lba
 		}
-		le.PutUint32(e[5:], uint32(lba))
-		le.PutUint16(e[9:], uint16(lba>>32))
+		ple.PutUint32(e[5:], uint32(lba))
+		ple.PutUint16(e[9:], uint16(lba>>32))
 	})))
 	return seal(b)
 }
@@ -266,17 +266,17 @@ func (d ata) statistics() []byte {
 	b := make([]byte, 8*sector)
 	page := func(n int, values map[int]uint64) {
 		p := b[n*sector:]
-		le.PutUint16(p, 1)
+		ple.PutUint16(p, 1)
 		p[2] = byte(n)
 		for at, v := range values {
 			if d.spoilt.countersMax {
 				v = 1<<48 - 1
 			}
-			le.PutUint64(p[at:], 0xC0<<56|v&(1<<56-1))
+			ple.PutUint64(p[at:], 0xC0<<56|v&(1<<56-1))
 		}
 	}
 	hours := d.hours()
-	le.PutUint16(b, 1)
+	ple.PutUint16(b, 1)
 	copy(b[8:], []byte{5, 1, 3, 4, 5, 6}) // the list of supported pages
 	page(1, map[int]uint64{0x08: d.age.PowerCycles, 0x10: hours, 0x18: d.age.written / d.block, 0x28: d.age.written / d.block / 2})
 	page(4, map[int]uint64{0x08: d.age.Uncorrectable, 0x10: 0})
@@ -288,6 +288,6 @@ func (d ata) statistics() []byte {
 	}
 	copy(b[8:], []byte{5, 1, 4, 5, 6, 7})
 	page(7, nil)
-	le.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalized: percent
+	ple.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalized: percent
 	return b
 }

@@ -82,6 +82,8 @@ type injector struct {
 	mounts  *mounter
 }
 
+func newInjector(d *devices, m *mounter) *injector { return &injector{d, m} }
+
 // Inject applies a fault.
 func (x *injector) Inject(f Fault) error {
 	x.devices.mu.Lock()

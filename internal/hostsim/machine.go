@@ -21,7 +21,7 @@ type Machine struct {
 	kernel   *kernel // its lock guards everything
 	devices  *devices
 	lvm      *lvmState
-	faults   injector
+	faults   *injector
 	programs map[string]program
 }
 
@@ -44,7 +44,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: newKernel(o.clock, spec.Without)}
 	m.devices = newDevices(m.kernel)
 	m.mounter, m.lvm, m.files = newMounter(m.devices), newLVM(m.devices), newFiles(m.kernel.tree, &m.kernel.mu)
-	m.faults = injector{m.devices, m.mounter}
+	m.faults = newInjector(m.devices, m.mounter)
 	m.programs = m.installed()
 	if m.kernel.lacks("udev") {
 		m.files.missing = "run/udev/"

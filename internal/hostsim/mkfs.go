@@ -3,11 +3,8 @@ package hostsim
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/drivebay/drivebay/internal/host"
 )
 
 // mkfs holds what the three programs share.
@@ -76,19 +73,6 @@ func (k *mkfs) make(name string, busy, full, failed string) int {
 		return k.fail(1, failed, name, reason(err))
 	}
 	return code
-}
-
-// reason returns the message for an error from the kernel.
-func reason(err error) string {
-	for _, r := range []struct {
-		is   error
-		text string
-	}{{host.ErrGone, "No such device or address"}, {host.ErrPermission, "Operation not permitted"}, {errNoSpace, "No space left on device"}, {host.ErrTimeout, "Interrupted system call"}} {
-		if errors.Is(err, r.is) {
-			return r.text
-		}
-	}
-	return "Input/output error"
 }
 
 // mkfsExt4 runs mke2fs(8) of e2fsprogs 1.47.

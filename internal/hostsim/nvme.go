@@ -30,8 +30,8 @@ const (
 // controller returns Identify Controller (NVM Express base 2.0, figure 275).
 func (d nvme) controller() []byte {
 	b := make([]byte, 4096)
-	le.PutUint16(b, 0x144D)
-	le.PutUint16(b[2:], 0x144D)
+	ple.PutUint16(b, 0x144D)
+	ple.PutUint16(b[2:], 0x144D)
 	copy(b[4:24], fmt.Sprintf("%-20s", d.serial))
 	copy(b[24:64], fmt.Sprintf("%-40s", d.model))
 	copy(b[64:72], fmt.Sprintf("%-8s", d.firmware))
@@ -40,17 +40,17 @@ func (d nvme) controller() []byte {
 		b[76] = 0x03 // multiple ports, multiple controllers
 	}
 	b[77] = 9
-	le.PutUint32(b[80:], 0x00010400)
-	le.PutUint16(b[256:], 0x0010) // optional admin commands: self-test
+	ple.PutUint32(b[80:], 0x00010400)
+	ple.PutUint16(b[256:], 0x0010) // optional admin commands: self-test
 	b[260] = 0x16
 	b[261] = 0x0E
 	b[262] = nvmeErrorEntries - 1
-	le.PutUint16(b[266:], warningTemp)
-	le.PutUint16(b[268:], criticalTemp)
-	le.PutUint64(b[280:], d.size)
-	le.PutUint16(b[316:], uint16(min(d.longTest/time.Minute, 0xFFFF)))
+	ple.PutUint16(b[266:], warningTemp)
+	ple.PutUint16(b[268:], criticalTemp)
+	ple.PutUint64(b[280:], d.size)
+	ple.PutUint16(b[316:], uint16(min(d.longTest/time.Minute, 0xFFFF)))
 	b[512], b[513] = 0x66, 0x44
-	le.PutUint32(b[516:], 1)
+	ple.PutUint32(b[516:], 1)
 	return b
 }
 
@@ -58,9 +58,9 @@ func (d nvme) controller() []byte {
 func (d nvme) namespace() []byte {
 	b := make([]byte, 4096)
 	blocks := d.size / d.block
-	le.PutUint64(b, blocks)
-	le.PutUint64(b[8:], blocks)
-	le.PutUint64(b[16:], blocks/3)
+	ple.PutUint64(b, blocks)
+	ple.PutUint64(b[8:], blocks)
+	ple.PutUint64(b[16:], blocks/3)
 	b[25] = 1 // two formats: 512 and 4096 bytes
 	if d.block == 4096 {
 		b[26] = 1
@@ -90,20 +90,20 @@ func (d nvme) smart() []byte {
 	if a.Failed {
 		b[0] |= 1 << 2
 	}
-	le.PutUint16(b[1:], kelvin)
+	ple.PutUint16(b[1:], kelvin)
 	b[3], b[4], b[5] = byte(a.Spare), spareThreshold, byte(a.PercentageUsed)
 	units := (a.written + 511999) / 512000
 	for at, n := range map[int]uint64{32: units / 2, 48: units, 64: units * 8, 80: units * 12, 96: d.hours() / 9, 112: a.PowerCycles, 128: d.hours(), 144: a.PowerCycles / 4, 160: a.MediaErrors, 176: a.MediaErrors} {
-		le.PutUint64(b[at:], n)
+		ple.PutUint64(b[at:], n)
 		if d.spoilt.countersMax {
-			le.PutUint64(b[at:], math.MaxUint64)
-			le.PutUint64(b[at+8:], math.MaxUint64)
+			ple.PutUint64(b[at:], math.MaxUint64)
+			ple.PutUint64(b[at+8:], math.MaxUint64)
 		}
 	}
 	if d.spoilt.countersMax {
 		b[5] = 255
 	}
-	le.PutUint16(b[200:], kelvin)
+	ple.PutUint16(b[200:], kelvin)
 	return b
 }
 
@@ -115,11 +115,11 @@ func (d nvme) errors() []byte {
 	n := d.age.MediaErrors
 	for i := range min(n, nvmeErrorEntries) {
 		e := b[64*i:]
-		le.PutUint64(e, n-i)
-		le.PutUint16(e[8:], 1)
-		le.PutUint16(e[12:], 0x281<<1) // unrecovered read error
-		le.PutUint64(e[16:], failingLBA+n-1-i)
-		le.PutUint32(e[24:], 1)
+		ple.PutUint64(e, n-i)
+		ple.PutUint16(e[8:], 1)
+		ple.PutUint16(e[12:], 0x281<<1) // unrecovered read error
+		ple.PutUint64(e[16:], failingLBA+n-1-i)
+		ple.PutUint32(e[24:], 1)
 	}
 	return b
 }
@@ -138,12 +138,12 @@ func (d nvme) selfTests() []byte {
 		}
 		t := d.tests[i]
 		e[0] = t.kind<<4 | t.result
-		le.PutUint64(e[4:], t.hours)
-		le.PutUint32(e[12:], 1)
+		ple.PutUint64(e[4:], t.hours)
+		ple.PutUint32(e[12:], 1)
 		e[2] = 0x01 // the namespace is valid
 		if t.result == testFailed {
 			e[1], e[2] = 2, 0x0F // segment 2; address and status are valid, too
-			le.PutUint64(e[16:], t.lba)
+			ple.PutUint64(e[16:], t.lba)
 			e[24], e[25] = 0x02, 0x81
 		}
 	}

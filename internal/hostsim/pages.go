@@ -1,6 +1,7 @@
 package hostsim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -119,3 +120,8 @@ func (f *spoilt) spoil(b []byte) []byte {
 	}
 	return b
 }
+
+var (
+	ple = binary.LittleEndian
+	pbe = binary.BigEndian
+)

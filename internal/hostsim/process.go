@@ -3,9 +3,12 @@ package hostsim
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 // The programs of a simulated machine parse arguments as the real programs do, so that a mistake of the
@@ -120,4 +123,17 @@ func (p *process) device(name string) *device {
 		return d
 	}
 	return nil
+}
+
+// reason returns the message for an error from the kernel.
+func reason(err error) string {
+	for _, r := range []struct {
+		is   error
+		text string
+	}{{host.ErrGone, "No such device or address"}, {host.ErrPermission, "Operation not permitted"}, {errNoSpace, "No space left on device"}, {host.ErrTimeout, "Interrupted system call"}} {
+		if errors.Is(err, r.is) {
+			return r.text
+		}
+	}
+	return "Input/output error"
 }

@@ -30,7 +30,7 @@ var scsiPages = map[host.Page]func(scsi) []byte{
 	host.SCSILogSelfTest:   scsi.logSelfTests,
 	host.SCSILogSSD:        scsi.logSSD,
 	host.SCSILogBackground: scsi.logBackground,
-	host.SCSIPending:       func(d scsi) []byte { return d.log(0x15, 1, param{0, be.AppendUint32(nil, uint32(d.age.Pending))}) },
+	host.SCSIPending:       func(d scsi) []byte { return d.log(0x15, 1, param{0, pbe.AppendUint32(nil, uint32(d.age.Pending))}) },
 	host.SCSILogIE:         scsi.logIE,
 	host.SCSIGrownDefects:  scsi.grownDefects,
 }
@@ -66,8 +66,8 @@ func (d scsi) vpdIDs(path int) []byte {
 		data = append(append(data, 0x02, 0x01, 0, byte(len(t10))), t10...)
 	}
 	if d.wwn != 0 {
-		data = be.AppendUint64(append(data, 0x01, 0x03, 0, 8), d.wwn)
-		data = be.AppendUint64(append(data, 0x61, 0x93, 0, 8), d.wwn+uint64(path)+1)
+		data = pbe.AppendUint64(append(data, 0x01, 0x03, 0, 8), d.wwn)
+		data = pbe.AppendUint64(append(data, 0x61, 0x93, 0, 8), d.wwn+uint64(path)+1)
 	}
 	return vpdPage(0x83, data)
 }
@@ -91,7 +91,7 @@ func (d scsi) vpdATA() []byte {
 // vpdBlock returns block device characteristics (SBC-4, 6.6.2).
 func (d scsi) vpdBlock() []byte {
 	data := make([]byte, 60)
-	be.PutUint16(data, uint16(max(d.kind.rpm, 1)))
+	pbe.PutUint16(data, uint16(max(d.kind.rpm, 1)))
 	data[3] = 2 // 3.5 inch
 	return vpdPage(0xB1, data)
 }
@@ -99,8 +99,8 @@ func (d scsi) vpdBlock() []byte {
 // capacity returns READ CAPACITY (16) (SBC-4, 5.20).
 func (d scsi) capacity() []byte {
 	b := make([]byte, 32)
-	be.PutUint64(b, d.size/d.block-1)
-	be.PutUint32(b[8:], uint32(d.block))
+	pbe.PutUint64(b, d.size/d.block-1)
+	pbe.PutUint32(b[8:], uint32(d.block))
 	if d.block == 512 && d.kind.rotational {
 		b[13] = 3 // eight logical blocks per physical block
 	}
@@ -120,7 +120,7 @@ func (d scsi) log(code, subpage byte, params ...param) []byte {
 	}
 	var body []byte
 	for _, p := range params {
-		body = be.AppendUint16(body, p.code)
+		body = pbe.AppendUint16(body, p.code)
 		body = append(body, 0x03, byte(len(p.data)))
 		body = append(body, p.data...)
 	}
@@ -128,7 +128,7 @@ func (d scsi) log(code, subpage byte, params ...param) []byte {
 	if subpage != 0 {
 		head[0] |= 0x40
 	}
-	be.PutUint16(head[2:], uint16(len(body)))
+	pbe.PutUint16(head[2:], uint16(len(body)))
 	return append(head, body...)
 }
 
@@ -137,14 +137,14 @@ func (d scsi) number32(n uint64) []byte {
 	if d.spoilt.countersMax {
 		n = math.MaxUint32
 	}
-	return be.AppendUint32(nil, uint32(min(n, math.MaxUint32)))
+	return pbe.AppendUint32(nil, uint32(min(n, math.MaxUint32)))
 }
 
 func (d scsi) number64(n uint64) []byte {
 	if d.spoilt.countersMax {
 		n = 1<<48 - 1
 	}
-	return be.AppendUint64(nil, n)
+	return pbe.AppendUint64(nil, n)
 }
 
 func (d scsi) logSupported() []byte {
@@ -181,8 +181,8 @@ func (d scsi) logStartStop() []byte {
 	if d.kind.rpm == 0 {
 		return nil
 	}
-	return d.log(0x0E, 0, param{1, []byte("202319")}, param{3, be.AppendUint32(nil, 50000)}, param{4, d.number32(d.age.PowerCycles)},
-		param{5, be.AppendUint32(nil, 600000)}, param{6, d.number32(d.age.PowerCycles + 1000)})
+	return d.log(0x0E, 0, param{1, []byte("202319")}, param{3, pbe.AppendUint32(nil, 50000)}, param{4, d.number32(d.age.PowerCycles)},
+		param{5, pbe.AppendUint32(nil, 600000)}, param{6, d.number32(d.age.PowerCycles + 1000)})
 }
 
 // logSelfTests returns page 10h, 20 results (SPC-5, 7.3.18). A running test is the first.
@@ -199,10 +199,10 @@ func (d scsi) logSelfTests() []byte {
 		}
 		t, e := all[i], params[i].data
 		e[0] = t.kind<<5 | t.result
-		be.PutUint16(e[2:], uint16(min(t.hours, 0xFFFF)))
-		be.PutUint64(e[4:], math.MaxUint64)
+		pbe.PutUint16(e[2:], uint16(min(t.hours, 0xFFFF)))
+		pbe.PutUint64(e[4:], math.MaxUint64)
 		if t.result == testFailed {
-			be.PutUint64(e[4:], t.lba)
+			pbe.PutUint64(e[4:], t.lba)
 			e[12], e[13] = 0x03, 0x11 // medium error, unrecovered read error
 		}
 	}
@@ -225,9 +225,9 @@ func (d scsi) logSSD() []byte {
 // waiting between scans.
 func (d scsi) logBackground() []byte {
 	data := make([]byte, 12)
-	be.PutUint32(data, uint32(min(d.hours()*60, math.MaxUint32)))
+	pbe.PutUint32(data, uint32(min(d.hours()*60, math.MaxUint32)))
 	data[5] = 8
-	be.PutUint16(data[6:], 42)
+	pbe.PutUint16(data[6:], 42)
 	return d.log(0x15, 0, param{0, data})
 }
 
@@ -252,14 +252,14 @@ func (d scsi) grownDefects() []byte {
 	}
 	b := make([]byte, 8)
 	b[1] = 0x08 | 0x05
-	be.PutUint32(b[4:], uint32(8*min(d.age.Reallocated, 1<<20)))
+	pbe.PutUint32(b[4:], uint32(8*min(d.age.Reallocated, 1<<20)))
 	return b
 }
 
 // vpdPage adds the header of a vital product data page (SPC-5, 7.7): code, then length.
 func vpdPage(code byte, data []byte) []byte {
 	page := []byte{0, code, 0, 0}
-	be.PutUint16(page[2:], uint16(len(data)))
+	pbe.PutUint16(page[2:], uint16(len(data)))
 	return append(page, data...)
 }
 
