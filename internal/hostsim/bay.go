@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // bay is a slot for a drive in an enclosure.
@@ -137,10 +139,10 @@ func (r *row) buildProcessor(bays int) {
 		"enclosure/" + a + "/id":         fmt.Sprintf("%016x\n", 0x500304801f7a0000|uint64(h)<<8|0x3d),
 		"enclosure/" + a + "/uevent":     "",
 	} {
-		t.put(dev+"/"+name, &node{text: text, keep: true})
+		t.Put(dev+"/"+name, &sysfs.Node{Text: text, Keep: true})
 	}
-	t.keep(enc)
-	link := func(path, target string) { t.put(path, &node{link: relative(path, target), keep: true}) }
+	t.Keep(enc)
+	link := func(path, target string) { t.Put(path, &sysfs.Node{Link: sysfs.Relative(path, target), Keep: true}) }
 	link(enc+"/device", dev)
 	link(enc+"/subsystem", "sys/class/enclosure")
 	link("sys/class/enclosure/"+a, enc)
@@ -154,9 +156,9 @@ func (m *devices) buildHost(h int, below string) {
 	name := fmt.Sprintf("host%d", h)
 	at := strings.Index(below, "/"+name)
 	dir := below[:at] + "/" + name + "/scsi_host/" + name
-	m.tree.put(dir+"/state", &node{text: "running\n", keep: true})
+	m.tree.Put(dir+"/state", &sysfs.Node{Text: "running\n", Keep: true})
 	path := "sys/class/scsi_host/" + name
-	m.tree.put(path, &node{link: relative(path, dir), keep: true})
+	m.tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, dir), Keep: true})
 }
 
 // build adds the entries that a bay has with or without a drive.
@@ -166,8 +168,8 @@ func (b *bay) build() {
 		b.put("address", pciSlot(b.number)[:len("0000:40:00")]+"\n")
 		b.put("cur_bus_speed", "16.0 GT/s PCIe\n")
 		b.put("max_bus_speed", "16.0 GT/s PCIe\n")
-		b.show("adapter", func() string { return flag01(b.drive != nil && b.drive.present) })
-		b.show("power", func() string { return flag01(b.drive != nil && b.drive.present) })
+		b.show("adapter", func() string { return sysfs.Bool(b.drive != nil && b.drive.present) })
+		b.show("power", func() string { return sysfs.Bool(b.drive != nil && b.drive.present) })
 		if b.row.npem {
 			b.buildNPEM()
 		} else {
@@ -193,11 +195,11 @@ func (b *bay) build() {
 }
 
 func (b *bay) put(name, text string) {
-	b.row.m.tree.put(b.folder+"/"+name, &node{text: text, keep: true})
+	b.row.m.tree.Put(b.folder+"/"+name, &sysfs.Node{Text: text, Keep: true})
 }
 
 func (b *bay) show(name string, f func() string) {
-	b.row.m.tree.put(b.folder+"/"+name, &node{read: f, keep: true})
+	b.row.m.tree.Put(b.folder+"/"+name, &sysfs.Node{Read: f, Keep: true})
 }
 
 // buildNPEM adds the lights of the port above a slot: LED devices named after the port and the meaning
@@ -206,7 +208,7 @@ func (b *bay) buildNPEM() {
 	for _, meaning := range []string{"locate", "fail"} {
 		led := "sys/class/leds/" + pciPort(b.number) + ":enclosure:" + meaning
 		b.lightAt(led+"/brightness", meaning, "1")
-		b.row.m.tree.put(led+"/max_brightness", &node{text: "1\n", keep: true})
+		b.row.m.tree.Put(led+"/max_brightness", &sysfs.Node{Text: "1\n", Keep: true})
 	}
 }
 
@@ -215,9 +217,9 @@ func (b *bay) light(name, most string) { b.lightAt(b.folder+"/"+name, name, most
 
 func (b *bay) lightAt(file, name, most string) {
 	b.lights[name] = "0"
-	b.row.m.tree.put(file, &node{keep: true,
-		read: func() string { return b.lights[name] + "\n" },
-		write: func(s string) error {
+	b.row.m.tree.Put(file, &sysfs.Node{Keep: true,
+		Read: func() string { return b.lights[name] + "\n" },
+		Write: func(s string) error {
 			s = strings.TrimSpace(s)
 			if len(s) != 1 || s < "0" || s > most {
 				return errInvalid
@@ -230,16 +232,16 @@ func (b *bay) lightAt(file, name, most string) {
 // connect links a bay and its drive to each other, as the kernel's ses driver does.
 func (b *bay) connect(d *drive) {
 	if b.row.kind == EnclosureSES {
-		d.link(b.folder+"/device", d.places[0].device)
-		_, slot := split(b.folder)
-		d.link(d.places[0].device+"/enclosure_device:"+slot, b.folder)
+		d.Link(b.folder+"/device", d.places[0].device)
+		_, slot := sysfs.Split(b.folder)
+		d.Link(d.places[0].device+"/enclosure_device:"+slot, b.folder)
 	}
 }
 
 func (m *devices) mustResolve(name string) string {
-	n, err := m.tree.walk(name, true)
+	n, err := m.tree.Walk(name, true)
 	if err != nil {
 		panic(name + ": " + err.Error()) // the builder added it just before
 	}
-	return n.path
+	return n.Path
 }

@@ -1,6 +1,9 @@
 package hostsim
 
-import "github.com/drivebay/drivebay/internal/host"
+import (
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
+)
 
 // boot adds the mount table and the other files of /proc.
 func boot(m *mounter, name string) {
@@ -18,7 +21,7 @@ func boot(m *mounter, name string) {
 		efi := m.devices.system.drives[0].parts[0]
 		add(efi.num, "/boot/efi", "vfat", "/dev/"+efi.name, "rw")
 		for name, text := range map[string]string{"errors_count": "0\n", "warning_count": "0\n", "first_error_time": "0\n", "last_error_time": "0\n"} {
-			m.devices.tree.put("sys/fs/ext4/"+root+"/"+name, &node{text: text})
+			m.devices.tree.Put("sys/fs/ext4/"+root+"/"+name, &sysfs.Node{Text: text})
 		}
 	} else {
 		add(rootDev, "/", rootFS, root, "rw")
@@ -29,12 +32,12 @@ func boot(m *mounter, name string) {
 	add("0:23", "/run", "tmpfs", "tmpfs", "rw", "nosuid", "nodev", "noexec")
 
 	for _, dir := range []string{"proc/self", "proc/1"} {
-		m.devices.tree.put(dir+"/mountinfo", &node{read: m.mountinfo})
-		m.devices.tree.put(dir+"/mounts", &node{read: m.mountList})
+		m.devices.tree.Put(dir+"/mountinfo", &sysfs.Node{Read: m.mountinfo})
+		m.devices.tree.Put(dir+"/mounts", &sysfs.Node{Read: m.mountList})
 	}
-	m.devices.tree.put("proc/mounts", &node{link: "self/mounts"})
-	m.devices.tree.put("proc/swaps", &node{text: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"})
+	m.devices.tree.Put("proc/mounts", &sysfs.Node{Link: "self/mounts"})
+	m.devices.tree.Put("proc/swaps", &sysfs.Node{Text: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"})
 	m.devices.nextBoot()
-	m.devices.tree.put("proc/sys/kernel/hostname", &node{text: name + "\n"})
-	m.devices.tree.put("etc/hostname", &node{text: name + "\n"})
+	m.devices.tree.Put("proc/sys/kernel/hostname", &sysfs.Node{Text: name + "\n"})
+	m.devices.tree.Put("etc/hostname", &sysfs.Node{Text: name + "\n"})
 }

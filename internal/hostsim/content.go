@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // content holds the bytes written on a drive.
@@ -71,7 +73,7 @@ func udevFound(read func([]byte, uint64)) []string {
 	if s, ok := readSuper(read); ok && found == "E:ID_FS_TYPE="+s.kind {
 		lines = append(lines, "S:disk/by-uuid/"+uuidText(s.uuid), "E:ID_FS_UUID="+uuidText(s.uuid), "E:ID_FS_USAGE=filesystem")
 		if s.label != "" {
-			lines = append(lines, "E:ID_FS_LABEL="+word(s.label))
+			lines = append(lines, "E:ID_FS_LABEL="+sysfs.Word(s.label))
 		}
 	}
 	return lines

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // device is a block device as the kernel has it: a disk (one path to a drive), a partition or a mapped
 // device. A removed device does not come back; the next device with its name is another one.
 type device struct {
-	entries        // for a disk, owned by the drive
+	sysfs.Entries  // for a disk, owned by the drive
 	m              *devices
 	name, num, dir string
 	block          uint64 // logical
@@ -235,8 +236,8 @@ func (m *devices) lookup(dev string) *device {
 	if d := m.blocks[name]; d != nil {
 		return d
 	}
-	if n, err := m.tree.walk("dev/"+name, true); err == nil {
-		_, base := split(n.path)
+	if n, err := m.tree.Walk("dev/"+name, true); err == nil {
+		_, base := sysfs.Split(n.Path)
 		return m.blocks[base]
 	}
 	return nil
@@ -269,7 +270,7 @@ func (d *device) remove() {
 	for _, up := range d.above {
 		up.mapped.lost(d)
 	}
-	d.leave()
+	d.Leave()
 	if d.m.blocks[d.name] == d {
 		delete(d.m.blocks, d.name)
 	}

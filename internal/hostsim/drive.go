@@ -7,11 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // drive is one simulated drive, in the machine or pulled out. The machine's lock guards it.
 type drive struct {
-	entries
+	sysfs.Entries
 	m *devices
 	pageState
 	number  int // in the order of the description, from 0
@@ -61,8 +63,8 @@ type ioCounters struct {
 
 // newDrive returns a drive of a group.
 func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
-	d := &drive{entries: entries{tree: m.tree}, m: m, pageState: pageState{kind: k, paths: max(g.Paths, 1), clock: m.clock}, number: len(m.drives), bay: b, system: g.System}
-	d.owner = d
+	d := &drive{Entries: sysfs.Entries{Tree: m.tree}, m: m, pageState: pageState{kind: k, paths: max(g.Paths, 1), clock: m.clock}, number: len(m.drives), bay: b, system: g.System}
+	d.Owner = d
 	d.identity = identity{vendor: cmp.Or(g.Vendor, k.vendor), model: cmp.Or(g.Model, k.model)}
 	d.firmware = cmp.Or(g.Firmware, k.firmware)
 	d.serial = strings.ReplaceAll(cmp.Or(g.Serial, fallbackSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
@@ -132,7 +134,7 @@ func (d *drive) unplug() {
 	for path := range d.paths {
 		d.m.ghosts = append(d.m.ghosts, ghost{d.kind.letters, d.index + path, all})
 	}
-	d.leave()
+	d.Leave()
 	for _, n := range append([]string{d.name}, d.names...) {
 		delete(d.m.byName, n)
 	}
@@ -152,8 +154,8 @@ func (d *drive) register(name string) {
 	d.m.byName[name] = d
 }
 
-// flickers reports whether this read happens while the entry is missing.
-func (d *drive) flickers() bool { return d.faults.flicker && d.blinks.Add(1)%3 == 0 }
+// Flickers reports whether this read happens while the entry is missing.
+func (d *drive) Flickers() bool { return d.faults.flicker && d.blinks.Add(1)%3 == 0 }
 
 // inflight returns the number of requests that hang: two of other programs, and the daemon's.
 func (d *drive) inflight() int {

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // filesystem is a mounted filesystem, at one place or more.
 type filesystem struct {
-	entries
+	sysfs.Entries
 	super
 	table    *mountTable
 	dev      *device
@@ -32,15 +33,15 @@ func (f *filesystem) show() {
 			"errors_count": func() int64 { return int64(f.Errors) }, "warning_count": func() int64 { return int64(f.Warnings) },
 			"first_error_time": func() int64 { return f.First }, "last_error_time": func() int64 { return f.Last },
 		} {
-			f.live(dir+"/"+name, func() string { return fmt.Sprintln(n()) })
+			f.Live(dir+"/"+name, func() string { return fmt.Sprintln(n()) })
 		}
 	case "xfs":
-		f.file(dir+"/log/log_head_lsn", "1:2\n")
+		f.File(dir+"/log/log_head_lsn", "1:2\n")
 	case "btrfs":
 		dir = "sys/fs/btrfs/" + uuidText(f.uuid)
-		f.file(dir+"/label", f.label+"\n")
-		f.link(dir+"/devices/"+f.dev.name, f.dev.dir)
-		f.live(dir+"/devinfo/1/error_stats", func() string {
+		f.File(dir+"/label", f.label+"\n")
+		f.Link(dir+"/devices/"+f.dev.name, f.dev.dir)
+		f.Live(dir+"/devinfo/1/error_stats", func() string {
 			return fmt.Sprintf("write_errs 0\nread_errs 0\nflush_errs 0\ncorruption_errs %d\ngeneration_errs 0\n", f.Errors)
 		})
 	}

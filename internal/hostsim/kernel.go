@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // kernel is what all parts of a machine share: the lock, the clock, the files, the events and the log.
 type kernel struct {
 	mu      sync.RWMutex // guards the whole machine
-	tree    *tree
+	tree    *sysfs.Tree
 	clock   host.Clock
 	without []string // programs that are not installed, and parts of the kernel that are missing
 
@@ -31,7 +32,7 @@ type kernel struct {
 
 // newKernel returns the kernel of a machine that starts now.
 func newKernel(clock host.Clock, without []string) *kernel {
-	k := &kernel{tree: newTree(), clock: clock, without: without}
+	k := &kernel{tree: sysfs.NewTree(), clock: clock, without: without}
 	k.uevents.lost, k.klog.lost = host.Uevent{Overflow: true}, host.LogLine{Overflow: true}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
@@ -73,7 +74,7 @@ func (k *kernel) pause(d time.Duration) bool {
 
 func (k *kernel) nextBoot() {
 	k.boots++
-	k.tree.put("proc/sys/kernel/random/boot_id", &node{text: fmt.Sprintf("5cd0e2a6-0f1e-4f0b-8a52-%012x\n", k.boots)})
+	k.tree.Put("proc/sys/kernel/random/boot_id", &sysfs.Node{Text: fmt.Sprintf("5cd0e2a6-0f1e-4f0b-8a52-%012x\n", k.boots)})
 }
 
 // Priorities of log lines (include/linux/kern_levels.h).

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // Machine is a simulated host.Machine. Close stops its script.
@@ -16,13 +17,13 @@ type Machine struct {
 	claim string
 	runs  int // programs started
 
-	*files           // host.Files
-	*mounter         // host.Mounter
-	kernel   *kernel // its lock guards everything
-	devices  *devices
-	lvm      *lvmState
-	faults   *injector
-	programs map[string]program
+	*sysfs.Files         // host.Files
+	*mounter             // host.Mounter
+	kernel       *kernel // its lock guards everything
+	devices      *devices
+	lvm          *lvmState
+	faults       *injector
+	programs     map[string]program
 }
 
 var _ host.Machine = (*Machine)(nil)
@@ -43,11 +44,11 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: newKernel(o.clock, spec.Without)}
 	m.devices = newDevices(m.kernel)
-	m.mounter, m.lvm, m.files = newMounter(m.devices), newLVM(m.devices), newFiles(m.kernel.tree, &m.kernel.mu)
+	m.mounter, m.lvm, m.Files = newMounter(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.tree, &m.kernel.mu)
 	m.faults = newInjector(m.devices, m.mounter)
 	m.programs = m.installed()
 	if m.kernel.lacks("udev") {
-		m.files.missing = "run/udev/"
+		m.Files.Missing = "run/udev/"
 	}
 	if err := m.build(&spec); err != nil {
 		m.kernel.stop()
@@ -63,11 +64,11 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 
 // build adds the bays and the drives, and checks the script.
 func (m *Machine) build(spec *Spec) error {
-	m.kernel.tree.keep("sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device", "sys/class/scsi_host",
+	m.kernel.tree.Keep("sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device", "sys/class/scsi_host",
 		"sys/class/scsi_generic", "sys/class/enclosure", "sys/bus/pci/slots", "sys/bus/pci/devices", "sys/dev/block", "sys/devices/virtual/block",
 		"run/udev/data", "proc/self", "proc/1", "sys/fs/ext4", "dev")
 	if !m.kernel.lacks("dm-crypt") {
-		m.kernel.tree.keep("sys/module/dm_crypt")
+		m.kernel.tree.Keep("sys/module/dm_crypt")
 	}
 	if err := m.devices.build(spec.Enclosures, spec.Drives); err != nil {
 		return err

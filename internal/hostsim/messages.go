@@ -2,6 +2,8 @@ package hostsim
 
 import (
 	"fmt"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // Uevents and log lines of drives, worded as in Linux.
@@ -14,18 +16,18 @@ func (d *drive) announce(action string) {
 	for _, p := range d.places {
 		switch d.kind.letters {
 		case "nvme":
-			pci, _ := split(p.device)
-			pci, _ = split(pci)
+			pci, _ := sysfs.Split(p.device)
+			pci, _ = sysfs.Split(pci)
 			all = append(all, event{"pci", pci, "", ""}, event{"nvme", p.device, p.ctrl, ""})
 		case "sd":
-			target, _ := split(p.device)
+			target, _ := sysfs.Split(p.device)
 			all = append(all, event{"scsi", target, "", "scsi_target"}, event{"scsi", p.device, "", "scsi_device"},
 				event{"scsi_device", p.device + "/scsi_device/" + p.hctl, "", ""}, event{"scsi_disk", p.device + "/scsi_disk/" + p.hctl, "", ""})
 		default:
 			all = append(all, event{"virtio", p.device, "", ""})
 		}
 		if p.block != "" {
-			_, name := split(p.block)
+			_, name := sysfs.Split(p.block)
 			all = append(all, event{"block", p.block, name, "disk"})
 		}
 	}

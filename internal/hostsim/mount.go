@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // mountTable is what is mounted.
@@ -97,7 +98,7 @@ func (m *mountTable) drop(x *mount) {
 		return
 	}
 	if x.fs.mounts--; x.fs.mounts == 0 {
-		x.fs.leave()
+		x.fs.Leave()
 		delete(m.on, x.fs.dev)
 		x.fs.dev.mounted = false
 	}
@@ -206,7 +207,7 @@ func (m *mounter) free(p host.Place, kind host.PlaceKind) (string, error) {
 	case have == host.PlaceOther:
 		return "", host.ErrOutsideRoot
 	case (have == host.PlaceFolder) != (kind == host.PlaceFolder):
-		return "", errNotFolder
+		return "", sysfs.ErrNotFolder
 	}
 	return at, nil
 }
@@ -239,7 +240,7 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 	case d.refusesWrites() && !readOnly: // EACCES
 		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
 	}
-	f := &filesystem{entries: entries{tree: d.tree, owner: d.owner}, super: s, table: m, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
+	f := &filesystem{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, super: s, table: m, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
 	for _, x := range m.list {
 		if x.fs == nil || x.fs.uuid != s.uuid || x.fs.kind != kind {
 			continue

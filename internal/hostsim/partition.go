@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // scan adds the partitions of the drive's table, as the kernel does when it detects a drive.
@@ -23,7 +24,7 @@ func (d *drive) scan() {
 // addPartition adds a partition device; start and size are in sectors.
 func (d *drive) addPartition(number int, start, size uint64) *device {
 	disk := d.disks[0]
-	p := &device{entries: entries{tree: d.tree, owner: d}, m: d.m, block: d.block, drive: d, number: number, start: start, sectors: size}
+	p := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, block: d.block, drive: d, number: number, start: start, sectors: size}
 	p.name = disk.name + strconv.Itoa(number)
 	if c := disk.name[len(disk.name)-1]; c >= '0' && c <= '9' {
 		p.name = disk.name + "p" + strconv.Itoa(number)
@@ -55,14 +56,14 @@ func (d *drive) partitionNum(number int) string {
 // show adds the entries of a partition in sysfs and udev.
 func (p *device) show() {
 	d := p.drive
-	p.files(p.dir, "alignment_offset", "0\n", "dev", p.num+"\n", "discard_alignment", "0\n", "partition", fmt.Sprintln(p.number))
-	p.live(p.dir+"/start", func() string { return fmt.Sprintln(p.start) })
-	p.live(p.dir+"/size", func() string { return fmt.Sprintln(p.sectors) })
-	p.live(p.dir+"/ro", func() string { return flag01(p.refusesWrites()) })
-	p.live(p.dir+"/stat", d.stat)
-	p.live(p.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
-	p.live(p.dir+"/uevent", func() string {
-		text := devUevent(p.num, p.name, "partition") + fmt.Sprintf("PARTN=%d\n", p.number)
+	p.Files(p.dir, "alignment_offset", "0\n", "dev", p.num+"\n", "discard_alignment", "0\n", "partition", fmt.Sprintln(p.number))
+	p.Live(p.dir+"/start", func() string { return fmt.Sprintln(p.start) })
+	p.Live(p.dir+"/size", func() string { return fmt.Sprintln(p.sectors) })
+	p.Live(p.dir+"/ro", func() string { return sysfs.Bool(p.refusesWrites()) })
+	p.Live(p.dir+"/stat", d.stat)
+	p.Live(p.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
+	p.Live(p.dir+"/uevent", func() string {
+		text := sysfs.DevUevent(p.num, p.name, "partition") + fmt.Sprintf("PARTN=%d\n", p.number)
 		// The kernel has the names of the partitions that it found itself, but not of one that BLKPG
 		// added (block/partitions/core.c, bdev_add_partition: no info). With udev it makes no
 		// difference: its database has all names.
@@ -71,11 +72,11 @@ func (p *device) show() {
 		}
 		return text
 	})
-	p.folders(p.dir + "/holders")
-	p.link(p.dir+"/subsystem", "sys/class/block")
-	p.link("sys/class/block/"+p.name, p.dir)
-	p.link("sys/dev/block/"+p.num, p.dir)
-	p.live("run/udev/data/b"+p.num, p.udevData)
+	p.Folders(p.dir + "/holders")
+	p.Link(p.dir+"/subsystem", "sys/class/block")
+	p.Link("sys/class/block/"+p.name, p.dir)
+	p.Link("sys/dev/block/"+p.num, p.dir)
+	p.Live("run/udev/data/b"+p.num, p.udevData)
 }
 
 // entry returns the table entry of a partition.
@@ -92,7 +93,7 @@ func (p *device) udevData() string {
 	if e.name != "" {
 		lines = append(lines, "E:ID_PART_ENTRY_NAME="+e.name)
 	}
-	return strings.Join(append(lines, udevFound(p.read)...), "\n") + udevEnd
+	return strings.Join(append(lines, udevFound(p.read)...), "\n") + sysfs.UdevEnd
 }
 
 // partition returns the partition with the number.

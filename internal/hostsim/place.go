@@ -1,6 +1,10 @@
 package hostsim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
+)
 
 // builders returns the place of a path to a drive of a kind, and adds the drive's entries. init fills it
 // because its functions refer back to it.
@@ -85,13 +89,13 @@ func placeUSB(d *drive, path int) place {
 func placeVirtio(d *drive, _ int) place {
 	pci := fmt.Sprintf("0000:%02x:%02x.0", 0xd0+d.number%32, 1+d.number/32%31)
 	dev := fmt.Sprintf("sys/devices/pci0000:00/%s/virtio%d", pci, d.index+1)
-	return place{device: dev, block: dev + "/block/" + letters("vd", d.index), pci: pci, udevPath: "pci-" + pci, dev: fmt.Sprintf("254:%d", 16*d.index)}
+	return place{device: dev, block: dev + "/block/" + sysfs.Letters("vd", d.index), pci: pci, udevPath: "pci-" + pci, dev: fmt.Sprintf("254:%d", 16*d.index)}
 }
 
 // scsiPlace adds the names of a SCSI disk to a place.
 func scsiPlace(d *drive, dev, hctl, pci, udevPath string, path int) place {
 	n := d.index + path
-	return place{device: dev, block: dev + "/block/" + letters("sd", n), hctl: hctl, pci: pci, udevPath: udevPath, dev: sdDev(n, 0)}
+	return place{device: dev, block: dev + "/block/" + sysfs.Letters("sd", n), hctl: hctl, pci: pci, udevPath: udevPath, dev: sysfs.SDNumber(n, 0)}
 }
 
 // caseHost returns the SCSI host of a drive without a bay.

@@ -27,7 +27,7 @@ type Stats struct {
 func (m *Machine) Stats() Stats {
 	m.kernel.mu.RLock()
 	defer m.kernel.mu.RUnlock()
-	s := Stats{Runs: m.runs, Writes: m.files.writes}
+	s := Stats{Runs: m.runs, Writes: m.Files.Writes}
 	for _, d := range m.devices.drives {
 		one := d.stats
 		one.Name, one.Serial, one.SelfTests = d.name, d.serial, d.started

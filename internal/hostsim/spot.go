@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // Spots are the folders and files of a simulated machine besides those of tree.go: in memory, by
@@ -94,7 +95,7 @@ func (m *mounter) where(p host.Place) (string, error) {
 		case host.PlaceOther:
 			return "", host.ErrOutsideRoot
 		case host.PlaceFile, host.PlaceDevice:
-			return "", errNotFolder
+			return "", sysfs.ErrNotFolder
 		}
 	}
 	return at, nil
@@ -232,7 +233,7 @@ func (m *mounter) readFolder(ctx context.Context, p host.Place) (n int, err erro
 	case kind == host.PlaceOther:
 		return 0, host.ErrOutsideRoot
 	case kind != host.PlaceFolder:
-		return 0, errNotFolder
+		return 0, sysfs.ErrNotFolder
 	case s.on == nil || s.on.fs == nil:
 		m.devices.mu.Lock()
 		defer m.devices.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // queueFiles are the attributes of a request queue with the values of an ordinary drive. buildQueue
@@ -30,53 +32,53 @@ func buildBlock(d *drive, b blockDevice) {
 	seq := d.m.nextSeq()
 	uevent := fmt.Sprintf("DEVTYPE=disk\nDISKSEQ=%d\n", seq)
 	if !b.hidden {
-		uevent = devUevent(b.dev, b.name, "disk") + fmt.Sprintf("DISKSEQ=%d\n", seq)
-		d.file(b.dir+"/dev", b.dev+"\n")
-		d.link("sys/dev/block/"+b.dev, b.dir)
-		d.link(b.dir+"/bdi", "sys/devices/virtual/bdi/"+b.dev)
-		d.file("sys/devices/virtual/bdi/"+b.dev+"/read_ahead_kb", "128\n")
-		d.tree.keep("sys/devices/virtual/bdi")
+		uevent = sysfs.DevUevent(b.dev, b.name, "disk") + fmt.Sprintf("DISKSEQ=%d\n", seq)
+		d.File(b.dir+"/dev", b.dev+"\n")
+		d.Link("sys/dev/block/"+b.dev, b.dir)
+		d.Link(b.dir+"/bdi", "sys/devices/virtual/bdi/"+b.dev)
+		d.File("sys/devices/virtual/bdi/"+b.dev+"/read_ahead_kb", "128\n")
+		d.Tree.Keep("sys/devices/virtual/bdi")
 	}
-	d.files(b.dir, "alignment_offset", "0\n", "capability", "0\n", "discard_alignment", "0\n", "diskseq", fmt.Sprintln(seq), "events", "", "events_async", "",
-		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", flag01(b.hidden), "range", "16\n", "removable", "0\n", "uevent", uevent)
+	d.Files(b.dir, "alignment_offset", "0\n", "capability", "0\n", "discard_alignment", "0\n", "diskseq", fmt.Sprintln(seq), "events", "", "events_async", "",
+		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", sysfs.Bool(b.hidden), "range", "16\n", "removable", "0\n", "uevent", uevent)
 	ro := func() bool { return d.faults.readOnly }
 	if !b.hidden {
-		disk := &device{entries: entries{tree: d.tree, owner: d}, m: d.m, name: b.name, num: b.dev, dir: b.dir, block: d.block, data: d, drive: d}
+		disk := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, name: b.name, num: b.dev, dir: b.dir, block: d.block, data: d, drive: d}
 		d.disks = append(d.disks, disk)
 		d.m.blocks[b.name] = disk
 		ro = disk.refusesWrites
 	}
-	d.live(b.dir+"/ro", func() string { return flag01(ro()) })
-	d.live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
-	d.live(b.dir+"/stat", d.stat)
-	d.live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
+	d.Live(b.dir+"/ro", func() string { return sysfs.Bool(ro()) })
+	d.Live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
+	d.Live(b.dir+"/stat", d.stat)
+	d.Live(b.dir+"/inflight", func() string { return fmt.Sprintf("%8d %8d\n", d.inflight(), 0) })
 	buildQueue(d, b.dir+"/queue/")
-	d.link(b.dir+"/device", b.device)
-	d.link(b.dir+"/subsystem", "sys/class/block")
-	d.link("sys/block/"+b.name, b.dir)
-	d.link("sys/class/block/"+b.name, b.dir)
-	d.folders(b.dir+"/holders", b.dir+"/slaves")
+	d.Link(b.dir+"/device", b.device)
+	d.Link(b.dir+"/subsystem", "sys/class/block")
+	d.Link("sys/block/"+b.name, b.dir)
+	d.Link("sys/class/block/"+b.name, b.dir)
+	d.Folders(b.dir+"/holders", b.dir+"/slaves")
 }
 
 func buildQueue(d *drive, dir string) {
 	for i := 0; i+1 < len(queueFiles); i += 2 {
-		d.file(dir+queueFiles[i], queueFiles[i+1]+"\n")
+		d.File(dir+queueFiles[i], queueFiles[i+1]+"\n")
 	}
 	physical := d.block
 	if d.kind.rotational {
 		physical = 4096
 	}
-	d.file(dir+"logical_block_size", fmt.Sprintln(d.block))
-	d.file(dir+"hw_sector_size", fmt.Sprintln(d.block))
-	d.file(dir+"physical_block_size", fmt.Sprintln(physical))
-	d.file(dir+"rotational", flag01(d.kind.rotational))
+	d.File(dir+"logical_block_size", fmt.Sprintln(d.block))
+	d.File(dir+"hw_sector_size", fmt.Sprintln(d.block))
+	d.File(dir+"physical_block_size", fmt.Sprintln(physical))
+	d.File(dir+"rotational", sysfs.Bool(d.kind.rotational))
 	if d.discards() {
-		d.file(dir+"discard_granularity", fmt.Sprintln(physical))
-		d.file(dir+"discard_max_bytes", "2199023255040\n")
-		d.file(dir+"discard_max_hw_bytes", "2199023255040\n")
+		d.File(dir+"discard_granularity", fmt.Sprintln(physical))
+		d.File(dir+"discard_max_bytes", "2199023255040\n")
+		d.File(dir+"discard_max_hw_bytes", "2199023255040\n")
 	}
 	if d.kind.name == KindNVMe {
-		d.file(dir+"scheduler", "[none] mq-deadline \n")
+		d.File(dir+"scheduler", "[none] mq-deadline \n")
 	}
 }
 
@@ -106,7 +108,7 @@ func (d *drive) stat() string {
 // addUdev adds an entry of the udev database (systemd, sd-device: S links, E properties, I microseconds
 // of initialization).
 func addUdev(d *drive, dev string, lines ...string) {
-	d.live("run/udev/data/b"+dev, func() string {
-		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + udevEnd
+	d.Live("run/udev/data/b"+dev, func() string {
+		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + sysfs.UdevEnd
 	})
 }

@@ -1,6 +1,10 @@
 package hostsim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
+)
 
 // buildNVMe adds the controllers of a drive and its namespace. With one port the namespace is below
 // the controller. With two the kernel puts a head below the subsystem and hides the paths
@@ -9,16 +13,16 @@ func buildNVMe(d *drive) {
 	d.name = fmt.Sprintf("nvme%dn1", d.index)
 	subsys := fmt.Sprintf("sys/devices/virtual/nvme-subsystem/nvme-subsys%d", d.index)
 	nqn := "nqn.2014.08.org.nvmexpress:144d144d" + d.serial + d.model
-	d.files(subsys, "model", fmt.Sprintf("%-40.40s\n", d.model), "serial", fmt.Sprintf("%-20.20s\n", d.serial), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
+	d.Files(subsys, "model", fmt.Sprintf("%-40.40s\n", d.model), "serial", fmt.Sprintf("%-20.20s\n", d.serial), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
 		"subsysnqn", nqn+"\n", "subsystype", "nvm\n", "iopolicy", "numa\n", "uevent", "")
-	d.link(subsys+"/subsystem", "sys/class/nvme-subsystem")
-	d.link("sys/class/nvme-subsystem/"+fmt.Sprintf("nvme-subsys%d", d.index), subsys)
+	d.Link(subsys+"/subsystem", "sys/class/nvme-subsystem")
+	d.Link("sys/class/nvme-subsystem/"+fmt.Sprintf("nvme-subsys%d", d.index), subsys)
 
 	number := 2 * d.index * (maxNVMeParts + 1)
 	for i := range d.places {
 		p := &d.places[i]
 		buildController(d, p, i, nqn)
-		d.link(subsys+"/"+p.ctrl, p.device)
+		d.Link(subsys+"/"+p.ctrl, p.device)
 		if len(d.places) > 1 {
 			name := fmt.Sprintf("nvme%dc%dn1", d.index, d.index+i)
 			buildBlock(d, blockDevice{dir: p.device + "/" + name, name: name, device: p.device, hidden: true})
@@ -35,9 +39,9 @@ func buildNVMe(d *drive) {
 	d.register(d.name)
 	buildBlock(d, blockDevice{dir: p.block, name: d.name, dev: p.dev, device: device, partScan: 256})
 	buildNamespace(d, p.block)
-	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+word(d.model)+"_"+d.serial, "S:disk/by-id/nvme-"+d.wwid(),
+	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+sysfs.Word(d.model)+"_"+d.serial, "S:disk/by-id/nvme-"+d.wwid(),
 		"E:ID_SERIAL_SHORT="+d.serial, "E:ID_WWN="+d.wwid(), "E:ID_MODEL="+d.model, "E:ID_REVISION="+d.firmware, "E:ID_NSID=1",
-		"E:ID_SERIAL="+word(d.model)+"_"+d.serial+"_1", "E:ID_PATH="+p.udevPath)
+		"E:ID_SERIAL="+sysfs.Word(d.model)+"_"+d.serial+"_1", "E:ID_PATH="+p.udevPath)
 }
 
 // maxNVMeParts separates the device numbers of drives and their partitions.
@@ -45,28 +49,28 @@ const maxNVMeParts = 3
 
 // buildController adds an NVMe controller and its PCI device.
 func buildController(d *drive, p *place, path int, nqn string) {
-	pciDir, _ := split(p.device)
-	pciDir, _ = split(pciDir)
-	d.files(pciDir, "class", "0x010802\n", "vendor", "0x144d\n", "device", "0xa80a\n", "subsystem_vendor", "0x144d\n", "subsystem_device", "0xa813\n", "enable", "1\n",
+	pciDir, _ := sysfs.Split(p.device)
+	pciDir, _ = sysfs.Split(pciDir)
+	d.Files(pciDir, "class", "0x010802\n", "vendor", "0x144d\n", "device", "0xa80a\n", "subsystem_vendor", "0x144d\n", "subsystem_device", "0xa813\n", "enable", "1\n",
 		"current_link_speed", "16.0 GT/s PCIe\n", "current_link_width", "4\n", "max_link_speed", "16.0 GT/s PCIe\n", "max_link_width", "4\n", "numa_node", "0\n",
 		"uevent", "DRIVER=nvme\nPCI_CLASS=10802\nPCI_ID=144D:A80A\nPCI_SLOT_NAME="+p.pci+"\n")
-	d.add(pciDir+"/remove", &node{write: d.letGo(path)})
-	d.link("sys/bus/pci/devices/"+p.pci, pciDir)
-	d.files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
+	d.Add(pciDir+"/remove", &sysfs.Node{Write: d.letGo(path)})
+	d.Link("sys/bus/pci/devices/"+p.pci, pciDir)
+	d.Files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
 		"kato", "0\n", "model", fmt.Sprintf("%-40.40s\n", d.model), "numa_node", "0\n", "queue_count", "17\n", "rescan_controller", "", "reset_controller", "",
 		"serial", fmt.Sprintf("%-20.20s\n", d.serial), "sqsize", "1023\n", "subsysnqn", nqn+"\n", "transport", "pcie\n",
 		"uevent", fmt.Sprintf("MAJOR=239\nMINOR=%d\nDEVNAME=%s\nNVME_TRTYPE=pcie\n", d.index+path, p.ctrl))
-	d.live(p.device+"/state", func() string { return d.faults.nvmeState() + "\n" })
-	d.link(p.device+"/device", pciDir)
-	d.link(p.device+"/subsystem", "sys/class/nvme")
-	d.link("sys/class/nvme/"+p.ctrl, p.device)
+	d.Live(p.device+"/state", func() string { return d.faults.nvmeState() + "\n" })
+	d.Link(p.device+"/device", pciDir)
+	d.Link(p.device+"/subsystem", "sys/class/nvme")
+	d.Link("sys/class/nvme/"+p.ctrl, p.device)
 	d.register(p.ctrl)
 }
 
 func buildNamespace(d *drive, dir string) {
-	d.files(dir, "nsid", "1\n", "wwid", d.wwid()+"\n", "ana_state", "optimized\n")
+	d.Files(dir, "nsid", "1\n", "wwid", d.wwid()+"\n", "ana_state", "optimized\n")
 	if d.wwn != 0 {
 		g := d.nguid()
-		d.files(dir, "nguid", fmt.Sprintf("%s-%s-%s-%s-%s\n", g[:8], g[8:12], g[12:16], g[16:20], g[20:]))
+		d.Files(dir, "nguid", fmt.Sprintf("%s-%s-%s-%s-%s\n", g[:8], g[8:12], g[12:16], g[16:20], g[20:]))
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // buildSCSI adds the SCSI devices of a drive, one per path, and their disks.
 func buildSCSI(d *drive) {
 	for path := range d.places {
 		p := &d.places[path]
-		name := letters("sd", d.index+path)
+		name := sysfs.Letters("sd", d.index+path)
 		if path == 0 {
 			d.name = name
 		}
@@ -24,53 +25,53 @@ func buildSCSI(d *drive) {
 
 // buildSCSIDevice adds the folder of a SCSI device (drivers/scsi/scsi_sysfs.c).
 func buildSCSIDevice(d *drive, p *place, path int) {
-	d.files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
+	d.Files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
 		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
 		"vendor", fmt.Sprintf("%-8.8s\n", d.vendor), "model", fmt.Sprintf("%-16.16s\n", d.model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
 		"queue_depth", "32\n", "queue_type", "simple\n", "rescan", "", "scsi_level", "7\n", "timeout", "30\n", "type", "0\n",
 		"uevent", "DEVTYPE=scsi_device\nDRIVER=sd\nMODALIAS=scsi:t-0x00\n")
-	d.add(p.device+"/delete", &node{write: d.letGo(path)})
-	d.live(p.device+"/state", func() string { return d.faults.scsiState() + "\n" })
+	d.Add(p.device+"/delete", &sysfs.Node{Write: d.letGo(path)})
+	d.Live(p.device+"/state", func() string { return d.faults.scsiState() + "\n" })
 	for name, n := range map[string]*uint64{"iodone_cnt": &d.io.done, "ioerr_cnt": &d.io.errors, "iotmo_cnt": &d.io.timeouts} {
-		d.live(p.device+"/"+name, func() string { return fmt.Sprintf("%#x\n", *n) })
+		d.Live(p.device+"/"+name, func() string { return fmt.Sprintf("%#x\n", *n) })
 	}
-	d.live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.inflight())) })
+	d.Live(p.device+"/iorequest_cnt", func() string { return fmt.Sprintf("%#x\n", d.io.done+uint64(d.inflight())) })
 	buildVPD(d, p, path)
-	d.link(p.device+"/subsystem", "sys/bus/scsi")
-	d.tree.keep("sys/bus/scsi")
+	d.Link(p.device+"/subsystem", "sys/bus/scsi")
+	d.Tree.Keep("sys/bus/scsi")
 	class := p.device + "/scsi_device/" + p.hctl
-	d.link(class+"/device", p.device)
-	d.link("sys/class/scsi_device/"+p.hctl, class)
+	d.Link(class+"/device", p.device)
+	d.Link("sys/class/scsi_device/"+p.hctl, class)
 	sg := fmt.Sprintf("sg%d", d.index+path)
 	generic := p.device + "/scsi_generic/" + sg
-	d.file(generic+"/dev", fmt.Sprintf("21:%d\n", d.index+path))
-	d.link(generic+"/device", p.device)
-	d.link("sys/class/scsi_generic/"+sg, generic)
+	d.File(generic+"/dev", fmt.Sprintf("21:%d\n", d.index+path))
+	d.Link(generic+"/device", p.device)
+	d.Link("sys/class/scsi_generic/"+sg, generic)
 	if d.kind.bay == EnclosureSES && (d.family() == host.FamilySCSI || d.bay != nil) {
-		d.file(p.device+"/sas_address", "0x"+d.port(path)+"\n")
-		d.file(p.device+"/sas_device_handle", fmt.Sprintf("%#06x\n", 0x0a+d.number))
+		d.File(p.device+"/sas_address", "0x"+d.port(path)+"\n")
+		d.File(p.device+"/sas_device_handle", fmt.Sprintf("%#06x\n", 0x0a+d.number))
 	}
 }
 
 // buildVPD adds the kernel's copies of the vital product data.
 func buildVPD(d *drive, p *place, path int) {
 	if d.wwn != 0 || d.serial != "" {
-		d.file(p.device+"/wwid", d.wwid()+"\n")
+		d.File(p.device+"/wwid", d.wwid()+"\n")
 	}
 	for name, page := range d.kernelCopies(path) {
-		d.file(p.device+"/"+name, string(page))
+		d.File(p.device+"/"+name, string(page))
 	}
 }
 
 func udevSCSI(d *drive, p *place) []string {
 	bus := map[Kind]string{KindSATAHDD: "ata", KindSATASSD: "ata", KindUSB: "usb"}[d.kind.name]
 	lines := []string{
-		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + word(d.model) + "_" + d.serial,
-		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + word(d.vendor), "E:ID_MODEL=" + word(d.model), "E:ID_REVISION=" + d.revision(),
+		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + sysfs.Word(d.model) + "_" + d.serial,
+		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + sysfs.Word(d.vendor), "E:ID_MODEL=" + sysfs.Word(d.model), "E:ID_REVISION=" + d.revision(),
 		"E:ID_PATH=" + p.udevPath,
 	}
 	if d.serial != "" {
-		lines = append(lines, "E:ID_SERIAL="+word(d.model)+"_"+d.serial, "E:ID_SERIAL_SHORT="+d.serial, "E:ID_SCSI_SERIAL="+d.serial)
+		lines = append(lines, "E:ID_SERIAL="+sysfs.Word(d.model)+"_"+d.serial, "E:ID_SERIAL_SHORT="+d.serial, "E:ID_SCSI_SERIAL="+d.serial)
 	}
 	if d.wwn != 0 {
 		wwn := fmt.Sprintf("0x%016x", d.wwn)
@@ -85,10 +86,10 @@ func udevSCSI(d *drive, p *place) []string {
 // buildVirtio adds a virtio disk.
 func buildVirtio(d *drive) {
 	p := &d.places[0]
-	d.name = letters("vd", d.index)
+	d.name = sysfs.Letters("vd", d.index)
 	d.register(d.name)
-	d.files(p.device, "device", "0x0002\n", "vendor", "0x1af4\n", "status", "0x0000000f\n", "modalias", "virtio:d00000002v00001AF4\n", "uevent", "DRIVER=virtio_blk\nMODALIAS=virtio:d00000002v00001AF4\n")
+	d.Files(p.device, "device", "0x0002\n", "vendor", "0x1af4\n", "status", "0x0000000f\n", "modalias", "virtio:d00000002v00001AF4\n", "uevent", "DRIVER=virtio_blk\nMODALIAS=virtio:d00000002v00001AF4\n")
 	buildBlock(d, blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
-	d.files(p.block, "serial", d.serial, "cache_type", "write back\n")
+	d.Files(p.block, "serial", d.serial, "cache_type", "write back\n")
 	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
 }

@@ -3,12 +3,14 @@ package hostsim
 import (
 	"fmt"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // system is what the machine boots from: a partition, or a mirror of two.
 type system struct {
 	drives []*drive
-	nodes  []*node // of the mirror
+	nodes  []*sysfs.Node // of the mirror
 }
 
 const mirror = "sys/devices/virtual/block/md0"
@@ -31,7 +33,7 @@ func (m *devices) mirrored() bool { return len(m.system.drives) == 2 }
 // refreshSystem rebuilds the mirror from the present halves.
 func (m *devices) refreshSystem() {
 	for _, n := range m.system.nodes {
-		m.tree.drop(n)
+		m.tree.Drop(n)
 	}
 	m.system.nodes = nil
 	if !m.mirrored() {
@@ -46,14 +48,14 @@ func (m *devices) refreshSystem() {
 		}
 	}
 	put := func(path, text string) {
-		m.system.nodes = append(m.system.nodes, m.tree.put(path, &node{text: text}))
+		m.system.nodes = append(m.system.nodes, m.tree.Put(path, &sysfs.Node{Text: text}))
 	}
 	link := func(path, target string) {
-		m.system.nodes = append(m.system.nodes, m.tree.put(path, &node{link: relative(path, target)}))
+		m.system.nodes = append(m.system.nodes, m.tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, target)}))
 	}
 	for name, text := range map[string]string{
 		"dev": "9:0\n", "size": fmt.Sprintln(size - 264192), "stat": strings.Repeat("       0 ", 16) + "       0\n", "inflight": "       0        0\n",
-		"ro": "0\n", "removable": "0\n", "hidden": "0\n", "range": "1\n", "ext_range": "256\n", "uevent": devUevent("9:0", "md0", "disk"),
+		"ro": "0\n", "removable": "0\n", "hidden": "0\n", "range": "1\n", "ext_range": "256\n", "uevent": sysfs.DevUevent("9:0", "md0", "disk"),
 		"md/level": "raid1\n", "md/raid_disks": "2\n", "md/array_state": "clean\n", "md/degraded": fmt.Sprintln(2 - len(halves)), "md/metadata_version": "1.2\n",
 		"queue/logical_block_size": "512\n", "queue/physical_block_size": "512\n", "queue/rotational": "0\n", "queue/zoned": "none\n", "queue/scheduler": "none\n",
 	} {
@@ -64,7 +66,7 @@ func (m *devices) refreshSystem() {
 	link("sys/class/block/md0", mirror)
 	link("sys/dev/block/9:0", mirror)
 	for _, half := range halves {
-		_, name := split(half)
+		_, name := sysfs.Split(half)
 		link(mirror+"/slaves/"+name, half)
 		link(half+"/holders/md0", mirror)
 	}

@@ -1,4 +1,4 @@
-package hostsim
+package sysfs
 
 import (
 	"io/fs"
@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// files implements host.Files with a tree.
-type files struct {
-	tree    *tree
+// Files implements host.Files with a tree.
+type Files struct {
+	tree    *Tree
 	mu      *sync.RWMutex
-	missing string // prefix of files that do not exist here; "": none
-	writes  int
+	Missing string // prefix of files that do not exist here; "": none
+	Writes  int
 }
 
-func newFiles(t *tree, mu *sync.RWMutex) *files { return &files{tree: t, mu: mu} }
+func NewFiles(t *Tree, mu *sync.RWMutex) *Files { return &Files{tree: t, mu: mu} }
 
 // find returns the node of a name for an operation. Callers hold the lock.
-func (f *files) find(op, name string, follow bool) (*node, error) {
-	n, err := f.tree.walk(name, follow)
-	if err == nil && n.owner != nil && n.owner.flickers() {
+func (f *Files) find(op, name string, follow bool) (*Node, error) {
+	n, err := f.tree.Walk(name, follow)
+	if err == nil && n.owner != nil && n.owner.Flickers() {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
@@ -29,10 +29,10 @@ func (f *files) find(op, name string, follow bool) (*node, error) {
 }
 
 // ReadFile implements host.Files.
-func (f *files) ReadFile(name string) ([]byte, error) {
+func (f *Files) ReadFile(name string) ([]byte, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.missing != "" && strings.HasPrefix(name, f.missing) {
+	if f.Missing != "" && strings.HasPrefix(name, f.Missing) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	n, err := f.find("open", name, true)
@@ -46,7 +46,7 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 }
 
 // ReadDir implements host.Files.
-func (f *files) ReadDir(name string) ([]string, error) {
+func (f *Files) ReadDir(name string) ([]string, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	n, err := f.find("open", name, true)
@@ -54,49 +54,49 @@ func (f *files) ReadDir(name string) ([]string, error) {
 		return nil, err
 	}
 	if n.kids == nil {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errNotFolder}
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: ErrNotFolder}
 	}
 	return n.names(), nil
 }
 
 // Readlink implements host.Files.
-func (f *files) Readlink(name string) (string, error) {
+func (f *Files) Readlink(name string) (string, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	n, err := f.find("readlink", name, false)
 	if err != nil {
 		return "", err
 	}
-	if n.link == "" {
+	if n.Link == "" {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: errNotLink}
 	}
-	return n.link, nil
+	return n.Link, nil
 }
 
 // Resolve implements host.Files.
-func (f *files) Resolve(name string) (string, error) {
+func (f *Files) Resolve(name string) (string, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	n, err := f.find("resolve", name, true)
 	if err != nil {
 		return "", err
 	}
-	return n.path, nil
+	return n.Path, nil
 }
 
 // WriteFile implements host.Files.
-func (f *files) WriteFile(name string, data []byte) error {
+func (f *Files) WriteFile(name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, err := f.find("open", name, true)
 	if err != nil {
 		return err
 	}
-	if n.write == nil {
+	if n.Write == nil {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	f.writes++
-	if err := n.write(string(data)); err != nil {
+	f.Writes++
+	if err := n.Write(string(data)); err != nil {
 		return &fs.PathError{Op: "write", Path: name, Err: err}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package hostsim
+package sysfs
 
 import (
 	"errors"
@@ -11,30 +11,30 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// node is a file, a folder or a link of the machine.
-type node struct {
-	path  string
-	up    *node
-	kids  map[string]*node // of a folder
-	link  string           // target text of a link
-	text  string           // content of a file, unless read is set
-	read  func() string
-	write func(string) error // nil: read-only
+// Node is a file, a folder or a link of the machine.
+type Node struct {
+	Path  string
+	up    *Node
+	kids  map[string]*Node // of a folder
+	Link  string           // target text of a link
+	Text  string           // content of a file, unless read is set
+	Read  func() string
+	Write func(string) error // nil: read-only
 	owner owner              // what its flicker hides; nil for the machine's own
-	keep  bool               // a folder that stays when it is empty
+	Keep  bool               // a folder that stays when it is empty
 }
 
 // owner is a drive that files belong to. While it flickers, some reads do not find them.
-type owner interface{ flickers() bool }
+type owner interface{ Flickers() bool }
 
-// tree holds the machine's files, from the root folder down.
-type tree struct{ root *node }
+// Tree holds the machine's files, from the root folder down.
+type Tree struct{ root *Node }
 
-func newTree() *tree { return &tree{root: &node{kids: map[string]*node{}, keep: true}} }
+func NewTree() *Tree { return &Tree{root: &Node{kids: map[string]*Node{}, Keep: true}} }
 
 var (
 	errIsFolder  = errors.New("is a directory")
-	errNotFolder = fmt.Errorf("%w: not a directory", host.ErrOccupied)
+	ErrNotFolder = fmt.Errorf("%w: not a directory", host.ErrOccupied)
 	errNotLink   = errors.New("not a link")
 	errLoop      = errors.New("too many levels of links")
 )
@@ -42,13 +42,13 @@ var (
 // maxHops is the limit of links that a name may follow, as in the kernel (MAXSYMLINKS).
 const maxHops = 40
 
-// walk returns the node of a name. With follow it also follows a link at the end.
-func (t *tree) walk(name string, follow bool) (*node, error) {
+// Walk returns the node of a name. With follow it also follows a link at the end.
+func (t *Tree) Walk(name string, follow bool) (*Node, error) {
 	hops := maxHops
 	return t.from(t.root, name, follow, &hops)
 }
 
-func (t *tree) from(at *node, rest string, follow bool, hops *int) (*node, error) {
+func (t *Tree) from(at *Node, rest string, follow bool, hops *int) (*Node, error) {
 	for rest != "" {
 		var part string
 		part, rest, _ = strings.Cut(rest, "/")
@@ -56,7 +56,7 @@ func (t *tree) from(at *node, rest string, follow bool, hops *int) (*node, error
 		case part == "" || part == ".":
 			continue
 		case at.kids == nil:
-			return nil, errNotFolder
+			return nil, ErrNotFolder
 		case part == "..":
 			if at.up != nil { // nothing is above the root
 				at = at.up
@@ -67,7 +67,7 @@ func (t *tree) from(at *node, rest string, follow bool, hops *int) (*node, error
 		if next == nil {
 			return nil, fs.ErrNotExist
 		}
-		if next.link != "" && (rest != "" || follow) {
+		if next.Link != "" && (rest != "" || follow) {
 			var err error
 			if next, err = t.hop(next, hops); err != nil {
 				return nil, err
@@ -79,24 +79,24 @@ func (t *tree) from(at *node, rest string, follow bool, hops *int) (*node, error
 }
 
 // hop returns the target of a link.
-func (t *tree) hop(n *node, hops *int) (*node, error) {
+func (t *Tree) hop(n *Node, hops *int) (*Node, error) {
 	if *hops--; *hops < 0 {
 		return nil, errLoop
 	}
 	start := n.up
-	if strings.HasPrefix(n.link, "/") {
+	if strings.HasPrefix(n.Link, "/") {
 		start = t.root
 	}
-	return t.from(start, n.link, true, hops)
+	return t.from(start, n.Link, true, hops)
 }
 
 // folder returns the folder of that name and makes its missing parts.
-func (t *tree) folder(path string) *node {
+func (t *Tree) folder(path string) *Node {
 	at := t.root
 	for part := range strings.SplitSeq(path, "/") {
 		next := at.kids[part]
 		if next == nil {
-			next = &node{path: join(at.path, part), up: at, kids: map[string]*node{}}
+			next = &Node{Path: join(at.Path, part), up: at, kids: map[string]*Node{}}
 			at.kids[part] = next
 		}
 		at = next
@@ -104,27 +104,27 @@ func (t *tree) folder(path string) *node {
 	return at
 }
 
-// keep makes folders that stay when they are empty.
-func (t *tree) keep(paths ...string) {
+// Keep makes folders that stay when they are empty.
+func (t *Tree) Keep(paths ...string) {
 	for _, p := range paths {
 		for n := t.folder(p); n != nil; n = n.up {
-			n.keep = true
+			n.Keep = true
 		}
 	}
 }
 
-// put adds or replaces a file or a link.
-func (t *tree) put(path string, n *node) *node {
-	dir, base := split(path)
-	n.path, n.up = path, t.folder(dir)
+// Put adds or replaces a file or a link.
+func (t *Tree) Put(path string, n *Node) *Node {
+	dir, base := Split(path)
+	n.Path, n.up = path, t.folder(dir)
 	n.up.kids[base] = n
 	return n
 }
 
-// drop removes a node and the parents that become empty.
-func (t *tree) drop(n *node) {
-	for n.up != nil && !n.keep && len(n.kids) == 0 {
-		_, base := split(n.path)
+// Drop removes a node and the parents that become empty.
+func (t *Tree) Drop(n *Node) {
+	for n.up != nil && !n.Keep && len(n.kids) == 0 {
+		_, base := Split(n.Path)
 		if n.up.kids[base] == n {
 			delete(n.up.kids, base)
 		}
@@ -132,13 +132,13 @@ func (t *tree) drop(n *node) {
 	}
 }
 
-func (n *node) names() []string { return slices.Sorted(maps.Keys(n.kids)) }
+func (n *Node) names() []string { return slices.Sorted(maps.Keys(n.kids)) }
 
-func (n *node) content() string {
-	if n.read != nil {
-		return n.read()
+func (n *Node) content() string {
+	if n.Read != nil {
+		return n.Read()
 	}
-	return n.text
+	return n.Text
 }
 
 func join(dir, base string) string {
@@ -148,14 +148,14 @@ func join(dir, base string) string {
 	return dir + "/" + base
 }
 
-func split(path string) (dir, base string) {
+func Split(path string) (dir, base string) {
 	i := strings.LastIndexByte(path, '/')
 	return path[:max(i, 0)], path[i+1:]
 }
 
-// relative returns the text of a link at path to target, in the form of sysfs links.
-func relative(path, target string) string {
-	dir, _ := split(path)
+// Relative returns the text of a link at path to target, in the form of sysfs links.
+func Relative(path, target string) string {
+	dir, _ := Split(path)
 	from, to := strings.Split(dir, "/"), strings.Split(target, "/")
 	same := 0
 	for same < len(from) && same < len(to) && from[same] == to[same] {

@@ -1,4 +1,4 @@
-package hostsim
+package sysfs
 
 import (
 	"fmt"
@@ -7,26 +7,26 @@ import (
 
 // Texts of sysfs and of the udev database.
 
-func flag01(on bool) string {
+func Bool(on bool) string {
 	if on {
 		return "1\n"
 	}
 	return "0\n"
 }
 
-// devUevent returns the beginning of a block device's uevent file.
-func devUevent(dev, name, devtype string) string {
+// DevUevent returns the beginning of a block device's uevent file.
+func DevUevent(dev, name, devtype string) string {
 	major, minor, _ := strings.Cut(dev, ":")
 	return fmt.Sprintf("MAJOR=%s\nMINOR=%s\nDEVNAME=%s\nDEVTYPE=%s\n", major, minor, name, devtype)
 }
 
-const udevEnd = "\nI:5265654\nG:systemd\nQ:systemd\nV:1\n"
+const UdevEnd = "\nI:5265654\nG:systemd\nQ:systemd\nV:1\n"
 
-// word replaces characters that udev replaces in a property or a link.
-func word(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "/", " ")), "_") }
+// Word replaces characters that udev replaces in a property or a link.
+func Word(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "/", " ")), "_") }
 
-// letters returns the kernel's name of disk n: sda ... sdz, sdaa ... (drivers/scsi/sd.c).
-func letters(prefix string, n int) string {
+// Letters returns the kernel's name of disk n: sda ... sdz, sdaa ... (drivers/scsi/sd.c).
+func Letters(prefix string, n int) string {
 	name := ""
 	for n++; n > 0; n = (n - 1) / 26 {
 		name = string(rune('a'+(n-1)%26)) + name
@@ -34,10 +34,10 @@ func letters(prefix string, n int) string {
 	return prefix + name
 }
 
-// sdDev returns the device number of a partition of SCSI disk n, 0 for the whole disk
+// SDNumber returns the device number of a partition of SCSI disk n, 0 for the whole disk
 // (Documentation/admin-guide/devices.txt: majors 8, 65 to 71, 128 to 135; disks beyond use the first
 // major again, with higher minors).
-func sdDev(n, part int) string {
+func SDNumber(n, part int) string {
 	majors := [16]int{8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135}
 	return fmt.Sprintf("%d:%d", majors[n>>4&15], n>>8<<8|n&15<<4|part)
 }
