@@ -60,9 +60,9 @@ func (d ata) identify() []byte {
 	b := make([]byte, sector)
 	word := func(n int, v uint64) { ple.PutUint16(b[2*n:], uint16(v)) }
 	word(0, 0x0040)
-	ataText(b[20:40], d.serial)
+	ataText(b[20:40], d.Serial)
 	ataText(b[46:54], d.firmware)
-	ataText(b[54:94], d.model)
+	ataText(b[54:94], d.Model)
 	sectors := d.size / d.block
 	word(49, 0x2F00) // LBA, DMA, standby timer
 	word(53, 0x0006) // words 64..70 and 88 are valid
@@ -80,13 +80,13 @@ func (d ata) identify() []byte {
 	if d.block == 4096 {
 		word(106, 0x5000) // a logical sector is longer than 256 words
 		ple.PutUint32(b[234:], uint32(d.block/2))
-	} else if d.kind.rotational {
+	} else if d.kind.Rotational {
 		word(106, 0x6003) // eight logical sectors per physical sector
 	}
 	for i := range 4 {
-		word(108+i, d.wwn>>(48-16*i))
+		word(108+i, d.WWN>>(48-16*i))
 	}
-	rate := uint64(d.kind.rpm)
+	rate := uint64(d.kind.RPM)
 	if rate == 0 {
 		rate = 1
 		word(169, 1) // TRIM
@@ -278,11 +278,11 @@ func (d ata) statistics() []byte {
 	hours := d.hours()
 	ple.PutUint16(b, 1)
 	copy(b[8:], []byte{5, 1, 3, 4, 5, 6}) // the list of supported pages
-	page(1, map[int]uint64{0x08: d.age.PowerCycles, 0x10: hours, 0x18: d.age.written / d.block, 0x28: d.age.written / d.block / 2})
+	page(1, map[int]uint64{0x08: d.age.PowerCycles, 0x10: hours, 0x18: d.age.Written / d.block, 0x28: d.age.Written / d.block / 2})
 	page(4, map[int]uint64{0x08: d.age.Uncorrectable, 0x10: 0})
 	page(5, map[int]uint64{0x08: uint64(d.age.Temperature), 0x20: uint64(d.age.Temperature + 9), 0x28: 19, 0x58: 60, 0x68: 5})
 	page(6, map[int]uint64{0x08: 12, 0x18: d.age.CRCErrors})
-	if d.kind.rpm > 0 {
+	if d.kind.RPM > 0 {
 		page(3, map[int]uint64{0x08: hours, 0x20: d.age.Reallocated, 0x38: d.age.Pending})
 		return b
 	}

@@ -35,7 +35,7 @@ func reallocatedOf(d *pageState) uint64 { return d.age.Reallocated }
 func pendingOf(d *pageState) uint64     { return d.age.Pending }
 func uncorrectOf(d *pageState) uint64   { return d.age.Uncorrectable }
 func crcOf(d *pageState) uint64         { return d.age.CRCErrors }
-func writtenOf(d *pageState) uint64     { return d.age.written / 512 }
+func writtenOf(d *pageState) uint64     { return d.age.Written / 512 }
 
 func heatOf(d *pageState) (uint64, byte) {
 	return uint64(d.age.Temperature), byte(100 - d.age.Temperature)
@@ -85,7 +85,7 @@ var (
 )
 
 func (d ata) attributes() []attribute {
-	if d.kind.rpm > 0 {
+	if d.kind.RPM > 0 {
 		return hddAttributes
 	}
 	return ssdAttributes

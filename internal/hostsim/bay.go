@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -20,7 +22,7 @@ type bay struct {
 // row is an enclosure with its bays.
 type row struct {
 	name   string
-	kind   EnclosureKind
+	kind   model.EnclosureKind
 	number int // among the rows of the same kind
 	host   int // SCSI host of the expander
 	npem   bool
@@ -40,15 +42,15 @@ func (m *devices) addEnclosure(e *Enclosure) error {
 		if b.row.kind == r.kind && b.row.number >= r.number {
 			r.number = b.row.number + 1
 		}
-		if e.Kind == EnclosurePCI && b.row.kind == EnclosurePCI && b.number >= e.First && b.number < e.First+e.Bays {
+		if e.Kind == model.EnclosurePCI && b.row.kind == model.EnclosurePCI && b.number >= e.First && b.number < e.First+e.Bays {
 			return fmt.Errorf("enclosure %q: there is a PCI slot %d already", r.name, b.number)
 		}
 	}
 	switch e.Kind {
-	case EnclosureSES:
+	case model.EnclosureSES:
 		r.host = m.newHost()
 		r.buildProcessor(e.Bays)
-	case EnclosurePCI:
+	case model.EnclosurePCI:
 	default:
 		return fmt.Errorf("enclosure %q: kind %q: want ses or pci", r.name, e.Kind)
 	}
@@ -67,10 +69,10 @@ func (m *devices) newHost() int {
 }
 
 // bayFor returns the empty bay where a drive of the kind belongs.
-func (m *devices) bayFor(k *kind, enclosure string, number int) (*bay, error) {
+func (m *devices) bayFor(k *model.Properties, enclosure string, number int) (*bay, error) {
 	var hit *bay
 	for _, b := range m.bays {
-		if b.number != number || b.row.kind != k.bay || (enclosure != "" && b.row.name != enclosure) {
+		if b.number != number || b.row.kind != k.Bay || (enclosure != "" && b.row.name != enclosure) {
 			continue
 		}
 		if hit != nil {
@@ -80,7 +82,7 @@ func (m *devices) bayFor(k *kind, enclosure string, number int) (*bay, error) {
 	}
 	switch {
 	case hit == nil:
-		return nil, fmt.Errorf("bay %d: no enclosure has such a bay for a %s drive", number, k.name)
+		return nil, fmt.Errorf("bay %d: no enclosure has such a bay for a %s drive", number, k.Name)
 	case hit.drive != nil:
 		return nil, fmt.Errorf("bay %d of %s: there is a drive in it already", number, hit.row.name)
 	}
@@ -129,7 +131,7 @@ func (r *row) address() string { return fmt.Sprintf("%d:0:%d:0", r.host, process
 // buildProcessor builds the SCSI Enclosure Services device of a row. drivers/misc/enclosure.c makes
 // the files (Documentation/scsi/... does not describe them).
 func (r *row) buildProcessor(bays int) {
-	t, h, a := r.m.tree, r.host, r.address()
+	t, h, a := r.m.Tree, r.host, r.address()
 	dev := fmt.Sprintf("%s/port-%d:0:%d/end_device-%d:0:%d/target%d:0:%d/%s", r.expander(0), h, processor, h, processor, h, processor, a)
 	enc := dev + "/enclosure/" + a
 	for name, text := range map[string]string{
@@ -156,14 +158,14 @@ func (m *devices) buildHost(h int, below string) {
 	name := fmt.Sprintf("host%d", h)
 	at := strings.Index(below, "/"+name)
 	dir := below[:at] + "/" + name + "/scsi_host/" + name
-	m.tree.Put(dir+"/state", &sysfs.Node{Text: "running\n", Keep: true})
+	m.Tree.Put(dir+"/state", &sysfs.Node{Text: "running\n", Keep: true})
 	path := "sys/class/scsi_host/" + name
-	m.tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, dir), Keep: true})
+	m.Tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, dir), Keep: true})
 }
 
 // build adds the entries that a bay has with or without a drive.
 func (b *bay) build() {
-	if b.row.kind == EnclosurePCI {
+	if b.row.kind == model.EnclosurePCI {
 		b.folder = fmt.Sprintf("sys/bus/pci/slots/%d", b.number)
 		b.put("address", pciSlot(b.number)[:len("0000:40:00")]+"\n")
 		b.put("cur_bus_speed", "16.0 GT/s PCIe\n")
@@ -195,11 +197,11 @@ func (b *bay) build() {
 }
 
 func (b *bay) put(name, text string) {
-	b.row.m.tree.Put(b.folder+"/"+name, &sysfs.Node{Text: text, Keep: true})
+	b.row.m.Tree.Put(b.folder+"/"+name, &sysfs.Node{Text: text, Keep: true})
 }
 
 func (b *bay) show(name string, f func() string) {
-	b.row.m.tree.Put(b.folder+"/"+name, &sysfs.Node{Read: f, Keep: true})
+	b.row.m.Tree.Put(b.folder+"/"+name, &sysfs.Node{Read: f, Keep: true})
 }
 
 // buildNPEM adds the lights of the port above a slot: LED devices named after the port and the meaning
@@ -208,7 +210,7 @@ func (b *bay) buildNPEM() {
 	for _, meaning := range []string{"locate", "fail"} {
 		led := "sys/class/leds/" + pciPort(b.number) + ":enclosure:" + meaning
 		b.lightAt(led+"/brightness", meaning, "1")
-		b.row.m.tree.Put(led+"/max_brightness", &sysfs.Node{Text: "1\n", Keep: true})
+		b.row.m.Tree.Put(led+"/max_brightness", &sysfs.Node{Text: "1\n", Keep: true})
 	}
 }
 
@@ -217,12 +219,12 @@ func (b *bay) light(name, most string) { b.lightAt(b.folder+"/"+name, name, most
 
 func (b *bay) lightAt(file, name, most string) {
 	b.lights[name] = "0"
-	b.row.m.tree.Put(file, &sysfs.Node{Keep: true,
+	b.row.m.Tree.Put(file, &sysfs.Node{Keep: true,
 		Read: func() string { return b.lights[name] + "\n" },
 		Write: func(s string) error {
 			s = strings.TrimSpace(s)
 			if len(s) != 1 || s < "0" || s > most {
-				return errInvalid
+				return kernel.ErrInvalid
 			}
 			b.lights[name] = s
 			return nil
@@ -231,7 +233,7 @@ func (b *bay) lightAt(file, name, most string) {
 
 // connect links a bay and its drive to each other, as the kernel's ses driver does.
 func (b *bay) connect(d *drive) {
-	if b.row.kind == EnclosureSES {
+	if b.row.kind == model.EnclosureSES {
 		d.Link(b.folder+"/device", d.places[0].device)
 		_, slot := sysfs.Split(b.folder)
 		d.Link(d.places[0].device+"/enclosure_device:"+slot, b.folder)
@@ -239,7 +241,7 @@ func (b *bay) connect(d *drive) {
 }
 
 func (m *devices) mustResolve(name string) string {
-	n, err := m.tree.Walk(name, true)
+	n, err := m.Tree.Walk(name, true)
 	if err != nil {
 		panic(name + ": " + err.Error()) // the builder added it just before
 	}

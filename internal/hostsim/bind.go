@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // Bind implements host.Mounter.
 func (m *mounter) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	if err := m.bind(from, to, readOnly); err != nil {
 		return fmt.Errorf("bind %s at %s: %w", from, to, err)
 	}
@@ -52,8 +53,8 @@ func (m *mounter) bind(from, to host.Place, readOnly bool) error {
 // BindDevice implements host.Mounter. It mounts the device node, from the filesystem of the device
 // nodes.
 func (m *mounter) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	d := m.devices.lookup(dev)
 	var at string
 	err := host.ErrGone
@@ -77,16 +78,16 @@ func (m *mounter) Unmount(ctx context.Context, p host.Place) error {
 }
 
 func (m *mounter) unmount(ctx context.Context, p host.Place) error {
-	m.devices.mu.Lock()
+	m.devices.Mu.Lock()
 	x, err := m.unmountable(p)
 	if err != nil || x.fs == nil || x.fs.mounts > 1 {
-		defer m.devices.mu.Unlock()
+		defer m.devices.Mu.Unlock()
 		if err == nil {
 			m.drop(x)
 		}
 		return err
 	}
-	m.devices.mu.Unlock()
+	m.devices.Mu.Unlock()
 	// This is the last mount: the kernel writes out what it still holds, waits as long as the drive
 	// takes, and drops what cannot be written.
 	work := func() error {
@@ -101,8 +102,8 @@ func (m *mounter) unmount(ctx context.Context, p host.Place) error {
 	if done || ctx.Err() != nil {
 		return err
 	}
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	return work()
 }
 
@@ -129,8 +130,8 @@ func (m *mounter) unmountable(p host.Place) (*mount, error) {
 
 // Usage implements host.Mounter. The answer is in memory; the drive is not read.
 func (m *mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
-	m.devices.mu.RLock()
-	defer m.devices.mu.RUnlock()
+	m.devices.Mu.RLock()
+	defer m.devices.Mu.RUnlock()
 	at, err := m.where(p)
 	if err == nil && m.kind(at) == host.PlaceNothing {
 		err = fs.ErrNotExist
@@ -146,16 +147,16 @@ func (m *mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 
 // Grow implements host.Mounter.
 func (m *mounter) Grow(ctx context.Context, p host.Place, kind string) error {
-	m.devices.mu.RLock()
+	m.devices.Mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)
-	m.devices.mu.RUnlock()
+	m.devices.Mu.RUnlock()
 	switch {
 	case err != nil:
 	case s.on == nil || s.on.fs == nil:
 		err = host.ErrNotMounted
 	case s.on.fs.kind != kind:
-		err = fmt.Errorf("%w: it is %s", errInvalid, s.on.fs.kind)
+		err = fmt.Errorf("%w: it is %s", kernel.ErrInvalid, s.on.fs.kind)
 	case s.on.readOnly:
 		err = errReadFS
 	default:

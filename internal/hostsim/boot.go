@@ -21,7 +21,7 @@ func boot(m *mounter, name string) {
 		efi := m.devices.system.drives[0].parts[0]
 		add(efi.num, "/boot/efi", "vfat", "/dev/"+efi.name, "rw")
 		for name, text := range map[string]string{"errors_count": "0\n", "warning_count": "0\n", "first_error_time": "0\n", "last_error_time": "0\n"} {
-			m.devices.tree.Put("sys/fs/ext4/"+root+"/"+name, &sysfs.Node{Text: text})
+			m.devices.Tree.Put("sys/fs/ext4/"+root+"/"+name, &sysfs.Node{Text: text})
 		}
 	} else {
 		add(rootDev, "/", rootFS, root, "rw")
@@ -32,12 +32,12 @@ func boot(m *mounter, name string) {
 	add("0:23", "/run", "tmpfs", "tmpfs", "rw", "nosuid", "nodev", "noexec")
 
 	for _, dir := range []string{"proc/self", "proc/1"} {
-		m.devices.tree.Put(dir+"/mountinfo", &sysfs.Node{Read: m.mountinfo})
-		m.devices.tree.Put(dir+"/mounts", &sysfs.Node{Read: m.mountList})
+		m.devices.Tree.Put(dir+"/mountinfo", &sysfs.Node{Read: m.mountinfo})
+		m.devices.Tree.Put(dir+"/mounts", &sysfs.Node{Read: m.mountList})
 	}
-	m.devices.tree.Put("proc/mounts", &sysfs.Node{Link: "self/mounts"})
-	m.devices.tree.Put("proc/swaps", &sysfs.Node{Text: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"})
-	m.devices.nextBoot()
-	m.devices.tree.Put("proc/sys/kernel/hostname", &sysfs.Node{Text: name + "\n"})
-	m.devices.tree.Put("etc/hostname", &sysfs.Node{Text: name + "\n"})
+	m.devices.Tree.Put("proc/mounts", &sysfs.Node{Link: "self/mounts"})
+	m.devices.Tree.Put("proc/swaps", &sysfs.Node{Text: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"})
+	m.devices.NextBoot()
+	m.devices.Tree.Put("proc/sys/kernel/hostname", &sysfs.Node{Text: name + "\n"})
+	m.devices.Tree.Put("etc/hostname", &sysfs.Node{Text: name + "\n"})
 }

@@ -114,8 +114,8 @@ func luksOpen(p *process, f flags) int {
 }
 
 func luksClose(p *process, f flags) int {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
+	p.m.Mu.Lock()
+	defer p.m.Mu.Unlock()
 	d := p.m.mappedAs(f.words[0])
 	switch {
 	case d == nil:
@@ -129,8 +129,8 @@ func luksClose(p *process, f flags) int {
 
 // luksResize needs the passphrase: the kernel keeps the key where another process cannot find it.
 func luksResize(p *process, f flags) int {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
+	p.m.Mu.Lock()
+	defer p.m.Mu.Unlock()
 	d := p.m.mappedAs(f.words[0])
 	if d == nil {
 		return p.fail(cryptNoDev, "Device %s is not active.", f.words[0])
@@ -192,8 +192,8 @@ func luksRemoveKey(p *process, f flags) int {
 }
 
 func luksStatus(p *process, f flags) int {
-	p.m.mu.RLock()
-	defer p.m.mu.RUnlock()
+	p.m.Mu.RLock()
+	defer p.m.Mu.RUnlock()
 	if d := p.m.mappedAs(f.words[0]); d == nil {
 		p.say("/dev/mapper/%s is inactive.", f.words[0])
 		return cryptNoDev

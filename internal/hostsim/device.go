@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -84,11 +86,11 @@ func (d *device) refusesWrites() bool {
 // does: only healing or pulling the drive ends the wait, not the context.
 func (d *device) do(ctx context.Context, a access, work func() error) error {
 	for asked := false; ; asked = true {
-		d.m.mu.Lock()
+		d.m.Mu.Lock()
 		drives, err := d.ask(a)
 		if err == nil && !asked {
 			if late := slowest(drives); late != nil {
-				d.m.mu.Unlock()
+				d.m.Mu.Unlock()
 				if err := late.dawdle(ctx); err != nil {
 					return err
 				}
@@ -98,11 +100,11 @@ func (d *device) do(ctx context.Context, a access, work func() error) error {
 		if i := slices.IndexFunc(drives, func(x *drive) bool { return x.faults.hang != nil }); err == nil && i >= 0 {
 			hung, released := drives[i], drives[i].faults.hang
 			hung.held++
-			d.m.mu.Unlock()
+			d.m.Mu.Unlock()
 			<-released
-			d.m.mu.Lock()
+			d.m.Mu.Lock()
 			hung.held--
-			d.m.mu.Unlock()
+			d.m.Mu.Unlock()
 			continue
 		}
 		if err == nil {
@@ -111,7 +113,7 @@ func (d *device) do(ctx context.Context, a access, work func() error) error {
 			}
 			err = work()
 		}
-		d.m.mu.Unlock()
+		d.m.Mu.Unlock()
 		return err
 	}
 }
@@ -156,14 +158,14 @@ func (d *drive) ask(a access) ([]*drive, error) {
 		return nil, fmt.Errorf("%s: %w", d.name, host.ErrGone)
 	case d.faults.eio:
 		d.io.errors++
-		return nil, errIO
+		return nil, kernel.ErrIO
 	case d.faults.dead:
-		return nil, errIO
+		return nil, kernel.ErrIO
 	case a.off+a.n > d.size: // of a partition that ends beyond the drive (block/blk-core.c, bio_check_eod)
-		return nil, errIO
+		return nil, kernel.ErrIO
 	case bad:
 		d.logMedium(sector)
-		return nil, errIO
+		return nil, kernel.ErrIO
 	}
 	return []*drive{d}, nil
 }
@@ -184,7 +186,7 @@ func (d *drive) zero(off, n uint64) error {
 
 // discards reports whether the drive supports discard.
 func (d *drive) discards() bool {
-	return d.kind.rpm == 0 && d.kind.name != KindVirtio
+	return d.kind.RPM == 0 && d.kind.Name != model.KindVirtio
 }
 
 // discard does nothing on a SATA drive, for which it is a hint (ACS-4, 7.13.3: later reads are
@@ -236,7 +238,7 @@ func (m *devices) lookup(dev string) *device {
 	if d := m.blocks[name]; d != nil {
 		return d
 	}
-	if n, err := m.tree.Walk("dev/"+name, true); err == nil {
+	if n, err := m.Tree.Walk("dev/"+name, true); err == nil {
 		_, base := sysfs.Split(n.Path)
 		return m.blocks[base]
 	}
@@ -283,7 +285,7 @@ func (d *device) changed() {
 		if d.number > 0 {
 			devtype = "partition"
 		}
-		d.m.uevent("change", "block", d.dir, d.name, map[string]string{"DEVTYPE": devtype})
+		d.m.Uevent("change", "block", d.dir, d.name, map[string]string{"DEVTYPE": devtype})
 	}
 }
 

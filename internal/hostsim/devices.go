@@ -3,18 +3,21 @@ package hostsim
 import (
 	"fmt"
 	"slices"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // devices are the drives of a machine, in their bays or on the shelf, and the block devices that the
 // kernel has of them.
 type devices struct {
-	*kernel // its lock guards every drive
-	drives  []*drive
-	bays    []*bay
-	hosts   int // SCSI hosts allocated
-	byName  map[string]*drive
-	highest map[string]int // kernel name letters -> the lowest index that was never used
-	system  system
+	*kernel.Kernel // its lock guards every drive
+	drives         []*drive
+	bays           []*bay
+	hosts          int // SCSI hosts allocated
+	byName         map[string]*drive
+	highest        map[string]int // kernel name letters -> the lowest index that was never used
+	system         system
 
 	blocks map[string]*device // block devices by kernel name
 	ghosts []ghost
@@ -23,8 +26,8 @@ type devices struct {
 	writer string      // of the write in progress
 }
 
-func newDevices(k *kernel) *devices {
-	return &devices{kernel: k, byName: map[string]*drive{}, blocks: map[string]*device{}, highest: map[string]int{}}
+func newDevices(k *kernel.Kernel) *devices {
+	return &devices{Kernel: k, byName: map[string]*drive{}, blocks: map[string]*device{}, highest: map[string]int{}}
 }
 
 // build adds the bays and the drives, and plugs the drives in.
@@ -53,7 +56,7 @@ const maxDrives = 1000
 
 // addGroup adds the drives of a group.
 func (m *devices) addGroup(g *Group) error {
-	k := kinds[g.Kind]
+	k := model.Kinds[g.Kind]
 	if k == nil {
 		return fmt.Errorf("kind %q: want one of nvme, sata-hdd, sata-ssd, sas-hdd, sas-ssd, virtio, usb", g.Kind)
 	}
@@ -65,7 +68,7 @@ func (m *devices) addGroup(g *Group) error {
 		if g.Count != 0 {
 			return fmt.Errorf("both bays and count: give one of them")
 		}
-		numbers, err := parseRange(g.Bays)
+		numbers, err := model.ParseRange(g.Bays)
 		if err != nil {
 			return err
 		}
@@ -97,7 +100,7 @@ func (m *devices) addGroup(g *Group) error {
 func (m *devices) freeIndex(letters string, paths int, unused bool) int {
 	taken := map[int]bool{}
 	for _, d := range m.drives {
-		if d.present && d.kind.letters == letters {
+		if d.present && d.kind.Letters == letters {
 			for p := range d.paths {
 				taken[d.index+p] = true
 			}
@@ -125,7 +128,7 @@ func (m *devices) freeIndex(letters string, paths int, unused bool) int {
 func (m *devices) find(bay, named string) (*drive, error) {
 	var hits []*drive
 	for _, d := range m.drives {
-		is := d.serial != "" && d.serial == named || d.present && (d.name == named || slices.Contains(d.names, named))
+		is := d.Serial != "" && d.Serial == named || d.present && (d.name == named || slices.Contains(d.names, named))
 		if named != "" && is || bay != "" && d.bay != nil && d.bay.called(bay) {
 			hits = append(hits, d)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // openDisk is a handle of a block device that is open for writing.
@@ -45,8 +46,8 @@ func (m *devices) OpenDisk(ctx context.Context, dev string, alone bool) (host.Di
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	d := m.lookup(dev)
 	switch {
 	case d == nil || d.gone:
@@ -79,8 +80,8 @@ func (h *openDisk) Path() string { return fdFolder + strconv.Itoa(h.fd) }
 func (h *openDisk) BlockSize() int { return int(h.dev.block) }
 
 func (h *openDisk) Size() uint64 {
-	h.dev.m.mu.RLock()
-	defer h.dev.m.mu.RUnlock()
+	h.dev.m.Mu.RLock()
+	defer h.dev.m.Mu.RUnlock()
 	if d := h.dev.drive; d != nil && d.faults.dead {
 		return 0
 	}
@@ -92,9 +93,9 @@ func (h *openDisk) access(ctx context.Context, what string, a access, work func(
 	err := h.dev.do(ctx, a, func() error {
 		switch {
 		case h.closed:
-			return fmt.Errorf("%w: it was closed", errInvalid)
+			return fmt.Errorf("%w: it was closed", kernel.ErrInvalid)
 		case a.off > h.dev.length() || a.n > h.dev.length()-a.off:
-			return fmt.Errorf("%w: the device ends at %d", errInvalid, h.dev.length())
+			return fmt.Errorf("%w: the device ends at %d", kernel.ErrInvalid, h.dev.length())
 		}
 		h.wrote = h.wrote || a.write
 		h.dev.m.writer = h.by
@@ -111,7 +112,7 @@ func (h *openDisk) access(ctx context.Context, what string, a access, work func(
 func (h *openDisk) ReadAt(p []byte, off int64) (int, error) {
 	size := h.Size()
 	if off < 0 {
-		return 0, fmt.Errorf("%s: read at %d: %w", h.name, off, errInvalid)
+		return 0, fmt.Errorf("%s: read at %d: %w", h.name, off, kernel.ErrInvalid)
 	}
 	n := min(uint64(len(p)), size-min(size, uint64(off)))
 	if err := h.access(context.Background(), "read", access{off: min(uint64(off), size), n: n}, func() error {
@@ -129,10 +130,10 @@ func (h *openDisk) ReadAt(p []byte, off int64) (int, error) {
 // ReadMedium implements host.Disk.
 func (h *openDisk) ReadMedium(p []byte, off int64) (int, error) {
 	if bs := int64(h.dev.block); off%bs != 0 || int64(len(p))%bs != 0 {
-		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.name, len(p), off, errInvalid)
+		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.name, len(p), off, kernel.ErrInvalid)
 	}
 	n, err := h.ReadAt(p, off)
-	if errors.Is(err, errIO) && !errors.Is(err, host.ErrGone) {
+	if errors.Is(err, kernel.ErrIO) && !errors.Is(err, host.ErrGone) {
 		err = fmt.Errorf("%w: %w", host.ErrUnreadable, err)
 	}
 	return n, err
@@ -141,7 +142,7 @@ func (h *openDisk) ReadMedium(p []byte, off int64) (int, error) {
 // WriteAt implements io.WriterAt.
 func (h *openDisk) WriteAt(p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, fmt.Errorf("%s: write at %d: %w", h.name, off, errInvalid)
+		return 0, fmt.Errorf("%s: write at %d: %w", h.name, off, kernel.ErrInvalid)
 	}
 	err := h.access(context.Background(), "write", access{true, uint64(off), uint64(len(p))}, func() error { return h.dev.write(p, uint64(off)) })
 	if err != nil {
@@ -171,15 +172,15 @@ func (h *openDisk) aligned(ctx context.Context, what string, off, n uint64, work
 		return fmt.Errorf("%s: %s: %w", h.name, what, err)
 	}
 	if off%h.dev.block != 0 || n%h.dev.block != 0 {
-		return fmt.Errorf("%s: %s %d bytes at %d: %w: no whole blocks", h.name, what, n, off, errInvalid)
+		return fmt.Errorf("%s: %s %d bytes at %d: %w: no whole blocks", h.name, what, n, off, kernel.ErrInvalid)
 	}
 	return h.access(ctx, what, access{true, off, n}, func() error { return work(off, n) })
 }
 
 // SetReadOnly implements host.Disk.
 func (h *openDisk) SetReadOnly(on bool) error {
-	h.dev.m.mu.Lock()
-	defer h.dev.m.mu.Unlock()
+	h.dev.m.Mu.Lock()
+	defer h.dev.m.Mu.Unlock()
 	if h.dev.gone {
 		return fmt.Errorf("%s: set read-only: %w", h.name, host.ErrGone)
 	}
@@ -194,7 +195,7 @@ func (h *openDisk) SetReadOnly(on bool) error {
 func (h *openDisk) AddPartition(number int, start, size uint64) error {
 	return h.partition("add", number, func(d *drive) error {
 		if start%512 != 0 || size%512 != 0 {
-			return errInvalid
+			return kernel.ErrInvalid
 		}
 		return d.introduce(number, start/512, size/512)
 	})
@@ -204,7 +205,7 @@ func (h *openDisk) AddPartition(number int, start, size uint64) error {
 func (h *openDisk) ResizePartition(number int, start, size uint64) error {
 	return h.partition("resize", number, func(d *drive) error {
 		if start%512 != 0 || size%512 != 0 {
-			return errInvalid
+			return kernel.ErrInvalid
 		}
 		return d.resize(number, start/512, size/512)
 	})
@@ -216,9 +217,9 @@ func (h *openDisk) RemovePartition(number int) error {
 }
 
 func (h *openDisk) partition(what string, number int, work func(*drive) error) error {
-	h.dev.m.mu.Lock()
-	defer h.dev.m.mu.Unlock()
-	err := errInvalid // a partition has no partitions
+	h.dev.m.Mu.Lock()
+	defer h.dev.m.Mu.Unlock()
+	err := kernel.ErrInvalid // a partition has no partitions
 	switch {
 	case h.dev.gone:
 		err = host.ErrGone
@@ -235,10 +236,10 @@ func (h *openDisk) partition(what string, number int, work func(*drive) error) e
 // sends a change event (systemd, udev-watch).
 func (h *openDisk) Close() error {
 	m := h.dev.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	if h.closed {
-		return fmt.Errorf("%s: close: %w: it is closed", h.name, errInvalid)
+		return fmt.Errorf("%s: close: %w: it is closed", h.name, kernel.ErrInvalid)
 	}
 	h.closed = true
 	h.dev.handles--

@@ -20,8 +20,8 @@ func (s *lvmState) dmsetup(p *process) int {
 	if len(words) < 2 || verbs[words[0]] == nil {
 		return p.fail(1, "Unknown command.")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	for _, one := range s.physical {
 		g := one.group
 		if g == nil {
@@ -95,7 +95,7 @@ func loadMove(p *process, x *relocation) int {
 
 func resumeMove(p *process, x *relocation) int {
 	if x.loaded != "" {
-		x.begin(x.loaded, p.m.clock.Now())
+		x.begin(x.loaded, p.m.Clock.Now())
 	}
 	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -32,9 +33,9 @@ type drive struct {
 
 	faults faults
 	born   struct {
-		identity
+		model.Identity
 		size uint64
-		age  age
+		age  model.Counters
 	}
 	held   int // commands that wait while it hangs
 	io     ioCounters
@@ -62,15 +63,15 @@ type ioCounters struct {
 }
 
 // newDrive returns a drive of a group.
-func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
-	d := &drive{Entries: sysfs.Entries{Tree: m.tree}, m: m, pageState: pageState{kind: k, paths: max(g.Paths, 1), clock: m.clock}, number: len(m.drives), bay: b, system: g.System}
+func (m *devices) newDrive(g *Group, k *model.Properties, b *bay) (*drive, error) {
+	d := &drive{Entries: sysfs.Entries{Tree: m.Tree}, m: m, pageState: pageState{kind: k, paths: max(g.Paths, 1), clock: m.Clock}, number: len(m.drives), bay: b, system: g.System}
 	d.Owner = d
-	d.identity = identity{vendor: cmp.Or(g.Vendor, k.vendor), model: cmp.Or(g.Model, k.model)}
-	d.firmware = cmp.Or(g.Firmware, k.firmware)
-	d.serial = strings.ReplaceAll(cmp.Or(g.Serial, fallbackSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
-	d.wwn = wwnOf(k, d.model+d.serial)
-	if d.paths > k.maxPaths {
-		return nil, fmt.Errorf("%d paths: a %s drive has at most %d", d.paths, k.name, k.maxPaths)
+	d.Identity = model.Identity{Vendor: cmp.Or(g.Vendor, k.Vendor), Model: cmp.Or(g.Model, k.Model)}
+	d.firmware = cmp.Or(g.Firmware, k.Firmware)
+	d.Serial = strings.ReplaceAll(cmp.Or(g.Serial, model.DefaultSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
+	d.WWN = model.WWN(k, d.Model+d.Serial)
+	if d.paths > k.MaxPaths {
+		return nil, fmt.Errorf("%d paths: a %s drive has at most %d", d.paths, k.Name, k.MaxPaths)
 	}
 	switch d.block = uint64(g.Block); d.block {
 	case 0:
@@ -79,14 +80,14 @@ func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 	default:
 		return nil, fmt.Errorf("block %d: want 512 or 4096", g.Block)
 	}
-	size, err := parseSize(cmp.Or(g.Size, k.size))
+	size, err := model.ParseSize(cmp.Or(g.Size, k.Size))
 	if err != nil {
 		return nil, err
 	}
 	if d.size = size &^ (1<<20 - 1); d.size < 64<<20 { // whole MiB, close enough to real sizes
 		return nil, fmt.Errorf("size %s: want at least 64MiB", g.Size)
 	}
-	if d.age, err = newAge(g.Age); err != nil {
+	if d.age, err = model.NewCounters(g.Age); err != nil {
 		return nil, err
 	}
 	if d.content, err = newContent(cmp.Or(g.Content, "blank"), d.size, d.block); err != nil {
@@ -96,24 +97,24 @@ func (m *devices) newDrive(g *Group, k *kind, b *bay) (*drive, error) {
 		d.content.put(gpt(d.size, d.block, systemTable(d.size, d.block)...))
 	}
 	if d.longTest = g.LongTest; d.longTest == 0 {
-		d.longTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.rpm > 0]
+		d.longTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.RPM > 0]
 	}
-	d.age.born = m.clock.Now()
+	d.age.Born = m.Clock.Now()
 	d.io = ioCounters{done: 0x22d + d.age.Reallocated, errors: 0x2, reads: 91, sectors: 3208}
-	d.born.identity, d.born.age, d.born.size = d.identity, d.age, d.size
+	d.born.Identity, d.born.age, d.born.size = d.Identity, d.age, d.size
 	return d, nil
 }
 
 // plug adds the drive to the kernel. With rename the drive gets a kernel name that was never used.
 func (d *drive) plug(rename bool) {
-	d.index = d.m.freeIndex(d.kind.letters, d.paths, rename)
+	d.index = d.m.freeIndex(d.kind.Letters, d.paths, rename)
 	d.present = true
 	d.turn++
 	d.names, d.places, d.parts, d.disks = nil, nil, nil, nil
 	for path := range d.paths {
-		d.places = append(d.places, builders[d.kind.name].place(d, path))
+		d.places = append(d.places, builders[d.kind.Name].place(d, path))
 	}
-	builders[d.kind.name].build(d)
+	builders[d.kind.Name].build(d)
 	d.scan()
 	if d.bay != nil {
 		d.bay.drive = d
@@ -132,7 +133,7 @@ func (d *drive) unplug() {
 		p.remove()
 	}
 	for path := range d.paths {
-		d.m.ghosts = append(d.m.ghosts, ghost{d.kind.letters, d.index + path, all})
+		d.m.ghosts = append(d.m.ghosts, ghost{d.kind.Letters, d.index + path, all})
 	}
 	d.Leave()
 	for _, n := range append([]string{d.name}, d.names...) {
@@ -173,5 +174,5 @@ func (d *drive) label() string {
 	case d.present:
 		return d.name
 	}
-	return d.serial
+	return d.Serial
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -86,8 +87,8 @@ func newInjector(d *devices, m *mounter) *injector { return &injector{d, m} }
 
 // Inject applies a fault.
 func (x *injector) Inject(f Fault) error {
-	x.devices.mu.Lock()
-	defer x.devices.mu.Unlock()
+	x.devices.Mu.Lock()
+	defer x.devices.Mu.Unlock()
 	row, err := findFault(&f)
 	if err != nil {
 		return err
@@ -144,12 +145,12 @@ func findFault(f *Fault) (*faultRow, error) {
 		for _, r := range faultTable {
 			names = append(names, r.Name)
 		}
-		return nil, fmt.Errorf("fault %q: %w: want one of %s", f.Fault, errInvalid, strings.Join(names, ", "))
+		return nil, fmt.Errorf("fault %q: %w: want one of %s", f.Fault, kernel.ErrInvalid, strings.Join(names, ", "))
 	}
 	row := &faultTable[i]
 	for _, k := range slices.Sorted(maps.Keys(f.Args)) {
 		if !slices.Contains(row.keys(), k) {
-			return nil, fmt.Errorf("fault %s: argument %q: %w: it takes %s", f.Fault, k, errInvalid, cmp.Or(row.Args, "none"))
+			return nil, fmt.Errorf("fault %s: argument %q: %w: it takes %s", f.Fault, k, kernel.ErrInvalid, cmp.Or(row.Args, "none"))
 		}
 	}
 	return row, nil
@@ -168,7 +169,7 @@ func (r *faultRow) keys() []string {
 // target returns the drive that the fault names.
 func (x *injector) target(f *Fault) (*drive, error) {
 	if (f.Bay == "") == (f.Drive == "") {
-		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, errInvalid)
+		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, kernel.ErrInvalid)
 	}
 	d, err := x.devices.find(f.Bay, f.Drive)
 	if err != nil {
@@ -189,7 +190,7 @@ func (a arguments) number(key string, usual, most uint64) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil || n > most {
-		return 0, fmt.Errorf("%s=%s: %w: want a number up to %d", key, text, errInvalid, most)
+		return 0, fmt.Errorf("%s=%s: %w: want a number up to %d", key, text, kernel.ErrInvalid, most)
 	}
 	return n, nil
 }
@@ -201,7 +202,7 @@ func (a arguments) flag(key string) (bool, error) {
 	case "true", "yes", "1":
 		return true, nil
 	default:
-		return false, fmt.Errorf("%s=%s: %w: want true or false", key, text, errInvalid)
+		return false, fmt.Errorf("%s=%s: %w: want true or false", key, text, kernel.ErrInvalid)
 	}
 }
 
@@ -216,7 +217,7 @@ func (x *injector) troubles(d *drive) []string {
 		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.spoilt.garbage}, {"short-pages", d.spoilt.shortPages},
 		{"bad-checksum", d.spoilt.badChecksum}, {"counters-max", d.spoilt.countersMax}, {"selftest-fail", d.spoilt.testsFail},
 		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},
-		{"resize", d.size != d.born.size}, {"identity", d.identity != d.born.identity}, {"age", d.age.Age != d.born.age.Age},
+		{"resize", d.size != d.born.size}, {"identity", d.Identity != d.born.Identity}, {"age", d.age.Age != d.born.age.Age},
 	} {
 		if t.on {
 			names = append(names, t.name)

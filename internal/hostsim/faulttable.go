@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // faultRow is a fault: its documentation and its function.
@@ -25,7 +27,7 @@ func switchOn(of func(*drive) *bool) func(*injector, *drive, arguments) error {
 }
 
 // count returns a fault function that sets a counter of the drive to n.
-func count(usual, most uint64, of func(*age) *uint64, then func(*drive, uint64)) func(*injector, *drive, arguments) error {
+func count(usual, most uint64, of func(*model.Counters) *uint64, then func(*drive, uint64)) func(*injector, *drive, arguments) error {
 	return func(_ *injector, d *drive, a arguments) error {
 		n, err := a.number("n", usual, most)
 		if err != nil {
@@ -56,13 +58,13 @@ var faultTable = []faultRow{
 	{FaultDoc{"slow", "delay=2s", "answer every command late"}, false, slow, nil},
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear, nil},
-	{FaultDoc{"reallocate", "n=100", "reallocated sectors, or grown defects of a SAS drive, become n"}, false, count(100, manyErrors, func(a *age) *uint64 { return &a.Reallocated }, nil), nil},
-	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *age) *uint64 { return &a.Pending }, func(d *drive, n uint64) { logSectors(d, min(n, 1)) }), nil},
+	{FaultDoc{"reallocate", "n=100", "reallocated sectors, or grown defects of a SAS drive, become n"}, false, count(100, manyErrors, func(a *model.Counters) *uint64 { return &a.Reallocated }, nil), nil},
+	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *model.Counters) *uint64 { return &a.Pending }, func(d *drive, n uint64) { logSectors(d, min(n, 1)) }), nil},
 	{FaultDoc{"media-errors", "n=5", "n reads could not be corrected, each with a line in the kernel log"}, false, mediaErrors, nil},
 	{FaultDoc{"critical-warning", "bits=0x04", "NVMe: the bits of critical_warning"}, false, criticalWarning, nil},
 	{FaultDoc{"fail", "", "the drive's own verdict becomes FAILED"}, false, failVerdict, nil},
 	{FaultDoc{"heat", "celsius=75", "the temperature becomes celsius"}, false, heat, nil},
-	{FaultDoc{"crc", "n=200", "ATA: n transfers were damaged on the cable"}, false, count(200, manyErrors, func(a *age) *uint64 { return &a.CRCErrors }, nil), nil},
+	{FaultDoc{"crc", "n=200", "ATA: n transfers were damaged on the cable"}, false, count(200, manyErrors, func(a *model.Counters) *uint64 { return &a.CRCErrors }, nil), nil},
 	{FaultDoc{"change-serial", "serial=CHANGED1", "the drive comes back with another serial number and name, as a swapped one does"}, false, changeSerial, nil},
 	{FaultDoc{"duplicate-serial", "of=BAY", "the drive comes back with the serial number and world wide name of another"}, false, duplicateSerial, nil},
 	{FaultDoc{"no-serial", "wwn=true", "the drive comes back without a serial number; wwn=false: nor a world wide name"}, false, noSerial, nil},
@@ -95,7 +97,7 @@ func needFamily(d *drive, what string, families ...host.Family) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: a %s drive has no %s", errInvalid, d.kind.name, what)
+	return fmt.Errorf("%w: a %s drive has no %s", kernel.ErrInvalid, d.kind.Name, what)
 }
 
 func failVerdict(x *injector, d *drive, _ arguments) error {
@@ -128,8 +130,8 @@ func wear(x *injector, d *drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	if d.kind.rpm > 0 {
-		return fmt.Errorf("%w: a %s drive does not wear", errInvalid, d.kind.name)
+	if d.kind.RPM > 0 {
+		return fmt.Errorf("%w: a %s drive does not wear", kernel.ErrInvalid, d.kind.Name)
 	}
 	d.age.PercentageUsed, d.age.Spare = int(used), int(spare)
 	return nil
@@ -213,7 +215,7 @@ func slow(x *injector, d *drive, a arguments) error {
 	text := a.text("delay", "2s")
 	delay, err := time.ParseDuration(text)
 	if err != nil || delay < 0 || delay > time.Hour {
-		return fmt.Errorf("delay=%s: %w: want a time such as 500ms or 2s", text, errInvalid)
+		return fmt.Errorf("delay=%s: %w: want a time such as 500ms or 2s", text, kernel.ErrInvalid)
 	}
 	d.faults.slow = delay
 	return nil
@@ -242,14 +244,14 @@ func standby(x *injector, d *drive, _ arguments) error {
 }
 
 func offline(x *injector, d *drive, _ arguments) error {
-	if d.kind.letters != "sd" {
-		return fmt.Errorf("%w: a %s drive is no SCSI device", errInvalid, d.kind.name)
+	if d.kind.Letters != "sd" {
+		return fmt.Errorf("%w: a %s drive is no SCSI device", kernel.ErrInvalid, d.kind.Name)
 	}
 	d.faults.offline = true
 	d.io.timeouts++
 	for _, p := range d.places {
-		d.m.logf(levelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
-		d.m.logf(levelErr, "sd %s: Device offlined - not ready after error recovery", p.hctl)
+		d.m.Logf(kernel.LevelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
+		d.m.Logf(kernel.LevelErr, "sd %s: Device offlined - not ready after error recovery", p.hctl)
 	}
 	d.changed()
 	return nil
@@ -261,8 +263,8 @@ func nvmeDead(x *injector, d *drive, _ arguments) error {
 	}
 	d.faults.dead = true
 	for _, p := range d.places {
-		d.m.logf(levelErr, "nvme %s: Device not ready; aborting reset, CSTS=0x1", p.ctrl)
-		d.m.logf(levelErr, "nvme %s: Disabling device after reset failure: -19", p.ctrl)
+		d.m.Logf(kernel.LevelErr, "nvme %s: Device not ready; aborting reset, CSTS=0x1", p.ctrl)
+		d.m.Logf(kernel.LevelErr, "nvme %s: Disabling device after reset failure: -19", p.ctrl)
 	}
 	d.changed()
 	return nil
@@ -284,16 +286,16 @@ func selftestFail(x *injector, d *drive, a arguments) error {
 // an event (block/genhd.c, set_capacity_and_notify).
 func resizeDrive(x *injector, d *drive, a arguments) error {
 	text := a.text("size", fmt.Sprintf("%dB", d.size/2/d.block*d.block))
-	size, err := parseSize(text)
+	size, err := model.ParseSize(text)
 	if err != nil || size < 1<<20 || size%d.block != 0 {
-		return fmt.Errorf("size=%s: %w: want whole blocks", text, errInvalid)
+		return fmt.Errorf("size=%s: %w: want whole blocks", text, kernel.ErrInvalid)
 	}
 	setSize(d, size)
 	return nil
 }
 
 func overflow(x *injector, d *drive, _ arguments) error {
-	d.m.uevents.send(d.m.uevents.lost)
+	d.m.Uevents.Send(d.m.Uevents.Lost)
 	return nil
 }
 
@@ -306,14 +308,14 @@ func storm(x *injector, d *drive, a arguments) error {
 	}
 	seconds, err := a.number("seconds", 10, 3600)
 	if err != nil || rate == 0 {
-		return fmt.Errorf("rate=%d seconds=%s: %w", rate, strconv.Quote(a.text("seconds", "10")), errInvalid)
+		return fmt.Errorf("rate=%d seconds=%s: %w", rate, strconv.Quote(a.text("seconds", "10")), kernel.ErrInvalid)
 	}
 	if d.faults.calm != nil {
 		close(d.faults.calm)
 	}
 	calm := make(chan struct{})
 	d.faults.calm = calm
-	d.m.busy.Go(func() { blow(d, calm, int(rate*seconds), time.Second/time.Duration(rate)) })
+	d.m.Busy.Go(func() { blow(d, calm, int(rate*seconds), time.Second/time.Duration(rate)) })
 	return nil
 }
 
@@ -324,10 +326,10 @@ func blow(d *drive, calm <-chan struct{}, n int, every time.Duration) {
 			return
 		default:
 		}
-		d.m.mu.Lock()
+		d.m.Mu.Lock()
 		d.changed()
-		d.m.mu.Unlock()
-		if !d.m.pause(every) {
+		d.m.Mu.Unlock()
+		if !d.m.Pause(every) {
 			return
 		}
 	}
@@ -335,18 +337,18 @@ func blow(d *drive, calm <-chan struct{}, n int, every time.Duration) {
 
 // logIO logs a request that failed for another reason.
 func logIO(d *drive, sector uint64, op string) {
-	d.m.logf(levelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
+	d.m.Logf(kernel.LevelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
 }
 
 // logTimeout logs commands that timed out.
 func logTimeout(d *drive) {
 	p := d.places[0]
 	d.io.timeouts++
-	switch d.kind.letters {
+	switch d.kind.Letters {
 	case "nvme":
-		d.m.logf(levelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
+		d.m.Logf(kernel.LevelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
 	case "sd":
-		d.m.logf(levelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
+		d.m.Logf(kernel.LevelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
 	}
 }
 
@@ -355,7 +357,7 @@ func setSize(d *drive, size uint64) {
 	d.size = size
 	if d.present {
 		for _, disk := range d.disks {
-			d.m.uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
+			d.m.Uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
 		}
 	}
 }

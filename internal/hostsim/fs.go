@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -89,7 +90,7 @@ func (f *filesystem) write() error {
 // ext4_handle_error).
 func (f *filesystem) fail(n uint64, what string) {
 	m := f.dev.m
-	now := m.clock.Now().Unix()
+	now := m.Clock.Now().Unix()
 	if f.Errors == 0 {
 		f.First = now
 	}
@@ -97,14 +98,14 @@ func (f *filesystem) fail(n uint64, what string) {
 	f.Last = now
 	switch f.kind {
 	case "ext4":
-		m.logf(levelErr, "EXT4-fs error (device %s): %s", f.dev.name, what)
+		m.Logf(kernel.LevelErr, "EXT4-fs error (device %s): %s", f.dev.name, what)
 		if slices.Contains(f.opts, "errors=remount-ro") {
 			f.turnReadOnly()
 		}
 	case "xfs":
-		m.logf(levelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.name, what)
+		m.Logf(kernel.LevelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.name, what)
 	case "btrfs":
-		m.logf(levelErr, "BTRFS error (device %s): %s", f.dev.name, what)
+		m.Logf(kernel.LevelErr, "BTRFS error (device %s): %s", f.dev.name, what)
 	}
 	f.save()
 }
@@ -117,11 +118,11 @@ func (f *filesystem) turnReadOnly() {
 	m := f.dev.m
 	switch f.kind {
 	case "ext4":
-		m.logf(levelErr, "EXT4-fs (%s): Remounting filesystem read-only", f.dev.name)
+		m.Logf(kernel.LevelErr, "EXT4-fs (%s): Remounting filesystem read-only", f.dev.name)
 	case "xfs":
-		m.logf(levelErr, "XFS (%s): Filesystem has been shut down due to log error (0x2).", f.dev.name)
+		m.Logf(kernel.LevelErr, "XFS (%s): Filesystem has been shut down due to log error (0x2).", f.dev.name)
 	case "btrfs":
-		m.logf(levelErr, "BTRFS info (device %s): forced readonly", f.dev.name)
+		m.Logf(kernel.LevelErr, "BTRFS info (device %s): forced readonly", f.dev.name)
 	}
 }
 
@@ -134,15 +135,15 @@ func (f *filesystem) touch(ctx context.Context, write bool, work func() error) e
 		}
 		return work()
 	})
-	if errors.Is(err, errIO) {
-		f.dev.m.mu.Lock()
-		defer f.dev.m.mu.Unlock()
+	if errors.Is(err, kernel.ErrIO) {
+		f.dev.m.Mu.Lock()
+		defer f.dev.m.Mu.Unlock()
 		if f.table.on[f.dev] == f {
 			f.fail(1, "ext4_find_entry: inode #2: comm drivebay: reading directory lblock 0")
 		}
 	}
 	if errors.Is(err, host.ErrGone) {
-		err = errIO
+		err = kernel.ErrIO
 	}
 	return err
 }
@@ -160,7 +161,7 @@ var mountedOptions = map[string][]string{
 var (
 	ofMount   = []string{"nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime", "strictatime", "nosymfollow"}
 	ofNobody  = []string{"", "defaults", "rw", "ro", "suid", "dev", "exec", "atime", "diratime", "symfollow", "auto", "noauto", "nofail", "_netdev"}
-	errOption = fmt.Errorf("%w: the filesystem does not know an option", errInvalid)
+	errOption = fmt.Errorf("%w: the filesystem does not know an option", kernel.ErrInvalid)
 )
 
 // sortOptions separates the options of the mount from those of the filesystem.

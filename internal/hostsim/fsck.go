@@ -28,8 +28,8 @@ func check(p *process, name string, repair bool) (s super, ok bool, err error) {
 // held reports whether a device is mounted or claimed. A program that writes needs exclusive access.
 func held(p *process, name string) (mounted, busy bool) {
 	dev := p.device(name)
-	p.m.mu.RLock()
-	defer p.m.mu.RUnlock()
+	p.m.Mu.RLock()
+	defer p.m.Mu.RUnlock()
 	return dev.mounted, dev.busy()
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // Faults of filesystems: of a device ("sda1", "/dev/VG/LV"), of a mount path ("/var/lib/..."), or of
@@ -22,7 +23,7 @@ func (x *injector) aimFS(f *Fault) ([]*device, error) {
 		return x.onlyFS([]*device{dev}, name)
 	}
 	if strings.HasPrefix(name, "/") {
-		return nil, fmt.Errorf("fault %s: %w: nothing is mounted at %s, and no device has that name", f.Fault, errInvalid, name)
+		return nil, fmt.Errorf("fault %s: %w: nothing is mounted at %s, and no device has that name", f.Fault, kernel.ErrInvalid, name)
 	}
 	d, err := x.target(f)
 	if err != nil {
@@ -46,7 +47,7 @@ func fsErrors(x *injector, d *device, a arguments) error {
 	}
 	f := mountedOn(x.mounts, d)
 	if f == nil {
-		return fmt.Errorf("%s: %w: it is not mounted", d.name, errInvalid)
+		return fmt.Errorf("%s: %w: it is not mounted", d.name, kernel.ErrInvalid)
 	}
 	f.Errors = 0
 	f.fail(n, "__ext4_find_entry:1683: inode #2: comm app: checksumming directory block 0")
@@ -60,7 +61,7 @@ func fsReadOnly(x *injector, d *device, a arguments) error {
 	}
 	f := mountedOn(x.mounts, d)
 	if f == nil {
-		return fmt.Errorf("%s: %w: it is not mounted", d.name, errInvalid)
+		return fmt.Errorf("%s: %w: it is not mounted", d.name, kernel.ErrInvalid)
 	}
 	f.hidden = hidden
 	f.turnReadOnly()

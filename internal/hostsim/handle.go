@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // handle is an open drive.
@@ -21,8 +23,8 @@ func (m *devices) OpenDrive(ctx context.Context, dev string) (host.Drive, error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	d := m.byName[strings.TrimPrefix(dev, "/dev/")]
 	switch {
 	case d == nil || !strings.HasPrefix(dev, "/dev/"):
@@ -44,18 +46,18 @@ func (h *handle) enter(ctx context.Context) error {
 	if err := d.dawdle(ctx); err != nil {
 		return err
 	}
-	d.m.mu.Lock()
+	d.m.Mu.Lock()
 	for d.faults.hang != nil && d.turn == h.turn {
 		released := d.faults.hang
 		d.held++
-		d.m.mu.Unlock()
+		d.m.Mu.Unlock()
 		<-released
-		d.m.mu.Lock()
+		d.m.Mu.Lock()
 		d.held--
 	}
 	err := h.check()
 	if err != nil {
-		d.m.mu.Unlock()
+		d.m.Mu.Unlock()
 	}
 	return err
 }
@@ -67,9 +69,9 @@ func (h *handle) check() error {
 		return host.ErrGone
 	case d.faults.eio:
 		d.io.errors++
-		return errIO
+		return kernel.ErrIO
 	case d.faults.dead:
-		return errIO
+		return kernel.ErrIO
 	}
 	d.io.done++
 	return nil
@@ -77,9 +79,9 @@ func (h *handle) check() error {
 
 // dawdle waits for the delay of a slow drive, at most until the command's context ends.
 func (d *drive) dawdle(ctx context.Context) error {
-	d.m.mu.RLock()
+	d.m.Mu.RLock()
 	delay := d.faults.slow
-	d.m.mu.RUnlock()
+	d.m.Mu.RUnlock()
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", host.ErrTimeout, err)
 	}
@@ -87,7 +89,7 @@ func (d *drive) dawdle(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-d.m.clock.After(delay):
+	case <-d.m.Clock.After(delay):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", host.ErrTimeout, ctx.Err())
@@ -100,7 +102,7 @@ func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, err)
 	}
 	d := h.d
-	defer d.m.mu.Unlock()
+	defer d.m.Mu.Unlock()
 	d.stats.Pages++
 	if d.asleep {
 		if p == host.SCSITestUnitReady && d.family() == host.FamilySCSI {
@@ -124,9 +126,9 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, err)
 	}
 	d := h.d
-	defer d.m.mu.Unlock()
+	defer d.m.Mu.Unlock()
 	if off < 0 {
-		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, errInvalid)
+		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, kernel.ErrInvalid)
 	}
 	if d.asleep {
 		d.asleep = false
@@ -149,17 +151,17 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 // ReadMedium implements host.Drive.
 func (h *handle) ReadMedium(p []byte, off int64) (int, error) {
 	if bs := int64(h.d.block); off%bs != 0 || int64(len(p))%bs != 0 {
-		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.dev, len(p), off, errInvalid)
+		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.dev, len(p), off, kernel.ErrInvalid)
 	}
 	d := h.d
-	d.m.mu.Lock()
+	d.m.Mu.Lock()
 	sector, bad := d.unread(access{off: uint64(off), n: uint64(len(p))})
 	if bad && d.present && d.turn == h.turn {
 		d.logMedium(sector)
 	}
-	d.m.mu.Unlock()
+	d.m.Mu.Unlock()
 	if bad {
-		return 0, fmt.Errorf("%s: read at %d: %w: %w", h.dev, off, host.ErrUnreadable, errIO)
+		return 0, fmt.Errorf("%s: read at %d: %w: %w", h.dev, off, host.ErrUnreadable, kernel.ErrIO)
 	}
 	return h.ReadAt(p, off)
 }
@@ -169,8 +171,8 @@ func (h *handle) SelfTest(ctx context.Context, t host.SelfTest) error {
 	if err := h.enter(ctx); err != nil {
 		return fmt.Errorf("%s: self-test: %w", h.dev, err)
 	}
-	defer h.d.m.mu.Unlock()
-	if t.Family != h.d.family() || t.Family == "" || h.d.kind.name == KindUSB {
+	defer h.d.m.Mu.Unlock()
+	if t.Family != h.d.family() || t.Family == "" || h.d.kind.Name == model.KindUSB {
 		return fmt.Errorf("%s: %s self-test: %w", h.dev, t.Family, host.ErrUnsupported)
 	}
 	if err := h.d.startTest(t.Kind); err != nil {

@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // Helpers for tests, and for outside callers that only know paths, to change places.
@@ -39,7 +40,7 @@ func (m *mounter) RemovePlace(at string) error {
 
 func placeOf(at string) (host.Place, error) {
 	if !path.IsAbs(at) {
-		return host.Place{}, fmt.Errorf("%s: %w: want an absolute path", at, errInvalid)
+		return host.Place{}, fmt.Errorf("%s: %w: want an absolute path", at, kernel.ErrInvalid)
 	}
 	at = path.Clean(at)
 	return host.Place{Root: "/", Name: cmp.Or(at[1:], ".")}, nil
@@ -47,15 +48,15 @@ func placeOf(at string) (host.Place, error) {
 
 // PutLink puts an object at a path that is not a folder, file or device.
 func (m *mounter) PutLink(at string) {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
 }
 
 // PutFile puts a file with content at a path.
 func (m *mounter) PutFile(at string) {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	at = path.Clean(at)
 	m.lay(m.resolve(at), host.PlaceFile)
 	m.written[at] = true
@@ -64,24 +65,24 @@ func (m *mounter) PutFile(at string) {
 // HoldMount keeps the mount at a path in use until release is called: it cannot be unmounted
 // meanwhile.
 func (m *mounter) HoldMount(at string) (release func(), err error) {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	x := m.top(path.Clean(at))
 	if x == nil {
 		return nil, fmt.Errorf("%s: %w", at, host.ErrNotMounted)
 	}
 	x.users++
 	return func() {
-		m.devices.mu.Lock()
-		defer m.devices.mu.Unlock()
+		m.devices.Mu.Lock()
+		defer m.devices.Mu.Unlock()
 		x.users--
 	}, nil
 }
 
 // UnmountBehind drops the topmost mount of a path without the daemon's knowledge.
 func (m *mounter) UnmountBehind(at string) error {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	x := m.top(path.Clean(at))
 	if x == nil {
 		return fmt.Errorf("%s: %w", at, host.ErrNotMounted)
@@ -92,8 +93,8 @@ func (m *mounter) UnmountBehind(at string) error {
 
 // Fill sets the used bytes of a filesystem, which is named by a device node or a mount path.
 func (m *mounter) Fill(what string, bytes uint64) error {
-	m.devices.mu.Lock()
-	defer m.devices.mu.Unlock()
+	m.devices.Mu.Lock()
+	defer m.devices.Mu.Unlock()
 	dev := volumeAt(m, what)
 	if dev == nil {
 		return fmt.Errorf("fill %s: %w", what, errNoFS)

@@ -2,6 +2,9 @@ package hostsim
 
 import (
 	"fmt"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 func vanish(x *injector, d *drive, _ arguments) error {
@@ -15,9 +18,9 @@ func comeBack(x *injector, d *drive, a arguments) error {
 	case err != nil:
 		return err
 	case d.present:
-		return fmt.Errorf("%w: it is in the machine", errInvalid)
+		return fmt.Errorf("%w: it is in the machine", kernel.ErrInvalid)
 	case d.bay != nil && d.bay.drive != nil:
-		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
+		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.bay.number)
 	}
 	d.push(rename)
 	return nil
@@ -27,15 +30,15 @@ func move(x *injector, d *drive, a arguments) error {
 	to := a.text("to", "")
 	var target *bay
 	for _, b := range d.m.bays {
-		if to != "" && b.called(to) && b.row.kind == d.kind.bay {
+		if to != "" && b.called(to) && b.row.kind == d.kind.Bay {
 			target = b
 		}
 	}
 	switch {
 	case target == nil:
-		return fmt.Errorf("to=%s: %w: no bay of that name takes a %s drive", to, errInvalid, d.kind.name)
+		return fmt.Errorf("to=%s: %w: no bay of that name takes a %s drive", to, kernel.ErrInvalid, d.kind.Name)
 	case target.drive != nil:
-		return fmt.Errorf("to=%s: %w: there is a drive in it already", to, errInvalid)
+		return fmt.Errorf("to=%s: %w: there is a drive in it already", to, kernel.ErrInvalid)
 	}
 	if d.present {
 		d.pull()
@@ -49,14 +52,14 @@ func move(x *injector, d *drive, a arguments) error {
 func swap(x *injector, d *drive, a arguments) error {
 	with := a.text("with", "")
 	if with == "" {
-		return fmt.Errorf("with: %w: want a bay", errInvalid)
+		return fmt.Errorf("with: %w: want a bay", kernel.ErrInvalid)
 	}
 	other, err := x.target(&Fault{Bay: with, Fault: "swap"})
 	switch {
 	case err != nil:
 		return err
 	case other == d || d.bay == nil || other.bay == nil || d.bay.row.kind != other.bay.row.kind || !d.present || !other.present:
-		return fmt.Errorf("with=%s: %w: want another drive that is in a bay of the same kind", with, errInvalid)
+		return fmt.Errorf("with=%s: %w: want another drive that is in a bay of the same kind", with, kernel.ErrInvalid)
 	}
 	d.pull()
 	other.pull()
@@ -69,24 +72,24 @@ func swap(x *injector, d *drive, a arguments) error {
 // replace pulls the drive and puts a new one into its bay.
 func replace(x *injector, d *drive, a arguments) error {
 	if d.bay == nil {
-		return fmt.Errorf("%w: it is in no bay", errInvalid)
+		return fmt.Errorf("%w: it is in no bay", kernel.ErrInvalid)
 	}
-	k := kinds[Kind(a.text("kind", string(d.kind.name)))]
-	if k == nil || k.bay != d.bay.row.kind {
-		return fmt.Errorf("kind=%s: %w: no drive of that kind fits into the bay", a.text("kind", ""), errInvalid)
+	k := model.Kinds[model.Kind(a.text("kind", string(d.kind.Name)))]
+	if k == nil || k.Bay != d.bay.row.kind {
+		return fmt.Errorf("kind=%s: %w: no drive of that kind fits into the bay", a.text("kind", ""), kernel.ErrInvalid)
 	}
-	g := Group{Kind: k.name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.size)), Content: a.text("content", "blank"), Paths: d.paths, Block: int(d.block)}
+	g := Group{Kind: k.Name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.size)), Content: a.text("content", "blank"), Paths: d.paths, Block: int(d.block)}
 	if k == d.kind {
-		g.Vendor, g.Model, g.Firmware = d.vendor, d.model, d.firmware
+		g.Vendor, g.Model, g.Firmware = d.Vendor, d.Model, d.firmware
 	}
 	next, err := d.m.newDrive(&g, k, d.bay)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errInvalid, err)
+		return fmt.Errorf("%w: %w", kernel.ErrInvalid, err)
 	}
 	if d.present {
 		d.pull()
 	} else if d.bay.drive != nil {
-		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
+		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.bay.number)
 	}
 	d.m.drives = append(d.m.drives, next)
 	next.push(false)
@@ -94,10 +97,10 @@ func replace(x *injector, d *drive, a arguments) error {
 }
 
 func changeSerial(x *injector, d *drive, a arguments) error {
-	id := d.identity
-	id.serial = a.text("serial", "CHANGED1")
-	if id.wwn != 0 {
-		id.wwn = wwnOf(d.kind, id.model+id.serial)
+	id := d.Identity
+	id.Serial = a.text("serial", "CHANGED1")
+	if id.WWN != 0 {
+		id.WWN = model.WWN(d.kind, id.Model+id.Serial)
 	}
 	reappear(d, id)
 	return nil
@@ -110,24 +113,24 @@ func duplicateSerial(x *injector, d *drive, a arguments) error {
 		return err
 	}
 	if other == d {
-		return fmt.Errorf("of=%s: %w: that is the drive itself", of, errInvalid)
+		return fmt.Errorf("of=%s: %w: that is the drive itself", of, kernel.ErrInvalid)
 	}
-	id := d.identity
-	id.serial, id.wwn = other.serial, other.wwn
+	id := d.Identity
+	id.Serial, id.WWN = other.Serial, other.WWN
 	reappear(d, id)
 	return nil
 }
 
 func noSerial(x *injector, d *drive, a arguments) error {
-	id := d.identity
-	id.serial = ""
+	id := d.Identity
+	id.Serial = ""
 	if a.args["wwn"] != "" {
 		keep, err := a.flag("wwn")
 		if err != nil {
 			return err
 		}
 		if !keep {
-			id.wwn = 0
+			id.WWN = 0
 		}
 	}
 	reappear(d, id)
@@ -135,8 +138,8 @@ func noSerial(x *injector, d *drive, a arguments) error {
 }
 
 func nonUTF8(x *injector, d *drive, _ arguments) error {
-	id := d.identity
-	id.model = "SIM\xff\xfeMODEL\x80"
+	id := d.Identity
+	id.Model = "SIM\xff\xfeMODEL\x80"
 	reappear(d, id)
 	return nil
 }
@@ -145,7 +148,7 @@ func nonUTF8(x *injector, d *drive, _ arguments) error {
 // it back in.
 func heal(x *injector, d *drive, _ arguments) error {
 	if !d.present && d.bay != nil && d.bay.drive != nil {
-		return fmt.Errorf("%w: there is another drive in bay %d", errInvalid, d.bay.number)
+		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.bay.number)
 	}
 	changed := d.faults.offline || d.faults.dead || d.faults.readOnly
 	d.release()
@@ -156,10 +159,10 @@ func heal(x *injector, d *drive, _ arguments) error {
 	}
 	switch {
 	case !d.present:
-		d.identity = d.born.identity
+		d.Identity = d.born.Identity
 		d.push(false)
-	case d.identity != d.born.identity:
-		reappear(d, d.born.identity)
+	case d.Identity != d.born.Identity:
+		reappear(d, d.born.Identity)
 	case changed:
 		d.changed()
 	}
@@ -172,8 +175,8 @@ func heal(x *injector, d *drive, _ arguments) error {
 }
 
 // reappear makes the kernel detect the drive again, with another identity.
-func reappear(d *drive, id identity) {
+func reappear(d *drive, id model.Identity) {
 	d.pull()
-	d.identity = id
+	d.Identity = id
 	d.push(false)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // DriveView is a drive as GET /sim/v1/drives shows it.
@@ -12,7 +14,7 @@ type DriveView struct {
 	Bay       string     `json:"bay,omitempty"`
 	Enclosure string     `json:"enclosure,omitempty"`
 	Name      string     `json:"name,omitempty"` // kernel name, while it is present
-	Kind      Kind       `json:"kind"`
+	Kind      model.Kind `json:"kind"`
 	Vendor    string     `json:"vendor,omitempty"`
 	Model     string     `json:"model"`
 	Serial    string     `json:"serial"`
@@ -27,11 +29,11 @@ type DriveView struct {
 // View lists the drives, pulled drives included.
 func (m *Machine) View() []DriveView {
 	stats := m.Stats()
-	m.kernel.mu.RLock()
-	defer m.kernel.mu.RUnlock()
+	m.kernel.Mu.RLock()
+	defer m.kernel.Mu.RUnlock()
 	list := []DriveView{}
 	for i, d := range m.devices.drives {
-		v := DriveView{Kind: d.kind.name, Vendor: d.vendor, Model: d.model, Serial: d.serial, Size: d.size,
+		v := DriveView{Kind: d.kind.Name, Vendor: d.Vendor, Model: d.Model, Serial: d.Serial, Size: d.size,
 			Present: d.present, System: d.system, Content: d.content.sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
 		if d.present {
 			v.Name = d.name

@@ -36,7 +36,7 @@ func (c *lvmRun) activate(v *lv) error {
 		v.assemble()
 	}
 	if x := v.group.move; x != nil && (x.moves(v) && x.since.IsZero() || v.pool != nil && x.moves(v.pool.data)) {
-		x.begin("", c.m.clock.Now())
+		x.begin("", c.m.Clock.Now())
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 		old := []*lv{v.metas[i], v.images[i]}
 		v.group.forget(old...)
 		v.leg(pvs[at], i)
-		v.recovers = c.m.clock.Now()
+		v.recovers = c.m.Clock.Now()
 		if v.dev != nil {
 			for _, x := range []*lv{v.metas[i], v.images[i]} {
 				if err := c.activate(x); err != nil {
@@ -146,7 +146,7 @@ func (c *lvmRun) addLeg(v *lv, on *pv) error {
 	meta.areas = g.take(1, []*pv{own})
 	v.images, v.metas, v.failed, v.fresh = []*lv{image}, []*lv{meta}, []bool{false}, []bool{true}
 	v.leg(on, 1)
-	v.recovers = c.m.clock.Now()
+	v.recovers = c.m.Clock.Now()
 	for _, x := range v.parts() {
 		if err := c.activate(x); err != nil {
 			return err

@@ -28,12 +28,12 @@ func newScan(s *lvmState, p *process) *lvmScan {
 // readLabels reads the labels on the devices that the command may use: those of --devices, or all. It
 // ignores unreadable devices.
 func (c *lvmScan) readLabels() {
-	c.m.mu.RLock()
+	c.m.Mu.RLock()
 	var names []string
 	for name := range c.m.blocks {
 		names = append(names, "/dev/"+name)
 	}
-	c.m.mu.RUnlock()
+	c.m.Mu.RUnlock()
 	slices.Sort(names)
 	if listed := c.all["devices"]; len(listed) > 0 {
 		names = nil
@@ -55,8 +55,8 @@ func (c *lvmScan) readLabels() {
 			c.complain("  Error reading device %s at 0 length 4096.", name)
 		}
 	}
-	c.m.mu.Lock()
-	defer c.m.mu.Unlock()
+	c.m.Mu.Lock()
+	defer c.m.Mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(c.on)) {
 		c.checkMetadata(c.m.physical[id], c.on[id])
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // relocation is a pvmove in progress. The kernel copies to the new extents, and they keep the copy
@@ -33,7 +35,7 @@ func (g *group) copied(since time.Time, n uint64) uint64 {
 	if since.IsZero() {
 		return 0
 	}
-	return min(n, uint64(g.m.clock.Now().Sub(since).Seconds()*copyRate)/g.extent)
+	return min(n, uint64(g.m.Clock.Now().Sub(since).Seconds()*copyRate)/g.extent)
 }
 
 func pvmove(c *lvmRun) error {
@@ -101,7 +103,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 			return err
 		}
 	}
-	x.begin("", c.m.clock.Now())
+	x.begin("", c.m.Clock.Now())
 	return nil
 }
 
@@ -132,7 +134,7 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 	for {
 		if !first || strings.HasPrefix(every, "+") {
 			select {
-			case <-c.m.clock.After(time.Duration(seconds) * time.Second):
+			case <-c.m.Clock.After(time.Duration(seconds) * time.Second):
 			case <-c.ctx.Done():
 				return c.ctx.Err()
 			}
@@ -164,7 +166,7 @@ func (c *lvmScan) look(g *group, x *relocation) {
 			}
 			if dev := c.on[a.pv.uuid]; dev == nil || fails(dev, access{off: a.pv.start + (a.start+from-(at-a.n))*g.extent, n: (to - from) * g.extent}) {
 				x.failed[0] = true
-				c.m.logf(levelErr, "device-mapper: raid1: Unable to read primary mirror during recovery")
+				c.m.Logf(kernel.LevelErr, "device-mapper: raid1: Unable to read primary mirror during recovery")
 				continue
 			}
 			c.copyExtents(g, x, from, a.pv, a.start+from-(at-a.n), to-from)
@@ -173,7 +175,7 @@ func (c *lvmScan) look(g *group, x *relocation) {
 	for _, p := range targets(x.to) {
 		if dev := c.on[p.uuid]; dev == nil || fails(dev, access{write: true, n: 4096}) {
 			x.failed[1] = true
-			c.m.logf(levelErr, "device-mapper: raid1: Write error during recovery (error = 0x1)")
+			c.m.Logf(kernel.LevelErr, "device-mapper: raid1: Write error during recovery (error = 0x1)")
 		}
 	}
 	if x.done = n; n == x.total {
@@ -211,8 +213,8 @@ func targets(areas []area) (list []*pv) {
 }
 
 func (c *lvmRun) advance(g *group, x *relocation) (ended bool, err error) {
-	c.m.mu.Lock()
-	defer c.m.mu.Unlock()
+	c.m.Mu.Lock()
+	defer c.m.Mu.Unlock()
 	if g.move != x { // aborted meanwhile
 		return true, nil
 	}

@@ -90,11 +90,11 @@ func (s *lvmState) run(p *process) int {
 		if c.command != "version" {
 			c.readLabels()
 		}
-		s.mu.Lock()
+		s.Mu.Lock()
 		c.points, s.kill = s.kill, 0
 		err = lvmCommands[c.command].do(c)
 		c.forgetNamed()
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		if long, ok := errors.AsType[*carryOn](err); ok {
 			err = long.work()
 		}
@@ -200,8 +200,8 @@ func (c *lvmRun) point() error {
 // KillNext kills the next lvm command at its nth point: after it committed metadata, activated or
 // wiped something.
 func (s *lvmState) KillNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.kill = n
 }
 

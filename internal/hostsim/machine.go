@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -17,9 +18,9 @@ type Machine struct {
 	claim string
 	runs  int // programs started
 
-	*sysfs.Files         // host.Files
-	*mounter             // host.Mounter
-	kernel       *kernel // its lock guards everything
+	*sysfs.Files                // host.Files
+	*mounter                    // host.Mounter
+	kernel       *kernel.Kernel // its lock guards everything
 	devices      *devices
 	lvm          *lvmState
 	faults       *injector
@@ -38,37 +39,37 @@ func WithClock(c host.Clock) Option { return func(o *options) { o.clock = c } }
 
 // New returns a machine and starts its script.
 func New(spec Spec, opts ...Option) (*Machine, error) {
-	o := options{clock: wall{}}
+	o := options{clock: kernel.WallClock{}}
 	for _, set := range opts {
 		set(&o)
 	}
-	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: newKernel(o.clock, spec.Without)}
+	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
 	m.devices = newDevices(m.kernel)
-	m.mounter, m.lvm, m.Files = newMounter(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.tree, &m.kernel.mu)
+	m.mounter, m.lvm, m.Files = newMounter(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
 	m.faults = newInjector(m.devices, m.mounter)
 	m.programs = m.installed()
-	if m.kernel.lacks("udev") {
+	if m.kernel.Lacks("udev") {
 		m.Files.Missing = "run/udev/"
 	}
 	if err := m.build(&spec); err != nil {
-		m.kernel.stop()
+		m.kernel.Stop()
 		return nil, fmt.Errorf("simulated machine %s: %w", m.name, err)
 	}
 	if len(spec.Script) > 0 {
 		steps := slices.Clone(spec.Script)
 		slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.After, b.After) })
-		m.kernel.busy.Go(func() { m.play(steps) })
+		m.kernel.Busy.Go(func() { m.play(steps) })
 	}
 	return m, nil
 }
 
 // build adds the bays and the drives, and checks the script.
 func (m *Machine) build(spec *Spec) error {
-	m.kernel.tree.Keep("sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device", "sys/class/scsi_host",
+	m.kernel.Tree.Keep("sys/block", "sys/class/block", "sys/class/nvme", "sys/class/nvme-subsystem", "sys/class/scsi_device", "sys/class/scsi_host",
 		"sys/class/scsi_generic", "sys/class/enclosure", "sys/bus/pci/slots", "sys/bus/pci/devices", "sys/dev/block", "sys/devices/virtual/block",
 		"run/udev/data", "proc/self", "proc/1", "sys/fs/ext4", "dev")
-	if !m.kernel.lacks("dm-crypt") {
-		m.kernel.tree.Keep("sys/module/dm_crypt")
+	if !m.kernel.Lacks("dm-crypt") {
+		m.kernel.Tree.Keep("sys/module/dm_crypt")
 	}
 	if err := m.devices.build(spec.Enclosures, spec.Drives); err != nil {
 		return err
@@ -93,41 +94,41 @@ func (m *Machine) Claim() string { return m.claim }
 
 // Close stops the script and uevent storms.
 func (m *Machine) Close() {
-	m.kernel.stop()
-	m.kernel.busy.Wait()
+	m.kernel.Stop()
+	m.kernel.Busy.Wait()
 }
 
 // Uevents implements host.Machine.
 func (m *Machine) Uevents(ctx context.Context) (<-chan host.Uevent, error) {
-	return m.kernel.uevents.listen(ctx), nil
+	return m.kernel.Uevents.Listen(ctx), nil
 }
 
 // KernelLog implements host.Machine.
 func (m *Machine) KernelLog(ctx context.Context) (<-chan host.LogLine, error) {
-	return m.kernel.klog.listen(ctx), nil
+	return m.kernel.Log.Listen(ctx), nil
 }
 
 // Now implements host.Clock.
-func (m *Machine) Now() time.Time { return m.kernel.clock.Now() }
+func (m *Machine) Now() time.Time { return m.kernel.Clock.Now() }
 
 // After implements host.Clock.
-func (m *Machine) After(d time.Duration) <-chan time.Time { return m.kernel.clock.After(d) }
+func (m *Machine) After(d time.Duration) <-chan time.Time { return m.kernel.Clock.After(d) }
 
 // EndKernelLog ends the kernel log for all its readers. They can open it again.
-func (m *Machine) EndKernelLog() { m.kernel.klog.end() }
+func (m *Machine) EndKernelLog() { m.kernel.Log.End() }
 
 // LoseKernelLog reports to readers of the kernel log that lines were overwritten before they were
 // read.
 func (m *Machine) LoseKernelLog() {
-	m.kernel.klog.send(host.LogLine{At: m.kernel.clock.Now(), Priority: levelInfo, Text: "lines before this one were lost", Overflow: true})
+	m.kernel.Log.Send(host.LogLine{At: m.kernel.Clock.Now(), Priority: kernel.LevelInfo, Text: "lines before this one were lost", Overflow: true})
 }
 
 // NextBoot sets a new boot ID, as a restart of the machine does. The caller ensures that nothing is
 // mounted.
 func (m *Machine) NextBoot() {
-	m.kernel.mu.Lock()
-	defer m.kernel.mu.Unlock()
-	m.kernel.nextBoot()
+	m.kernel.Mu.Lock()
+	defer m.kernel.Mu.Unlock()
+	m.kernel.NextBoot()
 }
 
 // OpenDrive implements host.Machine.

@@ -34,7 +34,7 @@ func (m *devices) mapDevice(x mapped, data backing, below []*device) *device {
 		minor++
 	}
 	name := fmt.Sprintf("dm-%d", minor)
-	d := &device{Entries: sysfs.Entries{Tree: m.tree}, m: m, name: name, num: fmt.Sprintf("%d:%d", mapperMajor, minor), dir: "sys/devices/virtual/block/" + name, data: data, block: 512}
+	d := &device{Entries: sysfs.Entries{Tree: m.Tree}, m: m, name: name, num: fmt.Sprintf("%d:%d", mapperMajor, minor), dir: "sys/devices/virtual/block/" + name, data: data, block: 512}
 	x.dev = d
 	d.mapped = &x
 	m.blocks[name] = d
@@ -81,13 +81,13 @@ func (d *device) unmap() {
 }
 
 func (d *device) event(action string) {
-	d.m.uevent(action, "block", d.dir, d.name, map[string]string{"DEVTYPE": "disk", "DM_NAME": d.mapped.title})
+	d.m.Uevent(action, "block", d.dir, d.name, map[string]string{"DEVTYPE": "disk", "DM_NAME": d.mapped.title})
 }
 
 // showMapped adds the entries of a mapped device in sysfs, udev and /dev.
 func (d *device) showMapped() {
 	v, title := d.mapped.volume, d.mapped.title
-	seq := d.m.nextSeq()
+	seq := d.m.NextSeq()
 	d.Files(d.dir, "dev", d.num+"\n", "range", "1\n", "ext_range", "1\n", "hidden", "0\n", "removable", "0\n", "alignment_offset", "0\n", "discard_alignment", "0\n",
 		"capability", "0\n", "diskseq", fmt.Sprintln(seq), "uevent", sysfs.DevUevent(d.num, d.name, "disk")+fmt.Sprintf("DISKSEQ=%d\n", seq),
 		"dm/name", title+"\n", "dm/uuid", d.mapped.uuid+"\n", "dm/suspended", "0\n", "dm/rq_based_seq_io_merge_deadline", "0\n", "dm/use_blk_mq", "1\n",

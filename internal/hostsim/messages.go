@@ -3,6 +3,8 @@ package hostsim
 import (
 	"fmt"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -14,7 +16,7 @@ func (d *drive) announce(action string) {
 	type event struct{ subsystem, path, name, devtype string }
 	var all []event
 	for _, p := range d.places {
-		switch d.kind.letters {
+		switch d.kind.Letters {
 		case "nvme":
 			pci, _ := sysfs.Split(p.device)
 			pci, _ = sysfs.Split(pci)
@@ -43,14 +45,14 @@ func (d *drive) announce(action string) {
 		if e.devtype != "" {
 			env["DEVTYPE"] = e.devtype
 		}
-		d.m.uevent(action, e.subsystem, e.path, e.name, env)
+		d.m.Uevent(action, e.subsystem, e.path, e.name, env)
 	}
 }
 
 // changed sends a change event for the disk.
 func (d *drive) changed() {
 	if d.present {
-		d.m.uevent("change", "block", d.places[0].block, d.name, map[string]string{"DEVTYPE": "disk"})
+		d.m.Uevent("change", "block", d.places[0].block, d.name, map[string]string{"DEVTYPE": "disk"})
 	}
 }
 
@@ -58,25 +60,25 @@ func (d *drive) changed() {
 func (d *drive) logGone() {
 	p := d.places[0]
 	switch {
-	case d.kind.name == KindNVMe && d.bay != nil:
-		d.m.logf(levelInfo, "pcieport %s: pciehp: Slot(%d): Link Down", p.pci, d.bay.number)
-		d.m.logf(levelInfo, "pcieport %s: pciehp: Slot(%d): Card not present", p.pci, d.bay.number)
-	case d.kind.letters == "sd":
-		d.m.logf(levelInfo, "sd %s: [%s] Synchronizing SCSI cache", p.hctl, d.name)
-		d.m.logf(levelInfo, "sd %s: [%s] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", p.hctl, d.name)
+	case d.kind.Name == model.KindNVMe && d.bay != nil:
+		d.m.Logf(kernel.LevelInfo, "pcieport %s: pciehp: Slot(%d): Link Down", p.pci, d.bay.number)
+		d.m.Logf(kernel.LevelInfo, "pcieport %s: pciehp: Slot(%d): Card not present", p.pci, d.bay.number)
+	case d.kind.Letters == "sd":
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] Synchronizing SCSI cache", p.hctl, d.name)
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", p.hctl, d.name)
 	}
 }
 
 // logBack logs what the kernel logs when a drive appears.
 func (d *drive) logBack() {
 	p := d.places[0]
-	switch d.kind.letters {
+	switch d.kind.Letters {
 	case "nvme":
-		d.m.logf(levelInfo, "nvme %s: pci function %s", p.ctrl, p.pci)
+		d.m.Logf(kernel.LevelInfo, "nvme %s: pci function %s", p.ctrl, p.pci)
 	case "sd":
-		d.m.logf(levelInfo, "scsi %s: Direct-Access     %-8.8s %-16.16s %-4.4s PQ: 0 ANSI: 7", p.hctl, d.vendor, d.model, d.revision())
-		d.m.logf(levelInfo, "sd %s: [%s] %d %d-byte logical blocks", p.hctl, d.name, d.size/d.block, d.block)
-		d.m.logf(levelInfo, "sd %s: [%s] Attached SCSI disk", p.hctl, d.name)
+		d.m.Logf(kernel.LevelInfo, "scsi %s: Direct-Access     %-8.8s %-16.16s %-4.4s PQ: 0 ANSI: 7", p.hctl, d.Vendor, d.Model, d.revision())
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] %d %d-byte logical blocks", p.hctl, d.name, d.size/d.block, d.block)
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] Attached SCSI disk", p.hctl, d.name)
 	}
 }
 
@@ -84,14 +86,14 @@ func (d *drive) logBack() {
 // drive with two ports.
 func (d *drive) logMedium(lba uint64) {
 	name := d.name
-	if len(d.places) > 1 && d.kind.name == KindNVMe {
+	if len(d.places) > 1 && d.kind.Name == model.KindNVMe {
 		name = fmt.Sprintf("nvme%dc%dn1", d.index, d.index)
 	}
-	if p := d.places[0]; d.kind.letters == "sd" {
-		d.m.logf(levelInfo, "sd %s: [%s] tag#181 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd_age=0s", p.hctl, d.name)
-		d.m.logf(levelInfo, "sd %s: [%s] tag#181 Sense Key : Medium Error [current] ", p.hctl, d.name)
-		d.m.logf(levelInfo, "sd %s: [%s] tag#181 Add. Sense: Unrecovered read error", p.hctl, d.name)
+	if p := d.places[0]; d.kind.Letters == "sd" {
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] tag#181 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd_age=0s", p.hctl, d.name)
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] tag#181 Sense Key : Medium Error [current] ", p.hctl, d.name)
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] tag#181 Add. Sense: Unrecovered read error", p.hctl, d.name)
 	}
 	d.io.errors++
-	d.m.logf(levelErr, "critical medium error, dev %s, sector %d op 0x0:(READ) flags 0x800 phys_seg 1 prio class 2", name, lba)
+	d.m.Logf(kernel.LevelErr, "critical medium error, dev %s, sector %d op 0x0:(READ) flags 0x800 phys_seg 1 prio class 2", name, lba)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -117,8 +118,8 @@ func (m *mountTable) Mounts(ctx context.Context) ([]host.Mount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("mounts: %w", err)
 	}
-	m.devices.mu.RLock()
-	defer m.devices.mu.RUnlock()
+	m.devices.Mu.RLock()
+	defer m.devices.Mu.RUnlock()
 	list := make([]host.Mount, 0, len(m.list))
 	for _, x := range m.list {
 		list = append(list, x.entry())
@@ -167,9 +168,9 @@ func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
 	if err != nil {
 		return err
 	}
-	m.devices.mu.RLock()
+	m.devices.Mu.RLock()
 	dev := m.devices.lookup(n.Device)
-	m.devices.mu.RUnlock()
+	m.devices.Mu.RUnlock()
 	if dev == nil {
 		return host.ErrGone
 	}
@@ -230,13 +231,13 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 	case have != nil && (have.kind != kind || have.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
 		return nil, host.ErrBusy
 	case have != nil && labelOf(have.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
-		return nil, fmt.Errorf("%w: same superblock, different security settings", errInvalid)
+		return nil, fmt.Errorf("%w: same superblock, different security settings", kernel.ErrInvalid)
 	case have != nil:
 		return have, nil
 	case d.busy():
 		return nil, host.ErrBusy
 	case !ok || s.kind != kind || s.size > d.length():
-		return nil, fmt.Errorf("%w: wrong filesystem, or a bad superblock", errInvalid)
+		return nil, fmt.Errorf("%w: wrong filesystem, or a bad superblock", kernel.ErrInvalid)
 	case d.refusesWrites() && !readOnly: // EACCES
 		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
 	}
@@ -247,8 +248,8 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 		}
 		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid the UUID is neither checked nor recorded.
 		if kind == "xfs" && !slices.Contains(opts, "nouuid") && !slices.Contains(x.fs.opts, "nouuid") {
-			m.devices.logf(levelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
-			return nil, fmt.Errorf("%w: its UUID is mounted already", errInvalid)
+			m.devices.Logf(kernel.LevelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
+			return nil, fmt.Errorf("%w: its UUID is mounted already", kernel.ErrInvalid)
 		}
 		if kind == "btrfs" {
 			return nil, fmt.Errorf("%w: its UUID is mounted already", errExists)
@@ -264,13 +265,13 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 func (m *mountTable) logMounted(f *filesystem) {
 	switch f.kind {
 	case "ext4":
-		m.devices.logf(levelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, uuidText(f.uuid))
+		m.devices.Logf(kernel.LevelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, uuidText(f.uuid))
 		if f.Errors > 0 {
-			m.devices.logf(levelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
+			m.devices.Logf(kernel.LevelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
 		}
 	case "xfs":
-		m.devices.logf(levelInfo, "XFS (%s): Ending clean mount", f.dev.name)
+		m.devices.Logf(kernel.LevelInfo, "XFS (%s): Ending clean mount", f.dev.name)
 	case "btrfs":
-		m.devices.logf(levelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.name)
+		m.devices.Logf(kernel.LevelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.name)
 	}
 }

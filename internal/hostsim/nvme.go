@@ -32,8 +32,8 @@ func (d nvme) controller() []byte {
 	b := make([]byte, 4096)
 	ple.PutUint16(b, 0x144D)
 	ple.PutUint16(b[2:], 0x144D)
-	copy(b[4:24], fmt.Sprintf("%-20s", d.serial))
-	copy(b[24:64], fmt.Sprintf("%-40s", d.model))
+	copy(b[4:24], fmt.Sprintf("%-20s", d.Serial))
+	copy(b[24:64], fmt.Sprintf("%-40s", d.Model))
 	copy(b[64:72], fmt.Sprintf("%-8s", d.firmware))
 	copy(b[73:], []byte{0x38, 0x25, 0x00}) // company, lowest byte first
 	if d.paths > 1 {
@@ -92,7 +92,7 @@ func (d nvme) smart() []byte {
 	}
 	ple.PutUint16(b[1:], kelvin)
 	b[3], b[4], b[5] = byte(a.Spare), spareThreshold, byte(a.PercentageUsed)
-	units := (a.written + 511999) / 512000
+	units := (a.Written + 511999) / 512000
 	for at, n := range map[int]uint64{32: units / 2, 48: units, 64: units * 8, 80: units * 12, 96: d.hours() / 9, 112: a.PowerCycles, 128: d.hours(), 144: a.PowerCycles / 4, 160: a.MediaErrors, 176: a.MediaErrors} {
 		ple.PutUint64(b[at:], n)
 		if d.spoilt.countersMax {

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // pageState is what the pages of a drive show, and its self-tests. The machine's lock guards it.
 type pageState struct {
-	kind *kind
-	identity
+	kind *model.Properties
+	model.Identity
 	firmware string
 	size     uint64
 	block    uint64
 	paths    int
 	longTest time.Duration
-	age      age
+	age      model.Counters
 	asleep   bool
 	spoilt   spoilt
 	clock    host.Clock
@@ -65,25 +66,25 @@ func (s *pageState) encoder(p host.Page) func() []byte {
 // translated lists the pages that the translator (SAT) in front of every SATA drive answers.
 var translated = []host.Page{host.SCSITestUnitReady, host.SCSIInquiry, host.SCSIVPDSupported, host.SCSIVPDSerial, host.SCSIVPDDeviceID, host.SCSIVPDATA, host.SCSIVPDBlockChar, host.SCSICapacity}
 
-func (s *pageState) family() host.Family { return s.kind.family }
+func (s *pageState) family() host.Family { return s.kind.Family }
 
 // wwid returns the drive's name as the kernel writes it.
 func (s *pageState) wwid() string {
 	switch {
-	case s.kind.name == KindNVMe:
+	case s.kind.Name == model.KindNVMe:
 		return "eui." + s.nguid()
-	case s.wwn == 0:
-		return fmt.Sprintf("t10.%-8s%-16s%s", s.vendor, s.model, s.serial)
+	case s.WWN == 0:
+		return fmt.Sprintf("t10.%-8s%-16s%s", s.Vendor, s.Model, s.Serial)
 	}
-	return fmt.Sprintf("naa.%016x", s.wwn)
+	return fmt.Sprintf("naa.%016x", s.WWN)
 }
 
 // nguid returns a namespace's 128-bit name: vendor extension, company, number.
 func (s *pageState) nguid() string {
-	if s.wwn == 0 {
+	if s.WWN == 0 {
 		return strings.Repeat("0", 32)
 	}
-	return fmt.Sprintf("%08x%016x%08x", s.wwn>>28&0xFFFFFFFF, 0x0025380000000000|s.wwn&0xFFFFFFFF, 1)
+	return fmt.Sprintf("%08x%016x%08x", s.WWN>>28&0xFFFFFFFF, 0x0025380000000000|s.WWN&0xFFFFFFFF, 1)
 }
 
 // revision returns the four characters of firmware that SCSI has room for. A longer one of a SATA
@@ -96,14 +97,14 @@ func (s *pageState) revision() string {
 }
 
 // port returns the SAS address of a port of the drive.
-func (s *pageState) port(path int) string { return fmt.Sprintf("%016x", s.wwn+uint64(path)+1) }
+func (s *pageState) port(path int) string { return fmt.Sprintf("%016x", s.WWN+uint64(path)+1) }
 
 // hours returns the power-on hours so far.
 func (s *pageState) hours() uint64 {
 	if s.spoilt.countersMax {
 		return 1<<48 - 1
 	}
-	return s.age.PowerOnHours + uint64(s.clock.Now().Sub(s.age.born)/time.Hour)
+	return s.age.PowerOnHours + uint64(s.clock.Now().Sub(s.age.Born)/time.Hour)
 }
 
 // spoil turns a correct page into what a drive with a fault returns.

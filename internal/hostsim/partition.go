@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -43,7 +45,7 @@ func (d *drive) addPartition(number int, start, size uint64) *device {
 func (d *drive) partitionNum(number int) string {
 	major, minor, _ := strings.Cut(d.disks[0].num, ":")
 	own := 15
-	if d.kind.name == KindNVMe {
+	if d.kind.Name == model.KindNVMe {
 		own = maxNVMeParts
 	}
 	if number > own {
@@ -67,7 +69,7 @@ func (p *device) show() {
 		// The kernel has the names of the partitions that it found itself, but not of one that BLKPG
 		// added (block/partitions/core.c, bdev_add_partition: no info). With udev it makes no
 		// difference: its database has all names.
-		if e := p.entry(); e.name != "" && !(p.told && d.m.lacks("udev")) {
+		if e := p.entry(); e.name != "" && !(p.told && d.m.Lacks("udev")) {
 			text += "PARTNAME=" + e.name + "\n"
 		}
 		return text
@@ -116,7 +118,7 @@ func (d *drive) introduce(number int, start, size uint64) error {
 	p := d.partition(number)
 	switch {
 	case number < 1 || number > gptEntries || size == 0 || start+size > d.size/512:
-		return errInvalid
+		return kernel.ErrInvalid
 	case p != nil && p.start == start && p.sectors == size:
 		return nil
 	case p != nil || d.overlaps(number, start, size):
@@ -124,7 +126,7 @@ func (d *drive) introduce(number int, start, size uint64) error {
 	}
 	p = d.addPartition(number, start, size)
 	p.told = true
-	d.m.uevent("add", "block", p.dir, p.name, map[string]string{"DEVTYPE": "partition"})
+	d.m.Uevent("add", "block", p.dir, p.name, map[string]string{"DEVTYPE": "partition"})
 	return nil
 }
 
@@ -135,7 +137,7 @@ func (d *drive) resize(number int, start, size uint64) error {
 	case p == nil:
 		return host.ErrGone
 	case p.start != start || size == 0 || start+size > d.size/512:
-		return errInvalid
+		return kernel.ErrInvalid
 	case d.overlaps(number, start, size):
 		return host.ErrBusy
 	case p.sectors != size:
@@ -158,6 +160,6 @@ func (d *drive) delete(number int) error {
 	p.remove()
 	d.names = slices.DeleteFunc(d.names, func(n string) bool { return n == p.name })
 	delete(d.m.byName, p.name)
-	d.m.uevent("remove", "block", p.dir, p.name, map[string]string{"DEVTYPE": "partition"})
+	d.m.Uevent("remove", "block", p.dir, p.name, map[string]string{"DEVTYPE": "partition"})
 	return nil
 }

@@ -3,12 +3,13 @@ package hostsim
 import (
 	"fmt"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
 // builders returns the place of a path to a drive of a kind, and adds the drive's entries. init fills it
 // because its functions refer back to it.
-var builders map[Kind]struct {
+var builders map[model.Kind]struct {
 	place func(*drive, int) place
 	build func(*drive)
 }
@@ -18,9 +19,9 @@ func init() {
 		place func(*drive, int) place
 		build func(*drive)
 	}
-	builders = map[Kind]b{
-		KindNVMe: {placeNVMe, buildNVMe}, KindSATAHDD: {placeATA, buildSCSI}, KindSATASSD: {placeATA, buildSCSI}, KindSASHDD: {placeSAS, buildSCSI},
-		KindSASSSD: {placeSAS, buildSCSI}, KindVirtio: {placeVirtio, buildVirtio}, KindUSB: {placeUSB, buildSCSI},
+	builders = map[model.Kind]b{
+		model.KindNVMe: {placeNVMe, buildNVMe}, model.KindSATAHDD: {placeATA, buildSCSI}, model.KindSATASSD: {placeATA, buildSCSI}, model.KindSASHDD: {placeSAS, buildSCSI},
+		model.KindSASSSD: {placeSAS, buildSCSI}, model.KindVirtio: {placeVirtio, buildVirtio}, model.KindUSB: {placeUSB, buildSCSI},
 	}
 }
 

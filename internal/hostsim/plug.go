@@ -1,6 +1,10 @@
 package hostsim
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+)
 
 // pull removes a drive, with events and log lines.
 func (d *drive) pull() {
@@ -21,7 +25,7 @@ func (d *drive) push(rename bool) {
 func (d *drive) letGo(path int) func(string) error {
 	return func(s string) error {
 		if strings.TrimSpace(s) != "1" {
-			return errInvalid
+			return kernel.ErrInvalid
 		}
 		if d.letGone == nil {
 			d.letGone = map[int]bool{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // The programs of a simulated machine parse arguments as the real programs do, so that a mistake of the
@@ -117,8 +118,8 @@ func (f *flags) letters(word string, rest []string, short string) (used int, err
 
 // device returns the block device that is an argument of a program.
 func (p *process) device(name string) *device {
-	p.m.mu.RLock()
-	defer p.m.mu.RUnlock()
+	p.m.Mu.RLock()
+	defer p.m.Mu.RUnlock()
 	if d := p.m.lookup(name); d != nil && !d.gone {
 		return d
 	}
@@ -130,7 +131,7 @@ func reason(err error) string {
 	for _, r := range []struct {
 		is   error
 		text string
-	}{{host.ErrGone, "No such device or address"}, {host.ErrPermission, "Operation not permitted"}, {errNoSpace, "No space left on device"}, {host.ErrTimeout, "Interrupted system call"}} {
+	}{{host.ErrGone, "No such device or address"}, {host.ErrPermission, "Operation not permitted"}, {kernel.ErrNoSpace, "No space left on device"}, {host.ErrTimeout, "Interrupted system call"}} {
 		if errors.Is(err, r.is) {
 			return r.text
 		}

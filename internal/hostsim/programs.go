@@ -15,7 +15,7 @@ import (
 func (m *Machine) installed() map[string]program {
 	all := map[string]program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": cryptsetup}
 	maps.Copy(all, fsPrograms)
-	for _, name := range m.kernel.without {
+	for _, name := range m.kernel.Without {
 		delete(all, name)
 	}
 	return all
@@ -32,9 +32,9 @@ func (m *Machine) RunInput(ctx context.Context, input []byte, argv ...string) ([
 	if len(argv) == 0 {
 		return nil, errors.New("run: no program")
 	}
-	m.kernel.mu.Lock()
+	m.kernel.Mu.Lock()
 	m.runs++
-	m.kernel.mu.Unlock()
+	m.kernel.Mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", argv[0], err)
 	}

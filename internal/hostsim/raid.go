@@ -116,8 +116,8 @@ func (v *lv) writeSuperblocks() {
 // PowerCut removes the devices of LVM as a power loss does: no superblock is written. Nothing may be
 // mounted on them.
 func (s *lvmState) PowerCut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	for _, p := range s.physical {
 		if p.group == nil {
 			continue
@@ -128,7 +128,7 @@ func (s *lvmState) PowerCut() {
 			}
 		}
 	}
-	s.nextBoot()
+	s.NextBoot()
 }
 
 func (v *lv) vanish() {

@@ -1,17 +1,21 @@
 package hostsim
 
-import "time"
+import (
+	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+)
 
 // play runs the faults of a script, in the order of their times.
 func (m *Machine) play(steps []Step) {
 	var at time.Duration
 	for i := range steps {
-		if wait := steps[i].After - at; wait > 0 && !m.kernel.pause(wait) {
+		if wait := steps[i].After - at; wait > 0 && !m.kernel.Pause(wait) {
 			return
 		}
 		at = steps[i].After
 		if err := m.Inject(steps[i].Fault); err != nil {
-			m.kernel.logf(levelWarn, "simulator: script: %v", err)
+			m.kernel.Logf(kernel.LevelWarn, "simulator: script: %v", err)
 		}
 	}
 }
@@ -25,12 +29,12 @@ type Stats struct {
 
 // Stats returns the present counters. The drives are in the order of the description.
 func (m *Machine) Stats() Stats {
-	m.kernel.mu.RLock()
-	defer m.kernel.mu.RUnlock()
+	m.kernel.Mu.RLock()
+	defer m.kernel.Mu.RUnlock()
 	s := Stats{Runs: m.runs, Writes: m.Files.Writes}
 	for _, d := range m.devices.drives {
 		one := d.stats
-		one.Name, one.Serial, one.SelfTests = d.name, d.serial, d.started
+		one.Name, one.Serial, one.SelfTests = d.name, d.Serial, d.started
 		if d.bay != nil {
 			one.Bay = d.label()
 		}

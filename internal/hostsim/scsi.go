@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // scsi encodes the pages of a SCSI drive, and those of the translator in front of a SATA drive.
@@ -21,8 +22,8 @@ var scsiPages = map[host.Page]func(scsi) []byte{
 	host.SCSIVPDBlockChar:  scsi.vpdBlock,
 	host.SCSICapacity:      scsi.capacity,
 	host.SCSILogSupported:  scsi.logSupported,
-	host.SCSILogWrite:      func(d scsi) []byte { return d.logErrors(0x02, d.age.written) },
-	host.SCSILogRead:       func(d scsi) []byte { return d.logErrors(0x03, d.age.written/2) },
+	host.SCSILogWrite:      func(d scsi) []byte { return d.logErrors(0x02, d.age.Written) },
+	host.SCSILogRead:       func(d scsi) []byte { return d.logErrors(0x03, d.age.Written/2) },
 	host.SCSILogVerify:     func(d scsi) []byte { return d.logErrors(0x05, 0) },
 	host.SCSILogNonMedium:  func(d scsi) []byte { return d.log(0x06, 0, param{0, d.number32(17)}) },
 	host.SCSILogTemp:       scsi.logTemp,
@@ -39,9 +40,9 @@ var scsiPages = map[host.Page]func(scsi) []byte{
 func (d scsi) inquiry() []byte {
 	b := make([]byte, 96)
 	b[2], b[3], b[4], b[7] = 7, 0x12, byte(len(b)-5), 0x02
-	copy(b[8:36], fmt.Sprintf("%-8.8s%-16.16s%-4.4s", d.vendor, d.model, d.revision()))
+	copy(b[8:36], fmt.Sprintf("%-8.8s%-16.16s%-4.4s", d.Vendor, d.Model, d.revision()))
 	if d.family() == host.FamilySCSI {
-		copy(b[36:56], fmt.Sprintf("%-20.20s", d.serial))
+		copy(b[36:56], fmt.Sprintf("%-20.20s", d.Serial))
 	}
 	return b
 }
@@ -55,19 +56,19 @@ func (d scsi) vpdSupported() []byte {
 	return vpdPage(0x00, list)
 }
 
-func (d scsi) vpdSerial() []byte { return vpdPage(0x80, []byte(d.serial)) }
+func (d scsi) vpdSerial() []byte { return vpdPage(0x80, []byte(d.Serial)) }
 
 // vpdIDs returns device identification (SPC-5, 7.7.6): the names of the unit and the port, or a T10
 // name without a world wide name.
 func (d scsi) vpdIDs(path int) []byte {
 	var data []byte
-	if d.family() == host.FamilyATA || d.wwn == 0 {
-		t10 := fmt.Sprintf("%-8.8s%-40.40s%-20.20s", d.vendor, d.model, d.serial)
+	if d.family() == host.FamilyATA || d.WWN == 0 {
+		t10 := fmt.Sprintf("%-8.8s%-40.40s%-20.20s", d.Vendor, d.Model, d.Serial)
 		data = append(append(data, 0x02, 0x01, 0, byte(len(t10))), t10...)
 	}
-	if d.wwn != 0 {
-		data = pbe.AppendUint64(append(data, 0x01, 0x03, 0, 8), d.wwn)
-		data = pbe.AppendUint64(append(data, 0x61, 0x93, 0, 8), d.wwn+uint64(path)+1)
+	if d.WWN != 0 {
+		data = pbe.AppendUint64(append(data, 0x01, 0x03, 0, 8), d.WWN)
+		data = pbe.AppendUint64(append(data, 0x61, 0x93, 0, 8), d.WWN+uint64(path)+1)
 	}
 	return vpdPage(0x83, data)
 }
@@ -91,7 +92,7 @@ func (d scsi) vpdATA() []byte {
 // vpdBlock returns block device characteristics (SBC-4, 6.6.2).
 func (d scsi) vpdBlock() []byte {
 	data := make([]byte, 60)
-	pbe.PutUint16(data, uint16(max(d.kind.rpm, 1)))
+	pbe.PutUint16(data, uint16(max(d.kind.RPM, 1)))
 	data[3] = 2 // 3.5 inch
 	return vpdPage(0xB1, data)
 }
@@ -101,7 +102,7 @@ func (d scsi) capacity() []byte {
 	b := make([]byte, 32)
 	pbe.PutUint64(b, d.size/d.block-1)
 	pbe.PutUint32(b[8:], uint32(d.block))
-	if d.block == 512 && d.kind.rotational {
+	if d.block == 512 && d.kind.Rotational {
 		b[13] = 3 // eight logical blocks per physical block
 	}
 	return b
@@ -115,7 +116,7 @@ type param struct {
 
 // log returns a LOG SENSE page. A USB bridge has none.
 func (d scsi) log(code, subpage byte, params ...param) []byte {
-	if d.kind.name == KindUSB {
+	if d.kind.Name == model.KindUSB {
 		return nil
 	}
 	var body []byte
@@ -148,11 +149,11 @@ func (d scsi) number64(n uint64) []byte {
 }
 
 func (d scsi) logSupported() []byte {
-	if d.kind.name == KindUSB {
+	if d.kind.Name == model.KindUSB {
 		return nil
 	}
 	list := []byte{0x00, 0x02, 0x03, 0x05, 0x06, 0x0D, 0x0E, 0x10, 0x15, 0x2F}
-	if d.kind.rpm == 0 {
+	if d.kind.RPM == 0 {
 		list = []byte{0x00, 0x02, 0x03, 0x05, 0x06, 0x0D, 0x10, 0x11, 0x15, 0x2F}
 	}
 	return append([]byte{0, 0, 0, byte(len(list))}, list...)
@@ -178,7 +179,7 @@ const tripTemp = 60
 
 // logStartStop returns page 0Eh: date of manufacture, rated cycles and cycles so far.
 func (d scsi) logStartStop() []byte {
-	if d.kind.rpm == 0 {
+	if d.kind.RPM == 0 {
 		return nil
 	}
 	return d.log(0x0E, 0, param{1, []byte("202319")}, param{3, pbe.AppendUint32(nil, 50000)}, param{4, d.number32(d.age.PowerCycles)},
@@ -211,7 +212,7 @@ func (d scsi) logSelfTests() []byte {
 
 // logSSD returns page 11h: percentage of the endurance used (SBC-4, 6.4.11).
 func (d scsi) logSSD() []byte {
-	if d.kind.rpm > 0 {
+	if d.kind.RPM > 0 {
 		return nil
 	}
 	used := byte(d.age.PercentageUsed)
@@ -247,7 +248,7 @@ func (d scsi) logIE() []byte {
 // grownDefects returns the header of READ DEFECT DATA (12) (SBC-4, 5.21): the grown list, physical
 // sectors of 8 bytes each.
 func (d scsi) grownDefects() []byte {
-	if d.kind.name == KindUSB {
+	if d.kind.Name == model.KindUSB {
 		return nil
 	}
 	b := make([]byte, 8)

@@ -103,8 +103,8 @@ func (m *mounter) where(p host.Place) (string, error) {
 
 // Look implements host.Mounter.
 func (m *mounter) Look(p host.Place) (host.PlaceKind, error) {
-	m.devices.mu.RLock()
-	defer m.devices.mu.RUnlock()
+	m.devices.Mu.RLock()
+	defer m.devices.Mu.RUnlock()
 	at, err := m.where(p)
 	if err != nil {
 		return host.PlaceNothing, fmt.Errorf("%s: %w", p, err)
@@ -171,20 +171,20 @@ func (m *mounter) Remove(p host.Place) error {
 
 // alter changes a place. In a mounted filesystem the change needs the device.
 func (m *mounter) alter(p host.Place, work func(at string, s spot) error) error {
-	m.devices.mu.Lock()
+	m.devices.Mu.Lock()
 	at, err := m.where(p)
 	if err == nil && p.Name == "." {
 		err = host.ErrOutsideRoot
 	}
 	s := m.resolve(at)
 	if err != nil || s.on == nil || s.on.fs == nil || s.on.at == at {
-		defer m.devices.mu.Unlock()
+		defer m.devices.Mu.Unlock()
 		if err != nil {
 			return err
 		}
 		return work(at, s)
 	}
-	m.devices.mu.Unlock()
+	m.devices.Mu.Unlock()
 	return s.on.fs.touch(context.Background(), true, func() error {
 		err := work(at, s)
 		s.on.fs.save()
@@ -221,10 +221,10 @@ func (m *mounter) ReadFolder(ctx context.Context, p host.Place) (int, error) {
 }
 
 func (m *mounter) readFolder(ctx context.Context, p host.Place) (n int, err error) {
-	m.devices.mu.RLock()
+	m.devices.Mu.RLock()
 	at, err := m.where(p)
 	kind, s := m.kind(at), m.resolve(at)
-	m.devices.mu.RUnlock()
+	m.devices.Mu.RUnlock()
 	switch {
 	case err != nil:
 		return 0, err
@@ -235,8 +235,8 @@ func (m *mounter) readFolder(ctx context.Context, p host.Place) (n int, err erro
 	case kind != host.PlaceFolder:
 		return 0, sysfs.ErrNotFolder
 	case s.on == nil || s.on.fs == nil:
-		m.devices.mu.Lock()
-		defer m.devices.mu.Unlock()
+		m.devices.Mu.Lock()
+		defer m.devices.Mu.Unlock()
 		return m.count(at), nil
 	}
 	err = s.on.fs.touch(ctx, false, func() error {

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
-var errNoFS = fmt.Errorf("%w: no filesystem is there", errInvalid)
+var errNoFS = fmt.Errorf("%w: no filesystem is there", kernel.ErrInvalid)
 
 // volumeAt returns the partition or mapped device with a name, a node or a mount path.
 func volumeAt(m *mounter, name string) *device {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // super is a filesystem on a medium: its superblock, and a private note with the rest, so that
@@ -90,7 +91,7 @@ func (s *super) store(write func([]byte, uint64) error) error {
 		return err
 	}
 	if len(text) > noteRoom-4 {
-		return fmt.Errorf("%w: too many files for a simulated filesystem", errNoSpace)
+		return fmt.Errorf("%w: too many files for a simulated filesystem", kernel.ErrNoSpace)
 	}
 	b := le.AppendUint32(nil, uint32(len(text)))
 	if err := write(f.write(s), f.at); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -29,7 +30,7 @@ type blockDevice struct {
 
 // buildBlock adds the folder of a block device and the links to it.
 func buildBlock(d *drive, b blockDevice) {
-	seq := d.m.nextSeq()
+	seq := d.m.NextSeq()
 	uevent := fmt.Sprintf("DEVTYPE=disk\nDISKSEQ=%d\n", seq)
 	if !b.hidden {
 		uevent = sysfs.DevUevent(b.dev, b.name, "disk") + fmt.Sprintf("DISKSEQ=%d\n", seq)
@@ -65,19 +66,19 @@ func buildQueue(d *drive, dir string) {
 		d.File(dir+queueFiles[i], queueFiles[i+1]+"\n")
 	}
 	physical := d.block
-	if d.kind.rotational {
+	if d.kind.Rotational {
 		physical = 4096
 	}
 	d.File(dir+"logical_block_size", fmt.Sprintln(d.block))
 	d.File(dir+"hw_sector_size", fmt.Sprintln(d.block))
 	d.File(dir+"physical_block_size", fmt.Sprintln(physical))
-	d.File(dir+"rotational", sysfs.Bool(d.kind.rotational))
+	d.File(dir+"rotational", sysfs.Bool(d.kind.Rotational))
 	if d.discards() {
 		d.File(dir+"discard_granularity", fmt.Sprintln(physical))
 		d.File(dir+"discard_max_bytes", "2199023255040\n")
 		d.File(dir+"discard_max_hw_bytes", "2199023255040\n")
 	}
-	if d.kind.name == KindNVMe {
+	if d.kind.Name == model.KindNVMe {
 		d.File(dir+"scheduler", "[none] mq-deadline \n")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -27,7 +28,7 @@ func buildSCSI(d *drive) {
 func buildSCSIDevice(d *drive, p *place, path int) {
 	d.Files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
 		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
-		"vendor", fmt.Sprintf("%-8.8s\n", d.vendor), "model", fmt.Sprintf("%-16.16s\n", d.model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
+		"vendor", fmt.Sprintf("%-8.8s\n", d.Vendor), "model", fmt.Sprintf("%-16.16s\n", d.Model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
 		"queue_depth", "32\n", "queue_type", "simple\n", "rescan", "", "scsi_level", "7\n", "timeout", "30\n", "type", "0\n",
 		"uevent", "DEVTYPE=scsi_device\nDRIVER=sd\nMODALIAS=scsi:t-0x00\n")
 	d.Add(p.device+"/delete", &sysfs.Node{Write: d.letGo(path)})
@@ -47,7 +48,7 @@ func buildSCSIDevice(d *drive, p *place, path int) {
 	d.File(generic+"/dev", fmt.Sprintf("21:%d\n", d.index+path))
 	d.Link(generic+"/device", p.device)
 	d.Link("sys/class/scsi_generic/"+sg, generic)
-	if d.kind.bay == EnclosureSES && (d.family() == host.FamilySCSI || d.bay != nil) {
+	if d.kind.Bay == model.EnclosureSES && (d.family() == host.FamilySCSI || d.bay != nil) {
 		d.File(p.device+"/sas_address", "0x"+d.port(path)+"\n")
 		d.File(p.device+"/sas_device_handle", fmt.Sprintf("%#06x\n", 0x0a+d.number))
 	}
@@ -55,7 +56,7 @@ func buildSCSIDevice(d *drive, p *place, path int) {
 
 // buildVPD adds the kernel's copies of the vital product data.
 func buildVPD(d *drive, p *place, path int) {
-	if d.wwn != 0 || d.serial != "" {
+	if d.WWN != 0 || d.Serial != "" {
 		d.File(p.device+"/wwid", d.wwid()+"\n")
 	}
 	for name, page := range d.kernelCopies(path) {
@@ -64,17 +65,17 @@ func buildVPD(d *drive, p *place, path int) {
 }
 
 func udevSCSI(d *drive, p *place) []string {
-	bus := map[Kind]string{KindSATAHDD: "ata", KindSATASSD: "ata", KindUSB: "usb"}[d.kind.name]
+	bus := map[model.Kind]string{model.KindSATAHDD: "ata", model.KindSATASSD: "ata", model.KindUSB: "usb"}[d.kind.Name]
 	lines := []string{
-		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + sysfs.Word(d.model) + "_" + d.serial,
-		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + sysfs.Word(d.vendor), "E:ID_MODEL=" + sysfs.Word(d.model), "E:ID_REVISION=" + d.revision(),
+		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + sysfs.Word(d.Model) + "_" + d.Serial,
+		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + sysfs.Word(d.Vendor), "E:ID_MODEL=" + sysfs.Word(d.Model), "E:ID_REVISION=" + d.revision(),
 		"E:ID_PATH=" + p.udevPath,
 	}
-	if d.serial != "" {
-		lines = append(lines, "E:ID_SERIAL="+sysfs.Word(d.model)+"_"+d.serial, "E:ID_SERIAL_SHORT="+d.serial, "E:ID_SCSI_SERIAL="+d.serial)
+	if d.Serial != "" {
+		lines = append(lines, "E:ID_SERIAL="+sysfs.Word(d.Model)+"_"+d.Serial, "E:ID_SERIAL_SHORT="+d.Serial, "E:ID_SCSI_SERIAL="+d.Serial)
 	}
-	if d.wwn != 0 {
-		wwn := fmt.Sprintf("0x%016x", d.wwn)
+	if d.WWN != 0 {
+		wwn := fmt.Sprintf("0x%016x", d.WWN)
 		lines = append(lines, "S:disk/by-id/wwn-"+wwn, "E:ID_WWN="+wwn, "E:ID_WWN_WITH_EXTENSION="+wwn)
 	}
 	if bus == "ata" {
@@ -90,6 +91,6 @@ func buildVirtio(d *drive) {
 	d.register(d.name)
 	d.Files(p.device, "device", "0x0002\n", "vendor", "0x1af4\n", "status", "0x0000000f\n", "modalias", "virtio:d00000002v00001AF4\n", "uevent", "DRIVER=virtio_blk\nMODALIAS=virtio:d00000002v00001AF4\n")
 	buildBlock(d, blockDevice{dir: p.block, name: d.name, dev: p.dev, device: p.device, partScan: 256})
-	d.Files(p.block, "serial", d.serial, "cache_type", "write back\n")
-	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.serial, "E:ID_SERIAL="+d.serial, "E:ID_PATH="+p.udevPath)
+	d.Files(p.block, "serial", d.Serial, "cache_type", "write back\n")
+	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/virtio-"+d.Serial, "E:ID_SERIAL="+d.Serial, "E:ID_PATH="+p.udevPath)
 }

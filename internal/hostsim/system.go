@@ -33,7 +33,7 @@ func (m *devices) mirrored() bool { return len(m.system.drives) == 2 }
 // refreshSystem rebuilds the mirror from the present halves.
 func (m *devices) refreshSystem() {
 	for _, n := range m.system.nodes {
-		m.tree.Drop(n)
+		m.Tree.Drop(n)
 	}
 	m.system.nodes = nil
 	if !m.mirrored() {
@@ -48,10 +48,10 @@ func (m *devices) refreshSystem() {
 		}
 	}
 	put := func(path, text string) {
-		m.system.nodes = append(m.system.nodes, m.tree.Put(path, &sysfs.Node{Text: text}))
+		m.system.nodes = append(m.system.nodes, m.Tree.Put(path, &sysfs.Node{Text: text}))
 	}
 	link := func(path, target string) {
-		m.system.nodes = append(m.system.nodes, m.tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, target)}))
+		m.system.nodes = append(m.system.nodes, m.Tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, target)}))
 	}
 	for name, text := range map[string]string{
 		"dev": "9:0\n", "size": fmt.Sprintln(size - 264192), "stat": strings.Repeat("       0 ", 16) + "       0\n", "inflight": "       0        0\n",

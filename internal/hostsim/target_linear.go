@@ -3,6 +3,8 @@ package hostsim
 import (
 	"fmt"
 	"slices"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // The device-mapper targets of LVM, as backings of mapped devices. A volume's drives and their faults
@@ -47,14 +49,14 @@ func (l *linear) each(off, n uint64, work func(r run, off, at, n uint64) error) 
 func (l *linear) ask(a access) (drives []*drive, err error) {
 	err = l.each(a.off, a.n, func(r run, off, _, n uint64) error {
 		if r.dev == nil {
-			return errIO
+			return kernel.ErrIO
 		}
 		more, err := r.dev.ask(access{a.write, off, n})
 		drives = append(drives, more...)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errIO, err)
+		return nil, fmt.Errorf("%w: %w", kernel.ErrIO, err)
 	}
 	return drives, nil
 }

@@ -1,6 +1,10 @@
 package hostsim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+)
 
 // mirrorOf has the same bytes on each leg (dm-raid, raid1). A failed leg is not used until the table
 // is loaded again. Then the superblocks decide.
@@ -23,7 +27,7 @@ func (r *mirrorOf) ask(a access) (drives []*drive, err error) {
 		some, err := leg.ask(a)
 		if err != nil {
 			if r.last(i) { // md keeps the last leg, and returns its errors
-				return nil, fmt.Errorf("%w: %w", errIO, err)
+				return nil, fmt.Errorf("%w: %w", kernel.ErrIO, err)
 			}
 			r.fail(i)
 			continue
@@ -34,7 +38,7 @@ func (r *mirrorOf) ask(a access) (drives []*drive, err error) {
 		}
 	}
 	if answers == 0 {
-		return nil, errIO
+		return nil, kernel.ErrIO
 	}
 	return drives, nil
 }
@@ -51,7 +55,7 @@ func (r *mirrorOf) last(i int) bool {
 func (r *mirrorOf) fail(i int) {
 	r.lv.failed[i] = true
 	r.lv.writeSuperblocks()
-	r.lv.group.m.logf(levelErr, "md/raid1:mdX: Disk failure on %s, disabling device.", r.legs[i].name)
+	r.lv.group.m.Logf(kernel.LevelErr, "md/raid1:mdX: Disk failure on %s, disabling device.", r.legs[i].name)
 }
 
 func (r *mirrorOf) read(p []byte, off uint64) {

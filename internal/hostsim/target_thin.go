@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
 // chunkSize is LVM's default for thin pools up to some terabytes (lvmthin(7)).
@@ -71,7 +72,7 @@ func (t thin) own(number uint64) (*chunk, error) {
 	}
 	pool := t.lv.pool
 	if pool.used >= pool.size()/chunkSize {
-		return nil, fmt.Errorf("%s: %w", t.lv.dev.name, errNoSpace)
+		return nil, fmt.Errorf("%s: %w", t.lv.dev.name, kernel.ErrNoSpace)
 	}
 	fresh := &chunk{refs: 1}
 	if old != nil {

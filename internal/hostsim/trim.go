@@ -9,10 +9,10 @@ import (
 
 // Trim implements host.Mounter.
 func (m *mounter) Trim(ctx context.Context, p host.Place) error {
-	m.devices.mu.RLock()
+	m.devices.Mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)
-	m.devices.mu.RUnlock()
+	m.devices.Mu.RUnlock()
 	switch {
 	case err != nil:
 	case s.on == nil || s.on.fs == nil:
@@ -29,9 +29,9 @@ func (m *mounter) Trim(ctx context.Context, p host.Place) error {
 
 // TrimUnmounted implements host.Mounter.
 func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
-	m.devices.mu.RLock()
+	m.devices.Mu.RLock()
 	dev := m.devices.lookup(n.Device)
-	m.devices.mu.RUnlock()
+	m.devices.Mu.RUnlock()
 	err := host.ErrGone
 	if dev != nil {
 		err = dev.do(ctx, access{write: true, n: 4096}, func() error {

@@ -32,8 +32,8 @@ type PageChange struct {
 // Watch calls f after every write, until Watch(nil). The machine is locked during the call: f must not
 // call it.
 func (m *devices) Watch(f func(Write)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	m.watch = f
 }
 
@@ -63,7 +63,7 @@ func (d *drive) mutate(off, n uint64, work func()) {
 		work()
 		return
 	}
-	w := Write{By: d.m.writer, Drive: d.born.serial, Off: off, N: n}
+	w := Write{By: d.m.writer, Drive: d.born.Serial, Off: off, N: n}
 	d.content.changed = func(number uint64, old, fresh *page) {
 		w.Pages = append(w.Pages, PageChange{number * pageSize, old, fresh})
 	}
@@ -75,8 +75,8 @@ func (d *drive) mutate(off, n uint64, work func()) {
 // Copy copies all bytes of a drive to another, as dd(1) does. Both are named by serial number. The
 // kernel reads the new partition table when the drive reappears.
 func (m *devices) Copy(from, to, by string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	a, err := m.find("", from)
 	if err != nil {
 		return err
@@ -94,8 +94,8 @@ func (m *devices) Copy(from, to, by string) error {
 
 // Blank sets all bytes of a drive to zeros.
 func (m *devices) Blank(serial, by string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	d, err := m.find("", serial)
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (m *devices) Blank(serial, by string) error {
 
 // Written lists the pages of a device that do not read as zeros, by offset.
 func (m *devices) Written(dev string) []uint64 {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.Mu.RLock()
+	defer m.Mu.RUnlock()
 	d := m.lookup(dev)
 	if d == nil {
 		return nil

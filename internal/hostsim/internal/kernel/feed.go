@@ -1,4 +1,4 @@
-package hostsim
+package kernel
 
 import (
 	"context"
@@ -13,7 +13,7 @@ const backlog = 2048
 type feed[T any] struct {
 	mu   sync.Mutex
 	subs map[*queue[T]]struct{}
-	lost T // the message that reports lost messages
+	Lost T // the message that reports lost messages
 }
 
 type queue[T any] struct {
@@ -22,8 +22,8 @@ type queue[T any] struct {
 	wake    chan struct{}
 }
 
-// listen returns a channel of the messages from now on. It closes after ctx ends.
-func (f *feed[T]) listen(ctx context.Context) <-chan T {
+// Listen returns a channel of the messages from now on. It closes after ctx ends.
+func (f *feed[T]) Listen(ctx context.Context) <-chan T {
 	out := make(chan T)
 	q := &queue[T]{wake: make(chan struct{}, 1)}
 	f.mu.Lock()
@@ -70,8 +70,8 @@ func (f *feed[T]) pump(ctx context.Context, q *queue[T], out chan<- T) {
 	}
 }
 
-// end closes the channels of all present listeners, as a failed read does.
-func (f *feed[T]) end() {
+// End closes the channels of all present listeners, as a failed read does.
+func (f *feed[T]) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for q := range f.subs {
@@ -83,13 +83,13 @@ func (f *feed[T]) end() {
 	}
 }
 
-// send queues messages for every listener without waiting.
-func (f *feed[T]) send(msgs ...T) {
+// Send queues messages for every listener without waiting.
+func (f *feed[T]) Send(msgs ...T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for q := range f.subs {
 		if len(q.waiting)+len(msgs) > backlog {
-			q.waiting = []T{f.lost}
+			q.waiting = []T{f.Lost}
 		} else {
 			q.waiting = append(q.waiting, msgs...)
 		}

@@ -1,4 +1,4 @@
-package hostsim
+package model
 
 import (
 	"cmp"
@@ -23,22 +23,22 @@ type Age struct {
 	Failed          bool   `yaml:"failed"` // the drive's own verdict
 }
 
-// age is an Age in the units of the pages.
-type age struct {
+// Counters is an Age in the units of the pages.
+type Counters struct {
 	Age
-	written uint64 // bytes
-	born    time.Time
+	Written uint64 // bytes
+	Born    time.Time
 }
 
-// newAge checks an age and fills in the defaults.
-func newAge(a Age) (age, error) {
-	out := age{Age: a}
+// NewCounters checks an age and fills in the defaults.
+func NewCounters(a Age) (Counters, error) {
+	out := Counters{Age: a}
 	if a.Written != "" {
-		n, err := parseSize(a.Written)
+		n, err := ParseSize(a.Written)
 		if err != nil {
 			return out, fmt.Errorf("age: written: %w", err)
 		}
-		out.written = n
+		out.Written = n
 	}
 	for _, r := range []struct {
 		name       string
@@ -52,6 +52,6 @@ func newAge(a Age) (age, error) {
 	out.PowerCycles = cmp.Or(a.PowerCycles, 24)
 	out.Temperature = cmp.Or(a.Temperature, 34)
 	out.Spare = cmp.Or(a.Spare, 100)
-	out.written = cmp.Or(out.written, 40e12)
+	out.Written = cmp.Or(out.Written, 40e12)
 	return out, nil
 }

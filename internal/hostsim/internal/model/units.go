@@ -1,4 +1,4 @@
-package hostsim
+package model
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ var units = []struct {
 	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1},
 }
 
-// parseSize parses "3.84TB" or "16TiB".
-func parseSize(s string) (uint64, error) {
+// ParseSize parses "3.84TB" or "16TiB".
+func ParseSize(s string) (uint64, error) {
 	for _, u := range units {
 		num, ok := strings.CutSuffix(s, u.name)
 		if !ok {
@@ -35,8 +35,8 @@ func parseSize(s string) (uint64, error) {
 // maxRange limits a list of bays, so that a typing error does not fill the memory.
 const maxRange = 1000
 
-// parseRange parses "0-3,8".
-func parseRange(s string) ([]int, error) {
+// ParseRange parses "0-3,8".
+func ParseRange(s string) ([]int, error) {
 	var out []int
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")

@@ -1,15 +1,15 @@
-package hostsim
+package kernel
 
 import (
 	"sync"
 	"time"
 )
 
-// wall is the real clock, or the bubble's clock inside a testing/synctest bubble.
-type wall struct{}
+// WallClock is the real clock, or the bubble's clock inside a testing/synctest bubble.
+type WallClock struct{}
 
-func (wall) Now() time.Time                         { return time.Now() }
-func (wall) After(d time.Duration) <-chan time.Time { return time.After(d) }
+func (WallClock) Now() time.Time                         { return time.Now() }
+func (WallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // ManualClock is a clock that only Advance moves.
 type ManualClock struct {

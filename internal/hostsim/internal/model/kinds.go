@@ -1,4 +1,4 @@
-package hostsim
+package model
 
 import "github.com/drivebay/drivebay/internal/host"
 
@@ -23,28 +23,28 @@ const (
 	EnclosurePCI EnclosureKind = "pci" // hot-plug PCI Express slots: NVMe drives
 )
 
-// kind holds what all drives of a kind have in common. The names and the size are the defaults of a
+// Properties holds what all drives of a kind have in common. The names and the size are the defaults of a
 // group.
-type kind struct {
-	name       Kind
-	family     host.Family   // its command set; "" for none
-	letters    string        // kernel name: sd, nvme, vd
-	rotational bool          // as the kernel's queue reports it
-	rpm        int           // 0: solid state
-	bay        EnclosureKind // kind of bay that it fits; "" for none
-	vendor     string
-	model      string
-	size       string
-	firmware   string
-	oui        uint64 // company part of its world wide name
-	maxPaths   int
+type Properties struct {
+	Name       Kind
+	Family     host.Family   // its command set; "" for none
+	Letters    string        // kernel name: sd, nvme, vd
+	Rotational bool          // as the kernel's queue reports it
+	RPM        int           // 0: solid state
+	Bay        EnclosureKind // kind of bay that it fits; "" for none
+	Vendor     string
+	Model      string
+	Size       string
+	Firmware   string
+	OUI        uint64 // company part of its world wide name
+	MaxPaths   int
 }
 
-// kinds lists the kinds.
-var kinds = map[Kind]*kind{}
+// Kinds lists the kinds.
+var Kinds = map[Kind]*Properties{}
 
 func init() {
-	for _, k := range []kind{
+	for _, k := range []Properties{
 		{KindNVMe, host.FamilyNVMe, "nvme", false, 0, EnclosurePCI, "", "SAMSUNG MZQL23T8HCLS-00A07", "3.84TB", "GDC5602Q", 0x002538, 2},
 		{KindSATAHDD, host.FamilyATA, "sd", true, 7200, EnclosureSES, "ATA", "ST16000NM001G-2KK103", "16TB", "SN03", 0x000C50, 1},
 		{KindSATASSD, host.FamilyATA, "sd", false, 0, EnclosureSES, "ATA", "SAMSUNG MZ7LH960HAJR-00005", "960GB", "HXT7404Q", 0x002538, 1},
@@ -53,6 +53,6 @@ func init() {
 		{KindVirtio, "", "vd", true, 0, "", "0x1af4", "", "40GiB", "", 0, 1},
 		{KindUSB, host.FamilySCSI, "sd", true, 5400, "", "WD", "Elements 25A3", "2TB", "1021", 0, 1},
 	} {
-		kinds[k.name] = &k
+		Kinds[k.Name] = &k
 	}
 }
