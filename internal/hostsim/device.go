@@ -131,8 +131,8 @@ func slowest(drives []*drive) *drive {
 // count updates the counters of a drive for an access.
 func (d *drive) count(a access) {
 	d.io.done++
-	if d.asleep {
-		d.asleep = false
+	if d.Asleep {
+		d.Asleep = false
 		d.stats.Wakeups++
 	}
 	if a.write {
@@ -147,7 +147,7 @@ func (d *drive) count(a access) {
 }
 
 // length implements backing.
-func (d *drive) length() uint64 { return d.size }
+func (d *drive) length() uint64 { return d.Size }
 
 // ask implements backing.
 func (d *drive) ask(a access) ([]*drive, error) {
@@ -161,7 +161,7 @@ func (d *drive) ask(a access) ([]*drive, error) {
 		return nil, kernel.ErrIO
 	case d.faults.dead:
 		return nil, kernel.ErrIO
-	case a.off+a.n > d.size: // of a partition that ends beyond the drive (block/blk-core.c, bio_check_eod)
+	case a.off+a.n > d.Size: // of a partition that ends beyond the drive (block/blk-core.c, bio_check_eod)
 		return nil, kernel.ErrIO
 	case bad:
 		d.logMedium(sector)
@@ -186,7 +186,7 @@ func (d *drive) zero(off, n uint64) error {
 
 // discards reports whether the drive supports discard.
 func (d *drive) discards() bool {
-	return d.kind.RPM == 0 && d.kind.Name != model.KindVirtio
+	return d.Kind.RPM == 0 && d.Kind.Name != model.KindVirtio
 }
 
 // discard does nothing on a SATA drive, for which it is a hint (ACS-4, 7.13.3: later reads are
@@ -195,7 +195,7 @@ func (d *drive) discard(off, n uint64) error {
 	switch {
 	case !d.discards():
 		return host.ErrUnsupported
-	case d.family() == host.FamilyATA:
+	case d.Family() == host.FamilyATA:
 		return nil
 	}
 	return d.zero(off, n)

@@ -100,8 +100,8 @@ func (m *devices) addGroup(g *Group) error {
 func (m *devices) freeIndex(letters string, paths int, unused bool) int {
 	taken := map[int]bool{}
 	for _, d := range m.drives {
-		if d.present && d.kind.Letters == letters {
-			for p := range d.paths {
+		if d.present && d.Kind.Letters == letters {
+			for p := range d.Paths {
 				taken[d.index+p] = true
 			}
 		}

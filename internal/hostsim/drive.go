@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -16,7 +17,7 @@ import (
 type drive struct {
 	sysfs.Entries
 	m *devices
-	pageState
+	pages.State
 	number  int // in the order of the description, from 0
 	system  bool
 	content content
@@ -64,18 +65,18 @@ type ioCounters struct {
 
 // newDrive returns a drive of a group.
 func (m *devices) newDrive(g *Group, k *model.Properties, b *bay) (*drive, error) {
-	d := &drive{Entries: sysfs.Entries{Tree: m.Tree}, m: m, pageState: pageState{kind: k, paths: max(g.Paths, 1), clock: m.Clock}, number: len(m.drives), bay: b, system: g.System}
+	d := &drive{Entries: sysfs.Entries{Tree: m.Tree}, m: m, State: pages.State{Kind: k, Paths: max(g.Paths, 1), Clock: m.Clock}, number: len(m.drives), bay: b, system: g.System}
 	d.Owner = d
 	d.Identity = model.Identity{Vendor: cmp.Or(g.Vendor, k.Vendor), Model: cmp.Or(g.Model, k.Model)}
-	d.firmware = cmp.Or(g.Firmware, k.Firmware)
+	d.Firmware = cmp.Or(g.Firmware, k.Firmware)
 	d.Serial = strings.ReplaceAll(cmp.Or(g.Serial, model.DefaultSerial(k)), "{n}", fmt.Sprintf("%04d", d.number+1))
 	d.WWN = model.WWN(k, d.Model+d.Serial)
-	if d.paths > k.MaxPaths {
-		return nil, fmt.Errorf("%d paths: a %s drive has at most %d", d.paths, k.Name, k.MaxPaths)
+	if d.Paths > k.MaxPaths {
+		return nil, fmt.Errorf("%d paths: a %s drive has at most %d", d.Paths, k.Name, k.MaxPaths)
 	}
-	switch d.block = uint64(g.Block); d.block {
+	switch d.Block = uint64(g.Block); d.Block {
 	case 0:
-		d.block = 512
+		d.Block = 512
 	case 512, 4096:
 	default:
 		return nil, fmt.Errorf("block %d: want 512 or 4096", g.Block)
@@ -84,37 +85,37 @@ func (m *devices) newDrive(g *Group, k *model.Properties, b *bay) (*drive, error
 	if err != nil {
 		return nil, err
 	}
-	if d.size = size &^ (1<<20 - 1); d.size < 64<<20 { // whole MiB, close enough to real sizes
+	if d.Size = size &^ (1<<20 - 1); d.Size < 64<<20 { // whole MiB, close enough to real sizes
 		return nil, fmt.Errorf("size %s: want at least 64MiB", g.Size)
 	}
-	if d.age, err = model.NewCounters(g.Age); err != nil {
+	if d.Age, err = model.NewCounters(g.Age); err != nil {
 		return nil, err
 	}
-	if d.content, err = newContent(cmp.Or(g.Content, "blank"), d.size, d.block); err != nil {
+	if d.content, err = newContent(cmp.Or(g.Content, "blank"), d.Size, d.Block); err != nil {
 		return nil, err
 	}
 	if d.system {
-		d.content.put(gpt(d.size, d.block, systemTable(d.size, d.block)...))
+		d.content.put(gpt(d.Size, d.Block, systemTable(d.Size, d.Block)...))
 	}
-	if d.longTest = g.LongTest; d.longTest == 0 {
-		d.longTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.RPM > 0]
+	if d.LongTest = g.LongTest; d.LongTest == 0 {
+		d.LongTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.RPM > 0]
 	}
-	d.age.Born = m.Clock.Now()
-	d.io = ioCounters{done: 0x22d + d.age.Reallocated, errors: 0x2, reads: 91, sectors: 3208}
-	d.born.Identity, d.born.age, d.born.size = d.Identity, d.age, d.size
+	d.Age.Born = m.Clock.Now()
+	d.io = ioCounters{done: 0x22d + d.Age.Reallocated, errors: 0x2, reads: 91, sectors: 3208}
+	d.born.Identity, d.born.age, d.born.size = d.Identity, d.Age, d.Size
 	return d, nil
 }
 
 // plug adds the drive to the kernel. With rename the drive gets a kernel name that was never used.
 func (d *drive) plug(rename bool) {
-	d.index = d.m.freeIndex(d.kind.Letters, d.paths, rename)
+	d.index = d.m.freeIndex(d.Kind.Letters, d.Paths, rename)
 	d.present = true
 	d.turn++
 	d.names, d.places, d.parts, d.disks = nil, nil, nil, nil
-	for path := range d.paths {
-		d.places = append(d.places, builders[d.kind.Name].place(d, path))
+	for path := range d.Paths {
+		d.places = append(d.places, builders[d.Kind.Name].place(d, path))
 	}
-	builders[d.kind.Name].build(d)
+	builders[d.Kind.Name].build(d)
 	d.scan()
 	if d.bay != nil {
 		d.bay.drive = d
@@ -132,8 +133,8 @@ func (d *drive) unplug() {
 	for _, p := range all {
 		p.remove()
 	}
-	for path := range d.paths {
-		d.m.ghosts = append(d.m.ghosts, ghost{d.kind.Letters, d.index + path, all})
+	for path := range d.Paths {
+		d.m.ghosts = append(d.m.ghosts, ghost{d.Kind.Letters, d.index + path, all})
 	}
 	d.Leave()
 	for _, n := range append([]string{d.name}, d.names...) {

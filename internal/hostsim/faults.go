@@ -214,10 +214,10 @@ func (x *injector) troubles(d *drive) []string {
 		on   bool
 	}{
 		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"unreadable", len(d.faults.bad) > 0}, {"offline", d.faults.offline},
-		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.spoilt.garbage}, {"short-pages", d.spoilt.shortPages},
-		{"bad-checksum", d.spoilt.badChecksum}, {"counters-max", d.spoilt.countersMax}, {"selftest-fail", d.spoilt.testsFail},
-		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.asleep},
-		{"resize", d.size != d.born.size}, {"identity", d.Identity != d.born.Identity}, {"age", d.age.Age != d.born.age.Age},
+		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.Spoilt.Garbage}, {"short-pages", d.Spoilt.ShortPages},
+		{"bad-checksum", d.Spoilt.BadChecksum}, {"counters-max", d.Spoilt.CountersMax}, {"selftest-fail", d.Spoilt.TestsFail},
+		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.Asleep},
+		{"resize", d.Size != d.born.size}, {"identity", d.Identity != d.born.Identity}, {"age", d.Age.Age != d.born.age.Age},
 	} {
 		if t.on {
 			names = append(names, t.name)

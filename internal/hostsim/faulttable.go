@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
 )
 
 // faultRow is a fault: its documentation and its function.
@@ -33,7 +34,7 @@ func count(usual, most uint64, of func(*model.Counters) *uint64, then func(*driv
 		if err != nil {
 			return err
 		}
-		*of(&d.age) = n
+		*of(&d.Age) = n
 		if then != nil {
 			then(d, n)
 		}
@@ -69,8 +70,8 @@ var faultTable = []faultRow{
 	{FaultDoc{"duplicate-serial", "of=BAY", "the drive comes back with the serial number and world wide name of another"}, false, duplicateSerial, nil},
 	{FaultDoc{"no-serial", "wwn=true", "the drive comes back without a serial number; wwn=false: nor a world wide name"}, false, noSerial, nil},
 	{FaultDoc{"non-utf8", "", "the drive comes back with bytes in its model name that are no UTF-8"}, false, nonUTF8, nil},
-	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(d *drive) *bool { return &d.spoilt.garbage }), nil},
-	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(d *drive) *bool { return &d.spoilt.shortPages }), nil},
+	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(d *drive) *bool { return &d.Spoilt.Garbage }), nil},
+	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(d *drive) *bool { return &d.Spoilt.ShortPages }), nil},
 	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, badChecksum, nil},
 	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, countersMax, nil},
 	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby, nil},
@@ -93,18 +94,18 @@ var faultTable = []faultRow{
 // needFamily refuses a fault that this kind of drive cannot have.
 func needFamily(d *drive, what string, families ...host.Family) error {
 	for _, f := range families {
-		if f == d.family() {
+		if f == d.Family() {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: a %s drive has no %s", kernel.ErrInvalid, d.kind.Name, what)
+	return fmt.Errorf("%w: a %s drive has no %s", kernel.ErrInvalid, d.Kind.Name, what)
 }
 
 func failVerdict(x *injector, d *drive, _ arguments) error {
 	if err := needFamily(d, "verdict", host.FamilyATA, host.FamilyNVMe, host.FamilySCSI); err != nil {
 		return err
 	}
-	d.age.Failed = true
+	d.Age.Failed = true
 	return nil
 }
 
@@ -112,12 +113,12 @@ func badChecksum(x *injector, d *drive, _ arguments) error {
 	if err := needFamily(d, "checksum", host.FamilyATA); err != nil {
 		return err
 	}
-	d.spoilt.badChecksum = true
+	d.Spoilt.BadChecksum = true
 	return nil
 }
 
 func countersMax(x *injector, d *drive, _ arguments) error {
-	d.spoilt.countersMax, d.age.PercentageUsed = true, 255
+	d.Spoilt.CountersMax, d.Age.PercentageUsed = true, 255
 	return nil
 }
 
@@ -126,14 +127,14 @@ func wear(x *injector, d *drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	spare, err := a.number("spare", uint64(d.age.Spare), 100)
+	spare, err := a.number("spare", uint64(d.Age.Spare), 100)
 	if err != nil {
 		return err
 	}
-	if d.kind.RPM > 0 {
-		return fmt.Errorf("%w: a %s drive does not wear", kernel.ErrInvalid, d.kind.Name)
+	if d.Kind.RPM > 0 {
+		return fmt.Errorf("%w: a %s drive does not wear", kernel.ErrInvalid, d.Kind.Name)
 	}
-	d.age.PercentageUsed, d.age.Spare = int(used), int(spare)
+	d.Age.PercentageUsed, d.Age.Spare = int(used), int(spare)
 	return nil
 }
 
@@ -142,14 +143,14 @@ func mediaErrors(x *injector, d *drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	d.age.MediaErrors, d.age.Uncorrectable = n, n
+	d.Age.MediaErrors, d.Age.Uncorrectable = n, n
 	logSectors(d, min(n, maxLogged))
 	return nil
 }
 
 func logSectors(d *drive, n uint64) {
 	for i := range n {
-		d.logMedium(failingLBA + 8*i)
+		d.logMedium(pages.FailingLBA + 8*i)
 	}
 }
 
@@ -159,7 +160,7 @@ func criticalWarning(x *injector, d *drive, a arguments) error {
 	}
 	bits, err := a.number("bits", 0x04, 0xFF)
 	if err == nil {
-		d.age.CriticalWarning = uint8(bits)
+		d.Age.CriticalWarning = uint8(bits)
 	}
 	return err
 }
@@ -167,7 +168,7 @@ func criticalWarning(x *injector, d *drive, a arguments) error {
 func heat(x *injector, d *drive, a arguments) error {
 	n, err := a.number("celsius", 75, 120)
 	if err == nil {
-		d.age.Temperature = int(n)
+		d.Age.Temperature = int(n)
 	}
 	return err
 }
@@ -194,7 +195,7 @@ func failIO(x *injector, d *drive, a arguments) error {
 }
 
 func unreadable(x *injector, d *drive, a arguments) error {
-	first, err := a.number("sector", failingLBA, d.size/512)
+	first, err := a.number("sector", pages.FailingLBA, d.Size/512)
 	if err != nil {
 		return err
 	}
@@ -239,13 +240,13 @@ func standby(x *injector, d *drive, _ arguments) error {
 	if err := needFamily(d, "standby", host.FamilyATA, host.FamilySCSI); err != nil {
 		return err
 	}
-	d.asleep = true
+	d.Asleep = true
 	return nil
 }
 
 func offline(x *injector, d *drive, _ arguments) error {
-	if d.kind.Letters != "sd" {
-		return fmt.Errorf("%w: a %s drive is no SCSI device", kernel.ErrInvalid, d.kind.Name)
+	if d.Kind.Letters != "sd" {
+		return fmt.Errorf("%w: a %s drive is no SCSI device", kernel.ErrInvalid, d.Kind.Name)
 	}
 	d.faults.offline = true
 	d.io.timeouts++
@@ -271,13 +272,13 @@ func nvmeDead(x *injector, d *drive, _ arguments) error {
 }
 
 func selftestFail(x *injector, d *drive, a arguments) error {
-	n, err := a.number("count", 1, maxTests)
+	n, err := a.number("count", 1, pages.MaxTests)
 	if err != nil {
 		return err
 	}
-	d.spoilt.testsFail = true
+	d.Spoilt.TestsFail = true
 	for range n {
-		d.logTest(testResult{kind: testShort, result: testFailed, hours: d.hours(), lba: failingLBA})
+		d.LogTest(pages.TestResult{Kind: pages.TestShort, Result: pages.TestFailed, Hours: d.Hours(), Lba: pages.FailingLBA})
 	}
 	return nil
 }
@@ -285,9 +286,9 @@ func selftestFail(x *injector, d *drive, a arguments) error {
 // resizeDrive changes the size of a drive. A present drive keeps its partitions, and the kernel sends
 // an event (block/genhd.c, set_capacity_and_notify).
 func resizeDrive(x *injector, d *drive, a arguments) error {
-	text := a.text("size", fmt.Sprintf("%dB", d.size/2/d.block*d.block))
+	text := a.text("size", fmt.Sprintf("%dB", d.Size/2/d.Block*d.Block))
 	size, err := model.ParseSize(text)
-	if err != nil || size < 1<<20 || size%d.block != 0 {
+	if err != nil || size < 1<<20 || size%d.Block != 0 {
 		return fmt.Errorf("size=%s: %w: want whole blocks", text, kernel.ErrInvalid)
 	}
 	setSize(d, size)
@@ -344,7 +345,7 @@ func logIO(d *drive, sector uint64, op string) {
 func logTimeout(d *drive) {
 	p := d.places[0]
 	d.io.timeouts++
-	switch d.kind.Letters {
+	switch d.Kind.Letters {
 	case "nvme":
 		d.m.Logf(kernel.LevelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
 	case "sd":
@@ -354,7 +355,7 @@ func logTimeout(d *drive) {
 
 // setSize changes the size of a drive; the kernel sends an event for each path.
 func setSize(d *drive, size uint64) {
-	d.size = size
+	d.Size = size
 	if d.present {
 		for _, disk := range d.disks {
 			d.m.Uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})

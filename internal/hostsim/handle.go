@@ -104,20 +104,20 @@ func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	d := h.d
 	defer d.m.Mu.Unlock()
 	d.stats.Pages++
-	if d.asleep {
-		if p == host.SCSITestUnitReady && d.family() == host.FamilySCSI {
+	if d.Asleep {
+		if p == host.SCSITestUnitReady && d.Family() == host.FamilySCSI {
 			return nil, fmt.Errorf("%s: %s: %w: sense key 2h, additional sense 04/02h", h.dev, p, host.ErrStandby)
 		}
 		if p != host.ATAPowerMode && p != host.SCSITestUnitReady {
-			d.asleep = false
+			d.Asleep = false
 			d.stats.Wakeups++
 		}
 	}
-	b := d.answer(p)
+	b := d.Answer(p)
 	if b == nil {
 		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, host.ErrUnsupported)
 	}
-	return d.spoilt.spoil(b), nil
+	return d.Spoilt.Spoil(b), nil
 }
 
 // ReadAt implements io.ReaderAt. It reads the content of the drive.
@@ -130,16 +130,16 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, kernel.ErrInvalid)
 	}
-	if d.asleep {
-		d.asleep = false
+	if d.Asleep {
+		d.Asleep = false
 		d.stats.Wakeups++
 	}
 	d.stats.Reads++
 	d.io.reads++
-	if uint64(off) >= d.size {
+	if uint64(off) >= d.Size {
 		return 0, io.EOF
 	}
-	n := int(min(uint64(len(p)), d.size-uint64(off)))
+	n := int(min(uint64(len(p)), d.Size-uint64(off)))
 	d.io.sectors += uint64(n+511) / 512
 	d.content.read(p[:n], uint64(off))
 	if n < len(p) {
@@ -150,7 +150,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 
 // ReadMedium implements host.Drive.
 func (h *handle) ReadMedium(p []byte, off int64) (int, error) {
-	if bs := int64(h.d.block); off%bs != 0 || int64(len(p))%bs != 0 {
+	if bs := int64(h.d.Block); off%bs != 0 || int64(len(p))%bs != 0 {
 		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.dev, len(p), off, kernel.ErrInvalid)
 	}
 	d := h.d
@@ -172,10 +172,10 @@ func (h *handle) SelfTest(ctx context.Context, t host.SelfTest) error {
 		return fmt.Errorf("%s: self-test: %w", h.dev, err)
 	}
 	defer h.d.m.Mu.Unlock()
-	if t.Family != h.d.family() || t.Family == "" || h.d.kind.Name == model.KindUSB {
+	if t.Family != h.d.Family() || t.Family == "" || h.d.Kind.Name == model.KindUSB {
 		return fmt.Errorf("%s: %s self-test: %w", h.dev, t.Family, host.ErrUnsupported)
 	}
-	if err := h.d.startTest(t.Kind); err != nil {
+	if err := h.d.StartTest(t.Kind); err != nil {
 		return fmt.Errorf("%s: self-test: %w", h.dev, err)
 	}
 	return nil

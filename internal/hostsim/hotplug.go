@@ -5,6 +5,7 @@ import (
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
 )
 
 func vanish(x *injector, d *drive, _ arguments) error {
@@ -30,13 +31,13 @@ func move(x *injector, d *drive, a arguments) error {
 	to := a.text("to", "")
 	var target *bay
 	for _, b := range d.m.bays {
-		if to != "" && b.called(to) && b.row.kind == d.kind.Bay {
+		if to != "" && b.called(to) && b.row.kind == d.Kind.Bay {
 			target = b
 		}
 	}
 	switch {
 	case target == nil:
-		return fmt.Errorf("to=%s: %w: no bay of that name takes a %s drive", to, kernel.ErrInvalid, d.kind.Name)
+		return fmt.Errorf("to=%s: %w: no bay of that name takes a %s drive", to, kernel.ErrInvalid, d.Kind.Name)
 	case target.drive != nil:
 		return fmt.Errorf("to=%s: %w: there is a drive in it already", to, kernel.ErrInvalid)
 	}
@@ -74,13 +75,13 @@ func replace(x *injector, d *drive, a arguments) error {
 	if d.bay == nil {
 		return fmt.Errorf("%w: it is in no bay", kernel.ErrInvalid)
 	}
-	k := model.Kinds[model.Kind(a.text("kind", string(d.kind.Name)))]
+	k := model.Kinds[model.Kind(a.text("kind", string(d.Kind.Name)))]
 	if k == nil || k.Bay != d.bay.row.kind {
 		return fmt.Errorf("kind=%s: %w: no drive of that kind fits into the bay", a.text("kind", ""), kernel.ErrInvalid)
 	}
-	g := Group{Kind: k.Name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.size)), Content: a.text("content", "blank"), Paths: d.paths, Block: int(d.block)}
-	if k == d.kind {
-		g.Vendor, g.Model, g.Firmware = d.Vendor, d.Model, d.firmware
+	g := Group{Kind: k.Name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.Size)), Content: a.text("content", "blank"), Paths: d.Paths, Block: int(d.Block)}
+	if k == d.Kind {
+		g.Vendor, g.Model, g.Firmware = d.Vendor, d.Model, d.Firmware
 	}
 	next, err := d.m.newDrive(&g, k, d.bay)
 	if err != nil {
@@ -100,7 +101,7 @@ func changeSerial(x *injector, d *drive, a arguments) error {
 	id := d.Identity
 	id.Serial = a.text("serial", "CHANGED1")
 	if id.WWN != 0 {
-		id.WWN = model.WWN(d.kind, id.Model+id.Serial)
+		id.WWN = model.WWN(d.Kind, id.Model+id.Serial)
 	}
 	reappear(d, id)
 	return nil
@@ -152,9 +153,9 @@ func heal(x *injector, d *drive, _ arguments) error {
 	}
 	changed := d.faults.offline || d.faults.dead || d.faults.readOnly
 	d.release()
-	d.faults, d.spoilt = faults{}, spoilt{}
-	d.age, d.asleep, d.tests, d.running = d.born.age, false, nil, nil
-	if d.size != d.born.size {
+	d.faults, d.Spoilt = faults{}, pages.Spoilt{}
+	d.Age, d.Asleep, d.Tests, d.Running = d.born.age, false, nil, nil
+	if d.Size != d.born.size {
 		setSize(d, d.born.size)
 	}
 	switch {

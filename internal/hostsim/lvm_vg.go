@@ -65,8 +65,8 @@ func (c *lvmRun) join(g *group, names []string) error {
 func (c *lvmRun) blocks(list []*pv) []uint64 {
 	var out []uint64
 	for _, p := range list {
-		if d := c.on[p.uuid]; d != nil && d.drive != nil && !slices.Contains(out, d.drive.block) {
-			out = append(out, d.drive.block)
+		if d := c.on[p.uuid]; d != nil && d.drive != nil && !slices.Contains(out, d.drive.Block) {
+			out = append(out, d.drive.Block)
 		}
 	}
 	return out

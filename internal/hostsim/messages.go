@@ -16,7 +16,7 @@ func (d *drive) announce(action string) {
 	type event struct{ subsystem, path, name, devtype string }
 	var all []event
 	for _, p := range d.places {
-		switch d.kind.Letters {
+		switch d.Kind.Letters {
 		case "nvme":
 			pci, _ := sysfs.Split(p.device)
 			pci, _ = sysfs.Split(pci)
@@ -60,10 +60,10 @@ func (d *drive) changed() {
 func (d *drive) logGone() {
 	p := d.places[0]
 	switch {
-	case d.kind.Name == model.KindNVMe && d.bay != nil:
+	case d.Kind.Name == model.KindNVMe && d.bay != nil:
 		d.m.Logf(kernel.LevelInfo, "pcieport %s: pciehp: Slot(%d): Link Down", p.pci, d.bay.number)
 		d.m.Logf(kernel.LevelInfo, "pcieport %s: pciehp: Slot(%d): Card not present", p.pci, d.bay.number)
-	case d.kind.Letters == "sd":
+	case d.Kind.Letters == "sd":
 		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] Synchronizing SCSI cache", p.hctl, d.name)
 		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", p.hctl, d.name)
 	}
@@ -72,12 +72,12 @@ func (d *drive) logGone() {
 // logBack logs what the kernel logs when a drive appears.
 func (d *drive) logBack() {
 	p := d.places[0]
-	switch d.kind.Letters {
+	switch d.Kind.Letters {
 	case "nvme":
 		d.m.Logf(kernel.LevelInfo, "nvme %s: pci function %s", p.ctrl, p.pci)
 	case "sd":
-		d.m.Logf(kernel.LevelInfo, "scsi %s: Direct-Access     %-8.8s %-16.16s %-4.4s PQ: 0 ANSI: 7", p.hctl, d.Vendor, d.Model, d.revision())
-		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] %d %d-byte logical blocks", p.hctl, d.name, d.size/d.block, d.block)
+		d.m.Logf(kernel.LevelInfo, "scsi %s: Direct-Access     %-8.8s %-16.16s %-4.4s PQ: 0 ANSI: 7", p.hctl, d.Vendor, d.Model, d.Revision())
+		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] %d %d-byte logical blocks", p.hctl, d.name, d.Size/d.Block, d.Block)
 		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] Attached SCSI disk", p.hctl, d.name)
 	}
 }
@@ -86,10 +86,10 @@ func (d *drive) logBack() {
 // drive with two ports.
 func (d *drive) logMedium(lba uint64) {
 	name := d.name
-	if len(d.places) > 1 && d.kind.Name == model.KindNVMe {
+	if len(d.places) > 1 && d.Kind.Name == model.KindNVMe {
 		name = fmt.Sprintf("nvme%dc%dn1", d.index, d.index)
 	}
-	if p := d.places[0]; d.kind.Letters == "sd" {
+	if p := d.places[0]; d.Kind.Letters == "sd" {
 		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] tag#181 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd_age=0s", p.hctl, d.name)
 		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] tag#181 Sense Key : Medium Error [current] ", p.hctl, d.name)
 		d.m.Logf(kernel.LevelInfo, "sd %s: [%s] tag#181 Add. Sense: Unrecovered read error", p.hctl, d.name)

@@ -17,8 +17,8 @@ func (d *drive) scan() {
 	if len(d.disks) == 0 {
 		return
 	}
-	per := d.block / 512
-	for _, e := range d.content.table(d.size, d.block) {
+	per := d.Block / 512
+	for _, e := range d.content.table(d.Size, d.Block) {
 		d.addPartition(e.number, e.first*per, (e.last-e.first+1)*per)
 	}
 }
@@ -26,7 +26,7 @@ func (d *drive) scan() {
 // addPartition adds a partition device; start and size are in sectors.
 func (d *drive) addPartition(number int, start, size uint64) *device {
 	disk := d.disks[0]
-	p := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, block: d.block, drive: d, number: number, start: start, sectors: size}
+	p := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, block: d.Block, drive: d, number: number, start: start, sectors: size}
 	p.name = disk.name + strconv.Itoa(number)
 	if c := disk.name[len(disk.name)-1]; c >= '0' && c <= '9' {
 		p.name = disk.name + "p" + strconv.Itoa(number)
@@ -45,7 +45,7 @@ func (d *drive) addPartition(number int, start, size uint64) *device {
 func (d *drive) partitionNum(number int) string {
 	major, minor, _ := strings.Cut(d.disks[0].num, ":")
 	own := 15
-	if d.kind.Name == model.KindNVMe {
+	if d.Kind.Name == model.KindNVMe {
 		own = maxNVMeParts
 	}
 	if number > own {
@@ -82,7 +82,7 @@ func (p *device) show() {
 }
 
 // entry returns the table entry of a partition.
-func (p *device) entry() entry { return p.drive.content.entry(p.number, p.drive.block) }
+func (p *device) entry() entry { return p.drive.content.entry(p.number, p.drive.Block) }
 
 func (p *device) udevData() string {
 	e := p.entry()
@@ -117,7 +117,7 @@ func (d *drive) overlaps(number int, start, size uint64) bool {
 func (d *drive) introduce(number int, start, size uint64) error {
 	p := d.partition(number)
 	switch {
-	case number < 1 || number > gptEntries || size == 0 || start+size > d.size/512:
+	case number < 1 || number > gptEntries || size == 0 || start+size > d.Size/512:
 		return kernel.ErrInvalid
 	case p != nil && p.start == start && p.sectors == size:
 		return nil
@@ -136,7 +136,7 @@ func (d *drive) resize(number int, start, size uint64) error {
 	switch {
 	case p == nil:
 		return host.ErrGone
-	case p.start != start || size == 0 || start+size > d.size/512:
+	case p.start != start || size == 0 || start+size > d.Size/512:
 		return kernel.ErrInvalid
 	case d.overlaps(number, start, size):
 		return host.ErrBusy

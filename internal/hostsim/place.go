@@ -58,7 +58,7 @@ func placeSAS(d *drive, path int) place {
 		pci := fmt.Sprintf("0000:%02x:00.0", 0x30+d.number%16)
 		hctl := fmt.Sprintf("%d:0:0:0", h)
 		dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:0a.0/%s/host%d/port-%d:0/end_device-%d:0/target%d:0:0/%s", pci, h, h, h, h, hctl)
-		return scsiPlace(d, dev, hctl, pci, "pci-"+pci+"-sas-0x"+d.port(path)+"-lun-0", path)
+		return scsiPlace(d, dev, hctl, pci, "pci-"+pci+"-sas-0x"+d.Port(path)+"-lun-0", path)
 	}
 	r, n := d.bay.row, d.bay.number
 	h := r.hostOf(path)

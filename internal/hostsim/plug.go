@@ -30,7 +30,7 @@ func (d *drive) letGo(path int) func(string) error {
 		if d.letGone == nil {
 			d.letGone = map[int]bool{}
 		}
-		if d.letGone[path] = true; len(d.letGone) == d.paths {
+		if d.letGone[path] = true; len(d.letGone) == d.Paths {
 			d.letGone = nil
 			d.pull()
 		}

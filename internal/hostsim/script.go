@@ -34,7 +34,7 @@ func (m *Machine) Stats() Stats {
 	s := Stats{Runs: m.runs, Writes: m.Files.Writes}
 	for _, d := range m.devices.drives {
 		one := d.stats
-		one.Name, one.Serial, one.SelfTests = d.name, d.Serial, d.started
+		one.Name, one.Serial, one.SelfTests = d.name, d.Serial, d.Started
 		if d.bay != nil {
 			one.Bay = d.label()
 		}

@@ -44,7 +44,7 @@ func buildBlock(d *drive, b blockDevice) {
 		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", sysfs.Bool(b.hidden), "range", "16\n", "removable", "0\n", "uevent", uevent)
 	ro := func() bool { return d.faults.readOnly }
 	if !b.hidden {
-		disk := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, name: b.name, num: b.dev, dir: b.dir, block: d.block, data: d, drive: d}
+		disk := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, name: b.name, num: b.dev, dir: b.dir, block: d.Block, data: d, drive: d}
 		d.disks = append(d.disks, disk)
 		d.m.blocks[b.name] = disk
 		ro = disk.refusesWrites
@@ -65,20 +65,20 @@ func buildQueue(d *drive, dir string) {
 	for i := 0; i+1 < len(queueFiles); i += 2 {
 		d.File(dir+queueFiles[i], queueFiles[i+1]+"\n")
 	}
-	physical := d.block
-	if d.kind.Rotational {
+	physical := d.Block
+	if d.Kind.Rotational {
 		physical = 4096
 	}
-	d.File(dir+"logical_block_size", fmt.Sprintln(d.block))
-	d.File(dir+"hw_sector_size", fmt.Sprintln(d.block))
+	d.File(dir+"logical_block_size", fmt.Sprintln(d.Block))
+	d.File(dir+"hw_sector_size", fmt.Sprintln(d.Block))
 	d.File(dir+"physical_block_size", fmt.Sprintln(physical))
-	d.File(dir+"rotational", sysfs.Bool(d.kind.Rotational))
+	d.File(dir+"rotational", sysfs.Bool(d.Kind.Rotational))
 	if d.discards() {
 		d.File(dir+"discard_granularity", fmt.Sprintln(physical))
 		d.File(dir+"discard_max_bytes", "2199023255040\n")
 		d.File(dir+"discard_max_hw_bytes", "2199023255040\n")
 	}
-	if d.kind.Name == model.KindNVMe {
+	if d.Kind.Name == model.KindNVMe {
 		d.File(dir+"scheduler", "[none] mq-deadline \n")
 	}
 }
@@ -89,7 +89,7 @@ func (d *drive) sectors() uint64 {
 	if d.faults.dead {
 		return 0
 	}
-	return d.size / 512
+	return d.Size / 512
 }
 
 // stat returns the line of Documentation/block/stat.rst.

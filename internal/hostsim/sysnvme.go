@@ -13,7 +13,7 @@ func buildNVMe(d *drive) {
 	d.name = fmt.Sprintf("nvme%dn1", d.index)
 	subsys := fmt.Sprintf("sys/devices/virtual/nvme-subsystem/nvme-subsys%d", d.index)
 	nqn := "nqn.2014.08.org.nvmexpress:144d144d" + d.Serial + d.Model
-	d.Files(subsys, "model", fmt.Sprintf("%-40.40s\n", d.Model), "serial", fmt.Sprintf("%-20.20s\n", d.Serial), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
+	d.Files(subsys, "model", fmt.Sprintf("%-40.40s\n", d.Model), "serial", fmt.Sprintf("%-20.20s\n", d.Serial), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.Firmware),
 		"subsysnqn", nqn+"\n", "subsystype", "nvm\n", "iopolicy", "numa\n", "uevent", "")
 	d.Link(subsys+"/subsystem", "sys/class/nvme-subsystem")
 	d.Link("sys/class/nvme-subsystem/"+fmt.Sprintf("nvme-subsys%d", d.index), subsys)
@@ -39,8 +39,8 @@ func buildNVMe(d *drive) {
 	d.register(d.name)
 	buildBlock(d, blockDevice{dir: p.block, name: d.name, dev: p.dev, device: device, partScan: 256})
 	buildNamespace(d, p.block)
-	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+sysfs.Word(d.Model)+"_"+d.Serial, "S:disk/by-id/nvme-"+d.wwid(),
-		"E:ID_SERIAL_SHORT="+d.Serial, "E:ID_WWN="+d.wwid(), "E:ID_MODEL="+d.Model, "E:ID_REVISION="+d.firmware, "E:ID_NSID=1",
+	addUdev(d, p.dev, "S:disk/by-path/"+p.udevPath, "S:disk/by-id/nvme-"+sysfs.Word(d.Model)+"_"+d.Serial, "S:disk/by-id/nvme-"+d.Wwid(),
+		"E:ID_SERIAL_SHORT="+d.Serial, "E:ID_WWN="+d.Wwid(), "E:ID_MODEL="+d.Model, "E:ID_REVISION="+d.Firmware, "E:ID_NSID=1",
 		"E:ID_SERIAL="+sysfs.Word(d.Model)+"_"+d.Serial+"_1", "E:ID_PATH="+p.udevPath)
 }
 
@@ -56,7 +56,7 @@ func buildController(d *drive, p *place, path int, nqn string) {
 		"uevent", "DRIVER=nvme\nPCI_CLASS=10802\nPCI_ID=144D:A80A\nPCI_SLOT_NAME="+p.pci+"\n")
 	d.Add(pciDir+"/remove", &sysfs.Node{Write: d.letGo(path)})
 	d.Link("sys/bus/pci/devices/"+p.pci, pciDir)
-	d.Files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.firmware),
+	d.Files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.Firmware),
 		"kato", "0\n", "model", fmt.Sprintf("%-40.40s\n", d.Model), "numa_node", "0\n", "queue_count", "17\n", "rescan_controller", "", "reset_controller", "",
 		"serial", fmt.Sprintf("%-20.20s\n", d.Serial), "sqsize", "1023\n", "subsysnqn", nqn+"\n", "transport", "pcie\n",
 		"uevent", fmt.Sprintf("MAJOR=239\nMINOR=%d\nDEVNAME=%s\nNVME_TRTYPE=pcie\n", d.index+path, p.ctrl))
@@ -68,9 +68,9 @@ func buildController(d *drive, p *place, path int, nqn string) {
 }
 
 func buildNamespace(d *drive, dir string) {
-	d.Files(dir, "nsid", "1\n", "wwid", d.wwid()+"\n", "ana_state", "optimized\n")
+	d.Files(dir, "nsid", "1\n", "wwid", d.Wwid()+"\n", "ana_state", "optimized\n")
 	if d.WWN != 0 {
-		g := d.nguid()
+		g := d.Nguid()
 		d.Files(dir, "nguid", fmt.Sprintf("%s-%s-%s-%s-%s\n", g[:8], g[8:12], g[12:16], g[16:20], g[20:]))
 	}
 }

@@ -28,7 +28,7 @@ func buildSCSI(d *drive) {
 func buildSCSIDevice(d *drive, p *place, path int) {
 	d.Files(p.device, "access_state", "", "blacklist", "", "device_blocked", "0\n", "device_busy", "0\n", "dh_state", "detached\n", "eh_timeout", "10\n",
 		"evt_media_change", "0\n", "evt_capacity_change_reported", "0\n", "evt_inquiry_change_reported", "0\n", "iocounterbits", "32\n", "modalias", "scsi:t-0x00\n",
-		"vendor", fmt.Sprintf("%-8.8s\n", d.Vendor), "model", fmt.Sprintf("%-16.16s\n", d.Model), "rev", fmt.Sprintf("%-4.4s\n", d.revision()),
+		"vendor", fmt.Sprintf("%-8.8s\n", d.Vendor), "model", fmt.Sprintf("%-16.16s\n", d.Model), "rev", fmt.Sprintf("%-4.4s\n", d.Revision()),
 		"queue_depth", "32\n", "queue_type", "simple\n", "rescan", "", "scsi_level", "7\n", "timeout", "30\n", "type", "0\n",
 		"uevent", "DEVTYPE=scsi_device\nDRIVER=sd\nMODALIAS=scsi:t-0x00\n")
 	d.Add(p.device+"/delete", &sysfs.Node{Write: d.letGo(path)})
@@ -48,8 +48,8 @@ func buildSCSIDevice(d *drive, p *place, path int) {
 	d.File(generic+"/dev", fmt.Sprintf("21:%d\n", d.index+path))
 	d.Link(generic+"/device", p.device)
 	d.Link("sys/class/scsi_generic/"+sg, generic)
-	if d.kind.Bay == model.EnclosureSES && (d.family() == host.FamilySCSI || d.bay != nil) {
-		d.File(p.device+"/sas_address", "0x"+d.port(path)+"\n")
+	if d.Kind.Bay == model.EnclosureSES && (d.Family() == host.FamilySCSI || d.bay != nil) {
+		d.File(p.device+"/sas_address", "0x"+d.Port(path)+"\n")
 		d.File(p.device+"/sas_device_handle", fmt.Sprintf("%#06x\n", 0x0a+d.number))
 	}
 }
@@ -57,18 +57,18 @@ func buildSCSIDevice(d *drive, p *place, path int) {
 // buildVPD adds the kernel's copies of the vital product data.
 func buildVPD(d *drive, p *place, path int) {
 	if d.WWN != 0 || d.Serial != "" {
-		d.File(p.device+"/wwid", d.wwid()+"\n")
+		d.File(p.device+"/wwid", d.Wwid()+"\n")
 	}
-	for name, page := range d.kernelCopies(path) {
+	for name, page := range d.KernelCopies(path) {
 		d.File(p.device+"/"+name, string(page))
 	}
 }
 
 func udevSCSI(d *drive, p *place) []string {
-	bus := map[model.Kind]string{model.KindSATAHDD: "ata", model.KindSATASSD: "ata", model.KindUSB: "usb"}[d.kind.Name]
+	bus := map[model.Kind]string{model.KindSATAHDD: "ata", model.KindSATASSD: "ata", model.KindUSB: "usb"}[d.Kind.Name]
 	lines := []string{
 		"S:disk/by-path/" + p.udevPath, "S:disk/by-id/" + cmp.Or(bus, "scsi") + "-" + sysfs.Word(d.Model) + "_" + d.Serial,
-		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + sysfs.Word(d.Vendor), "E:ID_MODEL=" + sysfs.Word(d.Model), "E:ID_REVISION=" + d.revision(),
+		"E:ID_TYPE=disk", "E:ID_BUS=" + cmp.Or(bus, "scsi"), "E:ID_VENDOR=" + sysfs.Word(d.Vendor), "E:ID_MODEL=" + sysfs.Word(d.Model), "E:ID_REVISION=" + d.Revision(),
 		"E:ID_PATH=" + p.udevPath,
 	}
 	if d.Serial != "" {

@@ -92,7 +92,7 @@ func (l *linear) discard(off, n uint64) error {
 func (d *device) flatten(off uint64) (on *drive, at, n uint64) {
 	switch data := d.data.(type) {
 	case *drive:
-		return data, off, data.size - off
+		return data, off, data.Size - off
 	case part:
 		return data.drive, data.start*512 + off, data.sectors*512 - off
 	case *linear:

@@ -86,7 +86,7 @@ func (m *devices) Copy(from, to, by string) error {
 		return err
 	}
 	m.writer = by
-	n := min(a.size, b.size)
+	n := min(a.Size, b.Size)
 	b.mutate(0, n, func() { b.content.take(0, &a.content.sparse, 0, n) })
 	m.writer = ""
 	return nil
@@ -101,7 +101,7 @@ func (m *devices) Blank(serial, by string) error {
 		return err
 	}
 	m.writer = by
-	d.mutate(0, d.size, func() { d.content.sparse.zero(0, d.size) })
+	d.mutate(0, d.Size, func() { d.content.sparse.zero(0, d.Size) })
 	m.writer = ""
 	return nil
 }

@@ -1,4 +1,4 @@
-package hostsim
+package pages
 
 import (
 	"errors"
@@ -13,21 +13,21 @@ import (
 const (
 	testPassed  = 0x0
 	testAborted = 0x1
-	testFailed  = 0x7
+	TestFailed  = 0x7
 	testRunning = 0xF
 )
 
 // Kinds of self-tests, as numbered by ATA and NVMe, and by SCSI for background tests.
 const (
-	testShort = 1
+	TestShort = 1
 	testLong  = 2
 )
 
-// testResult is an entry of the self-test log.
-type testResult struct {
-	kind, result byte
-	hours        uint64
-	lba          uint64 // of the first failure
+// TestResult is an entry of the self-test log.
+type TestResult struct {
+	Kind, Result byte
+	Hours        uint64
+	Lba          uint64 // of the first failure
 }
 
 // runningTest is a self-test in progress.
@@ -41,49 +41,49 @@ type runningTest struct {
 // byte 372).
 const shortTest = 2 * time.Minute
 
-// maxTests is how many results are kept; the logs have room for 19 to 21.
-const maxTests = 19
+// MaxTests is how many results are kept; the logs have room for 19 to 21.
+const MaxTests = 19
 
-func (s *pageState) startTest(kind host.SelfTestKind) error {
+func (s *State) StartTest(kind host.SelfTestKind) error {
 	s.finishTest()
-	now := s.clock.Now()
+	now := s.Clock.Now()
 	switch kind {
 	case host.SelfTestShort:
-		s.running = &runningTest{testShort, now, shortTest}
+		s.Running = &runningTest{TestShort, now, shortTest}
 	case host.SelfTestLong:
-		s.running = &runningTest{testLong, now, s.longTest}
+		s.Running = &runningTest{testLong, now, s.LongTest}
 	case host.SelfTestAbort:
-		if s.running != nil {
-			s.logTest(testResult{kind: s.running.kind, result: testAborted, hours: s.hours()})
+		if s.Running != nil {
+			s.LogTest(TestResult{Kind: s.Running.kind, Result: testAborted, Hours: s.Hours()})
 		}
-		s.running = nil
+		s.Running = nil
 		return nil
 	default:
 		return fmt.Errorf("kind %q: want short, long or abort: %w", kind, errors.ErrUnsupported)
 	}
-	s.started++
+	s.Started++
 	return nil
 }
 
 // finishTest ends a self-test after its duration.
-func (s *pageState) finishTest() {
-	if s.running == nil || s.clock.Now().Sub(s.running.begun) < s.running.takes {
+func (s *State) finishTest() {
+	if s.Running == nil || s.Clock.Now().Sub(s.Running.begun) < s.Running.takes {
 		return
 	}
-	r := testResult{kind: s.running.kind, hours: s.hours()}
-	if s.spoilt.testsFail {
-		r.result, r.lba = testFailed, failingLBA
+	r := TestResult{Kind: s.Running.kind, Hours: s.Hours()}
+	if s.Spoilt.TestsFail {
+		r.Result, r.Lba = TestFailed, FailingLBA
 	}
-	s.running = nil
-	s.logTest(r)
+	s.Running = nil
+	s.LogTest(r)
 }
 
-// failingLBA is the sector where self-tests and reads of a broken drive fail.
-const failingLBA = 0x1234
+// FailingLBA is the sector where self-tests and reads of a broken drive fail.
+const FailingLBA = 0x1234
 
-func (s *pageState) logTest(r testResult) {
-	s.tests = append([]testResult{r}, s.tests...)
-	s.tests = s.tests[:min(len(s.tests), maxTests)]
+func (s *State) LogTest(r TestResult) {
+	s.Tests = append([]TestResult{r}, s.Tests...)
+	s.Tests = s.Tests[:min(len(s.Tests), MaxTests)]
 }
 
 // progress returns the completed percentage of the self-test.

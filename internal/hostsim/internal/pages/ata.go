@@ -1,4 +1,4 @@
-package hostsim
+package pages
 
 import (
 	"time"
@@ -7,7 +7,7 @@ import (
 )
 
 // ata encodes the pages of a SATA drive.
-type ata struct{ *pageState }
+type ata struct{ *State }
 
 var ataPages = map[host.Page]func(ata) []byte{
 	host.ATAPowerMode:       ata.powerMode,
@@ -49,7 +49,7 @@ func ataText(b []byte, s string) {
 
 // powerMode returns FFh for active or idle, 00h for standby (ACS-4, 7.3).
 func (d ata) powerMode() []byte {
-	if d.asleep {
+	if d.Asleep {
 		return []byte{0x00}
 	}
 	return []byte{0xFF}
@@ -58,15 +58,15 @@ func (d ata) powerMode() []byte {
 // identify returns IDENTIFY DEVICE (ACS-4, 7.13).
 func (d ata) identify() []byte {
 	b := make([]byte, sector)
-	word := func(n int, v uint64) { ple.PutUint16(b[2*n:], uint16(v)) }
+	word := func(n int, v uint64) { le.PutUint16(b[2*n:], uint16(v)) }
 	word(0, 0x0040)
 	ataText(b[20:40], d.Serial)
-	ataText(b[46:54], d.firmware)
+	ataText(b[46:54], d.Firmware)
 	ataText(b[54:94], d.Model)
-	sectors := d.size / d.block
+	sectors := d.Size / d.Block
 	word(49, 0x2F00) // LBA, DMA, standby timer
 	word(53, 0x0006) // words 64..70 and 88 are valid
-	ple.PutUint32(b[120:], uint32(min(sectors, 0x0FFFFFFF)))
+	le.PutUint32(b[120:], uint32(min(sectors, 0x0FFFFFFF)))
 	word(75, 31)     // queue depth 32
 	word(76, 0x850E) // SATA 1, 2, 3 and NCQ
 	word(80, 0x0FF0) // ATA/ATAPI-4 to ACS-4
@@ -76,17 +76,17 @@ func (d ata) identify() []byte {
 	word(85, 0x3469)
 	word(86, 0xBC41)
 	word(87, 0x4163)
-	ple.PutUint64(b[200:], sectors)
-	if d.block == 4096 {
+	le.PutUint64(b[200:], sectors)
+	if d.Block == 4096 {
 		word(106, 0x5000) // a logical sector is longer than 256 words
-		ple.PutUint32(b[234:], uint32(d.block/2))
-	} else if d.kind.Rotational {
+		le.PutUint32(b[234:], uint32(d.Block/2))
+	} else if d.Kind.Rotational {
 		word(106, 0x6003) // eight logical sectors per physical sector
 	}
 	for i := range 4 {
 		word(108+i, d.WWN>>(48-16*i))
 	}
-	rate := uint64(d.kind.RPM)
+	rate := uint64(d.Kind.RPM)
 	if rate == 0 {
 		rate = 1
 		word(169, 1) // TRIM
@@ -100,7 +100,7 @@ func (d ata) identify() []byte {
 // status returns the address fields after SMART RETURN STATUS: the signature of the command, or
 // another one when a threshold is exceeded (ACS-3, 7.48.8).
 func (d ata) status() []byte {
-	if d.age.Failed {
+	if d.Age.Failed {
 		return []byte{0xF4, 0x2C}
 	}
 	return []byte{0x4F, 0xC2}
@@ -110,7 +110,7 @@ func (d ata) status() []byte {
 func (d ata) directory() []byte {
 	b := make([]byte, sector)
 	for log, n := range map[int]uint16{0: 1, 1: 1, 3: 1, 4: 8, 6: 1, 7: 1} {
-		ple.PutUint16(b[2*log:], n)
+		le.PutUint16(b[2*log:], n)
 	}
 	return b
 }
@@ -118,30 +118,30 @@ func (d ata) directory() []byte {
 // smartData returns SMART READ DATA (ACS-3, 7.48.6; attributes as in SFF-8035i).
 func (d ata) smartData() []byte {
 	b := make([]byte, sector)
-	ple.PutUint16(b, 0x0010)
+	le.PutUint16(b, 0x0010)
 	for i, a := range d.attributes() {
 		e := b[2+12*i:]
-		raw, norm := a.value(d.pageState)
-		if d.spoilt.countersMax {
+		raw, norm := a.value(d.State)
+		if d.Spoilt.CountersMax {
 			raw = 1<<48 - 1
 		}
 		e[0] = a.id
-		ple.PutUint16(e[1:], a.flags)
+		le.PutUint16(e[1:], a.flags)
 		e[3], e[4] = norm, norm
-		ple.PutUint32(e[5:], uint32(raw))
-		ple.PutUint16(e[9:], uint16(raw>>32))
+		le.PutUint32(e[5:], uint32(raw))
+		le.PutUint16(e[9:], uint16(raw>>32))
 	}
 	b[362] = 0x82 // the last off-line collection was completed
 	b[363] = d.testStatus()
-	ple.PutUint16(b[364:], 567)
+	le.PutUint16(b[364:], 567)
 	b[367] = 0x7B
-	ple.PutUint16(b[368:], 3)
+	le.PutUint16(b[368:], 3)
 	b[370] = 1
 	b[372] = byte(shortTest / time.Minute)
-	minutes := uint16(min(d.longTest/time.Minute, 0xFFFE))
+	minutes := uint16(min(d.LongTest/time.Minute, 0xFFFE))
 	if b[373] = byte(minutes); minutes > 254 {
 		b[373] = 0xFF
-		ple.PutUint16(b[375:], minutes)
+		le.PutUint16(b[375:], minutes)
 	}
 	return seal(b)
 }
@@ -149,10 +149,10 @@ func (d ata) smartData() []byte {
 // testStatus returns the result of the last self-test, or Fh and the tenths that remain.
 func (d ata) testStatus() byte {
 	switch {
-	case d.running != nil:
-		return testRunning<<4 | byte((109-d.running.progress(d.clock.Now()))/10)
-	case len(d.tests) > 0:
-		return d.tests[0].result << 4
+	case d.Running != nil:
+		return testRunning<<4 | byte((109-d.Running.progress(d.Clock.Now()))/10)
+	case len(d.Tests) > 0:
+		return d.Tests[0].Result << 4
 	}
 	return 0
 }
@@ -160,7 +160,7 @@ func (d ata) testStatus() byte {
 // thresholds returns SMART READ THRESHOLDS.
 func (d ata) thresholds() []byte {
 	b := make([]byte, sector)
-	ple.PutUint16(b, 0x0010)
+	le.PutUint16(b, 0x0010)
 	for i, a := range d.attributes() {
 		b[2+12*i], b[3+12*i] = a.id, a.threshold
 	}
@@ -169,10 +169,10 @@ func (d ata) thresholds() []byte {
 
 // errors returns the number of errors in the drive's log.
 func (d ata) errors() uint64 {
-	if d.spoilt.countersMax {
+	if d.Spoilt.CountersMax {
 		return 0xFFFF
 	}
-	return min(d.age.Uncorrectable, 0xFFFF)
+	return min(d.Age.Uncorrectable, 0xFFFF)
 }
 
 // errorLog returns SMART log 01h: five errors of 90 bytes (ACS-3, A.18).
@@ -183,14 +183,14 @@ func (d ata) errorLog() []byte {
 	for i := range min(total, 5) {
 		e := b[2+90*i:][60:90]
 		e[1], e[7] = 0x40, 0x51 // uncorrectable data; ready, seek complete, error
-		ple.PutUint32(e[3:], uint32(failingLBA+i))
+		le.PutUint32(e[3:], uint32(FailingLBA+i))
 		e[6] = 0xE0
-		ple.PutUint16(e[28:], uint16(d.hours()))
+		le.PutUint16(e[28:], uint16(d.Hours()))
 	}
 	if total > 0 {
 		b[1] = byte((total-1)%5) + 1
 	}
-	ple.PutUint16(b[452:], uint16(total))
+	le.PutUint16(b[452:], uint16(total))
 	return seal(b)
 }
 
@@ -203,21 +203,21 @@ func (d ata) extErrorLog() []byte {
 	for i := range min(total, 4) {
 		e := b[4+124*i:][90:124]
 		e[1], e[11] = 0x40, 0x51
-		lba := uint64(failingLBA + i)
+		lba := uint64(FailingLBA + i)
 		e[4], e[6], e[8] = byte(lba), byte(lba>>8), byte(lba>>16)
-		ple.PutUint16(e[32:], uint16(d.hours()))
+		le.PutUint16(e[32:], uint16(d.Hours()))
 	}
 	if total > 0 {
-		ple.PutUint16(b[2:], uint16((total-1)%4)+1)
+		le.PutUint16(b[2:], uint16((total-1)%4)+1)
 	}
-	ple.PutUint16(b[500:], uint16(total))
+	le.PutUint16(b[500:], uint16(total))
 	return seal(b)
 }
 
 // ringOf places the results in a ring; the newest is in the last slot.
-func (d ata) ringOf(put func(slot int, t testResult)) (newest int) {
-	n := len(d.tests)
-	for i, t := range d.tests {
+func (d ata) ringOf(put func(slot int, t TestResult)) (newest int) {
+	n := len(d.Tests)
+	for i, t := range d.Tests {
 		put(n-1-i, t)
 	}
 	return n
@@ -226,36 +226,36 @@ func (d ata) ringOf(put func(slot int, t testResult)) (newest int) {
 // selfTestLog returns SMART log 06h: 21 results of 24 bytes (ACS-3, A.17).
 func (d ata) selfTestLog() []byte {
 	b := make([]byte, sector)
-	ple.PutUint16(b, 1)
-	b[508] = byte(d.ringOf(func(slot int, t testResult) {
+	le.PutUint16(b, 1)
+	b[508] = byte(d.ringOf(func(slot int, t TestResult) {
 		e := b[2+24*slot:]
 		t.ataHead(e)
-		ple.PutUint32(e[5:], 0xFFFFFFFF)
-		if t.result == testFailed {
-			ple.PutUint32(e[5:], uint32(t.lba))
+		le.PutUint32(e[5:], 0xFFFFFFFF)
+		if t.Result == TestFailed {
+			le.PutUint32(e[5:], uint32(t.Lba))
 		}
 	}))
 	return seal(b)
 }
 
-func (t testResult) ataHead(e []byte) {
-	e[0], e[1] = t.kind, t.result<<4
-	ple.PutUint16(e[2:], uint16(t.hours))
+func (t TestResult) ataHead(e []byte) {
+	e[0], e[1] = t.Kind, t.Result<<4
+	le.PutUint16(e[2:], uint16(t.Hours))
 }
 
 // extSelfTestLog returns log 07h: 19 results of 26 bytes per sector (ACS-4, 9.13).
 func (d ata) extSelfTestLog() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
-	ple.PutUint16(b[2:], uint16(d.ringOf(func(slot int, t testResult) {
+	le.PutUint16(b[2:], uint16(d.ringOf(func(slot int, t TestResult) {
 		e := b[4+26*slot:]
 		t.ataHead(e)
 		lba := uint64(1<<48 - 1)
-		if t.result == testFailed {
-			lba = t.lba
+		if t.Result == TestFailed {
+			lba = t.Lba
 		}
-		ple.PutUint32(e[5:], uint32(lba))
-		ple.PutUint16(e[9:], uint16(lba>>32))
+		le.PutUint32(e[5:], uint32(lba))
+		le.PutUint16(e[9:], uint16(lba>>32))
 	})))
 	return seal(b)
 }
@@ -266,28 +266,28 @@ func (d ata) statistics() []byte {
 	b := make([]byte, 8*sector)
 	page := func(n int, values map[int]uint64) {
 		p := b[n*sector:]
-		ple.PutUint16(p, 1)
+		le.PutUint16(p, 1)
 		p[2] = byte(n)
 		for at, v := range values {
-			if d.spoilt.countersMax {
+			if d.Spoilt.CountersMax {
 				v = 1<<48 - 1
 			}
-			ple.PutUint64(p[at:], 0xC0<<56|v&(1<<56-1))
+			le.PutUint64(p[at:], 0xC0<<56|v&(1<<56-1))
 		}
 	}
-	hours := d.hours()
-	ple.PutUint16(b, 1)
+	hours := d.Hours()
+	le.PutUint16(b, 1)
 	copy(b[8:], []byte{5, 1, 3, 4, 5, 6}) // the list of supported pages
-	page(1, map[int]uint64{0x08: d.age.PowerCycles, 0x10: hours, 0x18: d.age.Written / d.block, 0x28: d.age.Written / d.block / 2})
-	page(4, map[int]uint64{0x08: d.age.Uncorrectable, 0x10: 0})
-	page(5, map[int]uint64{0x08: uint64(d.age.Temperature), 0x20: uint64(d.age.Temperature + 9), 0x28: 19, 0x58: 60, 0x68: 5})
-	page(6, map[int]uint64{0x08: 12, 0x18: d.age.CRCErrors})
-	if d.kind.RPM > 0 {
-		page(3, map[int]uint64{0x08: hours, 0x20: d.age.Reallocated, 0x38: d.age.Pending})
+	page(1, map[int]uint64{0x08: d.Age.PowerCycles, 0x10: hours, 0x18: d.Age.Written / d.Block, 0x28: d.Age.Written / d.Block / 2})
+	page(4, map[int]uint64{0x08: d.Age.Uncorrectable, 0x10: 0})
+	page(5, map[int]uint64{0x08: uint64(d.Age.Temperature), 0x20: uint64(d.Age.Temperature + 9), 0x28: 19, 0x58: 60, 0x68: 5})
+	page(6, map[int]uint64{0x08: 12, 0x18: d.Age.CRCErrors})
+	if d.Kind.RPM > 0 {
+		page(3, map[int]uint64{0x08: hours, 0x20: d.Age.Reallocated, 0x38: d.Age.Pending})
 		return b
 	}
 	copy(b[8:], []byte{5, 1, 4, 5, 6, 7})
 	page(7, nil)
-	ple.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.age.PercentageUsed)) // normalized: percent
+	le.PutUint64(b[7*sector+8:], 0xE0<<56|uint64(d.Age.PercentageUsed)) // normalized: percent
 	return b
 }

@@ -1,11 +1,11 @@
-package hostsim
+package pages
 
 // attribute is one SMART attribute that a kind of drive reports.
 type attribute struct {
 	id        byte
 	threshold byte
 	flags     uint16 // bit 0: prefail
-	value     func(*pageState) (raw uint64, normalized byte)
+	value     func(*State) (raw uint64, normalized byte)
 }
 
 const (
@@ -21,28 +21,28 @@ func left(n, budget uint64) byte {
 	return byte(100 - 99*n/budget)
 }
 
-func counter(of func(*pageState) uint64, budget uint64) func(*pageState) (uint64, byte) {
-	return func(d *pageState) (uint64, byte) { return of(d), left(of(d), budget) }
+func counter(of func(*State) uint64, budget uint64) func(*State) (uint64, byte) {
+	return func(d *State) (uint64, byte) { return of(d), left(of(d), budget) }
 }
 
-func always(raw uint64, norm byte) func(*pageState) (uint64, byte) {
-	return func(*pageState) (uint64, byte) { return raw, norm }
+func always(raw uint64, norm byte) func(*State) (uint64, byte) {
+	return func(*State) (uint64, byte) { return raw, norm }
 }
 
-func hoursOf(d *pageState) uint64       { return d.hours() }
-func cyclesOf(d *pageState) uint64      { return d.age.PowerCycles }
-func reallocatedOf(d *pageState) uint64 { return d.age.Reallocated }
-func pendingOf(d *pageState) uint64     { return d.age.Pending }
-func uncorrectOf(d *pageState) uint64   { return d.age.Uncorrectable }
-func crcOf(d *pageState) uint64         { return d.age.CRCErrors }
-func writtenOf(d *pageState) uint64     { return d.age.Written / 512 }
+func hoursOf(d *State) uint64       { return d.Hours() }
+func cyclesOf(d *State) uint64      { return d.Age.PowerCycles }
+func reallocatedOf(d *State) uint64 { return d.Age.Reallocated }
+func pendingOf(d *State) uint64     { return d.Age.Pending }
+func uncorrectOf(d *State) uint64   { return d.Age.Uncorrectable }
+func crcOf(d *State) uint64         { return d.Age.CRCErrors }
+func writtenOf(d *State) uint64     { return d.Age.Written / 512 }
 
-func heatOf(d *pageState) (uint64, byte) {
-	return uint64(d.age.Temperature), byte(100 - d.age.Temperature)
+func heatOf(d *State) (uint64, byte) {
+	return uint64(d.Age.Temperature), byte(100 - d.Age.Temperature)
 }
 
-func wearOf(d *pageState) (uint64, byte) {
-	return uint64(d.age.PercentageUsed) * 10, byte(max(1, 100-d.age.PercentageUsed))
+func wearOf(d *State) (uint64, byte) {
+	return uint64(d.Age.PercentageUsed) * 10, byte(max(1, 100-d.Age.PercentageUsed))
 }
 
 // hddAttributes and ssdAttributes hold what the two kinds of SATA drives report, with the usual ids,
@@ -61,7 +61,7 @@ var (
 		{188, 0, oldAge, always(0, 100)},
 		{190, 40, 0x0022, heatOf},
 		{193, 0, oldAge, always(1200, 99)},
-		{194, 0, 0x0022, func(d *pageState) (uint64, byte) { return uint64(d.age.Temperature), byte(d.age.Temperature) }},
+		{194, 0, 0x0022, func(d *State) (uint64, byte) { return uint64(d.Age.Temperature), byte(d.Age.Temperature) }},
 		{197, 0, 0x0012, counter(pendingOf, 4000)},
 		{198, 0, 0x0010, counter(pendingOf, 4000)},
 		{199, 0, 0x003E, counter(crcOf, 10000)},
@@ -85,7 +85,7 @@ var (
 )
 
 func (d ata) attributes() []attribute {
-	if d.kind.RPM > 0 {
+	if d.Kind.RPM > 0 {
 		return hddAttributes
 	}
 	return ssdAttributes
