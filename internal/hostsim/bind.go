@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -140,9 +141,9 @@ func (m *mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 		return host.FSUsage{}, fmt.Errorf("usage of %s: %w", p, err)
 	}
 	if s := m.resolve(at); s.on != nil && s.on.fs != nil {
-		return s.on.fs.usage(), nil
+		return s.on.fs.Usage(), nil
 	}
-	return (&super{kind: "ext4", size: 100 << 30}).usage(), nil // the machine's root filesystem
+	return (&content.Super{Kind: "ext4", Size: 100 << 30}).Usage(), nil // the machine's root filesystem
 }
 
 // Grow implements host.Mounter.
@@ -155,14 +156,14 @@ func (m *mounter) Grow(ctx context.Context, p host.Place, kind string) error {
 	case err != nil:
 	case s.on == nil || s.on.fs == nil:
 		err = host.ErrNotMounted
-	case s.on.fs.kind != kind:
-		err = fmt.Errorf("%w: it is %s", kernel.ErrInvalid, s.on.fs.kind)
+	case s.on.fs.Kind != kind:
+		err = fmt.Errorf("%w: it is %s", kernel.ErrInvalid, s.on.fs.Kind)
 	case s.on.readOnly:
 		err = errReadFS
 	default:
 		f := s.on.fs
 		err = f.touch(ctx, true, func() error {
-			f.size = max(f.size, f.dev.length()&^4095)
+			f.Size = max(f.Size, f.dev.length()&^4095)
 			return f.write()
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // Exit statuses of cryptsetup(8).
@@ -40,14 +42,14 @@ func cryptsetup(p *process) int {
 }
 
 // onHeader calls work with the device and its header, with the lock held.
-func onHeader(p *process, name string, write bool, work func(dev *device, h luksHeader, is bool) int) int {
+func onHeader(p *process, name string, write bool, work func(dev *device, h content.LUKSHeader, is bool) int) int {
 	dev := p.device(name)
 	if dev == nil {
 		return p.fail(cryptNoDev, "Device %s does not exist or access denied.", name)
 	}
 	code := 0
 	err := dev.do(p.ctx, access{write: write, n: 1 << 20}, func() error {
-		h, is := readLUKS(dev.read)
+		h, is := content.ReadLUKS(dev.read)
 		code = work(dev, h, is)
 		return nil
 	})
@@ -61,22 +63,22 @@ func luksFormat(p *process, f flags) int {
 	if f.set["type"] != "luks2" || !f.has("batch-mode") && !f.has("q") || len(p.input) == 0 {
 		return p.fail(cryptMisused, "Nothing to read on input.")
 	}
-	if _, ok := parseUUID(f.set["uuid"]); !ok {
+	if _, ok := content.ParseUUID(f.set["uuid"]); !ok {
 		return p.fail(cryptMisused, "Wrong LUKS UUID format provided.")
 	}
 	sectors, err := strconv.ParseUint(f.set["offset"], 10, 40)
 	if err != nil || len(f.set["label"]) > 47 || len(f.set["subsystem"]) > 47 {
 		return p.fail(cryptMisused, "cryptsetup: invalid numeric value")
 	}
-	return onHeader(p, f.words[0], true, func(dev *device, _ luksHeader, _ bool) int {
+	return onHeader(p, f.words[0], true, func(dev *device, _ content.LUKSHeader, _ bool) int {
 		if dev.busy() {
 			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
 		}
 		if dev.length() <= sectors*512 {
 			return p.fail(cryptMisused, "Device %s is too small.", f.words[0])
 		}
-		h := luksHeader{f.set["uuid"], f.set["label"], f.set["subsystem"], luksKeys{sectors * 512, []luksSlot{newSlot(p.input, newKey())}}}
-		if h.store(dev.write) != nil {
+		h := content.LUKSHeader{UUID: f.set["uuid"], Label: f.set["label"], Subsystem: f.set["subsystem"], LUKSKeys: content.LUKSKeys{Offset: sectors * 512, Slots: []content.LUKSSlot{content.NewSlot(p.input, content.NewKey())}}}
+		if h.Store(dev.write) != nil {
 			return p.fail(cryptNoDev, "Cannot wipe header on device %s.", f.words[0])
 		}
 		dev.changed()
@@ -89,11 +91,11 @@ func luksOpen(p *process, f flags) int {
 	if !test && len(f.words) != 2 {
 		return p.fail(cryptMisused, "cryptsetup: open requires <device> [--type <type>] [<name>] as arguments")
 	}
-	return onHeader(p, f.words[0], false, func(dev *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], false, func(dev *device, h content.LUKSHeader, is bool) int {
 		if !is {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
-		key, ok := h.key(p.input)
+		key, ok := h.Key(p.input)
 		switch {
 		case len(h.Slots) == 0:
 			return p.fail(cryptMisused, "No usable keyslot is available.")
@@ -108,7 +110,7 @@ func luksOpen(p *process, f flags) int {
 		}
 		data := &crypt{below: dev, off: h.Offset, size: dev.length() - h.Offset, key: key}
 		title := f.words[1]
-		p.m.mapDevice(mapped{title: title, uuid: "CRYPT-LUKS2-" + strings.ReplaceAll(h.uuid, "-", "") + "-" + title}, data, []*device{dev})
+		p.m.mapDevice(mapped{title: title, uuid: "CRYPT-LUKS2-" + strings.ReplaceAll(h.UUID, "-", "") + "-" + title}, data, []*device{dev})
 		return 0
 	})
 }
@@ -139,8 +141,8 @@ func luksResize(p *process, f flags) int {
 	if !ok {
 		return p.fail(cryptMisused, "Device %s is not a crypt device.", f.words[0])
 	}
-	h, _ := readLUKS(c.below.read)
-	if key, ok := h.key(p.input); !ok || key != c.key {
+	h, _ := content.ReadLUKS(c.below.read)
+	if key, ok := h.Key(p.input); !ok || key != c.key {
 		return p.fail(cryptNoKey, "No key available with this passphrase.")
 	}
 	c.size = c.below.length() - c.off
@@ -155,18 +157,18 @@ func luksAddKey(p *process, f flags) int {
 	if err != nil || n <= 0 || n >= len(p.input) || len(f.words) != 2 || f.words[1] != "-" || f.set["key-file"] != "-" {
 		return p.fail(cryptMisused, "Nothing to read on input.")
 	}
-	return onHeader(p, f.words[0], true, func(dev *device, h luksHeader, is bool) int {
-		key, ok := h.key(p.input[:n])
+	return onHeader(p, f.words[0], true, func(dev *device, h content.LUKSHeader, is bool) int {
+		key, ok := h.Key(p.input[:n])
 		switch {
 		case !is:
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		case !ok:
 			return p.fail(cryptNoKey, "No key available with this passphrase.")
-		case len(h.Slots) == maxSlots:
+		case len(h.Slots) == content.MaxSlots:
 			return p.fail(cryptMisused, "All key slots full.")
 		}
-		h.Slots = append(h.Slots, newSlot(p.input[n:], key))
-		if h.store(dev.write) != nil {
+		h.Slots = append(h.Slots, content.NewSlot(p.input[n:], key))
+		if h.Store(dev.write) != nil {
 			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
 		}
 		return 0
@@ -175,8 +177,8 @@ func luksAddKey(p *process, f flags) int {
 
 // luksRemoveKey removes the last key slot as well, without a question (2.6.1, tried).
 func luksRemoveKey(p *process, f flags) int {
-	return onHeader(p, f.words[0], true, func(dev *device, h luksHeader, is bool) int {
-		i := h.opens(p.input)
+	return onHeader(p, f.words[0], true, func(dev *device, h content.LUKSHeader, is bool) int {
+		i := h.Opens(p.input)
 		switch {
 		case !is:
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
@@ -184,7 +186,7 @@ func luksRemoveKey(p *process, f flags) int {
 			return p.fail(cryptNoKey, "No key available with this passphrase.")
 		}
 		h.Slots = slices.Delete(h.Slots, i, i+1)
-		if h.store(dev.write) != nil {
+		if h.Store(dev.write) != nil {
 			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
 		}
 		return 0
@@ -203,9 +205,9 @@ func luksStatus(p *process, f flags) int {
 }
 
 func luksErase(p *process, f flags) int {
-	return onHeader(p, f.words[0], true, func(dev *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *device, h content.LUKSHeader, is bool) int {
 		h.Slots = nil
-		if !is || h.store(dev.write) != nil {
+		if !is || h.Store(dev.write) != nil {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
 		return 0
@@ -214,12 +216,12 @@ func luksErase(p *process, f flags) int {
 
 // luksIs reports by its exit status whether a device has a header; luksUUID prints the UUID.
 func luksIs(p *process, f flags) int {
-	return onHeader(p, f.words[0], false, func(_ *device, h luksHeader, is bool) int {
+	return onHeader(p, f.words[0], false, func(_ *device, h content.LUKSHeader, is bool) int {
 		if !is {
 			return cryptMisused
 		}
 		if p.argv[1] == "luksUUID" {
-			p.say("%s", h.uuid)
+			p.say("%s", h.UUID)
 		}
 		return 0
 	})

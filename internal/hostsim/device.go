@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
@@ -170,16 +171,16 @@ func (d *drive) ask(a access) ([]*drive, error) {
 	return []*drive{d}, nil
 }
 
-func (d *drive) read(p []byte, off uint64) { d.content.read(p, off) }
+func (d *drive) read(p []byte, off uint64) { d.content.Read(p, off) }
 
 func (d *drive) write(p []byte, off uint64) error {
-	d.mutate(off, uint64(len(p)), func() { d.content.write(p, off) })
+	d.mutate(off, uint64(len(p)), func() { d.content.Write(p, off) })
 	d.rewritten(off, uint64(len(p)))
 	return nil
 }
 
 func (d *drive) zero(off, n uint64) error {
-	d.mutate(off, n, func() { d.content.sparse.zero(off, n) })
+	d.mutate(off, n, func() { d.content.Sparse.Zero(off, n) })
 	d.rewritten(off, n)
 	return nil
 }
@@ -202,8 +203,8 @@ func (d *drive) discard(off, n uint64) error {
 }
 
 func (d *drive) written(off, n uint64) (out []uint64) {
-	for _, number := range d.content.in(off, off+n) {
-		out = append(out, number*pageSize-off)
+	for _, number := range d.content.In(off, off+n) {
+		out = append(out, number*content.PageSize-off)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
@@ -20,7 +21,7 @@ type drive struct {
 	pages.State
 	number  int // in the order of the description, from 0
 	system  bool
-	content content
+	content content.Bytes
 
 	bay     *bay // nil: inside the case
 	present bool
@@ -91,11 +92,11 @@ func (m *devices) newDrive(g *Group, k *model.Properties, b *bay) (*drive, error
 	if d.Age, err = model.NewCounters(g.Age); err != nil {
 		return nil, err
 	}
-	if d.content, err = newContent(cmp.Or(g.Content, "blank"), d.Size, d.Block); err != nil {
+	if d.content, err = content.New(cmp.Or(g.Content, "blank"), d.Size, d.Block); err != nil {
 		return nil, err
 	}
 	if d.system {
-		d.content.put(gpt(d.Size, d.Block, systemTable(d.Size, d.Block)...))
+		d.content.Put(content.GPT(d.Size, d.Block, content.SystemTable(d.Size, d.Block)...))
 	}
 	if d.LongTest = g.LongTest; d.LongTest == 0 {
 		d.LongTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.RPM > 0]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
@@ -15,7 +16,7 @@ import (
 // filesystem is a mounted filesystem, at one place or more.
 type filesystem struct {
 	sysfs.Entries
-	super
+	content.Super
 	table    *mountTable
 	dev      *device
 	num      string // device number in the mount table; btrfs has an anonymous one
@@ -28,7 +29,7 @@ type filesystem struct {
 
 // show adds the sysfs files of a mounted filesystem.
 func (f *filesystem) show() {
-	switch dir := "sys/fs/" + f.kind + "/" + f.dev.name; f.kind {
+	switch dir := "sys/fs/" + f.Kind + "/" + f.dev.name; f.Kind {
 	case "ext4": // Documentation/ABI/testing/sysfs-fs-ext4
 		for name, n := range map[string]func() int64{
 			"errors_count": func() int64 { return int64(f.Errors) }, "warning_count": func() int64 { return int64(f.Warnings) },
@@ -39,8 +40,8 @@ func (f *filesystem) show() {
 	case "xfs":
 		f.File(dir+"/log/log_head_lsn", "1:2\n")
 	case "btrfs":
-		dir = "sys/fs/btrfs/" + uuidText(f.uuid)
-		f.File(dir+"/label", f.label+"\n")
+		dir = "sys/fs/btrfs/" + content.UUIDText(f.UUID)
+		f.File(dir+"/label", f.Label+"\n")
 		f.Link(dir+"/devices/"+f.dev.name, f.dev.dir)
 		f.Live(dir+"/devinfo/1/error_stats", func() string {
 			return fmt.Sprintf("write_errs 0\nread_errs 0\nflush_errs 0\ncorruption_errs %d\ngeneration_errs 0\n", f.Errors)
@@ -83,7 +84,7 @@ func (f *filesystem) write() error {
 	before := f.dev.m.writer
 	f.dev.m.writer = WriterFilesystem
 	defer func() { f.dev.m.writer = before }()
-	return f.store(f.dev.write)
+	return f.Store(f.dev.write)
 }
 
 // fail does what the kernel does about an error that it finds in a filesystem (fs/ext4/super.c,
@@ -96,7 +97,7 @@ func (f *filesystem) fail(n uint64, what string) {
 	}
 	f.Errors += n
 	f.Last = now
-	switch f.kind {
+	switch f.Kind {
 	case "ext4":
 		m.Logf(kernel.LevelErr, "EXT4-fs error (device %s): %s", f.dev.name, what)
 		if slices.Contains(f.opts, "errors=remount-ro") {
@@ -116,7 +117,7 @@ func (f *filesystem) turnReadOnly() {
 	}
 	f.readOnly = true
 	m := f.dev.m
-	switch f.kind {
+	switch f.Kind {
 	case "ext4":
 		m.Logf(kernel.LevelErr, "EXT4-fs (%s): Remounting filesystem read-only", f.dev.name)
 	case "xfs":

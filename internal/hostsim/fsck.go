@@ -3,6 +3,8 @@ package hostsim
 import (
 	"cmp"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // fsPrograms are the programs that make and check filesystems.
@@ -12,13 +14,13 @@ var fsPrograms = map[string]program{
 }
 
 // check reads the filesystem of a device, which must exist. repair removes its damage.
-func check(p *process, name string, repair bool) (s super, ok bool, err error) {
+func check(p *process, name string, repair bool) (s content.Super, ok bool, err error) {
 	dev := p.device(name)
 	err = dev.do(p.ctx, access{write: repair, n: 1 << 20}, func() error {
-		if s, ok = readSuper(dev.read); ok && repair {
+		if s, ok = content.ReadSuper(dev.read); ok && repair {
 			whole := s
 			whole.Damaged, whole.Errors, whole.First, whole.Last = false, 0, 0, 0
-			return whole.store(dev.write)
+			return whole.Store(dev.write)
 		}
 		return nil
 	})
@@ -58,7 +60,7 @@ func e2fsck(p *process) int {
 	switch {
 	case err != nil:
 		return p.fail(8, "e2fsck: Attempt to read block from filesystem resulted in short read while trying to open %s\nCould this be a zero-length partition?", name)
-	case !ok || s.kind != "ext4":
+	case !ok || s.Kind != "ext4":
 		return p.fail(8, "e2fsck: Bad magic number in super-block while trying to open %s\n", name)
 	}
 	for n, pass := range []string{"Checking inodes, blocks, and sizes", "Checking directory structure", "Checking directory connectivity", "Checking reference counts", "Checking group summary information"} {
@@ -69,7 +71,7 @@ func e2fsck(p *process) int {
 		p.say("Directory inode 2, block #0, offset 0: directory corrupted\nSalvage? %s\n", answer)
 	}
 	if s.Damaged || s.Errors > 0 && repair {
-		p.say("%s: ********** WARNING: Filesystem still has errors **********", cmp.Or(s.label, name))
+		p.say("%s: ********** WARNING: Filesystem still has errors **********", cmp.Or(s.Label, name))
 	}
 	switch {
 	case repair && (s.Damaged || s.Errors > 0):
@@ -80,8 +82,8 @@ func e2fsck(p *process) int {
 	case s.Damaged:
 		return 4
 	}
-	u := s.usage()
-	p.say("%s: %d/%d files (0.0%% non-contiguous), %d/%d blocks", cmp.Or(s.label, name), u.Inodes-u.FreeInodes, u.Inodes, (u.Bytes-u.Free)/4096, s.size/4096)
+	u := s.Usage()
+	p.say("%s: %d/%d files (0.0%% non-contiguous), %d/%d blocks", cmp.Or(s.Label, name), u.Inodes-u.FreeInodes, u.Inodes, (u.Bytes-u.Free)/4096, s.Size/4096)
 	return 0
 }
 
@@ -105,7 +107,7 @@ func xfsRepair(p *process) int {
 	switch {
 	case err != nil:
 		return p.fail(1, "superblock read failed, offset 0, size 524288, ag 0, rval -1\n\nfatal error -- %s", reason(err))
-	case !ok || s.kind != "xfs":
+	case !ok || s.Kind != "xfs":
 		return p.fail(1, "bad primary superblock - bad magic number !!!\n\nattempting to find secondary superblock...\n.found candidate secondary superblock...\nSorry, could not find valid secondary superblock\nExiting now.")
 	}
 	p.complain("Phase 2 - using internal log\nPhase 3 - for each AG...")
@@ -150,10 +152,10 @@ func btrfs(p *process) int {
 	switch {
 	case err != nil:
 		return p.fail(1, "ERROR: cannot read %s: %s\nERROR: cannot open file system", name, reason(err))
-	case !ok || s.kind != "btrfs":
+	case !ok || s.Kind != "btrfs":
 		return p.fail(1, "No valid Btrfs found on %s\nERROR: cannot open file system", name)
 	}
-	p.say("Checking filesystem on %s\nUUID: %s", name, uuidText(s.uuid))
+	p.say("Checking filesystem on %s\nUUID: %s", name, content.UUIDText(s.UUID))
 	if s.Damaged {
 		p.complain("root 5 inode 256 errors 200, dir isize wrong\nERROR: errors found in fs roots")
 		p.say("found %d bytes used, error(s) found", s.Used)

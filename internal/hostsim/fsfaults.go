@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -69,7 +70,7 @@ func fsReadOnly(x *injector, d *device, a arguments) error {
 }
 
 func fsCorrupt(x *injector, d *device, _ arguments) error {
-	return edit(x.mounts, d, func(s *super) { s.Damaged = true })
+	return edit(x.mounts, d, func(s *content.Super) { s.Damaged = true })
 }
 
 func fsFill(x *injector, d *device, a arguments) error {
@@ -77,7 +78,7 @@ func fsFill(x *injector, d *device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	return edit(x.mounts, d, func(s *super) { s.Used = s.usage().Bytes / 100 * percent })
+	return edit(x.mounts, d, func(s *content.Super) { s.Used = s.Usage().Bytes / 100 * percent })
 }
 
 // fsUnmount drops all mounts of a device, even those in use.
@@ -95,7 +96,7 @@ func healFS(x *injector, d *device, _ arguments) error {
 	if f := mountedOn(x.mounts, d); f != nil {
 		f.readOnly, f.hidden = f.wanted, false
 	}
-	err := edit(x.mounts, d, func(s *super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
+	err := edit(x.mounts, d, func(s *content.Super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
 	if errors.Is(err, errNoFS) {
 		return nil
 	}

@@ -141,7 +141,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := int(min(uint64(len(p)), d.Size-uint64(off)))
 	d.io.sectors += uint64(n+511) / 512
-	d.content.read(p[:n], uint64(off))
+	d.content.Read(p[:n], uint64(off))
 	if n < len(p) {
 		return n, io.EOF
 	}

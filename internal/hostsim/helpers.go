@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -99,5 +100,5 @@ func (m *mounter) Fill(what string, bytes uint64) error {
 	if dev == nil {
 		return fmt.Errorf("fill %s: %w", what, errNoFS)
 	}
-	return edit(m, dev, func(s *super) { s.Used = bytes })
+	return edit(m, dev, func(s *content.Super) { s.Used = bytes })
 }

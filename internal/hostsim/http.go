@@ -34,7 +34,7 @@ func (m *Machine) View() []DriveView {
 	list := []DriveView{}
 	for i, d := range m.devices.drives {
 		v := DriveView{Kind: d.Kind.Name, Vendor: d.Vendor, Model: d.Model, Serial: d.Serial, Size: d.Size,
-			Present: d.present, System: d.system, Content: d.content.sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
+			Present: d.present, System: d.system, Content: d.content.Sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
 		if d.present {
 			v.Name = d.name
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // lvmScan is what a command finds on the devices that it may use.
@@ -66,7 +68,7 @@ func (c *lvmScan) readLabels() {
 func (c *lvmScan) see(dev *device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
-	if dev.read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != lvmCRC(b[20:]) || !plainID(b[32:64]) {
+	if dev.read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != content.LVMCRC(b[20:]) || !plainID(b[32:64]) {
 		return
 	}
 	id := dashed(string(b[32:64]))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // lvmSize parses "16m", "4194304b", "1g" (lvm(8), "Size"). Without a letter it is MiB.
@@ -72,7 +74,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	if err := c.zero(dev, 0, 4096); err != nil {
 		return nil, err
 	}
-	if err := dev.write(lvmLabel(id), 512); err != nil {
+	if err := dev.write(content.LVMLabel(id), 512); err != nil {
 		return nil, err
 	}
 	if err := c.writeMetadata(dev, nil); err != nil {
@@ -87,7 +89,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 
 // clear checks a device for signatures, as wipe_known_signatures does.
 func (c *lvmRun) clear(dev *device) error {
-	kind, udev := recognise(dev.read)
+	kind, udev := content.Recognize(dev.read)
 	if kind == "gpt" || kind == "mbr" {
 		return said("Cannot use /dev/%s: device is partitioned", dev.name)
 	}
@@ -104,13 +106,13 @@ func (c *lvmRun) clear(dev *device) error {
 
 // wipe removes all known signatures, and nothing else.
 func (c *lvmRun) wipe(dev *device) error {
-	for _, row := range contents {
-		for _, mark := range row.marks {
-			have := make([]byte, len(mark.data))
-			if dev.read(have, mark.at); string(have) != string(mark.data) {
+	for _, row := range content.Formats {
+		for _, mark := range row.Marks {
+			have := make([]byte, len(mark.Data))
+			if dev.read(have, mark.At); string(have) != string(mark.Data) {
 				continue
 			}
-			if err := c.zero(dev, mark.at, uint64(len(mark.data))); err != nil {
+			if err := c.zero(dev, mark.At, uint64(len(mark.Data))); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -119,7 +120,7 @@ func (d *device) showMapped() {
 			lines = append(lines, "E:DM_VG_NAME="+v.group, "E:DM_LV_NAME="+v.name)
 		}
 		if v == nil || v.visible {
-			lines = append(lines, udevFound(d.read)...)
+			lines = append(lines, content.UdevFound(d.read)...)
 		}
 		return links + strings.Join(lines, "\n") + sysfs.UdevEnd
 	})

@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // mkfs holds what the three programs share.
 type mkfs struct {
 	*process
-	super
+	content.Super
 	force bool
 	least uint64 // bytes
 	shy   bool   // never on a device with content, unless forced
@@ -19,16 +21,16 @@ type mkfs struct {
 // called checks and sets the UUID and the label of the new filesystem.
 func (k *mkfs) called(uuid, label string, longest int) error {
 	if uuid == "" {
-		k.uuid = newUUID()
-	} else if id, ok := parseUUID(uuid); ok {
-		k.uuid = id
+		k.UUID = newUUID()
+	} else if id, ok := content.ParseUUID(uuid); ok {
+		k.UUID = id
 	} else {
 		return fmt.Errorf("could not parse UUID: %s", uuid)
 	}
 	if len(label) > longest {
 		return fmt.Errorf("label %q is longer than %d characters", label, longest)
 	}
-	k.label = label
+	k.Label = label
 	return nil
 }
 
@@ -45,7 +47,7 @@ func (k *mkfs) make(name string, busy, full, failed string) int {
 	dev := k.device(name)
 	code := 0
 	err := dev.do(k.ctx, access{write: true, n: 1 << 20}, func() error {
-		kind, _ := recognise(dev.read)
+		kind, _ := content.Recognize(dev.read)
 		switch {
 		case dev.busy():
 			code = k.fail(1, busy, name)
@@ -57,13 +59,13 @@ func (k *mkfs) make(name string, busy, full, failed string) int {
 		if code != 0 {
 			return nil
 		}
-		k.size = dev.length() &^ 4095
+		k.Size = dev.length() &^ 4095
 		for _, end := range []uint64{0, dev.length() - min(dev.length(), 64<<10)} {
 			if err := dev.zero(end, min(1<<20, dev.length()-end)); err != nil {
 				return err
 			}
 		}
-		if err := k.store(dev.write); err != nil {
+		if err := k.Store(dev.write); err != nil {
 			return err
 		}
 		dev.changed()
@@ -92,7 +94,7 @@ func mkfsExt4(p *process) int {
 			return p.fail(1, "\nBad option(s) specified: %s\n", option)
 		}
 	}
-	k := &mkfs{process: p, super: super{kind: "ext4"}, force: f.has("F"), least: 256 << 10}
+	k := &mkfs{process: p, Super: content.Super{Kind: "ext4"}, force: f.has("F"), least: 256 << 10}
 	dev := f.words[0]
 	if err := k.called(f.set["U"], f.set["L"], 16); err != nil {
 		return p.fail(1, "%s: %v\n", dev, err)
@@ -123,7 +125,7 @@ func mkfsXFS(p *process) int {
 			return p.fail(1, "unknown option -m %s\n%s", option, usage)
 		}
 	}
-	k := &mkfs{process: p, super: super{kind: "xfs"}, force: f.has("f"), least: 300 << 20, shy: true}
+	k := &mkfs{process: p, Super: content.Super{Kind: "xfs"}, force: f.has("f"), least: 300 << 20, shy: true}
 	if err := k.called(uuid, f.set["L"], 12); err != nil {
 		return p.fail(1, "Invalid value: %v\n%s", err, usage)
 	}
@@ -145,7 +147,7 @@ func mkfsBtrfs(p *process) int {
 	if len(f.words) != 1 {
 		return p.fail(1, "usage: mkfs.btrfs [options] <dev> [<dev...>]")
 	}
-	k := &mkfs{process: p, super: super{kind: "btrfs"}, force: f.has("f") || f.has("force"), least: 114294784, shy: true}
+	k := &mkfs{process: p, Super: content.Super{Kind: "btrfs"}, force: f.has("f") || f.has("force"), least: 114294784, shy: true}
 	if err := k.called(cmp.Or(f.set["U"], f.set["uuid"]), cmp.Or(f.set["L"], f.set["label"]), 255); err != nil {
 		return p.fail(1, "ERROR: %v", err)
 	}

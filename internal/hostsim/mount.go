@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
@@ -64,8 +65,8 @@ func (x *mount) entry() host.Mount {
 	e := x.own
 	e.ID, e.Target = x.id, x.at
 	if x.fs != nil {
-		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.kind, "/dev/"+x.fs.dev.name, "/"+x.inner
-		if d := x.fs.dev; x.fs.kind == "btrfs" && d.mapped != nil { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
+		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.Kind, "/dev/"+x.fs.dev.name, "/"+x.inner
+		if d := x.fs.dev; x.fs.Kind == "btrfs" && d.mapped != nil { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
 			e.Source = "/dev/mapper/" + d.mapped.title
 		}
 	}
@@ -225,10 +226,10 @@ func labelOf(opts []string) string {
 // filesystem returns the filesystem of a device to mount: the one that is mounted already, or a new
 // one.
 func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []string) (*filesystem, error) {
-	s, ok := readSuper(d.read)
+	s, ok := content.ReadSuper(d.read)
 	have := m.on[d]
 	switch {
-	case have != nil && (have.kind != kind || have.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
+	case have != nil && (have.Kind != kind || have.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
 		return nil, host.ErrBusy
 	case have != nil && labelOf(have.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
 		return nil, fmt.Errorf("%w: same superblock, different security settings", kernel.ErrInvalid)
@@ -236,19 +237,19 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 		return have, nil
 	case d.busy():
 		return nil, host.ErrBusy
-	case !ok || s.kind != kind || s.size > d.length():
+	case !ok || s.Kind != kind || s.Size > d.length():
 		return nil, fmt.Errorf("%w: wrong filesystem, or a bad superblock", kernel.ErrInvalid)
 	case d.refusesWrites() && !readOnly: // EACCES
 		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
 	}
-	f := &filesystem{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, super: s, table: m, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
+	f := &filesystem{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, Super: s, table: m, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
 	for _, x := range m.list {
-		if x.fs == nil || x.fs.uuid != s.uuid || x.fs.kind != kind {
+		if x.fs == nil || x.fs.UUID != s.UUID || x.fs.Kind != kind {
 			continue
 		}
 		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid the UUID is neither checked nor recorded.
 		if kind == "xfs" && !slices.Contains(opts, "nouuid") && !slices.Contains(x.fs.opts, "nouuid") {
-			m.devices.Logf(kernel.LevelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, uuidText(s.uuid))
+			m.devices.Logf(kernel.LevelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, content.UUIDText(s.UUID))
 			return nil, fmt.Errorf("%w: its UUID is mounted already", kernel.ErrInvalid)
 		}
 		if kind == "btrfs" {
@@ -263,9 +264,9 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 }
 
 func (m *mountTable) logMounted(f *filesystem) {
-	switch f.kind {
+	switch f.Kind {
 	case "ext4":
-		m.devices.Logf(kernel.LevelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, uuidText(f.uuid))
+		m.devices.Logf(kernel.LevelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, content.UUIDText(f.UUID))
 		if f.Errors > 0 {
 			m.devices.Logf(kernel.LevelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
 		}

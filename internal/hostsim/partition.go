@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
@@ -18,8 +19,8 @@ func (d *drive) scan() {
 		return
 	}
 	per := d.Block / 512
-	for _, e := range d.content.table(d.Size, d.Block) {
-		d.addPartition(e.number, e.first*per, (e.last-e.first+1)*per)
+	for _, e := range d.content.Table(d.Size, d.Block) {
+		d.addPartition(e.Number, e.First*per, (e.Last-e.First+1)*per)
 	}
 }
 
@@ -69,8 +70,8 @@ func (p *device) show() {
 		// The kernel has the names of the partitions that it found itself, but not of one that BLKPG
 		// added (block/partitions/core.c, bdev_add_partition: no info). With udev it makes no
 		// difference: its database has all names.
-		if e := p.entry(); e.name != "" && !(p.told && d.m.Lacks("udev")) {
-			text += "PARTNAME=" + e.name + "\n"
+		if e := p.entry(); e.Name != "" && !(p.told && d.m.Lacks("udev")) {
+			text += "PARTNAME=" + e.Name + "\n"
 		}
 		return text
 	})
@@ -82,20 +83,20 @@ func (p *device) show() {
 }
 
 // entry returns the table entry of a partition.
-func (p *device) entry() entry { return p.drive.content.entry(p.number, p.drive.Block) }
+func (p *device) entry() content.Entry { return p.drive.content.Entry(p.number, p.drive.Block) }
 
 func (p *device) udevData() string {
 	e := p.entry()
 	lines := []string{"S:disk/by-path/" + p.drive.places[0].udevPath + "-part" + strconv.Itoa(p.number), "E:DEVTYPE=partition",
 		fmt.Sprintf("E:ID_PART_ENTRY_NUMBER=%d", p.number), fmt.Sprintf("E:ID_PART_ENTRY_OFFSET=%d", p.start), fmt.Sprintf("E:ID_PART_ENTRY_SIZE=%d", p.sectors),
 		"E:ID_PART_ENTRY_DISK=" + p.drive.disks[0].num, "E:ID_PART_ENTRY_SCHEME=gpt"}
-	if e.kind != [16]byte{} {
-		lines = append(lines, "S:disk/by-partuuid/"+guid(e.id), "E:ID_PART_ENTRY_UUID="+guid(e.id), "E:ID_PART_ENTRY_TYPE="+guid(e.kind))
+	if e.Kind != [16]byte{} {
+		lines = append(lines, "S:disk/by-partuuid/"+content.GUID(e.ID), "E:ID_PART_ENTRY_UUID="+content.GUID(e.ID), "E:ID_PART_ENTRY_TYPE="+content.GUID(e.Kind))
 	}
-	if e.name != "" {
-		lines = append(lines, "E:ID_PART_ENTRY_NAME="+e.name)
+	if e.Name != "" {
+		lines = append(lines, "E:ID_PART_ENTRY_NAME="+e.Name)
 	}
-	return strings.Join(append(lines, udevFound(p.read)...), "\n") + sysfs.UdevEnd
+	return strings.Join(append(lines, content.UdevFound(p.read)...), "\n") + sysfs.UdevEnd
 }
 
 // partition returns the partition with the number.
@@ -117,7 +118,7 @@ func (d *drive) overlaps(number int, start, size uint64) bool {
 func (d *drive) introduce(number int, start, size uint64) error {
 	p := d.partition(number)
 	switch {
-	case number < 1 || number > gptEntries || size == 0 || start+size > d.Size/512:
+	case number < 1 || number > content.GptEntries || size == 0 || start+size > d.Size/512:
 		return kernel.ErrInvalid
 	case p != nil && p.start == start && p.sectors == size:
 		return nil

@@ -205,7 +205,7 @@ func (m *mounter) count(at string) int {
 			n++
 		}
 	}
-	if s.inner == "" && s.on != nil && s.on.fs != nil && s.on.fs.kind == "ext4" {
+	if s.inner == "" && s.on != nil && s.on.fs != nil && s.on.fs.Kind == "ext4" {
 		n++ // lost+found
 	}
 	return n

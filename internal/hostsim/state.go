@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -26,18 +27,18 @@ func volumeAt(m *mounter, name string) *device {
 }
 
 // stateOf returns the present filesystem of a device, nil if it has none.
-func stateOf(m *mounter, d *device) *super {
+func stateOf(m *mounter, d *device) *content.Super {
 	if f := m.on[d]; f != nil {
-		return &f.super
+		return &f.Super
 	}
-	if s, ok := readSuper(d.read); ok && !d.gone {
+	if s, ok := content.ReadSuper(d.read); ok && !d.gone {
 		return &s
 	}
 	return nil
 }
 
 // edit changes the filesystem of a device, in memory and on the medium.
-func edit(m *mounter, d *device, change func(*super)) error {
+func edit(m *mounter, d *device, change func(*content.Super)) error {
 	s := stateOf(m, d)
 	if s == nil {
 		return errNoFS
@@ -47,7 +48,7 @@ func edit(m *mounter, d *device, change func(*super)) error {
 		f.save()
 		return nil
 	}
-	return s.store(d.write)
+	return s.Store(d.write)
 }
 
 // mountedOn returns the mounted filesystem of a device, nil without one.

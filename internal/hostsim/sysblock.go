@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
@@ -110,6 +111,6 @@ func (d *drive) stat() string {
 // of initialization).
 func addUdev(d *drive, dev string, lines ...string) {
 	d.Live("run/udev/data/b"+dev, func() string {
-		return strings.Join(append(slices.Clip(lines), udevFound(d.content.read)...), "\n") + sysfs.UdevEnd
+		return strings.Join(append(slices.Clip(lines), content.UdevFound(d.content.Read)...), "\n") + sysfs.UdevEnd
 	})
 }

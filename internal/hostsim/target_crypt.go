@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // crypt is encrypted data on a device (dm-crypt). Each page is combined with a separate pad. A page of
@@ -23,8 +24,8 @@ func (c *crypt) ask(a access) ([]*drive, error) {
 }
 
 // mix encrypts or decrypts a page.
-func (c *crypt) mix(pg *page, number uint64) {
-	if *pg == zeros {
+func (c *crypt) mix(pg *content.Page, number uint64) {
+	if *pg == content.Zeros {
 		return
 	}
 	pad := sha256.Sum256(binary.LittleEndian.AppendUint64(c.key[:], number))
@@ -34,12 +35,12 @@ func (c *crypt) mix(pg *page, number uint64) {
 }
 
 // pages calls work for each page of a range, decrypted.
-func (c *crypt) pages(off, n uint64, work func(pg *page, number, from, to, at uint64) error) error {
+func (c *crypt) pages(off, n uint64, work func(pg *content.Page, number, from, to, at uint64) error) error {
 	for at := uint64(0); at < n; {
-		number, from := (off+at)/pageSize, (off+at)%pageSize
-		to := min(pageSize, from+n-at)
-		var pg page
-		c.below.read(pg[:], c.off+number*pageSize)
+		number, from := (off+at)/content.PageSize, (off+at)%content.PageSize
+		to := min(content.PageSize, from+n-at)
+		var pg content.Page
+		c.below.read(pg[:], c.off+number*content.PageSize)
 		c.mix(&pg, number)
 		if err := work(&pg, number, from, to, at); err != nil {
 			return err
@@ -51,30 +52,30 @@ func (c *crypt) pages(off, n uint64, work func(pg *page, number, from, to, at ui
 
 func (c *crypt) read(p []byte, off uint64) {
 	// It cannot fail: nothing is written.
-	_ = c.pages(off, uint64(len(p)), func(pg *page, _, from, to, at uint64) error {
+	_ = c.pages(off, uint64(len(p)), func(pg *content.Page, _, from, to, at uint64) error {
 		copy(p[at:], pg[from:to])
 		return nil
 	})
 }
 
 func (c *crypt) write(p []byte, off uint64) error {
-	return c.pages(off, uint64(len(p)), func(pg *page, number, from, to, at uint64) error {
+	return c.pages(off, uint64(len(p)), func(pg *content.Page, number, from, to, at uint64) error {
 		copy(pg[from:to], p[at:])
 		c.mix(pg, number)
-		return c.below.write(pg[:], c.off+number*pageSize)
+		return c.below.write(pg[:], c.off+number*content.PageSize)
 	})
 }
 
 func (c *crypt) zero(off, n uint64) error {
-	head := min(n, (pageSize-off%pageSize)%pageSize)
-	tail := (n - head) % pageSize
-	if err := c.write(zeros[:head], off); err != nil {
+	head := min(n, (content.PageSize-off%content.PageSize)%content.PageSize)
+	tail := (n - head) % content.PageSize
+	if err := c.write(content.Zeros[:head], off); err != nil {
 		return err
 	}
 	if err := c.below.zero(c.off+off+head, n-head-tail); err != nil {
 		return err
 	}
-	return c.write(zeros[:tail], off+n-tail)
+	return c.write(content.Zeros[:tail], off+n-tail)
 }
 
 // discard is not passed on without allow_discards (dm-crypt).

@@ -115,7 +115,7 @@ func copyDevice(to *device, toOff uint64, from *device, fromOff, n uint64) {
 			return
 		}
 		some := min(n, aLong, bLong)
-		a.mutate(aAt, some, func() { a.content.take(aAt, &b.content.sparse, bAt, some) })
+		a.mutate(aAt, some, func() { a.content.Take(aAt, &b.content.Sparse, bAt, some) })
 		toOff, fromOff, n = toOff+some, fromOff+some, n-some
 	}
 }

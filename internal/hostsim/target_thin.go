@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -15,7 +16,7 @@ const chunkSize = 64 << 10
 // chunk is a piece of a thin pool. A snapshot shares the chunks of its origin.
 type chunk struct {
 	refs  int
-	pages [chunkSize / pageSize]*page
+	pages [chunkSize / content.PageSize]*content.Page
 }
 
 // thin is a volume that gets its space from the pool when it is written (dm-thin).
@@ -29,11 +30,11 @@ func (t thin) ask(a access) ([]*drive, error) {
 
 func (t thin) read(p []byte, off uint64) {
 	for len(p) > 0 {
-		at := off % pageSize
-		n := min(uint64(len(p)), pageSize-at)
-		var pg *page
+		at := off % content.PageSize
+		n := min(uint64(len(p)), content.PageSize-at)
+		var pg *content.Page
 		if c := t.lv.chunks[off/chunkSize]; c != nil {
-			pg = c.pages[off%chunkSize/pageSize]
+			pg = c.pages[off%chunkSize/content.PageSize]
 		}
 		if clear(p[:n]); pg != nil {
 			copy(p[:n], pg[at:])
@@ -44,19 +45,19 @@ func (t thin) read(p []byte, off uint64) {
 
 func (t thin) write(p []byte, off uint64) error {
 	for len(p) > 0 {
-		at := off % pageSize
-		n := min(uint64(len(p)), pageSize-at)
+		at := off % content.PageSize
+		n := min(uint64(len(p)), content.PageSize-at)
 		c, err := t.own(off / chunkSize)
 		if err != nil {
 			return err
 		}
-		slot := &c.pages[off%chunkSize/pageSize]
-		fresh := new(page)
+		slot := &c.pages[off%chunkSize/content.PageSize]
+		fresh := new(content.Page)
 		if *slot != nil {
 			*fresh = **slot
 		}
 		copy(fresh[at:], p[:n])
-		if *slot = fresh; *fresh == zeros {
+		if *slot = fresh; *fresh == content.Zeros {
 			*slot = nil
 		}
 		p, off = p[n:], off+n
@@ -131,7 +132,7 @@ func (p pooled) written(uint64, uint64) []uint64 { return nil }
 func (t thin) written(off, n uint64) (out []uint64) {
 	for _, number := range slices.Sorted(maps.Keys(t.lv.chunks)) {
 		for i, pg := range t.lv.chunks[number].pages {
-			if at := number*chunkSize + uint64(i)*pageSize; pg != nil && at >= off && at < off+n {
+			if at := number*chunkSize + uint64(i)*content.PageSize; pg != nil && at >= off && at < off+n {
 				out = append(out, at-off)
 			}
 		}

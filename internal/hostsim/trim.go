@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // Trim implements host.Mounter.
@@ -19,7 +20,7 @@ func (m *mounter) Trim(ctx context.Context, p host.Place) error {
 		err = host.ErrUnsupported
 	default:
 		f := s.on.fs
-		err = f.touch(ctx, false, func() error { return trim(&f.super, f.dev) })
+		err = f.touch(ctx, false, func() error { return trim(&f.Super, f.dev) })
 	}
 	if err != nil {
 		return fmt.Errorf("trim %s: %w", p, err)
@@ -42,7 +43,7 @@ func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 			if err != nil {
 				return err
 			}
-			return trim(&f.super, dev)
+			return trim(&f.Super, dev)
 		})
 	}
 	if err != nil {
@@ -53,8 +54,8 @@ func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 
 // trim discards the range after the filesystem's own structures and used bytes: simulated files have
 // no place on the device.
-func trim(s *super, dev *device) error {
+func trim(s *content.Super, dev *device) error {
 	const whole = 1 << 20
-	from := (s.overhead() + s.Used + whole - 1) / whole * whole
-	return dev.discard(min(from, s.size), s.size-min(from, s.size))
+	from := (s.Overhead() + s.Used + whole - 1) / whole * whole
+	return dev.discard(min(from, s.Size), s.Size-min(from, s.Size))
 }

@@ -3,10 +3,12 @@ package hostsim
 import (
 	"context"
 	"slices"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // PageSize is the size of the pages in a Write.
-const PageSize = pageSize
+const PageSize = content.PageSize
 
 // WriterFilesystem is the kernel as the writer of a mounted filesystem.
 const WriterFilesystem = "filesystem"
@@ -64,11 +66,11 @@ func (d *drive) mutate(off, n uint64, work func()) {
 		return
 	}
 	w := Write{By: d.m.writer, Drive: d.born.Serial, Off: off, N: n}
-	d.content.changed = func(number uint64, old, fresh *page) {
-		w.Pages = append(w.Pages, PageChange{number * pageSize, old, fresh})
+	d.content.Changed = func(number uint64, old, fresh *content.Page) {
+		w.Pages = append(w.Pages, PageChange{number * content.PageSize, old, fresh})
 	}
 	work()
-	d.content.changed = nil
+	d.content.Changed = nil
 	d.m.watch(w)
 }
 
@@ -87,7 +89,7 @@ func (m *devices) Copy(from, to, by string) error {
 	}
 	m.writer = by
 	n := min(a.Size, b.Size)
-	b.mutate(0, n, func() { b.content.take(0, &a.content.sparse, 0, n) })
+	b.mutate(0, n, func() { b.content.Take(0, &a.content.Sparse, 0, n) })
 	m.writer = ""
 	return nil
 }
@@ -101,7 +103,7 @@ func (m *devices) Blank(serial, by string) error {
 		return err
 	}
 	m.writer = by
-	d.mutate(0, d.Size, func() { d.content.sparse.zero(0, d.Size) })
+	d.mutate(0, d.Size, func() { d.content.Sparse.Zero(0, d.Size) })
 	m.writer = ""
 	return nil
 }

@@ -1,4 +1,4 @@
-package hostsim
+package content
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 // The GUID partition table (UEFI 2.10, 5.3): a protective boot record, a header, the entries, and a
 // copy of header and entries at the end.
 const (
-	gptEntries = 128
+	GptEntries = 128
 	gptEntry   = 128
 )
 
@@ -21,41 +21,41 @@ var (
 	efiSystem = [16]byte{0x28, 0x73, 0x2A, 0xC1, 0x1F, 0xF8, 0xD2, 0x11, 0xBA, 0x4B, 0x00, 0xA0, 0xC9, 0x3E, 0xC9, 0x3B}
 )
 
-// entry is a partition of a table; first and last are logical blocks.
-type entry struct {
-	number      int
-	kind, id    [16]byte
-	first, last uint64
-	name        string
+// Entry is a partition of a table; first and last are logical blocks.
+type Entry struct {
+	Number      int
+	Kind, ID    [16]byte
+	First, Last uint64
+	Name        string
 }
 
 // dataTable returns one partition over the whole drive.
-func dataTable(size, block uint64) []entry {
-	long := gptEntries * gptEntry / block
-	return []entry{{kind: linuxData, first: 2 + long, last: size/block - long - 2, name: "data"}}
+func dataTable(size, block uint64) []Entry {
+	long := GptEntries * gptEntry / block
+	return []Entry{{Kind: linuxData, First: 2 + long, Last: size/block - long - 2, Name: "data"}}
 }
 
-// systemTable returns the partitions of a drive that a machine boots from.
-func systemTable(size, block uint64) []entry {
+// SystemTable returns the partitions of a drive that a machine boots from.
+func SystemTable(size, block uint64) []Entry {
 	mib := (1 << 20) / block
 	efi := min(512*mib, size/4/block/mib*mib)
-	return []entry{
-		{kind: efiSystem, first: mib, last: mib + efi - 1, name: "EFI System Partition"},
-		{kind: linuxData, first: mib + efi, last: size/block - mib - 1, name: "root"},
+	return []Entry{
+		{Kind: efiSystem, First: mib, Last: mib + efi - 1, Name: "EFI System Partition"},
+		{Kind: linuxData, First: mib + efi, Last: size/block - mib - 1, Name: "root"},
 	}
 }
 
-func gpt(size, block uint64, parts ...entry) []piece {
-	table := make([]byte, gptEntries*gptEntry)
+func GPT(size, block uint64, parts ...Entry) []piece {
+	table := make([]byte, GptEntries*gptEntry)
 	last := size/block - 1
 	long := uint64(len(table)) / block
 	for n, p := range parts {
 		e := table[n*gptEntry:]
-		copy(e, p.kind[:])
+		copy(e, p.Kind[:])
 		copy(e[16:], fmt.Sprintf("simulated part %d", n+1))
-		le.PutUint64(e[32:], p.first)
-		le.PutUint64(e[40:], p.last)
-		for i, r := range utf16.Encode([]rune(p.name)) {
+		le.PutUint64(e[32:], p.First)
+		le.PutUint64(e[40:], p.Last)
+		for i, r := range utf16.Encode([]rune(p.Name)) {
 			le.PutUint16(e[56+2*i:], r)
 		}
 	}
@@ -70,7 +70,7 @@ func gpt(size, block uint64, parts ...entry) []piece {
 		le.PutUint64(h[48:], last-long-1)
 		copy(h[56:], "simulated disk 1")
 		le.PutUint64(h[72:], entriesAt)
-		le.PutUint32(h[80:], gptEntries)
+		le.PutUint32(h[80:], GptEntries)
 		le.PutUint32(h[84:], gptEntry)
 		le.PutUint32(h[88:], crc32.ChecksumIEEE(table))
 		le.PutUint32(h[16:], crc32.ChecksumIEEE(h))
@@ -82,9 +82,9 @@ func gpt(size, block uint64, parts ...entry) []piece {
 	}
 }
 
-// table returns the partitions that a kernel finds on a drive: from the first header, or from the copy
+// Table returns the partitions that a kernel finds on a drive: from the first header, or from the copy
 // if the first is damaged (block/partitions/efi.c).
-func (c *content) table(size, block uint64) []entry {
+func (c *Bytes) Table(size, block uint64) []Entry {
 	if !c.protected() {
 		return nil
 	}
@@ -96,9 +96,9 @@ func (c *content) table(size, block uint64) []entry {
 }
 
 // protected reports whether the boot record marks the drive as GPT.
-func (c *content) protected() bool {
+func (c *Bytes) protected() bool {
 	b := make([]byte, 512)
-	c.read(b, 0)
+	c.Read(b, 0)
 	if b[510] != 0x55 || b[511] != 0xAA {
 		return false
 	}
@@ -111,9 +111,9 @@ func (c *content) protected() bool {
 }
 
 // tableAt reads the table whose header is in a block.
-func (c *content) tableAt(lba, size, block uint64) ([]entry, bool) {
+func (c *Bytes) tableAt(lba, size, block uint64) ([]Entry, bool) {
 	h := make([]byte, block)
-	c.read(h, lba*block)
+	c.Read(h, lba*block)
 	long := le.Uint32(h[12:])
 	if string(h[:8]) != "EFI PART" || long < 92 || uint64(long) > block || le.Uint64(h[24:]) != lba {
 		return nil, false
@@ -125,41 +125,41 @@ func (c *content) tableAt(lba, size, block uint64) ([]entry, bool) {
 		return nil, false
 	}
 	b := make([]byte, count*each)
-	c.read(b, at*block)
+	c.Read(b, at*block)
 	if crc32.ChecksumIEEE(b) != le.Uint32(h[88:]) {
 		return nil, false
 	}
-	var list []entry
+	var list []Entry
 	for i := range int(count) {
 		if e := b[i*gptEntry:]; !bytes.Equal(e[:16], make([]byte, 16)) {
 			list = append(list, readEntry(i+1, e))
 		}
 	}
-	return slices.DeleteFunc(list, func(e entry) bool { return e.first > e.last || e.last >= size/block }), true
+	return slices.DeleteFunc(list, func(e Entry) bool { return e.First > e.Last || e.Last >= size/block }), true
 }
 
-// entry returns the entry of a partition. It skips the checksums, because sysfs calls it for every read
+// Entry returns the entry of a partition. It skips the checksums, because sysfs calls it for every read
 // and the kernel checked them.
-func (c *content) entry(number int, block uint64) entry {
+func (c *Bytes) Entry(number int, block uint64) Entry {
 	b := make([]byte, gptEntry)
-	if c.read(b[:92], block); string(b[:8]) != "EFI PART" || uint32(number) > le.Uint32(b[80:]) {
-		return entry{}
+	if c.Read(b[:92], block); string(b[:8]) != "EFI PART" || uint32(number) > le.Uint32(b[80:]) {
+		return Entry{}
 	}
-	c.read(b, le.Uint64(b[72:])*block+uint64(number-1)*gptEntry)
+	c.Read(b, le.Uint64(b[72:])*block+uint64(number-1)*gptEntry)
 	return readEntry(number, b)
 }
 
-func readEntry(number int, b []byte) entry {
-	e := entry{number: number, kind: [16]byte(b), id: [16]byte(b[16:]), first: le.Uint64(b[32:]), last: le.Uint64(b[40:])}
+func readEntry(number int, b []byte) Entry {
+	e := Entry{Number: number, Kind: [16]byte(b), ID: [16]byte(b[16:]), First: le.Uint64(b[32:]), Last: le.Uint64(b[40:])}
 	var name []uint16
 	for i := 56; i < gptEntry && le.Uint16(b[i:]) != 0; i += 2 {
 		name = append(name, le.Uint16(b[i:]))
 	}
-	e.name = string(utf16.Decode(name))
+	e.Name = string(utf16.Decode(name))
 	return e
 }
 
-// guid returns a GUID in its usual form: the first three numbers are little-endian.
-func guid(b [16]byte) string {
+// GUID returns a GUID in its usual form: the first three numbers are little-endian.
+func GUID(b [16]byte) string {
 	return fmt.Sprintf("%08x-%04x-%04x-%x-%x", le.Uint32(b[:]), le.Uint16(b[4:]), le.Uint16(b[6:]), b[8:10], b[10:])
 }

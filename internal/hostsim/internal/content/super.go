@@ -1,4 +1,4 @@
-package hostsim
+package content
 
 import (
 	"encoding/hex"
@@ -12,13 +12,13 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
-// super is a filesystem on a medium: its superblock, and a private note with the rest, so that
+// Super is a filesystem on a medium: its superblock, and a private note with the rest, so that
 // everything is copied with the bytes.
-type super struct {
-	kind  string // ext4, xfs, btrfs
-	uuid  [16]byte
-	label string
-	size  uint64
+type Super struct {
+	Kind  string // ext4, xfs, btrfs
+	UUID  [16]byte
+	Label string
+	Size  uint64
 	note
 }
 
@@ -42,8 +42,8 @@ const (
 type formatRow struct {
 	kind  string
 	at    uint64
-	write func(*super) []byte
-	read  func([]byte, *super) bool
+	write func(*Super) []byte
+	read  func([]byte, *Super) bool
 }
 
 // filesystems lists the kinds that mkfs makes, and where their superblocks are.
@@ -56,17 +56,17 @@ var filesystems = []formatRow{
 // superLength is longer than any superblock.
 const superLength = 4096
 
-// readSuper returns the filesystem that the bytes hold.
-func readSuper(read func([]byte, uint64)) (super, bool) {
+// ReadSuper returns the filesystem that the bytes hold.
+func ReadSuper(read func([]byte, uint64)) (Super, bool) {
 	for _, f := range filesystems {
 		b := make([]byte, superLength)
 		read(b, f.at)
-		if s := (super{kind: f.kind}); f.read(b, &s) {
+		if s := (Super{Kind: f.kind}); f.read(b, &s) {
 			s.note = readNote(read)
 			return s, true
 		}
 	}
-	return super{}, false
+	return Super{}, false
 }
 
 func readNote(read func([]byte, uint64)) note {
@@ -82,9 +82,9 @@ func readNote(read func([]byte, uint64)) note {
 	return n
 }
 
-// store writes the superblock and the note.
-func (s *super) store(write func([]byte, uint64) error) error {
-	i := slices.IndexFunc(filesystems, func(f formatRow) bool { return f.kind == s.kind })
+// Store writes the superblock and the note.
+func (s *Super) Store(write func([]byte, uint64) error) error {
+	i := slices.IndexFunc(filesystems, func(f formatRow) bool { return f.kind == s.Kind })
 	f := filesystems[i]
 	text, err := json.Marshal(s.note)
 	if err != nil {
@@ -100,33 +100,33 @@ func (s *super) store(write func([]byte, uint64) error) error {
 	return write(append(b, text...), noteAt)
 }
 
-// overhead returns the space of inode tables and journals.
-func (s *super) overhead() uint64 { return s.size/64 + 1<<20 }
+// Overhead returns the space of inode tables and journals.
+func (s *Super) Overhead() uint64 { return s.Size/64 + 1<<20 }
 
-// usage returns the numbers of statfs(2).
-func (s *super) usage() host.FSUsage {
-	u := host.FSUsage{Bytes: s.size - min(s.size, s.overhead())}
+// Usage returns the numbers of statfs(2).
+func (s *Super) Usage() host.FSUsage {
+	u := host.FSUsage{Bytes: s.Size - min(s.Size, s.Overhead())}
 	u.Free = u.Bytes - min(u.Bytes, s.Used+u.Bytes/50)
 	u.Available = u.Free
-	switch s.kind {
+	switch s.Kind {
 	case "ext4": // an inode per 16 KiB, a twentieth reserved for root (mke2fs.conf)
 		u.Available -= min(u.Free, u.Bytes/20)
-		u.Inodes = s.size / 16384
+		u.Inodes = s.Size / 16384
 		u.FreeInodes = u.Inodes - min(u.Inodes, 11+uint64(len(s.Spots)))
 	case "xfs": // a quarter of the space may become inodes (mkfs.xfs, imaxpct)
-		u.Inodes = s.size / 4 / 512
+		u.Inodes = s.Size / 4 / 512
 		u.FreeInodes = u.Inodes - min(u.Inodes, 3+uint64(len(s.Spots)))
 	}
 	return u
 }
 
-func uuidText(b [16]byte) string {
+func UUIDText(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-func parseUUID(s string) (id [16]byte, ok bool) {
+func ParseUUID(s string) (id [16]byte, ok bool) {
 	b, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
-	if err != nil || len(b) != 16 || len(s) != 36 || s != uuidText([16]byte(b)) && strings.ToLower(s) != uuidText([16]byte(b)) {
+	if err != nil || len(b) != 16 || len(s) != 36 || s != UUIDText([16]byte(b)) && strings.ToLower(s) != UUIDText([16]byte(b)) {
 		return id, false
 	}
 	return [16]byte(b), true

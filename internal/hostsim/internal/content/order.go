@@ -1,4 +1,4 @@
-package hostsim
+package content
 
 import "encoding/binary"
 
