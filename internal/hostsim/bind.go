@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
@@ -56,17 +57,17 @@ func (m *mounter) bind(from, to host.Place, readOnly bool) error {
 func (m *mounter) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
-	d := m.devices.lookup(dev)
+	d := m.devices.Lookup(dev)
 	var at string
 	err := host.ErrGone
-	if d != nil && !d.gone {
+	if d != nil && !d.Gone {
 		at, err = m.free(to, host.PlaceDevice)
 	}
 	if err != nil {
 		return fmt.Errorf("bind %s at %s: %w", dev, to, err)
 	}
 	m.addMount(&mount{at: at, what: host.PlaceDevice, readOnly: readOnly, opts: []string{"nosuid", "relatime"},
-		own: host.Mount{DevNum: "0:5", Root: "/" + d.name, FS: "devtmpfs", Source: "udev"}, node: d, nodeNum: d.num})
+		own: host.Mount{DevNum: "0:5", Root: "/" + d.Name, FS: "devtmpfs", Source: "udev"}, node: d, nodeNum: d.Num})
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (m *mounter) unmount(ctx context.Context, p host.Place) error {
 		return err
 	}
 	done := false
-	err = x.fs.dev.do(ctx, access{}, func() error { done = true; return work() })
+	err = x.fs.dev.Do(ctx, block.Access{}, func() error { done = true; return work() })
 	if done || ctx.Err() != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (m *mounter) Grow(ctx context.Context, p host.Place, kind string) error {
 	default:
 		f := s.on.fs
 		err = f.touch(ctx, true, func() error {
-			f.Size = max(f.Size, f.dev.length()&^4095)
+			f.Size = max(f.Size, f.dev.Length()&^4095)
 			return f.write()
 		})
 	}

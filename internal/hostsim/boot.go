@@ -11,15 +11,15 @@ func boot(m *mounter, name string) {
 		m.addMount(&mount{at: target, what: host.PlaceFolder, opts: append(opts, "relatime"), boot: super, own: host.Mount{DevNum: dev, Root: "/", FS: fs, Source: source}})
 	}
 	root, rootDev, rootFS := "rootfs", "0:2", "rootfs"
-	if m.devices.mirrored() {
+	if m.devices.Mirrored() {
 		root, rootDev, rootFS = "md0", "9:0", "ext4"
-	} else if len(m.devices.system.drives) == 1 {
-		root, rootDev, rootFS = m.devices.system.drives[0].parts[1].name, m.devices.system.drives[0].parts[1].num, "ext4"
+	} else if len(m.devices.System.Drives) == 1 {
+		root, rootDev, rootFS = m.devices.System.Drives[0].Parts[1].Name, m.devices.System.Drives[0].Parts[1].Num, "ext4"
 	}
 	if rootFS == "ext4" {
 		add(rootDev, "/", rootFS, "/dev/"+root, "rw,errors=remount-ro")
-		efi := m.devices.system.drives[0].parts[0]
-		add(efi.num, "/boot/efi", "vfat", "/dev/"+efi.name, "rw")
+		efi := m.devices.System.Drives[0].Parts[0]
+		add(efi.Num, "/boot/efi", "vfat", "/dev/"+efi.Name, "rw")
 		for name, text := range map[string]string{"errors_count": "0\n", "warning_count": "0\n", "first_error_time": "0\n", "last_error_time": "0\n"} {
 			m.devices.Tree.Put("sys/fs/ext4/"+root+"/"+name, &sysfs.Node{Text: text})
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -42,14 +43,14 @@ func cryptsetup(p *process) int {
 }
 
 // onHeader calls work with the device and its header, with the lock held.
-func onHeader(p *process, name string, write bool, work func(dev *device, h content.LUKSHeader, is bool) int) int {
+func onHeader(p *process, name string, write bool, work func(dev *block.Device, h content.LUKSHeader, is bool) int) int {
 	dev := p.device(name)
 	if dev == nil {
 		return p.fail(cryptNoDev, "Device %s does not exist or access denied.", name)
 	}
 	code := 0
-	err := dev.do(p.ctx, access{write: write, n: 1 << 20}, func() error {
-		h, is := content.ReadLUKS(dev.read)
+	err := dev.Do(p.ctx, block.Access{Write: write, N: 1 << 20}, func() error {
+		h, is := content.ReadLUKS(dev.Read)
 		code = work(dev, h, is)
 		return nil
 	})
@@ -70,18 +71,18 @@ func luksFormat(p *process, f flags) int {
 	if err != nil || len(f.set["label"]) > 47 || len(f.set["subsystem"]) > 47 {
 		return p.fail(cryptMisused, "cryptsetup: invalid numeric value")
 	}
-	return onHeader(p, f.words[0], true, func(dev *device, _ content.LUKSHeader, _ bool) int {
-		if dev.busy() {
+	return onHeader(p, f.words[0], true, func(dev *block.Device, _ content.LUKSHeader, _ bool) int {
+		if dev.Busy() {
 			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
 		}
-		if dev.length() <= sectors*512 {
+		if dev.Length() <= sectors*512 {
 			return p.fail(cryptMisused, "Device %s is too small.", f.words[0])
 		}
 		h := content.LUKSHeader{UUID: f.set["uuid"], Label: f.set["label"], Subsystem: f.set["subsystem"], LUKSKeys: content.LUKSKeys{Offset: sectors * 512, Slots: []content.LUKSSlot{content.NewSlot(p.input, content.NewKey())}}}
-		if h.Store(dev.write) != nil {
+		if h.Store(dev.Write) != nil {
 			return p.fail(cryptNoDev, "Cannot wipe header on device %s.", f.words[0])
 		}
-		dev.changed()
+		dev.Changed()
 		return 0
 	})
 }
@@ -91,7 +92,7 @@ func luksOpen(p *process, f flags) int {
 	if !test && len(f.words) != 2 {
 		return p.fail(cryptMisused, "cryptsetup: open requires <device> [--type <type>] [<name>] as arguments")
 	}
-	return onHeader(p, f.words[0], false, func(dev *device, h content.LUKSHeader, is bool) int {
+	return onHeader(p, f.words[0], false, func(dev *block.Device, h content.LUKSHeader, is bool) int {
 		if !is {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
@@ -103,14 +104,14 @@ func luksOpen(p *process, f flags) int {
 			return p.fail(cryptNoKey, "No key available with this passphrase.")
 		case test:
 			return 0
-		case p.m.mappedAs(f.words[1]) != nil:
+		case p.m.MappedAs(f.words[1]) != nil:
 			return p.fail(cryptBusy, "Device %s already exists.", f.words[1])
-		case dev.busy():
+		case dev.Busy():
 			return p.fail(cryptBusy, "Cannot use device %s which is in use (already mapped or mounted).", f.words[0])
 		}
-		data := &crypt{below: dev, off: h.Offset, size: dev.length() - h.Offset, key: key}
+		data := &crypt{below: dev, off: h.Offset, size: dev.Length() - h.Offset, key: key}
 		title := f.words[1]
-		p.m.mapDevice(mapped{title: title, uuid: "CRYPT-LUKS2-" + strings.ReplaceAll(h.UUID, "-", "") + "-" + title}, data, []*device{dev})
+		p.m.MapDevice(block.Mapped{Title: title, UUID: "CRYPT-LUKS2-" + strings.ReplaceAll(h.UUID, "-", "") + "-" + title}, data, []*block.Device{dev})
 		return 0
 	})
 }
@@ -118,14 +119,14 @@ func luksOpen(p *process, f flags) int {
 func luksClose(p *process, f flags) int {
 	p.m.Mu.Lock()
 	defer p.m.Mu.Unlock()
-	d := p.m.mappedAs(f.words[0])
+	d := p.m.MappedAs(f.words[0])
 	switch {
 	case d == nil:
 		return p.fail(cryptNoDev, "Device %s is not active.", f.words[0])
-	case d.claimed() || d.handles > 0:
+	case d.Claimed() || d.Handles > 0:
 		return p.fail(cryptBusy, "Device %s is still in use.", f.words[0])
 	}
-	d.unmap()
+	d.Unmap()
 	return 0
 }
 
@@ -133,20 +134,20 @@ func luksClose(p *process, f flags) int {
 func luksResize(p *process, f flags) int {
 	p.m.Mu.Lock()
 	defer p.m.Mu.Unlock()
-	d := p.m.mappedAs(f.words[0])
+	d := p.m.MappedAs(f.words[0])
 	if d == nil {
 		return p.fail(cryptNoDev, "Device %s is not active.", f.words[0])
 	}
-	c, ok := d.data.(*crypt)
+	c, ok := d.Data.(*crypt)
 	if !ok {
 		return p.fail(cryptMisused, "Device %s is not a crypt device.", f.words[0])
 	}
-	h, _ := content.ReadLUKS(c.below.read)
+	h, _ := content.ReadLUKS(c.below.Read)
 	if key, ok := h.Key(p.input); !ok || key != c.key {
 		return p.fail(cryptNoKey, "No key available with this passphrase.")
 	}
-	c.size = c.below.length() - c.off
-	d.changed()
+	c.size = c.below.Length() - c.off
+	d.Changed()
 	return 0
 }
 
@@ -157,7 +158,7 @@ func luksAddKey(p *process, f flags) int {
 	if err != nil || n <= 0 || n >= len(p.input) || len(f.words) != 2 || f.words[1] != "-" || f.set["key-file"] != "-" {
 		return p.fail(cryptMisused, "Nothing to read on input.")
 	}
-	return onHeader(p, f.words[0], true, func(dev *device, h content.LUKSHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *block.Device, h content.LUKSHeader, is bool) int {
 		key, ok := h.Key(p.input[:n])
 		switch {
 		case !is:
@@ -168,7 +169,7 @@ func luksAddKey(p *process, f flags) int {
 			return p.fail(cryptMisused, "All key slots full.")
 		}
 		h.Slots = append(h.Slots, content.NewSlot(p.input[n:], key))
-		if h.Store(dev.write) != nil {
+		if h.Store(dev.Write) != nil {
 			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
 		}
 		return 0
@@ -177,7 +178,7 @@ func luksAddKey(p *process, f flags) int {
 
 // luksRemoveKey removes the last key slot as well, without a question (2.6.1, tried).
 func luksRemoveKey(p *process, f flags) int {
-	return onHeader(p, f.words[0], true, func(dev *device, h content.LUKSHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *block.Device, h content.LUKSHeader, is bool) int {
 		i := h.Opens(p.input)
 		switch {
 		case !is:
@@ -186,7 +187,7 @@ func luksRemoveKey(p *process, f flags) int {
 			return p.fail(cryptNoKey, "No key available with this passphrase.")
 		}
 		h.Slots = slices.Delete(h.Slots, i, i+1)
-		if h.Store(dev.write) != nil {
+		if h.Store(dev.Write) != nil {
 			return p.fail(cryptNoDev, "Cannot write header on device %s.", f.words[0])
 		}
 		return 0
@@ -196,7 +197,7 @@ func luksRemoveKey(p *process, f flags) int {
 func luksStatus(p *process, f flags) int {
 	p.m.Mu.RLock()
 	defer p.m.Mu.RUnlock()
-	if d := p.m.mappedAs(f.words[0]); d == nil {
+	if d := p.m.MappedAs(f.words[0]); d == nil {
 		p.say("/dev/mapper/%s is inactive.", f.words[0])
 		return cryptNoDev
 	}
@@ -205,9 +206,9 @@ func luksStatus(p *process, f flags) int {
 }
 
 func luksErase(p *process, f flags) int {
-	return onHeader(p, f.words[0], true, func(dev *device, h content.LUKSHeader, is bool) int {
+	return onHeader(p, f.words[0], true, func(dev *block.Device, h content.LUKSHeader, is bool) int {
 		h.Slots = nil
-		if !is || h.Store(dev.write) != nil {
+		if !is || h.Store(dev.Write) != nil {
 			return p.fail(cryptMisused, "Device %s is not a valid LUKS device.", f.words[0])
 		}
 		return 0
@@ -216,7 +217,7 @@ func luksErase(p *process, f flags) int {
 
 // luksIs reports by its exit status whether a device has a header; luksUUID prints the UUID.
 func luksIs(p *process, f flags) int {
-	return onHeader(p, f.words[0], false, func(_ *device, h content.LUKSHeader, is bool) int {
+	return onHeader(p, f.words[0], false, func(_ *block.Device, h content.LUKSHeader, is bool) int {
 		if !is {
 			return cryptMisused
 		}

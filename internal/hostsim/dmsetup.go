@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 )
 
 // dmsetup runs dmsetup(8) as far as the daemon uses it: the status of mirrors and moves, and the
@@ -120,14 +122,14 @@ func legs(letters string, failed []bool) string {
 }
 
 // labelled returns the devices of physical volumes, by UUID.
-func (s *lvmState) labelled() map[string]*device {
-	on := map[string]*device{}
-	for _, d := range s.blocks {
+func (s *lvmState) labelled() map[string]*block.Device {
+	on := map[string]*block.Device{}
+	for _, d := range s.Blocks {
 		b := make([]byte, 512)
-		if d.gone || d.mapped != nil || d.length() < 1024 {
+		if d.Gone || d.Mapped != nil || d.Length() < 1024 {
 			continue
 		}
-		if d.read(b, 512); string(b[:8]) == "LABELONE" && plainID(b[32:64]) {
+		if d.Read(b, 512); string(b[:8]) == "LABELONE" && plainID(b[32:64]) {
 			on[dashed(string(b[32:64]))] = d
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"go.yaml.in/yaml/v3"
 )
@@ -79,11 +80,11 @@ func FaultNames() []FaultDoc {
 
 // injector applies faults to a machine.
 type injector struct {
-	devices *devices
+	devices *block.Devices
 	mounts  *mounter
 }
 
-func newInjector(d *devices, m *mounter) *injector { return &injector{d, m} }
+func newInjector(d *block.Devices, m *mounter) *injector { return &injector{d, m} }
 
 // Inject applies a fault.
 func (x *injector) Inject(f Fault) error {
@@ -100,11 +101,11 @@ func (x *injector) Inject(f Fault) error {
 	if err != nil {
 		return err
 	}
-	if !d.present && !row.absent {
-		return fmt.Errorf("fault %s: drive %s is not in the machine: return or heal it first", f.Fault, d.label())
+	if !d.Present && !row.absent {
+		return fmt.Errorf("fault %s: drive %s is not in the machine: return or heal it first", f.Fault, d.Label())
 	}
 	if err := row.do(x, d, arguments{f.Args}); err != nil {
-		return fmt.Errorf("fault %s on drive %s: %w", f.Fault, d.label(), err)
+		return fmt.Errorf("fault %s on drive %s: %w", f.Fault, d.Label(), err)
 	}
 	return nil
 }
@@ -167,11 +168,11 @@ func (r *faultRow) keys() []string {
 }
 
 // target returns the drive that the fault names.
-func (x *injector) target(f *Fault) (*drive, error) {
+func (x *injector) target(f *Fault) (*block.Drive, error) {
 	if (f.Bay == "") == (f.Drive == "") {
 		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, kernel.ErrInvalid)
 	}
-	d, err := x.devices.find(f.Bay, f.Drive)
+	d, err := x.devices.Find(f.Bay, f.Drive)
 	if err != nil {
 		return nil, fmt.Errorf("fault %s: %w", f.Fault, err)
 	}
@@ -207,17 +208,17 @@ func (a arguments) flag(key string) (bool, error) {
 }
 
 // troubles returns the names of the drive's present faults.
-func (x *injector) troubles(d *drive) []string {
+func (x *injector) troubles(d *block.Drive) []string {
 	var names []string
 	for _, t := range []struct {
 		name string
 		on   bool
 	}{
-		{"vanish", !d.present}, {"hang", d.faults.hang != nil}, {"slow", d.faults.slow > 0}, {"eio", d.faults.eio}, {"unreadable", len(d.faults.bad) > 0}, {"offline", d.faults.offline},
-		{"nvme-dead", d.faults.dead}, {"permission", d.faults.denied}, {"read-only", d.faults.readOnly}, {"garbage", d.Spoilt.Garbage}, {"short-pages", d.Spoilt.ShortPages},
+		{"vanish", !d.Present}, {"hang", d.Faults.Hang != nil}, {"slow", d.Faults.Slow > 0}, {"eio", d.Faults.Eio}, {"unreadable", len(d.Faults.Bad) > 0}, {"offline", d.Faults.Offline},
+		{"nvme-dead", d.Faults.Dead}, {"permission", d.Faults.Denied}, {"read-only", d.Faults.ReadOnly}, {"garbage", d.Spoilt.Garbage}, {"short-pages", d.Spoilt.ShortPages},
 		{"bad-checksum", d.Spoilt.BadChecksum}, {"counters-max", d.Spoilt.CountersMax}, {"selftest-fail", d.Spoilt.TestsFail},
-		{"sysfs-flicker", d.faults.flicker}, {"uevent-storm", d.faults.calm != nil}, {"standby", d.Asleep},
-		{"resize", d.Size != d.born.size}, {"identity", d.Identity != d.born.Identity}, {"age", d.Age.Age != d.born.age.Age},
+		{"sysfs-flicker", d.Faults.Flicker}, {"uevent-storm", d.Faults.Calm != nil}, {"standby", d.Asleep},
+		{"resize", d.Size != d.Born.Size}, {"identity", d.Identity != d.Born.Identity}, {"age", d.Age.Age != d.Born.Age.Age},
 	} {
 		if t.on {
 			names = append(names, t.name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
@@ -15,21 +16,21 @@ import (
 type faultRow struct {
 	FaultDoc
 	absent bool // applies to a pulled drive as well
-	do     func(*injector, *drive, arguments) error
+	do     func(*injector, *block.Drive, arguments) error
 	fs     fsFault // the function for filesystems, instead of do or beside it
 }
 
 // switchOn returns a fault function that sets a flag.
-func switchOn(of func(*drive) *bool) func(*injector, *drive, arguments) error {
-	return func(_ *injector, d *drive, _ arguments) error {
+func switchOn(of func(*block.Drive) *bool) func(*injector, *block.Drive, arguments) error {
+	return func(_ *injector, d *block.Drive, _ arguments) error {
 		*of(d) = true
 		return nil
 	}
 }
 
 // count returns a fault function that sets a counter of the drive to n.
-func count(usual, most uint64, of func(*model.Counters) *uint64, then func(*drive, uint64)) func(*injector, *drive, arguments) error {
-	return func(_ *injector, d *drive, a arguments) error {
+func count(usual, most uint64, of func(*model.Counters) *uint64, then func(*block.Drive, uint64)) func(*injector, *block.Drive, arguments) error {
+	return func(_ *injector, d *block.Drive, a arguments) error {
 		n, err := a.number("n", usual, most)
 		if err != nil {
 			return err
@@ -60,7 +61,7 @@ var faultTable = []faultRow{
 	{FaultDoc{"read-only", "", "the drive takes no writes any more; what is on it can be read"}, false, readOnly, nil},
 	{FaultDoc{"wear", "percent=95 spare=100", "percentage of the endurance used (up to 255) and spare left"}, false, wear, nil},
 	{FaultDoc{"reallocate", "n=100", "reallocated sectors, or grown defects of a SAS drive, become n"}, false, count(100, manyErrors, func(a *model.Counters) *uint64 { return &a.Reallocated }, nil), nil},
-	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *model.Counters) *uint64 { return &a.Pending }, func(d *drive, n uint64) { logSectors(d, min(n, 1)) }), nil},
+	{FaultDoc{"pending", "n=8", "n sectors wait for reallocation; reading one of them fails"}, false, count(8, manyErrors, func(a *model.Counters) *uint64 { return &a.Pending }, func(d *block.Drive, n uint64) { logSectors(d, min(n, 1)) }), nil},
 	{FaultDoc{"media-errors", "n=5", "n reads could not be corrected, each with a line in the kernel log"}, false, mediaErrors, nil},
 	{FaultDoc{"critical-warning", "bits=0x04", "NVMe: the bits of critical_warning"}, false, criticalWarning, nil},
 	{FaultDoc{"fail", "", "the drive's own verdict becomes FAILED"}, false, failVerdict, nil},
@@ -70,8 +71,8 @@ var faultTable = []faultRow{
 	{FaultDoc{"duplicate-serial", "of=BAY", "the drive comes back with the serial number and world wide name of another"}, false, duplicateSerial, nil},
 	{FaultDoc{"no-serial", "wwn=true", "the drive comes back without a serial number; wwn=false: nor a world wide name"}, false, noSerial, nil},
 	{FaultDoc{"non-utf8", "", "the drive comes back with bytes in its model name that are no UTF-8"}, false, nonUTF8, nil},
-	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(d *drive) *bool { return &d.Spoilt.Garbage }), nil},
-	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(d *drive) *bool { return &d.Spoilt.ShortPages }), nil},
+	{FaultDoc{"garbage", "", "every page is random bytes"}, false, switchOn(func(d *block.Drive) *bool { return &d.Spoilt.Garbage }), nil},
+	{FaultDoc{"short-pages", "", "every page ends after a third"}, false, switchOn(func(d *block.Drive) *bool { return &d.Spoilt.ShortPages }), nil},
 	{FaultDoc{"bad-checksum", "", "ATA: the checksum of every page is wrong"}, false, badChecksum, nil},
 	{FaultDoc{"counters-max", "", "every counter is at its largest, 255 % of the endurance is used"}, false, countersMax, nil},
 	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby, nil},
@@ -80,9 +81,9 @@ var faultTable = []faultRow{
 	{FaultDoc{"selftest-fail", "count=1", "count self-tests ended with a read failure, and further ones will"}, false, selftestFail, nil},
 	{FaultDoc{"uevent-storm", "rate=100 seconds=10", "change events for the drive, rate a second"}, false, storm, nil},
 	{FaultDoc{"overflow", "", "uevents are lost, and the receivers get an overflow"}, true, overflow, nil},
-	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(d *drive) *bool { return &d.faults.flicker }), nil},
+	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(d *block.Drive) *bool { return &d.Faults.Flicker }), nil},
 	{FaultDoc{"resize", "size=HALF", "the drive has another size: a hidden area, a bridge that truncates; what lies beyond is kept, and can be read again when the size is back"}, true, resizeDrive, nil},
-	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(d *drive) *bool { return &d.faults.denied }), nil},
+	{FaultDoc{"permission", "", "opening the drive is not permitted"}, false, switchOn(func(d *block.Drive) *bool { return &d.Faults.Denied }), nil},
 	{FaultDoc{"fs-corrupt", "", "damage the filesystems of the drive, or the one of a device or place: fsck finds errors"}, false, nil, fsCorrupt},
 	{FaultDoc{"fs-errors", "n=1", "the kernel has found n errors in the mounted filesystem: errors_count, a line in the log, read-only where errors=remount-ro says so"}, false, nil, fsErrors},
 	{FaultDoc{"fs-read-only", "hidden=false", "the mounted filesystem turns read-only, as after an error; hidden=true: only the kernel's log says so, as with ext4 from Linux 6.12 to 6.14"}, false, nil, fsReadOnly},
@@ -92,7 +93,7 @@ var faultTable = []faultRow{
 }
 
 // needFamily refuses a fault that this kind of drive cannot have.
-func needFamily(d *drive, what string, families ...host.Family) error {
+func needFamily(d *block.Drive, what string, families ...host.Family) error {
 	for _, f := range families {
 		if f == d.Family() {
 			return nil
@@ -101,7 +102,7 @@ func needFamily(d *drive, what string, families ...host.Family) error {
 	return fmt.Errorf("%w: a %s drive has no %s", kernel.ErrInvalid, d.Kind.Name, what)
 }
 
-func failVerdict(x *injector, d *drive, _ arguments) error {
+func failVerdict(x *injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "verdict", host.FamilyATA, host.FamilyNVMe, host.FamilySCSI); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func failVerdict(x *injector, d *drive, _ arguments) error {
 	return nil
 }
 
-func badChecksum(x *injector, d *drive, _ arguments) error {
+func badChecksum(x *injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "checksum", host.FamilyATA); err != nil {
 		return err
 	}
@@ -117,12 +118,12 @@ func badChecksum(x *injector, d *drive, _ arguments) error {
 	return nil
 }
 
-func countersMax(x *injector, d *drive, _ arguments) error {
+func countersMax(x *injector, d *block.Drive, _ arguments) error {
 	d.Spoilt.CountersMax, d.Age.PercentageUsed = true, 255
 	return nil
 }
 
-func wear(x *injector, d *drive, a arguments) error {
+func wear(x *injector, d *block.Drive, a arguments) error {
 	used, err := a.number("percent", 95, 255)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func wear(x *injector, d *drive, a arguments) error {
 	return nil
 }
 
-func mediaErrors(x *injector, d *drive, a arguments) error {
+func mediaErrors(x *injector, d *block.Drive, a arguments) error {
 	n, err := a.number("n", 5, manyErrors)
 	if err != nil {
 		return err
@@ -148,13 +149,13 @@ func mediaErrors(x *injector, d *drive, a arguments) error {
 	return nil
 }
 
-func logSectors(d *drive, n uint64) {
+func logSectors(d *block.Drive, n uint64) {
 	for i := range n {
-		d.logMedium(pages.FailingLBA + 8*i)
+		d.LogMedium(pages.FailingLBA + 8*i)
 	}
 }
 
-func criticalWarning(x *injector, d *drive, a arguments) error {
+func criticalWarning(x *injector, d *block.Drive, a arguments) error {
 	if err := needFamily(d, "critical warning", host.FamilyNVMe); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func criticalWarning(x *injector, d *drive, a arguments) error {
 	return err
 }
 
-func heat(x *injector, d *drive, a arguments) error {
+func heat(x *injector, d *block.Drive, a arguments) error {
 	n, err := a.number("celsius", 75, 120)
 	if err == nil {
 		d.Age.Temperature = int(n)
@@ -173,7 +174,7 @@ func heat(x *injector, d *drive, a arguments) error {
 	return err
 }
 
-func failIO(x *injector, d *drive, a arguments) error {
+func failIO(x *injector, d *block.Drive, a arguments) error {
 	n, err := a.number("lines", 3, maxLogged)
 	if err != nil {
 		return err
@@ -186,15 +187,15 @@ func failIO(x *injector, d *drive, a arguments) error {
 	if wrote {
 		op = "0x1:(WRITE)"
 	}
-	d.faults.eio = true
+	d.Faults.Eio = true
 	for i := range n {
-		d.io.errors++
+		d.IO.Errors++
 		logIO(d, 2048+8*i, op)
 	}
 	return nil
 }
 
-func unreadable(x *injector, d *drive, a arguments) error {
+func unreadable(x *injector, d *block.Drive, a arguments) error {
 	first, err := a.number("sector", pages.FailingLBA, d.Size/512)
 	if err != nil {
 		return err
@@ -203,40 +204,40 @@ func unreadable(x *injector, d *drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	if d.faults.bad == nil {
-		d.faults.bad = map[uint64]bool{}
+	if d.Faults.Bad == nil {
+		d.Faults.Bad = map[uint64]bool{}
 	}
 	for i := range n {
-		d.faults.bad[first+i] = true
+		d.Faults.Bad[first+i] = true
 	}
 	return nil
 }
 
-func slow(x *injector, d *drive, a arguments) error {
+func slow(x *injector, d *block.Drive, a arguments) error {
 	text := a.text("delay", "2s")
 	delay, err := time.ParseDuration(text)
 	if err != nil || delay < 0 || delay > time.Hour {
 		return fmt.Errorf("delay=%s: %w: want a time such as 500ms or 2s", text, kernel.ErrInvalid)
 	}
-	d.faults.slow = delay
+	d.Faults.Slow = delay
 	return nil
 }
 
-func hang(x *injector, d *drive, _ arguments) error {
-	if d.faults.hang == nil {
-		d.faults.hang = make(chan struct{})
+func hang(x *injector, d *block.Drive, _ arguments) error {
+	if d.Faults.Hang == nil {
+		d.Faults.Hang = make(chan struct{})
 		logTimeout(d)
 	}
 	return nil
 }
 
-func readOnly(x *injector, d *drive, _ arguments) error {
-	d.faults.readOnly = true
-	d.changed()
+func readOnly(x *injector, d *block.Drive, _ arguments) error {
+	d.Faults.ReadOnly = true
+	d.Changed()
 	return nil
 }
 
-func standby(x *injector, d *drive, _ arguments) error {
+func standby(x *injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "standby", host.FamilyATA, host.FamilySCSI); err != nil {
 		return err
 	}
@@ -244,34 +245,34 @@ func standby(x *injector, d *drive, _ arguments) error {
 	return nil
 }
 
-func offline(x *injector, d *drive, _ arguments) error {
+func offline(x *injector, d *block.Drive, _ arguments) error {
 	if d.Kind.Letters != "sd" {
 		return fmt.Errorf("%w: a %s drive is no SCSI device", kernel.ErrInvalid, d.Kind.Name)
 	}
-	d.faults.offline = true
-	d.io.timeouts++
-	for _, p := range d.places {
-		d.m.Logf(kernel.LevelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
-		d.m.Logf(kernel.LevelErr, "sd %s: Device offlined - not ready after error recovery", p.hctl)
+	d.Faults.Offline = true
+	d.IO.Timeouts++
+	for _, p := range d.Places {
+		d.Devices.Logf(kernel.LevelInfo, "sd %s: Power-on or device reset occurred", p.Hctl)
+		d.Devices.Logf(kernel.LevelErr, "sd %s: Device offlined - not ready after error recovery", p.Hctl)
 	}
-	d.changed()
+	d.Changed()
 	return nil
 }
 
-func nvmeDead(x *injector, d *drive, _ arguments) error {
+func nvmeDead(x *injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "controller state", host.FamilyNVMe); err != nil {
 		return err
 	}
-	d.faults.dead = true
-	for _, p := range d.places {
-		d.m.Logf(kernel.LevelErr, "nvme %s: Device not ready; aborting reset, CSTS=0x1", p.ctrl)
-		d.m.Logf(kernel.LevelErr, "nvme %s: Disabling device after reset failure: -19", p.ctrl)
+	d.Faults.Dead = true
+	for _, p := range d.Places {
+		d.Devices.Logf(kernel.LevelErr, "nvme %s: Device not ready; aborting reset, CSTS=0x1", p.Ctrl)
+		d.Devices.Logf(kernel.LevelErr, "nvme %s: Disabling device after reset failure: -19", p.Ctrl)
 	}
-	d.changed()
+	d.Changed()
 	return nil
 }
 
-func selftestFail(x *injector, d *drive, a arguments) error {
+func selftestFail(x *injector, d *block.Drive, a arguments) error {
 	n, err := a.number("count", 1, pages.MaxTests)
 	if err != nil {
 		return err
@@ -285,7 +286,7 @@ func selftestFail(x *injector, d *drive, a arguments) error {
 
 // resizeDrive changes the size of a drive. A present drive keeps its partitions, and the kernel sends
 // an event (block/genhd.c, set_capacity_and_notify).
-func resizeDrive(x *injector, d *drive, a arguments) error {
+func resizeDrive(x *injector, d *block.Drive, a arguments) error {
 	text := a.text("size", fmt.Sprintf("%dB", d.Size/2/d.Block*d.Block))
 	size, err := model.ParseSize(text)
 	if err != nil || size < 1<<20 || size%d.Block != 0 {
@@ -295,14 +296,14 @@ func resizeDrive(x *injector, d *drive, a arguments) error {
 	return nil
 }
 
-func overflow(x *injector, d *drive, _ arguments) error {
-	d.m.Uevents.Send(d.m.Uevents.Lost)
+func overflow(x *injector, d *block.Drive, _ arguments) error {
+	d.Devices.Uevents.Send(d.Devices.Uevents.Lost)
 	return nil
 }
 
 // storm sends change events until its time is over, the drive is healed or pulled, or the machine is
 // closed.
-func storm(x *injector, d *drive, a arguments) error {
+func storm(x *injector, d *block.Drive, a arguments) error {
 	rate, err := a.number("rate", 100, 10000)
 	if err != nil {
 		return err
@@ -311,54 +312,54 @@ func storm(x *injector, d *drive, a arguments) error {
 	if err != nil || rate == 0 {
 		return fmt.Errorf("rate=%d seconds=%s: %w", rate, strconv.Quote(a.text("seconds", "10")), kernel.ErrInvalid)
 	}
-	if d.faults.calm != nil {
-		close(d.faults.calm)
+	if d.Faults.Calm != nil {
+		close(d.Faults.Calm)
 	}
 	calm := make(chan struct{})
-	d.faults.calm = calm
-	d.m.Busy.Go(func() { blow(d, calm, int(rate*seconds), time.Second/time.Duration(rate)) })
+	d.Faults.Calm = calm
+	d.Devices.Busy.Go(func() { blow(d, calm, int(rate*seconds), time.Second/time.Duration(rate)) })
 	return nil
 }
 
-func blow(d *drive, calm <-chan struct{}, n int, every time.Duration) {
+func blow(d *block.Drive, calm <-chan struct{}, n int, every time.Duration) {
 	for range n {
 		select {
 		case <-calm:
 			return
 		default:
 		}
-		d.m.Mu.Lock()
-		d.changed()
-		d.m.Mu.Unlock()
-		if !d.m.Pause(every) {
+		d.Devices.Mu.Lock()
+		d.Changed()
+		d.Devices.Mu.Unlock()
+		if !d.Devices.Pause(every) {
 			return
 		}
 	}
 }
 
 // logIO logs a request that failed for another reason.
-func logIO(d *drive, sector uint64, op string) {
-	d.m.Logf(kernel.LevelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.name, sector, op)
+func logIO(d *block.Drive, sector uint64, op string) {
+	d.Devices.Logf(kernel.LevelErr, "I/O error, dev %s, sector %d op %s flags 0x0 phys_seg 1 prio class 2", d.Name, sector, op)
 }
 
 // logTimeout logs commands that timed out.
-func logTimeout(d *drive) {
-	p := d.places[0]
-	d.io.timeouts++
+func logTimeout(d *block.Drive) {
+	p := d.Places[0]
+	d.IO.Timeouts++
 	switch d.Kind.Letters {
 	case "nvme":
-		d.m.Logf(kernel.LevelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.ctrl)
+		d.Devices.Logf(kernel.LevelWarn, "nvme %s: I/O tag 181 (10b5) opcode 0x2 (Read) QID 3 timeout, aborting", p.Ctrl)
 	case "sd":
-		d.m.Logf(kernel.LevelInfo, "sd %s: Power-on or device reset occurred", p.hctl)
+		d.Devices.Logf(kernel.LevelInfo, "sd %s: Power-on or device reset occurred", p.Hctl)
 	}
 }
 
 // setSize changes the size of a drive; the kernel sends an event for each path.
-func setSize(d *drive, size uint64) {
+func setSize(d *block.Drive, size uint64) {
 	d.Size = size
-	if d.present {
-		for _, disk := range d.disks {
-			d.m.Uevent("change", "block", disk.dir, disk.name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
+	if d.Present {
+		for _, disk := range d.Disks {
+			d.Devices.Uevent("change", "block", disk.Dir, disk.Name, map[string]string{"DEVTYPE": "disk", "RESIZE": "1"})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
@@ -18,7 +19,7 @@ type filesystem struct {
 	sysfs.Entries
 	content.Super
 	table    *mountTable
-	dev      *device
+	dev      *block.Device
 	num      string // device number in the mount table; btrfs has an anonymous one
 	readOnly bool   // the superblock: no mount of it is writable
 	wanted   bool   // it was mounted read-only
@@ -29,7 +30,7 @@ type filesystem struct {
 
 // show adds the sysfs files of a mounted filesystem.
 func (f *filesystem) show() {
-	switch dir := "sys/fs/" + f.Kind + "/" + f.dev.name; f.Kind {
+	switch dir := "sys/fs/" + f.Kind + "/" + f.dev.Name; f.Kind {
 	case "ext4": // Documentation/ABI/testing/sysfs-fs-ext4
 		for name, n := range map[string]func() int64{
 			"errors_count": func() int64 { return int64(f.Errors) }, "warning_count": func() int64 { return int64(f.Warnings) },
@@ -42,7 +43,7 @@ func (f *filesystem) show() {
 	case "btrfs":
 		dir = "sys/fs/btrfs/" + content.UUIDText(f.UUID)
 		f.File(dir+"/label", f.Label+"\n")
-		f.Link(dir+"/devices/"+f.dev.name, f.dev.dir)
+		f.Link(dir+"/devices/"+f.dev.Name, f.dev.Dir)
 		f.Live(dir+"/devinfo/1/error_stats", func() string {
 			return fmt.Sprintf("write_errs 0\nread_errs 0\nflush_errs 0\ncorruption_errs %d\ngeneration_errs 0\n", f.Errors)
 		})
@@ -70,8 +71,8 @@ func readWrite(readOnly bool) string {
 
 // save writes the changes if the device allows it.
 func (f *filesystem) save() {
-	drives, err := f.dev.ask(access{write: true})
-	if err != nil || slices.ContainsFunc(drives, func(d *drive) bool { return d.faults.hang != nil }) {
+	drives, err := f.dev.Ask(block.Access{Write: true})
+	if err != nil || slices.ContainsFunc(drives, func(d *block.Drive) bool { return d.Faults.Hang != nil }) {
 		return // the changes stay in memory, as in the kernel
 	}
 	// A device error is ignored here: the device returns it at the next access.
@@ -81,16 +82,16 @@ func (f *filesystem) save() {
 // write writes the superblock of a mounted filesystem to its device. The kernel is the writer, not a
 // program.
 func (f *filesystem) write() error {
-	before := f.dev.m.writer
-	f.dev.m.writer = WriterFilesystem
-	defer func() { f.dev.m.writer = before }()
-	return f.Store(f.dev.write)
+	before := f.dev.Devices.Writer
+	f.dev.Devices.Writer = block.WriterFilesystem
+	defer func() { f.dev.Devices.Writer = before }()
+	return f.Store(f.dev.Write)
 }
 
 // fail does what the kernel does about an error that it finds in a filesystem (fs/ext4/super.c,
 // ext4_handle_error).
 func (f *filesystem) fail(n uint64, what string) {
-	m := f.dev.m
+	m := f.dev.Devices
 	now := m.Clock.Now().Unix()
 	if f.Errors == 0 {
 		f.First = now
@@ -99,14 +100,14 @@ func (f *filesystem) fail(n uint64, what string) {
 	f.Last = now
 	switch f.Kind {
 	case "ext4":
-		m.Logf(kernel.LevelErr, "EXT4-fs error (device %s): %s", f.dev.name, what)
+		m.Logf(kernel.LevelErr, "EXT4-fs error (device %s): %s", f.dev.Name, what)
 		if slices.Contains(f.opts, "errors=remount-ro") {
 			f.turnReadOnly()
 		}
 	case "xfs":
-		m.Logf(kernel.LevelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.name, what)
+		m.Logf(kernel.LevelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.Name, what)
 	case "btrfs":
-		m.Logf(kernel.LevelErr, "BTRFS error (device %s): %s", f.dev.name, what)
+		m.Logf(kernel.LevelErr, "BTRFS error (device %s): %s", f.dev.Name, what)
 	}
 	f.save()
 }
@@ -116,29 +117,29 @@ func (f *filesystem) turnReadOnly() {
 		return
 	}
 	f.readOnly = true
-	m := f.dev.m
+	m := f.dev.Devices
 	switch f.Kind {
 	case "ext4":
-		m.Logf(kernel.LevelErr, "EXT4-fs (%s): Remounting filesystem read-only", f.dev.name)
+		m.Logf(kernel.LevelErr, "EXT4-fs (%s): Remounting filesystem read-only", f.dev.Name)
 	case "xfs":
-		m.Logf(kernel.LevelErr, "XFS (%s): Filesystem has been shut down due to log error (0x2).", f.dev.name)
+		m.Logf(kernel.LevelErr, "XFS (%s): Filesystem has been shut down due to log error (0x2).", f.dev.Name)
 	case "btrfs":
-		m.Logf(kernel.LevelErr, "BTRFS info (device %s): forced readonly", f.dev.name)
+		m.Logf(kernel.LevelErr, "BTRFS info (device %s): forced readonly", f.dev.Name)
 	}
 }
 
 // touch reads or writes a mounted filesystem. A removed device is an input/output error to users of
 // the filesystem.
 func (f *filesystem) touch(ctx context.Context, write bool, work func() error) error {
-	err := f.dev.do(ctx, access{write: write, n: 4096}, func() error {
+	err := f.dev.Do(ctx, block.Access{Write: write, N: 4096}, func() error {
 		if write && f.readOnly {
 			return errReadFS
 		}
 		return work()
 	})
 	if errors.Is(err, kernel.ErrIO) {
-		f.dev.m.Mu.Lock()
-		defer f.dev.m.Mu.Unlock()
+		f.dev.Devices.Mu.Lock()
+		defer f.dev.Devices.Mu.Unlock()
 		if f.table.on[f.dev] == f {
 			f.fail(1, "ext4_find_entry: inode #2: comm drivebay: reading directory lblock 0")
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -16,11 +17,11 @@ var fsPrograms = map[string]program{
 // check reads the filesystem of a device, which must exist. repair removes its damage.
 func check(p *process, name string, repair bool) (s content.Super, ok bool, err error) {
 	dev := p.device(name)
-	err = dev.do(p.ctx, access{write: repair, n: 1 << 20}, func() error {
-		if s, ok = content.ReadSuper(dev.read); ok && repair {
+	err = dev.Do(p.ctx, block.Access{Write: repair, N: 1 << 20}, func() error {
+		if s, ok = content.ReadSuper(dev.Read); ok && repair {
 			whole := s
 			whole.Damaged, whole.Errors, whole.First, whole.Last = false, 0, 0, 0
-			return whole.Store(dev.write)
+			return whole.Store(dev.Write)
 		}
 		return nil
 	})
@@ -32,7 +33,7 @@ func held(p *process, name string) (mounted, busy bool) {
 	dev := p.device(name)
 	p.m.Mu.RLock()
 	defer p.m.Mu.RUnlock()
-	return dev.mounted, dev.busy()
+	return dev.Mounted, dev.Busy()
 }
 
 // e2fsck runs e2fsck(8): 0 clean, 1 errors were corrected, 4 errors are left, 8 operational error, 16

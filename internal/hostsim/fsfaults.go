@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
@@ -15,13 +16,13 @@ import (
 // all filesystems on a drive.
 
 // fsFault applies a fault to the filesystem of a device, mounted or not.
-type fsFault func(*injector, *device, arguments) error
+type fsFault func(*injector, *block.Device, arguments) error
 
 // aimFS returns the devices with a filesystem that the fault names.
-func (x *injector) aimFS(f *Fault) ([]*device, error) {
+func (x *injector) aimFS(f *Fault) ([]*block.Device, error) {
 	name := f.Bay + f.Drive
 	if dev := volumeAt(x.mounts, name); dev != nil {
-		return x.onlyFS([]*device{dev}, name)
+		return x.onlyFS([]*block.Device{dev}, name)
 	}
 	if strings.HasPrefix(name, "/") {
 		return nil, fmt.Errorf("fault %s: %w: nothing is mounted at %s, and no device has that name", f.Fault, kernel.ErrInvalid, name)
@@ -30,50 +31,50 @@ func (x *injector) aimFS(f *Fault) ([]*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.onlyFS(d.stack(), name)
+	return x.onlyFS(d.Stack(), name)
 }
 
-func (x *injector) onlyFS(list []*device, name string) ([]*device, error) {
-	list = slices.DeleteFunc(list, func(d *device) bool { return stateOf(x.mounts, d) == nil })
+func (x *injector) onlyFS(list []*block.Device, name string) ([]*block.Device, error) {
+	list = slices.DeleteFunc(list, func(d *block.Device) bool { return stateOf(x.mounts, d) == nil })
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, errNoFS)
 	}
 	return list, nil
 }
 
-func fsErrors(x *injector, d *device, a arguments) error {
+func fsErrors(x *injector, d *block.Device, a arguments) error {
 	n, err := a.number("n", 1, manyErrors)
 	if err != nil {
 		return err
 	}
 	f := mountedOn(x.mounts, d)
 	if f == nil {
-		return fmt.Errorf("%s: %w: it is not mounted", d.name, kernel.ErrInvalid)
+		return fmt.Errorf("%s: %w: it is not mounted", d.Name, kernel.ErrInvalid)
 	}
 	f.Errors = 0
 	f.fail(n, "__ext4_find_entry:1683: inode #2: comm app: checksumming directory block 0")
 	return nil
 }
 
-func fsReadOnly(x *injector, d *device, a arguments) error {
+func fsReadOnly(x *injector, d *block.Device, a arguments) error {
 	hidden, err := a.flag("hidden")
 	if err != nil {
 		return err
 	}
 	f := mountedOn(x.mounts, d)
 	if f == nil {
-		return fmt.Errorf("%s: %w: it is not mounted", d.name, kernel.ErrInvalid)
+		return fmt.Errorf("%s: %w: it is not mounted", d.Name, kernel.ErrInvalid)
 	}
 	f.hidden = hidden
 	f.turnReadOnly()
 	return nil
 }
 
-func fsCorrupt(x *injector, d *device, _ arguments) error {
+func fsCorrupt(x *injector, d *block.Device, _ arguments) error {
 	return edit(x.mounts, d, func(s *content.Super) { s.Damaged = true })
 }
 
-func fsFill(x *injector, d *device, a arguments) error {
+func fsFill(x *injector, d *block.Device, a arguments) error {
 	percent, err := a.number("percent", 95, 100)
 	if err != nil {
 		return err
@@ -82,17 +83,17 @@ func fsFill(x *injector, d *device, a arguments) error {
 }
 
 // fsUnmount drops all mounts of a device, even those in use.
-func fsUnmount(x *injector, d *device, _ arguments) error {
+func fsUnmount(x *injector, d *block.Device, _ arguments) error {
 	f := mountedOn(x.mounts, d)
 	if f == nil {
-		return fmt.Errorf("%s: %w", d.name, host.ErrNotMounted)
+		return fmt.Errorf("%s: %w", d.Name, host.ErrNotMounted)
 	}
 	unmountAll(x.mounts, f)
 	return nil
 }
 
 // healFS undoes the faults of a filesystem; its content stays.
-func healFS(x *injector, d *device, _ arguments) error {
+func healFS(x *injector, d *block.Device, _ arguments) error {
 	if f := mountedOn(x.mounts, d); f != nil {
 		f.readOnly, f.hidden = f.wanted, false
 	}
@@ -104,9 +105,9 @@ func healFS(x *injector, d *device, _ arguments) error {
 }
 
 // fsTroubles returns the names of the faults of the filesystems on a drive.
-func (x *injector) fsTroubles(d *drive) []string {
+func (x *injector) fsTroubles(d *block.Drive) []string {
 	var damaged, failed, readOnly bool
-	for _, dev := range d.stack() {
+	for _, dev := range d.Stack() {
 		if s := stateOf(x.mounts, dev); s != nil {
 			damaged, failed = damaged || s.Damaged, failed || s.Errors > 0
 			f := mountedOn(x.mounts, dev)

@@ -3,6 +3,7 @@ package hostsim
 import (
 	"fmt"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
@@ -11,7 +12,7 @@ import (
 func Generate(n int) Spec {
 	s := Spec{Machine: fmt.Sprintf("rack%d", n)}
 	system := min(n, 2)
-	s.Drives = append(s.Drives, Group{Count: system, Kind: model.KindNVMe, Model: "Micron_7450_MTFDKBA480TFR", Size: "480GB", Serial: "SYS{n}", System: true})
+	s.Drives = append(s.Drives, block.Group{Count: system, Kind: model.KindNVMe, Model: "Micron_7450_MTFDKBA480TFR", Size: "480GB", Serial: "SYS{n}", System: true})
 	n -= system
 	bay := 0
 	for _, r := range []struct {
@@ -22,8 +23,8 @@ func Generate(n int) Spec {
 		for first := 0; first < r.drives; first += 24 {
 			some := min(24, r.drives-first)
 			name := fmt.Sprintf("%s-%d", r.kind, first/24)
-			s.Enclosures = append(s.Enclosures, Enclosure{Name: name, Kind: r.row, Bays: some, First: bay})
-			s.Drives = append(s.Drives, Group{Enclosure: name, Bays: fmt.Sprintf("%d-%d", bay, bay+some-1), Kind: r.kind})
+			s.Enclosures = append(s.Enclosures, block.Enclosure{Name: name, Kind: r.row, Bays: some, First: bay})
+			s.Drives = append(s.Drives, block.Group{Enclosure: name, Bays: fmt.Sprintf("%d-%d", bay, bay+some-1), Kind: r.kind})
 			bay += some
 		}
 	}

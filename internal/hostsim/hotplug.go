@@ -3,54 +3,55 @@ package hostsim
 import (
 	"fmt"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
 )
 
-func vanish(x *injector, d *drive, _ arguments) error {
-	d.pull()
+func vanish(x *injector, d *block.Drive, _ arguments) error {
+	d.Pull()
 	return nil
 }
 
-func comeBack(x *injector, d *drive, a arguments) error {
+func comeBack(x *injector, d *block.Drive, a arguments) error {
 	rename, err := a.flag("rename")
 	switch {
 	case err != nil:
 		return err
-	case d.present:
+	case d.Present:
 		return fmt.Errorf("%w: it is in the machine", kernel.ErrInvalid)
-	case d.bay != nil && d.bay.drive != nil:
-		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.bay.number)
+	case d.Bay != nil && d.Bay.Drive != nil:
+		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.Bay.Number)
 	}
-	d.push(rename)
+	d.Push(rename)
 	return nil
 }
 
-func move(x *injector, d *drive, a arguments) error {
+func move(x *injector, d *block.Drive, a arguments) error {
 	to := a.text("to", "")
-	var target *bay
-	for _, b := range d.m.bays {
-		if to != "" && b.called(to) && b.row.kind == d.Kind.Bay {
+	var target *block.Bay
+	for _, b := range d.Devices.Bays {
+		if to != "" && b.Called(to) && b.Row.Kind == d.Kind.Bay {
 			target = b
 		}
 	}
 	switch {
 	case target == nil:
 		return fmt.Errorf("to=%s: %w: no bay of that name takes a %s drive", to, kernel.ErrInvalid, d.Kind.Name)
-	case target.drive != nil:
+	case target.Drive != nil:
 		return fmt.Errorf("to=%s: %w: there is a drive in it already", to, kernel.ErrInvalid)
 	}
-	if d.present {
-		d.pull()
+	if d.Present {
+		d.Pull()
 	}
-	d.bay = target
-	d.push(false)
+	d.Bay = target
+	d.Push(false)
 	return nil
 }
 
 // swap exchanges the bays of two drives, as when a person mixes them up.
-func swap(x *injector, d *drive, a arguments) error {
+func swap(x *injector, d *block.Drive, a arguments) error {
 	with := a.text("with", "")
 	if with == "" {
 		return fmt.Errorf("with: %w: want a bay", kernel.ErrInvalid)
@@ -59,45 +60,45 @@ func swap(x *injector, d *drive, a arguments) error {
 	switch {
 	case err != nil:
 		return err
-	case other == d || d.bay == nil || other.bay == nil || d.bay.row.kind != other.bay.row.kind || !d.present || !other.present:
+	case other == d || d.Bay == nil || other.Bay == nil || d.Bay.Row.Kind != other.Bay.Row.Kind || !d.Present || !other.Present:
 		return fmt.Errorf("with=%s: %w: want another drive that is in a bay of the same kind", with, kernel.ErrInvalid)
 	}
-	d.pull()
-	other.pull()
-	d.bay, other.bay = other.bay, d.bay
-	d.push(false)
-	other.push(false)
+	d.Pull()
+	other.Pull()
+	d.Bay, other.Bay = other.Bay, d.Bay
+	d.Push(false)
+	other.Push(false)
 	return nil
 }
 
 // replace pulls the drive and puts a new one into its bay.
-func replace(x *injector, d *drive, a arguments) error {
-	if d.bay == nil {
+func replace(x *injector, d *block.Drive, a arguments) error {
+	if d.Bay == nil {
 		return fmt.Errorf("%w: it is in no bay", kernel.ErrInvalid)
 	}
 	k := model.Kinds[model.Kind(a.text("kind", string(d.Kind.Name)))]
-	if k == nil || k.Bay != d.bay.row.kind {
+	if k == nil || k.Bay != d.Bay.Row.Kind {
 		return fmt.Errorf("kind=%s: %w: no drive of that kind fits into the bay", a.text("kind", ""), kernel.ErrInvalid)
 	}
-	g := Group{Kind: k.Name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.Size)), Content: a.text("content", "blank"), Paths: d.Paths, Block: int(d.Block)}
+	g := block.Group{Kind: k.Name, Serial: a.text("serial", "NEW{n}"), Size: a.text("size", fmt.Sprintf("%dB", d.Size)), Content: a.text("content", "blank"), Paths: d.Paths, Block: int(d.Block)}
 	if k == d.Kind {
 		g.Vendor, g.Model, g.Firmware = d.Vendor, d.Model, d.Firmware
 	}
-	next, err := d.m.newDrive(&g, k, d.bay)
+	next, err := d.Devices.NewDrive(&g, k, d.Bay)
 	if err != nil {
 		return fmt.Errorf("%w: %w", kernel.ErrInvalid, err)
 	}
-	if d.present {
-		d.pull()
-	} else if d.bay.drive != nil {
-		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.bay.number)
+	if d.Present {
+		d.Pull()
+	} else if d.Bay.Drive != nil {
+		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.Bay.Number)
 	}
-	d.m.drives = append(d.m.drives, next)
-	next.push(false)
+	d.Devices.Drives = append(d.Devices.Drives, next)
+	next.Push(false)
 	return nil
 }
 
-func changeSerial(x *injector, d *drive, a arguments) error {
+func changeSerial(x *injector, d *block.Drive, a arguments) error {
 	id := d.Identity
 	id.Serial = a.text("serial", "CHANGED1")
 	if id.WWN != 0 {
@@ -107,7 +108,7 @@ func changeSerial(x *injector, d *drive, a arguments) error {
 	return nil
 }
 
-func duplicateSerial(x *injector, d *drive, a arguments) error {
+func duplicateSerial(x *injector, d *block.Drive, a arguments) error {
 	of := a.text("of", "")
 	other, err := x.target(&Fault{Bay: of, Fault: "duplicate-serial"})
 	if err != nil {
@@ -122,7 +123,7 @@ func duplicateSerial(x *injector, d *drive, a arguments) error {
 	return nil
 }
 
-func noSerial(x *injector, d *drive, a arguments) error {
+func noSerial(x *injector, d *block.Drive, a arguments) error {
 	id := d.Identity
 	id.Serial = ""
 	if a.args["wwn"] != "" {
@@ -138,7 +139,7 @@ func noSerial(x *injector, d *drive, a arguments) error {
 	return nil
 }
 
-func nonUTF8(x *injector, d *drive, _ arguments) error {
+func nonUTF8(x *injector, d *block.Drive, _ arguments) error {
 	id := d.Identity
 	id.Model = "SIM\xff\xfeMODEL\x80"
 	reappear(d, id)
@@ -147,27 +148,27 @@ func nonUTF8(x *injector, d *drive, _ arguments) error {
 
 // heal restores the drive's state at the start of the machine, except for its power-on hours, and puts
 // it back in.
-func heal(x *injector, d *drive, _ arguments) error {
-	if !d.present && d.bay != nil && d.bay.drive != nil {
-		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.bay.number)
+func heal(x *injector, d *block.Drive, _ arguments) error {
+	if !d.Present && d.Bay != nil && d.Bay.Drive != nil {
+		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.Bay.Number)
 	}
-	changed := d.faults.offline || d.faults.dead || d.faults.readOnly
-	d.release()
-	d.faults, d.Spoilt = faults{}, pages.Spoilt{}
-	d.Age, d.Asleep, d.Tests, d.Running = d.born.age, false, nil, nil
-	if d.Size != d.born.size {
-		setSize(d, d.born.size)
+	changed := d.Faults.Offline || d.Faults.Dead || d.Faults.ReadOnly
+	d.Release()
+	d.Faults, d.Spoilt = block.Faults{}, pages.Spoilt{}
+	d.Age, d.Asleep, d.Tests, d.Running = d.Born.Age, false, nil, nil
+	if d.Size != d.Born.Size {
+		setSize(d, d.Born.Size)
 	}
 	switch {
-	case !d.present:
-		d.Identity = d.born.Identity
-		d.push(false)
-	case d.Identity != d.born.Identity:
-		reappear(d, d.born.Identity)
+	case !d.Present:
+		d.Identity = d.Born.Identity
+		d.Push(false)
+	case d.Identity != d.Born.Identity:
+		reappear(d, d.Born.Identity)
 	case changed:
-		d.changed()
+		d.Changed()
 	}
-	for _, dev := range d.stack() {
+	for _, dev := range d.Stack() {
 		if err := healFS(x, dev, arguments{}); err != nil {
 			return err
 		}
@@ -176,8 +177,8 @@ func heal(x *injector, d *drive, _ arguments) error {
 }
 
 // reappear makes the kernel detect the drive again, with another identity.
-func reappear(d *drive, id model.Identity) {
-	d.pull()
+func reappear(d *block.Drive, id model.Identity) {
+	d.Pull()
 	d.Identity = id
-	d.push(false)
+	d.Push(false)
 }

@@ -6,24 +6,25 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
 // DriveView is a drive as GET /sim/v1/drives shows it.
 type DriveView struct {
-	Bay       string     `json:"bay,omitempty"`
-	Enclosure string     `json:"enclosure,omitempty"`
-	Name      string     `json:"name,omitempty"` // kernel name, while it is present
-	Kind      model.Kind `json:"kind"`
-	Vendor    string     `json:"vendor,omitempty"`
-	Model     string     `json:"model"`
-	Serial    string     `json:"serial"`
-	Size      uint64     `json:"size"`
-	Present   bool       `json:"present"`
-	System    bool       `json:"system,omitempty"`
-	Content   string     `json:"content"`
-	Faults    []string   `json:"faults,omitempty"` // what is wrong now
-	Stats     DriveStats `json:"stats"`
+	Bay       string           `json:"bay,omitempty"`
+	Enclosure string           `json:"enclosure,omitempty"`
+	Name      string           `json:"name,omitempty"` // kernel name, while it is present
+	Kind      model.Kind       `json:"kind"`
+	Vendor    string           `json:"vendor,omitempty"`
+	Model     string           `json:"model"`
+	Serial    string           `json:"serial"`
+	Size      uint64           `json:"size"`
+	Present   bool             `json:"present"`
+	System    bool             `json:"system,omitempty"`
+	Content   string           `json:"content"`
+	Faults    []string         `json:"faults,omitempty"` // what is wrong now
+	Stats     block.DriveStats `json:"stats"`
 }
 
 // View lists the drives, pulled drives included.
@@ -32,14 +33,14 @@ func (m *Machine) View() []DriveView {
 	m.kernel.Mu.RLock()
 	defer m.kernel.Mu.RUnlock()
 	list := []DriveView{}
-	for i, d := range m.devices.drives {
+	for i, d := range m.devices.Drives {
 		v := DriveView{Kind: d.Kind.Name, Vendor: d.Vendor, Model: d.Model, Serial: d.Serial, Size: d.Size,
-			Present: d.present, System: d.system, Content: d.content.Sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
-		if d.present {
-			v.Name = d.name
+			Present: d.Present, System: d.System, Content: d.Content.Sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
+		if d.Present {
+			v.Name = d.Name
 		}
-		if d.bay != nil {
-			v.Bay, v.Enclosure = d.label(), d.bay.row.name
+		if d.Bay != nil {
+			v.Bay, v.Enclosure = d.Label(), d.Bay.Row.Name
 		}
 		list = append(list, v)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 )
 
 // activate creates the devices of a volume, those of its parts first.
@@ -26,12 +28,12 @@ func (c *lvmRun) activate(v *lv) error {
 	}
 	data, below := c.table(v)
 	for _, d := range below {
-		if d.alone || d.mounted {
+		if d.Alone || d.Mounted {
 			return said("device-mapper: reload ioctl on %s failed: Device or resource busy", mapperName(v.group.name, v.name))
 		}
 	}
 	v.dev = c.m.newMapped(v, data, below)
-	v.dev.readOnly = v.readOnly
+	v.dev.ReadOnly = v.readOnly
 	if v.kind == "raid1" {
 		v.assemble()
 	}
@@ -47,7 +49,7 @@ func (c *lvmScan) whole(v *lv) bool {
 }
 
 // table returns the backing of a volume's device, and the devices below.
-func (c *lvmScan) table(v *lv) (data backing, below []*device) {
+func (c *lvmScan) table(v *lv) (data block.Backing, below []*block.Device) {
 	switch v.kind {
 	case "raid1":
 		r := &mirrorOf{lv: v}
@@ -57,20 +59,20 @@ func (c *lvmScan) table(v *lv) (data backing, below []*device) {
 		}
 		return r, below
 	case "thin-pool":
-		return pooled{v.data.dev}, []*device{v.meta.dev, v.data.dev}
+		return pooled{v.data.dev}, []*block.Device{v.meta.dev, v.data.dev}
 	case "thin":
-		return thin{v}, []*device{v.pool.dev}
+		return thin{v}, []*block.Device{v.pool.dev}
 	}
-	l := &linear{}
+	l := &block.Linear{}
 	at := uint64(0)
 	for _, a := range v.areas {
-		r := run{at: at, n: a.n * v.group.extent, off: a.pv.start + a.start*v.group.extent}
+		r := block.Run{At: at, N: a.n * v.group.extent, Off: a.pv.start + a.start*v.group.extent}
 		if !c.missing(a.pv) {
-			r.dev = c.on[a.pv.uuid]
-			below = append(below, r.dev)
+			r.Dev = c.on[a.pv.uuid]
+			below = append(below, r.Dev)
 		}
-		l.runs = append(l.runs, r)
-		at += r.n
+		l.Runs = append(l.Runs, r)
+		at += r.N
 	}
 	return l, below
 }
@@ -84,10 +86,10 @@ func (c *lvmRun) reload(v *lv) {
 		return
 	}
 	data, below := c.table(v)
-	v.dev.data = data
-	v.dev.mapped.hold(below)
-	v.dev.readOnly = v.readOnly
-	v.dev.event("change")
+	v.dev.Data = data
+	v.dev.Mapped.Hold(below)
+	v.dev.ReadOnly = v.readOnly
+	v.dev.Event("change")
 	if v.kind == "raid1" {
 		v.assemble()
 	}
@@ -99,7 +101,7 @@ func (c *lvmRun) deactivate(v *lv) {
 		if v.kind == "raid1" {
 			v.writeSuperblocks()
 		}
-		v.dev.unmap()
+		v.dev.Unmap()
 		v.dev = nil
 		if x := v.group.move; x != nil && x.moves(v) {
 			x.begin("", time.Time{})
@@ -115,11 +117,11 @@ func (v *lv) inUse() error {
 	switch {
 	case v.dev == nil:
 		return nil
-	case v.dev.mounted:
+	case v.dev.Mounted:
 		return said("Logical volume %s contains a filesystem in use.", v.path())
-	case len(v.dev.above) > 0:
+	case len(v.dev.Above) > 0:
 		return said("Logical volume %s is used by another device.", v.path())
-	case v.dev.handles > 0:
+	case v.dev.Handles > 0:
 		return said("Logical volume %s in use.", v.path())
 	}
 	return nil
@@ -141,8 +143,8 @@ func mapperName(group, volume string) string {
 }
 
 // newMapped adds the device of a logical volume.
-func (s *lvmState) newMapped(v *lv, data backing, below []*device) *device {
-	return s.mapDevice(mapped{volume: &volumeName{v.group.name, v.name, v.visible()}, title: mapperName(v.group.name, v.name), uuid: mapperUUID(v)}, data, below)
+func (s *lvmState) newMapped(v *lv, data block.Backing, below []*block.Device) *block.Device {
+	return s.MapDevice(block.Mapped{Volume: &block.VolumeName{Group: v.group.name, Name: v.name, Visible: v.visible()}, Title: mapperName(v.group.name, v.name), UUID: mapperUUID(v)}, data, below)
 }
 
 // mapperUUID returns device-mapper's UUID of a volume (lvm2, build_dm_uuid).

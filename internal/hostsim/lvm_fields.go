@@ -38,9 +38,9 @@ func (c lvmReport) lvFields(v *lv) fields {
 }
 
 func (v *lv) activeFields(f fields) {
-	f["lv_kernel_major"], f["lv_kernel_minor"], _ = strings.Cut(v.dev.num, ":")
+	f["lv_kernel_major"], f["lv_kernel_minor"], _ = strings.Cut(v.dev.Num, ":")
 	f["lv_active"], f["lv_suspended"], f["lv_device_open"] = "active", "", ""
-	if v.dev.handles > 0 || len(v.dev.above) > 0 || v.dev.mounted {
+	if v.dev.Handles > 0 || len(v.dev.Above) > 0 || v.dev.Mounted {
 		f["lv_device_open"] = "open"
 	}
 	percent := func(n, of uint64) string { return fmt.Sprintf("%.2f", min(100, 100*float64(n)/float64(max(of, 1)))) }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -16,15 +17,15 @@ type lvmScan struct {
 	*process
 	flags
 	m       *lvmState
-	devices []*device          // devices that it may use
-	on      map[string]*device // physical volumes that it found, by UUID
-	unread  map[string]bool    // physical volumes with unreadable metadata of their group
-	twice   map[string]bool    // physical volumes that it found on more than one device
-	again   bool               // a second scan was made
+	devices []*block.Device          // devices that it may use
+	on      map[string]*block.Device // physical volumes that it found, by UUID
+	unread  map[string]bool          // physical volumes with unreadable metadata of their group
+	twice   map[string]bool          // physical volumes that it found on more than one device
+	again   bool                     // a second scan was made
 }
 
 func newScan(s *lvmState, p *process) *lvmScan {
-	return &lvmScan{process: p, m: s, on: map[string]*device{}, unread: map[string]bool{}, twice: map[string]bool{}}
+	return &lvmScan{process: p, m: s, on: map[string]*block.Device{}, unread: map[string]bool{}, twice: map[string]bool{}}
 }
 
 // readLabels reads the labels on the devices that the command may use: those of --devices, or all. It
@@ -32,7 +33,7 @@ func newScan(s *lvmState, p *process) *lvmScan {
 func (c *lvmScan) readLabels() {
 	c.m.Mu.RLock()
 	var names []string
-	for name := range c.m.blocks {
+	for name := range c.m.Blocks {
 		names = append(names, "/dev/"+name)
 	}
 	c.m.Mu.RUnlock()
@@ -49,7 +50,7 @@ func (c *lvmScan) readLabels() {
 			c.complain("  WARNING: Device %s not found.", name)
 			continue
 		}
-		err := dev.do(c.ctx, access{n: 4096}, func() error {
+		err := dev.Do(c.ctx, block.Access{N: 4096}, func() error {
 			c.see(dev)
 			return nil
 		})
@@ -65,10 +66,10 @@ func (c *lvmScan) readLabels() {
 }
 
 // see adds a device to the scan.
-func (c *lvmScan) see(dev *device) {
+func (c *lvmScan) see(dev *block.Device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
-	if dev.read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != content.LVMCRC(b[20:]) || !plainID(b[32:64]) {
+	if dev.Read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != content.LVMCRC(b[20:]) || !plainID(b[32:64]) {
 		return
 	}
 	id := dashed(string(b[32:64]))
@@ -76,12 +77,12 @@ func (c *lvmScan) see(dev *device) {
 		c.twice[id] = true
 		var why string
 		first, dev, why = c.preferred(id, first, dev)
-		c.complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because %s.", dev.name, id, id, first.name, why)
+		c.complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because %s.", dev.Name, id, id, first.Name, why)
 		dev = first
 	}
 	c.on[id] = dev
 	if c.m.physical[id] == nil { // a label without metadata
-		c.m.physical[id] = &pv{uuid: id, size: dev.length(), start: 1 << 20}
+		c.m.physical[id] = &pv{uuid: id, size: dev.Length(), start: 1 << 20}
 	}
 }
 
@@ -94,18 +95,18 @@ func plainID(b []byte) bool {
 // preferred returns the one of two devices with the same UUID that LVM uses, the other one, and why
 // (lvm2, lib/cache/lvmcache.c, _choose_duplicates; seen with 2.03.16): the one that a logical volume
 // uses, then the one with the name in the metadata, then the first.
-func (c *lvmScan) preferred(id string, first, second *device) (use, other *device, why string) {
+func (c *lvmScan) preferred(id string, first, second *block.Device) (use, other *block.Device, why string) {
 	hint := ""
 	if p := c.m.physical[id]; p != nil {
 		hint = p.hint
 	}
 	switch {
-	case first.busy() != second.busy():
-		if why = "device is used by LV"; second.busy() {
+	case first.Busy() != second.Busy():
+		if why = "device is used by LV"; second.Busy() {
 			return second, first, why
 		}
-	case first.name == hint || second.name == hint:
-		if why = "device name matches previous"; second.name == hint {
+	case first.Name == hint || second.Name == hint:
+		if why = "device name matches previous"; second.Name == hint {
 			return second, first, why
 		}
 	}
@@ -189,7 +190,7 @@ func (c *lvmScan) forgetNamed() {
 
 // at returns the physical volume on a device, nil without one.
 func (c *lvmScan) at(name string) *pv {
-	dev := c.m.lookup(name)
+	dev := c.m.Lookup(name)
 	for id, d := range c.on {
 		if d == dev {
 			return c.m.physical[id]

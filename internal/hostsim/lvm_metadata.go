@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -36,34 +37,34 @@ func metadataOf(g *group) []byte {
 }
 
 // writeMetadata writes the metadata area of a device.
-func (c *lvmRun) writeMetadata(dev *device, g *group) error {
-	if err := dev.write(metadataOf(g), metadataAt); err != nil {
-		return said("Error writing device /dev/%s at %d length 512.", dev.name, metadataAt)
+func (c *lvmRun) writeMetadata(dev *block.Device, g *group) error {
+	if err := dev.Write(metadataOf(g), metadataAt); err != nil {
+		return said("Error writing device /dev/%s at %d length 512.", dev.Name, metadataAt)
 	}
 	return nil
 }
 
 // readMetadata returns what is wrong with the metadata area of a device, in LVM's words. LVM reads a
 // bad text a second time and prints that on standard output.
-func (c *lvmScan) readMetadata(dev *device) (wrong string, again bool) {
+func (c *lvmScan) readMetadata(dev *block.Device) (wrong string, again bool) {
 	b := make([]byte, 512)
-	dev.read(b, metadataAt)
+	dev.Read(b, metadataAt)
 	if binary.LittleEndian.Uint32(b) != content.LVMCRC(b[4:]) {
-		return fmt.Sprintf("wrong checksum %x in mda header on /dev/%s at %d\nbad metadata header on /dev/%[2]s at %[3]d.", binary.LittleEndian.Uint32(b), dev.name, metadataAt), false
+		return fmt.Sprintf("wrong checksum %x in mda header on /dev/%s at %d\nbad metadata header on /dev/%[2]s at %[3]d.", binary.LittleEndian.Uint32(b), dev.Name, metadataAt), false
 	}
 	at, n := binary.LittleEndian.Uint64(b[40:]), binary.LittleEndian.Uint64(b[48:])
 	if at == 0 || n > 1<<20 {
-		return fmt.Sprintf("no metadata in mda header on /dev/%s at %d", dev.name, metadataAt), false
+		return fmt.Sprintf("no metadata in mda header on /dev/%s at %d", dev.Name, metadataAt), false
 	}
 	text := make([]byte, n)
-	if dev.read(text, metadataAt+at); binary.LittleEndian.Uint32(b[56:]) != content.LVMCRC(text) {
-		return fmt.Sprintf("Checksum error on /dev/%s at offset %d.\ninvalid metadata text from /dev/%[1]s at %[2]d.", dev.name, metadataAt+at), true
+	if dev.Read(text, metadataAt+at); binary.LittleEndian.Uint32(b[56:]) != content.LVMCRC(text) {
+		return fmt.Sprintf("Checksum error on /dev/%s at offset %d.\ninvalid metadata text from /dev/%[1]s at %[2]d.", dev.Name, metadataAt+at), true
 	}
 	return "", false
 }
 
 // checkMetadata records a physical volume whose copy of the group's metadata is unreadable.
-func (c *lvmScan) checkMetadata(p *pv, dev *device) {
+func (c *lvmScan) checkMetadata(p *pv, dev *block.Device) {
 	if p.group == nil {
 		return
 	}
@@ -75,7 +76,7 @@ func (c *lvmScan) checkMetadata(p *pv, dev *device) {
 	for line := range strings.Lines(wrong) {
 		c.complain("  WARNING: %s", strings.TrimSpace(line))
 	}
-	c.complain("  WARNING: scanning /dev/%s mda1 failed to read metadata summary.\n  WARNING: repair VG metadata on /dev/%[1]s with vgck --updatemetadata.\n  WARNING: scan failed to get metadata summary from /dev/%[1]s PVID %s", dev.name, strings.ReplaceAll(p.uuid, "-", ""))
+	c.complain("  WARNING: scanning /dev/%s mda1 failed to read metadata summary.\n  WARNING: repair VG metadata on /dev/%[1]s with vgck --updatemetadata.\n  WARNING: scan failed to get metadata summary from /dev/%[1]s PVID %s", dev.Name, strings.ReplaceAll(p.uuid, "-", ""))
 }
 
 // used refuses a physical volume that is in use by a group with unreadable metadata.

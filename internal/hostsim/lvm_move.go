@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -164,7 +165,7 @@ func (c *lvmScan) look(g *group, x *relocation) {
 			if from >= to {
 				continue
 			}
-			if dev := c.on[a.pv.uuid]; dev == nil || fails(dev, access{off: a.pv.start + (a.start+from-(at-a.n))*g.extent, n: (to - from) * g.extent}) {
+			if dev := c.on[a.pv.uuid]; dev == nil || fails(dev, block.Access{Off: a.pv.start + (a.start+from-(at-a.n))*g.extent, N: (to - from) * g.extent}) {
 				x.failed[0] = true
 				c.m.Logf(kernel.LevelErr, "device-mapper: raid1: Unable to read primary mirror during recovery")
 				continue
@@ -173,7 +174,7 @@ func (c *lvmScan) look(g *group, x *relocation) {
 		}
 	}
 	for _, p := range targets(x.to) {
-		if dev := c.on[p.uuid]; dev == nil || fails(dev, access{write: true, n: 4096}) {
+		if dev := c.on[p.uuid]; dev == nil || fails(dev, block.Access{Write: true, N: 4096}) {
 			x.failed[1] = true
 			c.m.Logf(kernel.LevelErr, "device-mapper: raid1: Write error during recovery (error = 0x1)")
 		}
@@ -192,8 +193,8 @@ func (c *lvmScan) copyExtents(g *group, x *relocation, at uint64, from *pv, star
 			continue
 		}
 		some := min(n, a.n-at)
-		if dev := c.on[a.pv.uuid]; dev != nil && !fails(dev, access{write: true, n: 4096}) {
-			copyDevice(dev, a.pv.start+(a.start+at)*g.extent, c.on[from.uuid], from.start+start*g.extent, some*g.extent)
+		if dev := c.on[a.pv.uuid]; dev != nil && !fails(dev, block.Access{Write: true, N: 4096}) {
+			block.CopyDevice(dev, a.pv.start+(a.start+at)*g.extent, c.on[from.uuid], from.start+start*g.extent, some*g.extent)
 		}
 		if start, n, at = start+some, n-some, 0; n == 0 {
 			return
@@ -201,7 +202,7 @@ func (c *lvmScan) copyExtents(g *group, x *relocation, at uint64, from *pv, star
 	}
 }
 
-func fails(d *device, a access) bool { _, err := d.ask(a); return err != nil }
+func fails(d *block.Device, a block.Access) bool { _, err := d.Ask(a); return err != nil }
 
 func targets(areas []area) (list []*pv) {
 	for _, a := range areas {
@@ -238,7 +239,7 @@ func (c *lvmRun) advance(g *group, x *relocation) (ended bool, err error) {
 				continue
 			}
 			for n := a.n; n > 0; to = to[1:] {
-				copyDevice(c.on[to[0].pv.uuid], to[0].pv.start+to[0].start*g.extent, c.on[a.pv.uuid], a.pv.start+(a.start+a.n-n)*g.extent, to[0].n*g.extent)
+				block.CopyDevice(c.on[to[0].pv.uuid], to[0].pv.start+to[0].start*g.extent, c.on[a.pv.uuid], a.pv.start+(a.start+a.n-n)*g.extent, to[0].n*g.extent)
 				areas, n = append(areas, to[0]), n-to[0].n
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -39,7 +40,7 @@ func pvcreate(c *lvmRun) error {
 }
 
 func (c *lvmRun) label(name string) (*pv, error) {
-	dev := c.m.lookup(name)
+	dev := c.m.Lookup(name)
 	id := cmp.Or(c.set["uuid"], lvmID())
 	switch p := c.at(name); {
 	case dev == nil || !slices.Contains(c.devices, dev):
@@ -49,12 +50,12 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	case c.has("uuid") && !c.has("norestorefile") && !c.has("restorefile"):
 		return nil, misused("--restorefile is required with --uuid")
 	case c.has("uuid") && c.on[id] != nil && c.on[id] != dev:
-		return nil, said("uuid %s already in use on \"/dev/%s\".", id, c.on[id].name)
+		return nil, said("uuid %s already in use on \"/dev/%s\".", id, c.on[id].Name)
 	case c.used(p, name) != nil:
 		return nil, c.used(p, name)
 	case p != nil && p.group != nil:
 		return nil, said("Can't initialize physical volume \"%s\" of volume group \"%s\" without -ff\n%[1]s: physical volume not initialized.", name, p.group.name)
-	case dev.busy():
+	case dev.Busy():
 		return nil, said("Can't open %s exclusively.  Mounted filesystem?", name)
 	}
 	if err := c.clear(dev); err != nil {
@@ -68,48 +69,48 @@ func (c *lvmRun) label(name string) (*pv, error) {
 		}
 		start = (1<<20 + size + 1<<20 - 1) &^ (1<<20 - 1) // aligned to 1 MiB
 	}
-	if dev.length() < start+4<<20 {
+	if dev.Length() < start+4<<20 {
 		return nil, said("%s: Data area is beyond end of device!\nFormat-specific initialisation of physical volume %[1]s failed.", name)
 	}
 	if err := c.zero(dev, 0, 4096); err != nil {
 		return nil, err
 	}
-	if err := dev.write(content.LVMLabel(id), 512); err != nil {
+	if err := dev.Write(content.LVMLabel(id), 512); err != nil {
 		return nil, err
 	}
 	if err := c.writeMetadata(dev, nil); err != nil {
 		return nil, err
 	}
-	p := &pv{uuid: id, size: dev.length(), start: start, hint: dev.name}
+	p := &pv{uuid: id, size: dev.Length(), start: start, hint: dev.Name}
 	c.m.physical[id], c.on[id] = p, dev
-	dev.changed()
+	dev.Changed()
 	c.say("  Physical volume \"%s\" successfully created.", name)
 	return p, c.point()
 }
 
 // clear checks a device for signatures, as wipe_known_signatures does.
-func (c *lvmRun) clear(dev *device) error {
-	kind, udev := content.Recognize(dev.read)
+func (c *lvmRun) clear(dev *block.Device) error {
+	kind, udev := content.Recognize(dev.Read)
 	if kind == "gpt" || kind == "mbr" {
-		return said("Cannot use /dev/%s: device is partitioned", dev.name)
+		return said("Cannot use /dev/%s: device is partitioned", dev.Name)
 	}
 	if kind == "" || kind == "lvm" {
 		return nil
 	}
 	_, format, _ := strings.Cut(udev, "=")
 	if !c.has("yes") {
-		return said("WARNING: %s signature detected on /dev/%s at offset 0. Wipe it? [y/n]: [n]\n  Aborted wiping of %[1]s.\n  1 existing signature left on the device.", format, dev.name)
+		return said("WARNING: %s signature detected on /dev/%s at offset 0. Wipe it? [y/n]: [n]\n  Aborted wiping of %[1]s.\n  1 existing signature left on the device.", format, dev.Name)
 	}
-	c.say("  Wiping %s signature on /dev/%s.", format, dev.name)
+	c.say("  Wiping %s signature on /dev/%s.", format, dev.Name)
 	return c.wipe(dev)
 }
 
 // wipe removes all known signatures, and nothing else.
-func (c *lvmRun) wipe(dev *device) error {
+func (c *lvmRun) wipe(dev *block.Device) error {
 	for _, row := range content.Formats {
 		for _, mark := range row.Marks {
 			have := make([]byte, len(mark.Data))
-			if dev.read(have, mark.At); string(have) != string(mark.Data) {
+			if dev.Read(have, mark.At); string(have) != string(mark.Data) {
 				continue
 			}
 			if err := c.zero(dev, mark.At, uint64(len(mark.Data))); err != nil {
@@ -128,13 +129,13 @@ func pvremove(c *lvmRun) error {
 			return said("No PV found on device %s.", name)
 		case p.group != nil:
 			return said("PV %s is used by VG %s so please use vgreduce first.\n(If you are certain you need pvremove, then confirm by using --force twice.)", name, p.group.name)
-		case c.on[p.uuid].busy():
+		case c.on[p.uuid].Busy():
 			return said("Can't open %s exclusively - not removing. Mounted filesystem?", name)
 		}
 		if err := c.zero(c.on[p.uuid], 512, 512); err != nil {
 			return err
 		}
-		c.on[p.uuid].changed()
+		c.on[p.uuid].Changed()
 		delete(c.m.physical, p.uuid)
 		delete(c.on, p.uuid)
 		if err := c.point(); err != nil {

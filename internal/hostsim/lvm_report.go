@@ -122,7 +122,7 @@ func (c lvmReport) groupFields(g *group) fields {
 func (c lvmReport) pvFields(p *pv) fields {
 	f := fields{"pv_uuid": p.uuid, "pv_name": "[unknown]", "dev_size": "0", "pe_start": fmt.Sprint(p.start), "pv_missing": "", "pv_allocatable": "", "pv_duplicate": "", "pv_tags": "", "pv_in_use": "", "pv_mda_count": "0"}
 	if dev := c.on[p.uuid]; dev != nil {
-		f["pv_name"], f["dev_size"] = "/dev/"+dev.name, fmt.Sprint(dev.length())
+		f["pv_name"], f["dev_size"] = "/dev/"+dev.Name, fmt.Sprint(dev.Length())
 		if !c.unread[p.uuid] {
 			f["pv_mda_count"] = "1"
 		}

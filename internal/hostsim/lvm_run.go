@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 )
 
 // lvm(8) of lvm2 2.03.16: its commands as far as package lvm uses them, with its messages and exit
@@ -175,8 +176,8 @@ func (c *lvmRun) commit(g *group) error {
 			p.missing = true
 			continue
 		}
-		if _, err := dev.ask(access{write: true, n: 4096}); err != nil {
-			return said("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.name, g.name)
+		if _, err := dev.Ask(block.Access{Write: true, N: 4096}); err != nil {
+			return said("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.Name, g.name)
 		}
 		if c.unread[p.uuid] { // vgck --updatemetadata would write it
 			continue
@@ -184,7 +185,7 @@ func (c *lvmRun) commit(g *group) error {
 		if err := c.writeMetadata(dev, g); err != nil {
 			return err
 		}
-		p.hint = dev.name
+		p.hint = dev.Name
 	}
 	return c.point()
 }
@@ -206,12 +207,12 @@ func (s *lvmState) KillNext(n int) {
 }
 
 // zero writes zeros to a range of a device, if the drives below allow it.
-func (c *lvmRun) zero(dev *device, off, n uint64) error {
-	if _, err := dev.ask(access{write: true, off: off, n: n}); err != nil {
+func (c *lvmRun) zero(dev *block.Device, off, n uint64) error {
+	if _, err := dev.Ask(block.Access{Write: true, Off: off, N: n}); err != nil {
 		if errors.Is(err, host.ErrGone) {
-			return said("Couldn't find device /dev/%s.", dev.name)
+			return said("Couldn't find device /dev/%s.", dev.Name)
 		}
-		return said("Error writing device /dev/%s at %d length %d.", dev.name, off, n)
+		return said("Error writing device /dev/%s at %d length %d.", dev.Name, off, n)
 	}
-	return dev.zero(off, n)
+	return dev.Zero(off, n)
 }

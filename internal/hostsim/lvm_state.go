@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 )
 
 // The state of LVM. A physical volume is known by the label on its drive; its membership in a group
@@ -14,12 +16,12 @@ import (
 
 // lvmState is what LVM knows of a machine's drives.
 type lvmState struct {
-	*devices
+	*block.Devices
 	physical map[string]*pv // by UUID
 	kill     int            // point at which the next lvm command is killed; 0: it is not
 }
 
-func newLVM(d *devices) *lvmState { return &lvmState{devices: d, physical: map[string]*pv{}} }
+func newLVM(d *block.Devices) *lvmState { return &lvmState{Devices: d, physical: map[string]*pv{}} }
 
 // group is a volume group.
 type group struct {
@@ -80,7 +82,7 @@ type lv struct {
 	chunks       map[uint64]*chunk
 
 	readOnly, skip bool
-	dev            *device // while it is active
+	dev            *block.Device // while it is active
 }
 
 func (v *lv) size() uint64  { return v.extents * v.group.extent }

@@ -46,7 +46,7 @@ func (c *lvmRun) join(g *group, names []string) error {
 				return err
 			}
 		}
-		if c.on[p.uuid].busy() {
+		if c.on[p.uuid].Busy() {
 			return said("Can't open %s exclusively.  Mounted filesystem?", name)
 		}
 		list = append(list, p)
@@ -65,8 +65,8 @@ func (c *lvmRun) join(g *group, names []string) error {
 func (c *lvmRun) blocks(list []*pv) []uint64 {
 	var out []uint64
 	for _, p := range list {
-		if d := c.on[p.uuid]; d != nil && d.drive != nil && !slices.Contains(out, d.drive.Block) {
-			out = append(out, d.drive.Block)
+		if d := c.on[p.uuid]; d != nil && d.Drive != nil && !slices.Contains(out, d.Drive.Block) {
+			out = append(out, d.Drive.Block)
 		}
 	}
 	return out
@@ -119,9 +119,9 @@ func vgreduce(c *lvmRun) error {
 	for _, p := range list {
 		switch {
 		case len(g.taken(p)) > 0:
-			return said("Physical volume \"/dev/%s\" still in use", c.on[p.uuid].name)
+			return said("Physical volume \"/dev/%s\" still in use", c.on[p.uuid].Name)
 		case len(g.pvs) == 1:
-			return said("Can't remove final physical volume \"/dev/%s\" from volume group \"%s\"", c.on[p.uuid].name, g.name)
+			return said("Can't remove final physical volume \"/dev/%s\" from volume group \"%s\"", c.on[p.uuid].Name, g.name)
 		}
 		c.part(g, p)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
@@ -21,7 +22,7 @@ type Machine struct {
 	*sysfs.Files                // host.Files
 	*mounter                    // host.Mounter
 	kernel       *kernel.Kernel // its lock guards everything
-	devices      *devices
+	devices      *block.Devices
 	lvm          *lvmState
 	faults       *injector
 	programs     map[string]program
@@ -44,7 +45,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 		set(&o)
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
-	m.devices = newDevices(m.kernel)
+	m.devices = block.New(m.kernel)
 	m.mounter, m.lvm, m.Files = newMounter(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
 	m.faults = newInjector(m.devices, m.mounter)
 	m.programs = m.installed()
@@ -71,7 +72,7 @@ func (m *Machine) build(spec *Spec) error {
 	if !m.kernel.Lacks("dm-crypt") {
 		m.kernel.Tree.Keep("sys/module/dm_crypt")
 	}
-	if err := m.devices.build(spec.Enclosures, spec.Drives); err != nil {
+	if err := m.devices.Build(spec.Enclosures, spec.Drives); err != nil {
 		return err
 	}
 	boot(m.mounter, m.name)
@@ -146,7 +147,7 @@ func (m *Machine) Inject(f Fault) error { return m.faults.Inject(f) }
 
 // Watch calls f after every write, until Watch(nil). The machine is locked during the call: f must not
 // call it.
-func (m *Machine) Watch(f func(Write)) { m.devices.Watch(f) }
+func (m *Machine) Watch(f func(block.Write)) { m.devices.Watch(f) }
 
 // Copy copies all bytes of a drive to another, as dd(1) does. Both are named by serial number. The
 // kernel reads the new partition table when the drive reappears.

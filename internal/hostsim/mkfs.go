@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -46,29 +47,29 @@ func newUUID() (id [16]byte) {
 func (k *mkfs) make(name string, busy, full, failed string) int {
 	dev := k.device(name)
 	code := 0
-	err := dev.do(k.ctx, access{write: true, n: 1 << 20}, func() error {
-		kind, _ := content.Recognize(dev.read)
+	err := dev.Do(k.ctx, block.Access{Write: true, N: 1 << 20}, func() error {
+		kind, _ := content.Recognize(dev.Read)
 		switch {
-		case dev.busy():
+		case dev.Busy():
 			code = k.fail(1, busy, name)
-		case dev.length() < k.least:
-			code = k.fail(1, "%s: %s: the device is too small, it has %d bytes", k.process.name, name, dev.length())
+		case dev.Length() < k.least:
+			code = k.fail(1, "%s: %s: the device is too small, it has %d bytes", k.process.name, name, dev.Length())
 		case k.shy && !k.force && kind != "":
 			code = k.fail(1, full, name, kind)
 		}
 		if code != 0 {
 			return nil
 		}
-		k.Size = dev.length() &^ 4095
-		for _, end := range []uint64{0, dev.length() - min(dev.length(), 64<<10)} {
-			if err := dev.zero(end, min(1<<20, dev.length()-end)); err != nil {
+		k.Size = dev.Length() &^ 4095
+		for _, end := range []uint64{0, dev.Length() - min(dev.Length(), 64<<10)} {
+			if err := dev.Zero(end, min(1<<20, dev.Length()-end)); err != nil {
 				return err
 			}
 		}
-		if err := k.Store(dev.write); err != nil {
+		if err := k.Store(dev.Write); err != nil {
 			return err
 		}
-		dev.changed()
+		dev.Changed()
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
@@ -16,12 +17,12 @@ import (
 
 // mountTable is what is mounted.
 type mountTable struct {
-	devices   *devices
+	devices   *block.Devices
 	list      []*mount
 	byPath    map[string][]*mount
-	last      int                     // number of mounts so far
-	on        map[*device]*filesystem // mounted filesystems
-	anonymous int                     // anonymous device numbers allocated
+	last      int                           // number of mounts so far
+	on        map[*block.Device]*filesystem // mounted filesystems
+	anonymous int                           // anonymous device numbers allocated
 }
 
 // mounter implements host.Mounter: the mount table, and the folders and files of the machine.
@@ -31,8 +32,8 @@ type mounter struct {
 	written map[string]bool           // files with content, by path
 }
 
-func newMounter(d *devices) *mounter {
-	return &mounter{&mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*device]*filesystem{}}, map[string]host.PlaceKind{}, map[string]bool{}}
+func newMounter(d *block.Devices) *mounter {
+	return &mounter{&mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*block.Device]*filesystem{}}, map[string]host.PlaceKind{}, map[string]bool{}}
 }
 
 // mount is an entry of the mount table.
@@ -47,8 +48,8 @@ type mount struct {
 	users    int      // number of users inside it
 	boot     string   // options of a filesystem that is mounted since boot
 	own      host.Mount
-	node     *device // the device whose node is mounted
-	nodeNum  string  // the node's device number at mount time
+	node     *block.Device // the device whose node is mounted
+	nodeNum  string        // the node's device number at mount time
 }
 
 // options returns the options of the mount and those of its superblock.
@@ -65,12 +66,12 @@ func (x *mount) entry() host.Mount {
 	e := x.own
 	e.ID, e.Target = x.id, x.at
 	if x.fs != nil {
-		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.Kind, "/dev/"+x.fs.dev.name, "/"+x.inner
-		if d := x.fs.dev; x.fs.Kind == "btrfs" && d.mapped != nil { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
-			e.Source = "/dev/mapper/" + d.mapped.title
+		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.Kind, "/dev/"+x.fs.dev.Name, "/"+x.inner
+		if d := x.fs.dev; x.fs.Kind == "btrfs" && d.Mapped != nil { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
+			e.Source = "/dev/mapper/" + d.Mapped.Title
 		}
 	}
-	if x.node != nil && (x.node.gone || x.node.num != x.nodeNum) { // Linux, fs/d_path.c: devtmpfs unlinks the node of a device that is removed
+	if x.node != nil && (x.node.Gone || x.node.Num != x.nodeNum) { // Linux, fs/d_path.c: devtmpfs unlinks the node of a device that is removed
 		e.Root += "//deleted"
 	}
 	own, super := x.options()
@@ -102,7 +103,7 @@ func (m *mountTable) drop(x *mount) {
 	if x.fs.mounts--; x.fs.mounts == 0 {
 		x.fs.Leave()
 		delete(m.on, x.fs.dev)
-		x.fs.dev.mounted = false
+		x.fs.dev.Mounted = false
 	}
 }
 
@@ -170,7 +171,7 @@ func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
 		return err
 	}
 	m.devices.Mu.RLock()
-	dev := m.devices.lookup(n.Device)
+	dev := m.devices.Lookup(n.Device)
 	m.devices.Mu.RUnlock()
 	if dev == nil {
 		return host.ErrGone
@@ -178,7 +179,7 @@ func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
 	if _, ok := mountedOptions[n.FS]; !ok {
 		return fmt.Errorf("%s: %w: the kernel has no such filesystem", n.FS, host.ErrImpossible)
 	}
-	return dev.do(ctx, access{n: 4096}, func() error {
+	return dev.Do(ctx, block.Access{N: 4096}, func() error {
 		at, err := m.free(n.At, host.PlaceFolder)
 		if err != nil {
 			return err
@@ -188,7 +189,7 @@ func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
 			return err
 		}
 		if m.on[dev] == nil {
-			m.on[dev], dev.mounted = f, true
+			m.on[dev], dev.Mounted = f, true
 			f.show()
 			m.logMounted(f)
 		}
@@ -225,8 +226,8 @@ func labelOf(opts []string) string {
 
 // filesystem returns the filesystem of a device to mount: the one that is mounted already, or a new
 // one.
-func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []string) (*filesystem, error) {
-	s, ok := content.ReadSuper(d.read)
+func (m *mountTable) filesystem(d *block.Device, kind string, readOnly bool, opts []string) (*filesystem, error) {
+	s, ok := content.ReadSuper(d.Read)
 	have := m.on[d]
 	switch {
 	case have != nil && (have.Kind != kind || have.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
@@ -235,21 +236,21 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 		return nil, fmt.Errorf("%w: same superblock, different security settings", kernel.ErrInvalid)
 	case have != nil:
 		return have, nil
-	case d.busy():
+	case d.Busy():
 		return nil, host.ErrBusy
-	case !ok || s.Kind != kind || s.Size > d.length():
+	case !ok || s.Kind != kind || s.Size > d.Length():
 		return nil, fmt.Errorf("%w: wrong filesystem, or a bad superblock", kernel.ErrInvalid)
-	case d.refusesWrites() && !readOnly: // EACCES
+	case d.RefusesWrites() && !readOnly: // EACCES
 		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
 	}
-	f := &filesystem{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, Super: s, table: m, dev: d, num: d.num, readOnly: readOnly, wanted: readOnly, opts: opts}
+	f := &filesystem{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, Super: s, table: m, dev: d, num: d.Num, readOnly: readOnly, wanted: readOnly, opts: opts}
 	for _, x := range m.list {
 		if x.fs == nil || x.fs.UUID != s.UUID || x.fs.Kind != kind {
 			continue
 		}
 		// xfs_uuid_mount (fs/xfs/xfs_mount.c): with nouuid the UUID is neither checked nor recorded.
 		if kind == "xfs" && !slices.Contains(opts, "nouuid") && !slices.Contains(x.fs.opts, "nouuid") {
-			m.devices.Logf(kernel.LevelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.name, content.UUIDText(s.UUID))
+			m.devices.Logf(kernel.LevelWarn, "XFS (%s): Filesystem has duplicate UUID %s - can't mount", d.Name, content.UUIDText(s.UUID))
 			return nil, fmt.Errorf("%w: its UUID is mounted already", kernel.ErrInvalid)
 		}
 		if kind == "btrfs" {
@@ -266,13 +267,13 @@ func (m *mountTable) filesystem(d *device, kind string, readOnly bool, opts []st
 func (m *mountTable) logMounted(f *filesystem) {
 	switch f.Kind {
 	case "ext4":
-		m.devices.Logf(kernel.LevelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.name, content.UUIDText(f.UUID))
+		m.devices.Logf(kernel.LevelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.Name, content.UUIDText(f.UUID))
 		if f.Errors > 0 {
-			m.devices.Logf(kernel.LevelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.name)
+			m.devices.Logf(kernel.LevelWarn, "EXT4-fs (%s): warning: mounting fs with errors, running e2fsck is recommended", f.dev.Name)
 		}
 	case "xfs":
-		m.devices.Logf(kernel.LevelInfo, "XFS (%s): Ending clean mount", f.dev.name)
+		m.devices.Logf(kernel.LevelInfo, "XFS (%s): Ending clean mount", f.dev.Name)
 	case "btrfs":
-		m.devices.Logf(kernel.LevelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.name)
+		m.devices.Logf(kernel.LevelInfo, "BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm", f.dev.Name)
 	}
 }

@@ -1,8 +1,10 @@
 package hostsim
 
 import (
+	"context"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
@@ -38,3 +40,32 @@ const (
 
 // Age is the wear and the history of a drive.
 type Age = model.Age
+
+// Enclosure is a row of bays.
+type Enclosure = block.Enclosure
+
+// Group is one or more drives of a kind. With Bays there is one in each of the bays; with Count they
+// have no bay (inside the case).
+type Group = block.Group
+
+// DriveStats counts the use of a drive.
+type DriveStats = block.DriveStats
+
+// Write is a change of the bytes of a drive, by any writer.
+type Write = block.Write
+
+// PageChange is a page of a drive before and after a write; nil is zeros.
+type PageChange = block.PageChange
+
+// PageSize is the size of the pages in a Write.
+const PageSize = block.PageSize
+
+// WriterFilesystem is the kernel as the writer of a mounted filesystem, WriterMirror as the writer of a
+// mirror's legs: superblocks, and the copy from one leg to another.
+const (
+	WriterFilesystem = block.WriterFilesystem
+	WriterMirror     = block.WriterMirror
+)
+
+// As names the writer for disks that are opened with the context.
+func As(ctx context.Context, name string) context.Context { return block.As(ctx, name) }

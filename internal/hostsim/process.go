@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -20,7 +21,7 @@ type program func(*process) int
 
 // process is a running program.
 type process struct {
-	m         *devices
+	m         *block.Devices
 	ctx       context.Context
 	name      string
 	argv      []string
@@ -29,7 +30,7 @@ type process struct {
 	out, errs bytes.Buffer
 }
 
-func newProcess(ctx context.Context, m *devices, name string, argv []string, input []byte) *process {
+func newProcess(ctx context.Context, m *block.Devices, name string, argv []string, input []byte) *process {
 	return &process{m: m, ctx: ctx, name: name, argv: argv, input: input}
 }
 
@@ -117,10 +118,10 @@ func (f *flags) letters(word string, rest []string, short string) (used int, err
 }
 
 // device returns the block device that is an argument of a program.
-func (p *process) device(name string) *device {
+func (p *process) device(name string) *block.Device {
 	p.m.Mu.RLock()
 	defer p.m.Mu.RUnlock()
-	if d := p.m.lookup(name); d != nil && !d.gone {
+	if d := p.m.Lookup(name); d != nil && !d.Gone {
 		return d
 	}
 	return nil

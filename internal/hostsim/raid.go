@@ -1,6 +1,10 @@
 package hostsim
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+)
 
 // The kernel's record of a mirror: a superblock in the rmeta volume of each leg. The rules are those of
 // drivers/md/dm-raid.c (analyse_superblocks, super_validate, attempt_restore_of_faulty_devices), tried
@@ -39,12 +43,12 @@ func (s superblock) encode(position, legs int) []byte {
 // superblock returns the superblock of a leg; nil if it is unreadable.
 func (v *lv) superblock(i int) *superblock {
 	for _, x := range []*lv{v.metas[i], v.images[i]} {
-		if _, err := x.dev.ask(access{n: 512}); err != nil {
+		if _, err := x.dev.Ask(block.Access{N: 512}); err != nil {
 			return nil
 		}
 	}
 	b := make([]byte, 512)
-	v.metas[i].dev.read(b, 0)
+	v.metas[i].dev.Read(b, 0)
 	if binary.LittleEndian.Uint32(b) != raidMagic {
 		return &superblock{}
 	}
@@ -79,10 +83,10 @@ func (v *lv) assemble() {
 			continue
 		}
 		if v.fresh[i] || !all[i].whole || all[source].failed>>i&1 == 1 {
-			if _, err := image.dev.ask(access{write: true}); err != nil {
+			if _, err := image.dev.Ask(block.Access{Write: true}); err != nil {
 				continue
 			}
-			v.group.m.asMirror(func() { copyDevice(image.dev, 0, v.images[source].dev, 0, v.size()) })
+			v.group.m.AsMirror(func() { block.CopyDevice(image.dev, 0, v.images[source].dev, 0, v.size()) })
 			changed, v.fresh[i] = true, false
 		}
 		v.failed[i] = false
@@ -107,8 +111,8 @@ func (v *lv) writeSuperblocks() {
 		if failed || dev == nil {
 			continue
 		}
-		if _, err := dev.ask(access{write: true, n: 512}); err == nil {
-			v.group.m.asMirror(func() { _ = dev.write(s.encode(i, len(v.images)), 0) })
+		if _, err := dev.Ask(block.Access{Write: true, N: 512}); err == nil {
+			v.group.m.AsMirror(func() { _ = dev.Write(s.encode(i, len(v.images)), 0) })
 		}
 	}
 }
@@ -133,7 +137,7 @@ func (s *lvmState) PowerCut() {
 
 func (v *lv) vanish() {
 	if v.dev != nil {
-		v.dev.unmap()
+		v.dev.Unmap()
 		v.dev = nil
 	}
 	for _, p := range v.parts() {

@@ -3,6 +3,7 @@ package hostsim
 import (
 	"time"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -24,7 +25,7 @@ func (m *Machine) play(steps []Step) {
 type Stats struct {
 	Runs   int // programs started
 	Writes int // writes to sysfs attributes
-	Drives []DriveStats
+	Drives []block.DriveStats
 }
 
 // Stats returns the present counters. The drives are in the order of the description.
@@ -32,11 +33,11 @@ func (m *Machine) Stats() Stats {
 	m.kernel.Mu.RLock()
 	defer m.kernel.Mu.RUnlock()
 	s := Stats{Runs: m.runs, Writes: m.Files.Writes}
-	for _, d := range m.devices.drives {
-		one := d.stats
-		one.Name, one.Serial, one.SelfTests = d.name, d.Serial, d.Started
-		if d.bay != nil {
-			one.Bay = d.label()
+	for _, d := range m.devices.Drives {
+		one := d.Stats
+		one.Name, one.Serial, one.SelfTests = d.Name, d.Serial, d.Started
+		if d.Bay != nil {
+			one.Bay = d.Label()
 		}
 		s.Drives = append(s.Drives, one)
 	}

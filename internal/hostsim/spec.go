@@ -9,17 +9,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"go.yaml.in/yaml/v3"
 )
 
 // Spec describes a machine. Unset numbers get the usual values for the kind of drive.
 type Spec struct {
-	Machine    string      `yaml:"machine"`
-	Claim      string      `yaml:"claim"`   // selectors of the drives that may be used for volumes
-	Without    []string    `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: missing in the kernel; udev: its database is missing, as in a container
-	Enclosures []Enclosure `yaml:"enclosures"`
-	Drives     []Group     `yaml:"drives"`
-	Script     []Step      `yaml:"script"`
+	Machine    string            `yaml:"machine"`
+	Claim      string            `yaml:"claim"`   // selectors of the drives that may be used for volumes
+	Without    []string          `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: missing in the kernel; udev: its database is missing, as in a container
+	Enclosures []block.Enclosure `yaml:"enclosures"`
+	Drives     []block.Group     `yaml:"drives"`
+	Script     []Step            `yaml:"script"`
 }
 
 // Step is a fault at a time after the start of the machine.

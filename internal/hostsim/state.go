@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
@@ -12,14 +13,14 @@ import (
 var errNoFS = fmt.Errorf("%w: no filesystem is there", kernel.ErrInvalid)
 
 // volumeAt returns the partition or mapped device with a name, a node or a mount path.
-func volumeAt(m *mounter, name string) *device {
+func volumeAt(m *mounter, name string) *block.Device {
 	if strings.HasPrefix(name, "/") {
 		if s := m.resolve(name); s.on != nil && s.on.fs != nil {
 			return s.on.fs.dev
 		}
 	}
 	for _, try := range []string{name, "/dev/" + name} {
-		if dev := m.devices.lookup(try); dev != nil && (dev.number > 0 || dev.mapped != nil || strings.HasPrefix(name, "/dev/")) {
+		if dev := m.devices.Lookup(try); dev != nil && (dev.Number > 0 || dev.Mapped != nil || strings.HasPrefix(name, "/dev/")) {
 			return dev
 		}
 	}
@@ -27,18 +28,18 @@ func volumeAt(m *mounter, name string) *device {
 }
 
 // stateOf returns the present filesystem of a device, nil if it has none.
-func stateOf(m *mounter, d *device) *content.Super {
+func stateOf(m *mounter, d *block.Device) *content.Super {
 	if f := m.on[d]; f != nil {
 		return &f.Super
 	}
-	if s, ok := content.ReadSuper(d.read); ok && !d.gone {
+	if s, ok := content.ReadSuper(d.Read); ok && !d.Gone {
 		return &s
 	}
 	return nil
 }
 
 // edit changes the filesystem of a device, in memory and on the medium.
-func edit(m *mounter, d *device, change func(*content.Super)) error {
+func edit(m *mounter, d *block.Device, change func(*content.Super)) error {
 	s := stateOf(m, d)
 	if s == nil {
 		return errNoFS
@@ -48,11 +49,11 @@ func edit(m *mounter, d *device, change func(*content.Super)) error {
 		f.save()
 		return nil
 	}
-	return s.Store(d.write)
+	return s.Store(d.Write)
 }
 
 // mountedOn returns the mounted filesystem of a device, nil without one.
-func mountedOn(m *mounter, d *device) *filesystem { return m.on[d] }
+func mountedOn(m *mounter, d *block.Device) *filesystem { return m.on[d] }
 
 // unmountAll drops all mounts of a filesystem, even those in use.
 func unmountAll(m *mounter, f *filesystem) {

@@ -3,6 +3,7 @@ package hostsim
 import (
 	"fmt"
 
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -10,21 +11,21 @@ import (
 // is loaded again. Then the superblocks decide.
 type mirrorOf struct {
 	lv   *lv
-	legs []*device
+	legs []*block.Device
 }
 
-func (r *mirrorOf) length() uint64 { return r.lv.size() }
+func (r *mirrorOf) Length() uint64 { return r.lv.size() }
 
 // good reports whether a leg is in use.
 func (r *mirrorOf) good(i int) bool { return !r.lv.failed[i] }
 
-func (r *mirrorOf) ask(a access) (drives []*drive, err error) {
+func (r *mirrorOf) Ask(a block.Access) (drives []*block.Drive, err error) {
 	answers := 0
 	for i, leg := range r.legs {
 		if !r.good(i) {
 			continue
 		}
-		some, err := leg.ask(a)
+		some, err := leg.Ask(a)
 		if err != nil {
 			if r.last(i) { // md keeps the last leg, and returns its errors
 				return nil, fmt.Errorf("%w: %w", kernel.ErrIO, err)
@@ -33,7 +34,7 @@ func (r *mirrorOf) ask(a access) (drives []*drive, err error) {
 			continue
 		}
 		drives, answers = append(drives, some...), answers+1
-		if !a.write {
+		if !a.Write {
 			break
 		}
 	}
@@ -55,20 +56,20 @@ func (r *mirrorOf) last(i int) bool {
 func (r *mirrorOf) fail(i int) {
 	r.lv.failed[i] = true
 	r.lv.writeSuperblocks()
-	r.lv.group.m.Logf(kernel.LevelErr, "md/raid1:mdX: Disk failure on %s, disabling device.", r.legs[i].name)
+	r.lv.group.m.Logf(kernel.LevelErr, "md/raid1:mdX: Disk failure on %s, disabling device.", r.legs[i].Name)
 }
 
-func (r *mirrorOf) read(p []byte, off uint64) {
+func (r *mirrorOf) Read(p []byte, off uint64) {
 	for i, leg := range r.legs {
 		if r.good(i) {
-			leg.read(p, off)
+			leg.Read(p, off)
 			return
 		}
 	}
 }
 
 // all runs work on every leg in use.
-func (r *mirrorOf) all(work func(*device) error) error {
+func (r *mirrorOf) all(work func(*block.Device) error) error {
 	for i, leg := range r.legs {
 		if r.good(i) {
 			if err := work(leg); err != nil {
@@ -79,22 +80,22 @@ func (r *mirrorOf) all(work func(*device) error) error {
 	return nil
 }
 
-func (r *mirrorOf) write(p []byte, off uint64) error {
-	return r.all(func(leg *device) error { return leg.write(p, off) })
+func (r *mirrorOf) Write(p []byte, off uint64) error {
+	return r.all(func(leg *block.Device) error { return leg.Write(p, off) })
 }
 
-func (r *mirrorOf) zero(off, n uint64) error {
-	return r.all(func(leg *device) error { return leg.zero(off, n) })
+func (r *mirrorOf) Zero(off, n uint64) error {
+	return r.all(func(leg *block.Device) error { return leg.Zero(off, n) })
 }
 
-func (r *mirrorOf) discard(off, n uint64) error {
-	return r.all(func(leg *device) error { return leg.discard(off, n) })
+func (r *mirrorOf) Discard(off, n uint64) error {
+	return r.all(func(leg *block.Device) error { return leg.Discard(off, n) })
 }
 
-func (r *mirrorOf) written(off, n uint64) []uint64 {
+func (r *mirrorOf) Written(off, n uint64) []uint64 {
 	for i, leg := range r.legs {
 		if r.good(i) {
-			return leg.written(off, n)
+			return leg.Written(off, n)
 		}
 	}
 	return nil

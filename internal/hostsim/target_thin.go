@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
@@ -22,13 +23,13 @@ type chunk struct {
 // thin is a volume that gets its space from the pool when it is written (dm-thin).
 type thin struct{ lv *lv }
 
-func (t thin) length() uint64 { return t.lv.size() }
+func (t thin) Length() uint64 { return t.lv.size() }
 
-func (t thin) ask(a access) ([]*drive, error) {
-	return t.lv.pool.data.dev.ask(access{write: a.write})
+func (t thin) Ask(a block.Access) ([]*block.Drive, error) {
+	return t.lv.pool.data.dev.Ask(block.Access{Write: a.Write})
 }
 
-func (t thin) read(p []byte, off uint64) {
+func (t thin) Read(p []byte, off uint64) {
 	for len(p) > 0 {
 		at := off % content.PageSize
 		n := min(uint64(len(p)), content.PageSize-at)
@@ -43,7 +44,7 @@ func (t thin) read(p []byte, off uint64) {
 	}
 }
 
-func (t thin) write(p []byte, off uint64) error {
+func (t thin) Write(p []byte, off uint64) error {
 	for len(p) > 0 {
 		at := off % content.PageSize
 		n := min(uint64(len(p)), content.PageSize-at)
@@ -73,7 +74,7 @@ func (t thin) own(number uint64) (*chunk, error) {
 	}
 	pool := t.lv.pool
 	if pool.used >= pool.size()/chunkSize {
-		return nil, fmt.Errorf("%s: %w", t.lv.dev.name, kernel.ErrNoSpace)
+		return nil, fmt.Errorf("%s: %w", t.lv.dev.Name, kernel.ErrNoSpace)
 	}
 	fresh := &chunk{refs: 1}
 	if old != nil {
@@ -88,20 +89,20 @@ func (t thin) own(number uint64) (*chunk, error) {
 	return fresh, nil
 }
 
-// zero writes zeros over existing chunks only. Linux would allocate the others; here a volume of
+// Zero writes zeros over existing chunks only. Linux would allocate the others; here a volume of
 // terabytes would fill the memory.
-func (t thin) zero(off, n uint64) error {
+func (t thin) Zero(off, n uint64) error {
 	for number := range t.touched(off, n) {
 		from, to := max(off, number*chunkSize), min(off+n, (number+1)*chunkSize)
-		if err := t.write(make([]byte, to-from), from); err != nil {
+		if err := t.Write(make([]byte, to-from), from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// discard returns whole chunks to the pool.
-func (t thin) discard(off, n uint64) error {
+// Discard returns whole chunks to the pool.
+func (t thin) Discard(off, n uint64) error {
 	for number := range t.touched(off, n) {
 		if off <= number*chunkSize && (number+1)*chunkSize <= off+n {
 			t.lv.drop(number)
@@ -122,14 +123,14 @@ func (t thin) touched(off, n uint64) map[uint64]*chunk {
 }
 
 // pooled is the pool's device, which is never read or written.
-type pooled struct{ *device }
+type pooled struct{ *block.Device }
 
-func (p pooled) write([]byte, uint64) error      { return host.ErrUnsupported }
-func (p pooled) zero(uint64, uint64) error       { return host.ErrUnsupported }
-func (p pooled) discard(uint64, uint64) error    { return host.ErrUnsupported }
-func (p pooled) written(uint64, uint64) []uint64 { return nil }
+func (p pooled) Write([]byte, uint64) error      { return host.ErrUnsupported }
+func (p pooled) Zero(uint64, uint64) error       { return host.ErrUnsupported }
+func (p pooled) Discard(uint64, uint64) error    { return host.ErrUnsupported }
+func (p pooled) Written(uint64, uint64) []uint64 { return nil }
 
-func (t thin) written(off, n uint64) (out []uint64) {
+func (t thin) Written(off, n uint64) (out []uint64) {
 	for _, number := range slices.Sorted(maps.Keys(t.lv.chunks)) {
 		for i, pg := range t.lv.chunks[number].pages {
 			if at := number*chunkSize + uint64(i)*content.PageSize; pg != nil && at >= off && at < off+n {

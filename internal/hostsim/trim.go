@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
@@ -31,12 +32,12 @@ func (m *mounter) Trim(ctx context.Context, p host.Place) error {
 // TrimUnmounted implements host.Mounter.
 func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 	m.devices.Mu.RLock()
-	dev := m.devices.lookup(n.Device)
+	dev := m.devices.Lookup(n.Device)
 	m.devices.Mu.RUnlock()
 	err := host.ErrGone
 	if dev != nil {
-		err = dev.do(ctx, access{write: true, n: 4096}, func() error {
-			if dev.mounted {
+		err = dev.Do(ctx, block.Access{Write: true, N: 4096}, func() error {
+			if dev.Mounted {
 				return host.ErrBusy
 			}
 			f, err := m.filesystem(dev, n.FS, n.ReadOnly, nil)
@@ -54,8 +55,8 @@ func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 
 // trim discards the range after the filesystem's own structures and used bytes: simulated files have
 // no place on the device.
-func trim(s *content.Super, dev *device) error {
+func trim(s *content.Super, dev *block.Device) error {
 	const whole = 1 << 20
 	from := (s.Overhead() + s.Used + whole - 1) / whole * whole
-	return dev.discard(min(from, s.Size), s.Size-min(from, s.Size))
+	return dev.Discard(min(from, s.Size), s.Size-min(from, s.Size))
 }

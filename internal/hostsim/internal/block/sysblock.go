@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ type blockDevice struct {
 }
 
 // buildBlock adds the folder of a block device and the links to it.
-func buildBlock(d *drive, b blockDevice) {
-	seq := d.m.NextSeq()
+func buildBlock(d *Drive, b blockDevice) {
+	seq := d.Devices.NextSeq()
 	uevent := fmt.Sprintf("DEVTYPE=disk\nDISKSEQ=%d\n", seq)
 	if !b.hidden {
 		uevent = sysfs.DevUevent(b.dev, b.name, "disk") + fmt.Sprintf("DISKSEQ=%d\n", seq)
@@ -43,12 +43,12 @@ func buildBlock(d *drive, b blockDevice) {
 	}
 	d.Files(b.dir, "alignment_offset", "0\n", "capability", "0\n", "discard_alignment", "0\n", "diskseq", fmt.Sprintln(seq), "events", "", "events_async", "",
 		"events_poll_msecs", "-1\n", "ext_range", fmt.Sprintln(b.partScan), "hidden", sysfs.Bool(b.hidden), "range", "16\n", "removable", "0\n", "uevent", uevent)
-	ro := func() bool { return d.faults.readOnly }
+	ro := func() bool { return d.Faults.ReadOnly }
 	if !b.hidden {
-		disk := &device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, m: d.m, name: b.name, num: b.dev, dir: b.dir, block: d.Block, data: d, drive: d}
-		d.disks = append(d.disks, disk)
-		d.m.blocks[b.name] = disk
-		ro = disk.refusesWrites
+		disk := &Device{Entries: sysfs.Entries{Tree: d.Tree, Owner: d}, Devices: d.Devices, Name: b.name, Num: b.dev, Dir: b.dir, block: d.Block, Data: d, Drive: d}
+		d.Disks = append(d.Disks, disk)
+		d.Devices.Blocks[b.name] = disk
+		ro = disk.RefusesWrites
 	}
 	d.Live(b.dir+"/ro", func() string { return sysfs.Bool(ro()) })
 	d.Live(b.dir+"/size", func() string { return fmt.Sprintln(d.sectors()) })
@@ -62,7 +62,7 @@ func buildBlock(d *drive, b blockDevice) {
 	d.Folders(b.dir+"/holders", b.dir+"/slaves")
 }
 
-func buildQueue(d *drive, dir string) {
+func buildQueue(d *Drive, dir string) {
 	for i := 0; i+1 < len(queueFiles); i += 2 {
 		d.File(dir+queueFiles[i], queueFiles[i+1]+"\n")
 	}
@@ -86,16 +86,16 @@ func buildQueue(d *drive, dir string) {
 
 // sectors returns the size of the drive in the kernel. A dead NVMe drive has size 0
 // (nvme_mark_namespaces_dead).
-func (d *drive) sectors() uint64 {
-	if d.faults.dead {
+func (d *Drive) sectors() uint64 {
+	if d.Faults.Dead {
 		return 0
 	}
 	return d.Size / 512
 }
 
 // stat returns the line of Documentation/block/stat.rst.
-func (d *drive) stat() string {
-	f := []uint64{d.io.reads, 0, d.io.sectors, d.io.reads * 2, d.io.writes, 0, d.io.written, d.io.writes * 2, uint64(d.inflight()), d.io.reads * 2, d.io.reads * 2, 0, 0, 0, 0, 0, 0}
+func (d *Drive) stat() string {
+	f := []uint64{d.IO.reads, 0, d.IO.sectors, d.IO.reads * 2, d.IO.writes, 0, d.IO.written, d.IO.writes * 2, uint64(d.inflight()), d.IO.reads * 2, d.IO.reads * 2, 0, 0, 0, 0, 0, 0}
 	var b strings.Builder
 	for i, n := range f {
 		if i > 0 {
@@ -109,8 +109,8 @@ func (d *drive) stat() string {
 
 // addUdev adds an entry of the udev database (systemd, sd-device: S links, E properties, I microseconds
 // of initialization).
-func addUdev(d *drive, dev string, lines ...string) {
+func addUdev(d *Drive, dev string, lines ...string) {
 	d.Live("run/udev/data/b"+dev, func() string {
-		return strings.Join(append(slices.Clip(lines), content.UdevFound(d.content.Read)...), "\n") + sysfs.UdevEnd
+		return strings.Join(append(slices.Clip(lines), content.UdevFound(d.Content.Read)...), "\n") + sysfs.UdevEnd
 	})
 }

@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"fmt"
@@ -8,30 +8,30 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
-// devices are the drives of a machine, in their bays or on the shelf, and the block devices that the
+// Devices are the drives of a machine, in their bays or on the shelf, and the block devices that the
 // kernel has of them.
-type devices struct {
+type Devices struct {
 	*kernel.Kernel // its lock guards every drive
-	drives         []*drive
-	bays           []*bay
+	Drives         []*Drive
+	Bays           []*Bay
 	hosts          int // SCSI hosts allocated
-	byName         map[string]*drive
+	byName         map[string]*Drive
 	highest        map[string]int // kernel name letters -> the lowest index that was never used
-	system         system
+	System         system
 
-	blocks map[string]*device // block devices by kernel name
+	Blocks map[string]*Device // block devices by kernel name
 	ghosts []ghost
 	fds    fds
 	watch  func(Write) // nil: writes are not reported
-	writer string      // of the write in progress
+	Writer string      // of the write in progress
 }
 
-func newDevices(k *kernel.Kernel) *devices {
-	return &devices{Kernel: k, byName: map[string]*drive{}, blocks: map[string]*device{}, highest: map[string]int{}}
+func New(k *kernel.Kernel) *Devices {
+	return &Devices{Kernel: k, byName: map[string]*Drive{}, Blocks: map[string]*Device{}, highest: map[string]int{}}
 }
 
-// build adds the bays and the drives, and plugs the drives in.
-func (m *devices) build(enclosures []Enclosure, groups []Group) error {
+// Build adds the bays and the drives, and plugs the drives in.
+func (m *Devices) Build(enclosures []Enclosure, groups []Group) error {
 	for i := range enclosures {
 		if err := m.addEnclosure(&enclosures[i]); err != nil {
 			return fmt.Errorf("enclosures[%d]: %w", i, err)
@@ -45,7 +45,7 @@ func (m *devices) build(enclosures []Enclosure, groups []Group) error {
 	if err := m.findSystem(); err != nil {
 		return err
 	}
-	for _, d := range m.drives {
+	for _, d := range m.Drives {
 		d.plug(false)
 	}
 	return nil
@@ -55,15 +55,15 @@ func (m *devices) build(enclosures []Enclosure, groups []Group) error {
 const maxDrives = 1000
 
 // addGroup adds the drives of a group.
-func (m *devices) addGroup(g *Group) error {
+func (m *Devices) addGroup(g *Group) error {
 	k := model.Kinds[g.Kind]
 	if k == nil {
 		return fmt.Errorf("kind %q: want one of nvme, sata-hdd, sata-ssd, sas-hdd, sas-ssd, virtio, usb", g.Kind)
 	}
-	if g.Count < 0 || g.Count+len(m.drives) > maxDrives {
+	if g.Count < 0 || g.Count+len(m.Drives) > maxDrives {
 		return fmt.Errorf("count %d: want 1 to %d drives in all", g.Count, maxDrives)
 	}
-	places := make([]*bay, g.Count)
+	places := make([]*Bay, g.Count)
 	if g.Bays != "" {
 		if g.Count != 0 {
 			return fmt.Errorf("both bays and count: give one of them")
@@ -84,23 +84,23 @@ func (m *devices) addGroup(g *Group) error {
 		return fmt.Errorf("no drives: give bays or count")
 	}
 	for _, b := range places {
-		d, err := m.newDrive(g, k, b)
+		d, err := m.NewDrive(g, k, b)
 		if err != nil {
 			return err
 		}
 		if b != nil {
-			b.drive = d
+			b.Drive = d
 		}
-		m.drives = append(m.drives, d)
+		m.Drives = append(m.Drives, d)
 	}
 	return nil
 }
 
 // freeIndex returns the lowest free index of kernel names, or the lowest that was never used.
-func (m *devices) freeIndex(letters string, paths int, unused bool) int {
+func (m *Devices) freeIndex(letters string, paths int, unused bool) int {
 	taken := map[int]bool{}
-	for _, d := range m.drives {
-		if d.present && d.Kind.Letters == letters {
+	for _, d := range m.Drives {
+		if d.Present && d.Kind.Letters == letters {
 			for p := range d.Paths {
 				taken[d.index+p] = true
 			}
@@ -123,18 +123,18 @@ func (m *devices) freeIndex(letters string, paths int, unused bool) int {
 	return n
 }
 
-// find returns the drive in a bay, or the last one that was in it; else the drive with a kernel name or
+// Find returns the drive in a bay, or the last one that was in it; else the drive with a kernel name or
 // a serial number. One of the two arguments is empty.
-func (m *devices) find(bay, named string) (*drive, error) {
-	var hits []*drive
-	for _, d := range m.drives {
-		is := d.Serial != "" && d.Serial == named || d.present && (d.name == named || slices.Contains(d.names, named))
-		if named != "" && is || bay != "" && d.bay != nil && d.bay.called(bay) {
+func (m *Devices) Find(bay, named string) (*Drive, error) {
+	var hits []*Drive
+	for _, d := range m.Drives {
+		is := d.Serial != "" && d.Serial == named || d.Present && (d.Name == named || slices.Contains(d.names, named))
+		if named != "" && is || bay != "" && d.Bay != nil && d.Bay.Called(bay) {
 			hits = append(hits, d)
 		}
 	}
-	if i := slices.IndexFunc(hits, func(d *drive) bool { return d.present }); bay != "" && len(hits) > 1 && i >= 0 {
-		hits = slices.DeleteFunc(hits, func(d *drive) bool { return !d.present && d.bay == hits[i].bay })
+	if i := slices.IndexFunc(hits, func(d *Drive) bool { return d.Present }); bay != "" && len(hits) > 1 && i >= 0 {
+		hits = slices.DeleteFunc(hits, func(d *Drive) bool { return !d.Present && d.Bay == hits[i].Bay })
 	}
 	switch {
 	case len(hits) == 1:

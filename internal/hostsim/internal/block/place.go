@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 // builders returns the place of a path to a drive of a kind, and adds the drive's entries. init fills it
 // because its functions refer back to it.
 var builders map[model.Kind]struct {
-	place func(*drive, int) place
-	build func(*drive)
+	place func(*Drive, int) place
+	build func(*Drive)
 }
 
 func init() {
 	type b = struct {
-		place func(*drive, int) place
-		build func(*drive)
+		place func(*Drive, int) place
+		build func(*Drive)
 	}
 	builders = map[model.Kind]b{
 		model.KindNVMe: {placeNVMe, buildNVMe}, model.KindSATAHDD: {placeATA, buildSCSI}, model.KindSATASSD: {placeATA, buildSCSI}, model.KindSASHDD: {placeSAS, buildSCSI},
@@ -36,31 +36,31 @@ func pciPort(number int) string {
 	return fmt.Sprintf("%04x:00:%02x.%d", number/160, 0x10+number/8%10, number%8)
 }
 
-func placeNVMe(d *drive, path int) place {
+func placeNVMe(d *Drive, path int) place {
 	pci, port := fmt.Sprintf("0000:%02x:%02x.0", 0x04+d.number%8, d.number/8%32), fmt.Sprintf("0000:00:1c.%d", d.number%8)
-	if d.bay != nil {
-		pci = pciSlot(d.bay.number)
-		port = pciPort(d.bay.number)
+	if d.Bay != nil {
+		pci = pciSlot(d.Bay.Number)
+		port = pciPort(d.Bay.Number)
 	}
 	if path > 0 { // the second port of the drive, on the other root complex
 		pci, port = "1"+pci[1:], "1"+port[1:]
 	}
 	ctrl := fmt.Sprintf("nvme%d", d.index+path)
 	dev := fmt.Sprintf("sys/devices/pci%s:00/%s/%s/nvme/%s", pci[:4], port, pci, ctrl)
-	return place{device: dev, pci: pci, ctrl: ctrl, udevPath: "pci-" + pci + "-nvme-1"}
+	return place{device: dev, pci: pci, Ctrl: ctrl, udevPath: "pci-" + pci + "-nvme-1"}
 }
 
 // placeSAS returns a place behind the expander of the bay's row. Without a bay it is directly on a
 // separate controller.
-func placeSAS(d *drive, path int) place {
-	if d.bay == nil {
+func placeSAS(d *Drive, path int) place {
+	if d.Bay == nil {
 		h := caseHost(d)
 		pci := fmt.Sprintf("0000:%02x:00.0", 0x30+d.number%16)
 		hctl := fmt.Sprintf("%d:0:0:0", h)
 		dev := fmt.Sprintf("sys/devices/pci0000:00/0000:00:0a.0/%s/host%d/port-%d:0/end_device-%d:0/target%d:0:0/%s", pci, h, h, h, h, hctl)
 		return scsiPlace(d, dev, hctl, pci, "pci-"+pci+"-sas-0x"+d.Port(path)+"-lun-0", path)
 	}
-	r, n := d.bay.row, d.bay.number
+	r, n := d.Bay.Row, d.Bay.Number
 	h := r.hostOf(path)
 	hctl := fmt.Sprintf("%d:0:%d:0", h, n)
 	dev := fmt.Sprintf("%s/port-%d:0:%d/end_device-%d:0:%d/target%d:0:%d/%s", r.expander(path), h, n, h, n, h, n, hctl)
@@ -69,8 +69,8 @@ func placeSAS(d *drive, path int) place {
 
 // placeATA returns a port of the chipset's AHCI controller. In a bay, a SATA drive is behind the SAS
 // expander.
-func placeATA(d *drive, path int) place {
-	if d.bay != nil {
+func placeATA(d *Drive, path int) place {
+	if d.Bay != nil {
 		return placeSAS(d, path)
 	}
 	h := caseHost(d)
@@ -79,7 +79,7 @@ func placeATA(d *drive, path int) place {
 	return scsiPlace(d, dev, hctl, "0000:00:17.0", fmt.Sprintf("pci-0000:00:17.0-ata-%d", h+1), path)
 }
 
-func placeUSB(d *drive, path int) place {
+func placeUSB(d *Drive, path int) place {
 	h := caseHost(d)
 	hctl := fmt.Sprintf("%d:0:0:0", h)
 	port := d.number%16 + 1
@@ -87,17 +87,17 @@ func placeUSB(d *drive, path int) place {
 	return scsiPlace(d, dev, hctl, "0000:00:14.0", fmt.Sprintf("pci-0000:00:14.0-usb-0:%d:1.0-scsi-0:0:0:0", port), path)
 }
 
-func placeVirtio(d *drive, _ int) place {
+func placeVirtio(d *Drive, _ int) place {
 	pci := fmt.Sprintf("0000:%02x:%02x.0", 0xd0+d.number%32, 1+d.number/32%31)
 	dev := fmt.Sprintf("sys/devices/pci0000:00/%s/virtio%d", pci, d.index+1)
 	return place{device: dev, block: dev + "/block/" + sysfs.Letters("vd", d.index), pci: pci, udevPath: "pci-" + pci, dev: fmt.Sprintf("254:%d", 16*d.index)}
 }
 
 // scsiPlace adds the names of a SCSI disk to a place.
-func scsiPlace(d *drive, dev, hctl, pci, udevPath string, path int) place {
+func scsiPlace(d *Drive, dev, hctl, pci, udevPath string, path int) place {
 	n := d.index + path
-	return place{device: dev, block: dev + "/block/" + sysfs.Letters("sd", n), hctl: hctl, pci: pci, udevPath: udevPath, dev: sysfs.SDNumber(n, 0)}
+	return place{device: dev, block: dev + "/block/" + sysfs.Letters("sd", n), Hctl: hctl, pci: pci, udevPath: udevPath, dev: sysfs.SDNumber(n, 0)}
 }
 
 // caseHost returns the SCSI host of a drive without a bay.
-func caseHost(d *drive) int { return d.m.hosts + d.number }
+func caseHost(d *Drive) int { return d.Devices.hosts + d.number }

@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 
 // handle is an open drive.
 type handle struct {
-	d    *drive
+	d    *Drive
 	dev  string
 	turn uint64
 }
 
 // OpenDrive implements host.Machine.
-func (m *devices) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (m *Devices) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}
@@ -29,12 +29,12 @@ func (m *devices) OpenDrive(ctx context.Context, dev string) (host.Drive, error)
 	switch {
 	case d == nil || !strings.HasPrefix(dev, "/dev/"):
 		return nil, fmt.Errorf("open %s: %w", dev, host.ErrGone)
-	case d.faults.denied:
+	case d.Faults.Denied:
 		return nil, fmt.Errorf("open %s: %w", dev, host.ErrPermission)
-	case d.faults.offline: // ENXIO, as sd_open returns for an offline device
+	case d.Faults.Offline: // ENXIO, as sd_open returns for an offline device
 		return nil, fmt.Errorf("open %s: no such device or address: %w", dev, host.ErrGone)
 	}
-	d.stats.Opens++
+	d.Stats.Opens++
 	return &handle{d, dev, d.turn}, nil
 }
 
@@ -46,18 +46,18 @@ func (h *handle) enter(ctx context.Context) error {
 	if err := d.dawdle(ctx); err != nil {
 		return err
 	}
-	d.m.Mu.Lock()
-	for d.faults.hang != nil && d.turn == h.turn {
-		released := d.faults.hang
+	d.Devices.Mu.Lock()
+	for d.Faults.Hang != nil && d.turn == h.turn {
+		released := d.Faults.Hang
 		d.held++
-		d.m.Mu.Unlock()
+		d.Devices.Mu.Unlock()
 		<-released
-		d.m.Mu.Lock()
+		d.Devices.Mu.Lock()
 		d.held--
 	}
 	err := h.check()
 	if err != nil {
-		d.m.Mu.Unlock()
+		d.Devices.Mu.Unlock()
 	}
 	return err
 }
@@ -65,23 +65,23 @@ func (h *handle) enter(ctx context.Context) error {
 func (h *handle) check() error {
 	d := h.d
 	switch {
-	case !d.present || d.turn != h.turn || d.faults.offline:
+	case !d.Present || d.turn != h.turn || d.Faults.Offline:
 		return host.ErrGone
-	case d.faults.eio:
-		d.io.errors++
+	case d.Faults.Eio:
+		d.IO.Errors++
 		return kernel.ErrIO
-	case d.faults.dead:
+	case d.Faults.Dead:
 		return kernel.ErrIO
 	}
-	d.io.done++
+	d.IO.done++
 	return nil
 }
 
 // dawdle waits for the delay of a slow drive, at most until the command's context ends.
-func (d *drive) dawdle(ctx context.Context) error {
-	d.m.Mu.RLock()
-	delay := d.faults.slow
-	d.m.Mu.RUnlock()
+func (d *Drive) dawdle(ctx context.Context) error {
+	d.Devices.Mu.RLock()
+	delay := d.Faults.Slow
+	d.Devices.Mu.RUnlock()
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", host.ErrTimeout, err)
 	}
@@ -89,7 +89,7 @@ func (d *drive) dawdle(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-d.m.Clock.After(delay):
+	case <-d.Devices.Clock.After(delay):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", host.ErrTimeout, ctx.Err())
@@ -102,15 +102,15 @@ func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, err)
 	}
 	d := h.d
-	defer d.m.Mu.Unlock()
-	d.stats.Pages++
+	defer d.Devices.Mu.Unlock()
+	d.Stats.Pages++
 	if d.Asleep {
 		if p == host.SCSITestUnitReady && d.Family() == host.FamilySCSI {
 			return nil, fmt.Errorf("%s: %s: %w: sense key 2h, additional sense 04/02h", h.dev, p, host.ErrStandby)
 		}
 		if p != host.ATAPowerMode && p != host.SCSITestUnitReady {
 			d.Asleep = false
-			d.stats.Wakeups++
+			d.Stats.Wakeups++
 		}
 	}
 	b := d.Answer(p)
@@ -126,22 +126,22 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, err)
 	}
 	d := h.d
-	defer d.m.Mu.Unlock()
+	defer d.Devices.Mu.Unlock()
 	if off < 0 {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, kernel.ErrInvalid)
 	}
 	if d.Asleep {
 		d.Asleep = false
-		d.stats.Wakeups++
+		d.Stats.Wakeups++
 	}
-	d.stats.Reads++
-	d.io.reads++
+	d.Stats.Reads++
+	d.IO.reads++
 	if uint64(off) >= d.Size {
 		return 0, io.EOF
 	}
 	n := int(min(uint64(len(p)), d.Size-uint64(off)))
-	d.io.sectors += uint64(n+511) / 512
-	d.content.Read(p[:n], uint64(off))
+	d.IO.sectors += uint64(n+511) / 512
+	d.Content.Read(p[:n], uint64(off))
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -154,12 +154,12 @@ func (h *handle) ReadMedium(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.dev, len(p), off, kernel.ErrInvalid)
 	}
 	d := h.d
-	d.m.Mu.Lock()
-	sector, bad := d.unread(access{off: uint64(off), n: uint64(len(p))})
-	if bad && d.present && d.turn == h.turn {
-		d.logMedium(sector)
+	d.Devices.Mu.Lock()
+	sector, bad := d.unread(Access{Off: uint64(off), N: uint64(len(p))})
+	if bad && d.Present && d.turn == h.turn {
+		d.LogMedium(sector)
 	}
-	d.m.Mu.Unlock()
+	d.Devices.Mu.Unlock()
 	if bad {
 		return 0, fmt.Errorf("%s: read at %d: %w: %w", h.dev, off, host.ErrUnreadable, kernel.ErrIO)
 	}
@@ -171,7 +171,7 @@ func (h *handle) SelfTest(ctx context.Context, t host.SelfTest) error {
 	if err := h.enter(ctx); err != nil {
 		return fmt.Errorf("%s: self-test: %w", h.dev, err)
 	}
-	defer h.d.m.Mu.Unlock()
+	defer h.d.Devices.Mu.Unlock()
 	if t.Family != h.d.Family() || t.Family == "" || h.d.Kind.Name == model.KindUSB {
 		return fmt.Errorf("%s: %s self-test: %w", h.dev, t.Family, host.ErrUnsupported)
 	}

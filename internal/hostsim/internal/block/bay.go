@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"cmp"
@@ -10,40 +10,40 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
-// bay is a slot for a drive in an enclosure.
-type bay struct {
-	row    *row
-	number int
-	drive  *drive
+// Bay is a slot for a drive in an enclosure.
+type Bay struct {
+	Row    *row
+	Number int
+	Drive  *Drive
 	folder string // folder of the files locate and fault, or attention
 	lights map[string]string
 }
 
 // row is an enclosure with its bays.
 type row struct {
-	name   string
-	kind   model.EnclosureKind
+	Name   string
+	Kind   model.EnclosureKind
 	number int // among the rows of the same kind
 	host   int // SCSI host of the expander
 	npem   bool
-	m      *devices
+	m      *Devices
 }
 
 // addEnclosure builds a row of empty bays.
-func (m *devices) addEnclosure(e *Enclosure) error {
+func (m *Devices) addEnclosure(e *Enclosure) error {
 	if e.Bays < 1 || e.Bays > 96 || e.First < 0 || e.First > 1000 {
 		return fmt.Errorf("%s: %d bays from number %d: want 1 to 96 bays", e.Name, e.Bays, e.First)
 	}
-	r := &row{name: cmp.Or(e.Name, string(e.Kind)), kind: e.Kind, npem: e.NPEM, m: m}
-	for _, b := range m.bays {
-		if b.row.name == r.name {
-			return fmt.Errorf("enclosure %q is there twice", r.name)
+	r := &row{Name: cmp.Or(e.Name, string(e.Kind)), Kind: e.Kind, npem: e.NPEM, m: m}
+	for _, b := range m.Bays {
+		if b.Row.Name == r.Name {
+			return fmt.Errorf("enclosure %q is there twice", r.Name)
 		}
-		if b.row.kind == r.kind && b.row.number >= r.number {
-			r.number = b.row.number + 1
+		if b.Row.Kind == r.Kind && b.Row.number >= r.number {
+			r.number = b.Row.number + 1
 		}
-		if e.Kind == model.EnclosurePCI && b.row.kind == model.EnclosurePCI && b.number >= e.First && b.number < e.First+e.Bays {
-			return fmt.Errorf("enclosure %q: there is a PCI slot %d already", r.name, b.number)
+		if e.Kind == model.EnclosurePCI && b.Row.Kind == model.EnclosurePCI && b.Number >= e.First && b.Number < e.First+e.Bays {
+			return fmt.Errorf("enclosure %q: there is a PCI slot %d already", r.Name, b.Number)
 		}
 	}
 	switch e.Kind {
@@ -52,47 +52,47 @@ func (m *devices) addEnclosure(e *Enclosure) error {
 		r.buildProcessor(e.Bays)
 	case model.EnclosurePCI:
 	default:
-		return fmt.Errorf("enclosure %q: kind %q: want ses or pci", r.name, e.Kind)
+		return fmt.Errorf("enclosure %q: kind %q: want ses or pci", r.Name, e.Kind)
 	}
 	for n := e.First; n < e.First+e.Bays; n++ {
-		b := &bay{row: r, number: n, lights: map[string]string{}}
-		m.bays = append(m.bays, b)
+		b := &Bay{Row: r, Number: n, lights: map[string]string{}}
+		m.Bays = append(m.Bays, b)
 		b.build()
 	}
 	return nil
 }
 
 // newHost allocates a SCSI host number.
-func (m *devices) newHost() int {
+func (m *Devices) newHost() int {
 	m.hosts++
 	return m.hosts - 1
 }
 
 // bayFor returns the empty bay where a drive of the kind belongs.
-func (m *devices) bayFor(k *model.Properties, enclosure string, number int) (*bay, error) {
-	var hit *bay
-	for _, b := range m.bays {
-		if b.number != number || b.row.kind != k.Bay || (enclosure != "" && b.row.name != enclosure) {
+func (m *Devices) bayFor(k *model.Properties, enclosure string, number int) (*Bay, error) {
+	var hit *Bay
+	for _, b := range m.Bays {
+		if b.Number != number || b.Row.Kind != k.Bay || (enclosure != "" && b.Row.Name != enclosure) {
 			continue
 		}
 		if hit != nil {
-			return nil, fmt.Errorf("bay %d: both %s and %s have one: give enclosure", number, hit.row.name, b.row.name)
+			return nil, fmt.Errorf("bay %d: both %s and %s have one: give enclosure", number, hit.Row.Name, b.Row.Name)
 		}
 		hit = b
 	}
 	switch {
 	case hit == nil:
 		return nil, fmt.Errorf("bay %d: no enclosure has such a bay for a %s drive", number, k.Name)
-	case hit.drive != nil:
-		return nil, fmt.Errorf("bay %d of %s: there is a drive in it already", number, hit.row.name)
+	case hit.Drive != nil:
+		return nil, fmt.Errorf("bay %d of %s: there is a drive in it already", number, hit.Row.Name)
 	}
 	return hit, nil
 }
 
-// called reports whether the text names this bay: "7", "07", "Slot 07", "front/7".
-func (b *bay) called(what string) bool {
+// Called reports whether the text names this bay: "7", "07", "Slot 07", "front/7".
+func (b *Bay) Called(what string) bool {
 	if row, rest, ok := strings.Cut(what, "/"); ok {
-		if row != b.row.name && row != b.row.address() {
+		if row != b.Row.Name && row != b.Row.address() {
 			return false
 		}
 		what = rest
@@ -101,7 +101,7 @@ func (b *bay) called(what string) bool {
 	if len(what) > 1 {
 		what = strings.TrimLeft(what[:len(what)-1], "0") + what[len(what)-1:]
 	}
-	return what == fmt.Sprint(b.number)
+	return what == fmt.Sprint(b.Number)
 }
 
 // hba returns the PCI address of a row's SAS controller. The second path of a dual-ported drive uses
@@ -154,7 +154,7 @@ func (r *row) buildProcessor(bays int) {
 }
 
 // buildHost adds the sysfs entry of a SCSI host.
-func (m *devices) buildHost(h int, below string) {
+func (m *Devices) buildHost(h int, below string) {
 	name := fmt.Sprintf("host%d", h)
 	at := strings.Index(below, "/"+name)
 	dir := below[:at] + "/" + name + "/scsi_host/" + name
@@ -164,30 +164,30 @@ func (m *devices) buildHost(h int, below string) {
 }
 
 // build adds the entries that a bay has with or without a drive.
-func (b *bay) build() {
-	if b.row.kind == model.EnclosurePCI {
-		b.folder = fmt.Sprintf("sys/bus/pci/slots/%d", b.number)
-		b.put("address", pciSlot(b.number)[:len("0000:40:00")]+"\n")
+func (b *Bay) build() {
+	if b.Row.Kind == model.EnclosurePCI {
+		b.folder = fmt.Sprintf("sys/bus/pci/slots/%d", b.Number)
+		b.put("address", pciSlot(b.Number)[:len("0000:40:00")]+"\n")
 		b.put("cur_bus_speed", "16.0 GT/s PCIe\n")
 		b.put("max_bus_speed", "16.0 GT/s PCIe\n")
-		b.show("adapter", func() string { return sysfs.Bool(b.drive != nil && b.drive.present) })
-		b.show("power", func() string { return sysfs.Bool(b.drive != nil && b.drive.present) })
-		if b.row.npem {
+		b.show("adapter", func() string { return sysfs.Bool(b.Drive != nil && b.Drive.Present) })
+		b.show("power", func() string { return sysfs.Bool(b.Drive != nil && b.Drive.Present) })
+		if b.Row.npem {
 			b.buildNPEM()
 		} else {
 			b.light("attention", "2") // 0 off, 1 on, 2 blink, as the kernel's pciehp has them
 		}
 		return
 	}
-	r := b.row
-	b.folder = fmt.Sprintf("%s/Slot %02d", r.m.mustResolve("sys/class/enclosure/"+r.address()), b.number)
-	b.put("slot", fmt.Sprintf("%d\n", b.number))
+	r := b.Row
+	b.folder = fmt.Sprintf("%s/Slot %02d", r.m.mustResolve("sys/class/enclosure/"+r.address()), b.Number)
+	b.put("slot", fmt.Sprintf("%d\n", b.Number))
 	b.put("type", "array device\n")
 	b.put("active", "0\n")
 	b.put("power_status", "on\n")
 	b.put("uevent", "")
 	b.show("status", func() string {
-		if b.drive != nil && b.drive.present {
+		if b.Drive != nil && b.Drive.Present {
 			return "OK\n"
 		}
 		return "not installed\n"
@@ -196,30 +196,30 @@ func (b *bay) build() {
 	b.light("fault", "1")
 }
 
-func (b *bay) put(name, text string) {
-	b.row.m.Tree.Put(b.folder+"/"+name, &sysfs.Node{Text: text, Keep: true})
+func (b *Bay) put(name, text string) {
+	b.Row.m.Tree.Put(b.folder+"/"+name, &sysfs.Node{Text: text, Keep: true})
 }
 
-func (b *bay) show(name string, f func() string) {
-	b.row.m.Tree.Put(b.folder+"/"+name, &sysfs.Node{Read: f, Keep: true})
+func (b *Bay) show(name string, f func() string) {
+	b.Row.m.Tree.Put(b.folder+"/"+name, &sysfs.Node{Read: f, Keep: true})
 }
 
 // buildNPEM adds the lights of the port above a slot: LED devices named after the port and the meaning
 // (drivers/pci/npem.c, since Linux 6.13).
-func (b *bay) buildNPEM() {
+func (b *Bay) buildNPEM() {
 	for _, meaning := range []string{"locate", "fail"} {
-		led := "sys/class/leds/" + pciPort(b.number) + ":enclosure:" + meaning
+		led := "sys/class/leds/" + pciPort(b.Number) + ":enclosure:" + meaning
 		b.lightAt(led+"/brightness", meaning, "1")
-		b.row.m.Tree.Put(led+"/max_brightness", &sysfs.Node{Text: "1\n", Keep: true})
+		b.Row.m.Tree.Put(led+"/max_brightness", &sysfs.Node{Text: "1\n", Keep: true})
 	}
 }
 
 // light adds a light that takes the values 0 to most.
-func (b *bay) light(name, most string) { b.lightAt(b.folder+"/"+name, name, most) }
+func (b *Bay) light(name, most string) { b.lightAt(b.folder+"/"+name, name, most) }
 
-func (b *bay) lightAt(file, name, most string) {
+func (b *Bay) lightAt(file, name, most string) {
 	b.lights[name] = "0"
-	b.row.m.Tree.Put(file, &sysfs.Node{Keep: true,
+	b.Row.m.Tree.Put(file, &sysfs.Node{Keep: true,
 		Read: func() string { return b.lights[name] + "\n" },
 		Write: func(s string) error {
 			s = strings.TrimSpace(s)
@@ -232,15 +232,15 @@ func (b *bay) lightAt(file, name, most string) {
 }
 
 // connect links a bay and its drive to each other, as the kernel's ses driver does.
-func (b *bay) connect(d *drive) {
-	if b.row.kind == model.EnclosureSES {
-		d.Link(b.folder+"/device", d.places[0].device)
+func (b *Bay) connect(d *Drive) {
+	if b.Row.Kind == model.EnclosureSES {
+		d.Link(b.folder+"/device", d.Places[0].device)
 		_, slot := sysfs.Split(b.folder)
-		d.Link(d.places[0].device+"/enclosure_device:"+slot, b.folder)
+		d.Link(d.Places[0].device+"/enclosure_device:"+slot, b.folder)
 	}
 }
 
-func (m *devices) mustResolve(name string) string {
+func (m *Devices) mustResolve(name string) string {
 	n, err := m.Tree.Walk(name, true)
 	if err != nil {
 		panic(name + ": " + err.Error()) // the builder added it just before

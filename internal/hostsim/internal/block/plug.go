@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"strings"
@@ -6,15 +6,15 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
-// pull removes a drive, with events and log lines.
-func (d *drive) pull() {
+// Pull removes a drive, with events and log lines.
+func (d *Drive) Pull() {
 	d.announce("remove")
 	d.logGone()
 	d.unplug()
 }
 
-// push inserts a drive, with events and log lines.
-func (d *drive) push(rename bool) {
+// Push inserts a drive, with events and log lines.
+func (d *Drive) Push(rename bool) {
 	d.plug(rename)
 	d.logBack()
 	d.announce("add")
@@ -22,7 +22,7 @@ func (d *drive) push(rename bool) {
 
 // letGo returns the write function that deletes one path to a drive. The last path pulls the
 // drive; on a real machine a person does that later.
-func (d *drive) letGo(path int) func(string) error {
+func (d *Drive) letGo(path int) func(string) error {
 	return func(s string) error {
 		if strings.TrimSpace(s) != "1" {
 			return kernel.ErrInvalid
@@ -32,7 +32,7 @@ func (d *drive) letGo(path int) func(string) error {
 		}
 		if d.letGone[path] = true; len(d.letGone) == d.Paths {
 			d.letGone = nil
-			d.pull()
+			d.Pull()
 		}
 		return nil
 	}

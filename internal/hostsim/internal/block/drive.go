@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"cmp"
@@ -14,35 +14,35 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
-// drive is one simulated drive, in the machine or pulled out. The machine's lock guards it.
-type drive struct {
+// Drive is one simulated drive, in the machine or pulled out. The machine's lock guards it.
+type Drive struct {
 	sysfs.Entries
-	m *devices
+	Devices *Devices
 	pages.State
 	number  int // in the order of the description, from 0
-	system  bool
-	content content.Bytes
+	System  bool
+	Content content.Bytes
 
-	bay     *bay // nil: inside the case
-	present bool
+	Bay     *Bay // nil: inside the case
+	Present bool
 	letGone map[int]bool // paths that the kernel was ordered to remove
-	name    string       // "sda", "nvme0n1"
+	Name    string       // "sda", "nvme0n1"
 	names   []string
 	index   int // of the kernel name
-	places  []place
-	disks   []*device // by path
-	parts   []*device
+	Places  []place
+	Disks   []*Device // by path
+	Parts   []*Device
 
-	faults faults
-	born   struct {
+	Faults Faults
+	Born   struct {
 		model.Identity
-		size uint64
-		age  model.Counters
+		Size uint64
+		Age  model.Counters
 	}
 	held   int // commands that wait while it hangs
-	io     ioCounters
+	IO     ioCounters
 	turn   uint64 // grows with each plug; handles of an older turn are dead
-	stats  DriveStats
+	Stats  DriveStats
 	blinks atomic.Uint32 // reads of its entries while they flicker
 }
 
@@ -50,23 +50,23 @@ type drive struct {
 type place struct {
 	device   string // folder of the SCSI device, the NVMe controller or the virtio device
 	block    string // folder of the block device
-	hctl     string // "0:0:7:0"; SCSI only
+	Hctl     string // "0:0:7:0"; SCSI only
 	pci      string // PCI address of the drive or of its controller
 	udevPath string // ID_PATH of the udev database
-	ctrl     string // "nvme0"; NVMe only
+	Ctrl     string // "nvme0"; NVMe only
 	dev      string // "8:16"
 }
 
 // ioCounters are the kernel's request counters.
 type ioCounters struct {
-	done, errors, timeouts uint64 // of the SCSI layer, passed-through commands included
+	done, Errors, Timeouts uint64 // of the SCSI layer, passed-through commands included
 	reads, sectors         uint64
 	writes, written        uint64 // written: sectors
 }
 
-// newDrive returns a drive of a group.
-func (m *devices) newDrive(g *Group, k *model.Properties, b *bay) (*drive, error) {
-	d := &drive{Entries: sysfs.Entries{Tree: m.Tree}, m: m, State: pages.State{Kind: k, Paths: max(g.Paths, 1), Clock: m.Clock}, number: len(m.drives), bay: b, system: g.System}
+// NewDrive returns a drive of a group.
+func (m *Devices) NewDrive(g *Group, k *model.Properties, b *Bay) (*Drive, error) {
+	d := &Drive{Entries: sysfs.Entries{Tree: m.Tree}, Devices: m, State: pages.State{Kind: k, Paths: max(g.Paths, 1), Clock: m.Clock}, number: len(m.Drives), Bay: b, System: g.System}
 	d.Owner = d
 	d.Identity = model.Identity{Vendor: cmp.Or(g.Vendor, k.Vendor), Model: cmp.Or(g.Model, k.Model)}
 	d.Firmware = cmp.Or(g.Firmware, k.Firmware)
@@ -92,89 +92,89 @@ func (m *devices) newDrive(g *Group, k *model.Properties, b *bay) (*drive, error
 	if d.Age, err = model.NewCounters(g.Age); err != nil {
 		return nil, err
 	}
-	if d.content, err = content.New(cmp.Or(g.Content, "blank"), d.Size, d.Block); err != nil {
+	if d.Content, err = content.New(cmp.Or(g.Content, "blank"), d.Size, d.Block); err != nil {
 		return nil, err
 	}
-	if d.system {
-		d.content.Put(content.GPT(d.Size, d.Block, content.SystemTable(d.Size, d.Block)...))
+	if d.System {
+		d.Content.Put(content.GPT(d.Size, d.Block, content.SystemTable(d.Size, d.Block)...))
 	}
 	if d.LongTest = g.LongTest; d.LongTest == 0 {
 		d.LongTest = map[bool]time.Duration{true: 24 * time.Hour, false: 30 * time.Minute}[k.RPM > 0]
 	}
 	d.Age.Born = m.Clock.Now()
-	d.io = ioCounters{done: 0x22d + d.Age.Reallocated, errors: 0x2, reads: 91, sectors: 3208}
-	d.born.Identity, d.born.age, d.born.size = d.Identity, d.Age, d.Size
+	d.IO = ioCounters{done: 0x22d + d.Age.Reallocated, Errors: 0x2, reads: 91, sectors: 3208}
+	d.Born.Identity, d.Born.Age, d.Born.Size = d.Identity, d.Age, d.Size
 	return d, nil
 }
 
 // plug adds the drive to the kernel. With rename the drive gets a kernel name that was never used.
-func (d *drive) plug(rename bool) {
-	d.index = d.m.freeIndex(d.Kind.Letters, d.Paths, rename)
-	d.present = true
+func (d *Drive) plug(rename bool) {
+	d.index = d.Devices.freeIndex(d.Kind.Letters, d.Paths, rename)
+	d.Present = true
 	d.turn++
-	d.names, d.places, d.parts, d.disks = nil, nil, nil, nil
+	d.names, d.Places, d.Parts, d.Disks = nil, nil, nil, nil
 	for path := range d.Paths {
-		d.places = append(d.places, builders[d.Kind.Name].place(d, path))
+		d.Places = append(d.Places, builders[d.Kind.Name].place(d, path))
 	}
 	builders[d.Kind.Name].build(d)
 	d.scan()
-	if d.bay != nil {
-		d.bay.drive = d
-		d.bay.connect(d)
+	if d.Bay != nil {
+		d.Bay.Drive = d
+		d.Bay.connect(d)
 	}
-	if d.system {
-		d.m.refreshSystem()
+	if d.System {
+		d.Devices.refreshSystem()
 	}
 }
 
 // unplug removes the drive's entries. Hung commands return: the kernel fails the requests of a removed
 // device.
-func (d *drive) unplug() {
-	all := slices.Concat(d.parts, d.disks)
+func (d *Drive) unplug() {
+	all := slices.Concat(d.Parts, d.Disks)
 	for _, p := range all {
 		p.remove()
 	}
 	for path := range d.Paths {
-		d.m.ghosts = append(d.m.ghosts, ghost{d.Kind.Letters, d.index + path, all})
+		d.Devices.ghosts = append(d.Devices.ghosts, ghost{d.Kind.Letters, d.index + path, all})
 	}
 	d.Leave()
-	for _, n := range append([]string{d.name}, d.names...) {
-		delete(d.m.byName, n)
+	for _, n := range append([]string{d.Name}, d.names...) {
+		delete(d.Devices.byName, n)
 	}
-	d.present = false
-	d.release()
-	if d.bay != nil {
-		d.bay.drive = nil
+	d.Present = false
+	d.Release()
+	if d.Bay != nil {
+		d.Bay.Drive = nil
 	}
-	if d.system {
-		d.m.refreshSystem()
+	if d.System {
+		d.Devices.refreshSystem()
 	}
 }
 
 // register maps a kernel name to the drive.
-func (d *drive) register(name string) {
+func (d *Drive) register(name string) {
 	d.names = append(d.names, name)
-	d.m.byName[name] = d
+	d.Devices.byName[name] = d
 }
 
 // Flickers reports whether this read happens while the entry is missing.
-func (d *drive) Flickers() bool { return d.faults.flicker && d.blinks.Add(1)%3 == 0 }
+func (d *Drive) Flickers() bool { return d.Faults.Flicker && d.blinks.Add(1)%3 == 0 }
 
 // inflight returns the number of requests that hang: two of other programs, and the daemon's.
-func (d *drive) inflight() int {
-	if d.faults.hang == nil {
+func (d *Drive) inflight() int {
+	if d.Faults.Hang == nil {
 		return 0
 	}
 	return 2 + d.held
 }
 
-// label names the drive for people: its bay, else its kernel name or serial number.
-func (d *drive) label() string {
+// Label names the drive for people: its bay, else its kernel name or serial number.
+func (d *Drive) Label() string {
 	switch {
-	case d.bay != nil:
-		return fmt.Sprint(d.bay.number)
-	case d.present:
-		return d.name
+	case d.Bay != nil:
+		return fmt.Sprint(d.Bay.Number)
+	case d.Present:
+		return d.Name
 	}
 	return d.Serial
 }

@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"fmt"
@@ -9,49 +9,49 @@ import (
 
 // system is what the machine boots from: a partition, or a mirror of two.
 type system struct {
-	drives []*drive
+	Drives []*Drive
 	nodes  []*sysfs.Node // of the mirror
 }
 
 const mirror = "sys/devices/virtual/block/md0"
 
 // findSystem finds the boot drives. A description may have none.
-func (m *devices) findSystem() error {
-	for _, d := range m.drives {
-		if d.system {
-			m.system.drives = append(m.system.drives, d)
+func (m *Devices) findSystem() error {
+	for _, d := range m.Drives {
+		if d.System {
+			m.System.Drives = append(m.System.Drives, d)
 		}
 	}
-	if n := len(m.system.drives); n > 2 {
+	if n := len(m.System.Drives); n > 2 {
 		return fmt.Errorf("%d system drives: want one, or two for a mirror", n)
 	}
 	return nil
 }
 
-func (m *devices) mirrored() bool { return len(m.system.drives) == 2 }
+func (m *Devices) Mirrored() bool { return len(m.System.Drives) == 2 }
 
 // refreshSystem rebuilds the mirror from the present halves.
-func (m *devices) refreshSystem() {
-	for _, n := range m.system.nodes {
+func (m *Devices) refreshSystem() {
+	for _, n := range m.System.nodes {
 		m.Tree.Drop(n)
 	}
-	m.system.nodes = nil
-	if !m.mirrored() {
+	m.System.nodes = nil
+	if !m.Mirrored() {
 		return
 	}
 	var halves []string
 	var size uint64
-	for _, d := range m.system.drives {
-		if d.present && len(d.parts) == 2 {
-			halves = append(halves, m.mustResolve("sys/class/block/"+d.parts[1].name))
-			size = d.parts[1].sectors
+	for _, d := range m.System.Drives {
+		if d.Present && len(d.Parts) == 2 {
+			halves = append(halves, m.mustResolve("sys/class/block/"+d.Parts[1].Name))
+			size = d.Parts[1].sectors
 		}
 	}
 	put := func(path, text string) {
-		m.system.nodes = append(m.system.nodes, m.Tree.Put(path, &sysfs.Node{Text: text}))
+		m.System.nodes = append(m.System.nodes, m.Tree.Put(path, &sysfs.Node{Text: text}))
 	}
 	link := func(path, target string) {
-		m.system.nodes = append(m.system.nodes, m.Tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, target)}))
+		m.System.nodes = append(m.System.nodes, m.Tree.Put(path, &sysfs.Node{Link: sysfs.Relative(path, target)}))
 	}
 	for name, text := range map[string]string{
 		"dev": "9:0\n", "size": fmt.Sprintln(size - 264192), "stat": strings.Repeat("       0 ", 16) + "       0\n", "inflight": "       0        0\n",
@@ -73,6 +73,6 @@ func (m *devices) refreshSystem() {
 }
 
 // booted reports whether the machine runs from a device.
-func (m *devices) booted(d *device) bool {
-	return d.drive != nil && d.drive.system && d.number > 0 && d.number <= 2 && len(m.system.drives) > 0
+func (m *Devices) booted(d *Device) bool {
+	return d.Drive != nil && d.Drive.System && d.Number > 0 && d.Number <= 2 && len(m.System.Drives) > 0
 }

@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // openDisk is a handle of a block device that is open for writing.
 type openDisk struct {
-	dev    *device
+	dev    *Device
 	name   string // the name at open
 	fd     int
 	alone  bool
@@ -32,7 +32,7 @@ type fds struct {
 // fdFolder is where a program finds the process's open files.
 const fdFolder = "/proc/1/fd/"
 
-func (f *fds) device(path string) *device {
+func (f *fds) device(path string) *Device {
 	if number, ok := strings.CutPrefix(path, fdFolder); ok {
 		if n, err := strconv.Atoi(number); err == nil && f.open[n] != nil {
 			return f.open[n].dev
@@ -42,21 +42,21 @@ func (f *fds) device(path string) *device {
 }
 
 // OpenDisk implements host.Disks.
-func (m *devices) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
+func (m *Devices) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
-	d := m.lookup(dev)
+	d := m.Lookup(dev)
 	switch {
-	case d == nil || d.gone:
+	case d == nil || d.Gone:
 		return nil, fmt.Errorf("open %s: %w", dev, host.ErrGone)
-	case d.drive != nil && d.drive.faults.denied:
+	case d.Drive != nil && d.Drive.Faults.Denied:
 		return nil, fmt.Errorf("open %s: %w", dev, host.ErrPermission)
-	case d.drive != nil && d.drive.faults.offline: // ENXIO
+	case d.Drive != nil && d.Drive.Faults.Offline: // ENXIO
 		return nil, fmt.Errorf("open %s: no such device or address: %w", dev, host.ErrGone)
-	case alone && d.busy():
+	case alone && d.Busy():
 		return nil, fmt.Errorf("open %s alone: %w", dev, host.ErrBusy)
 	}
 	m.fds.last++
@@ -65,45 +65,45 @@ func (m *devices) OpenDisk(ctx context.Context, dev string, alone bool) (host.Di
 		m.fds.open = map[int]*openDisk{}
 	}
 	m.fds.open[h.fd] = h
-	d.handles++
-	d.alone = d.alone || alone
-	if d.drive != nil {
-		d.drive.stats.Opens++
+	d.Handles++
+	d.Alone = d.Alone || alone
+	if d.Drive != nil {
+		d.Drive.Stats.Opens++
 	}
 	return h, nil
 }
 
-func (h *openDisk) DevNum() string { return h.dev.num }
+func (h *openDisk) DevNum() string { return h.dev.Num }
 
 func (h *openDisk) Path() string { return fdFolder + strconv.Itoa(h.fd) }
 
 func (h *openDisk) BlockSize() int { return int(h.dev.block) }
 
 func (h *openDisk) Size() uint64 {
-	h.dev.m.Mu.RLock()
-	defer h.dev.m.Mu.RUnlock()
-	if d := h.dev.drive; d != nil && d.faults.dead {
+	h.dev.Devices.Mu.RLock()
+	defer h.dev.Devices.Mu.RUnlock()
+	if d := h.dev.Drive; d != nil && d.Faults.Dead {
 		return 0
 	}
-	return h.dev.length()
+	return h.dev.Length()
 }
 
 // access runs work on a range of the device.
-func (h *openDisk) access(ctx context.Context, what string, a access, work func() error) error {
-	err := h.dev.do(ctx, a, func() error {
+func (h *openDisk) access(ctx context.Context, what string, a Access, work func() error) error {
+	err := h.dev.Do(ctx, a, func() error {
 		switch {
 		case h.closed:
 			return fmt.Errorf("%w: it was closed", kernel.ErrInvalid)
-		case a.off > h.dev.length() || a.n > h.dev.length()-a.off:
-			return fmt.Errorf("%w: the device ends at %d", kernel.ErrInvalid, h.dev.length())
+		case a.Off > h.dev.Length() || a.N > h.dev.Length()-a.Off:
+			return fmt.Errorf("%w: the device ends at %d", kernel.ErrInvalid, h.dev.Length())
 		}
-		h.wrote = h.wrote || a.write
-		h.dev.m.writer = h.by
-		defer func() { h.dev.m.writer = "" }()
+		h.wrote = h.wrote || a.Write
+		h.dev.Devices.Writer = h.by
+		defer func() { h.dev.Devices.Writer = "" }()
 		return work()
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %s %d bytes at %d: %w", h.name, what, a.n, a.off, err)
+		return fmt.Errorf("%s: %s %d bytes at %d: %w", h.name, what, a.N, a.Off, err)
 	}
 	return nil
 }
@@ -115,8 +115,8 @@ func (h *openDisk) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.name, off, kernel.ErrInvalid)
 	}
 	n := min(uint64(len(p)), size-min(size, uint64(off)))
-	if err := h.access(context.Background(), "read", access{off: min(uint64(off), size), n: n}, func() error {
-		h.dev.read(p[:n], uint64(off))
+	if err := h.access(context.Background(), "read", Access{Off: min(uint64(off), size), N: n}, func() error {
+		h.dev.Read(p[:n], uint64(off))
 		return nil
 	}); err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (h *openDisk) WriteAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("%s: write at %d: %w", h.name, off, kernel.ErrInvalid)
 	}
-	err := h.access(context.Background(), "write", access{true, uint64(off), uint64(len(p))}, func() error { return h.dev.write(p, uint64(off)) })
+	err := h.access(context.Background(), "write", Access{true, uint64(off), uint64(len(p))}, func() error { return h.dev.Write(p, uint64(off)) })
 	if err != nil {
 		return 0, err
 	}
@@ -153,17 +153,17 @@ func (h *openDisk) WriteAt(p []byte, off int64) (int, error) {
 
 // Sync implements host.Disk.
 func (h *openDisk) Sync() error {
-	return h.access(context.Background(), "sync", access{}, func() error { return nil })
+	return h.access(context.Background(), "sync", Access{}, func() error { return nil })
 }
 
 // Zero implements host.Disk.
 func (h *openDisk) Zero(ctx context.Context, off, n uint64) error {
-	return h.aligned(ctx, "zero", off, n, h.dev.zero)
+	return h.aligned(ctx, "zero", off, n, h.dev.Zero)
 }
 
 // Discard implements host.Disk.
 func (h *openDisk) Discard(ctx context.Context, off, n uint64) error {
-	return h.aligned(ctx, "discard", off, n, h.dev.discard)
+	return h.aligned(ctx, "discard", off, n, h.dev.Discard)
 }
 
 // aligned runs what the kernel does for whole blocks only (blkdev_fallocate, BLKDISCARD).
@@ -174,26 +174,26 @@ func (h *openDisk) aligned(ctx context.Context, what string, off, n uint64, work
 	if off%h.dev.block != 0 || n%h.dev.block != 0 {
 		return fmt.Errorf("%s: %s %d bytes at %d: %w: no whole blocks", h.name, what, n, off, kernel.ErrInvalid)
 	}
-	return h.access(ctx, what, access{true, off, n}, func() error { return work(off, n) })
+	return h.access(ctx, what, Access{true, off, n}, func() error { return work(off, n) })
 }
 
 // SetReadOnly implements host.Disk.
 func (h *openDisk) SetReadOnly(on bool) error {
-	h.dev.m.Mu.Lock()
-	defer h.dev.m.Mu.Unlock()
-	if h.dev.gone {
+	h.dev.Devices.Mu.Lock()
+	defer h.dev.Devices.Mu.Unlock()
+	if h.dev.Gone {
 		return fmt.Errorf("%s: set read-only: %w", h.name, host.ErrGone)
 	}
-	if h.dev.readOnly != on {
-		h.dev.readOnly = on
-		h.dev.changed()
+	if h.dev.ReadOnly != on {
+		h.dev.ReadOnly = on
+		h.dev.Changed()
 	}
 	return nil
 }
 
 // AddPartition implements host.Disk.
 func (h *openDisk) AddPartition(number int, start, size uint64) error {
-	return h.partition("add", number, func(d *drive) error {
+	return h.partition("add", number, func(d *Drive) error {
 		if start%512 != 0 || size%512 != 0 {
 			return kernel.ErrInvalid
 		}
@@ -203,7 +203,7 @@ func (h *openDisk) AddPartition(number int, start, size uint64) error {
 
 // ResizePartition implements host.Disk.
 func (h *openDisk) ResizePartition(number int, start, size uint64) error {
-	return h.partition("resize", number, func(d *drive) error {
+	return h.partition("resize", number, func(d *Drive) error {
 		if start%512 != 0 || size%512 != 0 {
 			return kernel.ErrInvalid
 		}
@@ -213,18 +213,18 @@ func (h *openDisk) ResizePartition(number int, start, size uint64) error {
 
 // RemovePartition implements host.Disk.
 func (h *openDisk) RemovePartition(number int) error {
-	return h.partition("remove", number, func(d *drive) error { return d.delete(number) })
+	return h.partition("remove", number, func(d *Drive) error { return d.delete(number) })
 }
 
-func (h *openDisk) partition(what string, number int, work func(*drive) error) error {
-	h.dev.m.Mu.Lock()
-	defer h.dev.m.Mu.Unlock()
+func (h *openDisk) partition(what string, number int, work func(*Drive) error) error {
+	h.dev.Devices.Mu.Lock()
+	defer h.dev.Devices.Mu.Unlock()
 	err := kernel.ErrInvalid // a partition has no partitions
 	switch {
-	case h.dev.gone:
+	case h.dev.Gone:
 		err = host.ErrGone
-	case h.dev.drive != nil && h.dev.number == 0:
-		err = work(h.dev.drive)
+	case h.dev.Drive != nil && h.dev.Number == 0:
+		err = work(h.dev.Drive)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %s partition %d: %w", h.name, what, number, err)
@@ -235,20 +235,20 @@ func (h *openDisk) partition(what string, number int, work func(*drive) error) e
 // Close implements io.Closer. Closing a device after a write triggers udev, which reads it again and
 // sends a change event (systemd, udev-watch).
 func (h *openDisk) Close() error {
-	m := h.dev.m
+	m := h.dev.Devices
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	if h.closed {
 		return fmt.Errorf("%s: close: %w: it is closed", h.name, kernel.ErrInvalid)
 	}
 	h.closed = true
-	h.dev.handles--
+	h.dev.Handles--
 	if h.alone {
-		h.dev.alone = false
+		h.dev.Alone = false
 	}
 	delete(m.fds.open, h.fd)
 	if h.wrote {
-		h.dev.changed()
+		h.dev.Changed()
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 // DriveStats counts the use of a drive.
 type DriveStats struct {

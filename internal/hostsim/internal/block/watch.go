@@ -1,4 +1,4 @@
-package hostsim
+package block
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type PageChange struct {
 
 // Watch calls f after every write, until Watch(nil). The machine is locked during the call: f must not
 // call it.
-func (m *devices) Watch(f func(Write)) {
+func (m *Devices) Watch(f func(Write)) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.watch = f
@@ -51,72 +51,72 @@ func writerOf(ctx context.Context) string {
 	return name
 }
 
-// asMirror runs work with the kernel's mirror as the writer.
-func (m *devices) asMirror(work func()) {
-	was := m.writer
-	m.writer = WriterMirror
+// AsMirror runs work with the kernel's mirror as the writer.
+func (m *Devices) AsMirror(work func()) {
+	was := m.Writer
+	m.Writer = WriterMirror
 	work()
-	m.writer = was
+	m.Writer = was
 }
 
 // mutate runs work that changes a range of a drive, and reports the change.
-func (d *drive) mutate(off, n uint64, work func()) {
-	if d.m.watch == nil {
+func (d *Drive) mutate(off, n uint64, work func()) {
+	if d.Devices.watch == nil {
 		work()
 		return
 	}
-	w := Write{By: d.m.writer, Drive: d.born.Serial, Off: off, N: n}
-	d.content.Changed = func(number uint64, old, fresh *content.Page) {
+	w := Write{By: d.Devices.Writer, Drive: d.Born.Serial, Off: off, N: n}
+	d.Content.Changed = func(number uint64, old, fresh *content.Page) {
 		w.Pages = append(w.Pages, PageChange{number * content.PageSize, old, fresh})
 	}
 	work()
-	d.content.Changed = nil
-	d.m.watch(w)
+	d.Content.Changed = nil
+	d.Devices.watch(w)
 }
 
 // Copy copies all bytes of a drive to another, as dd(1) does. Both are named by serial number. The
 // kernel reads the new partition table when the drive reappears.
-func (m *devices) Copy(from, to, by string) error {
+func (m *Devices) Copy(from, to, by string) error {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
-	a, err := m.find("", from)
+	a, err := m.Find("", from)
 	if err != nil {
 		return err
 	}
-	b, err := m.find("", to)
+	b, err := m.Find("", to)
 	if err != nil {
 		return err
 	}
-	m.writer = by
+	m.Writer = by
 	n := min(a.Size, b.Size)
-	b.mutate(0, n, func() { b.content.Take(0, &a.content.Sparse, 0, n) })
-	m.writer = ""
+	b.mutate(0, n, func() { b.Content.Take(0, &a.Content.Sparse, 0, n) })
+	m.Writer = ""
 	return nil
 }
 
 // Blank sets all bytes of a drive to zeros.
-func (m *devices) Blank(serial, by string) error {
+func (m *Devices) Blank(serial, by string) error {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
-	d, err := m.find("", serial)
+	d, err := m.Find("", serial)
 	if err != nil {
 		return err
 	}
-	m.writer = by
-	d.mutate(0, d.Size, func() { d.content.Sparse.Zero(0, d.Size) })
-	m.writer = ""
+	m.Writer = by
+	d.mutate(0, d.Size, func() { d.Content.Sparse.Zero(0, d.Size) })
+	m.Writer = ""
 	return nil
 }
 
 // Written lists the pages of a device that do not read as zeros, by offset.
-func (m *devices) Written(dev string) []uint64 {
+func (m *Devices) Written(dev string) []uint64 {
 	m.Mu.RLock()
 	defer m.Mu.RUnlock()
-	d := m.lookup(dev)
+	d := m.Lookup(dev)
 	if d == nil {
 		return nil
 	}
-	out := d.written(0, d.length())
+	out := d.Written(0, d.Length())
 	slices.Sort(out)
 	return out
 }
