@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
 // dmsetup runs dmsetup(8) as far as the daemon uses it: the status of mirrors and moves, and the
 // tables of moves.
-func (s *lvmState) dmsetup(p *process) int {
-	verbs := map[string]func(*process, *relocation) int{"status": moveStatus, "table": moveTable, "load": loadMove, "resume": resumeMove}
+func (s *lvmState) dmsetup(p *program.Process) int {
+	verbs := map[string]func(*program.Process, *relocation) int{"status": moveStatus, "table": moveTable, "load": loadMove, "resume": resumeMove}
 	var words []string
-	for _, w := range p.argv[1:] {
+	for _, w := range p.Argv[1:] {
 		if !strings.HasPrefix(w, "--") {
 			words = append(words, w)
 		}
 	}
 	if len(words) < 2 || verbs[words[0]] == nil {
-		return p.fail(1, "Unknown command.")
+		return p.Fail(1, "Unknown command.")
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -30,7 +31,7 @@ func (s *lvmState) dmsetup(p *process) int {
 			continue
 		}
 		if x := g.move; x != nil && !x.since.IsZero() && words[1] == mapperName(g.name, "pvmove0") {
-			c := &lvmScan{process: p, m: s, on: s.labelled()}
+			c := &lvmScan{Process: p, m: s, on: s.labelled()}
 			c.look(g, x)
 			return verbs[words[0]](p, x)
 		}
@@ -41,30 +42,30 @@ func (s *lvmState) dmsetup(p *process) int {
 				if v.recovered() < v.extents {
 					action = "recover"
 				}
-				p.say("0 %d raid raid1 %d %s %d/%d %s 0 0 -", v.extents*sectors, len(v.images), legs(healthy, v.failed), v.recovered()*sectors, v.extents*sectors, action)
+				p.Say("0 %d raid raid1 %d %s %d/%d %s 0 0 -", v.extents*sectors, len(v.images), legs(healthy, v.failed), v.recovered()*sectors, v.extents*sectors, action)
 				return 0
 			}
 		}
 	}
 	if words[0] == "status" {
-		return p.fail(1, "Device does not exist.\nCommand failed.")
+		return p.Fail(1, "Device does not exist.\nCommand failed.")
 	}
-	return p.fail(1, "device-mapper: %s ioctl on %s  failed: No such device or address\nCommand failed.", words[0], words[1])
+	return p.Fail(1, "device-mapper: %s ioctl on %s  failed: No such device or address\nCommand failed.", words[0], words[1])
 }
 
 func (x *relocation) sectors() uint64 { return x.total * x.from.group.extent / 512 }
 
-func moveStatus(p *process, x *relocation) int {
+func moveStatus(p *program.Process, x *relocation) int {
 	if x.retreated() {
-		p.say("0 %d linear ", x.sectors())
+		p.Say("0 %d linear ", x.sectors())
 	} else {
-		p.say("0 %d mirror 2 253:90 253:91 %d/%d 1 %s 1 core ", x.sectors(), x.done, x.total, legs("AS", x.failed[:]))
+		p.Say("0 %d mirror 2 253:90 253:91 %d/%d 1 %s 1 core ", x.sectors(), x.done, x.total, legs("AS", x.failed[:]))
 	}
 	return 0
 }
 
-func moveTable(p *process, x *relocation) int {
-	p.say("0 %d %s", x.sectors(), x.target())
+func moveTable(p *program.Process, x *relocation) int {
+	p.Say("0 %d %s", x.sectors(), x.target())
 	return 0
 }
 
@@ -82,22 +83,22 @@ func (x *relocation) target() string {
 // retreated reports whether all I/O goes to the extents that the volumes move from.
 func (x *relocation) retreated() bool { return x.table == "linear 253:90 0" }
 
-func loadMove(p *process, x *relocation) int {
-	at := slices.Index(p.argv, "--table")
-	if at < 0 || at+1 == len(p.argv) {
-		return p.fail(1, "Missing table.")
+func loadMove(p *program.Process, x *relocation) int {
+	at := slices.Index(p.Argv, "--table")
+	if at < 0 || at+1 == len(p.Argv) {
+		return p.Fail(1, "Missing table.")
 	}
-	loaded, whole := strings.CutPrefix(p.argv[at+1], fmt.Sprintf("0 %d ", x.sectors()))
+	loaded, whole := strings.CutPrefix(p.Argv[at+1], fmt.Sprintf("0 %d ", x.sectors()))
 	if !whole || !slices.Contains([]string{mirrored, mirrored + " 1 handle_errors", "linear 253:90 0"}, loaded) {
-		return p.fail(1, "device-mapper: reload ioctl on pvmove0 failed: Invalid argument")
+		return p.Fail(1, "device-mapper: reload ioctl on pvmove0 failed: Invalid argument")
 	}
 	x.loaded = loaded
 	return 0
 }
 
-func resumeMove(p *process, x *relocation) int {
+func resumeMove(p *program.Process, x *relocation) int {
 	if x.loaded != "" {
-		x.begin(x.loaded, p.m.Clock.Now())
+		x.begin(x.loaded, p.Devices.Clock.Now())
 	}
 	return 0
 }

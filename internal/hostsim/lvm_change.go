@@ -6,47 +6,47 @@ import (
 )
 
 func lvchange(c *lvmRun) error {
-	if len(c.words) == 0 {
+	if len(c.Words) == 0 {
 		return misused("Please give a logical volume path")
 	}
-	for len(c.words) > 1 && c.has("activate") {
-		v, err := c.volume(c.words[0])
+	for len(c.Words) > 1 && c.Has("activate") {
+		v, err := c.volume(c.Words[0])
 		if err == nil {
-			err = c.setActive(v, c.set["activate"])
+			err = c.setActive(v, c.Set["activate"])
 		}
 		if err != nil {
 			return err
 		}
-		c.words = c.words[1:]
+		c.Words = c.Words[1:]
 	}
-	v, err := c.volume(c.words[0])
+	v, err := c.volume(c.Words[0])
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.has("refresh"):
+	case c.Has("refresh"):
 		return c.refresh(v)
-	case c.has("activate"):
-		return c.setActive(v, c.set["activate"])
+	case c.Has("activate"):
+		return c.setActive(v, c.Set["activate"])
 	}
 	if err := c.complete(v.group); err != nil {
 		return err
 	}
 	v.tags = c.retag(v.tags)
-	if full, ok := c.set["errorwhenfull"]; ok {
+	if full, ok := c.Set["errorwhenfull"]; ok {
 		if v.kind != "thin-pool" {
 			return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
 		}
 		v.failFull = full == "y"
 	}
-	if zero, ok := c.set["zero"]; ok {
+	if zero, ok := c.Set["zero"]; ok {
 		v.unzeroed = zero == "n"
 	}
-	if permission, ok := c.set["permission"]; ok {
+	if permission, ok := c.Set["permission"]; ok {
 		v.readOnly = permission == "r"
 		c.reload(v)
 	}
-	if skip, ok := c.set["setactivationskip"]; ok {
+	if skip, ok := c.Set["setactivationskip"]; ok {
 		v.skip = skip == "y"
 	}
 	return c.commit(v.group)
@@ -74,7 +74,7 @@ func (c *lvmRun) setActive(v *lv, how string) error {
 		c.deactivate(v)
 		return c.point()
 	}
-	if v.skip && !c.has("ignoreactivationskip") {
+	if v.skip && !c.Has("ignoreactivationskip") {
 		return nil
 	}
 	if err := c.activate(v); err != nil {
@@ -84,12 +84,12 @@ func (c *lvmRun) setActive(v *lv, how string) error {
 }
 
 func lvremove(c *lvmRun) error {
-	for _, path := range c.words {
+	for _, path := range c.Words {
 		v, err := c.volume(path)
 		if err != nil {
 			return err
 		}
-		if v.dev != nil && !c.has("yes") && !c.has("force") {
+		if v.dev != nil && !c.Has("yes") && !c.Has("force") {
 			return said("Do you really want to remove active logical volume %s? [y/n]: [n]\n  Logical volume %[1]s not removed.", v.path())
 		}
 		if err := c.removeVolume(v); err != nil {
@@ -129,6 +129,6 @@ func (c *lvmRun) removeVolume(v *lv) error {
 		gone = append(gone, spare)
 	}
 	g.forget(gone...)
-	c.say("  Logical volume \"%s\" successfully removed.", v.name)
+	c.Say("  Logical volume \"%s\" successfully removed.", v.name)
 	return c.commit(g)
 }

@@ -6,21 +6,21 @@ import (
 
 // lvconvert replaces, adds or removes legs of a mirror.
 func lvconvert(c *lvmRun) error {
-	if len(c.words) == 0 {
+	if len(c.Words) == 0 {
 		return misused("Please provide a logical volume path")
 	}
-	v, err := c.volume(c.words[0])
+	v, err := c.volume(c.Words[0])
 	if err != nil {
 		return err
 	}
-	if c.has("mirrors") {
+	if c.Has("mirrors") {
 		return c.changeLegs(v)
 	}
 	if v.kind != "raid1" {
 		return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
 	}
 	bad := c.missing
-	if names := c.all["replace"]; len(names) > 0 {
+	if names := c.All["replace"]; len(names) > 0 {
 		if err := c.complete(v.group); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func lvconvert(c *lvmRun) error {
 		}
 		bad = func(p *pv) bool { return slices.Contains(from, p) }
 	}
-	pvs, err := c.usable(v.group, c.words[1:])
+	pvs, err := c.usable(v.group, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 	if !done {
 		return nil
 	}
-	c.say("  Faulty devices in %s successfully replaced.", v.path())
+	c.Say("  Faulty devices in %s successfully replaced.", v.path())
 	return c.commit(v.group)
 }
 
@@ -100,13 +100,13 @@ func (c *lvmRun) changeLegs(v *lv) error {
 	if err := c.complete(v.group); err != nil {
 		return err
 	}
-	pvs, err := c.named(v.group, c.words[1:])
+	pvs, err := c.named(v.group, c.Words[1:])
 	if err != nil {
 		return err
 	}
-	switch want := c.set["mirrors"]; {
+	switch want := c.Set["mirrors"]; {
 	case len(pvs) != 1 || want != "0" && want != "1":
-		return misused("--mirrors %s of %s", want, c.words[1:])
+		return misused("--mirrors %s of %s", want, c.Words[1:])
 	case v.dev == nil:
 		return said("%s must be active to perform this operation.", v.path())
 	case want == "0" && v.kind == "raid1":
@@ -130,7 +130,7 @@ func (c *lvmRun) dropLeg(v *lv, from *pv) error {
 	for _, x := range old {
 		c.deactivate(x)
 	}
-	c.say("  Logical volume %s successfully converted.", v.path())
+	c.Say("  Logical volume %s successfully converted.", v.path())
 	return c.commit(v.group)
 }
 
@@ -153,6 +153,6 @@ func (c *lvmRun) addLeg(v *lv, on *pv) error {
 		}
 	}
 	c.reload(v)
-	c.say("  Logical volume %s successfully converted.", v.path())
+	c.Say("  Logical volume %s successfully converted.", v.path())
 	return c.commit(g)
 }

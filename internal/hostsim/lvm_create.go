@@ -10,25 +10,25 @@ import (
 
 // lvcreate creates a volume: it commits the metadata, activates the volume and then wipes it.
 func lvcreate(c *lvmRun) error {
-	if len(c.words) == 0 || c.set["name"] == "" {
+	if len(c.Words) == 0 || c.Set["name"] == "" {
 		return misused("Please specify a volume group and a name.")
 	}
-	if c.has("snapshot") {
+	if c.Has("snapshot") {
 		return c.snapshot()
 	}
-	g, err := c.group(c.words[0])
+	g, err := c.group(c.Words[0])
 	if err != nil {
 		return err
 	}
 	if err := c.fresh(g); err != nil {
 		return err
 	}
-	v := &lv{group: g, name: c.set["name"], kind: cmp.Or(c.set["type"], "linear"), tags: c.all["addtag"], readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] == "y"}
+	v := &lv{group: g, name: c.Set["name"], kind: cmp.Or(c.Set["type"], "linear"), tags: c.All["addtag"], readOnly: c.Set["permission"] == "r", skip: c.Set["setactivationskip"] == "y"}
 	makers := map[string]func(*lv) error{"linear": c.makeLinear, "raid1": c.makeMirror, "thin-pool": c.makePool, "thin": c.makeThin}
 	if makers[v.kind] == nil {
 		return misused("Invalid argument for --type: %s", v.kind)
 	}
-	size := cmp.Or(c.set["size"], c.set["virtualsize"])
+	size := cmp.Or(c.Set["size"], c.Set["virtualsize"])
 	bytes, err := lvmSize(size)
 	if err != nil || bytes == 0 {
 		return misused("Please specify a size.")
@@ -45,8 +45,8 @@ func (c *lvmRun) fresh(g *group) error {
 	if err := c.complete(g); err != nil {
 		return err
 	}
-	if g.lv(c.set["name"]) != nil {
-		return said("Logical Volume \"%s\" already exists in volume group \"%s\"", c.set["name"], g.name)
+	if g.lv(c.Set["name"]) != nil {
+		return said("Logical Volume \"%s\" already exists in volume group \"%s\"", c.Set["name"], g.name)
 	}
 	return nil
 }
@@ -56,8 +56,8 @@ func (c *lvmRun) finish(v *lv) error {
 	if err := c.commit(v.group); err != nil {
 		return err
 	}
-	if v.skip || c.set["activate"] == "n" {
-		c.say("  Logical volume \"%s\" created.", v.name)
+	if v.skip || c.Set["activate"] == "n" {
+		c.Say("  Logical volume \"%s\" created.", v.name)
 		return nil
 	}
 	err := c.activate(v)
@@ -71,18 +71,18 @@ func (c *lvmRun) finish(v *lv) error {
 		return said("%v\nFailed to activate new LV %s.", err, v.path())
 	}
 	if err == nil {
-		c.say("  Logical volume \"%s\" created.", v.name)
+		c.Say("  Logical volume \"%s\" created.", v.name)
 	}
 	return err
 }
 
 func (c *lvmRun) wipeNew(v *lv) error {
-	if c.set["wipesignatures"] != "n" {
+	if c.Set["wipesignatures"] != "n" {
 		if err := c.wipe(v.dev); err != nil {
 			return err
 		}
 	}
-	if c.set["zero"] == "n" {
+	if c.Set["zero"] == "n" {
 		return nil
 	}
 	if err := c.zero(v.dev, 0, min(4096, v.size())); err != nil {
@@ -103,7 +103,7 @@ func (g *group) lay(n uint64, pvs []*pv) ([]area, error) {
 }
 
 func (c *lvmRun) makeLinear(v *lv) (err error) {
-	pvs, err := c.usable(v.group, c.words[1:])
+	pvs, err := c.usable(v.group, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ func (c *lvmRun) makeLinear(v *lv) (err error) {
 // makeMirror places each leg on a separate drive, its metadata first.
 func (c *lvmRun) makeMirror(v *lv) error {
 	legs := 2
-	if c.has("mirrors") {
-		n, err := strconv.Atoi(c.set["mirrors"])
+	if c.Has("mirrors") {
+		n, err := strconv.Atoi(c.Set["mirrors"])
 		if err != nil || n < 1 {
-			return misused("Invalid argument for --mirrors: %s", c.set["mirrors"])
+			return misused("Invalid argument for --mirrors: %s", c.Set["mirrors"])
 		}
 		legs = n + 1
 	}
-	pvs, err := c.usable(v.group, c.words[1:])
+	pvs, err := c.usable(v.group, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -157,16 +157,16 @@ func (v *lv) leg(p *pv, i int) {
 func (c *lvmRun) makePool(v *lv) error {
 	g := v.group
 	metadata := uint64(0)
-	if c.has("poolmetadatasize") {
+	if c.Has("poolmetadatasize") {
 		var err error
-		if metadata, err = lvmSize(c.set["poolmetadatasize"]); err != nil {
+		if metadata, err = lvmSize(c.Set["poolmetadatasize"]); err != nil {
 			return err
 		}
 	} else {
 		metadata = max(v.size()/chunkSize*64, 2<<20) // 64 bytes for each chunk (lvmthin(7))
 	}
 	more := max((metadata+g.extent-1)/g.extent, 1)
-	pvs, err := c.usable(g, c.words[1:])
+	pvs, err := c.usable(g, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (c *lvmRun) makePool(v *lv) error {
 	}
 	v.data = g.add(&lv{group: g, name: v.sub("tdata", -1), parent: v, part: "tdata", kind: "linear", extents: v.extents, areas: g.take(v.extents, pvs)})
 	v.meta = g.add(&lv{group: g, name: v.sub("tmeta", -1), parent: v, part: "tmeta", kind: "linear", extents: more, areas: g.take(more, pvs)})
-	v.failFull, v.unzeroed = c.set["errorwhenfull"] == "y", c.set["zero"] == "n"
+	v.failFull, v.unzeroed = c.Set["errorwhenfull"] == "y", c.Set["zero"] == "n"
 	g.add(v)
 	return nil
 }
@@ -198,9 +198,9 @@ func (g *group) spare() *lv {
 }
 
 func (c *lvmRun) makeThin(v *lv) error {
-	pool := v.group.lv(c.set["thinpool"])
+	pool := v.group.lv(c.Set["thinpool"])
 	if pool == nil || pool.kind != "thin-pool" {
-		return said("Failed to find logical volume \"%s/%s\"", v.group.name, c.set["thinpool"])
+		return said("Failed to find logical volume \"%s/%s\"", v.group.name, c.Set["thinpool"])
 	}
 	v.pool = pool
 	v.group.add(v)
@@ -209,7 +209,7 @@ func (c *lvmRun) makeThin(v *lv) error {
 
 // snapshot creates a snapshot of a thin volume; the two share their chunks.
 func (c *lvmRun) snapshot() error {
-	origin, err := c.volume(c.words[0])
+	origin, err := c.volume(c.Words[0])
 	if err != nil {
 		return err
 	}
@@ -219,8 +219,8 @@ func (c *lvmRun) snapshot() error {
 	if err := c.fresh(origin.group); err != nil {
 		return err
 	}
-	v := &lv{name: c.set["name"], kind: "thin", tags: c.all["addtag"], extents: origin.extents, pool: origin.pool, origin: origin,
-		readOnly: c.set["permission"] == "r", skip: c.set["setactivationskip"] != "n", chunks: maps.Clone(origin.chunks)}
+	v := &lv{name: c.Set["name"], kind: "thin", tags: c.All["addtag"], extents: origin.extents, pool: origin.pool, origin: origin,
+		readOnly: c.Set["permission"] == "r", skip: c.Set["setactivationskip"] != "n", chunks: maps.Clone(origin.chunks)}
 	for _, x := range v.chunks {
 		x.refs++
 	}

@@ -7,20 +7,20 @@ import (
 
 // lvextend extends a volume to a size.
 func lvextend(c *lvmRun) error {
-	if len(c.words) == 0 {
+	if len(c.Words) == 0 {
 		return misused("Please specify a logical volume path.")
 	}
-	v, err := c.volume(c.words[0])
+	v, err := c.volume(c.Words[0])
 	if err != nil {
 		return err
 	}
 	if err := cmp.Or(c.complete(v.group), v.locked()); err != nil {
 		return err
 	}
-	if c.has("poolmetadatasize") {
+	if c.Has("poolmetadatasize") {
 		return c.extendMetadata(v)
 	}
-	bytes, err := lvmSize(c.set["size"])
+	bytes, err := lvmSize(c.Set["size"])
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func lvextend(c *lvmRun) error {
 	case want < v.extents:
 		return said("New size given (%d extents) not larger than existing size (%d extents)", want, v.extents)
 	}
-	pvs, err := c.usable(v.group, c.words[1:])
+	pvs, err := c.usable(v.group, c.Words[1:])
 	if err == nil {
 		err = v.grow(want-v.extents, pvs)
 	}
@@ -42,13 +42,13 @@ func lvextend(c *lvmRun) error {
 		return err
 	}
 	c.reload(v)
-	c.say("  Logical volume %s successfully resized.", v.path())
+	c.Say("  Logical volume %s successfully resized.", v.path())
 	return c.point()
 }
 
 // extendMetadata extends the metadata of a pool, and the spare if there is room for both.
 func (c *lvmRun) extendMetadata(v *lv) error {
-	bytes, err := lvmSize(c.set["poolmetadatasize"])
+	bytes, err := lvmSize(c.Set["poolmetadatasize"])
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *lvmRun) extendMetadata(v *lv) error {
 	}
 	c.reload(v.meta)
 	c.reload(v)
-	c.say("  Logical volume %s/%s successfully resized.", v.group.name, v.meta.name)
+	c.Say("  Logical volume %s/%s successfully resized.", v.group.name, v.meta.name)
 	return c.point()
 }
 

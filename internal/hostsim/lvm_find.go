@@ -10,12 +10,13 @@ import (
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
 // lvmScan is what a command finds on the devices that it may use.
 type lvmScan struct {
-	*process
-	flags
+	*program.Process
+	program.Flags
 	m       *lvmState
 	devices []*block.Device          // devices that it may use
 	on      map[string]*block.Device // physical volumes that it found, by UUID
@@ -24,8 +25,8 @@ type lvmScan struct {
 	again   bool                     // a second scan was made
 }
 
-func newScan(s *lvmState, p *process) *lvmScan {
-	return &lvmScan{process: p, m: s, on: map[string]*block.Device{}, unread: map[string]bool{}, twice: map[string]bool{}}
+func newScan(s *lvmState, p *program.Process) *lvmScan {
+	return &lvmScan{Process: p, m: s, on: map[string]*block.Device{}, unread: map[string]bool{}, twice: map[string]bool{}}
 }
 
 // readLabels reads the labels on the devices that the command may use: those of --devices, or all. It
@@ -38,24 +39,24 @@ func (c *lvmScan) readLabels() {
 	}
 	c.m.Mu.RUnlock()
 	slices.Sort(names)
-	if listed := c.all["devices"]; len(listed) > 0 {
+	if listed := c.All["devices"]; len(listed) > 0 {
 		names = nil
 		for _, one := range listed {
 			names = append(names, strings.Split(one, ",")...)
 		}
 	}
 	for _, name := range names {
-		dev := c.device(name)
+		dev := c.Device(name)
 		if dev == nil {
-			c.complain("  WARNING: Device %s not found.", name)
+			c.Complain("  WARNING: Device %s not found.", name)
 			continue
 		}
-		err := dev.Do(c.ctx, block.Access{N: 4096}, func() error {
+		err := dev.Do(c.Ctx, block.Access{N: 4096}, func() error {
 			c.see(dev)
 			return nil
 		})
 		if err != nil {
-			c.complain("  Error reading device %s at 0 length 4096.", name)
+			c.Complain("  Error reading device %s at 0 length 4096.", name)
 		}
 	}
 	c.m.Mu.Lock()
@@ -77,7 +78,7 @@ func (c *lvmScan) see(dev *block.Device) {
 		c.twice[id] = true
 		var why string
 		first, dev, why = c.preferred(id, first, dev)
-		c.complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because %s.", dev.Name, id, id, first.Name, why)
+		c.Complain("  WARNING: Not using device /dev/%s for PV %s.\n  WARNING: PV %s prefers device /dev/%s because %s.", dev.Name, id, id, first.Name, why)
 		dev = first
 	}
 	c.on[id] = dev

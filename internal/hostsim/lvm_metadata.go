@@ -74,9 +74,9 @@ func (c *lvmScan) checkMetadata(p *pv, dev *block.Device) {
 	}
 	c.unread[p.uuid], c.again = true, c.again || again
 	for line := range strings.Lines(wrong) {
-		c.complain("  WARNING: %s", strings.TrimSpace(line))
+		c.Complain("  WARNING: %s", strings.TrimSpace(line))
 	}
-	c.complain("  WARNING: scanning /dev/%s mda1 failed to read metadata summary.\n  WARNING: repair VG metadata on /dev/%[1]s with vgck --updatemetadata.\n  WARNING: scan failed to get metadata summary from /dev/%[1]s PVID %s", dev.Name, strings.ReplaceAll(p.uuid, "-", ""))
+	c.Complain("  WARNING: scanning /dev/%s mda1 failed to read metadata summary.\n  WARNING: repair VG metadata on /dev/%[1]s with vgck --updatemetadata.\n  WARNING: scan failed to get metadata summary from /dev/%[1]s PVID %s", dev.Name, strings.ReplaceAll(p.uuid, "-", ""))
 }
 
 // used refuses a physical volume that is in use by a group with unreadable metadata.

@@ -40,21 +40,21 @@ func (g *group) copied(since time.Time, n uint64) uint64 {
 }
 
 func pvmove(c *lvmRun) error {
-	if len(c.words) == 0 {
+	if len(c.Words) == 0 {
 		return misused("Please enter a source physical volume")
 	}
-	p := c.at(c.words[0])
+	p := c.at(c.Words[0])
 	if p == nil || p.group == nil {
-		return said("Failed to find physical volume \"%s\".", c.words[0])
+		return said("Failed to find physical volume \"%s\".", c.Words[0])
 	}
 	g := p.group
 	if err := c.complete(g); err != nil {
 		return err
 	}
 	switch {
-	case c.has("abort") && g.move == nil:
+	case c.Has("abort") && g.move == nil:
 		return nil
-	case c.has("abort"):
+	case c.Has("abort"):
 		g.move = nil
 		return c.commit(g)
 	case g.move != nil && g.move.from != p:
@@ -69,7 +69,7 @@ func pvmove(c *lvmRun) error {
 
 // startMove allocates extents for all that is on a physical volume.
 func (c *lvmRun) startMove(g *group, from *pv) error {
-	pvs, err := c.usable(g, c.words[1:])
+	pvs, err := c.usable(g, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *lvmRun) startMove(g *group, from *pv) error {
 	g.move = x // the extents that it takes are not free
 	for _, v := range g.lvs {
 		for _, a := range v.areas {
-			if a.pv != from || c.has("name") && v.top().name != c.set["name"] {
+			if a.pv != from || c.Has("name") && v.top().name != c.Set["name"] {
 				continue
 			}
 			to := g.take(a.n, slices.DeleteFunc(slices.Clone(pvs), func(p *pv) bool { return p == from || v.parent != nil && v.beside(p) }))
@@ -127,7 +127,7 @@ func (v *lv) beside(p *pv) bool {
 
 // carry waits for a move. It can be ended at any time; the next pvmove continues from there.
 func (c *lvmRun) carry(g *group, x *relocation) error {
-	every, first := c.set["interval"], true
+	every, first := c.Set["interval"], true
 	seconds, err := strconv.Atoi(strings.TrimPrefix(every, "+"))
 	if err != nil {
 		return misused("Invalid argument for --interval: %s", every)
@@ -136,8 +136,8 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 		if !first || strings.HasPrefix(every, "+") {
 			select {
 			case <-c.m.Clock.After(time.Duration(seconds) * time.Second):
-			case <-c.ctx.Done():
-				return c.ctx.Err()
+			case <-c.Ctx.Done():
+				return c.Ctx.Err()
 			}
 		}
 		first = false
@@ -220,13 +220,13 @@ func (c *lvmRun) advance(g *group, x *relocation) (ended bool, err error) {
 		return true, nil
 	}
 	if err := c.complete(g); err != nil {
-		return true, said("%v\nABORTING: Can't reread VG for %s error flags 1.", err, c.words[0])
+		return true, said("%v\nABORTING: Can't reread VG for %s error flags 1.", err, c.Words[0])
 	}
 	if c.look(g, x); x.since.IsZero() {
-		c.say("  %s: Interrupted: No longer active.", c.words[0])
+		c.Say("  %s: Interrupted: No longer active.", c.Words[0])
 		return true, nil
 	}
-	c.say("  %s: Moved: %.2f%%", c.words[0], 100*float64(x.done)/float64(x.total))
+	c.Say("  %s: Moved: %.2f%%", c.Words[0], 100*float64(x.done)/float64(x.total))
 	if err := c.point(); err != nil || x.done < x.total {
 		return false, err
 	}

@@ -28,10 +28,10 @@ func lvmSize(s string) (uint64, error) {
 
 // pvcreate labels devices. On a device with content it asks a question, and it gets no answer here.
 func pvcreate(c *lvmRun) error {
-	if len(c.words) == 0 || c.has("uuid") && len(c.words) != 1 {
+	if len(c.Words) == 0 || c.Has("uuid") && len(c.Words) != 1 {
 		return misused("Please enter a physical volume path.")
 	}
-	for _, name := range c.words {
+	for _, name := range c.Words {
 		if _, err := c.label(name); err != nil {
 			return err
 		}
@@ -41,15 +41,15 @@ func pvcreate(c *lvmRun) error {
 
 func (c *lvmRun) label(name string) (*pv, error) {
 	dev := c.m.Lookup(name)
-	id := cmp.Or(c.set["uuid"], lvmID())
+	id := cmp.Or(c.Set["uuid"], lvmID())
 	switch p := c.at(name); {
 	case dev == nil || !slices.Contains(c.devices, dev):
 		return nil, said("No device found for %s.", name)
-	case c.has("uuid") && (len(id) != 38 || !plainID([]byte(strings.ReplaceAll(id, "-", "")))):
+	case c.Has("uuid") && (len(id) != 38 || !plainID([]byte(strings.ReplaceAll(id, "-", "")))):
 		return nil, said("UUID \"%s\" is invalid.", id)
-	case c.has("uuid") && !c.has("norestorefile") && !c.has("restorefile"):
+	case c.Has("uuid") && !c.Has("norestorefile") && !c.Has("restorefile"):
 		return nil, misused("--restorefile is required with --uuid")
-	case c.has("uuid") && c.on[id] != nil && c.on[id] != dev:
+	case c.Has("uuid") && c.on[id] != nil && c.on[id] != dev:
 		return nil, said("uuid %s already in use on \"/dev/%s\".", id, c.on[id].Name)
 	case c.used(p, name) != nil:
 		return nil, c.used(p, name)
@@ -62,8 +62,8 @@ func (c *lvmRun) label(name string) (*pv, error) {
 		return nil, err
 	}
 	start := uint64(1 << 20)
-	if c.has("metadatasize") {
-		size, err := lvmSize(c.set["metadatasize"])
+	if c.Has("metadatasize") {
+		size, err := lvmSize(c.Set["metadatasize"])
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	p := &pv{uuid: id, size: dev.Length(), start: start, hint: dev.Name}
 	c.m.physical[id], c.on[id] = p, dev
 	dev.Changed()
-	c.say("  Physical volume \"%s\" successfully created.", name)
+	c.Say("  Physical volume \"%s\" successfully created.", name)
 	return p, c.point()
 }
 
@@ -98,10 +98,10 @@ func (c *lvmRun) clear(dev *block.Device) error {
 		return nil
 	}
 	_, format, _ := strings.Cut(udev, "=")
-	if !c.has("yes") {
+	if !c.Has("yes") {
 		return said("WARNING: %s signature detected on /dev/%s at offset 0. Wipe it? [y/n]: [n]\n  Aborted wiping of %[1]s.\n  1 existing signature left on the device.", format, dev.Name)
 	}
-	c.say("  Wiping %s signature on /dev/%s.", format, dev.Name)
+	c.Say("  Wiping %s signature on /dev/%s.", format, dev.Name)
 	return c.wipe(dev)
 }
 
@@ -122,7 +122,7 @@ func (c *lvmRun) wipe(dev *block.Device) error {
 }
 
 func pvremove(c *lvmRun) error {
-	for _, name := range c.words {
+	for _, name := range c.Words {
 		p := c.at(name)
 		switch {
 		case p == nil:

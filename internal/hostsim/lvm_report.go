@@ -19,10 +19,10 @@ type lvmReport struct{ *lvmScan }
 
 // fullreport prints a section for each group, and one for the rest.
 func fullreport(c *lvmRun) error {
-	if c.set["reportformat"] != "json" || c.set["units"] != "b" || !c.has("nosuffix") {
+	if c.Set["reportformat"] != "json" || c.Set["units"] != "b" || !c.Has("nosuffix") {
 		return misused("The simulated lvm reports in JSON and bytes only.")
 	}
-	parts, columns := c.all["configreport"], c.all["options"]
+	parts, columns := c.All["configreport"], c.All["options"]
 	if len(parts) != len(columns) {
 		return misused("Option -o goes with --configreport.")
 	}
@@ -57,7 +57,7 @@ func fullreport(c *lvmRun) error {
 	if c.again { // on a separate line, inside the report (seen with 2.03.16)
 		text = bytes.Replace(text, []byte("[\n"), []byte("[\nRetrying metadata scan.\n"), 1)
 	}
-	c.say("    %s", text)
+	c.Say("    %s", text)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
 // lvm(8) of lvm2 2.03.16: its commands as far as package lvm uses them, with its messages and exit
@@ -81,12 +82,12 @@ func misused(format string, args ...any) error {
 var errKilled = errors.New("killed")
 
 // run runs lvm(8).
-func (s *lvmState) run(p *process) int {
-	if len(p.argv) < 2 || lvmCommands[p.argv[1]].do == nil {
-		return p.fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.argv[1:], " "))
+func (s *lvmState) run(p *program.Process) int {
+	if len(p.Argv) < 2 || lvmCommands[p.Argv[1]].do == nil {
+		return p.Fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.Argv[1:], " "))
 	}
-	c := &lvmRun{lvmScan: newScan(s, p), command: p.argv[1]}
-	err := c.parse(p.argv[2:])
+	c := &lvmRun{lvmScan: newScan(s, p), command: p.Argv[1]}
+	err := c.parse(p.Argv[2:])
 	if err == nil {
 		if c.command != "version" {
 			c.readLabels()
@@ -104,12 +105,12 @@ func (s *lvmState) run(p *process) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, errKilled):
-		p.killed = true
+		p.Killed = true
 	case why != nil && why.words:
-		return p.fail(lvmUsage, "  %s: %v", c.command, err)
+		return p.Fail(lvmUsage, "  %s: %v", c.command, err)
 	default:
 		for line := range strings.Lines(err.Error()) {
-			p.complain("  %s", strings.TrimRight(line, "\n"))
+			p.Complain("  %s", strings.TrimRight(line, "\n"))
 		}
 	}
 	return lvmFailed
@@ -117,9 +118,9 @@ func (s *lvmState) run(p *process) int {
 
 // version reads no device. LVM prints the driver's line only where there is a driver.
 func version(c *lvmRun) error {
-	c.say("  LVM version:     2.03.16(2) (2022-05-18)")
-	c.say("  Library version: 1.02.185 (2022-05-18)")
-	c.say("  Driver version:  4.47.0")
+	c.Say("  LVM version:     2.03.16(2) (2022-05-18)")
+	c.Say("  Library version: 1.02.185 (2022-05-18)")
+	c.Say("  Driver version:  4.47.0")
 	return nil
 }
 
@@ -142,16 +143,16 @@ func (c *lvmRun) parse(args []string) error {
 			short += letter
 		}
 	}
-	f, err := getopt(args, short, long...)
+	f, err := program.Getopt(args, short, long...)
 	if err != nil {
 		return misused("%v", err)
 	}
-	for letter, values := range f.all {
+	for letter, values := range f.All {
 		if name := shortNames[letter]; name != "" {
-			f.set[name], f.all[name] = f.set[letter], append(f.all[name], values...)
+			f.Set[name], f.All[name] = f.Set[letter], append(f.All[name], values...)
 		}
 	}
-	c.flags = f
+	c.Flags = f
 	return nil
 }
 

@@ -67,7 +67,7 @@ func vgcfgbackup(c *lvmRun) error {
 		volume("pvmove0_mimage_1", x.legs[1], "", legs[1]...)
 	}
 	b.WriteString("\t}\n}\n")
-	if err := os.WriteFile(c.set["file"], []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(c.Set["file"], []byte(b.String()), 0o600); err != nil {
 		return said("%v", err)
 	}
 	return nil
@@ -79,7 +79,7 @@ func vgcfgrestore(c *lvmRun) error {
 	if err != nil {
 		return err
 	}
-	b, err := os.ReadFile(c.set["file"])
+	b, err := os.ReadFile(c.Set["file"])
 	if err != nil {
 		return said("%v", err)
 	}
@@ -90,7 +90,7 @@ func vgcfgrestore(c *lvmRun) error {
 			return said("Cannot restore Volume Group %s with 1 PVs marked as missing.\nRestore failed.", g.name)
 		}
 	}
-	if pools := slices.ContainsFunc(g.lvs, func(v *lv) bool { return v.kind == "thin-pool" && has("\t\t", v.name) }); pools && !c.has("force") {
+	if pools := slices.ContainsFunc(g.lvs, func(v *lv) bool { return v.kind == "thin-pool" && has("\t\t", v.name) }); pools && !c.Has("force") {
 		return said("Consider using option --force to restore Volume Group %s with thin volumes.\nRestore failed.", g.name)
 	}
 	for _, v := range slices.Clone(g.lvs) {

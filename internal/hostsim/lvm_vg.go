@@ -7,25 +7,25 @@ import (
 )
 
 func vgcreate(c *lvmRun) error {
-	if len(c.words) < 2 {
+	if len(c.Words) < 2 {
 		return misused("Please provide volume group name and physical volumes")
 	}
-	name := c.words[0]
-	g := &group{m: c.m, uuid: lvmID(), name: name, extent: 4 << 20, tags: c.all["addtag"], auto: c.set["setautoactivation"] != "n"}
+	name := c.Words[0]
+	g := &group{m: c.m, uuid: lvmID(), name: name, extent: 4 << 20, tags: c.All["addtag"], auto: c.Set["setautoactivation"] != "n"}
 	if slices.ContainsFunc(c.groups(), func(g *group) bool { return g.name == name }) {
 		return said("A volume group called %s already exists.", name)
 	}
-	if c.has("physicalextentsize") {
-		size, err := lvmSize(c.set["physicalextentsize"])
+	if c.Has("physicalextentsize") {
+		size, err := lvmSize(c.Set["physicalextentsize"])
 		if err != nil || size < 1<<10 || size&(size-1) != 0 {
-			return misused("Physical extent size %s is invalid", c.set["physicalextentsize"])
+			return misused("Physical extent size %s is invalid", c.Set["physicalextentsize"])
 		}
 		g.extent = size
 	}
-	if err := c.join(g, c.words[1:]); err != nil {
+	if err := c.join(g, c.Words[1:]); err != nil {
 		return err
 	}
-	c.say("  Volume group \"%s\" successfully created", name)
+	c.Say("  Volume group \"%s\" successfully created", name)
 	return c.commit(g)
 }
 
@@ -77,13 +77,13 @@ func vgextend(c *lvmRun) error {
 	if err != nil {
 		return err
 	}
-	if !c.has("restoremissing") {
-		if err := c.join(g, c.words[1:]); err != nil {
+	if !c.Has("restoremissing") {
+		if err := c.join(g, c.Words[1:]); err != nil {
 			return err
 		}
 		return c.commit(g)
 	}
-	list, err := c.named(g, c.words[1:])
+	list, err := c.named(g, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -95,10 +95,10 @@ func vgextend(c *lvmRun) error {
 
 // groupAndRest returns the group that the first argument names, if there are enough arguments.
 func (c *lvmRun) groupAndRest(least int) (*group, error) {
-	if len(c.words) < least {
+	if len(c.Words) < least {
 		return nil, misused("Please enter volume group name")
 	}
-	return c.group(c.words[0])
+	return c.group(c.Words[0])
 }
 
 func vgreduce(c *lvmRun) error {
@@ -106,13 +106,13 @@ func vgreduce(c *lvmRun) error {
 	if err != nil {
 		return err
 	}
-	if c.has("removemissing") {
+	if c.Has("removemissing") {
 		return c.removeMissing(g)
 	}
 	if err := c.complete(g); err != nil {
 		return err
 	}
-	list, err := c.named(g, c.words[1:])
+	list, err := c.named(g, c.Words[1:])
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func vgremove(c *lvmRun) error {
 			n++
 		}
 	}
-	if n > 0 && !c.has("yes") && !c.has("force") {
+	if n > 0 && !c.Has("yes") && !c.Has("force") {
 		return said("Do you really want to remove volume group \"%s\" containing %d logical volumes? [y/n]: [n]\n  Volume group \"%[1]s\" not removed", g.name, n)
 	}
 	for _, v := range slices.Clone(g.lvs) {
@@ -181,7 +181,7 @@ func vgremove(c *lvmRun) error {
 		}
 		c.part(g, p)
 	}
-	c.say("  Volume group \"%s\" successfully removed", g.name)
+	c.Say("  Volume group \"%s\" successfully removed", g.name)
 	return c.point()
 }
 
@@ -194,7 +194,7 @@ func vgchange(c *lvmRun) error {
 		return err
 	}
 	g.tags = c.retag(g.tags)
-	if v, ok := c.set["setautoactivation"]; ok {
+	if v, ok := c.Set["setautoactivation"]; ok {
 		g.auto = v != "n"
 	}
 	return c.commit(g)
@@ -202,8 +202,8 @@ func vgchange(c *lvmRun) error {
 
 // retag applies --addtag and --deltag.
 func (c *lvmRun) retag(tags []string) []string {
-	tags = slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(c.all["deltag"], t) })
-	for _, t := range c.all["addtag"] {
+	tags = slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(c.All["deltag"], t) })
+	for _, t := range c.All["addtag"] {
 		if !slices.Contains(tags, t) {
 			tags = append(tags, t)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
@@ -25,7 +26,7 @@ type Machine struct {
 	devices      *block.Devices
 	lvm          *lvmState
 	faults       *injector
-	programs     map[string]program
+	programs     map[string]program.Program
 }
 
 var _ host.Machine = (*Machine)(nil)

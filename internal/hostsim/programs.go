@@ -9,11 +9,12 @@ import (
 	"path"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
 // installed returns the programs of the machine by name.
-func (m *Machine) installed() map[string]program {
-	all := map[string]program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": cryptsetup}
+func (m *Machine) installed() map[string]program.Program {
+	all := map[string]program.Program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": cryptsetup}
 	maps.Copy(all, fsPrograms)
 	for _, name := range m.kernel.Without {
 		delete(all, name)
@@ -43,15 +44,15 @@ func (m *Machine) RunInput(ctx context.Context, input []byte, argv ...string) ([
 	if run == nil {
 		return nil, fmt.Errorf("%s is not installed: %w", argv[0], fs.ErrNotExist)
 	}
-	p := newProcess(ctx, m.devices, name, argv, input)
+	p := program.New(ctx, m.devices, name, argv, input)
 	code := run(p)
 	switch {
-	case p.killed:
-		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: -1}
+	case p.Killed:
+		return p.Out.Bytes(), &host.ExitError{Argv: argv, Code: -1}
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", argv[0], ctx.Err())
 	case code != 0:
-		return p.out.Bytes(), &host.ExitError{Argv: argv, Code: code, Stderr: p.errs.String()}
+		return p.Out.Bytes(), &host.ExitError{Argv: argv, Code: code, Stderr: p.Errs.String()}
 	}
-	return p.out.Bytes(), nil
+	return p.Out.Bytes(), nil
 }

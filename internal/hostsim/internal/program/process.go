@@ -1,4 +1,4 @@
-package hostsim
+package program
 
 import (
 	"bytes"
@@ -16,58 +16,58 @@ import (
 // The programs of a simulated machine parse arguments as the real programs do, so that a mistake of the
 // daemon is found, and return the same exit status.
 
-// program runs a program and returns its exit status.
-type program func(*process) int
+// Program runs a program and returns its exit status.
+type Program func(*Process) int
 
-// process is a running program.
-type process struct {
-	m         *block.Devices
-	ctx       context.Context
-	name      string
-	argv      []string
-	input     []byte
-	killed    bool
-	out, errs bytes.Buffer
+// Process is a running program.
+type Process struct {
+	Devices   *block.Devices
+	Ctx       context.Context
+	Name      string
+	Argv      []string
+	Input     []byte
+	Killed    bool
+	Out, Errs bytes.Buffer
 }
 
-func newProcess(ctx context.Context, m *block.Devices, name string, argv []string, input []byte) *process {
-	return &process{m: m, ctx: ctx, name: name, argv: argv, input: input}
+func New(ctx context.Context, m *block.Devices, name string, argv []string, input []byte) *Process {
+	return &Process{Devices: m, Ctx: ctx, Name: name, Argv: argv, Input: input}
 }
 
-// say writes to standard output, complain to standard error.
-func (p *process) say(format string, args ...any)      { fmt.Fprintf(&p.out, format+"\n", args...) }
-func (p *process) complain(format string, args ...any) { fmt.Fprintf(&p.errs, format+"\n", args...) }
+// Say writes to standard output, complain to standard error.
+func (p *Process) Say(format string, args ...any)      { fmt.Fprintf(&p.Out, format+"\n", args...) }
+func (p *Process) Complain(format string, args ...any) { fmt.Fprintf(&p.Errs, format+"\n", args...) }
 
-// fail writes an error message and returns the code.
-func (p *process) fail(code int, format string, args ...any) int {
-	p.complain(format, args...)
+// Fail writes an error message and returns the code.
+func (p *Process) Fail(code int, format string, args ...any) int {
+	p.Complain(format, args...)
 	return code
 }
 
-// flags are the options with their values (the last of each in set, all in all) and the other
+// Flags are the options with their values (the last of each in set, all in all) and the other
 // arguments.
-type flags struct {
-	set   map[string]string
-	all   map[string][]string
-	words []string
+type Flags struct {
+	Set   map[string]string
+	All   map[string][]string
+	Words []string
 }
 
-func (f *flags) put(name, value string) {
-	f.set[name] = value
-	f.all[name] = append(f.all[name], value)
+func (f *Flags) put(name, value string) {
+	f.Set[name] = value
+	f.All[name] = append(f.All[name], value)
 }
 
-func (f flags) has(name string) bool { _, ok := f.set[name]; return ok }
+func (f Flags) Has(name string) bool { _, ok := f.Set[name]; return ok }
 
-// getopt parses options as getopt_long(3) does: short lists the letters, long the words. A colon after
+// Getopt parses options as getopt_long(3) does: short lists the letters, long the words. A colon after
 // one means that a value follows.
-func getopt(args []string, short string, long ...string) (flags, error) {
-	f := flags{set: map[string]string{}, all: map[string][]string{}}
+func Getopt(args []string, short string, long ...string) (Flags, error) {
+	f := Flags{Set: map[string]string{}, All: map[string][]string{}}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
 		case arg == "--":
-			f.words = append(f.words, args[i+1:]...)
+			f.Words = append(f.Words, args[i+1:]...)
 			return f, nil
 		case strings.HasPrefix(arg, "--"):
 			name, value, inline := strings.Cut(arg[2:], "=")
@@ -89,14 +89,14 @@ func getopt(args []string, short string, long ...string) (flags, error) {
 			}
 			i += used
 		default:
-			f.words = append(f.words, arg)
+			f.Words = append(f.Words, arg)
 		}
 	}
 	return f, nil
 }
 
 // letters parses an argument of short options; used is the number of further arguments it needs.
-func (f *flags) letters(word string, rest []string, short string) (used int, err error) {
+func (f *Flags) letters(word string, rest []string, short string) (used int, err error) {
 	for i, c := range word {
 		at := strings.IndexRune(short, c)
 		switch {
@@ -117,18 +117,18 @@ func (f *flags) letters(word string, rest []string, short string) (used int, err
 	return 0, nil
 }
 
-// device returns the block device that is an argument of a program.
-func (p *process) device(name string) *block.Device {
-	p.m.Mu.RLock()
-	defer p.m.Mu.RUnlock()
-	if d := p.m.Lookup(name); d != nil && !d.Gone {
+// Device returns the block device that is an argument of a program.
+func (p *Process) Device(name string) *block.Device {
+	p.Devices.Mu.RLock()
+	defer p.Devices.Mu.RUnlock()
+	if d := p.Devices.Lookup(name); d != nil && !d.Gone {
 		return d
 	}
 	return nil
 }
 
-// reason returns the message for an error from the kernel.
-func reason(err error) string {
+// Reason returns the message for an error from the kernel.
+func Reason(err error) string {
 	for _, r := range []struct {
 		is   error
 		text string
