@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"go.yaml.in/yaml/v3"
 )
@@ -81,10 +82,10 @@ func FaultNames() []FaultDoc {
 // injector applies faults to a machine.
 type injector struct {
 	devices *block.Devices
-	mounts  *mounter
+	mounts  *filesystem.Mounter
 }
 
-func newInjector(d *block.Devices, m *mounter) *injector { return &injector{d, m} }
+func newInjector(d *block.Devices, m *filesystem.Mounter) *injector { return &injector{d, m} }
 
 // Inject applies a fault.
 func (x *injector) Inject(f Fault) error {
@@ -94,7 +95,7 @@ func (x *injector) Inject(f Fault) error {
 	if err != nil {
 		return err
 	}
-	if row.fs != nil && (row.do == nil || volumeAt(x.mounts, f.Bay+f.Drive) != nil) {
+	if row.fs != nil && (row.do == nil || filesystem.VolumeAt(x.mounts, f.Bay+f.Drive) != nil) {
 		return x.injectFS(&f, row)
 	}
 	d, err := x.target(&f)

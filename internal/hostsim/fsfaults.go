@@ -9,6 +9,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
@@ -21,7 +22,7 @@ type fsFault func(*injector, *block.Device, arguments) error
 // aimFS returns the devices with a filesystem that the fault names.
 func (x *injector) aimFS(f *Fault) ([]*block.Device, error) {
 	name := f.Bay + f.Drive
-	if dev := volumeAt(x.mounts, name); dev != nil {
+	if dev := filesystem.VolumeAt(x.mounts, name); dev != nil {
 		return x.onlyFS([]*block.Device{dev}, name)
 	}
 	if strings.HasPrefix(name, "/") {
@@ -35,9 +36,9 @@ func (x *injector) aimFS(f *Fault) ([]*block.Device, error) {
 }
 
 func (x *injector) onlyFS(list []*block.Device, name string) ([]*block.Device, error) {
-	list = slices.DeleteFunc(list, func(d *block.Device) bool { return stateOf(x.mounts, d) == nil })
+	list = slices.DeleteFunc(list, func(d *block.Device) bool { return filesystem.StateOf(x.mounts, d) == nil })
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: %w", name, errNoFS)
+		return nil, fmt.Errorf("%s: %w", name, filesystem.ErrNoFS)
 	}
 	return list, nil
 }
@@ -47,12 +48,12 @@ func fsErrors(x *injector, d *block.Device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	f := mountedOn(x.mounts, d)
+	f := filesystem.MountedOn(x.mounts, d)
 	if f == nil {
 		return fmt.Errorf("%s: %w: it is not mounted", d.Name, kernel.ErrInvalid)
 	}
 	f.Errors = 0
-	f.fail(n, "__ext4_find_entry:1683: inode #2: comm app: checksumming directory block 0")
+	f.Fail(n, "__ext4_find_entry:1683: inode #2: comm app: checksumming directory block 0")
 	return nil
 }
 
@@ -61,17 +62,17 @@ func fsReadOnly(x *injector, d *block.Device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	f := mountedOn(x.mounts, d)
+	f := filesystem.MountedOn(x.mounts, d)
 	if f == nil {
 		return fmt.Errorf("%s: %w: it is not mounted", d.Name, kernel.ErrInvalid)
 	}
-	f.hidden = hidden
-	f.turnReadOnly()
+	f.Hidden = hidden
+	f.TurnReadOnly()
 	return nil
 }
 
 func fsCorrupt(x *injector, d *block.Device, _ arguments) error {
-	return edit(x.mounts, d, func(s *content.Super) { s.Damaged = true })
+	return filesystem.Edit(x.mounts, d, func(s *content.Super) { s.Damaged = true })
 }
 
 func fsFill(x *injector, d *block.Device, a arguments) error {
@@ -79,26 +80,26 @@ func fsFill(x *injector, d *block.Device, a arguments) error {
 	if err != nil {
 		return err
 	}
-	return edit(x.mounts, d, func(s *content.Super) { s.Used = s.Usage().Bytes / 100 * percent })
+	return filesystem.Edit(x.mounts, d, func(s *content.Super) { s.Used = s.Usage().Bytes / 100 * percent })
 }
 
 // fsUnmount drops all mounts of a device, even those in use.
 func fsUnmount(x *injector, d *block.Device, _ arguments) error {
-	f := mountedOn(x.mounts, d)
+	f := filesystem.MountedOn(x.mounts, d)
 	if f == nil {
 		return fmt.Errorf("%s: %w", d.Name, host.ErrNotMounted)
 	}
-	unmountAll(x.mounts, f)
+	filesystem.UnmountAll(x.mounts, f)
 	return nil
 }
 
 // healFS undoes the faults of a filesystem; its content stays.
 func healFS(x *injector, d *block.Device, _ arguments) error {
-	if f := mountedOn(x.mounts, d); f != nil {
-		f.readOnly, f.hidden = f.wanted, false
+	if f := filesystem.MountedOn(x.mounts, d); f != nil {
+		f.ReadOnly, f.Hidden = f.Wanted, false
 	}
-	err := edit(x.mounts, d, func(s *content.Super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
-	if errors.Is(err, errNoFS) {
+	err := filesystem.Edit(x.mounts, d, func(s *content.Super) { s.Damaged, s.Errors, s.Warnings, s.First, s.Last = false, 0, 0, 0, 0 })
+	if errors.Is(err, filesystem.ErrNoFS) {
 		return nil
 	}
 	return err
@@ -108,10 +109,10 @@ func healFS(x *injector, d *block.Device, _ arguments) error {
 func (x *injector) fsTroubles(d *block.Drive) []string {
 	var damaged, failed, readOnly bool
 	for _, dev := range d.Stack() {
-		if s := stateOf(x.mounts, dev); s != nil {
+		if s := filesystem.StateOf(x.mounts, dev); s != nil {
 			damaged, failed = damaged || s.Damaged, failed || s.Errors > 0
-			f := mountedOn(x.mounts, dev)
-			readOnly = readOnly || f != nil && f.readOnly
+			f := filesystem.MountedOn(x.mounts, dev)
+			readOnly = readOnly || f != nil && f.ReadOnly
 		}
 	}
 	var names []string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
@@ -20,13 +21,13 @@ type Machine struct {
 	claim string
 	runs  int // programs started
 
-	*sysfs.Files                // host.Files
-	*mounter                    // host.Mounter
-	kernel       *kernel.Kernel // its lock guards everything
-	devices      *block.Devices
-	lvm          *lvmState
-	faults       *injector
-	programs     map[string]program.Program
+	*sysfs.Files                       // host.Files
+	*filesystem.Mounter                // host.Mounter
+	kernel              *kernel.Kernel // its lock guards everything
+	devices             *block.Devices
+	lvm                 *lvmState
+	faults              *injector
+	programs            map[string]program.Program
 }
 
 var _ host.Machine = (*Machine)(nil)
@@ -47,8 +48,8 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
 	m.devices = block.New(m.kernel)
-	m.mounter, m.lvm, m.Files = newMounter(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
-	m.faults = newInjector(m.devices, m.mounter)
+	m.Mounter, m.lvm, m.Files = filesystem.New(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
+	m.faults = newInjector(m.devices, m.Mounter)
 	m.programs = m.installed()
 	if m.kernel.Lacks("udev") {
 		m.Files.Missing = "run/udev/"
@@ -76,7 +77,7 @@ func (m *Machine) build(spec *Spec) error {
 	if err := m.devices.Build(spec.Enclosures, spec.Drives); err != nil {
 		return err
 	}
-	boot(m.mounter, m.name)
+	filesystem.Boot(m.Mounter, m.name)
 	for i, s := range spec.Script {
 		if err := m.faults.check(&s.Fault); err != nil || s.After < 0 {
 			return fmt.Errorf("script[%d]: %w", i, cmp.Or(err, fmt.Errorf("after %v is in the past", s.After)))

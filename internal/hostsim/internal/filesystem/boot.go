@@ -1,12 +1,12 @@
-package hostsim
+package filesystem
 
 import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
-// boot adds the mount table and the other files of /proc.
-func boot(m *mounter, name string) {
+// Boot adds the mount table and the other files of /proc.
+func Boot(m *Mounter, name string) {
 	add := func(dev, target, fs, source, super string, opts ...string) {
 		m.addMount(&mount{at: target, what: host.PlaceFolder, opts: append(opts, "relatime"), boot: super, own: host.Mount{DevNum: dev, Root: "/", FS: fs, Source: source}})
 	}

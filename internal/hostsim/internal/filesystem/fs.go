@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"context"
@@ -14,22 +14,22 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
-// filesystem is a mounted filesystem, at one place or more.
-type filesystem struct {
+// Mounted is a mounted filesystem, at one place or more.
+type Mounted struct {
 	sysfs.Entries
 	content.Super
 	table    *mountTable
 	dev      *block.Device
 	num      string // device number in the mount table; btrfs has an anonymous one
-	readOnly bool   // the superblock: no mount of it is writable
-	wanted   bool   // it was mounted read-only
-	hidden   bool   // the mount table does not show readOnly
+	ReadOnly bool   // the superblock: no mount of it is writable
+	Wanted   bool   // it was mounted read-only
+	Hidden   bool   // the mount table does not show readOnly
 	opts     []string
 	mounts   int // number of mounts that show it
 }
 
 // show adds the sysfs files of a mounted filesystem.
-func (f *filesystem) show() {
+func (f *Mounted) show() {
 	switch dir := "sys/fs/" + f.Kind + "/" + f.dev.Name; f.Kind {
 	case "ext4": // Documentation/ABI/testing/sysfs-fs-ext4
 		for name, n := range map[string]func() int64{
@@ -51,8 +51,8 @@ func (f *filesystem) show() {
 }
 
 // options returns the options of the superblock, as the mount table shows them.
-func (f *filesystem) options() string {
-	out := []string{readWrite(f.readOnly && !f.hidden)}
+func (f *Mounted) options() string {
+	out := []string{readWrite(f.ReadOnly && !f.Hidden)}
 	for _, o := range f.opts {
 		if value, is := strings.CutPrefix(o, "context="); is && strings.Contains(value, ",") { // show_sid
 			o = `context="` + value + `"`
@@ -70,7 +70,7 @@ func readWrite(readOnly bool) string {
 }
 
 // save writes the changes if the device allows it.
-func (f *filesystem) save() {
+func (f *Mounted) save() {
 	drives, err := f.dev.Ask(block.Access{Write: true})
 	if err != nil || slices.ContainsFunc(drives, func(d *block.Drive) bool { return d.Faults.Hang != nil }) {
 		return // the changes stay in memory, as in the kernel
@@ -81,16 +81,16 @@ func (f *filesystem) save() {
 
 // write writes the superblock of a mounted filesystem to its device. The kernel is the writer, not a
 // program.
-func (f *filesystem) write() error {
+func (f *Mounted) write() error {
 	before := f.dev.Devices.Writer
 	f.dev.Devices.Writer = block.WriterFilesystem
 	defer func() { f.dev.Devices.Writer = before }()
 	return f.Store(f.dev.Write)
 }
 
-// fail does what the kernel does about an error that it finds in a filesystem (fs/ext4/super.c,
+// Fail does what the kernel does about an error that it finds in a filesystem (fs/ext4/super.c,
 // ext4_handle_error).
-func (f *filesystem) fail(n uint64, what string) {
+func (f *Mounted) Fail(n uint64, what string) {
 	m := f.dev.Devices
 	now := m.Clock.Now().Unix()
 	if f.Errors == 0 {
@@ -102,7 +102,7 @@ func (f *filesystem) fail(n uint64, what string) {
 	case "ext4":
 		m.Logf(kernel.LevelErr, "EXT4-fs error (device %s): %s", f.dev.Name, what)
 		if slices.Contains(f.opts, "errors=remount-ro") {
-			f.turnReadOnly()
+			f.TurnReadOnly()
 		}
 	case "xfs":
 		m.Logf(kernel.LevelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.Name, what)
@@ -112,11 +112,11 @@ func (f *filesystem) fail(n uint64, what string) {
 	f.save()
 }
 
-func (f *filesystem) turnReadOnly() {
-	if f.readOnly {
+func (f *Mounted) TurnReadOnly() {
+	if f.ReadOnly {
 		return
 	}
-	f.readOnly = true
+	f.ReadOnly = true
 	m := f.dev.Devices
 	switch f.Kind {
 	case "ext4":
@@ -130,9 +130,9 @@ func (f *filesystem) turnReadOnly() {
 
 // touch reads or writes a mounted filesystem. A removed device is an input/output error to users of
 // the filesystem.
-func (f *filesystem) touch(ctx context.Context, write bool, work func() error) error {
+func (f *Mounted) touch(ctx context.Context, write bool, work func() error) error {
 	err := f.dev.Do(ctx, block.Access{Write: write, N: 4096}, func() error {
-		if write && f.readOnly {
+		if write && f.ReadOnly {
 			return errReadFS
 		}
 		return work()
@@ -141,7 +141,7 @@ func (f *filesystem) touch(ctx context.Context, write bool, work func() error) e
 		f.dev.Devices.Mu.Lock()
 		defer f.dev.Devices.Mu.Unlock()
 		if f.table.on[f.dev] == f {
-			f.fail(1, "ext4_find_entry: inode #2: comm drivebay: reading directory lblock 0")
+			f.Fail(1, "ext4_find_entry: inode #2: comm drivebay: reading directory lblock 0")
 		}
 	}
 	if errors.Is(err, host.ErrGone) {

@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"cmp"
@@ -20,20 +20,20 @@ type mountTable struct {
 	devices   *block.Devices
 	list      []*mount
 	byPath    map[string][]*mount
-	last      int                           // number of mounts so far
-	on        map[*block.Device]*filesystem // mounted filesystems
-	anonymous int                           // anonymous device numbers allocated
+	last      int                        // number of mounts so far
+	on        map[*block.Device]*Mounted // mounted filesystems
+	anonymous int                        // anonymous device numbers allocated
 }
 
-// mounter implements host.Mounter: the mount table, and the folders and files of the machine.
-type mounter struct {
+// Mounter implements host.Mounter: the mount table, and the folders and files of the machine.
+type Mounter struct {
 	*mountTable
 	own     map[string]host.PlaceKind // folders and files outside the drives' filesystems
 	written map[string]bool           // files with content, by path
 }
 
-func newMounter(d *block.Devices) *mounter {
-	return &mounter{&mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*block.Device]*filesystem{}}, map[string]host.PlaceKind{}, map[string]bool{}}
+func New(d *block.Devices) *Mounter {
+	return &Mounter{&mountTable{devices: d, byPath: map[string][]*mount{}, on: map[*block.Device]*Mounted{}}, map[string]host.PlaceKind{}, map[string]bool{}}
 }
 
 // mount is an entry of the mount table.
@@ -41,7 +41,7 @@ type mount struct {
 	id       int
 	at       string         // absolute path
 	what     host.PlaceKind // kind of the place that it shows
-	fs       *filesystem    // nil: the machine's own
+	fs       *Mounted       // nil: the machine's own
 	inner    string         // path inside the filesystem that it shows
 	readOnly bool
 	opts     []string // of this mount only
@@ -157,14 +157,14 @@ func (m *mountTable) mountList() string {
 var escape = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace
 
 // Mount implements host.Mounter.
-func (m *mounter) Mount(ctx context.Context, n host.NewMount) error {
+func (m *Mounter) Mount(ctx context.Context, n host.NewMount) error {
 	if err := m.mount(ctx, n); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", n.Device, n.At, err)
 	}
 	return nil
 }
 
-func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
+func (m *Mounter) mount(ctx context.Context, n host.NewMount) error {
 	own, opts, err := sortOptions(n.FS, n.Options)
 	readOnly := n.ReadOnly || slices.Contains(n.Options, "ro")
 	if err != nil {
@@ -199,7 +199,7 @@ func (m *mounter) mount(ctx context.Context, n host.NewMount) error {
 }
 
 // free returns the path of a place where something can be mounted.
-func (m *mounter) free(p host.Place, kind host.PlaceKind) (string, error) {
+func (m *Mounter) free(p host.Place, kind host.PlaceKind) (string, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return "", err
@@ -226,11 +226,11 @@ func labelOf(opts []string) string {
 
 // filesystem returns the filesystem of a device to mount: the one that is mounted already, or a new
 // one.
-func (m *mountTable) filesystem(d *block.Device, kind string, readOnly bool, opts []string) (*filesystem, error) {
+func (m *mountTable) filesystem(d *block.Device, kind string, readOnly bool, opts []string) (*Mounted, error) {
 	s, ok := content.ReadSuper(d.Read)
 	have := m.on[d]
 	switch {
-	case have != nil && (have.Kind != kind || have.wanted != readOnly): // get_tree_bdev: one superblock for all mounts
+	case have != nil && (have.Kind != kind || have.Wanted != readOnly): // get_tree_bdev: one superblock for all mounts
 		return nil, host.ErrBusy
 	case have != nil && labelOf(have.opts) != labelOf(opts): // selinux_set_mnt_opts: different security settings
 		return nil, fmt.Errorf("%w: same superblock, different security settings", kernel.ErrInvalid)
@@ -243,7 +243,7 @@ func (m *mountTable) filesystem(d *block.Device, kind string, readOnly bool, opt
 	case d.RefusesWrites() && !readOnly: // EACCES
 		return nil, fmt.Errorf("the device is read-only: %w", host.ErrPermission)
 	}
-	f := &filesystem{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, Super: s, table: m, dev: d, num: d.Num, readOnly: readOnly, wanted: readOnly, opts: opts}
+	f := &Mounted{Entries: sysfs.Entries{Tree: d.Tree, Owner: d.Owner}, Super: s, table: m, dev: d, num: d.Num, ReadOnly: readOnly, Wanted: readOnly, opts: opts}
 	for _, x := range m.list {
 		if x.fs == nil || x.fs.UUID != s.UUID || x.fs.Kind != kind {
 			continue
@@ -264,7 +264,7 @@ func (m *mountTable) filesystem(d *block.Device, kind string, readOnly bool, opt
 	return f, nil
 }
 
-func (m *mountTable) logMounted(f *filesystem) {
+func (m *mountTable) logMounted(f *Mounted) {
 	switch f.Kind {
 	case "ext4":
 		m.devices.Logf(kernel.LevelInfo, "EXT4-fs (%s): mounted filesystem %s with ordered data mode. Quota mode: none.", f.dev.Name, content.UUIDText(f.UUID))

@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // Trim implements host.Mounter.
-func (m *mounter) Trim(ctx context.Context, p host.Place) error {
+func (m *Mounter) Trim(ctx context.Context, p host.Place) error {
 	m.devices.Mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)
@@ -30,7 +30,7 @@ func (m *mounter) Trim(ctx context.Context, p host.Place) error {
 }
 
 // TrimUnmounted implements host.Mounter.
-func (m *mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
+func (m *Mounter) TrimUnmounted(ctx context.Context, n host.NewMount) error {
 	m.devices.Mu.RLock()
 	dev := m.devices.Lookup(n.Device)
 	m.devices.Mu.RUnlock()

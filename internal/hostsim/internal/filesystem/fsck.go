@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
-// fsPrograms are the programs that make and check filesystems.
-var fsPrograms = map[string]program.Program{
+// Programs are the programs that make and check filesystems.
+var Programs = map[string]program.Program{
 	"mkfs.ext4": mkfsExt4, "mke2fs": mkfsExt4, "mkfs.xfs": mkfsXFS, "mkfs.btrfs": mkfsBtrfs,
 	"fsck.ext4": e2fsck, "e2fsck": e2fsck, "xfs_repair": xfsRepair, "btrfs": btrfs,
 }

@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 )
 
-var errNoFS = fmt.Errorf("%w: no filesystem is there", kernel.ErrInvalid)
+var ErrNoFS = fmt.Errorf("%w: no filesystem is there", kernel.ErrInvalid)
 
-// volumeAt returns the partition or mapped device with a name, a node or a mount path.
-func volumeAt(m *mounter, name string) *block.Device {
+// VolumeAt returns the partition or mapped device with a name, a node or a mount path.
+func VolumeAt(m *Mounter, name string) *block.Device {
 	if strings.HasPrefix(name, "/") {
 		if s := m.resolve(name); s.on != nil && s.on.fs != nil {
 			return s.on.fs.dev
@@ -27,8 +27,8 @@ func volumeAt(m *mounter, name string) *block.Device {
 	return nil
 }
 
-// stateOf returns the present filesystem of a device, nil if it has none.
-func stateOf(m *mounter, d *block.Device) *content.Super {
+// StateOf returns the present filesystem of a device, nil if it has none.
+func StateOf(m *Mounter, d *block.Device) *content.Super {
 	if f := m.on[d]; f != nil {
 		return &f.Super
 	}
@@ -38,11 +38,11 @@ func stateOf(m *mounter, d *block.Device) *content.Super {
 	return nil
 }
 
-// edit changes the filesystem of a device, in memory and on the medium.
-func edit(m *mounter, d *block.Device, change func(*content.Super)) error {
-	s := stateOf(m, d)
+// Edit changes the filesystem of a device, in memory and on the medium.
+func Edit(m *Mounter, d *block.Device, change func(*content.Super)) error {
+	s := StateOf(m, d)
 	if s == nil {
-		return errNoFS
+		return ErrNoFS
 	}
 	change(s)
 	if f := m.on[d]; f != nil {
@@ -52,11 +52,11 @@ func edit(m *mounter, d *block.Device, change func(*content.Super)) error {
 	return s.Store(d.Write)
 }
 
-// mountedOn returns the mounted filesystem of a device, nil without one.
-func mountedOn(m *mounter, d *block.Device) *filesystem { return m.on[d] }
+// MountedOn returns the mounted filesystem of a device, nil without one.
+func MountedOn(m *Mounter, d *block.Device) *Mounted { return m.on[d] }
 
-// unmountAll drops all mounts of a filesystem, even those in use.
-func unmountAll(m *mounter, f *filesystem) {
+// UnmountAll drops all mounts of a filesystem, even those in use.
+func UnmountAll(m *Mounter, f *Mounted) {
 	for _, x := range slices.Clone(m.list) {
 		if x.fs == f {
 			m.drop(x)

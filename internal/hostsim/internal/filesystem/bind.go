@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // Bind implements host.Mounter.
-func (m *mounter) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
+func (m *Mounter) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	if err := m.bind(from, to, readOnly); err != nil {
@@ -23,7 +23,7 @@ func (m *mounter) Bind(_ context.Context, from, to host.Place, readOnly bool) er
 	return nil
 }
 
-func (m *mounter) bind(from, to host.Place, readOnly bool) error {
+func (m *Mounter) bind(from, to host.Place, readOnly bool) error {
 	source, err := m.where(from)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (m *mounter) bind(from, to host.Place, readOnly bool) error {
 
 // BindDevice implements host.Mounter. It mounts the device node, from the filesystem of the device
 // nodes.
-func (m *mounter) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
+func (m *Mounter) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	d := m.devices.Lookup(dev)
@@ -72,14 +72,14 @@ func (m *mounter) BindDevice(_ context.Context, dev string, to host.Place, readO
 }
 
 // Unmount implements host.Mounter.
-func (m *mounter) Unmount(ctx context.Context, p host.Place) error {
+func (m *Mounter) Unmount(ctx context.Context, p host.Place) error {
 	if err := m.unmount(ctx, p); err != nil {
 		return fmt.Errorf("unmount %s: %w", p, err)
 	}
 	return nil
 }
 
-func (m *mounter) unmount(ctx context.Context, p host.Place) error {
+func (m *Mounter) unmount(ctx context.Context, p host.Place) error {
 	m.devices.Mu.Lock()
 	x, err := m.unmountable(p)
 	if err != nil || x.fs == nil || x.fs.mounts > 1 {
@@ -110,7 +110,7 @@ func (m *mounter) unmount(ctx context.Context, p host.Place) error {
 }
 
 // unmountable returns the mount at a place if it can be unmounted.
-func (m *mounter) unmountable(p host.Place) (*mount, error) {
+func (m *Mounter) unmountable(p host.Place) (*mount, error) {
 	at, err := m.where(p)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (m *mounter) unmountable(p host.Place) (*mount, error) {
 }
 
 // Usage implements host.Mounter. The answer is in memory; the drive is not read.
-func (m *mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
+func (m *Mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 	m.devices.Mu.RLock()
 	defer m.devices.Mu.RUnlock()
 	at, err := m.where(p)
@@ -148,7 +148,7 @@ func (m *mounter) Usage(_ context.Context, p host.Place) (host.FSUsage, error) {
 }
 
 // Grow implements host.Mounter.
-func (m *mounter) Grow(ctx context.Context, p host.Place, kind string) error {
+func (m *Mounter) Grow(ctx context.Context, p host.Place, kind string) error {
 	m.devices.Mu.RLock()
 	at, err := m.where(p)
 	s := m.resolve(at)

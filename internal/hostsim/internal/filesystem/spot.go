@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type spot struct {
 }
 
 // resolve follows the mounts: of the mounts at a path or above it, the newest is on top.
-func (m *mounter) resolve(at string) spot {
+func (m *Mounter) resolve(at string) spot {
 	var on *mount
 	for p := at; len(p) > 1; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if x := m.top(p); x != nil && x.boot == "" && (on == nil || x.id > on.id) {
@@ -43,7 +43,7 @@ func (m *mounter) resolve(at string) spot {
 }
 
 // spots returns the map that contains a spot.
-func (m *mounter) spots(s spot) map[string]host.PlaceKind {
+func (m *Mounter) spots(s spot) map[string]host.PlaceKind {
 	if s.on == nil || s.on.fs == nil {
 		return m.own
 	}
@@ -51,7 +51,7 @@ func (m *mounter) spots(s spot) map[string]host.PlaceKind {
 }
 
 // lay adds an object at a spot, and its parents.
-func (m *mounter) lay(s spot, kind host.PlaceKind) {
+func (m *Mounter) lay(s spot, kind host.PlaceKind) {
 	if s.on != nil && s.on.fs != nil && s.on.fs.Spots == nil {
 		s.on.fs.Spots = map[string]host.PlaceKind{}
 	}
@@ -63,7 +63,7 @@ func (m *mounter) lay(s spot, kind host.PlaceKind) {
 }
 
 // kind returns what is at a path. It ignores the parents.
-func (m *mounter) kind(at string) host.PlaceKind {
+func (m *Mounter) kind(at string) host.PlaceKind {
 	s := m.resolve(at)
 	switch {
 	case s.on != nil && s.on.at == at:
@@ -78,7 +78,7 @@ func (m *mounter) kind(at string) host.PlaceKind {
 
 // where checks a place and returns its path: an existing parent below the root must be a
 // folder.
-func (m *mounter) where(p host.Place) (string, error) {
+func (m *Mounter) where(p host.Place) (string, error) {
 	if !path.IsAbs(p.Root) || !fs.ValidPath(p.Name) {
 		return "", host.ErrOutsideRoot
 	}
@@ -102,7 +102,7 @@ func (m *mounter) where(p host.Place) (string, error) {
 }
 
 // Look implements host.Mounter.
-func (m *mounter) Look(p host.Place) (host.PlaceKind, error) {
+func (m *Mounter) Look(p host.Place) (host.PlaceKind, error) {
 	m.devices.Mu.RLock()
 	defer m.devices.Mu.RUnlock()
 	at, err := m.where(p)
@@ -113,12 +113,12 @@ func (m *mounter) Look(p host.Place) (host.PlaceKind, error) {
 }
 
 // MakeFolder implements host.Mounter.
-func (m *mounter) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
+func (m *Mounter) MakeFolder(p host.Place) error { return m.make(p, host.PlaceFolder) }
 
 // MakeFile implements host.Mounter.
-func (m *mounter) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
+func (m *Mounter) MakeFile(p host.Place) error { return m.make(p, host.PlaceFile) }
 
-func (m *mounter) make(p host.Place, kind host.PlaceKind) error {
+func (m *Mounter) make(p host.Place, kind host.PlaceKind) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch have := m.kind(at); {
 		case have == host.PlaceFile && m.written[at]:
@@ -142,7 +142,7 @@ func (m *mounter) make(p host.Place, kind host.PlaceKind) error {
 }
 
 // Remove implements host.Mounter.
-func (m *mounter) Remove(p host.Place) error {
+func (m *Mounter) Remove(p host.Place) error {
 	err := m.alter(p, func(at string, s spot) error {
 		switch kind := m.kind(at); {
 		case kind == host.PlaceNothing:
@@ -170,7 +170,7 @@ func (m *mounter) Remove(p host.Place) error {
 }
 
 // alter changes a place. In a mounted filesystem the change needs the device.
-func (m *mounter) alter(p host.Place, work func(at string, s spot) error) error {
+func (m *Mounter) alter(p host.Place, work func(at string, s spot) error) error {
 	m.devices.Mu.Lock()
 	at, err := m.where(p)
 	if err == nil && p.Name == "." {
@@ -193,7 +193,7 @@ func (m *mounter) alter(p host.Place, work func(at string, s spot) error) error 
 }
 
 // count returns the number of entries of a folder.
-func (m *mounter) count(at string) int {
+func (m *Mounter) count(at string) int {
 	s := m.resolve(at)
 	above := ""
 	if s.inner != "" {
@@ -212,7 +212,7 @@ func (m *mounter) count(at string) int {
 }
 
 // ReadFolder implements host.Mounter.
-func (m *mounter) ReadFolder(ctx context.Context, p host.Place) (int, error) {
+func (m *Mounter) ReadFolder(ctx context.Context, p host.Place) (int, error) {
 	n, err := m.readFolder(ctx, p)
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", p, err)
@@ -220,7 +220,7 @@ func (m *mounter) ReadFolder(ctx context.Context, p host.Place) (int, error) {
 	return n, nil
 }
 
-func (m *mounter) readFolder(ctx context.Context, p host.Place) (n int, err error) {
+func (m *Mounter) readFolder(ctx context.Context, p host.Place) (n int, err error) {
 	m.devices.Mu.RLock()
 	at, err := m.where(p)
 	kind, s := m.kind(at), m.resolve(at)

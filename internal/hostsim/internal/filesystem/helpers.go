@@ -1,4 +1,4 @@
-package hostsim
+package filesystem
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // Helpers for tests, and for outside callers that only know paths, to change places.
 
 // MakePlace makes a folder at an absolute path, and its parents.
-func (m *mounter) MakePlace(at string) error {
+func (m *Mounter) MakePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (m *mounter) MakePlace(at string) error {
 }
 
 // LookAt returns the kind of the place at an absolute path.
-func (m *mounter) LookAt(at string) (host.PlaceKind, error) {
+func (m *Mounter) LookAt(at string) (host.PlaceKind, error) {
 	place, err := placeOf(at)
 	if err != nil {
 		return host.PlaceNothing, err
@@ -31,7 +31,7 @@ func (m *mounter) LookAt(at string) (host.PlaceKind, error) {
 }
 
 // RemovePlace removes the empty folder or the file at an absolute path.
-func (m *mounter) RemovePlace(at string) error {
+func (m *Mounter) RemovePlace(at string) error {
 	place, err := placeOf(at)
 	if err != nil {
 		return err
@@ -48,14 +48,14 @@ func placeOf(at string) (host.Place, error) {
 }
 
 // PutLink puts an object at a path that is not a folder, file or device.
-func (m *mounter) PutLink(at string) {
+func (m *Mounter) PutLink(at string) {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	m.lay(m.resolve(path.Clean(at)), host.PlaceOther)
 }
 
 // PutFile puts a file with content at a path.
-func (m *mounter) PutFile(at string) {
+func (m *Mounter) PutFile(at string) {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	at = path.Clean(at)
@@ -65,7 +65,7 @@ func (m *mounter) PutFile(at string) {
 
 // HoldMount keeps the mount at a path in use until release is called: it cannot be unmounted
 // meanwhile.
-func (m *mounter) HoldMount(at string) (release func(), err error) {
+func (m *Mounter) HoldMount(at string) (release func(), err error) {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	x := m.top(path.Clean(at))
@@ -81,7 +81,7 @@ func (m *mounter) HoldMount(at string) (release func(), err error) {
 }
 
 // UnmountBehind drops the topmost mount of a path without the daemon's knowledge.
-func (m *mounter) UnmountBehind(at string) error {
+func (m *Mounter) UnmountBehind(at string) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	x := m.top(path.Clean(at))
@@ -93,12 +93,12 @@ func (m *mounter) UnmountBehind(at string) error {
 }
 
 // Fill sets the used bytes of a filesystem, which is named by a device node or a mount path.
-func (m *mounter) Fill(what string, bytes uint64) error {
+func (m *Mounter) Fill(what string, bytes uint64) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
-	dev := volumeAt(m, what)
+	dev := VolumeAt(m, what)
 	if dev == nil {
-		return fmt.Errorf("fill %s: %w", what, errNoFS)
+		return fmt.Errorf("fill %s: %w", what, ErrNoFS)
 	}
-	return edit(m, dev, func(s *content.Super) { s.Used = bytes })
+	return Edit(m, dev, func(s *content.Super) { s.Used = bytes })
 }
