@@ -9,13 +9,14 @@ import (
 	"path"
 
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/crypt"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
 // installed returns the programs of the machine by name.
 func (m *Machine) installed() map[string]program.Program {
-	all := map[string]program.Program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": cryptsetup}
+	all := map[string]program.Program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": crypt.Cryptsetup}
 	maps.Copy(all, filesystem.Programs)
 	for _, name := range m.kernel.Without {
 		delete(all, name)

@@ -1,4 +1,4 @@
-package hostsim
+package crypt
 
 import (
 	"slices"
@@ -23,8 +23,8 @@ var cryptActions = map[string]func(*program.Process, program.Flags) int{
 	"luksAddKey": luksAddKey, "luksRemoveKey": luksRemoveKey, "status": luksStatus, "luksErase": luksErase, "isLuks": luksIs, "luksUUID": luksIs,
 }
 
-// cryptsetup runs cryptsetup(8) 2.6.
-func cryptsetup(p *program.Process) int {
+// Cryptsetup runs cryptsetup(8) 2.6.
+func Cryptsetup(p *program.Process) int {
 	f, err := program.Getopt(p.Argv[1:], "qd:", "batch-mode", "version", "type:", "uuid:", "label:", "subsystem:", "offset:", "luks2-keyslots-size:", "pbkdf:", "pbkdf-memory:",
 		"pbkdf-parallel:", "pbkdf-force-iterations:", "iter-time:", "key-file:", "keyfile-size:", "test-passphrase", "sector-size:")
 	switch {

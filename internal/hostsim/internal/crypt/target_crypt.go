@@ -1,4 +1,4 @@
-package hostsim
+package crypt
 
 import (
 	"crypto/sha256"
