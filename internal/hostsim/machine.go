@@ -11,6 +11,7 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/lvm"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
@@ -25,7 +26,7 @@ type Machine struct {
 	*filesystem.Mounter                // host.Mounter
 	kernel              *kernel.Kernel // its lock guards everything
 	devices             *block.Devices
-	lvm                 *lvmState
+	lvm                 *lvm.State
 	faults              *injector
 	programs            map[string]program.Program
 }
@@ -48,7 +49,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
 	m.devices = block.New(m.kernel)
-	m.Mounter, m.lvm, m.Files = filesystem.New(m.devices), newLVM(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
+	m.Mounter, m.lvm, m.Files = filesystem.New(m.devices), lvm.New(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
 	m.faults = newInjector(m.devices, m.Mounter)
 	m.programs = m.installed()
 	if m.kernel.Lacks("udev") {

@@ -16,7 +16,7 @@ import (
 
 // installed returns the programs of the machine by name.
 func (m *Machine) installed() map[string]program.Program {
-	all := map[string]program.Program{"lvm": m.lvm.run, "dmsetup": m.lvm.dmsetup, "cryptsetup": crypt.Cryptsetup}
+	all := map[string]program.Program{"lvm": m.lvm.Run, "dmsetup": m.lvm.Dmsetup, "cryptsetup": crypt.Cryptsetup}
 	maps.Copy(all, filesystem.Programs)
 	for _, name := range m.kernel.Without {
 		delete(all, name)

@@ -1,4 +1,4 @@
-package hostsim
+package lvm
 
 import (
 	"encoding/binary"
@@ -119,7 +119,7 @@ func (v *lv) writeSuperblocks() {
 
 // PowerCut removes the devices of LVM as a power loss does: no superblock is written. Nothing may be
 // mounted on them.
-func (s *lvmState) PowerCut() {
+func (s *State) PowerCut() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	for _, p := range s.physical {

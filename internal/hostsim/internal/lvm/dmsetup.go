@@ -1,4 +1,4 @@
-package hostsim
+package lvm
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
-// dmsetup runs dmsetup(8) as far as the daemon uses it: the status of mirrors and moves, and the
+// Dmsetup runs dmsetup(8) as far as the daemon uses it: the status of mirrors and moves, and the
 // tables of moves.
-func (s *lvmState) dmsetup(p *program.Process) int {
+func (s *State) Dmsetup(p *program.Process) int {
 	verbs := map[string]func(*program.Process, *relocation) int{"status": moveStatus, "table": moveTable, "load": loadMove, "resume": resumeMove}
 	var words []string
 	for _, w := range p.Argv[1:] {
@@ -123,7 +123,7 @@ func legs(letters string, failed []bool) string {
 }
 
 // labelled returns the devices of physical volumes, by UUID.
-func (s *lvmState) labelled() map[string]*block.Device {
+func (s *State) labelled() map[string]*block.Device {
 	on := map[string]*block.Device{}
 	for _, d := range s.Blocks {
 		b := make([]byte, 512)

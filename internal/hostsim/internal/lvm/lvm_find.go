@@ -1,4 +1,4 @@
-package hostsim
+package lvm
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 type lvmScan struct {
 	*program.Process
 	program.Flags
-	m       *lvmState
+	m       *State
 	devices []*block.Device          // devices that it may use
 	on      map[string]*block.Device // physical volumes that it found, by UUID
 	unread  map[string]bool          // physical volumes with unreadable metadata of their group
@@ -25,7 +25,7 @@ type lvmScan struct {
 	again   bool                     // a second scan was made
 }
 
-func newScan(s *lvmState, p *program.Process) *lvmScan {
+func newScan(s *State, p *program.Process) *lvmScan {
 	return &lvmScan{Process: p, m: s, on: map[string]*block.Device{}, unread: map[string]bool{}, twice: map[string]bool{}}
 }
 

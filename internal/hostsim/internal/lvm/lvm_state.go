@@ -1,4 +1,4 @@
-package hostsim
+package lvm
 
 import (
 	"cmp"
@@ -14,18 +14,18 @@ import (
 // The state of LVM. A physical volume is known by the label on its drive; its membership in a group
 // follows the label.
 
-// lvmState is what LVM knows of a machine's drives.
-type lvmState struct {
+// State is what LVM knows of a machine's drives.
+type State struct {
 	*block.Devices
 	physical map[string]*pv // by UUID
 	kill     int            // point at which the next lvm command is killed; 0: it is not
 }
 
-func newLVM(d *block.Devices) *lvmState { return &lvmState{Devices: d, physical: map[string]*pv{}} }
+func New(d *block.Devices) *State { return &State{Devices: d, physical: map[string]*pv{}} }
 
 // group is a volume group.
 type group struct {
-	m          *lvmState
+	m          *State
 	uuid, name string
 	extent     uint64 // bytes
 	tags       []string

@@ -1,4 +1,4 @@
-package hostsim
+package lvm
 
 import (
 	"slices"
@@ -143,7 +143,7 @@ func mapperName(group, volume string) string {
 }
 
 // newMapped adds the device of a logical volume.
-func (s *lvmState) newMapped(v *lv, data block.Backing, below []*block.Device) *block.Device {
+func (s *State) newMapped(v *lv, data block.Backing, below []*block.Device) *block.Device {
 	return s.MapDevice(block.Mapped{Volume: &block.VolumeName{Group: v.group.name, Name: v.name, Visible: v.visible()}, Title: mapperName(v.group.name, v.name), UUID: mapperUUID(v)}, data, below)
 }
 

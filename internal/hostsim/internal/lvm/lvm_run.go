@@ -1,4 +1,4 @@
-package hostsim
+package lvm
 
 import (
 	"errors"
@@ -81,8 +81,8 @@ func misused(format string, args ...any) error {
 
 var errKilled = errors.New("killed")
 
-// run runs lvm(8).
-func (s *lvmState) run(p *program.Process) int {
+// Run runs lvm(8).
+func (s *State) Run(p *program.Process) int {
 	if len(p.Argv) < 2 || lvmCommands[p.Argv[1]].do == nil {
 		return p.Fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.Argv[1:], " "))
 	}
@@ -201,7 +201,7 @@ func (c *lvmRun) point() error {
 
 // KillNext kills the next lvm command at its nth point: after it committed metadata, activated or
 // wiped something.
-func (s *lvmState) KillNext(n int) {
+func (s *State) KillNext(n int) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.kill = n
