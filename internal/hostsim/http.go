@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/faults"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
 
@@ -35,7 +36,7 @@ func (m *Machine) View() []DriveView {
 	list := []DriveView{}
 	for i, d := range m.devices.Drives {
 		v := DriveView{Kind: d.Kind.Name, Vendor: d.Vendor, Model: d.Model, Serial: d.Serial, Size: d.Size,
-			Present: d.Present, System: d.System, Content: d.Content.Sort(), Faults: m.faults.troubles(d), Stats: stats.Drives[i]}
+			Present: d.Present, System: d.System, Content: d.Content.Sort(), Faults: m.faults.Troubles(d), Stats: stats.Drives[i]}
 		if d.Present {
 			v.Name = d.Name
 		}
@@ -54,9 +55,9 @@ const maxBody = 64 << 10
 func (m *Machine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sim/v1/drives", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, m.View()) })
-	mux.HandleFunc("GET /sim/v1/faults", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, FaultNames()) })
+	mux.HandleFunc("GET /sim/v1/faults", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, faults.FaultNames()) })
 	mux.HandleFunc("POST /sim/v1/faults", func(w http.ResponseWriter, r *http.Request) {
-		var f Fault
+		var f faults.Fault
 		dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 		dec.DisallowUnknownFields()
 		err := dec.Decode(&f)

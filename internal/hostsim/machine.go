@@ -9,6 +9,7 @@ import (
 
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/faults"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/lvm"
@@ -27,7 +28,7 @@ type Machine struct {
 	kernel              *kernel.Kernel // its lock guards everything
 	devices             *block.Devices
 	lvm                 *lvm.State
-	faults              *injector
+	faults              *faults.Injector
 	programs            map[string]program.Program
 }
 
@@ -50,7 +51,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
 	m.devices = block.New(m.kernel)
 	m.Mounter, m.lvm, m.Files = filesystem.New(m.devices), lvm.New(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
-	m.faults = newInjector(m.devices, m.Mounter)
+	m.faults = faults.New(m.devices, m.Mounter)
 	m.programs = m.installed()
 	if m.kernel.Lacks("udev") {
 		m.Files.Missing = "run/udev/"
@@ -80,7 +81,7 @@ func (m *Machine) build(spec *Spec) error {
 	}
 	filesystem.Boot(m.Mounter, m.name)
 	for i, s := range spec.Script {
-		if err := m.faults.check(&s.Fault); err != nil || s.After < 0 {
+		if err := m.faults.Check(&s.Fault); err != nil || s.After < 0 {
 			return fmt.Errorf("script[%d]: %w", i, cmp.Or(err, fmt.Errorf("after %v is in the past", s.After)))
 		}
 	}
@@ -146,7 +147,7 @@ func (m *Machine) OpenDisk(ctx context.Context, dev string, alone bool) (host.Di
 }
 
 // Inject applies a fault.
-func (m *Machine) Inject(f Fault) error { return m.faults.Inject(f) }
+func (m *Machine) Inject(f faults.Fault) error { return m.faults.Inject(f) }
 
 // Watch calls f after every write, until Watch(nil). The machine is locked during the call: f must not
 // call it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/faults"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/model"
 )
@@ -69,3 +70,15 @@ const (
 
 // As names the writer for disks that are opened with the context.
 func As(ctx context.Context, name string) context.Context { return block.As(ctx, name) }
+
+// Fault is a fault of a drive or of a filesystem.
+type Fault = faults.Fault
+
+// Args are the arguments of a fault.
+type Args = faults.Args
+
+// FaultDoc explains a fault.
+type FaultDoc = faults.FaultDoc
+
+// FaultNames lists all faults, the ones to try first at the top.
+func FaultNames() []FaultDoc { return faults.FaultNames() }

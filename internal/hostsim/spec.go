@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/faults"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -25,8 +26,8 @@ type Spec struct {
 
 // Step is a fault at a time after the start of the machine.
 type Step struct {
-	After time.Duration `yaml:"after"`
-	Fault `yaml:",inline"`
+	After        time.Duration `yaml:"after"`
+	faults.Fault `yaml:",inline"`
 }
 
 // Load reads a machine from YAML and starts it.

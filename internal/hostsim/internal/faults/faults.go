@@ -1,4 +1,4 @@
-package hostsim
+package faults
 
 import (
 	"cmp"
@@ -79,16 +79,16 @@ func FaultNames() []FaultDoc {
 	return docs
 }
 
-// injector applies faults to a machine.
-type injector struct {
+// Injector applies faults to a machine.
+type Injector struct {
 	devices *block.Devices
 	mounts  *filesystem.Mounter
 }
 
-func newInjector(d *block.Devices, m *filesystem.Mounter) *injector { return &injector{d, m} }
+func New(d *block.Devices, m *filesystem.Mounter) *Injector { return &Injector{d, m} }
 
 // Inject applies a fault.
-func (x *injector) Inject(f Fault) error {
+func (x *Injector) Inject(f Fault) error {
 	x.devices.Mu.Lock()
 	defer x.devices.Mu.Unlock()
 	row, err := findFault(&f)
@@ -112,7 +112,7 @@ func (x *injector) Inject(f Fault) error {
 }
 
 // injectFS applies a fault to filesystems.
-func (x *injector) injectFS(f *Fault, row *faultRow) error {
+func (x *Injector) injectFS(f *Fault, row *faultRow) error {
 	devices, err := x.aimFS(f)
 	if err != nil {
 		return fmt.Errorf("fault %s: %w", f.Fault, err)
@@ -129,9 +129,9 @@ func (x *injector) injectFS(f *Fault, row *faultRow) error {
 	return nil
 }
 
-// check returns an error if a fault of a script can never happen. A filesystem need not exist yet.
+// Check returns an error if a fault of a script can never happen. A filesystem need not exist yet.
 // The caller holds the lock or has the machine to itself.
-func (x *injector) check(f *Fault) error {
+func (x *Injector) Check(f *Fault) error {
 	row, err := findFault(f)
 	if err == nil && row.fs == nil {
 		_, err = x.target(f)
@@ -169,7 +169,7 @@ func (r *faultRow) keys() []string {
 }
 
 // target returns the drive that the fault names.
-func (x *injector) target(f *Fault) (*block.Drive, error) {
+func (x *Injector) target(f *Fault) (*block.Drive, error) {
 	if (f.Bay == "") == (f.Drive == "") {
 		return nil, fmt.Errorf("fault %s: %w: give either a bay or a drive", f.Fault, kernel.ErrInvalid)
 	}
@@ -208,8 +208,8 @@ func (a arguments) flag(key string) (bool, error) {
 	}
 }
 
-// troubles returns the names of the drive's present faults.
-func (x *injector) troubles(d *block.Drive) []string {
+// Troubles returns the names of the drive's present faults.
+func (x *Injector) Troubles(d *block.Drive) []string {
 	var names []string
 	for _, t := range []struct {
 		name string

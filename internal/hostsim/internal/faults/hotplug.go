@@ -1,4 +1,4 @@
-package hostsim
+package faults
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/pages"
 )
 
-func vanish(x *injector, d *block.Drive, _ arguments) error {
+func vanish(x *Injector, d *block.Drive, _ arguments) error {
 	d.Pull()
 	return nil
 }
 
-func comeBack(x *injector, d *block.Drive, a arguments) error {
+func comeBack(x *Injector, d *block.Drive, a arguments) error {
 	rename, err := a.flag("rename")
 	switch {
 	case err != nil:
@@ -28,7 +28,7 @@ func comeBack(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func move(x *injector, d *block.Drive, a arguments) error {
+func move(x *Injector, d *block.Drive, a arguments) error {
 	to := a.text("to", "")
 	var target *block.Bay
 	for _, b := range d.Devices.Bays {
@@ -51,7 +51,7 @@ func move(x *injector, d *block.Drive, a arguments) error {
 }
 
 // swap exchanges the bays of two drives, as when a person mixes them up.
-func swap(x *injector, d *block.Drive, a arguments) error {
+func swap(x *Injector, d *block.Drive, a arguments) error {
 	with := a.text("with", "")
 	if with == "" {
 		return fmt.Errorf("with: %w: want a bay", kernel.ErrInvalid)
@@ -72,7 +72,7 @@ func swap(x *injector, d *block.Drive, a arguments) error {
 }
 
 // replace pulls the drive and puts a new one into its bay.
-func replace(x *injector, d *block.Drive, a arguments) error {
+func replace(x *Injector, d *block.Drive, a arguments) error {
 	if d.Bay == nil {
 		return fmt.Errorf("%w: it is in no bay", kernel.ErrInvalid)
 	}
@@ -98,7 +98,7 @@ func replace(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func changeSerial(x *injector, d *block.Drive, a arguments) error {
+func changeSerial(x *Injector, d *block.Drive, a arguments) error {
 	id := d.Identity
 	id.Serial = a.text("serial", "CHANGED1")
 	if id.WWN != 0 {
@@ -108,7 +108,7 @@ func changeSerial(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func duplicateSerial(x *injector, d *block.Drive, a arguments) error {
+func duplicateSerial(x *Injector, d *block.Drive, a arguments) error {
 	of := a.text("of", "")
 	other, err := x.target(&Fault{Bay: of, Fault: "duplicate-serial"})
 	if err != nil {
@@ -123,7 +123,7 @@ func duplicateSerial(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func noSerial(x *injector, d *block.Drive, a arguments) error {
+func noSerial(x *Injector, d *block.Drive, a arguments) error {
 	id := d.Identity
 	id.Serial = ""
 	if a.args["wwn"] != "" {
@@ -139,7 +139,7 @@ func noSerial(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func nonUTF8(x *injector, d *block.Drive, _ arguments) error {
+func nonUTF8(x *Injector, d *block.Drive, _ arguments) error {
 	id := d.Identity
 	id.Model = "SIM\xff\xfeMODEL\x80"
 	reappear(d, id)
@@ -148,7 +148,7 @@ func nonUTF8(x *injector, d *block.Drive, _ arguments) error {
 
 // heal restores the drive's state at the start of the machine, except for its power-on hours, and puts
 // it back in.
-func heal(x *injector, d *block.Drive, _ arguments) error {
+func heal(x *Injector, d *block.Drive, _ arguments) error {
 	if !d.Present && d.Bay != nil && d.Bay.Drive != nil {
 		return fmt.Errorf("%w: there is another drive in bay %d", kernel.ErrInvalid, d.Bay.Number)
 	}

@@ -1,4 +1,4 @@
-package hostsim
+package faults
 
 import (
 	"fmt"
@@ -16,21 +16,21 @@ import (
 type faultRow struct {
 	FaultDoc
 	absent bool // applies to a pulled drive as well
-	do     func(*injector, *block.Drive, arguments) error
+	do     func(*Injector, *block.Drive, arguments) error
 	fs     fsFault // the function for filesystems, instead of do or beside it
 }
 
 // switchOn returns a fault function that sets a flag.
-func switchOn(of func(*block.Drive) *bool) func(*injector, *block.Drive, arguments) error {
-	return func(_ *injector, d *block.Drive, _ arguments) error {
+func switchOn(of func(*block.Drive) *bool) func(*Injector, *block.Drive, arguments) error {
+	return func(_ *Injector, d *block.Drive, _ arguments) error {
 		*of(d) = true
 		return nil
 	}
 }
 
 // count returns a fault function that sets a counter of the drive to n.
-func count(usual, most uint64, of func(*model.Counters) *uint64, then func(*block.Drive, uint64)) func(*injector, *block.Drive, arguments) error {
-	return func(_ *injector, d *block.Drive, a arguments) error {
+func count(usual, most uint64, of func(*model.Counters) *uint64, then func(*block.Drive, uint64)) func(*Injector, *block.Drive, arguments) error {
+	return func(_ *Injector, d *block.Drive, a arguments) error {
 		n, err := a.number("n", usual, most)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func needFamily(d *block.Drive, what string, families ...host.Family) error {
 	return fmt.Errorf("%w: a %s drive has no %s", kernel.ErrInvalid, d.Kind.Name, what)
 }
 
-func failVerdict(x *injector, d *block.Drive, _ arguments) error {
+func failVerdict(x *Injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "verdict", host.FamilyATA, host.FamilyNVMe, host.FamilySCSI); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func failVerdict(x *injector, d *block.Drive, _ arguments) error {
 	return nil
 }
 
-func badChecksum(x *injector, d *block.Drive, _ arguments) error {
+func badChecksum(x *Injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "checksum", host.FamilyATA); err != nil {
 		return err
 	}
@@ -118,12 +118,12 @@ func badChecksum(x *injector, d *block.Drive, _ arguments) error {
 	return nil
 }
 
-func countersMax(x *injector, d *block.Drive, _ arguments) error {
+func countersMax(x *Injector, d *block.Drive, _ arguments) error {
 	d.Spoilt.CountersMax, d.Age.PercentageUsed = true, 255
 	return nil
 }
 
-func wear(x *injector, d *block.Drive, a arguments) error {
+func wear(x *Injector, d *block.Drive, a arguments) error {
 	used, err := a.number("percent", 95, 255)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func wear(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func mediaErrors(x *injector, d *block.Drive, a arguments) error {
+func mediaErrors(x *Injector, d *block.Drive, a arguments) error {
 	n, err := a.number("n", 5, manyErrors)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func logSectors(d *block.Drive, n uint64) {
 	}
 }
 
-func criticalWarning(x *injector, d *block.Drive, a arguments) error {
+func criticalWarning(x *Injector, d *block.Drive, a arguments) error {
 	if err := needFamily(d, "critical warning", host.FamilyNVMe); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func criticalWarning(x *injector, d *block.Drive, a arguments) error {
 	return err
 }
 
-func heat(x *injector, d *block.Drive, a arguments) error {
+func heat(x *Injector, d *block.Drive, a arguments) error {
 	n, err := a.number("celsius", 75, 120)
 	if err == nil {
 		d.Age.Temperature = int(n)
@@ -174,7 +174,7 @@ func heat(x *injector, d *block.Drive, a arguments) error {
 	return err
 }
 
-func failIO(x *injector, d *block.Drive, a arguments) error {
+func failIO(x *Injector, d *block.Drive, a arguments) error {
 	n, err := a.number("lines", 3, maxLogged)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func failIO(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func unreadable(x *injector, d *block.Drive, a arguments) error {
+func unreadable(x *Injector, d *block.Drive, a arguments) error {
 	first, err := a.number("sector", pages.FailingLBA, d.Size/512)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func unreadable(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func slow(x *injector, d *block.Drive, a arguments) error {
+func slow(x *Injector, d *block.Drive, a arguments) error {
 	text := a.text("delay", "2s")
 	delay, err := time.ParseDuration(text)
 	if err != nil || delay < 0 || delay > time.Hour {
@@ -223,7 +223,7 @@ func slow(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func hang(x *injector, d *block.Drive, _ arguments) error {
+func hang(x *Injector, d *block.Drive, _ arguments) error {
 	if d.Faults.Hang == nil {
 		d.Faults.Hang = make(chan struct{})
 		logTimeout(d)
@@ -231,13 +231,13 @@ func hang(x *injector, d *block.Drive, _ arguments) error {
 	return nil
 }
 
-func readOnly(x *injector, d *block.Drive, _ arguments) error {
+func readOnly(x *Injector, d *block.Drive, _ arguments) error {
 	d.Faults.ReadOnly = true
 	d.Changed()
 	return nil
 }
 
-func standby(x *injector, d *block.Drive, _ arguments) error {
+func standby(x *Injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "standby", host.FamilyATA, host.FamilySCSI); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func standby(x *injector, d *block.Drive, _ arguments) error {
 	return nil
 }
 
-func offline(x *injector, d *block.Drive, _ arguments) error {
+func offline(x *Injector, d *block.Drive, _ arguments) error {
 	if d.Kind.Letters != "sd" {
 		return fmt.Errorf("%w: a %s drive is no SCSI device", kernel.ErrInvalid, d.Kind.Name)
 	}
@@ -259,7 +259,7 @@ func offline(x *injector, d *block.Drive, _ arguments) error {
 	return nil
 }
 
-func nvmeDead(x *injector, d *block.Drive, _ arguments) error {
+func nvmeDead(x *Injector, d *block.Drive, _ arguments) error {
 	if err := needFamily(d, "controller state", host.FamilyNVMe); err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func nvmeDead(x *injector, d *block.Drive, _ arguments) error {
 	return nil
 }
 
-func selftestFail(x *injector, d *block.Drive, a arguments) error {
+func selftestFail(x *Injector, d *block.Drive, a arguments) error {
 	n, err := a.number("count", 1, pages.MaxTests)
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func selftestFail(x *injector, d *block.Drive, a arguments) error {
 
 // resizeDrive changes the size of a drive. A present drive keeps its partitions, and the kernel sends
 // an event (block/genhd.c, set_capacity_and_notify).
-func resizeDrive(x *injector, d *block.Drive, a arguments) error {
+func resizeDrive(x *Injector, d *block.Drive, a arguments) error {
 	text := a.text("size", fmt.Sprintf("%dB", d.Size/2/d.Block*d.Block))
 	size, err := model.ParseSize(text)
 	if err != nil || size < 1<<20 || size%d.Block != 0 {
@@ -296,14 +296,14 @@ func resizeDrive(x *injector, d *block.Drive, a arguments) error {
 	return nil
 }
 
-func overflow(x *injector, d *block.Drive, _ arguments) error {
+func overflow(x *Injector, d *block.Drive, _ arguments) error {
 	d.Devices.Uevents.Send(d.Devices.Uevents.Lost)
 	return nil
 }
 
 // storm sends change events until its time is over, the drive is healed or pulled, or the machine is
 // closed.
-func storm(x *injector, d *block.Drive, a arguments) error {
+func storm(x *Injector, d *block.Drive, a arguments) error {
 	rate, err := a.number("rate", 100, 10000)
 	if err != nil {
 		return err

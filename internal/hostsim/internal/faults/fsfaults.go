@@ -1,4 +1,4 @@
-package hostsim
+package faults
 
 import (
 	"errors"
@@ -17,10 +17,10 @@ import (
 // all filesystems on a drive.
 
 // fsFault applies a fault to the filesystem of a device, mounted or not.
-type fsFault func(*injector, *block.Device, arguments) error
+type fsFault func(*Injector, *block.Device, arguments) error
 
 // aimFS returns the devices with a filesystem that the fault names.
-func (x *injector) aimFS(f *Fault) ([]*block.Device, error) {
+func (x *Injector) aimFS(f *Fault) ([]*block.Device, error) {
 	name := f.Bay + f.Drive
 	if dev := filesystem.VolumeAt(x.mounts, name); dev != nil {
 		return x.onlyFS([]*block.Device{dev}, name)
@@ -35,7 +35,7 @@ func (x *injector) aimFS(f *Fault) ([]*block.Device, error) {
 	return x.onlyFS(d.Stack(), name)
 }
 
-func (x *injector) onlyFS(list []*block.Device, name string) ([]*block.Device, error) {
+func (x *Injector) onlyFS(list []*block.Device, name string) ([]*block.Device, error) {
 	list = slices.DeleteFunc(list, func(d *block.Device) bool { return filesystem.StateOf(x.mounts, d) == nil })
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, filesystem.ErrNoFS)
@@ -43,7 +43,7 @@ func (x *injector) onlyFS(list []*block.Device, name string) ([]*block.Device, e
 	return list, nil
 }
 
-func fsErrors(x *injector, d *block.Device, a arguments) error {
+func fsErrors(x *Injector, d *block.Device, a arguments) error {
 	n, err := a.number("n", 1, manyErrors)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func fsErrors(x *injector, d *block.Device, a arguments) error {
 	return nil
 }
 
-func fsReadOnly(x *injector, d *block.Device, a arguments) error {
+func fsReadOnly(x *Injector, d *block.Device, a arguments) error {
 	hidden, err := a.flag("hidden")
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func fsReadOnly(x *injector, d *block.Device, a arguments) error {
 	return nil
 }
 
-func fsCorrupt(x *injector, d *block.Device, _ arguments) error {
+func fsCorrupt(x *Injector, d *block.Device, _ arguments) error {
 	return filesystem.Edit(x.mounts, d, func(s *content.Super) { s.Damaged = true })
 }
 
-func fsFill(x *injector, d *block.Device, a arguments) error {
+func fsFill(x *Injector, d *block.Device, a arguments) error {
 	percent, err := a.number("percent", 95, 100)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func fsFill(x *injector, d *block.Device, a arguments) error {
 }
 
 // fsUnmount drops all mounts of a device, even those in use.
-func fsUnmount(x *injector, d *block.Device, _ arguments) error {
+func fsUnmount(x *Injector, d *block.Device, _ arguments) error {
 	f := filesystem.MountedOn(x.mounts, d)
 	if f == nil {
 		return fmt.Errorf("%s: %w", d.Name, host.ErrNotMounted)
@@ -94,7 +94,7 @@ func fsUnmount(x *injector, d *block.Device, _ arguments) error {
 }
 
 // healFS undoes the faults of a filesystem; its content stays.
-func healFS(x *injector, d *block.Device, _ arguments) error {
+func healFS(x *Injector, d *block.Device, _ arguments) error {
 	if f := filesystem.MountedOn(x.mounts, d); f != nil {
 		f.ReadOnly, f.Hidden = f.Wanted, false
 	}
@@ -106,7 +106,7 @@ func healFS(x *injector, d *block.Device, _ arguments) error {
 }
 
 // fsTroubles returns the names of the faults of the filesystems on a drive.
-func (x *injector) fsTroubles(d *block.Drive) []string {
+func (x *Injector) fsTroubles(d *block.Drive) []string {
 	var damaged, failed, readOnly bool
 	for _, dev := range d.Stack() {
 		if s := filesystem.StateOf(x.mounts, dev); s != nil {
