@@ -9,7 +9,7 @@ import (
 )
 
 // activate creates the devices of a volume, those of its parts first.
-func (c *lvmRun) activate(v *lv) error {
+func (c *command) activate(v *lv) error {
 	if v.dev != nil || v.part == "spare" {
 		return nil
 	}
@@ -44,12 +44,12 @@ func (c *lvmRun) activate(v *lv) error {
 }
 
 // whole reports whether all physical volumes of a linear volume are present.
-func (c *lvmScan) whole(v *lv) bool {
+func (c *scan) whole(v *lv) bool {
 	return !slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) })
 }
 
 // table returns the backing of a volume's device, and the devices below.
-func (c *lvmScan) table(v *lv) (data block.Backing, below []*block.Device) {
+func (c *scan) table(v *lv) (data block.Backing, below []*block.Device) {
 	switch v.kind {
 	case "raid1":
 		r := &mirrorOf{lv: v}
@@ -78,7 +78,7 @@ func (c *lvmScan) table(v *lv) (data block.Backing, below []*block.Device) {
 }
 
 // reload updates the tables of an active volume for new extents or drives that came back.
-func (c *lvmRun) reload(v *lv) {
+func (c *command) reload(v *lv) {
 	for _, p := range v.parts() {
 		c.reload(p)
 	}
@@ -96,7 +96,7 @@ func (c *lvmRun) reload(v *lv) {
 }
 
 // deactivate removes the devices of a volume.
-func (c *lvmRun) deactivate(v *lv) {
+func (c *command) deactivate(v *lv) {
 	if v.dev != nil {
 		if v.kind == "raid1" {
 			v.writeSuperblocks()

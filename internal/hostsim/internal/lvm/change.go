@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func lvchange(c *lvmRun) error {
+func lvchange(c *command) error {
 	if len(c.Words) == 0 {
 		return misused("Please give a logical volume path")
 	}
@@ -52,7 +52,7 @@ func lvchange(c *lvmRun) error {
 	return c.commit(v.group)
 }
 
-func (c *lvmRun) refresh(v *lv) error {
+func (c *command) refresh(v *lv) error {
 	if v.dev == nil {
 		return nil // no table is loaded
 	}
@@ -66,7 +66,7 @@ func (c *lvmRun) refresh(v *lv) error {
 	return nil
 }
 
-func (c *lvmRun) setActive(v *lv, how string) error {
+func (c *command) setActive(v *lv, how string) error {
 	if how == "n" {
 		if err := v.inUse(); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (c *lvmRun) setActive(v *lv, how string) error {
 	return c.point()
 }
 
-func lvremove(c *lvmRun) error {
+func lvremove(c *command) error {
 	for _, path := range c.Words {
 		v, err := c.volume(path)
 		if err != nil {
@@ -100,7 +100,7 @@ func lvremove(c *lvmRun) error {
 }
 
 // removeVolume removes a volume and its parts; of a pool also its thin volumes.
-func (c *lvmRun) removeVolume(v *lv) error {
+func (c *command) removeVolume(v *lv) error {
 	g := v.group
 	if v.parent != nil {
 		return said("Can't remove logical volume %s used by %s.", v.name, v.parent.name)

@@ -5,7 +5,7 @@ import (
 )
 
 // lvconvert replaces, adds or removes legs of a mirror.
-func lvconvert(c *lvmRun) error {
+func lvconvert(c *command) error {
 	if len(c.Words) == 0 {
 		return misused("Please provide a logical volume path")
 	}
@@ -37,7 +37,7 @@ func lvconvert(c *lvmRun) error {
 	return c.replaceLegs(v, bad, pvs)
 }
 
-func (c *lvmRun) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
+func (c *command) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 	done := false
 	for i := range v.images {
 		on := func(x *lv) bool { return slices.ContainsFunc(x.areas, func(a area) bool { return bad(a.pv) }) }
@@ -96,7 +96,7 @@ func (v *lv) recovered() uint64 {
 
 // changeLegs converts a linear volume to a mirror or back. It adds a leg on the physical volume that
 // is named, or removes the leg there.
-func (c *lvmRun) changeLegs(v *lv) error {
+func (c *command) changeLegs(v *lv) error {
 	if err := c.complete(v.group); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (c *lvmRun) changeLegs(v *lv) error {
 	return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
 }
 
-func (c *lvmRun) dropLeg(v *lv, from *pv) error {
+func (c *command) dropLeg(v *lv, from *pv) error {
 	keep := slices.IndexFunc(v.images, func(x *lv) bool { return x.areas[0].pv != from })
 	if keep < 0 || len(v.images) != 2 || v.failed[keep] {
 		return said("Unable to extract RAID image while RAID array is not in-sync.")
@@ -134,7 +134,7 @@ func (c *lvmRun) dropLeg(v *lv, from *pv) error {
 	return c.commit(v.group)
 }
 
-func (c *lvmRun) addLeg(v *lv, on *pv) error {
+func (c *command) addLeg(v *lv, on *pv) error {
 	g, first := v.group, v.areas
 	own := first[0].pv
 	if own == on || g.take(1, []*pv{own}) == nil || g.take(v.extents+1, []*pv{on}) == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // lvcreate creates a volume: it commits the metadata, activates the volume and then wipes it.
-func lvcreate(c *lvmRun) error {
+func lvcreate(c *command) error {
 	if len(c.Words) == 0 || c.Set["name"] == "" {
 		return misused("Please specify a volume group and a name.")
 	}
@@ -29,7 +29,7 @@ func lvcreate(c *lvmRun) error {
 		return misused("Invalid argument for --type: %s", v.kind)
 	}
 	size := cmp.Or(c.Set["size"], c.Set["virtualsize"])
-	bytes, err := lvmSize(size)
+	bytes, err := parseSize(size)
 	if err != nil || bytes == 0 {
 		return misused("Please specify a size.")
 	}
@@ -41,7 +41,7 @@ func lvcreate(c *lvmRun) error {
 }
 
 // fresh returns an error if a new volume with the given name is not possible.
-func (c *lvmRun) fresh(g *group) error {
+func (c *command) fresh(g *group) error {
 	if err := c.complete(g); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *lvmRun) fresh(g *group) error {
 }
 
 // finish commits, activates and wipes a new volume.
-func (c *lvmRun) finish(v *lv) error {
+func (c *command) finish(v *lv) error {
 	if err := c.commit(v.group); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *lvmRun) finish(v *lv) error {
 	return err
 }
 
-func (c *lvmRun) wipeNew(v *lv) error {
+func (c *command) wipeNew(v *lv) error {
 	if c.Set["wipesignatures"] != "n" {
 		if err := c.wipe(v.dev); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (g *group) lay(n uint64, pvs []*pv) ([]area, error) {
 	return nil, said("Insufficient free space: %d extents needed, but only %d available", n, g.room(pvs))
 }
 
-func (c *lvmRun) makeLinear(v *lv) (err error) {
+func (c *command) makeLinear(v *lv) (err error) {
 	pvs, err := c.usable(v.group, c.Words[1:])
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (c *lvmRun) makeLinear(v *lv) (err error) {
 }
 
 // makeMirror places each leg on a separate drive, its metadata first.
-func (c *lvmRun) makeMirror(v *lv) error {
+func (c *command) makeMirror(v *lv) error {
 	legs := 2
 	if c.Has("mirrors") {
 		n, err := strconv.Atoi(c.Set["mirrors"])
@@ -154,12 +154,12 @@ func (v *lv) leg(p *pv, i int) {
 }
 
 // makePool creates a thin pool: its metadata, its data, and a spare for the metadata.
-func (c *lvmRun) makePool(v *lv) error {
+func (c *command) makePool(v *lv) error {
 	g := v.group
 	metadata := uint64(0)
 	if c.Has("poolmetadatasize") {
 		var err error
-		if metadata, err = lvmSize(c.Set["poolmetadatasize"]); err != nil {
+		if metadata, err = parseSize(c.Set["poolmetadatasize"]); err != nil {
 			return err
 		}
 	} else {
@@ -197,7 +197,7 @@ func (g *group) spare() *lv {
 	return nil
 }
 
-func (c *lvmRun) makeThin(v *lv) error {
+func (c *command) makeThin(v *lv) error {
 	pool := v.group.lv(c.Set["thinpool"])
 	if pool == nil || pool.kind != "thin-pool" {
 		return said("Failed to find logical volume \"%s/%s\"", v.group.name, c.Set["thinpool"])
@@ -208,7 +208,7 @@ func (c *lvmRun) makeThin(v *lv) error {
 }
 
 // snapshot creates a snapshot of a thin volume; the two share their chunks.
-func (c *lvmRun) snapshot() error {
+func (c *command) snapshot() error {
 	origin, err := c.volume(c.Words[0])
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func (s *State) Dmsetup(p *program.Process) int {
 			continue
 		}
 		if x := g.move; x != nil && !x.since.IsZero() && words[1] == mapperName(g.name, "pvmove0") {
-			c := &lvmScan{Process: p, m: s, on: s.labelled()}
+			c := &scan{Process: p, m: s, on: s.labelled()}
 			c.look(g, x)
 			return verbs[words[0]](p, x)
 		}

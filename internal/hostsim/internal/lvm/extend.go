@@ -6,7 +6,7 @@ import (
 )
 
 // lvextend extends a volume to a size.
-func lvextend(c *lvmRun) error {
+func lvextend(c *command) error {
 	if len(c.Words) == 0 {
 		return misused("Please specify a logical volume path.")
 	}
@@ -20,7 +20,7 @@ func lvextend(c *lvmRun) error {
 	if c.Has("poolmetadatasize") {
 		return c.extendMetadata(v)
 	}
-	bytes, err := lvmSize(c.Set["size"])
+	bytes, err := parseSize(c.Set["size"])
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func lvextend(c *lvmRun) error {
 }
 
 // extendMetadata extends the metadata of a pool, and the spare if there is room for both.
-func (c *lvmRun) extendMetadata(v *lv) error {
-	bytes, err := lvmSize(c.Set["poolmetadatasize"])
+func (c *command) extendMetadata(v *lv) error {
+	bytes, err := parseSize(c.Set["poolmetadatasize"])
 	if err != nil {
 		return err
 	}

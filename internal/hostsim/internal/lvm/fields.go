@@ -8,7 +8,7 @@ import (
 )
 
 // lvFields returns the row of the report for a volume.
-func (c lvmReport) lvFields(v *lv) fields {
+func (c report) lvFields(v *lv) fields {
 	f := fields{"lv_uuid": v.uuid, "lv_name": v.name, "lv_parent": "", "lv_layout": "linear", "lv_role": v.role(), "lv_size": fmt.Sprint(v.size()), "origin": "", "pool_lv": "",
 		"lv_tags": strings.Join(v.tags, ","), "lv_path": "", "lv_kernel_major": "-1", "lv_kernel_minor": "-1", "lv_active": "", "lv_suspended": "unknown", "lv_device_open": "unknown",
 		"lv_permissions": v.permissions(), "lv_health_status": c.health(v), "lv_when_full": "", "data_percent": "", "metadata_percent": "", "copy_percent": "",
@@ -96,7 +96,7 @@ func (v *lv) permissions() string {
 }
 
 // health returns LVM's health status; "" is healthy.
-func (c *lvmScan) health(v *lv) string {
+func (c *scan) health(v *lv) string {
 	if slices.ContainsFunc(v.under(), func(x *lv) bool {
 		return slices.ContainsFunc(x.areas, func(a area) bool { return c.missing(a.pv) })
 	}) {
@@ -112,7 +112,7 @@ func (c *lvmScan) health(v *lv) string {
 }
 
 // attr returns the ten characters of lvs(8), "lv_attr bits".
-func (c lvmReport) attr(v *lv, f fields) string {
+func (c report) attr(v *lv, f fields) string {
 	a := []byte("-wi-------")
 	switch {
 	case v.part == "rimage":
@@ -191,7 +191,7 @@ func (x *relocation) fields() []fields {
 	return rows
 }
 
-func (c lvmReport) moveSegments(x *relocation) []fields {
+func (c report) moveSegments(x *relocation) []fields {
 	rows := []fields{segment(x.uuid, "mirror", 0, x.total, "pvmove0_mimage_0(0)", "pvmove0_mimage_1(0)")}
 	legs := [2][]area{nil, x.to}
 	for _, v := range x.lvs {

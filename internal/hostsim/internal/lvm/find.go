@@ -13,8 +13,8 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/program"
 )
 
-// lvmScan is what a command finds on the devices that it may use.
-type lvmScan struct {
+// scan is what a command finds on the devices that it may use.
+type scan struct {
 	*program.Process
 	program.Flags
 	m       *State
@@ -25,13 +25,13 @@ type lvmScan struct {
 	again   bool                     // a second scan was made
 }
 
-func newScan(s *State, p *program.Process) *lvmScan {
-	return &lvmScan{Process: p, m: s, on: map[string]*block.Device{}, unread: map[string]bool{}, twice: map[string]bool{}}
+func newScan(s *State, p *program.Process) *scan {
+	return &scan{Process: p, m: s, on: map[string]*block.Device{}, unread: map[string]bool{}, twice: map[string]bool{}}
 }
 
 // readLabels reads the labels on the devices that the command may use: those of --devices, or all. It
 // ignores unreadable devices.
-func (c *lvmScan) readLabels() {
+func (c *scan) readLabels() {
 	c.m.Mu.RLock()
 	var names []string
 	for name := range c.m.Blocks {
@@ -67,7 +67,7 @@ func (c *lvmScan) readLabels() {
 }
 
 // see adds a device to the scan.
-func (c *lvmScan) see(dev *block.Device) {
+func (c *scan) see(dev *block.Device) {
 	c.devices = append(c.devices, dev)
 	b := make([]byte, 512)
 	if dev.Read(b, 512); string(b[:8]) != "LABELONE" || binary.LittleEndian.Uint32(b[16:]) != content.LVMCRC(b[20:]) || !plainID(b[32:64]) {
@@ -96,7 +96,7 @@ func plainID(b []byte) bool {
 // preferred returns the one of two devices with the same UUID that LVM uses, the other one, and why
 // (lvm2, lib/cache/lvmcache.c, _choose_duplicates; seen with 2.03.16): the one that a logical volume
 // uses, then the one with the name in the metadata, then the first.
-func (c *lvmScan) preferred(id string, first, second *block.Device) (use, other *block.Device, why string) {
+func (c *scan) preferred(id string, first, second *block.Device) (use, other *block.Device, why string) {
 	hint := ""
 	if p := c.m.physical[id]; p != nil {
 		hint = p.hint
@@ -115,7 +115,7 @@ func (c *lvmScan) preferred(id string, first, second *block.Device) (use, other 
 }
 
 // groups returns the volume groups with a readable physical volume, by name.
-func (c *lvmScan) groups() []*group {
+func (c *scan) groups() []*group {
 	var list []*group
 	for id := range c.on {
 		if g := c.m.physical[id].group; g != nil && !c.unread[id] && !slices.Contains(list, g) {
@@ -127,7 +127,7 @@ func (c *lvmScan) groups() []*group {
 }
 
 // group returns the volume group with the name.
-func (c *lvmScan) group(name string) (*group, error) {
+func (c *scan) group(name string) (*group, error) {
 	var hit *group
 	for _, g := range c.groups() {
 		if g.name == name {
@@ -144,7 +144,7 @@ func (c *lvmScan) group(name string) (*group, error) {
 }
 
 // volume returns a logical volume by "GROUP/NAME".
-func (c *lvmScan) volume(path string) (*lv, error) {
+func (c *scan) volume(path string) (*lv, error) {
 	name, short, _ := strings.Cut(path, "/")
 	g, err := c.group(name)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *lvmScan) volume(path string) (*lv, error) {
 
 // named returns the physical volumes of a group that the command names by device, with or without
 // extents: "/dev/sda:0-9:20-29".
-func (c *lvmScan) named(g *group, names []string) ([]*pv, error) {
+func (c *scan) named(g *group, names []string) ([]*pv, error) {
 	var list []*pv
 	for _, name := range names {
 		name, extents, _ := strings.Cut(name, ":")
@@ -183,14 +183,14 @@ func (c *lvmScan) named(g *group, names []string) ([]*pv, error) {
 }
 
 // forgetNamed clears the extents that a command named.
-func (c *lvmScan) forgetNamed() {
+func (c *scan) forgetNamed() {
 	for _, p := range c.m.physical {
 		p.only = nil
 	}
 }
 
 // at returns the physical volume on a device, nil without one.
-func (c *lvmScan) at(name string) *pv {
+func (c *scan) at(name string) *pv {
 	dev := c.m.Lookup(name)
 	for id, d := range c.on {
 		if d == dev {
@@ -202,7 +202,7 @@ func (c *lvmScan) at(name string) *pv {
 
 // usable returns the physical volumes where extents can be allocated: those named, or all of the
 // group.
-func (c *lvmScan) usable(g *group, names []string) ([]*pv, error) {
+func (c *scan) usable(g *group, names []string) ([]*pv, error) {
 	list, err := c.named(g, names)
 	if err != nil {
 		return nil, err
@@ -214,4 +214,4 @@ func (c *lvmScan) usable(g *group, names []string) ([]*pv, error) {
 }
 
 // missing reports whether a physical volume is absent, or marked missing in the metadata.
-func (c *lvmScan) missing(p *pv) bool { return p.missing || c.on[p.uuid] == nil }
+func (c *scan) missing(p *pv) bool { return p.missing || c.on[p.uuid] == nil }

@@ -37,7 +37,7 @@ func metadataOf(g *group) []byte {
 }
 
 // writeMetadata writes the metadata area of a device.
-func (c *lvmRun) writeMetadata(dev *block.Device, g *group) error {
+func (c *command) writeMetadata(dev *block.Device, g *group) error {
 	if err := dev.Write(metadataOf(g), metadataAt); err != nil {
 		return said("Error writing device /dev/%s at %d length 512.", dev.Name, metadataAt)
 	}
@@ -46,7 +46,7 @@ func (c *lvmRun) writeMetadata(dev *block.Device, g *group) error {
 
 // readMetadata returns what is wrong with the metadata area of a device, in LVM's words. LVM reads a
 // bad text a second time and prints that on standard output.
-func (c *lvmScan) readMetadata(dev *block.Device) (wrong string, again bool) {
+func (c *scan) readMetadata(dev *block.Device) (wrong string, again bool) {
 	b := make([]byte, 512)
 	dev.Read(b, metadataAt)
 	if binary.LittleEndian.Uint32(b) != content.LVMCRC(b[4:]) {
@@ -64,7 +64,7 @@ func (c *lvmScan) readMetadata(dev *block.Device) (wrong string, again bool) {
 }
 
 // checkMetadata records a physical volume whose copy of the group's metadata is unreadable.
-func (c *lvmScan) checkMetadata(p *pv, dev *block.Device) {
+func (c *scan) checkMetadata(p *pv, dev *block.Device) {
 	if p.group == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (c *lvmScan) checkMetadata(p *pv, dev *block.Device) {
 }
 
 // used refuses a physical volume that is in use by a group with unreadable metadata.
-func (c *lvmScan) used(p *pv, name string) error {
+func (c *scan) used(p *pv, name string) error {
 	if p == nil || !c.unread[p.uuid] {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (g *group) copied(since time.Time, n uint64) uint64 {
 	return min(n, uint64(g.m.Clock.Now().Sub(since).Seconds()*copyRate)/g.extent)
 }
 
-func pvmove(c *lvmRun) error {
+func pvmove(c *command) error {
 	if len(c.Words) == 0 {
 		return misused("Please enter a source physical volume")
 	}
@@ -68,12 +68,12 @@ func pvmove(c *lvmRun) error {
 }
 
 // startMove allocates extents for all that is on a physical volume.
-func (c *lvmRun) startMove(g *group, from *pv) error {
+func (c *command) startMove(g *group, from *pv) error {
 	pvs, err := c.usable(g, c.Words[1:])
 	if err != nil {
 		return err
 	}
-	x := &relocation{uuid: lvmID(), legs: [2]string{lvmID(), lvmID()}, from: from}
+	x := &relocation{uuid: newID(), legs: [2]string{newID(), newID()}, from: from}
 	g.move = x // the extents that it takes are not free
 	for _, v := range g.lvs {
 		for _, a := range v.areas {
@@ -126,7 +126,7 @@ func (v *lv) beside(p *pv) bool {
 }
 
 // carry waits for a move. It can be ended at any time; the next pvmove continues from there.
-func (c *lvmRun) carry(g *group, x *relocation) error {
+func (c *command) carry(g *group, x *relocation) error {
 	every, first := c.Set["interval"], true
 	seconds, err := strconv.Atoi(strings.TrimPrefix(every, "+"))
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *lvmRun) carry(g *group, x *relocation) error {
 
 // look updates the progress of a move. It skips unreadable extents, and only the log reports them; the
 // letters of the status are reset when all is copied (dm-raid1.c, reset_ms_flags).
-func (c *lvmScan) look(g *group, x *relocation) {
+func (c *scan) look(g *group, x *relocation) {
 	n := g.copied(x.since, x.total)
 	if n == x.done || x.retreated() {
 		return
@@ -186,7 +186,7 @@ func (c *lvmScan) look(g *group, x *relocation) {
 
 // copyExtents copies n extents of a physical volume to the target of a move; at counts the extents of
 // the move.
-func (c *lvmScan) copyExtents(g *group, x *relocation, at uint64, from *pv, start, n uint64) {
+func (c *scan) copyExtents(g *group, x *relocation, at uint64, from *pv, start, n uint64) {
 	for _, a := range x.to {
 		if at >= a.n {
 			at -= a.n
@@ -213,7 +213,7 @@ func targets(areas []area) (list []*pv) {
 	return list
 }
 
-func (c *lvmRun) advance(g *group, x *relocation) (ended bool, err error) {
+func (c *command) advance(g *group, x *relocation) (ended bool, err error) {
 	c.m.Mu.Lock()
 	defer c.m.Mu.Unlock()
 	if g.move != x { // aborted meanwhile

@@ -10,8 +10,8 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
-// lvmSize parses "16m", "4194304b", "1g" (lvm(8), "Size"). Without a letter it is MiB.
-func lvmSize(s string) (uint64, error) {
+// parseSize parses "16m", "4194304b", "1g" (lvm(8), "Size"). Without a letter it is MiB.
+func parseSize(s string) (uint64, error) {
 	shift := map[byte]int{'b': 0, 's': 9, 'k': 10, 'm': 20, 'g': 30, 't': 40, 'p': 50}
 	by, digits := 20, strings.ToLower(s)
 	if s != "" {
@@ -27,7 +27,7 @@ func lvmSize(s string) (uint64, error) {
 }
 
 // pvcreate labels devices. On a device with content it asks a question, and it gets no answer here.
-func pvcreate(c *lvmRun) error {
+func pvcreate(c *command) error {
 	if len(c.Words) == 0 || c.Has("uuid") && len(c.Words) != 1 {
 		return misused("Please enter a physical volume path.")
 	}
@@ -39,9 +39,9 @@ func pvcreate(c *lvmRun) error {
 	return nil
 }
 
-func (c *lvmRun) label(name string) (*pv, error) {
+func (c *command) label(name string) (*pv, error) {
 	dev := c.m.Lookup(name)
-	id := cmp.Or(c.Set["uuid"], lvmID())
+	id := cmp.Or(c.Set["uuid"], newID())
 	switch p := c.at(name); {
 	case dev == nil || !slices.Contains(c.devices, dev):
 		return nil, said("No device found for %s.", name)
@@ -63,7 +63,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 	}
 	start := uint64(1 << 20)
 	if c.Has("metadatasize") {
-		size, err := lvmSize(c.Set["metadatasize"])
+		size, err := parseSize(c.Set["metadatasize"])
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (c *lvmRun) label(name string) (*pv, error) {
 }
 
 // clear checks a device for signatures, as wipe_known_signatures does.
-func (c *lvmRun) clear(dev *block.Device) error {
+func (c *command) clear(dev *block.Device) error {
 	kind, udev := content.Recognize(dev.Read)
 	if kind == "gpt" || kind == "mbr" {
 		return said("Cannot use /dev/%s: device is partitioned", dev.Name)
@@ -106,7 +106,7 @@ func (c *lvmRun) clear(dev *block.Device) error {
 }
 
 // wipe removes all known signatures, and nothing else.
-func (c *lvmRun) wipe(dev *block.Device) error {
+func (c *command) wipe(dev *block.Device) error {
 	for _, row := range content.Formats {
 		for _, mark := range row.Marks {
 			have := make([]byte, len(mark.Data))
@@ -121,7 +121,7 @@ func (c *lvmRun) wipe(dev *block.Device) error {
 	return nil
 }
 
-func pvremove(c *lvmRun) error {
+func pvremove(c *command) error {
 	for _, name := range c.Words {
 		p := c.at(name)
 		switch {

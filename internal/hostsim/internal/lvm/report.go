@@ -14,11 +14,11 @@ import (
 
 type fields map[string]string
 
-// lvmReport makes the rows of a report from a scan.
-type lvmReport struct{ *lvmScan }
+// report makes the rows of a report from a scan.
+type report struct{ *scan }
 
 // fullreport prints a section for each group, and one for the rest.
-func fullreport(c *lvmRun) error {
+func fullreport(c *command) error {
 	if c.Set["reportformat"] != "json" || c.Set["units"] != "b" || !c.Has("nosuffix") {
 		return misused("The simulated lvm reports in JSON and bytes only.")
 	}
@@ -26,7 +26,7 @@ func fullreport(c *lvmRun) error {
 	if len(parts) != len(columns) {
 		return misused("Option -o goes with --configreport.")
 	}
-	r := lvmReport{c.lvmScan}
+	r := report{c.scan}
 	var sections []map[string][]json.RawMessage
 	add := func(rows map[string][]fields) error {
 		s := map[string][]json.RawMessage{}
@@ -81,7 +81,7 @@ func (f fields) pick(columns []string) (json.RawMessage, error) {
 	return json.RawMessage("{" + b.String() + "}"), nil
 }
 
-func (c lvmReport) section(g *group) map[string][]fields {
+func (c report) section(g *group) map[string][]fields {
 	rows := map[string][]fields{"vg": {c.groupFields(g)}}
 	lvs := slices.SortedFunc(slices.Values(g.lvs), func(a, b *lv) int { return cmp.Compare(a.name, b.name) })
 	for _, v := range lvs {
@@ -100,7 +100,7 @@ func (c lvmReport) section(g *group) map[string][]fields {
 	return rows
 }
 
-func (c lvmReport) groupFields(g *group) fields {
+func (c report) groupFields(g *group) fields {
 	var all uint64
 	partial := ""
 	for _, p := range g.pvs {
@@ -119,7 +119,7 @@ func (c lvmReport) groupFields(g *group) fields {
 		"vg_tags": strings.Join(g.tags, ","), "vg_partial": partial, "vg_autoactivation": auto, "vg_exported": ""}
 }
 
-func (c lvmReport) pvFields(p *pv) fields {
+func (c report) pvFields(p *pv) fields {
 	f := fields{"pv_uuid": p.uuid, "pv_name": "[unknown]", "dev_size": "0", "pe_start": fmt.Sprint(p.start), "pv_missing": "", "pv_allocatable": "", "pv_duplicate": "", "pv_tags": "", "pv_in_use": "", "pv_mda_count": "0"}
 	if dev := c.on[p.uuid]; dev != nil {
 		f["pv_name"], f["dev_size"] = "/dev/"+dev.Name, fmt.Sprint(dev.Length())
@@ -145,7 +145,7 @@ func (c lvmReport) pvFields(p *pv) fields {
 }
 
 // orphans returns the physical volumes without a group.
-func (c lvmReport) orphans() (rows []fields) {
+func (c report) orphans() (rows []fields) {
 	for id := range c.on {
 		if p := c.m.physical[id]; p.group == nil || !slices.Contains(c.groups(), p.group) {
 			rows = append(rows, c.pvFields(p))
@@ -156,7 +156,7 @@ func (c lvmReport) orphans() (rows []fields) {
 }
 
 // extentFields returns the owners of the extents of a physical volume.
-func (c lvmReport) extentFields(p *pv) (rows []fields) {
+func (c report) extentFields(p *pv) (rows []fields) {
 	g := p.group
 	type owned struct {
 		area
@@ -196,7 +196,7 @@ func segment(uuid, kind string, start, n uint64, on ...string) fields {
 	return fields{"lv_uuid": uuid, "segtype": kind, "seg_start_pe": fmt.Sprint(start), "seg_size_pe": fmt.Sprint(n), "stripes": fmt.Sprint(stripes), "devices": strings.Join(on, ",")}
 }
 
-func (c lvmReport) segments(v *lv) []fields {
+func (c report) segments(v *lv) []fields {
 	switch v.kind {
 	case "raid1":
 		var on []string

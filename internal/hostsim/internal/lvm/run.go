@@ -14,30 +14,30 @@ import (
 // lvm(8) of lvm2 2.03.16: its commands as far as package lvm uses them, with its messages and exit
 // statuses.
 
-// lvmRun is an lvm command in progress.
-type lvmRun struct {
-	*lvmScan
+// command is an lvm command in progress.
+type command struct {
+	*scan
 	command string
 	points  int // points left until it is killed; 0: it is not
 }
 
-// lvmCommand is a command: its options (a colon marks a value) and its function.
-type lvmCommand struct {
+// commandRow is a command: its options (a colon marks a value) and its function.
+type commandRow struct {
 	options string
-	do      func(*lvmRun) error
+	do      func(*command) error
 }
 
 const (
-	lvmFailed = 5 // ECMD_FAILED
-	lvmUsage  = 3 // EINVALID_CMD_LINE
-	ofAll     = "config: devices: yes force quiet verbose test nolocking noudevsync nohints commandprofile: "
+	failed = 5 // ECMD_FAILED
+	usage  = 3 // EINVALID_CMD_LINE
+	ofAll  = "config: devices: yes force quiet verbose test nolocking noudevsync nohints commandprofile: "
 )
 
-// lvmCommands is filled by init because some commands refer back to it.
-var lvmCommands map[string]lvmCommand
+// commands is filled by init because some commands refer back to it.
+var commands map[string]commandRow
 
 func init() {
-	lvmCommands = map[string]lvmCommand{
+	commands = map[string]commandRow{
 		"pvcreate":     {"uuid: norestorefile restorefile: metadatasize: dataalignment: zero: metadatacopies:", pvcreate},
 		"pvremove":     {"", pvremove},
 		"pvmove":       {"atomic interval: abort background name: noudevsync alloc:", pvmove},
@@ -83,10 +83,10 @@ var errKilled = errors.New("killed")
 
 // Run runs lvm(8).
 func (s *State) Run(p *program.Process) int {
-	if len(p.Argv) < 2 || lvmCommands[p.Argv[1]].do == nil {
+	if len(p.Argv) < 2 || commands[p.Argv[1]].do == nil {
 		return p.Fail(2, "  No such command '%s'.  Try 'help'.", strings.Join(p.Argv[1:], " "))
 	}
-	c := &lvmRun{lvmScan: newScan(s, p), command: p.Argv[1]}
+	c := &command{scan: newScan(s, p), command: p.Argv[1]}
 	err := c.parse(p.Argv[2:])
 	if err == nil {
 		if c.command != "version" {
@@ -94,7 +94,7 @@ func (s *State) Run(p *program.Process) int {
 		}
 		s.Mu.Lock()
 		c.points, s.kill = s.kill, 0
-		err = lvmCommands[c.command].do(c)
+		err = commands[c.command].do(c)
 		c.forgetNamed()
 		s.Mu.Unlock()
 		if long, ok := errors.AsType[*carryOn](err); ok {
@@ -107,17 +107,17 @@ func (s *State) Run(p *program.Process) int {
 	case errors.Is(err, errKilled):
 		p.Killed = true
 	case why != nil && why.words:
-		return p.Fail(lvmUsage, "  %s: %v", c.command, err)
+		return p.Fail(usage, "  %s: %v", c.command, err)
 	default:
 		for line := range strings.Lines(err.Error()) {
 			p.Complain("  %s", strings.TrimRight(line, "\n"))
 		}
 	}
-	return lvmFailed
+	return failed
 }
 
 // version reads no device. LVM prints the driver's line only where there is a driver.
-func version(c *lvmRun) error {
+func version(c *command) error {
 	c.Say("  LVM version:     2.03.16(2) (2022-05-18)")
 	c.Say("  Library version: 1.02.185 (2022-05-18)")
 	c.Say("  Driver version:  4.47.0")
@@ -130,8 +130,8 @@ type carryOn struct{ work func() error }
 func (*carryOn) Error() string { return "to be carried on" }
 
 // parse parses the arguments of a command.
-func (c *lvmRun) parse(args []string) error {
-	long := strings.Fields(ofAll + lvmCommands[c.command].options)
+func (c *command) parse(args []string) error {
+	long := strings.Fields(ofAll + commands[c.command].options)
 	short := ""
 	for letter, name := range shortNames {
 		switch {
@@ -157,7 +157,7 @@ func (c *lvmRun) parse(args []string) error {
 }
 
 // complete refuses to change a group with a missing physical volume.
-func (c *lvmScan) complete(g *group) error {
+func (c *scan) complete(g *group) error {
 	if slices.ContainsFunc(g.pvs, c.missing) {
 		return said("Cannot change VG %s while PVs are missing.\nConsider vgreduce --removemissing.\nCannot process volume group %s", g.name, g.name)
 	}
@@ -166,7 +166,7 @@ func (c *lvmScan) complete(g *group) error {
 
 // commit writes the metadata to all present physical volumes. The others are outdated from now on and
 // marked missing.
-func (c *lvmRun) commit(g *group) error {
+func (c *command) commit(g *group) error {
 	if slices.ContainsFunc(g.pvs, func(p *pv) bool { return c.twice[p.uuid] }) {
 		return said("Cannot update volume group %s with duplicate PV devices.", g.name)
 	}
@@ -192,7 +192,7 @@ func (c *lvmRun) commit(g *group) error {
 }
 
 // point is a point where a test can kill the command.
-func (c *lvmRun) point() error {
+func (c *command) point() error {
 	if c.points--; c.points == 0 {
 		return errKilled
 	}
@@ -208,7 +208,7 @@ func (s *State) KillNext(n int) {
 }
 
 // zero writes zeros to a range of a device, if the drives below allow it.
-func (c *lvmRun) zero(dev *block.Device, off, n uint64) error {
+func (c *command) zero(dev *block.Device, off, n uint64) error {
 	if _, err := dev.Ask(block.Access{Write: true, Off: off, N: n}); err != nil {
 		if errors.Is(err, host.ErrGone) {
 			return said("Couldn't find device /dev/%s.", dev.Name)

@@ -123,8 +123,8 @@ func (v *lv) drop(number uint64) {
 	}
 }
 
-// lvmID returns a new UUID in LVM's form: 32 letters and digits in groups.
-func lvmID() string { return dashed(rand.Text() + rand.Text()) }
+// newID returns a new UUID in LVM's form: 32 letters and digits in groups.
+func newID() string { return dashed(rand.Text() + rand.Text()) }
 
 func dashed(s string) string {
 	s = strings.ReplaceAll(s, "-", "")
@@ -234,7 +234,7 @@ func joined(areas []area) []area {
 
 // add adds a volume to the group.
 func (g *group) add(v *lv) *lv {
-	v.group, v.uuid = g, lvmID()
+	v.group, v.uuid = g, newID()
 	g.lvs = append(g.lvs, v)
 	return v
 }

@@ -10,7 +10,7 @@ import (
 // The text of a group, in LVM's layout, as far as the daemon reads it: of volumes only what it needs.
 
 // vgcfgbackup writes to a file of the real machine: callers read it there.
-func vgcfgbackup(c *lvmRun) error {
+func vgcfgbackup(c *command) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func vgcfgbackup(c *lvmRun) error {
 }
 
 // vgcfgrestore restores a text that holds less than the real one.
-func vgcfgrestore(c *lvmRun) error {
+func vgcfgrestore(c *command) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err

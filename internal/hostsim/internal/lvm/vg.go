@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-func vgcreate(c *lvmRun) error {
+func vgcreate(c *command) error {
 	if len(c.Words) < 2 {
 		return misused("Please provide volume group name and physical volumes")
 	}
 	name := c.Words[0]
-	g := &group{m: c.m, uuid: lvmID(), name: name, extent: 4 << 20, tags: c.All["addtag"], auto: c.Set["setautoactivation"] != "n"}
+	g := &group{m: c.m, uuid: newID(), name: name, extent: 4 << 20, tags: c.All["addtag"], auto: c.Set["setautoactivation"] != "n"}
 	if slices.ContainsFunc(c.groups(), func(g *group) bool { return g.name == name }) {
 		return said("A volume group called %s already exists.", name)
 	}
 	if c.Has("physicalextentsize") {
-		size, err := lvmSize(c.Set["physicalextentsize"])
+		size, err := parseSize(c.Set["physicalextentsize"])
 		if err != nil || size < 1<<10 || size&(size-1) != 0 {
 			return misused("Physical extent size %s is invalid", c.Set["physicalextentsize"])
 		}
@@ -30,7 +30,7 @@ func vgcreate(c *lvmRun) error {
 }
 
 // join adds devices to a group and labels those without a label.
-func (c *lvmRun) join(g *group, names []string) error {
+func (c *command) join(g *group, names []string) error {
 	var list []*pv
 	for _, name := range names {
 		p := c.at(name)
@@ -62,7 +62,7 @@ func (c *lvmRun) join(g *group, names []string) error {
 }
 
 // blocks returns the different block sizes of the physical volumes.
-func (c *lvmRun) blocks(list []*pv) []uint64 {
+func (c *command) blocks(list []*pv) []uint64 {
 	var out []uint64
 	for _, p := range list {
 		if d := c.on[p.uuid]; d != nil && d.Drive != nil && !slices.Contains(out, d.Drive.Block) {
@@ -72,7 +72,7 @@ func (c *lvmRun) blocks(list []*pv) []uint64 {
 	return out
 }
 
-func vgextend(c *lvmRun) error {
+func vgextend(c *command) error {
 	g, err := c.groupAndRest(2)
 	if err != nil {
 		return err
@@ -94,14 +94,14 @@ func vgextend(c *lvmRun) error {
 }
 
 // groupAndRest returns the group that the first argument names, if there are enough arguments.
-func (c *lvmRun) groupAndRest(least int) (*group, error) {
+func (c *command) groupAndRest(least int) (*group, error) {
 	if len(c.Words) < least {
 		return nil, misused("Please enter volume group name")
 	}
 	return c.group(c.Words[0])
 }
 
-func vgreduce(c *lvmRun) error {
+func vgreduce(c *command) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err
@@ -129,12 +129,12 @@ func vgreduce(c *lvmRun) error {
 }
 
 // part removes a physical volume from its group.
-func (c *lvmRun) part(g *group, p *pv) {
+func (c *command) part(g *group, p *pv) {
 	g.pvs = slices.DeleteFunc(g.pvs, func(x *pv) bool { return x == p })
 	p.group, p.missing = nil, false
 }
 
-func (c *lvmRun) removeMissing(g *group) error {
+func (c *command) removeMissing(g *group) error {
 	var partial []string
 	for _, v := range g.lvs {
 		if slices.ContainsFunc(v.areas, func(a area) bool { return c.missing(a.pv) }) {
@@ -152,7 +152,7 @@ func (c *lvmRun) removeMissing(g *group) error {
 	return c.commit(g)
 }
 
-func vgremove(c *lvmRun) error {
+func vgremove(c *command) error {
 	g, err := c.groupAndRest(1)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func vgremove(c *lvmRun) error {
 	return c.point()
 }
 
-func vgchange(c *lvmRun) error {
+func vgchange(c *command) error {
 	g, err := c.groupAndRest(1)
 	if err == nil {
 		err = c.complete(g)
@@ -201,7 +201,7 @@ func vgchange(c *lvmRun) error {
 }
 
 // retag applies --addtag and --deltag.
-func (c *lvmRun) retag(tags []string) []string {
+func (c *command) retag(tags []string) []string {
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(c.All["deltag"], t) })
 	for _, t := range c.All["addtag"] {
 		if !slices.Contains(tags, t) {
