@@ -31,7 +31,7 @@ func (a *app) serveCommand() *cobra.Command {
 			return fmt.Errorf("the configuration is invalid:\n%w", err)
 		}
 		v, commit := buildVersion()
-		return daemon.Run(cmd.Context(), loaded, daemon.Options{Load: load, Place: a.place(), Out: a.out, Err: a.err, Version: v, Commit: commit})
+		return daemon.Run(cmd.Context(), loaded, daemon.Options{Load: load, Simulate: simulated, Place: a.place(), Out: a.out, Err: a.err, Version: v, Commit: commit})
 	}
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/daemon"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/spf13/cobra"
@@ -49,6 +50,15 @@ func (a simCommands) simCommand() *cobra.Command {
 	}
 	cmd.AddCommand(drives, faults, fault)
 	return cmd
+}
+
+// simulated opens the simulated machine that a file describes.
+func simulated(path string) (daemon.Simulated, error) {
+	m, err := hostsim.LoadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func simDrives(list []hostsim.DriveView, s render.Style) string {

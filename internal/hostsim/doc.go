@@ -7,4 +7,19 @@
 //
 // A machine is described in YAML (Spec). Faults come from its script, from Inject, or over HTTP
 // (Handler).
+//
+// This package is the public surface. The simulation is done by the packages below internal, each of
+// which knows only those above it in this list:
+//
+//	sysfs       files of sysfs, proc, udev and /dev
+//	kernel      lock, clock, events and log
+//	model       kinds, identity and age of drives
+//	pages       pages that drives answer, and self-tests
+//	content     what is written on drives
+//	block       drives, bays and block devices
+//	program     arguments and output of programs
+//	filesystem  filesystems, mounts, mkfs and fsck
+//	crypt       dm-crypt and cryptsetup
+//	lvm         lvm and dmsetup
+//	faults      faults of drives and filesystems
 package hostsim

@@ -23,16 +23,22 @@ type Machine struct {
 	claim string
 	runs  int // programs started
 
-	*sysfs.Files                       // host.Files
-	*filesystem.Mounter                // host.Mounter
-	kernel              *kernel.Kernel // its lock guards everything
-	devices             *block.Devices
-	lvm                 *lvm.State
-	faults              *faults.Injector
-	programs            map[string]program.Program
+	*files                  // host.Files
+	*mounter                // host.Mounter
+	kernel   *kernel.Kernel // its lock guards everything
+	devices  *block.Devices
+	lvm      *lvm.State
+	faults   *faults.Injector
+	programs map[string]program.Program
 }
 
 var _ host.Machine = (*Machine)(nil)
+
+// The parts whose methods are methods of the machine.
+type (
+	files   = sysfs.Files
+	mounter = filesystem.Mounter
+)
 
 // Option changes how New makes a machine.
 type Option func(*options)
@@ -50,11 +56,11 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
 	m.devices = block.New(m.kernel)
-	m.Mounter, m.lvm, m.Files = filesystem.New(m.devices), lvm.New(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
-	m.faults = faults.New(m.devices, m.Mounter)
+	m.mounter, m.lvm, m.files = filesystem.New(m.devices), lvm.New(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
+	m.faults = faults.New(m.devices, m.mounter)
 	m.programs = m.installed()
 	if m.kernel.Lacks("udev") {
-		m.Files.Missing = "run/udev/"
+		m.files.Missing = "run/udev/"
 	}
 	if err := m.build(&spec); err != nil {
 		m.kernel.Stop()
@@ -79,7 +85,7 @@ func (m *Machine) build(spec *Spec) error {
 	if err := m.devices.Build(spec.Enclosures, spec.Drives); err != nil {
 		return err
 	}
-	filesystem.Boot(m.Mounter, m.name)
+	filesystem.Boot(m.mounter, m.name)
 	for i, s := range spec.Script {
 		if err := m.faults.Check(&s.Fault); err != nil || s.After < 0 {
 			return fmt.Errorf("script[%d]: %w", i, cmp.Or(err, fmt.Errorf("after %v is in the past", s.After)))

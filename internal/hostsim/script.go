@@ -32,7 +32,7 @@ type Stats struct {
 func (m *Machine) Stats() Stats {
 	m.kernel.Mu.RLock()
 	defer m.kernel.Mu.RUnlock()
-	s := Stats{Runs: m.runs, Writes: m.Files.Writes}
+	s := Stats{Runs: m.runs, Writes: m.files.Writes}
 	for _, d := range m.devices.Drives {
 		one := d.Stats
 		one.Name, one.Serial, one.SelfTests = d.Name, d.Serial, d.Started

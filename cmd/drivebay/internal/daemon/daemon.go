@@ -28,6 +28,7 @@ const stopTime = 4 * time.Second
 // Options are what the daemon gets from the command line.
 type Options struct {
 	Load     func() (config.Loaded, error) // reads the configuration again
+	Simulate func(path string) (Simulated, error)
 	Place    config.Place
 	Out, Err io.Writer
 	Version  string

@@ -13,11 +13,17 @@ import (
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
-	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/metrics"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
 )
+
+// Simulated is a simulated machine.
+type Simulated interface {
+	host.Machine
+	Claim() string         // selectors of the drives that may be used for volumes
+	Handler() http.Handler // injects faults into the drives
+}
 
 // open opens the machine. For a simulated one it returns the handler that injects faults
 // into its drives.
@@ -26,7 +32,7 @@ func (d *daemon) open() (sim http.Handler, err error) {
 		d.machine, err = host.Real(d.config.Root)
 		return nil, err
 	}
-	machine, err := hostsim.LoadFile(d.config.Sim)
+	machine, err := d.opt.Simulate(d.config.Sim)
 	if err != nil {
 		return nil, err
 	}
