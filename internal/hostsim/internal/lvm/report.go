@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -26,59 +27,87 @@ func fullreport(c *command) error {
 	if len(parts) != len(columns) {
 		return misused("Option -o goes with --configreport.")
 	}
-	r := report{c.scan}
-	var sections []map[string][]json.RawMessage
-	add := func(rows map[string][]fields) error {
-		s := map[string][]json.RawMessage{}
-		for i, part := range parts {
-			s[part] = []json.RawMessage{}
-			for _, row := range rows[part] {
-				text, err := row.pick(strings.Split(columns[i], ","))
-				if err != nil {
-					return err
-				}
-				s[part] = append(s[part], text)
-			}
+	text := []byte("{\n        \"report\": [")
+	var err error
+	add := func(rows map[string][]fields) {
+		if err == nil {
+			text, err = appendSection(text, parts, columns, rows)
 		}
-		sections = append(sections, s)
-		return nil
 	}
+	r := report{c.scan}
 	for _, g := range c.groups() {
-		if err := add(r.section(g)); err != nil {
-			return err
-		}
+		add(r.section(g))
 	}
 	if free := r.orphans(); len(free) > 0 {
-		if err := add(map[string][]fields{"pv": free}); err != nil {
-			return err
-		}
+		add(map[string][]fields{"pv": free})
 	}
-	text, err := json.MarshalIndent(map[string]any{"report": append([]map[string][]json.RawMessage{}, sections...)}, "    ", "    ")
+	if err != nil {
+		return err
+	}
+	if text[len(text)-1] != '[' {
+		text = append(text, "\n        "...)
+	}
+	text = append(text, "]\n    }"...)
 	if c.again { // on a separate line, inside the report (seen with 2.03.16)
 		text = bytes.Replace(text, []byte("[\n"), []byte("[\nRetrying metadata scan.\n"), 1)
 	}
 	c.Say("    %s", text)
-	return err
+	return nil
 }
 
-// pick returns the requested columns, in their order.
-func (f fields) pick(columns []string) (json.RawMessage, error) {
-	var b strings.Builder
-	for i, name := range columns {
-		value, ok := f[name]
-		if !ok {
-			return nil, misused("Unrecognised field: %s", name)
-		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q:%s", name, text)
+// appendSection appends a section in the layout of lvm2: the parts by name, and of each row the requested
+// columns in their order.
+func appendSection(b []byte, parts, columns []string, rows map[string][]fields) ([]byte, error) {
+	const deep = "\n            "
+	of := map[string]string{}
+	for i, part := range parts {
+		of[part] = columns[i]
 	}
-	return json.RawMessage("{" + b.String() + "}"), nil
+	b = append(separate(b, '['), deep+"{"...)
+	for _, part := range slices.Sorted(maps.Keys(of)) {
+		b = append(separate(b, '{'), deep+"    "...)
+		b = append(appendJSON(b, part), ": ["...)
+		names := strings.Split(of[part], ",")
+		for _, row := range rows[part] {
+			b = append(separate(b, '['), deep+"        {"...)
+			for _, name := range names {
+				value, ok := row[name]
+				if !ok {
+					return nil, misused("Unrecognised field: %s", name)
+				}
+				b = append(separate(b, '{'), deep+"            "...)
+				b = appendJSON(append(appendJSON(b, name), ": "...), value)
+			}
+			b = append(b, deep+"        }"...)
+		}
+		if len(rows[part]) > 0 {
+			b = append(b, deep+"    "...)
+		}
+		b = append(b, ']')
+	}
+	return append(b, deep+"}"...), nil
+}
+
+// separate appends a comma unless the bytes end with the bracket that opens the list.
+func separate(b []byte, open byte) []byte {
+	if b[len(b)-1] != open {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// appendJSON appends a string as encoding/json writes it.
+func appendJSON(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= 0x7F || strings.IndexByte(`"\<>&`, c) >= 0 {
+			text, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // a string can always be encoded
+			}
+			return append(b, text...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 func (c report) section(g *group) map[string][]fields {
