@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -28,7 +29,18 @@ type Node struct {
 type owner interface{ Flickers() bool }
 
 // Tree holds the machine's files, from the root folder down.
-type Tree struct{ root *Node }
+type Tree struct {
+	root *Node
+
+	mu    sync.Mutex // guards found: reads happen at the same time
+	found map[walked]*Node
+}
+
+// walked is a name that Walk has followed. The result holds until the tree changes.
+type walked struct {
+	name   string
+	follow bool
+}
 
 func NewTree() *Tree { return &Tree{root: &Node{kids: map[string]*Node{}, Keep: true}} }
 
@@ -44,8 +56,32 @@ const maxHops = 40
 
 // Walk returns the node of a name. With follow it also follows a link at the end.
 func (t *Tree) Walk(name string, follow bool) (*Node, error) {
+	key := walked{name, follow}
+	t.mu.Lock()
+	n := t.found[key]
+	t.mu.Unlock()
+	if n != nil {
+		return n, nil
+	}
 	hops := maxHops
-	return t.from(t.root, name, follow, &hops)
+	n, err := t.from(t.root, name, follow, &hops)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.found == nil {
+		t.found = map[walked]*Node{}
+	}
+	t.found[key] = n
+	return n, nil
+}
+
+// changed forgets where names lead.
+func (t *Tree) changed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found = nil
 }
 
 func (t *Tree) from(at *Node, rest string, follow bool, hops *int) (*Node, error) {
@@ -98,6 +134,7 @@ func (t *Tree) folder(path string) *Node {
 		if next == nil {
 			next = &Node{Path: join(at.Path, part), up: at, kids: map[string]*Node{}}
 			at.kids[part] = next
+			t.changed()
 		}
 		at = next
 	}
@@ -118,6 +155,7 @@ func (t *Tree) Put(path string, n *Node) *Node {
 	dir, base := Split(path)
 	n.Path, n.up = path, t.folder(dir)
 	n.up.kids[base] = n
+	t.changed()
 	return n
 }
 
@@ -127,6 +165,7 @@ func (t *Tree) Drop(n *Node) {
 		_, base := Split(n.Path)
 		if n.up.kids[base] == n {
 			delete(n.up.kids, base)
+			t.changed()
 		}
 		n = n.up
 	}
