@@ -20,8 +20,7 @@ const (
 
 // tooLarge holds the packages and types beyond a limit with the size that they may have: it is to
 // shrink.
-var tooLarge = map[string]int{
-}
+var tooLarge = map[string]int{}
 
 // TestLimits: no package of the product has more than maxLines lines, and no type more than
 // maxMethods methods.

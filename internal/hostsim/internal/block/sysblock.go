@@ -3,6 +3,7 @@ package block
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
@@ -96,15 +97,19 @@ func (d *Drive) sectors() uint64 {
 // stat returns the line of Documentation/block/stat.rst.
 func (d *Drive) stat() string {
 	f := []uint64{d.IO.reads, 0, d.IO.sectors, d.IO.reads * 2, d.IO.writes, 0, d.IO.written, d.IO.writes * 2, uint64(d.inflight()), d.IO.reads * 2, d.IO.reads * 2, 0, 0, 0, 0, 0, 0}
-	var b strings.Builder
+	b := make([]byte, 0, 9*len(f))
 	for i, n := range f {
 		if i > 0 {
-			b.WriteByte(' ')
+			b = append(b, ' ')
 		}
-		fmt.Fprintf(&b, "%8d", n)
+		var digits [20]byte
+		text := strconv.AppendUint(digits[:0], n, 10)
+		for range 8 - len(text) {
+			b = append(b, ' ')
+		}
+		b = append(b, text...)
 	}
-	b.WriteByte('\n')
-	return b.String()
+	return string(append(b, '\n'))
 }
 
 // addUdev adds an entry of the udev database (systemd, sd-device: S links, E properties, I microseconds

@@ -58,8 +58,9 @@ const superLength = 4096
 
 // ReadSuper returns the filesystem that the bytes hold.
 func ReadSuper(read func([]byte, uint64)) (Super, bool) {
+	b := make([]byte, superLength)
 	for _, f := range filesystems {
-		b := make([]byte, superLength)
+		clear(b) // a device with a lost part leaves bytes as they are
 		read(b, f.at)
 		if s := (Super{Kind: f.kind}); f.read(b, &s) {
 			s.note = readNote(read)
@@ -70,10 +71,11 @@ func ReadSuper(read func([]byte, uint64)) (Super, bool) {
 }
 
 func readNote(read func([]byte, uint64)) note {
-	n, b := note{}, make([]byte, 4)
-	read(b, noteAt)
-	if long := le.Uint32(b); long > 0 && long <= noteRoom-4 { // most notes are far shorter than their room
-		b = make([]byte, long)
+	var n note
+	length := make([]byte, 4)
+	read(length, noteAt)
+	if long := le.Uint32(length); long > 0 && long <= noteRoom-4 {
+		b := make([]byte, long)
 		read(b, noteAt+4)
 		if json.Unmarshal(b, &n) != nil { // overwritten
 			return note{Damaged: true}
