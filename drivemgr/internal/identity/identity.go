@@ -11,15 +11,15 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// junk matches serials that makers of bridges and emulators give to every drive.
-var junk = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|0{8,}\d{1,2}|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
+// placeholderSerial matches serials that makers of bridges and emulators give to every drive.
+var placeholderSerial = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|0{8,}\d{1,2}|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
 
 // UsableSerial returns why a serial cannot identify a drive, "" if it can.
 func UsableSerial(serial string) (why string) {
 	switch {
 	case serial == "":
 		return "it has no serial"
-	case junk.MatchString(serial) || strings.Trim(serial, serial[:1]) == "":
+	case placeholderSerial.MatchString(serial) || strings.Trim(serial, serial[:1]) == "":
 		return fmt.Sprintf("its serial %q is one that many drives carry", serial)
 	case strings.ContainsRune(serial, '\uFFFD'):
 		return fmt.Sprintf("its serial %q is no text", serial)
@@ -96,7 +96,7 @@ func PlaceOf(d *drivebay.Drive) string {
 	}
 	dir, name := path.Split(strings.TrimPrefix(d.Paths[0].SysPath, "sys/devices/"))
 	parts := strings.Split(dir, "/")
-	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" || handedOut.MatchString(p) })
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" || unstableNames.MatchString(p) })
 	for i, p := range parts {
 		parts[i] = hostNumber.ReplaceAllString(p, "$1$2$3")
 	}
@@ -111,9 +111,9 @@ func PlaceOf(d *drivebay.Drive) string {
 }
 
 var (
-	handedOut  = regexp.MustCompile(`^(virtual|block|scsi|nvme|host\d+|virtio\d+|nvme\d+|nvme-subsys\d+|nvme-subsystem|target[0-9:]+)$`)
-	hostNumber = regexp.MustCompile(`^(?:(port-|expander-|end_device-|rport-)\d+:([0-9:-]+)|\d+:(\d+:\d+:\d+))$`)
-	namespace  = regexp.MustCompile(`n\d+$`)
+	unstableNames = regexp.MustCompile(`^(virtual|block|scsi|nvme|host\d+|virtio\d+|nvme\d+|nvme-subsys\d+|nvme-subsystem|target[0-9:]+)$`)
+	hostNumber    = regexp.MustCompile(`^(?:(port-|expander-|end_device-|rport-)\d+:([0-9:-]+)|\d+:(\d+:\d+:\d+))$`)
+	namespace     = regexp.MustCompile(`n\d+$`)
 )
 
 // Assign gives every drive its id. Drives with equal names get ids by their place,
@@ -131,8 +131,8 @@ func Assign(drives []drivebay.Drive) {
 	}
 	for i := range drives {
 		d := &drives[i]
-		who := claims[d.ID]
-		if len(who) == 1 {
+		holders := claims[d.ID]
+		if len(holders) == 1 {
 			continue
 		}
 		at := d.ID + "-at-" + Hash(PlaceOf(d))
@@ -141,7 +141,7 @@ func Assign(drives []drivebay.Drive) {
 			d.ID = fmt.Sprintf("%s-%d", at, n)
 		}
 		taken[d.ID] = true
-		d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of %s", d.Serial, d.WWN, others(drives, who, i))
+		d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of %s", d.Serial, d.WWN, others(drives, holders, i))
 	}
 	sharedSerials(drives)
 }
@@ -156,11 +156,11 @@ func sharedSerials(drives []drivebay.Drive) {
 			bySerial[key] = append(bySerial[key], i)
 		}
 	}
-	for _, who := range bySerial {
-		for _, i := range who {
-			strangers := slices.DeleteFunc(slices.Clone(who), func(o int) bool { return o != i && deviceOf(&drives[o]) == deviceOf(&drives[i]) })
-			if len(strangers) > 1 && drives[i].IdentityIssue == "" {
-				drives[i].IdentityIssue = fmt.Sprintf("serial %q is also that of %s", drives[i].Serial, others(drives, strangers, i))
+	for _, holders := range bySerial {
+		for _, i := range holders {
+			unrelated := slices.DeleteFunc(slices.Clone(holders), func(o int) bool { return o != i && deviceOf(&drives[o]) == deviceOf(&drives[i]) })
+			if len(unrelated) > 1 && drives[i].IdentityIssue == "" {
+				drives[i].IdentityIssue = fmt.Sprintf("serial %q is also that of %s", drives[i].Serial, others(drives, unrelated, i))
 			}
 		}
 	}
@@ -180,9 +180,9 @@ func deviceOf(d *drivebay.Drive) string {
 
 var unitOf = regexp.MustCompile(`^.*/(target[0-9:]+|nvme\d+|nvme-subsys\d+)/`)
 
-func others(drives []drivebay.Drive, who []int, me int) string {
+func others(drives []drivebay.Drive, holders []int, me int) string {
 	var names []string
-	for _, i := range who {
+	for _, i := range holders {
 		if i == me {
 			continue
 		}

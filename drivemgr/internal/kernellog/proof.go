@@ -65,7 +65,7 @@ func PlaceIn(line, dev string, d *drivebay.Drive) (placed, wrote bool) {
 }
 
 // Left marks the recent errors of a drive that just vanished, or that the kernel gave up.
-func (w *Window) Left(now time.Time) {
+func (w *Window) MarkLeft(now time.Time) {
 	for i := range w.Errors {
 		e := &w.Errors[i]
 		e.Left = e.Left || now.Sub(e.At) <= leaving

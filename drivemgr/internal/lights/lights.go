@@ -151,7 +151,7 @@ func show(s *drivebay.Slot, file string, on bool) {
 
 // CorrectLights corrects a listing by the lights that were switched after it began.
 func (m *Lights) CorrectLights(list *inventory.Listing) {
-	if list.Dark {
+	if list.EnclosuresSkipped {
 		return
 	}
 	m.lightsRead = list.Began

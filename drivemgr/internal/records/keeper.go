@@ -130,7 +130,7 @@ func (k *Keeper) Add(events ...drivebay.Event) {
 	close(k.grew)
 	k.grew = make(chan struct{})
 	k.mu.Unlock()
-	k.poke()
+	k.wakeWriter()
 	for _, e := range events {
 		k.log.Info("event", "kind", e.Kind, "drive", e.Drive, "volume", e.Volume, "from", e.From, "to", e.To, "cause", e.Cause)
 	}
@@ -155,7 +155,7 @@ func (k *Keeper) Keep(id string, r drivebay.Record) {
 	k.mu.Lock()
 	k.Records[id] = &r
 	k.mu.Unlock()
-	k.poke()
+	k.wakeWriter()
 }
 
 // Forget removes a record from the store in the background.
@@ -163,10 +163,10 @@ func (k *Keeper) Forget(id string) {
 	k.mu.Lock()
 	k.Records[id] = nil
 	k.mu.Unlock()
-	k.poke()
+	k.wakeWriter()
 }
 
-func (k *Keeper) poke() {
+func (k *Keeper) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
 	default:

@@ -52,11 +52,11 @@ func (m *Replacer) awaitsPull(id string, t *state.Tracked) bool {
 
 // ReportReturn adds events when a known drive is back, or is in another bay.
 func (m *Replacer) ReportReturn(t *state.Tracked, d *drivebay.Drive, now time.Time) {
-	tell := func(kind drivebay.EventKind, from, cause string) {
+	addEvent := func(kind drivebay.EventKind, from, cause string) {
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: kind, Drive: d.ID, From: from, Cause: cause + ": " + state.Describe(d)})
 	}
 	if t.Rec.Usage == drivebay.UsageRemoved && t.Drive.Status == drivebay.StatusOffline {
-		tell(drivebay.EventQuarantined, "", "it was taken out and is back: nothing is written to it; pull it, or take it into use with `drivebay accept "+d.ID+"`")
+		addEvent(drivebay.EventQuarantined, "", "it was taken out and is back: nothing is written to it; pull it, or take it into use with `drivebay accept "+d.ID+"`")
 	}
 	was, is := inventory.Place(&t.Drive), inventory.Place(d)
 	if was == is || was == "" || is == "" {
@@ -67,9 +67,9 @@ func (m *Replacer) ReportReturn(t *state.Tracked, d *drivebay.Drive, now time.Ti
 		switch {
 		case o == t:
 		case o.CameFrom == is && inventory.Place(&o.Drive) == was:
-			tell(drivebay.EventSwapped, id, fmt.Sprintf("it and drive %s have changed bays; both are known and stay what they are", id))
+			addEvent(drivebay.EventSwapped, id, fmt.Sprintf("it and drive %s have changed bays; both are known and stay what they are", id))
 		case o.Rec.Usage == drivebay.UsageRemoved && inventory.Place(&o.Drive) == is && !m.State.HasSuccessor(id):
-			tell(drivebay.EventNotReplaced, id, fmt.Sprintf("it does not take the place of drive %s: it is known, was in bay %s, and stays what it is", id, t.Drive.Slot.Bay))
+			addEvent(drivebay.EventNotReplaced, id, fmt.Sprintf("it does not take the place of drive %s: it is known, was in bay %s, and stays what it is", id, t.Drive.Slot.Bay))
 		}
 	}
 }

@@ -105,7 +105,7 @@ func Translate(err error) error {
 // Call is a function to be run in the goroutine that owns the state.
 type Call struct {
 	Do   func() error
-	Came chan error
+	Done chan error
 }
 
 // Do runs f in the goroutine that owns the state and waits until the snapshot shows
@@ -114,7 +114,7 @@ func (m *State) Do(ctx context.Context, f func() error) error {
 	c := Call{f, make(chan error, 1)}
 	select {
 	case m.Calls <- c:
-		return <-c.Came
+		return <-c.Done
 	case <-ctx.Done():
 		return ctx.Err()
 	}

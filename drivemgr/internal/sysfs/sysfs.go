@@ -23,7 +23,7 @@ type Reader struct {
 	denied     []string
 	entries    map[string]udevEntry // of the udev database, as far as read
 	Lost       []string             // devices that are present and whose size cannot be read
-	Tells      bool                 // block devices have uevent files: some recordings have none
+	HasUevents bool                 // block devices have uevent files: some recordings have none
 }
 
 // Read returns the content of a file, and records why it could not be read.

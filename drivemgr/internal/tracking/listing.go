@@ -12,7 +12,7 @@ import (
 
 // Relist lists the drives and their uses now, without reading enclosures.
 func (m *Tracker) Relist(ctx context.Context) error {
-	opt := inventory.Options{Dark: true}
+	opt := inventory.Options{SkipEnclosures: true}
 	if err := m.State.Do(ctx, func() error { opt.Loop, opt.Ours = m.State.Opt.Loop, m.State.Ours(); return nil }); err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func (m *Tracker) Relist(ctx context.Context) error {
 
 // ListInBackground lists the machine in a goroutine: even sysfs can hang, since the LED
 // file of an enclosure sends a command to it.
-func (m *Tracker) ListInBackground(ctx context.Context, hurry bool) {
-	opt := inventory.Options{Loop: m.State.Opt.Loop, Dark: hurry, Ours: m.State.Ours()}
+func (m *Tracker) ListInBackground(ctx context.Context, skipEnclosures bool) {
+	opt := inventory.Options{Loop: m.State.Opt.Loop, SkipEnclosures: skipEnclosures, Ours: m.State.Ours()}
 	go func() {
 		l := m.ListMachine(ctx, opt)
 		select {

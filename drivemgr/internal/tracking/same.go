@@ -36,7 +36,7 @@ func (m *Tracker) ProveIdentity(ctx context.Context, id, devnum string) error {
 	if !ok {
 		return fmt.Errorf("drive %s: %w: what device %s is cannot be read", id, drivebay.ErrRefused, devnum)
 	}
-	why := identityDifference(d, &is)
+	why := identityMismatch(d, &is)
 	if why == "" && !slices.Contains(d.Disks, is.Disks[0]) {
 		why = "the kernel has made it anew since drives were listed"
 	}
@@ -46,9 +46,9 @@ func (m *Tracker) ProveIdentity(ctx context.Context, id, devnum string) error {
 	return nil
 }
 
-// identityDifference returns why two listings are not of one drive, "" when they are. One of them
+// identityMismatch returns why two listings are not of one drive, "" when they are. One of them
 // may know more than the other, but a serial or a worldwide name has to agree.
-func identityDifference(d, is *drivebay.Drive) string {
+func identityMismatch(d, is *drivebay.Drive) string {
 	proof := false
 	for _, f := range []struct{ what, a, b string }{{"worldwide name", d.WWN, is.WWN}, {"serial", d.Serial, is.Serial}} {
 		switch {

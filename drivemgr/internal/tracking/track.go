@@ -35,14 +35,14 @@ type Tracker struct {
 // began before the last one it took.
 func (m *Tracker) ApplyListing(l inventory.Listing) {
 	if l.Began < m.State.Listing.Began {
-		m.DrivesChanged = m.DrivesChanged || !l.Dark // its reading of the enclosures has to be repeated
+		m.DrivesChanged = m.DrivesChanged || !l.EnclosuresSkipped // its reading of the enclosures has to be repeated
 		return
 	}
 	now := m.State.Machine.Now()
 	l.Bays = keepSlots(m.State.Listing.Bays, l.Bays)
-	m.DrivesChanged = l.Dark && (m.DrivesChanged || !slices.EqualFunc(m.State.Listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
-	if l.Dark {
-		keepAnswers(m.State.Listing.Bays, &l)
+	m.DrivesChanged = l.EnclosuresSkipped && (m.DrivesChanged || !slices.EqualFunc(m.State.Listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
+	if l.EnclosuresSkipped {
+		keepEnclosureState(m.State.Listing.Bays, &l)
 	}
 	m.Lights.CorrectLights(&l)
 	share := m.keepIDs(&l)
@@ -104,7 +104,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 	t.Drive = merge(before, *d)
 	t.Drive.LastSeen = now.Truncate(time.Minute)
 	t.Drive.Usage, t.Drive.Leaving, t.Drive.Cordoned, t.Drive.Claim, t.Drive.Succeeds = t.Rec.Usage, t.Rec.Leaving, t.Rec.Cordoned, t.Rec.Claim, t.Rec.Succeeds
-	_, used := inventory.StrangerIn(t.Drive.Uses)
+	_, used := inventory.ForeignUse(t.Drive.Uses)
 	unused := inventory.FromUses(t.Drive.Content) && !used
 	if unused {
 		t.Drive.Content = drivebay.Content{Reason: drivebay.NotRead}
@@ -113,7 +113,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 		t.Fresh, t.NextReading = true, now
 	}
 	if !slices.Equal(before.Uses, t.Drive.Uses) { // other filesystems: their error counters have to be read
-		t.FSAsked = time.Time{}
+		t.FSErrorsRead = time.Time{}
 	}
 	m.Poll.RefreshKernel(t, now)
 	m.Poll.Assess(t)
@@ -162,7 +162,7 @@ func (m *Tracker) SetOffline(id string, t *state.Tracked, now time.Time) bool {
 	t.Present = false
 	if t.Drive.Status != drivebay.StatusOffline {
 		was := t.Drive
-		t.Kernlog.Left(now)
+		t.Kernlog.MarkLeft(now)
 		t.Drive.Status = drivebay.StatusOffline
 		if t.BaseOf() == id { // its duplicates do not matter while it is away
 			t.Drive.IdentityIssue = ""
@@ -212,8 +212,8 @@ func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 	return bays
 }
 
-// keepAnswers copies the state of enclosure bays from the last listing that read it.
-func keepAnswers(old []drivebay.Bay, l *inventory.Listing) {
+// keepEnclosureState copies the state of enclosure bays from the last listing that read it.
+func keepEnclosureState(old []drivebay.Bay, l *inventory.Listing) {
 	last := map[string]drivebay.Slot{}
 	for _, b := range old {
 		last[b.Enclosure+"/"+b.Bay] = b.Slot
