@@ -161,8 +161,8 @@ func (m *Manager) runTick(ctx context.Context) {
 
 // Problems of a manager without one of the streams of the kernel; the cause follows.
 const (
-	noUevents   = "no uevents, changes are noticed at the next rescan only: "
-	noKernelLog = "no kernel log, I/O errors are known by their counters only: "
+	noUevents   = "no uevents: drivebay notices changes only at the next rescan: "
+	noKernelLog = "no kernel log: drivebay knows I/O errors only by their counters: "
 )
 
 // lostStream records that the kernel ended a stream while the manager runs.
@@ -192,8 +192,8 @@ func (m *Manager) readKernelLog(ctx context.Context) <-chan host.LogLine {
 	return ch
 }
 
-// loadRecords loads the records of an earlier run. No drive counts as present before the
-// machine is listed.
+// loadRecords loads the records of an earlier run. No drive counts as present before the first
+// listing.
 func (m *Manager) loadRecords() {
 	recs, err := m.state.Keeper.LoadRecords()
 	if err != nil {
@@ -202,7 +202,7 @@ func (m *Manager) loadRecords() {
 	}
 	if err := m.state.Keeper.LoadEvents(); err != nil {
 		m.state.Log.Error("the stored events cannot be read", "op", "recall", "err", err)
-		m.problems = append(m.problems, "the stored events cannot be read, earlier events are not shown: "+err.Error())
+		m.problems = append(m.problems, "stored events: read failed, earlier events are not shown: "+err.Error())
 	}
 	for id, rec := range recs {
 		t := &state.Tracked{Rec: rec, Drive: rec.Drive, Lane: lane.New(), Judged: rec.Drive.Health != drivebay.HealthUnknown}

@@ -54,7 +54,7 @@ func TestReplace(t *testing.T) {
 	}
 	says(t, out, "SAFE TO PULL: bay Slot 02", "fault light")
 	r.fault(t, "3", "vanish")
-	says(t, out, "! wrong drive pulled: put serial ", "back into bay Slot 03", "the one to be pulled is "+old.ID)
+	says(t, out, "! wrong drive pulled: put the drive with serial ", "back into bay Slot 03", "the drive to pull is "+old.ID)
 	r.fault(t, "3", "return")
 	says(t, out, "! back: ")
 	r.fault(t, "4", "replace", "serial=ELSEWHERE")

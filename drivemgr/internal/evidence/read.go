@@ -139,8 +139,9 @@ func Read(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	return out, err
 }
 
-// errNoPages is the error of a drive whose adapter fails queries as if the drive were gone.
-var errNoPages = errors.New("the drive can be read and answers no queries")
+// errNoPages is the error of a drive whose adapter fails requests for pages as if the drive were
+// absent.
+var errNoPages = errors.New("the drive can be read, but the adapter fails every request for a health page")
 
 // canRead reports whether the first block of a drive can be read.
 func canRead(h host.Drive, d *drivebay.Drive) bool {
@@ -225,7 +226,7 @@ func RawPages(ctx context.Context, m host.Machine, d *drivebay.Drive) ([]driveba
 	}
 	defer h.Close()
 	if inStandby(ctx, h, d.Protocol) {
-		return nil, fmt.Errorf("drive %s: %w: it is left asleep", d.ID, host.ErrStandby)
+		return nil, fmt.Errorf("drive %s: %w: drivebay does not wake the drive", d.ID, host.ErrStandby)
 	}
 	var pages []drivebay.RawPage
 	got := answers{}

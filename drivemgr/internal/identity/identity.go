@@ -18,11 +18,11 @@ var placeholderSerial = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abc
 func UsableSerial(serial string) (why string) {
 	switch {
 	case serial == "":
-		return "it has no serial"
+		return "the drive has no serial"
 	case placeholderSerial.MatchString(serial) || strings.Trim(serial, serial[:1]) == "":
-		return fmt.Sprintf("its serial %q is one that many drives carry", serial)
+		return fmt.Sprintf("the serial %q is a placeholder", serial)
 	case strings.ContainsRune(serial, '\uFFFD'):
-		return fmt.Sprintf("its serial %q is no text", serial)
+		return fmt.Sprintf("the serial %q is not valid text", serial)
 	}
 	return ""
 }
@@ -40,7 +40,7 @@ func Base(d *drivebay.Drive) (id, issue string) {
 		words := []string{"sn", slug(d.Vendor), slug(shortModel(d.Model)), exactSlug(d.Serial), unitOfSeveral(d)}
 		return bounded(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "-")), ""
 	}
-	return bounded("path-" + slug(PlaceOf(d))), "no worldwide name, and " + why + ": it is known by its place only"
+	return bounded("path-" + slug(PlaceOf(d))), "the drive has no world-wide name, and " + why + ": only its place identifies it"
 }
 
 // shortModel cuts a model to what every source has: sysfs keeps 16 characters of an
@@ -87,9 +87,9 @@ func bounded(id string) string {
 	return strings.Trim(id[:most], "-") + "-" + Hash(id)
 }
 
-// PlaceOf returns where the machine has the drive. It survives a reboot as long as the
-// cables stay. It leaves out the numbers that the kernel assigns anew, and the kernel
-// name except the namespace in it.
+// PlaceOf returns the place of a drive in the machine. The place stays the same after a reboot if
+// the cables stay. It contains no numbers that the kernel assigns at each boot, and of the kernel
+// name only the namespace.
 func PlaceOf(d *drivebay.Drive) string {
 	if len(d.Paths) == 0 || !strings.HasPrefix(d.Paths[0].SysPath, "sys/devices/") {
 		return d.Name
@@ -141,7 +141,7 @@ func Assign(drives []drivebay.Drive) {
 			d.ID = fmt.Sprintf("%s-%d", at, n)
 		}
 		taken[d.ID] = true
-		d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of %s", d.Serial, d.WWN, others(drives, holders, i))
+		d.IdentityIssue = fmt.Sprintf("serial %q and world-wide name %q are the same as those of %s", d.Serial, d.WWN, others(drives, holders, i))
 	}
 	sharedSerials(drives)
 }
@@ -160,7 +160,7 @@ func sharedSerials(drives []drivebay.Drive) {
 		for _, i := range holders {
 			unrelated := slices.DeleteFunc(slices.Clone(holders), func(o int) bool { return o != i && deviceOf(&drives[o]) == deviceOf(&drives[i]) })
 			if len(unrelated) > 1 && drives[i].IdentityIssue == "" {
-				drives[i].IdentityIssue = fmt.Sprintf("serial %q is also that of %s", drives[i].Serial, others(drives, unrelated, i))
+				drives[i].IdentityIssue = fmt.Sprintf("serial %q is the same as that of %s", drives[i].Serial, others(drives, unrelated, i))
 			}
 		}
 	}

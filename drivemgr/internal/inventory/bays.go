@@ -10,7 +10,7 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/sysfs"
 )
 
-// places maps addresses of devices to the bays of the machine.
+// places maps the addresses of devices to the bays of the machine.
 type places struct {
 	sysfs          *sysfs.Reader
 	skipEnclosures bool // enclosures are not read
@@ -102,7 +102,7 @@ func (p *places) readSASBays() {
 			continue
 		}
 		slot, known := p.byAddress[bayKey(enclosure, bay)]
-		if !known { // give lists the bay if it has a drive: enclosures are end devices too
+		if !known { // setBay lists the bay if it has a drive: enclosures are end devices too
 			slot = drivebay.Slot{Enclosure: enclosure, Bay: bay}
 		}
 		p.byAddress[name] = slot

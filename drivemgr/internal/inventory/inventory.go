@@ -41,7 +41,7 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 	s := &sysfs.Reader{Files: files}
 	names, err := s.BlockDevices()
 	if err != nil {
-		return Listing{Problems: []string{"the list of block devices cannot be read: " + err.Error()}}
+		return Listing{Problems: []string{"list of block devices: read failed: " + err.Error()}}
 	}
 	s.HasUevents = slices.ContainsFunc(names, func(name string) bool { return !s.Lacks(s.BlockDir + "/" + name + "/uevent") })
 	places := readPlaces(s, opt.SkipEnclosures)
@@ -66,7 +66,7 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.Lost) == 0, EnclosuresSkipped: opt.SkipEnclosures, Problems: s.Problems()}
 }
 
-// never matches block devices that are not drives.
+// notDrives matches block devices that are not drives.
 var notDrives = regexp.MustCompile(`^(dm-|md|zram|ram|sr|fd|nbd|rbd|drbd|bcache|zd|nullb|ublkb|mtdblock|pmem|mmcblk\d+(boot\d+|rpmb|gp\d+)|nvme\d+c\d+n\d+)`)
 
 func mayBeDrive(name string, opt Options) bool {

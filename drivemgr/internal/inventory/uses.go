@@ -23,7 +23,7 @@ type usage struct {
 	pools     map[string][]string     // ZFS pool -> mount points
 	swaps     map[string]bool         // by kernel name, or MAJ:MIN of the device below a swap file
 	mountedFS map[string]string       // kernel name -> filesystem that is mounted, maybe in another mount namespace
-	ours      map[string]bool         // see InventoryOptions
+	ours      map[string]bool         // see Options.Ours
 }
 
 // systemMounts holds mount points that the machine needs to run. /home and /opt count as
@@ -141,7 +141,7 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 	}
 }
 
-// give records the uses of a drive, at any depth of the stack on it.
+// addUses records the uses of a drive, at any depth of the stack of devices on it.
 func (u *usage) addUses(d *drivebay.Drive) {
 	w := useCollector{usage: u, drive: d, visited: map[string]bool{}, recorded: map[drivebay.Use]bool{}}
 	w.device(d.Paths[0].SysPath, d.Name, d.Paths[0].DevNum)
@@ -240,8 +240,8 @@ func (w *useCollector) device(dir, name, devnum string) {
 	}
 }
 
-// partitionsOf lists the folders of a device's partitions: those in its own folder, and, in
-// a recording without them, those named after it.
+// partitionsOf lists the sysfs directories of the partitions of a device: those in its own
+// directory and, in a recording without them, those with its name.
 func (w *useCollector) partitionsOf(dir, name string) []string {
 	if strings.HasPrefix(name, "dm-") { // the kernel makes none there, kpartx makes holders
 		return nil
@@ -263,7 +263,7 @@ func (w *useCollector) partitionsOf(dir, name string) []string {
 	return out
 }
 
-// isOurPartition decides by the name in the GPT: the kernel shows it for partitions that it
+// isOurPartition reports whether drivebay made a partition, by its name in the GPT: the kernel shows it for partitions that it
 // found itself (block/partitions/efi.c), udev for all. A partition that was added by
 // BLKPG has no name in the kernel: for that one the content of the drive decides.
 func (w *useCollector) isOurPartition(part string) (ours, named bool) {
@@ -284,7 +284,7 @@ func (w *useCollector) isOurPartition(part string) (ours, named bool) {
 // of the drive ends in a digit (block/partitions/core.c).
 var partitionName = regexp.MustCompile(`^(?:(.*\d)p\d+|(.*\D)\d+)$`)
 
-// here records the uses of this device itself.
+// ownUses records the uses of this device itself.
 func (w *useCollector) ownUses(name, num string) {
 	mounted := false
 	for _, m := range w.mounts[num] {

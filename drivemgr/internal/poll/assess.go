@@ -103,7 +103,7 @@ func (m *Poller) reportVerdict(t *state.Tracked, verdict drivebay.Health, findin
 		old[f.Code] = f
 	}
 	var events []drivebay.Event
-	cause := "no finding is left"
+	cause := "the drive has no more findings"
 	for _, f := range findings {
 		if was, ok := old[f.Code]; !ok || was.Severity != f.Severity {
 			events = append(events, drivebay.Event{At: now, Kind: drivebay.EventFinding, Drive: d.ID,

@@ -34,7 +34,7 @@ func Ask[T any](ctx context.Context, m *State, what string, f func(context.Conte
 	err = m.Do(ctx, func() error {
 		t := m.Drives[d.ID]
 		if t == nil || !t.Present {
-			return fmt.Errorf("drive %s: %w: it is offline", d.ID, drivebay.ErrNotFound)
+			return fmt.Errorf("drive %s: %w: the drive is OFFLINE", d.ID, drivebay.ErrNotFound)
 		}
 		l, timeout = t.Lane, m.Opt.ReadTimeout
 		return nil

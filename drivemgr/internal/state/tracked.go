@@ -66,12 +66,11 @@ func (t *Tracked) Begin(now time.Time) {
 	}
 }
 
-// Several drives can carry one serial and one worldwide name. The id belongs to the
-// drive that had it first; the others get ids that name their place. The first drive
-// is recognized by the kernel's block device, which the kernel never reuses, then by
-// the UUIDs written on it, then by its place. Where none of these decides, no drive
-// gets the id: its record stays in the snapshot as UNKNOWN, so that the drive is
-// neither written to nor considered gone.
+// Several drives can have the same serial and world-wide name. The id belongs to the drive that had
+// it first; the others get ids that contain their place. The manager recognizes the first drive by
+// the block device, which the kernel never reuses, then by the UUIDs written on the drive, then by
+// its place. Where none of these decides, no drive gets the id: its record stays in the snapshot as
+// UNKNOWN, so that drivebay neither writes to the drive nor treats it as absent.
 
 // suffixedID matches the ids of drives that share their names with others.
 var suffixedID = regexp.MustCompile(`^(.+)-at-[0-9a-f]{8}(-\d+)?$`)
@@ -119,8 +118,7 @@ func (t *Tracked) MarkSelfTest(kind host.SelfTestKind, now time.Time) {
 // less of it, a copy on a smaller drive) may lack the ends of its volumes: its partition
 // table may name partitions in the hidden part. One that grew lacks nothing.
 
-// Measure sets SizeIssue when the size of a drive cannot be right by its record or its
-// partition table.
+// Measure sets SizeIssue if a drive is smaller than its record or its partition table says.
 func (t *Tracked) Measure() {
 	d := &t.Drive
 	t.Rec.FullSize = max(t.Rec.FullSize, t.Rec.Drive.Size, d.Size)
@@ -129,7 +127,7 @@ func (t *Tracked) Measure() {
 	}
 	switch {
 	case d.Size > 0 && d.Size < t.Rec.FullSize:
-		d.SizeIssue = fmt.Sprintf("it has %d bytes and had %d", d.Size, t.Rec.FullSize)
+		d.SizeIssue = fmt.Sprintf("it has %d bytes; before it had %d", d.Size, t.Rec.FullSize)
 	case d.Size > 0:
 		d.SizeIssue = d.Content.Beyond
 	}
