@@ -67,7 +67,7 @@ func (e *Engine) ExpandNode(ctx context.Context, id, path string, r drivebay.Siz
 		size, err = s.Expand(ctx, at, r, secrets)
 		return err
 	})
-	if err != nil { // the work may go on, and still set the size
+	if err != nil { // the work may continue, and still set the size
 		return 0, err
 	}
 	return size, nil

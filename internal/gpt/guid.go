@@ -57,7 +57,7 @@ func lengths(parts []string) []int {
 // nameUnits is the maximum length of a name, in UTF-16 units.
 const nameUnits = 36
 
-var errName = errors.New("its name is no text, or longer than 36 letters")
+var errName = errors.New("the name is not valid text, or longer than 36 letters")
 
 func encodeName(s string) ([]uint16, error) {
 	u := utf16.Encode([]rune(s))

@@ -175,7 +175,7 @@ func bind(what int, to Place, readOnly bool) error {
 	return moveTo(tree, at)
 }
 
-// moveTo attaches a mount to an open file or folder. A folder goes on a folder and any other file on
+// moveTo attaches a mount to an open file or folder. A directory is attached to a directory and any other file to
 // any other file, else the kernel returns EINVAL.
 func moveTo(tree, at int) error {
 	return workError(unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))

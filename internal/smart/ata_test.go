@@ -71,7 +71,7 @@ func TestATAIdentifyVariants(t *testing.T) {
 	wrong[100] ^= 1
 	refuse(t, ATAIdentify, wrong, "ata-identify: checksum is wrong: page ignored")
 	refuse(t, ATAIdentify, identifyPage(nil)[:511], "511 bytes of at least 512")
-	refuse(t, ATAIdentify, identifyPage(put(0, 0x85C0)), "no disk")
+	refuse(t, ATAIdentify, identifyPage(put(0, 0x85C0)), "not a disk")
 	refuse(t, ATAIdentify, identifyPage(func(b []byte) { clear(b[54:94]) }), "no model name")
 }
 
@@ -330,7 +330,7 @@ func TestATAErrorLogs(t *testing.T) {
 		t.Errorf("%+v, %d", ev.ATA.Errors, *ev.ATA.ErrorCount)
 	}
 	b[1] = 6
-	refuse(t, ATASummaryErrorLog, seal(b), "number 6")
+	refuse(t, ATASummaryErrorLog, seal(b), "entry 6")
 
 	x := make([]byte, 512)
 	x[0] = 1

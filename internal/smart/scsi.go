@@ -30,7 +30,7 @@ func SCSIInquiry(ev *drivebay.Evidence, b []byte) error {
 		return err
 	}
 	if qualifier := b[0] >> 5; qualifier != 0 { // 1 and 3: there is no logical unit with this number
-		return ignored(pageInquiry, "peripheral qualifier %d: there is no drive here", qualifier)
+		return ignored(pageInquiry, "peripheral qualifier %d: no drive at this address", qualifier)
 	}
 	vendor, product := text(b[8:16]), text(b[16:32])
 	if vendor == "" && product == "" {

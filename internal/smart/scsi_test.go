@@ -45,7 +45,7 @@ func TestSCSIIdentity(t *testing.T) {
 	if decode(t, ev, SCSIVPDBlockChar, vpdOf(0xB1, 0, 1)); ev.Type != drivebay.TypeSSD || ev.Identity.RPM != 0 {
 		t.Errorf("%v, %d rpm", ev.Type, ev.Identity.RPM)
 	}
-	refuse(t, SCSIInquiry, page(36, map[int][]byte{0: {0x7F}, 8: []byte("X")}), "no drive here")
+	refuse(t, SCSIInquiry, page(36, map[int][]byte{0: {0x7F}, 8: []byte("X")}), "no drive at this address")
 	refuse(t, SCSIVPDSerial, vpdOf(0x83, 'a'), "page 83h")
 	refuse(t, SCSIVPDSerial, vpdOf(0x80, ' '), "no serial number")
 	binary.BigEndian.PutUint64(capacity, math.MaxUint64)

@@ -95,7 +95,7 @@ type Proof struct {
 	upTo   uint64   // number of the newest error that it covers
 }
 
-// ProofOf returns the reads that can end errors; nil if there are none.
+// ProofOf returns the reads that can end errors; nil without such reads.
 func (w *Window) ProofOf() *Proof {
 	p := &Proof{upTo: w.number}
 	some := false

@@ -42,7 +42,7 @@ func NamesDrive(dev string, d *drivebay.Drive) bool {
 }
 
 // namesAnother reports whether a line has the drive's address but names the disk that had
-// it before: a process that still has the old disk open goes on failing.
+// it before: requests of a process that still has the old disk open keep failing.
 func namesAnother(line string, d *drivebay.Drive) bool {
 	m := addressed.FindStringSubmatch(line)
 	return m != nil && m[1] != d.Name && !slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool { return p.Name == m[1] })

@@ -72,7 +72,7 @@ func (k *Keeper) LoadRecords() (map[string]drivebay.Record, error) {
 	return records, err
 }
 
-// LoadEvents reads the events that an earlier run stored, and goes on with their numbers.
+// LoadEvents reads the events that an earlier run stored, and continues their numbers.
 // While the newest number is not known, the keeper writes no event: it would replace the
 // stored event with the same number.
 func (k *Keeper) LoadEvents() error {
