@@ -34,11 +34,11 @@ func parseGUID(s string) (guid, error) {
 	var g guid
 	parts := strings.Split(s, "-")
 	if len(s) != 36 || !slices.Equal(lengths(parts), []int{8, 4, 4, 4, 12}) {
-		return g, fmt.Errorf("%q is no GUID", s)
+		return g, fmt.Errorf("%q is not a GUID", s)
 	}
 	b, err := hex.DecodeString(strings.Join(parts, ""))
 	if err != nil {
-		return g, fmt.Errorf("%q is no GUID: %w", s, err)
+		return g, fmt.Errorf("%q is not a GUID: %w", s, err)
 	}
 	slices.Reverse(b[0:4])
 	slices.Reverse(b[4:6])

@@ -68,7 +68,7 @@ func (r *real) detached(m NewMount) (tree int, err error) {
 	}
 	if now, err := sourceName(dev); err != nil || now != source {
 		unix.Close(tree)
-		return -1, fmt.Errorf("%w: its name went to another device", ErrGone)
+		return -1, fmt.Errorf("%w: the device node now belongs to another device", ErrGone)
 	}
 	return tree, nil
 }
@@ -116,7 +116,7 @@ func newMount(m NewMount, source string) (int, error) {
 			err = unix.FsconfigSetFlag(config, key)
 		}
 		if err != nil {
-			return -1, fmt.Errorf("option %d of the filesystem is refused: %w", i+1, workError(err))
+			return -1, fmt.Errorf("the kernel refuses filesystem option number %d: %w", i+1, workError(err))
 		}
 	}
 	if err := unix.FsconfigCreate(config); err != nil {
