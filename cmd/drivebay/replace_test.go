@@ -60,7 +60,7 @@ func TestReplace(t *testing.T) {
 	r.fault(t, "4", "replace", "serial=ELSEWHERE")
 	says(t, out, "serial ELSEWHERE, bay Slot 04; it is not a successor: insert the successor into bay Slot 02")
 	r.fault(t, "2", "replace", "serial=SMALL", "size=1TB")
-	says(t, out, "is not accepted as the successor: it has ")
+	says(t, out, "is not accepted as the successor: has ")
 	r.fault(t, "2", "vanish")
 	r.fault(t, old.Serial, "replace", "serial=NEXT")
 	says(t, out, ", serial NEXT, is the successor: claimed by the operator, IN_USE")
