@@ -32,7 +32,7 @@ var generalRules = []Rule{
 	{
 		Code:    "EvidenceLost",
 		Unknown: "the document has evidence that cannot be decoded, such as an attribute table of the wrong type",
-		Advice:  "Make the document again; see its problems for what cannot be decoded.",
+		Advice:  "Create the document again; its problems show what cannot be decoded.",
 		Source:  "what is destroyed says neither that the drive is well nor that it is not",
 		check: func(l *look) *hit {
 			for _, p := range l.ev.Problems {
