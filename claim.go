@@ -22,16 +22,16 @@ const (
 )
 
 // Refusals returns the reasons why nothing may be written to a drive, whatever
-// was requested: DESIGN's promises about other people's data. The drive may be
-// claimed if the list is empty. A property that is not known is a reason.
+// was requested: drivebay never overwrites foreign data. The drive may be claimed if the list is
+// empty. An unknown property is a reason.
 func (d *Drive) Refusals() []string {
 	var out []string
 	refuse := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if d.Status != StatusOnline {
-		refuse("it is %v", d.Status)
+		refuse("its status is %v", d.Status)
 	}
 	if d.IdentityIssue != "" {
-		refuse("it cannot be told from others: %s", d.IdentityIssue)
+		refuse("it cannot be distinguished from others: %s", d.IdentityIssue)
 	}
 	if d.Copy != "" {
 		refuse("%s", d.Copy)
@@ -40,16 +40,16 @@ func (d *Drive) Refusals() []string {
 		refuse("%s", d.SizeIssue)
 	}
 	if d.System {
-		refuse("the machine runs from it")
+		refuse("the machine runs from this drive")
 	}
 	if d.ReadOnly {
-		refuse("it cannot be written to")
+		refuse("it is write-protected")
 	}
 	if d.Size == 0 {
-		refuse("its size is not known")
+		refuse("its size is unknown")
 	}
 	if d.Usage != UsageInUse {
-		refuse("it is %v, not IN_USE", d.Usage)
+		refuse("its usage is %v, not IN_USE", d.Usage)
 	}
 	for _, u := range d.Uses {
 		if !u.Ours { // a volume of ours in use does not prevent another one
@@ -91,10 +91,10 @@ func (c Content) refusal() string {
 		if len(formats) == 0 && c.Reason != "" {
 			formats = []string{c.Reason}
 		}
-		return "something that is not ours is written on it: " + strings.Join(formats, ", ")
+		return "it has foreign content: " + strings.Join(formats, ", ")
 	}
 	if c.Reason != "" {
-		return "what is written on it cannot be read: " + c.Reason
+		return "its content cannot be read: " + c.Reason
 	}
-	return "what is written on it is not known yet"
+	return "its content was not read yet"
 }

@@ -26,18 +26,18 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a drive of our own is refused: %q", r)
 	}
 	for want, change := range map[string]func(*drivebay.Drive){
-		"it is OFFLINE":                 func(d *drivebay.Drive) { d.Status = drivebay.StatusOffline },
-		"it is UNKNOWN":                 func(d *drivebay.Drive) { d.Status = drivebay.StatusUnknown },
-		"told from others: twins":       func(d *drivebay.Drive) { d.IdentityIssue = "twins" },
-		"the machine runs from it":      func(d *drivebay.Drive) { d.System = true },
-		"cannot be written to":          func(d *drivebay.Drive) { d.ReadOnly = true },
-		"size is not known":             func(d *drivebay.Drive) { d.Size = 0 },
-		"it is RELEASING, not IN_USE":   func(d *drivebay.Drive) { d.Usage = drivebay.UsageReleasing },
-		"mount of sda1, /srv":           func(d *drivebay.Drive) { d.Uses = []drivebay.Use{{Kind: "mount", Device: "sda1", What: "/srv"}} },
-		"ours is written on it: gpt, x": func(d *drivebay.Drive) { d.Content = foreign("gpt", "xfs") },
-		"is not known yet":              func(d *drivebay.Drive) { d.Content = drivebay.Content{} },
-		"cannot be read: short read":    func(d *drivebay.Drive) { d.Content = drivebay.Content{Reason: "short read"} },
-		"not ours is written on it":     func(d *drivebay.Drive) { d.Content = drivebay.Content{Kind: drivebay.ContentForeign} },
+		"its status is OFFLINE":              func(d *drivebay.Drive) { d.Status = drivebay.StatusOffline },
+		"its status is UNKNOWN":              func(d *drivebay.Drive) { d.Status = drivebay.StatusUnknown },
+		"distinguished from others: twins":   func(d *drivebay.Drive) { d.IdentityIssue = "twins" },
+		"the machine runs from this drive":   func(d *drivebay.Drive) { d.System = true },
+		"write-protected":                    func(d *drivebay.Drive) { d.ReadOnly = true },
+		"size is unknown":                    func(d *drivebay.Drive) { d.Size = 0 },
+		"its usage is RELEASING, not IN_USE": func(d *drivebay.Drive) { d.Usage = drivebay.UsageReleasing },
+		"mount of sda1, /srv":                func(d *drivebay.Drive) { d.Uses = []drivebay.Use{{Kind: "mount", Device: "sda1", What: "/srv"}} },
+		"foreign content: gpt, x":            func(d *drivebay.Drive) { d.Content = foreign("gpt", "xfs") },
+		"was not read yet":                   func(d *drivebay.Drive) { d.Content = drivebay.Content{} },
+		"cannot be read: short read":         func(d *drivebay.Drive) { d.Content = drivebay.Content{Reason: "short read"} },
+		"foreign content":                    func(d *drivebay.Drive) { d.Content = drivebay.Content{Kind: drivebay.ContentForeign} },
 	} {
 		d := usable()
 		change(&d)

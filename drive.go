@@ -14,7 +14,7 @@ type Drive struct {
 	// name: "naa-5000c500a1b2c3d4", "eui-...", "nguid-...", else
 	// "sn-vendor-model-serial", else "path-..." with an IdentityIssue.
 	ID            string `json:"id"`
-	IdentityIssue string `json:"identityIssue,omitempty"` // why this drive cannot be told apart from others
+	IdentityIssue string `json:"identityIssue,omitempty"` // why this drive cannot be distinguished from others
 
 	// Copy says which other drive has a partition table or physical volume with the same
 	// identity: the content does not tell which of the two is the original.

@@ -14,7 +14,11 @@ import (
 
 // unclear matches words and phrases that hide who does what to which thing. CONTRIBUTING.md
 // has the rules of style behind it.
-var unclear = regexp.MustCompile(`(?i)\b(nobody|somebody|whoever|(is|are) told|lets (it )?be|there is none|stands? against|is waited|herds?|twins?|(is|are) said of|who has it)\b`)
+var unclear = regexp.MustCompile(`(?i)\b(` +
+	`nobody|somebody|whoever|anybody|everybody|(is|are|was|were|be) told|who has it|` +
+	`there is none|is none that|is nobody's|lets (it )?be|lets? go of|stands? against|(is|are) waited|(is|are) said (of|to)|asked for is|` +
+	`herds?|twins?|adrift|anew|is no (text|number|disk|address|socket|path|list|folder|window|duration)|` +
+	`(reads?|writes?|work|daemon|kernel|drive|volume|pvmove|it) goe?s? on)\b|[a-z] strides?\b`)
 
 // TestLanguage: the comments and texts of the product, and its documentation, have none of
 // these words. Tests and the tools in hack are not read.

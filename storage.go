@@ -25,7 +25,7 @@ const (
 func StorageFindings(s *Snapshot) []StorageFinding {
 	var out []StorageFinding
 	if !s.Complete {
-		out = append(out, StorageFinding{Reason: StorageNotObserved, Message: message("the drives could not be listed: ", s.Problems)})
+		out = append(out, StorageFinding{Reason: StorageNotObserved, Message: message("the list of drives is incomplete: ", s.Problems)})
 	}
 	claimed, gone := 0, 0
 	byReason := map[string][]string{}
@@ -51,8 +51,8 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 	return out
 }
 
-// storageWords holds the reasons as words for a message.
-var storageWords = map[string]string{StorageDiskRemoved: "gone", StorageDiskFailure: "BAD", StorageDiskDegrading: "SUSPECT", StorageDiskUnknown: "of unknown health"}
+// storageWords holds the text of each reason for a message.
+var storageWords = map[string]string{StorageDiskRemoved: "absent", StorageDiskFailure: "BAD", StorageDiskDegrading: "SUSPECT", StorageDiskUnknown: "of unknown health"}
 
 func (d *Drive) storageReason() string {
 	if d.Status == StatusOffline {

@@ -9,13 +9,13 @@ import (
 type UsageEvent uint8
 
 const (
-	UsageSeen     UsageEvent = iota + 1 // first seen, or accepted as a successor
-	UsageRelease                        // an operator or the health policy wants it removed
-	UsageEmptied                        // no volume or snapshot depends on it any more
+	UsageSeen     UsageEvent = iota + 1 // first listed, or accepted again
+	UsageRelease                        // an operator or the health policy requests its removal
+	UsageEmptied                        // no volume or snapshot depends on it
 	UsageApprove                        // an operator approves its removal
 	UsageTakenOut                       // it is offline and safe to pull
 	UsageFail                           // the current step failed; the cause is in the event
-	UsageRetry                          // an operator asks for another try
+	UsageRetry                          // an operator requests another attempt
 	UsageKeep                           // an operator keeps it
 	UsageForce                          // an operator removes it with all that still depends on it
 )
@@ -40,7 +40,7 @@ func (u Usage) Next(e UsageEvent) (Usage, error) {
 	if to, ok := usageMoves[u][e]; ok {
 		return to, nil
 	}
-	return u, fmt.Errorf("drive usage %v: %w: no move on %q", u, ErrInvalid, e)
+	return u, fmt.Errorf("drive usage %v: %w: no transition for %q", u, ErrInvalid, e)
 }
 
 // LeaveVerb is an operator's command about the removal of a drive.

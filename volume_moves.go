@@ -97,9 +97,9 @@ func (s CSIState) Next(e CSIEvent) (CSIStatus, error) {
 	to, ok := moves[e]
 	switch {
 	case !ok && s.Status == CSIFailed:
-		return s.Status, fmt.Errorf("volume %v in %v: %w: no move on %q", s.Status, s.Before, ErrInvalid, e)
+		return s.Status, fmt.Errorf("volume %v in %v: %w: no transition for %q", s.Status, s.Before, ErrInvalid, e)
 	case !ok:
-		return s.Status, fmt.Errorf("volume %v: %w: no move on %q", s.Status, ErrInvalid, e)
+		return s.Status, fmt.Errorf("volume %v: %w: no transition for %q", s.Status, ErrInvalid, e)
 	case e == CSIRemove && s.Rest != CSICreated:
 		return s.Status, fmt.Errorf("volume %v: %w: it is still mounted", s.Rest, ErrBusy)
 	case to == csiAtRest:
@@ -146,7 +146,7 @@ func (u VolumeUsage) Next(e VolumeUsageEvent) (VolumeUsage, error) {
 	if to, ok := volumeUsageMoves[u][e]; ok {
 		return to, nil
 	}
-	return u, fmt.Errorf("volume usage %v: %w: no move on %q", u, ErrInvalid, e)
+	return u, fmt.Errorf("volume usage %v: %w: no transition for %q", u, ErrInvalid, e)
 }
 
 func errCause(what, id string) error {

@@ -10,7 +10,7 @@ import (
 
 // errorCodes holds the gRPC codes of the errors of the dictionary. The first match
 // counts. The tables of CSI-Addons have the codes of the first seven rows and UNKNOWN;
-// the others have gRPC's general meanings, which say more.
+// the other rows use the general meanings of gRPC, which are more precise than UNKNOWN.
 var errorCodes = rpc.Codes{
 	{drivebay.ErrUnavailable, codes.Unavailable}, // first: ErrNotFound matches as well for a missing drive
 	{drivebay.ErrNotFound, codes.NotFound},

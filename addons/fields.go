@@ -34,7 +34,7 @@ var sizes = map[protoreflect.Name]int{
 func checkFields(m protoreflect.Message) error {
 	for _, name := range required[m.Descriptor().Name()] {
 		if !m.Has(m.Descriptor().Fields().ByName(name)) {
-			return fmt.Errorf("%s: %w: it is missing", name, drivebay.ErrInvalid)
+			return fmt.Errorf("%s: %w: the field is required", name, drivebay.ErrInvalid)
 		}
 	}
 	var err error
@@ -62,7 +62,7 @@ func checkFields(m protoreflect.Message) error {
 func checkKeys(m protoreflect.Map) (err error) {
 	m.Range(func(key protoreflect.MapKey, _ protoreflect.Value) bool {
 		if !rpc.IsSecretKey(key.String()) {
-			err = fmt.Errorf("%w: a key may have letters, digits, '-', '_' and '.'", drivebay.ErrInvalid)
+			err = fmt.Errorf("%w: a key consists of letters, digits, '-', '_' and '.'", drivebay.ErrInvalid)
 		}
 		return err == nil
 	})
@@ -101,7 +101,7 @@ func checkString(name protoreflect.Name, s string) error {
 
 func checkSize(size, limit int) error {
 	if size > limit {
-		return fmt.Errorf("%w: %d bytes, and it may have %d", drivebay.ErrInvalid, size, limit)
+		return fmt.Errorf("%w: %d bytes; the limit is %d bytes", drivebay.ErrInvalid, size, limit)
 	}
 	return nil
 }

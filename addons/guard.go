@@ -15,7 +15,7 @@ import (
 func (s *Server) admit(method string, req proto.Message) error {
 	ofVolumes := !strings.HasPrefix(method, "/"+identity.Identity_ServiceDesc.ServiceName+"/")
 	if ofVolumes && s.opt.Volumes == nil {
-		return status.Errorf(codes.Unimplemented, "%s is not available on this machine: it has no volumes", path.Base(method))
+		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: the daemon manages no volumes here", path.Base(method))
 	}
 	if err := checkFields(req.ProtoReflect()); err != nil {
 		return err

@@ -21,9 +21,9 @@ func (i *identityServer) GetIdentity(context.Context, *identity.GetIdentityReque
 	return &identity.GetIdentityResponse{Name: i.opt.Name, VendorVersion: rpc.Clip(i.opt.Version, maxString)}, nil
 }
 
-// askTime limits the check of what a machine supports: a sidecar calls GetCapabilities
+// capabilityTime limits the check of what a machine supports: a sidecar calls GetCapabilities
 // before everything else.
-const askTime = time.Second
+const capabilityTime = time.Second
 
 // GetCapabilities does not list healing: CSI-Addons has no capability for it, and clients
 // call it without one.
@@ -36,7 +36,7 @@ func (i *identityServer) GetCapabilities(ctx context.Context, _ *identity.GetCap
 		serviceOf(identity.Capability_Service_CONTROLLER_SERVICE), serviceOf(identity.Capability_Service_NODE_SERVICE),
 		reclaimOf(identity.Capability_ReclaimSpace_OFFLINE), reclaimOf(identity.Capability_ReclaimSpace_ONLINE),
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, capabilityTime)
 	defer cancel()
 	if i.opt.Volumes.Encrypts(ctx) == nil {
 		resp.Capabilities = append(resp.Capabilities, &identity.Capability{Type: &identity.Capability_EncryptionKeyRotation_{

@@ -29,7 +29,7 @@ func (k *keyServer) EncryptionKeyRotate(ctx context.Context, req *encryptionkeyr
 	}
 	next := cmp.Or(req.EncryptionKey, req.Secrets[SecretNewPassphrase])
 	if next == "" {
-		return nil, fmt.Errorf("encryption_key: %w: it is missing, and the secrets have no %q", drivebay.ErrInvalid, SecretNewPassphrase)
+		return nil, fmt.Errorf("encryption_key: %w: required, or the secret %q", drivebay.ErrInvalid, SecretNewPassphrase)
 	}
 	return &encryptionkeyrotation.EncryptionKeyRotateResponse{}, k.opt.Volumes.RotateKey(ctx, drivebay.KeyRequest{
 		Volume: req.VolumeId, Path: req.VolumePath, Secrets: req.Secrets, New: drivebay.Secrets{drivebay.SecretPassphrase: next}})

@@ -21,7 +21,7 @@ type reclaimNode struct {
 func (r *reclaimNode) NodeReclaimSpace(ctx context.Context, req *reclaimspace.NodeReclaimSpaceRequest) (*reclaimspace.NodeReclaimSpaceResponse, error) {
 	path := cmp.Or(req.VolumePath, req.StagingTargetPath)
 	if path == "" {
-		return nil, fmt.Errorf("volume_path: %w: it is missing", drivebay.ErrInvalid)
+		return nil, fmt.Errorf("volume_path: %w: the field is required", drivebay.ErrInvalid)
 	}
 	block, err := r.usable(req)
 	if err != nil {

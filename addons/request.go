@@ -17,8 +17,8 @@ type using interface {
 
 // usable returns whether the caller uses the volume as a block device, nil if the request
 // does not say, and refuses a capability that does not fit the volume. The access mode
-// does not matter here, and the sidecar sends capabilities with nothing else. A volume
-// that is not in the newest set may be in the next one: the engine decides that.
+// does not matter here, and the sidecar sends capabilities with nothing else. It
+// accepts a volume that is not in the newest set: the engine checks whether the volume exists.
 func (s *Server) usable(req using) (block *bool, err error) {
 	c := req.GetVolumeCapability()
 	if c.GetAccessType() == nil {
@@ -32,11 +32,11 @@ func (s *Server) usable(req using) (block *bool, err error) {
 	fs := c.GetMount().GetFsType()
 	switch {
 	case is && v.HasFilesystem():
-		err = fmt.Errorf("volume %s: %w: the volume has a filesystem, a block device is requested", v.ID, drivebay.ErrInvalid)
+		err = fmt.Errorf("volume %s: %w: the request is for a block device, but the volume has a filesystem", v.ID, drivebay.ErrInvalid)
 	case !is && !v.HasFilesystem():
-		err = fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrInvalid)
+		err = fmt.Errorf("volume %s: %w: the volume is a block device without a filesystem", v.ID, drivebay.ErrInvalid)
 	case fs != "" && fs != v.FSType:
-		err = fmt.Errorf("volume %s: %w: its filesystem is %s", v.ID, drivebay.ErrInvalid, v.FSType)
+		err = fmt.Errorf("volume %s: %w: the filesystem of the volume is %s", v.ID, drivebay.ErrInvalid, v.FSType)
 	}
 	return &is, err
 }
@@ -50,7 +50,7 @@ var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
 func checkContext(field string, context map[string]string) error {
 	for key := range context {
 		if !slices.ContainsFunc(contextOfOthers, func(p string) bool { return strings.HasPrefix(key, p) }) {
-			return fmt.Errorf("%s: %w: %q is not of this volume", field, drivebay.ErrInvalid, key)
+			return fmt.Errorf("%s: %w: unknown key %q: drivebay volumes have no context", field, drivebay.ErrInvalid, key)
 		}
 	}
 	return nil

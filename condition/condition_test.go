@@ -60,10 +60,10 @@ var faults = []struct {
 	says   string
 }{
 	{"drive pulled", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Status = drivebay.StatusOffline }, drivebay.SeverityInaccessible, "DiskRemoved", "serial SER1, bay bay-1"},
-	{"drive not listed", drivebay.LocationLVM, func(f *drivebay.Facts) { f.Drives[0].ID = "naa-other" }, drivebay.SeverityInaccessible, "DiskRemoved", "drive naa-1, serial not known"},
+	{"drive not listed", drivebay.LocationLVM, func(f *drivebay.Facts) { f.Drives[0].ID = "naa-other" }, drivebay.SeverityInaccessible, "DiskRemoved", "drive naa-1, serial unknown"},
 	{"leg pulled", drivebay.LocationMirror, func(f *drivebay.Facts) { f.Drives[len(f.Drives)-1].Status = drivebay.StatusOffline }, drivebay.SeverityDegraded, "DiskRemoved", "drive naa-2, serial SER2, bay bay-2"},
-	{"drive offlined by the kernel", drivebay.LocationDrive, func(f *drivebay.Facts) { f.Drives[0].Kernel.State = "offline" }, drivebay.SeverityInaccessible, "DiskFailure", "given the drive up"},
-	{"drive at 0 bytes", drivebay.LocationDrive, func(f *drivebay.Facts) { f.Drives[0].Kernel.SizeZero, f.Drives[0].Kernel.Zero = true, 2*time.Second }, drivebay.SeverityInaccessible, "DiskFailure", "given the drive up"},
+	{"drive offlined by the kernel", drivebay.LocationDrive, func(f *drivebay.Facts) { f.Drives[0].Kernel.State = "offline" }, drivebay.SeverityInaccessible, "DiskFailure", "given up the drive"},
+	{"drive at 0 bytes", drivebay.LocationDrive, func(f *drivebay.Facts) { f.Drives[0].Kernel.SizeZero, f.Drives[0].Kernel.Zero = true, 2*time.Second }, drivebay.SeverityInaccessible, "DiskFailure", "given up the drive"},
 	{"drive BAD", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		f.Drives[0].Health, f.Drives[0].Findings = drivebay.HealthBad, []drivebay.Finding{{Text: "1176 sectors"}}
 	}, drivebay.SeverityDegraded, "DiskFailure", "1176 sectors"},
@@ -93,14 +93,14 @@ var faults = []struct {
 	}, drivebay.SeverityDegraded, "PhysicalVolumeMissing", "uuid-1"},
 	{"PV unreadable", drivebay.LocationLVM, func(f *drivebay.Facts) {
 		f.LV.Unreadable, f.LV.InUse = map[string]string{"naa-1": "no label"}, false
-	}, drivebay.SeverityInaccessible, "PhysicalVolumeUnreadable", "LVM cannot read the physical volume of drive naa-1: no label"},
+	}, drivebay.SeverityInaccessible, "PhysicalVolumeUnreadable", "LVM cannot read the physical volume on drive naa-1: no label"},
 	{"PV unreadable, staged", drivebay.LocationThin, func(f *drivebay.Facts) {
 		if f.LV.Unreadable == nil {
 			f.LV.Unreadable, f.LV.InUse = map[string]string{"naa-1": "no label"}, true
 		}
 	}, drivebay.SeverityDegraded, "PhysicalVolumeUnreadable", "naa-1: no label"},
 	{"no report of LVM", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Unknown = "no report since noon" }, drivebay.SeverityDegraded, "LogicalVolumeUnknown", "since noon"},
-	{"partial", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Partial = true }, drivebay.SeverityInaccessible, "PartialActivation", "no device"},
+	{"partial", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Partial = true }, drivebay.SeverityInaccessible, "PartialActivation", "device of a part"},
 	{"partial mirror", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.Partial = true }, drivebay.SeverityDegraded, "PartialActivation", "without one"},
 	{"inactive", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Inactive = true }, drivebay.SeverityInaccessible, "LogicalVolumeInactive", "not active"},
 	{"suspended", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Suspended = true }, drivebay.SeverityInaccessible, "LogicalVolumeSuspended", "waits"},
@@ -112,24 +112,24 @@ var faults = []struct {
 	{"metadata full", drivebay.LocationThin, func(f *drivebay.Facts) { f.LV.MetadataPercent = ptr(100.0) }, drivebay.SeverityInaccessible, "ThinPoolOutOfMetadataSpace", "pool"},
 	{"metadata nearly full", drivebay.LocationThin, func(f *drivebay.Facts) { f.LV.MetadataPercent = ptr(max(*f.LV.MetadataPercent, 95)) }, drivebay.SeverityDegraded, "ThinPoolLowOnMetadataSpace", "95 %"},
 	{"resyncing", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.SyncPercent = ptr(81.0) }, drivebay.SeverityDegraded, "MirrorOutOfSync", "81 %"},
-	{"leg left out", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.RefreshNeeded = true }, drivebay.SeverityDegraded, "MirrorOutOfSync", "left out"},
+	{"leg left out", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.RefreshNeeded = true }, drivebay.SeverityDegraded, "MirrorOutOfSync", "not in use"},
 	{"newest leg not known", drivebay.LocationMirror, func(f *drivebay.Facts) { f.Volume.Mirror = &drivebay.Mirror{Doubt: "each was used alone"} }, drivebay.SeverityInaccessible, "MirrorLegStale", "not known which leg of the mirror holds the newest data: each was used alone"},
-	{"legs differ", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.Mismatches = 7 }, drivebay.SeverityDegraded, "MirrorMismatch", "7 places"},
-	{"corrupted, mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Text = 3, "bad magic" }, drivebay.SeverityDataLoss, "FilesystemCorruption", "3 checks in a row, the newest at 2001-09-09T01:46:40Z, call the filesystem corrupted: bad magic"},
+	{"legs differ", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.Mismatches = 7 }, drivebay.SeverityDegraded, "MirrorMismatch", "7 blocks"},
+	{"corrupted, mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Text = 3, "bad magic" }, drivebay.SeverityDataLoss, "FilesystemCorruption", "3 checks in a row, the newest at 2001-09-09T01:46:40Z, found the filesystem corrupted: bad magic"},
 	{"corrupted, unmounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Mounted = max(1, f.FS.Scrub.Corrupt), false }, drivebay.SeverityDataLoss, "FilesystemCorruption", "1 checks"},
 	{"filesystem errors", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Errors = 4 }, drivebay.SeverityDegraded, "FilesystemCorruption", "4 errors"},
 	{"shut down", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Shutdown = true }, drivebay.SeverityInaccessible, "FilesystemShutdown", "shut itself down"},
-	{"read-only", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.ReadOnly = true }, drivebay.SeverityDegraded, "ReadOnlyFilesystem", "every write fails, reads go on"},
+	{"read-only", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.ReadOnly = true }, drivebay.SeverityDegraded, "ReadOnlyFilesystem", "every write fails, reads work"},
 	{"bad sectors", drivebay.LocationLVM, func(f *drivebay.Facts) { f.IO.Unreadable, f.IO.UnreadableOn = 3, []string{"naa-1"} }, drivebay.SeverityDataLoss, "RWIOError", "cannot read 3 sectors of the volume (drive naa-1"},
 	{"no space", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Free, f.FS.Full = ptr(uint64(10)), 99 }, drivebay.SeverityDegraded, "OutOfCapacity", "space"},
 	{"no inodes", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.FreeInodes, f.FS.Full = ptr(uint64(0)), 99 }, drivebay.SeverityDegraded, "OutOfCapacity", "inodes"},
 	{"cannot be read", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.ReadError = "input/output error" }, drivebay.SeverityInaccessible, "RWIOError", "input/output error"},
 	{"failed requests", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Errors = 2 }, drivebay.SeverityDegraded, "RWIOError", "2 requests"},
-	{"hung", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Frozen = max(f.IO.Frozen, ioStalled) }, drivebay.SeverityInaccessible, "IOStalled", "20s"},
-	{"slow to come back", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Frozen = max(f.IO.Frozen, ioSlow) }, drivebay.SeverityDegraded, "HighLatency", "3s"},
-	{"slow", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Await = ioSlow }, drivebay.SeverityDegraded, "HighLatency", "3s"},
+	{"hung", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Frozen = max(f.IO.Frozen, ioStalled) }, drivebay.SeverityInaccessible, "IOStalled", "20 s"},
+	{"slow to come back", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Frozen = max(f.IO.Frozen, ioSlow) }, drivebay.SeverityDegraded, "HighLatency", "3 s"},
+	{"slow", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Await = ioSlow }, drivebay.SeverityDegraded, "HighLatency", "3 s"},
 	{"target not mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted = false }, drivebay.SeverityInaccessible, "VolumeUnmounted", "/target is not mounted"},
-	{"something else mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, drivebay.SeverityInaccessible, "VolumeUnmounted", "something else mounted: tmpfs"},
+	{"something else mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, drivebay.SeverityInaccessible, "VolumeUnmounted", "something else is mounted at the target path /target: tmpfs"},
 	{"staging not mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Staging.Mounted = false }, drivebay.SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
 	{"target not readable", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.ReadError = "stale handle" }, drivebay.SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
 	{"half made", drivebay.LocationPartition, func(f *drivebay.Facts) { failing(&f.Volume, drivebay.CSICreating) }, drivebay.SeverityInaccessible, "OperationFailed", "CREATING failed: no space (2 times, the next call tries again)"},
@@ -142,7 +142,7 @@ var faults = []struct {
 		if f.Volume.CSIStatus != drivebay.CSIFailed {
 			f.Volume.CSIStatus = drivebay.CSIFailed
 		}
-	}, drivebay.SeverityInaccessible, "OperationFailed", "not kept"},
+	}, drivebay.SeverityInaccessible, "OperationFailed", "not recorded"},
 	{"not grown", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		if f.Volume.CSIStatus == drivebay.CSIPublished {
 			failing(&f.Volume, drivebay.CSIResizing)
@@ -150,7 +150,7 @@ var faults = []struct {
 	}, drivebay.SeverityDegraded, "OperationFailed", "RESIZING failed"},
 	{"not released", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		f.Volume.Usage, f.Volume.UsageFailure = drivebay.VolumeUsageFailed, &drivebay.Failure[drivebay.VolumeUsage]{Before: drivebay.VolumeReleasing, Cause: "no room", Retry: drivebay.RetryOperator}
-	}, drivebay.SeverityDegraded, "ReleaseFailed", "RELEASING failed: no room (not tried again before an operator says so)"},
+	}, drivebay.SeverityDegraded, "ReleaseFailed", "RELEASING failed: no room (waits for `drivebay volume retry`)"},
 	{"lost on its old drive", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		f.Volume.Lost = &drivebay.Lost{Drive: "naa-1", Bytes: 512, Count: 1, Extents: []drivebay.Extent{{Offset: 4096, Length: 512}}}
 	}, drivebay.SeverityDataLoss, "DataLost", "drive naa-1 could not read 512 bytes at (offset+length) 4096+512"},
@@ -551,7 +551,7 @@ func TestAdviceWhileADriveLeaves(t *testing.T) {
 		change func(*drivebay.Facts, *drivebay.Drive)
 		want   string
 	}{
-		{"a leg is gone", drivebay.LocationMirror, func(_ *drivebay.Facts, d *drivebay.Drive) { d.Status = drivebay.StatusOffline }, "Put the sled back"},
+		{"a leg is gone", drivebay.LocationMirror, func(_ *drivebay.Facts, d *drivebay.Drive) { d.Status = drivebay.StatusOffline }, "Put the drive back"},
 		{"a leg is gone and its mirror is being rebuilt", drivebay.LocationMirror, func(_ *drivebay.Facts, d *drivebay.Drive) {
 			d.Status, d.Usage = drivebay.StatusOffline, drivebay.UsageReleasing
 		}, "Leave the drive out: the mirror is being rebuilt"},
@@ -564,22 +564,22 @@ func TestAdviceWhileADriveLeaves(t *testing.T) {
 		}, "Leave the drive out: the mirror is being rebuilt"},
 		{"a leg was taken out", drivebay.LocationMirror, func(_ *drivebay.Facts, d *drivebay.Drive) {
 			d.Status, d.Usage = drivebay.StatusOffline, drivebay.UsageRemoved
-		}, "leads its successor in"},
-		{"pulled", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) { d.Status = drivebay.StatusOffline }, "Put the sled back"},
+		}, "insert its successor"},
+		{"pulled", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) { d.Status = drivebay.StatusOffline }, "Put the drive back"},
 		{"taken out", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) {
 			d.Status, d.Usage = drivebay.StatusOffline, drivebay.UsageRemoved
 		}, "`drivebay volume forget "},
-		{"bad", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) { d.Health = drivebay.HealthBad }, "replace the drive"},
+		{"bad", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) { d.Health = drivebay.HealthBad }, "Replace the drive"},
 		{"bad and leaving", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) {
 			d.Health, d.Usage = drivebay.HealthBad, drivebay.UsageReleasing
-		}, "Leave the drive in its bay: its data moves"},
+		}, "Leave the drive in its bay: its data is moving"},
 		{"suspect and RELEASED", drivebay.LocationPartition, func(_ *drivebay.Facts, d *drivebay.Drive) {
 			d.Health, d.Usage = drivebay.HealthSuspect, drivebay.UsageReleased
-		}, "takes the drive out"},
+		}, "removes the drive"},
 	} {
 		f := sound(c.kind)
 		c.change(&f, &f.Drives[len(f.Drives)-1])
-		if got := Of(f).Message(); !strings.Contains(got, c.want) || strings.Contains(got, "Put the sled back") != strings.HasPrefix(c.want, "Put") {
+		if got := Of(f).Message(); !strings.Contains(got, c.want) || strings.Contains(got, "Put the drive back") != strings.HasPrefix(c.want, "Put") {
 			t.Errorf("%s: %s, want %q", c.name, got, c.want)
 		}
 	}
@@ -596,13 +596,13 @@ func TestFillLevel(t *testing.T) {
 	}{
 		{0, 1000, 0, 0, 1000, 0, ""},
 		{90, 1000, 101, 0, 1000, 500, ""},
-		{90, 1000, 100, 0, 1000, 500, "90 % of the filesystem's space are used"},
+		{90, 1000, 100, 0, 1000, 500, "has used 90 % of its space"},
 		{90, 1000, 96, 50, 1000, 500, ""},
-		{90, 1000, 95, 50, 1000, 500, "90 % of the filesystem's space are used"},
+		{90, 1000, 95, 50, 1000, 500, "has used 90 % of its space"},
 		{95, 1000, 50, 50, 1000, 500, ""},
-		{100, 1000, 0, 50, 1000, 500, "100 % of the filesystem's space are used"},
+		{100, 1000, 0, 50, 1000, 500, "has used 100 % of its space"},
 		{100, 1000, 1, 50, 1000, 500, ""},
-		{99, 1000, 500, 0, 1000, 10, "99 % of the filesystem's inodes are used"},
+		{99, 1000, 500, 0, 1000, 10, "has used 99 % of its inodes"},
 		{99, 1000, 500, 0, 0, 0, ""},
 		{1, 1 << 62, 1 << 62, 0, 0, 0, ""},
 	} {

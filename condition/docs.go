@@ -4,43 +4,45 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 )
 
 const intro = `# What can be wrong with a volume
 
-This page is written by the program from its own table of rules; change the table, not the page.
+This page is generated from the table of rules in the program: change the table, not the page.
 
-The condition of a volume is a list of findings, worst first; with none, nothing is known to be wrong. Each has a severity, a
-reason for machines and a message for people, which names the drives (id, serial, bay) and ends with the next step. Severity and reason
-are there once at most; a list has 16 findings at most, a message 1024 bytes.
+The condition of a volume is a list of findings, worst first. If the list is empty, no fault is known. Each finding has a severity, a
+reason for machines and a message for people. The message names the drives (ID, serial, bay) and ends with the next step. Each pair of
+severity and reason occurs at most once. A list has at most 16 findings, a message at most 1024 bytes.
 
 | severity | means |
 |---|---|
-| DEGRADED | the volume can be used, and something about it is not as it should be |
-| INACCESSIBLE | it cannot be read, or cannot be written though it was asked for writable |
-| DATA_LOSS | data is lost for good, or probably is |
+| DEGRADED | the volume can be used, but has a fault |
+| INACCESSIBLE | the volume cannot be read, or cannot be written although it was requested writable |
+| DATA_LOSS | data is permanently lost, or probably lost |
 
-What was not checked neither adds nor clears a finding: an answer that does not see the mounts neither reports nor clears
-` + "`VolumeUnmounted`" + `. What should be known and is not is a finding of its own. No rule touches a disk: all of them read what was
-gathered before.
+A fact that was not checked neither adds nor clears a finding: an answer that does not check the mounts neither reports nor clears
+` + "`VolumeUnmounted`" + `. A fact that should be known and is not is a finding of its own. The rules send no request to a drive: they
+use facts that the daemon has collected before.
 `
 
 const outro = `
 ## Health of a volume
 
-It is the health of its worst drive. A mirror in sync is as good as its best leg, but SUSPECT while another leg is BAD or gone, and
-never better than its worst leg otherwise: it is degraded, not lost. A mirror that is not in sync has no second copy to count on.
+The health of a volume is that of its worst drive. Mirrors in sync differ: while a leg is BAD or absent and another leg is better, the
+health of the mirror is SUSPECT, because the mirror is degraded and its data is complete. A mirror that is not in sync has only one
+complete copy, and the health of its worst drive.
 
 ## OperationalStatus
 
 | status | when, the first that applies |
 |---|---|
 | REMOVED, REMOVING, STAGING | CSIStatus is REMOVED, REMOVING, CREATING, or FAILED in one of them |
-| MISSING | its last copy, its partition or its logical volume is gone by a complete listing |
-| INOPERATIVE | a rule above finds it INACCESSIBLE; the mounts are left out, they differ by who looks |
-| UNKNOWN | its drives were not looked at, or it is not known if they are there, or LVM cannot read them or makes no report, or a stored status is UNKNOWN |
-| MAINTENANCE | it is grown, or moved off its drive |
-| OPERATIVE | none of these |
+| MISSING | a complete listing of the machine lacks the drives, the partition or the logical volume of the volume |
+| INOPERATIVE | a finding above is INACCESSIBLE; findings about mounts do not count |
+| UNKNOWN | the drives were not read or it is unknown whether they are present, LVM cannot read them or makes no report, or a stored status is UNKNOWN |
+| MAINTENANCE | the volume is being expanded, or moved to another drive |
+| OPERATIVE | none of the above |
 `
 
 // Markdown writes the reference page of all reasons.
@@ -71,5 +73,5 @@ func section(w io.Writer, s Section) {
 		fmt.Fprintf(w, "| `%s` | %v | %s | %s |\n", r.Reason, r.Severity, r.When, r.Says)
 		remarks += fmt.Sprintf("- `%s` %v: %s *Source: %s.*\n", r.Reason, r.Severity, r.Next, r.Source)
 	}
-	fmt.Fprintf(w, "\n%s", remarks)
+	fmt.Fprintf(w, "\n%s", strings.NewReplacer("{volume}", "VOLUME", "{drive}", "DRIVE").Replace(remarks))
 }

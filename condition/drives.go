@@ -7,51 +7,51 @@ import (
 )
 
 const (
-	replace     = "Move the data away while it can be read and replace the drive: `drivebay drive show {drive}` says why."
-	restoreSize = "Nothing is staged or written there until the size is back: `hdparm -N` shows a hidden area; connect the drive without a USB bridge or RAID controller; copy a clone to a drive that is no smaller."
-	putBack     = "Put the sled back, or check cable and power of the bay; the volume returns with its drive."
+	replace     = "The data may be lost at any time. Replace the drive with `drivebay replace {drive}`, which moves its volumes first. `drivebay drive show {drive}` shows the fault."
+	restoreSize = "drivebay stages and writes nothing there until the size is restored. Remove a hidden area (`hdparm -N`), connect the drive without a USB bridge or RAID controller, or clone it to a full-size drive."
+	putBack     = "Put the drive back, or check the cable and the power of its bay. The volume can be used again when the drive is back."
 )
 
 var driveRules = []Rule{
 	{
 		Section: OnDrives, Reason: "DiskRemoved", Severity: drivebay.SeverityInaccessible,
-		When: "a complete listing of the machine lacks the drive; of a mirror, all of its drives",
-		Says: "that the drive is gone", Next: putBack,
+		When: "a complete listing of the machine lacks the drive; of a mirror: all its drives",
+		Says: "that the drive is absent", Next: putBack,
 		Source: kepCodes + "; sysfs: the kernel has removed the device",
 		check: func(l *look) *hit {
 			if !l.lost(l.missing) {
 				return nil
 			}
-			return say(l.missing, "the drive is gone from the machine")
+			return say(l.missing, "the drive is absent from the machine")
 		},
 	},
 	{
 		Section: OnDrives, Reason: "DiskRemoved", Severity: drivebay.SeverityDegraded,
-		When: "a mirror has lost a drive and still has another",
-		Says: "that a leg is gone", Next: "Put the sled back, or give the mirror a new drive: another failure now loses the volume.",
+		When: "a drive of a mirror is absent, and another is present",
+		Says: "that a leg is absent", Next: "Another drive failure now loses the volume. Put the drive back, or replace it: `drivebay replace {drive}`.",
 		Source: kepCodes + "; csi-baremetal volume health proposal, use cases",
 		check: func(l *look) *hit {
 			if len(l.missing) == 0 || l.lost(l.missing) {
 				return nil
 			}
-			return say(l.missing, "a drive of the mirror is gone from the machine; the other serves")
+			return say(l.missing, "a drive of the mirror is absent from the machine; the mirror uses the other drive")
 		},
 	},
 	{
 		Section: OnDrives, Reason: "DiskFailure", Severity: drivebay.SeverityInaccessible,
-		When: "the kernel has given the drive up, and no other drive has a copy",
-		Says: "that the drive cannot be reached, and its worst finding", Next: "Reseat the drive; if it stays away, replace it and restore the volume.",
-		Source: kepCodes + "; Linux SCSI error handling sets offline when every reset failed, drivers/nvme sets dead, a capacity of 0 is a drive that does not answer",
+		When: "the kernel has given up the drive, and no other drive has a copy",
+		Says: "that the drive cannot be reached, and its worst finding", Next: "Reseat the drive. If it does not come back, replace it (`drivebay replace {drive}`) and restore the volume from a copy.",
+		Source: kepCodes + "; Linux SCSI error handling sets a device offline when every reset has failed; drivers/nvme sets a controller dead; a drive with a capacity of 0 does not answer",
 		check: func(l *look) *hit {
 			if !l.unreachable() {
 				return nil
 			}
-			return say(l.dead, "the kernel has given the drive up: %s", worstFindings(l.dead))
+			return say(l.dead, "the kernel has given up the drive: %s", worstFindings(l.dead))
 		},
 	},
 	{
 		Section: OnDrives, Reason: "DiskFailure", Severity: drivebay.SeverityDegraded,
-		When: "the drive, or one drive of a mirror, is BAD and can still be reached, or another has a copy",
+		When: "a drive is BAD, but can still be reached, or another drive of the mirror has a copy",
 		Says: "the worst finding on the drive", Next: replace,
 		Source: kepCodes + "; " + seedCtl + ".1, Health != GOOD",
 		check: func(l *look) *hit {
@@ -68,7 +68,7 @@ var driveRules = []Rule{
 	{
 		Section: OnDrives, Reason: "DiskDegrading", Severity: drivebay.SeverityDegraded,
 		When: "a drive is SUSPECT",
-		Says: "the worst finding on the drive", Next: "Make sure that copies exist and plan its replacement: `drivebay drive show {drive}` says why.",
+		Says: "the worst finding on the drive", Next: "Make sure that the data has a copy, and plan the replacement of the drive. `drivebay drive show {drive}` shows the cause.",
 		Source: kepCodes + "; " + seedCtl + ".1, Health != GOOD",
 		check: func(l *look) *hit {
 			if len(l.suspect) == 0 {
@@ -79,33 +79,33 @@ var driveRules = []Rule{
 	},
 	{
 		Section: OnDrives, Reason: "HealthUnknown", Severity: drivebay.SeverityDegraded,
-		When: "a drive should answer and does not, or it is not known if it is there at all",
-		Says: "what is not known, and why", Next: "Silence is not health: `drivebay refresh` asks again, the kernel log says more.",
+		When: "a drive does not answer, or it is unknown whether the drive is present",
+		Says: "why the health is unknown", Next: "The drive may fail without warning. Read it again with `drivebay refresh`, and check the kernel log.",
 		Source: seedCtl + ".1, Health != GOOD",
 		check: func(l *look) *hit {
 			if len(l.unknown) == 0 {
 				return nil
 			}
-			return say(l.unknown, "the health of the drive is not known: %s", worstFindings(l.unknown))
+			return say(l.unknown, "the health of the drive is unknown: %s", worstFindings(l.unknown))
 		},
 	},
 	{
 		Section: OnDrives, Reason: "IdentityConflict", Severity: drivebay.SeverityDegraded,
-		When: "a drive cannot be told from another one: equal or empty serials or worldwide names",
-		Says: "which drives are alike", Next: "Take one of the two out of the machine before anything is moved, grown or removed.",
-		Source: "a write to the wrong one of two drives destroys data",
+		When: "a drive cannot be distinguished from another one: their serials or world-wide names are equal or empty",
+		Says: "which drives are alike", Next: "drivebay writes to neither drive, and moves, expands or removes nothing there. Pull one of the two drives.",
+		Source: "a write to the wrong drive destroys data",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.IdentityIssue != "" })
 			if len(legs) == 0 {
 				return nil
 			}
-			return say(legs, "the drive cannot be told from others: %s", legs[0].drive.IdentityIssue)
+			return say(legs, "the drive cannot be distinguished from others: %s", legs[0].drive.IdentityIssue)
 		},
 	},
 	{
 		Section: OnDrives, Reason: "DriveCopied", Severity: drivebay.SeverityDegraded,
-		When: "another drive has the same partition table or physical volume: one was copied from the other",
-		Says: "which drive it is, and what both have", Next: "What is mounted goes on; nothing else is written to either drive. Find out which is which, then pull the copy or run `wipefs --all` on it.",
+		When: "another drive has the same partition table or physical volume: one drive is a copy of the other",
+		Says: "the other drive, and what both have", Next: "Mounted volumes stay in use; drivebay writes nothing else to either drive. Find out which drive is the copy, then pull it or run `wipefs --all` on it.",
 		Source: "lvm2 2.03.16 uses one of two equal physical volumes, by its device name",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.Copy != "" })
@@ -117,9 +117,9 @@ var driveRules = []Rule{
 	},
 	{
 		Section: OnDrives, Reason: "DriveShrank", Severity: drivebay.SeverityDegraded,
-		When: "a drive has fewer bytes than before, or than its partition table says",
+		When: "a drive has fewer bytes than before, or than its partition table needs",
 		Says: "both sizes", Next: restoreSize,
-		Source: "Linux takes a GPT of a larger drive for invalid (block/partitions/efi.c, is_gpt_valid) and fails reads and writes beyond the end",
+		Source: "Linux rejects the GPT of a larger drive (block/partitions/efi.c, is_gpt_valid) and fails reads and writes beyond the end",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.SizeIssue != "" })
 			if len(legs) == 0 {
@@ -130,21 +130,21 @@ var driveRules = []Rule{
 	},
 	{
 		Section: OnDrives, Reason: "LayoutUnknown", Severity: drivebay.SeverityDegraded,
-		When: "the kernel has other partitions of the drive than its partition table, or in other places",
-		Says: "how they differ", Next: "Nothing is staged or written there until they agree. Restore the table, or unstage all volumes of the drive and have the kernel read the table with `partprobe`.",
-		Source: "the kernel keeps the partitions that it has while another program writes a table (partprobe(8), BLKRRPART is EBUSY)",
+		When: "the partitions of the drive in the kernel differ from its partition table",
+		Says: "how they differ", Next: "drivebay stages and writes nothing there until they agree. Restore the partition table; or unstage all volumes of the drive and run `partprobe`.",
+		Source: "the kernel keeps its partitions in use when another program writes a table (partprobe(8), BLKRRPART is EBUSY)",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return l.Layouts[d.ID] != "" })
 			if len(legs) == 0 {
 				return nil
 			}
-			return say(legs, "the layout of the drive is unknown: %s", l.Layouts[legs[0].drive.ID])
+			return say(legs, "the partitions of the drive are uncertain: %s", l.Layouts[legs[0].drive.ID])
 		},
 	},
 	{
 		Section: OnDrives, Reason: "ConfigError", Severity: drivebay.SeverityInaccessible,
-		When: "the drive is write-protected; of a mirror, all of its drives",
-		Says: "that the kernel refuses writes to the drive", Next: "Take the write protection away (switch, `blockdev --setrw`, the drive's own setting) and stage the volume anew.",
+		When: "the drive is write-protected; of a mirror: all its drives",
+		Says: "that the kernel refuses writes to the drive", Next: "Remove the write protection (a switch, `blockdev --setrw`, or a setting of the drive). Then stop the pod and start it again, so that the volume is staged again.",
 		Source: kepCodes + "; /sys/block/*/ro",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.ReadOnly })
@@ -157,7 +157,7 @@ var driveRules = []Rule{
 	{
 		Section: OnDrives, Reason: "ConfigError", Severity: drivebay.SeverityDegraded,
 		When: "a drive of a mirror is write-protected and another is not",
-		Says: "that the kernel refuses writes to the drive", Next: "Take the write protection away; a mirror leaves out a leg that fails writes.",
+		Says: "that the kernel refuses writes to the drive", Next: "Remove the write protection: a mirror stops using a leg that fails writes. Then run `drivebay heal {volume}`.",
 		Source: kepCodes + "; /sys/block/*/ro; lvmraid(7), device failure",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.ReadOnly })
@@ -170,7 +170,7 @@ var driveRules = []Rule{
 	{
 		Section: OnDrives, Reason: "NetworkError", Severity: drivebay.SeverityDegraded,
 		When: "one of several paths to a drive is down",
-		Says: "which path, and its state", Next: "Check cable, expander or controller of that path; the other one serves.",
+		Says: "which path, and its state", Next: "The volume uses the other path. Check the cable, the expander and the controller of the failed path.",
 		Source: kepCodes + "; a path's state in sysfs is running (SCSI) or live (NVMe)",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return downPath(d) != nil })

@@ -14,33 +14,33 @@ const ScrubsAgree = 3
 var filesystemRules = []Rule{
 	{
 		Section: OnFS, Reason: "FilesystemCorruption", Severity: drivebay.SeverityDataLoss,
-		When: fmt.Sprintf("read-only checks call the filesystem corrupted: %d in a row, or one while it was not mounted", ScrubsAgree),
-		Says: "how many agree, when the newest ran and what it found", Next: "Stop the pod, take a copy of the volume, then repair the filesystem unmounted or restore it.",
+		When: fmt.Sprintf("read-only checks found the filesystem corrupted: %d in a row, or one while it was not mounted", ScrubsAgree),
+		Says: "how many checks agree, and when the newest ran and what it found", Next: "Stop the pod and copy the volume. Then repair the unmounted filesystem with `drivebay heal {volume} --fsck`, or restore it from a copy.",
 		Source: kepCodes + "; " + seedNode + " step 6",
 		check: func(l *look) *hit {
 			s := l.scrub()
 			if s == nil || s.Corrupt < ScrubsAgree && (s.Mounted || s.Corrupt < 1) {
 				return nil
 			}
-			return say(nil, "%d checks in a row, the newest %s, call the filesystem corrupted: %s", s.Corrupt, scrubTime(s), s.Text)
+			return say(nil, "%d checks in a row, the newest %s, found the filesystem corrupted: %s", s.Corrupt, scrubTime(s), s.Text)
 		},
 	},
 	{
 		Section: OnFS, Reason: "FilesystemCorruption", Severity: drivebay.SeverityDegraded,
-		When: "the kernel counts errors in the filesystem",
-		Says: "how many", Next: "Check it with `drivebay scrub {volume}`; repair it unmounted.",
+		When: "the kernel has counted errors in the filesystem",
+		Says: "how many", Next: "Files may be damaged. Check the filesystem with `drivebay scrub {volume}`. To repair it, stop the pod and run `drivebay heal {volume} --fsck`.",
 		Source: kepCodes + "; fs/ext4/sysfs.c: errors_count",
 		check: func(l *look) *hit {
 			if l.FS == nil || l.FS.Errors == 0 {
 				return nil
 			}
-			return say(nil, "the kernel has met %d errors in the filesystem", l.FS.Errors)
+			return say(nil, "the kernel has counted %d errors in the filesystem", l.FS.Errors)
 		},
 	},
 	{
 		Section: OnFS, Reason: "FilesystemShutdown", Severity: drivebay.SeverityInaccessible,
 		When: "the filesystem has shut itself down",
-		Says: "that every access fails", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`: mounted anew it replays its log.",
+		Says: "that every access fails", Next: "Repair the drive or its connection first. Then stop the pod and run `drivebay heal {volume}`: it mounts the filesystem again, which replays the journal.",
 		Source: "KEP-1432, read/write I/O errors; XFS shuts down when it cannot write its log",
 		check: func(l *look) *hit {
 			if l.FS == nil || !l.FS.Shutdown {
@@ -51,20 +51,20 @@ var filesystemRules = []Rule{
 	},
 	{
 		Section: OnFS, Reason: "ReadOnlyFilesystem", Severity: drivebay.SeverityDegraded,
-		When: "the filesystem is read-only, by the kernel or by a mount command, and not because a call asked for it",
-		Says: "that every write fails and reads go on", Next: "Once the drive is sound stop the pod and run `drivebay heal {volume}`, which mounts it anew and has it checked.",
+		When: "the kernel or a mount command has made the filesystem read-only, and no call requested that",
+		Says: "that writes fail and reads work", Next: "Repair the drive or its connection first. Then stop the pod and run `drivebay heal {volume}`: it mounts the filesystem again and has it checked.",
 		Source: "KEP-1432, read/write I/O errors; ext4(5): errors=remount-ro; csi.proto 1.13, DEGRADED: usable but not operating optimally",
 		check: func(l *look) *hit {
 			if l.FS == nil || !l.FS.ReadOnly {
 				return nil
 			}
-			return say(nil, "the kernel has turned the filesystem read-only: every write fails, reads go on")
+			return say(nil, "the filesystem has become read-only: every write fails, reads work")
 		},
 	},
 	{
 		Section: OnFS, Reason: "OutOfCapacity", Severity: drivebay.SeverityDegraded,
-		When: "the filesystem's bytes or inodes are used to `volumes.fullPercent` of the configuration (off by default: how full a volume is is no fault); what is reserved for root does not count as free",
-		Says: "what has run out, and how full it is", Next: "Expand the volume, or delete what it need not hold.",
+		When: "the used share of the bytes or inodes of the filesystem has reached `volumes.fullPercent` of the configuration (off by default). Space that is reserved for root does not count as free",
+		Says: "whether space or inodes, and how much is used", Next: "Expand the volume, or delete files.",
 		Source: kepCodes,
 		check: func(l *look) *hit {
 			if l.FS == nil {
@@ -76,7 +76,7 @@ var filesystemRules = []Rule{
 				reserved  uint64
 			}{{"space", l.FS.Free, l.FS.Bytes, l.FS.Reserved}, {"inodes", l.FS.FreeInodes, l.FS.Inodes, 0}} {
 				if used, known := usedPercent(of.free, of.all, of.reserved); known && l.FS.Full > 0 && used >= float64(l.FS.Full) {
-					return say(nil, "%d %% of the filesystem's %s are used", int(used), of.what)
+					return say(nil, "the filesystem has used %d %% of its %s", int(used), of.what)
 				}
 			}
 			return nil

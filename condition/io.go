@@ -15,13 +15,13 @@ const (
 	ioStalled = 20 * time.Second
 )
 
-const evacuate = "Stop the pod, save what can be read, and restore from a copy if the drive is at fault: `drivebay drive show {drive}`."
+const evacuate = "Stop the pod and copy the data that can be read. `drivebay drive show {drive}` shows whether the drive has failed; if so, replace it and restore the volume from a copy."
 
 var ioRules = []Rule{
 	{
 		Section: OnIO, Reason: "RWIOError", Severity: drivebay.SeverityInaccessible,
-		When: "a small read of the volume by us fails",
-		Says: "the kernel's error", Next: evacuate,
+		When: "a small read of the volume by the daemon fails",
+		Says: "the error of the kernel", Next: evacuate,
 		Source: kepCodes + "; a disk that returns errors looks healthy to statfs",
 		check: func(l *look) *hit {
 			if l.IO == nil || l.IO.ReadError == "" {
@@ -32,7 +32,7 @@ var ioRules = []Rule{
 	},
 	{
 		Section: OnIO, Reason: "RWIOError", Severity: drivebay.SeverityDataLoss,
-		When: "a drive cannot read sectors of the volume; of a mirror, no other drive has them",
+		When: "a drive cannot read sectors of the volume, and no other drive has them",
 		Says: "how many", Next: evacuate,
 		Source: kepCodes + ", bad blocks; kernel log, critical medium error; csi.proto 1.13, DATA_LOSS: permanent data loss is known or strongly suspected",
 		check: func(l *look) *hit {
@@ -44,8 +44,8 @@ var ioRules = []Rule{
 	},
 	{
 		Section: OnIO, Reason: "RWIOError", Severity: drivebay.SeverityDegraded,
-		When: "requests to the volume's device failed within a day, and it is not proved that the cause is gone",
-		Says: "how many", Next: "See the kernel log and `drivebay drive show {drive}`; check the filesystem with `drivebay scrub {volume}`.",
+		When: "requests to the device of the volume failed within the last 24 h, and it is not proved that the cause is gone",
+		Says: "how many", Next: "Check the kernel log and `drivebay drive show {drive}`. Check the filesystem with `drivebay scrub {volume}`.",
 		Source: kepCodes + "; kernel log, ioerr_cnt",
 		check: func(l *look) *hit {
 			if l.IO == nil {
@@ -55,31 +55,31 @@ var ioRules = []Rule{
 			if n == 0 || n == l.IO.Unreadable && l.lost(l.unreadableSectors()) {
 				return nil
 			}
-			return say(nil, "%d requests to the volume failed within a day", n)
+			return say(nil, "%d requests to the volume failed within the last 24 h", n)
 		},
 	},
 	{
 		Section: OnIO, Reason: "IOStalled", Severity: drivebay.SeverityInaccessible,
-		When: fmt.Sprintf("requests wait for %v and none comes back", ioStalled),
-		Says: "that the drive hangs", Next: "Do not touch the mount; see the kernel log and be ready to pull the drive.",
-		Source: "/sys/block/*/inflight and stat: visible on a hung disk with no touch; csi-baremetal volume health proposal, use cases",
+		When: fmt.Sprintf("requests have waited for %d s and none has completed", ioStalled/time.Second),
+		Says: "that the drive hangs", Next: "Programs that use the volume hang. Do not access its mounts. Check the kernel log; if the drive does not recover, pull it.",
+		Source: "/sys/block/*/inflight and stat show a hung disk and send it no request; csi-baremetal volume health proposal, use cases",
 		check: func(l *look) *hit {
 			if l.IO == nil || l.IO.Frozen < ioStalled {
 				return nil
 			}
-			return say(nil, "requests have been waiting for more than %v and none came back", ioStalled)
+			return say(nil, "requests have waited for more than %d s and none has completed", ioStalled/time.Second)
 		},
 	},
 	{
 		Section: OnIO, Reason: "HighLatency", Severity: drivebay.SeverityDegraded,
-		When: fmt.Sprintf("requests take %v, or wait so long and none comes back", ioSlow),
-		Says: "that the drive is slow", Next: "See what else the drive does; `drivebay drive show {drive}` says if it is failing.",
+		When: fmt.Sprintf("requests take %d s, or have waited that long and none has completed", ioSlow/time.Second),
+		Says: "that the drive is slow", Next: "Check which other programs use the drive. `drivebay drive show {drive}` shows whether it is failing.",
 		Source: "KEP-1432: a degrading disk affects performance; /sys/block/*/stat",
 		check: func(l *look) *hit {
 			if l.IO == nil || l.IO.Frozen >= ioStalled || l.IO.Frozen < ioSlow && l.IO.Await < ioSlow {
 				return nil
 			}
-			return say(nil, "requests take more than %v", ioSlow)
+			return say(nil, "requests take more than %d s", ioSlow/time.Second)
 		},
 	},
 }

@@ -134,19 +134,19 @@ func (l *look) nextWhileLeaving(g leg) string {
 	gone, mirrored := g.missing(l.Complete), l.Volume.Location.Mirrored()
 	switch usage := g.drive.Usage; {
 	case gone && mirrored && (usage == drivebay.UsageReleasing || len(l.on) > mirrorLegs):
-		return "Leave the drive out: the mirror is being rebuilt on another one; `drivebay explain {drive}` says how far it is."
+		return "Leave the drive out: the mirror is being rebuilt on another drive; `drivebay explain {drive}` shows the progress."
 	case usage == drivebay.UsageReleasing && gone:
-		return "The drive is to leave and is gone: put it back so that its data can move, or give the volume up with `drivebay volume forget {volume}`."
+		return "The drive is leaving and was pulled too early: put it back so that its data can move, or give up the volume with `drivebay volume forget {volume} --yes`."
 	case usage == drivebay.UsageReleasing:
-		return "Leave the drive in its bay: its data moves to other drives; `drivebay explain {drive}` says how far it is."
+		return "Leave the drive in its bay: its data is moving to other drives; `drivebay explain {drive}` shows the progress."
 	case usage == drivebay.UsageReleased:
-		return "`drivebay replace {drive}` takes the drive out, `drivebay cancel {drive}` keeps it."
+		return "`drivebay replace {drive}` removes the drive, `drivebay cancel {drive}` keeps it."
 	case (usage == drivebay.UsageRemoving || usage == drivebay.UsageRemoved) && mirrored:
-		return "The drive was taken out: `drivebay replace {drive}` leads its successor in."
+		return "The drive was removed: insert its successor; `drivebay replace {drive}` shows the bay."
 	case usage == drivebay.UsageRemoving || usage == drivebay.UsageRemoved:
-		return "The drive was taken out: give the volume up with `drivebay volume forget {volume}`, or put the drive back and run `drivebay accept {drive}`."
+		return "The drive was removed: put it back and run `drivebay accept {drive}`, or give up the volume with `drivebay volume forget {volume} --yes`."
 	case usage == drivebay.UsageFailed:
-		return "The drive was to leave and cannot: `drivebay explain {drive}` says why."
+		return "The removal of the drive failed: `drivebay explain {drive}` shows the cause."
 	}
 	return ""
 }
@@ -157,7 +157,7 @@ const mirrorLegs = 2
 // where describes drives by id, serial and bay, so that an operator can find them.
 func where(legs []leg) string {
 	if len(legs) == 0 {
-		return "drives not known"
+		return "drives unknown"
 	}
 	var parts []string
 	for i, g := range legs {
@@ -165,7 +165,7 @@ func where(legs []leg) string {
 			parts = append(parts, fmt.Sprintf("and %d more", len(legs)-i))
 			break
 		}
-		serial, bay := "not known", "not known"
+		serial, bay := "unknown", "unknown"
 		if g.drive != nil && g.drive.Serial != "" {
 			serial = drivebay.PlainText(g.drive.Serial, maxWord)
 		}
@@ -186,7 +186,7 @@ func worstFindings(legs []leg) string {
 		}
 	}
 	if len(texts) == 0 {
-		return "no reason is recorded"
+		return "the cause is not recorded"
 	}
 	return strings.Join(texts, "; ")
 }

@@ -13,41 +13,41 @@ import (
 const PoolLow = 90
 
 const (
-	extendData = "Extend the thin pool, or delete volumes or snapshots of it; writes wait or fail until then."
-	repairPV   = "`pvck` on the partition tells the damage; `pvck --repair` or `vgcfgrestore` from the kept metadata mends it. Do not run `pvcreate` or `wipefs` there. `drivebay volume forget {volume}` gives it up."
-	extendMeta = "`drivebay heal {volume}` extends the metadata of the thin pool if its group has room; if not, delete snapshots or volumes of it at once: a pool that runs out of it may need a repair."
+	extendData = "Add space to the thin pool with `drivebay heal {volume}`, or delete volumes or snapshots in it. In a full pool, writes to new blocks wait or fail."
+	repairPV   = "Check the partition with `pvck`; repair it with `pvck --repair` or `vgcfgrestore` (backups: /var/lib/drivebay/lvm). Do not run `pvcreate` or `wipefs`. Give up: `drivebay volume forget {volume} --yes`."
+	extendMeta = "Extend the metadata with `drivebay heal {volume}`. If the volume group has no room, delete snapshots or volumes of the pool now: a pool without metadata space may need a repair."
 )
 
 var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: drivebay.SeverityInaccessible,
-		When: "LVM cannot read the physical volume of the drive, and the volume is not staged; of a mirror, of all its drives",
+		When: "LVM cannot read the physical volume on the drive (of a mirror: on all its drives), and the volume is not staged",
 		Says: "what LVM cannot read", Next: repairPV,
-		Source: "lvm2 2.03.16: a physical volume with a damaged label is not listed, one with damaged metadata has no group",
+		Source: "lvm2 2.03.16: LVM does not list a physical volume with a damaged label, and shows one with damaged metadata without a group",
 		check: func(l *look) *hit {
 			if legs := l.unreadable(); l.lost(legs) && !l.LV.InUse {
-				return say(legs, "LVM cannot read the physical volume of drive %s: %s", drivebay.PlainText(legs[0].id, maxWord), l.LV.Unreadable[legs[0].id])
+				return say(legs, "LVM cannot read the physical volume on drive %s: %s", drivebay.PlainText(legs[0].id, maxWord), l.LV.Unreadable[legs[0].id])
 			}
 			return nil
 		},
 	},
 	{
 		Section: OnLVM, Reason: "PhysicalVolumeUnreadable", Severity: drivebay.SeverityDegraded,
-		When: "LVM cannot read the physical volume of the drive, and the volume is staged: what is active goes on; or a mirror has another drive",
-		Says: "what LVM cannot read", Next: "Save the data while the volume is staged: it cannot be staged again. `pvck` on the partition tells the damage.",
-		Source: "lvm2 2.03.16: a physical volume with a damaged label is not listed, one with damaged metadata has no group",
+		When: "LVM cannot read the physical volume on the drive, but the volume is staged and remains active, or a mirror has another drive",
+		Says: "what LVM cannot read", Next: "Copy the data while the volume is staged: it cannot be staged again. Check the partition with `pvck`.",
+		Source: "lvm2 2.03.16: LVM does not list a physical volume with a damaged label, and shows one with damaged metadata without a group",
 		check: func(l *look) *hit {
 			if legs := l.unreadable(); len(legs) > 0 && (!l.lost(legs) || l.LV.InUse) {
-				return say(legs, "LVM cannot read the physical volume of drive %s: %s", drivebay.PlainText(legs[0].id, maxWord), l.LV.Unreadable[legs[0].id])
+				return say(legs, "LVM cannot read the physical volume on drive %s: %s", drivebay.PlainText(legs[0].id, maxWord), l.LV.Unreadable[legs[0].id])
 			}
 			return nil
 		},
 	},
 	{
 		Section: OnLVM, Reason: "LogicalVolumeUnknown", Severity: drivebay.SeverityDegraded,
-		When: "no report of LVM could be made for a while: how the logical volume is, is not known",
-		Says: "since when, and why", Next: "Silence is not health: see why `lvm fullreport` fails, the kernel log and the drives say more.",
-		Source: "what is unknown is reported as unknown",
+		When: "LVM has made no report for a while, so the state of the logical volume is unknown",
+		Says: "since when, and why", Next: "The volume may have faults that are not shown. Check why `lvm fullreport` fails, the kernel log, and the drives (`drivebay drives`).",
+		Source: "an unknown state is reported as unknown, not as healthy",
 		check: func(l *look) *hit {
 			if l.LV == nil || l.LV.Unknown == "" {
 				return nil
@@ -57,56 +57,56 @@ var lvmRules = []Rule{
 	},
 	{
 		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: drivebay.SeverityInaccessible,
-		When: "the volume group misses a physical volume; of a mirror, one for each drive",
-		Says: "which physical volumes LVM misses", Next: "Bring the drive back; if it is there, see with `pvck` what became of its label. Do not run `vgreduce --removemissing`.",
+		When: "a physical volume of the volume group is missing; of a mirror: one for each drive",
+		Says: "which physical volumes are missing", Next: "Put the drive back. If it is present, check the label of its partition with `pvck`. Do not run `vgreduce --removemissing`: it removes volumes.",
 		Source: "vgs(8): attribute partial; KEP-1432, use cases",
 		check: func(l *look) *hit {
 			if pvs := l.missingPVs(); len(pvs) > 0 && (!l.Volume.Location.Mirrored() || len(pvs) >= len(l.on)) {
-				return say(nil, "the volume group misses physical volumes: %s", strings.Join(pvs, ", "))
+				return say(nil, "physical volumes of the volume group are missing: %s", strings.Join(pvs, ", "))
 			}
 			return nil
 		},
 	},
 	{
 		Section: OnLVM, Reason: "PhysicalVolumeMissing", Severity: drivebay.SeverityDegraded,
-		When: "the volume group of a mirror misses a physical volume and has another",
-		Says: "which physical volumes LVM misses", Next: "Bring the drive back, or lead it out (`drivebay replace DRIVE`): a new leg is then made on a spare drive. Another failure now loses the volume.",
+		When: "a physical volume of a mirror is missing, and another is present",
+		Says: "which physical volumes are missing", Next: "Another drive failure now loses the volume. Put the drive back, or run `drivebay replace DRIVE`: drivebay then creates a new leg on another drive.",
 		Source: "vgs(8): attribute partial; lvmraid(7), device failure",
 		check: func(l *look) *hit {
 			if pvs := l.missingPVs(); len(pvs) > 0 && l.Volume.Location.Mirrored() && len(pvs) < len(l.on) {
-				return say(nil, "the mirror's volume group misses a physical volume: %s", strings.Join(pvs, ", "))
+				return say(nil, "a physical volume of the mirror is missing: %s", strings.Join(pvs, ", "))
 			}
 			return nil
 		},
 	},
 	{
 		Section: OnLVM, Reason: "PartialActivation", Severity: drivebay.SeverityInaccessible,
-		When: "the logical volume is active with a part of it on no device; not for mirrors",
-		Says: "that reads of that part fail", Next: "Stop writing to the volume and bring the missing drive back.",
+		When: "the logical volume, not a mirror, is active although the device of a part of it is missing",
+		Says: "that reads of that part fail", Next: "Stop the programs that write to the volume, and put the missing drive back.",
 		Source: "lvs(8): volume health partial; lvmraid(7), activation modes",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.Partial || l.Volume.Location.Mirrored() {
 				return nil
 			}
-			return say(nil, "a part of the logical volume is on no device: reading it fails")
+			return say(nil, "the device of a part of the logical volume is missing: reads of that part fail")
 		},
 	},
 	{
 		Section: OnLVM, Reason: "PartialActivation", Severity: drivebay.SeverityDegraded,
 		When: "a mirror is active without one of its legs",
-		Says: "that one leg serves alone", Next: "Bring the drive back, or lead it out (`drivebay replace DRIVE`): a new leg is then made on a spare drive. Another failure now loses the volume.",
+		Says: "that the mirror has only one leg", Next: "Another drive failure now loses the volume. Put the drive back, or run `drivebay replace DRIVE`: drivebay then creates a new leg on another drive.",
 		Source: "lvs(8): volume health partial; lvmraid(7), activation modes",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.Partial || !l.Volume.Location.Mirrored() {
 				return nil
 			}
-			return say(nil, "the mirror runs without one of its legs")
+			return say(nil, "the mirror is active without one of its legs")
 		},
 	},
 	{
 		Section: OnLVM, Reason: "LogicalVolumeInactive", Severity: drivebay.SeverityInaccessible,
 		When: "the volume is staged and its logical volume is not active",
-		Says: "that the device is not there", Next: "`drivebay heal {volume}` activates it.",
+		Says: "that the device is missing", Next: "Activate the logical volume with `drivebay heal {volume}`.",
 		Source: "lvs(8): lv_attr, state",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.Inactive || l.Volume.Rest() == drivebay.CSICreated {
@@ -117,8 +117,8 @@ var lvmRules = []Rule{
 	},
 	{
 		Section: OnLVM, Reason: "LogicalVolumeSuspended", Severity: drivebay.SeverityInaccessible,
-		When: "device-mapper holds the logical volume suspended from one round to the next",
-		Says: "that every read and write waits", Next: "See whether an lvm command hangs; if none runs, `dmsetup resume` lets the volume go on.",
+		When: "the logical volume is suspended in two checks in a row",
+		Says: "that every read and write waits", Next: "Check whether an LVM command hangs. If none is running, run `drivebay heal {volume}`.",
 		Source: "lvs(8): lv_attr, state; dmsetup(8), suspend",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.Suspended {
@@ -130,7 +130,7 @@ var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "ThinPoolFailed", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has failed",
-		Says: "that the pool has to be repaired", Next: "Unstage the volumes of the pool and run `lvconvert --repair` on it.",
+		Says: "which pool has failed", Next: "Stop the pods that use volumes of the pool, so that these are unstaged, and run `lvconvert --repair` on the pool.",
 		Source: "lvs(8): volume health failed; lvmthin(7), metadata check and repair",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.PoolFailed {
@@ -142,7 +142,7 @@ var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "ThinPoolOutOfDataSpace", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has no data space left",
-		Says: "that new writes wait or fail", Next: extendData,
+		Says: "which pool is full", Next: extendData,
 		Source: "lvmthin(7), data space exhaustion; KEP-1432, OutOfCapacity",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.OutOfData && below(l.LV.DataPercent, 100) {
@@ -153,72 +153,72 @@ var lvmRules = []Rule{
 	},
 	{
 		Section: OnLVM, Reason: "ThinPoolLowOnDataSpace", Severity: drivebay.SeverityDegraded,
-		When: fmt.Sprintf("%d %% of the thin pool's data space are used, or more", PoolLow),
+		When: fmt.Sprintf("at least %d %% of the data space of the thin pool is used", PoolLow),
 		Says: "how full it is", Next: extendData,
 		Source: "lvmthin(7), data space exhaustion; KEP-1432, OutOfCapacity",
 		check: func(l *look) *hit {
 			if l.LV == nil || l.LV.OutOfData || below(l.LV.DataPercent, PoolLow) || !below(l.LV.DataPercent, 100) {
 				return nil
 			}
-			return say(nil, "%d %% of the data space of the thin pool %s are used", int(*l.LV.DataPercent), l.Volume.Location.Pool)
+			return say(nil, "%d %% of the data space of the thin pool %s is used", int(*l.LV.DataPercent), l.Volume.Location.Pool)
 		},
 	},
 	{
 		Section: OnLVM, Reason: "ThinPoolOutOfMetadataSpace", Severity: drivebay.SeverityInaccessible,
-		When: "the thin pool has no metadata space left, or holds its metadata read-only",
-		Says: "that the pool takes no more writes", Next: "Unstage the volumes of the pool, extend its metadata and run `lvconvert --repair` on it.",
+		When: "the thin pool has no metadata space left, or its metadata is read-only",
+		Says: "that the pool accepts no more writes", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Extend the metadata with `drivebay heal {volume}` and run `lvconvert --repair` on the pool.",
 		Source: "lvmthin(7), metadata space exhaustion; lvs(8): volume health metadata_read_only",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.MetadataLocked && below(l.LV.MetadataPercent, 100) {
 				return nil
 			}
-			return say(nil, "the thin pool %s can write no metadata", l.Volume.Location.Pool)
+			return say(nil, "the thin pool %s cannot write its metadata", l.Volume.Location.Pool)
 		},
 	},
 	{
 		Section: OnLVM, Reason: "ThinPoolLowOnMetadataSpace", Severity: drivebay.SeverityDegraded,
-		When: fmt.Sprintf("%d %% of the thin pool's metadata space are used, or more", PoolLow),
+		When: fmt.Sprintf("at least %d %% of the metadata space of the thin pool is used", PoolLow),
 		Says: "how full it is", Next: extendMeta,
 		Source: "lvmthin(7), metadata space exhaustion",
 		check: func(l *look) *hit {
 			if l.LV == nil || l.LV.MetadataLocked || below(l.LV.MetadataPercent, PoolLow) || !below(l.LV.MetadataPercent, 100) {
 				return nil
 			}
-			return say(nil, "%d %% of the metadata space of the thin pool %s are used", int(*l.LV.MetadataPercent), l.Volume.Location.Pool)
+			return say(nil, "%d %% of the metadata space of the thin pool %s is used", int(*l.LV.MetadataPercent), l.Volume.Location.Pool)
 		},
 	},
 	{
 		Section: OnLVM, Reason: "MirrorOutOfSync", Severity: drivebay.SeverityDegraded,
-		When: "the legs of a mirror are not all in use and in sync",
-		Says: "how far the synchronisation is, or that a leg is left out", Next: "Wait for the synchronisation; a leg that is left out comes back with `drivebay heal {volume}` once its drive is sound.",
+		When: "a leg of the mirror is not in sync, or not in use",
+		Says: "the progress of the synchronization, or that a leg has failed", Next: "Wait until the mirror is in sync: until then only one drive has all data. If a leg has failed, replace its drive or repair the connection, and run `drivebay heal {volume}`.",
 		Source: "lvmraid(7), synchronization; lvs(8): volume health refresh needed",
 		check: func(l *look) *hit {
 			switch {
 			case inSync(&l.Facts):
 				return nil
 			case l.LV.RefreshNeeded:
-				return say(nil, "a leg of the mirror has failed writes and is left out")
+				return say(nil, "a leg of the mirror failed a write and is not in use")
 			}
-			return say(nil, "the mirror is %d %% in sync: only one drive has everything", int(*l.LV.SyncPercent))
+			return say(nil, "the mirror is %d %% in sync: only one drive has all data", int(*l.LV.SyncPercent))
 		},
 	},
 	{
 		Section: OnLVM, Reason: "MirrorLegStale", Severity: drivebay.SeverityInaccessible,
-		When: "the leg of a mirror with the newest data is not there, or it is not known which leg that is",
-		Says: "which drive has the newest data, or why that is not known", Next: "Put the drive with the newest data back. If it is lost for good, `drivebay volume accept-loss {volume} --yes` goes on with the leg that is there; what was written since is lost.",
-		Source: "drivers/md/dm-raid.c: a leg that missed writes is activated like any other",
+		When: "the leg of a mirror that has the newest data is missing, or it is unknown which leg has it",
+		Says: "which drive has the newest data, or why that is unknown", Next: "Put back the drive with the newest data. If that drive is lost, `drivebay volume accept-loss {volume} --yes` continues with the other leg; data written since then is lost.",
+		Source: "drivers/md/dm-raid.c: the kernel activates a leg that missed writes like any other leg",
 		check:  (*look).staleLeg,
 	},
 	{
 		Section: OnLVM, Reason: "MirrorMismatch", Severity: drivebay.SeverityDegraded,
-		When: "the last check found places where the legs of a mirror differ",
-		Says: "how many", Next: "Compare the data with a copy; `lvchange --syncaction repair` makes the legs alike but cannot know which one was right.",
+		When: "the last check found blocks in which the legs of the mirror differ",
+		Says: "how many", Next: "Files in these blocks may be damaged. Compare the data with a copy. `lvchange --syncaction repair` makes the legs equal, but may keep the wrong version.",
 		Source: "lvmraid(7), scrubbing; lvs(8): volume health mismatches exist",
 		check: func(l *look) *hit {
 			if l.LV == nil || l.LV.Mismatches == 0 {
 				return nil
 			}
-			return say(nil, "the legs of the mirror differ in %d places", l.LV.Mismatches)
+			return say(nil, "the legs of the mirror differ in %d blocks", l.LV.Mismatches)
 		},
 	},
 }

@@ -5,8 +5,8 @@ import "github.com/drivebay/drivebay"
 var mountRules = []Rule{
 	{
 		Section: OnMount, Reason: "VolumeUnmounted", Severity: drivebay.SeverityInaccessible,
-		When: "a path at which the volume is published is not a mount of it, is hidden by another mount, or shows a device that is gone",
-		Says: "which path, and what is mounted there instead", Next: "`drivebay heal {volume}` mounts it again; a container sees that after its next start. What was written there meanwhile is not on the volume.",
+		When: "a path at which the volume is published is not a mount of the volume, is hidden by another mount, or shows a device that is gone",
+		Says: "which path, and what is mounted there instead", Next: "Mount it again with `drivebay heal {volume}`; a container sees the volume after its next start. Data written to the path meanwhile is not on the volume.",
 		Source: kepCodes + "; " + seedNode + " step 4",
 		check: func(l *look) *hit {
 			return unmounted(l.Mount, "target", func(m *drivebay.MountFacts) *drivebay.PathFacts { return m.Target })
@@ -15,7 +15,7 @@ var mountRules = []Rule{
 	{
 		Section: OnMount, Reason: "VolumeUnmounted", Severity: drivebay.SeverityDegraded,
 		When: "the staging path is not a mount of the volume, is hidden by another mount, or shows a device that is gone",
-		Says: "which path, and what is mounted there instead", Next: "`drivebay heal {volume}` stages it again. Pods that have the volume keep it; no other can get it before.",
+		Says: "which path, and what is mounted there instead", Next: "Stage it again with `drivebay heal {volume}`. Pods that use the volume keep it; other pods cannot get it until then.",
 		Source: kepCodes + "; " + seedNode + " step 3",
 		check: func(l *look) *hit {
 			return unmounted(l.Mount, "staging", func(m *drivebay.MountFacts) *drivebay.PathFacts { return m.Staging })
@@ -47,7 +47,7 @@ func unmounted(m *drivebay.MountFacts, what string, which func(*drivebay.MountFa
 	case p.Dead:
 		return say(nil, "the %s path %s shows a device that is gone", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2))
 	case p.Other != "":
-		return say(nil, "the %s path %s has something else mounted: %s", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2), p.Other)
+		return say(nil, "something else is mounted at the %s path %s: %s", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2), p.Other)
 	}
 	return say(nil, "the %s path %s is not mounted", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2))
 }

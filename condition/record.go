@@ -7,17 +7,17 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-const tryAgain = "`drivebay volume retry {volume}` tries again now; `drivebay volume show {volume}` tells what was done."
+const tryAgain = "`drivebay volume show {volume}` shows the operation and its cause; `drivebay volume retry {volume}` tries again now."
 
 // recordRules come last: several of them report a status only if no rule before them
 // explains it.
 var recordRules = []Rule{
 	{
 		Section: OnRecord, Reason: "VolumeConflict", Severity: drivebay.SeverityInaccessible,
-		When:   "the drives have two complete volumes with its id, and which one is newer is unknown",
-		Says:   "where the other one is",
-		Next:   "`drivebay volume clear {volume}` keeps this one. To use the other one, pull the drive of this one and run `drivebay volume forget {volume}`.",
-		Source: "records older than the drives, or a move that was cut short, leave two; the wrong one has old data",
+		When:   "two complete volumes on the drives have the same ID, and it is unknown which one is newer",
+		Says:   "where the other volume is",
+		Next:   "To keep this volume, run `drivebay volume clear {volume}`. To use the other one, pull the drive of this one and run `drivebay volume forget {volume} --yes`.",
+		Source: "records that are older than the drives, or an interrupted move, leave two volumes; one of them has old data",
 		check: func(l *look) *hit {
 			if l.Volume.Undecided() == "" {
 				return nil
@@ -27,8 +27,8 @@ var recordRules = []Rule{
 	},
 	{
 		Section: OnRecord, Reason: "OperationFailed", Severity: drivebay.SeverityInaccessible,
-		When: "CSIStatus is FAILED, and the volume is half made or half removed, or it is not known what failed",
-		Says: "what failed, its cause, and who tries again", Next: tryAgain,
+		When: "CSIStatus is FAILED, and the volume is created or removed only in part, or the failed operation is unknown",
+		Says: "what failed, the cause, and when it is tried again", Next: tryAgain,
 		Source: seedCtl + ".2, CSIStatus == FAILED",
 		check: func(l *look) *hit {
 			if l.Volume.CSIStatus != drivebay.CSIFailed || l.Volume.NeedsOperator() || l.made() && l.doing() != drivebay.CSIUnknown {
@@ -39,8 +39,8 @@ var recordRules = []Rule{
 	},
 	{
 		Section: OnRecord, Reason: "OperationFailed", Severity: drivebay.SeverityDegraded,
-		When: "CSIStatus is FAILED, and the volume is whole",
-		Says: "what failed, its cause, and who tries again", Next: tryAgain + " `drivebay volume clear {volume}` clears the failure.",
+		When: "CSIStatus is FAILED, and the volume is complete",
+		Says: "what failed, the cause, and when it is tried again", Next: tryAgain + " `drivebay volume clear {volume}` clears the failure.",
 		Source: seedCtl + ".2, CSIStatus == FAILED",
 		check: func(l *look) *hit {
 			if l.Volume.CSIStatus != drivebay.CSIFailed || l.Volume.NeedsOperator() || !l.made() || l.doing() == drivebay.CSIUnknown {
@@ -51,8 +51,8 @@ var recordRules = []Rule{
 	},
 	{
 		Section: OnRecord, Reason: "ReleaseFailed", Severity: drivebay.SeverityDegraded,
-		When: "Usage is FAILED: the volume could not be moved off a drive that has to leave",
-		Says: "the cause, and who tries again", Next: "Do not pull the drive. " + tryAgain,
+		When: "Usage is FAILED: the volume could not be moved off a drive that is leaving",
+		Says: "the cause, and when it is tried again", Next: "Do not pull the drive. " + tryAgain,
 		Source: seedCtl + ".4, Usage == FAILED",
 		check: func(l *look) *hit {
 			if l.Volume.Usage != drivebay.VolumeUsageFailed {
@@ -63,23 +63,23 @@ var recordRules = []Rule{
 	},
 	{
 		Section: OnRecord, Reason: "MoveUndecided", Severity: drivebay.SeverityDegraded,
-		When: "the volume was found again in the middle of a move, and nothing says which drive was to be left",
-		Says: "which drives the volume is on", Next: "Name the drive that is to be left: `drivebay release DRIVE`. Nothing is moved before that.",
-		Source: "what had been decided is lost with the records; both drives are as healthy",
+		When: "the volume was found in the middle of a move, and the drive that it was leaving is unknown",
+		Says: "which drives the volume is on", Next: "The volume can be used. Choose the drive that the volume leaves: `drivebay release DRIVE`. Until then drivebay moves nothing.",
+		Source: "the decision is lost with the records, and both drives are equally healthy",
 		check: func(l *look) *hit {
 			at := l.Volume.Location
 			leaving := l.those(func(d *drivebay.Drive) bool { return d.Usage != drivebay.UsageInUse })
 			if copies := map[bool]int{true: 2, false: 1}[at.Kind == drivebay.LocationMirror]; !at.Found || len(at.Drives) <= copies || len(leaving) == 1 || len(l.bad) == 1 {
 				return nil
 			}
-			return say(nil, "the volume group is on %d drives, because a move was cut short", len(at.Drives))
+			return say(nil, "the volume group is on %d drives because a move was interrupted", len(at.Drives))
 		},
 	},
 	{
 		Section: OnRecord, Reason: "DataLost", Severity: drivebay.SeverityDataLoss,
-		When: "some of the volume could not be read when it was copied off a drive, or the newest data of a mirror were given up, and an operator had it go on without",
-		Says: "how many bytes, and where; of a mirror, which drive had them", Next: "Restore what was there from a copy: what could not be read reads as zeros. `drivebay scrub {volume}` checks the filesystem; `drivebay volume clear {volume}` clears this record of the loss.",
-		Source: kepCodes + "; the drive has answered those reads with an error",
+		When: "an operator accepted the loss of data that could not be read while the volume moved off a drive, or of the newest data of a mirror",
+		Says: "how many bytes, and where; of a mirror: which drive had them", Next: "Restore the lost data from a copy: it reads as zeros or is outdated. Check the filesystem with `drivebay scrub {volume}`. To end this finding, run `drivebay volume clear {volume}`.",
+		Source: kepCodes + "; the drive answered the reads of this data with an error",
 		check: func(l *look) *hit {
 			lost := l.Volume.Lost
 			if lost == nil {
@@ -93,33 +93,33 @@ var recordRules = []Rule{
 	},
 	{
 		Section: OnRecord, Reason: "VolumeNotFound", Severity: drivebay.SeverityInaccessible, First: true,
-		When: "a complete listing lacks its partition or logical volume, or OperationalStatus is MISSING, and its drives do not explain it",
-		Says: "what is not there", Next: "Look at its drive: it was removed or hidden outside of drivebay. Its place stays reserved until it is restored or given up: `drivebay volume forget {volume}`.",
+		When: "a complete listing lacks the partition or logical volume, or OperationalStatus is MISSING, and no absent drive explains it",
+		Says: "which partition or logical volume is missing", Next: "Another program removed or hid it: check the drive. The space stays reserved until you restore it, or give up the volume with `drivebay volume forget {volume} --yes`.",
 		Source: kepCodes + "; " + seedCtl + ".3, OperationalStatus == MISSING",
 		check: func(l *look) *hit {
 			missing := l.Gone && l.made() || l.Volume.OperationalStatus == drivebay.Missing
 			if !missing || l.lost(l.dead) {
 				return nil
 			}
-			return say(nil, "the volume is not where it was made: %v %s", l.Volume.Location.Kind, placeName(&l.Volume.Location))
+			return say(nil, "the volume is missing on its drive: %v %s", l.Volume.Location.Kind, placeName(&l.Volume.Location))
 		},
 	},
 	{
 		Section: OnRecord, Reason: "VolumeInoperative", Severity: drivebay.SeverityInaccessible,
-		When: "OperationalStatus is INOPERATIVE, and nothing above says why",
-		Says: "that the reason is not known here", Next: "Ask on its node: `drivebay explain {volume}`.",
-		Source: "an answer about a volume of another node is no better than the last status that it sent",
+		When: "OperationalStatus is INOPERATIVE, and no finding above explains it",
+		Says: "the node that knows the cause", Next: "On that node, run `drivebay explain {volume}`.",
+		Source: "for a volume of another node only the last status that it sent is known",
 		check: func(l *look) *hit {
 			if l.Volume.OperationalStatus != drivebay.Inoperative || l.worst >= drivebay.SeverityInaccessible {
 				return nil
 			}
-			return say(nil, "the volume does not serve; why is known on node %s only", l.Volume.Node)
+			return say(nil, "the volume is inoperative; only node %s knows the cause", l.Volume.Node)
 		},
 	},
 	{
 		Section: OnRecord, Reason: "HealthNotGood", Severity: drivebay.SeverityDegraded,
-		When: "Health is not GOOD, and nothing is known of the drives that says why",
-		Says: "the health", Next: "Ask on its node: `drivebay explain {volume}`.",
+		When: "Health is not GOOD, and no known fault of a drive explains it",
+		Says: "the health", Next: "On the node of the volume, run `drivebay explain {volume}`.",
 		Source: seedCtl + ".1, Health != GOOD",
 		check: func(l *look) *hit {
 			health := l.Volume.Health.Worse(HealthOf(l.Facts))
@@ -132,8 +132,8 @@ var recordRules = []Rule{
 	{
 		Section: OnRecord, Reason: "StatusUnknown", Severity: drivebay.SeverityDegraded,
 		When: "CSIStatus, OperationalStatus or Usage is UNKNOWN",
-		Says: "which of them", Next: "Silence is not health: see that the daemon of its node runs, and `drivebay volume show {volume}`.",
-		Source: "what is unknown is reported as unknown",
+		Says: "all three", Next: "The volume may have faults that are not shown. On its node, check that the daemon is running, and run `drivebay volume show {volume}`.",
+		Source: "an unknown state is reported as unknown, not as healthy",
 		check: func(l *look) *hit {
 			v := &l.Volume
 			if v.CSIStatus != drivebay.CSIUnknown && v.OperationalStatus != drivebay.OperationalUnknown && v.Usage != drivebay.VolumeUsageUnknown {
@@ -147,9 +147,9 @@ var recordRules = []Rule{
 // failed describes a failure: in which state, why, and what tries again.
 func failed[S ~uint8](f *drivebay.Failure[S]) *hit {
 	if f == nil {
-		return say(nil, "something failed and its cause was not kept")
+		return say(nil, "an operation failed; its cause is not recorded")
 	}
-	again := "not tried again before an operator says so"
+	again := "waits for `drivebay volume retry`"
 	switch f.Retry {
 	case drivebay.RetryOnCall:
 		again = "the next call tries again"

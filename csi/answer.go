@@ -39,9 +39,9 @@ func (s *Server) snapshotAnswer(v *drivebay.VolumeSnapshot) *wire.Snapshot {
 		CreationTime: timestamppb.New(v.Created), AccessibleTopology: []*wire.Topology{topologyOf(cmp.Or(v.Node, s.opt.NodeID))}}
 }
 
-// healthAnswer converts a condition to the message of CSI 1.13. Reason and message have
-// no limit of their own there, so the general limit applies: messages have their short
-// form. The API and `drivebay explain` show them in full.
+// healthAnswer converts a condition to the message of CSI 1.13. The general limit for strings
+// applies to reason and message, so messages have their short form. The API and
+// `drivebay explain` show the full messages.
 func healthAnswer(id string, c drivebay.Condition) *wire.VolumeHealth {
 	out := &wire.VolumeHealth{VolumeId: id}
 	for _, f := range c {

@@ -28,7 +28,7 @@ func Calls() []string {
 	return out
 }
 
-// Call makes one RPC by its name, with or without that of its service, and returns the
+// Call makes one RPC by its name, with or without the name of the service, and returns the
 // answer. Request and answer are CSI messages as JSON.
 func Call(ctx context.Context, endpoint, name, request string) (string, error) {
 	service, method, err := findCall(name)
@@ -38,7 +38,7 @@ func Call(ctx context.Context, endpoint, name, request string) (string, error) {
 	in, out := dynamicpb.NewMessage(method.Input()), dynamicpb.NewMessage(method.Output())
 	if request != "" {
 		if err := protojson.Unmarshal([]byte(request), in); err != nil {
-			return "", fmt.Errorf("the request is no %s: %w", method.Input().Name(), err)
+			return "", fmt.Errorf("the request is not a %s: %w", method.Input().Name(), err)
 		}
 	}
 	if strings.HasPrefix(endpoint, "/") { // a bare path
@@ -62,7 +62,7 @@ func findCall(name string) (protoreflect.ServiceDescriptor, protoreflect.MethodD
 	want := name[strings.LastIndex(name, ".")+1:]
 	i := slices.IndexFunc(Calls(), func(c string) bool { return strings.EqualFold(c[strings.Index(c, ".")+1:], want) })
 	if i < 0 {
-		return nil, nil, fmt.Errorf("CSI has no call %q: `drivebay csi` lists them", name)
+		return nil, nil, fmt.Errorf("CSI has no call %q; `drivebay csi` lists the calls", name)
 	}
 	service, method, _ := strings.Cut(Calls()[i], ".")
 	file, err := shape()

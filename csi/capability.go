@@ -2,11 +2,11 @@ package csi
 
 import wire "github.com/container-storage-interface/spec/lib/go/csi"
 
-// level says what a machine needs for a call to be available.
+// level is what a machine must have for a call to be available.
 type level uint8
 
 const (
-	bare          level = iota // drives that can be listed
+	withDrives    level = iota // drives that can be listed
 	withVolumes                // also a volume engine
 	withSnapshots              // also snapshots
 )
@@ -14,7 +14,7 @@ const (
 // pluginLevel returns what every machine of the plugin has. It runs no program.
 func (s *Server) pluginLevel() level {
 	if s.opt.Volumes == nil {
-		return bare
+		return withDrives
 	}
 	return withVolumes
 }
@@ -22,7 +22,7 @@ func (s *Server) pluginLevel() level {
 func (s *Server) level() level {
 	switch v := s.opt.Volumes; {
 	case v == nil:
-		return bare
+		return withDrives
 	case v.Capabilities().Snapshots:
 		return withSnapshots
 	}
@@ -32,9 +32,9 @@ func (s *Server) level() level {
 // implemented holds the implemented calls and what they need. The guard refuses a call
 // that is not in it, or that needs more than the machine has.
 var implemented = map[string]level{
-	"GetPluginInfo":         bare,
-	"GetPluginCapabilities": bare,
-	"Probe":                 bare,
+	"GetPluginInfo":         withDrives,
+	"GetPluginCapabilities": withDrives,
+	"Probe":                 withDrives,
 
 	"ControllerGetCapabilities":  withVolumes,
 	"CreateVolume":               withVolumes,
@@ -51,9 +51,9 @@ var implemented = map[string]level{
 	"ListSnapshots":              withSnapshots,
 	"GetSnapshot":                withSnapshots,
 
-	"NodeGetCapabilities":  bare,
-	"NodeGetInfo":          bare,
-	"NodeGetStorageHealth": bare,
+	"NodeGetCapabilities":  withDrives,
+	"NodeGetInfo":          withDrives,
+	"NodeGetStorageHealth": withDrives,
 	"NodeStageVolume":      withVolumes,
 	"NodeUnstageVolume":    withVolumes,
 	"NodePublishVolume":    withVolumes,
@@ -80,12 +80,12 @@ func granted[T any](all []capability[T], has level) []T {
 	return out
 }
 
-// A volume is on one node, so its topology counts. All instances of a version have the
-// same plugin capabilities, whatever their machines have (csi.proto,
-// GetPluginCapabilities; a recording of a machine makes no volumes and is no such
-// instance). About snapshots they only promise the topology.
+// serviceCapabilities includes the topology because a volume is accessible from one node only.
+// All instances of a version must have the same plugin capabilities, whatever their machines have
+// (csi.proto, GetPluginCapabilities; a daemon on a recording has no volumes and is not such an
+// instance). For snapshots the plugin capabilities promise only the topology.
 var serviceCapabilities = []capability[wire.PluginCapability_Service_Type]{
-	{wire.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS, bare},
+	{wire.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS, withDrives},
 	{wire.PluginCapability_Service_CONTROLLER_SERVICE, withVolumes},
 	{wire.PluginCapability_Service_SNAPSHOT_ACCESSIBILITY_CONSTRAINTS, withVolumes},
 }
@@ -94,8 +94,8 @@ var expansionCapabilities = []capability[wire.PluginCapability_VolumeExpansion_T
 	{wire.PluginCapability_VolumeExpansion_ONLINE, withVolumes},
 }
 
-// LIST_VOLUMES_PUBLISHED_NODES is not among them, although answers have the nodes: it
-// would promise ControllerPublishVolume.
+// controllerCapabilities lacks LIST_VOLUMES_PUBLISHED_NODES, although answers contain the nodes:
+// it would promise ControllerPublishVolume.
 var controllerCapabilities = []capability[wire.ControllerServiceCapability_RPC_Type]{
 	{wire.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, withVolumes},
 	{wire.ControllerServiceCapability_RPC_LIST_VOLUMES, withVolumes},
@@ -113,7 +113,7 @@ var controllerCapabilities = []capability[wire.ControllerServiceCapability_RPC_T
 }
 
 var nodeCapabilities = []capability[wire.NodeServiceCapability_RPC_Type]{
-	{wire.NodeServiceCapability_RPC_GET_STORAGE_HEALTH, bare},
+	{wire.NodeServiceCapability_RPC_GET_STORAGE_HEALTH, withDrives},
 	{wire.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, withVolumes},
 	{wire.NodeServiceCapability_RPC_GET_VOLUME_STATS, withVolumes},
 	{wire.NodeServiceCapability_RPC_EXPAND_VOLUME, withVolumes},

@@ -8,9 +8,9 @@ import (
 )
 
 // Version 1.13 of the specification removed VolumeCondition and reserved its numbers.
-// Kubelets up to Kubernetes 1.36 and external-health-monitor 0.18 read nothing else. So
-// answers still have it, as a field unknown to 1.13 with the numbers of csi.proto
-// v1.12.0. Clients that do not know the field skip it.
+// Kubelets up to Kubernetes 1.36 and external-health-monitor 0.18 read no other field. So
+// the answers still contain VolumeCondition, with the numbers of csi.proto v1.12.0. Clients of
+// version 1.13 skip the unknown field.
 const (
 	controllerVolumeCondition wire.ControllerServiceCapability_RPC_Type = 11
 	nodeVolumeCondition       wire.NodeServiceCapability_RPC_Type       = 4

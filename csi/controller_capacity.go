@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// GetCapacity returns 0 instead of an error if volumes of this kind cannot be made here:
-// a scheduler asks whether this node is suitable at all.
+// GetCapacity returns 0 instead of an error if volumes of this kind cannot be created here: a
+// scheduler asks every node whether it is suitable.
 func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityRequest) (*wire.GetCapacityResponse, error) {
 	class, err := drivebay.ParseClass(req.Parameters)
 	if err != nil {

@@ -30,8 +30,8 @@ func (s *Server) expansion(id string, size *wire.CapacityRange, c *wire.VolumeCa
 	return r, err
 }
 
-// usable reads a capability and checks that it fits the volume. A volume that is not in
-// the newest set may be in the next one: the engine decides that.
+// usable reads a capability and checks that it fits the volume. It accepts a volume that is not
+// in the newest set: the engine checks whether the volume exists.
 func (s *Server) usable(id string, c *wire.VolumeCapability) (use, error) {
 	u, err := parseUse(c)
 	if err != nil {

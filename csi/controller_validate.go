@@ -55,12 +55,12 @@ func sameClass(parameters map[string]string, v *drivebay.Volume) error {
 	if err != nil {
 		return err
 	}
-	if fs, told := parameters[drivebay.ParameterFSType]; told && v.HasFilesystem() && fs != v.FSType {
-		return fmt.Errorf("volume %s: %w: its filesystem is %s", v.ID, drivebay.ErrInvalid, v.FSType)
+	if fs, given := parameters[drivebay.ParameterFSType]; given && v.HasFilesystem() && fs != v.FSType {
+		return fmt.Errorf("volume %s: %w: the filesystem of the volume is %s", v.ID, drivebay.ErrInvalid, v.FSType)
 	}
 	want.FSType, is.FSType = "", ""
 	if want != is {
-		return fmt.Errorf("volume %s: %w: it was made with other parameters", v.ID, drivebay.ErrInvalid)
+		return fmt.Errorf("volume %s: %w: the volume was created with other parameters", v.ID, drivebay.ErrInvalid)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 		return nil, err
 	}
 	if r.Source != (drivebay.Source{}) && c.level() < withSnapshots {
-		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones: they need drivebay.io/backing: thin, which needs LVM and device-mapper", drivebay.ErrNoSupport)
+		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones: these require drivebay.io/backing: thin, which requires LVM and device-mapper", drivebay.ErrNoSupport)
 	}
 	if err := c.reaches(req.AccessibilityRequirements); err != nil {
 		return nil, c.unlessExists(req.Name, err)
@@ -28,12 +28,11 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 	return &wire.CreateVolumeResponse{Volume: c.volumeAnswer(&v)}, nil
 }
 
-// unlessExists turns ErrNoSpace into ErrExists if a volume of this name exists already,
-// on this node.
+// unlessExists turns ErrNoSpace into ErrExists if this node already has a volume of this name.
 func (c *controller) unlessExists(name string, err error) error {
 	there := slices.ContainsFunc(c.volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
 	if errors.Is(err, drivebay.ErrNoSpace) && there {
-		return fmt.Errorf("volume %q: %w: it is on node %s", name, drivebay.ErrExists, c.opt.NodeID)
+		return fmt.Errorf("volume %q: %w: on node %s", name, drivebay.ErrExists, c.opt.NodeID)
 	}
 	return err
 }

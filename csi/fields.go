@@ -54,7 +54,7 @@ var sizes = map[protoreflect.Name]int{
 	"starting_token": rpc.MaxMessage,
 }
 
-// absolute holds the paths that have to be absolute; findable checks volume_path.
+// absolute holds the paths that have to be absolute; checkVolumePath checks volume_path.
 var absolute = map[protoreflect.Name]bool{"staging_target_path": true, "target_path": true, "volume_publish_path": true}
 
 // checkFields checks a request, and all messages in it, against what the specification
@@ -64,7 +64,7 @@ func checkFields(m protoreflect.Message) error {
 	for _, name := range required[d.Name()] {
 		oneof := d.Oneofs().ByName(name)
 		if oneof != nil && m.WhichOneof(oneof) == nil || oneof == nil && !m.Has(d.Fields().ByName(name)) {
-			return fmt.Errorf("%s: %w: it is missing", name, drivebay.ErrInvalid)
+			return fmt.Errorf("%s: %w: the field is required", name, drivebay.ErrInvalid)
 		}
 	}
 	var err error
@@ -100,7 +100,7 @@ func checkMap(f protoreflect.FieldDescriptor, m protoreflect.Map) error {
 		return true
 	})
 	if wrong {
-		return fmt.Errorf("%w: a key may have letters, digits, '-', '_' and '.'", drivebay.ErrInvalid)
+		return fmt.Errorf("%w: a key consists of letters, digits, '-', '_' and '.'", drivebay.ErrInvalid)
 	}
 	return checkSize(size, maxMap)
 }
@@ -135,12 +135,12 @@ func checkString(f protoreflect.FieldDescriptor, s string) error {
 	case absolute[f.Name()] && !strings.HasPrefix(s, "/"):
 		return fmt.Errorf("%w: the path is not absolute", drivebay.ErrInvalid)
 	case f.Name() == "name" && strings.ContainsFunc(s, banned):
-		return fmt.Errorf("%w: it has control characters", drivebay.ErrInvalid)
+		return fmt.Errorf("%w: the name contains control characters", drivebay.ErrInvalid)
 	}
 	return checkSize(len(s), limit)
 }
 
-// banned reports whether a name must not have a character (csi.proto,
+// banned reports whether a name must not contain a character (csi.proto,
 // CreateVolumeRequest.name and CreateSnapshotRequest.name).
 func banned(r rune) bool {
 	switch {
@@ -152,7 +152,7 @@ func banned(r rune) bool {
 
 func checkSize(size, limit int) error {
 	if size > limit {
-		return fmt.Errorf("%w: %d bytes, and it may have %d", drivebay.ErrInvalid, size, limit)
+		return fmt.Errorf("%w: %d bytes; the limit is %d bytes", drivebay.ErrInvalid, size, limit)
 	}
 	return nil
 }

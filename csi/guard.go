@@ -16,9 +16,9 @@ func (s *Server) admit(method string, req proto.Message) error {
 	case !ok:
 		return status.Errorf(codes.Unimplemented, "%s: not implemented", op)
 	case needs > withVolumes && s.pluginLevel() == withVolumes && s.level() < needs:
-		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: snapshots need drivebay.io/backing: thin, which needs LVM and device-mapper", op)
-	case needs > bare && s.level() < needs:
-		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: it makes no volumes", op)
+		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: snapshots require drivebay.io/backing: thin, which requires LVM and device-mapper", op)
+	case needs > withDrives && s.level() < needs:
+		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: the daemon manages no volumes here", op)
 	}
 	return checkFields(req.ProtoReflect())
 }

@@ -40,7 +40,7 @@ func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeRespon
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
 	ready := i.engine.Snapshot().Seq > 0
-	if ready && i.pluginLevel() != bare {
+	if ready && i.pluginLevel() != withDrives {
 		_, ready = i.opt.Volumes.Unread()
 	}
 	return &wire.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil

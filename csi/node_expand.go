@@ -7,7 +7,7 @@ import (
 )
 
 func (n *node) NodeExpandVolume(ctx context.Context, req *wire.NodeExpandVolumeRequest) (*wire.NodeExpandVolumeResponse, error) {
-	if err := findable(req.VolumeId, req.VolumePath); err != nil {
+	if err := checkVolumePath(req.VolumeId, req.VolumePath); err != nil {
 		return nil, err
 	}
 	r, err := n.expansion(req.VolumeId, req.CapacityRange, req.VolumeCapability)

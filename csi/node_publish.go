@@ -11,7 +11,7 @@ import (
 
 func (n *node) NodePublishVolume(ctx context.Context, req *wire.NodePublishVolumeRequest) (*wire.NodePublishVolumeResponse, error) {
 	if req.StagingTargetPath == "" { // the error table has a separate code for this
-		return nil, status.Error(codes.FailedPrecondition, "staging_target_path: it is missing, and volumes are staged before they are published")
+		return nil, status.Error(codes.FailedPrecondition, "staging_target_path: required: a volume must be staged before it is published")
 	}
 	u, err := n.mountable(req)
 	if err != nil {

@@ -31,7 +31,7 @@ type mounting interface {
 
 func (n *node) mountable(req mounting) (use, error) {
 	if len(req.GetPublishContext()) > 0 {
-		return use{}, fmt.Errorf("publish_context: %w: nothing is published by the controller here", drivebay.ErrInvalid)
+		return use{}, fmt.Errorf("publish_context: %w: the plugin has no ControllerPublishVolume and returns no publish_context", drivebay.ErrInvalid)
 	}
 	if err := checkContext(req.GetVolumeContext()); err != nil {
 		return use{}, err

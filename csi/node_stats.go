@@ -10,7 +10,7 @@ import (
 )
 
 func (n *node) NodeGetVolumeStats(ctx context.Context, req *wire.NodeGetVolumeStatsRequest) (*wire.NodeGetVolumeStatsResponse, error) {
-	if err := findable(req.VolumeId, req.VolumePath); err != nil {
+	if err := checkVolumePath(req.VolumeId, req.VolumePath); err != nil {
 		return nil, err
 	}
 	stats, err := n.volumes.Stats(ctx, drivebay.StatsRequest{Volume: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath})
@@ -22,9 +22,9 @@ func (n *node) NodeGetVolumeStats(ctx context.Context, req *wire.NodeGetVolumeSt
 	return resp, nil
 }
 
-// findable refuses a path that is not absolute with ErrNotFound: csi-sanity sends
+// checkVolumePath refuses a path that is not absolute with ErrNotFound: csi-sanity sends
 // "some/path" and expects NOT_FOUND.
-func findable(volume, path string) error {
+func checkVolumePath(volume, path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("volume %q: %w: the path is not absolute", volume, drivebay.ErrNotFound)
 	}

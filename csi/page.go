@@ -62,7 +62,7 @@ type page struct {
 // after which it starts.
 func newPage(l list, max int32, token string) (p page, after string, err error) {
 	if max < 0 {
-		return p, "", fmt.Errorf("max_entries: %w: it is negative", drivebay.ErrInvalid)
+		return p, "", fmt.Errorf("max_entries: %w: negative", drivebay.ErrInvalid)
 	}
 	p = page{list: l, max: pageEntries}
 	if max > 0 {

@@ -32,11 +32,11 @@ func parseUse(c *wire.VolumeCapability) (use, error) {
 	_, known := wire.VolumeCapability_AccessMode_Mode_name[int32(mode)]
 	switch {
 	case !known:
-		return u, fmt.Errorf("access mode %d: %w: no such mode", int32(mode), drivebay.ErrInvalid)
+		return u, fmt.Errorf("access mode %d: %w: unknown", int32(mode), drivebay.ErrInvalid)
 	case u.access == drivebay.AccessUnknown:
-		return u, fmt.Errorf("access mode %v: %w: a volume is on one node", mode, drivebay.ErrNoSupport)
+		return u, fmt.Errorf("access mode %v: %w: a volume is accessible from one node only", mode, drivebay.ErrNoSupport)
 	case u.fsType != "" && !slices.Contains(drivebay.FSTypes, u.fsType):
-		return u, fmt.Errorf("filesystem %q: %w: supported are %s", u.fsType, drivebay.ErrNoSupport, strings.Join(drivebay.FSTypes, ", "))
+		return u, fmt.Errorf("filesystem %q: %w: the supported filesystems are %s", u.fsType, drivebay.ErrNoSupport, strings.Join(drivebay.FSTypes, ", "))
 	case c.GetMount().GetVolumeMountGroup() != "":
 		return u, fmt.Errorf("volume_mount_group: %w", drivebay.ErrNoSupport)
 	}
@@ -51,7 +51,7 @@ func parseUses(all []*wire.VolumeCapability) (block bool, fsType string, err err
 			return false, "", err
 		}
 		if i > 0 && u.block != block {
-			return false, "", fmt.Errorf("volume_capabilities: %w: a volume is a block device or has a filesystem, not both", drivebay.ErrNoSupport)
+			return false, "", fmt.Errorf("volume_capabilities: %w: a volume is either a block device or has a filesystem", drivebay.ErrNoSupport)
 		}
 		if u.fsType != "" && fsType != "" && u.fsType != fsType {
 			return false, "", fmt.Errorf("volume_capabilities: %w: a volume has one filesystem, not %s and %s", drivebay.ErrNoSupport, fsType, u.fsType)
@@ -68,13 +68,13 @@ func parseUses(all []*wire.VolumeCapability) (block bool, fsType string, err err
 func (u use) fits(v *drivebay.Volume) error {
 	switch {
 	case v.Mode == drivebay.ModeUnknown:
-		return fmt.Errorf("volume %s: %w: its mode is not known", v.ID, drivebay.ErrNoSupport)
+		return fmt.Errorf("volume %s: %w: the mode of the volume is unknown", v.ID, drivebay.ErrNoSupport)
 	case u.block && v.HasFilesystem():
-		return fmt.Errorf("volume %s: %w: the volume has a filesystem, a block device is requested", v.ID, drivebay.ErrNoSupport)
+		return fmt.Errorf("volume %s: %w: the request is for a block device, but the volume has a filesystem", v.ID, drivebay.ErrNoSupport)
 	case !u.block && !v.HasFilesystem():
-		return fmt.Errorf("volume %s: %w: it is a block device and has no filesystem", v.ID, drivebay.ErrNoSupport)
+		return fmt.Errorf("volume %s: %w: the volume is a block device without a filesystem", v.ID, drivebay.ErrNoSupport)
 	case u.fsType != "" && u.fsType != v.FSType:
-		return fmt.Errorf("volume %s: %w: its filesystem is %s, not %s", v.ID, drivebay.ErrNoSupport, v.FSType, u.fsType)
+		return fmt.Errorf("volume %s: %w: the filesystem of the volume is %s, not %s", v.ID, drivebay.ErrNoSupport, v.FSType, u.fsType)
 	}
 	return nil
 }
@@ -84,16 +84,16 @@ func sizeRange(r *wire.CapacityRange) (drivebay.SizeRange, error) {
 	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
 	switch {
 	case required < 0 || limit < 0:
-		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: a size is negative", drivebay.ErrInvalid)
+		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: negative size", drivebay.ErrInvalid)
 	case r != nil && required == 0 && limit == 0:
-		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: neither required_bytes nor limit_bytes", drivebay.ErrInvalid)
+		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: required_bytes or limit_bytes is required", drivebay.ErrInvalid)
 	case limit > 0 && limit < required:
-		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: no size is at least %d and at most %d", drivebay.ErrRange, required, limit)
+		return drivebay.SizeRange{}, fmt.Errorf("capacity_range: %w: required_bytes %d exceeds limit_bytes %d", drivebay.ErrRange, required, limit)
 	}
 	return drivebay.SizeRange{Required: uint64(required), Limit: uint64(limit)}, nil
 }
 
-// source reads what a new volume is a copy of.
+// source reads the volume or snapshot that a new volume copies.
 func source(s *wire.VolumeContentSource) drivebay.Source {
 	return drivebay.Source{Snapshot: s.GetSnapshot().GetSnapshotId(), Volume: s.GetVolume().GetVolumeId()}
 }
@@ -128,7 +128,7 @@ func checkContext(context map[string]string) error {
 	}
 	for key := range context {
 		if !slices.ContainsFunc(contextOfOthers, func(p string) bool { return strings.HasPrefix(key, p) }) {
-			return fmt.Errorf("volume_context: %w: %q is not of this volume", drivebay.ErrInvalid, key)
+			return fmt.Errorf("volume_context: %w: unknown key %q: drivebay volumes have no context", drivebay.ErrInvalid, key)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func checkContext(context map[string]string) error {
 func snapshotParameters(parameters map[string]string) error {
 	for key := range parameters {
 		if !strings.HasPrefix(key, "csi.storage.k8s.io/") {
-			return fmt.Errorf("parameter %s: %w: there is no such parameter", key, drivebay.ErrInvalid)
+			return fmt.Errorf("parameter %s: %w: unknown parameter", key, drivebay.ErrInvalid)
 		}
 	}
 	return nil

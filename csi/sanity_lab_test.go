@@ -27,7 +27,7 @@ func TestLabSanity(t *testing.T) {
 	for _, pass := range strings.Fields(os.Getenv("DRIVEBAY_SANITY")) {
 		what, only, _ := strings.Cut(pass, ":")
 		backing, fs, _ := strings.Cut(what, "/")
-		r := csitest.For(config, backing == string(drivebay.BackingThin), drivebay.Backing(backing), fs == "block")
+		r := csitest.NewRun(config, backing == string(drivebay.BackingThin), drivebay.Backing(backing), fs == "block")
 		r.Name = what
 		if fs != "block" {
 			r.Config.TestVolumeParameters[drivebay.ParameterFSType] = fs

@@ -35,7 +35,7 @@ func TestRootSanity(t *testing.T) {
 	drives, volumes := drive(t, machine, opt, root)
 	config := csitest.Config(serve(t, drives, thick{volumes}), root, nil)
 	config.TestVolumeSize, config.TestVolumeExpandSize = 1<<30, 3<<29
-	runs := []csitest.Run{csitest.For(config, false, drivebay.BackingPartition, true)}
+	runs := []csitest.Run{csitest.NewRun(config, false, drivebay.BackingPartition, true)}
 	for _, fs := range drivebay.FSTypes {
 		// A mounted ext4 grows for those with CAP_SYS_RESOURCE only (fs/ext4/resize.c),
 		// which a container's root may lack.
@@ -43,7 +43,7 @@ func TestRootSanity(t *testing.T) {
 			t.Log("ext4 is left out: it cannot grow here, CAP_SYS_RESOURCE is missing")
 			continue
 		}
-		r := csitest.For(config, false, drivebay.BackingPartition, false)
+		r := csitest.NewRun(config, false, drivebay.BackingPartition, false)
 		r.Name += " " + fs
 		r.Config.TestVolumeParameters[drivebay.ParameterFSType] = fs
 		runs = append(runs, r)

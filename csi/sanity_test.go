@@ -37,11 +37,11 @@ func TestSanity(t *testing.T) {
 	}
 	thin, plain := config(volumes), config(thick{volumes})
 	passes := []csitest.Run{
-		csitest.For(thin, true, drivebay.BackingThin, false), csitest.For(plain, false, drivebay.BackingPartition, true),
-		csitest.For(thin, true, drivebay.BackingThin, true), csitest.For(plain, false, drivebay.BackingPartition, false),
-		csitest.For(plain, false, drivebay.BackingLVM, true), csitest.For(plain, false, drivebay.BackingMirror, false),
-		csitest.Sealed(csitest.For(thin, true, drivebay.BackingThin, false), "open, sesame"),
-		csitest.Sealed(csitest.For(plain, false, drivebay.BackingPartition, true), "open, sesame"),
+		csitest.NewRun(thin, true, drivebay.BackingThin, false), csitest.NewRun(plain, false, drivebay.BackingPartition, true),
+		csitest.NewRun(thin, true, drivebay.BackingThin, true), csitest.NewRun(plain, false, drivebay.BackingPartition, false),
+		csitest.NewRun(plain, false, drivebay.BackingLVM, true), csitest.NewRun(plain, false, drivebay.BackingMirror, false),
+		csitest.Encrypted(csitest.NewRun(thin, true, drivebay.BackingThin, false), "open, sesame"),
+		csitest.Encrypted(csitest.NewRun(plain, false, drivebay.BackingPartition, true), "open, sesame"),
 	}
 	csitest.Sanity(t, passes[:min(passesOfSanity, len(passes))]...)
 }
@@ -141,7 +141,7 @@ func (m places) MakeFolder(p string) error {
 
 func (m places) Remove(p string) error { return m.sim.Remove(placeOf(p)) }
 
-func (m places) Look(p string) (sanity.PathKind, error) {
+func (m places) Kind(p string) (sanity.PathKind, error) {
 	kind, err := m.sim.Look(placeOf(p))
 	switch kind {
 	case host.PlaceNothing:

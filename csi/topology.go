@@ -16,8 +16,8 @@ import (
 // legalSegment matches legal values of a topology (spec.md, message Topology).
 var legalSegment = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// segment returns a node's name as the value of a topology: its hash if the name is not
-// legal there, above all too long.
+// segment returns the value of a node in a topology: its name, or the hash of a name that is not
+// legal there, for example because it is too long.
 func segment(node string) string {
 	if legalSegment.MatchString(node) {
 		return node
@@ -50,7 +50,7 @@ func (s *Server) reaches(r *wire.TopologyRequirement) error {
 		return nil
 	}
 	if len(r.Requisite)+len(r.Preferred) == 0 {
-		return fmt.Errorf("%s: %w: neither requisite nor preferred", field, drivebay.ErrInvalid)
+		return fmt.Errorf("%s: %w: requisite or preferred topologies are required", field, drivebay.ErrInvalid)
 	}
 	if len(r.Requisite) == 0 {
 		return nil
@@ -58,11 +58,11 @@ func (s *Server) reaches(r *wire.TopologyRequirement) error {
 	for _, p := range r.Preferred {
 		same := func(t *wire.Topology) bool { return maps.Equal(t.GetSegments(), p.GetSegments()) }
 		if !slices.ContainsFunc(r.Requisite, same) {
-			return fmt.Errorf("%s: %w: a preferred topology is not requisite", field, drivebay.ErrInvalid)
+			return fmt.Errorf("%s: %w: a preferred topology is missing in the requisite topologies", field, drivebay.ErrInvalid)
 		}
 	}
 	if !slices.ContainsFunc(r.Requisite, s.holds) {
-		return fmt.Errorf("%s: %w: none of the requisite topologies is this node, %s=%s", field, drivebay.ErrNoSpace, TopologyKey, segment(s.opt.NodeID))
+		return fmt.Errorf("%s: %w: no requisite topology contains this node, %s=%s", field, drivebay.ErrNoSpace, TopologyKey, segment(s.opt.NodeID))
 	}
 	return nil
 }

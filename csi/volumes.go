@@ -23,8 +23,8 @@ type VolumeSets interface {
 	Capabilities() drivebay.VolumeCapabilities
 }
 
-// ControllerVolumes is what the controller service needs. One machine has it in its engine, a
-// cluster in what speaks for the engines of all nodes.
+// ControllerVolumes is what the controller service needs. The engine of a machine implements it
+// for that machine, a client of the engines of all nodes for a cluster.
 type ControllerVolumes interface {
 	VolumeSets
 	// CreateVolume returns the existing or new volume; ErrExists if a volume of this
@@ -66,8 +66,8 @@ func (s *Server) set() (*drivebay.VolumeSet, error) {
 	return set, nil
 }
 
-// complete returns the newest set, an error while it may lack volumes: an orchestrator
-// takes a volume that a list lacks for deleted, or for healthy.
+// complete returns the newest set, an error while the set may lack volumes: an orchestrator
+// treats a volume that is missing in a list as deleted, or as healthy.
 func (s *Server) complete() (*drivebay.VolumeSet, error) {
 	set, err := s.set()
 	if err == nil {

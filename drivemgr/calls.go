@@ -13,8 +13,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Options holds the settings of a manager, SelfTestPlan those of the self-tests, and Store keeps
-// what the manager knows.
+// Options holds the settings of a manager, SelfTestPlan the schedule of self-tests. Store keeps the
+// records and events of the manager.
 type (
 	Options      = state.Options
 	SelfTestPlan = policy.SelfTestPlan
@@ -32,7 +32,7 @@ func List(files host.Files, mounts []host.Mount) []drivebay.Drive {
 	return inventory.Observe(files, mounts, inventory.Options{}).Drives
 }
 
-// ReadKernel reads what the kernel counts for a drive; prev is the result before.
+// ReadKernel reads the counters of the kernel for a drive; prev is the previous result.
 func ReadKernel(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.Time) *drivebay.Kernel {
 	return kernel.Read(files, d, prev, now)
 }
@@ -58,8 +58,8 @@ func (m *Manager) Locate(ctx context.Context, bay string, on bool) error {
 	return m.lights.Locate(ctx, bay, on)
 }
 
-// Claim claims a drive for volumes on behalf of an operator, or drops the claim. It
-// writes nothing to the drive.
+// Claim claims a drive for volumes on behalf of an operator, or removes the claim. It writes
+// nothing to the drive.
 func (m *Manager) Claim(ctx context.Context, drive string, on bool) error {
 	return m.claims.Claim(ctx, drive, on)
 }
@@ -91,8 +91,8 @@ func (m *Manager) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, 
 	return m.poll.Pages(ctx, drive)
 }
 
-// Written has a drive read again after drivebay wrote to it: the first or
-// last partition of a table changes what the drive can be used for.
+// Written schedules a reading of a drive after drivebay wrote to it: the first or last partition
+// of a table changes what the drive can be used for.
 func (m *Manager) Written(ctx context.Context, drive string) error {
 	return m.poll.Written(ctx, drive)
 }
@@ -102,12 +102,13 @@ func (m *Manager) Emptied(ctx context.Context, drive string) error {
 	return m.replacement.Emptied(ctx, drive)
 }
 
-// LeaveFailed records why a drive cannot be taken out.
+// LeaveFailed records why a drive cannot be removed.
 func (m *Manager) LeaveFailed(ctx context.Context, drive string, cause string) error {
 	return m.replacement.LeaveFailed(ctx, drive, cause)
 }
 
-// Operate carries out an operator's verb for a drive; why is the reason given, "" if none.
+// Operate executes the command of an operator about a drive; why is the reason of the operator, or
+// "".
 func (m *Manager) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	return m.replacement.Operate(ctx, drive, do, why)
 }
@@ -129,14 +130,14 @@ func (m *Manager) Note(e drivebay.Event) {
 }
 
 // ProveIdentity verifies that the block device of a number is the drive of an id, or a partition
-// of it: the kernel reports for that device now what was listed under the id. The result
-// holds as long as the caller has the device open: the kernel does not reuse the number
-// meanwhile. It touches no drive.
+// of it: the kernel now reports for that device what was listed under the id. The result
+// remains valid while the caller has the device open, because the kernel does not reuse the number
+// until then. ProveIdentity sends no request to a drive.
 func (m *Manager) ProveIdentity(ctx context.Context, id string, devnum string) error {
 	return m.tracking.ProveIdentity(ctx, id, devnum)
 }
 
-// Refresh lists the machine now, and has all drives read with their content.
+// Refresh lists the machine now, and schedules a reading of all drives with their content.
 func (m *Manager) Refresh(ctx context.Context) error {
 	return m.tracking.Refresh(ctx)
 }

@@ -14,16 +14,16 @@
 //	sysfs        attribute files of the kernel, and what udev recorded
 //	identity     the id of a drive
 //	inventory    the drives of a machine, their paths, bays and uses
-//	kernel       what the kernel counts for a drive
+//	kernel       counters and states of the kernel for a drive
 //	kernellog    faults of drives in the kernel log
 //	evidence     health pages and content, read from one drive
 //	records      records and events, kept in the store
 //	policy       pure decisions: releases, self-tests
 //	state        the drives that the manager tracks
 //	lights       locate lights of bays
-//	claims       which drives volumes may be made on; successors
+//	claims       claims of drives for volumes; successors
 //	selftests    self-tests
-//	poll         when a drive is read, and what follows from the result
+//	poll         readings of drives, and the assessment of their results
 //	replacement  release, removal and return of a drive
-//	tracking     listings: drives that came, left, moved or are copies
+//	tracking     listings: drives that appeared, vanished, moved or are copies
 package drivemgr

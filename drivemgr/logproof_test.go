@@ -52,7 +52,7 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		m.tracking.SetOffline(tr.Drive.ID, tr, m.state.Machine.Now())
 		tr.Begin(m.state.Machine.Now())
 	}
-	givenUp := func(m *Manager, tr *state.Tracked) { tr.Kernlog.Left(m.state.Machine.Now()) }
+	givenUp := func(m *Manager, tr *state.Tracked) { tr.Kernlog.MarkLeft(m.state.Machine.Now()) }
 	for name, c := range map[string]struct {
 		before   time.Duration // from the error to what happens
 		lines    []string
@@ -90,7 +90,7 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		tr.Drive.Paths = append(tr.Drive.Paths, drivebay.Path{Address: "1:0:0:0"})
 		tr.Drive.Uses = append(tr.Drive.Uses, drivebay.Use{Device: "dm-3"})
 		now := m.state.Machine.Now()
-		tr.Came = now.Add(-24 * time.Hour)
+		tr.PresentSince = now.Add(-24 * time.Hour)
 		for _, line := range c.lines {
 			m.poll.AddLogLine(host.LogLine{At: now.Add(-c.before), Text: line})
 		}

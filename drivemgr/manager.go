@@ -36,13 +36,13 @@ type Manager struct {
 }
 
 // Uevents come in bursts: a listing waits for the burst to settle, and follows the last
-// listing only after betweenLists.
+// listing only after minListInterval.
 const (
-	settleUevents = 30 * time.Millisecond
-	betweenLists  = 250 * time.Millisecond
+	settleUevents   = 30 * time.Millisecond
+	minListInterval = 250 * time.Millisecond
 	// A listing after a uevent does not read the enclosures. If drives came or went, another
-	// listing follows after askEnclosures and reads them.
-	askEnclosures = 2 * time.Second
+	// listing follows after enclosureDelay and reads them.
+	enclosureDelay = 2 * time.Second
 )
 
 // New makes a manager. Without a store (st is nil) nothing survives a restart.
@@ -79,8 +79,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	kernlog := m.readKernelLog(ctx)
 	list := m.state.Machine.After(0)
 	tick := m.state.Machine.After(m.state.Opt.Tick)
-	soon := func(d time.Duration) {
-		if wait := betweenLists - m.state.Machine.Now().Sub(m.tracking.ListedAt); d < wait {
+	listSoon := func(d time.Duration) {
+		if wait := minListInterval - m.state.Machine.Now().Sub(m.tracking.ListedAt); d < wait {
 			d = wait
 		}
 		list = m.state.Machine.After(d)
@@ -97,7 +97,7 @@ func (m *Manager) Run(ctx context.Context) error {
 				m.lostStream(ctx, noUevents)
 			} else if m.poll.HandleUevent(e) && !pending {
 				pending = true
-				soon(settleUevents)
+				listSoon(settleUevents)
 			}
 			continue
 		case l, ok := <-kernlog:
@@ -109,32 +109,32 @@ func (m *Manager) Run(ctx context.Context) error {
 			}
 			continue
 		case <-list:
-			hurry := pending // a uevent waits for this listing
+			skipEnclosures := pending // a uevent waits for this listing
 			pending = false
 			list = m.state.Machine.After(m.state.Opt.Rescan)
 			if !m.listingSince.IsZero() { // the last listing has not ended: try again shortly
 				pending = true
-				soon(betweenLists)
+				listSoon(minListInterval)
 				continue
 			}
 			m.listingSince = m.state.Machine.Now()
-			m.tracking.ListInBackground(ctx, hurry)
+			m.tracking.ListInBackground(ctx, skipEnclosures)
 			continue
 		case l := <-m.tracking.Listings:
 			m.listingSince = time.Time{}
 			m.tracking.ApplyListing(l)
 			if m.tracking.DrivesChanged && !pending {
-				list = m.state.Machine.After(askEnclosures)
+				list = m.state.Machine.After(enclosureDelay)
 			}
 		case r := <-m.poll.Results:
 			if m.poll.ApplyReading(r); m.poll.ListAgain && !pending {
 				pending = true
-				soon(settleUevents)
+				listSoon(settleUevents)
 			}
 			m.poll.ListAgain = false
 		case c := <-m.state.Calls:
 			err := c.Do()
-			reply = func() { c.Came <- err }
+			reply = func() { c.Done <- err }
 		case <-tick:
 			tick = m.state.Machine.After(m.state.Opt.Tick)
 			m.runTick(ctx)
@@ -161,8 +161,8 @@ func (m *Manager) runTick(ctx context.Context) {
 
 // Problems of a manager without one of the streams of the kernel; the cause follows.
 const (
-	noUevents   = "no uevents, changes are noticed at the next rescan only: "
-	noKernelLog = "no kernel log, I/O errors are known by their counters only: "
+	noUevents   = "no uevents: drivebay notices changes only at the next rescan: "
+	noKernelLog = "no kernel log: drivebay knows I/O errors only by their counters: "
 )
 
 // lostStream records that the kernel ended a stream while the manager runs.
@@ -192,8 +192,8 @@ func (m *Manager) readKernelLog(ctx context.Context) <-chan host.LogLine {
 	return ch
 }
 
-// loadRecords loads the records of an earlier run. No drive counts as present before the
-// machine is listed.
+// loadRecords loads the records of an earlier run. No drive counts as present before the first
+// listing.
 func (m *Manager) loadRecords() {
 	recs, err := m.state.Keeper.LoadRecords()
 	if err != nil {
@@ -202,7 +202,7 @@ func (m *Manager) loadRecords() {
 	}
 	if err := m.state.Keeper.LoadEvents(); err != nil {
 		m.state.Log.Error("the stored events cannot be read", "op", "recall", "err", err)
-		m.problems = append(m.problems, "the stored events cannot be read, earlier events are not shown: "+err.Error())
+		m.problems = append(m.problems, "stored events: read failed, earlier events are not shown: "+err.Error())
 	}
 	for id, rec := range recs {
 		t := &state.Tracked{Rec: rec, Drive: rec.Drive, Lane: lane.New(), Judged: rec.Drive.Health != drivebay.HealthUnknown, Recalled: true}

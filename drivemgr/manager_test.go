@@ -467,10 +467,10 @@ func TestLocate(t *testing.T) {
 		if !r.drive(first.ID).Slot.Lit || !r.drive(second.ID).Slot.Lit || r.drive(third.ID).Slot.Lit {
 			r.Error("the wrong bays are lit")
 		}
-		r.inject(third.Serial, "vanish") // a listing in a hurry, which does not ask the enclosure
+		r.inject(third.Serial, "vanish") // a listing after a uevent, which does not ask the enclosure
 		time.Sleep(time.Second)
 		if !r.drive(first.ID).Slot.Lit || r.drive(third.ID).Slot.Lit {
-			r.Error("a listing in a hurry forgets the lights")
+			r.Error("a listing after a uevent forgets the lights")
 		}
 		if err := r.mgr.Locate(r.Context(), bay, false); err != nil {
 			r.Fatal(err)
@@ -485,8 +485,8 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// What the enclosure says of a bay follows the drive in it, though a listing in a
-// hurry does not ask the enclosure.
+// What the enclosure says of a bay follows the drive in it, though a listing after a
+// uevent does not ask the enclosure.
 func TestBayStatus(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
 		first, second := *r.pick(drivebay.ProtocolATA, 0), *r.pick(drivebay.ProtocolATA, 1)

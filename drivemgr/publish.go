@@ -78,7 +78,7 @@ func (m *Manager) Unready() []string {
 		out = append(out, records.UnreadRecords(err))
 	}
 	if err := m.state.Keeper.Failing(); err != nil {
-		out = append(out, "the record store cannot be written: "+err.Error())
+		out = append(out, "record store: write failed: "+err.Error())
 	}
 	return out
 }
@@ -96,17 +96,17 @@ func (m *Manager) followStore() {
 		m.state.QueueEvents(drivebay.Event{At: m.state.Machine.Now(), Kind: drivebay.EventStoreFailed, Cause: now})
 	case was != "" && now == "":
 		m.state.KeepAll() // the file that can be written may be an older one, or a new one
-		m.state.QueueEvents(drivebay.Event{At: m.state.Machine.Now(), Kind: drivebay.EventStoreRecovered, Cause: "it can be written again; it could not: " + was})
+		m.state.QueueEvents(drivebay.Event{At: m.state.Machine.Now(), Kind: drivebay.EventStoreRecovered, Cause: "the store can be written again; the cause was: " + was})
 	}
 }
 
 func (m *Manager) allProblems() []string {
 	all := slices.Concat(m.problems, m.state.Listing.Problems)
 	if err := m.state.Keeper.Failing(); err != nil {
-		all = append(all, "the record store cannot be written, what happens now may not outlive the daemon: "+err.Error())
+		all = append(all, "record store: write failed, changes are kept in memory only: "+err.Error())
 	}
 	if s := m.listingSince; !s.IsZero() && m.state.Machine.Now().Sub(s) > slowListing {
-		all = append(all, "listing the drives has not ended since "+s.UTC().Format(time.RFC3339)+": an enclosure or a controller may hang")
+		all = append(all, "the listing of the drives has been running since "+s.UTC().Format(time.RFC3339)+": an enclosure or a controller may hang")
 	}
 	return all
 }

@@ -79,7 +79,7 @@ func TestSuccessor(t *testing.T) {
 			r.takenOut(d)
 			r.says(drivebay.EventVanished, d.ID)
 			left, right := r.pick(p, 1), r.pick(p, 3)
-			if causes := r.told(drivebay.EventUsage, d.ID); !strings.Contains(strings.Join(causes, "\n"), "safe to pull, the kernel has let go of it: bay "+d.Slot.Bay) ||
+			if causes := r.told(drivebay.EventUsage, d.ID); !strings.Contains(strings.Join(causes, "\n"), "safe to pull: the kernel has removed the device: bay "+d.Slot.Bay) ||
 				!strings.Contains(causes[len(causes)-1], left.Serial) || !strings.Contains(causes[len(causes)-1], right.Serial) {
 				r.Errorf("%v: %q", p, causes)
 			}
@@ -91,7 +91,7 @@ func TestSuccessor(t *testing.T) {
 			if next.Claim == nil || next.Claim.By != drivebay.ClaimedByOperator || next.Succeeds == nil || next.Succeeds.Of != d.ID || next.Succeeds.Taken.IsZero() {
 				r.Fatalf("%v: %+v, %+v", p, next.Claim, next.Succeeds)
 			}
-			r.says(drivebay.EventReplaced, next.ID, "takes the place of drive "+d.ID, "claim")
+			r.says(drivebay.EventReplaced, next.ID, "replaces drive "+d.ID, "claim")
 			if r.reads(next.Slot.Locate) != "0" || next.Slot.Lit || d.Slot.Fault != "" && r.reads(d.Slot.Fault) != "0" {
 				r.Errorf("%v: a light is lit", p)
 			}
@@ -112,7 +112,7 @@ func TestOldDriveBack(t *testing.T) {
 		if back.Status != drivebay.StatusOnline || back.Usage != drivebay.UsageRemoved || len(back.Refusals()) == 0 {
 			r.Errorf("it is %v, %v", back.Status, back.Usage)
 		}
-		r.says(drivebay.EventQuarantined, d.ID, "nothing is written to it", "drivebay accept "+d.ID)
+		r.says(drivebay.EventQuarantined, d.ID, "writes nothing to it", "drivebay accept "+d.ID)
 		if next = r.drive(next.ID); next.Claim == nil || next.Succeeds.Taken.IsZero() {
 			r.Errorf("the successor: %+v", next)
 		}
@@ -130,9 +130,9 @@ func TestUnfitSuccessor(t *testing.T) {
 		name, args, why string
 		claimable       bool
 	}{
-		{"smaller", "size=4TB", "bytes, and that one has", true},
-		{"another type", "kind=sata-ssd", "it is of type SSD, and that one of type HDD", true},
-		{"foreign", "content=ext4", "not ours is written on it: ext4", false},
+		{"smaller", "size=4TB", "bytes, the old drive", true},
+		{"another type", "kind=sata-ssd", "is of type SSD, the old drive of type HDD", true},
+		{"foreign", "content=ext4", "foreign content: ext4", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onRack(t, 12, store.Memory(), drivemgr.Options{}, func(r *rig) {
@@ -172,7 +172,7 @@ func TestAnotherDriveInTheBayOfAMissingOne(t *testing.T) {
 			if next.Claim != nil || next.Succeeds == nil || !next.Succeeds.Taken.IsZero() {
 				r.Fatalf("%+v, %+v", next.Claim, next.Succeeds)
 			}
-			r.says(drivebay.EventNotReplaced, next.ID, "missing and was not released", "put it back", "drivebay replace "+d.ID)
+			r.says(drivebay.EventNotReplaced, next.ID, "absent and was not released", "put it back", "drivebay replace "+d.ID)
 			if back {
 				r.inject(d.Serial, "move", "to="+other.Slot.Bay[len("Slot "):])
 				if is := r.named(d.Serial); is.Claim == nil || is.Usage != drivebay.UsageInUse || r.drive(next.ID).Succeeds != nil {
@@ -196,7 +196,7 @@ func TestWrongDrivePulled(t *testing.T) {
 			r.takenOut(d)
 			r.inject(wrong.Serial, "vanish")
 			time.Sleep(5 * time.Second)
-			r.says(drivebay.EventWrongPulled, wrong.ID, "put serial "+wrong.Serial+" back into bay "+wrong.Slot.Bay, "the one to be pulled is "+d.ID, d.Serial)
+			r.says(drivebay.EventWrongPulled, wrong.ID, "put the drive with serial "+wrong.Serial+" back into bay "+wrong.Slot.Bay, "the drive to pull is "+d.ID, d.Serial)
 			r.inject(wrong.Serial, "return")
 			if is := r.named(wrong.Serial); is.Status != drivebay.StatusOnline || is.Usage != drivebay.UsageInUse {
 				r.Errorf("%v: back, it is %v, %v", p, is.Status, is.Usage)
@@ -239,7 +239,7 @@ func TestKnownDriveInTheBay(t *testing.T) {
 		if is := r.named(other.Serial); is.Claim != nil || is.Succeeds != nil || is.Slot.Bay != d.Slot.Bay {
 			r.Errorf("%+v", is)
 		}
-		r.says(drivebay.EventNotReplaced, other.ID, "does not take the place of drive "+d.ID, "it is known")
+		r.says(drivebay.EventNotReplaced, other.ID, "does not replace drive "+d.ID, "known before")
 	})
 }
 

@@ -71,7 +71,7 @@ func TestKernelLogReachesItsDrive(t *testing.T) {
 		"sdc": {true, false}, "1:0:0:0": {true, false}, "ata1": {true, false}, "dm-3": {true, false}, "ata11": {false, false},
 		"nvme0n1": {false, true}, "nvme0c1n1": {false, true}, "nvme1": {false, true}, "0000:04:00.0": {false, true}, "nvme0": {false, false}, "": {false, false},
 	} {
-		if got := [2]bool{poll.SpeaksOf(dev, sata), poll.SpeaksOf(dev, nvme)}; got != want {
+		if got := [2]bool{poll.NamesDrive(dev, sata), poll.NamesDrive(dev, nvme)}; got != want {
 			t.Errorf("%q speaks of the SATA drive: %v, of the NVMe drive: %v", dev, got[0], got[1])
 		}
 	}

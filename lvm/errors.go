@@ -14,12 +14,12 @@ import (
 // command.
 var (
 	ErrNoSpace   = errors.New("not enough free space")
-	ErrExists    = errors.New("exists already")
+	ErrExists    = errors.New("already exists")
 	ErrNotFound  = fmt.Errorf("lvm: %w", drivebay.ErrNotFound)
 	ErrInUse     = fmt.Errorf("in use: %w", drivebay.ErrBusy)
 	ErrLocked    = fmt.Errorf("locked: %w", drivebay.ErrBusy)
 	ErrMissingPV = errors.New("a physical volume is missing")
-	ErrForeign   = fmt.Errorf("not ours: %w", drivebay.ErrRefused)
+	ErrForeign   = fmt.Errorf("does not belong to drivebay: %w", drivebay.ErrRefused)
 	ErrUnknown   = errors.New("lvm failed")
 )
 
@@ -53,7 +53,7 @@ var phrases = []struct {
 	{"in use", ErrInUse},
 	{"Can't open", ErrInUse}, // exclusively: mounted, or held by another driver
 	{"still contains", ErrInUse},
-	{"Do you really want to remove volume group", ErrInUse}, // it holds volumes, and the question gets no answer
+	{"Do you really want to remove volume group", ErrInUse}, // the group has volumes, and LVM asks for a confirmation
 	{"signature detected", ErrForeign},
 	{"without -ff", ErrForeign},
 	{"Cannot access VG", ErrForeign}, // of another system id

@@ -13,11 +13,11 @@ import (
 // While a volume moves, its writes go to both drives, and the kernel completes a write that
 // only the new drive has. pvmove can be aborted until the very end, and starts again from the
 // old drive after a loss of power or of that drive: completed writes are then lost (Linux
-// 6.1, dm-raid1.c, do_failures, says so itself; seen with lvm2 2.03.16: a drive pulled in the
-// middle of a move, and put back). So KeepFailedWrites makes the kernel keep a write that failed on one
-// of the drives until it is decided what happens to the move.
+// 6.1, dm-raid1.c, do_failures, says so itself; tried with lvm2 2.03.16: a drive was pulled in
+// the middle of a move, and put back). So KeepFailedWrites makes the kernel keep a write that
+// failed on one of the drives until the caller ends or reverts the move.
 //
-// Also seen there: a pvmove that continues or ends a move keeps this setting. Commands that
+// Also tried there: a pvmove that continues or ends a move keeps this setting. Commands that
 // make, show and remove volumes of a thin pool that moves drop it, and the copy starts again.
 
 // handleErrors is the feature of dm-mirror that keeps failed writes; the default counts errors.
@@ -50,7 +50,7 @@ func (s *System) RevertToSource(ctx context.Context, group, move string) error {
 func source(table string) (string, error) {
 	f := strings.Fields(table)
 	if strings.Contains(table, "\n") || len(f) < 10 || f[2] != "mirror" || f[3] != "core" || f[4] != "1" || f[6] != "2" {
-		return "", fmt.Errorf("%w: table of a move: %q", drivebay.ErrInvalid, table)
+		return "", fmt.Errorf("%w: not the table of a move: %q", drivebay.ErrInvalid, table)
 	}
 	return strings.Join([]string{f[0], f[1], "linear", f[7], f[8]}, " "), nil
 }
@@ -70,11 +70,10 @@ func (s *System) reloadTable(ctx context.Context, group, volume string, change f
 		return err
 	}
 	name := MapperName(group, volume)
-	// A single call of the kernel replaces the table: a process that is killed before it has
-	// changed nothing.
+	// One call to the kernel (resume) replaces the table: until then nothing has changed.
 	for _, command := range [][]string{{"load", name, "--table", table}, {"resume", "--noflush", "--nolockfs", "--noudevsync", name}} {
 		if _, err := s.dmsetup(ctx, command...); err != nil {
-			return fmt.Errorf("volume %s/%s: another table: %w", group, volume, err)
+			return fmt.Errorf("volume %s/%s: load a device-mapper table: %w", group, volume, err)
 		}
 	}
 	return nil
@@ -84,7 +83,7 @@ func (s *System) reloadTable(ctx context.Context, group, volume string, change f
 func (s *System) table(ctx context.Context, group, volume string) (string, error) {
 	out, err := s.dmsetup(ctx, "table", MapperName(group, volume))
 	if err != nil {
-		return "", fmt.Errorf("volume %s/%s: its table: %w", group, volume, err)
+		return "", fmt.Errorf("volume %s/%s: read the device-mapper table: %w", group, volume, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

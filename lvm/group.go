@@ -29,7 +29,7 @@ func CreateGroup(name string, tags []string, pvs ...NewPV) ([]Step, error) {
 		return nil, err
 	}
 	if len(pvs) == 0 {
-		return nil, fmt.Errorf("volume group %s: %w: it needs a drive", name, drivebay.ErrInvalid)
+		return nil, fmt.Errorf("volume group %s: %w: a drive is required", name, drivebay.ErrInvalid)
 	}
 	steps, uuids := makePVs(name, pvs)
 	return append(steps, Step{
@@ -53,8 +53,8 @@ func ExtendGroup(name string, pvs ...NewPV) []Step {
 	return steps
 }
 
-// makePVs plans the physical volumes. It does not use --yes: LVM asks before it removes
-// a signature, and gets no answer.
+// makePVs plans the physical volumes. It does not use --yes: LVM then asks before it removes
+// a signature, gets no answer and stops.
 func makePVs(group string, pvs []NewPV) (steps []Step, uuids []string) {
 	for _, p := range pvs {
 		uuids = append(uuids, p.UUID)
@@ -64,7 +64,7 @@ func makePVs(group string, pvs []NewPV) (steps []Step, uuids []string) {
 			Done: func(r *Report) bool { pv, _ := r.PV(p.UUID); return pv != nil },
 			May: func(r *Report) error {
 				if there, _ := r.On(p.Device); there != nil {
-					return fmt.Errorf("%s: %w: it is the physical volume %s", p.Device, ErrForeign, there.UUID)
+					return fmt.Errorf("%s: %w: the device is already physical volume %s", p.Device, ErrForeign, there.UUID)
 				}
 				return nil
 			},
@@ -82,7 +82,7 @@ func hasPhysicalVolumes(r *Report, group string, uuids []string) bool {
 }
 
 // RemoveGroup plans to remove an empty group and the labels of its drives. LVM
-// refuses a group with volumes: it would ask, and gets no answer.
+// asks before it removes a group with volumes, gets no answer and refuses.
 func RemoveGroup(name string, pvs ...string) []Step {
 	steps := []Step{{
 		Name: "remove volume group " + name,
@@ -134,7 +134,7 @@ func RemoveMissing(name string, pvs ...string) []Step {
 			}
 			for _, u := range g.Missing() {
 				if !slices.Contains(pvs, u) {
-					return fmt.Errorf("physical volume %s: %w: it is missing, and not in the list of lost physical volumes", u, ErrMissingPV)
+					return fmt.Errorf("physical volume %s: %w: the caller did not name it as lost", u, ErrMissingPV)
 				}
 				if g.Uses(u) {
 					return fmt.Errorf("physical volume %s: %w: volumes have data on it", u, ErrMissingPV)
@@ -145,8 +145,8 @@ func RemoveMissing(name string, pvs ...string) []Step {
 	}}
 }
 
-// RestoreMissing plans to adopt a physical volume again that was lost and is back, and
-// that LVM has marked as missing.
+// RestoreMissing plans to use a physical volume again that is back and that LVM has marked
+// as missing.
 func RestoreMissing(name, pv string) []Step {
 	return []Step{{
 		Name: fmt.Sprintf("take physical volume %s back into volume group %s", pv, name),
@@ -174,7 +174,7 @@ func retag(program, what string, add, del []string, tags func(*Report) ([]string
 		return nil, err
 	}
 	if slices.Contains(del, Tag) || len(add)+len(del) == 0 {
-		return nil, fmt.Errorf("tags of %s: %w: there is nothing that may be changed", what, drivebay.ErrInvalid)
+		return nil, fmt.Errorf("tags of %s: %w: no tag to change, or tag %q to delete", what, drivebay.ErrInvalid, Tag)
 	}
 	argv := command([]string{program}, tagArgs(add...))
 	for _, t := range del {

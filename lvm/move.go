@@ -9,22 +9,22 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// Moving a volume while it is in use, seen with lvm2 2.03.16 on Linux 6.1:
+// How LVM moves a volume that is in use, tried with lvm2 2.03.16 on Linux 6.1:
 //
 //   - pvmove puts a mirror below the volume, lets the kernel copy, and removes the mirror
-//     when all is copied. It holds the group's lock only at the start and at the end.
-//     Meanwhile other volumes of the group can be activated, made, grown and removed; for
-//     the moving one LVM says "Can't resize locked" and "Can't remove locked". In a thin
-//     pool that moves, volumes and snapshots can be made, grown and removed.
+//     when all is copied. It holds the lock of the group only at the start and at the end.
+//     In between, LVM can activate, create, extend and remove other volumes of the group.
+//     For the moving volume LVM reports "Can't resize locked" and "Can't remove locked". In
+//     a thin pool that moves, volumes and snapshots can be created, extended and removed.
 //   - While a whole group moves, "lvchange -an" of one volume removes the devices of all
 //     volumes that are not open. So one volume is moved at a time.
-//   - When pvmove is killed, the kernel goes on copying; pvmove without a volume continues
-//     the move that it finds. After a loss of power the volume gets its mirror back when
-//     it is activated, and the copy starts again.
-//   - Sectors that cannot be read are NOT copied, and pvmove says "Moved: 100.00%" and
-//     succeeds: the kernel's mirror has no "handle_errors". Only its status shows it
-//     (dmsetup status: S, a sync that failed; D, a write that failed). So pvmove never
-//     ends a move by itself: EndMove does, once all is copied and both legs are sound.
+//   - When pvmove is killed, the kernel continues the copy; pvmove without a volume continues
+//     the move that it finds. After a power loss the activation of the volume restores the
+//     mirror, and the copy starts again.
+//   - The kernel does NOT copy sectors that cannot be read, and pvmove prints "Moved: 100.00%"
+//     and succeeds: the kernel's mirror has no "handle_errors". Only the status of the mirror
+//     shows the failure (dmsetup status: S, a sync that failed; D, a write that failed). So
+//     StartMove never ends a move: EndMove does, once all is copied and both legs are sound.
 //   - pvmove --abort fails the writes that wait in the mirror: see RevertToSource.
 //   - While a drive of the group is missing, a move can be neither ended nor aborted; the
 //     volume stays usable on the leg that is present.
@@ -32,9 +32,9 @@ import (
 // Move is a move of one volume, or thin pool, between physical volumes.
 type Move struct{ Group, Volume, From, To string }
 
-// begun is how many seconds pvmove waits between checks of the move that it started; "+"
-// makes it wait before the first check, too.
-const begun = "+2592000"
+// pollInterval is how many seconds pvmove waits between checks of the move that it started:
+// 30 days. With "+" it waits before the first check, too.
+const pollInterval = "+2592000"
 
 // StartMove starts pvmove. It returns when pvmove fails, or when ctx ends; the caller ends ctx
 // once a report shows the move: LVM has released the lock by then, and killing pvmove loses
@@ -47,7 +47,7 @@ func (s *System) StartMove(ctx context.Context, devices []string, m Move) error 
 	if err := requireOurs(r, m.Group); err != nil {
 		return err
 	}
-	command, err := expand(r, []string{"pvmove", "--atomic", "--interval", begun, "--name", m.Volume, pvArg(m.From), pvArg(m.To)})
+	command, err := expand(r, []string{"pvmove", "--atomic", "--interval", pollInterval, "--name", m.Volume, pvArg(m.From), pvArg(m.To)})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func EndMove(group, from string) []Step {
 	}}
 }
 
-// AbortMove plans to abort a move: all data stays where it was.
+// AbortMove plans to abort a move: the volume stays on the physical volume that it moved from.
 func AbortMove(group, from string) []Step {
 	return []Step{{
 		Name: "take back the move from physical volume " + from,
@@ -78,15 +78,16 @@ func AbortMove(group, from string) []Step {
 // Copy is the progress of the kernel's copy between the legs of a volume.
 type Copy struct {
 	Done, Total uint64 // in regions of the kernel
-	Legs        string // a letter each, A is sound: Documentation/admin-guide/device-mapper
+	Legs        string // one letter per leg, A is sound: Documentation/admin-guide/device-mapper
 }
 
-// Unread reports whether the first leg, the source of the copy, could not be read. Whole
-// reports whether all legs hold everything, as far as the kernel knows.
+// Unread reports whether the kernel failed to read the first leg, the source of the copy.
 func (c Copy) Unread() bool { return c.Legs != "" && strings.Trim(c.Legs[:1], "AaDF") != "" }
-func (c Copy) Whole() bool  { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
 
-// Unwritten returns the leg that could not be written, from 0; -1: none.
+// Whole reports whether, as far as the kernel knows, each leg has all data.
+func (c Copy) Whole() bool { return c.Done == c.Total && strings.Trim(c.Legs, "A") == "" }
+
+// Unwritten returns the number, from 0, of the leg that failed a write; -1 if no leg did.
 func (c Copy) Unwritten() int {
 	if c.Legs != "" && strings.Trim(c.Legs[1:], "Aa") != "" {
 		return 1
@@ -102,14 +103,14 @@ func (c Copy) Part() float64 {
 	return float64(c.Done) / float64(c.Total)
 }
 
-// CopyProgress returns the kernel's progress for a volume with legs; it touches no drive. An
-// inactive volume is ErrNotFound.
+// CopyProgress returns the kernel's progress for a volume with legs. It sends the drives no
+// request. An inactive volume is ErrNotFound.
 func (s *System) CopyProgress(ctx context.Context, group, volume string) (Copy, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	out, err := s.dmsetup(ctx, "status", MapperName(group, volume))
 	if err != nil {
-		return Copy{}, fmt.Errorf("volume %s/%s: how far it is copied: %w", group, volume, err)
+		return Copy{}, fmt.Errorf("volume %s/%s: read the progress of the copy: %w", group, volume, err)
 	}
 	return parseCopy(string(out))
 }
@@ -127,7 +128,7 @@ func parseCopy(text string) (Copy, error) {
 	case at > 4 && f[2] == "raid":
 		c.Legs = f[at-1]
 	default:
-		return c, fmt.Errorf("%w: status of a mirror: %q", drivebay.ErrInvalid, strings.TrimSpace(text))
+		return c, fmt.Errorf("%w: not the status of a mirror: %q", drivebay.ErrInvalid, strings.TrimSpace(text))
 	}
 	return c, nil
 }

@@ -49,7 +49,7 @@ func VolumeName(id string) (string, error) { return ourName("logical volume", id
 
 func ourName(what, id string) (string, error) {
 	if id == "" {
-		return "", fmt.Errorf("name of a %s: %w: the id is empty", what, drivebay.ErrInvalid)
+		return "", fmt.Errorf("%s: %w: the ID is empty", what, drivebay.ErrInvalid)
 	}
 	return prefix + id, checkName(what, prefix+id)
 }
@@ -63,7 +63,7 @@ func CheckNames(group, volume string) error {
 		return err
 	}
 	if n := len(MapperName(group, volume)); n > maxDMName {
-		return fmt.Errorf("logical volume %s/%s: %w: its device-mapper name has %d characters, at most %d fit", group, volume, drivebay.ErrInvalid, n, maxDMName)
+		return fmt.Errorf("logical volume %s/%s: %w: the device-mapper name has %d characters; the limit is %d", group, volume, drivebay.ErrInvalid, n, maxDMName)
 	}
 	return nil
 }
@@ -72,20 +72,20 @@ func checkName(what, name string) error {
 	bad := func(why string) error { return fmt.Errorf("%s %q: %w: %s", what, name, drivebay.ErrInvalid, why) }
 	switch {
 	case !nameChars.MatchString(name):
-		return bad("a name has letters, digits and + _ . - and does not begin with a hyphen")
+		return bad("a name consists of letters, digits and + _ . - and does not begin with a hyphen")
 	case name == "." || name == "..":
-		return bad("it is a folder's name")
+		return bad("the name is reserved for a directory")
 	case len(name) > maxName:
-		return bad("it is too long")
+		return bad(fmt.Sprintf("the name has more than %d characters", maxName))
 	}
 	for _, r := range reservedAt {
 		if strings.HasPrefix(name, r) {
-			return bad("lvm keeps names that begin with " + r)
+			return bad("LVM reserves names that begin with " + r)
 		}
 	}
 	for _, r := range reservedIn {
 		if strings.Contains(name, r) {
-			return bad("lvm keeps names with " + r)
+			return bad("LVM reserves names that contain " + r)
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ var keyChars = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 // of a value, and # itself, becomes # and two hexadecimal digits.
 func EncodeTag(key, value string) (string, error) {
 	if !keyChars.MatchString(key) {
-		return "", fmt.Errorf("tag %q: %w: a key has small letters, digits and hyphens", key, drivebay.ErrInvalid)
+		return "", fmt.Errorf("tag %q: %w: a key consists of lowercase letters, digits and hyphens", key, drivebay.ErrInvalid)
 	}
 	var b strings.Builder
 	b.WriteString(Tag + ":" + key + "=")
@@ -116,7 +116,7 @@ func EncodeTag(key, value string) (string, error) {
 		}
 	}
 	if b.Len() > maxTag {
-		return "", fmt.Errorf("tag %q: %w: it has %d characters, at most %d fit", key, drivebay.ErrInvalid, b.Len(), maxTag)
+		return "", fmt.Errorf("tag %q: %w: has %d characters; the limit is %d", key, drivebay.ErrInvalid, b.Len(), maxTag)
 	}
 	return b.String(), nil
 }
@@ -161,7 +161,7 @@ func checkTag(tag string) error {
 	}
 	for i := range len(tag) {
 		if !tagByte(tag[i]) {
-			return fmt.Errorf("tag %q: %w: lvm takes no %q", tag, drivebay.ErrInvalid, tag[i])
+			return fmt.Errorf("tag %q: %w: LVM allows no %q", tag, drivebay.ErrInvalid, tag[i])
 		}
 	}
 	return nil

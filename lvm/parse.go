@@ -68,8 +68,8 @@ func document(b []byte) []byte {
 	return out
 }
 
-// Parse reads the JSON of lvm fullreport. It ignores unknown fields; a number that is
-// not valid is an error, because a partial report would mislead.
+// Parse reads the JSON of lvm fullreport. It ignores unknown fields. An invalid number is an
+// error, because a partial report would be wrong.
 func Parse(b []byte) (*Report, error) {
 	text := document(b)
 	sections, plain := plainReport(string(text))
@@ -78,17 +78,17 @@ func Parse(b []byte) (*Report, error) {
 			Report []section `json:"report"`
 		}
 		if err := json.Unmarshal(text, &doc); err != nil {
-			return nil, fmt.Errorf("read lvm's report: %w", err)
+			return nil, fmt.Errorf("LVM report: %w", err)
 		}
 		sections = doc.Report
 	}
 	if sections == nil {
-		return nil, fmt.Errorf("read lvm's report: it has no part \"report\"")
+		return nil, fmt.Errorf("LVM report: no member \"report\"")
 	}
 	out := &Report{}
 	for _, s := range sections {
 		if err := out.add(s); err != nil {
-			return nil, fmt.Errorf("read lvm's report: %w", err)
+			return nil, fmt.Errorf("LVM report: %w", err)
 		}
 	}
 	return out, nil
@@ -101,12 +101,12 @@ func (r *Report) add(s section) error {
 		pvs = append(pvs, n.pv(x))
 	}
 	if len(s.Group) > 1 {
-		return fmt.Errorf("%d groups in one section", len(s.Group))
+		return fmt.Errorf("%d volume groups in one section", len(s.Group))
 	}
 	// Physical volumes without a group have a section of their own.
 	if len(s.Group) == 0 || s.Group[0]["vg_name"] == "" {
 		if len(s.LV) > 0 {
-			return fmt.Errorf("%d volumes of no group", len(s.LV))
+			return fmt.Errorf("%d logical volumes without a volume group", len(s.LV))
 		}
 		r.Free = append(r.Free, pvs...)
 		return n.err
@@ -152,7 +152,7 @@ func (n *numbers) size(r row, field string) uint64 {
 	}
 	x, err := strconv.ParseUint(string(v), 10, 64)
 	if err != nil && n.err == nil {
-		n.err = fmt.Errorf("%s: %q is no number", field, v)
+		n.err = fmt.Errorf("%s: %q is not a number", field, v)
 	}
 	return x
 }
@@ -165,7 +165,7 @@ func (n *numbers) percent(r row, field string) Percent {
 	x, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || math.IsNaN(x) || x < 0 || x > 100 {
 		if n.err == nil {
-			n.err = fmt.Errorf("%s: %q is no share of a hundred", field, v)
+			n.err = fmt.Errorf("%s: %q is not a percentage", field, v)
 		}
 		return Percent{}
 	}

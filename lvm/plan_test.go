@@ -206,11 +206,11 @@ func TestSerialised(t *testing.T) {
 // before anything else is done; those in use are not.
 func TestStranded(t *testing.T) {
 	g := recorded(t, "healthy").Group("drivebay-all")
-	if got := g.stranded(); len(got) != 0 {
+	if got := g.partsLeftActive(); len(got) != 0 {
 		t.Errorf("of a group at work: %v", got)
 	}
 	g.LV("drivebay-pool").Active = false // as lvm tells of a pool whose volumes are in use
-	if got := g.stranded(); len(got) != 0 {
+	if got := g.partsLeftActive(); len(got) != 0 {
 		t.Errorf("of a pool whose volumes are in use: %v", got)
 	}
 	for i := range g.LVs {
@@ -220,7 +220,7 @@ func TestStranded(t *testing.T) {
 	}
 	want := []string{"drivebay-all/drivebay-mir_rimage_0", "drivebay-all/drivebay-mir_rimage_1", "drivebay-all/drivebay-mir_rmeta_0", "drivebay-all/drivebay-mir_rmeta_1",
 		"drivebay-all/drivebay-pool_tdata", "drivebay-all/drivebay-pool_tmeta"}
-	got := g.stranded()
+	got := g.partsLeftActive()
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -2,7 +2,6 @@ package lvm
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,12 +12,12 @@ import (
 // How LVM and the kernel treat the legs of a mirror, tried with Linux 6.1 and lvm2 2.03.16
 // (drivers/md/dm-raid.c, analyse_superblocks, super_init_validation):
 //
-//   - A leg whose drive went and came back is used as if it had never gone. LVM marks a
-//     physical volume as missing only when the group is changed without it. So a mirror
-//     whose other drive is gone is activated from a leg that is days old.
-//   - With both legs present, the kernel copies the one whose superblock has more events to
-//     the other. If each leg was used without the other, that is the leg that was
-//     activated more often, not the one that was written last.
+//   - The kernel uses a leg whose drive was absent for a while like any other leg. LVM marks
+//     a physical volume as missing only when the group is changed without it. So LVM
+//     activates a mirror whose other drive is gone from a leg whose data may be days old.
+//   - With both legs present, the kernel copies the leg whose superblock has more events to
+//     the other. If each leg was used without the other, the leg that was activated more
+//     often is copied, not the leg that was written last.
 //   - A leg that is activated alone records that in its superblock when it is deactivated,
 //     not before.
 //   - "lvchange --rebuild" of a leg, while the mirror is active without it, copies in the
@@ -81,7 +80,7 @@ func ParseSuperblock(b []byte) (Superblock, error) {
 	const magic = 0x64526d44 // "DmRd"
 	le := binary.LittleEndian
 	if len(b) < 64 || le.Uint32(b) != magic {
-		return Superblock{}, fmt.Errorf("superblock of a mirror: %w: it has no mark of dm-raid", drivebay.ErrInvalid)
+		return Superblock{}, fmt.Errorf("superblock of a mirror: %w: no dm-raid magic", drivebay.ErrInvalid)
 	}
 	return Superblock{Position: int(le.Uint32(b[12:])), Events: le.Uint64(b[16:]), Failed: le.Uint64(b[24:]), Whole: le.Uint64(b[32:]) == ^uint64(0)}, nil
 }
@@ -102,7 +101,7 @@ func RemakeLeg(group, name, pv string) []Step {
 	serves := func(r *Report) error {
 		lv, _ := has(r)
 		if lv == nil || !lv.Active {
-			return fmt.Errorf("mirror %s: %w: it is not active", path, drivebay.ErrRefused)
+			return fmt.Errorf("mirror %s: %w: not active", path, drivebay.ErrRefused)
 		}
 		return nil
 	}
@@ -126,7 +125,7 @@ func AddLeg(group, name, pv string) Step {
 				return fmt.Errorf("mirror %s: %w", path, ErrNotFound)
 			}
 			if slices.Contains(g.PhysicalVolumesOf(name), pv) {
-				return errors.New("its leg was not taken out")
+				return fmt.Errorf("mirror %s: a leg is still on physical volume %s", path, pv)
 			}
 			return nil
 		},

@@ -32,11 +32,11 @@ type PV struct {
 	DeviceSize  uint64
 	Size, Free  uint64 // bytes for volumes
 	DataStart   uint64 // bytes
-	Missing     bool   // lost, or back but not adopted again (RestoreMissing)
+	Missing     bool   // lost, or back and still marked as missing (RestoreMissing)
 	Allocatable bool
 	Duplicate   bool // two drives have this UUID
-	InUse       bool // its label says that it belongs to a group
-	NoMetadata  bool // it holds no readable copy of the group's metadata; ours are made with one
+	InUse       bool // according to its label it belongs to a group
+	NoMetadata  bool // it has no readable copy of the group's metadata; CreateGroup gives each one a copy
 	Tags        []string
 }
 

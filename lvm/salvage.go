@@ -17,7 +17,7 @@ import (
 // restores the metadata of the intact volumes only: LVM's own text of the group without the
 // sections of the lost volumes (vgcfgbackup(8), vgcfgrestore(8)). If the lost drive is the
 // one that the volume moves from, the volume is lost; if it is the other one, the volume is
-// where it was (see KeepFailedWrites).
+// complete on the drive that it moves from (see KeepFailedWrites).
 
 // LostWith returns the volumes that have extents on a physical volume, or move from it; the
 // volumes of a lost pool; and the hidden parts of all of them. It leaves out the parts of
@@ -87,7 +87,7 @@ func (s *System) Salvage(ctx context.Context, group string, devices []string, pv
 	}
 	if g := r.Group(group); g != nil && slices.Contains(g.Missing(), pv) {
 		if r, err = s.salvage(ctx, g, devices, pv); err != nil {
-			return r, fmt.Errorf("volume group %s: without physical volume %s: %w", group, pv, err)
+			return r, fmt.Errorf("volume group %s: remove lost physical volume %s: %w", group, pv, err)
 		}
 	}
 	return r, s.removeStaleMoveDevices(ctx, r.Group(group), devices)
@@ -95,12 +95,12 @@ func (s *System) Salvage(ctx context.Context, group string, devices []string, pv
 
 func (s *System) salvage(ctx context.Context, g *Group, devices []string, pv string) (*Report, error) {
 	if len(g.Missing()) != 1 {
-		return nil, fmt.Errorf("%w: it misses %v", ErrMissingPV, g.Missing())
+		return nil, fmt.Errorf("%w: %v are missing; Salvage removes only one", ErrMissingPV, g.Missing())
 	}
 	lost := g.LostWith(pv)
 	for _, name := range lost {
 		if g.LV(name).Active {
-			return nil, fmt.Errorf("volume %s: %w: it is active", name, drivebay.ErrBusy)
+			return nil, fmt.Errorf("volume %s: %w: active", name, drivebay.ErrBusy)
 		}
 	}
 	var err error
@@ -151,18 +151,18 @@ func (s *System) restoreMetadata(ctx context.Context, g *Group, devices, lost []
 	return err
 }
 
-// verifyUnchanged returns what of a group changed, except gone. A moved volume has to lie where the
-// first leg of the move lay.
+// verifyUnchanged returns an error for each volume, except those in gone, that the restore of a
+// group changed. A volume that was moving must be on the extents of the first leg of the move.
 func verifyUnchanged(was, is *Group, gone []string) error {
 	if is == nil || len(is.Missing()) > 0 {
-		return fmt.Errorf("volume group %s: %w: it is not whole", was.Name, drivebay.ErrRefused)
+		return fmt.Errorf("volume group %s: %w: physical volumes are missing after the restore", was.Name, drivebay.ErrRefused)
 	}
 	var from []Extent
 	move := append(was.moving(), "")[0]
 	if leg := was.LV(move + "_mimage_0"); leg != nil {
 		from = leg.Extents
 	}
-	home := func(x Extent) bool {
+	onSource := func(x Extent) bool {
 		return slices.ContainsFunc(from, func(f Extent) bool {
 			return f.PV == x.PV && f.Start <= x.Start && x.Start+x.Count <= f.Start+f.Count
 		})
@@ -177,19 +177,20 @@ func verifyUnchanged(was, is *Group, gone []string) error {
 		moved := slices.ContainsFunc(a.Segments, func(s Segment) bool { return move != "" && slices.Contains(s.On, move) })
 		same := b != nil && b.UUID == a.UUID && b.Size == a.Size
 		if moved {
-			same = same && len(b.Extents) > 0 && !slices.ContainsFunc(b.Extents, func(x Extent) bool { return !home(x) })
+			same = same && len(b.Extents) > 0 && !slices.ContainsFunc(b.Extents, func(x Extent) bool { return !onSource(x) })
 		} else {
 			same = same && slices.Equal(a.Extents, b.Extents)
 		}
 		if !same {
-			errs = append(errs, fmt.Errorf("volume %s/%s: %w: it is not what it was", was.Name, a.Name, drivebay.ErrRefused))
+			errs = append(errs, fmt.Errorf("volume %s/%s: %w: changed by the restore", was.Name, a.Name, drivebay.ErrRefused))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// removeStaleMoveDevices removes the devices of a move that the metadata no longer has: it first reloads the
-// volumes above them with tables without the move. Writers do not notice.
+// removeStaleMoveDevices removes the devices of a move that is no longer in the metadata. Before
+// that it reloads the tables of the volumes above them. Programs that write to the volumes only
+// wait for the reload.
 func (s *System) removeStaleMoveDevices(ctx context.Context, g *Group, devices []string) error {
 	if g == nil || g.AnyMove() != nil {
 		return nil
@@ -217,7 +218,7 @@ func (s *System) removeStaleMoveDevices(ctx context.Context, g *Group, devices [
 	}
 	for _, name := range left {
 		if _, err := s.runner.Run(ctx, "dmsetup", "remove", MapperName(g.Name, name)); err != nil {
-			return fmt.Errorf("volume %s/%s: take its device away: %w", g.Name, name, err)
+			return fmt.Errorf("volume %s/%s: remove the device: %w", g.Name, name, err)
 		}
 	}
 	return nil

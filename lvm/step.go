@@ -50,7 +50,7 @@ func pvArgs(uuids []string) []string {
 // expand replaces the UUIDs in a command by the current device nodes.
 func expand(r *Report, argv []string) ([]string, error) {
 	if len(argv) == 0 {
-		return nil, fmt.Errorf("%w: a step without a command", drivebay.ErrInvalid)
+		return nil, fmt.Errorf("%w: step without a command", drivebay.ErrInvalid)
 	}
 	out := slices.Clone(argv)
 	for i, a := range argv {
@@ -64,7 +64,7 @@ func expand(r *Report, argv []string) ([]string, error) {
 		case p == nil:
 			return nil, fmt.Errorf("physical volume %s: %w", uuid, ErrNotFound)
 		case p.Duplicate:
-			return nil, fmt.Errorf("physical volume %s: %w: two drives have this identity", uuid, drivebay.ErrAmbiguous)
+			return nil, fmt.Errorf("physical volume %s: %w: two drives have this UUID", uuid, drivebay.ErrAmbiguous)
 		case p.Device == "":
 			return nil, fmt.Errorf("physical volume %s: %w", uuid, ErrMissingPV)
 		}

@@ -62,12 +62,12 @@ func settings(archive string) string {
 // argv adds the settings and the list of devices to a command (see doc.go).
 func (s *System) argv(devices, command []string) ([]string, error) {
 	if len(devices) == 0 {
-		return nil, fmt.Errorf("%s: %w: without drives lvm would look at all of the machine's", command[0], drivebay.ErrInvalid)
+		return nil, fmt.Errorf("%s: %w: no drives given; LVM would read all drives of the machine", command[0], drivebay.ErrInvalid)
 	}
 	out := []string{"lvm", command[0], "--config", settings(s.archive)}
 	for _, d := range devices {
 		if !strings.HasPrefix(d, "/dev/") || strings.ContainsAny(d, ", \n\"") {
-			return nil, fmt.Errorf("%s: %w: %q is no path of a drive", command[0], drivebay.ErrInvalid, d)
+			return nil, fmt.Errorf("%s: %w: %q is not the path of a device", command[0], drivebay.ErrInvalid, d)
 		}
 		out = append(out, "--devices", d)
 	}
@@ -121,7 +121,7 @@ func (s *System) Run(ctx context.Context, group string, devices []string, steps 
 			return report, fmt.Errorf("%s: %w", step.Name, err)
 		}
 		if i == 0 {
-			if report, err = s.deactivateStranded(ctx, report, group, devices); err != nil {
+			if report, err = s.deactivateParts(ctx, report, group, devices); err != nil {
 				return report, err
 			}
 		}
@@ -158,7 +158,7 @@ func (s *System) step(ctx context.Context, before *Report, devices []string, ste
 		return before, err
 	}
 	if !step.Done(after) {
-		return after, fmt.Errorf("%w: %s ended well, and yet the report does not show its work", ErrUnknown, command[0])
+		return after, fmt.Errorf("%w: %s succeeded, but the LVM report does not show its result", ErrUnknown, command[0])
 	}
 	return after, nil
 }
@@ -171,12 +171,12 @@ func requireOurs(r *Report, group string) error {
 		if g := &r.Groups[i]; g.Name == group {
 			n++
 			if !slices.Contains(g.Tags, Tag) {
-				return fmt.Errorf("volume group %s (%s): %w: it has no tag %q", group, g.UUID, ErrForeign, Tag)
+				return fmt.Errorf("volume group %s (%s): %w: no tag %q", group, g.UUID, ErrForeign, Tag)
 			}
 		}
 	}
 	if n > 1 {
-		return fmt.Errorf("volume group %s: %w: there are %d of this name", group, drivebay.ErrAmbiguous, n)
+		return fmt.Errorf("volume group %s: %w: %d volume groups have this name", group, drivebay.ErrAmbiguous, n)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (s *System) lock(ctx context.Context, group string) (func(), error) {
 		return func() { <-l.token; done() }, nil
 	case <-ctx.Done():
 		done()
-		return nil, fmt.Errorf("another change is under way: %w: %w", ErrLocked, ctx.Err())
+		return nil, fmt.Errorf("wait for another change of the group: %w: %w", ErrLocked, ctx.Err())
 	}
 }
 

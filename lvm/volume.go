@@ -23,7 +23,7 @@ func (v Volume) check() error {
 		return err
 	}
 	if v.Size == 0 || v.Size > 1<<60 {
-		return fmt.Errorf("logical volume %s: %w: its size is %d bytes", v.path(), drivebay.ErrInvalid, v.Size)
+		return fmt.Errorf("logical volume %s: %w: size of %d bytes", v.path(), drivebay.ErrInvalid, v.Size)
 	}
 	return checkTags(v.Tags)
 }
@@ -37,14 +37,14 @@ func CreateLinear(v Volume) ([]Step, error) {
 // synchronized from the start: both legs read the same.
 func CreateMirror(v Volume) ([]Step, error) {
 	if len(v.PVs) < 2 {
-		return nil, fmt.Errorf("logical volume %s: %w: a mirror needs two drives", v.path(), drivebay.ErrInvalid)
+		return nil, fmt.Errorf("logical volume %s: %w: a mirror requires two drives", v.path(), drivebay.ErrInvalid)
 	}
 	return v.create("raid1", v.size(), []string{"--mirrors", strconv.Itoa(len(v.PVs) - 1), "--wipesignatures", "y", "--zero", "y"})
 }
 
-// CreatePool plans a thin pool. It zeroes blocks before a volume sees them and returns
-// ENOSPC at once when it is full: by default it would hold back writes for a minute and
-// then fail them all the same (lvmthin(7)).
+// CreatePool plans a thin pool that zeroes blocks before a volume sees them, and that returns
+// ENOSPC at once when it is full. By default the kernel delays writes for a minute and then
+// fails them anyway (lvmthin(7)).
 func CreatePool(v Volume, metadata uint64) ([]Step, error) {
 	argv := []string{"--zero", "y"}
 	if metadata > 0 {
@@ -122,7 +122,7 @@ func (v Volume) create(kind string, size, more []string) ([]Step, error) {
 		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && right(lv) },
 		May: func(r *Report) error {
 			if lv := r.LV(v.Group, v.Name); lv != nil {
-				return fmt.Errorf("logical volume %s: %w: as %s of %d bytes", v.path(), ErrExists, lv.Type, lv.Size)
+				return fmt.Errorf("logical volume %s: %w: type %s, %d bytes", v.path(), ErrExists, lv.Type, lv.Size)
 			}
 			return nil
 		},
@@ -205,9 +205,9 @@ func Activate(group, name string) []Step {
 	}}
 }
 
-// Refresh plans to load an active volume's tables again. After a drive was away and came
-// back they still refer to the old device, which no report shows; the refresh makes a
-// mirror use its leg again and copy what it missed.
+// Refresh plans to load the tables of an active volume again. When a drive was absent and is
+// back, the tables still refer to the old device, which no report shows. The refresh makes a
+// mirror use the leg on that drive again and copy what the leg missed.
 func Refresh(group, name string) []Step {
 	path := group + "/" + name
 	return []Step{{

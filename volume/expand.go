@@ -66,7 +66,7 @@ func (e nodeCalls) ExpandNode(ctx context.Context, id, path string, r drivebay.S
 		size, err = s.Expand(ctx, at, r, secrets)
 		return err
 	})
-	if err != nil { // the work may go on, and still set the size
+	if err != nil { // the work may continue, and still set the size
 		return 0, err
 	}
 	return size, nil

@@ -46,7 +46,7 @@ func TestForgetDrive(t *testing.T) {
 		for _, w := range s.e.Volumes().Snapshots {
 			s.must(s.e.DeleteSnapshot(s.Context(), w.ID))
 		}
-		refused("only a drive that is OFFLINE")
+		refused("only the record of a drive that is OFFLINE")
 		s.must(s.sim.Inject(hostsim.Fault{Bay: d.Slot.Bay, Fault: "vanish"}))
 		time.Sleep(time.Minute)
 		s.must(s.e.ForgetDrive(s.Context(), d.ID, "it went back to its maker"))

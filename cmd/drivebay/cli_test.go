@@ -371,7 +371,7 @@ func TestWrongCalls(t *testing.T) {
 		{"locate 77 on", exitFailure, `bay "77": not found: known bays: encl/Slot 07, encl/8`},
 		{"drive show zzz", exitFailure, "`drivebay drives` lists the drives"},
 		{"explain Slot", exitFailure, "did you mean one of these?"},
-		{"drives --root /nowhere", exitFailure, "it holds no sys/"},
+		{"drives --root /nowhere", exitFailure, "it contains no sys/"},
 		{"drives --api unix:///nowhere/s", exitFailure, "start it with `drivebay serve`"},
 		{"drives --api nonsense", exitFailure, "want unix:///path"},
 	} {

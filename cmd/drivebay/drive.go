@@ -13,9 +13,9 @@ var oneDrive = cobra.ExactArgs(1)
 
 func (a driveCommands) driveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "drive", Short: "Show or change one drive"}
-	show := a.showCommand("show ID", "Show the details of a drive", render.Drive)
+	show := a.showCommand("show DRIVE", "Show the details of a drive", render.Drive)
 	acknowledge := &cobra.Command{
-		Use: "acknowledge ID [CODE]", Short: "Accept a drive's current findings",
+		Use: "acknowledge DRIVE [CODE]", Short: "Accept a drive's current findings",
 		Long: "Accepts a finding at its current level: the finding counts again when the level rises. Only\nSUSPECT findings, and findings whose cause is gone, can be accepted. Without CODE the command\naccepts all of them.",
 		Args: cobra.RangeArgs(1, 2),
 	}
@@ -27,18 +27,18 @@ func (a driveCommands) driveCommand() *cobra.Command {
 		return "acknowledged", src.Acknowledge(cmd.Context(), d.ID, code)
 	})
 	cmd.AddCommand(a.cordonCommands()...)
-	cmd.AddCommand(show, acknowledge, a.lead(drivebay.LeaveRetry, "retry ID", "Retry the failed step of the removal of a drive", "retries the failed step"))
+	cmd.AddCommand(show, acknowledge, a.lead(drivebay.LeaveRetry, "retry DRIVE", "Retry the failed step of the removal of a drive", "retries the failed step"))
 	return cmd
 }
 
 // cordonCommands returns cordon and uncordon. They are often used while a drive is
 // replaced, so they are top-level commands as well as subcommands of drive.
 func (a driveCommands) cordonCommands() []*cobra.Command {
-	cordon := &cobra.Command{Use: "cordon ID", Short: "Place no new volumes on a drive", Args: oneDrive}
+	cordon := &cobra.Command{Use: "cordon DRIVE", Short: "Place no new volumes on a drive", Args: oneDrive}
 	cordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		return "cordoned", src.Cordon(cmd.Context(), d.ID, true)
 	})
-	uncordon := &cobra.Command{Use: "uncordon ID", Short: "Allow new volumes on a cordoned drive", Args: oneDrive}
+	uncordon := &cobra.Command{Use: "uncordon DRIVE", Short: "Allow new volumes on a cordoned drive", Args: oneDrive}
 	uncordon.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		return "uncordoned", src.Cordon(cmd.Context(), d.ID, false)
 	})
@@ -75,7 +75,7 @@ func (a driveCommands) showCommand(use, short string, draw func(*drivebay.Drive,
 }
 
 func (a driveCommands) smartCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "smart ID", Short: "Show the health pages of a drive", Args: oneDrive}
+	cmd := &cobra.Command{Use: "smart DRIVE", Short: "Show the health pages of a drive", Args: oneDrive}
 	raw := cmd.Flags().Bool("raw", false, "read the drive now and show its pages unchanged")
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

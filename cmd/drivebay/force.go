@@ -15,12 +15,12 @@ import (
 // forceCommand returns the command that takes out a drive with the volumes that still need it.
 func (a driveCommands) forceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "force-remove ID", Short: "Remove a drive with the volumes that still depend on it", Args: oneDrive,
+		Use: "force-remove DRIVE", Short: "Remove a drive with the volumes that still depend on it", Args: oneDrive,
 		Long: "Removes a drive that is leaving and cannot be emptied because it is dead or gone. The data on the\n" +
 			"drive is lost permanently, except for mirrors with all data on another drive. The error names\n" +
 			"every volume and snapshot that would be lost: confirm with --yes and --lose NAME for each of\n" +
 			"them, or with --lose-all. The command refuses a drive with mounted volumes and a drive that the\n" +
-			"machine runs from. Release a drive that is in use first with `drivebay release ID`.",
+			"machine runs from. Release a drive that is in use first with `drivebay release DRIVE`.",
 		Example: "  drivebay force-remove sdc --yes --lose data-1",
 	}
 	yes := cmd.Flags().Bool("yes", false, "confirm the removal of this drive")

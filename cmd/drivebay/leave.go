@@ -11,10 +11,10 @@ import (
 
 // leaveCommands returns the commands that take a drive out of the machine.
 func (a driveCommands) leaveCommands() []*cobra.Command {
-	release := a.lead(drivebay.LeaveRelease, "release ID", "Request the removal of a drive",
+	release := a.lead(drivebay.LeaveRelease, "release DRIVE", "Request the removal of a drive",
 		"is being released; `drivebay drive show {drive}` shows what it waits for")
-	release.Long = "Requests the removal of a drive. The drive gets no new volumes, and the volumes on it stay in use.\nWhen nothing depends on the drive, its usage is RELEASED and `drivebay approve ID --yes` removes it."
-	approve := a.lead(drivebay.LeaveApprove, "approve ID", "Remove a drive that nothing depends on",
+	release.Long = "Requests the removal of a drive. The drive gets no new volumes, and the volumes on it stay in use.\nWhen nothing depends on the drive, its usage is RELEASED and `drivebay approve DRIVE --yes` removes it."
+	approve := a.lead(drivebay.LeaveApprove, "approve DRIVE", "Remove a drive that nothing depends on",
 		"can be pulled; the light of its bay, if it has one, is on")
 	approve.Long = "Removes a drive that is RELEASED from the kernel and switches on the light of its bay. Without --yes\nthe command does nothing and prints the identity of the drive."
 	yes := approve.Flags().Bool("yes", false, "confirm the removal of this drive")
@@ -29,9 +29,9 @@ func (a driveCommands) leaveCommands() []*cobra.Command {
 		}
 		return err
 	}
-	cancel := a.lead(drivebay.LeaveCancel, "cancel ID", "Cancel the removal of a drive", "stays in the machine")
-	accept := a.lead(drivebay.LeaveAccept, "accept ID", "Use a removed drive that is back again", "is in use again")
-	forget := a.lead(drivebay.LeaveForget, "forget ID", "Delete the record of a drive that is gone permanently", "is forgotten")
+	cancel := a.lead(drivebay.LeaveCancel, "cancel DRIVE", "Cancel the removal of a drive", "stays in the machine")
+	accept := a.lead(drivebay.LeaveAccept, "accept DRIVE", "Use a removed drive that is back again", "is in use again")
+	forget := a.lead(drivebay.LeaveForget, "forget DRIVE", "Delete the record of a drive that is gone permanently", "is forgotten")
 	forget.Long = "Deletes the record of a drive that is OFFLINE: the drive is no longer listed, and its alerts end. The\ncommand refuses while the record of a volume or snapshot names the drive: run\n`drivebay volume forget VOLUME` first. A drive that comes back is a new drive."
 	return []*cobra.Command{a.replaceCommand(), release, approve, cancel, accept, a.forceCommand(), forget}
 }

@@ -112,7 +112,7 @@ func TestPassphraseFiles(t *testing.T) {
 	}
 	try("no such file", create(dir+"/none")...)
 	try("the passphrase is empty", create(dir+"/empty")...)
-	try("it is no text", create(dir+"/bytes")...)
+	try("not valid text", create(dir+"/bytes")...)
 	try("longer than 4096 bytes", create(dir+"/long")...)
 	try("--passphrase-file is required", "volume", "create", "v", "--encryption", "luks2")
 	try("unix socket only", append(create(dir+"/most"), "--api", "http://127.0.0.1:1")...)

@@ -14,14 +14,14 @@ import (
 
 func (a driveCommands) replaceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replace BAY|ID", Short: "Replace a drive step by step", Args: cobra.ExactArgs(1),
+		Use: "replace BAY|DRIVE", Short: "Replace a drive step by step", Args: cobra.ExactArgs(1),
 		Long: "Replaces a drive, and prints every step and what the step waits for:\n\n" +
 			"1. The drive is released. Its volumes move to other drives, or the command waits for them.\n" +
 			"2. When nothing depends on the drive and you confirm (or --yes is set), the kernel removes the\n" +
 			"   drive, and the light of its bay is switched on.\n" +
 			"3. You pull the drive and insert the new one. The drive in the same bay inherits the claim.\n\n" +
 			"The daemon keeps the state of the replacement. You can stop this command at any time: the same\n" +
-			"command continues it. Until the drive is removed, `drivebay cancel ID` keeps it.",
+			"command continues it. Until the drive is removed, `drivebay cancel DRIVE` keeps it.",
 		Example: "  drivebay replace 12\n  drivebay replace sdc --why 'it clicks' --yes",
 	}
 	r := replacement{app: a.app}

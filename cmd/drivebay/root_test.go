@@ -81,7 +81,7 @@ func TestRecordedMachine(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"explain Z1Z2BBBB":  "UNKNOWN",
-		"smart sda --raw":   "it was not recorded",
+		"smart sda --raw":   "not part of the recording",
 		"drive show sdb":    "ST4000NM0033-9ZM",
 		"smart sdb -o json": `"source"`,
 	} {

@@ -15,8 +15,8 @@ var selfTestKinds = []string{"short", "long", "abort"}
 
 func (a driveCommands) selftestCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "selftest ID short|long|abort", Short: "Start or abort a self-test of a drive", Args: cobra.ExactArgs(2),
-		Long: "Starts a self-test of a drive, or aborts one. The drive can be used during the test.\n`drivebay smart ID` shows the result.",
+		Use: "selftest DRIVE short|long|abort", Short: "Start or abort a self-test of a drive", Args: cobra.ExactArgs(2),
+		Long: "Starts a self-test of a drive, or aborts one. The drive can be used during the test.\n`drivebay smart DRIVE` shows the result.",
 	}
 	wait := cmd.Flags().Bool("wait", false, "wait for the result; the exit status is 1 if the test failed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

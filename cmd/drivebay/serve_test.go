@@ -34,7 +34,7 @@ func TestServeRefuses(t *testing.T) {
 		{"serve --sim /nowhere.yaml", exitFailure, []string{"simulated machine", "/nowhere.yaml"}},
 		{"serve --sim /x --root /y", exitFailure, []string{"exclude each other"}},
 		{"serve --root " + root + " --api unix://" + file, exitFailure, []string{"socket " + file, "--api"}},
-		{"serve --api http://127.0.0.1:1", exitFailure, []string{"is no socket"}},
+		{"serve --api http://127.0.0.1:1", exitFailure, []string{"is not a socket"}},
 		{"serve --local", exitUsage, []string{"--local cannot be used with `drivebay serve`"}},
 		{"serve now", exitUsage, []string{"unknown command"}},
 	} {

@@ -241,7 +241,7 @@ func TestClaims(t *testing.T) {
 		return strings.Count(out, "configuration") >= 18 // all of them: unclaim is asked of one
 	}, r.err.String)
 	out, errs, code := call(t, r.env, "claim", "nvme0n1", "no-such-drive")
-	if code == exitOK || out != "" || !strings.Contains(errs, "the machine runs from it") || !strings.Contains(errs, "no-such-drive") {
+	if code == exitOK || out != "" || !strings.Contains(errs, "the machine runs from this drive") || !strings.Contains(errs, "no-such-drive") {
 		t.Errorf("a system drive and none: exit %d, printed %q, said %q", code, out, errs)
 	}
 	if _, errs, code := call(t, r.env, "unclaim", "nvme2n1"); code == exitOK || !strings.Contains(errs, "configuration") {

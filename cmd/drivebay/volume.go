@@ -78,7 +78,7 @@ func (a volumeCommands) volumeDeleteCommand() *cobra.Command {
 func (a volumeCommands) volumeForgetCommand() *cobra.Command {
 	return a.lossy(lossy{
 		use: "forget VOLUME", short: "Delete the record of a volume whose drives are gone",
-		long:  "Deletes the record of a volume whose drives are gone permanently, and the records of its snapshots.\nUse it for a volume that can no longer be deleted. Nothing is wiped: if a drive comes back, drivebay\nfinds its volumes again. The command refuses while one of the drives is ONLINE, and while the volume\nis mounted. Without --yes it does nothing. The full ID or name is required.",
+		long:  "Deletes the record of a volume whose drives are gone permanently, and the records of its snapshots.\nUse it for a volume that can no longer be deleted. Nothing is wiped: if a drive comes back, drivebay\nfinds its volumes again. The command refuses while a drive that may have the volume is ONLINE, and\nwhile the volume is mounted. Without --yes it does nothing. The full ID or name is required.",
 		sure:  "confirm that its drives are gone permanently",
 		about: a.volumeAtStake, refusal: "%s would be forgotten and not wiped; to forget it, add --yes",
 		do: (*api.Client).ForgetVolume, done: "forgotten",

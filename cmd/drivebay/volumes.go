@@ -134,7 +134,7 @@ func (a *app) volume(ctx context.Context, what string) (*api.VolumeDetail, error
 	return detail, err
 }
 
-// untilDone repeats a call while the work that it started goes on: each of these calls,
+// untilDone repeats a call while the work that it started continues: each of these calls,
 // repeated, waits for the end of the first. If the command is interrupted, the daemon
 // continues the work.
 func (a *app) untilDone(ctx context.Context, client *api.Client, call func() error) error {

@@ -1,5 +1,5 @@
-// Package csitest runs csi-sanity, the suite that every CSI plugin has to pass,
-// against a plugin of ours, whatever machine it runs on.
+// Package csitest runs csi-sanity, the conformance suite for CSI plugins, against a plugin
+// of drivebay on any machine.
 package csitest
 
 import (
@@ -23,43 +23,43 @@ import (
 type Run struct {
 	Name   string
 	Config sanity.TestConfig
-	// Snapshots says that the plugin has them; without, the tests of snapshots and
-	// clones are left out.
+	// Snapshots is true if the plugin supports snapshots and clones; without, the run skips
+	// the tests of them.
 	Snapshots bool
-	// Only says of what kind the tests are that are run, by words of their names;
-	// none: all of them. It is for machines where a volume takes a long time.
+	// Only holds words of the names of the tests to run; empty: all tests. It is for
+	// machines on which the creation of a volume takes long.
 	Only []string
 }
 
-// Paths makes and looks at paths where the plugin is, which may be a machine that
-// is simulated, or another one.
+// Paths creates, removes and reads paths on the machine of the plugin, which may be simulated or
+// remote.
 type Paths interface {
 	MakeFolder(path string) error // with the folders above it
 	Remove(path string) error     // of an empty folder
-	Look(path string) (sanity.PathKind, error)
+	Kind(path string) (sanity.PathKind, error)
 }
 
-// Config is for the plugin at an endpoint, "unix:///csi.sock", that may mount
-// below a root. Without Paths they are those of this machine, where the folders
-// "pods" and "plugins" of the root have to be.
+// Config returns the configuration for the plugin at an endpoint, such as "unix:///csi.sock", that
+// may mount below root. If at is nil, the plugin is on this machine, and root must contain the
+// directories "pods" and "plugins".
 func Config(endpoint, root string, at Paths) sanity.TestConfig {
 	c := sanity.NewTestConfig()
 	c.Address = endpoint
-	c.DialOptions = append(c.DialOptions, grpc.WithChainUnaryInterceptor(sized))
+	c.DialOptions = append(c.DialOptions, grpc.WithChainUnaryInterceptor(measureAnswer))
 	c.TargetPath, c.StagingPath = root+"/pods/sanity", root+"/plugins/sanity"
 	if at != nil {
 		c.CreateTargetDir = func(path string) (string, error) { return path, at.MakeFolder(path) }
 		c.CreateStagingDir = c.CreateTargetDir
 		c.RemoveTargetPath, c.RemoveStagingPath = at.Remove, at.Remove
-		c.CheckPath = at.Look
+		c.CheckPath = at.Kind
 	}
 	return c
 }
 
-// For is a pass for volumes of a backing, with a filesystem or without. A plugin
-// that has snapshots has them of thin volumes only, and the suite takes them of
-// whatever it makes: other backings are for a plugin that says it has none.
-func For(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block bool) Run {
+// NewRun returns a run for volumes of one backing, with a filesystem or as block devices. Only thin
+// volumes have snapshots, but the suite takes snapshots of every volume that it creates: for other
+// backings snapshots has to be false, and the plugin appears not to support them.
+func NewRun(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block bool) Run {
 	name := string(backing) + " with a filesystem"
 	if block {
 		name = string(backing) + " as a block device"
@@ -67,14 +67,14 @@ func For(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block bo
 	}
 	c.TestVolumeParameters = map[string]string{drivebay.ParameterBacking: string(backing)}
 	if !snapshots {
-		c.DialOptions = append(slices.Clone(c.DialOptions), grpc.WithChainUnaryInterceptor(thick))
+		c.DialOptions = append(slices.Clone(c.DialOptions), grpc.WithChainUnaryInterceptor(hideSnapshots))
 	}
 	return Run{Name: name, Config: c, Snapshots: snapshots}
 }
 
-// Sealed is a pass for encrypted volumes: every call that has a place for secrets
-// brings the passphrase.
-func Sealed(r Run, passphrase string) Run {
+// Encrypted returns the run with encrypted volumes: every call with a field for secrets contains
+// the passphrase.
+func Encrypted(r Run, passphrase string) Run {
 	r.Name += ", encrypted"
 	r.Config.TestVolumeParameters[drivebay.ParameterEncryption] = drivebay.EncryptionLUKS2
 	r.Config.DialOptions = append(slices.Clone(r.Config.DialOptions), grpc.WithChainUnaryInterceptor(
@@ -93,10 +93,10 @@ func Sealed(r Run, passphrase string) Run {
 	return r
 }
 
-// sized measures every answer. The suite compares a topology that it got with one
-// that it has sent by reflect.DeepEqual (controller.go, "with accessibility
-// requirements"), and a message that was sent remembers its size.
-func sized(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+// measureAnswer computes the size of every answer, which the message caches. The suite compares a
+// topology from an answer with one that it has sent by reflect.DeepEqual (controller.go, "with
+// accessibility requirements"), and a message that was sent has its size cached.
+func measureAnswer(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, req, reply, conn, opts...)
 	if m, ok := reply.(proto.Message); ok {
 		proto.Size(m)
@@ -104,8 +104,8 @@ func sized(ctx context.Context, method string, req, reply any, conn *grpc.Client
 	return err
 }
 
-// thick leaves snapshots out of what a plugin says that it can do.
-func thick(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+// hideSnapshots removes snapshots and clones from the capabilities of a plugin.
+func hideSnapshots(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, req, reply, conn, opts...)
 	if r, ok := reply.(*csi.ControllerGetCapabilitiesResponse); ok {
 		r.Capabilities = slices.DeleteFunc(r.Capabilities, func(c *csi.ControllerServiceCapability) bool {
@@ -116,16 +116,16 @@ func thick(ctx context.Context, method string, req, reply any, conn *grpc.Client
 	return err
 }
 
-// skips are the reasons for which a test may leave itself out: what we do not
-// advertise.
+// skips holds the messages with which a test may skip itself: capabilities that the plugin does
+// not advertise.
 var skips = []string{
-	"ControllerPublishVolume not supported", "Controller Publish, UnpublishVolume not supported", "ControllerUnpublishVolume not supported", // a volume is on its node already
-	"ControllerModifyVolume not supported", "Modify volume not supported", "Modify Volume not supported", // nothing of a volume changes in place
-	"GroupControllerService not supported", // snapshots of several volumes are not of one moment
+	"ControllerPublishVolume not supported", "Controller Publish, UnpublishVolume not supported", "ControllerUnpublishVolume not supported", // a volume is always on its node
+	"ControllerModifyVolume not supported", "Modify volume not supported", "Modify Volume not supported", // drivebay has no mutable parameters
+	"GroupControllerService not supported", // drivebay cannot take snapshots of several volumes at one moment
 }
 
-// Sanity runs the suite over all runs. Ginkgo has one tree of tests for each
-// process, so a test binary calls this once.
+// Sanity runs the suite for all runs. Ginkgo has one tree of tests per process, so a test binary
+// calls Sanity once.
 func Sanity(t *testing.T, runs ...Run) {
 	passed := map[string]int{}
 	by := map[string]*Run{}
@@ -136,7 +136,7 @@ func Sanity(t *testing.T, runs ...Run) {
 		suite.FocusStrings = append(suite.FocusStrings, r.focus())
 		ginkgo.Describe(r.Name, func() { sanity.GinkgoTest(&r.Config) })
 	}
-	ginkgo.ReportAfterSuite("what was left out", func(r types.Report) {
+	ginkgo.ReportAfterSuite("skipped tests", func(r types.Report) {
 		for _, spec := range r.SpecReports {
 			if spec.LeafNodeType != types.NodeTypeIt {
 				continue
@@ -146,8 +146,8 @@ func Sanity(t *testing.T, runs ...Run) {
 			case spec.State.Is(types.SpecStatePassed):
 				passed[run]++
 			case spec.State.Is(types.SpecStateSkipped) && why == "" && by[run].Only != nil: // out of focus
-			case spec.State.Is(types.SpecStateSkipped) && !mayLeaveOut(why, by[run].Snapshots):
-				t.Errorf("%s: left out and should not be: %s: %s", run, spec.LeafNodeText, why)
+			case spec.State.Is(types.SpecStateSkipped) && !maySkip(why, by[run].Snapshots):
+				t.Errorf("%s: skipped without a known reason: %s: %s", run, spec.LeafNodeText, why)
 			}
 		}
 	})
@@ -156,17 +156,17 @@ func Sanity(t *testing.T, runs ...Run) {
 	for _, r := range runs {
 		t.Logf("%s: %d tests passed", r.Name, passed[r.Name])
 		if passed[r.Name] < 50 && r.Only == nil || passed[r.Name] < len(r.Only) {
-			t.Errorf("%s: that is too few", r.Name)
+			t.Errorf("%s: too few tests passed", r.Name)
 		}
 	}
 }
 
-// focus is what the full names of its tests match.
+// focus returns the regular expression that the full names of the tests of a run match.
 func (r Run) focus() string {
 	return regexp.QuoteMeta(" "+r.Name+" ") + ".*(" + strings.Join(r.Only, "|") + ")"
 }
 
-func mayLeaveOut(why string, snapshots bool) bool {
+func maySkip(why string, snapshots bool) bool {
 	if !snapshots && (strings.Contains(why, "Snapshot") || strings.Contains(why, "Cloning") || strings.Contains(why, "SNAPSHOT")) {
 		return true
 	}

@@ -25,7 +25,7 @@ func (p Passphrase) check() error {
 	case len(p) > maxPassphrase:
 		return fmt.Errorf("passphrase: %w: it is longer than %d bytes", drivebay.ErrInvalid, maxPassphrase)
 	case !utf8.ValidString(string(p)) || strings.ContainsRune(string(p), utf8.RuneError):
-		return fmt.Errorf("passphrase: %w: it is no text (UTF-8)", drivebay.ErrInvalid)
+		return fmt.Errorf("passphrase: %w: not valid text (UTF-8)", drivebay.ErrInvalid)
 	}
 	return nil
 }

@@ -297,9 +297,9 @@ func TestWorkOutlastsTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(3)
 		e.during = func(ctx context.Context) { <-ctx.Done() }
-		e.fail = fmt.Errorf("volume data-1: %w: the work goes on", context.DeadlineExceeded)
+		e.fail = fmt.Errorf("volume data-1: %w: the work continues", context.DeadlineExceeded)
 		w := ask(full(e).Handler(false), "DELETE", "/api/v1/volumes/data-1", "")
-		if w.Code != 409 || !strings.Contains(w.Body.String(), `"pending"`) || !strings.Contains(w.Body.String(), "goes on") {
+		if w.Code != 409 || !strings.Contains(w.Body.String(), `"pending"`) || !strings.Contains(w.Body.String(), "continues") {
 			t.Errorf("status %d %s", w.Code, w.Body)
 		}
 	})

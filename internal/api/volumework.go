@@ -129,7 +129,7 @@ func (s volumeHandlers) adoptVolume(w http.ResponseWriter, r *http.Request) erro
 
 // acceptLoss requires the whole id or name, as deleteVolume does.
 func (s volumeHandlers) acceptLoss(w http.ResponseWriter, r *http.Request) error {
-	return onWholeVolume(s, w, r, "let go of what cannot be read", Volumes.AcceptLoss)
+	return onWholeVolume(s, w, r, "accept the loss of unreadable data", Volumes.AcceptLoss)
 }
 
 func onWholeVolume(s volumeHandlers, w http.ResponseWriter, r *http.Request, verb string, do func(Volumes, context.Context, string) error) error {

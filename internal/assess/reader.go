@@ -209,7 +209,7 @@ func (r *reader) whole(path string, b []byte) error {
 	case smart.IsBlocks(b):
 		return r.put(item{file: path, data: b, kind: ataBlocks})
 	case len(trimmed) == 0:
-		return r.fail(path, fmt.Errorf("%w: it is empty", drivebay.ErrInvalid))
+		return r.fail(path, fmt.Errorf("%w: empty file", drivebay.ErrInvalid))
 	case trimmed[0] == '[':
 		return r.array(path, trimmed)
 	case trimmed[0] == '{':
@@ -260,10 +260,10 @@ func (r *reader) array(path string, b []byte) error {
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return r.fail(fmt.Sprintf("%s:%d", path, n), errors.New("array of documents: it is cut off"))
+		return r.fail(fmt.Sprintf("%s:%d", path, n), errors.New("array of documents: truncated"))
 	}
 	if n == 1 {
-		return r.fail(path, fmt.Errorf("%w: no document in it", drivebay.ErrInvalid))
+		return r.fail(path, fmt.Errorf("%w: contains no document", drivebay.ErrInvalid))
 	}
 	return nil
 }

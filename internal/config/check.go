@@ -45,7 +45,7 @@ func (l *loader) check() {
 	}
 	l.checkThresholds()
 	if len(l.bad) == 0 && l.config.Sim != "" && l.config.Root != "/" {
-		l.fail(l.origin["sim"], "sim and root exclude each other: a simulated machine has no folder")
+		l.fail(l.origin["sim"], "sim and root exclude each other: a simulated machine has no root directory")
 	}
 }
 
@@ -144,9 +144,9 @@ func checkAPI(s string) error {
 	path := SocketPath(s)
 	switch {
 	case path == "":
-		return fmt.Errorf("%q is no socket: write it as unix:///run/drivebay/drivebay.sock", s)
+		return fmt.Errorf("%q is not a socket: write it as unix:///run/drivebay/drivebay.sock", s)
 	case len(path) > maxSocketPath:
-		return fmt.Errorf("%q is longer than the %d bytes that the kernel takes for a socket", s, maxSocketPath)
+		return fmt.Errorf("%q is longer than the %d bytes that the kernel allows for the path of a socket", s, maxSocketPath)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func checkNodeID(s string) error {
 		return fmt.Errorf("%q is longer than 128 bytes", s)
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("%q has a space or another character that no name of a node has", s)
+		return fmt.Errorf("%q contains a space or another character that is not allowed in the name of a node", s)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func checkListen(s string) error {
 	}
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return fmt.Errorf("%q is no address: write it as 127.0.0.1:9100 or :9100", s)
+		return fmt.Errorf("%q is not an address: write it as 127.0.0.1:9100 or :9100", s)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%q: port %q is not between 0 and 65535", s, port)
@@ -183,7 +183,7 @@ func checkListen(s string) error {
 func checkFilesystems(text string) error {
 	for _, kind := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains(drivebay.FSTypes, kind) {
-			return fmt.Errorf("%q; supported are %s", kind, strings.Join(drivebay.FSTypes, ", "))
+			return fmt.Errorf("%q is unknown; the supported filesystems are %s", kind, strings.Join(drivebay.FSTypes, ", "))
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func checkRoots(text string) error {
 	roots := strings.Split(text, ", ")
 	for _, r := range roots {
 		if !filepath.IsAbs(r) || filepath.Clean(r) != r || r == "/" {
-			return fmt.Errorf("%q is no folder that volumes may be mounted below: write it as /var/lib/kubelet", r)
+			return fmt.Errorf("%q is not allowed: want an absolute path without links other than /, such as /var/lib/kubelet", r)
 		}
 	}
 	return nil

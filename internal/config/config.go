@@ -27,12 +27,12 @@ type Config struct {
 	Root           string             `yaml:"root" flag:"root" doc:"Directory that contains sys/, proc/ and run/ of the machine."`
 	Loop           bool               `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
 	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all drives. Empty: only drives that an operator claimed. A drive with content is never claimed."`
-	Sim            string             `yaml:"sim" flag:"sim" doc:"File that describes a simulated machine, to manage instead of the real one; poll.evidence is 10s then, unless set."`
+	Sim            string             `yaml:"sim" flag:"sim" doc:"File that describes a simulated machine, which the daemon manages instead of the real one. The default of poll.evidence is then 10s."`
 
 	Log         Log               `yaml:"log" doc:"The log, which is written to standard error."`
-	Volumes     Volumes           `yaml:"volumes" doc:"When the state of a volume is a fault; docs/volume-conditions.md is the table of conditions."`
+	Volumes     Volumes           `yaml:"volumes" doc:"Filesystems of volumes, and when a volume is full; docs/volume-conditions.md is the table of conditions."`
 	Healing     Healing           `yaml:"healing" doc:"Automatic repairs of volumes; docs/repairs.md is the table of repairs."`
-	Poll        Poll              `yaml:"poll" doc:"Intervals and limits of reading the drives. Events of the kernel start a reading at once in any case."`
+	Poll        Poll              `yaml:"poll" doc:"Intervals and limits of reading the drives. Events of the kernel always start a reading at once."`
 	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
 	Replacement Replacement       `yaml:"replacement" doc:"The removal of drives from the machine. docs/drive-replacement.md is the runbook."`
 	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Thresholds of the health rules. docs/health-rules.md explains each."`
@@ -47,22 +47,22 @@ type Log struct {
 // Volumes configures how the condition of volumes is judged.
 type Volumes struct {
 	Filesystems []string `yaml:"filesystems" flag:"volumes-filesystems" doc:"Filesystems that StorageClasses request: ext4, xfs, btrfs. The plugin is not ready while the mkfs program of one is missing, and creates volumes with no other filesystem."`
-	FullPercent int      `yaml:"fullPercent" flag:"volumes-full-percent" min:"0" max:"100" doc:"Percentage of used space or inodes, of those that users other than root can use, at which a filesystem is OutOfCapacity. 0: a full filesystem is no fault."`
+	FullPercent int      `yaml:"fullPercent" flag:"volumes-full-percent" min:"0" max:"100" doc:"Percentage of used space or inodes, of those that users other than root can use, at which a volume has the condition OutOfCapacity. 0: a full filesystem is not a fault."`
 }
 
 // Healing configures the automatic repair of volumes.
 type Healing struct {
-	Policy string `yaml:"policy" flag:"healing-policy" oneof:"off safe" doc:"off: volumes are healed on request only (drivebay heal, NodeHealer). safe: the daemon also does by itself the repairs that write nothing to the data of users and unmount nothing that can still be used."`
+	Policy string `yaml:"policy" flag:"healing-policy" oneof:"off safe" doc:"off: volumes are healed on request only (drivebay heal, NodeHealer). safe: the daemon also does the repairs that write nothing to the data of users and unmount nothing that can still be used."`
 }
 
 // Poll holds the intervals and limits of reading drives, and how long drives are remembered.
 type Poll struct {
-	Tick        time.Duration `yaml:"tick" live:"yes" min:"100ms" max:"1m" doc:"Interval of reading the counters and states of the kernel; this accesses no drive."`
-	Evidence    time.Duration `yaml:"evidence" live:"yes" min:"10s" max:"1d" doc:"Interval of reading the health pages of every drive that is awake."`
-	Rescan      time.Duration `yaml:"rescan" live:"yes" min:"10s" max:"1d" doc:"Interval of listing all drives, in case an event was lost."`
-	Timeout     time.Duration `yaml:"timeout" live:"yes" min:"1s" max:"10m" doc:"Time that a drive may take to answer."`
+	Tick        time.Duration `yaml:"tick" live:"yes" min:"100ms" max:"1m" doc:"Interval of reading the counters and states of the kernel, without a request to a drive."`
+	Evidence    time.Duration `yaml:"evidence" live:"yes" min:"10s" max:"1d" doc:"Interval of reading the health pages of every drive that is not in standby."`
+	Rescan      time.Duration `yaml:"rescan" live:"yes" min:"10s" max:"1d" doc:"Interval of listing all drives, in case an event of the kernel was lost."`
+	Timeout     time.Duration `yaml:"timeout" live:"yes" min:"1s" max:"10m" doc:"Time within which a drive has to answer a request."`
 	Parallel    int           `yaml:"parallel" min:"1" max:"1000" doc:"Maximum number of drives that are read at the same time."`
-	ForgetAfter time.Duration `yaml:"forgetAfter" live:"yes" min:"1h" max:"3650d" doc:"Time for which the record of a drive that left is kept."`
+	ForgetAfter time.Duration `yaml:"forgetAfter" live:"yes" min:"1h" max:"3650d" doc:"Time after which the record of an absent drive is deleted, if nothing needs it."`
 }
 
 // SelfTests is the schedule of self-tests.
@@ -77,8 +77,8 @@ type SelfTests struct {
 // Replacement configures when a drive is released automatically, and how fast its volumes are
 // moved.
 type Replacement struct {
-	Trigger  string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"Health at which a claimed drive is released automatically: off, bad or suspect. One drive leaves at a time, and none while several drives of one enclosure or controller turned at once. An operator approves the removal."`
-	Throttle int    `yaml:"throttle" min:"1" max:"100" doc:"Share of the time, in percent, in which volume groups that move to another drive are copied; 100 is as fast as the drives can."`
+	Trigger  string `yaml:"trigger" live:"yes" oneof:"off bad suspect" doc:"Health at which a claimed drive is released automatically: off, bad or suspect. Only one drive is released at a time, and none while the health of several drives of one enclosure or controller changed at once. An operator approves the removal."`
+	Throttle int    `yaml:"throttle" min:"1" max:"100" doc:"Share of the time, in percent, in which the daemon copies logical volumes that move to another drive; 100 is as fast as the drives allow."`
 	CopyRate uint64 `yaml:"copyRate" doc:"Maximum number of bytes per second that are copied when a volume moves to another drive. 0: no limit."`
 }
 

@@ -79,26 +79,26 @@ func TestErrors(t *testing.T) {
 		{"case", "statedir: /x\n", `f.yaml:1: unknown key "statedir": did you mean "stateDir"?`},
 		{"twice", "root: /a\nroot: /b\n", `f.yaml:2: root is already set in line 1`},
 		{"range", "\npoll:\n  tick: 5h\n", `f.yaml:3: poll.tick: 5h is not between 100ms and 1m`},
-		{"duration", "poll:\n  rescan: soon\n", `f.yaml:2: poll.rescan: "soon" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
-		{"bare number", "poll:\n  rescan: 300\n", `f.yaml:2: poll.rescan: "300" is no duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
+		{"duration", "poll:\n  rescan: soon\n", `f.yaml:2: poll.rescan: "soon" is not a duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
+		{"bare number", "poll:\n  rescan: 300\n", `f.yaml:2: poll.rescan: "300" is not a duration: write it as 30s, 10m, 1h30m, 7d or weekly`},
 		{"policy", "healing: {policy: all}\n", `f.yaml:1: healing.policy: "all"; want one of off, safe`},
 		{"word", "log:\n  level: loud\n", `f.yaml:2: log.level: "loud"; want one of debug, info, warn, error`},
 		{"bool", "loop: maybe\n", `f.yaml:1: loop: "maybe" is not true or false`},
 		{"number", "selfTests:\n  maxConcurrent: many\n", `f.yaml:2: selfTests.maxConcurrent: "many" is not a whole number`},
-		{"window", "selfTests:\n  window: nights\n", `f.yaml:2: selfTests.window: "nights" is no window: write it as 01:00-05:00`},
-		{"list for value", "root: [a, b]\n", `f.yaml:1: root: wants one value, not a list`},
-		{"value for section", "log: info\n", `f.yaml:1: log holds keys, not a plain value`},
-		{"top is a list", "- a\n", `f.yaml:1: the file holds keys, not a list`},
-		{"no value", "root:\n", `f.yaml:1: root: has no value: leave the key out for the default`},
+		{"window", "selfTests:\n  window: nights\n", `f.yaml:2: selfTests.window: "nights" is not a time window: write it as 01:00-05:00`},
+		{"list for value", "root: [a, b]\n", `f.yaml:1: root: must be one value, not a list`},
+		{"value for section", "log: info\n", `f.yaml:1: log must contain keys, not a plain value`},
+		{"top is a list", "- a\n", `f.yaml:1: the file must contain keys, not a list`},
+		{"no value", "root:\n", `f.yaml:1: root: has no value: remove the key to use the default`},
 		{"relative", "stateDir: state\n", `f.yaml:1: stateDir: "state" is not an absolute path`},
-		{"socket", "api: tcp://1\n", `f.yaml:1: api: "tcp://1" is no socket: write it as unix:///run/drivebay/drivebay.sock`},
+		{"socket", "api: tcp://1\n", `f.yaml:1: api: "tcp://1" is not a socket: write it as unix:///run/drivebay/drivebay.sock`},
 		{"long socket", "api: unix:///" + strings.Repeat("x", 107) + "\n", `is longer than the 107 bytes`},
-		{"listen", "listen: everywhere\n", `f.yaml:1: listen: "everywhere" is no address: write it as 127.0.0.1:9100 or :9100`},
+		{"listen", "listen: everywhere\n", `f.yaml:1: listen: "everywhere" is not an address: write it as 127.0.0.1:9100 or :9100`},
 		{"port", "listen: :99999\n", `f.yaml:1: listen: ":99999": port "99999" is not between 0 and 65535`},
 		{"sim and root", "sim: x.yaml\nroot: /tmp\n", `f.yaml:1: sim and root exclude each other`},
 		{"syntax", "log:\n\tlevel: x\n", `f.yaml: line 2: found character that cannot start any token`},
-		{"two documents", "root: /\n---\nroot: /\n", `f.yaml: holds more than one YAML document`},
-		{"threshold order", "thresholds:\n  wearUsed: 90\n  hddPendingBad: 2\n", `f.yaml:3: health threshold hddPendingBad: invalid: it lies below hddPendingSure`},
+		{"two documents", "root: /\n---\nroot: /\n", `f.yaml: contains more than one YAML document`},
+		{"threshold order", "thresholds:\n  wearUsed: 90\n  hddPendingBad: 2\n", `f.yaml:3: health threshold hddPendingBad: invalid: is below hddPendingSure`},
 		{"threshold order, other key", "thresholds:\n  hddPendingSure: 1000\n", `f.yaml:2: health threshold hddPendingBad: invalid`},
 		{"threshold percent", "thresholds: {wearUsed: 101}\n", `f.yaml:1: health threshold wearUsed: invalid`},
 		{"threshold near", "thresholds: {wearusd: 11}\n", `f.yaml:1: unknown key "thresholds.wearusd": did you mean "thresholds.wearUsed"?`},
@@ -118,7 +118,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	want := []string{
 		`f.yaml:1: unknown key "rot": did you mean "root"?`,
 		`f.yaml:2: unknown key "log.fromat": did you mean "log.format"?`,
-		`f.yaml:3: poll.tick: "x" is no duration`,
+		`f.yaml:3: poll.tick: "x" is not a duration`,
 		`f.yaml:2: log.level: "loud"; want one of`,
 		`f.yaml:3: poll.rescan: 1s is not between 10s and 1d`,
 	}
@@ -158,7 +158,7 @@ func TestWhoWins(t *testing.T) {
 	if c.Listen != ":3" || c.Root != "/env" || c.Log.Level != "warn" || c.SelfTests.MaxConcurrent != 4 || c.Poll != Default().Poll {
 		t.Errorf("got %+v", c)
 	}
-	if want := []string{"variable DRIVEBAY_LOG_LEVL is not known: did you mean DRIVEBAY_LOG_LEVEL?"}; !slices.Equal(got.Warnings, want) {
+	if want := []string{"variable DRIVEBAY_LOG_LEVL is unknown: did you mean DRIVEBAY_LOG_LEVEL?"}; !slices.Equal(got.Warnings, want) {
 		t.Errorf("warnings %q, want %q", got.Warnings, want)
 	}
 	_, err = Load(Sources{File: file, Env: []string{"DRIVEBAY_POLL_TICK=5h"}, Flags: map[string]string{"log.level": "loud"}})

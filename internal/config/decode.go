@@ -24,7 +24,7 @@ func (l *loader) file(name string, data []byte) {
 		return
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		l.fail(name, "holds more than one YAML document")
+		l.fail(name, "contains more than one YAML document")
 	}
 	l.section(name, "", doc.Content[0])
 }
@@ -36,7 +36,7 @@ func (l *loader) section(name, prefix string, node *yaml.Node) {
 		return // "log:" with nothing below it
 	}
 	if node.Kind != yaml.MappingNode {
-		l.fail(where, "%s holds keys, not %s", sectionName(prefix), kindOf(node))
+		l.fail(where, "%s must contain keys, not %s", sectionName(prefix), kindOf(node))
 		return
 	}
 	known := l.keys(prefix)
@@ -66,14 +66,14 @@ func (l *loader) section(name, prefix string, node *yaml.Node) {
 func (l *loader) value(f Field, where string, node *yaml.Node) {
 	switch {
 	case isNull(node):
-		l.failKey(f.Path, where, errors.New("has no value: leave the key out for the default"))
+		l.failKey(f.Path, where, errors.New("has no value: remove the key to use the default"))
 	case node.Kind == yaml.ScalarNode:
 		l.set(f, where, node.Value)
 	case node.Kind == yaml.SequenceNode && f.list():
 		texts := make([]string, len(node.Content))
 		for i, item := range node.Content {
 			if item.Kind != yaml.ScalarNode {
-				l.failKey(f.Path, where, fmt.Errorf("is a list of plain values, not of %s", kindOf(item)))
+				l.failKey(f.Path, where, fmt.Errorf("must be a list of plain values, not of %s", kindOf(item)))
 				return
 			}
 			texts[i] = item.Value
@@ -83,7 +83,7 @@ func (l *loader) value(f Field, where string, node *yaml.Node) {
 			l.failKey(f.Path, where, err)
 		}
 	default:
-		l.failKey(f.Path, where, fmt.Errorf("wants one value, not %s", kindOf(node)))
+		l.failKey(f.Path, where, fmt.Errorf("must be one value, not %s", kindOf(node)))
 	}
 }
 

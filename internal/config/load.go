@@ -109,7 +109,7 @@ func (l *loader) env(environ []string) {
 			continue
 		}
 		if near, ok := Nearest(name, known); ok {
-			l.warnings = append(l.warnings, fmt.Sprintf("variable %s is not known: did you mean %s?", name, near))
+			l.warnings = append(l.warnings, fmt.Sprintf("variable %s is unknown: did you mean %s?", name, near))
 		}
 	}
 }

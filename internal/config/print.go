@@ -15,8 +15,8 @@ const docWidth = 100
 
 // Example writes examples/drivebay.yaml: the defaults with their documentation.
 func Example(w io.Writer) error {
-	const head = "# The configuration of drivebay serve. Every key is shown with its default: an empty\n" +
-		"# file means the same. Keys that are not known are refused.\n\n"
+	const head = "# The configuration of drivebay serve. Every key has its default value: an empty\n" +
+		"# file means the same. The daemon refuses a file with unknown keys.\n\n"
 	if _, err := io.WriteString(w, head); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func ParseDuration(s string) (time.Duration, error) {
 }
 
 func badDuration(s string) error {
-	return fmt.Errorf("%q is no duration: write it as 30s, 10m, 1h30m, 7d or weekly", s)
+	return fmt.Errorf("%q is not a duration: write it as 30s, 10m, 1h30m, 7d or weekly", s)
 }
 
 // FormatDuration formats a duration for ParseDuration, without the trailing zero units of
@@ -91,7 +91,7 @@ func (w *Window) UnmarshalText(b []byte) error {
 	start, err1 := time.Parse("15:04", strings.TrimSpace(from))
 	end, err2 := time.Parse("15:04", strings.TrimSpace(to))
 	if !ok || err1 != nil || err2 != nil || start.Equal(end) {
-		return fmt.Errorf("%q is no window: write it as 01:00-05:00", b)
+		return fmt.Errorf("%q is not a time window: write it as 01:00-05:00", b)
 	}
 	midnight := time.Date(start.Year(), start.Month(), start.Day(), 0, 0, 0, 0, time.UTC)
 	w.From, w.To = start.Sub(midnight), end.Sub(midnight)

@@ -33,9 +33,9 @@ const (
 func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 	switch {
 	case size == 0:
-		return drivebay.Content{Reason: "the kernel holds the drive at 0 bytes"}
+		return drivebay.Content{Reason: "the kernel reports a size of 0 bytes"}
 	case size > math.MaxInt64:
-		return drivebay.Content{Reason: fmt.Sprintf("no drive has %d bytes", size)}
+		return drivebay.Content{Reason: fmt.Sprintf("invalid size: %d bytes", size)}
 	}
 	whole := look(r, 0, size, driveEnd, driveEnd)
 	defer whole.done()

@@ -74,12 +74,12 @@ func decodeHeader(b []byte) (header, error) {
 	}
 	size := le.Uint32(b[12:])
 	if le.Uint32(b[8:]) != revision || size < headerSize || int(size) > len(b) {
-		return header{}, errors.New("its header is of another revision or size")
+		return header{}, errors.New("the header has another revision or size")
 	}
 	body := append([]byte{}, b[:size]...)
 	clear(body[16:20])
 	if crc32.ChecksumIEEE(body) != le.Uint32(b[16:]) {
-		return header{}, errors.New("the sum of its header is wrong")
+		return header{}, errors.New("the checksum of the header is wrong")
 	}
 	return header{
 		at: le.Uint64(b[24:]), other: le.Uint64(b[32:]), first: le.Uint64(b[40:]), last: le.Uint64(b[48:]), guid: guid(b[56:72]),
@@ -93,16 +93,16 @@ func (h header) fits(l layout, at uint64) error {
 	bytes := uint64(h.count) * uint64(h.entry)
 	switch {
 	case h.at != at:
-		return fmt.Errorf("its header says that it is in block %d and is in %d", h.at, at)
+		return fmt.Errorf("the header names block %d as its place, but is in block %d", h.at, at)
 	case h.entry < entrySize || h.entry > 4096 || h.entry&(h.entry-1) != 0 || h.count == 0 || bytes > 1<<20:
-		return fmt.Errorf("it has %d entries of %d bytes", h.count, h.entry)
+		return fmt.Errorf("the table has %d entries of %d bytes", h.count, h.entry)
 	}
 	array := (bytes + l.block - 1) / l.block
 	switch {
 	case h.first > h.last || h.last >= l.last():
-		return fmt.Errorf("it gives blocks %d to %d of %d to partitions", h.first, h.last, l.blocks)
+		return fmt.Errorf("the blocks for partitions are %d to %d of %d", h.first, h.last, l.blocks)
 	case h.array < 2 || h.array >= l.blocks || array > l.blocks-h.array || (h.array <= h.last && h.array+array > h.first) || (h.array <= at && h.array+array > at):
-		return fmt.Errorf("its entries lie in block %d, where they cannot", h.array)
+		return fmt.Errorf("the entries are in block %d, which is not allowed", h.array)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func decodeEntry(b []byte, number int, block, blocks uint64) (p Partition, used 
 		return p, false, nil
 	}
 	if first > last || last >= blocks {
-		return p, true, fmt.Errorf("partition %d lies in blocks %d to %d of %d", number, first, last, blocks)
+		return p, true, fmt.Errorf("partition %d is in blocks %d to %d of %d", number, first, last, blocks)
 	}
 	attributes := le.Uint64(b[48:])
 	return Partition{

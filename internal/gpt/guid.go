@@ -34,11 +34,11 @@ func parseGUID(s string) (guid, error) {
 	var g guid
 	parts := strings.Split(s, "-")
 	if len(s) != 36 || !slices.Equal(lengths(parts), []int{8, 4, 4, 4, 12}) {
-		return g, fmt.Errorf("%q is no GUID", s)
+		return g, fmt.Errorf("%q is not a GUID", s)
 	}
 	b, err := hex.DecodeString(strings.Join(parts, ""))
 	if err != nil {
-		return g, fmt.Errorf("%q is no GUID: %w", s, err)
+		return g, fmt.Errorf("%q is not a GUID: %w", s, err)
 	}
 	slices.Reverse(b[0:4])
 	slices.Reverse(b[4:6])
@@ -57,7 +57,7 @@ func lengths(parts []string) []int {
 // nameUnits is the maximum length of a name, in UTF-16 units.
 const nameUnits = 36
 
-var errName = errors.New("its name is no text, or longer than 36 letters")
+var errName = errors.New("the name is not valid text, or longer than 36 letters")
 
 func encodeName(s string) ([]uint16, error) {
 	u := utf16.Encode([]rune(s))

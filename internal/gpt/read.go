@@ -87,7 +87,7 @@ func (c copies) table() (*Table, error) {
 		return nil, fmt.Errorf("%w: the first copy: %w; the backup: %w", ErrDamaged, c.firstErr, c.backupErr)
 	}
 	if c.first.Damaged == nil && !isProtective(c.mbr) {
-		c.first.Damaged = errors.New("there is no protective MBR before the partition table")
+		c.first.Damaged = errors.New("the protective MBR before the partition table is missing")
 	}
 	return c.first, nil
 }
@@ -119,7 +119,7 @@ func readCopy(d Disk, l layout, at uint64) (*Table, error) {
 		return nil, err
 	}
 	if array = array[:size]; crc32.ChecksumIEEE(array) != h.sum {
-		return nil, errors.New("the sum of its entries is wrong")
+		return nil, errors.New("the checksum of the entries is wrong")
 	}
 	// A drive that grew has more room than the header says.
 	t := &Table{GUID: h.guid.String(), First: max(h.first*l.block, l.first()), End: l.end(), block: l.block}

@@ -22,7 +22,7 @@ var (
 	// ErrDamaged: the drive has or may have a table, and neither copy is readable and valid.
 	ErrDamaged = errors.New("partition table is damaged or cannot be read")
 	// ErrNoRoom: that much is not free in one piece, or not right behind the partition.
-	ErrNoRoom = errors.New("not enough free room in one piece")
+	ErrNoRoom = errors.New("not enough contiguous free space")
 	// ErrNoPartition: the table has no partition of that GUID.
 	ErrNoPartition = errors.New("no such partition")
 )
@@ -140,7 +140,7 @@ func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, err
 		return Partition{}, fmt.Errorf("partition %s of %d bytes: %w", name, size, err)
 	}
 	if align == 0 || align%t.block != 0 || size == 0 || size%align != 0 {
-		return fail(fmt.Errorf("it is no multiple of %d bytes, or that of no block of %d", align, t.block))
+		return fail(fmt.Errorf("the size is not a multiple of the alignment of %d bytes and of the block size of %d bytes", align, t.block))
 	}
 	p := Partition{Number: t.freeNumber(), Size: size, Type: strings.ToLower(kind), GUID: strings.ToLower(guid), Name: name}
 	room := Choose(t.Free(align), size)
@@ -148,14 +148,14 @@ func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, err
 	case room.Size == 0:
 		return fail(fmt.Errorf("%w: the largest free range has %d bytes", ErrNoRoom, t.Largest(align).Size))
 	case p.Number == 0:
-		return fail(fmt.Errorf("%w: the table has %d entries already", ErrNoRoom, maxPartitions))
+		return fail(fmt.Errorf("%w: the table already has %d entries", ErrNoRoom, maxPartitions))
 	}
 	p.Start = room.Place(size, align)
 	if err := p.sound(); err != nil {
 		return fail(err)
 	}
 	if _, ok := t.Find(p.GUID); ok {
-		return fail(errors.New("there is one of that GUID"))
+		return fail(errors.New("another partition has this GUID"))
 	}
 	t.Partitions = append(t.Partitions, p)
 	t.sort()
@@ -187,11 +187,11 @@ func (t *Table) Grow(guid string, size uint64) error {
 	}
 	switch {
 	case size < p.Size:
-		return fmt.Errorf("grow %s: it has %d bytes already, more than %d", guid, p.Size, size)
+		return fmt.Errorf("grow %s: the partition has %d bytes, more than the requested %d", guid, p.Size, size)
 	case size%t.block != 0:
-		return fmt.Errorf("grow %s: %d bytes are no whole blocks of %d", guid, size, t.block)
+		return fmt.Errorf("grow %s: %d bytes are not a multiple of the block size of %d bytes", guid, size, t.block)
 	case size > limit-p.Start:
-		return fmt.Errorf("grow %s to %d bytes: %w: %d can be had", guid, size, ErrNoRoom, limit-p.Start)
+		return fmt.Errorf("grow %s to %d bytes: %w: at most %d bytes are available", guid, size, ErrNoRoom, limit-p.Start)
 	}
 	p.Size = size
 	return nil
@@ -238,7 +238,7 @@ func (t *Table) check() error {
 		return err
 	}
 	if t.First > t.End || t.End > math.MaxInt64 {
-		return fmt.Errorf("partitions may begin at %d and end at %d", t.First, t.End)
+		return fmt.Errorf("the range for partitions is from %d to %d", t.First, t.End)
 	}
 	numbers, guids := map[int]bool{}, map[string]bool{}
 	at := t.First
@@ -247,11 +247,11 @@ func (t *Table) check() error {
 		case err != nil:
 			return err
 		case p.Start%t.block != 0 || p.Size%t.block != 0 || p.Size == 0 || p.Start >= t.End || p.Size > t.End-p.Start:
-			return fmt.Errorf("partition %d lies at %d, %d bytes: not within %d and %d", p.Number, p.Start, p.Size, t.First, t.End)
+			return fmt.Errorf("partition %d at %d with %d bytes is not between %d and %d", p.Number, p.Start, p.Size, t.First, t.End)
 		case p.Start < at:
-			return fmt.Errorf("partition %d begins at %d, where another one lies or none may", p.Number, p.Start)
+			return fmt.Errorf("partition %d begins at %d, which overlaps another partition or is not allowed", p.Number, p.Start)
 		case numbers[p.Number] || guids[p.GUID]:
-			return fmt.Errorf("partition %d has a number or a GUID of another", p.Number)
+			return fmt.Errorf("partition %d has the number or the GUID of another partition", p.Number)
 		}
 		numbers[p.Number], guids[p.GUID] = true, true
 		at = p.end()
@@ -263,7 +263,7 @@ func (t *Table) check() error {
 func (p Partition) sound() error {
 	kind, err := parseGUID(p.Type)
 	if err == nil && kind == (guid{}) {
-		err = errors.New("its type is that of an empty entry")
+		err = errors.New("the type is that of an empty entry")
 	}
 	if err == nil {
 		_, err = parseGUID(p.GUID)

@@ -58,7 +58,7 @@ func (t *Table) encode(l layout) (head, tail []byte, err error) {
 	array := make([]byte, arraySize)
 	for _, p := range t.Partitions {
 		if p.Number < 1 || p.Number > maxPartitions {
-			return nil, nil, fmt.Errorf("partition %d is beyond the %d of the tables that are written here", p.Number, maxPartitions)
+			return nil, nil, fmt.Errorf("partition %d exceeds the %d entries of the tables that drivebay writes", p.Number, maxPartitions)
 		}
 		copy(array[(p.Number-1)*entrySize:], p.encode(l.block))
 	}
@@ -128,7 +128,7 @@ func (r region) write(d Disk) error {
 		return fmt.Errorf("%s, read back: %w", r.what, err)
 	}
 	if !bytes.Equal(back, r.data) {
-		return fmt.Errorf("%s: the drive holds something else than was written", r.what)
+		return fmt.Errorf("%s: the drive does not return what was written", r.what)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func Erase(d Disk) error {
 	}
 	for _, other := range []*Table{t, c.backup} {
 		if other != nil && len(other.Partitions) > 0 {
-			return fmt.Errorf("erase partition table: it has %d partitions", len(other.Partitions))
+			return fmt.Errorf("erase partition table: the table has %d partitions", len(other.Partitions))
 		}
 	}
 	l := c.layout

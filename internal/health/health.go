@@ -81,14 +81,14 @@ var groups = []struct {
 	title string
 	rules []Rule
 }{
-	{"Every drive that can be asked", generalRules},
-	{"ATA drives, by their own thresholds", ataRules},
+	{"Every drive that reports its health", generalRules},
+	{"ATA drives: thresholds of the drive", ataRules},
 	{"ATA hard disks", hddRules},
 	{"ATA solid-state drives", ssdRules},
 	{"Wear of solid-state drives of any kind", wearRules},
 	{"NVMe drives", nvmeRules},
 	{"SCSI and SAS drives", scsiRules},
-	{"Every drive, by what the kernel says", kernelRules},
+	{"Every drive: evidence of the kernel", kernelRules},
 	{"Every drive that does not answer", silenceRules},
 }
 

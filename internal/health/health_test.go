@@ -19,8 +19,8 @@ func TestThresholds(t *testing.T) {
 		change func(*Thresholds)
 		want   []string
 	}{
-		"zero":     {func(th *Thresholds) { th.SSDRetired = 0 }, []string{"ssdRetired", "more than nothing"}},
-		"negative": {func(th *Thresholds) { th.ClearQuick = -time.Hour }, []string{"clearQuick", "want more"}},
+		"zero":     {func(th *Thresholds) { th.SSDRetired = 0 }, []string{"ssdRetired", "must be above 0"}},
+		"negative": {func(th *Thresholds) { th.ClearQuick = -time.Hour }, []string{"clearQuick", "must be above 0"}},
 		"order":    {func(th *Thresholds) { th.NVMeMediaBad = 1; th.NVMeMediaSuspect = 2 }, []string{"nvmeMediaBad", "below nvmeMediaSuspect"}},
 		"percent":  {func(th *Thresholds) { th.WearUsed = 101 }, []string{"wearUsed", "percentage"}},
 		"several":  {func(th *Thresholds) { th.WearUsed = 101; th.FrozenBad = 1 }, []string{"wearUsed", "frozenBad"}},

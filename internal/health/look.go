@@ -151,3 +151,11 @@ func unknown(format string, args ...any) *hit {
 
 // list joins the texts of several findings of one kind.
 func list(parts []string) string { return strings.Join(parts, "; ") }
+
+// plural returns a number and its noun, such as "1 sector" or "3 sectors".
+func plural(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

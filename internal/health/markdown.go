@@ -9,48 +9,48 @@ import (
 
 const intro = `# Health rules
 
-This page is written by the program from its own table of rules; change the table, not the page.
+This page is generated from the table of rules in the program: change the table, not the page.
 
-A drive is **GOOD** when no rule below has anything to say. Otherwise it is as bad as its worst finding:
-**BAD** (replace it), **SUSPECT** (watch it, plan its replacement, put nothing new on it) or **UNKNOWN** (it should
-answer and does not). UNKNOWN ranks between GOOD and SUSPECT: silence is not health. A drive that has no SMART at all, such as
-a virtual disk, is GOOD as long as the kernel's own evidence is clean.
+A drive is **GOOD** when none of the rules below has a finding. Otherwise its health is the verdict of its worst finding:
+**BAD** (replace the drive), **SUSPECT** (watch it, plan its replacement, put no new data on it) or **UNKNOWN** (the drive should
+answer and does not). UNKNOWN ranks between GOOD and SUSPECT, because a drive that does not answer is not known to be healthy. A drive
+without SMART, such as a virtual disk, is GOOD while the kernel reports no fault.
 
-Every finding names its evidence, for example ` + "`Reallocated_Sector_Ct 1176, +24 in 7 days`" + `.
+Each finding contains its evidence, for example ` + "`Reallocated_Sector_Ct 1176, +24 in 7 days`" + `.
 `
 
 const hysteresis = `
 ## Why a verdict does not flap
 
-* A finding stands from its first round on. A rule marked *rounds* wants to be true in so many rounds in a row.
-* A finding whose cause is gone, or has become less, stands as it was until the cause stayed away for ` + "`clearAfter`" + `;
-  one that passes by nature (marked *quick*) for ` + "`clearQuick`" + `. Until then it says since when the cause is gone.
+* A finding counts from the first assessment that makes it. Where the text of a rule requires several assessments in a row, it counts from the last of these.
+* When the cause of a finding is gone or less severe, the finding remains unchanged until the cause has been gone for ` + "`clearAfter`" + `,
+  or for ` + "`clearQuick`" + ` if the rule is marked *quick*. Until then the finding shows since when its cause is gone.
 * UNKNOWN ends with the first answer.
-* Counters that only grow are judged by their level and by their growth: a disk that once lost a few sectors and has been quiet
-  since is not the disk that loses some every day.
-* An operator can acknowledge a SUSPECT finding, or one whose cause is gone. It stays away until its number grows or it turns BAD. A
-  present BAD finding cannot be acknowledged.
+* The rules judge counters that only grow by their value and by their growth: a disk that lost a few sectors years ago differs
+  from a disk that loses sectors every day.
+* An operator can acknowledge a SUSPECT finding, or a finding whose cause is gone: ` + "`drivebay drive acknowledge DRIVE`" + `. The finding counts again when
+  its number grows or it turns BAD. A present BAD finding cannot be acknowledged.
 
 ## What is not evidence
 
-* The number of NVMe error log entries, SCSI non-medium errors, and attribute 188 above its lowest 16 bits: millions on sound drives.
-* Raw values whose name does not say what the id usually counts. On a solid-state drive an id means what the maker likes.
-* Raw values that pack several numbers. 187, 10 and 184 of a hard disk count in their lowest 16 bits; four bytes alike are
-  four percentages; a 32-bit counter just below its end was decremented below zero; attribute 5 of a solid-state drive in multiples
-  of 1024 counts the sectors of whole blocks.
-* A single pending sector, once, on a hard disk with no other sign of damage: a write that lost its power leaves one on a sound disk.
-* The history of heat and use (attributes 4, 9, 12, 190, 192, 193, 194, 225).
+* The number of NVMe error log entries, SCSI non-medium errors, and the upper bits of attribute 188: sound drives have millions of these.
+* Raw values of an attribute whose name does not match the usual meaning of its ID. On solid-state drives each maker assigns the IDs.
+* Raw values that pack several numbers. Attributes 187, 10 and 184 of a hard disk count in their lowest 16 bits. Four equal bytes are
+  four percentages. A 32-bit counter just below its maximum was decremented below zero. If attribute 5 of a solid-state drive is a multiple
+  of 1024, it counts the sectors of whole blocks.
+* A single pending sector, in one reading, on a hard disk with no other sign of damage: a power loss during a write leaves one on a sound disk.
+* The history of temperature and use (attributes 4, 9, 12, 190, 192, 193, 194, 225).
 `
 
 const hangs = `
-## How soon a drive that hangs is found
+## How soon a hung drive is found
 
-* A drive in use: requests wait in the kernel and none comes back. This is read with every ` + "`poll.tick`" + ` and asks the drive
-  nothing: ` + "`KernelFrozen`" + ` comes within {frozenSuspect} and two ticks.
-* An unused drive: nothing waits in the kernel, which does not count questions such as ours among the requests
-  (block/blk-mq.c, blk_account_io_start). Our next question, at most ` + "`poll.evidence`" + ` away, has no answer: ` + "`KernelSilent`" + `
-  comes {silentSuspect} and one tick after it was asked, unless so many drives hang that our questions wait for each other
-  (` + "`poll.parallel`" + `). Less than {silentSuspect} would accuse a sound disk that is just starting.
+* A drive in use: requests wait in the kernel and none completes. drivebay reads this with every ` + "`poll.tick`" + ` and sends the drive
+  no request. ` + "`KernelFrozen`" + ` appears within {frozenSuspect} and two ticks.
+* An unused drive: no request waits in the kernel, which does not count pass-through commands such as those of drivebay
+  (block/blk-mq.c, blk_account_io_start). The next command of drivebay, within ` + "`poll.evidence`" + `, gets no answer. ` + "`KernelSilent`" + `
+  appears {silentSuspect} and one tick after that command, or later if so many drives hang that the commands wait for each other
+  (` + "`poll.parallel`" + `). With less than {silentSuspect}, a sound disk that is spinning up would be SUSPECT.
 `
 
 // Markdown writes the reference page of the rules with these thresholds.
@@ -99,10 +99,10 @@ func (r *Rule) conditions(w io.Writer, values map[string]string) {
 func (r *Rule) remarks(w io.Writer, values map[string]string) {
 	fmt.Fprintf(w, "- `%s`: %s *Source: %s.*", r.Code, r.Advice, fill(r.Source, values))
 	if r.Polls > 1 {
-		fmt.Fprintf(w, " Wants %d rounds in a row.", r.Polls)
+		fmt.Fprintf(w, " Counts from the assessment number %d in a row.", r.Polls)
 	}
 	if r.Quick {
-		fmt.Fprintf(w, " Quick: clears after %s.", values["clearQuick"])
+		fmt.Fprintf(w, " Quick: clears %s after its cause.", values["clearQuick"])
 	}
 	io.WriteString(w, "\n")
 }

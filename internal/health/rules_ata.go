@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	replaceSoon = "Move the data away and replace the drive."
-	watch       = "Make sure that copies exist; run a long self-test; replace the drive when the number grows."
-	checkLink   = "Reseat the drive and check cable, backplane and controller; the drive itself is probably sound."
+	replaceSoon = "The drive may fail at any time. Replace it: `drivebay replace DRIVE` moves its volumes to other drives first."
+	watch       = "Make sure that the data has a copy, and run `drivebay selftest DRIVE long`. If the number grows, replace the drive: `drivebay replace DRIVE`."
+	checkLink   = "The drive is probably sound; the fault is in its connection. Reseat the drive, and check cable, backplane and controller."
 	failureRate = "Backblaze drive statistics: failure rate by raw value; Pinheiro et al., Failure Trends in a Large Disk Drive Population, FAST 2007"
 )
 
@@ -18,35 +18,35 @@ const (
 var ataRules = []Rule{
 	{
 		Code: "ATAPrefailNow", Protocols: onATA,
-		Bad:    "a prefail attribute stands at or under its threshold (threshold > 0)",
+		Bad:    "a prefail attribute is at or below its threshold (threshold > 0)",
 		Advice: replaceSoon,
-		Source: "ATA8-ACS SMART: a prefail attribute under its threshold predicts failure within 24 hours of use",
+		Source: "ATA8-ACS SMART: a prefail attribute at or below its threshold predicts a failure within 24 h of operation",
 		check: func(l *look) *hit {
 			if s := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); len(s) > 0 {
-				return bad(uint64(len(s)), "under the drive's own failure threshold: %s", list(s))
+				return bad(uint64(len(s)), "at or below the drive's own failure threshold: %s", list(s))
 			}
 			return nil
 		},
 	},
 	{
 		Code: "ATAPrefailPast", Protocols: onATA,
-		Suspect: "a prefail attribute once stood at or under its threshold, unless it counts what was corrected",
+		Suspect: "a prefail attribute was at or below its threshold in the past, except attributes that count corrected errors",
 		Advice:  watch,
-		Source:  "ATA8-ACS SMART: the worst value is kept for life",
+		Source:  "ATA8-ACS SMART: the drive never resets the worst value",
 		check: func(l *look) *hit {
 			if s := l.rows(func(a *drivebay.Attribute) bool {
 				return a.Prefail && a.FailedPast && !a.FailedNow && !usage[a.ID] && !corrected(a.Name)
 			}); len(s) > 0 {
-				return suspect(uint64(len(s)), "once under the drive's own failure threshold: %s", list(s))
+				return suspect(uint64(len(s)), "at or below the drive's own failure threshold in the past: %s", list(s))
 			}
 			return nil
 		},
 	},
 	{
 		Code: "ATAOldAgeNow", Protocols: onATA,
-		Suspect: "an old-age attribute stands at or under its threshold, except those of use and heat (4, 9, 12, 190, 192, 193, 194, 225) and those that stand there from the factory on",
-		Advice:  "The drive has outlived what it was designed for in this respect: plan its replacement.",
-		Source:  "ATA8-ACS SMART: an advisory attribute under its threshold says that the design life is exceeded",
+		Suspect: "an old-age attribute is at or below its threshold, except attributes of use and temperature (4, 9, 12, 190, 192, 193, 194, 225) and attributes that are at their threshold on a new drive",
+		Advice:  "The drive has reached the end of its design life in this respect. Plan its replacement.",
+		Source:  "ATA8-ACS SMART: an advisory attribute at or below its threshold means that the design life is exceeded",
 		check: func(l *look) *hit {
 			worn := l.wearAttributes() // see SSDWearAttribute
 			if s := l.rows(func(a *drivebay.Attribute) bool {
@@ -67,7 +67,7 @@ var ataRules = []Rule{
 	{
 		Code: "ATAHeat", Protocols: onATA,
 		Suspect: "the temperature is above the maximum that the drive itself specifies",
-		Advice:  "Check fans, filters and the airflow of the bay.",
+		Advice:  "The drive may slow down or stop. Check fans, filters and the airflow of the bay.",
 		Source:  "ACS-4, device statistics page 5: Specified Maximum Operating Temperature. Firmware of Toshiba says 40 °C there, which is the limit of no drive: what lies below 50 °C is not believed",
 		Quick:   true,
 		check: func(l *look) *hit {
@@ -80,9 +80,9 @@ var ataRules = []Rule{
 	},
 	{
 		Code: "ATALinkErrors", Protocols: onATA,
-		Suspect: "transmission errors (199) or command timeouts (188, its lowest 16 bits) grew by {linkErrorsGrowth} within 24 h",
+		Suspect: "transmission errors (attribute 199) or command timeouts (the lowest 16 bits of attribute 188) increased by {linkErrorsGrowth} within 24 h",
 		Advice:  checkLink,
-		Source:  "ATA: the CRC protects the cable, not the medium; the level is for life and says nothing of today",
+		Source:  "ATA: the CRC protects the transmission, not the medium. The counters cover the life of the drive, so only their growth is evidence",
 		Quick:   true,
 		check: func(l *look) *hit {
 			crc, timeout := l.since("ata.199", day), l.since("ata.188", day)
@@ -241,7 +241,7 @@ var hddRules = []Rule{
 	{
 		Code: "ATAUncorrectable", Protocols: onATA, Types: onHDD,
 		Suspect: "attribute 187, its lowest 16 bits, >= {hddUncorrectSuspect}; on a drive without it, reported uncorrectable errors of the device statistics >= 1000, or growing within 24 h",
-		Bad:     ">= {hddUncorrectBad}, or growing within 24 h together with the kernel's I/O errors",
+		Bad:     ">= {hddUncorrectBad}, or growth within 24 h while the kernel also reports I/O errors",
 		Advice:  watch, Source: failureRate,
 		check: func(l *look) *hit {
 			n, name := l.count(uncorrect)
@@ -250,7 +250,7 @@ var hddRules = []Rule{
 			}
 			p := l.since("ata.187", day)
 			if p.grown > 0 && l.kernelErrors() && n >= l.th.HDDUncorrectSuspect {
-				return bad(n, "%s %d%s, and the kernel meets errors too", name, n, plus(p, day))
+				return bad(n, "%s %d%s, and the kernel reports I/O errors as well", name, n, plus(p, day))
 			}
 			if severity, ok := grade(n, l.th.HDDUncorrectSuspect, l.th.HDDUncorrectBad); ok {
 				return &hit{severity, n, fmt.Sprintf("%s %d%s", name, n, plus(p, day))}
@@ -261,15 +261,15 @@ var hddRules = []Rule{
 	{
 		Code: "ATAPendingSectors", Protocols: onATA, Types: onHDD,
 		Suspect: "attribute 197 or 198 >= {hddPendingSure}; or >= 1 in two looks in a row, or beside reallocated sectors, uncorrectable errors that are reported or in the error log, or each other",
-		Bad:     ">= {hddPendingBad}, or more than 24 h ago when there were some already",
+		Bad:     ">= {hddPendingBad}, or growth within 24 h from a value that was not 0",
 		Advice:  watch,
-		Source:  failureRate + ". One physical sector is 8 logical ones; a write that lost its power leaves a pending sector on a sound disk until it is written again",
+		Source:  failureRate + ". One physical sector is 8 logical sectors. A power loss during a write leaves a pending sector on a sound disk until the sector is written again",
 		check:   pendingSectors,
 	},
 	{
 		Code: "ATASpinRetries", Protocols: onATA, Types: onHDD,
 		Suspect: "attribute 10 >= {hddSpinRetry}",
-		Advice:  "Check the power supply of the bay; else expect that the disk does not start after the next power cycle.",
+		Advice:  "The disk may not start after the next power cycle. Check the power supply of the bay. If the number grows, replace the disk: `drivebay replace DRIVE`.",
 		Source:  failureRate,
 		check: func(l *look) *hit {
 			if n, name := l.count(spinRetries); n >= l.th.HDDSpinRetry {
@@ -281,7 +281,7 @@ var hddRules = []Rule{
 	{
 		Code: "ATAEndToEnd", Protocols: onATA, Types: onHDD,
 		Suspect: "attribute 184 >= {hddEndToEnd}",
-		Advice:  "Data may have changed inside the drive: verify it against a copy and replace the drive.",
+		Advice:  "Data may have changed inside the drive without an error. Compare it with a copy, and replace the drive: `drivebay replace DRIVE`.",
 		Source:  failureRate,
 		check: func(l *look) *hit {
 			if n, name := l.count(endToEnd); n >= l.th.HDDEndToEnd {

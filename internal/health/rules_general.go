@@ -11,28 +11,28 @@ import (
 var generalRules = []Rule{
 	{
 		Code:    "OwnVerdict",
-		Suspect: "the drive's own verdict is FAILED for its temperature alone (NVMe, SCSI), or for bits of an NVMe critical warning, which are judged one by one below",
-		Bad:     "the drive's own verdict is FAILED for any other reason, or for none that it gives",
-		Advice:  replaceSoon,
-		Source:  "SMART RETURN STATUS (ACS-4), informational exceptions (SPC-5), critical warning (NVMe). Five of forty failing SSDs say it nowhere else",
+		Suspect: "the drive reports FAILED because of its temperature alone (NVMe, SCSI), or because of bits of the NVMe critical warning: the NVMe rules below judge each bit",
+		Bad:     "the drive reports FAILED for any other reason, or gives no reason",
+		Advice:  "The drive itself reports a failure. If its other findings show only heat or wear, follow their advice. Otherwise replace it: `drivebay replace DRIVE` moves its volumes to other drives first.",
+		Source:  "SMART RETURN STATUS (ACS-4), informational exceptions (SPC-5), critical warning (NVMe). For five of forty failing SSDs this was the only sign",
 		check:   ownVerdict,
 	},
 	{
 		Code:    "DriveOffline",
 		Unknown: "a complete listing of the machine lacks the drive",
-		Advice:  "If it was not pulled, check the sled, the cable and the power of its bay.",
-		Source:  "sysfs: the kernel has removed the device. What the drive said last need not be true now",
+		Advice:  "The data on the drive is not reachable. Unless it was pulled on purpose, check the sled, the cable and the power of its bay.",
+		Source:  "sysfs: the kernel has removed the device. The last evidence of the drive may be out of date",
 		check: func(l *look) *hit {
 			if l.Gone.IsZero() {
 				return nil
 			}
-			return unknown("the kernel has the drive no more, since %s", l.Gone.UTC().Format(time.RFC3339))
+			return unknown("the drive has been absent from the machine since %s", l.Gone.UTC().Format(time.RFC3339))
 		},
 	},
 	{
 		Code:    "EvidenceLost",
 		Unknown: "the document has evidence that cannot be decoded, such as an attribute table of the wrong type",
-		Advice:  "Make the document anew; see its problems for what cannot be decoded.",
+		Advice:  "Create the document again; its problems show what cannot be decoded.",
 		Source:  "what is destroyed says neither that the drive is well nor that it is not",
 		check: func(l *look) *hit {
 			for _, p := range l.ev.Problems {
@@ -45,10 +45,10 @@ var generalRules = []Rule{
 	},
 	{
 		Code:    "SelfTest",
-		Suspect: "a self-test failed or could not be completed, and no long one has passed since; a failed short one ends with a short one that passed",
-		Bad:     "it failed, and so did one before it, or there are pending or uncorrectable sectors",
-		Advice:  "Make sure that copies exist and replace the drive; a self-test also reads sectors that no program reads.",
-		Source:  "self-test logs (ACS-4, NVMe, SPC-5): read, servo, electrical or segment failure; a test stopped by the host says nothing",
+		Suspect: "a self-test failed or could not be completed, and no long test has passed since. A short test that passed outdates failed short tests",
+		Bad:     "a self-test failed, and an earlier one failed too or the drive has pending or uncorrectable sectors",
+		Advice:  "The drive found a fault in itself; a long self-test also reads sectors that no program reads. Make sure that the data has a copy, and replace the drive: `drivebay replace DRIVE`.",
+		Source:  "self-test logs (ACS-4, NVMe, SPC-5): read, servo, electrical or segment failure. A test that the host aborted is no evidence",
 		check:   selfTest,
 	},
 }
@@ -59,11 +59,11 @@ func ownVerdict(l *look) *hit {
 	}
 	switch {
 	case l.protocol == drivebay.ProtocolNVMe && heatOnly(l.ev.NVMe):
-		return suspect(0, "the drive's own verdict is FAILED, for its temperature")
+		return suspect(0, "the drive's own verdict is FAILED because of its temperature")
 	case l.protocol == drivebay.ProtocolNVMe && l.warning() != 0:
 		return suspect(0, "the drive's own verdict is FAILED (critical warning 0x%02x)", l.warning())
 	case l.protocol == drivebay.ProtocolSCSI && l.ev.SCSI != nil && l.ev.SCSI.ASC == ascWarning && l.ev.SCSI.ASCQ == ascqHeat:
-		return suspect(0, "the drive's own verdict is FAILED, for its temperature")
+		return suspect(0, "the drive's own verdict is FAILED because of its temperature")
 	}
 	return bad(0, "the drive's own verdict is FAILED")
 }
@@ -82,7 +82,7 @@ func selfTest(l *look) *hit {
 	switch {
 	case newest.Result == drivebay.SelfTestFatal:
 	case len(failed) > 1:
-		return bad(newest.Hours, "%s, and so did one before it", text)
+		return bad(newest.Hours, "%s, and an earlier self-test failed too", text)
 	case l.unreadable():
 		return bad(newest.Hours, "%s, and sectors are unreadable", text)
 	}

@@ -9,27 +9,27 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-const pull = "Reseat the drive; if it stays away, replace it."
+const pull = "The data on the drive is not reachable. Reseat the drive. If it does not come back, replace it: `drivebay replace DRIVE`."
 
 // kernelRules judge the evidence of the kernel; they need no access to the drive.
 var kernelRules = []Rule{
 	{
 		Code:   "KernelOffline",
-		Bad:    "the kernel holds the device offline, or the NVMe controller dead",
-		Advice: pull, Source: "Linux SCSI error handling sets offline when every reset failed; drivers/nvme sets dead",
+		Bad:    "the kernel has set the device offline, or the NVMe controller dead",
+		Advice: pull, Source: "Linux SCSI error handling sets a device offline when every reset has failed; drivers/nvme sets a controller dead",
 		Quick: true,
 		check: func(l *look) *hit {
 			switch s := l.k.State; s {
 			case "offline", "transport-offline", "dead":
-				return bad(0, "the kernel has given the device up: state %s", s)
+				return bad(0, "the kernel has given up the device: state %s", s)
 			}
 			return nil
 		},
 	},
 	{
 		Code: "NVMeController", Protocols: onNVMe,
-		Suspect: "the best of the drive's controllers is not live in two rounds in a row",
-		Advice:  "Check the slot and the PCIe link; see the kernel log.", Source: "Linux drivers/nvme: the controller's state file",
+		Suspect: "no controller of the drive is live in two assessments in a row",
+		Advice:  "Check the slot, the PCIe link and the kernel log.", Source: "Linux drivers/nvme: the controller's state file",
 		Polls: 2, Quick: true,
 		check: func(l *look) *hit {
 			switch s := l.k.State; s {
@@ -42,21 +42,21 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:   "KernelSizeZero",
-		Bad:    "the kernel has held the device at 0 bytes for a second or more",
-		Advice: pull, Source: "Linux sets the capacity to 0 when a drive does not answer READ CAPACITY or its namespace is gone; one that is just coming has none for a moment (seen for 0.1 s with virtio_scsi)",
+		Bad:    "the kernel has reported a size of 0 bytes for 1 s or longer",
+		Advice: pull, Source: "Linux sets the capacity to 0 when a drive does not answer READ CAPACITY or its namespace is gone. A drive that is being added has no capacity for a moment (0.1 s with virtio_scsi)",
 		Quick: true,
 		check: func(l *look) *hit {
 			if l.k.NoSize() {
-				return bad(0, "the kernel holds the device at 0 bytes")
+				return bad(0, "the kernel reports a size of 0 bytes")
 			}
 			return nil
 		},
 	},
 	{
 		Code:   "DriveShrank",
-		Bad:    "the drive has fewer bytes than before, or than its partition table says",
-		Advice: "Look for a hidden area with `hdparm -N`, and connect the drive without a USB bridge or RAID controller; copy a clone to a drive that is no smaller. To use the drive as it is, empty: pull it, `drivebay forget DRIVE`, wipe it in another machine.",
-		Source: "ACS-4, host protected area and device configuration overlay; Linux takes a GPT of a larger drive for invalid (block/partitions/efi.c, is_gpt_valid)",
+		Bad:    "the drive has fewer bytes than before, or than its partition table needs",
+		Advice: "drivebay writes nothing to the drive until it has its size again. Look for a hidden area with `hdparm -N DEVICE`, connect the drive without a USB bridge or RAID controller, or clone it to a drive of the full size. To use it empty at its present size, pull it, run `drivebay forget DRIVE` and wipe it in another machine.",
+		Source: "ACS-4, host protected area and device configuration overlay; Linux rejects the GPT of a larger drive (block/partitions/efi.c, is_gpt_valid)",
 		Quick:  true,
 		check: func(l *look) *hit {
 			if l.SizeIssue == "" {
@@ -68,7 +68,7 @@ var kernelRules = []Rule{
 	{
 		Code:    "KernelOpen",
 		Bad:     "opening the device fails twice in a row with \"no such device or address\"",
-		Unknown: "opening the device fails in another way",
+		Unknown: "opening the device fails with another error",
 		Advice:  pull, Source: "open(2): ENXIO, ENODEV on a device node that exists",
 		Quick: true,
 		check: func(l *look) *hit {
@@ -84,55 +84,55 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "KernelFrozen",
-		Suspect: "requests wait for {frozenSuspect} and none comes back",
-		Bad:     "for {frozenBad}",
-		Advice:  "Do not touch the filesystem; see the kernel log, and be ready to pull the drive.",
-		Source:  "/sys/block/*/inflight and stat: visible on a hung disk in a second, with no touch",
+		Suspect: "requests have waited for {frozenSuspect} and none has completed",
+		Bad:     "none has completed for {frozenBad}",
+		Advice:  "Programs that use the drive hang. Do not access its filesystems. Check the kernel log; if the drive does not recover, pull it.",
+		Source:  "/sys/block/*/inflight and stat show a hung disk within a second and send it no request",
 		Quick:   true,
 		check: func(l *look) *hit {
 			if severity, ok := grade(uint64(max(l.k.Frozen, 0)), uint64(l.th.FrozenSuspect), uint64(l.th.FrozenBad)); ok {
-				return &hit{severity, uint64(l.k.Frozen / time.Second), fmt.Sprintf("%d requests wait and none has come back for %s", l.k.Inflight, l.k.Frozen)}
+				return &hit{severity, uint64(l.k.Frozen / time.Second), fmt.Sprintf("%d requests wait and none has completed for %s", l.k.Inflight, l.k.Frozen)}
 			}
 			return nil
 		},
 	},
 	{
 		Code:    "KernelSilent",
-		Suspect: "the drive leaves our own question unanswered for {silentSuspect}",
-		Bad:     "for {silentBad}",
-		Advice:  "See the kernel log, and be ready to pull the drive.",
-		Source:  "a drive that sleeps answers within its spin-up time, about 15 s",
+		Suspect: "the drive has not answered a request of drivebay for {silentSuspect}",
+		Bad:     "no answer for {silentBad}",
+		Advice:  "The drive hangs. Check the kernel log; if the drive does not recover, pull it.",
+		Source:  "a drive in standby answers within its spin-up time, about 15 s",
 		Quick:   true,
 		check: func(l *look) *hit {
 			if severity, ok := grade(uint64(max(l.k.LaneStuck, 0)), uint64(l.th.SilentSuspect), uint64(l.th.SilentBad)); ok {
-				return &hit{severity, uint64(l.k.LaneStuck / time.Second), fmt.Sprintf("a question to the drive has had no answer for %s", l.k.LaneStuck)}
+				return &hit{severity, uint64(l.k.LaneStuck / time.Second), fmt.Sprintf("the drive has not answered a request for %s", l.k.LaneStuck)}
 			}
 			return nil
 		},
 	},
 	{
 		Code:    "KernelMediaErrors",
-		Suspect: "the kernel met unrecovered errors on {kernelMediaSuspect} sector in 24 h",
-		Bad:     "on {kernelMediaBad} distinct sectors",
+		Suspect: "the kernel reported unrecovered errors on >= {kernelMediaSuspect} distinct sectors in 24 h",
+		Bad:     ">= {kernelMediaBad} distinct sectors",
 		Advice:  watch, Source: "kernel log: medium error, critical medium error, unrecovered read error",
 		check: func(l *look) *hit {
 			n := l.k.MediaErrors24h
 			if severity, ok := grade(n, l.th.KernelMediaSuspect, l.th.KernelMediaBad); ok {
-				return &hit{severity, n, fmt.Sprintf("the kernel met unrecovered errors on %d sectors in 24 h%s", n, l.lastLog())}
+				return &hit{severity, n, fmt.Sprintf("the kernel reported unrecovered errors on %s in 24 h%s", plural(n, "sector"), l.lastLog())}
 			}
 			return nil
 		},
 	},
 	{
 		Code:    "KernelErrors",
-		Suspect: "{kernelOther} other errors of the drive in the kernel log in 24 h, or the kernel's error counter +{kernelIOErrors} in an hour",
+		Suspect: "the kernel log has {kernelOther} other errors of the drive in 24 h, or the kernel's error counter increased by {kernelIOErrors} in 1 h",
 		Advice:  checkLink,
-		Source:  "kernel log; /sys/block/*/device/ioerr_cnt, which is not zero on sound drives and counts refused questions too: only growth is evidence",
+		Source:  "kernel log; /sys/block/*/device/ioerr_cnt, which is above zero on sound drives and also counts commands that the drive rejects: only growth is evidence",
 		Quick:   true,
 		check: func(l *look) *hit {
 			p := l.since(keyIOErrors, hour)
 			if n := l.k.OtherErrors24h; n >= l.th.KernelOther {
-				return suspect(n, "%d errors in the kernel log in 24 h%s", n, l.lastLog())
+				return suspect(n, "%s in the kernel log in 24 h%s", plural(n, "error"), l.lastLog())
 			}
 			if p.grown >= l.th.KernelIOErrors {
 				return suspect(p.grown, "the kernel's error counter grew by %d in %s", p.grown, span(hour))
@@ -142,8 +142,8 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "KernelTimeouts",
-		Suspect: "the kernel's timeout counter +{kernelTimeouts}, or {kernelResets} resets, in an hour; on SATA it counts commands that failed, too",
-		Advice:  "Reseat the drive and check cable, backplane and controller. Beside errors of its medium it is the drive.",
+		Suspect: "the kernel's timeout counter increased by {kernelTimeouts}, or the kernel reset the drive {kernelResets} times, in 1 h. On SATA the counter also counts failed commands",
+		Advice:  "Reseat the drive, and check cable, backplane and controller. If the drive has media errors as well, the drive is the cause: replace it with `drivebay replace DRIVE`.",
 		Source: "kernel log; /sys/block/*/device/iotmo_cnt counts calls of scsi_timeout (drivers/scsi/scsi_error.c), and libata sends each command that " +
 			"fails through it (drivers/ata/libata-eh.c, ata_qc_schedule_eh): six tries of one unreadable sector count six",
 		Quick: true,
@@ -151,8 +151,8 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "FilesystemErrors",
-		Suspect: "a filesystem on the drive has counted {filesystemErrors} errors",
-		Advice:  "Check the filesystem when it is not mounted; the count goes to zero with it.",
+		Suspect: "the error count of a filesystem on the drive >= {filesystemErrors}",
+		Advice:  "Files may be damaged. Check the filesystem while it is not mounted: `drivebay heal VOLUME --fsck` for a volume. The check resets the count.",
 		Source:  "ext4 keeps errors_count in the superblock and in /sys/fs/ext4",
 		check: func(l *look) *hit {
 			var total uint64
@@ -160,7 +160,7 @@ var kernelRules = []Rule{
 			for _, f := range l.k.Filesystems {
 				if f.Errors > 0 {
 					total = max(total, f.Errors)
-					parts = append(parts, fmt.Sprintf("%s on %s has counted %d errors", f.FS, f.Device, f.Errors))
+					parts = append(parts, fmt.Sprintf("%s on %s has counted %s", f.FS, f.Device, plural(f.Errors, "error")))
 				}
 			}
 			if total >= l.th.FilesystemErrors {
@@ -178,10 +178,10 @@ func kernelTimeouts(l *look) *hit {
 	}
 	var parts []string
 	if p.grown > 0 {
-		parts = append(parts, fmt.Sprintf("%d commands timed out or failed", p.grown))
+		parts = append(parts, fmt.Sprintf("%s timed out or failed", plural(p.grown, "command")))
 	}
 	if resets > 0 {
-		parts = append(parts, fmt.Sprintf("%d resets", resets))
+		parts = append(parts, fmt.Sprintf("%s", plural(resets, "reset")))
 	}
 	return suspect(max(p.grown, resets), "%s in %s%s", strings.Join(parts, " and "), span(hour), l.lastLog())
 }
@@ -198,22 +198,22 @@ func (l *look) lastLog() string {
 var silenceRules = []Rule{
 	{
 		Code:    "EvidenceMissing",
-		Unknown: "a drive that can be asked was not looked at yet, or gave nothing usable",
-		Advice:  "See `drivebay smart` for what was asked and what came back; check the permissions and the controller.",
-		Source:  "a failed read is a fact about the drive, and never a healthy one. A drive that never promised SMART (virtio, loop, most USB bridges) is not asked to prove its health",
+		Unknown: "a drive that can report its health was not read yet, or returned nothing usable",
+		Advice:  "The drive may fail without warning. `drivebay smart DRIVE` shows which pages were read and which failed. Check the permissions of the daemon, and the controller.",
+		Source:  "a failed read never proves a healthy drive. The rule does not apply to drives without SMART (virtio, loop, most USB bridges)",
 		check:   evidenceMissing,
 	},
 	{
 		Code:    "EvidenceStale",
-		Unknown: "the last look at the drive is older than {staleAfter} and the drive is not asleep",
-		Advice:  "The drive has stopped answering: see the kernel log.",
-		Source:  "what was true then need not be true now",
+		Unknown: "the last reading of the drive is older than {staleAfter}, and the drive is not in standby",
+		Advice:  "The drive has stopped answering. Check the kernel log.",
+		Source:  "old evidence may be out of date",
 		check: func(l *look) *hit {
 			if l.Evidence == nil || l.Now.IsZero() || l.ev.At.IsZero() || l.ev.Standby || l.protocol == drivebay.ProtocolNone || !l.Gone.IsZero() {
 				return nil
 			}
 			if age := l.Now.Sub(l.ev.At); age >= l.th.StaleAfter {
-				return unknown("the last answer of the drive is %s old", span(age.Truncate(1e9)))
+				return unknown("the last reading of the drive is %s old", span(age.Truncate(1e9)))
 			}
 			return nil
 		},
@@ -225,7 +225,7 @@ func evidenceMissing(l *look) *hit {
 		return nil
 	}
 	if l.Evidence == nil {
-		return unknown("the drive was not looked at yet")
+		return unknown("the drive was not read yet")
 	}
 	if l.usable() {
 		return nil
@@ -239,7 +239,7 @@ func evidenceMissing(l *look) *hit {
 	}
 	switch {
 	case l.ev.Standby:
-		return unknown("the drive is asleep and was never asked")
+		return unknown("the drive is in standby and was never read")
 	case promised:
 		return unknown("the drive's health could not be read")
 	}

@@ -20,23 +20,23 @@ const nvmeSpec = "NVM Express base specification 2.0, SMART / health information
 var nvmeRules = []Rule{
 	{
 		Code: "NVMeSpare", Protocols: onNVMe,
-		Suspect: "the available spare lies less than {nvmeSpareMargin} above the drive's threshold",
-		Bad:     "critical warning bit 0, or the available spare lies below the threshold",
+		Suspect: "the available spare is less than {nvmeSpareMargin} percentage points above the drive's threshold",
+		Bad:     "critical warning bit 0 is set, or the available spare is below the drive's threshold",
 		Advice:  replaceSoon, Source: nvmeSpec,
 		check: nvmeSpare,
 	},
 	{
 		Code: "NVMeHeat", Protocols: onNVMe,
-		Suspect: "critical warning bit 1, or the temperature has reached the drive's critical limit",
-		Advice:  "Check fans, filters and the airflow of the bay.", Source: nvmeSpec,
+		Suspect: "critical warning bit 1 is set, or the temperature has reached the drive's critical limit",
+		Advice:  "The drive may slow down or stop. Check fans, filters and the airflow of the bay.", Source: nvmeSpec,
 		Quick: true,
 		check: nvmeHeat,
 	},
 	{
 		Code: "NVMeReliability", Protocols: onNVMe,
-		Suspect: "critical warning bit 2 on a drive that has used 100 % of its endurance",
-		Bad:     "critical warning bit 2 on any other drive",
-		Advice:  replaceSoon, Source: nvmeSpec + "; worn out by use the bit says no more than the percentage does",
+		Suspect: "critical warning bit 2 is set, and the drive has used 100 % of its endurance",
+		Bad:     "critical warning bit 2 is set on any other drive",
+		Advice:  replaceSoon, Source: nvmeSpec + ". On a worn drive the bit adds nothing to the percentage used",
 		check: func(l *look) *hit {
 			if l.warning()&warnReliability == 0 {
 				return nil
@@ -50,8 +50,8 @@ var nvmeRules = []Rule{
 	},
 	{
 		Code: "NVMeReadOnly", Protocols: onNVMe,
-		Bad:    "critical warning bit 3",
-		Advice: "The drive takes no more writes: copy the data off and replace it.", Source: nvmeSpec,
+		Bad:    "critical warning bit 3 is set",
+		Advice: "The drive accepts no more writes. Replace it: `drivebay replace DRIVE` copies its volumes to other drives first.", Source: nvmeSpec,
 		check: func(l *look) *hit {
 			if l.warning()&warnReadOnly != 0 {
 				return bad(0, "the medium has turned read-only (critical warning bit 3)")
@@ -61,8 +61,8 @@ var nvmeRules = []Rule{
 	},
 	{
 		Code: "NVMeBackup", Protocols: onNVMe,
-		Suspect: "critical warning bit 4 or 5, or a bit that is not defined",
-		Advice:  "The drive's protection against power loss has failed: replace it, and trust no write that was not flushed.", Source: nvmeSpec,
+		Suspect: "critical warning bit 4 or 5 is set, or an undefined bit",
+		Advice:  "The drive's protection against power loss has failed: a power loss can lose writes that were not flushed. Replace the drive: `drivebay replace DRIVE`.", Source: nvmeSpec,
 		check: func(l *look) *hit {
 			if w := l.warning(); w&(warnBackup|warnMemoryRegion|warnReserved) != 0 {
 				return suspect(uint64(w), "volatile memory backup or persistent memory failed (critical warning 0x%02x)", w)
@@ -73,7 +73,7 @@ var nvmeRules = []Rule{
 	{
 		Code: "NVMeMediaErrors", Protocols: onNVMe,
 		Suspect: "media and data integrity errors >= {nvmeMediaSuspect}",
-		Bad:     ">= {nvmeMediaBad}, or more than 7 days ago when there were some already",
+		Bad:     ">= {nvmeMediaBad}, or growth within 7 days from a value that was not 0",
 		Advice:  watch, Source: nvmeSpec,
 		check: func(l *look) *hit {
 			if l.ev.NVMe == nil {
@@ -107,7 +107,7 @@ func nvmeSpare(l *look) *hit {
 	spare, limit := uint64(n.AvailableSpare), uint64(n.SpareThreshold)
 	switch {
 	case n.CriticalWarning&warnSpare != 0:
-		return bad(100-min(spare, 100), "the drive says that its spare has run low (critical warning bit 0): %d %%, its threshold is %d %%", spare, limit)
+		return bad(100-min(spare, 100), "the drive reports a low spare (critical warning bit 0): %d %%, its threshold is %d %%", spare, limit)
 	case spare == 0 && limit == 0: // the drive does not report its spare
 		return nil
 	case spare < limit:

@@ -17,9 +17,10 @@ const scsiSpec = "SPC-5 and SBC-4 log pages"
 var scsiRules = []Rule{
 	{
 		Code: "SCSIPrediction", Protocols: onSCSI,
-		Suspect: "informational exceptions report a warning (sense 0Bh), heat included",
+		Suspect: "informational exceptions report a warning (sense 0Bh), including one about the temperature",
 		Bad:     "informational exceptions report a failure prediction (sense 5Dh)",
-		Advice:  replaceSoon, Source: "SPC-5 informational exceptions log page (2Fh); the test code 5D/FF does not count",
+		Advice:  "The drive warns of its condition or predicts its failure. For sense 0B/01 check fans, filters and the airflow of the bay. Otherwise replace it: `drivebay replace DRIVE` moves its volumes to other drives first.",
+		Source:  "SPC-5 informational exceptions log page (2Fh); the test code 5D/FF does not count",
 		check: func(l *look) *hit {
 			s := l.ev.SCSI
 			if s == nil {
@@ -56,7 +57,7 @@ var scsiRules = []Rule{
 	{
 		Code: "SCSIUncorrected", Protocols: onSCSI,
 		Suspect: "uncorrected reads, writes and verifies >= {scsiUncorrectedSuspect}",
-		Bad:     ">= {scsiUncorrectedBad}, or more than 7 days ago when there were some already",
+		Bad:     ">= {scsiUncorrectedBad}, or growth within 7 days from a value that was not 0",
 		Advice:  watch, Source: scsiSpec + " 02h, 03h, 05h",
 		check: func(l *look) *hit {
 			n := l.counters[keyUncorrected]
@@ -85,11 +86,11 @@ var scsiRules = []Rule{
 	},
 	{
 		Code: "SCSIBackgroundScan", Protocols: onSCSI,
-		Bad:    "the background scan was halted by a fatal error or a pattern of errors (status 3, 4)",
+		Bad:    "a fatal error or a pattern of errors has stopped the background scan (status 3, 4)",
 		Advice: replaceSoon, Source: "SBC-4 background scan results log page (15h)",
 		check: func(l *look) *hit {
 			if s := l.ev.SCSI; s != nil && s.BackgroundScan != nil && (*s.BackgroundScan == 3 || *s.BackgroundScan == 4) {
-				return bad(0, "the background scan was halted by errors (status %d)", *s.BackgroundScan)
+				return bad(0, "errors have stopped the background scan (status %d)", *s.BackgroundScan)
 			}
 			return nil
 		},
@@ -97,7 +98,7 @@ var scsiRules = []Rule{
 	{
 		Code: "SCSIHeat", Protocols: onSCSI,
 		Suspect: "the temperature has reached the drive's trip temperature",
-		Advice:  "Check fans, filters and the airflow of the bay.", Source: scsiSpec + " 0Dh",
+		Advice:  "The drive may slow down or stop. Check fans, filters and the airflow of the bay.", Source: scsiSpec + " 0Dh",
 		Quick: true,
 		check: func(l *look) *hit {
 			s, t := l.ev.SCSI, l.ev.Temperature

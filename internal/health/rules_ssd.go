@@ -13,10 +13,10 @@ import (
 var ssdRules = []Rule{
 	{
 		Code: "SSDRetiredBlocks", Protocols: onATA, Types: onSSD,
-		Suspect: "attribute 5, by its name, >= {ssdRetired} blocks",
-		Bad:     "the same together with a prefail attribute under its threshold, growth within 7 days or I/O errors of the kernel",
+		Suspect: "attribute 5 >= {ssdRetired} blocks, if its name says that it counts blocks",
+		Bad:     "the same, and a prefail attribute is at or below its threshold, the number increased within 7 days, or the kernel reports I/O errors",
 		Advice:  watch,
-		Source:  "Meza et al., A Large-Scale Study of Flash Memory Failures in the Field, SIGMETRICS 2015; makers' attribute lists. Some blocks are spent on every drive",
+		Source:  "Meza et al., A Large-Scale Study of Flash Memory Failures in the Field, SIGMETRICS 2015; makers' attribute lists. Every drive retires some blocks",
 		check: func(l *look) *hit {
 			n, name := l.count(reallocated)
 			if n < l.th.SSDRetired {
@@ -28,8 +28,8 @@ var ssdRules = []Rule{
 	},
 	{
 		Code: "SSDUncorrectable", Protocols: onATA, Types: onSSD,
-		Suspect: "attribute 187, 197 or 198, by its name, >= {ssdUncorrect}; 197 and 198 do not count where they repeat 5 and 196",
-		Bad:     "the same together with a prefail attribute under its threshold, growth within 7 days or I/O errors of the kernel",
+		Suspect: "attribute 187, 197 or 198 >= {ssdUncorrect}, if its name says that it counts such errors. 197 and 198 do not count where they repeat 5 and 196",
+		Bad:     "the same, and a prefail attribute is at or below its threshold, the number increased within 7 days, or the kernel reports I/O errors",
 		Advice:  watch,
 		Source:  "Schroeder et al., Flash Reliability in Production, FAST 2016: uncorrectable errors come before failure",
 		check:   ssdUncorrectable,
@@ -38,7 +38,7 @@ var ssdRules = []Rule{
 		Code: "SSDWearAttribute", Protocols: onATA, Types: onSSD,
 		Suspect: "an attribute that by its name is the life left stands at or under the drive's own threshold",
 		Bad:     "the same, and it leaves {wearLeft} % of the life or less",
-		Advice:  "The flash is worn out: replace the drive before it turns read-only.",
+		Advice:  "The flash is worn out, and the drive may turn read-only. Replace it: `drivebay replace DRIVE`.",
 		Source:  "makers' attribute lists: 169, 173, 177, 201, 202, 231, 233, 245",
 		check:   wearAttribute,
 	},
@@ -48,11 +48,11 @@ var ssdRules = []Rule{
 func (l *look) joined(n uint64, text string, p past) *hit {
 	switch prefail := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); {
 	case len(prefail) > 0:
-		return bad(n, "%s; and under the drive's own failure threshold: %s", text, list(prefail))
+		return bad(n, "%s; and at or below the drive's own failure threshold: %s", text, list(prefail))
 	case p.grown > 0:
 		return bad(n, "%s", text)
 	case l.kernelErrors():
-		return bad(n, "%s, and the kernel meets errors too", text)
+		return bad(n, "%s, and the kernel reports I/O errors as well", text)
 	}
 	return suspect(n, "%s", text)
 }

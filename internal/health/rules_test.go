@@ -234,7 +234,7 @@ var judgedATA = []judged{
 
 var judgedNVMe = []judged{
 	{"nothing", nvme(nil), good, "", ""},
-	{"spare bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning = 1 }), dead, "NVMeSpare", "says that its spare has run low (critical warning bit 0): 100 %"},
+	{"spare bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning = 1 }), dead, "NVMeSpare", "reports a low spare (critical warning bit 0): 100 %"},
 	{"heat bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning = 2 }), sus, "NVMeHeat", "bit 1"},
 	{"reliability bit", nvme(func(n *drivebay.NVMe) { n.CriticalWarning, n.PercentageUsed = 4, 95 }), dead, "NVMeReliability", "95 %"},
 	{"reliability bit, worn", nvme(func(n *drivebay.NVMe) { n.CriticalWarning, n.PercentageUsed = 4, 140 }), sus, "NVMeReliability", "140 %"},
@@ -314,7 +314,7 @@ var judgedKernel = []judged{
 	{"error counter", kernel(drivebay.Kernel{IOErrors: p(uint64(30))}).past(30*time.Minute, one{"kernel.ioErrors": 10}), sus, "KernelErrors", "20"},
 	{"timeouts", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "3 commands timed out or failed in 1 h"},
 	{"timeouts of yesterday", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(day, one{"kernel.ioTimeouts": 0}), good, "", ""},
-	{"timeouts and a reset", kernel(drivebay.Kernel{IOTimeouts: p(uint64(6)), Resets1h: 1}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "6 commands timed out or failed and 1 resets in 1 h"},
+	{"timeouts and a reset", kernel(drivebay.Kernel{IOTimeouts: p(uint64(6)), Resets1h: 1}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "6 commands timed out or failed and 1 reset in 1 h"},
 	{"resets", kernel(drivebay.Kernel{Resets1h: 3}), sus, "KernelTimeouts", "3 resets in 1 h"},
 	{"filesystem", kernel(drivebay.Kernel{Filesystems: []drivebay.FSError{{Device: "dm-3", FS: "ext4", Errors: 2}}}), sus, "FilesystemErrors", "ext4 on dm-3"},
 }
@@ -325,7 +325,7 @@ func silent(proto drivebay.Protocol, problems ...drivebay.Problem) Input {
 
 var judgedSilence = []judged{
 	{"nobody to ask", Input{Now: t0}, good, "", ""},
-	{"never asked", Input{Now: t0, Protocol: drivebay.ProtocolATA}, dunno, "EvidenceMissing", "not looked at"},
+	{"never asked", Input{Now: t0, Protocol: drivebay.ProtocolATA}, dunno, "EvidenceMissing", "not read yet"},
 	{"ATA gave nothing", silent(drivebay.ProtocolATA), dunno, "EvidenceMissing", ""},
 	{"ATA failed", silent(drivebay.ProtocolATA, drivebay.Problem{Page: "ata-smart-data", Text: "short page"}), dunno, "EvidenceMissing", "short page"},
 	{"ATA without SMART", silent(drivebay.ProtocolATA, drivebay.Problem{Text: "no SMART", Expected: true}), good, "", ""},
@@ -340,7 +340,7 @@ var judgedSilence = []judged{
 		in := hdd()
 		in.Evidence.At, in.Gone = t0.Add(-99*time.Hour), t0.Add(-98*time.Hour)
 		return in
-	}(), dunno, "DriveOffline", "no more"},
+	}(), dunno, "DriveOffline", "absent from the machine"},
 	{"asleep", func() Input {
 		in := hdd()
 		in.Evidence.At, in.Evidence.Standby = t0.Add(-99*time.Hour), true

@@ -5,8 +5,8 @@ var wearRules = []Rule{
 	{
 		Code:    "WearUsed",
 		Suspect: "the percentage used of the rated endurance >= {wearUsed}, or, where the drive does not report it, an attribute that says so, believed by its family, its worst value and the erase cycles",
-		Advice:  "The flash is worn out: plan the replacement.",
-		Source:  "NVM Express base specification, log 02h; ACS-4 device statistics page 7; SBC-4 log page 11h. 100 % is the rating, not the end: never BAD by itself",
+		Advice:  "The drive works, but its flash is nearly worn out. Plan its replacement.",
+		Source:  "NVM Express base specification, log 02h; ACS-4 device statistics page 7; SBC-4 log page 11h. 100 % is the rating, not the end of the drive: never BAD on its own",
 		check: func(l *look) *hit {
 			w, ok := l.wear()
 			if !ok || w.used < l.th.WearUsed {
@@ -21,7 +21,7 @@ var wearRules = []Rule{
 	{
 		Code:    "WearForecast",
 		Suspect: "the endurance runs out in less than {wearOutDays} days at the pace of the history, and is not used up yet (see WearUsed)",
-		Advice:  "Plan the replacement, or find out who writes so much.",
+		Advice:  "Plan the replacement of the drive, or find the program that writes so much.",
 		Source:  "percentage used and bytes written over the last 90 days",
 		check: func(l *look) *hit {
 			w := Forecast(l.ev, l.History, l.now)

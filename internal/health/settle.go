@@ -197,9 +197,9 @@ func Acknowledge(mem drivebay.Memory, code string) (drivebay.Memory, error) {
 	case done > 0:
 		return out, nil
 	case code == "":
-		return mem, fmt.Errorf("acknowledge: %w: no finding that can be", drivebay.ErrNotFound)
+		return mem, fmt.Errorf("acknowledge: %w: the drive has no finding that can be acknowledged", drivebay.ErrNotFound)
 	case met:
-		return mem, fmt.Errorf("acknowledge %s: %w: it is present, and no mere suspicion", code, drivebay.ErrInvalid)
+		return mem, fmt.Errorf("acknowledge %s: %w: a finding that is BAD or UNKNOWN cannot be acknowledged while its cause is present", code, drivebay.ErrInvalid)
 	}
-	return mem, fmt.Errorf("acknowledge %s: %w: no such finding stands", code, drivebay.ErrNotFound)
+	return mem, fmt.Errorf("acknowledge %s: %w: the drive has no such finding", code, drivebay.ErrNotFound)
 }

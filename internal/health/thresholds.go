@@ -12,23 +12,23 @@ import (
 // Thresholds holds the limits of the rules. The tags of a field are its reference: the key in the
 // configuration, and its meaning.
 type Thresholds struct {
-	HDDReallocatedSuspect uint64 `yaml:"hddReallocatedSuspect" json:"hddReallocatedSuspect" doc:"reallocated sectors of a hard disk that are still wear and tear; more are SUSPECT"`
+	HDDReallocatedSuspect uint64 `yaml:"hddReallocatedSuspect" json:"hddReallocatedSuspect" doc:"reallocated sectors of a hard disk above which it is SUSPECT"`
 	HDDReallocatedBad     uint64 `yaml:"hddReallocatedBad" json:"hddReallocatedBad" doc:"reallocated sectors of a hard disk above which it is BAD"`
 	HDDReallocatedGrowth  uint64 `yaml:"hddReallocatedGrowth" json:"hddReallocatedGrowth" doc:"newly reallocated sectors within 7 days that make a hard disk BAD"`
-	HDDUncorrectSuspect   uint64 `yaml:"hddUncorrectSuspect" json:"hddUncorrectSuspect" doc:"errors a hard disk could not correct and reported"`
+	HDDUncorrectSuspect   uint64 `yaml:"hddUncorrectSuspect" json:"hddUncorrectSuspect" doc:"uncorrectable errors that a hard disk reported"`
 	HDDUncorrectBad       uint64 `yaml:"hddUncorrectBad" json:"hddUncorrectBad" doc:"the same, for BAD"`
-	HDDPendingSure        uint64 `yaml:"hddPendingSure" json:"hddPendingSure" doc:"pending sectors of a hard disk that need no second look; fewer must be seen twice, or beside another sign of damage"`
+	HDDPendingSure        uint64 `yaml:"hddPendingSure" json:"hddPendingSure" doc:"pending sectors of a hard disk that make it SUSPECT at once; fewer must occur in two readings, or together with another sign of damage"`
 	HDDPendingBad         uint64 `yaml:"hddPendingBad" json:"hddPendingBad" doc:"pending sectors of a hard disk that make it BAD"`
-	HDDSpinRetry          uint64 `yaml:"hddSpinRetry" json:"hddSpinRetry" doc:"failed first attempts to spin up"`
-	HDDEndToEnd           uint64 `yaml:"hddEndToEnd" json:"hddEndToEnd" doc:"data that changed on its way through the drive's cache"`
+	HDDSpinRetry          uint64 `yaml:"hddSpinRetry" json:"hddSpinRetry" doc:"failed first attempts of a hard disk to spin up"`
+	HDDEndToEnd           uint64 `yaml:"hddEndToEnd" json:"hddEndToEnd" doc:"errors between the host interface and the medium of a hard disk: data changed inside the drive"`
 	LinkErrorsGrowth      uint64 `yaml:"linkErrorsGrowth" json:"linkErrorsGrowth" doc:"new transmission errors or command timeouts within 24 h"`
 
 	SSDRetired      uint64 `yaml:"ssdRetired" json:"ssdRetired" doc:"retired blocks of a solid-state drive"`
 	SSDUncorrect    uint64 `yaml:"ssdUncorrect" json:"ssdUncorrect" doc:"uncorrectable errors or pending sectors of a solid-state drive"`
-	WearLeft        uint64 `yaml:"wearLeft" json:"wearLeft" doc:"life that a wear attribute has left, in percent"`
+	WearLeft        uint64 `yaml:"wearLeft" json:"wearLeft" doc:"remaining life in a wear attribute, in percent"`
 	WearUsed        uint64 `yaml:"wearUsed" json:"wearUsed" doc:"rated endurance used, in percent"`
-	WearOutDays     uint64 `yaml:"wearOutDays" json:"wearOutDays" doc:"days until the endurance runs out at the pace of the history"`
-	NVMeSpareMargin uint64 `yaml:"nvmeSpareMargin" json:"nvmeSpareMargin" doc:"percent above the drive's own spare threshold at which it is SUSPECT"`
+	WearOutDays     uint64 `yaml:"wearOutDays" json:"wearOutDays" doc:"days until the endurance runs out at the present rate"`
+	NVMeSpareMargin uint64 `yaml:"nvmeSpareMargin" json:"nvmeSpareMargin" doc:"percentage points above the drive's own spare threshold; an available spare below that is SUSPECT"`
 
 	NVMeMediaSuspect uint64 `yaml:"nvmeMediaSuspect" json:"nvmeMediaSuspect" doc:"media and data integrity errors of an NVMe drive"`
 	NVMeMediaBad     uint64 `yaml:"nvmeMediaBad" json:"nvmeMediaBad" doc:"the same, for BAD"`
@@ -44,18 +44,18 @@ type Thresholds struct {
 	KernelMediaSuspect uint64        `yaml:"kernelMediaSuspect" json:"kernelMediaSuspect" doc:"distinct sectors that the kernel could not read or write in 24 h"`
 	KernelMediaBad     uint64        `yaml:"kernelMediaBad" json:"kernelMediaBad" doc:"the same, for BAD"`
 	KernelOther        uint64        `yaml:"kernelOther" json:"kernelOther" doc:"other errors of the drive in the kernel log in 24 h"`
-	KernelIOErrors     uint64        `yaml:"kernelIOErrors" json:"kernelIOErrors" doc:"growth of the kernel's error counter in an hour"`
-	KernelTimeouts     uint64        `yaml:"kernelTimeouts" json:"kernelTimeouts" doc:"growth of the kernel's timeout counter in an hour"`
-	KernelResets       uint64        `yaml:"kernelResets" json:"kernelResets" doc:"resets of the drive or its link in an hour"`
+	KernelIOErrors     uint64        `yaml:"kernelIOErrors" json:"kernelIOErrors" doc:"growth of the kernel's error counter in 1 h"`
+	KernelTimeouts     uint64        `yaml:"kernelTimeouts" json:"kernelTimeouts" doc:"growth of the kernel's timeout counter in 1 h"`
+	KernelResets       uint64        `yaml:"kernelResets" json:"kernelResets" doc:"resets of the drive or its link in 1 h"`
 	FilesystemErrors   uint64        `yaml:"filesystemErrors" json:"filesystemErrors" doc:"errors that a filesystem on the drive has counted"`
-	FrozenSuspect      time.Duration `yaml:"frozenSuspect" json:"frozenSuspect" doc:"time in which requests wait and none comes back"`
+	FrozenSuspect      time.Duration `yaml:"frozenSuspect" json:"frozenSuspect" doc:"how long requests wait while none completes"`
 	FrozenBad          time.Duration `yaml:"frozenBad" json:"frozenBad" doc:"the same, for BAD"`
-	SilentSuspect      time.Duration `yaml:"silentSuspect" json:"silentSuspect" doc:"time in which the drive leaves our own question unanswered"`
+	SilentSuspect      time.Duration `yaml:"silentSuspect" json:"silentSuspect" doc:"how long the drive does not answer a request of drivebay"`
 	SilentBad          time.Duration `yaml:"silentBad" json:"silentBad" doc:"the same, for BAD"`
 
-	StaleAfter time.Duration `yaml:"staleAfter" json:"staleAfter" doc:"age at which the last look at a drive says nothing any more; three times the interval of the polls"`
-	ClearAfter time.Duration `yaml:"clearAfter" json:"clearAfter" doc:"how long a cause must stay away before its finding goes"`
-	ClearQuick time.Duration `yaml:"clearQuick" json:"clearQuick" doc:"the same for what passes: heat, resets, a drive that is back"`
+	StaleAfter time.Duration `yaml:"staleAfter" json:"staleAfter" doc:"age of the last reading from which on a drive is UNKNOWN; three times poll.evidence"`
+	ClearAfter time.Duration `yaml:"clearAfter" json:"clearAfter" doc:"how long the cause of a finding must be gone before the finding is cleared"`
+	ClearQuick time.Duration `yaml:"clearQuick" json:"clearQuick" doc:"the same for temporary causes: temperature, resets, a drive that is back"`
 }
 
 // Default returns the thresholds that the rules were calibrated with.
@@ -94,17 +94,17 @@ func (th Thresholds) Validate() error {
 	for _, f := range th.fields() {
 		values[f.key] = f.number
 		if f.number < 1 && f.key != "hddReallocatedSuspect" {
-			errs = append(errs, fmt.Errorf("health threshold %s: %w: %s, want more than nothing", f.key, drivebay.ErrInvalid, f.text))
+			errs = append(errs, fmt.Errorf("health threshold %s: %w: is %s, must be above 0", f.key, drivebay.ErrInvalid, f.text))
 		}
 	}
 	for _, p := range pairs {
 		if values[p[1]] < values[p[0]] {
-			errs = append(errs, fmt.Errorf("health threshold %s: %w: it lies below %s", p[1], drivebay.ErrInvalid, p[0]))
+			errs = append(errs, fmt.Errorf("health threshold %s: %w: is below %s", p[1], drivebay.ErrInvalid, p[0]))
 		}
 	}
 	for _, key := range percents {
 		if values[key] > 100 {
-			errs = append(errs, fmt.Errorf("health threshold %s: %w: %d, want a percentage", key, drivebay.ErrInvalid, values[key]))
+			errs = append(errs, fmt.Errorf("health threshold %s: %w: is %d, must be a percentage, at most 100", key, drivebay.ErrInvalid, values[key]))
 		}
 	}
 	return errors.Join(errs...)

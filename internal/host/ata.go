@@ -91,7 +91,7 @@ func (c ataCommand) answer(data []byte, s sense, err error) ([]byte, error) {
 	}
 	if c.returns == nil {
 		if err == nil && len(data) < c.sectors*512 {
-			return nil, fmt.Errorf("ATA command %02xh: %d of %d bytes came", c.command, len(data), c.sectors*512)
+			return nil, fmt.Errorf("ATA command %02xh: returned %d of %d bytes", c.command, len(data), c.sectors*512)
 		}
 		return data, err
 	}

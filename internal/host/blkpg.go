@@ -33,7 +33,7 @@ func (d *realDisk) ResizePartition(number int, start, size uint64) error {
 }
 
 func (d *realDisk) RemovePartition(number int) error {
-	err := patiently(context.Background(), func() error { return d.partition("remove", unix.BLKPG_DEL_PARTITION, number, 0, 0) })
+	err := retryBusy(context.Background(), func() error { return d.partition("remove", unix.BLKPG_DEL_PARTITION, number, 0, 0) })
 	if errors.Is(err, unix.ENXIO) { // the kernel does not know it; a drive that is gone gives ENXIO, too
 		return nil
 	}

@@ -18,7 +18,7 @@ type btrfsArgs struct {
 	name [4088]byte
 }
 
-func askBtrfs(fd int, request uintptr, name string) error {
+func btrfsIoctl(fd int, request uintptr, name string) error {
 	var args btrfsArgs
 	if len(name) >= len(args.name) {
 		return unix.ENAMETOOLONG
@@ -30,7 +30,7 @@ func askBtrfs(fd int, request uintptr, name string) error {
 // growBtrfs grows btrfs to its device. Below 256 MiB btrfs does not resize (fs/btrfs/ioctl.c,
 // btrfs_ioctl_resize) and returns EINVAL, which means nothing else here.
 func growBtrfs(fd int, _ func() (uint64, error)) error {
-	err := askBtrfs(fd, btrfsResize, "max")
+	err := btrfsIoctl(fd, btrfsResize, "max")
 	if err == unix.EINVAL {
 		return fmt.Errorf("%w: btrfs changes its size from 256 MiB on: %w", ErrUnsupported, err)
 	}
@@ -46,5 +46,5 @@ func (r *real) forgetBtrfs(source string) {
 		return
 	}
 	defer unix.Close(fd)
-	_ = askBtrfs(fd, btrfsForget, source)
+	_ = btrfsIoctl(fd, btrfsForget, source)
 }

@@ -24,7 +24,7 @@ type realDisk struct {
 	path   string
 	size   uint64
 	block  int
-	quiet  *quiet // nil if the device cannot have partitions
+	locks  *udevLocks // nil if the device cannot have partitions
 	direct direct
 }
 
@@ -45,7 +45,7 @@ func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, erro
 		flags |= unix.O_EXCL
 	}
 	var fd int
-	err := patiently(ctx, func() (err error) {
+	err := retryBusy(ctx, func() (err error) {
 		if fd, err = r.openNode(dev, flags); errors.Is(err, unix.EROFS) {
 			// Write-protected (drivers/scsi/sd.c, sd_open): it can still be read.
 			fd, err = r.openNode(dev, flags&^unix.O_RDWR|unix.O_RDONLY)
@@ -61,22 +61,22 @@ func (r *real) OpenDisk(ctx context.Context, dev string, alone bool) (Disk, erro
 		return nil, fmt.Errorf("open %s for writing: %w", dev, err)
 	}
 	if r.partitioned(d.devNum) {
-		d.quiet = &r.quiet
-		d.quiet.keep(fd, d.devNum, 0)
+		d.locks = &r.locks
+		d.locks.keep(fd, d.devNum, 0)
 	}
 	return d, nil
 }
 
-// patienceTime is how long EBUSY is retried. A device that was closed is in use for a moment more by a
+// busyRetryTime is how long EBUSY is retried. A device that was closed is in use for a moment more by a
 // program that is just being started, which has a copy of every open file until it executes (fork(2));
 // udev inspects every device that was open for writing.
 const (
-	patienceTime = time.Second
-	patienceTry  = 10 * time.Millisecond
+	busyRetryTime     = time.Second
+	busyRetryInterval = 10 * time.Millisecond
 )
 
-func patiently(ctx context.Context, try func() error) error {
-	for end := time.Now().Add(patienceTime); ; {
+func retryBusy(ctx context.Context, try func() error) error {
+	for end := time.Now().Add(busyRetryTime); ; {
 		err := try()
 		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
 			return err
@@ -84,7 +84,7 @@ func patiently(ctx context.Context, try func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(patienceTry):
+		case <-time.After(busyRetryInterval):
 		}
 	}
 }
@@ -112,10 +112,10 @@ func (d *realDisk) measure(fd int) error {
 	}
 	d.devNum = num
 	if err := control(fd, unix.BLKGETSIZE64, unsafe.Pointer(&d.size)); err != nil {
-		return fmt.Errorf("its size: %w", workError(err))
+		return fmt.Errorf("read the size: %w", workError(err))
 	}
 	if d.block, err = unix.IoctlGetInt(fd, unix.BLKSSZGET); err != nil {
-		return fmt.Errorf("its block size: %w", workError(err))
+		return fmt.Errorf("read the block size: %w", workError(err))
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func blockDevice(fd int) (string, error) {
 		return "", err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
-		return "", fmt.Errorf("%w: it is no block device", ErrUnsupported)
+		return "", fmt.Errorf("%w: not a block device", ErrUnsupported)
 	}
 	return devNum(st.Rdev), nil
 }
@@ -141,8 +141,8 @@ func (d *realDisk) Path() string   { return d.path }
 
 // Close extends the lock first: udev reacts to it.
 func (d *realDisk) Close() error {
-	if d.quiet != nil {
-		_ = d.ask("lock", func(fd int) error { d.quiet.keep(fd, d.devNum, udevTime); return nil })
+	if d.locks != nil {
+		_ = d.withFD("lock", func(fd int) error { d.locks.keep(fd, d.devNum, udevTime); return nil })
 	}
 	d.direct.close()
 	return d.file.Close()
@@ -166,7 +166,7 @@ func (d *realDisk) WriteAt(p []byte, off int64) (int, error) {
 
 // Sync also drops the page cache of the device: later reads come from the medium.
 func (d *realDisk) Sync() error {
-	return d.ask("sync", func(fd int) error {
+	return d.withFD("sync", func(fd int) error {
 		if err := unix.Fsync(fd); err != nil {
 			return err
 		}
@@ -219,11 +219,11 @@ func (d *realDisk) SetReadOnly(on bool) error {
 }
 
 func (d *realDisk) ioctl(verb string, request uintptr, arg unsafe.Pointer) error {
-	return d.ask(verb, func(fd int) error { return control(fd, request, arg) })
+	return d.withFD(verb, func(fd int) error { return control(fd, request, arg) })
 }
 
-// ask calls do with the descriptor of the device.
-func (d *realDisk) ask(verb string, do func(fd int) error) error {
+// withFD calls do with the descriptor of the device.
+func (d *realDisk) withFD(verb string, do func(fd int) error) error {
 	raw, err := d.file.SyscallConn()
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ var (
 	// ErrUnreadable: the drive has answered that it cannot read the data.
 	ErrUnreadable = errors.New("cannot be read")
 	// ErrOccupied: the place holds a file of another kind, or one that is not empty.
-	ErrOccupied = errors.New("something else is there")
+	ErrOccupied = errors.New("another file is there")
 	// ErrNotMounted: nothing is mounted at that place.
 	ErrNotMounted = errors.New("not mounted")
 	// ErrOutsideRoot: the path contains a link, or leads out of its root.

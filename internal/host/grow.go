@@ -69,9 +69,9 @@ func growExt4(fd int, size func() (uint64, error)) error {
 	err = control(fd, ext4Resize, unsafe.Pointer(&blocks))
 	if err == unix.EPERM { // ext4_resize_begin returns it for these two reasons
 		if !capable(unix.CAP_SYS_RESOURCE) {
-			return fmt.Errorf("%w: the kernel asks for CAP_SYS_RESOURCE: grant it to the unit or the container that drivebay runs in, and try again", err)
+			return fmt.Errorf("%w: the kernel requires CAP_SYS_RESOURCE: grant it to the unit or the container of drivebay, then retry", err)
 		}
-		return fmt.Errorf("%w: the kernel has met errors in the filesystem: check and repair it unmounted, and try again", err)
+		return fmt.Errorf("%w: the kernel has recorded errors in the filesystem: repair it unmounted, then retry", err)
 	}
 	return err
 }

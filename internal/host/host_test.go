@@ -163,7 +163,7 @@ func TestRun(t *testing.T) {
 	if _, err := m.Run(t.Context(), "head", "-c", "65000000", "/dev/zero"); err != nil {
 		t.Errorf("62 MiB: %v", err)
 	}
-	if _, err := m.Run(t.Context(), "head", "-c", "70000000", "/dev/zero"); err == nil || !bytes.Contains([]byte(err.Error()), []byte("prints more")) {
+	if _, err := m.Run(t.Context(), "head", "-c", "70000000", "/dev/zero"); err == nil || !bytes.Contains([]byte(err.Error()), []byte("output of more")) {
 		t.Errorf("67 MiB: %v", err)
 	}
 	if _, err := m.Run(t.Context(), "sh", "-c", "kill -9 $$"); !errors.As(err, &exit) || exit.Code != -1 {

@@ -17,7 +17,7 @@ func (r *real) KernelLog(ctx context.Context) (<-chan LogLine, error) {
 	f, err := r.open("dev/kmsg", unix.O_RDONLY)
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w: reading the kernel log needs root or CAP_SYSLOG: %w", ErrPermission, err)
+			err = fmt.Errorf("%w: reading the kernel log requires root or CAP_SYSLOG: %w", ErrPermission, err)
 		}
 		return nil, err
 	}

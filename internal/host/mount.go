@@ -69,7 +69,7 @@ func (r *real) detached(m NewMount) (tree int, err error) {
 	}
 	if now, err := sourceName(dev); err != nil || now != source {
 		unix.Close(tree)
-		return -1, fmt.Errorf("%w: its name went to another device", ErrGone)
+		return -1, fmt.Errorf("%w: the device node now belongs to another device", ErrGone)
 	}
 	return tree, nil
 }
@@ -117,7 +117,7 @@ func newMount(m NewMount, source string) (int, error) {
 			err = unix.FsconfigSetFlag(config, key)
 		}
 		if err != nil {
-			return -1, fmt.Errorf("option %d of the filesystem is refused: %w", i+1, workError(err))
+			return -1, fmt.Errorf("the kernel refuses filesystem option number %d: %w", i+1, workError(err))
 		}
 	}
 	if err := unix.FsconfigCreate(config); err != nil {
@@ -176,7 +176,7 @@ func bind(what int, to Place, readOnly bool) error {
 	return moveTo(tree, at)
 }
 
-// moveTo attaches a mount to an open file or folder. A folder goes on a folder and any other file on
+// moveTo attaches a mount to an open file or folder. A directory is attached to a directory and any other file to
 // any other file, else the kernel returns EINVAL.
 func moveTo(tree, at int) error {
 	return workError(unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))

@@ -97,7 +97,7 @@ func (d *realDrive) nvmeAdmin(c *nvmeCommand, timeout time.Duration) error {
 	c.timeout = uint32(timeout.Milliseconds())
 	status, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(d.fd), nvmeIoctlCmd, uintptr(unsafe.Pointer(c)))
 	if errno == unix.EINTR { // the driver cancelled it: a timeout, or a reset in progress (nvme_submit_user_cmd)
-		return fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
+		return fmt.Errorf("%w: the kernel gave up the command", ErrTimeout)
 	}
 	if errno != 0 {
 		return ioctlError(errno)

@@ -18,8 +18,8 @@ import (
 // real is the machine that we run on, or the one whose root is mounted at a folder.
 type real struct {
 	*tree
-	wall
-	quiet    quiet
+	wallClock
+	locks    udevLocks
 	mounts   mountTable
 	cache    mountCache
 	counters counters.Files
@@ -37,11 +37,11 @@ func Real(root string) (Worker, error) {
 	return &real{tree: t}, nil
 }
 
-// wall is the wall clock.
-type wall struct{}
+// wallClock is the wall clock.
+type wallClock struct{}
 
-func (wall) Now() time.Time                         { return time.Now() }
-func (wall) After(d time.Duration) <-chan time.Time { return time.After(d) }
+func (wallClock) Now() time.Time                         { return time.Now() }
+func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 func (r *real) Describe() Description {
 	name, err := r.ReadFile("etc/hostname")
@@ -125,7 +125,7 @@ func (r *real) RunInput(ctx context.Context, input []byte, argv ...string) ([]by
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", argv[0], ctx.Err())
 	case out.cut:
-		return nil, fmt.Errorf("%s prints more than %d bytes", argv[0], maxOutput)
+		return nil, fmt.Errorf("%s: output of more than %d bytes", argv[0], maxOutput)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s is not installed: %w: %w", argv[0], fs.ErrNotExist, err)
 	case errors.As(err, &exit):
@@ -136,7 +136,7 @@ func (r *real) RunInput(ctx context.Context, input []byte, argv ...string) ([]by
 	return out.kept.Bytes(), nil
 }
 
-var errHeld = errors.New("the kernel holds it: it cannot be ended")
+var errHeld = errors.New("the kernel does not end the process")
 
 // wait is cmd.Run, except that it abandons a program that cannot be killed. After errHeld the caller
 // must not read the output: the program may still print.
@@ -183,7 +183,7 @@ func (r *real) OpenDrive(_ context.Context, dev string) (Drive, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
 		unix.Close(fd)
-		return nil, fmt.Errorf("open %s: %w: it is no block device", dev, ErrUnsupported)
+		return nil, fmt.Errorf("open %s: %w: not a block device", dev, ErrUnsupported)
 	}
 	return &realDrive{fd: fd}, nil
 }
@@ -193,7 +193,7 @@ func openError(err error) error {
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOMEDIUM):
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w: reading a drive needs root, or membership in the group of its device node: %w", ErrPermission, err)
+		return fmt.Errorf("%w: reading a drive requires root, or membership in the group of its device node: %w", ErrPermission, err)
 	}
 	return err
 }

@@ -22,7 +22,7 @@ import (
 //	commands/ARGV.txt            what a program printed, ARGV joined by spaces
 type recorded struct {
 	walker
-	wall
+	wallClock
 	name string
 	at   time.Time // zero if not known
 }
@@ -43,7 +43,7 @@ func Recorded(dir string) (Machine, error) {
 	if _, err := os.Stat(filepath.Join(dir, "sys")); err != nil {
 		inner := filepath.Join(dir, "sysroot")
 		if _, innerErr := os.Stat(filepath.Join(inner, "sys")); innerErr != nil {
-			return nil, fmt.Errorf("%s is no recording: it holds no sys/: %w", dir, err)
+			return nil, fmt.Errorf("%s is not a recording: it contains no sys/: %w", dir, err)
 		}
 		dir = inner
 	}
@@ -61,7 +61,7 @@ func Recorded(dir string) (Machine, error) {
 		err = json.Unmarshal(b, &m)
 	}
 	if err == nil && m.Format != ManifestFormat {
-		err = fmt.Errorf("format %d: this program reads format %d", m.Format, ManifestFormat)
+		err = fmt.Errorf("recording format %d is not supported; this program reads format %d", m.Format, ManifestFormat)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s/manifest.json: %w", dir, err)
@@ -109,7 +109,7 @@ func (r *recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
 	name := strings.ReplaceAll(strings.Join(argv, " "), "/", "_")
 	b, err := r.ReadFile("commands/" + name + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w: it was not recorded", argv, ErrImpossible)
+		return nil, fmt.Errorf("%v: %w: not part of the recording", argv, ErrImpossible)
 	}
 	return b, nil
 }
@@ -154,7 +154,7 @@ func (d *recordedDrive) Page(_ context.Context, p Page) ([]byte, error) {
 	}
 	why, err := d.r.ReadFile(d.dir + "/" + string(p) + ".err")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: it was not recorded", p, ErrImpossible)
+		return nil, fmt.Errorf("%s: %w: not part of the recording", p, ErrImpossible)
 	}
 	text := strings.TrimSpace(string(why))
 	if known, ok := refusals[text]; ok {
@@ -164,7 +164,7 @@ func (d *recordedDrive) Page(_ context.Context, p Page) ([]byte, error) {
 }
 
 func (d *recordedDrive) ReadAt([]byte, int64) (int, error) {
-	return 0, fmt.Errorf("%w: what is on a drive is not recorded", ErrImpossible)
+	return 0, fmt.Errorf("%w: a recording has no content of drives", ErrImpossible)
 }
 
 func (d *recordedDrive) ReadMedium([]byte, int64) (int, error) {

@@ -85,5 +85,5 @@ func (s sense) err() error {
 			return fmt.Errorf("%w: no medium: %s", ErrGone, text)
 		}
 	}
-	return fmt.Errorf("the drive refused: %s", text)
+	return fmt.Errorf("the drive rejected the command: %s", text)
 }

@@ -87,7 +87,7 @@ func (h *sgHeader) outcome(senseBuf []byte) (sense, error) {
 	s, has := parseSense(senseBuf[:min(int(h.senseWritten), len(senseBuf))])
 	switch driver := h.driverStatus & 0x0f; {
 	case h.hostStatus == didTimeout, driver == drvTimeout:
-		return s, fmt.Errorf("%w: the kernel gave the command up", ErrTimeout)
+		return s, fmt.Errorf("%w: the kernel gave up the command", ErrTimeout)
 	case h.hostStatus == didNoConn, h.hostStatus == didBadTgt:
 		return s, fmt.Errorf("%w: no such device: host status %02xh", ErrGone, h.hostStatus)
 	case h.hostStatus != 0:
@@ -117,9 +117,9 @@ func ioctlError(errno unix.Errno) error {
 	case 0:
 		return nil
 	case unix.ENOTTY, unix.EINVAL, unix.EOPNOTSUPP:
-		return fmt.Errorf("%w: the driver passes no commands through: %w", ErrUnsupported, errno)
+		return fmt.Errorf("%w: the driver has no pass-through: %w", ErrUnsupported, errno)
 	case unix.EACCES, unix.EPERM:
-		return fmt.Errorf("%w: asking a drive needs root, or CAP_SYS_RAWIO and CAP_SYS_ADMIN: %w", ErrPermission, errno)
+		return fmt.Errorf("%w: reading health pages requires root, or CAP_SYS_RAWIO and CAP_SYS_ADMIN: %w", ErrPermission, errno)
 	case unix.ENXIO, unix.ENODEV:
 		return fmt.Errorf("%w: %w", ErrGone, errno)
 	case unix.ETIMEDOUT, unix.ETIME:

@@ -59,7 +59,7 @@ type mountRequest struct {
 const mountRequestSize = uint32(unsafe.Sizeof(mountRequest{}))
 
 // errIncomplete: the system calls of this kernel lack fields.
-var errIncomplete = errors.New("statmount tells too little")
+var errIncomplete = errors.New("statmount returns too few fields")
 
 // mountsByCall returns the mounts of our own namespace below our own root.
 func mountsByCall() ([]Mount, error) {

@@ -12,16 +12,16 @@ import (
 )
 
 // A Lane serializes the requests to one drive. A request to a drive may never return: the
-// kernel holds the thread and no context ends it. The lane admits one request at a time,
-// returns to the caller when its context ends, and stays occupied until the kernel
-// returns. So a dead drive costs one thread and delays no other work.
+// kernel holds the thread, and the end of a context does not release it. The lane admits one
+// request at a time, returns to the caller when its context ends, and stays occupied until
+// the kernel returns. So a dead drive costs one thread and delays no other work.
 type Lane struct {
 	token chan struct{}
 	since atomic.Int64 // unix nanoseconds since when the drive has not answered; 0 without a request
 }
 
-// ErrHeld: an earlier request occupied the lane until the context of this one ended.
-var ErrHeld = fmt.Errorf("%w: an earlier question to the drive has no answer yet", drivebay.ErrBusy)
+// ErrHeld is the error of a request whose context ended while an earlier request occupied the lane.
+var ErrHeld = fmt.Errorf("%w: the drive has not answered an earlier request", drivebay.ErrBusy)
 
 // New returns an idle lane.
 func New() *Lane { return &Lane{token: make(chan struct{}, 1)} }
@@ -65,7 +65,7 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = fmt.Errorf("question to the drive: panic: %v", p)
+				a.err = fmt.Errorf("request to the drive: panic: %v", p)
 			}
 			l.since.Store(0)
 			<-l.token

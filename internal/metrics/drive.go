@@ -15,19 +15,19 @@ const (
 var healths = []drivebay.Health{drivebay.HealthUnknown, drivebay.HealthGood, drivebay.HealthSuspect, drivebay.HealthBad}
 
 var snapshotMetrics = []metric[*drivebay.Snapshot]{
-	{"machine_info", "The machine whose drives these are.", gauge, []string{"machine", "kind"}, func(s *drivebay.Snapshot, add emit) {
+	{"machine_info", "The machine that the daemon runs on.", gauge, []string{"machine", "kind"}, func(s *drivebay.Snapshot, add emit) {
 		add(1, s.Machine.Name, s.Machine.Kind)
 	}},
-	{"snapshot_sequence", "Number of the snapshot shown here; 0 before the first listing.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+	{"snapshot_sequence", "Sequence number of the snapshot that this page shows; 0 before the first listing.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(float64(s.Seq))
 	}},
 	{"snapshot_timestamp_seconds", "When the snapshot was taken.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(seconds(s.At))
 	}},
-	{"snapshot_complete", "Whether the list of drives could be read whole.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+	{"snapshot_complete", "Whether the list of drives is complete.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(truth(s.Complete))
 	}},
-	{"snapshot_problems", "How many things could not be seen.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
+	{"snapshot_problems", "Number of problems that prevent drivebay from reading the machine.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(float64(len(s.Problems)))
 	}},
 	{"store_failing", "Whether the record store cannot be written.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
@@ -60,50 +60,50 @@ var infoLabels = []string{"name", "path", "model", "vendor", "serial", "firmware
 
 // generalMetrics holds the metrics of every kind of drive.
 var generalMetrics = []metric[*drivebay.Drive]{
-	{"info", "Joins the drive to what people call it.", gauge, infoLabels, func(d *drivebay.Drive, add emit) {
+	{"info", "Names and properties of the drive, for joins.", gauge, infoLabels, func(d *drivebay.Drive, add emit) {
 		var p drivebay.Path
 		if len(d.Paths) > 0 {
 			p = d.Paths[0]
 		}
 		add(1, d.Name, p.Dev, d.Model, d.Vendor, d.Serial, d.Firmware, d.WWN, d.Type.String(), d.Transport.String(), d.Protocol.String(), d.Slot.Enclosure, d.Slot.Bay, p.Address)
 	}},
-	{"health", "The verdict: 1 for the one that holds, 0 for the others.", gauge, []string{"health"}, func(d *drivebay.Drive, add emit) {
+	{"health", "Health of the drive: 1 for the present verdict, 0 for the others.", gauge, []string{"health"}, func(d *drivebay.Drive, add emit) {
 		for _, h := range healths {
 			add(truth(d.Health == h), h.String())
 		}
 	}},
-	{"finding", "One reason for the verdict. It stays until its cause stayed away.", gauge, []string{"code", "severity"}, func(d *drivebay.Drive, add emit) {
+	{"finding", "One finding of a health rule. It remains until its cause has been gone for a while (docs/health-rules.md).", gauge, []string{"code", "severity"}, func(d *drivebay.Drive, add emit) {
 		for _, f := range d.Findings {
 			add(1, f.Code, f.Severity.String())
 		}
 	}},
-	{"online", "Whether the kernel has the drive; absent while that is not known.", gauge, nil, func(d *drivebay.Drive, add emit) {
+	{"online", "Whether the drive is present on the machine; absent while that is unknown.", gauge, nil, func(d *drivebay.Drive, add emit) {
 		if d.Status != drivebay.StatusUnknown {
 			add(truth(d.Status == drivebay.StatusOnline))
 		}
 	}},
-	{"paths", "Ways by which the kernel reaches the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(len(d.Paths))) }},
+	{"paths", "Paths by which the kernel reaches the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(len(d.Paths))) }},
 	{"system", "Whether the running system depends on the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.System)) }},
-	{"cordoned", "Whether an operator keeps new data off the drive.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Cordoned)) }},
+	{"cordoned", "Whether the drive is cordoned: it gets no new volumes.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Cordoned)) }},
 	{"claimed", "Whether the drive may be used for volumes.", gauge, nil, func(d *drivebay.Drive, add emit) { add(truth(d.Claim != nil)) }},
-	{"identity_conflict", "Whether the drive cannot be told from others for certain.", gauge, nil, func(d *drivebay.Drive, add emit) {
+	{"identity_conflict", "Whether another drive has the same identity or the same content, or the drive has no identity.", gauge, nil, func(d *drivebay.Drive, add emit) {
 		add(truth(d.IdentityIssue != "" || d.Copy != ""))
 	}},
-	{"usage", "Where the drive stands in its working life.", gauge, []string{"usage"}, func(d *drivebay.Drive, add emit) { add(1, d.Usage.String()) }},
-	{"predecessor", "The drive whose place this one took; absent when it took none.", gauge, []string{"predecessor"}, func(d *drivebay.Drive, add emit) {
+	{"usage", "Usage of the drive (docs/drive-usage.md).", gauge, []string{"usage"}, func(d *drivebay.Drive, add emit) { add(1, d.Usage.String()) }},
+	{"predecessor", "The drive that this drive replaced; absent for a drive that replaced none.", gauge, []string{"predecessor"}, func(d *drivebay.Drive, add emit) {
 		if d.Succeeds != nil && !d.Succeeds.Taken.IsZero() {
 			add(1, d.Succeeds.Of)
 		}
 	}},
-	{"content", "What is written on the drive.", gauge, []string{"content"}, func(d *drivebay.Drive, add emit) { add(1, d.Content.Kind.String()) }},
+	{"content", "Kind of content on the drive.", gauge, []string{"content"}, func(d *drivebay.Drive, add emit) { add(1, d.Content.Kind.String()) }},
 	{"size_bytes", "Capacity.", gauge, nil, func(d *drivebay.Drive, add emit) { add(float64(d.Size)) }},
-	{"temperature_celsius", "Temperature at the last look.", gauge, nil, func(d *drivebay.Drive, add emit) { number(add, d.Temperature) }},
-	{"power_on_seconds_total", "Time under power, to the hour.", counter, nil, func(d *drivebay.Drive, add emit) {
+	{"temperature_celsius", "Temperature at the last reading.", gauge, nil, func(d *drivebay.Drive, add emit) { number(add, d.Temperature) }},
+	{"power_on_seconds_total", "Time that the drive was powered on, in whole hours.", counter, nil, func(d *drivebay.Drive, add emit) {
 		if d.PowerOnHours != nil {
 			add(float64(*d.PowerOnHours) * hourSeconds)
 		}
 	}},
-	{"wear_ratio", "Rated endurance used up: 1 is all of it, more is possible.", gauge, nil, func(d *drivebay.Drive, add emit) {
+	{"wear_ratio", "Used share of the rated endurance: 1 is all of it, more is possible.", gauge, nil, func(d *drivebay.Drive, add emit) {
 		if d.Wear != nil {
 			add(float64(d.Wear.PercentUsed) / percent)
 		}
@@ -113,9 +113,9 @@ var generalMetrics = []metric[*drivebay.Drive]{
 			add(*d.Wear.DaysLeft * daySeconds)
 		}
 	}},
-	{"media_errors_total", "Data that the drive could not read back: NVMe media errors, SCSI uncorrected errors, ATA attribute 187.", counter, nil, mediaErrors},
+	{"media_errors_total", "Data that the drive could not read: NVMe media errors, SCSI uncorrected errors, ATA attribute 187.", counter, nil, mediaErrors},
 	{"evidence_timestamp_seconds", "When the drive last answered.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { add(seconds(e.At)) })},
-	{"evidence_problems", "Pages that the drive owed at the last look and did not give.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
+	{"evidence_problems", "Health pages that the drive supports and did not return at the last reading.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
 		n := 0
 		for _, p := range e.Problems {
 			if !p.Expected {
@@ -124,13 +124,13 @@ var generalMetrics = []metric[*drivebay.Drive]{
 		}
 		add(float64(n))
 	})},
-	{"standby", "Whether the drive slept at the last look and was left asleep.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { add(truth(e.Standby)) })},
-	{"self_assessment", "The drive's opinion of itself.", gauge, []string{"verdict"}, ofEvidence(func(e *drivebay.Evidence, add emit) { add(1, e.Verdict.String()) })},
-	{"power_cycles_total", "Times that the drive was switched on.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.PowerCycles) })},
-	{"host_written_bytes_total", "Written by the host in the drive's life.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesWritten) })},
-	{"host_read_bytes_total", "Read by the host in the drive's life.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesRead) })},
-	{"selftest_last_result", "How the newest self-test of each kind ended.", gauge, []string{"kind", "result"}, ofEvidence(lastSelfTests)},
-	{"selftest_remaining_ratio", "What a running self-test has still to do; absent when none runs.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
+	{"standby", "Whether the drive was in standby at the last reading; drivebay does not wake it.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { add(truth(e.Standby)) })},
+	{"self_assessment", "Health according to the drive itself.", gauge, []string{"verdict"}, ofEvidence(func(e *drivebay.Evidence, add emit) { add(1, e.Verdict.String()) })},
+	{"power_cycles_total", "Number of power cycles.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.PowerCycles) })},
+	{"host_written_bytes_total", "Bytes written by the host over the life of the drive.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesWritten) })},
+	{"host_read_bytes_total", "Bytes read by the host over the life of the drive.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesRead) })},
+	{"selftest_last_result", "Result of the newest self-test of each kind.", gauge, []string{"kind", "result"}, ofEvidence(lastSelfTests)},
+	{"selftest_remaining_ratio", "Remaining share of the running self-test; absent if no test runs.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
 		if e.SelfTestProgress != nil {
 			add(float64(*e.SelfTestProgress) / percent)
 		}

@@ -3,10 +3,9 @@
 // of a volume has the label volume; drivebay_volume_info has its name, drivebay_volume_drive
 // the drives that it is on.
 //
-// The tables of this package are written to the page directly: a registry that sorts, hashes
-// and checks each of the seven thousand series of a hundred drives again takes ten times as
-// long as a scrape may. The page itself prevents the faults that a registry would find, see
-// page.go. The metrics of the Go runtime and the process come from a registry.
+// The tables of this package are written to the page directly: a Prometheus registry
+// sorts, hashes and checks each of the seven thousand series of a hundred drives, and takes ten
+// times as long as a scrape may. The type page prevents the faults that a registry would find. The metrics of the Go runtime and the process come from a registry.
 package metrics
 
 import (

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// page is a text under construction in the exposition format 0.0.4 of Prometheus. It never holds a
-// series twice or bytes that are not UTF-8, for any name of a drive: either would make Prometheus
-// reject the whole page.
+// page is a text in the exposition format 0.0.4 of Prometheus. Whatever the names of the drives,
+// it contains no series twice and no bytes that are not UTF-8: either would make Prometheus reject
+// the whole page.
 type page struct {
 	text []byte
 	seen map[uint64]bool // hashes of the series of the current family and object

@@ -18,7 +18,7 @@ var setMetrics = []metric[*drivebay.VolumeSet]{
 			add(float64(count[status]), status.String())
 		}
 	}},
-	{"volumes_abnormal", "Volumes with which something is wrong.", gauge, nil, func(s *drivebay.VolumeSet, add emit) {
+	{"volumes_abnormal", "Volumes with an abnormal condition.", gauge, nil, func(s *drivebay.VolumeSet, add emit) {
 		n := 0
 		for _, v := range s.Volumes {
 			if v.Condition.Abnormal() {
@@ -28,35 +28,35 @@ var setMetrics = []metric[*drivebay.VolumeSet]{
 		add(float64(n))
 	}},
 	{"volumes_timestamp_seconds", "When the volumes were listed; 0 before the first listing.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(seconds(s.At)) }},
-	{"volumes_problems", "How many things of volumes could not be seen.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Problems))) }},
+	{"volumes_problems", "Number of problems that prevent drivebay from reading volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Problems))) }},
 	{"snapshots", "Snapshots of volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Snapshots))) }},
 }
 
 // volumeMetrics holds the metrics of one volume. A value that was not read is absent.
 var volumeMetrics = []metric[*drivebay.VolumeView]{
-	{"info", "Joins the volume to what people call it.", gauge, []string{"name", "node", "mode", "fs", "backing"}, func(v *drivebay.VolumeView, add emit) {
+	{"info", "Name and properties of the volume, for joins.", gauge, []string{"name", "node", "mode", "fs", "backing"}, func(v *drivebay.VolumeView, add emit) {
 		add(1, v.Name, v.Node, v.Mode.String(), v.FSType, v.Location.Kind.String())
 	}},
-	{"drive", "Joins the volume to each drive that it is on.", gauge, []string{"drive"}, func(v *drivebay.VolumeView, add emit) {
+	{"drive", "Drives that the volume is on, for joins.", gauge, []string{"drive"}, func(v *drivebay.VolumeView, add emit) {
 		for _, d := range v.Location.Drives {
 			add(1, d)
 		}
 	}},
 	{"size_bytes", "Size.", gauge, nil, func(v *drivebay.VolumeView, add emit) { add(float64(v.Size)) }},
-	{"health", "The health that it has from its drives: 1 for the one that holds, 0 for the others.", gauge, []string{"health"}, func(v *drivebay.VolumeView, add emit) {
+	{"health", "Health of the volume, from its drives: 1 for the present verdict, 0 for the others.", gauge, []string{"health"}, func(v *drivebay.VolumeView, add emit) {
 		for _, h := range healths {
 			add(truth(v.Health == h), h.String())
 		}
 	}},
-	{"condition", "One thing that is wrong with the volume (docs/volume-conditions.md).", gauge, []string{"severity", "reason"}, func(v *drivebay.VolumeView, add emit) {
+	{"condition", "One finding of the condition of the volume (docs/volume-conditions.md).", gauge, []string{"severity", "reason"}, func(v *drivebay.VolumeView, add emit) {
 		for _, f := range v.Condition {
 			add(1, f.Severity.String(), f.Reason)
 		}
 	}},
-	{"status", "How the volume serves.", gauge, statusLabels, func(v *drivebay.VolumeView, add emit) { add(1, v.OperationalStatus.String()) }},
-	{"csi_status", "How far the volume is on the way that CSI draws for it.", gauge, statusLabels, func(v *drivebay.VolumeView, add emit) { add(1, v.CSIStatus.String()) }},
-	{"usage", "Where the volume stands when its drive has to leave.", gauge, []string{"usage"}, func(v *drivebay.VolumeView, add emit) { add(1, v.Usage.String()) }},
-	{"published_paths", "Places at which the volume is published.", gauge, nil, func(v *drivebay.VolumeView, add emit) {
+	{"status", "Operational status of the volume.", gauge, statusLabels, func(v *drivebay.VolumeView, add emit) { add(1, v.OperationalStatus.String()) }},
+	{"csi_status", "Status of the volume in its CSI lifecycle.", gauge, statusLabels, func(v *drivebay.VolumeView, add emit) { add(1, v.CSIStatus.String()) }},
+	{"usage", "Usage of the volume: the state of its move off a drive that is leaving.", gauge, []string{"usage"}, func(v *drivebay.VolumeView, add emit) { add(1, v.Usage.String()) }},
+	{"published_paths", "Number of paths at which the volume is published.", gauge, nil, func(v *drivebay.VolumeView, add emit) {
 		n := 0
 		for _, p := range v.Publications {
 			if !p.Staging {
@@ -66,17 +66,17 @@ var volumeMetrics = []metric[*drivebay.VolumeView]{
 		add(float64(n))
 	}},
 	{"filesystem_size_bytes", "Size of the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Bytes) })},
-	{"filesystem_free_bytes", "Free for users of the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Free) })},
-	{"filesystem_inodes", "Inodes of the filesystem; absent where their number is not fixed.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Inodes) })},
+	{"filesystem_free_bytes", "Free bytes of the filesystem, for users other than root.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Free) })},
+	{"filesystem_inodes", "Inodes of the filesystem; absent if their number is not fixed.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.Inodes) })},
 	{"filesystem_free_inodes", "Free inodes of the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { number(add, f.FreeInodes) })},
 	{"filesystem_errors", "Inconsistencies that the kernel counts in the filesystem.", gauge, nil, ofFS(func(f *drivebay.FSFacts, add emit) { add(float64(f.Errors)) })},
 	{"filesystem_check_timestamp_seconds", "When the filesystem was last checked.", gauge, nil, ofScrub(func(s *drivebay.Scrub, add emit) { add(seconds(s.At)) })},
-	{"filesystem_check_corrupt", "Checks in a row, the newest among them, that call the filesystem corrupted.", gauge, nil, ofScrub(func(s *drivebay.Scrub, add emit) { add(float64(s.Corrupt)) })},
-	{"frozen_seconds", "How long requests to the volume have waited with none coming back.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(f.Frozen.Seconds()) })},
-	{"io_errors", "Requests to the volume that failed within a day.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(float64(f.Errors)) })},
-	{"pool_data_ratio", "Used of the data space of the volume's thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.DataPercent) })},
-	{"pool_metadata_ratio", "Used of the metadata space of the volume's thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.MetadataPercent) })},
-	{"mirror_sync_ratio", "How much of the mirror is the same on every drive.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.SyncPercent) })},
+	{"filesystem_check_corrupt", "Number of checks in a row, up to the newest, that found the filesystem corrupted.", gauge, nil, ofScrub(func(s *drivebay.Scrub, add emit) { add(float64(s.Corrupt)) })},
+	{"frozen_seconds", "How long requests to the volume have waited while none completed.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(f.Frozen.Seconds()) })},
+	{"io_errors", "Requests to the volume that failed within 24 hours.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(float64(f.Errors)) })},
+	{"pool_data_ratio", "Used share of the data space of the thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.DataPercent) })},
+	{"pool_metadata_ratio", "Used share of the metadata space of the thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.MetadataPercent) })},
+	{"mirror_sync_ratio", "Share of the mirror that is in sync.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.SyncPercent) })},
 }
 
 func ratio(add emit, p *float64) {

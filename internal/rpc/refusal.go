@@ -55,7 +55,7 @@ const TokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 
 // confidential returns the words of a request that must not be disclosed: secrets, and
 // mount flags, which can contain some. The longest come first. It omits words of one or
-// two letters: they occur everywhere and are no secrets.
+// two letters: they occur everywhere and are not secret.
 func confidential(m protoreflect.Message) []string {
 	var words []string
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {

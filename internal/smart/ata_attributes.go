@@ -58,7 +58,7 @@ func ATASmartThresholds(ev *drivebay.Evidence, b []byte) error {
 		return err
 	}
 	if ev.ATA == nil || len(ev.ATA.Attributes) == 0 {
-		return ignored(pageThresholds, "there are no attributes to hold against it")
+		return ignored(pageThresholds, "no attributes to compare the thresholds with")
 	}
 	for i := range slots {
 		slot := b[slotBase+i*slotSize:][:slotSize]
@@ -92,7 +92,7 @@ func ATASmartStatus(ev *drivebay.Evidence, b []byte) error {
 	case b[0] == 0xF4 && b[1] == 0x2C:
 		ev.Verdict = drivebay.VerdictFailed
 	default:
-		return ignored(pageStatus, "%02Xh %02Xh is neither passed nor failed", b[0], b[1])
+		return ignored(pageStatus, "%02Xh %02Xh means neither passed nor failed", b[0], b[1])
 	}
 	return nil
 }

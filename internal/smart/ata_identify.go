@@ -68,11 +68,11 @@ func readIdentify(b []byte) (*words, error) {
 	}
 	switch {
 	case id[255]&0xFF == 0xA5 && checksum(b) != 0: // word 255: the checksum is valid where the signature is A5h
-		return nil, ignored(pageIdentify, "checksum is wrong")
+		return nil, ignored(pageIdentify, "the checksum is wrong")
 	case id[0]&0x8000 != 0 && id[0] != compactFlash:
-		return nil, ignored(pageIdentify, "word 0 is %04Xh, which is no disk", id[0])
+		return nil, ignored(pageIdentify, "word 0 is %04Xh, which is not a disk", id[0])
 	case text(b[54:94]) == "":
-		return nil, ignored(pageIdentify, "there is no model name")
+		return nil, ignored(pageIdentify, "the model name is empty")
 	}
 	return &id, nil
 }

@@ -24,7 +24,7 @@ func ATASummaryErrorLog(ev *drivebay.Evidence, b []byte) error {
 	}
 	newest, total := int(b[1]), uint64(le.Uint16(b[count:]))
 	if newest > entries {
-		return ignored(pageErrorLog, "the newest of %d entries is said to be number %d", entries, newest)
+		return ignored(pageErrorLog, "the log has %d entries, and names entry %d as the newest", entries, newest)
 	}
 	var found []drivebay.DriveLog
 	for i := range ring(newest, entries) {
@@ -157,7 +157,7 @@ func ATASelfTestLog(ev *drivebay.Evidence, b []byte) error {
 	}
 	newest := int(b[index])
 	if newest > entries {
-		return ignored(pageSelfTestLog, "the newest of %d entries is said to be number %d", entries, newest)
+		return ignored(pageSelfTestLog, "the log has %d entries, and names entry %d as the newest", entries, newest)
 	}
 	var found []drivebay.SelfTest
 	for i := range ring(newest, entries) {

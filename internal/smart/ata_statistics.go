@@ -84,10 +84,10 @@ func ATADevStats(ev *drivebay.Evidence, b []byte) error {
 		}
 	}
 	if len(pages) == 0 {
-		return ignored(pageStatistics, "none of its pages carries its own number")
+		return ignored(pageStatistics, "no page of the log contains its own number")
 	}
 	for _, n := range wrong {
-		damaged(ev, pageStatistics, "page %d does not carry its own number: it is ignored", n)
+		damaged(ev, pageStatistics, "page %d does not contain its own number: page ignored", n)
 	}
 	a := ata(ev)
 	a.Statistics = nil

@@ -69,10 +69,10 @@ func TestATAIdentifyVariants(t *testing.T) {
 	}
 	wrong := identifyPage(nil)
 	wrong[100] ^= 1
-	refuse(t, ATAIdentify, wrong, "ata-identify: checksum is wrong: page ignored")
+	refuse(t, ATAIdentify, wrong, "ata-identify: the checksum is wrong: page ignored")
 	refuse(t, ATAIdentify, identifyPage(nil)[:511], "511 bytes of at least 512")
-	refuse(t, ATAIdentify, identifyPage(put(0, 0x85C0)), "no disk")
-	refuse(t, ATAIdentify, identifyPage(func(b []byte) { clear(b[54:94]) }), "no model name")
+	refuse(t, ATAIdentify, identifyPage(put(0, 0x85C0)), "not a disk")
+	refuse(t, ATAIdentify, identifyPage(func(b []byte) { clear(b[54:94]) }), "the model name is empty")
 }
 
 type attr struct {
@@ -124,7 +124,7 @@ func TestATASmartData(t *testing.T) {
 	}
 	wrong := dataPage(gap...)
 	wrong[300]++
-	refuse(t, ATASmartData, wrong, "ata-smart-data: checksum is wrong: page ignored")
+	refuse(t, ATASmartData, wrong, "ata-smart-data: the checksum is wrong: page ignored")
 	refuse(t, ATASmartData, make([]byte, 512), "all bytes are 00h")
 	refuse(t, ATASmartData, dataPage(gap...)[:500], "500 bytes")
 }
@@ -150,7 +150,7 @@ func TestThresholds(t *testing.T) {
 	}
 	wrong := thresholdPage(nil)
 	wrong[7]++
-	refuse(t, ATASmartThresholds, wrong, "checksum is wrong")
+	refuse(t, ATASmartThresholds, wrong, "the checksum is wrong")
 }
 
 func TestATASmartStatus(t *testing.T) {
@@ -290,7 +290,7 @@ func TestATADevStats(t *testing.T) {
 	if len(ev.ATA.Statistics) != 5 || len(ev.Problems) != 1 || *ev.PercentUsed != 255 {
 		t.Errorf("page 3 says 9: %+v %v", ev.ATA.Statistics, ev.Problems)
 	}
-	refuse(t, ATADevStats, make([]byte, 4096), "none of its pages")
+	refuse(t, ATADevStats, make([]byte, 4096), "no page of the log")
 }
 
 // TestStatisticsBeforeAttributes: where the drive says the same thing twice, the
@@ -330,7 +330,7 @@ func TestATAErrorLogs(t *testing.T) {
 		t.Errorf("%+v, %d", ev.ATA.Errors, *ev.ATA.ErrorCount)
 	}
 	b[1] = 6
-	refuse(t, ATASummaryErrorLog, seal(b), "number 6")
+	refuse(t, ATASummaryErrorLog, seal(b), "entry 6")
 
 	x := make([]byte, 512)
 	x[0] = 1

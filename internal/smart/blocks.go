@@ -49,7 +49,7 @@ func ReadBlocks(b []byte) (*drivebay.Evidence, error) {
 	found := split(ev, b)
 	for _, k := range blocks {
 		data, there := found[k.tag]
-		err := fmt.Errorf("%s: there is no block %s", k.page, k.tag)
+		err := fmt.Errorf("%s: block %s is missing", k.page, k.tag)
 		if there {
 			err = k.decode(ev, data)
 		}
@@ -69,19 +69,19 @@ func split(ev *drivebay.Evidence, b []byte) map[string][]byte {
 	}
 	for len(b) > 0 {
 		if len(b) < blockHeader {
-			damaged(ev, "", "%d bytes are left after the last block", len(b))
+			damaged(ev, "", "%d bytes follow the last block", len(b))
 			break
 		}
 		tag, n := string(b[:4]), uint64(be.Uint32(b[4:]))
 		if b = b[blockHeader:]; n > uint64(len(b)) {
-			damaged(ev, "", "block %q is cut off: %d of %d bytes", tag, len(b), n)
+			damaged(ev, "", "block %q is truncated: %d of %d bytes", tag, len(b), n)
 			n = uint64(len(b))
 		}
 		switch _, double := found[tag]; {
 		case !known[tag]:
-			damaged(ev, "", "block %q is not known", tag)
+			damaged(ev, "", "block %q is unknown", tag)
 		case double:
-			damaged(ev, "", "block %q is there twice: the first is used", tag)
+			damaged(ev, "", "block %q occurs twice: the first one is used", tag)
 		default:
 			found[tag] = b[:n]
 		}
@@ -101,7 +101,7 @@ func blockStatus(ev *drivebay.Evidence, b []byte) error {
 	case 1:
 		ev.Verdict = drivebay.VerdictPassed
 	default:
-		return ignored(pageStatus, "%08Xh is neither passed nor failed", be.Uint32(b))
+		return ignored(pageStatus, "%08Xh means neither passed nor failed", be.Uint32(b))
 	}
 	return nil
 }

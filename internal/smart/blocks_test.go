@@ -30,12 +30,12 @@ func TestReadBlocks(t *testing.T) {
 	}{
 		"whole":                {slices.Concat(id, passed, data, limits), drivebay.VerdictPassed, nil, true},
 		"in any order":         {slices.Concat(limits, data, failed, id), drivebay.VerdictFailed, nil, true},
-		"no status":            {slices.Concat(id, data, limits), drivebay.VerdictUnknown, []string{"no block SMST"}, true},
-		"no data":              {slices.Concat(id, passed, limits), drivebay.VerdictPassed, []string{"no block SMDT", "no attributes"}, false},
-		"data with a bad sum":  {slices.Concat(id, passed, spoiled, limits), drivebay.VerdictPassed, []string{"ata-smart-data: checksum is wrong: page ignored", "no attributes"}, false},
-		"thresholds cut off":   {slices.Concat(id, passed, data, limits[:100]), drivebay.VerdictPassed, []string{`block "SMTH" is cut off: 92 of 512 bytes`, "92 bytes"}, false},
-		"a tail":               {slices.Concat(id, passed, data, limits, []byte{1, 2}), drivebay.VerdictPassed, []string{"2 bytes are left"}, true},
-		"a foreign block":      {slices.Concat(id, passed, data, limits, blockOf("\xFFABC", nil)), drivebay.VerdictPassed, []string{`"\xffABC" is not known`}, true},
+		"no status":            {slices.Concat(id, data, limits), drivebay.VerdictUnknown, []string{"block SMST is missing"}, true},
+		"no data":              {slices.Concat(id, passed, limits), drivebay.VerdictPassed, []string{"block SMDT is missing", "no attributes"}, false},
+		"data with a bad sum":  {slices.Concat(id, passed, spoiled, limits), drivebay.VerdictPassed, []string{"ata-smart-data: the checksum is wrong: page ignored", "no attributes"}, false},
+		"thresholds cut off":   {slices.Concat(id, passed, data, limits[:100]), drivebay.VerdictPassed, []string{`block "SMTH" is truncated: 92 of 512 bytes`, "92 bytes"}, false},
+		"a tail":               {slices.Concat(id, passed, data, limits, []byte{1, 2}), drivebay.VerdictPassed, []string{"2 bytes follow"}, true},
+		"a foreign block":      {slices.Concat(id, passed, data, limits, blockOf("\xFFABC", nil)), drivebay.VerdictPassed, []string{`"\xffABC" is unknown`}, true},
 		"two verdicts":         {slices.Concat(id, failed, passed, data, limits), drivebay.VerdictFailed, []string{"twice"}, true},
 		"a verdict of its own": {slices.Concat(id, blockOf("SMST", []byte{1, 0, 0, 0}), data, limits), drivebay.VerdictUnknown, []string{"neither passed nor failed"}, true},
 	} {

@@ -32,7 +32,7 @@ func NVMeIdentifyController(ev *drivebay.Evidence, b []byte) error {
 	case uniform(b, 0) || uniform(b, 0xFF):
 		return ignored(pageController, "all bytes are %02Xh", b[0])
 	case serial == "" && model == "":
-		return ignored(pageController, "there is no model name and no serial number")
+		return ignored(pageController, "model name and serial number are empty")
 	}
 	take(&ev.Identity.Serial, serial)
 	take(&ev.Identity.Model, model)
@@ -61,7 +61,7 @@ func NVMeIdentifyNamespace(ev *drivebay.Evidence, b []byte) error {
 		return err
 	}
 	if uniform(b, 0) || uniform(b, 0xFF) {
-		return ignored(pageNamespace, "all bytes are %02Xh: there is no such namespace", b[0])
+		return ignored(pageNamespace, "all bytes are %02Xh: the namespace does not exist", b[0])
 	}
 	format := int(b[26]&0xF) | int(b[26]>>5&3)<<4 // FLBAS: bits 3:0, and 6:5 above them
 	if at := 128 + 4*format; at+4 <= len(b) {
@@ -157,7 +157,7 @@ func NVMeErrorLog(ev *drivebay.Evidence, b []byte) error {
 		return ignored(pageNVMeErrors, "all bytes are FFh")
 	}
 	if ev.NVMe == nil {
-		return ignored(pageNVMeErrors, "there is no SMART log to keep it with")
+		return ignored(pageNVMeErrors, "the SMART log, which contains its number of errors, was not read")
 	}
 	var found []drivebay.DriveLog
 	for ; len(b) >= size; b = b[size:] {

@@ -62,7 +62,7 @@ func TestNVMeIdentify(t *testing.T) {
 		t.Error(ev.Identity.WWN)
 	}
 	refuse(t, NVMeIdentifyController, make([]byte, 4096), "all bytes are 00h")
-	refuse(t, NVMeIdentifyNamespace, make([]byte, 4096), "no such namespace")
+	refuse(t, NVMeIdentifyNamespace, make([]byte, 4096), "the namespace does not exist")
 }
 
 func TestNVMeSmartLog(t *testing.T) {

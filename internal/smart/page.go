@@ -58,7 +58,7 @@ func summed(page string, b []byte) error {
 		return ignored(page, "all bytes are %02Xh", b[0])
 	}
 	if checksum(b) != 0 {
-		return ignored(page, "checksum is wrong")
+		return ignored(page, "the checksum is wrong")
 	}
 	return nil
 }

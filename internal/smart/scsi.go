@@ -30,11 +30,11 @@ func SCSIInquiry(ev *drivebay.Evidence, b []byte) error {
 		return err
 	}
 	if qualifier := b[0] >> 5; qualifier != 0 { // 1 and 3: there is no logical unit with this number
-		return ignored(pageInquiry, "peripheral qualifier %d: there is no drive here", qualifier)
+		return ignored(pageInquiry, "peripheral qualifier %d: no drive at this address", qualifier)
 	}
 	vendor, product := text(b[8:16]), text(b[16:32])
 	if vendor == "" && product == "" {
-		return ignored(pageInquiry, "there is no vendor and no product name")
+		return ignored(pageInquiry, "vendor and product name are empty")
 	}
 	take(&ev.Identity.Vendor, vendor)
 	take(&ev.Identity.Model, product)
@@ -48,7 +48,7 @@ func vpd(page string, code byte, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if b[1] != code {
-		return nil, ignored(page, "it says that it is page %02Xh", b[1])
+		return nil, ignored(page, "the page has the number %02Xh", b[1])
 	}
 	return b[4:min(4+int(be.Uint16(b[2:])), len(b))], nil
 }
@@ -61,7 +61,7 @@ func SCSIVPDSerial(ev *drivebay.Evidence, b []byte) error {
 	}
 	serial := text(data)
 	if serial == "" {
-		return ignored(pageVPDSerial, "there is no serial number")
+		return ignored(pageVPDSerial, "the serial number is empty")
 	}
 	ev.Identity.Serial = serial
 	return nil
@@ -86,7 +86,7 @@ func SCSIVPDDeviceID(ev *drivebay.Evidence, b []byte) error {
 		data = data[len(d):]
 	}
 	if best == "" && len(data) > 0 {
-		return ignored(pageVPDDeviceID, "no whole designator names the logical unit")
+		return ignored(pageVPDDeviceID, "no complete designator of the logical unit")
 	}
 	take(&ev.Identity.WWN, best) // a USB stick may have no name
 	return nil
@@ -140,7 +140,7 @@ func SCSIVPDBlockChar(ev *drivebay.Evidence, b []byte) error {
 		return err
 	}
 	if len(data) < 2 {
-		return ignored(pageVPDBlockChar, "it ends before the rotation rate")
+		return ignored(pageVPDBlockChar, "the page ends before the rotation rate")
 	}
 	switch rate := be.Uint16(data); {
 	case rate == 1:
@@ -159,7 +159,7 @@ func SCSICapacity(ev *drivebay.Evidence, b []byte) error {
 	}
 	last, block := be.Uint64(b), uint64(be.Uint32(b[8:]))
 	if last == math.MaxUint64 || block == 0 {
-		return ignored(pageCapacity, "last block %d of %d bytes is no capacity", last, block)
+		return ignored(pageCapacity, "invalid capacity: last block %d, block size %d bytes", last, block)
 	}
 	ev.Identity.Size = times(last+1, block)
 	return nil
@@ -180,13 +180,13 @@ func SCSIGrownDefects(ev *drivebay.Evidence, b []byte) error {
 	size, known := defectSizes[format]
 	switch {
 	case b[1]&0x08 == 0: // GLISTV
-		return ignored(pageDefects, "it is not the grown list")
+		return ignored(pageDefects, "the list is not the grown defect list")
 	case b[1]&0x10 != 0: // PLISTV
-		return ignored(pageDefects, "the primary list is counted in")
+		return ignored(pageDefects, "the count includes the primary defect list")
 	case !known:
-		return ignored(pageDefects, "the length of a descriptor of format %d is not known", format)
+		return ignored(pageDefects, "the descriptor format %d is unknown", format)
 	case length%size != 0:
-		return ignored(pageDefects, "%d bytes are no whole number of descriptors of %d", length, size)
+		return ignored(pageDefects, "%d bytes are not a multiple of the descriptor size of %d bytes", length, size)
 	}
 	n := uint64(length / size)
 	scsi(ev).GrownDefects = &n

@@ -41,7 +41,7 @@ func (l logPage) read(ev *drivebay.Evidence, b []byte) ([]parameter, error) {
 		subpage = b[1]
 	}
 	if code != l.code || subpage != l.subpage {
-		return nil, ignored(l.name, "it says that it is page %02Xh subpage %02Xh", code, subpage)
+		return nil, ignored(l.name, "the page has the number %02Xh, subpage %02Xh", code, subpage)
 	}
 	want := int(be.Uint16(b[2:]))
 	rest := b[4:min(4+want, len(b))]
@@ -53,9 +53,9 @@ func (l logPage) read(ev *drivebay.Evidence, b []byte) ([]parameter, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, ignored(l.name, "there is no whole parameter in %d bytes", len(b))
+		return nil, ignored(l.name, "no complete parameter in %d bytes", len(b))
 	case len(b) < 4+want || len(rest) > 0:
-		damaged(ev, l.name, "it is cut short: %d of %d bytes, %d whole parameters are used", len(b), 4+want, len(found))
+		damaged(ev, l.name, "the page is truncated: %d of %d bytes; %d complete parameters are used", len(b), 4+want, len(found))
 	}
 	return found, nil
 }
@@ -76,7 +76,7 @@ func (l logPage) log(ev *drivebay.Evidence, b []byte, table map[uint16]field) er
 		}
 	}
 	if used == 0 {
-		return ignored(l.name, "none of its %d parameters is one that it must have", len(found))
+		return ignored(l.name, "none of the %d parameters is one that the page must contain", len(found))
 	}
 	ev.Problems = append(ev.Problems, scratch.Problems...)
 	return nil

@@ -45,11 +45,11 @@ func TestSCSIIdentity(t *testing.T) {
 	if decode(t, ev, SCSIVPDBlockChar, vpdOf(0xB1, 0, 1)); ev.Type != drivebay.TypeSSD || ev.Identity.RPM != 0 {
 		t.Errorf("%v, %d rpm", ev.Type, ev.Identity.RPM)
 	}
-	refuse(t, SCSIInquiry, page(36, map[int][]byte{0: {0x7F}, 8: []byte("X")}), "no drive here")
-	refuse(t, SCSIVPDSerial, vpdOf(0x83, 'a'), "page 83h")
-	refuse(t, SCSIVPDSerial, vpdOf(0x80, ' '), "no serial number")
+	refuse(t, SCSIInquiry, page(36, map[int][]byte{0: {0x7F}, 8: []byte("X")}), "no drive at this address")
+	refuse(t, SCSIVPDSerial, vpdOf(0x83, 'a'), "number 83h")
+	refuse(t, SCSIVPDSerial, vpdOf(0x80, ' '), "the serial number is empty")
 	binary.BigEndian.PutUint64(capacity, math.MaxUint64)
-	refuse(t, SCSICapacity, capacity, "no capacity")
+	refuse(t, SCSICapacity, capacity, "invalid capacity")
 }
 
 func TestSCSIVPDDeviceID(t *testing.T) {
@@ -76,7 +76,7 @@ func TestSCSIVPDDeviceID(t *testing.T) {
 			t.Errorf("%q, want %q", ev.Identity.WWN, c.want)
 		}
 	}
-	refuse(t, SCSIVPDDeviceID, vpdOf(0x83, naa5[:8]...), "no whole designator")
+	refuse(t, SCSIVPDDeviceID, vpdOf(0x83, naa5[:8]...), "no complete designator")
 }
 
 func TestSCSIErrorCounters(t *testing.T) {
@@ -96,10 +96,10 @@ func TestSCSIErrorCounters(t *testing.T) {
 	if c := short.SCSI.ErrorCounters["read"]; c.CorrectedFast != 1 || len(short.Problems) != 1 {
 		t.Errorf("%+v %v", c, short.Problems)
 	}
-	refuse(t, SCSILogRead, full[:8], "no whole parameter")
+	refuse(t, SCSILogRead, full[:8], "no complete parameter")
 	refuse(t, SCSILogRead, full[:3], "3 bytes")
-	refuse(t, SCSILogWrite, full, "page 03h")
-	refuse(t, SCSILogRead, logOf(0x03, 0, param(0x8000, 1)), "none of its 1 parameters")
+	refuse(t, SCSILogWrite, full, "number 03h")
+	refuse(t, SCSILogRead, logOf(0x03, 0, param(0x8000, 1)), "none of the 1 parameters")
 }
 
 func TestSCSILogs(t *testing.T) {
@@ -121,7 +121,7 @@ func TestSCSILogs(t *testing.T) {
 	}
 	refuse(t, SCSILogBackground, logOf(0x15, 1, param(0, 0, 0, 0, 3)), "subpage 01h")
 	refuse(t, SCSIPending, logOf(0x15, 0, param(0, 0, 0, 0, 3)), "subpage 00h")
-	refuse(t, SCSILogSSD, logOf(0x11, 0, param(1, 0, 0, 9)), "none of its")
+	refuse(t, SCSILogSSD, logOf(0x11, 0, param(1, 0, 0, 9)), "none of the")
 }
 
 func TestSCSIGrownDefects(t *testing.T) {
@@ -131,9 +131,9 @@ func TestSCSIGrownDefects(t *testing.T) {
 		}
 	}
 	refuse(t, SCSIGrownDefects, []byte{0, 0x0E, 0, 0, 0, 0, 0, 64}, "format 6")
-	refuse(t, SCSIGrownDefects, []byte{0, 0x00, 0, 0, 0, 0, 0, 0}, "not the grown list")
-	refuse(t, SCSIGrownDefects, []byte{0, 0x1D, 0, 0, 0, 0, 0, 8}, "primary list")
-	refuse(t, SCSIGrownDefects, []byte{0, 0x0D, 0, 0, 0, 0, 0, 9}, "no whole number")
+	refuse(t, SCSIGrownDefects, []byte{0, 0x00, 0, 0, 0, 0, 0, 0}, "not the grown defect list")
+	refuse(t, SCSIGrownDefects, []byte{0, 0x1D, 0, 0, 0, 0, 0, 8}, "primary defect list")
+	refuse(t, SCSIGrownDefects, []byte{0, 0x0D, 0, 0, 0, 0, 0, 9}, "not a multiple")
 }
 
 func TestSCSISelfTests(t *testing.T) {
@@ -173,5 +173,5 @@ func TestSCSILogIE(t *testing.T) {
 			t.Errorf("%02X/%02X: %v %+v", c.asc, c.ascq, ev.Verdict, ev.SCSI)
 		}
 	}
-	refuse(t, SCSILogIE, logOf(0x2F, 0, param(0, 0x5D)), "none of its")
+	refuse(t, SCSILogIE, logOf(0x2F, 0, param(0, 0x5D)), "none of the")
 }

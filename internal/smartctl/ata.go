@@ -34,7 +34,7 @@ func ata(ev *drivebay.Evidence, root node) {
 	a.PendingDefects = ptr(root.at("ata_pending_defects_log", "count").uint())
 	ev.ATA = a
 	if ev.Verdict == drivebay.VerdictUnknown && len(a.Attributes) == 0 && a.SMARTEnabled {
-		root.t.problem("ata-smart-data", "the document says nothing of the drive's health")
+		root.t.problem("ata-smart-data", "the document does not contain the health of the drive")
 	}
 	ev.SelfTests = ataSelfTests(root.at("ata_smart_self_test_log"))
 	status := root.at("ata_smart_data", "self_test", "status")

@@ -31,7 +31,7 @@ func nvme(ev *drivebay.Evidence, root node) {
 	n.CriticalWarning |= uint8(warning)
 	n.Errors = nvmeErrors(root.at("nvme_error_information_log"))
 	if blank(n) {
-		root.t.problem(nvmeSmartPage, "every field of the SMART / health information log is zero: the command failed and was not noticed")
+		root.t.problem(nvmeSmartPage, "every field of the SMART / health information log is zero: the command failed")
 		return
 	}
 	ev.NVMe = n

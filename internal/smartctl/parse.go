@@ -78,12 +78,12 @@ func decode(b []byte) (node, error) {
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return node{}, errors.New("smartctl document: it is cut off")
+			return node{}, errors.New("smartctl document: truncated")
 		}
 		return node{}, fmt.Errorf("smartctl document: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return node{}, errors.New("smartctl document: something follows its end")
+		return node{}, errors.New("smartctl document: data after its end")
 	}
 	if _, ok := v.(map[string]any); !ok {
 		return node{}, fmt.Errorf("smartctl document: %w: not an object", drivebay.ErrInvalid)
@@ -114,9 +114,9 @@ func nothing(root node) error {
 		if status&exitOpenFailed != 0 {
 			return fmt.Errorf("smartctl: the device could not be opened (exit status %d)", status)
 		}
-		return fmt.Errorf("smartctl document: no drive in it (exit status %d)", status)
+		return fmt.Errorf("smartctl document: contains no drive (exit status %d)", status)
 	}
-	return fmt.Errorf("smartctl document: %w: no drive in it", drivebay.ErrInvalid)
+	return fmt.Errorf("smartctl document: %w: contains no drive", drivebay.ErrInvalid)
 }
 
 // messages returns the warnings and errors of smartctl.

@@ -320,13 +320,13 @@ func TestType(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for doc, want := range map[string]string{
-		``:                  "cut off",
-		`{"model_name":"m"`: "cut off",
+		``:                  "truncated",
+		`{"model_name":"m"`: "truncated",
 		`[]`:                "not an object",
 		`"x"`:               "not an object",
-		`{"a":1} {"b":2}`:   "follows its end",
+		`{"a":1} {"b":2}`:   "data after its end",
 		`{]`:                "invalid character",
-		`{}`:                "no drive in it",
+		`{}`:                "contains no drive",
 		`{"smartctl":{"exit_status":2,"messages":[{"string":"Smartctl open device: /dev/sdz failed: No such device","severity":"error"}]},"device":{"name":"/dev/sdz"}}`: "open device: /dev/sdz failed: No such device",
 		`{"smartctl":{"exit_status":2}}`: "could not be opened",
 	} {

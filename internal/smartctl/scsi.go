@@ -27,7 +27,7 @@ func scsi(ev *drivebay.Evidence, root node) {
 	s.StartStops = ptr(root.at("scsi_start_stop_cycle_counter", "accumulated_start_stop_cycles").uint())
 	ev.SCSI = s
 	if !s.HasIE && s.ErrorCounters == nil && s.GrownDefects == nil && len(ev.Problems) == 0 {
-		root.t.problem("scsi-log-2f", "the document says nothing of the drive's health")
+		root.t.problem("scsi-log-2f", "the document does not contain the health of the drive")
 	}
 	// This is the name of endurance_used before 7.4.
 	if used, ok := root.at("scsi_percentage_used_endurance_indicator").within(255); ok && ev.PercentUsed == nil {

@@ -35,7 +35,7 @@ type writeState struct {
 }
 
 var (
-	errRemoved  = errors.New("the file was removed: it is written anew in some seconds")
+	errRemoved  = errors.New("the file was removed: it is written again within seconds")
 	errReplaced = errors.New("another file is in its place: restart drivebay to use that one, or remove it")
 	errNoFile   = errors.New("it could not be opened")
 )
@@ -163,7 +163,7 @@ func (b *database) recreate() error {
 	}
 	next, err := b.linkCopy()
 	if err != nil {
-		return fmt.Errorf("write the removed file anew: %w", err)
+		return fmt.Errorf("write the removed file again: %w", err)
 	}
 	b.shut()
 	b.db, b.file, b.readOnly, b.cause = next.db, next.file, false, nil

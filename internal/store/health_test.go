@@ -146,7 +146,7 @@ func TestRemovedFileCopyFails(t *testing.T) {
 			if string(spoiled) != string(content) {
 				for range 2 {
 					b.Check()
-					failing(t, b, "write the removed file anew")
+					failing(t, b, "write the removed file again")
 					for _, file := range []string{path, path + ".new"} {
 						if _, err := os.Stat(file); err == nil {
 							t.Errorf("%s exists after a copy that failed", filepath.Base(file))

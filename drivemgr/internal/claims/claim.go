@@ -16,8 +16,8 @@ type Claims struct {
 	Lights *lights.Lights
 }
 
-// Claim claims a drive for volumes on behalf of an operator, or drops the claim. It
-// writes nothing to the drive.
+// Claim claims a drive for volumes on behalf of an operator, or removes the claim. It writes
+// nothing to the drive.
 func (m *Claims) Claim(ctx context.Context, drive string, on bool) error {
 	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
 		if on {
@@ -34,7 +34,7 @@ func (m *Claims) claim(t *state.Tracked) error {
 	if why := t.Drive.Refusals(); len(why) > 0 {
 		return fmt.Errorf("drive %s (%s): %w: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused, strings.Join(why, "; "))
 	}
-	m.setClaim(t, drivebay.ClaimedByOperator, "an operator asked for it")
+	m.setClaim(t, drivebay.ClaimedByOperator, "requested by an operator")
 	m.succeed(t)
 	return nil
 }
@@ -44,29 +44,29 @@ func (m *Claims) unclaim(t *state.Tracked) error {
 	case c == nil:
 		return nil
 	case c.By == drivebay.ClaimedByConfig:
-		return fmt.Errorf("drive %s (%s): %w: the configuration claims it: change \"claim\" there", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused)
+		return fmt.Errorf("drive %s (%s): %w: the configuration claims the drive: change \"claim\" in the configuration", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused)
 	}
 	if why := m.State.UnclaimBlocked(t); why != "" {
 		return fmt.Errorf("drive %s (%s): %w: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, why)
 	}
-	m.dropClaim(t, "an operator asked for it")
+	m.dropClaim(t, "requested by an operator")
 	return nil
 }
 
-// FollowSelectors claims a drive that the configuration selects, once it is known to
-// hold nothing foreign, and drops the claim when the configuration no longer selects
-// it. A claimed drive that gets foreign content stays claimed and is not usable. Without
-// the stored records it claims nothing: a drive may have been taken out.
+// FollowSelectors claims a drive that the configuration selects, once the drive was read and has
+// no foreign content, and drops the claim when the configuration no longer selects the drive. A
+// claimed drive that gets foreign content stays claimed and is not usable. Without the stored
+// records FollowSelectors claims nothing: a drive may have been removed.
 func (m *Claims) FollowSelectors(t *state.Tracked) {
 	if m.State.Keeper.Unread() != nil {
 		return
 	}
-	means := m.State.Opt.Claim.Match(&t.Drive)
+	selected := m.State.Opt.Claim.Match(&t.Drive)
 	switch c := t.Rec.Claim; {
-	case c == nil && means && len(t.Drive.Refusals()) == 0:
-		m.setClaim(t, drivebay.ClaimedByConfig, "the configuration means it")
-	case c != nil && c.By == drivebay.ClaimedByConfig && !means && t.Present && m.State.UnclaimBlocked(t) == "":
-		m.dropClaim(t, "the configuration means it no more")
+	case c == nil && selected && len(t.Drive.Refusals()) == 0:
+		m.setClaim(t, drivebay.ClaimedByConfig, "selected by the configuration")
+	case c != nil && c.By == drivebay.ClaimedByConfig && !selected && t.Present && m.State.UnclaimBlocked(t) == "":
+		m.dropClaim(t, "no longer selected by the configuration")
 	default:
 		m.succeed(t)
 		return

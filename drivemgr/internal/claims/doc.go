@@ -1,3 +1,3 @@
-// Package claims decides which drives volumes may be made on, and lets a new drive in a
-// bay succeed the one that it replaces.
+// Package claims claims drives for volumes, and makes a new drive in a bay the successor of the
+// drive that it replaces.
 package claims

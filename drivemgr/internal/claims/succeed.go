@@ -9,10 +9,10 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
 )
 
-// A new drive may be in the bay of one that is gone. If the old drive was taken out, the
-// new one takes its place and its claim. If it was not, the new drive takes nothing: the
-// old one may come back. Known drives take no other drive's place, whatever bay they are
-// in.
+// A new drive may be in the bay of a drive that is absent. If the old drive was removed with
+// drivebay, the new one replaces it and inherits its claim. Otherwise the new drive inherits
+// nothing, because the old one may come back. A drive that was known before replaces no other
+// drive, whatever bay it is in.
 
 // Predecessor returns the drive that was last in the bay of a new drive and is not listed
 // now.
@@ -35,7 +35,7 @@ func (m *Claims) Predecessor(d *drivebay.Drive, seen map[string]bool) *drivebay.
 	return &drivebay.Succession{Of: last.Drive.ID}
 }
 
-// succeed gives a drive the place of its predecessor, or records why it does not.
+// succeed makes a drive the successor of its predecessor, or records why it is not.
 func (m *Claims) succeed(t *state.Tracked) {
 	s := t.Rec.Succeeds
 	if s == nil || !s.Taken.IsZero() || !t.Present {
@@ -56,61 +56,61 @@ func (m *Claims) succeed(t *state.Tracked) {
 	default:
 		t.Rec.Succeeds = &drivebay.Succession{Of: s.Of, Against: why}
 		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventNotReplaced, Drive: t.Drive.ID, From: s.Of,
-			Cause: "it does not take the place of drive " + s.Of + ": " + why + ": " + state.Describe(&t.Drive)})
+			Cause: "does not replace drive " + s.Of + ": " + why + ": " + state.Describe(&t.Drive)})
 	}
 	t.Drive.Succeeds = t.Rec.Succeeds
 	m.State.KeepRecord(t)
 }
 
-// FollowPredecessors tries again where a place is not taken yet: the obstacle may have been
-// the state of the other drive.
+// FollowPredecessors tries again for each drive that is not a successor yet: the obstacle may have
+// been the state of the other drive.
 func (m *Claims) FollowPredecessors() {
 	for _, t := range m.State.Drives {
 		m.succeed(t)
 	}
 }
 
-// refusalToSucceed returns why a drive does not take the place of another one; sure is false
-// while too little is known.
+// refusalToSucceed returns why a drive does not replace another one; sure is false while too
+// little is known.
 func (m *Claims) refusalToSucceed(before, t *state.Tracked) (why string, sure bool) {
 	id, claim := before.Drive.ID, before.Rec.Claim
 	switch {
 	case before.Rec.Usage == drivebay.UsageInUse:
-		return fmt.Sprintf("drive %s was in this bay, is missing and was not released: put it back, or let go of it with `drivebay replace %s`", id, id), before.Drive.Status == drivebay.StatusOffline
+		return fmt.Sprintf("drive %s was in this bay, is absent and was not released: put it back, or replace it with `drivebay replace %s`", id, id), before.Drive.Status == drivebay.StatusOffline
 	case before.Rec.Usage != drivebay.UsageRemoved:
-		return fmt.Sprintf("drive %s was in this bay and is %v: `drivebay replace %s` leads it on", id, before.Rec.Usage, id), true
-	case claim == nil || t.Rec.Claim != nil: // no claim to take over, or the drive has one already
+		return fmt.Sprintf("drive %s was in this bay and is %v: `drivebay replace %s` continues its replacement", id, before.Rec.Usage, id), true
+	case claim == nil || t.Rec.Claim != nil: // no claim to inherit, or the drive has one already
 		return "", true
 	case t.Drive.Content.Kind == drivebay.ContentUnknown && t.Drive.Content.Reason == "":
 		return "", false
 	}
 	reasons := append(missingToReplace(&before.Drive, &t.Drive), t.Drive.Refusals()...)
 	if claim.By == drivebay.ClaimedByConfig && !m.State.Opt.Claim.Match(&t.Drive) {
-		reasons = append(reasons, "the configuration means that drive, and not this one")
+		reasons = append(reasons, "the configuration selects the old drive and not this one")
 	}
 	if len(reasons) == 0 {
 		return "", true
 	}
-	return strings.Join(reasons, "; ") + fmt.Sprintf("; nothing is written to it until `drivebay claim %s`", t.Drive.ID), true
+	return strings.Join(reasons, "; ") + fmt.Sprintf("; drivebay writes nothing to this drive until `drivebay claim %s`", t.Drive.ID), true
 }
 
 // missingToReplace returns what a drive lacks to replace another one.
 func missingToReplace(before, d *drivebay.Drive) (reasons []string) {
 	if d.Size < before.Size {
-		reasons = append(reasons, fmt.Sprintf("it has %d bytes, and that one has %d", d.Size, before.Size))
+		reasons = append(reasons, fmt.Sprintf("has %d bytes, the old drive %d", d.Size, before.Size))
 	}
 	if d.Type != before.Type && d.Type != drivebay.TypeUnknown && before.Type != drivebay.TypeUnknown {
-		reasons = append(reasons, fmt.Sprintf("it is of type %v, and that one of type %v", d.Type, before.Type))
+		reasons = append(reasons, fmt.Sprintf("is of type %v, the old drive of type %v", d.Type, before.Type))
 	}
 	return reasons
 }
 
 func (m *Claims) inherit(t, before *state.Tracked) {
 	now := m.State.Machine.Now()
-	cause := "it takes the place of drive " + before.Drive.ID
+	cause := "replaces drive " + before.Drive.ID
 	if before.Rec.Claim != nil && t.Rec.Claim == nil {
-		m.setClaim(t, drivebay.ClaimedByOperator, "it is in the bay of drive "+before.Drive.ID+", which was taken out")
-		cause += ", and its claim"
+		m.setClaim(t, drivebay.ClaimedByOperator, "in the bay of drive "+before.Drive.ID+", which was removed")
+		cause += " and inherits its claim"
 	}
 	t.Rec.Succeeds = &drivebay.Succession{Of: before.Drive.ID, Taken: now}
 	m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventReplaced, Drive: t.Drive.ID, From: before.Drive.ID, To: t.Drive.ID, Cause: cause + ": " + state.Describe(&t.Drive)})

@@ -8,8 +8,7 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// AnswerRecorder is the machine as a reading sees it: it reports each answer of a drive to the
-// drive's lane.
+// AnswerRecorder is a machine that reports each answer of a drive to the lane of the drive.
 type AnswerRecorder struct {
 	host.Machine
 	Lane *lane.Lane

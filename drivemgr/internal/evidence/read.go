@@ -13,10 +13,10 @@ import (
 	"github.com/drivebay/drivebay/internal/smart"
 )
 
-// pageQuestion is one page that a reading reads, its decoder, and the condition under which
+// pageRequest is one page that a reading reads, its decoder, and the condition under which
 // the drive has the page. Every drive of the family has to answer the pages marked
 // must.
-type pageQuestion struct {
+type pageRequest struct {
 	page   host.Page
 	decode func(*drivebay.Evidence, []byte) error // nil: only lists what is supported
 	must   bool
@@ -26,9 +26,9 @@ type pageQuestion struct {
 // answers holds the pages that a reading has read so far.
 type answers map[host.Page][]byte
 
-// questions holds the pages that a reading reads, in order, by protocol. The command that
+// pageRequests holds the pages that a reading reads, in order, by protocol. The command that
 // checks for standby is not in it: reading sends that one first.
-var questions = map[drivebay.Protocol][]pageQuestion{
+var pageRequests = map[drivebay.Protocol][]pageRequest{
 	drivebay.ProtocolATA: {
 		{host.ATAIdentify, smart.ATAIdentify, true, nil},
 		{host.ATASmartData, smart.ATASmartData, true, hasSMART},
@@ -124,9 +124,9 @@ func Read(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	if ev.Standby = inStandby(ctx, counted, d.Protocol); ev.Standby {
 		return out, nil
 	}
-	err = readPages(ctx, counted, questions[d.Protocol], ev)
+	err = readPages(ctx, counted, pageRequests[d.Protocol], ev)
 	if errors.Is(err, host.ErrGone) && canRead(h, d) {
-		err = errNoQueries
+		err = errNoPages
 	}
 	if readContent && !ev.Standby && err == nil {
 		c := content.DetectDrive(h, d.Size, d.LogicalBlock)
@@ -139,8 +139,9 @@ func Read(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	return out, err
 }
 
-// errNoQueries is the error of a drive whose adapter fails queries as if the drive were gone.
-var errNoQueries = errors.New("the drive can be read and answers no queries")
+// errNoPages is the error of a drive whose adapter fails requests for pages as if the drive were
+// absent.
+var errNoPages = errors.New("the drive can be read, but the adapter fails every request for a health page")
 
 // canRead reports whether the first block of a drive can be read.
 func canRead(h host.Drive, d *drivebay.Drive) bool {
@@ -173,9 +174,9 @@ func (c *countingDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
 
 // readPages reads the pages one after another. It returns an error when the drive stops
 // answering; any lesser failure becomes a Problem.
-func readPages(ctx context.Context, h host.Drive, questions []pageQuestion, ev *drivebay.Evidence) error {
+func readPages(ctx context.Context, h host.Drive, pageRequests []pageRequest, ev *drivebay.Evidence) error {
 	got := answers{}
-	for _, q := range questions {
+	for _, q := range pageRequests {
 		if q.when != nil && !q.when(got) {
 			continue
 		}
@@ -225,11 +226,11 @@ func RawPages(ctx context.Context, m host.Machine, d *drivebay.Drive) ([]driveba
 	}
 	defer h.Close()
 	if inStandby(ctx, h, d.Protocol) {
-		return nil, fmt.Errorf("drive %s: %w: it is left asleep", d.ID, host.ErrStandby)
+		return nil, fmt.Errorf("drive %s: %w: drivebay does not wake the drive", d.ID, host.ErrStandby)
 	}
 	var pages []drivebay.RawPage
 	got := answers{}
-	for _, q := range questions[d.Protocol] {
+	for _, q := range pageRequests[d.Protocol] {
 		if q.when != nil && !q.when(got) {
 			continue
 		}

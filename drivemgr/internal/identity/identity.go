@@ -11,18 +11,18 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// junk matches serials that makers of bridges and emulators give to every drive.
-var junk = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|0{8,}\d{1,2}|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
+// placeholderSerial matches serials that makers of bridges and emulators give to every drive.
+var placeholderSerial = regexp.MustCompile(`(?i)^(0*|1234567890?|0*123456789(abcdef)?0*|0123456789abcdef|0{8,}\d{1,2}|f+|deadbeef|none|unknown|n/?a|to be filled.*|serial ?number|default( string)?)$`)
 
 // UsableSerial returns why a serial cannot identify a drive, "" if it can.
 func UsableSerial(serial string) (why string) {
 	switch {
 	case serial == "":
-		return "it has no serial"
-	case junk.MatchString(serial) || strings.Trim(serial, serial[:1]) == "":
-		return fmt.Sprintf("its serial %q is one that many drives carry", serial)
+		return "the drive has no serial"
+	case placeholderSerial.MatchString(serial) || strings.Trim(serial, serial[:1]) == "":
+		return fmt.Sprintf("the serial %q is a placeholder", serial)
 	case strings.ContainsRune(serial, '\uFFFD'):
-		return fmt.Sprintf("its serial %q is no text", serial)
+		return fmt.Sprintf("the serial %q is not valid text", serial)
 	}
 	return ""
 }
@@ -40,7 +40,7 @@ func Base(d *drivebay.Drive) (id, issue string) {
 		words := []string{"sn", slug(d.Vendor), slug(shortModel(d.Model)), exactSlug(d.Serial), unitOfSeveral(d)}
 		return bounded(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "-")), ""
 	}
-	return bounded("path-" + slug(PlaceOf(d))), "no worldwide name, and " + why + ": it is known by its place only"
+	return bounded("path-" + slug(PlaceOf(d))), "the drive has no world-wide name, and " + why + ": only its place identifies it"
 }
 
 // shortModel cuts a model to what every source has: sysfs keeps 16 characters of an
@@ -87,16 +87,16 @@ func bounded(id string) string {
 	return strings.Trim(id[:most], "-") + "-" + Hash(id)
 }
 
-// PlaceOf returns where the machine has the drive. It survives a reboot as long as the
-// cables stay. It leaves out the numbers that the kernel assigns anew, and the kernel
-// name except the namespace in it.
+// PlaceOf returns the place of a drive in the machine. The place stays the same after a reboot if
+// the cables stay. It contains no numbers that the kernel assigns at each boot, and of the kernel
+// name only the namespace.
 func PlaceOf(d *drivebay.Drive) string {
 	if len(d.Paths) == 0 || !strings.HasPrefix(d.Paths[0].SysPath, "sys/devices/") {
 		return d.Name
 	}
 	dir, name := path.Split(strings.TrimPrefix(d.Paths[0].SysPath, "sys/devices/"))
 	parts := strings.Split(dir, "/")
-	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" || handedOut.MatchString(p) })
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" || unstableNames.MatchString(p) })
 	for i, p := range parts {
 		parts[i] = hostNumber.ReplaceAllString(p, "$1$2$3")
 	}
@@ -111,9 +111,9 @@ func PlaceOf(d *drivebay.Drive) string {
 }
 
 var (
-	handedOut  = regexp.MustCompile(`^(virtual|block|scsi|nvme|host\d+|virtio\d+|nvme\d+|nvme-subsys\d+|nvme-subsystem|target[0-9:]+)$`)
-	hostNumber = regexp.MustCompile(`^(?:(port-|expander-|end_device-|rport-)\d+:([0-9:-]+)|\d+:(\d+:\d+:\d+))$`)
-	namespace  = regexp.MustCompile(`n\d+$`)
+	unstableNames = regexp.MustCompile(`^(virtual|block|scsi|nvme|host\d+|virtio\d+|nvme\d+|nvme-subsys\d+|nvme-subsystem|target[0-9:]+)$`)
+	hostNumber    = regexp.MustCompile(`^(?:(port-|expander-|end_device-|rport-)\d+:([0-9:-]+)|\d+:(\d+:\d+:\d+))$`)
+	namespace     = regexp.MustCompile(`n\d+$`)
 )
 
 // Assign gives every drive its id. Drives with equal names get ids by their place,
@@ -131,8 +131,8 @@ func Assign(drives []drivebay.Drive) {
 	}
 	for i := range drives {
 		d := &drives[i]
-		who := claims[d.ID]
-		if len(who) == 1 {
+		holders := claims[d.ID]
+		if len(holders) == 1 {
 			continue
 		}
 		at := d.ID + "-at-" + Hash(PlaceOf(d))
@@ -141,7 +141,7 @@ func Assign(drives []drivebay.Drive) {
 			d.ID = fmt.Sprintf("%s-%d", at, n)
 		}
 		taken[d.ID] = true
-		d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of %s", d.Serial, d.WWN, others(drives, who, i))
+		d.IdentityIssue = fmt.Sprintf("serial %q and world-wide name %q are the same as those of %s", d.Serial, d.WWN, others(drives, holders, i))
 	}
 	sharedSerials(drives)
 }
@@ -156,11 +156,11 @@ func sharedSerials(drives []drivebay.Drive) {
 			bySerial[key] = append(bySerial[key], i)
 		}
 	}
-	for _, who := range bySerial {
-		for _, i := range who {
-			strangers := slices.DeleteFunc(slices.Clone(who), func(o int) bool { return o != i && deviceOf(&drives[o]) == deviceOf(&drives[i]) })
-			if len(strangers) > 1 && drives[i].IdentityIssue == "" {
-				drives[i].IdentityIssue = fmt.Sprintf("serial %q is also that of %s", drives[i].Serial, others(drives, strangers, i))
+	for _, holders := range bySerial {
+		for _, i := range holders {
+			unrelated := slices.DeleteFunc(slices.Clone(holders), func(o int) bool { return o != i && deviceOf(&drives[o]) == deviceOf(&drives[i]) })
+			if len(unrelated) > 1 && drives[i].IdentityIssue == "" {
+				drives[i].IdentityIssue = fmt.Sprintf("serial %q is the same as that of %s", drives[i].Serial, others(drives, unrelated, i))
 			}
 		}
 	}
@@ -180,9 +180,9 @@ func deviceOf(d *drivebay.Drive) string {
 
 var unitOf = regexp.MustCompile(`^.*/(target[0-9:]+|nvme\d+|nvme-subsys\d+)/`)
 
-func others(drives []drivebay.Drive, who []int, me int) string {
+func others(drives []drivebay.Drive, holders []int, me int) string {
 	var names []string
-	for _, i := range who {
+	for _, i := range holders {
 		if i == me {
 			continue
 		}

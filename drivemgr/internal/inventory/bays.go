@@ -10,19 +10,19 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/sysfs"
 )
 
-// places maps addresses of devices to the bays of the machine.
+// places maps the addresses of devices to the bays of the machine.
 type places struct {
-	sysfs *sysfs.Reader
-	dark  bool // enclosures are not read
-	bays  []drivebay.Bay
+	sysfs          *sysfs.Reader
+	skipEnclosures bool // enclosures are not read
+	bays           []drivebay.Bay
 	// byAddress finds a bay by SCSI H:C:T:L, by SAS end device, by bayKey, or by PCI slot
 	// address without its function ("0000:3b:00").
 	byAddress map[string]drivebay.Slot
 	leds      map[string]map[string]string // PCI function -> NPEM indication -> file
 }
 
-func readPlaces(s *sysfs.Reader, dark bool) *places {
-	p := &places{sysfs: s, dark: dark, byAddress: map[string]drivebay.Slot{}, leds: map[string]map[string]string{}}
+func readPlaces(s *sysfs.Reader, skipEnclosures bool) *places {
+	p := &places{sysfs: s, skipEnclosures: skipEnclosures, byAddress: map[string]drivebay.Slot{}, leds: map[string]map[string]string{}}
 	for _, e := range s.List("sys/class/enclosure") {
 		p.readEnclosure("sys/class/enclosure/" + e)
 	}
@@ -49,14 +49,14 @@ func (p *places) readEnclosure(dir string) {
 		slot := drivebay.Slot{Enclosure: id, Bay: sysfs.Clean(name)}
 		if s.Exists(slotDir + "/locate") {
 			slot.Locate = slotDir + "/locate"
-			slot.Lit = !p.dark && Lit(s.Text(slot.Locate))
+			slot.Lit = !p.skipEnclosures && Lit(s.Text(slot.Locate))
 		}
-		if !p.dark {
+		if !p.skipEnclosures {
 			slot.Status = s.Text(slotDir + "/status")
 		}
 		if s.Exists(slotDir + "/fault") {
 			slot.Fault = slotDir + "/fault"
-			slot.FaultLit = !p.dark && Lit(s.Text(slot.Fault))
+			slot.FaultLit = !p.skipEnclosures && Lit(s.Text(slot.Fault))
 		}
 		p.addBay(slot)
 		if address := s.Base(slotDir + "/device"); address != "" {
@@ -102,7 +102,7 @@ func (p *places) readSASBays() {
 			continue
 		}
 		slot, known := p.byAddress[bayKey(enclosure, bay)]
-		if !known { // give lists the bay if it has a drive: enclosures are end devices too
+		if !known { // setBay lists the bay if it has a drive: enclosures are end devices too
 			slot = drivebay.Slot{Enclosure: enclosure, Bay: bay}
 		}
 		p.byAddress[name] = slot
@@ -150,7 +150,7 @@ var (
 )
 
 // give sets the bay of a drive; one of its paths may know the bay and another not.
-func (p *places) give(d *drivebay.Drive) {
+func (p *places) setBay(d *drivebay.Drive) {
 	for _, way := range d.Paths {
 		slot, ok := p.byAddress[way.Address]
 		if !ok || way.Address == "" {
@@ -159,7 +159,7 @@ func (p *places) give(d *drivebay.Drive) {
 		if ok {
 			d.Slot = slot
 		} else if d.Transport == drivebay.TransportNVMe {
-			p.givePCI(d, way)
+			p.setPCISlot(d, way)
 		}
 		if d.Slot.Bay != "" {
 			p.addBay(d.Slot)
@@ -168,8 +168,8 @@ func (p *places) give(d *drivebay.Drive) {
 	}
 }
 
-// givePCI finds the slot nearest to the drive on the path from the root complex.
-func (p *places) givePCI(d *drivebay.Drive, way drivebay.Path) {
+// setPCISlot finds the slot nearest to the drive on the path from the root complex.
+func (p *places) setPCISlot(d *drivebay.Drive, way drivebay.Path) {
 	functions := PciFunction.FindAllString(way.SysPath, -1)
 	if PciFunction.MatchString(way.Address) {
 		if full, err := p.sysfs.Resolve("sys/bus/pci/devices/" + way.Address); err == nil {

@@ -2,10 +2,10 @@ package inventory
 
 import "github.com/drivebay/drivebay"
 
-// SettleContent combines what is written on the drive with what the kernel reports: a
-// drive that has partitions or users is never blank.
+// SettleContent combines the content that was read from a drive with the uses that the kernel
+// reports: a drive in use by another program is never blank.
 func SettleContent(d drivebay.Drive, read drivebay.Content) drivebay.Content {
-	if stranger, used := StrangerIn(d.Uses); used && read.Kind == drivebay.ContentBlank {
+	if stranger, used := ForeignUse(d.Uses); used && read.Kind == drivebay.ContentBlank {
 		return drivebay.Content{Kind: drivebay.ContentForeign, Signatures: read.Signatures, Reason: inUse + stranger.Kind}
 	}
 	if d.SizeIssue != "" && read.Kind == drivebay.ContentBlank { // the content may be in the hidden part

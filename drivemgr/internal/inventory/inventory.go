@@ -14,10 +14,10 @@ import (
 // Options holds what counts as a drive and how much a listing reads.
 type Options struct {
 	Loop bool // loop devices count as drives
-	// Dark leaves out the lights of enclosures and the status of their bays: each read
+	// SkipEnclosures leaves out the lights of enclosures and the status of their bays: each read
 	// is a command to the enclosure (drivers/scsi/ses.c, ses_get_locate and
 	// ses_get_status), and a big enclosure has a hundred bays.
-	Dark bool
+	SkipEnclosures bool
 	// Ours holds the kernel names of drives on which only drivebay content was read.
 	// Partitions on them that the kernel has no name for count as drivebay's.
 	Ours map[string]bool
@@ -29,10 +29,10 @@ type Listing struct {
 	Bays   []drivebay.Bay
 	// Complete is false when part of the list could not be read: a drive that is
 	// missing in it may still be present.
-	Complete bool
-	Dark     bool // lights and status of enclosures were not read
-	Problems []string
-	Began    uint64 // number from Manager.moment
+	Complete          bool
+	EnclosuresSkipped bool // lights and status of enclosures were not read
+	Problems          []string
+	Began             uint64 // number from Manager.moment
 }
 
 // Observe lists the drives of a machine. It reads sysfs and the udev database and opens
@@ -41,10 +41,10 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 	s := &sysfs.Reader{Files: files}
 	names, err := s.BlockDevices()
 	if err != nil {
-		return Listing{Problems: []string{"the list of block devices cannot be read: " + err.Error()}}
+		return Listing{Problems: []string{"list of block devices: read failed: " + err.Error()}}
 	}
-	s.Tells = slices.ContainsFunc(names, func(name string) bool { return !s.Lacks(s.BlockDir + "/" + name + "/uevent") })
-	places := readPlaces(s, opt.Dark)
+	s.HasUevents = slices.ContainsFunc(names, func(name string) bool { return !s.Lacks(s.BlockDir + "/" + name + "/uevent") })
+	places := readPlaces(s, opt.SkipEnclosures)
 	uses := readUses(s, names, mounts)
 	uses.ours = opt.Ours
 	var drives []drivebay.Drive
@@ -53,27 +53,27 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 			continue
 		}
 		if d, ok := ReadDrive(s, name); ok {
-			uses.give(&d)
+			uses.addUses(&d)
 			drives = append(drives, d)
 		}
 	}
 	drives = joinNVMePaths(s, drives, names)
 	for i := range drives {
-		places.give(&drives[i])
+		places.setBay(&drives[i])
 	}
 	drives = joinPaths(drives)
 	identity.Assign(drives)
-	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.Lost) == 0, Dark: opt.Dark, Problems: s.Problems()}
+	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.Lost) == 0, EnclosuresSkipped: opt.SkipEnclosures, Problems: s.Problems()}
 }
 
-// never matches block devices that are not drives.
-var never = regexp.MustCompile(`^(dm-|md|zram|ram|sr|fd|nbd|rbd|drbd|bcache|zd|nullb|ublkb|mtdblock|pmem|mmcblk\d+(boot\d+|rpmb|gp\d+)|nvme\d+c\d+n\d+)`)
+// notDrives matches block devices that are not drives.
+var notDrives = regexp.MustCompile(`^(dm-|md|zram|ram|sr|fd|nbd|rbd|drbd|bcache|zd|nullb|ublkb|mtdblock|pmem|mmcblk\d+(boot\d+|rpmb|gp\d+)|nvme\d+c\d+n\d+)`)
 
 func mayBeDrive(name string, opt Options) bool {
 	if strings.HasPrefix(name, "loop") {
 		return opt.Loop
 	}
-	return !never.MatchString(name)
+	return !notDrives.MatchString(name)
 }
 
 // transports finds the transport by the sysfs path of a device; the first match counts.
@@ -126,7 +126,7 @@ func ReadDrive(s *sysfs.Reader, name string) (drivebay.Drive, bool) {
 	udev := s.Udev(d.Paths[0].DevNum)
 	udev.Complete(&d)
 	udev.Content(&d)
-	return d, !s.Going(path)
+	return d, !s.BeingRemoved(path)
 }
 
 func transportOf(path string) drivebay.Transport {

@@ -84,7 +84,7 @@ func joinNVMePaths(s *sysfs.Reader, drives []drivebay.Drive, names []string) []d
 	return drives
 }
 
-// Place returns a name of the bay that is unique within the machine.
+// Place returns the name of the bay of a drive, unique within the machine; "" without a bay.
 func Place(d *drivebay.Drive) string {
 	if d.Slot.Bay == "" {
 		return ""

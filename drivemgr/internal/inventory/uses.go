@@ -15,15 +15,15 @@ import (
 // usage holds what uses each block device: mounts, swap, and the devices that the kernel
 // has stacked on it.
 type usage struct {
-	sysfs  *sysfs.Reader
-	mapper map[string]string       // /dev/mapper/x -> kernel name
-	titles map[string]string       // kernel name -> x
-	mounts map[string][]host.Mount // by MAJ:MIN
-	named  map[string][]string     // kernel name -> mount points of filesystems without a device number
-	pools  map[string][]string     // ZFS pool -> mount points
-	swaps  map[string]bool         // by kernel name, or MAJ:MIN of the device below a swap file
-	live   map[string]string       // kernel name -> filesystem that is mounted, maybe in another mount namespace
-	ours   map[string]bool         // see InventoryOptions
+	sysfs     *sysfs.Reader
+	mapper    map[string]string       // /dev/mapper/x -> kernel name
+	titles    map[string]string       // kernel name -> x
+	mounts    map[string][]host.Mount // by MAJ:MIN
+	named     map[string][]string     // kernel name -> mount points of filesystems without a device number
+	pools     map[string][]string     // ZFS pool -> mount points
+	swaps     map[string]bool         // by kernel name, or MAJ:MIN of the device below a swap file
+	mountedFS map[string]string       // kernel name -> filesystem that is mounted, maybe in another mount namespace
+	ours      map[string]bool         // see Options.Ours
 }
 
 // systemMounts holds mount points that the machine needs to run. /home and /opt count as
@@ -36,7 +36,7 @@ var systemMounts = map[string]bool{
 func readUses(s *sysfs.Reader, names []string, mounts []host.Mount) *usage {
 	u := &usage{
 		sysfs: s, mapper: map[string]string{}, titles: map[string]string{}, mounts: map[string][]host.Mount{}, named: map[string][]string{},
-		pools: map[string][]string{}, swaps: map[string]bool{}, live: map[string]string{},
+		pools: map[string][]string{}, swaps: map[string]bool{}, mountedFS: map[string]string{},
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "dm-") {
@@ -46,7 +46,7 @@ func readUses(s *sysfs.Reader, names []string, mounts []host.Mount) *usage {
 	}
 	for _, fs := range []string{"ext4", "xfs", "f2fs"} { // each has a folder for every mounted device
 		for _, name := range s.List("sys/fs/" + fs) {
-			u.live[name] = fs
+			u.mountedFS[name] = fs
 		}
 	}
 	for _, m := range mounts {
@@ -91,7 +91,7 @@ func (u *usage) readBtrfs(mounts []host.Mount) {
 		devices := u.sysfs.List("sys/fs/btrfs/" + fsid + "/devices")
 		filesystems = append(filesystems, devices)
 		for _, d := range devices {
-			u.live[d] = "btrfs"
+			u.mountedFS[d] = "btrfs"
 		}
 	}
 	for _, m := range mounts {
@@ -103,10 +103,10 @@ func (u *usage) readBtrfs(mounts []host.Mount) {
 		if len(filesystems) == 0 { // a recording without sys/fs
 			u.named[name] = append(u.named[name], m.Target)
 		}
-		anybody := !slices.ContainsFunc(filesystems, has)
+		anyFilesystem := !slices.ContainsFunc(filesystems, has)
 		for _, devices := range filesystems {
 			for _, d := range devices {
-				if anybody || has(devices) {
+				if anyFilesystem || has(devices) {
 					u.named[d] = append(u.named[d], m.Target)
 				}
 			}
@@ -141,9 +141,9 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 	}
 }
 
-// give records the uses of a drive, at any depth of the stack on it.
-func (u *usage) give(d *drivebay.Drive) {
-	w := useCollector{usage: u, drive: d, been: map[string]bool{}, said: map[drivebay.Use]bool{}}
+// addUses records the uses of a drive, at any depth of the stack of devices on it.
+func (u *usage) addUses(d *drivebay.Drive) {
+	w := useCollector{usage: u, drive: d, visited: map[string]bool{}, recorded: map[drivebay.Use]bool{}}
 	w.device(d.Paths[0].SysPath, d.Name, d.Paths[0].DevNum)
 	used := w.foreign != ""
 	switch {
@@ -164,8 +164,8 @@ const inUse = "in use: "
 // FromUses reports whether a content was derived from uses of the drive and not read from it.
 func FromUses(c drivebay.Content) bool { return strings.HasPrefix(c.Reason, inUse) }
 
-// StrangerIn returns the first use that is not drivebay's.
-func StrangerIn(uses []drivebay.Use) (drivebay.Use, bool) {
+// ForeignUse returns the first use that is not drivebay's.
+func ForeignUse(uses []drivebay.Use) (drivebay.Use, bool) {
 	if i := slices.IndexFunc(uses, func(u drivebay.Use) bool { return !u.Ours }); i >= 0 {
 		return uses[i], true
 	}
@@ -179,10 +179,10 @@ func onlyTable(c drivebay.Content, formats ...string) bool {
 // useCollector collects the uses up the stack from one block device.
 type useCollector struct {
 	*usage
-	drive  *drivebay.Drive
-	been   map[string]bool
-	said   map[drivebay.Use]bool // one device can have a thousand mounts
-	within bool                  // at a partition that drivebay made, or above one
+	drive    *drivebay.Drive
+	visited  map[string]bool
+	recorded map[drivebay.Use]bool // one device can have a thousand mounts
+	within   bool                  // at a partition that drivebay made, or above one
 	// A partition without a name in the kernel may be ours, and so may its users: only the
 	// partition table on the drive shows that.
 	unnamed bool   // at such a partition, or above one
@@ -194,8 +194,8 @@ func (w *useCollector) use(kind, device, what string) {
 		w.sawForeign(kind)
 	}
 	what = strings.Clone(what) // a copy, so that the mount table can be freed
-	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.within}); !w.said[u] {
-		w.said[u] = true
+	if u := (drivebay.Use{Kind: kind, Device: device, What: what, Ours: w.within}); !w.recorded[u] {
+		w.recorded[u] = true
 		w.drive.Uses = append(w.drive.Uses, u)
 	}
 }
@@ -219,14 +219,14 @@ func (w *useCollector) mount(kind, device, target string) {
 }
 
 func (w *useCollector) device(dir, name, devnum string) {
-	if w.been[name] {
+	if w.visited[name] {
 		return
 	}
-	w.been[name] = true
-	w.here(name, devnum)
+	w.visited[name] = true
+	w.ownUses(name, devnum)
 	for _, part := range w.partitionsOf(dir, name) {
 		within, unnamed := w.within, w.unnamed
-		ours, named := w.madeByUs(part)
+		ours, named := w.isOurPartition(part)
 		w.within, w.unnamed = within || ours, unnamed || !named
 		w.use("partition", path.Base(part), "")
 		w.device(part, path.Base(part), w.sysfs.Text(part+"/dev"))
@@ -240,8 +240,8 @@ func (w *useCollector) device(dir, name, devnum string) {
 	}
 }
 
-// partitionsOf lists the folders of a device's partitions: those in its own folder, and, in
-// a recording without them, those named after it.
+// partitionsOf lists the sysfs directories of the partitions of a device: those in its own
+// directory and, in a recording without them, those with its name.
 func (w *useCollector) partitionsOf(dir, name string) []string {
 	if strings.HasPrefix(name, "dm-") { // the kernel makes none there, kpartx makes holders
 		return nil
@@ -263,10 +263,10 @@ func (w *useCollector) partitionsOf(dir, name string) []string {
 	return out
 }
 
-// madeByUs decides by the name in the GPT: the kernel shows it for partitions that it
+// isOurPartition reports whether drivebay made a partition, by its name in the GPT: the kernel shows it for partitions that it
 // found itself (block/partitions/efi.c), udev for all. A partition that was added by
 // BLKPG has no name in the kernel: for that one the content of the drive decides.
-func (w *useCollector) madeByUs(part string) (ours, named bool) {
+func (w *useCollector) isOurPartition(part string) (ours, named bool) {
 	name, known := w.sysfs.Udev(w.sysfs.Text(part + "/dev"))["ID_PART_ENTRY_NAME"]
 	b, _ := w.sysfs.Read(part + "/uevent")
 	for line := range strings.Lines(string(b)) {
@@ -284,22 +284,22 @@ func (w *useCollector) madeByUs(part string) (ours, named bool) {
 // of the drive ends in a digit (block/partitions/core.c).
 var partitionName = regexp.MustCompile(`^(?:(.*\d)p\d+|(.*\D)\d+)$`)
 
-// here records the uses of this device itself.
-func (w *useCollector) here(name, num string) {
+// ownUses records the uses of this device itself.
+func (w *useCollector) ownUses(name, num string) {
 	mounted := false
 	for _, m := range w.mounts[num] {
 		w.mount("mount", name, m.Target)
 		mounted = true
 	}
 	kind := "mount"
-	if w.live[name] == "btrfs" {
+	if w.mountedFS[name] == "btrfs" {
 		kind = "btrfs"
 	}
 	for _, target := range w.named[name] {
 		w.mount(kind, name, target)
 		mounted = true
 	}
-	if w.live[name] != "" && !mounted { // mounted in a container or another mount namespace
+	if w.mountedFS[name] != "" && !mounted { // mounted in a container or another mount namespace
 		w.use(kind, name, "")
 	}
 	if w.swaps[name] || w.swaps[num] {

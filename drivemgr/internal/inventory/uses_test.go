@@ -116,7 +116,7 @@ func TestOurUses(t *testing.T) {
 		"all ours":                  {nil, mounts, drivebay.ContentUnknown, "", Options{}},
 		"a stranger's partition":    {func(w hosttest.Tree, a string) { w.Partition(a, "sda3", "8:3") }, mounts, drivebay.ContentUnknown, "sda3", Options{}},
 		"a stranger on the drive":   {func(w hosttest.Tree, a string) { w.DM(1, "s", "x", a) }, mounts, drivebay.ContentForeign, "dm-1", Options{}},
-		"the machine runs from it":  {nil, append(mounts, hosttest.Mount("8:1", "/var", "ext4", "/dev/sda1")), drivebay.ContentUnknown, "runs from it", Options{}},
+		"the machine runs from it":  {nil, append(mounts, hosttest.Mount("8:1", "/var", "ext4", "/dev/sda1")), drivebay.ContentUnknown, "runs from this drive", Options{}},
 		"udev saw more":             {func(w hosttest.Tree, _ string) { w["run/udev/data/b8:0"] = "E:ID_FS_TYPE=zfs_member\n" }, mounts, drivebay.ContentForeign, "zfs", Options{}},
 		"the kernel knows no names": {noNames, mounts, drivebay.ContentUnknown, "", Options{Ours: map[string]bool{"sda": true}}},
 		"nobody knows any names":    {noNames, mounts, drivebay.ContentUnknown, "partition of sda1", Options{}},

@@ -1,2 +1,3 @@
-// Package kernel reads what the kernel counts for a drive: requests, errors, timeouts, filesystem errors.
+// Package kernel reads the counters of the kernel for a drive: requests, errors, timeouts,
+// filesystem errors.
 package kernel

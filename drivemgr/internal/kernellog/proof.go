@@ -64,8 +64,8 @@ func PlaceIn(line, dev string, d *drivebay.Drive) (placed, wrote bool) {
 	return own && strings.Contains(line, ", sector "), !strings.Contains(line, "(READ)")
 }
 
-// Left marks the recent errors of a drive that just vanished, or that the kernel gave up.
-func (w *Window) Left(now time.Time) {
+// MarkLeft marks the recent errors of a drive that just vanished, or that the kernel gave up.
+func (w *Window) MarkLeft(now time.Time) {
 	for i := range w.Errors {
 		e := &w.Errors[i]
 		e.Left = e.Left || now.Sub(e.At) <= leaving
@@ -88,14 +88,14 @@ func (w *Window) unresolved() []Error {
 	return out
 }
 
-// Proof is what a reading reads to end errors.
+// Proof lists the sectors that a reading reads to end errors.
 type Proof struct {
 	places []uint64 // first bytes of the requests, sorted
 	ends   bool     // the drive had left: both its ends are read as well
 	upTo   uint64   // number of the newest error that it covers
 }
 
-// ProofOf returns nil where reading can end no error.
+// ProofOf returns the reads that can end errors; nil without such reads.
 func (w *Window) ProofOf() *Proof {
 	p := &Proof{upTo: w.number}
 	some := false
@@ -167,8 +167,8 @@ func readMedium(ctx context.Context, r host.Drive, from, to uint64) (uint64, err
 	return to - from, nil
 }
 
-// Resolve ends the errors that a proof has proved gone. It forgets those of a drive that
-// left, which are no fault of the drive; the others stay in the history of a day.
+// Resolve ends the errors whose cause a proof has shown to be gone. It drops the errors that occurred
+// because the drive left, which are not faults of the drive. The others stay in the counts of the day.
 func (w *Window) Resolve(p *Proof, got Proved) {
 	ends := func(e *Error) bool {
 		return e.number <= p.upTo && e.provable() && (got.places[e.Sector*512] && e.Placed && !e.Wrote || e.Left && got.All)

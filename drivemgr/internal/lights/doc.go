@@ -1,2 +1,2 @@
-// Package lights switches the locate lights of bays and keeps them as the operator asked.
+// Package lights switches the locate and fault lights of bays and keeps them in the wanted state.
 package lights

@@ -12,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// Lights holds the locate lights and their wanted state.
+// Lights holds the lights of bays and their wanted state.
 type Lights struct {
 	State *state.State
 
@@ -38,7 +38,7 @@ type light struct {
 	drive  string // the drive whose fault it shows
 	wanted bool
 	is     bool
-	at     uint64 // Manager.moment of the last write
+	at     uint64 // moment (State.NextMoment) of the last write
 	busy   bool
 	lane   *lane.Lane
 	retry  time.Time // no write before; zero: the last write succeeded
@@ -103,7 +103,7 @@ func (m *Lights) switchLight(file string, l *light) {
 			l.busy = false
 			if err != nil {
 				if l.retry.IsZero() {
-					m.State.Log.Warn("light not switched", "op", "light", "drive", l.drive, "bay", l.slot.Bay, "err", err)
+					m.State.Log.Warn("cannot switch a light", "op", "light", "drive", l.drive, "bay", l.slot.Bay, "err", err)
 				}
 				l.retry = m.State.Machine.Now().Add(lightRetry)
 				return nil
@@ -151,7 +151,7 @@ func show(s *drivebay.Slot, file string, on bool) {
 
 // CorrectLights corrects a listing by the lights that were switched after it began.
 func (m *Lights) CorrectLights(list *inventory.Listing) {
-	if list.Dark {
+	if list.EnclosuresSkipped {
 		return
 	}
 	m.lightsRead = list.Began
@@ -201,24 +201,24 @@ func (m *Lights) Locate(ctx context.Context, bay string, on bool) error {
 		return err
 	}
 	if b.Locate == "" {
-		return fmt.Errorf("bay %s: %w: it has no light that the kernel can reach; drive %q", b.Bay, drivebay.ErrNoSupport, b.Drive)
+		return fmt.Errorf("bay %s: %w: the kernel has no file for a light of this bay; drive %q", b.Bay, drivebay.ErrNoSupport, b.Drive)
 	}
 	want := map[bool]string{true: "1", false: "0"}[on]
 	if err := m.State.Machine.WriteFile(b.Locate, []byte(want)); err != nil {
-		return fmt.Errorf("bay %s: light: %w", b.Bay, state.Translate(err))
+		return fmt.Errorf("bay %s: switch the light: %w", b.Bay, state.Translate(err))
 	}
 	is, err := m.State.Machine.ReadFile(b.Locate)
 	if err != nil {
 		return fmt.Errorf("bay %s: read the light back: %w", b.Bay, state.Translate(err))
 	}
 	if got := strings.TrimSpace(string(is)) != "0"; got != on {
-		return fmt.Errorf("bay %s: the light was set to %s and reads back %q", b.Bay, want, strings.TrimSpace(string(is)))
+		return fmt.Errorf("bay %s: the light was set to %s, but its file shows %q", b.Bay, want, strings.TrimSpace(string(is)))
 	}
 	at := m.State.NextMoment()
 	return m.State.Do(ctx, func() error {
 		m.light(b.Locate, b.Slot).wanted = on
 		m.noteLight(b.Locate, b.Slot, on, at)
-		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator set the light of bay " + b.Bay})
+		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventLocate, Drive: b.Drive, To: want, Cause: "an operator switched the light of bay " + b.Bay})
 		return nil
 	})
 }

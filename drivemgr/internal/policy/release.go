@@ -26,12 +26,12 @@ type BadDrive struct {
 	Since  time.Time // when the first of these findings appeared
 	Rounds int       // ticks in a row
 	Behind []string  // parts shared with others: enclosure, controller
-	May    bool      // it is claimed, present, IN_USE and no system drive
+	May    bool      // it is claimed, present, IN_USE and not a system drive
 	Kept   bool      // an operator keeps it despite its findings
 }
 
-// releaseDecision is the decision of the policy: one drive to release, and the drives that are not
-// released although they turned bad, with the reason.
+// releaseDecision is the decision of the policy: one drive to release, and for each other drive that
+// turned bad the reason why it is not released.
 type releaseDecision struct {
 	Release, Why string
 	Held         map[string]string
@@ -48,7 +48,7 @@ func DecideRelease(all []BadDrive, busy bool) releaseDecision {
 		part, peers := sharedPart(t, all)
 		switch {
 		case part != "":
-			v.Held[t.Drive] = fmt.Sprintf("it is not released by itself: %s turned within %v, too, behind the same %s; it looks like a cable, a backplane or a controller", strings.Join(peers, ", "), togetherTime, part)
+			v.Held[t.Drive] = fmt.Sprintf("not released automatically: the health of %s behind the same %s changed within %d min; the cause is probably a cable, a backplane or a controller", strings.Join(peers, ", "), part, togetherTime/time.Minute)
 		case !busy && v.Release == "":
 			v.Release, v.Why = t.Drive, t.Why
 		}

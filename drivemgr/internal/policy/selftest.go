@@ -9,7 +9,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// SelfTestPlan is when drives test themselves. A zero interval disables that kind.
+// SelfTestPlan is the schedule of self-tests. A zero interval disables that kind.
 type SelfTestPlan struct {
 	Enabled bool
 	Short   time.Duration // between two short tests of a drive
@@ -21,8 +21,8 @@ type SelfTestPlan struct {
 	AtOnce int
 }
 
-// DefaultSelfTestPlan is short weekly, long monthly, at night, one drive at a time. It
-// is off by default: a long test slows a busy drive.
+// DefaultSelfTestPlan returns a short test weekly and a long test monthly, at night, one drive at a
+// time. The plan is not enabled: a long test slows down a busy drive.
 func DefaultSelfTestPlan() SelfTestPlan {
 	const day = 24 * time.Hour
 	return SelfTestPlan{Short: 7 * day, Long: 30 * day, From: 1 * time.Hour, To: 5 * time.Hour, AtOnce: 1}

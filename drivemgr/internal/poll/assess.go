@@ -53,7 +53,7 @@ func (m *Poller) applyEvidence(t *state.Tracked, r evidence.Result, now time.Tim
 // usesInDoubt reports whether the content just read contradicts the uses of the last
 // listing: these may be of drivebay partitions, or of partitions that are gone.
 func usesInDoubt(was drivebay.Content, d *drivebay.Drive) bool {
-	_, used := inventory.StrangerIn(d.Uses)
+	_, used := inventory.ForeignUse(d.Uses)
 	return used && d.Content.Kind == drivebay.ContentOurs && was.Kind != drivebay.ContentOurs || inventory.FromUses(d.Content) && !inventory.FromUses(was)
 }
 
@@ -70,19 +70,19 @@ func (m *Poller) Assess(t *state.Tracked) {
 		in.Gone = d.LastSeen
 	}
 	found := health.Assess(in, m.thresholds(t))
-	if t.Unasked() { // its first reading is under way: a missing answer is no fault yet
+	if t.NotReadYet() { // its first reading is under way: a missing answer is no fault yet
 		found = slices.DeleteFunc(found, func(f drivebay.Finding) bool { return f.Severity == drivebay.HealthUnknown })
 	}
 	t.Rec.Memory = health.Settle(t.Rec.Memory, found, now, m.State.Opt.Thresholds)
 	findings := slices.Clone(t.Rec.Memory.Findings)
 	drivebay.SortFindings(findings)
 	verdict := drivebay.WorstOf(findings)
-	if t.Unasked() && verdict == drivebay.HealthGood {
+	if t.NotReadYet() && verdict == drivebay.HealthGood {
 		verdict = drivebay.HealthUnknown
 	}
 	m.reportVerdict(t, verdict, findings, now)
 	d.Health, d.Findings = verdict, findings
-	t.Judged = t.Judged || !t.Unasked()
+	t.Judged = t.Judged || !t.NotReadYet()
 	m.Claims.FollowSelectors(t)
 }
 
@@ -107,7 +107,7 @@ func (m *Poller) reportVerdict(t *state.Tracked, verdict drivebay.Health, findin
 		old[f.Code] = f
 	}
 	var events []drivebay.Event
-	cause := "no finding is left"
+	cause := "the drive has no more findings"
 	for _, f := range findings {
 		if was, ok := old[f.Code]; !ok || was.Severity != f.Severity {
 			events = append(events, drivebay.Event{At: now, Kind: drivebay.EventFinding, Drive: d.ID,

@@ -31,7 +31,7 @@ func (m *Poller) RefreshKernel(t *state.Tracked, now time.Time) bool {
 		return false
 	}
 	if k.GivenUp() {
-		t.Kernlog.Left(now)
+		t.Kernlog.MarkLeft(now)
 	}
 	t.Drive.Kernel = k
 	return true
@@ -42,11 +42,11 @@ func (m *Poller) RefreshKernel(t *state.Tracked, now time.Time) bool {
 func (m *Poller) kernelOf(t *state.Tracked, now time.Time) *drivebay.Kernel {
 	prev := t.Drive.Kernel
 	k := kernel.Read(m.State.Machine, &t.Drive, prev, now)
-	if prev != nil && !t.FSSpoke && now.Sub(t.FSAsked) < kernel.FSEvery {
+	if prev != nil && !t.FSErrorLogged && now.Sub(t.FSErrorsRead) < kernel.FSEvery {
 		k.Filesystems = prev.Filesystems
 	} else {
 		k.Filesystems = kernel.FSErrors(m.State.Machine, &t.Drive)
-		t.FSAsked, t.FSSpoke = now, false
+		t.FSErrorsRead, t.FSErrorLogged = now, false
 	}
 	// A command counts as stuck only once it is old enough for a rule to judge it.
 	if held := t.Lane.Occupied(now); held >= min(m.State.Opt.ReadTimeout/3, m.State.Opt.Thresholds.SilentSuspect) {

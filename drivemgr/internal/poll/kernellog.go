@@ -20,20 +20,20 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 		return
 	}
 	for _, t := range m.State.Drives {
-		if t.Present && SpeaksOf(dev, &t.Drive) && !namesAnother(l.Text, &t.Drive) {
+		if t.Present && NamesDrive(dev, &t.Drive) && !namesAnother(l.Text, &t.Drive) {
 			placed, wrote := kernellog.PlaceIn(l.Text, dev, &t.Drive)
-			t.Kernlog.Add(kind, kernellog.Error{At: l.At, Sector: sector, Placed: placed, Wrote: wrote, Left: kind == kernellog.Offline || l.At.Before(t.Came)}, l)
+			t.Kernlog.Add(kind, kernellog.Error{At: l.At, Sector: sector, Placed: placed, Wrote: wrote, Left: kind == kernellog.Offline || l.At.Before(t.PresentSince)}, l)
 			if now := m.State.Machine.Now(); !t.NextProof.After(now) {
 				t.NextProof = now.Add(kernellog.ProofSoon)
 			}
-			t.FSSpoke = t.FSSpoke || kind == kernellog.Filesystem
+			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem
 		}
 	}
 }
 
-// SpeaksOf reports whether a name in the kernel log is the drive, a device on it, or a
+// NamesDrive reports whether a name in the kernel log is the drive, a device on it, or a
 // device above it: a controller ("nvme0"), a port ("ata3").
-func SpeaksOf(dev string, d *drivebay.Drive) bool {
+func NamesDrive(dev string, d *drivebay.Drive) bool {
 	return dev == d.Name ||
 		slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool {
 			return p.Name == dev || p.Address == dev || strings.Contains(p.SysPath+"/", "/"+dev+"/")
@@ -42,7 +42,7 @@ func SpeaksOf(dev string, d *drivebay.Drive) bool {
 }
 
 // namesAnother reports whether a line has the drive's address but names the disk that had
-// it before: a process that still has the old disk open goes on failing.
+// it before: requests of a process that still has the old disk open keep failing.
 func namesAnother(line string, d *drivebay.Drive) bool {
 	m := addressed.FindStringSubmatch(line)
 	return m != nil && m[1] != d.Name && !slices.ContainsFunc(d.Paths, func(p drivebay.Path) bool { return p.Name == m[1] })
@@ -71,17 +71,17 @@ func (m *Poller) HandleUevent(e host.Uevent) bool {
 	return false
 }
 
-// betweenLooks limits how often uevents can cause a reading: a storm of uevents must not
+// minRereadInterval limits how often uevents can cause a reading: a storm of uevents must not
 // become a storm of commands.
-const betweenLooks = 10 * time.Second
+const minRereadInterval = 10 * time.Second
 
 // scheduleReread schedules a reading of the content of the drive of a changed device.
 func (m *Poller) scheduleReread(dev string) {
 	now := m.State.Machine.Now()
 	for _, t := range m.State.Drives {
-		if t.Present && SpeaksOf(dev, &t.Drive) {
+		if t.Present && NamesDrive(dev, &t.Drive) {
 			t.Fresh = true
-			if soonest := policy.Later(now, t.ReadingBegan.Add(betweenLooks)); t.NextReading.IsZero() || t.NextReading.After(soonest) {
+			if soonest := policy.Later(now, t.ReadingBegan.Add(minRereadInterval)); t.NextReading.IsZero() || t.NextReading.After(soonest) {
 				t.NextReading = soonest
 			}
 		}

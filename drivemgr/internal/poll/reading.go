@@ -52,7 +52,7 @@ func (m *Poller) StartReadings(ctx context.Context) {
 	}
 }
 
-// ReadDrive reads a drive in its lane; m.slots bounds how many run at a time. A
+// ReadDrive reads a drive in its lane; m.Slots limits how many run at a time. A
 // reading that hangs gives up its slot at its timeout.
 func (m *Poller) ReadDrive(ctx context.Context, l *lane.Lane, d *drivebay.Drive, readContent bool, p *kernellog.Proof, timeout time.Duration) evidence.Result {
 	select {
@@ -81,13 +81,13 @@ func checkSerial(d *drivebay.Drive, ev *drivebay.Evidence) error {
 		return nil
 	}
 	if said := ev.Identity.Serial; said != "" && d.Serial != "" && said != d.Serial {
-		return fmt.Errorf("%s: %w: serial %q instead of %q", d.Name, state.ErrOtherDrive, said, d.Serial)
+		return fmt.Errorf("%s: %w: its serial is %q, expected %q", d.Name, state.ErrOtherDrive, said, d.Serial)
 	}
 	return nil
 }
 
 // ApplyReading applies the result of a reading. It ignores a result from an earlier life of the
-// drive: the drive was pulled and is back since.
+// drive: since the reading began, the drive was pulled and put back.
 func (m *Poller) ApplyReading(r state.Reading) {
 	t := r.Of
 	if r.Life != t.Life {

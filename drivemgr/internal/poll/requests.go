@@ -10,8 +10,8 @@ import (
 	"github.com/drivebay/drivebay/internal/health"
 )
 
-// Written has a drive read again after drivebay wrote to it: the first or
-// last partition of a table changes what the drive can be used for.
+// Written schedules a reading of a drive after drivebay wrote to it: the first or last partition
+// of a table changes what the drive can be used for.
 func (m *Poller) Written(ctx context.Context, drive string) error {
 	return m.State.Do(ctx, func() error {
 		if t := m.State.Drives[drive]; t != nil {
@@ -95,7 +95,7 @@ func (m *Poller) Cordon(ctx context.Context, drive string, on bool) error {
 			return nil
 		}
 		t.Rec.Cordoned, t.Drive.Cordoned = on, on
-		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventCordon, Drive: t.Drive.ID, To: fmt.Sprint(on), Cause: "an operator asked for it"})
+		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventCordon, Drive: t.Drive.ID, To: fmt.Sprint(on), Cause: "requested by an operator"})
 		return nil
 	})
 }

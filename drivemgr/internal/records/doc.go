@@ -1,4 +1,4 @@
 // Package records keeps the records of drives and the events in the store.
 //
-// Writing never blocks the caller: a store that fails or hangs delays only what is kept.
+// Writing never blocks the caller: a store that fails or hangs delays only its own writes.
 package records

@@ -72,7 +72,7 @@ func (k *Keeper) LoadRecords() (map[string]drivebay.Record, error) {
 	return records, err
 }
 
-// LoadEvents reads the events that an earlier run stored, and goes on with their numbers.
+// LoadEvents reads the events that an earlier run stored, and continues their numbers.
 // While the newest number is not known, the keeper writes no event: it would replace the
 // stored event with the same number.
 func (k *Keeper) LoadEvents() error {
@@ -130,7 +130,7 @@ func (k *Keeper) Add(events ...drivebay.Event) {
 	close(k.grew)
 	k.grew = make(chan struct{})
 	k.mu.Unlock()
-	k.poke()
+	k.wakeWriter()
 	for _, e := range events {
 		k.log.Info("event", "kind", e.Kind, "drive", e.Drive, "volume", e.Volume, "from", e.From, "to", e.To, "cause", e.Cause)
 	}
@@ -155,7 +155,7 @@ func (k *Keeper) Keep(id string, r drivebay.Record) {
 	k.mu.Lock()
 	k.Records[id] = &r
 	k.mu.Unlock()
-	k.poke()
+	k.wakeWriter()
 }
 
 // Forget removes a record from the store in the background.
@@ -163,10 +163,10 @@ func (k *Keeper) Forget(id string) {
 	k.mu.Lock()
 	k.Records[id] = nil
 	k.mu.Unlock()
-	k.poke()
+	k.wakeWriter()
 }
 
-func (k *Keeper) poke() {
+func (k *Keeper) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -190,7 +190,7 @@ func (k *Keeper) Run(ctx context.Context, clock host.Clock) {
 	}
 }
 
-// flush writes what is pending. What cannot be written stays pending.
+// flush writes the pending records and events. Those that cannot be written stay pending.
 func (k *Keeper) flush() {
 	k.mu.Lock()
 	records, events := k.Records, k.unsaved
@@ -216,16 +216,16 @@ func (k *Keeper) flush() {
 	}
 }
 
-// check tests the store, and writes what is pending once the store can be written.
+// check tests the store, and writes the pending records and events once the store can be written.
 func (k *Keeper) check() {
 	if k.store == nil {
 		return
 	}
 	k.store.Check()
 	k.mu.Lock()
-	numberless := k.lastUnread != nil
+	unnumbered := k.lastUnread != nil
 	k.mu.Unlock()
-	if numberless {
+	if unnumbered {
 		if err := k.LoadEvents(); err != nil {
 			k.log.Warn("the stored events cannot be read", "op", "load events", "err", err)
 		}
@@ -263,7 +263,7 @@ func (k *Keeper) write(records map[string]*drivebay.Record, events []drivebay.Ev
 	return nil
 }
 
-// Failing returns why the store cannot be written; every part of the daemon may find that.
+// Failing returns why the store cannot be written, nil while it can.
 func (k *Keeper) Failing() error {
 	if k.store == nil {
 		return nil
@@ -273,5 +273,5 @@ func (k *Keeper) Failing() error {
 
 // UnreadRecords describes the state of a manager that could not read the stored records.
 func UnreadRecords(err error) string {
-	return "the stored records of the drives cannot be read, so their claims and usages are not known: no drive is claimed or changed and no record is written; restart drivebay once the store can be read: " + err.Error()
+	return "stored records of the drives: read failed, so claims and usages are unknown: drivebay claims and changes no drive and writes no record; repair the store, then restart drivebay: " + err.Error()
 }

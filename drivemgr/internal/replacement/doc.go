@@ -1,5 +1,4 @@
-// Package replacement moves a drive through its replacement: release, emptied, safe to pull,
-// taken out, returned.
+// Package replacement leads a drive through its replacement: release, removal, return.
 //
 // A drive that turns bad is released automatically where the configuration allows it.
 package replacement

@@ -12,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
 )
 
-// Replacer moves drives through their replacement.
+// Replacer releases and removes drives, and recognizes drives that return.
 type Replacer struct {
 	State  *state.State
 	Lights *lights.Lights
@@ -22,12 +22,13 @@ type Replacer struct {
 	inventoried      bool // every present drive was read once
 }
 
-// A drive leaves by the transitions of drivebay.Usage; move makes all of them. The manager
-// writes nothing to the drive: the volume engine moves the volumes away.
+// A drive leaves by the transitions of drivebay.Usage; State.ChangeUsage makes all of them. The
+// manager writes nothing to the drive: the volume engine moves the volumes to other drives.
 
-const byOperator = "an operator asked for it"
+const byOperator = "requested by an operator"
 
-// Operate carries out an operator's verb for a drive; why is the reason given, "" if none.
+// Operate executes the command of an operator about a drive; why is the reason of the operator, or
+// "".
 func (m *Replacer) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	if why == "" {
 		why = byOperator
@@ -51,8 +52,8 @@ func (m *Replacer) Operate(ctx context.Context, drive string, do drivebay.LeaveV
 	return fmt.Errorf("drive %s: %w: unknown verb %q", drive, drivebay.ErrInvalid, do)
 }
 
-// forget removes the record of a drive that is OFFLINE. The caller makes sure that no
-// volume needs the drive.
+// forget deletes the record of a drive that is OFFLINE. The caller has checked that no volume needs
+// the drive.
 func (m *Replacer) forget(ctx context.Context, drive, why string) error {
 	d, err := m.State.Find(drive)
 	if err != nil {
@@ -64,7 +65,7 @@ func (m *Replacer) forget(ctx context.Context, drive, why string) error {
 		case t == nil:
 			return fmt.Errorf("drive %q: %w", drive, drivebay.ErrNotFound)
 		case t.Drive.Status != drivebay.StatusOffline:
-			return fmt.Errorf("drive %s (%s): %w: only a drive that is OFFLINE can be forgotten, and it is %v", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused, t.Drive.Status)
+			return fmt.Errorf("drive %s (%s): %w: the drive is %v; only the record of a drive that is OFFLINE can be deleted", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused, t.Drive.Status)
 		}
 		m.State.DeleteRecord(t, why)
 		return nil
@@ -75,7 +76,7 @@ func (m *Replacer) forget(ctx context.Context, drive, why string) error {
 func (m *Replacer) release(ctx context.Context, drive, why string) error {
 	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
 		if t.Drive.System {
-			return fmt.Errorf("drive %s (%s): %w: the machine runs from it", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused)
+			return fmt.Errorf("drive %s (%s): %w: the machine runs from this drive", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused)
 		}
 		return m.State.ChangeUsage(t, drivebay.UsageRelease, why)
 	})
@@ -84,7 +85,7 @@ func (m *Replacer) release(ctx context.Context, drive, why string) error {
 // Emptied records that nothing depends any more on a drive that is being released.
 func (m *Replacer) Emptied(ctx context.Context, drive string) error {
 	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
-		return m.State.ChangeUsage(t, drivebay.UsageEmptied, "nothing depends on it any more")
+		return m.State.ChangeUsage(t, drivebay.UsageEmptied, "nothing depends on the drive")
 	})
 }
 
@@ -100,24 +101,24 @@ func (m *Replacer) Waiting(ctx context.Context, drive, by string, p *drivebay.Pr
 	})
 }
 
-// LeaveFailed records why a drive cannot be taken out.
+// LeaveFailed records why a drive cannot be removed.
 func (m *Replacer) LeaveFailed(ctx context.Context, drive, cause string) error {
 	return m.State.Change(ctx, drive, func(t *state.Tracked) error { return m.State.ChangeUsage(t, drivebay.UsageFail, cause) })
 }
 
-// reuse returns a drive to use that was taken out and is back.
+// reuse returns a removed drive that is back to use.
 func (m *Replacer) reuse(ctx context.Context, drive, why string) error {
 	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
 		if !t.Present {
-			return fmt.Errorf("drive %s: %w: it is not in the machine", t.Drive.ID, drivebay.ErrInvalid)
+			return fmt.Errorf("drive %s: %w: the drive is absent from the machine", t.Drive.ID, drivebay.ErrInvalid)
 		}
 		return m.State.ChangeUsage(t, drivebay.UsageSeen, why)
 	})
 }
 
-// startRemoval starts the removal of a drive on which nothing depends, or of one with its volumes by
-// force: the kernel removes the device, and the light of the bay is lit. A drive that the
-// kernel cannot remove may be pulled as it is.
+// startRemoval starts the removal of a drive on which nothing depends or, by force, of a drive with
+// its volumes: the kernel removes the device, and the light of the bay is switched on. An operator
+// may pull a drive that the kernel cannot remove.
 func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
 	forced := e == drivebay.UsageForce
 	if err := m.ListNow(ctx); err != nil { // no uevent announces a mount
@@ -126,7 +127,7 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 	var d drivebay.Drive
 	err := m.State.Change(ctx, drive, func(t *state.Tracked) error {
 		if l := t.Rec.Leaving; !forced && t.Rec.Usage == drivebay.UsageReleasing && l != nil {
-			return fmt.Errorf("drive %s (%s): %w: something still depends on it: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "what, is being looked for"))
+			return fmt.Errorf("drive %s (%s): %w: volumes or snapshots still depend on the drive: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "drivebay has not listed them yet; retry later"))
 		}
 		if err := m.CheckRemovable(t, forced); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.Drive.ID, t.Drive.Name, err)
@@ -135,7 +136,7 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 			return err
 		}
 		if !t.Present {
-			return m.State.ChangeUsage(t, drivebay.UsageTakenOut, "it is out already: "+m.State.Snapshot().Where(&t.Drive))
+			return m.State.ChangeUsage(t, drivebay.UsageTakenOut, "already absent: "+m.State.Snapshot().Where(&t.Drive))
 		}
 		d = t.Drive
 		return nil
@@ -152,17 +153,17 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 // swap and devices that were made on a volume do.
 func (m *Replacer) CheckRemovable(t *state.Tracked, forced bool) error {
 	if t.Drive.System {
-		return fmt.Errorf("%w: the machine runs from it", drivebay.ErrRefused)
+		return fmt.Errorf("%w: the machine runs from this drive", drivebay.ErrRefused)
 	}
 	for _, u := range t.Drive.Uses {
 		idle := u.Kind == "partition" || forced && volumeDevices[u.Kind]
 		if !u.Ours || !idle {
-			return fmt.Errorf("%w: it is in use: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
+			return fmt.Errorf("%w: the drive is in use: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
 		}
 	}
 	for _, o := range m.State.Drives {
 		if o != t && o.Present && sharesController(&t.Drive, &o.Drive) {
-			return fmt.Errorf("%w: drive %s (%s) is a namespace of the same controller and would go with it", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name)
+			return fmt.Errorf("%w: drive %s (%s) is a namespace of the same controller and would be removed too", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name)
 		}
 	}
 	return nil

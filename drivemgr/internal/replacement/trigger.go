@@ -17,10 +17,10 @@ func (m *Replacer) FollowHealth() {
 	busy := false
 	for id, t := range m.State.Drives {
 		busy = busy || t.Rec.Usage == drivebay.UsageReleasing || t.Rec.Usage == drivebay.UsageRemoving
-		if is, poor := m.turnedBad(t); poor {
+		if is, poor := m.releaseCandidate(t); poor {
 			all = append(all, is)
 		} else {
-			m.State.Drives[id].Poor, m.State.Drives[id].HeldBack = 0, ""
+			m.State.Drives[id].RoundsAtRelease, m.State.Drives[id].HeldBack = 0, ""
 		}
 	}
 	v := policy.DecideRelease(all, busy)
@@ -41,23 +41,23 @@ func (m *Replacer) allRead() bool {
 	if !m.inventoried {
 		m.inventoried = true
 		for _, t := range m.State.Drives {
-			m.inventoried = m.inventoried && (!t.Present || !t.Unasked())
+			m.inventoried = m.inventoried && (!t.Present || !t.NotReadYet())
 		}
 	}
 	return m.inventoried
 }
 
-// turnedBad returns the state of a drive for the policy, and whether it is at ReleaseAt.
-func (m *Replacer) turnedBad(t *state.Tracked) (policy.BadDrive, bool) {
+// releaseCandidate returns the state of a drive for the policy, and whether it is at ReleaseAt.
+func (m *Replacer) releaseCandidate(t *state.Tracked) (policy.BadDrive, bool) {
 	d := &t.Drive
 	i := slices.IndexFunc(d.Findings, func(f drivebay.Finding) bool { return f.Severity >= m.State.Opt.ReleaseAt })
 	if !t.Present || i < 0 {
 		return policy.BadDrive{}, false
 	}
-	t.Poor++
+	t.RoundsAtRelease++
 	poor := d.Findings[i:] // worst first; UNKNOWN findings sort among them
 	out := policy.BadDrive{
-		Drive: d.ID, Why: d.Findings[i].Severity.String() + ": " + d.Findings[i].Text, Since: d.Findings[i].Since, Rounds: t.Poor, Behind: policy.SharedParts(d),
+		Drive: d.ID, Why: d.Findings[i].Severity.String() + ": " + d.Findings[i].Text, Since: d.Findings[i].Since, Rounds: t.RoundsAtRelease, Behind: policy.SharedParts(d),
 		May: t.Rec.Claim != nil && t.Rec.Usage == drivebay.UsageInUse && !d.System, Kept: true,
 	}
 	for _, f := range poor {

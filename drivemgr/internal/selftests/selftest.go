@@ -44,7 +44,7 @@ func (m *Starter) ScheduleSelfTests(ctx context.Context) {
 		m.State.Drives[s.ID].MarkSelfTest(s.Kind, now)
 		go func() {
 			if err := m.SelfTest(ctx, s.ID, string(s.Kind)); err != nil {
-				m.State.Log.Warn("a scheduled self-test did not start", "drive", s.ID, "op", "selftest", "err", err)
+				m.State.Log.Warn("cannot start a scheduled self-test", "drive", s.ID, "op", "selftest", "err", err)
 			}
 		}()
 	}
@@ -59,7 +59,7 @@ func (m *Starter) SelfTest(ctx context.Context, drive, kind string) error {
 	_, err := state.Ask(ctx, m.State, drive, func(ctx context.Context, d *drivebay.Drive) (struct{}, error) {
 		family, ok := families[d.Protocol]
 		if !ok {
-			return struct{}{}, fmt.Errorf("%w: a %s drive has no self-test", drivebay.ErrNoSupport, d.Transport)
+			return struct{}{}, fmt.Errorf("%w: drives on %s have no self-tests", drivebay.ErrNoSupport, d.Transport)
 		}
 		h, err := m.State.Machine.OpenDrive(ctx, evidence.DevOf(d))
 		if err != nil {
@@ -75,7 +75,7 @@ func (m *Starter) SelfTest(ctx context.Context, drive, kind string) error {
 		now := m.State.Machine.Now()
 		t.MarkSelfTest(k, now)
 		t.NextReading = now
-		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.Drive.ID, To: kind, Cause: "asked for: " + state.Describe(&t.Drive)})
+		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventSelfTest, Drive: t.Drive.ID, To: kind, Cause: "requested: " + state.Describe(&t.Drive)})
 		return nil
 	})
 }

@@ -34,7 +34,7 @@ func Ask[T any](ctx context.Context, m *State, what string, f func(context.Conte
 	err = m.Do(ctx, func() error {
 		t := m.Drives[d.ID]
 		if t == nil || !t.Present {
-			return fmt.Errorf("drive %s: %w: it is offline", d.ID, drivebay.ErrNotFound)
+			return fmt.Errorf("drive %s: %w: the drive is OFFLINE", d.ID, drivebay.ErrNotFound)
 		}
 		l, timeout = t.Lane, m.Opt.ReadTimeout
 		return nil
@@ -105,7 +105,7 @@ func Translate(err error) error {
 // Call is a function to be run in the goroutine that owns the state.
 type Call struct {
 	Do   func() error
-	Came chan error
+	Done chan error
 }
 
 // Do runs f in the goroutine that owns the state and waits until the snapshot shows
@@ -114,7 +114,7 @@ func (m *State) Do(ctx context.Context, f func() error) error {
 	c := Call{f, make(chan error, 1)}
 	select {
 	case m.Calls <- c:
-		return <-c.Came
+		return <-c.Done
 	case <-ctx.Done():
 		return ctx.Err()
 	}

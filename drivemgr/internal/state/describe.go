@@ -24,10 +24,10 @@ func Changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 		add(drivebay.EventReturned, "OFFLINE", "ONLINE", "back: "+Describe(d))
 	}
 	if old.Size != d.Size && old.Size > 0 && d.Size > 0 {
-		add(drivebay.EventResized, fmt.Sprint(old.Size), fmt.Sprint(d.Size), fmt.Sprintf("it has %d bytes and had %d: %s", d.Size, old.Size, Describe(d)))
+		add(drivebay.EventResized, fmt.Sprint(old.Size), fmt.Sprint(d.Size), fmt.Sprintf("%d bytes, before %d bytes: %s", d.Size, old.Size, Describe(d)))
 	}
 	if old.Name != d.Name {
-		add(drivebay.EventRenamed, old.Name, d.Name, "the kernel gave it another name: "+Describe(d))
+		add(drivebay.EventRenamed, old.Name, d.Name, "the kernel has given the drive another name: "+Describe(d))
 	}
 	if inventory.Place(old) != inventory.Place(d) && inventory.Place(d) != "" {
 		add(drivebay.EventMoved, inventory.Place(old), inventory.Place(d), "moved: "+Describe(d))
@@ -35,7 +35,7 @@ func Changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 	if old.IdentityIssue != d.IdentityIssue {
 		cause := d.IdentityIssue
 		if cause == "" {
-			cause = "the conflict is over"
+			cause = "the identity conflict has ended"
 		}
 		add(drivebay.EventIdentity, old.ID, d.ID, cause)
 	}
@@ -65,7 +65,7 @@ func FillIdentity(d *drivebay.Drive) {
 	}
 }
 
-// Describe names a drive so that a person in the aisle finds it.
+// Describe names a drive by kernel name, model, serial and bay, so that an operator finds it.
 func Describe(d *drivebay.Drive) string {
 	text := d.Name
 	for _, f := range []struct{ word, value string }{{"", d.Vendor}, {"", d.Model}, {"serial ", d.Serial}, {"bay ", d.Slot.Bay}} {

@@ -22,7 +22,7 @@ type Reading struct {
 
 // ErrOtherDrive marks an answer of another drive than the listed one: the drives were
 // swapped, and the uevents have not arrived yet.
-var ErrOtherDrive = errors.New("another drive answers")
+var ErrOtherDrive = errors.New("another drive answered")
 
 // NoteReading records that the content of a drive still has to be read, and how often that
 // has failed. A drive in standby has not failed, and a routine read that brings nothing

@@ -12,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// State holds the drives of one machine and what all rooms use.
+// State holds the drives of one machine. All packages below drivemgr share it.
 type State struct {
 	Machine host.Machine
 	Keeper  *records.Keeper

@@ -18,24 +18,24 @@ import (
 
 // Tracked holds the state of one drive in the manager.
 type Tracked struct {
-	Rec          drivebay.Record
-	Drive        drivebay.Drive // as the next snapshot shows it
-	Lane         *lane.Lane
-	Kernlog      kernellog.Window
-	FSSpoke      bool      // the kernel log reports a filesystem error on it
-	FSAsked      time.Time // when the error counters of its filesystems were read
-	Life         int       // grows each time the drive appears
-	Present      bool
-	Judged       bool // a verdict was given on evidence of the drive
-	Reading      bool
-	ReadingBegan time.Time // when the last reading began
-	NextReading  time.Time
-	Failures     int    // readings in a row that failed
-	absent       int    // readings in a row that found no device
-	OpenError    string // error of the last reading
+	Rec           drivebay.Record
+	Drive         drivebay.Drive // as the next snapshot shows it
+	Lane          *lane.Lane
+	Kernlog       kernellog.Window
+	FSErrorLogged bool      // the kernel log reports a filesystem error on it
+	FSErrorsRead  time.Time // when the error counters of its filesystems were read
+	Life          int       // grows each time the drive appears
+	Present       bool
+	Judged        bool // a verdict was given on evidence of the drive
+	Reading       bool
+	ReadingBegan  time.Time // when the last reading began
+	NextReading   time.Time
+	Failures      int    // readings in a row that failed
+	absent        int    // readings in a row that found no device
+	OpenError     string // error of the last reading
 	// What our own commands added to ioerr_cnt and iotmo_cnt.
 	OurErrors, OurTimeouts uint64
-	Came                   time.Time // when this life began
+	PresentSince           time.Time // when this life began
 	NextProof              time.Time // when a reading may next read to end log errors
 	proofsFailed           int
 	Fresh                  bool   // its content is unknown, or may have changed
@@ -44,7 +44,7 @@ type Tracked struct {
 	Rereading              bool   // the reading under way is the first one since
 	ContentReadAt          uint64 // Kernel.Changed before the content was read
 	CameFrom               string // the bay before this one, if it was moved
-	Poor                   int    // ticks in a row in which its health is at ReleaseAt or worse
+	RoundsAtRelease        int    // ticks in a row in which its health is at ReleaseAt or worse
 	HeldBack               string // why it is not released automatically, as last reported
 	// Recalled is true until the first reading by this daemon ends: its evidence is that of its record.
 	Recalled  bool
@@ -58,7 +58,7 @@ type Tracked struct {
 func (t *Tracked) Begin(now time.Time) {
 	t.Life++
 	t.Present, t.Reading, t.Fresh, t.NextReading = true, false, true, now
-	t.Came, t.NextProof, t.proofsFailed = now, now, 0
+	t.PresentSince, t.NextProof, t.proofsFailed = now, now, 0
 	t.Failures, t.absent, t.Unread, t.OpenError, t.OurErrors, t.OurTimeouts = 0, 0, 0, "", 0, 0
 	if t.Lane.Occupied(now) > 0 {
 		t.Lane = lane.New() // a command to the old device may never end; this is another device
@@ -70,19 +70,18 @@ func (t *Tracked) Begin(now time.Time) {
 	}
 }
 
-// Several drives can carry one serial and one worldwide name. The id belongs to the
-// drive that had it first; the others get ids that name their place. The first drive
-// is recognized by the kernel's block device, which the kernel never reuses, then by
-// the UUIDs written on it, then by its place. Where none of these decides, no drive
-// gets the id: its record stays in the snapshot as UNKNOWN, so that the drive is
-// neither written to nor considered gone.
+// Several drives can have the same serial and world-wide name. The id belongs to the drive that had
+// it first; the others get ids that contain their place. The manager recognizes the first drive by
+// the block device, which the kernel never reuses, then by the UUIDs written on the drive, then by
+// its place. Where none of these decides, no drive gets the id: its record stays in the snapshot as
+// UNKNOWN, so that drivebay neither writes to the drive nor treats it as absent.
 
-// toldApart matches the ids of drives that share their names with others.
-var toldApart = regexp.MustCompile(`^(.+)-at-[0-9a-f]{8}(-\d+)?$`)
+// suffixedID matches the ids of drives that share their names with others.
+var suffixedID = regexp.MustCompile(`^(.+)-at-[0-9a-f]{8}(-\d+)?$`)
 
 // BaseOf returns the id that follows from the drive's own names.
 func (t *Tracked) BaseOf() string {
-	if m := toldApart.FindStringSubmatch(t.Drive.ID); m != nil && t.Drive.IdentityIssue != "" {
+	if m := suffixedID.FindStringSubmatch(t.Drive.ID); m != nil && t.Drive.IdentityIssue != "" {
 		return m[1]
 	}
 	return t.Drive.ID
@@ -95,9 +94,9 @@ func (t *Tracked) IsDevice(d *drivebay.Drive) bool {
 	})
 }
 
-// unheard is how long a test that the daemon started counts as running before the drive
+// testReportTime is how long a test that the daemon started counts as running before the drive
 // itself reports it.
-const unheard = time.Hour
+const testReportTime = time.Hour
 
 // Testing reports whether a self-test is in progress.
 func (t *Tracked) Testing(now time.Time) bool {
@@ -106,7 +105,7 @@ func (t *Tracked) Testing(now time.Time) bool {
 		return true
 	}
 	started := policy.Later(t.Rec.LastShort, t.Rec.LastLong)
-	return now.Sub(started) < unheard && t.ReadingBegan.Before(started.Add(time.Second))
+	return now.Sub(started) < testReportTime && t.ReadingBegan.Before(started.Add(time.Second))
 }
 
 // MarkSelfTest records when the daemon started a self-test.
@@ -123,8 +122,7 @@ func (t *Tracked) MarkSelfTest(kind host.SelfTestKind, now time.Time) {
 // less of it, a copy on a smaller drive) may lack the ends of its volumes: its partition
 // table may name partitions in the hidden part. One that grew lacks nothing.
 
-// Measure sets SizeIssue when the size of a drive cannot be right by its record or its
-// partition table.
+// Measure sets SizeIssue if a drive is smaller than its record or its partition table says.
 func (t *Tracked) Measure() {
 	d := &t.Drive
 	t.Rec.FullSize = max(t.Rec.FullSize, t.Rec.Drive.Size, d.Size)
@@ -133,7 +131,7 @@ func (t *Tracked) Measure() {
 	}
 	switch {
 	case d.Size > 0 && d.Size < t.Rec.FullSize:
-		d.SizeIssue = fmt.Sprintf("it has %d bytes and had %d", d.Size, t.Rec.FullSize)
+		d.SizeIssue = fmt.Sprintf("it has %d bytes; before it had %d", d.Size, t.Rec.FullSize)
 	case d.Size > 0:
 		d.SizeIssue = d.Content.Beyond
 	}
@@ -158,8 +156,8 @@ func (t *Tracked) NoteAbsence(err error) {
 // del_gendisk), and a drive that was pulled is not BAD. A second such reading counts.
 func (t *Tracked) MayBeLeaving() bool { return t.absent == 1 }
 
-// Unasked reports whether a drive that can be read has not been read yet.
-func (t *Tracked) Unasked() bool {
+// NotReadYet reports whether a drive that can be read has not been read yet.
+func (t *Tracked) NotReadYet() bool {
 	return t.Drive.Evidence == nil && t.Drive.Protocol != drivebay.ProtocolNone
 }
 

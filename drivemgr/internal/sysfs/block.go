@@ -12,13 +12,13 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// Going reports whether the kernel is removing a device: then some attributes may be
+// BeingRemoved reports whether the kernel is removing a device: then some attributes may be
 // missing, and the rest would look like another drive. The kernel removes the file
 // "uevent" before the other attributes, of the device and of its parent
 // (drivers/base/core.c, device_del; seen with a USB disk on Linux 6.1, which still had
 // its serial number but no model).
-func (s *Reader) Going(path string) bool {
-	return s.Tells && (s.Lacks(path+"/uevent") || s.Exists(path+"/device") && s.Lacks(path+"/device/uevent"))
+func (s *Reader) BeingRemoved(path string) bool {
+	return s.HasUevents && (s.Lacks(path+"/uevent") || s.Exists(path+"/device") && s.Lacks(path+"/device/uevent"))
 }
 
 // Lacks reports whether a file is absent; a file that cannot be read is present.

@@ -1,2 +1,2 @@
-// Package sysfs reads attribute files of the kernel and what udev recorded about a device.
+// Package sysfs reads attribute files of the kernel and the udev database.
 package sysfs

@@ -14,7 +14,7 @@ import (
 )
 
 // Reader reads attributes. An absent one reads as empty: drives, kernels and recordings
-// differ in what they have. One without permission is recorded in denied.
+// differ in what they have. The reader records attributes without permission in denied.
 type Reader struct {
 	host.Files
 	BlockDir string // sys/block, or sys/class/block in recordings without it
@@ -23,7 +23,7 @@ type Reader struct {
 	denied     []string
 	entries    map[string]udevEntry // of the udev database, as far as read
 	Lost       []string             // devices that are present and whose size cannot be read
-	Tells      bool                 // block devices have uevent files: some recordings have none
+	HasUevents bool                 // block devices have uevent files: some recordings have none
 }
 
 // Read returns the content of a file, and records why it could not be read.
@@ -100,14 +100,14 @@ func (s *Reader) SerialPage(name string) string {
 func (s *Reader) Problems() []string {
 	var out []string
 	for _, name := range s.Lost {
-		out = append(out, fmt.Sprintf("block device %s is there and its size cannot be read", name))
+		out = append(out, fmt.Sprintf("block device %s: size: read failed", name))
 	}
 	if len(s.denied) == 0 {
 		return out
 	}
 	slices.Sort(s.denied)
 	s.denied = slices.Compact(s.denied)
-	return append(out, fmt.Sprintf("no permission to read %s (%d attributes in all): run as root to see what they say", s.denied[0], len(s.denied)))
+	return append(out, fmt.Sprintf("no permission to read %s (%d attributes in total): run as root to read them", s.denied[0], len(s.denied)))
 }
 
 // Clean makes text of a drive or the kernel fit for display.

@@ -1,3 +1,3 @@
-// Package tracking compares each listing of the machine with the drives that are known: which
-// came, left, moved to another bay or are copies of each other.
+// Package tracking compares each listing of the machine with the known drives: it finds drives that
+// appeared, vanished, moved to another bay or are copies of each other.
 package tracking

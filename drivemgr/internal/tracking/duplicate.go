@@ -28,7 +28,7 @@ func (m *Tracker) FindCopies() {
 		}
 		cause := why
 		if why == "" {
-			cause = "no other drive has the same content any more"
+			cause = "no other drive has the same content now"
 		}
 		t.Drive.Copy = why
 		m.State.QueueEvents(drivebay.Event{At: m.State.Machine.Now(), Kind: drivebay.EventIdentity, Drive: id, From: id, To: id, Cause: cause})
@@ -98,13 +98,13 @@ func (m *Tracker) assignIDs(base string, owner *state.Tracked, group []*drivebay
 			d.ID = base + "-at-" + identity.Hash(identity.PlaceOf(d))
 		}
 		if d.IdentityIssue == "" {
-			d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are also those of drive %s, which was here before", d.Serial, d.WWN, base)
+			d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are the same as those of drive %s, which was known before", d.Serial, d.WWN, base)
 		}
 		out.duplicates[d.ID] = holder != nil || !slices.Contains(rest, d)
 		names = append(names, state.Describe(d))
 	}
 	if holder == nil && len(rest) > 0 {
-		out.inDoubt[base] = fmt.Sprintf("serial %q and worldwide name %q are those of %s, and the drive cannot be identified", owner.Drive.Serial, owner.Drive.WWN, strings.Join(names, " and of "))
+		out.inDoubt[base] = fmt.Sprintf("serial %q and worldwide name %q belong to %s, so the drive cannot be identified", owner.Drive.Serial, owner.Drive.WWN, strings.Join(names, " and to "))
 	}
 }
 

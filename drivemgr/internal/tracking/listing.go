@@ -12,11 +12,11 @@ import (
 
 // Relist lists the drives and their uses now, without reading enclosures.
 func (m *Tracker) Relist(ctx context.Context) error {
-	opt := inventory.Options{Dark: true}
+	opt := inventory.Options{SkipEnclosures: true}
 	if err := m.State.Do(ctx, func() error { opt.Loop, opt.Ours = m.State.Opt.Loop, m.State.Ours(); return nil }); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, replacement.TakeOutTime)
+	limited, cancel := context.WithTimeout(ctx, replacement.RemoveTime)
 	defer cancel()
 	l, err := lane.Through(limited, lane.New(), m.State.Machine, func(ctx context.Context) (inventory.Listing, error) { return m.ListMachine(ctx, opt), nil })
 	if err != nil {
@@ -27,8 +27,8 @@ func (m *Tracker) Relist(ctx context.Context) error {
 
 // ListInBackground lists the machine in a goroutine: even sysfs can hang, since the LED
 // file of an enclosure sends a command to it.
-func (m *Tracker) ListInBackground(ctx context.Context, hurry bool) {
-	opt := inventory.Options{Loop: m.State.Opt.Loop, Dark: hurry, Ours: m.State.Ours()}
+func (m *Tracker) ListInBackground(ctx context.Context, skipEnclosures bool) {
+	opt := inventory.Options{Loop: m.State.Opt.Loop, SkipEnclosures: skipEnclosures, Ours: m.State.Ours()}
 	go func() {
 		l := m.ListMachine(ctx, opt)
 		select {
@@ -45,12 +45,12 @@ func (m *Tracker) ListMachine(ctx context.Context, opt inventory.Options) invent
 	l := inventory.Observe(m.State.Machine, mounts, opt)
 	l.Began = began
 	if err != nil {
-		l.Problems = append(l.Problems, "the mount table cannot be read, so uses and system drives may be missing: "+err.Error())
+		l.Problems = append(l.Problems, "mount table: read failed, so uses and system drives may be missing: "+err.Error())
 	}
 	return l
 }
 
-// Refresh lists the machine now, and has all drives read with their content.
+// Refresh lists the machine now, and schedules a reading of all drives with their content.
 func (m *Tracker) Refresh(ctx context.Context) error {
 	var opt inventory.Options
 	if err := m.State.Do(ctx, func() error { opt.Loop, opt.Ours = m.State.Opt.Loop, m.State.Ours(); return nil }); err != nil {

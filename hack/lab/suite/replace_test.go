@@ -33,7 +33,7 @@ func TestLabReplace(t *testing.T) {
 	m.Sh("! test -e /sys/bus/pci/devices/%s", old.Paths[0].Address)
 
 	m.Must(m.Unplug(t.Context(), "NVWRONG"))
-	out.until(t, "wrong drive pulled: put serial NVWRONG back into bay")
+	out.until(t, "wrong drive pulled: put the drive with serial NVWRONG back into bay")
 	m.Must(m.Replug(t.Context(), "NVWRONG"))
 	d.UntilDrive("NVWRONG", "put back", soon, leads(drivebay.UsageInUse, drivebay.StatusOnline))
 

@@ -187,7 +187,7 @@ func bays(c *checker) {
 			}
 			c.check(c.text(dir+"/"+s+"/status") != "", "%s %s has no status", e, s)
 			if c.has(dir + "/" + s + "/device") {
-				c.check(c.has(dir+"/"+s+"/device/block"), "the device of %s %s is no disk", e, s)
+				c.check(c.has(dir+"/"+s+"/device/block"), "the device of %s %s is not a disk", e, s)
 			}
 		}
 	}

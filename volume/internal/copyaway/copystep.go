@@ -16,7 +16,7 @@ import (
 
 // copyStep is the step that copies a volume, proves the copy, and makes it the volume. Nothing
 // else has either partition open from the first read until the record names the new place: what
-// was proved is what is used. A copy that was cut short starts anew.
+// was proved is what is used. An interrupted copy starts again.
 func (e *Copier) copyStep(id string, m *moves.CopyMove) steps.Step {
 	return steps.Step{
 		Name: "copy",
@@ -101,7 +101,7 @@ func (e *Copier) consent(ctx context.Context, id string, m *moves.CopyMove, lost
 		asked, mv.Lost, mv.Accepted = true, lost, false
 		r.Work.Move = &mv
 		r.Volume, err = r.Volume.UsageFailed(drivebay.Failure[drivebay.VolumeUsage]{Since: lost.At, Retry: drivebay.RetryOperator,
-			Cause: fmt.Sprintf("drive %s cannot read %s of it: they are lost if it goes on, which needs `drivebay volume accept-loss %s --yes`", lost.Drive, lost, id)})
+			Cause: fmt.Sprintf("drive %s cannot read %s of it: they are lost if the move continues, which requires `drivebay volume accept-loss %s --yes`", lost.Drive, lost, id)})
 		return err
 	})
 	if err != nil || !asked {
@@ -158,7 +158,7 @@ func (e *Copier) commitMove(ctx context.Context, id string, m *moves.CopyMove, l
 	return nil
 }
 
-// ReadAgain starts the copy of a volume with unreadable ranges anew: they may be readable the
+// ReadAgain starts the copy of a volume with unreadable ranges again: they may be readable the
 // next time.
 func (e *Copier) ReadAgain(id string) error {
 	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {

@@ -90,7 +90,7 @@ func CannotBlank(c drivebay.Content) error {
 	if c.Reason != "" {
 		return fmt.Errorf("what is written on it %w: %s", host.ErrUnreadable, c.Reason)
 	}
-	return errors.New("something that is not ours is written on it: " + partitions.Formats(c))
+	return errors.New("it has foreign content: " + partitions.Formats(c))
 }
 
 // Reserve marks as taken the range behind each partition that is to grow, until release is

@@ -13,7 +13,7 @@ import (
 )
 
 // A logical volume that moves leaves its data on the old extents, a canceled move leaves
-// it on the new ones, and a leg of a mirror that is made anew elsewhere leaves it too.
+// it on the new ones, and a leg of a mirror that is created again elsewhere leaves it too.
 // The engine records the ranges before LVM frees them, and wipes them as the volume's
 // class says once they are free. A range that another volume has got is kept until that
 // volume is gone: not every volume overwrites all of its extents.

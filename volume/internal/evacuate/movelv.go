@@ -78,7 +78,7 @@ func (e *Evacuator) awaitCopy(ctx context.Context, h *groups.VolumeGroup, head g
 		}
 		switch {
 		case now.Unheard != began.Unheard:
-			err := fmt.Errorf("logical volume %s/%s: lines of the kernel's log were lost while it was copied: whether all of it could be read is not known, and the copy begins anew", h.VG, m.Volume)
+			err := fmt.Errorf("logical volume %s/%s: lines of the kernel's log were lost while it was copied: whether all of it could be read is unknown, and the copy starts again", h.VG, m.Volume)
 			return false, errors.Join(err, e.cancelMove(ctx, h, name, m.From))
 		case now.Unread != began.Unread || c.Unread():
 			return false, e.giveUpMove(ctx, h, head, m, name)

@@ -140,7 +140,7 @@ type DriveState struct {
 }
 
 // newestOn reports whether the legs of all mirrors on a drive have all data. From other legs
-// none is made anew before an operator accepts the loss.
+// none is created again before an operator accepts the loss.
 func (h *VolumeGroup) newestOn(drive string) bool {
 	return !slices.ContainsFunc(h.Volumes, func(r *drivebay.VolumeRecord) bool {
 		m := r.Volume.Mirror

@@ -96,7 +96,7 @@ func (e *Ledger) Work(ctx context.Context, id string, f func(context.Context) er
 	case err := <-came:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("volume %s: %w: the work goes on", id, ctx.Err())
+		return fmt.Errorf("volume %s: %w: the work continues", id, ctx.Err())
 	}
 }
 

@@ -102,7 +102,7 @@ func hasHeader(c drivebay.Content, v *drivebay.Volume) bool {
 }
 
 // encrypted is the step that writes the header of a new volume. A header that a killed cryptsetup left, or
-// that has another passphrase, is made anew: the volume was not handed out yet. The step runs only for
+// that has another passphrase, is created again: the volume was not handed out yet. The step runs only for
 // volumes that are still marked as half made: a partition by its type, a logical volume by its tags.
 func (e *Crypt) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.Step {
 	return steps.Step{

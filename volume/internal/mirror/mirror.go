@@ -260,7 +260,7 @@ func (e *Mirrors) activateMirror(ctx context.Context, v *drivebay.Volume) error 
 		return e.nameNewest(err)
 	}
 	if err := e.Rejoin(ctx, v); err != nil { // the mirror works with one leg, and a repair tries again
-		e.Log.Warn("a leg of a mirror is not made anew", "op", "mirror", "volume", v.ID, "err", err)
+		e.Log.Warn("cannot create a leg of a mirror again", "op", "mirror", "volume", v.ID, "err", err)
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func (e *Mirrors) nameNewest(err error) error {
 	if !is {
 		return err
 	}
-	next := "; if it is lost for good, `drivebay volume accept-loss` goes on without what was written since"
+	next := "; if it is lost for good, `drivebay volume accept-loss` continues without the data written since"
 	if d, ok := steps.DriveOf(e.Drives.Snapshot(), stale.newest); ok {
 		return fmt.Errorf("%w (serial %s, bay %s): put it back%s", err, d.Serial, d.Slot.Bay, next)
 	}
@@ -333,7 +333,7 @@ func (e *Mirrors) Rejoin(ctx context.Context, v *drivebay.Volume) error {
 		if rec, err := e.Ledger.Record(v.ID); err == nil && mayRejoin(serving, back, c.Legs[i] == 'D') && (rec.Volume.Mirror == nil || !rec.Volume.Mirror.Accepted) {
 			plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
 		} else {
-			e.Log.Info("a leg of a mirror is made anew", "op", "mirror", "volume", v.ID, "drive", back.drive, "from", serving.drive)
+			e.Log.Info("creating a leg of a mirror again", "op", "mirror", "volume", v.ID, "drive", back.drive, "from", serving.drive)
 			if err := e.Erase.LeavesExtents(g, groups.WipeOf(v), back.drive, back.pv, g.ExtentsOn(l.LV, back.pv)); err != nil {
 				return err
 			}
@@ -397,7 +397,7 @@ func (e *Mirrors) AcceptLeg(id string) error {
 			}
 		}
 		if len(here) != 1 {
-			return fmt.Errorf("%w: %d of its drives are there: leave the one to go on with in its bay and pull the other one", drivebay.ErrInvalid, len(here))
+			return fmt.Errorf("%w: %d of its drives are present: leave the drive to keep in its bay and pull the other one", drivebay.ErrInvalid, len(here))
 		}
 		v.Lost = &drivebay.Lost{At: e.Machine.Now(), Drive: append(away, otherDrive)[0], Newer: true}
 		v.Mirror = &drivebay.Mirror{Current: here[0], Accepted: true}

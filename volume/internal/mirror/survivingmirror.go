@@ -69,7 +69,7 @@ func (e *Mirrors) survivingDrive(v *drivebay.Volume) string {
 }
 
 // LostLeg reports whether a drive of a mirror is lost for good and another one is here: the
-// leg is made anew elsewhere.
+// leg is created again elsewhere.
 func LostLeg(s *drivebay.Snapshot, l drivebay.Location) bool {
 	return l.Kind == drivebay.LocationMirror && slices.ContainsFunc(l.Drives, func(id string) bool { return LostForGood(s, Of(id)) }) &&
 		slices.ContainsFunc(l.Drives, func(id string) bool { return DriveHere(s, id) })

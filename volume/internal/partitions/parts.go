@@ -120,7 +120,7 @@ func ReadNumber(files host.Files, name string) (uint64, error) {
 }
 
 // LabelOf returns the name and the GUID of a partition in the GPT. The kernel has them for partitions
-// that it has read itself, not for those that it was told of (BLKPG has neither), and the GUID only
+// that it has read itself, not for those that were added by BLKPG (which has neither), and the GUID only
 // since Linux 6.13; udev, if it runs, has them for all. Both may still report a temporary name after
 // the partition got another one: LabelOf leaves it out, and the table is read for it.
 func LabelOf(files host.Files, dir, num string) (title, guid string) {

@@ -70,7 +70,7 @@ func ParametersOf(c drivebay.Class) map[string]string {
 // were lost with the store are not compared.
 func Fits(v *drivebay.Volume, r drivebay.VolumeRequest) error {
 	differs := func(what string, is, want any) error {
-		return fmt.Errorf("volume %s: %w: its %s is %v, asked for is %v", v.ID, drivebay.ErrExists, what, is, want)
+		return fmt.Errorf("volume %s: %w: its %s is %v, requested is %v", v.ID, drivebay.ErrExists, what, is, want)
 	}
 	want, known := ParametersOf(r.Class), v.Parameters != nil && v.Mode != drivebay.ModeUnknown
 	switch {

@@ -24,7 +24,7 @@ func (e *Repairer) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.H
 		return h.run(ctx)
 	})
 	switch {
-	case ctx.Err() != nil: // the work may go on, and still change came
+	case ctx.Err() != nil: // the work may continue, and still change came
 		return report, err
 	case errors.Is(err, errUnhealed):
 		err = nil

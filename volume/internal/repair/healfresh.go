@@ -11,11 +11,11 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
 
-// needFresh returns why a filesystem has to be mounted anew. None recovers from an error while it is
+// needFresh returns why a filesystem has to be mounted again. None recovers from an error while it is
 // mounted. A remount of ext4 is refused, since Linux 6.15 with another message (fs/ext4/super.c,
 // __ext4_remount: EXT4_MF_FS_ABORTED), and so is one of btrfs (fs/btrfs/super.c, btrfs_reconfigure:
 // "Remounting read-write after error is not allowed"). A remount of an XFS that has shut down succeeds and
-// changes nothing (tried, Linux 6.18). Mounted anew, all three replay their journal and work again.
+// changes nothing (tried, Linux 6.18). Mounted again, all three replay their journal and work again.
 func needFresh(g *symptoms) (why string, cannot error) {
 	p := g.staging()
 	if p == nil || !p.live || p.ReadOnly || !g.v.HasFilesystem() {
@@ -32,7 +32,7 @@ func needFresh(g *symptoms) (why string, cannot error) {
 	return why, g.notFresh()
 }
 
-// notFresh returns why a filesystem must not be mounted anew.
+// notFresh returns why a filesystem must not be mounted again.
 func (g *symptoms) notFresh() error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{drivebay.ErrRefused}, args...)...)

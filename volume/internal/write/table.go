@@ -63,7 +63,7 @@ func (e *Writer) ReadOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 	case c.Beyond != "":
 		return refuse(c.Beyond)
 	case c.Kind == drivebay.ContentUnknown:
-		return nil, fmt.Errorf("drive %s (%s): %w: what is written on it %w: %s", d.ID, d.Name, drivebay.ErrRefused, host.ErrUnreadable, c.Reason)
+		return nil, fmt.Errorf("drive %s (%s): %w: its content %w: %s", d.ID, d.Name, drivebay.ErrRefused, host.ErrUnreadable, c.Reason)
 	case c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentForeign && e.begun(disk, d, c):
 		t, err := partitions.NewTable(disk, d)
 		if err != nil {
@@ -79,7 +79,7 @@ func (e *Writer) ReadOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 	}
 	switch {
 	case c.Kind != drivebay.ContentOurs && !erase.EmptyOurs(disk, d, c):
-		return refuse("something that is not ours is written on it: " + partitions.Formats(c))
+		return refuse("it has foreign content: " + partitions.Formats(c))
 	case err != nil:
 		return refuse(err.Error())
 	}

@@ -14,59 +14,59 @@ var eventWords = []struct {
 	means string
 	todo  string
 }{
-	{drivebay.EventAppeared, "a drive was seen that was not known", ""},
-	{drivebay.EventVanished, "a complete listing of the machine lacks the drive", "unless it was pulled on purpose: look at the bay, the cable and the power; volumes on it are MISSING"},
-	{drivebay.EventReturned, "a drive that was gone is back, as itself", ""},
-	{drivebay.EventRenamed, "the kernel calls the drive otherwise now", ""},
+	{drivebay.EventAppeared, "a drive that was not known before is present", ""},
+	{drivebay.EventVanished, "a complete listing of the machine lacks the drive", "its volumes are MISSING. If the drive was not pulled on purpose, check the bay, the cable and the power"},
+	{drivebay.EventReturned, "an absent drive is back and was recognized", ""},
+	{drivebay.EventRenamed, "the drive has another kernel name", ""},
 	{drivebay.EventMoved, "the drive is in another bay", ""},
-	{drivebay.EventHealth, "the verdict on the drive changed", "`drivebay explain DRIVE`"},
-	{drivebay.EventFinding, "the drive has a new finding", "docs/health-rules.md"},
+	{drivebay.EventHealth, "the health of the drive changed", "`drivebay explain DRIVE` shows the evidence and the next step"},
+	{drivebay.EventFinding, "a health rule has a new finding on the drive", "`drivebay explain DRIVE`; docs/health-rules.md has all rules"},
 	{drivebay.EventCleared, "a finding of the drive has ended", ""},
-	{drivebay.EventIdentity, "two drives say that they are the same, or say so no more", "`drivebay drives`: nothing is written to either"},
-	{drivebay.EventResized, "a drive has another size than before", "nothing if it is larger; docs/health-rules.md, DriveShrank, if it is smaller"},
-	{drivebay.EventSelfTest, "a self-test began or ended", ""},
+	{drivebay.EventIdentity, "two drives report the same identity or have the same content, or no longer do", "drivebay writes to neither drive. `drivebay drives` shows both; pull one of them"},
+	{drivebay.EventResized, "the size of a drive changed", "nothing if the drive is larger. If it is smaller, drivebay writes nothing to it: docs/health-rules.md, DriveShrank"},
+	{drivebay.EventSelfTest, "a self-test started or ended", ""},
 	{drivebay.EventLocate, "an operator switched the light of a bay", ""},
 	{drivebay.EventAcknowledge, "an operator acknowledged a finding of the drive", ""},
-	{drivebay.EventCordon, "an operator keeps new data off the drive, or lets it on again", ""},
-	{drivebay.EventClaim, "volumes may be made on the drive, or no more", ""},
-	{drivebay.EventUsage, "the drive went on with its working life", "docs/drive-usage.md says what it waits for"},
-	{drivebay.EventNotReleased, "the drive's health turned and the policy leaves it alone, because others behind the same part turned at once", "look at the part: cable, backplane, controller; `drivebay release DRIVE` if it is the drive after all"},
-	{drivebay.EventFaultLight, "the fault light of a bay was switched: on while a hand is needed there", ""},
-	{drivebay.EventReplaced, "a new drive took the place of the one that was taken out of its bay, and its claim", ""},
-	{drivebay.EventNotReplaced, "a drive is in the bay of another one, and does not take its place; the cause says why", "`drivebay claim DRIVE` says that it is meant; or put the right one in"},
-	{drivebay.EventWrongPulled, "a drive left while another one was to be pulled", "put it back into its bay: it returns as itself; then pull the right one"},
-	{drivebay.EventSwapped, "two drives have changed bays", "nothing, if it was meant: they are known by what they are, not by where"},
-	{drivebay.EventQuarantined, "a drive that was taken out is back", "pull it, or use it again with `drivebay accept DRIVE`; until then nothing is written to it"},
-	{drivebay.EventForgotten, "the record of a drive that is OFFLINE was removed, by an operator, or after `poll.forgetAfter` because nothing needs it", "nothing; if it comes back it is a new drive"},
-	{drivebay.EventStoreFailed, "the record store cannot be written: its disk is full, read-only, hangs or fails, or the file was removed or replaced", "`drivebay status` says why; repair the disk of the state directory. Volumes can be staged and published meanwhile, not created, grown or deleted"},
-	{drivebay.EventStoreRecovered, "the record store can be written again, and has what was kept in memory meanwhile", ""},
-	{drivebay.EventStoreOlder, "the record store is older than the drives: a backup was restored, or the machine was rolled back", "`drivebay status` lists the volumes that were taken in from the drives. Volumes that were deleted since are shown as MISSING: `drivebay volume forget`"},
-	{drivebay.EventVolumeCreated, "a volume was made", ""},
-	{drivebay.EventVolumeFound, "a volume of ours was found that was in no record", ""},
-	{drivebay.EventVolumeDeleted, "a volume was deleted, or forgotten", ""},
-	{drivebay.EventVolumeExpanded, "a volume was grown", ""},
-	{drivebay.EventVolumeFailed, "what was being done to a volume failed", "`drivebay explain VOLUME`"},
-	{drivebay.EventVolumeReleased, "a volume was let go of: its drive leaves without it", ""},
-	{drivebay.EventVolumeMoved, "a volume was moved: its drive has to leave, or the volume or the one before it on the drive needs room to grow", ""},
-	{drivebay.EventVolumeDataLoss, "a drive cannot read all of a volume that is moved off it, or an operator goes on without what it cannot read", "`drivebay volume show VOLUME` names what; read again with `drivebay volume retry`, or go on with `drivebay volume accept-loss`"},
-	{drivebay.EventVolumeLeft, "data of a volume stays on a drive and belongs to no volume: an unfinished copy, or data that could not be wiped", "wipe the drive before you dispose of it"},
-	{drivebay.EventVolumeHealed, "a volume was repaired", "docs/repairs.md"},
-	{drivebay.EventVolumeNotHealed, "a volume could not be repaired, by the daemon itself", "`drivebay explain VOLUME`; `drivebay heal VOLUME --dry-run` says what would be done"},
-	{drivebay.EventVolumeAbnormal, "the condition of a volume has a new reason; `from` and `to` name the reasons before and now", "`drivebay explain VOLUME`; docs/volume-conditions.md has every reason"},
-	{drivebay.EventVolumeRecovered, "the condition of a volume has had no reason for half a minute", ""},
-	{drivebay.EventVolumeStaged, "a volume was staged: its filesystem was mounted at a staging path, or its device made ready", ""},
+	{drivebay.EventCordon, "an operator cordoned or uncordoned the drive", ""},
+	{drivebay.EventClaim, "the drive was claimed for volumes, or its claim was removed", ""},
+	{drivebay.EventUsage, "the usage of the drive changed", "docs/drive-usage.md explains each usage and what it waits for"},
+	{drivebay.EventNotReleased, "the health of the drive changed, and drivebay did not release it because the health of other drives behind the same part changed at the same time", "check the shared part: cable, backplane, controller. If the drive is the cause, run `drivebay release DRIVE`"},
+	{drivebay.EventFaultLight, "the fault light of a bay was switched; it is on while work is needed at the bay", ""},
+	{drivebay.EventReplaced, "a new drive replaced the removed drive of its bay and inherited its claim", ""},
+	{drivebay.EventNotReplaced, "a drive is in the bay of a removed drive and does not replace it; the cause is in the event", "`drivebay claim DRIVE` accepts the drive; or insert the right drive"},
+	{drivebay.EventWrongPulled, "a drive was pulled while another one was to be pulled", "put the drive back into its bay: drivebay recognizes it. Then pull the right drive"},
+	{drivebay.EventSwapped, "two drives have changed bays", "nothing, if this was intended: drivebay identifies drives by their identity, not by their bay"},
+	{drivebay.EventQuarantined, "a removed drive is back", "drivebay writes nothing to it. Pull it, or use it again with `drivebay accept DRIVE`"},
+	{drivebay.EventForgotten, "the record of an OFFLINE drive was deleted, by an operator or after `poll.forgetAfter`", "nothing; a drive that comes back is a new drive"},
+	{drivebay.EventStoreFailed, "the record store cannot be written: its disk is full, read-only, hangs or fails, or the file was removed or replaced", "`drivebay status` shows the cause; repair the disk of the state directory. Until then volumes can be staged and published, but not created, expanded or deleted"},
+	{drivebay.EventStoreRecovered, "the record store can be written again, and the changes from memory were written to it", ""},
+	{drivebay.EventStoreOlder, "the record store is older than the drives: a backup was restored, or the machine was rolled back", "`drivebay status` lists the volumes that were adopted from the drives. Volumes that were deleted after the backup are MISSING: give them up with `drivebay volume forget VOLUME --yes`"},
+	{drivebay.EventVolumeCreated, "a volume was created", ""},
+	{drivebay.EventVolumeFound, "a volume of drivebay was found on a drive and had no record", ""},
+	{drivebay.EventVolumeDeleted, "a volume was deleted, or its record was deleted", ""},
+	{drivebay.EventVolumeExpanded, "a volume was expanded", ""},
+	{drivebay.EventVolumeFailed, "an operation on a volume failed", "`drivebay explain VOLUME` shows the cause and when it is tried again"},
+	{drivebay.EventVolumeReleased, "an operator released a volume: its drive is removed without moving the volume", ""},
+	{drivebay.EventVolumeMoved, "a volume was moved to another place: its drive is leaving, or the volume or the one before it on the drive needs room to expand", ""},
+	{drivebay.EventVolumeDataLoss, "a drive cannot read some data of a volume that is moving off it, or an operator accepted the loss of that data", "`drivebay volume show VOLUME` lists the data. Read it again with `drivebay volume retry VOLUME`, or continue without it with `drivebay volume accept-loss VOLUME --yes`"},
+	{drivebay.EventVolumeLeft, "data of a volume remains on a drive and belongs to no volume: an unfinished copy, or data that could not be wiped", "wipe the drive before you dispose of it"},
+	{drivebay.EventVolumeHealed, "a volume was repaired; the event names the repair", "docs/repairs.md has all repairs"},
+	{drivebay.EventVolumeNotHealed, "an automatic repair of a volume failed or needs an operator", "`drivebay explain VOLUME` shows the fault, `drivebay heal VOLUME --dry-run` the repairs that it needs"},
+	{drivebay.EventVolumeAbnormal, "the condition of a volume has a new reason; `from` and `to` have the reasons before and now", "`drivebay explain VOLUME` shows the next step; docs/volume-conditions.md has all reasons"},
+	{drivebay.EventVolumeRecovered, "the condition of a volume has been without findings for 30 s", ""},
+	{drivebay.EventVolumeStaged, "a volume was staged: its filesystem was mounted at a staging path, or its block device was prepared", ""},
 	{drivebay.EventVolumeUnstaged, "a volume was unstaged from a staging path", ""},
-	{drivebay.EventSnapshotCreated, "a snapshot was made", ""},
-	{drivebay.EventSnapshotDeleted, "a snapshot was deleted, or forgotten", ""},
+	{drivebay.EventSnapshotCreated, "a snapshot was created", ""},
+	{drivebay.EventSnapshotDeleted, "a snapshot was deleted, or its record was deleted", ""},
 }
 
 // Events writes the page about events.
 func Events(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("# Events\n\nThis page is written by the program from its own table; change the table, not the page.\n\n" +
-		"`drivebay events` lists them, `drivebay events --follow` goes on with what happens from now on, and GET /api/v1/events gives them to programs.\n" +
-		"Each has the drive or volume that it is about, and its cause in a sentence. The last 10000 are kept.\n\n" +
-		"| kind | what has happened | what to do |\n|---|---|---|\n")
+	b.WriteString("# Events\n\nThis page is generated from the table of events in the program: change the table, not the page.\n\n" +
+		"`drivebay events` lists the events, `drivebay events --follow` also prints new events, and programs read them from GET /api/v1/events.\n" +
+		"Each event names its drive or volume and has its cause as a sentence. drivebay keeps the last 10000 events.\n\n" +
+		"| kind | what happened | what to do |\n|---|---|---|\n")
 	for _, e := range eventWords {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.kind, e.means, e.todo)
 	}

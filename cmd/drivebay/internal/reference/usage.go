@@ -8,15 +8,15 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// usageWords holds what each usage means, and what the drive waits for in it.
+// usageWords holds the meaning of each usage, and what the drive waits for in it.
 var usageWords = map[drivebay.Usage]struct{ means, waits string }{
-	drivebay.UsageUnknown:   {"the drive was never listed", "the first listing of the machine"},
-	drivebay.UsageInUse:     {"volumes may be made on it, where it is claimed", "nothing"},
-	drivebay.UsageReleasing: {"it has to leave: nothing new comes to it, what is on it serves on", "its volumes and snapshots, which `drivebay drive show` names, to be moved, released (`drivebay volume release`) or removed"},
-	drivebay.UsageReleased:  {"nothing depends on it", "an operator, who approves that it is taken out"},
-	drivebay.UsageRemoving:  {"the kernel is letting go of it, its bay is lit", "the kernel, which is asked again after a restart; a drive that it cannot let go of is pulled as it is"},
-	drivebay.UsageRemoved:   {"it was taken out, or is back and not accepted: nothing is written to it", "its successor in the bay, which takes over its claim; the drive itself, once it is accepted again"},
-	drivebay.UsageFailed:    {"the step under way failed; the cause is kept with the drive, its fault light is lit", "an operator"},
+	drivebay.UsageUnknown:   {"the drive was not listed yet", "the first listing of the machine"},
+	drivebay.UsageInUse:     {"the drive stays in the machine; if it is claimed, volumes can be created on it", "nothing"},
+	drivebay.UsageReleasing: {"the drive is leaving: it gets no new volumes, and the volumes on it stay in use", "its volumes and snapshots to be moved, released (`drivebay volume release VOLUME`) or deleted; `drivebay drive show DRIVE` lists them"},
+	drivebay.UsageReleased:  {"nothing depends on the drive", "the approval of its removal by an operator"},
+	drivebay.UsageRemoving:  {"the kernel is removing the device, and the light of the bay is on", "the kernel; drivebay requests the removal again after a restart. If the kernel cannot remove the device, pull the drive anyway"},
+	drivebay.UsageRemoved:   {"the drive was removed, or is back and not accepted: drivebay writes nothing to it", "a new drive in the same bay, which inherits the claim; or the return of the drive and `drivebay accept DRIVE`"},
+	drivebay.UsageFailed:    {"the present step failed; `drivebay explain DRIVE` shows the cause, and the fault light of the bay is on", "an operator"},
 }
 
 // usageWays holds what causes each event, in the order of the page.
@@ -24,23 +24,23 @@ var usageWays = []struct {
 	event drivebay.UsageEvent
 	by    string
 }{
-	{drivebay.UsageSeen, "the daemon"},
-	{drivebay.UsageRelease, "`drivebay replace DRIVE`, `drivebay release DRIVE`, or the daemon for its health (`replacement.trigger`)"},
-	{drivebay.UsageEmptied, "the daemon, when the last volume and snapshot is gone"},
-	{drivebay.UsageApprove, "`drivebay replace DRIVE`, `drivebay approve DRIVE --yes`"},
-	{drivebay.UsageTakenOut, "the daemon, when the kernel has the drive no more"},
-	{drivebay.UsageFail, "the daemon"},
+	{drivebay.UsageSeen, "the daemon, after the first listing"},
+	{drivebay.UsageRelease, "`drivebay replace DRIVE`, `drivebay release DRIVE`, or the daemon because of its health (`replacement.trigger`)"},
+	{drivebay.UsageEmptied, "the daemon, when the last volume and snapshot has left the drive"},
+	{drivebay.UsageApprove, "`drivebay replace DRIVE` or `drivebay approve DRIVE --yes`"},
+	{drivebay.UsageTakenOut, "the daemon, when the kernel has removed the device"},
+	{drivebay.UsageFail, "the daemon, when the step fails"},
 	{drivebay.UsageRetry, "`drivebay drive retry DRIVE`"},
 	{drivebay.UsageKeep, "`drivebay cancel DRIVE`"},
-	{drivebay.UsageForce, "`drivebay force-remove DRIVE --yes`, which loses what is on it"},
+	{drivebay.UsageForce, "`drivebay force-remove DRIVE --yes`, which loses the data on the drive"},
 }
 
 // Usage writes the page about the life of a drive.
 func Usage(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("# The life of a drive\n\nThis page is written by the program from its own table of moves; change the table, not the page.\n\n" +
-		"Every move is an event with its cause: `drivebay events --drive DRIVE`. There is no state without a way out of it.\n\n" +
-		"| usage | means | waits for | ways out |\n|---|---|---|---|\n")
+	b.WriteString("# The life of a drive\n\nThis page is generated from the table of transitions in the program: change the table, not the page.\n\n" +
+		"Every transition is an event with its cause: `drivebay events --drive DRIVE`. Every usage has at least one transition to another one.\n\n" +
+		"| usage | meaning | waits for | transitions |\n|---|---|---|---|\n")
 	for u := drivebay.UsageUnknown; u <= drivebay.UsageFailed; u++ {
 		var ways []string
 		for _, way := range usageWays {

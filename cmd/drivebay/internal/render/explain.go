@@ -30,7 +30,7 @@ func Explain(d *drivebay.Drive, s Style) string {
 		fmt.Fprintf(&out, "The drive is gone from the kernel: last seen %s.\n\n", s.ago(d.LastSeen))
 	}
 	if len(d.Findings) > 0 {
-		out.WriteString(s.findings(advised(d)))
+		out.WriteString(s.findings(d, advised(d)))
 	} else if text := opinions[d.Health]; text != "" {
 		out.WriteString(text + "\n")
 	}

@@ -63,8 +63,8 @@ func lvSays(f *drivebay.LVFacts) string {
 	l.add(f.PoolFailed, "the pool has failed")
 	l.add(f.OutOfData, "the pool is out of space")
 	l.add(f.MetadataLocked, "the pool's metadata is read-only")
-	l.add(f.RefreshNeeded, "a leg is left out")
-	l.add(f.Mismatches > 0, "the legs differ in %d places", f.Mismatches)
+	l.add(f.RefreshNeeded, "a leg is not in use")
+	l.add(f.Mismatches > 0, "the legs differ in %d blocks", f.Mismatches)
 	l = append(phrases{l.or("active and whole")}, percents(f)...)
 	return l.or("")
 }

@@ -33,7 +33,7 @@ func rack() []drivebay.Drive {
 		Uses:      []drivebay.Use{{Kind: "partition", Device: "sda1"}, {Kind: "mount", Device: "sda1", What: "/srv"}},
 		FirstSeen: now.Add(-400 * time.Hour), LastSeen: now,
 		Findings: []drivebay.Finding{
-			{Code: "ATAReallocatedSectors", Severity: drivebay.HealthBad, Text: "Reallocated_Sector_Ct 1176, +24 in 7 days", Advice: "Copy its data away and replace it.", Since: now.Add(-50 * time.Hour)},
+			{Code: "ATAReallocatedSectors", Severity: drivebay.HealthBad, Text: "Reallocated_Sector_Ct 1176, +24 in 7 days", Advice: "Replace it: `drivebay replace DRIVE`.", Since: now.Add(-50 * time.Hour)},
 			{Code: "ATAPendingSectors", Severity: drivebay.HealthSuspect, Text: "Current_Pending_Sector 8", Since: now.Add(-time.Hour), Gone: now.Add(-time.Minute)},
 		},
 		Evidence: evidence(drivebay.ProtocolATA), Kernel: &drivebay.Kernel{At: now, State: "running", IOErrors: ptr(uint64(3)), MediaErrors24h: 2, LastLog: "sda: I/O error, sector 4711"},

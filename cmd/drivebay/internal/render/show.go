@@ -58,7 +58,7 @@ func Drive(d *drivebay.Drive, s Style) string {
 	}
 	out := p.String("")
 	if len(d.Findings) > 0 {
-		out += "\n" + s.findings(d.Findings)
+		out += "\n" + s.findings(d, d.Findings)
 	}
 	return out
 }
@@ -141,8 +141,9 @@ func wearLine(w *drivebay.Wear) string {
 	return text
 }
 
-// findings lists findings, each with its age and what to do about it.
-func (s Style) findings(list []drivebay.Finding) string {
+// findings lists findings of a drive, each with its age and the next step. The commands in the
+// advice name this drive.
+func (s Style) findings(d *drivebay.Drive, list []drivebay.Finding) string {
 	var out strings.Builder
 	for _, f := range list {
 		fmt.Fprintf(&out, "%s  %s\n", s.Health(f.Severity), s.paint(bold, Clean(f.Code)))
@@ -154,7 +155,7 @@ func (s Style) findings(list []drivebay.Finding) string {
 			fmt.Fprintf(&out, "  the cause has been gone since %s; the finding ends when the cause stays away\n", s.ago(f.Gone))
 		}
 		if f.Advice != "" {
-			out.WriteString(wrapped("what to do: "+Clean(f.Advice), "  ", s.Width))
+			out.WriteString(wrapped("what to do: "+Clean(strings.ReplaceAll(f.Advice, " DRIVE", " "+d.ID)), "  ", s.Width))
 		}
 	}
 	return out.String()

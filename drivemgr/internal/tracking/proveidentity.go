@@ -13,9 +13,9 @@ import (
 )
 
 // ProveIdentity verifies that the block device of a number is the drive of an id, or a partition
-// of it: the kernel reports for that device now what was listed under the id. The result
-// holds as long as the caller has the device open: the kernel does not reuse the number
-// meanwhile. It touches no drive.
+// of it: the kernel now reports for that device what was listed under the id. The result
+// remains valid while the caller has the device open, because the kernel does not reuse the number
+// until then. ProveIdentity sends no request to a drive.
 func (m *Tracker) ProveIdentity(ctx context.Context, id, devnum string) error {
 	d, ok := m.State.Snapshot().Find(id)
 	if !ok || d.ID != id {
@@ -34,11 +34,11 @@ func (m *Tracker) ProveIdentity(ctx context.Context, id, devnum string) error {
 	}
 	is, ok := inventory.ReadDrive(s, path.Base(dir))
 	if !ok {
-		return fmt.Errorf("drive %s: %w: what device %s is cannot be read", id, drivebay.ErrRefused, devnum)
+		return fmt.Errorf("drive %s: %w: the identity of device %s cannot be read", id, drivebay.ErrRefused, devnum)
 	}
-	why := identityDifference(d, &is)
+	why := identityMismatch(d, &is)
 	if why == "" && !slices.Contains(d.Disks, is.Disks[0]) {
-		why = "the kernel has made it anew since drives were listed"
+		why = "the kernel has created the device again since the drives were listed"
 	}
 	if why != "" {
 		return fmt.Errorf("drive %s (%s): %w: device %s is another drive: %s", id, d.Name, drivebay.ErrRefused, devnum, why)
@@ -46,29 +46,29 @@ func (m *Tracker) ProveIdentity(ctx context.Context, id, devnum string) error {
 	return nil
 }
 
-// identityDifference returns why two listings are not of one drive, "" when they are. One of them
+// identityMismatch returns why two listings are not of one drive, "" when they are. One of them
 // may know more than the other, but a serial or a worldwide name has to agree.
-func identityDifference(d, is *drivebay.Drive) string {
+func identityMismatch(d, is *drivebay.Drive) string {
 	proof := false
-	for _, f := range []struct{ what, a, b string }{{"worldwide name", d.WWN, is.WWN}, {"serial", d.Serial, is.Serial}} {
+	for _, f := range []struct{ what, a, b string }{{"world-wide name", d.WWN, is.WWN}, {"serial", d.Serial, is.Serial}} {
 		switch {
 		case f.a != "" && f.b != "" && f.a != f.b:
-			return fmt.Sprintf("its %s is %q and not %q", f.what, f.b, f.a)
+			return fmt.Sprintf("its %s is %q, expected %q", f.what, f.b, f.a)
 		case f.a != "" && f.a == f.b:
 			proof = true
 		}
 	}
 	switch {
 	case d.IdentityIssue != "" && !hasOwnID(d):
-		return "it cannot be told from others: " + d.IdentityIssue
+		return "it cannot be distinguished from others: " + d.IdentityIssue
 	case d.Copy != "":
 		return d.Copy
 	case d.SizeIssue != "":
 		return d.SizeIssue
 	case !proof:
-		return "it has neither a worldwide name nor a serial that would tell"
+		return "it has neither a world-wide name nor a serial"
 	case d.Size != is.Size:
-		return fmt.Sprintf("it has %d bytes and not %d", is.Size, d.Size)
+		return fmt.Sprintf("it has %d bytes, expected %d", is.Size, d.Size)
 	}
 	return ""
 }

@@ -58,7 +58,7 @@ func lockFile(name, holder string, wait time.Duration) (*os.File, error) {
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		other, _ := io.ReadAll(io.LimitReader(f, 4096)) // empty if the other daemon has only just taken the lock
-		err = fmt.Errorf("%w: another daemon manages them (%s): use that one, or stop it first", ErrBusy, strings.TrimSpace(string(other)))
+		err = fmt.Errorf("%w: another daemon manages the drives (%s): use that daemon, or stop it first", ErrBusy, strings.TrimSpace(string(other)))
 	}
 	if err == nil {
 		err = f.Truncate(0)

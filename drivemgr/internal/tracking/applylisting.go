@@ -31,18 +31,18 @@ type Tracker struct {
 }
 
 // ApplyListing makes a listing the state of the machine. A missing drive counts as gone only when
-// the listing is complete: a failed read is not a pulled drive. take ignores a listing that
-// began before the last one it took.
+// the listing is complete: a failed read is not a pulled drive. ApplyListing ignores a listing
+// that began before the last one that it applied.
 func (m *Tracker) ApplyListing(l inventory.Listing) {
 	if l.Began < m.State.Listing.Began {
-		m.DrivesChanged = m.DrivesChanged || !l.Dark // its reading of the enclosures has to be repeated
+		m.DrivesChanged = m.DrivesChanged || !l.EnclosuresSkipped // its reading of the enclosures has to be repeated
 		return
 	}
 	now := m.State.Machine.Now()
 	l.Bays = keepSlots(m.State.Listing.Bays, l.Bays)
-	m.DrivesChanged = l.Dark && (m.DrivesChanged || !slices.EqualFunc(m.State.Listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
-	if l.Dark {
-		keepAnswers(m.State.Listing.Bays, &l)
+	m.DrivesChanged = l.EnclosuresSkipped && (m.DrivesChanged || !slices.EqualFunc(m.State.Listing.Drives, l.Drives, func(a, b drivebay.Drive) bool { return a.ID == b.ID }))
+	if l.EnclosuresSkipped {
+		keepEnclosureState(m.State.Listing.Bays, &l)
 	}
 	m.Lights.CorrectLights(&l)
 	share := m.keepIDs(&l)
@@ -92,7 +92,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 		t.Drive.FirstSeen = now
 		t.Rec.Succeeds = m.Claims.Predecessor(d, seen)
 		m.State.Drives[d.ID] = t
-		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found " + state.Describe(d)})
+		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found: " + state.Describe(d)})
 	} else {
 		m.State.QueueEvents(state.Changes(&t.Drive, d, now)...)
 		m.Replacement.ReportReturn(t, d, now)
@@ -104,7 +104,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 	t.Drive = merge(before, *d)
 	t.Drive.LastSeen = now.Truncate(time.Minute)
 	t.Drive.Usage, t.Drive.Leaving, t.Drive.Cordoned, t.Drive.Claim, t.Drive.Succeeds = t.Rec.Usage, t.Rec.Leaving, t.Rec.Cordoned, t.Rec.Claim, t.Rec.Succeeds
-	_, used := inventory.StrangerIn(t.Drive.Uses)
+	_, used := inventory.ForeignUse(t.Drive.Uses)
 	unused := inventory.FromUses(t.Drive.Content) && !used
 	if unused {
 		t.Drive.Content = drivebay.Content{Reason: drivebay.NotRead}
@@ -113,7 +113,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 		t.Fresh, t.NextReading = true, now
 	}
 	if !slices.Equal(before.Uses, t.Drive.Uses) { // other filesystems: their error counters have to be read
-		t.FSAsked = time.Time{}
+		t.FSErrorsRead = time.Time{}
 	}
 	m.Poll.RefreshKernel(t, now)
 	m.Poll.Assess(t)
@@ -162,7 +162,7 @@ func (m *Tracker) SetOffline(id string, t *state.Tracked, now time.Time) bool {
 	t.Present = false
 	if t.Drive.Status != drivebay.StatusOffline {
 		was := t.Drive
-		t.Kernlog.Left(now)
+		t.Kernlog.MarkLeft(now)
 		t.Drive.Status = drivebay.StatusOffline
 		if t.BaseOf() == id { // its duplicates do not matter while it is away
 			t.Drive.IdentityIssue = ""
@@ -171,16 +171,16 @@ func (m *Tracker) SetOffline(id string, t *state.Tracked, now time.Time) bool {
 		t.Drive.LastSeen = now.Truncate(time.Second)
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.Drive.Status.String(),
-			Cause: "it is gone from the kernel: " + state.Describe(&was)})
+			Cause: "absent from the machine: " + state.Describe(&was)})
 		if t.Rec.Usage == drivebay.UsageRemoving {
-			_ = m.State.ChangeUsage(t, drivebay.UsageTakenOut, "safe to pull, the kernel has let go of it: "+m.State.Snapshot().Where(&was)) // REMOVING allows it
+			_ = m.State.ChangeUsage(t, drivebay.UsageTakenOut, "safe to pull: the kernel has removed the device: "+m.State.Snapshot().Where(&was)) // REMOVING allows it
 		}
 		m.Poll.Assess(t)
 		m.State.KeepRecord(t)
 		return true
 	}
 	if now.Sub(t.Drive.LastSeen) > m.State.Opt.ForgetAfter && m.mayForget(t) {
-		m.State.DeleteRecord(t, fmt.Sprintf("it is missing since %s", t.Drive.LastSeen.UTC().Format(time.RFC3339)))
+		m.State.DeleteRecord(t, fmt.Sprintf("absent since %s", t.Drive.LastSeen.UTC().Format(time.RFC3339)))
 	}
 	return false
 }
@@ -201,8 +201,8 @@ func (m *Tracker) mayForget(t *state.Tracked) bool {
 // example a volume on it.
 func (m *Tracker) BlockForget(why func(drive string) string) { m.forgetBlock.Store(&why) }
 
-// keepSlots keeps PCI slots in the list of bays that once held a drive. The kernel does not
-// show what an empty slot is for; a drive in it before does.
+// keepSlots keeps PCI slots in the list of bays that had a drive before: the kernel does not show
+// whether an empty slot is for a drive.
 func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 	for _, b := range old {
 		if b.Enclosure == "" && !slices.ContainsFunc(bays, func(o drivebay.Bay) bool { return o.Enclosure == "" && o.Bay == b.Bay }) {
@@ -212,8 +212,8 @@ func keepSlots(old, bays []drivebay.Bay) []drivebay.Bay {
 	return bays
 }
 
-// keepAnswers copies the state of enclosure bays from the last listing that read it.
-func keepAnswers(old []drivebay.Bay, l *inventory.Listing) {
+// keepEnclosureState copies the state of enclosure bays from the last listing that read it.
+func keepEnclosureState(old []drivebay.Bay, l *inventory.Listing) {
 	last := map[string]drivebay.Slot{}
 	for _, b := range old {
 		last[b.Enclosure+"/"+b.Bay] = b.Slot

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// stranded returns the hidden parts that are active although no volume made of them is: an
-// LVM command leaves them that is killed while it makes or removes a device. While they are
-// active, LVM activates no volume that needs them ("Activation of logical volume ... is
+// partsLeftActive returns the hidden parts that are active although the volume that they belong
+// to is not. A killed LVM command can leave such parts. While they are active, LVM activates no
+// volume that needs them ("Activation of logical volume ... is
 // prohibited while logical volume ... is active", 2.03.16, tried).
-func (g *Group) stranded() []string {
+func (g *Group) partsLeftActive() []string {
 	var out []string
 	for i := range g.LVs {
 		if lv := &g.LVs[i]; lv.Active && lv.Parent != "" && !g.hasDevice(lv) {
@@ -41,21 +41,22 @@ func (g *Group) hasDevice(part *LV) bool {
 	return false
 }
 
-// deactivateStranded deactivates the stranded parts of a group. LVM refuses a part that is open. While a
-// move is under way free does nothing: parts are active for the move alone.
-func (s *System) deactivateStranded(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
+// deactivateParts deactivates the parts of a group that an interrupted command left active. LVM
+// refuses a part that is open. While a move is under way, deactivateParts does nothing: the parts
+// of the move are active on purpose.
+func (s *System) deactivateParts(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
 	g := report.Group(group)
 	if g == nil || g.AnyMove() != nil {
 		return report, nil
 	}
-	parts := g.stranded()
+	parts := g.partsLeftActive()
 	if len(parts) == 0 {
 		return report, nil
 	}
 	within, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	if _, err := s.run(within, devices, append([]string{"lvchange", "--activate", "n"}, parts...)); err != nil {
-		return report, fmt.Errorf("take away what an interrupted command left active: %w", err)
+		return report, fmt.Errorf("deactivate parts that an interrupted command left active: %w", err)
 	}
 	return s.Read(ctx, devices)
 }

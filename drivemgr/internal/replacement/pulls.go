@@ -28,7 +28,7 @@ func (m *Replacer) ReportPull(gone []*state.Tracked, now time.Time) {
 			continue
 		}
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventWrongPulled, Drive: wrong.ID, From: id,
-			Cause: fmt.Sprintf("wrong drive pulled: put serial %s back into bay %s; the one to be pulled is %s: %s", wrong.Serial, wrong.Slot.Bay, id, m.State.Snapshot().Where(&t.Drive))})
+			Cause: fmt.Sprintf("wrong drive pulled: put the drive with serial %s back into bay %s; the drive to pull is %s: %s", wrong.Serial, wrong.Slot.Bay, id, m.State.Snapshot().Where(&t.Drive))})
 	}
 }
 
@@ -52,11 +52,11 @@ func (m *Replacer) awaitsPull(id string, t *state.Tracked) bool {
 
 // ReportReturn adds events when a known drive is back, or is in another bay.
 func (m *Replacer) ReportReturn(t *state.Tracked, d *drivebay.Drive, now time.Time) {
-	tell := func(kind drivebay.EventKind, from, cause string) {
+	addEvent := func(kind drivebay.EventKind, from, cause string) {
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: kind, Drive: d.ID, From: from, Cause: cause + ": " + state.Describe(d)})
 	}
 	if t.Rec.Usage == drivebay.UsageRemoved && t.Drive.Status == drivebay.StatusOffline {
-		tell(drivebay.EventQuarantined, "", "it was taken out and is back: nothing is written to it; pull it, or take it into use with `drivebay accept "+d.ID+"`")
+		addEvent(drivebay.EventQuarantined, "", "a removed drive is back: drivebay writes nothing to it; pull it, or use it again with `drivebay accept "+d.ID+"`")
 	}
 	was, is := inventory.Place(&t.Drive), inventory.Place(d)
 	if was == is || was == "" || is == "" {
@@ -67,9 +67,9 @@ func (m *Replacer) ReportReturn(t *state.Tracked, d *drivebay.Drive, now time.Ti
 		switch {
 		case o == t:
 		case o.CameFrom == is && inventory.Place(&o.Drive) == was:
-			tell(drivebay.EventSwapped, id, fmt.Sprintf("it and drive %s have changed bays; both are known and stay what they are", id))
+			addEvent(drivebay.EventSwapped, id, fmt.Sprintf("swapped bays with drive %s; both drives were recognized and keep their records", id))
 		case o.Rec.Usage == drivebay.UsageRemoved && inventory.Place(&o.Drive) == is && !m.State.HasSuccessor(id):
-			tell(drivebay.EventNotReplaced, id, fmt.Sprintf("it does not take the place of drive %s: it is known, was in bay %s, and stays what it is", id, t.Drive.Slot.Bay))
+			addEvent(drivebay.EventNotReplaced, id, fmt.Sprintf("does not replace drive %s: this drive was known before, in bay %s, and keeps its record", id, t.Drive.Slot.Bay))
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (m *Replacer) ResumeRemovals(now time.Time) {
 			continue
 		}
 		d := t.Drive
-		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: d.ID, From: d.Usage.String(), To: d.Usage.String(), Cause: "its removal continues after a restart: " + state.Describe(&d)})
+		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: d.ID, From: d.Usage.String(), To: d.Usage.String(), Cause: "the removal continues after a restart: " + state.Describe(&d)})
 		if err := m.CheckRemovable(t, t.Rec.Forced); err != nil {
 			_ = m.State.ChangeUsage(t, drivebay.UsageFail, err.Error()) // REMOVING allows it
 			m.State.KeepRecord(t)
@@ -90,7 +90,7 @@ func (m *Replacer) ResumeRemovals(now time.Time) {
 		}
 		m.State.Jobs = append(m.State.Jobs, func(ctx context.Context) {
 			if err := m.removeFromKernel(ctx, &d); err != nil {
-				m.State.Log.Warn("not taken out", "op", "take out", "drive", d.ID, "err", err)
+				m.State.Log.Warn("cannot remove a drive", "op", "remove", "drive", d.ID, "err", err)
 			}
 		})
 	}

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When a drive that was open for writing is closed, udev makes the kernel forget all of its
+// When a program closes a drive that was open for writing, udev makes the kernel drop all of its
 // partitions and read the table again (BLKRRPART; systemd, udevd.c, synthesize_change), unless a
 // partition is in use. A program that is about to use a partition then finds none, or one of another
 // number (systemd 252, tried). udev skips a drive that is locked
 // (https://systemd.io/BLOCK_DEVICE_LOCKING). So drivebay locks the drives that it writes to, until
-// udev has heard that they were closed. udev inspects them after that.
+// udev has received the event of the close. udev inspects them after that.
 
-// quietTime is how long a drive stays locked after it was closed. On an idle machine udev hears of the
-// close within milliseconds.
-const quietTime = 2 * time.Second
+// udevLockTime is how long a drive stays locked after it was closed. On an idle machine udev receives
+// the event of the close within milliseconds.
+const udevLockTime = 2 * time.Second
 
 // udevTime is how long Close waits for udev, which locks a drive while it inspects it.
 const (
@@ -26,8 +26,8 @@ const (
 	udevTry  = 10 * time.Millisecond
 )
 
-// quiet holds the locks of drives, by device number.
-type quiet struct {
+// udevLocks holds the locks of drives, by device number.
+type udevLocks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
@@ -37,9 +37,9 @@ type lock struct {
 	until time.Time
 }
 
-// keep locks an open drive for quietTime from now, or longer if it is called again. A drive that
+// keep locks an open drive for udevLockTime from now, or longer if it is called again. A drive that
 // cannot be locked within wait stays unlocked: the lock of another process keeps udev away as well.
-func (q *quiet) keep(fd int, num string, wait time.Duration) {
+func (q *udevLocks) keep(fd int, num string, wait time.Duration) {
 	if q.longer(num) {
 		return
 	}
@@ -65,22 +65,22 @@ func (q *quiet) keep(fd int, num string, wait time.Duration) {
 	if q.held == nil {
 		q.held = map[string]*lock{}
 	}
-	q.held[num] = &lock{os.NewFile(uintptr(again), num), time.Now().Add(quietTime)}
-	time.AfterFunc(quietTime, func() { q.release(num) })
+	q.held[num] = &lock{os.NewFile(uintptr(again), num), time.Now().Add(udevLockTime)}
+	time.AfterFunc(udevLockTime, func() { q.release(num) })
 }
 
 // longer extends a lock if there is one.
-func (q *quiet) longer(num string) bool {
+func (q *udevLocks) longer(num string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.held[num]
 	if l != nil {
-		l.until = time.Now().Add(quietTime)
+		l.until = time.Now().Add(udevLockTime)
 	}
 	return l != nil
 }
 
-func (q *quiet) release(num string) {
+func (q *udevLocks) release(num string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.held[num]

@@ -10,8 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// This file edits LVM's metadata text of a group as far as Salvage has to remove something
-// from it.
+// This file edits the metadata text of a volume group for Salvage.
 
 // block is a section of the text, from line begin to before line end.
 type block struct {
@@ -39,7 +38,7 @@ func blocks(lines []string) (out []block, err error) {
 			open = append(open, len(out))
 			out = append(out, block{path: path, begin: i})
 		case word == "}" && len(open) == 0:
-			return nil, fmt.Errorf("%w: line %d closes what was not opened", drivebay.ErrRefused, i+1)
+			return nil, fmt.Errorf("%w: metadata text, line %d: \"}\" without a section", drivebay.ErrRefused, i+1)
 		case word == "}":
 			out[open[len(open)-1]].end = i + 1
 			open = open[:len(open)-1]
@@ -50,17 +49,17 @@ func blocks(lines []string) (out []block, err error) {
 		}
 	}
 	if len(open) > 0 {
-		return nil, fmt.Errorf("%w: %s is not closed", drivebay.ErrRefused, out[open[0]].path)
+		return nil, fmt.Errorf("%w: metadata text: section %s has no end", drivebay.ErrRefused, out[open[0]].path)
 	}
 	return out, nil
 }
 
-// without returns the text of a group without the lost volumes, a physical volume and the
-// move under way. The rest may not name any of them.
+// without returns the metadata text of a group without the lost volumes, a physical volume and
+// the move under way. It refuses a text whose other sections name any of them.
 func without(text string, g *Group, lost []string, pv string) (string, error) {
 	lines := strings.Split(text, "\n")
 	if !slices.Contains(lines, fmt.Sprintf("\tseqno = %d", g.Seq)) {
-		return "", fmt.Errorf("%w: its text is not of change %d", drivebay.ErrRefused, g.Seq)
+		return "", fmt.Errorf("%w: the metadata text is not that of sequence number %d", drivebay.ErrRefused, g.Seq)
 	}
 	all, err := blocks(lines)
 	if err != nil {
@@ -79,7 +78,7 @@ func without(text string, g *Group, lost []string, pv string) (string, error) {
 		}
 	}
 	if want := len(lost) + len(moving) + 1; len(names) != want {
-		return "", fmt.Errorf("%w: its text has only %v of %v and of physical volume %s", drivebay.ErrRefused, names, lost, pv)
+		return "", fmt.Errorf("%w: the metadata text has only %v of %v and of physical volume %s", drivebay.ErrRefused, names, lost, pv)
 	}
 	if len(moving) > 0 && g.LV(moving[0]).MovesFrom != pv {
 		if err := resetToSource(lines, all, g.Name+"/logical_volumes/", moving[0]); err != nil {
@@ -93,7 +92,7 @@ func without(text string, g *Group, lost []string, pv string) (string, error) {
 		}
 		for _, name := range names {
 			if strings.Contains(line, `"`+name+`"`) {
-				return "", fmt.Errorf("%w: what is left names %s: %q", drivebay.ErrRefused, name, strings.TrimSpace(line))
+				return "", fmt.Errorf("%w: the remaining metadata text names %s: %q", drivebay.ErrRefused, name, strings.TrimSpace(line))
 			}
 		}
 		left = append(left, line)
@@ -101,7 +100,7 @@ func without(text string, g *Group, lost []string, pv string) (string, error) {
 	return strings.Join(left, "\n"), nil
 }
 
-// piece is a run of extents of a volume, and where it lies: `"pv0", 40`.
+// piece is a run of extents of a volume with its place: `"pv0", 40`.
 type piece struct {
 	start, count, line int
 	on                 string
@@ -114,7 +113,7 @@ var (
 	onLine    = regexp.MustCompile(`^(\s*)"([^"]+)", (\d+)$`)
 )
 
-// pieceOf reads a segment that lies on one device in one piece; ok is false for others.
+// pieceOf reads a segment that is in one piece on one device; ok is false for others.
 func pieceOf(lines []string, b *block) (p piece, ok bool) {
 	found := 0
 	for i := b.begin; i < b.end; i++ {
@@ -147,11 +146,11 @@ func resetToSource(lines []string, all []block, at, move string) error {
 		if !ok || p.on != move || !strings.HasPrefix(all[i].path, at) {
 			continue
 		}
-		home := slices.IndexFunc(from, func(f piece) bool { return f.start <= p.at && p.at+p.count <= f.start+f.count })
-		if home < 0 {
-			return fmt.Errorf("%w: %s is not in one piece where it moves from", drivebay.ErrRefused, all[i].path)
+		source := slices.IndexFunc(from, func(f piece) bool { return f.start <= p.at && p.at+p.count <= f.start+f.count })
+		if source < 0 {
+			return fmt.Errorf("%w: metadata text: %s is not in one piece on the source of the move", drivebay.ErrRefused, all[i].path)
 		}
-		f := from[home]
+		f := from[source]
 		lines[p.line] = onLine.ReplaceAllString(lines[p.line], fmt.Sprintf(`${1}"%s", %d`, f.on, f.at+p.at-f.start))
 		moved[all[i].parent()] = true
 	}

@@ -10,11 +10,10 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// ReadOnce returns a snapshot of a machine without a daemon: it lists and reads every drive
-// once and judges it. It changes and stores nothing. It waits for a drive without an
-// answer as long as ReadTimeout: the program could not end sooner, since no signal
-// interrupts a command (block/blk-mq.c, blk_execute_rq), and a shorter timeout makes the
-// kernel reset a drive that is just starting.
+// ReadOnce returns a snapshot of a machine without a daemon: it lists, reads and assesses every
+// drive once. It changes and stores nothing. It waits up to ReadTimeout for a drive that does not
+// answer: no signal interrupts a command (block/blk-mq.c, blk_execute_rq), and with a shorter
+// timeout the kernel resets a drive that is spinning up.
 func ReadOnce(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Snapshot, error) {
 	m := New(machine, nil, opt)
 	m.tracking.ApplyListing(m.tracking.ListMachine(ctx, inventory.Options{Loop: m.state.Opt.Loop}))

@@ -13,23 +13,23 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// TakeOutTime is how long the kernel may take to remove a drive: it makes the drive
+// RemoveTime is how long the kernel may take to remove a drive: it makes the drive
 // write its cache to the medium first (drivers/scsi/sd.c, sd_shutdown).
-const TakeOutTime = time.Minute
+const RemoveTime = time.Minute
 
 // removeFromKernel makes the kernel remove a drive. The next listing shows that the device is
-// gone, which ends the removal (see setOffline).
+// gone, which ends the removal (see Tracker.SetOffline).
 func (m *Replacer) removeFromKernel(ctx context.Context, d *drivebay.Drive) error {
 	if d.Slot.Locate != "" {
 		if err := m.Lights.Locate(ctx, d.ID, true); err != nil {
-			m.State.Log.Warn("bay not lit", "op", "take out", "drive", d.ID, "err", err)
+			m.State.Log.Warn("cannot switch on the light of a bay", "op", "remove", "drive", d.ID, "err", err)
 		}
 	}
 	files := removeFiles(d)
 	if len(files) == 0 {
-		return nil // it can be pulled as it is
+		return nil // the kernel has no file to remove the drive: an operator pulls it
 	}
-	limited, cancel := context.WithTimeout(ctx, TakeOutTime)
+	limited, cancel := context.WithTimeout(ctx, RemoveTime)
 	defer cancel()
 	_, err := lane.Through(limited, lane.New(), m.State.Machine, func(context.Context) (struct{}, error) {
 		return struct{}{}, m.writeFiles(files)
@@ -37,7 +37,7 @@ func (m *Replacer) removeFromKernel(ctx context.Context, d *drivebay.Drive) erro
 	if err == nil {
 		return m.Refresh(ctx)
 	}
-	err = fmt.Errorf("drive %s (%s): take out: %w", d.ID, d.Name, state.Translate(err))
+	err = fmt.Errorf("drive %s (%s): remove from the kernel: %w", d.ID, d.Name, state.Translate(err))
 	return errors.Join(err, m.LeaveFailed(context.WithoutCancel(ctx), d.ID, err.Error()))
 }
 
