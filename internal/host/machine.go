@@ -8,6 +8,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/host/kernelevents"
 )
 
 // Machine is the access to a machine that drivebay needs.
@@ -106,22 +108,8 @@ type Mount struct {
 	Opts   string // per mount and superblock options, comma-separated
 }
 
-// Uevent is one kernel uevent.
-type Uevent struct {
-	Action    string // add, remove, change, move, online, offline, bind, unbind
-	Subsystem string // block, nvme, scsi ...
-	DevPath   string // below /sys, "/devices/..."
-	DevName   string // "sda"
-	Env       map[string]string
-	// Overflow means that events were lost: list everything again.
-	Overflow bool
-}
-
-// LogLine is one line of the kernel log.
-type LogLine struct {
-	At       time.Time
-	Priority int
-	Text     string
-	// Overflow means that lines were lost before this one.
-	Overflow bool
-}
+// The events that the kernel reports.
+type (
+	Uevent  = kernelevents.Uevent
+	LogLine = kernelevents.LogLine
+)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host/counters"
+	"github.com/drivebay/drivebay/internal/host/kernelevents"
 	"golang.org/x/sys/unix"
 )
 
@@ -196,4 +197,19 @@ func openError(err error) error {
 		return fmt.Errorf("%w: reading a drive requires root, or membership in the group of its device node: %w", ErrPermission, err)
 	}
 	return err
+}
+
+// Uevents returns the uevents of the kernel.
+func (r *real) Uevents(ctx context.Context) (<-chan Uevent, error) { return kernelevents.Uevents(ctx) }
+
+// KernelLog returns the lines of the kernel log from now on.
+func (r *real) KernelLog(ctx context.Context) (<-chan LogLine, error) {
+	f, err := r.open("dev/kmsg", unix.O_RDONLY)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			err = fmt.Errorf("%w: reading the kernel log requires root or CAP_SYSLOG: %w", ErrPermission, err)
+		}
+		return nil, err
+	}
+	return kernelevents.Log(ctx, f)
 }

@@ -43,7 +43,7 @@ type Written interface {
 type Opening struct {
 	Secrets drivebay.Secrets
 	// Vacate unmounts what is left of a device that is gone; nil: nothing is. A layer calls it before it
-	// makes its device anew.
+	// makes its device again.
 	Vacate func(context.Context) error
 }
 

@@ -1,4 +1,5 @@
-package host
+// Package kernelevents receives what the kernel reports by itself: uevents and its log.
+package kernelevents
 
 import (
 	"bytes"
@@ -11,9 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Uevent is one kernel uevent.
+type Uevent struct {
+	Action    string // add, remove, change, move, online, offline, bind, unbind
+	Subsystem string // block, nvme, scsi ...
+	DevPath   string // below /sys, "/devices/..."
+	DevName   string // "sda"
+	Env       map[string]string
+	// Overflow means that events were lost: list everything again.
+	Overflow bool
+}
+
 // Uevents receives group 1 of NETLINK_KOBJECT_UEVENT, the kernel's own messages: group 2 carries
 // udev's, and a container has no udev.
-func (r *real) Uevents(ctx context.Context) (<-chan Uevent, error) {
+func Uevents(ctx context.Context) (<-chan Uevent, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, fmt.Errorf("uevent socket: %w", err)

@@ -1,4 +1,4 @@
-package host
+package kernelevents
 
 import (
 	"context"
@@ -12,15 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KernelLog reads /dev/kmsg from its end on (Documentation/ABI/testing/dev-kmsg).
-func (r *real) KernelLog(ctx context.Context) (<-chan LogLine, error) {
-	f, err := r.open("dev/kmsg", unix.O_RDONLY)
-	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w: reading the kernel log requires root or CAP_SYSLOG: %w", ErrPermission, err)
-		}
-		return nil, err
-	}
+// LogLine is one line of the kernel log.
+type LogLine struct {
+	At       time.Time
+	Priority int
+	Text     string
+	// Overflow means that lines were lost before this one.
+	Overflow bool
+}
+
+// Log reads an open /dev/kmsg from its end on (Documentation/ABI/testing/dev-kmsg), and closes it at the
+// end of the context.
+func Log(ctx context.Context, f *os.File) (<-chan LogLine, error) {
 	if _, err := f.Seek(0, 2); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("kernel log: %w", err)
