@@ -113,7 +113,7 @@ func (h *half) giveUp(k *killer) (did []string) {
 		if d, _ := h.mgr.Snapshot().Find(h.old); h.gone == h.spare && h.used.Mode == drivebay.ModeFS && !strings.Contains(d.Leaving.Cause, "is still open: unmount it") {
 			h.Errorf("drive %s does not say what its volume group waits for: %s", h.old, d.Leaving.Cause)
 		}
-		h.must(h.unstage(h.used))
+		h.must(h.retried(func() error { return h.unstage(h.used) }))
 	}
 	time.Sleep(time.Minute)
 	h.start()
@@ -131,7 +131,7 @@ func (h *half) isLost(v drivebay.Volume) {
 	if is := h.of(v); !slices.Equal(is.Location.Drives, []string{h.gone}) || is.OperationalStatus != drivebay.Missing {
 		h.Errorf("%s is lost: it is on %v, %v", v.Name, is.Location.Drives, is.OperationalStatus)
 	}
-	h.must(h.e.ForgetVolume(h.Context(), v.ID))
+	h.must(h.retried(func() error { return h.e.ForgetVolume(h.Context(), v.ID) }))
 }
 
 func (h *half) goesOn(v drivebay.Volume) {
@@ -144,15 +144,15 @@ func (h *half) goesOn(v drivebay.Volume) {
 		if got := h.word(v, ""); got != "used" {
 			h.Errorf("it reads %q", got)
 		}
-		h.must(h.unstage(v))
+		h.must(h.retried(func() error { return h.unstage(v) }))
 	}
-	h.must(h.stage(v), h.unstage(v))
+	h.must(h.retried(func() error { return h.stage(v) }), h.retried(func() error { return h.unstage(v) }))
 	if snaps := h.e.Volumes().Snapshots; v.ID == h.used.ID {
 		for _, snap := range snaps {
-			h.must(h.e.DeleteSnapshot(h.Context(), snap.ID))
+			h.must(h.retried(func() error { return h.e.DeleteSnapshot(h.Context(), snap.ID) }))
 		}
 	}
-	h.must(h.e.DeleteVolume(h.Context(), v.ID))
+	h.must(h.retried(func() error { return h.e.DeleteVolume(h.Context(), v.ID) }))
 }
 
 // TestUnlabelled: a drive is taken to hold nothing of LVM by what is written on it, not

@@ -176,7 +176,7 @@ func (e *Writer) MaybeReport(ctx context.Context, l drivebay.Location) (*lvm.Rep
 		_, listed := e.Partitions.Index.Parts[id]
 		e.Ledger.Mu.Unlock()
 		if !listed {
-			return nil, fmt.Errorf("drive %s: %w: it has not been listed yet", id, drivebay.ErrBusy)
+			return nil, fmt.Errorf("drive %s: %w: it has not been listed yet", id, drivebay.ErrUnavailable)
 		}
 	}
 	r, err := e.Groups.ReportOf(ctx, l)
