@@ -181,7 +181,7 @@ func kernelTimeouts(l *look) *hit {
 		parts = append(parts, fmt.Sprintf("%s timed out or failed", plural(p.grown, "command")))
 	}
 	if resets > 0 {
-		parts = append(parts, fmt.Sprintf("%s", plural(resets, "reset")))
+		parts = append(parts, plural(resets, "reset"))
 	}
 	return suspect(max(p.grown, resets), "%s in %s%s", strings.Join(parts, " and "), span(hour), l.lastLog())
 }

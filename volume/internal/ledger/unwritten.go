@@ -53,7 +53,8 @@ func (e *Ledger) PutSoon(r drivebay.VolumeRecord) error {
 func (e *Ledger) putSoon(r drivebay.VolumeRecord) {
 	e.Mu.Lock()
 	e.Records[r.Volume.ID], e.sorted = &r, nil
-	e.Held[r.Volume.ID] = e.Held[r.Volume.ID] // the log may have it already
+	logged := e.Held[r.Volume.ID]
+	e.Held[r.Volume.ID] = logged
 	written := e.queueWrite(r.Volume.ID)
 	e.Mu.Unlock()
 	e.Publish()
