@@ -24,14 +24,16 @@ import (
 // Listed returns nil when the records name all volumes of this machine. It ignores an
 // unread drive on which the records have a volume.
 func (e *Inventory) Listed() error {
-	recorded := map[string]bool{}
-	for _, r := range e.Ledger.All() {
-		for _, id := range r.Volume.Location.Drives {
-			recorded[id] = true
+	if e.UnreadDrives(EveryDrive) != nil { // else the records need not be searched, at each page of a list
+		recorded := map[string]bool{}
+		for _, r := range e.Ledger.All() {
+			for _, id := range r.Volume.Location.Drives {
+				recorded[id] = true
+			}
 		}
-	}
-	if err := e.UnreadDrives(func(d *drivebay.Drive) bool { return !recorded[d.ID] }); err != nil {
-		return err
+		if err := e.UnreadDrives(func(d *drivebay.Drive) bool { return !recorded[d.ID] }); err != nil {
+			return err
+		}
 	}
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()

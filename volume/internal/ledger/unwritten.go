@@ -28,13 +28,22 @@ var errLate = fmt.Errorf("a write has not ended after %v: the disk may hang", st
 // ChangeSoon changes facts in a record that can be found again on the machine. If the store
 // does not write the record in time, it is kept in memory and written later.
 func (e *Ledger) ChangeSoon(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
+	return e.changeSoon(id, f, e.Publish)
+}
+
+// ChangeUnseen is ChangeSoon for facts that no view shows: the set of volumes is not computed again.
+func (e *Ledger) ChangeUnseen(id string, f func(*drivebay.VolumeRecord) error) (drivebay.VolumeRecord, error) {
+	return e.changeSoon(id, f, func() {})
+}
+
+func (e *Ledger) changeSoon(id string, f func(*drivebay.VolumeRecord) error, show func()) (drivebay.VolumeRecord, error) {
 	if !e.changing.lock(id, e.Machine.After(storeTime)) {
 		return drivebay.VolumeRecord{}, fmt.Errorf("volume %s: %w", id, NotStored(errLate))
 	}
 	defer e.changing.unlock(id)
 	r, err := e.edited(id, f)
 	if err == nil {
-		e.putSoon(r)
+		e.putSoon(r, show)
 	}
 	return r, err
 }
@@ -45,19 +54,19 @@ func (e *Ledger) PutSoon(r drivebay.VolumeRecord) error {
 		return fmt.Errorf("volume %s: %w", r.Volume.ID, NotStored(errLate))
 	}
 	defer e.changing.unlock(r.Volume.ID)
-	e.putSoon(r)
+	e.putSoon(r, e.Publish)
 	return nil
 }
 
-// putSoon makes a record count and has it written. Its lock in changing is held.
-func (e *Ledger) putSoon(r drivebay.VolumeRecord) {
+// putSoon makes a record count, calls show, and has the record written. Its lock in changing is held.
+func (e *Ledger) putSoon(r drivebay.VolumeRecord, show func()) {
 	e.Mu.Lock()
 	e.Records[r.Volume.ID], e.sorted = &r, nil
 	logged := e.Held[r.Volume.ID]
 	e.Held[r.Volume.ID] = logged
 	written := e.queueWrite(r.Volume.ID)
 	e.Mu.Unlock()
-	e.Publish()
+	show()
 	if e.late.Load() > 0 {
 		return
 	}

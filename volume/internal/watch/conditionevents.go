@@ -107,7 +107,7 @@ func (s *reasonsSent) list() []string {
 // sendCondition records what is sent, and sends it. An event is sent even if the record cannot
 // be written: the next run sends it again.
 func (e *Watcher) sendCondition(v *drivebay.VolumeView, kind drivebay.EventKind, from, to []string) {
-	_, err := e.Ledger.ChangeSoon(v.ID, func(r *drivebay.VolumeRecord) error {
+	_, err := e.Ledger.ChangeUnseen(v.ID, func(r *drivebay.VolumeRecord) error {
 		r.Reasons = to
 		return nil
 	})
