@@ -44,7 +44,7 @@ func TestRootSecondDaemon(t *testing.T) {
 		late := time.AfterFunc(30*time.Second, func() { _ = second.Process.Kill() })
 		err := second.Wait()
 		late.Stop()
-		want := fmt.Sprintf("another daemon manages them (pid %d, ", first.Process.Pid)
+		want := fmt.Sprintf("another daemon manages the drives (pid %d, ", first.Process.Pid)
 		if err == nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %v: %s", name, err, out.String())
 		}
