@@ -89,7 +89,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 	if t == nil {
 		t = &state.Tracked{Lane: lane.New(), Fresh: true}
 		t.Rec.Usage, _ = drivebay.UsageUnknown.Next(drivebay.UsageSeen)
-		t.Drive.FirstSeen = now.Truncate(time.Minute) // as LastSeen: it is not later
+		t.Drive.FirstSeen = now
 		t.Rec.Succeeds = m.Claims.Predecessor(d, seen)
 		m.State.Drives[d.ID] = t
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found: " + state.Describe(d)})
