@@ -313,7 +313,7 @@ func TestSoundVolumesHaveNoFindings(t *testing.T) {
 	}
 }
 
-// What has one cause is told once, by its name.
+// Findings with one cause are reported once, under one reason.
 func TestOneCauseIsToldOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		on    drivebay.LocationKind
