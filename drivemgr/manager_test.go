@@ -315,6 +315,40 @@ func TestOneHungDrive(t *testing.T) {
 	})
 }
 
+// A drive that hangs from the start counts as one that does not answer within 4 s: readiness waits for it until
+// then. It has no finding so early, and the other drives have been read.
+func TestHungFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim, err := hostsim.New(hostsim.Generate(12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sim.Inject(hostsim.Fault{Drive: "sda", Fault: "hang"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		m, done := drivemgr.New(sim, nil, drivemgr.Options{}), make(chan error)
+		go func() { done <- m.Run(ctx) }()
+		defer func() {
+			if err := sim.Inject(hostsim.Fault{Drive: "sda", Fault: "heal"}); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			sim.Close()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(4*time.Second + 100*time.Millisecond)
+		for _, d := range m.Snapshot().Drives {
+			silent := d.Kernel != nil && d.Kernel.LaneStuck > 0
+			if silent != (d.Name == "sda") || len(d.Findings) > 0 || silent != (d.Content.Kind == drivebay.ContentUnknown) {
+				t.Errorf("%s: does not answer: %v, content %q, findings %+v", d.Name, silent, d.Content.Kind, d.Findings)
+			}
+		}
+	})
+}
+
 // What each fault is judged as, within two polls.
 func TestFaults(t *testing.T) {
 	const sata, sas, nvme = drivebay.ProtocolATA, drivebay.ProtocolSCSI, drivebay.ProtocolNVMe

@@ -91,7 +91,7 @@ var kernelRules = []Rule{
 		Quick:   true,
 		check: func(l *look) *hit {
 			if severity, ok := grade(uint64(max(l.k.Frozen, 0)), uint64(l.th.FrozenSuspect), uint64(l.th.FrozenBad)); ok {
-				return &hit{severity, uint64(l.k.Frozen / time.Second), fmt.Sprintf("%d requests wait and none has completed for %s", l.k.Inflight, l.k.Frozen)}
+				return &hit{severity, uint64(l.k.Frozen / time.Second), fmt.Sprintf("%d requests wait and none has completed for %s", l.k.Inflight, l.k.Frozen.Truncate(time.Second))}
 			}
 			return nil
 		},

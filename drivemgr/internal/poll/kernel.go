@@ -48,8 +48,7 @@ func (m *Poller) kernelOf(t *state.Tracked, now time.Time) *drivebay.Kernel {
 		k.Filesystems = kernel.FSErrors(m.State.Machine, &t.Drive)
 		t.FSErrorsRead, t.FSErrorLogged = now, false
 	}
-	// A command counts as stuck only once it is old enough for a rule to judge it.
-	if held := t.Lane.Occupied(now); held >= min(m.State.Opt.ReadTimeout/3, m.State.Opt.Thresholds.SilentSuspect) {
+	if held := t.Lane.Occupied(now); held >= m.stuckAfter(t) {
 		k.LaneStuck = held.Truncate(time.Second)
 	}
 	t.Kernlog.Count(k, now)
@@ -57,6 +56,20 @@ func (m *Poller) kernelOf(t *state.Tracked, now time.Time) *drivebay.Kernel {
 	t.OurErrors = subtractOurs(k.IOErrors, t.OurErrors)
 	t.OurTimeouts = subtractOurs(k.IOTimeouts, t.OurTimeouts)
 	return k
+}
+
+// firstReadTime is how long the first reads of a drive may take before the drive counts as one that does not
+// answer. Readiness waits no longer for it (budget: 5 s from the start with five hung drives).
+const firstReadTime = 2 * time.Second
+
+// stuckAfter returns the age from which a command of a drive counts as stuck: old enough for a rule to judge it.
+// Before the content of a drive was read, the engine of volumes needs to know earlier; no rule judges that age.
+func (m *Poller) stuckAfter(t *state.Tracked) time.Duration {
+	after := min(m.State.Opt.ReadTimeout/3, m.State.Opt.Thresholds.SilentSuspect)
+	if t.Drive.Content.Kind == drivebay.ContentUnknown {
+		return min(after, firstReadTime)
+	}
+	return after
 }
 
 // subtractOurs subtracts what our own commands added to a counter, and returns what it has subtracted:
