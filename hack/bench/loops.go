@@ -78,11 +78,11 @@ func loopRows(binary string) (rows []row, err error) {
 	if rows, err = d.idle(fmt.Sprintf("%d loop devices and %d volumes of ext4 mounted twice", drives, volumes)); err != nil {
 		return rows, err
 	}
-	paced, err := csi.paced(all, 8000, time.Millisecond, 16)
+	paced, err := csi.pacedRows("NodeGetVolumeStats of the same, a connection each, 1000/s, up to 16 in flight", all, 8000)
 	if err != nil {
 		return rows, err
 	}
-	return append(rows, statsRow("NodeGetVolumeStats of the same, a connection each, 1000/s, up to 16 in flight, p50 / p99", paced), row{fmt.Sprintf("create, stage and publish of ext4 on a loop device, p50 / p99 of %d", volumes), "-",
+	return append(append(rows, paced...), row{fmt.Sprintf("create, stage and publish of ext4 on a loop device, p50 / p99 of %d", volumes), "-",
 		ms(percentile(took, 50)) + " / " + ms(percentile(took, 99)), true}), nil
 }
 
