@@ -112,6 +112,8 @@ func removePVs(pvs []string) []Step {
 			Name: "remove the label of physical volume " + u,
 			Argv: []string{"pvremove", pvArg(u)},
 			Done: func(r *Report) bool { p, _ := r.PV(u); return p == nil },
+
+			Unlabels: u,
 		})
 	}
 	return steps

@@ -22,6 +22,8 @@ type Step struct {
 	// Allocates marks a command that gives extents to a volume without copying data over
 	// all of them.
 	Allocates bool
+	// Unlabels is the UUID of the physical volume whose label the command removes.
+	Unlabels string
 	// Long marks a command that copies data: it has no time limit.
 	Long bool
 }

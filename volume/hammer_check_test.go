@@ -347,7 +347,7 @@ func (w *world) decide(c *client, err error) error {
 	said, id := toClear.FindStringSubmatch(err.Error()), c.volume.ID
 	view, _ := w.e.Volumes().Get(id)
 	advised := func(verb string) bool {
-		return said == nil && c.unrecorded && view != nil && strings.Contains(view.Condition.Message(), "`drivebay volume "+verb+" "+id+"`")
+		return said == nil && c.unrecorded && view != nil && regexp.MustCompile("`drivebay volume "+verb+" "+id+"( --yes)?`").MatchString(view.Condition.Message())
 	}
 	named := said == nil && c.unrecorded && slices.Contains(toForget.FindStringSubmatch(err.Error()), id)
 	switch {
@@ -416,7 +416,7 @@ func (w *world) blankOut(d aDrive) {
 	w.locked(func() { delete(w.keep, d.serial) })
 }
 
-var toForget = regexp.MustCompile("`drivebay volume (forget|snapshot-forget) ([a-z0-9]+)`")
+var toForget = regexp.MustCompile("`drivebay volume (forget|snapshot-forget) ([a-z0-9]+)(?: --yes)?`")
 
 // givesUp forgets the volume that an error advises to forget, if it is none of the clients':
 // only older records say that it is there.

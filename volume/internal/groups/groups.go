@@ -26,6 +26,9 @@ type Groups struct {
 	GroupMoves map[string]*moves.GroupMove // of groups that move, by name; guarded by Ledger.Mu
 	LVMChanges atomic.Uint64               // grows with each change of logical volumes
 	Reports    sync.Map                    // name of a group -> reported
+	// BlankPVs are partitions for a physical volume that read back blank at the last listing, by drive;
+	// guarded by Ledger.Mu.
+	BlankPVs map[string]partitions.Part
 }
 
 // HasPart reports whether a drive has the partition of the volume's physical volume.
@@ -107,17 +110,33 @@ func (e *Groups) Gone(v *drivebay.Volume) bool {
 }
 
 // lvGone reports whether LVM's report lacks a logical volume. Each of its drives is in the report and can
-// be read, for damage hides a volume and removes none, or has no partition of a physical volume any more.
-// Ledger.Mu is held.
+// be read, for damage hides a volume and removes none, or has no physical volume. Ledger.Mu is held.
 func (e *Groups) lvGone(l drivebay.Location) bool {
 	x := e.Partitions.Index.LVM
 	if len(l.Drives) == 0 || x != nil && partitions.LVOf(x.Report, l) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Drives, func(id string) bool {
-		_, has := partitions.PVOn(e.Partitions.Index.Parts[id])
-		return has && (x == nil || x.PVs[id] == "" || x.Unreadable(id) != "")
+		return e.mayHavePV(l.VG, id) && (x == nil || x.PVs[id] == "" || x.Unreadable(id) != "")
 	})
+}
+
+// MayHavePV reports whether a drive may have a physical volume of a group: it has a partition for one. A
+// partition that reads back blank has none, if LVM shows every physical volume of the group on other
+// drives: a move that has only begun leaves such a partition.
+func (e *Groups) MayHavePV(vg, drive string) bool {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.mayHavePV(vg, drive)
+}
+
+// mayHavePV is MayHavePV with Ledger.Mu held.
+func (e *Groups) mayHavePV(vg, drive string) bool {
+	p, has := partitions.PVOn(e.Partitions.Index.Parts[drive])
+	blank, is := e.BlankPVs[drive]
+	g := e.Partitions.Index.LVM.Group(vg)
+	complete := g != nil && !g.Partial && len(g.Missing()) == 0
+	return has && !(complete && is && blank == p)
 }
 
 // Elsewhere reports whether LVM has a volume on drives that its record does not name, for

@@ -171,7 +171,7 @@ func (e *Finder) NotInRecord(id string) []OnDrive {
 
 // LogicalVolumeGone reports whether the logical volume of a location is gone from each of its
 // drives: LVM reads the physical volume there and reports another volume group, or this one
-// complete and without the volume; or the partition table has no physical volume.
+// complete and without the volume; or the drive has no physical volume.
 func (e *Finder) LogicalVolumeGone(ctx context.Context, l drivebay.Location) (bool, error) {
 	x := e.Groups.LVMNow()
 	r := x.Reported()
@@ -180,7 +180,7 @@ func (e *Finder) LogicalVolumeGone(ctx context.Context, l drivebay.Location) (bo
 	}
 	for _, id := range l.Drives {
 		if p, has := e.Groups.PVPart(id); has {
-			if _, g := r.On(p.Dev); g == nil || x.Unreadable(id) != "" {
+			if _, g := r.On(p.Dev); (g == nil || x.Unreadable(id) != "") && e.Groups.MayHavePV(l.VG, id) {
 				return false, nil
 			}
 			continue

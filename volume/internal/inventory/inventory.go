@@ -24,8 +24,6 @@ type Inventory struct {
 	Moves        *moves.Tracker
 	Instances    *instances.Finder
 
-	// blankPVs are partitions for a physical volume that read back blank, by drive.
-	blankPVs          map[string]partitions.Part
 	complete          bool              // all drives of the machine and LVM's report of them were listed once
 	firstListingEnded bool              // the first listing does not hold back readiness any more
 	NotAdopted        map[string]error  // by drive: why volumes on it have no record yet

@@ -202,7 +202,7 @@ func (e *Inventory) FindBlankPVs(ctx context.Context, s *drivebay.Snapshot) erro
 		}
 	}
 	e.Ledger.Mu.Lock()
-	e.blankPVs = found
+	e.Groups.BlankPVs = found
 	e.Ledger.Mu.Unlock()
 	return errors.Join(errs...)
 }

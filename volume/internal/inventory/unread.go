@@ -241,7 +241,7 @@ func (e *Inventory) whyUnreadPV(d *drivebay.Drive, p partitions.Part) string {
 func (e *Inventory) whyUnseen(d *drivebay.Drive, p partitions.Part) string {
 	e.Ledger.Mu.Lock()
 	x := e.Partitions.Index.LVM
-	blank, is := e.blankPVs[d.ID]
+	blank, is := e.Groups.BlankPVs[d.ID]
 	e.Ledger.Mu.Unlock()
 	switch {
 	case is && blank == p:

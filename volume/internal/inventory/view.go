@@ -9,7 +9,7 @@ func (e *Inventory) PlacementView() PlacementView {
 	records := e.Ledger.All()
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	s := PlacementView{Drives: e.Drives.Snapshot(), Index: e.Partitions.Index, blankPVs: e.blankPVs, Moving: map[string]string{}, volumes: records, unmoved: e.Moves.Moves.Unmoved(e.Machine.Now())}
+	s := PlacementView{Drives: e.Drives.Snapshot(), Index: e.Partitions.Index, blankPVs: e.Groups.BlankPVs, Moving: map[string]string{}, volumes: records, unmoved: e.Moves.Moves.Unmoved(e.Machine.Now())}
 	for _, r := range records {
 		if l := r.Volume.Location; ledger.IsMoving(l) {
 			for _, id := range l.Drives {

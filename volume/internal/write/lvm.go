@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
@@ -62,8 +64,9 @@ func When(there func(context.Context) (bool, error), s steps.Step) steps.Step {
 }
 
 // LVMRun changes the volume group of a location. It refuses if a drive is not claimed, if LVM
-// does not report all volumes that the records have in the group, or if a volume would get
-// extents with data that another one left and that is not wiped yet.
+// does not report all volumes that the records have in the group, if a volume would get
+// extents with data that another one left and that is not wiped yet, or if the plan removes the
+// label of a physical volume whose partition may not be removed after that.
 func (e *Writer) LVMRun(ctx context.Context, l drivebay.Location, steps []lvm.Step) error {
 	guarded := make([]lvm.Step, len(steps))
 	for i, s := range steps {
@@ -89,5 +92,32 @@ func (e *Writer) LVMRun(ctx context.Context, l drivebay.Location, steps []lvm.St
 			return err
 		}
 	}
+	if err := e.mayRemovePartitions(ctx, l, steps); err != nil {
+		return err
+	}
 	return e.Device.LVMWithoutLost(ctx, l, guarded)
+}
+
+// mayRemovePartitions refuses a plan that removes the label of a physical volume on a drive whose
+// partition table may not change now. The partition would stay without a label: what is in it is
+// unknown then, and no volume is made on the machine while a drive is unknown.
+func (e *Writer) mayRemovePartitions(ctx context.Context, l drivebay.Location, plan []lvm.Step) error {
+	if !slices.ContainsFunc(plan, func(s lvm.Step) bool { return s.Unlabels != "" }) {
+		return nil
+	}
+	r, err := e.Groups.ReportOf(ctx, l)
+	if err != nil {
+		return err
+	}
+	for _, id := range l.Drives {
+		p, there := e.Groups.PVPart(id)
+		pv, _ := r.On(p.Dev)
+		if !there || pv == nil || !slices.ContainsFunc(plan, func(s lvm.Step) bool { return s.Unlabels == pv.UUID }) {
+			continue
+		}
+		if err := e.WithTable(ctx, id, func(context.Context, host.Disk, *gpt.Table) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
