@@ -16,10 +16,13 @@ type Facts struct {
 	// Layouts holds, by drive id, how the kernel's partitions differ from those of the
 	// partition table.
 	Layouts map[string]string `json:"layouts,omitempty"`
-	LV      *LVFacts          `json:"lv,omitempty"`
-	FS      *FSFacts          `json:"fs,omitempty"`
-	IO      *IOFacts          `json:"io,omitempty"`
-	Mount   *MountFacts       `json:"mount,omitempty"`
+	// MoveBlocked is the error that has ended every attempt to move the volume off a drive,
+	// three times in a row or more.
+	MoveBlocked string      `json:"moveBlocked,omitempty"`
+	LV          *LVFacts    `json:"lv,omitempty"`
+	FS          *FSFacts    `json:"fs,omitempty"`
+	IO          *IOFacts    `json:"io,omitempty"`
+	Mount       *MountFacts `json:"mount,omitempty"`
 }
 
 // LVFacts is what LVM and device-mapper report about a logical volume.

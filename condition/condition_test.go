@@ -164,6 +164,7 @@ var faults = []struct {
 		other.ID = "naa-2"
 		f.Drives = append(f.Drives, other)
 	}, drivebay.SeverityDegraded, "MoveUndecided", "on 2 drives"},
+	{"move refused", drivebay.LocationLVM, func(f *drivebay.Facts) { f.MoveBlocked = "volume group vg: refused" }, drivebay.SeverityDegraded, "MoveBlocked", "does not move off its drive: volume group vg: refused"},
 	{"LV gone", drivebay.LocationLVM, func(f *drivebay.Facts) { f.Gone = true }, drivebay.SeverityInaccessible, "VolumeNotFound", "vg/lv"},
 	{"MISSING", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Volume.OperationalStatus = drivebay.Missing }, drivebay.SeverityInaccessible, "VolumeNotFound", "PARTITION"},
 	{"INOPERATIVE", drivebay.LocationPartition, func(f *drivebay.Facts) {

@@ -76,6 +76,18 @@ var recordRules = []Rule{
 		},
 	},
 	{
+		Section: OnRecord, Reason: "MoveBlocked", Severity: drivebay.SeverityDegraded,
+		When: "the volume is to move off a drive, and at least three attempts in a row have failed",
+		Says: "why the last attempt failed", Next: "Do not pull the drive that the volume leaves. Remove the cause; drivebay tries again by itself, at the latest after 5 min.",
+		Source: "a move that fails again and again needs an operator",
+		check: func(l *look) *hit {
+			if l.MoveBlocked == "" || l.Volume.Usage == drivebay.VolumeUsageFailed {
+				return nil
+			}
+			return say(nil, "the volume does not move off its drive: %s", drivebay.PlainText(l.MoveBlocked, drivebay.MaxConditionText/2))
+		},
+	},
+	{
 		Section: OnRecord, Reason: "DataLost", Severity: drivebay.SeverityDataLoss,
 		When: "an operator accepted the loss of data that could not be read while the volume moved off a drive, or of the newest data of a mirror",
 		Says: "how many bytes, and where; of a mirror: which drive had them", Next: "Restore the lost data from a copy: it reads as zeros or is outdated. Check the filesystem with `drivebay scrub {volume}`. To end this finding, run `drivebay volume clear {volume}`.",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
@@ -45,6 +46,7 @@ type lister struct {
 	at      time.Time          // when the last listing began
 	busy    bool               // a listing is running
 	wait    time.Duration      // between two listings
+	failed  int                // listings in a row that failed
 	said    string             // the error of the last one
 	next    *drivebay.Snapshot // the newest that came meanwhile
 	settled bool               // work from before a restart has been resumed
@@ -82,12 +84,10 @@ func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
 func (l *lister) end(ctx context.Context, err error) {
 	l.busy = false
 	if err == nil {
-		l.wait, l.said = partitions.ReportEvery, ""
+		l.wait, l.failed, l.said = partitions.ReportEvery, 0, ""
 	} else {
-		if l.wait *= 2; l.said == "" {
-			l.wait = l.e.env.Opt.Tick
-		}
-		l.wait = min(l.wait, partitions.ReportEvery)
+		l.failed++
+		l.wait = backoff.Backoff{First: l.e.env.Opt.Tick, Most: partitions.ReportEvery}.Wait(l.failed)
 		if text := err.Error(); text != l.said && ctx.Err() == nil {
 			l.e.env.Log.Warn("volumes not listed", "op", "look", "err", err)
 			l.said = text

@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,8 @@ func TestOlderRecordInMovingGroup(t *testing.T) {
 			time.Sleep(15 * time.Minute)
 			if got := s.of(used); !begun && len(got.Location.Drives) > 2 || got.Usage == drivebay.VolumeReleased {
 				t.Errorf("begun %v: it moves, and its group lacks a recorded volume: %v", begun, got.Location.Drives)
+			} else if text := got.Condition.Message(); !strings.Contains(text, "MoveBlocked") {
+				t.Errorf("begun %v: it is not said why it does not move: %s", begun, text)
 			}
 			s.comesBack(serial)
 			s.usage(from, drivebay.UsageReleased, 20*time.Minute)

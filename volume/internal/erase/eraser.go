@@ -21,6 +21,7 @@ type Eraser struct {
 	Device    *device.Opener
 	Inventory *inventory.Inventory
 
-	remainsMu sync.Mutex  // held from the reading of remains to their writing
-	wiping    atomic.Bool // what volumes have left in free extents is being wiped
+	remainsMu   sync.Mutex            // held from the reading of remains to their writing
+	wiping      atomic.Bool           // what volumes have left in free extents is being wiped
+	failedWipes map[string]failedWipe // by group; only the goroutine that set wiping uses it
 }

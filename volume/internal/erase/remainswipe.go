@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
@@ -18,8 +19,15 @@ import (
 // has to leave because it fails.
 const MaxCleanUps = 3
 
-// TripAgain is the wait before a failed step is tried again.
-const TripAgain = 10 * time.Second
+// wipeAgain is the wait before what a group's volumes have left is wiped again, after that failed.
+var wipeAgain = backoff.Backoff{First: 10 * time.Second, Most: 5 * time.Minute}
+
+// failedWipe is what is known of the wipes of a group that failed.
+type failedWipe struct {
+	times int // in a row
+	next  time.Time
+	said  string
+}
 
 // The engine wipes what volumes have left in extents of a group (remains.go) once LVM
 // reports the extents as free.
@@ -211,17 +219,21 @@ func (e *Eraser) WipeLeft() {
 	}
 	e.Ledger.InBackground("wipe", func() {
 		defer e.wiping.Store(false)
+		failed := map[string]failedWipe{}
 		for vg, h := range e.Groups.GroupsByName() {
 			if ledger.IsMoving(h.Location) || e.Unwiped(h.Location, e.Groups.LVMNow().Reported()) == nil {
 				continue
 			}
-			if err := e.WipeFree(e.Ctx, h.Location); err != nil && e.Ctx.Err() == nil {
-				e.Log.Warn("what volumes have left is not wiped", "op", "wipe", "group", vg, "err", err)
-				select {
-				case <-e.Machine.After(TripAgain):
-				case <-e.Ctx.Done():
+			is := e.failedWipes[vg]
+			if e.Machine.Now().Before(is.next) {
+				failed[vg] = is
+			} else if err := e.WipeFree(e.Ctx, h.Location); err != nil && e.Ctx.Err() == nil {
+				if err.Error() != is.said {
+					e.Log.Warn("what volumes have left is not wiped", "op", "wipe", "group", vg, "err", err)
 				}
+				failed[vg] = failedWipe{is.times + 1, e.Machine.Now().Add(wipeAgain.Wait(is.times + 1)), err.Error()}
 			}
 		}
+		e.failedWipes = failed
 	})
 }

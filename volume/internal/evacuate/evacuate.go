@@ -3,12 +3,14 @@ package evacuate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/device"
-	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
@@ -23,7 +25,7 @@ func (e *Evacuator) MoveGroups(s *drivebay.Snapshot) map[string]moves.GroupMove 
 	if e.Inventory.UnreadDrives(e.Inventory.UnlistedInUse) != nil || e.LVM == nil {
 		return out
 	}
-	now := e.Machine.Now()
+	now, drives := e.Machine.Now(), usableDrives(s)
 	for vg, h := range e.Groups.GroupsByName() {
 		head, due := h.NextDirection(e.driveStates(s, vg))
 		e.Ledger.Mu.Lock()
@@ -40,8 +42,9 @@ func (e *Evacuator) MoveGroups(s *drivebay.Snapshot) map[string]moves.GroupMove 
 			continue
 		}
 		if d, ok := steps.DriveOf(s, head.From); ok && d.Usage == drivebay.UsageReleasing && d.Leaving != nil && !d.Leaving.Since.Equal(t.Since) { // released again: all is tried again
-			t.Since, t.Lost, t.Next = d.Leaving.Since, nil, time.Time{}
+			t.Since, t.Lost, t.Failed, t.Next = d.Leaving.Since, nil, 0, time.Time{}
 		}
+		t.Changed(drives + recordsOf(h))
 		begin := !t.Under && !now.Before(t.Next)
 		t.Under, t.From, t.On = t.Under || begin, head.From, h.Drives
 		is := *t
@@ -53,6 +56,23 @@ func (e *Evacuator) MoveGroups(s *drivebay.Snapshot) map[string]moves.GroupMove 
 		}
 	}
 	return out
+}
+
+// usableDrives returns all of the drives that decides whether a group can move from or to them.
+func usableDrives(s *drivebay.Snapshot) string {
+	var out strings.Builder
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		fmt.Fprintln(&out, d.ID, d.Status, d.Usage, d.Health, d.Claim != nil, d.Cordoned, d.Content.Kind)
+	}
+	return out.String()
+}
+
+// recordsOf returns which records a group has.
+func recordsOf(h *groups.VolumeGroup) string {
+	ids := h.IDs()
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
 }
 
 // driveStates returns a function that describes a drive for a group.
@@ -83,15 +103,16 @@ func (e *Evacuator) driveStates(s *drivebay.Snapshot, vg string) func(string) gr
 
 // moveGroup moves a group as far as it gets.
 func (e *Evacuator) moveGroup(ctx context.Context, vg string) {
-	wait, before := "its move has ended early; the log of the daemon says why", e.Groups.WaitReason(vg)
+	before := e.Groups.WaitReason(vg)
+	out := moves.Attempt{Wait: "its move has ended early; the log of the daemon says why", Failed: true}
 	defer func() { // also after a panic, so that the move is tried again
 		e.Ledger.Mu.Lock()
 		defer e.Ledger.Mu.Unlock()
 		if t := e.Groups.GroupMoves[vg]; t != nil {
-			t.Under, t.Wait, t.Next = false, wait, e.Machine.Now().Add(erase.TripAgain)
+			t.Ended(out, e.Machine.Now())
 		}
 	}()
-	reason := ""
+	is := moves.Attempt{}
 	for more := true; more && ctx.Err() == nil; {
 		h := e.Groups.GroupsByName()[vg]
 		if h == nil {
@@ -99,7 +120,7 @@ func (e *Evacuator) moveGroup(ctx context.Context, vg string) {
 		}
 		head, due := h.NextDirection(e.driveStates(e.Drives.Snapshot(), vg))
 		if !due || head.Wait != "" {
-			reason = head.Wait
+			is.Wait = head.Wait
 			if err := e.cancelUnstartedMove(ctx, vg, device.TheMove); err != nil {
 				e.Log.Warn("move not taken back", "op", "move", "group", vg, "err", err)
 			}
@@ -111,13 +132,16 @@ func (e *Evacuator) moveGroup(ctx context.Context, vg string) {
 			return err
 		})
 		if err != nil {
-			if reason = err.Error(); !errors.Is(err, drivebay.ErrPending) && !errors.Is(err, drivebay.ErrNoSpace) && ctx.Err() == nil && reason != before {
+			news := err.Error() != before
+			is = moves.Attempt{Wait: err.Error(), Failed: true, Passes: errors.Is(err, drivebay.ErrPending), NoSpace: errors.Is(err, drivebay.ErrNoSpace), Stepped: is.Stepped && news}
+			if !is.Passes && !is.NoSpace && ctx.Err() == nil && news {
 				e.Log.Warn("volume group does not move", "op", "move", "group", vg, "from", head.From, "to", head.To, "err", err)
 			}
 			break
 		}
+		is.Stepped = true
 	}
-	wait = reason
+	out = is
 }
 
 // directionUnchanged reports whether a group still moves that way.

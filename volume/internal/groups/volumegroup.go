@@ -21,6 +21,13 @@ func (e *Groups) WaitReason(vg string) string {
 	return ""
 }
 
+// BlockedMove returns why the move of a group has failed again and again; "" if it has not.
+func (e *Groups) BlockedMove(vg string) string {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.GroupMoves[vg].BlockedBy()
+}
+
 // SetWaitReason records what a group waits for.
 func (e *Groups) SetWaitReason(vg, what string) {
 	e.Ledger.Mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/drivebay/drivebay/volume/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
 
@@ -15,11 +16,13 @@ import (
 // data can be copied again, and a pod does not wait.
 
 const (
-	moveAgain = time.Minute      // after a failed attempt
-	roomAgain = 10 * time.Minute // after a failed one to make room
+	roomAgain = 10 * time.Minute // after a failed attempt to make room, in which it was taken back
 	RoomTries = 3                // attempts that fail for a passing reason before the volume stays
 	yieldTime = 10 * time.Second // for a canceled copy to end
 )
+
+// copyAgain is the wait after a failed attempt to move a volume.
+var copyAgain = backoff.Backoff{First: time.Minute, Most: 5 * time.Minute}
 
 // CopyMove is the current work on the move of a volume.
 type CopyMove struct {
@@ -45,6 +48,7 @@ type copyMoves struct {
 type lastAttempt struct {
 	Text  string
 	Tries int
+	at    time.Time
 	Again time.Time
 	stays bool // it was to make room, and was taken back
 	Never bool // until a restart
@@ -64,6 +68,14 @@ func (m *copyMoves) Last(id string) lastAttempt {
 	return m.Outcomes[id]
 }
 
+// Blocked returns why the move of a volume has failed again and again; "" if it has not.
+func (m *copyMoves) Blocked(id string) string {
+	if last := m.Last(id); last.Tries >= blockedAfter && !last.stays {
+		return last.Text
+	}
+	return ""
+}
+
 // ErrStays is the error for a volume that could not be moved to make room.
 var ErrStays = errors.New("it stays where it is")
 
@@ -73,7 +85,7 @@ func (m *copyMoves) Unmoved(now time.Time) map[string]string {
 	defer m.mu.Unlock()
 	out := map[string]string{}
 	for id, last := range m.Outcomes {
-		if last.stays && now.Before(last.Again.Add(roomAgain-moveAgain)) {
+		if last.stays && now.Before(last.at.Add(roomAgain)) {
 			out[id] = last.Text
 		}
 	}
@@ -117,7 +129,8 @@ func (m *copyMoves) Leave(id string, err error, now time.Time) {
 	case errors.Is(err, ledger.ErrStopped):
 		m.Outcomes[id] = lastAttempt{Never: true}
 	case err != nil && !errors.Is(err, context.Canceled):
-		m.Outcomes[id] = lastAttempt{Text: err.Error(), Tries: m.Outcomes[id].Tries + 1, Again: now.Add(moveAgain), stays: errors.Is(err, ErrStays)}
+		tries := m.Outcomes[id].Tries + 1
+		m.Outcomes[id] = lastAttempt{Text: err.Error(), Tries: tries, at: now, Again: now.Add(copyAgain.Wait(tries)), stays: errors.Is(err, ErrStays)}
 	default:
 		delete(m.Outcomes, id)
 	}

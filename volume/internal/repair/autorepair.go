@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -18,13 +19,13 @@ import (
 const (
 	// tendEvery is the time between two checks. Work in progress has that long to end.
 	tendEvery = 10 * time.Second
-	// tendAgain is the shortest wait between two repairs of a volume, tendAtMost the longest.
-	// The wait doubles with each repair: mounts cost, and a volume that fails again and again
-	// needs an operator.
-	tendAgain, tendAtMost = 30 * time.Second, time.Hour
 	// tendForget is how long after its last repair a volume starts again without a wait.
 	tendForget = 4 * time.Hour
 )
+
+// repairAgain is the wait between two repairs of a volume, also after one that succeeded: mounts cost, and
+// a volume that fails again and again needs an operator.
+var repairAgain = backoff.Backoff{First: 30 * time.Second, Most: time.Hour}
 
 var errNotAlone = fmt.Errorf("%w: the daemon does not do that by itself: `drivebay heal` does", drivebay.ErrRefused)
 
@@ -45,14 +46,6 @@ type autoRepair struct {
 	said  string    // error of the last one
 }
 
-// wait returns how long a volume waits after that many repairs.
-func wait(times int) time.Duration {
-	if times == 0 {
-		return 0
-	}
-	return min(tendAgain<<min(times-1, 16), tendAtMost)
-}
-
 // look records what a check calls for, and reports whether to repair now.
 func (t *autoRepair) look(needs string, now time.Time) bool {
 	again := needs != "" && needs == t.needs
@@ -60,7 +53,7 @@ func (t *autoRepair) look(needs string, now time.Time) bool {
 	if !t.last.IsZero() && now.Sub(t.last) >= tendForget {
 		*t = autoRepair{needs: needs}
 	}
-	return again && !now.Before(t.last.Add(wait(t.times)))
+	return again && !now.Before(t.last.Add(repairAgain.Wait(t.times)))
 }
 
 // RepairAutomatically checks all volumes beside the tick, and repairs those that are due.

@@ -29,6 +29,7 @@ type Observations struct {
 	fs       observedFS
 	io       observedIO
 	layout   string // of its drives, where table and kernel differ
+	blocked  string // why it does not move
 }
 
 type observedFS struct {
@@ -54,7 +55,9 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	v := &r.Volume
 	k := Observations{Record: r, complete: s.Complete}
 	if v.Location.OnLVM() {
-		k.lvm, k.lvmLate = e.Groups.LVMNow(), e.Groups.LVMLate()
+		k.lvm, k.lvmLate, k.blocked = e.Groups.LVMNow(), e.Groups.LVMLate(), e.Groups.BlockedMove(v.Location.VG)
+	} else {
+		k.blocked = e.Moves.Moves.Blocked(v.ID)
 	}
 	m := e.Mounts.Counters.Of(v.ID).Read()
 	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}
@@ -166,7 +169,7 @@ func fsErrors(k *drivebay.Kernel, name string) uint64 {
 // FactsOf makes the facts from observations.
 func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
 	v := k.Record.Volume
-	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
+	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, MoveBlocked: k.blocked, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
 	for _, id := range v.Location.Drives {
 		if d, ok := steps.DriveOf(s, id); ok {
 			f.Drives = append(f.Drives, *d)
