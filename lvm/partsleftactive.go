@@ -53,9 +53,7 @@ func (s *System) deactivateParts(ctx context.Context, report *Report, group stri
 	if len(parts) == 0 {
 		return report, nil
 	}
-	within, cancel := context.WithTimeout(ctx, commandTime)
-	defer cancel()
-	if _, err := s.run(within, devices, append([]string{"lvchange", "--activate", "n"}, parts...)); err != nil {
+	if err := s.change(ctx, devices, append([]string{"lvchange", "--activate", "n"}, parts...)); err != nil {
 		return report, fmt.Errorf("deactivate parts that an interrupted command left active: %w", err)
 	}
 	return s.Read(ctx, devices)

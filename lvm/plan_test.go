@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -200,6 +201,58 @@ func TestSerialised(t *testing.T) {
 		t.Fatal(err)
 	}
 	again()
+}
+
+// slowChange is a replay whose changes take until end is closed, or until their context ends.
+type slowChange struct {
+	*replay
+	begun, end chan struct{}
+}
+
+func (p slowChange) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if argv[1] != "fullreport" {
+		close(p.begun)
+		select {
+		case <-p.end:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return p.replay.Run(ctx, argv...)
+}
+
+// TestChangeIsNotKilled: a command that changes a group goes on after its caller has gone, and no other
+// change of the group begins before it ends. After the caller has gone, no further command begins.
+func TestChangeIsNotKilled(t *testing.T) {
+	tape := slowChange{&replay{t: t, reports: []string{"healthy"}}, make(chan struct{}), make(chan struct{})}
+	sys := New(tape, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	came := make(chan error, 1)
+	go func() {
+		_, err := sys.Run(ctx, "drivebay-all", allDevices, Extend("drivebay-all", "drivebay-mir", 80<<20))
+		came <- err
+	}()
+	<-tape.begun
+	cancel()
+	select {
+	case err := <-came:
+		t.Fatalf("the change was cut short: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	ended, end := context.WithTimeout(t.Context(), time.Millisecond)
+	defer end()
+	if unlock, err := sys.lock(ended, "drivebay-all"); err == nil {
+		unlock()
+		t.Error("another change begins before this one has ended")
+	}
+	close(tape.end)
+	if <-came; !slices.ContainsFunc(tape.argv, func(a []string) bool { return a[1] == "lvextend" }) {
+		t.Errorf("lvextend has not ended: %v", tape.argv)
+	}
+	n := len(tape.argv)
+	if err := sys.change(ctx, allDevices, []string{"lvextend"}); !errors.Is(err, context.Canceled) || len(tape.argv) > n {
+		t.Errorf("a change begins for a caller that has gone: %v", err)
+	}
 }
 
 // TestStranded: parts that are active without what they are parts of are taken away

@@ -133,6 +133,5 @@ func AddLeg(group, name, pv string) Step {
 			g := r.Group(group)
 			return g != nil && g.LV(name) != nil && g.LV(name).Type == "raid1" && slices.Contains(g.PhysicalVolumesOf(name), pv)
 		},
-		Long: true,
 	}
 }

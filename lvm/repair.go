@@ -20,7 +20,6 @@ func RepairMirror(group, name string, onto ...string) []Step {
 			under := g.PhysicalVolumesOf(name)
 			return !g.LV(name).Partial && !slices.ContainsFunc(g.Missing(), func(u string) bool { return slices.Contains(under, u) })
 		},
-		Long: true,
 	}}
 }
 
@@ -34,6 +33,5 @@ func ReplaceLeg(group, name, from, onto string) []Step {
 			g := r.Group(group)
 			return g != nil && g.LV(name) != nil && !slices.Contains(g.PhysicalVolumesOf(name), from)
 		},
-		Long: true,
 	}}
 }

@@ -105,7 +105,7 @@ func (s *System) salvage(ctx context.Context, g *Group, devices []string, pv str
 	}
 	var err error
 	if len(lost) == 0 && g.AnyMove() == nil {
-		_, err = s.run(ctx, devices, []string{"vgreduce", "--removemissing", g.Name})
+		err = s.change(ctx, devices, []string{"vgreduce", "--removemissing", g.Name})
 	} else {
 		err = s.restoreMetadata(ctx, g, devices, lost, pv)
 	}
@@ -147,8 +147,7 @@ func (s *System) restoreMetadata(ctx context.Context, g *Group, devices, lost []
 	if slices.ContainsFunc(g.LVs, func(lv LV) bool { return lv.Type == "thin-pool" && !slices.Contains(lost, lv.Name) }) {
 		command = append(command, "--force") // the pool's metadata is unchanged
 	}
-	_, err = s.run(ctx, devices, append(command, g.Name))
-	return err
+	return s.change(ctx, devices, append(command, g.Name))
 }
 
 // verifyUnchanged returns an error for each volume, except those in gone, that the restore of a
@@ -212,7 +211,7 @@ func (s *System) removeStaleMoveDevices(ctx context.Context, g *Group, devices [
 		if len(left) == 0 || lv.Parent != "" || lv.Pool != "" || !used {
 			continue
 		}
-		if _, err := s.run(ctx, devices, []string{"lvchange", "--refresh", g.Name + "/" + lv.Name}); err != nil {
+		if err := s.change(ctx, devices, []string{"lvchange", "--refresh", g.Name + "/" + lv.Name}); err != nil {
 			return err
 		}
 	}

@@ -24,8 +24,6 @@ type Step struct {
 	Allocates bool
 	// Unlabels is the UUID of the physical volume whose label the command removes.
 	Unlabels string
-	// Long marks a command that copies data: it has no time limit.
-	Long bool
 }
 
 const pvMark = "pv:"

@@ -37,7 +37,7 @@ func New(r Runner, archive string) *System {
 	return &System{runner: r, archive: archive, busy: map[string]*groupLock{}}
 }
 
-// commandTime limits a command that moves no data. A report of a thousand volumes takes
+// commandTime limits a command that only reads. A report of a thousand volumes takes
 // well under a second; a command that takes longer waits for a drive that hangs.
 const commandTime = 2 * time.Minute
 
@@ -145,12 +145,7 @@ func (s *System) step(ctx context.Context, before *Report, devices []string, ste
 	if err != nil {
 		return before, err
 	}
-	within, cancel := ctx, context.CancelFunc(func() {})
-	if !step.Long {
-		within, cancel = context.WithTimeout(ctx, commandTime)
-	}
-	defer cancel()
-	if _, err := s.run(within, devices, command); err != nil {
+	if err := s.change(ctx, devices, command); err != nil {
 		return before, err
 	}
 	after, err := s.Read(ctx, devices)
@@ -161,6 +156,17 @@ func (s *System) step(ctx context.Context, before *Report, devices []string, ste
 		return after, fmt.Errorf("%w: %s succeeded, but the LVM report does not show its result", ErrUnknown, command[0])
 	}
 	return after, nil
+}
+
+// change runs a command that changes a group, and waits for its end, also after ctx has ended: LVM that
+// is killed between suspending and resuming a volume leaves it suspended, and every request to it waits.
+// It does not begin after ctx has ended.
+func (s *System) change(ctx context.Context, devices, command []string) error {
+	if err := ctx.Err(); err != nil {
+		return classify(command[0], err)
+	}
+	_, err := s.run(context.WithoutCancel(ctx), devices, command)
+	return err
 }
 
 // requireOurs refuses a group with our name and without our tag, and a name that two groups

@@ -3,7 +3,9 @@ package volume_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/hostsim"
@@ -65,4 +67,53 @@ func TestLVMKilled(t *testing.T) {
 			}
 		}
 	}
+}
+
+// slowLVM takes a while for each command that changes something, and counts those that it ended and those
+// that were cut short.
+type slowLVM struct {
+	*hostsim.Machine
+	ended, cut atomic.Int64
+}
+
+func (l *slowLVM) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if argv[0] != "lvm" || slices.Contains([]string{"fullreport", "version"}, argv[1]) {
+		return l.Machine.Run(ctx, argv...)
+	}
+	select {
+	case <-time.After(5 * time.Second):
+	case <-ctx.Done():
+		l.cut.Add(1)
+		return nil, ctx.Err()
+	}
+	out, err := l.Machine.Run(ctx, argv...)
+	l.ended.Add(1)
+	return out, err
+}
+
+// TestLVMIsNotKilled: neither the end of a call nor that of the engine kills an LVM command that changes a
+// volume group. The engine waits for it.
+func TestLVMIsNotKilled(t *testing.T) {
+	t.Parallel()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		l := &slowLVM{Machine: s.sim}
+		s.lvm = l
+		s.start()
+		ctx, cancel := context.WithTimeout(s.Context(), time.Second)
+		defer cancel()
+		r := requests()["a mirror"]
+		r.Name, r.Size.Required = "v", 1<<30
+		if _, err := s.e.CreateVolume(ctx, r); err == nil {
+			t.Fatal("created within a second")
+		}
+		s.restart(func() {
+			if l.ended.Load() == 0 || l.cut.Load() > 0 {
+				t.Errorf("LVM ended %d commands, and %d were cut short", l.ended.Load(), l.cut.Load())
+			}
+		})
+		s.must(s.retried(func() error { _, err := s.e.CreateVolume(s.Context(), r); return err }))
+		if l.cut.Load() > 0 {
+			t.Errorf("%d commands were cut short", l.cut.Load())
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/condition"
@@ -17,6 +18,7 @@ import (
 // work. It waits for no drive: listings run in the background, one at a time.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.ledger.WriteHeld()
+	defer e.awaitLVM()
 	defer e.env.Running.Wait()
 	defer e.stop()
 	s, err := e.env.Drives.Wait(ctx, 0)
@@ -78,6 +80,19 @@ func (e *Engine) Run(ctx context.Context) error {
 			continue
 		}
 		e.publish()
+	}
+}
+
+// lvmEnds is how long the end of the engine waits for LVM. The system manager kills LVM after the daemon
+// has ended; its own limit is 15 s (deploy/systemd).
+const lvmEnds = 10 * time.Second
+
+// awaitLVM waits until no LVM command changes a volume group: one that is killed can leave a volume
+// suspended.
+func (e *Engine) awaitLVM() {
+	end := e.env.Machine.Now().Add(lvmEnds)
+	for e.env.LVM != nil && e.env.LVM.ChangesUnderWay() > 0 && e.env.Machine.Now().Before(end) {
+		<-e.env.Machine.After(lvmEnds / 100)
 	}
 }
 
