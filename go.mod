@@ -6,6 +6,7 @@ require (
 	github.com/anatol/smart.go v0.0.0-20260723175002-53b369c3973c
 	github.com/container-storage-interface/spec v1.13.0
 	github.com/csi-addons/spec v0.2.1-0.20260515055340-d4a373713b9a
+	github.com/diskfs/go-diskfs v1.9.4
 	github.com/kubernetes-csi/csi-test/v5 v5.6.0
 	github.com/onsi/ginkgo/v2 v2.32.1
 	github.com/onsi/gomega v1.42.1

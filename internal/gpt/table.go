@@ -1,10 +1,11 @@
 // Package gpt reads and changes the partition table of a drive (UEFI 2.10, section 5.3). A power loss
 // at any time loses no partition table.
 //
-// drivebay uses no library because of three damage cases: a damaged table must differ from a missing
-// one, the backup must serve when the first copy cannot even be read, and the only good copy must
-// never be the one that is written. go-diskfs v1.9.4 reports the first two cases with one unexported
-// error, ignores the backup after a read error, and always writes it first.
+// No library writes or reads the tables of drives, because of three damage cases: a damaged table must
+// differ from a missing one, the backup must serve when the first copy cannot even be read, and the only
+// good copy must never be the one that is written. go-diskfs v1.9.4 reports the first two cases with one
+// unexported error, ignores the backup after a read error, and always writes it first. It is the second
+// reader of what this package encodes, before the first byte is written (secondopinion.go).
 package gpt
 
 import (

@@ -20,21 +20,32 @@ func (t *Table) Write(d Disk) error {
 			return fmt.Errorf("write partition table: %w", err)
 		}
 	}
-	l := c.layout
-	head, tail, err := t.encode(l)
+	head, tail, err := t.encode(c.layout)
+	if err == nil {
+		err = t.writeEncoded(d, c, head, tail)
+	}
 	if err != nil {
 		return fmt.Errorf("write partition table: %w", err)
 	}
-	order := []region{{"first copy", 0, head}, {"backup", l.end(), tail}}
+	t.Damaged = nil
+	return nil
+}
+
+// writeEncoded writes the bytes of a table once another implementation has read t in both copies. It is
+// the only place where a table is written.
+func (t *Table) writeEncoded(d Disk, c copies, head, tail []byte) error {
+	if err := t.secondOpinion(c.layout, head, tail); err != nil {
+		return err
+	}
+	order := []region{{"first copy", 0, head}, {"backup", c.layout.end(), tail}}
 	if c.first != nil {
 		order[0], order[1] = order[1], order[0]
 	}
 	for _, r := range order {
 		if err := r.write(d); err != nil {
-			return fmt.Errorf("write partition table: %w", err)
+			return err
 		}
 	}
-	t.Damaged = nil
 	return nil
 }
 
