@@ -83,7 +83,8 @@ func GPT(size, block uint64, parts ...Entry) []piece {
 }
 
 // Table returns the partitions that a kernel finds on a drive: from the first header, or from the copy
-// if the first is damaged (block/partitions/efi.c).
+// if the first is damaged (block/partitions/efi.c). It finds none if another implementation reads them
+// differently.
 func (c *Bytes) Table(size, block uint64) []Entry {
 	if !c.protected() {
 		return nil
@@ -134,6 +135,9 @@ func (c *Bytes) tableAt(lba, size, block uint64) ([]Entry, bool) {
 		if e := b[i*gptEntry:]; !bytes.Equal(e[:16], make([]byte, 16)) {
 			list = append(list, readEntry(i+1, e))
 		}
+	}
+	if common := le.Uint32(h[8:]) == 0x00010000 && long == 92 && le.Uint32(h[20:]) == 0; common && !c.agrees(list, lba, size, block) { // go-diskfs reads no other header
+		return nil, false
 	}
 	return slices.DeleteFunc(list, func(e Entry) bool { return e.First > e.Last || e.Last >= size/block }), true
 }
