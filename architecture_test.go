@@ -33,6 +33,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/host/counters":     {theirs: []string{"golang.org/x/sys"}},
 	"internal/host/kernelevents": {theirs: []string{"golang.org/x/sys"}},
 	"internal/host/mountoptions": {theirs: []string{"golang.org/x/sys"}},
+	"internal/host/hardware":     {ours: []string{".", "internal/host"}, theirs: []string{"github.com/jaypipes/ghw"}},
 	"internal/host/hosttest":     {ours: []string{"internal/host"}},
 	"internal/hostsim":           {ours: []string{"internal/host"}, theirs: []string{"go.yaml.in/yaml", "github.com/diskfs/go-diskfs/partition/gpt"}},
 	"internal/lane":              {ours: []string{".", "internal/host"}},
@@ -53,7 +54,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/render":    {ours: []string{"."}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
-		"internal/host", "internal/metrics", "internal/store"}},
+		"internal/host", "internal/host/hardware", "internal/metrics", "internal/store"}},
 }
 
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those

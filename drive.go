@@ -34,6 +34,7 @@ type Drive struct {
 	Protocol     Protocol  `json:"protocol"`
 	LogicalBlock int       `json:"logicalBlockSize,omitempty"`
 	PhysBlock    int       `json:"physicalBlockSize,omitempty"`
+	NUMANode     *int      `json:"numaNode,omitempty"` // of its controller; nil: the machine names none
 	ReadOnly     bool      `json:"readOnly,omitempty"`
 	Removable    bool      `json:"removable,omitempty"`
 

@@ -26,6 +26,8 @@ type Snapshot struct {
 type Machine struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // real, recorded, simulated
+	// Hardware is what the firmware says about the machine; nil if it says nothing.
+	Hardware *Hardware `json:"hardware,omitempty"`
 }
 
 // Bay is a place for a drive.
@@ -170,7 +172,8 @@ type Event struct {
 	Volume string    `json:"volume,omitempty"`
 	From   string    `json:"from,omitempty"`
 	To     string    `json:"to,omitempty"`
-	Cause  string    `json:"cause"` // a sentence: what was observed, on which drive, in which bay
+	Place  string    `json:"place,omitempty"` // of the drive then: "server ACME R740, serial ABC123, bay 13"
+	Cause  string    `json:"cause"`           // a sentence: what was observed, on which drive, in which bay
 }
 
 // Record is what is stored about a drive across restarts. Its loss loses no user data: a

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Where describes the place of a drive for an operator: bay, enclosure, the serial and
-// WWN of its label, and the drives beside it.
+// Where describes the place of a drive for an operator: server, bay, enclosure, the serial
+// and WWN of its label, and the drives beside it.
 func (s *Snapshot) Where(d *Drive) string {
 	var parts []string
 	add := func(word, value string) {
@@ -15,12 +15,16 @@ func (s *Snapshot) Where(d *Drive) string {
 			parts = append(parts, word+" "+value)
 		}
 	}
+	label := "serial"
+	if server := s.Machine.Hardware.Server(); server != "" {
+		parts, label = append(parts, server), "drive serial"
+	}
 	if d.Slot.Bay == "" {
 		parts = append(parts, "in an unknown bay")
 	}
 	add("bay", d.Slot.Bay)
 	add("enclosure", d.Slot.Enclosure)
-	add("serial", d.Serial)
+	add(label, d.Serial)
 	add("WWN", d.WWN)
 	left, right := s.beside(d)
 	switch {

@@ -56,7 +56,7 @@ func New(m host.Machine, st Store, opt Options) *Manager {
 		Calls:   make(chan state.Call),
 	}
 	d := m.Describe()
-	f.Current.Store(&drivebay.Snapshot{Machine: drivebay.Machine{Name: d.Name, Kind: d.Kind}})
+	f.Current.Store(&drivebay.Snapshot{Machine: drivebay.Machine{Name: d.Name, Kind: d.Kind, Hardware: opt.Hardware}})
 	l := &lights.Lights{State: f, Lights: lights.ByBay{}}
 	c := &claims.Claims{State: f, Lights: l}
 	s := &selftests.Starter{State: f}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ type wallClock struct{}
 
 func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Root returns the folder that is the root of the machine.
+func (r *real) Root() string { return cmp.Or(r.dir, "/") }
 
 func (r *real) Describe() Description {
 	name, err := r.ReadFile("etc/hostname")

@@ -86,6 +86,7 @@ func (m *Machine) build(spec *Spec) error {
 		return err
 	}
 	filesystem.Boot(m.mounter, m.name)
+	m.putFirmware()
 	for i, s := range spec.Script {
 		if err := m.faults.Check(&s.Fault); err != nil || s.After < 0 {
 			return fmt.Errorf("script[%d]: %w", i, cmp.Or(err, fmt.Errorf("after %v is in the past", s.After)))

@@ -60,6 +60,7 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 	drives = joinNVMePaths(s, drives, names)
 	for i := range drives {
 		places.setBay(&drives[i])
+		drives[i].NUMANode = numaNode(s, drives[i].Paths[0].SysPath)
 	}
 	drives = joinPaths(drives)
 	identity.Assign(drives)

@@ -23,6 +23,7 @@ type Options struct {
 	ReleaseAt   drivebay.Health // health at which a claimed drive is released automatically; UNKNOWN: never
 	ForgetAfter time.Duration   // how long the record of a drive that left is kept
 	Log         *slog.Logger
+	Hardware    *drivebay.Hardware // which machine it is; nil: not known
 }
 
 // DefaultOptions returns the settings of a daemon without a configuration.

@@ -54,8 +54,17 @@ func (m *State) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, err
 	}
 }
 
-// QueueEvents queues events until the next snapshot, so that a reader of the event finds the drive.
-func (m *State) QueueEvents(events ...drivebay.Event) { m.events = append(m.events, events...) }
+// QueueEvents queues events until the next snapshot, so that a reader of the event finds the drive. An
+// event of a drive says where the drive is now: it may be pulled before the event is read.
+func (m *State) QueueEvents(events ...drivebay.Event) {
+	machine := m.Snapshot().Machine
+	for _, e := range events {
+		if t := m.Drives[e.Drive]; t != nil {
+			e.Place = machine.Place(t.Drive.Slot)
+		}
+		m.events = append(m.events, e)
+	}
+}
 
 // StoreEvents hands the queued events to the keeper, after the snapshot that shows them.
 func (m *State) StoreEvents() {

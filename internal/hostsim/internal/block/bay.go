@@ -151,6 +151,10 @@ func (r *row) buildProcessor(bays int) {
 	link("sys/class/scsi_device/"+a, dev+"/scsi_device/"+a)
 	link(dev+"/scsi_device/"+a+"/device", dev)
 	r.m.buildHost(h, r.expander(0))
+	for path := range 2 { // the second controller of a row is on the other socket
+		pci, _, _ := strings.Cut(r.expander(path), "/host")
+		t.Put(pci+"/numa_node", &sysfs.Node{Text: fmt.Sprintln(path), Keep: true})
+	}
 }
 
 // buildHost adds the sysfs entry of a SCSI host.

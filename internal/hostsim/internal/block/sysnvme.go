@@ -52,12 +52,12 @@ func buildController(d *Drive, p *place, path int, nqn string) {
 	pciDir, _ := sysfs.Split(p.device)
 	pciDir, _ = sysfs.Split(pciDir)
 	d.Files(pciDir, "class", "0x010802\n", "vendor", "0x144d\n", "device", "0xa80a\n", "subsystem_vendor", "0x144d\n", "subsystem_device", "0xa813\n", "enable", "1\n",
-		"current_link_speed", "16.0 GT/s PCIe\n", "current_link_width", "4\n", "max_link_speed", "16.0 GT/s PCIe\n", "max_link_width", "4\n", "numa_node", "0\n",
+		"current_link_speed", "16.0 GT/s PCIe\n", "current_link_width", "4\n", "max_link_speed", "16.0 GT/s PCIe\n", "max_link_width", "4\n", "numa_node", d.numaNode(path),
 		"uevent", "DRIVER=nvme\nPCI_CLASS=10802\nPCI_ID=144D:A80A\nPCI_SLOT_NAME="+p.pci+"\n")
 	d.Add(pciDir+"/remove", &sysfs.Node{Write: d.letGo(path)})
 	d.Link("sys/bus/pci/devices/"+p.pci, pciDir)
 	d.Files(p.device, "address", p.pci+"\n", "cntlid", fmt.Sprintln(path+1), "cntrltype", "io\n", "dev", fmt.Sprintf("239:%d\n", d.index+path), "firmware_rev", fmt.Sprintf("%-8.8s\n", d.Firmware),
-		"kato", "0\n", "model", fmt.Sprintf("%-40.40s\n", d.Model), "numa_node", "0\n", "queue_count", "17\n", "rescan_controller", "", "reset_controller", "",
+		"kato", "0\n", "model", fmt.Sprintf("%-40.40s\n", d.Model), "numa_node", d.numaNode(path), "queue_count", "17\n", "rescan_controller", "", "reset_controller", "",
 		"serial", fmt.Sprintf("%-20.20s\n", d.Serial), "sqsize", "1023\n", "subsysnqn", nqn+"\n", "transport", "pcie\n",
 		"uevent", fmt.Sprintf("MAJOR=239\nMINOR=%d\nDEVNAME=%s\nNVME_TRTYPE=pcie\n", d.index+path, p.Ctrl))
 	d.Live(p.device+"/state", func() string { return d.Faults.nvmeState() + "\n" })
@@ -65,6 +65,15 @@ func buildController(d *Drive, p *place, path int, nqn string) {
 	d.Link(p.device+"/subsystem", "sys/class/nvme")
 	d.Link("sys/class/nvme/"+p.Ctrl, p.device)
 	d.register(p.Ctrl)
+}
+
+// numaNode returns the node of a controller: the second port of a drive is on the other socket, and so are
+// four of eight slots.
+func (d *Drive) numaNode(path int) string {
+	if d.Bay != nil {
+		path += d.Bay.Number / 4
+	}
+	return fmt.Sprintln(path % 2)
 }
 
 func buildNamespace(d *Drive, dir string) {
