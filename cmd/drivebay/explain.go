@@ -33,7 +33,10 @@ func (a *app) explain(ctx context.Context, what string, out *output) error {
 		if err != nil {
 			return err
 		}
-		return a.printAs(out, detail, func(s render.Style) string { return render.ExplainVolume(&detail.VolumeView, s) })
+		return a.printAs(out, detail, func(s render.Style) string {
+			s.Machine = machineOf(ctx, src)
+			return render.ExplainVolume(&detail.VolumeView, s)
+		})
 	case errors.Is(err, drivebay.ErrNotFound) && errors.Is(none, drivebay.ErrAmbiguous):
 		return none
 	case errors.Is(err, drivebay.ErrNotFound) && errors.Is(none, drivebay.ErrNotFound):
@@ -44,5 +47,21 @@ func (a *app) explain(ctx context.Context, what string, out *output) error {
 	if d, err = src.Drive(ctx, d.ID); err != nil {
 		return err
 	}
-	return a.printAs(out, d, func(s render.Style) string { return render.Explain(d, s) })
+	return a.printAs(out, d, func(s render.Style) string {
+		s.Machine = machineOf(ctx, src)
+		return render.Explain(d, s)
+	})
+}
+
+// machineOf returns the machine that a source has the drives of. An explanation is complete without it, so
+// an error leaves it out.
+func machineOf(ctx context.Context, src source) drivebay.Machine {
+	if l, ok := src.(*local); ok && l.seen != nil {
+		return l.seen.Machine
+	}
+	s, err := src.Drives(ctx)
+	if err != nil {
+		return drivebay.Machine{}
+	}
+	return s.Machine
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/host/hardware"
 )
 
 // local is a source that reads the machine without a daemon. Reading needs no engine;
@@ -27,7 +28,9 @@ func lookAt(m host.Machine, err error) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &local{machine: m, opt: drivemgr.DefaultOptions()}, nil
+	opt := drivemgr.DefaultOptions()
+	opt.Hardware, _ = hardware.Read(m) // a machine that cannot be named is still read
+	return &local{machine: m, opt: opt}, nil
 }
 
 func (l *local) Drives(ctx context.Context) (*drivebay.Snapshot, error) {

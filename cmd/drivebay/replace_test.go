@@ -52,7 +52,7 @@ func TestReplace(t *testing.T) {
 	if _, errs, code := call(t, r.env, "volume", "release", "data-1"); code != 0 {
 		t.Fatal(errs)
 	}
-	says(t, out, "SAFE TO PULL: bay Slot 02", "fault light")
+	says(t, out, "SAFE TO PULL: server ACME S2400, serial SIM-RACK, bay Slot 02, ", "drive serial "+old.Serial, "fault light")
 	r.fault(t, "3", "vanish")
 	says(t, out, "! wrong drive pulled: put the drive with serial ", "back into bay Slot 03", "the drive to pull is "+old.ID)
 	r.fault(t, "3", "return")

@@ -107,7 +107,7 @@ func TestRulesUseWhatIsServed(t *testing.T) {
 			t.Errorf("%s: runbook %q, action %q", r.Alert, r.Annotations["runbook"], r.Annotations["action"])
 		}
 		if strings.HasPrefix(r.Alert, "Drive") && !strings.HasPrefix(r.Alert, "Drives") && !strings.HasPrefix(r.Alert, "Drivebay") {
-			for _, label := range []string{"instance", "bay", "serial"} {
+			for _, label := range []string{"instance", "server", "bay", "serial"} {
 				if !strings.Contains(r.Annotations["summary"], "$labels."+label) {
 					t.Errorf("%s: the summary does not name the %s", r.Alert, label)
 				}

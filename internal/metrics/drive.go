@@ -15,8 +15,23 @@ const (
 var healths = []drivebay.Health{drivebay.HealthUnknown, drivebay.HealthGood, drivebay.HealthSuspect, drivebay.HealthBad}
 
 var snapshotMetrics = []metric[*drivebay.Snapshot]{
-	{"machine_info", "The machine that the daemon runs on.", gauge, []string{"machine", "kind"}, func(s *drivebay.Snapshot, add emit) {
-		add(1, s.Machine.Name, s.Machine.Kind)
+	{"machine_info", "The machine that the daemon runs on, and what its firmware says about it.", gauge, []string{"machine", "kind", "vendor", "product", "serial", "asset_tag", "bios"}, func(s *drivebay.Snapshot, add emit) {
+		var h drivebay.Hardware
+		if s.Machine.Hardware != nil {
+			h = *s.Machine.Hardware
+		}
+		add(1, s.Machine.Name, s.Machine.Kind, h.Vendor, h.Product, h.Serial, h.Chassis.AssetTag, h.BIOS.Version)
+	}},
+	{"drive_info", "Names and properties of the drive, for joins.", gauge, infoLabels, func(s *drivebay.Snapshot, add emit) {
+		server := s.Machine.Hardware.Server()
+		for i := range s.Drives {
+			d := &s.Drives[i]
+			var p drivebay.Path
+			if len(d.Paths) > 0 {
+				p = d.Paths[0]
+			}
+			add(1, d.ID, d.Name, p.Dev, d.Model, d.Vendor, d.Serial, d.Firmware, d.WWN, d.Type.String(), d.Transport.String(), d.Protocol.String(), d.Slot.Enclosure, d.Slot.Bay, p.Address, server)
+		}
 	}},
 	{"snapshot_sequence", "Sequence number of the snapshot that this page shows; 0 before the first listing.", gauge, nil, func(s *drivebay.Snapshot, add emit) {
 		add(float64(s.Seq))
@@ -56,17 +71,10 @@ var snapshotMetrics = []metric[*drivebay.Snapshot]{
 	}},
 }
 
-var infoLabels = []string{"name", "path", "model", "vendor", "serial", "firmware", "wwn", "type", "transport", "protocol", "enclosure", "bay", "address"}
+var infoLabels = []string{"drive", "name", "path", "model", "vendor", "serial", "firmware", "wwn", "type", "transport", "protocol", "enclosure", "bay", "address", "server"}
 
 // generalMetrics holds the metrics of every kind of drive.
 var generalMetrics = []metric[*drivebay.Drive]{
-	{"info", "Names and properties of the drive, for joins.", gauge, infoLabels, func(d *drivebay.Drive, add emit) {
-		var p drivebay.Path
-		if len(d.Paths) > 0 {
-			p = d.Paths[0]
-		}
-		add(1, d.Name, p.Dev, d.Model, d.Vendor, d.Serial, d.Firmware, d.WWN, d.Type.String(), d.Transport.String(), d.Protocol.String(), d.Slot.Enclosure, d.Slot.Bay, p.Address)
-	}},
 	{"health", "Health of the drive: 1 for the present verdict, 0 for the others.", gauge, []string{"health"}, func(d *drivebay.Drive, add emit) {
 		for _, h := range healths {
 			add(truth(d.Health == h), h.String())

@@ -1,5 +1,5 @@
 // Package metrics exports a snapshot to Prometheus. Every series of a drive has the label
-// drive, its id; drivebay_drive_info joins that to model, serial, path and bay. Every series
+// drive, its id; drivebay_drive_info joins that to model, serial, path, bay and server. Every series
 // of a volume has the label volume; drivebay_volume_info has its name, drivebay_volume_drive
 // the drives that it is on.
 //

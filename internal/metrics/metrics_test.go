@@ -64,7 +64,7 @@ func scsiDrive(id string) drivebay.Drive {
 
 func machine(drives ...drivebay.Drive) *drivebay.Snapshot {
 	return &drivebay.Snapshot{
-		Seq: 7, At: at, Complete: true, Machine: drivebay.Machine{Name: "rack", Kind: "simulated"}, Drives: drives,
+		Seq: 7, At: at, Complete: true, Machine: drivebay.Machine{Name: "rack", Kind: "simulated", Hardware: &drivebay.Hardware{Vendor: "ACME", Product: "R740", Serial: "ABC123", Chassis: drivebay.Chassis{AssetTag: "u12"}, BIOS: drivebay.BIOS{Version: "2.19"}}}, Drives: drives,
 		Bays: []drivebay.Bay{{Slot: drivebay.Slot{Enclosure: "0x500", Bay: "Slot 07", Locate: "x", Lit: true}, Drive: "a"}, {Slot: drivebay.Slot{Bay: "Slot 08"}}},
 	}
 }
@@ -94,7 +94,8 @@ func TestValues(t *testing.T) {
 		`drivebay_drives{health="BAD"} 0`,
 		`drivebay_bay_occupied{enclosure="0x500",bay="Slot 07"} 1`,
 		`drivebay_bay_occupied{enclosure="",bay="Slot 08"} 0`,
-		`drivebay_drive_info{drive="a",name="sda",path="/dev/sda",model="ST4000NM",vendor="",serial="Sa",firmware="",wwn="",type="HDD",transport="sata",protocol="ata",enclosure="0x500",bay="Slot 07",address="0:0:0:0"} 1`,
+		`drivebay_drive_info{drive="a",name="sda",path="/dev/sda",model="ST4000NM",vendor="",serial="Sa",firmware="",wwn="",type="HDD",transport="sata",protocol="ata",enclosure="0x500",bay="Slot 07",address="0:0:0:0",server="server ACME R740, serial ABC123"} 1`,
+		`drivebay_machine_info{machine="rack",kind="simulated",vendor="ACME",product="R740",serial="ABC123",asset_tag="u12",bios="2.19"} 1`,
 		`drivebay_drive_health{drive="a",health="SUSPECT"} 1`,
 		`drivebay_drive_health{drive="a",health="GOOD"} 0`,
 		`drivebay_drive_health{drive="s",health="UNKNOWN"} 1`,

@@ -17,6 +17,7 @@ import (
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/host/hardware"
 	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -44,6 +45,7 @@ type daemon struct {
 	tcp    string // the address at which HTTP is served
 
 	machine  host.Machine
+	hardware *drivebay.Hardware // which machine it is; nil: its firmware says nothing
 	simClaim drivebay.Selectors // of the simulated machine's file; those of the configuration win
 	engine   *drivemgr.Manager
 	volumes  *volume.Engine // nil: the drives cannot be written to
@@ -83,6 +85,9 @@ func (d *daemon) run(ctx context.Context) error {
 	sim, err := d.open()
 	if err != nil {
 		return err
+	}
+	if d.hardware, err = hardware.Read(d.machine); err != nil {
+		d.log.Warn("the identity of the machine cannot be read", "op", "hardware", "err", err)
 	}
 	if err := useStateDir(d.config.StateDir); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (d *daemon) options(c config.Config) drivemgr.Options {
 		},
 		Loop: c.Loop, Tick: c.Poll.Tick, Poll: c.Poll.Evidence, Rescan: c.Poll.Rescan,
 		Claim: c.Claim, ReleaseAt: releaseAt[c.Replacement.Trigger], ReadTimeout: c.Poll.Timeout, Parallel: c.Poll.Parallel, ForgetAfter: c.Poll.ForgetAfter,
-		Log: d.log,
+		Log: d.log, Hardware: d.hardware,
 	}
 }
 

@@ -31,6 +31,7 @@ var driveColumns = []driveColumn{
 	{column{head: "SERIAL", drop: 3}, false, textOf(func(d *drivebay.Drive) string { return d.Serial })},
 	{column{head: "FIRMWARE"}, true, textOf(func(d *drivebay.Drive) string { return d.Firmware })},
 	{column{head: "WWN"}, true, textOf(func(d *drivebay.Drive) string { return d.WWN })},
+	{column{head: "NUMA", right: true}, true, textOf(func(d *drivebay.Drive) string { return number(d.NUMANode) })},
 	{column{head: "PATHS", right: true}, true, textOf(func(d *drivebay.Drive) string { return strconv.Itoa(len(d.Paths)) })},
 	{column{head: "HEALTH"}, false, func(d *drivebay.Drive) cell { return cell{d.Health.String(), healthColor[d.Health]} }},
 	{column{head: "STATUS", drop: 1}, false, statusCell},

@@ -18,7 +18,11 @@ var opinions = map[drivebay.Health]string{
 // when, what to do, and what could not be read.
 func Explain(d *drivebay.Drive, s Style) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s  %s\n\n", s.paint(bold, Clean(d.Name)), s.Health(d.Health), Clean(headline(d)))
+	fmt.Fprintf(&out, "%s  %s  %s\n", s.paint(bold, Clean(d.Name)), s.Health(d.Health), Clean(headline(d)))
+	if s.Machine.Hardware.Server() != "" {
+		out.WriteString(wrapped("in "+Clean(s.Machine.Place(d.Slot)), "", s.Width))
+	}
+	out.WriteString("\n")
 	out.WriteString(nowOfDrive(d, s).text(s))
 	if d.IdentityIssue != "" {
 		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")

@@ -16,6 +16,8 @@ type Style struct {
 	Color bool
 	Width int       // columns of the screen; 0: no limit
 	Now   time.Time // what ages are counted from
+	// Machine has the drives; its name is not printed where it is not known.
+	Machine drivebay.Machine
 }
 
 // SGR colors (ECMA-48 8.3.117).

@@ -26,7 +26,7 @@ func rack() []drivebay.Drive {
 	hdd := drivebay.Drive{
 		ID: "naa-5000c500a1b2c3d4", Name: "sda", Type: drivebay.TypeHDD, Transport: drivebay.TransportSATA, Protocol: drivebay.ProtocolATA,
 		Identity: drivebay.Identity{Model: "ST4000NM0033", Serial: "Z1Z2AAAA", Firmware: "SN06", WWN: "naa.5000c500a1b2c3d4", Size: 4000787030016, RPM: 7200},
-		Slot:     drivebay.Slot{Enclosure: "0:0:8:0", Bay: "Slot 10", Locate: "x", Lit: true, Status: "critical"}, LogicalBlock: 512, PhysBlock: 4096,
+		Slot:     drivebay.Slot{Enclosure: "0:0:8:0", Bay: "Slot 10", Locate: "x", Lit: true, Status: "critical"}, LogicalBlock: 512, PhysBlock: 4096, NUMANode: ptr(1),
 		Paths:  []drivebay.Path{{Name: "sda", Dev: "/dev/sda", Address: "0:0:1:0", State: "running"}},
 		Status: drivebay.StatusOnline, Health: drivebay.HealthBad, Usage: drivebay.UsageInUse, Temperature: ptr(38), PowerOnHours: ptr(uint64(41234)),
 		Content:   drivebay.Content{Kind: drivebay.ContentForeign, Signatures: []drivebay.Signature{{Format: "gpt"}, {Format: "ext4", Partition: "1", Label: "data", UUID: "aa-bb"}}},
@@ -119,7 +119,11 @@ func TestGoldens(t *testing.T) {
 		}, s),
 	}
 	for _, name := range []string{"sda", "nvme0n1", "sdaa", "sdb", "vda"} {
-		cases["explain-"+name] = Explain(by[name], s)
+		of := s
+		if name == "sda" {
+			of.Machine.Hardware = &drivebay.Hardware{Vendor: "ACME", Product: "R740", Serial: "ABC123"}
+		}
+		cases["explain-"+name] = Explain(by[name], of)
 	}
 	for name, got := range cases {
 		t.Run(name, func(t *testing.T) { golden(t, name, got) })

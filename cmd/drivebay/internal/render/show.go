@@ -21,6 +21,7 @@ func Drive(d *drivebay.Drive, s Style) string {
 	p.add("type", kind(d))
 	p.add("size", fmt.Sprintf("%s (%d bytes, blocks of %d, physical %d)", size(d.Size), d.Size, d.LogicalBlock, d.PhysBlock))
 	p.add("bay", bay(d.Slot))
+	p.add("NUMA node", number(d.NUMANode))
 	for _, path := range d.Paths {
 		p.add("path", Clean(strings.Join(strings.Fields(path.Name+" "+path.Address+" "+path.State), "  ")))
 	}
