@@ -150,6 +150,34 @@ func TestImportGraph(t *testing.T) {
 	}
 }
 
+// libraries are the packages that may import a library of which only a part is fit for use
+// (ARCHITECTURE.md, "Three libraries").
+var libraries = map[string]struct{ part, by []string }{
+	"github.com/jaypipes/ghw":     {[]string{"github.com/jaypipes/ghw"}, []string{"internal/host/hardware"}},
+	"github.com/diskfs/go-diskfs": {[]string{"github.com/diskfs/go-diskfs/partition/gpt"}, []string{"internal/gpt", "internal/hostsim/internal/content"}},
+	"github.com/anatol/smart.go":  {},
+}
+
+func TestLibraries(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range packages(t) {
+		name := short(p.ImportPath)
+		for _, imp := range p.Imports {
+			for library, rule := range libraries {
+				if imp != library && !strings.HasPrefix(imp, library+"/") {
+					continue
+				}
+				if found[library] = true; !slices.Contains(rule.by, name) || !slices.Contains(rule.part, imp) {
+					t.Errorf("%s imports %s: only %v may import %v", name, imp, rule.by, rule.part)
+				}
+			}
+		}
+	}
+	if len(found) != 2 {
+		t.Errorf("of the libraries only %v are in use", found)
+	}
+}
+
 // TestRooms: the documentation of an engine lists the packages below it in their order. Each of them,
 // and the engine itself, stays small enough to be read in one go.
 func TestRooms(t *testing.T) {
