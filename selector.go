@@ -2,9 +2,7 @@ package drivebay
 
 import (
 	"fmt"
-	"math"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -112,29 +110,6 @@ func (t term) bound() (term, error) {
 	var err error
 	t.size, err = ParseSize(t.value)
 	return t, err
-}
-
-// sizeUnits are decimal as on a drive's label, or binary with an "i".
-var sizeUnits = []struct {
-	suffix string
-	factor float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1}, {"", 1}}
-
-// ParseSize parses a size and returns bytes: GB and TB are powers of 1000, GiB and TiB
-// powers of 1024; a number without a unit is bytes.
-func ParseSize(s string) (uint64, error) {
-	for _, u := range sizeUnits {
-		number, ok := strings.CutSuffix(s, u.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || math.IsNaN(n) || n < 0 || n*u.factor >= math.MaxUint64 {
-			break
-		}
-		return uint64(n * u.factor), nil
-	}
-	return 0, fmt.Errorf("%w: %q is no size: write it as 960GB, 3.84TB or 500GiB", ErrInvalid, s)
 }
 
 // Match reports whether a drive is selected.
