@@ -1,6 +1,7 @@
 package drivebay
 
 import (
+	"errors"
 	"slices"
 	"testing"
 )
@@ -38,5 +39,97 @@ func TestFindDrive(t *testing.T) {
 			}
 		}
 		slices.Reverse(drives)
+	}
+}
+
+// TestFindDriveByPlace: the bay of a drive names it, after its exact names and before the beginning of
+// one; work that cannot be undone refuses the beginning of a name, and a text with two meanings.
+func TestFindDriveByPlace(t *testing.T) {
+	drive := func(id, name, serial, bay string, status Status) Drive {
+		return Drive{ID: id, Name: name, Identity: Identity{Serial: serial}, Slot: Slot{Enclosure: "front", Bay: bay}, Status: status}
+	}
+	s := &Snapshot{Drives: []Drive{
+		drive("naa-5000a1", "sda", "SER10000", "Slot 07", StatusOnline),
+		drive("naa-5000a2", "sdb", "SER20000", "Slot 13", StatusOnline),
+		drive("naa-5000a3", "sdc", "SER30000", "Slot 13", StatusOffline), // replaced by naa-5000a2
+		drive("naa-5000a4", "sdd", "SER 40000", "Slot 18", StatusOffline),
+		drive("naa-5000a5", "sde", "7", "8", StatusOnline),
+		drive("nguid-00ff", "nvme0n1", "1300SER", "1-2", StatusOnline),
+		drive("sn-x-12", "sdf", "13001", "", StatusOnline),
+	}}
+	s.Drives[0].WWN, s.Drives[5].WWN = "naa.5000c50acf274344", "eui.0025384600253800"
+	s.Drives[5].Protocol, s.Drives[5].Model = ProtocolNVMe, "KIOXIA X"
+	for what, row := range map[string]struct{ find, whole string }{
+		"Slot 07":       {"naa-5000a1", "naa-5000a1"},
+		"slot 7":        {"naa-5000a1", "naa-5000a1"},
+		"Bay 7":         {"naa-5000a1", "naa-5000a1"},
+		"front/7":       {"naa-5000a1", "naa-5000a1"},
+		"front/Slot 07": {"naa-5000a1", "naa-5000a1"},
+		"rear/7":        {"", ""},
+		"7":             {"naa-5000a5", ""}, // the serial of one drive, the bay of another
+		"13":            {"naa-5000a2", ""}, // the present drive; its predecessor was in this bay as well
+		"Slot 13":       {"naa-5000a2", ""},
+		"18":            {"naa-5000a4", "naa-5000a4"},
+		"8":             {"naa-5000a5", "naa-5000a5"},
+		"1-2":           {"nguid-00ff", "nguid-00ff"},
+		"2":             {"", ""}, // the name of bay 1-2 is no word with a number
+		"sda7":          {"", ""},
+		"naa-5000a":     {"", ""},
+		"1300":          {"", ""}, // begins two serials
+		"1300S":         {"nguid-00ff", ""},
+		"ser1":          {"naa-5000a1", ""},
+		"SER":           {"", ""},
+		"sn-x":          {"sn-x-12", ""},
+		"sn-x-1":        {"sn-x-12", ""},
+		"13001":         {"sn-x-12", "sn-x-12"},
+
+		"5000c50acf274344":                          {"naa-5000a1", "naa-5000a1"},
+		"0x5000c50acf274344":                        {"naa-5000a1", "naa-5000a1"},
+		"/dev/disk/by-id/wwn-0x5000c50acf274344":    {"naa-5000a1", "naa-5000a1"},
+		"/dev/disk/by-id/scsi-35000c50acf274344":    {"naa-5000a1", "naa-5000a1"},
+		"/dev/disk/by-id/ata-ST1600_SER10000":       {"naa-5000a1", "naa-5000a1"},
+		"ata-ST1600_SER_40000":                      {"naa-5000a4", "naa-5000a4"},
+		"/dev/disk/by-id/nvme-eui.0025384600253800": {"nguid-00ff", "nguid-00ff"},
+		"/dev/disk/by-id/nvme-KIOXIA_X_1300SER":     {"nguid-00ff", "nguid-00ff"},
+		"/dev/disk/by-id/nvme-KIOXIA_X_1300SER_1":   {"nguid-00ff", "nguid-00ff"},
+		"/dev/disk/by-id/ata-ST1600_SER10000-part1": {"", ""},
+		"/dev/disk/by-id/wwn-0x5000c50acf27":        {"", ""},
+		"/dev/":                                     {"", ""},
+	} {
+		d, err := s.Resolve(what)
+		if (err == nil) != (row.find != "") || err == nil && d.ID != row.find {
+			t.Errorf("%q finds %+v, %v; want %q", what, d, err, row.find)
+		}
+		d, err = s.ResolveWhole(what)
+		if (err == nil) != (row.whole != "") || err == nil && d.ID != row.whole {
+			t.Errorf("%q, as a whole, finds %+v, %v; want %q", what, d, err, row.whole)
+		}
+	}
+}
+
+// TestFindSaysCandidates: the error of a text that names several things lists them.
+func TestFindSaysCandidates(t *testing.T) {
+	s := &Snapshot{Drives: []Drive{{ID: "naa-1111", Name: "sda", Slot: Slot{Bay: "3"}, Identity: Identity{Serial: "S1"}}, {ID: "naa-1112", Name: "sdb"}}}
+	_, err := s.Resolve("naa-111")
+	if want := `drive "naa-111": ambiguous: it names naa-1111 (sda, bay 3, serial S1), naa-1112 (sdb): give the ID`; !errors.Is(err, ErrAmbiguous) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = s.ResolveWhole("naa-1112x")
+	if !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	_, err = (&Snapshot{Drives: s.Drives[:1]}).ResolveWhole("naa-11")
+	if want := `drive "naa-11": ambiguous: it is only the beginning of naa-1111 (sda, bay 3, serial S1): give the whole ID or name`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	set := &VolumeSet{Snapshots: []VolumeSnapshot{{ID: "snapa", Name: "monday"}, {ID: "snapb", Name: "monday"}, {ID: "snapc", Name: "tuesday"}}}
+	for _, row := range []struct {
+		what   string
+		prefix bool
+		id     string
+	}{{"snapa", false, "snapa"}, {"monday", false, ""}, {"tues", true, "snapc"}, {"tues", false, ""}, {"snap", true, ""}} {
+		if v, err := set.ResolveSnapshot(row.what, row.prefix); (err == nil) != (row.id != "") || err == nil && v.ID != row.id {
+			t.Errorf("%q finds %+v, %v; want %q", row.what, v, err, row.id)
+		}
 	}
 }

@@ -1,10 +1,6 @@
 package drivebay
 
-import (
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // Snapshot is the state of one machine at one moment. It is immutable: all readers share
 // it, for any length of time.
@@ -34,81 +30,6 @@ type Machine struct {
 type Bay struct {
 	Slot
 	Drive string `json:"drive,omitempty"` // id; empty when the bay is empty or its drive is not known
-}
-
-// Find returns the drive with this id; else the one with this kernel name, /dev path, serial
-// or WWN; else the one whose id begins with it, from six characters on. A text that matches
-// several drives equally well finds none.
-func (s *Snapshot) Find(what string) (*Drive, bool) {
-	if s == nil || what == "" {
-		return nil, false
-	}
-	name := strings.TrimPrefix(what, "/dev/")
-	return bestMatch(s.Drives, func(d *Drive) match {
-		switch {
-		case d.ID == what:
-			return matchID
-		case d.named(what, name):
-			return matchName
-		case isPrefix(what, d.ID):
-			return matchPrefix
-		}
-		return matchNone
-	})
-}
-
-// match is how well a text names something; a higher one wins.
-type match uint8
-
-const (
-	matchNone match = iota
-	matchPrefix
-	matchName
-	matchID
-)
-
-// isPrefix reports whether a text is long enough to stand for an id that begins with it.
-func isPrefix(what, id string) bool { return len(what) >= 6 && strings.HasPrefix(id, what) }
-
-// bestMatch returns the element that matches best, and none if two match equally well.
-func bestMatch[T any](all []T, how func(*T) match) (*T, bool) {
-	var hit *T
-	best, several := matchNone, false
-	for i := range all {
-		switch m := how(&all[i]); {
-		case m > best:
-			hit, best, several = &all[i], m, false
-		case m == best && m != matchNone:
-			several = true
-		}
-	}
-	if several {
-		return nil, false
-	}
-	return hit, hit != nil
-}
-
-// named reports whether a text is a name of the drive other than its id.
-func (d *Drive) named(what, name string) bool {
-	if d.Name == name || (d.Serial != "" && strings.EqualFold(d.Serial, what)) || (d.WWN != "" && strings.EqualFold(d.WWN, what)) {
-		return true
-	}
-	return slices.ContainsFunc(d.Paths, func(p Path) bool { return p.Name == name })
-}
-
-// FindBay returns the bay by its name, or by "enclosure/bay" where the name is ambiguous.
-func (s *Snapshot) FindBay(what string) (*Bay, bool) {
-	var hit *Bay
-	for i := range s.Bays {
-		b := &s.Bays[i]
-		if b.Bay == what || b.Enclosure+"/"+b.Bay == what {
-			if hit != nil {
-				return nil, false
-			}
-			hit = b
-		}
-	}
-	return hit, hit != nil
 }
 
 // EventKind says what happened.

@@ -48,30 +48,6 @@ func (s *VolumeSet) Get(id string) (*VolumeView, bool) {
 	return s.Volumes[i], true
 }
 
-// Find returns the volume with this id; else the one with this name; else the one whose id
-// begins with it, from six characters on. A text that matches several volumes equally well
-// finds none.
-func (s *VolumeSet) Find(what string) (*VolumeView, bool) {
-	if what == "" {
-		return nil, false
-	}
-	v, ok := bestMatch(s.Volumes, func(v **VolumeView) match {
-		switch {
-		case (*v).ID == what:
-			return matchID
-		case (*v).Name == what:
-			return matchName
-		case isPrefix(what, (*v).ID):
-			return matchPrefix
-		}
-		return matchNone
-	})
-	if !ok {
-		return nil, false
-	}
-	return *v, true
-}
-
 // After returns the volumes whose ids come after id, which need not exist.
 func (s *VolumeSet) After(id string) []*VolumeView {
 	return s.Volumes[sort.Search(len(s.Volumes), func(i int) bool { return s.Volumes[i].ID > id }):]

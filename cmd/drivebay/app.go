@@ -78,7 +78,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: "drivebay monitors the drives of a machine, determines their health from the evidence of the\n" +
 			"drives and of the kernel, and reports the reasons. Most commands query the daemon\n" +
 			"(`drivebay serve`). With --local a command reads the drives of this machine itself, with\n" +
-			"--root it reads a recorded machine.",
+			"--root it reads a recorded machine." + naming,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	api := a.getenv("DRIVEBAY_API")

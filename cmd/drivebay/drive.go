@@ -46,9 +46,17 @@ func (a driveCommands) cordonCommands() []*cobra.Command {
 }
 
 // change returns the RunE of a command that changes one drive and prints the change.
-func (a driveCommands) change(do func(source, *drivebay.Drive, *cobra.Command, []string) (string, error)) func(*cobra.Command, []string) error {
+func (a driveCommands) change(do driveChange) func(*cobra.Command, []string) error {
+	return a.changeAs(false, do)
+}
+
+// driveChange changes a drive, and returns what it did.
+type driveChange func(source, *drivebay.Drive, *cobra.Command, []string) (string, error)
+
+// changeAs does what change does; with whole, the drive must not be given by the beginning of a name.
+func (a driveCommands) changeAs(whole bool, do driveChange) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		src, d, err := a.pick(cmd.Context(), args[0])
+		src, d, err := a.pickDrive(cmd.Context(), args[0], whole)
 		if err != nil {
 			return err
 		}

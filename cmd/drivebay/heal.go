@@ -49,14 +49,14 @@ func (a volumeCommands) healCommand() *cobra.Command {
 // healed describes what was done, or is to do, for each repair.
 func healed(v *drivebay.Volume, r drivebay.HealReport) string {
 	if len(r.Steps) == 0 && len(r.Remaining) == 0 {
-		return calledVolume(v) + ": nothing to repair\n"
+		return render.CalledVolume(v) + ": nothing to repair\n"
 	}
 	var b strings.Builder
 	if len(r.Steps) == 0 {
-		fmt.Fprintf(&b, "%s: no repair applies\n%s", calledVolume(v), remaining(r))
+		fmt.Fprintf(&b, "%s: no repair applies\n%s", render.CalledVolume(v), remaining(r))
 		return b.String()
 	}
-	b.WriteString(calledVolume(v) + ":\n")
+	b.WriteString(render.CalledVolume(v) + ":\n")
 	for _, s := range r.Steps {
 		word, then := "done", s.Done
 		switch {
@@ -87,11 +87,11 @@ func remaining(r drivebay.HealReport) string {
 func unhealed(v *drivebay.Volume, r drivebay.HealReport) error {
 	for _, s := range r.Steps {
 		if s.Failed != "" {
-			return fmt.Errorf("%s: %w: %s", calledVolume(v), drivebay.ErrRefused, "not every repair succeeded")
+			return fmt.Errorf("%s: %w: %s", render.CalledVolume(v), drivebay.ErrRefused, "not every repair succeeded")
 		}
 	}
 	if c := drivebay.Condition(r.Remaining); c.Abnormal() && (len(r.Steps) == 0 || c.Severity() > drivebay.SeverityDegraded) {
-		return fmt.Errorf("%s: %w: `drivebay heal` cannot repair %s; `drivebay explain %s` shows what to do", calledVolume(v), drivebay.ErrRefused, c[0].Reason, v.ID)
+		return fmt.Errorf("%s: %w: `drivebay heal` cannot repair %s; `drivebay explain %s` shows what to do", render.CalledVolume(v), drivebay.ErrRefused, c[0].Reason, v.ID)
 	}
 	return nil
 }

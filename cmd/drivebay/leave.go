@@ -20,10 +20,12 @@ func (a driveCommands) leaveCommands() []*cobra.Command {
 	yes := approve.Flags().Bool("yes", false, "confirm the removal of this drive")
 	run := approve.RunE
 	approve.RunE = func(cmd *cobra.Command, args []string) error {
-		if *yes {
+		if dry, err := cmd.Flags().GetBool("dry-run"); err != nil {
+			return err
+		} else if *yes || dry {
 			return run(cmd, args)
 		}
-		_, d, err := a.pick(cmd.Context(), args[0])
+		_, d, err := a.pickDrive(cmd.Context(), args[0], true)
 		if err == nil {
 			err = fmt.Errorf("%w: drive %s (%s), %s, serial %s, in bay %s, would be removed; to confirm, add --yes", drivebay.ErrRefused, d.ID, render.Clean(d.Name), render.Clean(d.Model), render.Clean(d.Serial), render.Clean(d.Slot.Bay))
 		}
@@ -40,8 +42,25 @@ func (a driveCommands) leaveCommands() []*cobra.Command {
 func (a driveCommands) lead(do drivebay.LeaveVerb, use, short, done string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: oneDrive}
 	why := cmd.Flags().String("why", "", "reason; stored with the drive and shown in its events")
-	cmd.RunE = a.change(func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
+	dry := dryRunFlag(cmd)
+	whole := do == drivebay.LeaveApprove || do == drivebay.LeaveForget // these cannot be undone
+	cmd.RunE = a.orDryRun(dry, whole, do, a.changeAs(whole, func(src source, d *drivebay.Drive, cmd *cobra.Command, _ []string) (string, error) {
 		return strings.ReplaceAll(done, "{drive}", d.ID), src.Operate(cmd.Context(), d.ID, do, *why)
-	})
+	}))
 	return cmd
+}
+
+// orDryRun returns the RunE of a command that applies a verb to a drive, or with --dry-run prints
+// what the verb would do.
+func (a driveCommands) orDryRun(dry *bool, whole bool, do drivebay.LeaveVerb, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if !*dry {
+			return run(cmd, args)
+		}
+		_, d, err := a.pickDrive(cmd.Context(), args[0], whole)
+		if err != nil {
+			return err
+		}
+		return a.dryRun(cmd.Context(), d, do)
+	}
 }

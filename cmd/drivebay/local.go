@@ -63,7 +63,7 @@ func (l *local) Drive(ctx context.Context, what string) (*drivebay.Drive, error)
 			return nil, err
 		}
 	}
-	return find(l.seen, what)
+	return find(l.seen, what, false)
 }
 
 // Wait reads the machine again after a tick: without a daemon no change is reported.

@@ -39,46 +39,31 @@ func (a driveCommands) locateCommand() *cobra.Command {
 	}
 }
 
-// findBay returns the bay that what names: by the name of the bay, by the drive in it,
-// or by the number alone where only one bay has it. "7" is "Slot 07". For a drive it
-// returns the ID of the drive.
+// findBay returns the bay that what names: by its name or number, or by the drive in it. For a
+// drive it returns the ID of the drive.
 func findBay(s *drivebay.Snapshot, what string) (string, error) {
-	if _, ok := s.FindBay(what); ok {
-		return what, nil
+	var same, all []string
+	for _, b := range s.FindBays(what) {
+		same = append(same, bayName(b))
 	}
-	if d, ok := s.Find(what); ok {
-		if d.Slot.Bay == "" {
-			return "", fmt.Errorf("drive %s (%s): %w: the bay of the drive is not known", d.ID, d.Name, drivebay.ErrNotFound)
-		}
-		return d.ID, nil
-	}
-	var all, same []string
-	for _, b := range s.Bays {
-		name := strings.TrimPrefix(b.Enclosure+"/"+b.Bay, "/")
-		all = append(all, name)
-		if n := bayNumber(b.Bay); n != "" && n == bayNumber(what) {
-			same = append(same, name)
-		}
-	}
-	switch {
+	switch d, err := find(s, what, false); {
 	case len(same) == 1:
 		return same[0], nil
 	case len(same) > 1:
 		return "", fmt.Errorf("bay %q: %w: %s", what, drivebay.ErrAmbiguous, strings.Join(same, ", "))
-	case len(all) == 0:
+	case err == nil && d.Slot.Bay == "":
+		return "", fmt.Errorf("drive %s (%s): %w: the bay of the drive is not known", d.ID, d.Name, drivebay.ErrNotFound)
+	case err == nil:
+		return d.ID, nil
+	}
+	for i := range s.Bays {
+		all = append(all, bayName(&s.Bays[i]))
+	}
+	if len(all) == 0 {
 		return "", fmt.Errorf("bay %q: %w: this machine reports no bays", what, drivebay.ErrNotFound)
 	}
 	return "", fmt.Errorf("bay %q: %w: known bays: %s", what, drivebay.ErrNotFound, strings.Join(all, ", "))
 }
 
-// bayNumber returns the number at the end of a bay's name, without leading zeros.
-func bayNumber(name string) string {
-	start := strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' }) + 1
-	if start == len(name) {
-		return ""
-	}
-	if n := strings.TrimLeft(name[start:], "0"); n != "" {
-		return n
-	}
-	return "0"
-}
+// bayName returns the name of a bay that no other bay has.
+func bayName(b *drivebay.Bay) string { return strings.TrimPrefix(b.Enclosure+"/"+b.Bay, "/") }

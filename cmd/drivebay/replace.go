@@ -26,9 +26,16 @@ func (a driveCommands) replaceCommand() *cobra.Command {
 	}
 	r := replacement{app: a.app}
 	cmd.Flags().StringVar(&r.why, "why", "", "reason; stored with the drive and shown in its events")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "remove the drive without asking when nothing depends on it")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask: replace also a drive that is GOOD, and remove it when nothing depends on it")
 	cmd.Flags().BoolVar(&r.detach, "detach", false, "do the steps that take no time, print what the next step waits for, and do not wait")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args[0]) }
+	dry := dryRunFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r.answers = bufio.NewReader(a.in)
+		if *dry {
+			return r.dryRun(cmd.Context(), args[0])
+		}
+		return r.run(cmd.Context(), args[0])
+	}
 	return cmd
 }
 
@@ -39,6 +46,7 @@ type replacement struct {
 	why         string
 	yes, detach bool
 	until       time.Time // when --detach stops waiting
+	answers     *bufio.Reader
 
 	drive   string // ID of the drive to replace
 	said    string // text of the last step printed
@@ -67,6 +75,9 @@ func (r *replacement) run(ctx context.Context, what string) error {
 	if err := r.print(introduce(s, d)); err != nil {
 		return err
 	}
+	if err := r.wanted(ctx, d); err != nil {
+		return err
+	}
 	if d.Usage == drivebay.UsageFailed { // a second run retries what failed
 		if s, err = r.do(ctx, s, d, drivebay.LeaveRetry); err != nil {
 			return err
@@ -77,6 +88,29 @@ func (r *replacement) run(ctx context.Context, what string) error {
 		return fmt.Errorf("interrupted: %w: the daemon keeps the state of the replacement; `drivebay replace %s` continues it", context.Canceled, r.drive)
 	}
 	return err
+}
+
+// dryRun prints what the replacement would do.
+func (r *replacement) dryRun(ctx context.Context, what string) error {
+	f, err := r.facts(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := replacedNow(f.Drives, what, r.now())
+	if err != nil {
+		return err
+	}
+	return r.print(introduce(f.Drives, d) + f.Replacement(d).Text("replace drive "+d.ID))
+}
+
+// wanted asks the operator about a drive that is in use and GOOD: a mistyped bay is more likely than
+// the replacement of such a drive.
+func (r *replacement) wanted(ctx context.Context, d *drivebay.Drive) error {
+	if r.yes || d.Health != drivebay.HealthGood || d.Usage != drivebay.UsageInUse {
+		return nil
+	}
+	refused := fmt.Errorf("%w: drive %s (%s) is GOOD; to replace it nevertheless, run `drivebay replace %s --yes`", drivebay.ErrRefused, d.ID, render.Clean(d.Name), d.ID)
+	return r.ask(ctx, "The drive is GOOD. Release it and replace it nevertheless? [y/N] ", refused)
 }
 
 // introduce describes the drive, so that an operator cannot mistake it for another.
@@ -100,7 +134,7 @@ func cleanLines(text string) string {
 // at the first step that takes long.
 func (r *replacement) lead(ctx context.Context, s *drivebay.Snapshot) error {
 	for {
-		d, ok := s.Find(r.drive)
+		d, ok := s.Get(r.drive)
 		if !ok {
 			return fmt.Errorf("drive %s: %w: its record was deleted", r.drive, drivebay.ErrNotFound)
 		}
@@ -165,7 +199,7 @@ func (r *replacement) wait(ctx context.Context, s *drivebay.Snapshot) (*drivebay
 func (r *replacement) do(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, verb drivebay.LeaveVerb) (*drivebay.Snapshot, error) {
 	err := r.src.Operate(ctx, d.ID, verb, r.why)
 	for err == nil {
-		if is, ok := s.Find(d.ID); !ok || is.Usage != d.Usage {
+		if is, ok := s.Get(d.ID); !ok || is.Usage != d.Usage {
 			return s, nil
 		}
 		s, err = r.src.Wait(ctx, s.Seq)
@@ -179,15 +213,21 @@ func (r *replacement) agree(ctx context.Context, s *drivebay.Snapshot, d *driveb
 		return nil
 	}
 	refused := fmt.Errorf("%w: drive %s (%s) would be removed: %s; to confirm, add --yes", drivebay.ErrRefused, d.ID, render.Clean(d.Name), render.Clean(s.Where(d)))
+	return r.ask(ctx, "Remove the drive now? The kernel removes it, and the light of its bay is switched on. [y/N] ", refused)
+}
+
+// ask asks a question at the terminal. It returns refused if the answer is not yes, and without a
+// terminal.
+func (r *replacement) ask(ctx context.Context, question string, refused error) error {
 	if !r.tty {
 		return refused
 	}
-	if err := r.print("Remove the drive now? The kernel removes it, and the light of its bay is switched on. [y/N] "); err != nil {
+	if err := r.print(question); err != nil {
 		return err
 	}
 	answer := make(chan string, 1)
 	go func() { // a read cannot be canceled
-		line, _ := bufio.NewReader(r.in).ReadString('\n')
+		line, _ := r.answers.ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {

@@ -41,7 +41,13 @@ func TestReplace(t *testing.T) {
 	if _, errs, code := call(t, r.env, "volume", "create", "data-1", "--size", "1GiB"); code != 0 {
 		t.Fatal(errs)
 	}
-	out, ended, leave := r.begin(t, "replace", "2", "--why", "it clicks")
+	if _, errs, code := call(t, r.env, "replace", "2", "--why", "it clicks"); code != exitFailure || !strings.Contains(errs, "is GOOD; to replace it nevertheless, run `drivebay replace "+old.ID+" --yes`") {
+		t.Errorf("a drive that is GOOD, and no terminal: %d %s", code, errs)
+	}
+	if _, errs, code := call(t, r.env, "release", "2", "--why", "it clicks"); code != 0 {
+		t.Fatal(errs)
+	}
+	out, ended, leave := r.begin(t, "replace", "2")
 	says(t, out, "drive "+old.ID, "bay Slot 02", "serial "+old.Serial, "WWN "+old.WWN, "between Slot 01 (serial ", "RELEASING", "volume data-1")
 	leave()
 	if code := <-ended; code != exitFailure || !strings.Contains(out.String(), "`drivebay replace "+old.ID+"` continues it") {
@@ -83,6 +89,9 @@ func TestReplace(t *testing.T) {
 func TestReplaceUnattended(t *testing.T) {
 	r, client := rack(t, 4)
 	d := inBay(t, client, "Slot 01")[0]
+	if _, errs, code := call(t, r.env, "release", "1"); code != 0 {
+		t.Fatal(errs)
+	}
 	if out, _, code := call(t, r.env, "replace", "1", "--detach"); code != exitOK || !strings.Contains(out, "RELEASED: nothing depends on the drive") || !strings.Contains(out, "--yes` removes the drive") {
 		t.Errorf("--detach: %d %s", code, out)
 	}
@@ -100,14 +109,14 @@ func TestReplaceUnattended(t *testing.T) {
 	}
 }
 
-// At a terminal the operator is asked, and may say no.
+// At a terminal the command asks before it releases a drive that is GOOD, and before it removes a drive.
 func TestReplaceAsks(t *testing.T) {
 	r, client := rack(t, 4)
 	for _, tc := range []struct {
 		answer string
 		code   int
 		usage  drivebay.Usage
-	}{{"n\n", exitFailure, drivebay.UsageReleased}, {"", exitFailure, drivebay.UsageReleased}, {"yes\n", exitFailure, drivebay.UsageRemoved}} {
+	}{{"n\n", exitFailure, drivebay.UsageInUse}, {"y\nn\n", exitFailure, drivebay.UsageReleased}, {"", exitFailure, drivebay.UsageReleased}, {"yes\n", exitFailure, drivebay.UsageRemoved}} {
 		ctx, leave := context.WithTimeout(t.Context(), 2*patience)
 		var out safeBuffer
 		a := testApp(r.env, &out, &out)
@@ -167,7 +176,10 @@ func TestForceRemove(t *testing.T) {
 func TestReplaceAfterARestart(t *testing.T) {
 	r, client := rack(t, 4)
 	old := inBay(t, client, "Slot 01")[0]
-	if out, _, code := call(t, r.env, "replace", "1", "--detach", "--why", "it clicks"); code != exitOK {
+	if _, errs, code := call(t, r.env, "release", "1", "--why", "it clicks"); code != 0 {
+		t.Fatal(errs)
+	}
+	if out, _, code := call(t, r.env, "replace", "1", "--detach"); code != exitOK {
 		t.Errorf("--detach: %d %s", code, out)
 	}
 	sim := filepath.Join(t.TempDir(), "rack.yaml")

@@ -88,30 +88,26 @@ func progressText(p *drivebay.Progress, now time.Time) string {
 	return text
 }
 
-// replacedNow returns the drive to replace, given a bay or a drive.
+// replacedNow returns the drive to replace, given a bay or the whole name of a drive.
 func replacedNow(s *drivebay.Snapshot, what string, now time.Time) (*drivebay.Drive, error) {
-	d, err := find(s, what)
-	if err == nil {
-		return d, nil
+	bays := s.FindBays(what)
+	if _, by := s.Lookup(deviceOf(what)); by > drivebay.MatchBay || len(bays) == 0 {
+		return find(s, what, true)
 	}
-	bay, bayErr := findBay(s, what)
-	if bayErr != nil {
+	if len(bays) > 1 {
+		_, err := findBay(s, what)
 		return nil, err
 	}
-	b, ok := s.FindBay(bay)
-	if !ok {
-		return nil, err
-	}
+	b := bays[0]
 	if out, ok := leaving(s, b); ok { // its replacement is under way
 		return out, nil
 	}
-	in, ok := s.Find(b.Drive)
+	in, ok := s.Get(b.Drive)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("bay %s: %w: the bay is empty, and no drive of this bay is being replaced", b.Bay, drivebay.ErrNotFound)
 	case in.Succeeds != nil && in.Succeeds.Taken.IsZero():
-		d, err = find(s, in.Succeeds.Of)
-		return d, err
+		return find(s, in.Succeeds.Of, true)
 	case in.Succeeds != nil && now.Sub(in.Succeeds.Taken) < justReplaced:
 		return nil, fmt.Errorf("bay %s: %w: drive %s replaced drive %s at %s; to replace the new drive too, give its ID", b.Bay, drivebay.ErrRefused,
 			in.ID, in.Succeeds.Of, in.Succeeds.Taken.UTC().Format(time.RFC3339))

@@ -52,7 +52,7 @@ func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) erro
 		return err
 	}
 	for _, e := range list {
-		if _, known := s.Find(e.Drive); !known && e.Drive != "" && !s.At.After(e.At) {
+		if _, known := s.Get(e.Drive); !known && e.Drive != "" && !s.At.After(e.At) {
 			return nil // it is newer than the snapshot: printed with the next one
 		}
 		r.event = e.Seq
@@ -72,8 +72,8 @@ func (r *replacement) tellEvents(ctx context.Context, s *drivebay.Snapshot) erro
 
 // misplaced returns a hint if a new drive is not in the bay of the drive to replace.
 func (r *replacement) misplaced(s *drivebay.Snapshot, drive string) string {
-	d, ok := s.Find(r.drive)
-	next, here := s.Find(drive)
+	d, ok := s.Get(r.drive)
+	next, here := s.Get(drive)
 	if !ok || !here || d.Slot.Bay == "" || next.Slot.Bay == d.Slot.Bay && next.Slot.Enclosure == d.Slot.Enclosure {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/plan"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
@@ -56,7 +57,7 @@ func (a volumeCommands) volumeSnapshotDeleteCommand() *cobra.Command {
 		long:  "Deletes a snapshot, given by its ID or name. Without --yes the command does nothing.",
 		sure:  "confirm the loss of the data of the snapshot",
 		about: a.snapshotAtStake, refusal: "the data of %s would be lost permanently; to delete it, add --yes",
-		do: (*api.Client).DeleteSnapshot, done: "deleted",
+		do: (*api.Client).DeleteSnapshot, done: "deleted", plan: plan.Snapshot("delete the snapshot"),
 	})
 }
 
@@ -66,12 +67,23 @@ func (a volumeCommands) volumeSnapshotForgetCommand() *cobra.Command {
 		long:  "Deletes the record of a snapshot whose drive is gone permanently. The snapshot is given by its ID\nor name. If the drive comes back, drivebay finds the snapshot again. The command refuses while the\ndrive is ONLINE. Without --yes it does nothing.",
 		sure:  "confirm that its drive is gone permanently",
 		about: a.snapshotAtStake, refusal: "%s would be forgotten; to forget it, add --yes",
-		do: (*api.Client).ForgetSnapshot, done: "forgotten",
+		do: (*api.Client).ForgetSnapshot, done: "forgotten", plan: plan.Snapshot("delete the record of the snapshot, and wipe nothing,"),
 	})
 }
 
-func (a volumeCommands) snapshotAtStake(_ context.Context, what string) (*api.Client, atStake, error) {
+func (a volumeCommands) snapshotAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
 	client, err := a.client()
-	called := "snapshot " + render.Clean(what)
-	return client, atStake{called, called}, err
+	if err != nil {
+		return nil, atStake{}, err
+	}
+	set, err := client.Volumes(ctx)
+	if err != nil {
+		return nil, atStake{}, err
+	}
+	s, err := set.ResolveSnapshot(what, false)
+	if err != nil {
+		return nil, atStake{}, err
+	}
+	called := fmt.Sprintf("snapshot %s (%s)", s.ID, render.Clean(s.Name))
+	return client, atStake{s.ID, called, called}, nil
 }

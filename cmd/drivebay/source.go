@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -40,11 +42,34 @@ func (a *app) source() (source, error) {
 	return api.Dial(a.api), nil
 }
 
-// find returns the drive that what names. The error of an unknown name lists near matches.
-func find(s *drivebay.Snapshot, what string) (*drivebay.Drive, error) {
-	if d, ok := s.Find(what); ok {
-		return d, nil
+// find returns the drive that what names: see Snapshot.Lookup. For work that cannot be undone, whole
+// refuses the beginning of a name. The error of an unknown name lists near matches.
+func find(s *drivebay.Snapshot, what string, whole bool) (*drivebay.Drive, error) {
+	resolve := s.Resolve
+	if whole {
+		resolve = s.ResolveWhole
 	}
+	d, err := resolve(deviceOf(what))
+	if !errors.Is(err, drivebay.ErrNotFound) {
+		return d, err
+	}
+	return nil, unknownDrive(s, what)
+}
+
+// deviceOf returns the device that a link below /dev leads to, for example one below
+// /dev/disk/by-path. Names of by-id links are known without the link: it may be on another machine.
+func deviceOf(what string) string {
+	if !strings.HasPrefix(what, "/dev/disk/") || strings.HasPrefix(what, "/dev/disk/by-id/") {
+		return what
+	}
+	if device, err := filepath.EvalSymlinks(what); err == nil {
+		return device
+	}
+	return what
+}
+
+// unknownDrive returns the error of a text that names no drive.
+func unknownDrive(s *drivebay.Snapshot, what string) error {
 	var near []string
 	word := strings.ToLower(strings.TrimPrefix(what, "/dev/"))
 	for i := range s.Drives {
@@ -55,14 +80,16 @@ func find(s *drivebay.Snapshot, what string) (*drivebay.Drive, error) {
 		}
 	}
 	switch {
+	case len(s.FindBays(what)) == 1:
+		return fmt.Errorf("bay %q: %w: the bay is empty, and no drive that was in it is known", what, drivebay.ErrNotFound)
 	case len(near) == 0 && len(s.Drives) == 0:
-		return nil, fmt.Errorf("drive %q: %w: this machine has no drives", what, drivebay.ErrNotFound)
+		return fmt.Errorf("drive %q: %w: this machine has no drives", what, drivebay.ErrNotFound)
 	case len(near) == 0:
-		return nil, fmt.Errorf("drive %q: %w: `drivebay drives` lists the drives; give an ID, a name, a serial number or a WWN", what, drivebay.ErrNotFound)
+		return fmt.Errorf("drive %q: %w: `drivebay drives` lists the drives; give a bay, a name, a serial number, a WWN or an ID", what, drivebay.ErrNotFound)
 	case len(near) > maxNear:
 		near = append(near[:maxNear], "...")
 	}
-	return nil, fmt.Errorf("drive %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
+	return fmt.Errorf("drive %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
 }
 
 // maxNear is how many near matches an error lists.
@@ -70,6 +97,11 @@ const maxNear = 8
 
 // pick returns the source and the drive that an argument names.
 func (a *app) pick(ctx context.Context, what string) (source, *drivebay.Drive, error) {
+	return a.pickDrive(ctx, what, false)
+}
+
+// pickDrive does what pick does; with whole, what must not be the beginning of a name.
+func (a *app) pickDrive(ctx context.Context, what string, whole bool) (source, *drivebay.Drive, error) {
 	src, err := a.source()
 	if err != nil {
 		return nil, nil, err
@@ -78,7 +110,7 @@ func (a *app) pick(ctx context.Context, what string) (source, *drivebay.Drive, e
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := find(s, what)
+	d, err := find(s, what, whole)
 	return src, d, err
 }
 

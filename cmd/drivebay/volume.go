@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/plan"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
@@ -43,13 +44,9 @@ func (a volumeCommands) onVolume(use, short, done string, do func(*api.Client, c
 			if err != nil {
 				return err
 			}
-			return a.print(fmt.Sprintf("%s %s\n", calledVolume(&v.Volume), strings.ReplaceAll(done, "{volume}", v.ID)))
+			return a.print(fmt.Sprintf("%s %s\n", render.CalledVolume(&v.Volume), strings.ReplaceAll(done, "{volume}", v.ID)))
 		},
 	}
-}
-
-func calledVolume(v *drivebay.Volume) string {
-	return fmt.Sprintf("volume %s (%s)", v.ID, render.Clean(v.Name))
 }
 
 func (a volumeCommands) volumeShowCommand() *cobra.Command {
@@ -71,7 +68,7 @@ func (a volumeCommands) volumeDeleteCommand() *cobra.Command {
 		long:  "Wipes a volume as its class specifies, and deletes it. The data on it is lost permanently. Without\n--yes the command does nothing and prints what would be lost. The full ID or name is required. The\ncommand refuses a volume that is mounted.",
 		sure:  "confirm the loss of the data on the volume",
 		about: a.volumeAtStake, refusal: "%s, and the data on it, would be lost permanently; to delete it, add --yes",
-		do: (*api.Client).DeleteVolume, done: "deleted",
+		do: (*api.Client).DeleteVolume, done: "deleted", plan: plan.Delete,
 	})
 }
 
@@ -81,7 +78,7 @@ func (a volumeCommands) volumeForgetCommand() *cobra.Command {
 		long:  "Deletes the record of a volume whose drives are gone permanently, and the records of its snapshots.\nUse it for a volume that can no longer be deleted. Nothing is wiped: if a drive comes back, drivebay\nfinds its volumes again. The command refuses while a drive that may have the volume is ONLINE, and\nwhile the volume is mounted. Without --yes it does nothing. The full ID or name is required.",
 		sure:  "confirm that its drives are gone permanently",
 		about: a.volumeAtStake, refusal: "%s would be forgotten and not wiped; to forget it, add --yes",
-		do: (*api.Client).ForgetVolume, done: "forgotten",
+		do: (*api.Client).ForgetVolume, done: "forgotten", plan: plan.Forget,
 	})
 }
 
@@ -105,6 +102,7 @@ func (a volumeCommands) volumeAdoptCommand() *cobra.Command {
 func (a volumeCommands) volumeReleaseCommand() *cobra.Command {
 	cmd := a.onVolume("release VOLUME", "Release a volume whose drive is leaving", "released: its drive no longer waits for it", (*api.Client).ReleaseVolume)
 	cmd.Long = "Confirms that the data of a volume on a leaving drive is no longer needed: the drive is removed and\nthe volume is not moved. Nothing is wiped. The command refuses while the volume is mounted, and\nwhile none of its drives is leaving. If the drive stays after all, the volume stays too."
+	a.withDryRun(cmd, plan.ReleaseVolume)
 	return cmd
 }
 
@@ -114,13 +112,13 @@ func (a volumeCommands) volumeAcceptLossCommand() *cobra.Command {
 		long:  "A mirror whose leg with the newest data is lost continues with the leg that is left; data written\nsince then is lost. The lost drive must be out of the machine.\n\nA volume that is moved to another drive, and of which some data cannot be read, continues without\nthat data: `drivebay volume show VOLUME` lists it by offset and length. It reads as zeros from then\non, and the volume reports the loss until `drivebay volume clear VOLUME`. To read the data again\ninstead, run `drivebay volume retry VOLUME`.\n\nWithout --yes the command does nothing. The full ID or name is required.",
 		sure:  "confirm the loss of this data",
 		about: a.lossAtStake, refusal: "data that cannot be read, or that was written to the lost leg of a mirror, would be lost permanently: %s; to continue without it, add --yes",
-		do: (*api.Client).AcceptLoss, done: "continues without this data",
+		do: (*api.Client).AcceptLoss, done: "continues without this data", plan: plan.AcceptLoss,
 	})
 }
 
 // lossAtStake describes a volume and adds the cause of its usage failure.
 func (a volumeCommands) lossAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
-	client, v, err := a.pickVolume(ctx, what)
+	client, v, err := a.pickVolumeAs(ctx, what, true)
 	if err != nil {
 		return nil, atStake{}, err
 	}
@@ -128,20 +126,20 @@ func (a volumeCommands) lossAtStake(ctx context.Context, what string) (*api.Clie
 	if v.UsageFailure != nil {
 		told += "; " + render.Clean(v.UsageFailure.Cause)
 	}
-	return client, atStake{calledVolume(&v.Volume), told}, nil
+	return client, atStake{v.ID, render.CalledVolume(&v.Volume), told}, nil
 }
 
 func (a volumeCommands) volumeAtStake(ctx context.Context, what string) (*api.Client, atStake, error) {
-	client, v, err := a.pickVolume(ctx, what)
+	client, v, err := a.pickVolumeAs(ctx, what, true)
 	if err != nil {
 		return nil, atStake{}, err
 	}
-	return client, atStake{calledVolume(&v.Volume), lossOf(v)}, nil
+	return client, atStake{v.ID, render.CalledVolume(&v.Volume), lossOf(v)}, nil
 }
 
 // lossOf describes a volume, so that an operator cannot mistake it for another.
 func lossOf(v *drivebay.VolumeView) string {
-	text := fmt.Sprintf("%s of %s, created %s", calledVolume(&v.Volume), render.Binary(v.Size), v.Created.UTC().Format("2006-01-02 15:04:05Z"))
+	text := fmt.Sprintf("%s of %s, created %s", render.CalledVolume(&v.Volume), render.Binary(v.Size), v.Created.UTC().Format("2006-01-02 15:04:05Z"))
 	for _, p := range v.Publications {
 		text += ", mounted at " + render.Clean(p.Path)
 	}
@@ -154,7 +152,7 @@ func (a volumeCommands) volumeExpandCommand() *cobra.Command {
 		Long:    "Expands a volume, and its filesystem if it is mounted; otherwise the filesystem grows when it is\nmounted the next time. An encrypted volume that is in use needs its passphrase, or grows when it is\nstaged the next time. If there is no room behind a partition, the partition or the one behind it has\nto move: repeat the command until the volume has grown. A volume never shrinks.",
 		Example: "  drivebay volume expand data-1 20GiB",
 	}
-	secret := newPassphraseFlag(cmd, "file with the passphrase of an encrypted volume that is in use")
+	secret, dry := newPassphraseFlag(cmd, "file with the passphrase of an encrypted volume that is in use"), dryRunFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		size, err := someSize(args[1])
 		if err != nil {
@@ -167,6 +165,9 @@ func (a volumeCommands) volumeExpandCommand() *cobra.Command {
 		client, v, err := a.pickVolume(cmd.Context(), args[0])
 		if err != nil {
 			return err
+		}
+		if *dry {
+			return a.dryRunVolume(cmd.Context(), render.CalledVolume(&v.Volume), v.ID, plan.Expand(size))
 		}
 		var grown drivebay.Volume
 		err = a.untilDone(cmd.Context(), client, func() (err error) {
@@ -183,7 +184,7 @@ func (a volumeCommands) volumeExpandCommand() *cobra.Command {
 
 // grew describes a volume that was expanded, and what of it still has to grow.
 func grew(v *drivebay.Volume) string {
-	text := fmt.Sprintf("%s has %s", calledVolume(v), render.Binary(v.Size))
+	text := fmt.Sprintf("%s has %s", render.CalledVolume(v), render.Binary(v.Size))
 	switch {
 	case v.CSIStatus != drivebay.CSIResized:
 	case v.Encrypted():

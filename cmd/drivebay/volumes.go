@@ -84,11 +84,16 @@ func (a volumeCommands) printVolumes(set *drivebay.VolumeSet, abnormal bool, out
 	return err
 }
 
-// findVolume returns the volume that what names. The error of an unknown name lists near
-// matches.
-func findVolume(set *drivebay.VolumeSet, what string) (*drivebay.VolumeView, error) {
-	if v, ok := set.Find(what); ok {
-		return v, nil
+// findVolume returns the volume that what names; with whole, what must not be the beginning of a
+// name. The error of an unknown name lists near matches.
+func findVolume(set *drivebay.VolumeSet, what string, whole bool) (*drivebay.VolumeView, error) {
+	resolve := set.Resolve
+	if whole {
+		resolve = set.ResolveWhole
+	}
+	v, err := resolve(what)
+	if !errors.Is(err, drivebay.ErrNotFound) {
+		return v, err
 	}
 	var near []string
 	for _, v := range set.Volumes {
@@ -109,6 +114,11 @@ func findVolume(set *drivebay.VolumeSet, what string) (*drivebay.VolumeView, err
 
 // pickVolume returns a client and the volume that an argument names.
 func (a *app) pickVolume(ctx context.Context, what string) (*api.Client, *drivebay.VolumeView, error) {
+	return a.pickVolumeAs(ctx, what, false)
+}
+
+// pickVolumeAs does what pickVolume does; with whole, what must not be the beginning of a name.
+func (a *app) pickVolumeAs(ctx context.Context, what string, whole bool) (*api.Client, *drivebay.VolumeView, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +127,7 @@ func (a *app) pickVolume(ctx context.Context, what string) (*api.Client, *driveb
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := findVolume(set, what)
+	v, err := findVolume(set, what, whole)
 	return client, v, err
 }
 

@@ -67,16 +67,16 @@ func (s driveHandlers) find(r *http.Request) (*drivebay.Drive, error) {
 	if snap.Seq == 0 {
 		return nil, errStarting
 	}
-	if d, ok := snap.Find(what); ok {
-		return d, nil
+	return snap.Resolve(what)
+}
+
+// findWhole returns the drive that the request names as a whole: for what cannot be undone.
+func (s driveHandlers) findWhole(r *http.Request) (*drivebay.Drive, error) {
+	snap := s.engine.Snapshot()
+	if snap.Seq == 0 {
+		return nil, errStarting
 	}
-	for _, d := range snap.Drives {
-		one := drivebay.Snapshot{Drives: []drivebay.Drive{d}}
-		if _, ok := one.Find(what); ok {
-			return nil, fmt.Errorf("drive %q: %w: more than one is called so, give the id", what, drivebay.ErrAmbiguous)
-		}
-	}
-	return nil, fmt.Errorf("drive %q: %w", what, drivebay.ErrNotFound)
+	return snap.ResolveWhole(r.PathValue("id"))
 }
 
 func (s driveHandlers) pages(w http.ResponseWriter, r *http.Request) error {
@@ -127,7 +127,7 @@ func (s driveHandlers) claim(w http.ResponseWriter, r *http.Request) error {
 
 func (s driveHandlers) leave(w http.ResponseWriter, r *http.Request) error {
 	return act(w, r, func(ctx context.Context, b leaveBody) error {
-		d, err := s.find(r)
+		d, err := s.findWhole(r)
 		if err != nil {
 			return err
 		}

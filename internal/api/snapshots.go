@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/drivebay/drivebay"
 )
@@ -24,23 +22,14 @@ func (s volumeHandlers) snapshots(w http.ResponseWriter, _ *http.Request) error 
 	return nil
 }
 
-// findSnapshot returns the snapshot with this id, or with this name if only one has it.
-func (s volumeHandlers) findSnapshot(what string) (*drivebay.VolumeSnapshot, error) {
+// findSnapshot returns the snapshot with this id, or with this name if only one has it. With prefix
+// the beginning of either is enough.
+func (s volumeHandlers) findSnapshot(what string, prefix bool) (*drivebay.VolumeSnapshot, error) {
 	set, err := s.volumeSet()
 	if err != nil {
 		return nil, err
 	}
-	if snap, ok := set.GetSnapshot(what); ok {
-		return snap, nil
-	}
-	named := slices.DeleteFunc(slices.Clone(set.Snapshots), func(snap drivebay.VolumeSnapshot) bool { return snap.Name != what })
-	switch len(named) {
-	case 0:
-		return nil, fmt.Errorf("snapshot %q: %w", what, drivebay.ErrNotFound)
-	case 1:
-		return &named[0], nil
-	}
-	return nil, fmt.Errorf("snapshot %q: %w: more than one is called so, give the id", what, drivebay.ErrAmbiguous)
+	return set.ResolveSnapshot(what, prefix)
 }
 
 func (s volumeHandlers) createSnapshot(w http.ResponseWriter, r *http.Request) error {
@@ -66,7 +55,7 @@ func (s volumeHandlers) forgetSnapshot(w http.ResponseWriter, r *http.Request) e
 
 func onSnapshot(s volumeHandlers, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
-		snap, err := s.findSnapshot(r.PathValue("id"))
+		snap, err := s.findSnapshot(r.PathValue("id"), false)
 		if err != nil {
 			return nil, err
 		}

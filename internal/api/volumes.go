@@ -149,22 +149,13 @@ func (s volumeHandlers) volume(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// findVolume returns the volume with this id, name or start of the id.
+// findVolume returns the volume with this id or name, or the only one with this beginning of either.
 func (s volumeHandlers) findVolume(what string) (*drivebay.VolumeView, error) {
 	set, err := s.volumeSet()
 	if err != nil {
 		return nil, err
 	}
-	if v, ok := set.Find(what); ok {
-		return v, nil
-	}
-	for _, v := range set.Volumes {
-		one := drivebay.VolumeSet{Volumes: []*drivebay.VolumeView{v}}
-		if _, ok := one.Find(what); ok {
-			return nil, fmt.Errorf("volume %q: %w: more than one is called so, give the id", what, drivebay.ErrAmbiguous)
-		}
-	}
-	return nil, fmt.Errorf("volume %q: %w", what, drivebay.ErrNotFound)
+	return set.Resolve(what)
 }
 
 func (s volumeHandlers) capacity(w http.ResponseWriter, r *http.Request) error {

@@ -81,7 +81,7 @@ func (b *VolumeBody) request() (r drivebay.VolumeRequest, err error) {
 // named returns the source with ids instead of names.
 func (s volumeHandlers) named(source drivebay.Source) (drivebay.Source, error) {
 	if source.Snapshot != "" {
-		snap, err := s.findSnapshot(source.Snapshot)
+		snap, err := s.findSnapshot(source.Snapshot, true)
 		if err != nil {
 			return source, fmt.Errorf("source: %w", err)
 		}
@@ -113,11 +113,11 @@ func (s volumeHandlers) createVolume(w http.ResponseWriter, r *http.Request) err
 // deleteVolume and forgetVolume require the whole id or name: the start of an id may match another
 // volume.
 func (s volumeHandlers) deleteVolume(w http.ResponseWriter, r *http.Request) error {
-	return onWholeVolume(s, w, r, "delete", Volumes.DeleteVolume)
+	return onWholeVolume(s, w, r, Volumes.DeleteVolume)
 }
 
 func (s volumeHandlers) forgetVolume(w http.ResponseWriter, r *http.Request) error {
-	return onWholeVolume(s, w, r, "forget", Volumes.ForgetVolume)
+	return onWholeVolume(s, w, r, Volumes.ForgetVolume)
 }
 
 // adoptVolume requires the whole id: a volume that was found may have no name.
@@ -129,18 +129,18 @@ func (s volumeHandlers) adoptVolume(w http.ResponseWriter, r *http.Request) erro
 
 // acceptLoss requires the whole id or name, as deleteVolume does.
 func (s volumeHandlers) acceptLoss(w http.ResponseWriter, r *http.Request) error {
-	return onWholeVolume(s, w, r, "accept the loss of unreadable data", Volumes.AcceptLoss)
+	return onWholeVolume(s, w, r, Volumes.AcceptLoss)
 }
 
-func onWholeVolume(s volumeHandlers, w http.ResponseWriter, r *http.Request, verb string, do func(Volumes, context.Context, string) error) error {
+func onWholeVolume(s volumeHandlers, w http.ResponseWriter, r *http.Request, do func(Volumes, context.Context, string) error) error {
 	return work(s, w, r, func(ctx context.Context, engine Volumes, _ struct{}) (any, error) {
-		what := r.PathValue("id")
-		v, err := s.findVolume(what)
+		set, err := s.volumeSet()
 		if err != nil {
 			return nil, err
 		}
-		if what != v.ID && what != v.Name {
-			return nil, fmt.Errorf("volume %q: %w: to %s it give its whole name or id, %s", what, drivebay.ErrAmbiguous, verb, v.ID)
+		v, err := set.ResolveWhole(r.PathValue("id"))
+		if err != nil {
+			return nil, err
 		}
 		return nil, do(engine, ctx, v.ID)
 	})

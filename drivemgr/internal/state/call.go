@@ -12,12 +12,10 @@ import (
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
-// Find returns the drive of Snapshot.Find, or an error that names it.
+// Find returns the drive that a text names as a whole. A caller that has the id of a drive whose
+// record is gone never gets a drive whose id begins with it.
 func (m *State) Find(what string) (*drivebay.Drive, error) {
-	if d, ok := m.Snapshot().Find(what); ok {
-		return d, nil
-	}
-	return nil, fmt.Errorf("drive %q: %w", what, drivebay.ErrNotFound)
+	return m.Snapshot().ResolveWhole(what)
 }
 
 // Ask runs f, which reads from a drive, in the drive's lane, for at most ReadTimeout.

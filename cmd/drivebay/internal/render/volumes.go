@@ -188,3 +188,8 @@ func Snapshots(list []drivebay.VolumeSnapshot, volumes *drivebay.VolumeSet, s St
 	}
 	return t.String(s)
 }
+
+// CalledVolume names a volume by its ID and name.
+func CalledVolume(v *drivebay.Volume) string {
+	return fmt.Sprintf("volume %s (%s)", v.ID, Clean(v.Name))
+}
