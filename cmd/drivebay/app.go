@@ -99,6 +99,8 @@ func (a *app) rootCommand() *cobra.Command {
 	)
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}")
 	usageErrors(root)
 	return root
 }

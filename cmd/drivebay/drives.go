@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/follow"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -90,8 +91,9 @@ func (a driveCommands) refreshCommand() *cobra.Command {
 // clearScreen moves the cursor to the top left and clears the screen (ECMA-48 CUP, ED).
 const clearScreen = "\x1b[H\x1b[2J"
 
-// watch draws s and each value that follows, until ctx ends.
-func watch[T any](ctx context.Context, a *app, s T, draw func(T) error, following func(T) (T, error)) error {
+// watch draws s and each value that follows, until ctx ends. While the daemon does not answer it
+// waits, and then draws the state of the daemon that answers.
+func watch[T any](ctx context.Context, a *app, s *T, draw func(*T) error, following func(*T) (*T, error)) error {
 	for {
 		if a.tty {
 			if err := a.print(clearScreen); err != nil {
@@ -101,14 +103,20 @@ func watch[T any](ctx context.Context, a *app, s T, draw func(T) error, followin
 		if err := draw(s); err != nil {
 			return err
 		}
-		next, err := following(s)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		var err error
+		if s, err = follow.Next(ctx, a.daemonAway(), func() (*T, error) { return following(s) }, func() (*T, error) { return following(new(T)) }); err != nil || ctx.Err() != nil {
 			return err
 		}
-		s = next
+	}
+}
+
+// daemonAway returns what a command that waits for the daemon says when the daemon ends and is back.
+func (a *app) daemonAway() follow.Away {
+	return follow.Away{
+		Lost: func(err error) {
+			fmt.Fprintf(a.err, "note: the daemon does not answer, waiting for it: %s\n", render.Clean(err.Error()))
+		},
+		Back: func() { fmt.Fprintln(a.err, "note: the daemon answers again") },
 	}
 }
 

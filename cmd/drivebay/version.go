@@ -29,6 +29,12 @@ func buildVersion() (linked, commit string) {
 	return linked, commit
 }
 
+// versionText is what `drivebay version` and `drivebay --version` print.
+func versionText() string {
+	v, _ := buildVersion()
+	return fmt.Sprintf("drivebay %s %s %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version"}
 	out := outputFlag(cmd, "text", "json")
@@ -37,7 +43,7 @@ func (a *app) versionCommand() *cobra.Command {
 		if out.format == "json" {
 			return a.printAs(out, map[string]string{"version": v, "commit": commit, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}, nil)
 		}
-		return a.print(fmt.Sprintf("drivebay %s %s %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH))
+		return a.print(versionText())
 	}
 	return cmd
 }

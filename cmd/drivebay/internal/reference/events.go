@@ -60,11 +60,20 @@ var eventWords = []struct {
 	{drivebay.EventSnapshotDeleted, "a snapshot was deleted, or its record was deleted", ""},
 }
 
+// EventKinds returns every kind of event.
+func EventKinds() []drivebay.EventKind {
+	var kinds []drivebay.EventKind
+	for _, e := range eventWords {
+		kinds = append(kinds, e.kind)
+	}
+	return kinds
+}
+
 // Events writes the page about events.
 func Events(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Events\n\nThis page is generated from the table of events in the program: change the table, not the page.\n\n" +
-		"`drivebay events` lists the events, `drivebay events --follow` also prints new events, and programs read them from GET /api/v1/events.\n" +
+		"`drivebay events` lists the events, `drivebay events --watch` also prints new events, `--since`, `--kind`, `--drive` and `--volume` select some, and programs read them from GET /api/v1/events.\n" +
 		"Each event names its drive or volume and has its cause as a sentence. drivebay keeps the last 10000 events.\n\n" +
 		"| kind | what happened | what to do |\n|---|---|---|\n")
 	for _, e := range eventWords {
