@@ -51,6 +51,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
+	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},
 	"cmd/drivebay/internal/plan":      {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/complete"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/spf13/cobra"
@@ -101,6 +102,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(drives.cordonCommands()...)
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
+	complete.Add(root, a.completionClient)
 	usageErrors(root)
 	return root
 }

@@ -12,9 +12,8 @@ import (
 func (a driveCommands) locateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "locate BAY on|off", Short: "Switch the light of a bay on or off", Args: cobra.ExactArgs(2),
-		Long:              "Switches the light of a bay on or off. BAY is the name or number of the bay, ENCLOSURE/BAY if\nseveral bays have the same name, or the drive in the bay.",
-		Example:           "  drivebay locate 'Slot 7' on\n  drivebay locate sdc off",
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Long:    "Switches the light of a bay on or off. BAY is the name or number of the bay, ENCLOSURE/BAY if\nseveral bays have the same name, or the drive in the bay.",
+		Example: "  drivebay locate 'Slot 7' on\n  drivebay locate sdc off",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "on" && args[1] != "off" {
 				return usage("%q: want on or off", args[1])

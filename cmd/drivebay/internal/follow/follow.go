@@ -103,10 +103,10 @@ type Away struct {
 	Back func()
 }
 
-// Next returns what next brings. While the daemon does not answer it tries again, with anew: what was
+// Next returns what next brings. While the daemon does not answer it tries again, with fresh: what was
 // known of the daemon does not count for another one. It returns the zero value once ctx ends, and an
 // error that another try cannot end.
-func Next[T any](ctx context.Context, away Away, next, anew func() (T, error)) (T, error) {
+func Next[T any](ctx context.Context, away Away, next, fresh func() (T, error)) (T, error) {
 	var zero T
 	for gone := false; ; {
 		got, err := next()
@@ -121,7 +121,7 @@ func Next[T any](ctx context.Context, away Away, next, anew func() (T, error)) (
 		case final(err):
 			return zero, err
 		case !gone:
-			gone, next = true, anew
+			gone, next = true, fresh
 			away.Lost(err)
 		}
 		select {
