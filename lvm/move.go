@@ -63,6 +63,8 @@ func EndMove(group, from string) []Step {
 		Name: "end the move from physical volume " + from,
 		Argv: []string{"pvmove", "--interval", "1", pvArg(from)},
 		Done: func(r *Report) bool { g := r.Group(group); return g != nil && g.Move(from) == nil },
+
+		Polls: true,
 	}}
 }
 

@@ -255,6 +255,23 @@ func TestChangeIsNotKilled(t *testing.T) {
 	}
 }
 
+// TestPollingIsStopped: a command that waits for a copy ends with its caller, so that the copy can be ended
+// in another way.
+func TestPollingIsStopped(t *testing.T) {
+	tape := slowChange{&replay{t: t, reports: []string{"healthy"}}, make(chan struct{}), make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	came := make(chan error, 1)
+	go func() {
+		_, err := New(tape, "").step(ctx, recorded(t, "healthy"), allDevices, EndMove("drivebay-all", recorded(t, "healthy").Group("drivebay-all").PVs[0].UUID)[0])
+		came <- err
+	}()
+	<-tape.begun
+	cancel()
+	if err := <-came; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // TestStranded: parts that are active without what they are parts of are taken away
 // before anything else is done; those in use are not.
 func TestStranded(t *testing.T) {

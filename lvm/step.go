@@ -22,6 +22,10 @@ type Step struct {
 	// Allocates marks a command that gives extents to a volume without copying data over
 	// all of them.
 	Allocates bool
+	// Polls marks a command that waits for a copy of the kernel, outside LVM's lock. It is stopped when
+	// its caller has gone, or after commandTime: it might wait for ever, and keep others from ending the
+	// copy.
+	Polls bool
 	// Unlabels is the UUID of the physical volume whose label the command removes.
 	Unlabels string
 }

@@ -37,7 +37,7 @@ func New(r Runner, archive string) *System {
 	return &System{runner: r, archive: archive, busy: map[string]*groupLock{}}
 }
 
-// commandTime limits a command that only reads. A report of a thousand volumes takes
+// commandTime limits a command that only reads, or waits. A report of a thousand volumes takes
 // well under a second; a command that takes longer waits for a drive that hangs.
 const commandTime = 2 * time.Minute
 
@@ -145,7 +145,14 @@ func (s *System) step(ctx context.Context, before *Report, devices []string, ste
 	if err != nil {
 		return before, err
 	}
-	if err := s.change(ctx, devices, command); err != nil {
+	if step.Polls {
+		within, cancel := context.WithTimeout(ctx, commandTime)
+		defer cancel()
+		_, err = s.run(within, devices, command)
+	} else {
+		err = s.change(ctx, devices, command)
+	}
+	if err != nil {
 		return before, err
 	}
 	after, err := s.Read(ctx, devices)
