@@ -59,6 +59,9 @@ func machineOf(ctx context.Context, src source) drivebay.Machine {
 	if l, ok := src.(*local); ok && l.seen != nil {
 		return l.seen.Machine
 	}
+	if src == nil {
+		return drivebay.Machine{}
+	}
 	s, err := src.Drives(ctx)
 	if err != nil {
 		return drivebay.Machine{}
