@@ -10,7 +10,7 @@ const naming = "\n\nDRIVE is the ID of a drive; its kernel name, device path or 
 	"a name, or the beginning of either. Commands that cannot be undone refuse the beginning of a name,\n" +
 	"and a text that means different drives in different ways."
 
-// completionClient returns the client that completes arguments. With --local and --root there is none:
+// completionClient returns the client that completes arguments; nil with --local and --root, where
 // reading the drives takes too long.
 func (a *app) completionClient() *api.Client {
 	if a.local || a.root != "" {

@@ -27,7 +27,7 @@ const (
 
 // Follower reads events. The number of the last event is its cursor. After a gap it reads all events
 // that the daemon keeps, and returns those that it has not returned before: a daemon with another
-// record store numbers them anew.
+// record store gives them other numbers.
 type Follower struct {
 	src   Source
 	after uint64
