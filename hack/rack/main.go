@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/config"
@@ -32,7 +34,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, flag.Arg(0), *dir, *bays, *size); err != nil {
+	context.AfterFunc(ctx, stop) // a second ctrl-c ends this process at once
+	if err := run(ctx, flag.Arg(0), *dir, *bays, *size); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "rack:", err)
 		os.Exit(1)
 	}
@@ -47,29 +50,35 @@ func run(ctx context.Context, program, dir string, bays int, size int64) error {
 		return err
 	}
 	// Commands look for the daemon at this socket by default.
-	state := []string{"serve", "--state-dir", filepath.Join(dir, "state"), "--api", config.Here().API(),
-		"--csi-endpoint", "unix://" + filepath.Join(dir, "csi.sock"), "--addons-endpoint", "unix://" + filepath.Join(dir, "addons.sock")}
-	switch spare, err := spareDrives(ctx, program); {
-	case os.Geteuid() != 0:
+	r := rack{program: program, address: config.Here().API(), csi: "unix://" + filepath.Join(dir, "csi.sock")}
+	state := []string{"--state-dir", filepath.Join(dir, "state"), "--api", r.address, "--csi-endpoint", r.csi, "--addons-endpoint", "unix://" + filepath.Join(dir, "addons.sock")}
+	if os.Geteuid() != 0 {
 		fmt.Println("not root: serving the simulated rack of examples/rack24.yaml; run as root for real drives, or loop devices where there are none to spare")
-		return serve(ctx, program, append(state, "--sim", "examples/rack24.yaml")...)
-	case err != nil:
+		return r.serve(ctx, append(state, "--sim", "examples/rack24.yaml")...)
+	}
+	spare, err := spareDrives(ctx, program)
+	if err != nil {
 		return err
-	case spare > 0:
-		fmt.Printf("%d drives of this machine could be used for volumes; none is before it is claimed: see drivebay claim\n", spare)
-		return serve(ctx, program, "serve")
+	}
+	if spare > 0 {
+		fmt.Printf("%d drives of this machine could be used for volumes; none is before it is claimed: see `drivebay claim`\n", spare)
+		r.csi = ""
+		return r.serve(ctx, "--api", r.address)
 	}
 	mounts := filepath.Join(dir, "mnt")
 	if err := os.MkdirAll(mounts, 0o750); err != nil {
 		return err
 	}
 	loops, err := attach(ctx, dir, bays, size)
-	defer func() { detach(loops) }()
-	if err != nil {
-		return err
+	if err == nil {
+		fmt.Printf("this machine has no drive to spare: serving %d loop devices over files in %s\n", len(loops), dir)
+		err = r.serve(ctx, append(state, "--loop", "--claim", "transport=loop,serial="+dir+"/bay*", "--volume-roots", mounts)...)
 	}
-	fmt.Printf("this machine has no drive to spare: serving %d loop devices over files in %s\n", len(loops), dir)
-	return serve(ctx, program, append(state, "--loop", "--claim", "transport=loop,serial="+dir+"/bay*", "--volume-roots", mounts)...)
+	left := cleanUp(mounts, loops)
+	if left == nil && err == nil && len(loops) > 0 {
+		fmt.Printf("%d loop devices are detached, and nothing is mounted; the next `make run` finds the volumes in %s again\n", len(loops), dir)
+	}
+	return errors.Join(err, left)
 }
 
 // spareDrives counts the drives that could be claimed.
@@ -125,23 +134,27 @@ func grow(file string, size int64) error {
 	return f.Truncate(size)
 }
 
-// detach detaches the devices. The kernel detaches one that is still mounted when it is
-// unmounted (losetup(8), lazy destruction).
-func detach(loops []string) {
-	for _, l := range loops {
-		if out, err := exec.Command("losetup", "--detach", l).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "rack: detach %s: %v: %s\n", l, err, out)
-		}
-	}
+// rack is the daemon that is run.
+type rack struct {
+	program      string
+	address, csi string // of its API, and of CSI
 }
 
-// serve runs the program until it ends or ctx ends.
-func serve(ctx context.Context, program string, args ...string) error {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+// serve runs the daemon until it ends or ctx ends.
+func (r rack) serve(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, r.program, append([]string{"serve"}, args...)...)
+	log := &quietLog{to: os.Stderr}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, log, log
+	cmd.WaitDelay = 5 * time.Second // a program that the daemon has left can hold the pipe
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // ctrl-c reaches this process only
-	if err := cmd.Run(); ctx.Err() == nil {
+	ready, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); r.banner(ready, log) }()
+	err := cmd.Run()
+	stop()
+	<-done
+	if ctx.Err() == nil {
 		return err
 	}
 	return nil // interrupted, and so was the program
