@@ -96,7 +96,7 @@ generate: need-go ## write the generated code and pages anew
 image: ## build the container image (needs docker, podman or buildah)
 	@engine=$$(command -v docker podman 2>/dev/null | head -n 1); \
 	if [ -z "$$engine" ]; then echo 'make image: no docker or podman here; `go test ./deploy/...` proves the list of files without one' >&2; exit 1; fi; \
-	"$$engine" build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t drivebay:$(VERSION) .
+	"$$engine" build --build-arg VERSION=$(VERSION) -t drivebay:$(VERSION) .
 
 clean: ## remove what was built
 	rm -rf bin .cache

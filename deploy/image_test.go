@@ -26,7 +26,7 @@ type instruction struct {
 func dockerfile(t *testing.T) (out []instruction) {
 	t.Helper()
 	known := []string{"FROM", "ARG", "WORKDIR", "COPY", "RUN", "ENTRYPOINT", "CMD"}
-	b, err := os.ReadFile("Dockerfile")
+	b, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func built(t *testing.T, stage, file string) bool {
 }
 
 func ignored(t *testing.T, source string) bool {
-	b, err := os.ReadFile("Dockerfile.dockerignore")
+	b, err := os.ReadFile(filepath.Join(root, "Dockerfile.dockerignore"))
 	if err != nil {
 		t.Fatal(err)
 	}

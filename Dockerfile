@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# Built from the root of the repository: docker build -f deploy/Dockerfile .
+# docker build . (or `make image`, which adds the version)
 # What ends up in the image is listed in deploy/image.files; `go test ./deploy/...` holds the two together.
 FROM golang:1.26-bookworm AS build
 ARG VERSION=dev
