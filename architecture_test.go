@@ -86,7 +86,7 @@ func init() {
 // kernel or other programs.
 var only = map[string][]string{
 	"os/exec":  {"internal/host"},
-	"syscall":  {"internal/host", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store"}, // cmd and daemon: the names of signals; store: the errors of a disk that takes no writes
+	"syscall":  {"internal/host", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals; api: the user of a connection; store: the errors of a disk that takes no writes
 	"net/http": {"internal/api", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon"},
 }
 

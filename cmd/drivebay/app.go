@@ -84,7 +84,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	api := a.getenv("DRIVEBAY_API")
 	if api == "" {
-		api = a.place().API()
+		api = a.place().ClientAPI(mayExist)
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&a.api, "api", api, "address of the daemon: unix:///path or http://host:port (also $DRIVEBAY_API)")

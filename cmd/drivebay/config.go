@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/config"
@@ -23,9 +26,9 @@ func (a *app) configCommand() *cobra.Command {
 		Use: "print", Short: "Print the configuration that `drivebay serve` would use, with every key explained",
 		Long: "Prints the configuration that results from the file, the DRIVEBAY_* variables and the defaults.\nThe output is a configuration file.",
 	}
-	file := printed.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), "configuration file (also $DRIVEBAY_CONFIG)")
+	file := printed.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), configFileDoc)
 	printed.RunE = func(*cobra.Command, []string) error {
-		loaded, err := config.Load(config.Sources{File: *file, Env: a.environ})
+		loaded, err := config.Load(config.Sources{File: *file, Usual: a.place().File(), Env: a.environ})
 		if err != nil {
 			return err
 		}
@@ -36,6 +39,12 @@ func (a *app) configCommand() *cobra.Command {
 	}
 	cmd.AddCommand(check, printed)
 	return cmd
+}
+
+// mayExist reports whether a file exists, as far as this user can see.
+func mayExist(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (a *app) place() config.Place {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -115,10 +117,29 @@ func TestReload(t *testing.T) {
 	if !strings.Contains(r.err.String(), "keys=listen") {
 		t.Errorf("the key is not named: %s", r.err.String())
 	}
+	reported := func(what string, ok func(api.ConfigStatus) bool) {
+		t.Helper()
+		client := api.Dial(r.env["DRIVEBAY_API"])
+		defer client.Close()
+		var last *api.ConfigStatus
+		eventually(t, patience, func() bool {
+			st, err := client.Status(t.Context())
+			last = st.Config
+			return err == nil && last != nil && last.File == config && ok(*last)
+		}, func() string { return fmt.Sprintf("%s: status %+v", what, last) })
+	}
+	reported("a key that needs a restart", func(c api.ConfigStatus) bool {
+		return slices.Equal(c.Changed, []string{"log.level", "poll.evidence"}) && slices.Equal(c.Restart, []string{"listen"}) && c.Error == ""
+	})
 	write(t, config, "log: {lvel: info}\n")
 	hangUp(`did you mean \"log.level\"?`)
+	reported("an invalid file", func(c api.ConfigStatus) bool {
+		return strings.Contains(c.Error, "log.lvel") && len(c.Changed) == 0 && slices.Equal(c.Restart, []string{"listen"})
+	})
 	write(t, config, "log: {level: info}\n")
 	hangUp("changed=log.level,poll.evidence")
+	reported("a valid file again", func(c api.ConfigStatus) bool { return c.Error == "" && len(c.Changed) == 2 && len(c.Restart) == 0 })
+	hangUp("no key changed that takes effect without a restart")
 	if _, errs, code := call(t, r.env, "drives"); code != 0 {
 		t.Errorf("after reloads: %s", errs)
 	}

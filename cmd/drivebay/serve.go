@@ -10,21 +10,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
+const configFileDoc = "configuration file (also $DRIVEBAY_CONFIG); empty: " + config.SystemFile + ", if it exists, for root"
+
 func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon that manages the drives",
-		Long: "Monitors the drives of this machine and serves the API on a unix socket. Flags override\nDRIVEBAY_* variables, variables override the configuration file, and the file overrides the\ndefaults. SIGHUP reloads the configuration, SIGTERM stops the daemon.",
+		Long: "Monitors the drives of this machine and serves the API on a unix socket. Flags override\nDRIVEBAY_* variables, variables override the configuration file, and the file overrides the\ndefaults. Without --config, root's daemon reads /etc/drivebay/drivebay.yaml if it exists, unless it\nmanages a simulated or recorded machine. SIGHUP reloads the configuration, SIGTERM stops the daemon.",
 		Example: "  drivebay serve --listen 127.0.0.1:9100\n" +
 			"  drivebay serve --sim examples/rack24.yaml --state-dir /tmp/rack --api unix:///tmp/rack.sock",
 	}
-	file := cmd.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), "configuration file (also $DRIVEBAY_CONFIG)")
+	file := cmd.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), configFileDoc)
 	given := configFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if a.local {
 			return usage("--local cannot be used with `drivebay serve`: it is for commands that run without the daemon")
 		}
 		load := func() (config.Loaded, error) {
-			return config.Load(config.Sources{File: *file, Env: csiEndpoint(a.environ), Flags: given()})
+			return config.Load(config.Sources{File: *file, Usual: a.place().File(), Env: csiEndpoint(a.environ), Flags: given()})
 		}
 		loaded, err := load()
 		if err != nil {

@@ -238,7 +238,7 @@ func (c *connection) unreached(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", c.url, ctx.Err())
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s is for its owner only: be that user (root, as a rule)", drivebay.ErrPermission, c.url)
+		return fmt.Errorf("%w: %s: %s", drivebay.ErrPermission, c.url, denied(strings.TrimPrefix(c.url, "unix://")))
 	case dialing && op.Op == "dial":
 		return fmt.Errorf("%w at %s: start it with `drivebay serve`, or use --local", ErrNoDaemon, c.url)
 	}

@@ -64,6 +64,8 @@ var errStarting = failf(http.StatusServiceUnavailable, "starting", "the drives o
 
 var errReadOnly = failf(http.StatusForbidden, "read_only", "this address is for reading only: use the daemon's unix socket")
 
+var errMember = failf(http.StatusForbidden, "read_only", "members of the socket's group may only read: use sudo")
+
 func failf(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -17,11 +17,12 @@ import (
 type Listener struct {
 	net.Listener
 	ReadOnly bool // the server refuses privileged routes on this address
+	shared   bool // the server refuses them to users other than root and the daemon's own
 }
 
 const (
 	socketMode    = 0o600
-	socketDirMode = 0o750
+	socketDirMode = 0o755 // each socket has its own permissions
 	probeTime     = time.Second
 )
 

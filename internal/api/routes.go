@@ -70,13 +70,21 @@ var routes = []route{
 
 // Handler returns the handler of all routes and mounted handlers.
 func (s *Server) Handler(readOnly bool) http.Handler {
+	if readOnly {
+		return s.restricted(errReadOnly)
+	}
+	return s.restricted(nil)
+}
+
+// restricted returns the handler that answers privileged routes with an error, unless it is nil.
+func (s *Server) restricted(refusal *Error) http.Handler {
 	mux := http.NewServeMux()
 	allowed := map[string][]string{}
 	for _, r := range routes {
 		allowed[r.path] = append(allowed[r.path], r.method)
 		serve := r.serve
-		if readOnly && r.privileged {
-			serve = refuse
+		if refusal != nil && r.privileged {
+			serve = refuse(refusal)
 		}
 		mux.Handle(r.method+" "+r.path, s.answer(serve))
 	}
@@ -84,7 +92,7 @@ func (s *Server) Handler(readOnly bool) http.Handler {
 		mux.Handle(path, s.answer(wrongMethod(methods)))
 	}
 	for pattern, h := range s.mounts {
-		mux.Handle(pattern, s.answer(mounted(h, readOnly)))
+		mux.Handle(pattern, s.answer(mounted(h, refusal)))
 	}
 	if _, taken := s.mounts["/"]; !taken {
 		mux.Handle("/", s.answer(unknownPath))
@@ -146,7 +154,9 @@ func (s *Server) onceListed(serve handler, w http.ResponseWriter, r *http.Reques
 	}
 }
 
-func refuse(*Server, http.ResponseWriter, *http.Request) error { return errReadOnly }
+func refuse(refusal *Error) handler {
+	return func(*Server, http.ResponseWriter, *http.Request) error { return refusal }
+}
 
 func unknownPath(_ *Server, _ http.ResponseWriter, r *http.Request) error {
 	return failf(http.StatusNotFound, "not_found", "nothing is served at %s", r.URL.Path)
@@ -163,12 +173,12 @@ func wrongMethod(methods []string) handler {
 	}
 }
 
-// mounted restricts a mounted handler to GET and HEAD on a read-only address.
-func mounted(h http.Handler, readOnly bool) handler {
+// mounted restricts a mounted handler to GET and HEAD where privileged routes are refused.
+func mounted(h http.Handler, refusal *Error) handler {
 	reading := map[string]bool{http.MethodGet: true, http.MethodHead: true}
 	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {
-		if readOnly && !reading[r.Method] {
-			return errReadOnly
+		if refusal != nil && !reading[r.Method] {
+			return refusal
 		}
 		h.ServeHTTP(w, r)
 		return nil

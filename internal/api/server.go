@@ -49,6 +49,7 @@ type Options struct {
 	Metrics http.Handler    // GET /metrics
 	OpenAPI []byte          // GET /api/v1/openapi.yaml
 	Ready   func() []string // more reasons why the daemon is not ready; empty: none
+	Config  func() *ConfigStatus
 	Log     *slog.Logger
 }
 
@@ -104,7 +105,8 @@ func (s *Server) Serve(ctx context.Context, listeners ...Listener) error {
 	var servers []*http.Server
 	for _, l := range listeners {
 		srv := &http.Server{
-			Handler:           s.Handler(l.ReadOnly),
+			Handler:           s.handlerOf(l),
+			ConnContext:       withPeer,
 			ReadHeaderTimeout: headerTime,
 			WriteTimeout:      writeTime,
 			IdleTimeout:       writeTime,

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/drivebay/drivebay"
 )
@@ -20,6 +21,17 @@ type Status struct {
 	// Newer holds the ids of the volumes that the daemon found since its start on drives that the
 	// record store lists without them: the record store is older than the drives.
 	Newer []string `json:"newer,omitempty"`
+	// Config is the configuration in force, and what a reload found.
+	Config *ConfigStatus `json:"config,omitempty"`
+}
+
+// ConfigStatus describes the configuration in force.
+type ConfigStatus struct {
+	File    string    `json:"file,omitempty"`    // the file that was read
+	Loaded  time.Time `json:"loaded"`            // the time of the start, or of the last reload that was applied
+	Changed []string  `json:"changed,omitempty"` // keys that the last reload changed
+	Restart []string  `json:"restart,omitempty"` // keys that differ in the file and need a restart of the daemon
+	Error   string    `json:"error,omitempty"`   // why the last reload was not applied
 }
 
 // Ready reports whether the daemon is ready.
@@ -59,6 +71,9 @@ func (s *Server) status() Status {
 		if st.Unread, ready = s.opt.Volumes.Unread(); !ready && s.engine.Snapshot().Seq > 0 {
 			st.Reasons = append(st.Reasons, errUnread.Message)
 		}
+	}
+	if s.opt.Config != nil {
+		st.Config = s.opt.Config()
 	}
 	if !st.Ready() {
 		st.Status = "not ready"

@@ -19,6 +19,7 @@ import (
 type Config struct {
 	StateDir       string             `yaml:"stateDir" flag:"state-dir" doc:"Directory of the records and events. Empty: /var/lib/drivebay for root, else $XDG_STATE_HOME/drivebay."`
 	API            string             `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
+	SocketGroup    string             `yaml:"socketGroup" flag:"socket-group" doc:"Group whose members may read from the API at its unix socket, which is then 0660 instead of 0600. They may change nothing: that takes root. Empty: only root and the user of the daemon may connect."`
 	Listen         string             `yaml:"listen" flag:"listen" doc:"TCP address to serve HTTP on, read-only, such as 127.0.0.1:9100. Empty: no HTTP."`
 	CSIEndpoint    string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Socket to serve the Container Storage Interface on, as unix:///path (also $CSI_ENDPOINT). Empty: no CSI."`
 	AddonsEndpoint string             `yaml:"addonsEndpoint" flag:"addons-endpoint" doc:"Socket to serve CSI-Addons on (healing, reclaiming space, changing keys), as unix:///path. Empty: no CSI-Addons."`
@@ -111,6 +112,18 @@ type Place struct {
 // Here returns the Place of this process.
 func Here() Place { return Place{Root: os.Geteuid() == 0, Getenv: os.Getenv} }
 
+// SystemFile is the configuration of the machine's daemon.
+const SystemFile = "/etc/drivebay/drivebay.yaml"
+
+// File returns the configuration file that is read without --config, if it exists. Only root has
+// one.
+func (p Place) File() string {
+	if p.Root {
+		return SystemFile
+	}
+	return ""
+}
+
 // Resolve sets the paths that the configuration leaves empty.
 func (c Config) Resolve(p Place) Config {
 	if c.StateDir == "" {
@@ -136,9 +149,22 @@ func (p Place) StateDir() string {
 // API returns the default address of the daemon.
 func (p Place) API() string { return "unix://" + p.socket(p.StateDir()) }
 
+// systemSocket is the socket of the machine's daemon.
+const systemSocket = "/run/drivebay/drivebay.sock"
+
+// ClientAPI returns the address at which commands look for the daemon: the one of the user, unless
+// only the machine's own exists.
+func (p Place) ClientAPI(exists func(path string) bool) string {
+	own := p.socket(p.StateDir())
+	if !exists(own) && exists(systemSocket) {
+		own = systemSocket
+	}
+	return "unix://" + own
+}
+
 func (p Place) socket(stateDir string) string {
 	if p.Root {
-		return "/run/drivebay/drivebay.sock"
+		return systemSocket
 	}
 	if dir := p.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return filepath.Join(dir, "drivebay", "drivebay.sock")

@@ -250,6 +250,63 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestUsualFile: the usual file is read if it exists and is about this machine.
+func TestUsualFile(t *testing.T) {
+	usual := filepath.Join(t.TempDir(), "drivebay.yaml")
+	if got, err := Load(Sources{Usual: usual}); err != nil || got.File != "" || !reflect.DeepEqual(got.Config, Default()) {
+		t.Errorf("without the file: %+v, %v", got, err)
+	}
+	if err := os.WriteFile(usual, []byte("nodeID: usual\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Load(Sources{Usual: usual}); err != nil || got.File != usual || got.NodeID != "usual" {
+		t.Errorf("with it: %+v, %v", got, err)
+	}
+	other := filepath.Join(t.TempDir(), "other.yaml")
+	if _, err := Load(Sources{File: other, Usual: usual}); err == nil || !strings.Contains(err.Error(), other) {
+		t.Errorf("a file that was named and is missing: %v", err)
+	}
+	for name, src := range map[string]Sources{
+		"--sim":         {Usual: usual, Flags: map[string]string{"sim": "x.yaml"}},
+		"--root":        {Usual: usual, Flags: map[string]string{"root": "/rec"}},
+		"DRIVEBAY_SIM":  {Usual: usual, Env: []string{"DRIVEBAY_SIM=x.yaml"}},
+		"DRIVEBAY_ROOT": {Usual: usual, Env: []string{"DRIVEBAY_ROOT=/rec"}},
+	} {
+		if got, err := Load(src); err != nil || got.File != "" || got.NodeID != "" {
+			t.Errorf("%s is about another machine: %+v, %v", name, got, err)
+		}
+	}
+	if err := os.WriteFile(usual, []byte("nodID: usual\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(Sources{Usual: usual}); err == nil || !strings.Contains(err.Error(), usual+":1") {
+		t.Errorf("an error in it: %v", err)
+	}
+	if (Place{Root: true}).File() != SystemFile || (Place{}).File() != "" {
+		t.Error("the usual file is for root")
+	}
+}
+
+// TestClientAPI: the machine's daemon is found by a user who runs none.
+func TestClientAPI(t *testing.T) {
+	user := Place{Getenv: func(k string) string { return map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}[k] }}
+	own := "/run/user/7/drivebay/drivebay.sock"
+	for _, tc := range []struct {
+		place Place
+		exist []string
+		want  string
+	}{
+		{user, nil, own},
+		{user, []string{systemSocket}, systemSocket},
+		{user, []string{systemSocket, own}, own},
+		{Place{Root: true}, []string{own}, systemSocket},
+	} {
+		if got := tc.place.ClientAPI(func(p string) bool { return slices.Contains(tc.exist, p) }); got != "unix://"+tc.want {
+			t.Errorf("%v: %s, want %s", tc.exist, got, tc.want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("log: {level: info}\n"))
 	f.Add([]byte("poll:\n  tick: 1d2h\nselfTests: &a {window: 23:00-01:00}\nthresholds: *a\n"))

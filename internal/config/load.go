@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,6 +13,7 @@ import (
 // Sources holds the sources of a configuration.
 type Sources struct {
 	File  string            // path of the YAML file; empty: none
+	Usual string            // path of the file that is read instead of none, if it exists
 	Env   []string          // as os.Environ gives it
 	Flags map[string]string // path of the key -> text, for the flags on the command line
 }
@@ -18,6 +21,7 @@ type Sources struct {
 // Loaded is a configuration with warnings about it.
 type Loaded struct {
 	Config
+	File     string // the file that was read; empty: none
 	Warnings []string
 }
 
@@ -29,12 +33,12 @@ const simEvidence = 10 * time.Second
 func Load(src Sources) (Loaded, error) {
 	l := loader{config: Default(), origin: map[string]string{}}
 	l.fields = l.config.Fields()
-	if src.File != "" {
-		data, err := os.ReadFile(src.File)
-		if err != nil {
-			return Loaded{}, fmt.Errorf("config file: %w", err)
-		}
-		l.file(src.File, data)
+	name, data, err := src.read()
+	if err != nil {
+		return Loaded{}, fmt.Errorf("config file: %w", err)
+	}
+	if name != "" {
+		l.file(name, data)
 	}
 	l.env(src.Env)
 	l.flags(src.Flags)
@@ -42,7 +46,36 @@ func Load(src Sources) (Loaded, error) {
 		l.config.Poll.Evidence = simEvidence
 	}
 	l.check()
-	return Loaded{l.config, l.warnings}, errors.Join(l.errs...)
+	return Loaded{l.config, name, l.warnings}, errors.Join(l.errs...)
+}
+
+// read reads the file of the sources. Only the usual one may be missing.
+func (src Sources) read() (name string, data []byte, err error) {
+	if src.File != "" {
+		data, err = os.ReadFile(src.File)
+		return src.File, data, err
+	}
+	if src.Usual == "" || src.otherMachine() {
+		return "", nil, nil
+	}
+	if data, err = os.ReadFile(src.Usual); errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	return src.Usual, data, err
+}
+
+// otherMachine reports whether a flag or a variable names a simulated or recorded machine: the usual
+// file is about this one.
+func (src Sources) otherMachine() bool {
+	for _, key := range []string{"sim", "root"} {
+		if src.Flags[key] != "" || slices.ContainsFunc(src.Env, func(e string) bool {
+			name, text, _ := strings.Cut(e, "=")
+			return name == envOf(key) && text != ""
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Parse reads and checks the text of one file without other sources.

@@ -10,11 +10,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/host/hardware"
@@ -40,6 +41,7 @@ type Options struct {
 type daemon struct {
 	opt    Options
 	config config.Config // the configuration in force
+	report atomic.Pointer[api.ConfigStatus]
 	level  slog.LevelVar
 	log    *slog.Logger
 	tcp    string // the address at which HTTP is served
@@ -57,6 +59,7 @@ type daemon struct {
 func Run(ctx context.Context, loaded config.Loaded, opt Options) error {
 	d := &daemon{opt: opt, config: loaded.Resolve(opt.Place)}
 	d.log = newLog(opt.Err, d.config.Log, &d.level)
+	d.report.Store(&api.ConfigStatus{File: loaded.File, Loaded: time.Now()})
 	for _, w := range loaded.Warnings {
 		d.log.Warn(w, "op", "config")
 	}
@@ -178,30 +181,6 @@ func (d *daemon) attend(ctx context.Context, hup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// reload applies the keys that can change while the daemon runs, and logs those that
-// need a restart. An invalid configuration changes nothing.
-func (d *daemon) reload(ctx context.Context) {
-	loaded, err := d.opt.Load()
-	if err != nil {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			d.log.Error("the configuration is invalid and was not applied", "op", "reload", "err", line)
-		}
-		return
-	}
-	next := loaded.Resolve(d.opt.Place)
-	live, restart := config.Changes(d.config, next)
-	setLevel(&d.level, next.Log.Level)
-	if err := d.engine.Configure(ctx, d.options(next)); err != nil {
-		d.log.Error("the configuration was not applied", "op", "reload", "err", err)
-		return
-	}
-	d.config = d.config.Live(next)
-	d.log.Info("configuration reloaded", "op", "reload", "changed", strings.Join(live, ","))
-	if len(restart) > 0 {
-		d.log.Warn("these keys need a restart", "op", "reload", "keys", strings.Join(restart, ","))
 	}
 }
 

@@ -71,6 +71,9 @@ func useStateDir(dir string) error {
 func (d *daemon) greet(s *drivebay.Snapshot) {
 	fmt.Fprintf(d.opt.Out, "drivebay %s watches %s (%s): %s\n", d.opt.Version, s.Machine.Name, s.Machine.Kind, driveCount(len(s.Drives)))
 	rows := [][2]string{{"API", d.config.API}, {"state", filepath.Clean(d.config.StateDir)}}
+	if file := d.report.Load().File; file != "" {
+		rows = append(rows, [2]string{"config", file})
+	}
 	if d.tcp != "" {
 		rows = append(rows, [2]string{"HTTP", "http://" + d.tcp + "/api/v1/drives (read-only)"}, [2]string{"metrics", "http://" + d.tcp + "/metrics"})
 	} else {

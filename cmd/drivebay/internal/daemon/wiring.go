@@ -72,6 +72,7 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 		Metrics: metrics.Handler(d.engine, nil, d.opt.Version, d.opt.Commit),
 		OpenAPI: apidoc.OpenAPI,
 		Ready:   d.engine.Unready,
+		Config:  d.report.Load,
 		Log:     d.log,
 	}
 	if d.volumes != nil {
@@ -89,6 +90,11 @@ func (d *daemon) listen(ctx context.Context) ([]api.Listener, error) {
 	unix, err := api.ListenUnix(config.SocketPath(d.config.API))
 	if err != nil {
 		return nil, fmt.Errorf("%w: choose another socket with --api unix:///path", err)
+	}
+	if group := d.config.SocketGroup; group != "" {
+		if unix, err = unix.Share(group); err != nil {
+			d.log.Error("the socket is for root only: create the group or correct socketGroup, then restart", "op", "listen", "err", err)
+		}
 	}
 	if d.config.Listen == "" {
 		return []api.Listener{unix}, nil
