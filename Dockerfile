@@ -26,5 +26,6 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /out/drivebay /usr/local/bin/drivebay
 COPY examples/drivebay.yaml deploy/prometheus/drivebay.rules.yaml deploy/grafana/drivebay.json /usr/share/drivebay/
+COPY LICENSE THIRD_PARTY /usr/share/doc/drivebay/
 ENTRYPOINT ["/usr/local/bin/drivebay"]
 CMD ["serve"]

@@ -90,6 +90,7 @@ generate: need-go ## write the generated code and pages anew
 	$(GO) run ./cmd/drivebay docs events >docs/events.md
 	$(GO) run ./cmd/drivebay docs cli >docs/cli.md
 	$(GO) run ./cmd/drivebay docs config >examples/drivebay.yaml
+	$(GO) run ./hack/thirdparty >THIRD_PARTY
 	$(GO) test -count=1 -run OpenAPI ./internal/api -update
 	$(GO) test -count=1 -run TestArchitectureDiagrams . -update
 
