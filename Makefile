@@ -6,12 +6,12 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := grpcnotrace
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
-MODULES  := hack/protogen hack/csiaddons
+MODULES  := hack/protogen hack/csiaddons hack/packages
 CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons lab lab-volumes lab-long fuzz assess bench lint generate image clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages lab lab-volumes lab-long fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -98,6 +98,13 @@ image: ## build the container image (needs docker, podman or buildah)
 	@engine=$$(command -v docker podman 2>/dev/null | head -n 1); \
 	if [ -z "$$engine" ]; then echo 'make image: no docker or podman here; `go test ./deploy/...` proves the list of files without one' >&2; exit 1; fi; \
 	"$$engine" build --build-arg VERSION=$(VERSION) -t drivebay:$(VERSION) .
+
+packages: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+packages: build ## build bin/packages/*.deb and *.rpm, the same bytes for the same commit
+	$(GO) -C hack/packages run . -version '$(VERSION)' -arch $$($(GO) env GOARCH)
+
+test-packages: need-go ## what the packages contain, byte for byte the same twice; lintian, dpkg and rpm look at them where they are installed
+	$(GO) run ./hack/tier -name packages -dir hack/packages -min 5 -- -timeout 20m .
 
 clean: ## remove what was built
 	rm -rf bin .cache
