@@ -23,7 +23,7 @@ func TestUnit(t *testing.T) {
 	// These would take the drives, their lights or the kernel's log away, or give the
 	// daemon mounts of its own that nobody else sees.
 	for _, never := range []string{"PrivateDevices=", "ProtectKernelTunables=", "ProtectKernelLogs=", "PrivateNetwork=", "DeviceAllow=", "ProtectClock=",
-		"ProtectSystem=", "ProtectHome=", "PrivateTmp=", "PrivateMounts=", "ProtectKernelModules=", "ProtectControlGroups=", "ProtectProc=", "ReadWritePaths=", "MountFlags="} {
+		"ProtectSystem=", "ProtectHome=", "PrivateTmp=", "PrivateMounts=", "ProtectKernelModules=", "ProtectControlGroups=", "ProtectProc=", "ReadWritePaths=", "MountFlags=", "RestrictSUIDSGID="} {
 		if strings.Contains(unit, "\n"+never) {
 			t.Errorf("the unit has %s", never)
 		}
