@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"time"
 
@@ -84,7 +85,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	api := a.getenv("DRIVEBAY_API")
 	if api == "" {
-		api = a.place().ClientAPI(mayExist)
+		api = a.place().ClientAPI(func(path string) error { _, err := os.Stat(path); return err })
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&a.api, "api", api, "address of the daemon: unix:///path or http://host:port (also $DRIVEBAY_API)")

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/config"
@@ -39,12 +36,6 @@ func (a *app) configCommand() *cobra.Command {
 	}
 	cmd.AddCommand(check, printed)
 	return cmd
-}
-
-// mayExist reports whether a file exists, as far as this user can see.
-func mayExist(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (a *app) place() config.Place {

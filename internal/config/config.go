@@ -4,6 +4,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,11 +154,11 @@ func (p Place) API() string { return "unix://" + p.socket(p.StateDir()) }
 // systemSocket is the socket of the machine's daemon.
 const systemSocket = "/run/drivebay/drivebay.sock"
 
-// ClientAPI returns the address at which commands look for the daemon: the one of the user, unless
-// only the machine's own exists.
-func (p Place) ClientAPI(exists func(path string) bool) string {
+// ClientAPI returns the address at which commands look for the daemon: the one of the user, or the
+// machine's if the user has none. stat is that of a file.
+func (p Place) ClientAPI(stat func(path string) error) string {
 	own := p.socket(p.StateDir())
-	if !exists(own) && exists(systemSocket) {
+	if stat(own) != nil && !errors.Is(stat(systemSocket), fs.ErrNotExist) { // it may be in a directory that the user cannot read
 		own = systemSocket
 	}
 	return "unix://" + own

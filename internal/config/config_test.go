@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -293,16 +294,24 @@ func TestClientAPI(t *testing.T) {
 	own := "/run/user/7/drivebay/drivebay.sock"
 	for _, tc := range []struct {
 		place Place
-		exist []string
+		stat  map[string]error // of the sockets that are not simply absent
 		want  string
 	}{
 		{user, nil, own},
-		{user, []string{systemSocket}, systemSocket},
-		{user, []string{systemSocket, own}, own},
-		{Place{Root: true}, []string{own}, systemSocket},
+		{user, map[string]error{systemSocket: nil}, systemSocket},
+		{user, map[string]error{systemSocket: fs.ErrPermission}, systemSocket},
+		{user, map[string]error{systemSocket: nil, own: nil}, own},
+		{user, map[string]error{systemSocket: nil, own: fs.ErrPermission}, systemSocket}, // the variables of another user
+		{Place{Root: true}, map[string]error{own: nil}, systemSocket},
 	} {
-		if got := tc.place.ClientAPI(func(p string) bool { return slices.Contains(tc.exist, p) }); got != "unix://"+tc.want {
-			t.Errorf("%v: %s, want %s", tc.exist, got, tc.want)
+		got := tc.place.ClientAPI(func(p string) error {
+			if err, known := tc.stat[p]; known {
+				return err
+			}
+			return fs.ErrNotExist
+		})
+		if got != "unix://"+tc.want {
+			t.Errorf("%v: %s, want %s", tc.stat, got, tc.want)
 		}
 	}
 }
