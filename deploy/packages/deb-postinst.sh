@@ -1,6 +1,6 @@
 #!/bin/sh
-# Debian runs it after the files are unpacked: "configure OLD-VERSION" on an upgrade, "configure"
-# on an installation.
+# Debian runs it after the files are unpacked: "configure" on the first installation, "configure
+# OLD-VERSION" on an upgrade, and on an installation after a removal.
 set -e
 
 config=/etc/drivebay/drivebay.yaml
@@ -10,6 +10,10 @@ if [ "$1" = configure ]; then
 fi
 
 case $1 in configure | abort-upgrade | abort-deconfigure | abort-remove)
+	action=start
+	if [ -n "$2" ] && ! [ -h /etc/systemd/system/drivebay.service ]; then
+		action=try-restart # not after a removal, which masks the unit. Only the process is replaced: volumes stay mounted
+	fi
 	deb-systemd-helper unmask drivebay.service >/dev/null || true
 	if deb-systemd-helper --quiet was-enabled drivebay.service; then
 		deb-systemd-helper enable drivebay.service >/dev/null || true
@@ -21,11 +25,8 @@ case $1 in configure | abort-upgrade | abort-deconfigure | abort-remove)
 		if [ -e "$config" ] && ! drivebay config check "$config" >/dev/null; then
 			# A daemon that runs goes on with the configuration that it has.
 			echo "drivebay: correct $config, then run: systemctl restart drivebay" >&2
-		elif [ -n "$2" ]; then
-			# Only the process is replaced: volumes stay mounted.
-			deb-systemd-invoke try-restart drivebay.service >/dev/null || true
 		else
-			deb-systemd-invoke start drivebay.service >/dev/null || true
+			deb-systemd-invoke "$action" drivebay.service >/dev/null || true
 		fi
 	fi
 	;;
