@@ -104,6 +104,7 @@ func command(argv ...string) error {
 // supervise keeps the agent running and buries what it leaves: PID 1 is the
 // parent of every orphan. It runs nothing itself, so waiting for any child is safe.
 func supervise() error {
+	go becomeSystemd()
 	attr := &syscall.ProcAttr{Env: os.Environ(), Dir: "/", Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	for {
 		agent, err := syscall.ForkExec(self, []string{self, "agent"}, attr)

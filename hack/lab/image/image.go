@@ -31,7 +31,7 @@ const recipe = "drivebay lab image 3"
 
 // packages of the root file system, beside Debian's essential ones.
 var packages = strings.Fields(`
-	mount udev kmod iproute2 procps psmisc strace less iputils-ping
+	systemd mount udev kmod iproute2 procps psmisc strace less iputils-ping
 	lvm2 dmsetup thin-provisioning-tools cryptsetup-bin mdadm
 	xfsprogs e2fsprogs btrfs-progs dosfstools parted gdisk fdisk
 	smartmontools nvme-cli sg3-utils lsscsi hdparm ledmon drbd-utils`)
