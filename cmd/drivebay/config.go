@@ -25,7 +25,7 @@ func (a *app) configCommand() *cobra.Command {
 	}
 	file := printed.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), configFileDoc)
 	printed.RunE = func(*cobra.Command, []string) error {
-		loaded, err := config.Load(config.Sources{File: *file, Usual: a.place().File(), Env: a.environ})
+		loaded, err := config.Load(config.Sources{File: *file, Usual: a.place().File(), Env: csiEndpoint(a.environ)})
 		if err != nil {
 			return err
 		}

@@ -158,6 +158,52 @@ func TestShowsLine(t *testing.T) {
 	}
 }
 
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// Every command that docs/install.md shows for a root shell is run by TestLabPackage, or is about a
+// file that another test reads.
+func TestInstallCommandsAreTested(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := os.ReadFile("../../hack/lab/suite/package_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(block[1]) {
+			count++
+			line = strings.TrimSpace(line)
+			target, isMake := strings.CutPrefix(line, "make ")
+			switch {
+			case isMake:
+				if !strings.Contains(string(makefile), "\n"+target+":") {
+					t.Errorf("%s: there is no such target", line)
+				}
+			case strings.HasPrefix(line, "docker run "), strings.HasPrefix(line, "nomad job run "): // TestContainerMounts, TestNomadJob
+			case strings.HasPrefix(line, "dpkg -i bin/packages/"), strings.HasPrefix(line, "install -m 0755 bin/drivebay "): // other paths in the guest
+				verb, _, _ := strings.Cut(line, " bin/")
+				if !strings.Contains(string(lab), verb) {
+					t.Errorf("%s: TestLabPackage does not run it", line)
+				}
+			default:
+				if !strings.Contains(string(lab), line) {
+					t.Errorf("%s: TestLabPackage does not run it", line)
+				}
+			}
+		}
+	}
+	if count < 10 {
+		t.Errorf("only %d commands found", count)
+	}
+}
+
 var backticked = regexp.MustCompile("`drivebay ([a-z][a-z -]*)")
 
 // Every command that a page names exists.
