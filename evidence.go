@@ -51,6 +51,15 @@ type ATA struct {
 	PendingDefects *uint64     `json:"pendingDefects,omitempty"` // entries of the pending defects log
 	ErrorCount     *uint64     `json:"errorCount,omitempty"`     // of the drive's own error log, over its whole life
 	Errors         []DriveLog  `json:"errors,omitempty"`         // newest first
+	// SelectiveSpans are the spans that the selective self-test log names, unless one of them is under
+	// test or was left unfinished. They belong to the last selective test that was started.
+	SelectiveSpans []Span `json:"selectiveSpans,omitempty"`
+}
+
+// Span is a range of logical blocks; both ends are part of it.
+type Span struct {
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
 }
 
 // Attribute is one row of the ATA SMART table.
@@ -169,6 +178,9 @@ type SelfTest struct {
 	Text   string         `json:"text"`
 	Hours  uint64         `json:"hours"` // power-on hours when it ended
 	LBA    *uint64        `json:"lba,omitempty"`
+	// ShortLBA: the log has room for 32 bits of the address. On a drive of more blocks the address may
+	// be another one.
+	ShortLBA bool `json:"shortLBA,omitempty"`
 }
 
 // Kernel is what the kernel knows of a drive; reading it causes no access to the drive.

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -45,7 +46,7 @@ var generalRules = []Rule{
 	},
 	{
 		Code:    "SelfTest",
-		Suspect: "a self-test failed or could not be completed, and no long test has passed since. A short test that passed outdates failed short tests",
+		Suspect: "a self-test failed or could not be completed, and no long test has passed since. A short test that passed outdates failed short tests; a selective test that passed outdates failures at the addresses that it read, if the document has its spans",
 		Bad:     "a self-test failed, and an earlier one failed too or the drive has pending or uncorrectable sectors",
 		Advice:  "The drive found a fault in itself; a long self-test also reads sectors that no program reads. Make sure that the data has a copy, and replace the drive: `drivebay replace DRIVE`.",
 		Source:  "self-test logs (ACS-4, NVMe, SPC-5): read, servo, electrical or segment failure. A test that the host aborted is no evidence",
@@ -70,7 +71,7 @@ func ownVerdict(l *look) *hit {
 
 // selfTest judges the failed tests that no later test has outdated.
 func selfTest(l *look) *hit {
-	failed := failedTests(l.ev.SelfTests)
+	failed := failedTests(l.ev)
 	if len(failed) == 0 {
 		return nil
 	}
@@ -91,23 +92,64 @@ func selfTest(l *look) *hit {
 
 // failedTests returns the failed tests, newest first, up to the newest long test that passed. A short
 // test does not read the whole medium: one that passed outdates only the short ones before it
-// (smartmontools counts failures as outdated by extended tests only, ataprint.cpp).
-func failedTests(newestFirst []drivebay.SelfTest) (failed []drivebay.SelfTest) {
+// (smartmontools counts failures as outdated by extended tests only, ataprint.cpp). A selective test
+// that passed outdates failures at an address that it read.
+func failedTests(ev *drivebay.Evidence) (failed []drivebay.SelfTest) {
 	shortPassed := false
-	for _, t := range newestFirst {
+	read, selective := []drivebay.Span(nil), false // of the newest selective test
+	for _, t := range ev.SelfTests {
+		newestSelective := t.Kind == "selective" && !selective
+		selective = selective || newestSelective
 		switch t.Result {
 		case drivebay.SelfTestPassed:
 			if t.Kind == "long" {
 				return failed
 			}
 			shortPassed = shortPassed || t.Kind == "short"
+			if newestSelective {
+				read = spansRead(ev)
+			}
 		case drivebay.SelfTestFailed, drivebay.SelfTestFatal:
-			if t.Kind != "short" || !shortPassed {
+			if (t.Kind != "short" || !shortPassed) && !readSince(ev, t, read) {
 				failed = append(failed, t)
 			}
 		}
 	}
 	return failed
+}
+
+// spansRead returns the spans of the selective self-test log. The drive keeps one set of them, and a
+// new test replaces it: they belong to the newest selective test in the self-test log, unless a test is
+// under way, which has replaced them and is in no log yet.
+func spansRead(ev *drivebay.Evidence) []drivebay.Span {
+	running := slices.ContainsFunc(ev.SelfTests, func(t drivebay.SelfTest) bool { return t.Result == drivebay.SelfTestRunning })
+	if ev.ATA == nil || ev.SelfTestProgress != nil || running {
+		return nil
+	}
+	return ev.ATA.SelectiveSpans
+}
+
+// readSince reports whether one of the spans contains the address at which a test failed. It reports
+// false for a failure without an address, and for an address that the log may have cut.
+func readSince(ev *drivebay.Evidence, t drivebay.SelfTest, spans []drivebay.Span) bool {
+	if t.LBA == nil || t.Result != drivebay.SelfTestFailed || mayBeCut(ev, t) {
+		return false
+	}
+	return slices.ContainsFunc(spans, func(s drivebay.Span) bool { return s.First <= *t.LBA && *t.LBA <= s.Last })
+}
+
+// mayBeCut reports whether the address of a failure may lack its upper bits. Log 06h has 28 bits for it
+// (ACS-3, A.17), and drives use the four bits above them as well: an address that needs them shows that.
+func mayBeCut(ev *drivebay.Evidence, t drivebay.SelfTest) bool {
+	size := ev.Identity.Size
+	if !t.ShortLBA {
+		return false
+	}
+	blocks := size / 512
+	if ev.ATA != nil && ev.ATA.LogicalSector > 512 {
+		blocks = size / ev.ATA.LogicalSector
+	}
+	return size == 0 || blocks > 1<<32 || blocks > 1<<28 && *t.LBA < 1<<28
 }
 
 // unreadable reports whether the drive counts sectors that it cannot read now.

@@ -96,6 +96,20 @@ func (in Input) kinds(kinds ...string) Input {
 	return in
 }
 
+// selectiveOver is a hard disk of some bytes whose selective self-test log names one span.
+func selectiveOver(first, last, size uint64) Input {
+	in := hdd()
+	in.Evidence.Identity.Size = size
+	in.Evidence.ATA.SelectiveSpans = []drivebay.Span{{First: first, Last: last}}
+	return in
+}
+
+// failedAt gives a self-test the address of its failure, which its log may have cut.
+func (in Input) failedAt(i int, lba uint64, short bool) Input {
+	in.Evidence.SelfTests[i].LBA, in.Evidence.SelfTests[i].ShortLBA = &lba, short
+	return in
+}
+
 // past adds a sample of some time ago.
 func (in Input) past(ago time.Duration, counters map[string]uint64) Input {
 	in.History = append(in.History, drivebay.Sample{At: t0.Add(-ago), Counters: counters})
@@ -229,6 +243,19 @@ var judgedATA = []judged{
 	{"short self-tests passed between", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "long", "short", "long"), dead, "SelfTest", ""},
 	{"short self-test passed after a short one failed", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "short"), good, "", ""},
 	{"long self-test passed", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("short", "long", "long"), good, "", ""},
+	{"selective test passed over the address", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, false), good, "", ""},
+	{"selective test passed beside the address", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 2001, false), sus, "SelfTest", "LBA 2001"},
+	{"selective test passed before the failure", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestFailed, drivebay.SelfTestPassed).kinds("long", "selective").failedAt(0, 1500, false), sus, "SelfTest", ""},
+	{"selective test passed, spans of a later one", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestAborted, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "selective", "long").failedAt(2, 1500, false), sus, "SelfTest", ""},
+	{"selective test passed, spans of one under way", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestRunning, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "selective", "long").failedAt(2, 1500, false), sus, "SelfTest", ""},
+	{"selective test passed, no spans", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, false), sus, "SelfTest", ""},
+	{"selective test passed, failure without an address", selectiveOver(0, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long"), sus, "SelfTest", ""},
+	{"selective test passed over one of two failures", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed, drivebay.SelfTestFailed).kinds("selective", "long", "long").failedAt(1, 1500, false).failedAt(2, 3000, false), sus, "SelfTest", "LBA 3000"},
+	{"selective test passed, address of 28 bits, small drive", selectiveOver(1000, 2000, 100<<30).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, true), good, "", ""},
+	{"selective test passed, address of 28 bits, large drive", selectiveOver(1000, 2000, 1<<40).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, true), sus, "SelfTest", ""},
+	{"selective test passed, address of 32 bits", selectiveOver(1<<28, 1<<29, 1<<40).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1<<28+5, true), good, "", ""},
+	{"selective test passed, address of 32 bits, drive of more blocks", selectiveOver(1<<28, 1<<29, 8<<40).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1<<28+5, true), sus, "SelfTest", ""},
+	{"selective test passed, address of 28 bits, size not known", selectiveOver(1000, 2000, 0).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, true), sus, "SelfTest", ""},
 	{"self-test incomplete", hdd(attr(197, "Current_Pending_Sector", 1)).tests(drivebay.SelfTestFatal), sus, "SelfTest", ""},
 }
 

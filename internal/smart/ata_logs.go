@@ -204,7 +204,7 @@ func addSelfTest(found []drivebay.SelfTest, e []byte, lba, none uint64) []driveb
 		t.Text = fmt.Sprintf("status %02Xh", e[1])
 	}
 	if (t.Result == drivebay.SelfTestFailed || t.Result == drivebay.SelfTestFatal) && lba != none {
-		t.LBA = &lba
+		t.LBA, t.ShortLBA = &lba, none == math.MaxUint32
 	}
 	return append(found, t)
 }

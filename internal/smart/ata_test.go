@@ -361,7 +361,7 @@ func TestATASelfTestLogs(t *testing.T) {
 	ev := decode(t, nil, ATASelfTestLog, seal(b))
 	lba := uint64(0x2345678)
 	want := []drivebay.SelfTest{
-		{Kind: "long", Result: drivebay.SelfTestFailed, Text: "read failure", Hours: 10000, LBA: &lba},
+		{Kind: "long", Result: drivebay.SelfTestFailed, Text: "read failure", Hours: 10000, LBA: &lba, ShortLBA: true},
 		{Kind: "short", Result: drivebay.SelfTestPassed, Text: "completed without error", Hours: 9999},
 	}
 	if !reflect.DeepEqual(ev.SelfTests, want) {
@@ -372,7 +372,7 @@ func TestATASelfTestLogs(t *testing.T) {
 	binary.LittleEndian.PutUint16(x[2:], 1)
 	copy(x[4:], []byte{2, 0x60, 0x10, 0x27, 0, 1, 2, 3, 4, 5, 6})
 	decode(t, ev, ATAExtSelfTestLog, seal(x))
-	if len(ev.SelfTests) != 1 || *ev.SelfTests[0].LBA != 0x060504030201 || ev.SelfTests[0].Text != "servo failure" {
+	if len(ev.SelfTests) != 1 || *ev.SelfTests[0].LBA != 0x060504030201 || ev.SelfTests[0].ShortLBA || ev.SelfTests[0].Text != "servo failure" {
 		t.Errorf("%+v", ev.SelfTests)
 	}
 	decode(t, ev, ATASelfTestLog, b)

@@ -37,6 +37,7 @@ func ata(ev *drivebay.Evidence, root node) {
 		root.t.problem("ata-smart-data", "the document does not contain the health of the drive")
 	}
 	ev.SelfTests = ataSelfTests(root.at("ata_smart_self_test_log"))
+	a.SelectiveSpans = selectiveSpans(root.at("ata_smart_selective_self_test_log"))
 	status := root.at("ata_smart_data", "self_test", "status")
 	if v, ok := status.at("value").within(0xFF); ok && v>>4 == 0xF {
 		ev.SelfTestProgress = ptr(status.at("remaining_percent").int())
@@ -179,7 +180,8 @@ func errorKind(description string, register node) string {
 // ataSelfTests decodes the self-test log, which smartctl writes newest first.
 func ataSelfTests(log node) []drivebay.SelfTest {
 	rows := log.at("extended", "table").list()
-	if len(rows) == 0 {
+	short := len(rows) == 0
+	if short {
 		rows = log.at("standard", "table").list()
 	}
 	var out []drivebay.SelfTest
@@ -192,9 +194,29 @@ func ataSelfTests(log node) []drivebay.SelfTest {
 		t := drivebay.SelfTest{Kind: selfTestKind(ataKinds, kind&0x7F), Result: ataResults[status>>4],
 			Text: row.at("status", "string").text(), LBA: ptr(row.at("lba").uint())}
 		t.Hours, _ = row.at("lifetime_hours").uint()
+		t.ShortLBA = short && t.LBA != nil
 		out = append(out, t)
 	}
 	return out
+}
+
+// selectiveSpans returns the spans of the selective self-test log. It returns none of them if one is
+// under test or was left unfinished: smartctl names the state of the span that the drive names as the
+// current one, and "Not_testing" for all others (ataprint.cpp). The state "Completed" is that of a
+// test that ended in this span. A span of 0 to 0 is not in use (ACS-3, A.16).
+func selectiveSpans(log node) []drivebay.Span {
+	var spans []drivebay.Span
+	for _, row := range log.at("table").list() {
+		if state := row.at("status", "string").text(); state != "Not_testing" && state != "Completed" && !strings.HasPrefix(state, "Completed [00% left]") {
+			return nil
+		}
+		first, okFirst := row.at("lba_min").uint()
+		last, okLast := row.at("lba_max").uint()
+		if okFirst && okLast && last > 0 && first <= last {
+			spans = append(spans, drivebay.Span{First: first, Last: last})
+		}
+	}
+	return spans
 }
 
 // ataKinds holds the subcommands of SMART EXECUTE OFF-LINE IMMEDIATE (ACS-4), without the captive

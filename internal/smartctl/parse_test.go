@@ -410,3 +410,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The spans of the selective self-test log are those of a completed test only while no span is under test.
+func TestSelectiveSpans(t *testing.T) {
+	const doc = `{"device":{"name":"/dev/sda","protocol":"ATA"},"model_name":"M","serial_number":"S","ata_smart_self_test_log":{"standard":{"table":[
+	{"type":{"value":4},"status":{"value":0},"lifetime_hours":8},{"type":{"value":2},"status":{"value":112},"lifetime_hours":7,"lba":77}]}},
+	"ata_smart_selective_self_test_log":{"table":[{"lba_min":70,"lba_max":80,"status":{"value":0,"string":%q}},
+	{"lba_min":0,"lba_max":0,"status":{"value":0,"string":"Not_testing"}},{"lba_min":9,"lba_max":8,"status":{"value":0,"string":"Not_testing"}}]}}`
+	for state, want := range map[string]int{"Not_testing": 1, "Completed [00% left] (0-65535)": 1, "Completed": 1, "Completed_read_failure": 0, "Completed_read_failure [90% left] (70-80)": 0,
+		"Self_test_in_progress [90% left] (70-80)": 0, "Aborted_by_host [90% left] (70-80)": 0, "": 0} {
+		ev := parse(t, fmt.Sprintf(doc, state)).Evidence
+		if got := ev.ATA.SelectiveSpans; len(got) != want || want == 1 && got[0] != (drivebay.Span{First: 70, Last: 80}) {
+			t.Errorf("%q: spans %v", state, got)
+		}
+		if !ev.SelfTests[1].ShortLBA || ev.SelfTests[0].ShortLBA {
+			t.Errorf("%+v", ev.SelfTests)
+		}
+	}
+}
