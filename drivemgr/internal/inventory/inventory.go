@@ -43,7 +43,7 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 	if err != nil {
 		return Listing{Problems: []string{"list of block devices: read failed: " + err.Error()}}
 	}
-	s.HasUevents = slices.ContainsFunc(names, func(name string) bool { return !s.Lacks(s.BlockDir + "/" + name + "/uevent") })
+	s.RemovesUevents = !isRecording(files) && slices.ContainsFunc(names, func(name string) bool { return !s.Lacks(s.BlockDir + "/" + name + "/uevent") })
 	places := readPlaces(s, opt.SkipEnclosures)
 	uses := readUses(s, names, mounts)
 	uses.ours = opt.Ours
@@ -65,6 +65,13 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 	drives = joinPaths(drives)
 	identity.Assign(drives)
 	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.Lost) == 0, EnclosuresSkipped: opt.SkipEnclosures, Problems: s.Problems()}
+}
+
+// isRecording reports whether the files are a copy: it may lack files, and the kernel removes none
+// of it.
+func isRecording(files host.Files) bool {
+	m, ok := files.(interface{ Describe() host.Description })
+	return ok && m.Describe().Kind == "recorded"
 }
 
 // notDrives matches block devices that are not drives.

@@ -346,3 +346,22 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+// A copy of a machine's files may lack the uevent files of some drives: all drives are listed. On a live
+// machine the kernel is removing such a drive.
+func TestUeventsMissing(t *testing.T) {
+	for lacks, live := range map[string]string{"": "sda sdb", "uevent": "sdb", "block/uevent": "sdb"} {
+		w := hosttest.Tree{}
+		of := map[string]string{"serial": "A1", "wwid": "naa.5000c500a0000001", "uevent": "x", "block/uevent": "x"}
+		delete(of, lacks)
+		w.SATA(1, "sda", of)
+		w.SATA(2, "sdb", map[string]string{"serial": "A2", "wwid": "naa.5000c500a0000002", "uevent": "x", "block/uevent": "x"})
+		m := w.Machine(t)
+		if l := Observe(m, nil, Options{}); names(l) != "sda sdb" || !l.Complete {
+			t.Errorf("recording without %q: %q", lacks, names(l))
+		}
+		if l := Observe(refusing{m, func(string) error { return nil }}, nil, Options{}); names(l) != live || !l.Complete {
+			t.Errorf("live machine without %q: %q, want %q", lacks, names(l), live)
+		}
+	}
+}

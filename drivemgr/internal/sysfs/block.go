@@ -16,9 +16,9 @@ import (
 // missing, and the rest would look like another drive. The kernel removes the file
 // "uevent" before the other attributes, of the device and of its parent
 // (drivers/base/core.c, device_del; seen with a USB disk on Linux 6.1, which still had
-// its serial number but no model).
+// its serial number but no model). In a recording no device is being removed.
 func (s *Reader) BeingRemoved(path string) bool {
-	return s.HasUevents && (s.Lacks(path+"/uevent") || s.Exists(path+"/device") && s.Lacks(path+"/device/uevent"))
+	return s.RemovesUevents && (s.Lacks(path+"/uevent") || s.Exists(path+"/device") && s.Lacks(path+"/device/uevent"))
 }
 
 // Lacks reports whether a file is absent; a file that cannot be read is present.

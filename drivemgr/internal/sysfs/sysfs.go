@@ -23,7 +23,9 @@ type Reader struct {
 	denied     []string
 	entries    map[string]udevEntry // of the udev database, as far as read
 	Lost       []string             // devices that are present and whose size cannot be read
-	HasUevents bool                 // block devices have uevent files: some recordings have none
+	// RemovesUevents: a block device without a uevent file is being removed. In a recording the file may
+	// be missing for any device.
+	RemovesUevents bool
 }
 
 // Read returns the content of a file, and records why it could not be read.
