@@ -13,9 +13,9 @@ import (
 	"github.com/drivebay/drivebay/internal/smart"
 )
 
-// TestNames judges every drive of the fleet twice: with the names of its document and with those that
-// the daemon gives the same attributes. The verdicts are the same.
-func TestNames(t *testing.T) {
+// eachATADrive calls a function for every ATA drive of the recorded fleet.
+func eachATADrive(t *testing.T, each func(health.Input)) {
+	t.Helper()
 	f, err := os.Open(filepath.Join(corpus(t), "fleet-x.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,6 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, differ, wears := health.Default(), 0, map[string]int{}
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -33,9 +32,20 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in.Evidence.ATA == nil {
-			continue
+		if in.Evidence.ATA != nil {
+			each(in)
 		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNames judges every drive of the fleet twice: with the names of its document and with those that
+// the daemon gives the same attributes. The verdicts are the same.
+func TestNames(t *testing.T) {
+	th, differ, wears := health.Default(), 0, map[string]int{}
+	eachATADrive(t, func(in health.Input) {
 		its := health.Assess(in, th)
 		used, _ := health.Used(in)
 		smart.Rename(in.Evidence.ATA.Attributes, in.Evidence.Identity, in.Evidence.Type)
@@ -48,10 +58,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s %s: by the names of the document %v %v, by ours %v %v", in.Evidence.Identity.Model, in.Evidence.Identity.Firmware,
 				drivebay.WorstOf(its), texts(its), drivebay.WorstOf(ours), texts(ours))
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	})
 	for text, n := range wears {
 		t.Errorf("%d times: %s", n, text)
 	}

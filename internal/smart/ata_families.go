@@ -103,18 +103,21 @@ var hddFamilies = []family{
 	{[]string{"SAMSUNG HS122JC"}, "", meanings{197: {name: vendorName}, 198: {name: vendorName}}},
 	{[]string{"SAMSUNG SV0412H", "SAMSUNG SV1204H"}, "", meanings{9: inHalfMinutes, 194: {"Temperature_Celsius", tens, 0}}},
 	{[]string{"SAMSUNG SV*", "SAMSUNG SP40A2H", "SAMSUNG SP80*H", "SAMSUNG MP0[3468]0[24]H", "SAMSUNG MP0804H",
-		"SAMSUNG HM[01246]*[0J][CI]"}, "", meanings{9: inHalfMinutes}},
-	{[]string{"SAMSUNG SP*[CN]"}, "*-2[3-9]", meanings{9: inHalfMinutes}},
-	{[]string{"SAMSUNG SP*[CN]"}, "*-3[0-4]", meanings{9: inHalfMinutes}},
+		"SAMSUNG HM0[468]0H[CI]", "SAMSUNG HM120I[CI]", "SAMSUNG HM1[026]0J[CI]"}, "", meanings{9: inHalfMinutes}},
+	// The later HM250JI, HM641JI and SP2504C count hours: self-tests and errors are logged at the same numbers.
+	{spinPointP80, "*-2[3-9]", meanings{9: inHalfMinutes}},
+	{spinPointP80, "*-3[0-4]", meanings{9: inHalfMinutes}},
 	{[]string{"Maxtor 6V*", "Maxtor 7[BV]*", "Maxtor STM*"}, "", nil}, // these count hours
 	{[]string{"Maxtor *"}, "", meanings{9: inMinutes}},
 	{[]string{"HITACHI_DK*", "HTA422020F9AT*", "HE[JN]4230*F9AT00"}, "", meanings{9: inMinutes}},
-	{[]string{"TOSHIBA MK??5[16]GSY*", "TOSHIBA MK??61GSY*", "TOSHIBA MK??76GSX"}, "", meanings{9: inMinutes}},
-	{[]string{"TOSHIBA MG0[89]*", "TOSHIBA MG1*"}, "", meanings{23: {name: "Helium_Condition_Lower"}, 24: {name: "Helium_Condition_Upper"}, 27: {name: "MAMR_Health_Monitor"}}},
-	{[]string{"WDC *UH[72]*", "WUH7*", "HGST HUH*", "HUH7*"}, "", meanings{22: {name: "Helium_Level"}}},
+	{[]string{"TOSHIBA MK??76GSX"}, "GS001A", nil}, // counts hours, like MK??61GSYB
+	{[]string{"TOSHIBA MK??51GSY", "TOSHIBA MK??56GSY*", "TOSHIBA MK??61GSY", "TOSHIBA MK??61GSYN", "TOSHIBA MK??76GSX"}, "", meanings{9: inMinutes}},
+	{[]string{"TOSHIBA MG0[89]*", "TOSHIBA MG1*"}, "", meanings{27: {name: "MAMR_Health_Monitor"}}},
 	{[]string{"ST[1-9]*NM*", "ST[1-9]*V[NEX]*", "ST[1-9]*N[ET]*", "ST[1-9]*DM*-*", "ST[1-9]*LM*"}, "", seagate},
 	{[]string{"ST[1-9]*", "MAXTOR ST*"}, "", meanings{1: seagate[1], 7: seagate[7]}},
 }
+
+var spinPointP80 = []string{"SAMSUNG SP04[05]1[CN]", "SAMSUNG SP08[0124]2[CN]", "SAMSUNG SP12[0145]3[CN]", "SAMSUNG SP16[0145]4[CN]"}
 
 var (
 	inMinutes     = meaning{"Power_On_Minutes", minutes, 0}

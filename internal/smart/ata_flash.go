@@ -25,10 +25,10 @@ var ssdFamilies = []family{
 		226: {name: "Intel_Internal"}, 227: {name: "Intel_Internal"}, 228: {name: "Intel_Internal"}}},
 	{[]string{"INTEL SSD*"}, "", intel},
 	{[]string{"SSDSC[2K]*[78]R"}, "", with(intel, intelDell)},
-	{[]string{"SAMSUNG MZ*", "Samsung SSD *", "SAMSUNG SSD *", "SAMSUNG MMC*"}, "", samsung},
+	{[]string{"SAMSUNG MZ*", "Samsung SSD *", "SAMSUNG SSD *", "SAMSUNG MMC*", "MK*GWCEV"}, "", samsung},
 	{[]string{"MCCOE*", "MMCRE*", "MCBQE*"}, "", meanings{202: {name: unknownSSDName}}},
 	{[]string{"Micron_5[123]*", "MTFDDAK*TD?", "MTFDDAK*TC?"}, "", with(micron, micronDC)},
-	{[]string{"C300-CTFDD*", "P300-MTFDD*"}, "", with(micronOld, meanings{202: {name: "Percent_Lifetime_Used"}})},
+	{[]string{"C300-CTFDD*", "P300-MTFDD*", "MTFDBA[AK]*MAG-*"}, "", with(micronOld, meanings{202: {name: "Percent_Lifetime_Used"}})},
 	{[]string{"C400-MTFDD*", "M4-CT*", "MTFDDA[ACK]*MAM-*"}, "", with(micronOld, meanings{202: {name: "Perc_Rated_Life_Used"}})},
 	{[]string{"CT*BX[12]00SSD1"}, "", siliconMotion},
 	// 197 of this firmware rises to 1 and returns to 0 with every flash refresh.
@@ -37,15 +37,17 @@ var ssdFamilies = []family{
 		"MTFDDA[KV]*M[AB][FY]-*", "MTFDDA[KV]*TBN-*", "MTFDDA[KV]*TDL*"}, "", micron},
 	{[]string{"KINGSTON SUV[45]00*"}, "", with(hostGiB, meanings{170: {name: "Reserved_Block_Count"}, 171: {name: "Program_Fail_Count"},
 		172: {name: "Erase_Fail_Count"}, 174: {name: "Unexpect_Power_Loss_Ct"}, 201: {name: "Unc_Read_Error_Rate"}, 231: {name: "SSD_Life_Left"}})},
+	{[]string{"Kingston SSDNow V Series*"}, "", meanings{232: {name: vendorName}, 233: {name: vendorName}}}, // JMicron: 233 records ECC failures
+	{[]string{"Apacer AS3[45]0*"}, "", apacer},
 	{[]string{"KINGSTON SKC600*", "ADATA SU[67]*"}, "", meanings{231: {name: "SSD_Life_Left"}}},
 	{[]string{"KINGSTON SV[3P]*", "SanDisk SDSSDX[0-9]*", "KINGSTON SH103*", "KINGSTON SHFS*", "KINGSTON SMS200*", "KINGSTON SNS4151*", "KINGSTON SKC[13][08]0*", "KINGSTON SE100*",
 		"MKNSSD*", "OWC Mercury E*", "Patriot Pyro*", "ADATA SSD S[35]*", "OCZ-VERTEX[23]*", "OCZ-AGILITY[23]*",
-		"OCZ VERTEX[23]*", "OCZ-SOLID3*", "Corsair Force [3G]*", "Corsair CSSD-F*", "ADATA SP[389]00", "ADATA SX900*", "OCZ-REVODRIVE*"}, "", sandForce},
+		"OCZ VERTEX[23]*", "OCZ-SOLID3*", "Corsair Force [3G]*", "Corsair CSSD-F*", "ADATA SP[389]00", "ADATA SX900*", "OCZ-REVODRIVE*", "TS*GSSD320", "KINGSTON RBU-SC400*", "SG9XCS2D*"}, "", sandForce},
 	{[]string{"KINGSTON SA400*", "KINGSTON SKC4*", "KINGSTON SEDC[45]*", "KINGSTON SKC310*", "KINGSTON SHSS*", "KINGSTON SM2280S3*", "KINGSTON SS200*", "KINGSTON SUV300*", "KINGSTON OCP*", "KINGSTON OM*", "GIGABYTE GP-*",
 		"Patriot Burst*", "Patriot Blast*", "Patriot Blaze*", "Corsair Force LE*", "GOODRAM IRIDIUM*", "IR-SSDPR-*"}, "", phison},
 	{[]string{"*"}, "S[89AB]F[MK]*", with(phison, meanings{196: {name: "Not_In_Use"}})}, // the controller's own firmware, sold under any brand
 	{[]string{"TS*GMTS400*", "TS*GSSD2*", "TS*GSSD370*", "TS*GMTS8*", "ADATA SU[89]*", "ADATA SP550*"}, "", siliconMotion},
-	{[]string{"WDC WDS*", "WDC  WDS*", "WDC WDBNCE*"}, "", with(hostGiB, wdBlue)},
+	{[]string{"WDC WDS*", "WDC  WDS*", "WDC WDBNCE*", "WD Blue SA510*", "WD Green 2.5*"}, "", with(hostGiB, wdBlue)},
 	{[]string{"SanDisk SD5SG2*", "SanDisk SD6S[BF][12]M*1022*", "SanDisk SD[78]S[BN][68][SU]*1122", "SanDisk SD[78]S[BN][68][SU]*1006", "SanDisk SD9S[BN]8W*",
 		"SanDisk SSD PLUS*", "SanDisk SSD G5*", "SanDisk SDSSDA-*", "SanDisk SDSSDXPS*", "SanDisk SDSSDH*", "SanDisk Ultra II*"}, "", with(totalGiB, sanDisk, sanDiskNAND)},
 	{[]string{"SanDisk SDSSDP*", "SanDisk SDSSDRC*", "SanDisk SSD [iU]1*", "SanDisk SDSA6*", "SanDisk [ip]SSD*", "SanDisk SD7[SU]B[23]Q*"}, "", sanDisk},
@@ -83,6 +85,19 @@ var innodisk = with(host32MiB, meanings{
 	235: {name: "Later_Bad_Blk_Inf_R/W/E"},
 	240: {name: "Write_Head"},
 })
+
+var apacer = meanings{
+	163: {name: "Max_Erase_Count"},
+	164: {name: "Average_Erase_Count"},
+	166: {name: "Later_Bad_Block_Count"},
+	167: {name: "SSD_Protect_Mode"},
+	168: {name: "SATA_PHY_Error_Count"},
+	171: {name: "Program_Fail_Count"},
+	172: {name: "Erase_Fail_Count"},
+	175: {name: "Bad_Cluster_Table_Count"},
+	192: {name: "Unexpect_Power_Loss_Ct"},
+	231: {name: "Lifetime_Left"},
+}
 
 // maxio is the firmware of JMicron and Maxio. Its 187 does not count uncorrectable errors: 3000 on a new
 // drive.
