@@ -48,6 +48,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"addons":                     {ours: []string{".", "addons/healer", "internal/rpc"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec", "github.com/csi-addons/spec"}},
 	"addons/healer":              {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"csi/csitest":                {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
+	"internal/notify":            {ours: []string{"."}},
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
@@ -57,7 +58,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/render":    {ours: []string{"."}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
-		"internal/host", "internal/host/hardware", "internal/metrics", "internal/store"}},
+		"internal/host", "internal/host/hardware", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
 }
 
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those
@@ -85,9 +86,9 @@ func init() {
 // only says who alone may use the parts of the standard library that touch the
 // kernel or other programs.
 var only = map[string][]string{
-	"os/exec":  {"internal/host"},
-	"syscall":  {"internal/host", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals; api: the user of a connection; store: the errors of a disk that takes no writes
-	"net/http": {"internal/api", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon"},
+	"os/exec":  {"internal/host", "internal/notify"},                                                                                   // notify: the command of an operator, which touches no drive of ours
+	"syscall":  {"internal/host", "internal/notify", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals; notify: the process group of a command; api: the user of a connection; store: the errors of a disk that takes no writes
+	"net/http": {"internal/api", "internal/notify", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon"},
 }
 
 type listed struct {
