@@ -53,6 +53,8 @@ type Options struct {
 	Version string
 	Volumes Volumes // nil: there are no volumes on this machine
 	Log     *slog.Logger
+	// Latencies counts the calls; nil: not counted.
+	Latencies *rpc.Latencies
 }
 
 // Server answers CSI-Addons calls.
@@ -80,7 +82,7 @@ func New(engine Engine, opt Options) *Server {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{engine: engine, opt: opt}
-	s.guard = rpc.Guard{What: "csi-addons", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal, codes.Unknown}}
+	s.guard = rpc.Guard{What: "csi-addons", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal, codes.Unknown}, Latencies: opt.Latencies}
 	s.grpc = s.guard.NewServer()
 	for desc, server := range s.services() {
 		s.grpc.RegisterService(desc, server)

@@ -33,6 +33,8 @@ type Options struct {
 	NodeID  string
 	Volumes Volumes // nil: no volumes can be made on this machine
 	Log     *slog.Logger
+	// Latencies counts the calls; nil: not counted.
+	Latencies *rpc.Latencies
 }
 
 // Name is the name of the plugin. TopologyKey is the topology key of a volume's node.
@@ -55,7 +57,7 @@ func New(engine Engine, opt Options) *Server {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{engine: engine, opt: opt}
-	s.guard = rpc.Guard{What: "csi", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal}}
+	s.guard = rpc.Guard{What: "csi", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal}, Latencies: opt.Latencies}
 	s.grpc = s.guard.NewServer()
 	wire.RegisterIdentityServer(s.grpc, &identity{Server: s})
 	wire.RegisterControllerServer(s.grpc, newController(s))

@@ -34,6 +34,8 @@ type Guard struct {
 	Code func(op string, err error) codes.Code
 	// Ours are the codes of faults of the daemon, which the log has as errors.
 	Ours []codes.Code
+	// Latencies counts the calls and how long they took; nil: not counted.
+	Latencies *Latencies
 }
 
 // Intercept runs one call. It is a grpc.UnaryServerInterceptor.
@@ -44,7 +46,9 @@ func (g *Guard) Intercept(ctx context.Context, req any, info *grpc.UnaryServerIn
 			g.Log.Error("a call panicked", "op", op, "err", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 			resp, err = nil, status.Errorf(codes.Internal, "%s internal error: see the log of the daemon", op)
 		}
-		g.note(ctx, op, err, time.Since(began))
+		took := time.Since(began)
+		g.note(ctx, op, err, took)
+		g.Latencies.observe(info.FullMethod, status.Code(err), took)
 	}()
 	message := req.(proto.Message)
 	if err = g.Admit(info.FullMethod, message); err == nil {
