@@ -21,7 +21,8 @@ const (
 	yieldTime = 10 * time.Second // for a canceled copy to end
 )
 
-// copyAgain is the wait after a failed attempt to move a volume.
+// copyAgain is the wait after attempts to move a volume that ended with the same error: after another
+// error the move has got further, for example to another drive.
 var copyAgain = backoff.Backoff{First: time.Minute, Most: 5 * time.Minute}
 
 // CopyMove is the current work on the move of a volume.
@@ -47,7 +48,8 @@ type copyMoves struct {
 
 type lastAttempt struct {
 	Text  string
-	Tries int
+	Tries int // failed attempts in a row
+	same  int // those of them that ended with this error
 	at    time.Time
 	Again time.Time
 	stays bool // it was to make room, and was taken back
@@ -70,7 +72,7 @@ func (m *copyMoves) Last(id string) lastAttempt {
 
 // Blocked returns why the move of a volume has failed again and again; "" if it has not.
 func (m *copyMoves) Blocked(id string) string {
-	if last := m.Last(id); last.Tries >= blockedAfter && !last.stays {
+	if last := m.Last(id); last.same >= blockedAfter && !last.stays {
 		return last.Text
 	}
 	return ""
@@ -129,8 +131,13 @@ func (m *copyMoves) Leave(id string, err error, now time.Time) {
 	case errors.Is(err, ledger.ErrStopped):
 		m.Outcomes[id] = lastAttempt{Never: true}
 	case err != nil && !errors.Is(err, context.Canceled):
-		tries := m.Outcomes[id].Tries + 1
-		m.Outcomes[id] = lastAttempt{Text: err.Error(), Tries: tries, at: now, Again: now.Add(copyAgain.Wait(tries)), stays: errors.Is(err, ErrStays)}
+		was := m.Outcomes[id]
+		is := lastAttempt{Text: err.Error(), Tries: was.Tries + 1, same: 1, at: now, stays: errors.Is(err, ErrStays)}
+		if is.Text == was.Text {
+			is.same = was.same + 1
+		}
+		is.Again = now.Add(copyAgain.Wait(is.same))
+		m.Outcomes[id] = is
 	default:
 		delete(m.Outcomes, id)
 	}
