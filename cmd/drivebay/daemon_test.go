@@ -134,7 +134,7 @@ func TestReload(t *testing.T) {
 	write(t, config, "log: {lvel: info}\n")
 	hangUp(`did you mean \"log.level\"?`)
 	reported("an invalid file", func(c api.ConfigStatus) bool {
-		return strings.Contains(c.Error, "log.lvel") && len(c.Changed) == 0 && slices.Equal(c.Restart, []string{"listen"})
+		return strings.Contains(c.Error, "drivebay config check") && !strings.Contains(c.Error, "lvel") && len(c.Changed) == 0 && slices.Equal(c.Restart, []string{"listen"})
 	})
 	write(t, config, "log: {level: info}\n")
 	hangUp("changed=log.level,poll.evidence")

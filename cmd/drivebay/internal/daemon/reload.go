@@ -18,13 +18,17 @@ func (d *daemon) reload(ctx context.Context) {
 		err = d.apply(ctx, loaded, &report)
 	}
 	if err != nil {
-		report.Error = err.Error()
+		report.Error = invalidConfig
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			d.log.Error("the configuration was not applied", "op", "reload", "file", report.File, "err", line)
 		}
 	}
 	d.report.Store(&report)
 }
+
+// invalidConfig is the error in the status, which more users can read than the file: the errors
+// themselves contain values of keys.
+const invalidConfig = "the configuration was not applied: see the log of the daemon, or run `drivebay config check FILE`"
 
 // apply changes the running daemon to a configuration and describes the differences.
 func (d *daemon) apply(ctx context.Context, loaded config.Loaded, report *api.ConfigStatus) error {
