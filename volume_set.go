@@ -16,6 +16,8 @@ type VolumeView struct {
 	Facts *Facts `json:"-"`
 	// Work describes the work under way for people; empty: none.
 	Work string `json:"work,omitempty"`
+	// Progress is that of the copy or the wipe that the work does now; nil: neither is under way.
+	Progress *Progress `json:"progress,omitempty"`
 }
 
 // VolumeSet is all volumes at one moment. It does not change after it is published.

@@ -223,6 +223,10 @@ func TestStageWins(t *testing.T) {
 		if is := s.of(v); is.Work != "move" || is.OperationalStatus != drivebay.Maintenance {
 			s.Errorf("meanwhile: %q, %v", is.Work, is.OperationalStatus)
 		}
+		s.until("its progress is shown", func() bool {
+			p := s.of(v).Progress
+			return p != nil && p.Done > 0 && p.Total == v.Size && !p.End.IsZero()
+		})
 		began := time.Now()
 		s.must(s.stage(v))
 		if took := time.Since(began); took > time.Second {
@@ -235,6 +239,9 @@ func TestStageWins(t *testing.T) {
 		s.waits(v, "staged at")
 		s.must(s.unstage(v))
 		s.left(v, s.sum(v))
+		if p := s.of(v).Progress; p != nil {
+			s.Errorf("it has moved, and %+v is shown", p)
+		}
 	})
 }
 

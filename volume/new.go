@@ -76,7 +76,7 @@ func (e *Engine) wire(at *env.Env) {
 	e.erase = &erase.Eraser{Env: at, Ledger: e.ledger, Steps: e.steps, Groups: e.groups, Device: e.device, Inventory: e.inventory}
 	e.write = &write.Writer{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase}
 	e.mirror = &mirror.Mirrors{Env: at, Ledger: e.ledger, Partitions: e.partitions, Groups: e.groups, Device: e.device, Inventory: e.inventory, Erase: e.erase, Write: e.write}
-	e.luks = &luks.Crypt{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, Erase: e.erase, Mirror: e.mirror}
+	e.luks = &luks.Crypt{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, Erase: e.erase, Mirror: e.mirror, Moves: e.moves}
 	e.mounts = &mounts.Mounter{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Mirror: e.mirror, LUKS: e.luks}
 	e.watch = &watch.Watcher{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Device: e.device, Inventory: e.inventory, Mounts: e.mounts}
 	e.provision = &provision.Provisioner{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts}

@@ -130,6 +130,9 @@ func (e *Engine) publish() {
 		}
 		k := e.watch.Observe(r, s, staged, was, index)
 		k.Scrubbed = scrubbed == r.Volume.ID
+		if r.Work != nil {
+			k.Progress = e.moves.Progress(r.Volume.ID)
+		}
 		mounts = e.watch.MountsOf(mounts, k, index, read && !busy[r.Volume.ID])
 		k.Mounts = mounts.Facts
 		if was == nil || was.Known != k {
@@ -154,7 +157,7 @@ func (e *Engine) publish() {
 // sameView reports whether callers see the same in two views. It ignores the facts:
 // their numbers may differ.
 func sameView(a, b *drivebay.VolumeView) bool {
-	return a.Work == b.Work && reflect.DeepEqual(a.Volume, b.Volume) && reflect.DeepEqual(a.Condition, b.Condition)
+	return a.Work == b.Work && reflect.DeepEqual(a.Progress, b.Progress) && reflect.DeepEqual(a.Volume, b.Volume) && reflect.DeepEqual(a.Condition, b.Condition)
 }
 
 func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.VolumeView {
@@ -162,6 +165,9 @@ func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.Volu
 	f.Volume.Health = condition.HealthOf(f)
 	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
 	out := &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f}
+	if k.Progress.Total > 0 {
+		out.Progress = &k.Progress
+	}
 	if w := k.Record.Work; w != nil {
 		out.Work = string(w.Op)
 	} else if k.Scrubbed {

@@ -31,7 +31,7 @@ func (a volumeCommands) healCommand() *cobra.Command {
 			return err
 		}
 		var report drivebay.HealReport
-		err = a.untilDone(cmd.Context(), client, func() (err error) {
+		err = a.untilDone(cmd.Context(), client, v.ID, func() (err error) {
 			report, err = client.HealVolume(cmd.Context(), v.ID, body)
 			return err
 		})

@@ -39,7 +39,7 @@ func (a volumeCommands) lossy(l lossy) *cobra.Command {
 		if !*yes {
 			return fmt.Errorf("%w: "+l.refusal, drivebay.ErrRefused, it.told)
 		}
-		err = a.untilDone(cmd.Context(), client, func() error { return l.do(client, cmd.Context(), it.id) })
+		err = a.untilDone(cmd.Context(), client, it.id, func() error { return l.do(client, cmd.Context(), it.id) })
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/progress"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -48,11 +49,10 @@ type replacement struct {
 	until       time.Time // when --detach stops waiting
 	answers     *bufio.Reader
 
-	drive   string // ID of the drive to replace
-	said    string // text of the last step printed
-	percent int    // last progress printed
-	inPlace bool   // the next line overwrites the last one
-	event   uint64 // number of the last event read
+	drive string // ID of the drive to replace
+	said  string // text of the last step printed
+	meter *progress.Meter
+	event uint64 // number of the last event read
 }
 
 func (r *replacement) run(ctx context.Context, what string) error {

@@ -204,14 +204,14 @@ func TestProgressIsTold(t *testing.T) {
 		return stepOf(&drivebay.Snapshot{}, &drivebay.Drive{Usage: drivebay.UsageReleasing, Leaving: &drivebay.Leaving{Cause: "volume data-1 moves",
 			Progress: &drivebay.Progress{Done: gib << 30, Total: 100 << 30, End: now.Add(90 * time.Second)}}})
 	}
-	const first = "RELEASING: the drive gets no new volumes; volume data-1 moves: 1 GiB of 100 GiB moved, 1 %, done in 90 s"
+	const first = "RELEASING: the drive gets no new volumes; volume data-1 moves\n"
 	for _, tc := range []struct {
 		tty   bool
 		want  []string
 		lines int
 	}{
-		{false, []string{first + "\n", "11 %", "60 %"}, 4},
-		{true, []string{"\r\x1b[K" + first + "\r\x1b[K", "5 %", "60 %, done in 90 s\nRELEASED"}, 2},
+		{false, []string{first + "moved: 1 %  1 GiB of 100 GiB  1.1 GiB/s, done in 90 s\n", "11 %", "60 %"}, 5},
+		{true, []string{first + "\r\x1b[Kmoved  [....................]   1 %  1 GiB of 100 GiB", "[############........]  60 %  60 GiB of 100 GiB", ", done in 90 s\nRELEASED"}, 3},
 	} {
 		var out safeBuffer
 		a := testApp(nil, &out, &out)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 )
 
 // step is the state of a replacement: what to print, and what comes next.
@@ -74,18 +73,6 @@ func inherited(d *drivebay.Drive) string {
 		return text + "; it is not claimed, because the old drive was not claimed: `drivebay claim " + d.ID + "` allows volumes on it"
 	}
 	return fmt.Sprintf("%s: claimed by the %s, %v, %v", text, d.Claim.By, d.Usage, d.Health)
-}
-
-// progressText describes how much of the work is done, and when it ends.
-func progressText(p *drivebay.Progress, now time.Time) string {
-	if p == nil || p.Total == 0 {
-		return ""
-	}
-	text := fmt.Sprintf(": %s of %s moved, %d %%", render.Binary(p.Done), render.Binary(p.Total), p.Percent())
-	if left := p.End.Sub(now).Round(time.Second); !p.End.IsZero() && left > 0 {
-		text += ", done in " + render.Span(left)
-	}
-	return text
 }
 
 // replacedNow returns the drive to replace, given a bay or the whole name of a drive.

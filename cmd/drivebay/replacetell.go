@@ -5,42 +5,37 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/progress"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 )
 
-// everyPercent is the progress, in percent, after which a new line is printed.
-const everyPercent = 10
-
-// tell prints a step once. On a terminal, progress overwrites its line; elsewhere it is
-// a new line every everyPercent.
+// tell prints a step once, and the progress of its work below it.
 func (r *replacement) tell(st step) error {
 	if st.text == "" {
 		return nil
 	}
-	text := render.Clean(st.text + progressText(st.progress, r.now()))
-	is := 0
-	if st.progress != nil && st.progress.Total > 0 {
-		is = st.progress.Percent()
+	if st.text != r.said {
+		r.said = st.text
+		if err := r.line(render.Clean(st.text)); err != nil {
+			return err
+		}
 	}
-	moved := st.progress != nil && is >= r.percent+everyPercent
-	switch {
-	case st.progress != nil && r.tty:
-		r.inPlace = true
-		return r.print("\r\x1b[K" + text)
-	case st.text == r.said && !moved:
+	if st.progress == nil || st.progress.Total == 0 {
 		return nil
 	}
-	r.said, r.percent = st.text, is
-	return r.line(text)
+	return r.bar().Bytes("moved", *st.progress)
+}
+
+// bar returns the meter of the replacement.
+func (r *replacement) bar() *progress.Meter {
+	if r.meter == nil {
+		r.meter = &progress.Meter{Out: r.out, TTY: r.tty, Now: r.now}
+	}
+	return r.meter
 }
 
 // line prints text in a new line.
-func (r *replacement) line(text string) error {
-	if r.inPlace {
-		r.inPlace, text = false, "\n"+text
-	}
-	return r.print(text + "\n")
-}
+func (r *replacement) line(text string) error { return r.bar().Line(text) }
 
 // telling are the events that an operator at the rack has to know, whatever drive they
 // are about.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/progress"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -58,7 +59,7 @@ func newestTest(d *drivebay.Drive) drivebay.SelfTest {
 
 // awaitSelfTest waits until the drive has logged the result of a test.
 func (a driveCommands) awaitSelfTest(ctx context.Context, src source, id string, before drivebay.SelfTest) error {
-	seq, seen, shown := uint64(0), false, ""
+	seq, seen, bar := uint64(0), false, a.meter()
 	for {
 		s, err := src.Wait(ctx, seq)
 		if err != nil {
@@ -80,12 +81,13 @@ func (a driveCommands) awaitSelfTest(ctx context.Context, src source, id string,
 		switch {
 		case left != nil:
 			seen = true
-			if line := fmt.Sprintf("drive %s: self-test: %d %% remaining", id, *left); line != shown {
-				shown = line
-				a.progress(line)
+			if err := bar.Percent("self-test of drive "+id, 100-*left); err != nil {
+				return err
 			}
 		case newest != before:
-			a.progress("")
+			if err := bar.End(); err != nil {
+				return err
+			}
 			return a.selfTestEnded(id, newest)
 		case seen:
 			return fmt.Errorf("drive %s: the self-test ended, and the drive logged no result", id)
@@ -101,10 +103,5 @@ func (a driveCommands) selfTestEnded(id string, t drivebay.SelfTest) error {
 	return a.print(text + "\n")
 }
 
-// progress shows a line on a terminal in place of the line before. Without a terminal
-// it prints nothing.
-func (a driveCommands) progress(line string) {
-	if a.tty {
-		fmt.Fprint(a.err, "\r\x1b[K"+line)
-	}
-}
+// meter returns a meter of progress. It writes to standard error: standard output has the result.
+func (a *app) meter() *progress.Meter { return &progress.Meter{Out: a.err, TTY: a.tty, Now: a.now} }

@@ -21,7 +21,7 @@ func (a volumeCommands) volumeSnapshotCommand() *cobra.Command {
 				return err
 			}
 			var made drivebay.VolumeSnapshot
-			err = a.untilDone(cmd.Context(), client, func() (err error) {
+			err = a.untilDone(cmd.Context(), client, v.ID, func() (err error) {
 				made, err = client.CreateSnapshot(cmd.Context(), v.ID, args[1])
 				return err
 			})

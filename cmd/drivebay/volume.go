@@ -24,13 +24,6 @@ func (a volumeCommands) volumeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a volumeCommands) scrubCommand() *cobra.Command {
-	cmd := a.onVolume("scrub VOLUME", "Check the filesystem of a volume now, read-only",
-		"is being checked; `drivebay volume show {volume}` shows the verdict", (*api.Client).ScrubVolume)
-	cmd.Long = "Checks the filesystem of a volume now. The check repairs nothing and writes nothing. One check of\na mounted filesystem can be wrong: a verdict counts when several checks in a row agree."
-	return cmd
-}
-
 // onVolume returns a command that takes only a volume, calls do and prints done. In done,
 // {volume} is the ID of the volume.
 func (a volumeCommands) onVolume(use, short, done string, do func(*api.Client, context.Context, string) error) *cobra.Command {
@@ -170,7 +163,7 @@ func (a volumeCommands) volumeExpandCommand() *cobra.Command {
 			return a.dryRunVolume(cmd.Context(), render.CalledVolume(&v.Volume), v.ID, plan.Expand(size))
 		}
 		var grown drivebay.Volume
-		err = a.untilDone(cmd.Context(), client, func() (err error) {
+		err = a.untilDone(cmd.Context(), client, v.ID, func() (err error) {
 			grown, err = client.ExpandVolume(cmd.Context(), v.ID, size, key)
 			return err
 		})

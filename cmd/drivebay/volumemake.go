@@ -113,7 +113,7 @@ func (a volumeCommands) createVolume(cmd *cobra.Command, body api.VolumeBody) er
 		return err
 	}
 	var made drivebay.Volume
-	err = a.untilDone(cmd.Context(), client, func() (err error) {
+	err = a.untilDone(cmd.Context(), client, body.Name, func() (err error) {
 		made, err = client.CreateVolume(cmd.Context(), body)
 		return err
 	})

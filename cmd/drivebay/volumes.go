@@ -145,16 +145,18 @@ func (a *app) volume(ctx context.Context, what string) (*api.VolumeDetail, error
 }
 
 // untilDone repeats a call while the work that it started continues: each of these calls,
-// repeated, waits for the end of the first. If the command is interrupted, the daemon
+// repeated, waits for the end of the first. The progress of the volume is shown meanwhile. If the command is interrupted, the daemon
 // continues the work.
-func (a *app) untilDone(ctx context.Context, client *api.Client, call func() error) error {
+func (a *app) untilDone(ctx context.Context, client *api.Client, volume string, call func() error) error {
+	bar := a.showWork(ctx, client, volume)
+	defer bar.end()
 	for said := false; ; {
 		err := call()
 		if !errors.Is(err, drivebay.ErrPending) {
 			return err
 		}
 		if !said {
-			fmt.Fprintln(a.err, "note: the operation is in progress; if you stop this command, the daemon continues it: "+render.Clean(err.Error()))
+			bar.line("note: the operation is in progress; if you stop this command, the daemon continues it: " + render.Clean(err.Error()))
 			said = true
 		}
 		if err := anyChange(ctx, client); err != nil {

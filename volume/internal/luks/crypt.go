@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/moves"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -19,6 +20,7 @@ type Crypt struct {
 	Device *device.Opener
 	Erase  *erase.Eraser
 	Mirror *mirror.Mirrors
+	Moves  *moves.Tracker
 
 	mayLUKS atomic.Bool // true once encryption was found to work here
 }

@@ -167,7 +167,9 @@ func (e *Crypt) OverwritePiece(ctx context.Context, v *drivebay.Volume, name str
 }
 
 func (e *Crypt) overwrite(ctx context.Context, v *drivebay.Volume, s device.Stack, name string, from, to uint64, do func(context.Context, host.Disk, uint64, uint64) error) error {
+	defer e.Moves.Overwrites(v.ID, 0, 0)
 	for at := max(from, e.Erase.Reached(v.ID, name)); at < to; at += erase.Piece {
+		e.Moves.Overwrites(v.ID, at-from, to-from)
 		if at > from && (at-from)%erase.Milestone == 0 {
 			if err := e.Erase.Reach(v.ID, name, at); err != nil {
 				return err

@@ -36,6 +36,9 @@ type CopyMove struct {
 	Total  atomic.Uint64 // bytes
 	Copied atomic.Uint64 // bytes, written and then read back
 	pace   Pace          // of copied; only follow reads it
+
+	shownMu sync.Mutex
+	shown   Pace // the same for those who see the volume
 }
 
 // copyMoves holds the current moves, and how the last attempts ended.

@@ -13,5 +13,6 @@ type Tracker struct {
 	KernelLogClosed                     atomic.Bool   // the kernel's log cannot be read
 	KernelLogGaps                       atomic.Uint64 // how often lines of the log were lost
 	Moves                               copyMoves     // of volumes to other drives
+	overwrites                          paces         // of volumes that are wiped or zeroed
 	readErrorsLogged, writeErrorsLogged atomic.Uint64 // copy errors in the kernel's log
 }

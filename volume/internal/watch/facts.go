@@ -23,8 +23,9 @@ type Observations struct {
 	complete bool
 	gone     bool
 	lvm      *partitions.LVMIndex
-	lvmLate  string // why LVM's report is too old to trust
-	Scrubbed bool   // at the moment
+	lvmLate  string            // why LVM's report is too old to trust
+	Scrubbed bool              // at the moment
+	Progress drivebay.Progress // of its copy or wipe; zero: neither is under way
 	Mounts   *drivebay.MountFacts
 	fs       observedFS
 	io       observedIO
