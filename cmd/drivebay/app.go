@@ -96,7 +96,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), drives.drivesCommand(), drives.driveCommand(), a.explainCommand(), drives.smartCommand(),
 		drives.claimCommand(), drives.unclaimCommand(), volumes.capacityCommand(), volumes.volumesCommand(), volumes.volumeCommand(),
-		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), drives.selftestCommand(), drives.refreshCommand(),
+		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), a.notifyCommand(), drives.selftestCommand(), drives.refreshCommand(),
 		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	root.AddCommand(drives.leaveCommands()...)

@@ -16,7 +16,7 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon that manages the drives",
 		Long: "Monitors the drives of this machine and serves the API on a unix socket. Flags override\nDRIVEBAY_* variables, variables override the configuration file, and the file overrides the\ndefaults. Without --config, root's daemon reads /etc/drivebay/drivebay.yaml if it exists, unless it\nmanages a simulated or recorded machine. SIGHUP reloads the configuration, SIGTERM stops the daemon.",
-		Example: "  drivebay serve --listen 127.0.0.1:9100\n" +
+		Example: "  drivebay serve --listen 127.0.0.1:10748\n" +
 			"  drivebay serve --sim examples/rack24.yaml --state-dir /tmp/rack --api unix:///tmp/rack.sock",
 	}
 	file := cmd.Flags().String("config", a.getenv("DRIVEBAY_CONFIG"), configFileDoc)

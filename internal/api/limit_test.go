@@ -139,7 +139,7 @@ func TestListenersAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tcp, err := ListenTCP(t.Context(), "127.0.0.1:0")
+	tcp, err := ListenTCP(t.Context(), "127.0.0.1:0", Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

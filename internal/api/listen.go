@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,8 +17,9 @@ import (
 // Listener is an address on which the server answers.
 type Listener struct {
 	net.Listener
-	ReadOnly bool // the server refuses privileged routes on this address
-	shared   bool // the server refuses them to users other than root and the daemon's own
+	ReadOnly bool    // the server refuses privileged routes on this address
+	Access   *Access // what the server requires of requests on this address; nil: nothing
+	shared   bool    // the server refuses privileged routes to users other than root and the daemon's own
 }
 
 const (
@@ -68,11 +70,15 @@ func clearStale(path string) error {
 }
 
 // ListenTCP opens an address for read-only access.
-func ListenTCP(ctx context.Context, addr string) (Listener, error) {
+func ListenTCP(ctx context.Context, addr string, access Access) (Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return Listener{}, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	return Listener{Listener: limit(l, maxConns), ReadOnly: true}, nil
+	l = limit(l, maxConns)
+	if access.TLS != nil {
+		l = tls.NewListener(l, access.TLS) // the server bounds the time of the handshake
+	}
+	return Listener{Listener: l, ReadOnly: true, Access: &access}, nil
 }

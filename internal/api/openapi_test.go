@@ -30,7 +30,7 @@ const (
 // spoken is every type that crosses the wire at the top of an answer or a body.
 var spoken = map[string]any{
 	"Snapshot": drivebay.Snapshot{}, "RawPage": drivebay.RawPage{},
-	"Version": Version{}, "Status": Status{}, "EventList": EventList{}, "BayList": BayList{}, "Refusal": errorBody{},
+	"Version": Version{}, "Status": Status{}, "EventList": EventList{}, "BayList": BayList{}, "Refusal": errorBody{}, "Trial": Trial{},
 	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{},
 	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},
 	"HealRequest": HealBody{}, "HealReport": drivebay.HealReport{},

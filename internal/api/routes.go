@@ -65,6 +65,7 @@ var routes = []route{
 	{"POST", "/api/v1/snapshots/{id}/forget", true, aboutVolumes(volumeHandlers.forgetSnapshot)},
 	{"GET", "/api/v1/capacity", false, aboutVolumes(volumeHandlers.capacity)},
 	{"GET", "/api/v1/events", false, (*Server).events},
+	{"POST", "/api/v1/notify/trial", true, (*Server).trial},
 	{"POST", "/api/v1/refresh", true, aboutDrives(driveHandlers.refresh)},
 }
 

@@ -28,7 +28,7 @@ func serve(t *testing.T, e *engine) (unix, tcp *Client, stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, err := ListenTCP(t.Context(), "127.0.0.1:0")
+	open, err := ListenTCP(t.Context(), "127.0.0.1:0", Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestListenUnix(t *testing.T) {
 	if _, err := ListenUnix(filepath.Join(path, "below", "x.sock")); err == nil {
 		t.Error("a socket below a file")
 	}
-	if _, err := ListenTCP(t.Context(), "no address"); err == nil {
+	if _, err := ListenTCP(t.Context(), "no address", Access{}); err == nil {
 		t.Error("no address was listened on")
 	}
 }
@@ -325,7 +325,7 @@ func TestCallerGone(t *testing.T) {
 }
 
 func TestServeReportsAFailedListener(t *testing.T) {
-	l, err := ListenTCP(t.Context(), "127.0.0.1:0")
+	l, err := ListenTCP(t.Context(), "127.0.0.1:0", Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,12 +45,14 @@ type Version struct {
 // Options holds the optional parts of the API.
 type Options struct {
 	Version Version
-	Volumes Volumes         // nil: the daemon has no volume engine
-	Metrics http.Handler    // GET /metrics
-	OpenAPI []byte          // GET /api/v1/openapi.yaml
-	Ready   func() []string // more reasons why the daemon is not ready; empty: none
-	Config  func() *ConfigStatus
-	Log     *slog.Logger
+	Volumes Volumes      // nil: the daemon has no volume engine
+	Metrics http.Handler // GET /metrics
+	OpenAPI []byte       // GET /api/v1/openapi.yaml
+	// Trial sends a trial notice to every sink; nil: none is configured.
+	Trial  func(ctx context.Context) []TrialResult
+	Ready  func() []string // more reasons why the daemon is not ready; empty: none
+	Config func() *ConfigStatus
+	Log    *slog.Logger
 }
 
 const (
@@ -105,7 +107,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...Listener) error {
 	var servers []*http.Server
 	for _, l := range listeners {
 		srv := &http.Server{
-			Handler:           s.handlerOf(l),
+			Handler:           s.guard(l.Access, s.handlerOf(l)),
 			ConnContext:       withPeer,
 			ReadHeaderTimeout: headerTime,
 			WriteTimeout:      writeTime,

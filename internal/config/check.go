@@ -27,6 +27,15 @@ var special = map[string]func(string) error{
 	"volumeRoots":    checkRoots,
 
 	"volumes.filesystems": checkFilesystems,
+
+	"http.certFile":     checkFile,
+	"http.keyFile":      checkFile,
+	"http.tokenFile":    checkFile,
+	"notify.kinds":      checkKinds,
+	"notify.webhook":    checkWebhook,
+	"notify.secretFile": checkFile,
+	"notify.caFile":     checkFile,
+	"notify.command":    checkCommand,
 }
 
 // check validates every value and reports the origin of an invalid one.
@@ -44,6 +53,7 @@ func (l *loader) check() {
 		}
 	}
 	l.checkThresholds()
+	l.checkHTTP()
 	if len(l.bad) == 0 && l.config.Sim != "" && l.config.Root != "/" {
 		l.fail(l.origin["sim"], "sim and root exclude each other: a simulated machine has no root directory")
 	}
@@ -169,7 +179,7 @@ func checkListen(s string) error {
 	}
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return fmt.Errorf("%q is not an address: write it as 127.0.0.1:9100 or :9100", s)
+		return fmt.Errorf("%q is not an address: write it as 127.0.0.1:10748 or :10748", s)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%q: port %q is not between 0 and 65535", s, port)

@@ -22,7 +22,7 @@ type Config struct {
 	StateDir       string             `yaml:"stateDir" flag:"state-dir" doc:"Directory of the records and events. Empty: /var/lib/drivebay for root, else $XDG_STATE_HOME/drivebay."`
 	API            string             `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
 	SocketGroup    string             `yaml:"socketGroup" flag:"socket-group" doc:"Group whose members may read from the API at its unix socket, which is then 0660 instead of 0600. They may change nothing: that takes root. Empty: only root and the user of the daemon may connect."`
-	Listen         string             `yaml:"listen" flag:"listen" doc:"TCP address to serve HTTP on, read-only, such as 127.0.0.1:9100. Empty: no HTTP."`
+	Listen         string             `yaml:"listen" flag:"listen" doc:"TCP address to serve HTTP on, read-only, such as 127.0.0.1:10748. Empty: no HTTP."`
 	CSIEndpoint    string             `yaml:"csiEndpoint" flag:"csi-endpoint" doc:"Socket to serve the Container Storage Interface on, as unix:///path (also $CSI_ENDPOINT). Empty: no CSI."`
 	AddonsEndpoint string             `yaml:"addonsEndpoint" flag:"addons-endpoint" doc:"Socket to serve CSI-Addons on (healing, reclaiming space, changing keys), as unix:///path. Empty: no CSI-Addons."`
 	NodeID         string             `yaml:"nodeID" flag:"node-id" doc:"Name of this machine in the container orchestrator, at most 128 bytes. Empty: the host name."`
@@ -32,6 +32,8 @@ type Config struct {
 	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all drives. Empty: only drives that an operator claimed. A drive with content is never claimed."`
 	Sim            string             `yaml:"sim" flag:"sim" doc:"File that describes a simulated machine, which the daemon manages instead of the real one. The default of poll.evidence is then 10s."`
 
+	HTTP        HTTP              `yaml:"http" doc:"What the address listen requires of requests. docs/http.md describes it."`
+	Notify      Notify            `yaml:"notify" doc:"Notices of what people have to know. docs/notices.md describes them."`
 	Log         Log               `yaml:"log" doc:"The log, which is written to standard error."`
 	Volumes     Volumes           `yaml:"volumes" doc:"Filesystems of volumes, and when a volume is full; docs/volume-conditions.md is the table of conditions."`
 	Healing     Healing           `yaml:"healing" doc:"Automatic repairs of volumes; docs/repairs.md is the table of repairs."`
@@ -89,6 +91,8 @@ type Replacement struct {
 func Default() Config {
 	return Config{
 		Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
+		HTTP:    HTTP{Hosts: []string{}},
+		Notify:  Notify{Kinds: slices.Clone(noticeKinds), Command: []string{}, Timeout: 10 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
 		Volumes: Volumes{Filesystems: slices.Clone(drivebay.FSTypes)},
 		Healing: Healing{Policy: "off"},

@@ -45,7 +45,10 @@ func TestExampleIsTheDefault(t *testing.T) {
 
 func TestPrintReadsBack(t *testing.T) {
 	c := Default()
-	c.StateDir, c.API, c.Listen = "/tmp/with: colon", "unix:///run/x.sock", ":9100"
+	c.StateDir, c.API, c.Listen = "/tmp/with: colon", "unix:///run/x.sock", ":10748"
+	c.HTTP = HTTP{Hosts: []string{"node-1", "node-1.example"}, CertFile: "/etc/a b.crt", KeyFile: "/k", TokenFile: "/t"}
+	c.Notify.Kinds, c.Notify.Webhook = []string{"bad", "hands"}, "https://alerts.example/x?y=#"[:27]
+	c.Notify.Command = []string{"/bin/page", "--to", "a, b", "#7", "", "true", "x: y", strings.Repeat("long ", 40)}
 	c.Log = Log{Level: "debug", Format: "json"}
 	c.Poll.Tick, c.Poll.ForgetAfter = 1500*time.Millisecond, 36*time.Hour
 	c.SelfTests = SelfTests{Enabled: true, Short: 0, Long: 90 * day, MaxConcurrent: 3}
@@ -67,6 +70,21 @@ func TestOffIsAWord(t *testing.T) {
 	for _, policy := range []string{"off", "safe"} {
 		if c, err := Parse("f.yaml", []byte("healing:\n  policy: "+policy+"\n")); err != nil || c.Healing.Policy != policy {
 			t.Errorf("%s: %q, %v", policy, c.Healing.Policy, err)
+		}
+	}
+}
+
+// An address that only this machine reaches needs neither TLS nor a token, and insecure waives them.
+func TestListen(t *testing.T) {
+	for text, ok := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "127.9.9.9:1": true, "10.0.0.1:1": false, ":1": false, "[::]:1": false, "node-1:1": false} {
+		if _, err := Parse("f.yaml", []byte("listen: '"+text+"'\n")); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := Parse("f.yaml", []byte("listen: '"+text+"'\nhttp:\n  insecure: true\n")); err != nil {
+			t.Errorf("%s, insecure: %v", text, err)
+		}
+		if _, err := Parse("f.yaml", []byte("listen: '"+text+"'\nhttp: {certFile: /c, keyFile: /k, tokenFile: /t}\n")); err != nil {
+			t.Errorf("%s, with TLS and token: %v", text, err)
 		}
 	}
 }
@@ -94,7 +112,15 @@ func TestErrors(t *testing.T) {
 		{"relative", "stateDir: state\n", `f.yaml:1: stateDir: "state" is not an absolute path`},
 		{"socket", "api: tcp://1\n", `f.yaml:1: api: "tcp://1" is not a socket: write it as unix:///run/drivebay/drivebay.sock`},
 		{"long socket", "api: unix:///" + strings.Repeat("x", 107) + "\n", `is longer than the 107 bytes`},
-		{"listen", "listen: everywhere\n", `f.yaml:1: listen: "everywhere" is not an address: write it as 127.0.0.1:9100 or :9100`},
+		{"address of all", "listen: 0.0.0.0:1\n", `f.yaml:1: listen: 0.0.0.0:1 can be reached by other machines: set http.certFile and http.keyFile, and http.tokenFile; or listen on 127.0.0.1:10748; or set http.insecure: true`},
+		{"no token", "listen: :1\nhttp:\n  certFile: /c\n  keyFile: /k\n", `f.yaml:1: listen: :1 can be reached by other machines: set http.tokenFile; or`},
+		{"no key", "http:\n  certFile: /c\n", `f.yaml:2: http.certFile: certFile and keyFile belong together: set both, or none`},
+		{"relative file", "http:\n  tokenFile: token\n", `f.yaml:2: http.tokenFile: want an absolute path, not token`},
+		{"kind of notice", "notify:\n  kinds: [bad, odd]\n", `f.yaml:2: notify.kinds: "odd" is unknown; the kinds are bad, suspect, abnormal, recovered, hands`},
+		{"webhook", "notify:\n  webhook: alerts.example\n", `f.yaml:2: notify.webhook: want a URL such as https://alerts.example/drivebay`},
+		{"password", "notify:\n  webhook: https://a:b@alerts.example\n", `f.yaml:2: notify.webhook: a URL with a password is shown by`},
+		{"command", "notify:\n  command: [page, x]\n", `f.yaml:2: notify.command: want the absolute path of a program, followed by its arguments, not "page, x"`},
+		{"listen", "listen: everywhere\n", `f.yaml:1: listen: "everywhere" is not an address: write it as 127.0.0.1:10748 or :10748`},
 		{"port", "listen: :99999\n", `f.yaml:1: listen: ":99999": port "99999" is not between 0 and 65535`},
 		{"sim and root", "sim: x.yaml\nroot: /tmp\n", `f.yaml:1: sim and root exclude each other`},
 		{"syntax", "log:\n\tlevel: x\n", `f.yaml: line 2: found character that cannot start any token`},
@@ -150,13 +176,13 @@ func TestWhoWins(t *testing.T) {
 	got, err := Load(Sources{
 		File:  file,
 		Env:   []string{"DRIVEBAY_LISTEN=:2", "DRIVEBAY_ROOT=/env", "DRIVEBAY_SELF_TESTS_MAX_CONCURRENT=4", "DRIVEBAY_LOG_LEVL=x", "DRIVEBAY_SERVICE_HOST=10.0.0.1", "HOME=/"},
-		Flags: map[string]string{"listen": ":3"},
+		Flags: map[string]string{"listen": "127.0.0.1:3"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := got.Config
-	if c.Listen != ":3" || c.Root != "/env" || c.Log.Level != "warn" || c.SelfTests.MaxConcurrent != 4 || c.Poll != Default().Poll {
+	if c.Listen != "127.0.0.1:3" || c.Root != "/env" || c.Log.Level != "warn" || c.SelfTests.MaxConcurrent != 4 || c.Poll != Default().Poll {
 		t.Errorf("got %+v", c)
 	}
 	if want := []string{"variable DRIVEBAY_LOG_LEVL is unknown: did you mean DRIVEBAY_LOG_LEVEL?"}; !slices.Equal(got.Warnings, want) {
@@ -169,7 +195,7 @@ func TestWhoWins(t *testing.T) {
 		}
 	}
 	for flags, want := range map[string]time.Duration{"sim": simEvidence, "sim poll.evidence": time.Minute, "listen": 10 * time.Minute} {
-		given := map[string]string{"sim": "x.yaml", "poll.evidence": "1m", "listen": ":1"}
+		given := map[string]string{"sim": "x.yaml", "poll.evidence": "1m", "listen": "127.0.0.1:1"}
 		for path := range given {
 			if !slices.Contains(strings.Fields(flags), path) {
 				delete(given, path)

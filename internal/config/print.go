@@ -53,11 +53,23 @@ func Print(w io.Writer, c Config) error {
 func (f Field) yaml() (string, error) {
 	switch {
 	case f.list():
-		return "[" + f.Text() + "]", nil
+		return f.yamlList()
 	case f.value.Type() != durationType && (f.Bool || f.value.CanInt() || f.value.CanUint() || f.value.CanFloat()) && !isText(f.value):
 		return f.Text(), nil
 	}
 	b, err := yaml.Marshal(f.Text())
+	return strings.TrimSpace(string(b)), err
+}
+
+// yamlList returns a list in one line, with quotes around the items that need them.
+func (f Field) yamlList() (string, error) {
+	list := yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for i := range f.value.Len() {
+		item := yaml.Node{}
+		item.SetString(getText(f.value.Index(i)))
+		list.Content = append(list.Content, &item)
+	}
+	b, err := yaml.Marshal(&list)
 	return strings.TrimSpace(string(b)), err
 }
 

@@ -38,6 +38,12 @@ func exported() map[string][]string {
 	for _, m := range volumeMetrics {
 		out["drivebay_volume_"+m.name] = append([]string{"volume"}, m.labels...)
 	}
+	for _, m := range noticeMetrics {
+		out["drivebay_"+m.name] = m.labels
+	}
+	for _, part := range []string{"_bucket", "_sum", "_count"} {
+		out["drivebay_"+rpcName+part] = append([]string{"le"}, rpcLabels...)
+	}
 	for _, m := range driveMetrics() {
 		out["drivebay_drive_"+m.name] = append([]string{"drive"}, m.labels...)
 	}
@@ -95,16 +101,19 @@ func rules(t *testing.T) (out []rule) {
 	return out
 }
 
+// runbooks is the page that all alerts link. docs/alerts.md says how to replace it with a copy.
+const runbooks = "https://github.com/drivebay/drivebay/blob/main/docs/alerts.md"
+
 func TestRulesUseWhatIsServed(t *testing.T) {
 	for _, r := range rules(t) {
 		known(t, r.Alert, r.Expr)
 		for name := range r.Annotations {
-			if !slices.Contains([]string{"summary", "action", "runbook"}, name) {
+			if !slices.Contains([]string{"summary", "action", "runbook_url"}, name) {
 				t.Errorf("%s: annotation %s", r.Alert, name)
 			}
 		}
-		if r.Annotations["runbook"] != "docs/alerts.md#"+strings.ToLower(r.Alert) || r.Annotations["action"] == "" {
-			t.Errorf("%s: runbook %q, action %q", r.Alert, r.Annotations["runbook"], r.Annotations["action"])
+		if r.Annotations["runbook_url"] != runbooks+"#"+strings.ToLower(r.Alert) || r.Annotations["action"] == "" {
+			t.Errorf("%s: runbook %q, action %q", r.Alert, r.Annotations["runbook_url"], r.Annotations["action"])
 		}
 		if strings.HasPrefix(r.Alert, "Drive") && !strings.HasPrefix(r.Alert, "Drives") && !strings.HasPrefix(r.Alert, "Drivebay") {
 			for _, label := range []string{"instance", "server", "bay", "serial"} {
@@ -119,6 +128,9 @@ func TestRulesUseWhatIsServed(t *testing.T) {
 // TestAlertsPage holds docs/alerts.md and the rules together.
 func TestAlertsPage(t *testing.T) {
 	page := string(read(t, "../../docs/alerts.md"))
+	if !strings.Contains(page, "s#"+runbooks+"#") {
+		t.Error("docs/alerts.md does not say how to replace the address of the runbooks")
+	}
 	heads := regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(page, -1)
 	described := map[string]bool{}
 	for _, h := range heads {

@@ -28,9 +28,9 @@ type Volumes interface {
 	Volumes() *drivebay.VolumeSet
 }
 
-// Handler serves the metrics of the newest snapshot, of the volumes (unless volumes is nil), and
-// of this process. It accesses no drive.
-func Handler(source Source, volumes Volumes, version, commit string) http.Handler {
+// Handler serves the metrics of the newest snapshot, of the volumes (unless volumes is nil), of the other
+// edges, and of this process. It accesses no drive.
+func Handler(source Source, volumes Volumes, edges Edges, version, commit string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	process := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.ContinueOnError})
@@ -48,6 +48,7 @@ func Handler(source Source, volumes Volumes, version, commit string) http.Handle
 		if volumes != nil {
 			p.volumes(volumes.Volumes())
 		}
+		p.edges(edges)
 		_, _ = w.Write(p.text)
 	})
 }

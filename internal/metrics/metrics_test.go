@@ -69,6 +69,17 @@ func machine(drives ...drivebay.Drive) *drivebay.Snapshot {
 	}
 }
 
+// someEdges have counted something of everything.
+var someEdges = Edges{
+	RPC: func() []RPC {
+		return []RPC{{Service: "csi.v1.Node", Method: "NodeStageVolume", Code: "OK", Calls: 3, Sum: 1500 * time.Millisecond,
+			Buckets: []Bucket{{10 * time.Millisecond, 1}, {time.Second, 2}}}}
+	},
+	Notices: func() []Notices {
+		return []Notices{{Sink: "webhook", Delivered: 4, Failed: 2, Dropped: 1, Queued: 3}, {Sink: "command"}}
+	},
+}
+
 func scrape(t testing.TB, snap *drivebay.Snapshot) string {
 	t.Helper()
 	return scrapeBoth(t, snap, nil)
@@ -77,7 +88,7 @@ func scrape(t testing.TB, snap *drivebay.Snapshot) string {
 func scrapeBoth(t testing.TB, snap *drivebay.Snapshot, volumes Volumes) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	Handler(fixed{snap}, volumes, "v1.2.3", "abc").ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	Handler(fixed{snap}, volumes, someEdges, "v1.2.3", "abc").ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
@@ -120,6 +131,17 @@ func TestValues(t *testing.T) {
 		`drivebay_drive_scsi_uncorrected_errors_total{drive="s",operation="read"} 2`,
 		`drivebay_drive_kernel_frozen_seconds{drive="a"} 1.5`,
 		`drivebay_drive_filesystem_errors_total{drive="a",device="sda1",fs="ext4"} 2`,
+		`# TYPE drivebay_rpc_duration_seconds histogram`,
+		`drivebay_rpc_duration_seconds_bucket{service="csi.v1.Node",method="NodeStageVolume",code="OK",le="0.01"} 1`,
+		`drivebay_rpc_duration_seconds_bucket{service="csi.v1.Node",method="NodeStageVolume",code="OK",le="1"} 2`,
+		`drivebay_rpc_duration_seconds_bucket{service="csi.v1.Node",method="NodeStageVolume",code="OK",le="+Inf"} 3`,
+		`drivebay_rpc_duration_seconds_sum{service="csi.v1.Node",method="NodeStageVolume",code="OK"} 1.5`,
+		`drivebay_rpc_duration_seconds_count{service="csi.v1.Node",method="NodeStageVolume",code="OK"} 3`,
+		`drivebay_notices_total{sink="webhook",result="delivered"} 4`,
+		`drivebay_notices_total{sink="webhook",result="dropped"} 1`,
+		`drivebay_notice_failures_total{sink="webhook"} 2`,
+		`drivebay_notices_queued{sink="webhook"} 3`,
+		`drivebay_notices_queued{sink="command"} 0`,
 		`go_goroutines `,
 		`process_resident_memory_bytes `,
 	} {
@@ -216,7 +238,7 @@ func hundred() *drivebay.Snapshot {
 }
 
 func BenchmarkScrape100(b *testing.B) {
-	h := Handler(fixed{hundred()}, nil, "v", "c")
+	h := Handler(fixed{hundred()}, nil, Edges{}, "v", "c")
 	for b.Loop() {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

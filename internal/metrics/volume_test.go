@@ -96,7 +96,7 @@ func BenchmarkScrape1000Volumes(b *testing.B) {
 	for i := range 1000 {
 		set.Volumes = append(set.Volumes, mirrored(fmt.Sprintf("v%04d", i)))
 	}
-	h := Handler(fixed{machine()}, fixedVolumes{set}, "v", "c")
+	h := Handler(fixed{machine()}, fixedVolumes{set}, Edges{}, "v", "c")
 	for b.Loop() {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

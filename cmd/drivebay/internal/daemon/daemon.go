@@ -19,6 +19,8 @@ import (
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/host/hardware"
+	"github.com/drivebay/drivebay/internal/notify"
+	"github.com/drivebay/drivebay/internal/rpc"
 	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -51,8 +53,11 @@ type daemon struct {
 	simClaim drivebay.Selectors // of the simulated machine's file; those of the configuration win
 	engine   *drivemgr.Manager
 	volumes  *volume.Engine // nil: the drives cannot be written to
-	notify   notifier
-	stuck    bool // a part did not end in time
+	notices  *notify.Notifier
+	notify   notifier // of the service manager
+
+	latencies rpc.Latencies
+	stuck     bool // a part did not end in time
 }
 
 // Run runs the daemon with a configuration until ctx ends.
@@ -111,6 +116,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if d.volumes, err = d.makeVolumes(st); err != nil {
 		return errors.Join(err, st.Close())
 	}
+	d.notices = d.newNotices()
 	edge := d.edge(sim)
 	listeners, err := d.listen(ctx)
 	if err != nil {
@@ -128,6 +134,7 @@ func (d *daemon) run(ctx context.Context) error {
 	parts := []func() error{
 		func() error { return d.engine.Run(ctx) },
 		func() error { return edge.Serve(ctx, listeners...) },
+		func() error { return d.notices.Run(ctx) },
 	}
 	if d.volumes != nil {
 		parts = append(parts, func() error { return d.volumes.Run(ctx) })

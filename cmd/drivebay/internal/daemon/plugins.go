@@ -45,7 +45,7 @@ func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
 }
 
 func (d *daemon) csi() plugin {
-	opt := csi.Options{Version: d.opt.Version, NodeID: d.node(), Log: d.log}
+	opt := csi.Options{Version: d.opt.Version, NodeID: d.node(), Log: d.log, Latencies: &d.latencies}
 	if d.volumes != nil {
 		opt.Volumes = d.volumes
 	}
@@ -53,7 +53,7 @@ func (d *daemon) csi() plugin {
 }
 
 func (d *daemon) addons() plugin {
-	opt := addons.Options{Name: csi.Name, Version: d.opt.Version, Log: d.log}
+	opt := addons.Options{Name: csi.Name, Version: d.opt.Version, Log: d.log, Latencies: &d.latencies}
 	if d.volumes != nil {
 		opt.Volumes = d.volumes
 	}

@@ -75,7 +75,7 @@ func (d *daemon) greet(s *drivebay.Snapshot) {
 		rows = append(rows, [2]string{"config", file})
 	}
 	if d.tcp != "" {
-		rows = append(rows, [2]string{"HTTP", "http://" + d.tcp + "/api/v1/drives (read-only)"}, [2]string{"metrics", "http://" + d.tcp + "/metrics"})
+		rows = append(rows, [2]string{"HTTP", d.scheme() + d.tcp + "/api/v1/drives (read-only)"}, [2]string{"metrics", d.scheme() + d.tcp + "/metrics"})
 	} else {
 		rows = append(rows, [2]string{"metrics", d.config.API + " /metrics (--listen ADDR serves them over HTTP)"})
 	}

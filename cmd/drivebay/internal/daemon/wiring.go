@@ -69,14 +69,15 @@ func (d *daemon) node() string {
 func (d *daemon) edge(sim http.Handler) *api.Server {
 	opt := api.Options{
 		Version: api.Version{Version: d.opt.Version, Commit: d.opt.Commit, Go: runtime.Version(), Started: d.machine.Now()},
-		Metrics: metrics.Handler(d.engine, nil, d.opt.Version, d.opt.Commit),
+		Metrics: metrics.Handler(d.engine, nil, d.counted(), d.opt.Version, d.opt.Commit),
+		Trial:   d.trial(),
 		OpenAPI: apidoc.OpenAPI,
 		Ready:   d.engine.Unready,
 		Config:  d.report.Load,
 		Log:     d.log,
 	}
 	if d.volumes != nil {
-		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, d.opt.Version, d.opt.Commit)
+		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, d.counted(), d.opt.Version, d.opt.Commit)
 	}
 	server := api.New(d.engine, opt)
 	if sim != nil {
@@ -99,7 +100,11 @@ func (d *daemon) listen(ctx context.Context) ([]api.Listener, error) {
 	if d.config.Listen == "" {
 		return []api.Listener{unix}, nil
 	}
-	tcp, err := api.ListenTCP(ctx, d.config.Listen)
+	access, err := d.access()
+	var tcp api.Listener
+	if err == nil {
+		tcp, err = api.ListenTCP(ctx, d.config.Listen, access)
+	}
 	if err != nil {
 		unix.Close()
 		return nil, err
