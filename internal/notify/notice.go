@@ -31,7 +31,8 @@ type Notice struct {
 	Kind    Kind               `json:"kind"`
 	At      time.Time          `json:"at"` // when the event happened
 	Machine string             `json:"machine"`
-	Summary string             `json:"summary"` // one line for people
+	Server  string             `json:"server,omitempty"` // "server ACME R740, serial ABC123"
+	Summary string             `json:"summary"`          // one line for people
 	Next    string             `json:"next,omitempty"`
 	Event   drivebay.EventKind `json:"event,omitempty"`
 	From    string             `json:"from,omitempty"`
@@ -90,7 +91,7 @@ func kindOf(e drivebay.Event) Kind {
 
 // noticeOf returns the notice of an event.
 func noticeOf(e drivebay.Event, kind Kind, s *drivebay.Snapshot, volumeName func(id string) string) *Notice {
-	n := &Notice{Version: 1, Kind: kind, At: e.At, Machine: s.Machine.Name, Event: e.Kind, From: e.From, To: e.To, Cause: e.Cause, seq: e.Seq}
+	n := &Notice{Version: 1, Kind: kind, At: e.At, Machine: s.Machine.Name, Server: s.Machine.Hardware.Server(), Event: e.Kind, From: e.From, To: e.To, Cause: e.Cause, seq: e.Seq}
 	n.ID = fmt.Sprintf("%s/%d", n.Machine, e.Seq)
 	subject := ""
 	if e.Drive != "" {

@@ -36,7 +36,7 @@ func newNode() *node { return &node{grew: make(chan struct{})} }
 func (n *node) Snapshot() *drivebay.Snapshot {
 	d := drivebay.Drive{ID: "naa-1", Name: "sda", Health: drivebay.HealthBad, Slot: drivebay.Slot{Bay: "13"}}
 	d.Model, d.Serial = "ST4000", "Z1"
-	return &drivebay.Snapshot{Seq: 1, Machine: drivebay.Machine{Name: "node-1"}, Drives: []drivebay.Drive{d}}
+	return &drivebay.Snapshot{Seq: 1, Machine: drivebay.Machine{Name: "node-1", Hardware: &drivebay.Hardware{Vendor: "ACME", Product: "R740"}}, Drives: []drivebay.Drive{d}}
 }
 
 func (n *node) Wait(ctx context.Context, _ uint64) (*drivebay.Snapshot, error) {
@@ -279,7 +279,7 @@ func TestWebhookRetries(t *testing.T) {
 		t.Errorf("waits %v, want %v", c.waits, want)
 	}
 	bad := r.got[0]
-	if bad.Kind != KindBad || bad.Version != 1 || bad.Machine != "node-1" || bad.Drive == nil || bad.Drive.Bay != "13" || bad.Drive.Serial != "Z1" ||
+	if bad.Kind != KindBad || bad.Version != 1 || bad.Machine != "node-1" || bad.Server != "server ACME R740" || bad.Drive == nil || bad.Drive.Bay != "13" || bad.Drive.Serial != "Z1" ||
 		bad.Summary != "node-1: drive sda: BAD: it failed" || bad.Next != "drivebay explain naa-1" || bad.From != "GOOD" {
 		t.Errorf("%+v", bad)
 	}
