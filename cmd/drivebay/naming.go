@@ -16,5 +16,5 @@ func (a *app) completionClient() *api.Client {
 	if a.local || a.root != "" {
 		return nil
 	}
-	return api.Dial(a.api)
+	return a.dial()
 }

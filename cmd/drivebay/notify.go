@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
 )
 
@@ -17,7 +16,7 @@ func (a *app) notifyCommand() *cobra.Command {
 		Long:    "Makes the daemon send a notice of the kind `trial` to every webhook and command that is\nconfigured, and reports whether each has taken it. The exit status is 1 if one has not.",
 		Example: "  drivebay notify test",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client := api.Dial(a.api)
+			client := a.dial()
 			defer client.Close()
 			trial, err := client.Trial(cmd.Context())
 			if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/api"
 )
 
 // source is where a command gets its answers: the daemon, or a machine that the command
@@ -39,7 +38,7 @@ func (a *app) source() (source, error) {
 	case a.root != "":
 		return lookAtRecorded(a.root)
 	}
-	return api.Dial(a.api), nil
+	return a.dial(), nil
 }
 
 // find returns the drive that what names: see Snapshot.Lookup. For work that cannot be undone, whole

@@ -16,7 +16,7 @@ func (a *app) statusCommand() *cobra.Command {
 	}
 	out := outputFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		st, err := api.Dial(a.api).Status(cmd.Context())
+		st, err := a.dial().Status(cmd.Context())
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (a *app) client() (*api.Client, error) {
 	if a.local || a.root != "" {
 		return nil, fmt.Errorf("volumes: %w with --local or --root: only the daemon knows the volumes", drivebay.ErrNoSupport)
 	}
-	return api.Dial(a.api), nil
+	return a.dial(), nil
 }
 
 // nameDrives adds the drives to the set, so that they are shown by kernel name and bay.

@@ -25,6 +25,12 @@ type Access struct {
 	TLS *tls.Config
 }
 
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 const maxToken = 4 << 10
 
 var (

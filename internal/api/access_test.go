@@ -225,3 +225,38 @@ func TestStalledHandshake(t *testing.T) {
 		}
 	})
 }
+
+// A client with the token and the certificate reads an address that requires both; it sends the token to no
+// other machine in the clear.
+func TestClientWithCredentials(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir, "first")
+	cert, key, token := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := TLS(cert, key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := serveTCP(t, Access{TokenFile: token, TLS: config})
+	for _, row := range []struct {
+		url, want string
+		with      Credentials
+	}{
+		{"https://" + addr, "", Credentials{token, cert}},
+		{"https://" + addr, "Bearer TOKEN", Credentials{"", cert}},
+		{"https://" + addr, "certificate", Credentials{token, ""}},
+		{"https://" + addr, "contains no certificate", Credentials{token, token}},
+		{"https://" + addr, "no such file", Credentials{token, dir + "/none"}},
+		{"https://" + addr, "no such file", Credentials{dir + "/none", cert}},
+		{"http://192.0.2.1:1", "not sent over a connection without TLS", Credentials{token, ""}},
+	} {
+		c := DialWith(row.url, row.with)
+		s, err := c.Drives(t.Context())
+		if row.want == "" && (err != nil || len(s.Drives) != 2) || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s with %+v: %v, want %q", row.url, row.with, err, row.want)
+		}
+		c.Close()
+	}
+}

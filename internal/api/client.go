@@ -36,7 +36,12 @@ type connection struct {
 	base string
 	http http.Client
 	err  error // set if the address is invalid
+
+	tokenFile string // of the bearer token; "": none is sent
 }
+
+// unixBase is the URL of a daemon on a unix socket.
+const unixBase = "http://drivebay"
 
 // Dial returns a client for unix:///path or http://host:port. It connects with the first call.
 func Dial(address string) *Client {
@@ -48,7 +53,7 @@ func Dial(address string) *Client {
 	case err != nil:
 		c.err = fmt.Errorf("address %q: %w: %w", address, drivebay.ErrInvalid, err)
 	case u.Scheme == "unix" && u.Host == "" && u.Path != "":
-		c.base = "http://drivebay"
+		c.base = unixBase
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", u.Path)
 		}
@@ -206,6 +211,9 @@ func (c *connection) do(ctx context.Context, method, path string, body []byte) (
 		return nil, fmt.Errorf("%s: %w", c.url, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if err := c.authorize(req); err != nil {
+		return nil, err
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreached(ctx, err)

@@ -119,7 +119,7 @@ func (l *loader) failKey(path, where string, err error) {
 }
 
 // notKeys holds variables of drivebay that are not keys of the file.
-var notKeys = map[string]bool{"DRIVEBAY_CONFIG": true, "DRIVEBAY_CORPUS": true}
+var notKeys = map[string]bool{"DRIVEBAY_CONFIG": true, "DRIVEBAY_CORPUS": true, "DRIVEBAY_TOKEN_FILE": true, "DRIVEBAY_CA_FILE": true}
 
 func (l *loader) env(environ []string) {
 	byName := map[string]Field{}
