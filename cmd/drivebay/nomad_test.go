@@ -34,7 +34,7 @@ func readNomadJob(t *testing.T) nomadJob {
 // value returns the quoted value of a key.
 func (j nomadJob) value(t *testing.T, key string) string {
 	t.Helper()
-	m := regexp.MustCompile(`(?m)^\s*` + key + `\s*= "([^"]*)"`).FindAllStringSubmatch(string(j), -1)
+	m := regexp.MustCompile(`(?m)^\s*`+key+`\s*= "([^"]*)"`).FindAllStringSubmatch(string(j), -1)
 	if len(m) != 1 {
 		t.Fatalf("%s has %d values", key, len(m))
 	}
