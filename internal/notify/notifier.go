@@ -72,7 +72,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	}
 	began := n.opt.Clock.Now()
 	if _, err := n.engine.Wait(ctx, 0); err != nil { // the stored events are read once there is a snapshot
-		return nil //nolint:nilerr // ctx has ended
+		return nil // ctx has ended
 	}
 	n.begin(began)
 	var senders sync.WaitGroup
@@ -83,7 +83,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	for after := uint64(0); ; {
 		events, err := n.engine.WaitEvents(ctx, after)
 		if err != nil {
-			return nil //nolint:nilerr // ctx has ended
+			return nil // ctx has ended
 		}
 		for _, e := range events {
 			n.queue(e)

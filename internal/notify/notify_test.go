@@ -260,7 +260,7 @@ func TestWebhookRetries(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	}
 	opt, log, c := options(t)
-	opt.Timeout = 500 * time.Millisecond
+	opt.Timeout = 3 * time.Second
 	r := &receiver{answers: []http.HandlerFunc{answers(500), redirect, hangs, answers(401), slow, ok}}
 	serve(t, r, &opt)
 	n := newNode()
@@ -462,9 +462,9 @@ func TestCommandsMisbehave(t *testing.T) {
 				write(t, file, "#!/bin/sh\n"+row.script+"\n", 0o755)
 			}
 			opt, _, _ := options(t)
-			opt.Command, opt.Timeout = []string{file}, 2*time.Second
+			opt.Command, opt.Timeout = []string{file}, 20*time.Second
 			if name == "hangs" {
-				opt.Timeout = 300 * time.Millisecond
+				opt.Timeout = 2 * time.Second
 			}
 			got := New(newNode(), opt).Trial(t.Context())[0]
 			if (row.want == "") != (got.Err == nil) || got.Err != nil && !strings.Contains(got.Err.Error(), row.want) {
