@@ -54,6 +54,7 @@ var may = map[string]struct{ ours, theirs []string }{
 
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},
+	"cmd/drivebay/internal/named":     {ours: []string{"."}},
 	"cmd/drivebay/internal/plan":      {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/progress":  {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},

@@ -2,9 +2,8 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -26,7 +25,7 @@ func (a driveCommands) locateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			bay, err := findBay(s, args[0])
+			bay, err := named.Bay(s, args[0])
 			if err != nil {
 				return err
 			}
@@ -37,32 +36,3 @@ func (a driveCommands) locateCommand() *cobra.Command {
 		},
 	}
 }
-
-// findBay returns the bay that what names: by its name or number, or by the drive in it. For a
-// drive it returns the ID of the drive.
-func findBay(s *drivebay.Snapshot, what string) (string, error) {
-	var same, all []string
-	for _, b := range s.FindBays(what) {
-		same = append(same, bayName(b))
-	}
-	switch d, err := find(s, what, false); {
-	case len(same) == 1:
-		return same[0], nil
-	case len(same) > 1:
-		return "", fmt.Errorf("bay %q: %w: %s", what, drivebay.ErrAmbiguous, strings.Join(same, ", "))
-	case err == nil && d.Slot.Bay == "":
-		return "", fmt.Errorf("drive %s (%s): %w: the bay of the drive is not known", d.ID, d.Name, drivebay.ErrNotFound)
-	case err == nil:
-		return d.ID, nil
-	}
-	for i := range s.Bays {
-		all = append(all, bayName(&s.Bays[i]))
-	}
-	if len(all) == 0 {
-		return "", fmt.Errorf("bay %q: %w: this machine reports no bays", what, drivebay.ErrNotFound)
-	}
-	return "", fmt.Errorf("bay %q: %w: known bays: %s", what, drivebay.ErrNotFound, strings.Join(all, ", "))
-}
-
-// bayName returns the name of a bay that no other bay has.
-func bayName(b *drivebay.Bay) string { return strings.TrimPrefix(b.Enclosure+"/"+b.Bay, "/") }

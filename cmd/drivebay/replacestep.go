@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
 )
 
 // step is the state of a replacement: what to print, and what comes next.
@@ -78,11 +79,11 @@ func inherited(d *drivebay.Drive) string {
 // replacedNow returns the drive to replace, given a bay or the whole name of a drive.
 func replacedNow(s *drivebay.Snapshot, what string, now time.Time) (*drivebay.Drive, error) {
 	bays := s.FindBays(what)
-	if _, by := s.Lookup(deviceOf(what)); by > drivebay.MatchBay || len(bays) == 0 {
+	if _, by := s.Lookup(named.Device(what)); by > drivebay.MatchBay || len(bays) == 0 {
 		return find(s, what, true)
 	}
 	if len(bays) > 1 {
-		_, err := findBay(s, what)
+		_, err := named.Bay(s, what)
 		return nil, err
 	}
 	b := bays[0]

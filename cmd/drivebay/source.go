@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
 )
 
 // source is where a command gets its answers: the daemon, or a machine that the command
@@ -41,58 +38,10 @@ func (a *app) source() (source, error) {
 	return a.dial(), nil
 }
 
-// find returns the drive that what names: see Snapshot.Lookup. For work that cannot be undone, whole
-// refuses the beginning of a name. The error of an unknown name lists near matches.
+// find returns the drive that what names.
 func find(s *drivebay.Snapshot, what string, whole bool) (*drivebay.Drive, error) {
-	resolve := s.Resolve
-	if whole {
-		resolve = s.ResolveWhole
-	}
-	d, err := resolve(deviceOf(what))
-	if !errors.Is(err, drivebay.ErrNotFound) {
-		return d, err
-	}
-	return nil, unknownDrive(s, what)
+	return named.Drive(s, what, whole)
 }
-
-// deviceOf returns the device that a link below /dev leads to, for example one below
-// /dev/disk/by-path. Names of by-id links are known without the link: it may be on another machine.
-func deviceOf(what string) string {
-	if !strings.HasPrefix(what, "/dev/disk/") || strings.HasPrefix(what, "/dev/disk/by-id/") {
-		return what
-	}
-	if device, err := filepath.EvalSymlinks(what); err == nil {
-		return device
-	}
-	return what
-}
-
-// unknownDrive returns the error of a text that names no drive.
-func unknownDrive(s *drivebay.Snapshot, what string) error {
-	var near []string
-	word := strings.ToLower(strings.TrimPrefix(what, "/dev/"))
-	for i := range s.Drives {
-		d := &s.Drives[i]
-		text := strings.ToLower(strings.Join([]string{d.ID, d.Name, d.Serial, d.WWN, d.Slot.Bay}, " "))
-		if word != "" && strings.Contains(text, word) {
-			near = append(near, fmt.Sprintf("%s (%s)", d.ID, d.Name))
-		}
-	}
-	switch {
-	case len(s.FindBays(what)) == 1:
-		return fmt.Errorf("bay %q: %w: the bay is empty, and no drive that was in it is known", what, drivebay.ErrNotFound)
-	case len(near) == 0 && len(s.Drives) == 0:
-		return fmt.Errorf("drive %q: %w: this machine has no drives", what, drivebay.ErrNotFound)
-	case len(near) == 0:
-		return fmt.Errorf("drive %q: %w: `drivebay drives` lists the drives; give a bay, a name, a serial number, a WWN or an ID", what, drivebay.ErrNotFound)
-	case len(near) > maxNear:
-		near = append(near[:maxNear], "...")
-	}
-	return fmt.Errorf("drive %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
-}
-
-// maxNear is how many near matches an error lists.
-const maxNear = 8
 
 // pick returns the source and the drive that an argument names.
 func (a *app) pick(ctx context.Context, what string) (source, *drivebay.Drive, error) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
@@ -84,34 +84,6 @@ func (a volumeCommands) printVolumes(set *drivebay.VolumeSet, abnormal bool, out
 	return err
 }
 
-// findVolume returns the volume that what names; with whole, what must not be the beginning of a
-// name. The error of an unknown name lists near matches.
-func findVolume(set *drivebay.VolumeSet, what string, whole bool) (*drivebay.VolumeView, error) {
-	resolve := set.Resolve
-	if whole {
-		resolve = set.ResolveWhole
-	}
-	v, err := resolve(what)
-	if !errors.Is(err, drivebay.ErrNotFound) {
-		return v, err
-	}
-	var near []string
-	for _, v := range set.Volumes {
-		if what != "" && strings.Contains(strings.ToLower(v.ID+" "+v.Name), strings.ToLower(what)) {
-			near = append(near, fmt.Sprintf("%s (%s)", v.ID, v.Name))
-		}
-	}
-	switch {
-	case len(near) == 0 && len(set.Volumes) == 0:
-		return nil, fmt.Errorf("volume %q: %w: there are no volumes", what, drivebay.ErrNotFound)
-	case len(near) == 0:
-		return nil, fmt.Errorf("volume %q: %w: `drivebay volumes` lists the volumes; give an ID or a name", what, drivebay.ErrNotFound)
-	case len(near) > maxNear:
-		near = append(near[:maxNear], "...")
-	}
-	return nil, fmt.Errorf("volume %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
-}
-
 // pickVolume returns a client and the volume that an argument names.
 func (a *app) pickVolume(ctx context.Context, what string) (*api.Client, *drivebay.VolumeView, error) {
 	return a.pickVolumeAs(ctx, what, false)
@@ -127,7 +99,7 @@ func (a *app) pickVolumeAs(ctx context.Context, what string, whole bool) (*api.C
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := findVolume(set, what, whole)
+	v, err := named.Volume(set, what, whole)
 	return client, v, err
 }
 
