@@ -18,6 +18,24 @@ type VolumeView struct {
 	Work string `json:"work,omitempty"`
 	// Progress is that of the copy or the wipe that the work does now; nil: neither is under way.
 	Progress *Progress `json:"progress,omitempty"`
+	// Space is the space of its filesystem; nil: it is not mounted, or was not read. A change of it
+	// alone does not change the number of the set.
+	Space *Space `json:"space,omitempty"`
+}
+
+// Space is the space of a filesystem in bytes.
+type Space struct {
+	Used uint64 `json:"used"`
+	Free uint64 `json:"free"` // for users other than root
+}
+
+// SpaceOf returns the space of the filesystem in a volume's facts; nil: it was not read.
+func SpaceOf(f *Facts) *Space {
+	if f.FS == nil || f.FS.Bytes == nil || f.FS.Free == nil {
+		return nil
+	}
+	unused := *f.FS.Free + f.FS.Reserved
+	return &Space{Used: *f.FS.Bytes - min(unused, *f.FS.Bytes), Free: *f.FS.Free}
 }
 
 // VolumeSet is all volumes at one moment. It does not change after it is published.

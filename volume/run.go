@@ -154,8 +154,8 @@ func (e *Engine) publish() {
 	e.ledger.Set.Store(next)
 }
 
-// sameView reports whether callers see the same in two views. It ignores the facts:
-// their numbers may differ.
+// sameView reports whether callers see the same in two views. It ignores the facts and the
+// space: their numbers may differ.
 func sameView(a, b *drivebay.VolumeView) bool {
 	return a.Work == b.Work && reflect.DeepEqual(a.Progress, b.Progress) && reflect.DeepEqual(a.Volume, b.Volume) && reflect.DeepEqual(a.Condition, b.Condition)
 }
@@ -164,7 +164,7 @@ func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.Volu
 	f := e.watch.FactsOf(k, s)
 	f.Volume.Health = condition.HealthOf(f)
 	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
-	out := &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f}
+	out := &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f, Space: drivebay.SpaceOf(&f)}
 	if k.Progress.Total > 0 {
 		out.Progress = &k.Progress
 	}
