@@ -57,6 +57,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/named":     {ours: []string{"."}},
 	"cmd/drivebay/internal/plan":      {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/progress":  {ours: []string{".", "cmd/drivebay/internal/render"}},
+	"cmd/drivebay/internal/jsonpath":  {},
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/render":    {ours: []string{"."}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",

@@ -29,7 +29,8 @@ type app struct {
 	getenv   func(string) string
 	environ  []string
 	now      func() time.Time
-	tty      bool // out is a terminal
+	tty      bool       // out is a terminal
+	columns  func() int // the width of that terminal; 0: not known
 
 	api   string // --api
 	local bool   // --local
@@ -145,11 +146,11 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q", cmd.CommandPath(), args[0])
 }
 
-// defaultWidth is the width of a terminal where COLUMNS is not set.
-const defaultWidth = 120
+// defaultWidth is the width of a terminal that does not report it.
+const defaultWidth = 80
 
-// style returns how to draw the output. Output into a pipe is not cut, unless COLUMNS
-// says so.
+// style returns how to draw the output. Output that is not on a terminal has no width. On a terminal
+// COLUMNS wins, which is the width that the user prefers (POSIX.1-2024, XBD 8.3).
 func (a *app) style() (render.Style, error) {
 	s := render.Style{Now: a.now()}
 	switch a.color {
@@ -161,10 +162,13 @@ func (a *app) style() (render.Style, error) {
 	default:
 		return s, usage("--color %q: want auto, always or never", a.color)
 	}
-	if a.tty {
-		s.Width = defaultWidth
+	if !a.tty {
+		return s, nil
 	}
+	s.Width = defaultWidth
 	if n, err := strconv.Atoi(a.getenv("COLUMNS")); err == nil && n > 0 {
+		s.Width = n
+	} else if n := a.columns(); n > 0 {
 		s.Width = n
 	}
 	return s, nil

@@ -42,7 +42,7 @@ func testApp(env map[string]string, out, errs writer) *app {
 	}
 	return &app{
 		in: strings.NewReader(""), out: out, err: errs, environ: environ, now: time.Now,
-		getenv: func(k string) string { return env[k] },
+		getenv: func(k string) string { return env[k] }, columns: func() int { return 0 },
 	}
 }
 

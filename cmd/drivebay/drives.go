@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/follow"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
 )
 
@@ -45,9 +47,11 @@ func (a driveCommands) drivesCommand() *cobra.Command {
 		Short: "List the drives and their health",
 		Example: "  drivebay drives --health suspect,bad\n" +
 			"  drivebay drives --watch\n" +
+			"  drivebay drives --columns bay,health,volumes,why --sort -health\n" +
+			"  drivebay drives -o 'jsonpath={.drives[?(@.health==\"BAD\")].id}'\n" +
 			"  drivebay drives --root ./recording -o json",
 	}
-	out := outputFlag(cmd, "table", "wide", "json", "yaml")
+	out := newListFlags(cmd, render.DriveColumns())
 	cmd.Flags().StringSliceVar(&want.health, "health", nil, "show only drives with this health: GOOD, SUSPECT, BAD, UNKNOWN")
 	cmd.Flags().StringSliceVar(&want.types, "type", nil, "show only drives of this type: HDD, SSD, NVME")
 	cmd.Flags().BoolVarP(&again, "watch", "w", false, "print the list again after every change")
@@ -64,10 +68,10 @@ func (a driveCommands) drivesCommand() *cobra.Command {
 			return err
 		}
 		if again {
-			draw := func(s *drivebay.Snapshot) error { return a.printDrives(s, want, out) }
+			draw := func(s *drivebay.Snapshot) error { return a.printDrives(cmd.Context(), src, s, want, out) }
 			return watch(cmd.Context(), a.app, s, draw, func(s *drivebay.Snapshot) (*drivebay.Snapshot, error) { return src.Wait(cmd.Context(), s.Seq) })
 		}
-		return a.printDrives(s, want, out)
+		return a.printDrives(cmd.Context(), src, s, want, out)
 	}
 	return cmd
 }
@@ -120,19 +124,32 @@ func (a *app) daemonAway() follow.Away {
 	}
 }
 
-func (a driveCommands) printDrives(s *drivebay.Snapshot, want filter, out *output) error {
-	shown := *s
-	shown.Drives = []drivebay.Drive{}
-	for _, d := range render.Order(s.Drives) {
-		if want.keep(&d) {
-			shown.Drives = append(shown.Drives, d)
-		}
+func (a driveCommands) printDrives(ctx context.Context, src source, s *drivebay.Snapshot, want filter, out *listFlags) error {
+	volumes, err := volumesOn(ctx, src)
+	if err != nil {
+		fmt.Fprintln(a.err, "note: the volumes on the drives are not known: "+render.Clean(err.Error()))
 	}
-	err := a.printAs(out, shown, func(st render.Style) string {
-		return render.Drives(shown.Drives, st, out.format == "wide")
+	shown := *s
+	shown.Drives = slices.DeleteFunc(render.SortDrives(s.Drives, volumes, out.layout()), func(d drivebay.Drive) bool { return !want.keep(&d) })
+	err = a.printAs(out.output, shown, func(st render.Style) string {
+		return render.Drives(shown.Drives, volumes, st, out.layout())
 	})
 	a.notes(s)
 	return err
+}
+
+// volumesOn returns the volumes that the source knows; nil: it knows none, because it is no daemon or one
+// that only watches drives.
+func volumesOn(ctx context.Context, src source) (*drivebay.VolumeSet, error) {
+	client, ok := src.(*api.Client)
+	if !ok {
+		return nil, nil
+	}
+	set, err := client.Volumes(ctx)
+	if errors.Is(err, drivebay.ErrNoSupport) {
+		return nil, nil
+	}
+	return set, err
 }
 
 // notes prints to standard error what could not be listed.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 func main() {
@@ -13,7 +15,7 @@ func main() {
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		getenv: os.Getenv, environ: os.Environ(), now: time.Now,
-		tty: isTerminal(os.Stdout),
+		tty: isTerminal(os.Stdout), columns: func() int { return host.TerminalColumns(os.Stdout) },
 	}
 	os.Exit(a.run(ctx, os.Args[1:]))
 }

@@ -18,9 +18,9 @@ import (
 func (a volumeCommands) volumesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "volumes", Short: "List the volumes and their condition",
-		Example: "  drivebay volumes --abnormal\n  drivebay volumes --watch\n  drivebay volumes -o json",
+		Example: "  drivebay volumes --abnormal\n  drivebay volumes --watch\n  drivebay volumes --sort -used\n  drivebay volumes -o json",
 	}
-	out := outputFlag(cmd, "table", "wide", "json", "yaml")
+	out := newListFlags(cmd, render.VolumeColumns())
 	abnormal := cmd.Flags().Bool("abnormal", false, "show only volumes with an abnormal condition")
 	again := cmd.Flags().BoolP("watch", "w", false, "print the list again after every change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -74,10 +74,10 @@ func nextVolumes(ctx context.Context, client *api.Client, last *drivebay.VolumeS
 	}
 }
 
-func (a volumeCommands) printVolumes(set *drivebay.VolumeSet, abnormal bool, out *output) error {
+func (a volumeCommands) printVolumes(set *drivebay.VolumeSet, abnormal bool, out *listFlags) error {
 	shown := *set
-	shown.Volumes = slices.DeleteFunc(render.OrderVolumes(set.Volumes), func(v *drivebay.VolumeView) bool { return abnormal && !v.Condition.Abnormal() })
-	err := a.printAs(out, shown, func(s render.Style) string { return render.Volumes(&shown, s, out.format == "wide") })
+	shown.Volumes = slices.DeleteFunc(render.SortVolumes(set, out.layout()), func(v *drivebay.VolumeView) bool { return abnormal && !v.Condition.Abnormal() })
+	err := a.printAs(out.output, shown, func(s render.Style) string { return render.Volumes(&shown, s, out.layout()) })
 	for _, p := range set.Problems {
 		fmt.Fprintln(a.err, "note: "+render.Clean(p))
 	}

@@ -142,7 +142,7 @@ func TestReadingVolumes(t *testing.T) {
 		args      string
 		want, not []string
 	}{
-		{"volumes", []string{"aaaaaaaaaa  data-1  10 GiB  FS", "sd1", "Slot 2", "OPERATIVE", "DiskFailure: ", "2 volumes: 2 OPERATIVE; 1 abnormal"}, []string{dataVolume}},
+		{"volumes", []string{"aaaaaaaaaa  data-1  10 GiB     -     -  FS", "sd1", "Slot 2", "OPERATIVE", "DiskFailure: ", "2 volumes: 2 OPERATIVE; 1 abnormal"}, []string{dataVolume}},
 		{"volumes -o wide", []string{dataVolume, "CREATED", "IN_USE"}, nil},
 		{"volumes --abnormal", []string{"raw-1", "1 volume: 1 OPERATIVE; 1 abnormal"}, []string{"data-1"}},
 		{"volumes --abnormal -o yaml", []string{"reason: DiskFailure"}, []string{"data-1"}},

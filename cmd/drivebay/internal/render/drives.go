@@ -2,46 +2,90 @@ package render
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/drivebay/drivebay"
 )
 
-// driveColumn is a column of the list of drives.
-type driveColumn struct {
-	column
-	wide bool // shown with -o wide only
-	cell func(*drivebay.Drive) cell
+// driveRow is a drive in a list, with the names of the volumes on it.
+type driveRow struct {
+	*drivebay.Drive
+	volumes []string
+	known   bool // the volumes are known
 }
 
-func textOf(f func(*drivebay.Drive) string) func(*drivebay.Drive) cell {
-	return func(d *drivebay.Drive) cell { return cell{text: dash(f(d))} }
+func textOf(f func(driveRow) string) func(driveRow) cell {
+	return func(d driveRow) cell { return cell{text: dash(f(d))} }
 }
 
-var driveColumns = []driveColumn{
-	{column{head: "ENCLOSURE"}, true, textOf(func(d *drivebay.Drive) string { return d.Slot.Enclosure })},
-	{column{head: "BAY"}, false, bayCell},
-	{column{head: "NAME"}, false, textOf(func(d *drivebay.Drive) string { return d.Name })},
-	{column{head: "ID"}, true, textOf(func(d *drivebay.Drive) string { return d.ID })},
-	{column{head: "TYPE", drop: 4}, false, textOf(func(d *drivebay.Drive) string { return d.Type.String() })},
-	{column{head: "TRANSPORT"}, true, textOf(func(d *drivebay.Drive) string { return d.Transport.String() })},
-	{column{head: "SIZE", right: true}, false, textOf(func(d *drivebay.Drive) string { return size(d.Size) })},
-	{column{head: "MODEL", drop: 5}, false, textOf(func(d *drivebay.Drive) string { return cut(d.Model, 28) })},
-	{column{head: "SERIAL", drop: 3}, false, textOf(func(d *drivebay.Drive) string { return d.Serial })},
-	{column{head: "FIRMWARE"}, true, textOf(func(d *drivebay.Drive) string { return d.Firmware })},
-	{column{head: "WWN"}, true, textOf(func(d *drivebay.Drive) string { return d.WWN })},
-	{column{head: "NUMA", right: true}, true, textOf(func(d *drivebay.Drive) string { return number(d.NUMANode) })},
-	{column{head: "PATHS", right: true}, true, textOf(func(d *drivebay.Drive) string { return strconv.Itoa(len(d.Paths)) })},
-	{column{head: "HEALTH"}, false, func(d *drivebay.Drive) cell { return cell{d.Health.String(), healthColor[d.Health]} }},
-	{column{head: "STATUS", drop: 1}, false, statusCell},
-	{column{head: "TEMP", right: true, drop: 6}, false, textOf(func(d *drivebay.Drive) string { return celsius(d.Temperature) })},
-	{column{head: "WEAR", right: true, drop: 7}, false, textOf(func(d *drivebay.Drive) string { return wear(d.Wear) })},
-	{column{head: "DAYS LEFT", right: true}, true, textOf(daysLeft)},
-	{column{head: "HOURS", right: true}, true, textOf(func(d *drivebay.Drive) string { return number(d.PowerOnHours) })},
-	{column{head: "CONTENT", drop: 8}, false, textOf(func(d *drivebay.Drive) string { return holds(d.Content) })},
-	{column{head: "USE", drop: 2}, false, textOf(use)},
-	{column{head: "WHY"}, false, func(d *drivebay.Drive) cell { return cell{text: why(d)} }},
+// A narrow screen shows at most so many lines of a text that `drivebay explain` shows in full. Such a
+// text has at least whyWidth columns.
+const (
+	whyLines = 3
+	whyWidth = 28
+)
+
+var driveFields = []field[driveRow]{
+	{column: column{head: "ENCLOSURE"}, on: wideOnly, cell: textOf(func(d driveRow) string { return d.Slot.Enclosure })},
+	{column: column{head: "BAY", wrap: 8}, cell: func(d driveRow) cell { return bayCell(d.Drive) }},
+	{column: column{head: "NAME"}, cell: textOf(func(d driveRow) string { return d.Name })},
+	{column: column{head: "ID"}, on: wideOnly, cell: textOf(func(d driveRow) string { return d.ID })},
+	{column: column{head: "TYPE", drop: 4}, cell: textOf(func(d driveRow) string { return d.Type.String() })},
+	{column: column{head: "TRANSPORT"}, on: wideOnly, cell: textOf(func(d driveRow) string { return d.Transport.String() })},
+	{column: column{head: "SIZE", right: true, drop: 3}, cell: textOf(func(d driveRow) string { return size(d.Size) }), rank: func(d driveRow) float64 { return float64(d.Size) }},
+	{column: column{head: "MODEL", drop: 7, wrap: 16}, cell: textOf(func(d driveRow) string { return d.Model })},
+	{column: column{head: "SERIAL", drop: 5}, cell: textOf(func(d driveRow) string { return d.Serial })},
+	{column: column{head: "FIRMWARE"}, on: wideOnly, cell: textOf(func(d driveRow) string { return d.Firmware })},
+	{column: column{head: "WWN"}, on: wideOnly, cell: textOf(func(d driveRow) string { return d.WWN })},
+	{column: column{head: "NUMA", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return number(d.NUMANode) }), rank: func(d driveRow) float64 { return orLowest(d.NUMANode) }},
+	{column: column{head: "PATHS", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return strconv.Itoa(len(d.Paths)) })},
+	{column: column{head: "HEALTH"}, cell: func(d driveRow) cell { return cell{d.Health.String(), healthColor[d.Health]} }, rank: func(d driveRow) float64 { return float64(d.Health.Rank()) }},
+	{column: column{head: "STATUS", drop: 1, wrap: 8}, cell: func(d driveRow) cell { return statusCell(d.Drive) }},
+	{column: column{head: "TEMP", right: true, drop: 6}, cell: textOf(func(d driveRow) string { return celsius(d.Temperature) }), rank: func(d driveRow) float64 { return orLowest(d.Temperature) }},
+	{column: column{head: "WEAR", right: true, drop: 8}, cell: textOf(func(d driveRow) string { return wear(d.Wear) }), rank: wearRank},
+	{column: column{head: "DAYS LEFT", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return daysLeft(d.Drive) })},
+	{column: column{head: "HOURS", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return number(d.PowerOnHours) }), rank: func(d driveRow) float64 { return orLowest(d.PowerOnHours) }},
+	{column: column{head: "CONTENT", drop: 9, wrap: 12}, cell: textOf(func(d driveRow) string { return holds(d.Content) })},
+	{column: column{head: "VOLUMES", wrap: 12}, cell: textOf(driveRow.names)},
+	{column: column{head: "USE", wrap: 12}, cell: textOf(driveRow.use)},
+	{column: column{head: "USAGE"}, on: onRequest, cell: textOf(func(d driveRow) string { return d.Usage.String() })},
+	{column: column{head: "WHY", wrap: whyWidth, most: whyLines}, cell: func(d driveRow) cell { return cell{text: why(d.Drive)} }},
+}
+
+// orLowest returns a number, and less than every number for one that is not known.
+func orLowest[T int | uint64](n *T) float64 {
+	if n == nil {
+		return math.Inf(-1)
+	}
+	return float64(*n)
+}
+
+func wearRank(d driveRow) float64 {
+	if d.Wear == nil {
+		return math.Inf(-1)
+	}
+	return float64(d.Wear.PercentUsed)
+}
+
+// names returns the names of the volumes on the drive.
+func (d driveRow) names() string {
+	if !d.known {
+		return "?"
+	}
+	return strings.Join(d.volumes, ", ")
+}
+
+// use describes what uses the drive. Where the volumes are known, the column beside has those of drivebay.
+func (d driveRow) use() string {
+	if !d.known {
+		return use(d.Drive)
+	}
+	foreign := *d.Drive
+	foreign.Uses = slices.DeleteFunc(slices.Clone(d.Uses), func(u drivebay.Use) bool { return u.Ours })
+	return use(&foreign)
 }
 
 func bayCell(d *drivebay.Drive) cell {
@@ -67,29 +111,61 @@ func daysLeft(d *drivebay.Drive) string {
 	return strconv.Itoa(int(*d.Wear.DaysLeft))
 }
 
-// Drives lists drives in the order given, with a summary.
-func Drives(drives []drivebay.Drive, s Style, wide bool) string {
-	if len(drives) == 0 {
+// DriveColumns returns the names of the columns of the list of drives.
+func DriveColumns() []string { return names(driveFields) }
+
+func rowsOf(drives []drivebay.Drive, volumes *drivebay.VolumeSet) []driveRow {
+	by := volumesByDrive(volumes)
+	rows := make([]driveRow, len(drives))
+	for i := range drives {
+		d := &drives[i]
+		rows[i] = driveRow{Drive: d, known: volumes != nil}
+		for _, v := range by[d.ID] {
+			rows[i].volumes = append(rows[i].volumes, v.Name)
+		}
+	}
+	return rows
+}
+
+// volumesByDrive returns the volumes on each drive, in the order of their names.
+func volumesByDrive(volumes *drivebay.VolumeSet) map[string][]*drivebay.VolumeView {
+	out := map[string][]*drivebay.VolumeView{}
+	if volumes == nil {
+		return out
+	}
+	for _, v := range OrderVolumes(volumes.Volumes) {
+		for _, id := range v.Location.Drives {
+			out[id] = append(out[id], v)
+		}
+	}
+	return out
+}
+
+// SortDrives returns drives in the order of a layout; without one, by enclosure and bay.
+func SortDrives(drives []drivebay.Drive, volumes *drivebay.VolumeSet, l Layout) []drivebay.Drive {
+	out := []drivebay.Drive{}
+	for _, row := range sortedBy(driveFields, rowsOf(Order(drives), volumes), l) {
+		out = append(out, *row.Drive)
+	}
+	return out
+}
+
+// Drives lists drives in the order given, with a summary. Without volumes they are not known.
+func Drives(drives []drivebay.Drive, volumes *drivebay.VolumeSet, s Style, l Layout) string {
+	fields := driveFields
+	if volumes == nil && len(l.Columns) == 0 {
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f field[driveRow]) bool { return f.head == "VOLUMES" })
+	}
+	text := tableOf(fields, rowsOf(drives, volumes), l, s)
+	switch {
+	case l.Bare && len(drives) == 0:
+		return ""
+	case l.Bare:
+		return text
+	case len(drives) == 0:
 		return "no drives\n"
 	}
-	var t table
-	var cells []func(*drivebay.Drive) cell
-	for _, c := range driveColumns {
-		if !c.wide || wide {
-			t.columns, cells = append(t.columns, c.column), append(cells, c.cell)
-		}
-	}
-	if wide {
-		s.Width = 0
-	}
-	for i := range drives {
-		row := make([]cell, len(cells))
-		for j, f := range cells {
-			row[j] = f(&drives[i])
-		}
-		t.add(row...)
-	}
-	return t.String(s) + Summary(drives, s) + "\n"
+	return text + Summary(drives, s) + "\n"
 }
 
 // Summary counts drives: "24 drives: 22 GOOD, 1 SUSPECT, 1 BAD; 1 OFFLINE".

@@ -60,31 +60,3 @@ func Clean(text string) string {
 		return r
 	}, text)
 }
-
-// cut shortens a text to a number of columns; 0 is no limit.
-func cut(text string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return strings.TrimRight(string([]rune(text)[:max(width-1, 0)]), " ") + "…"
-}
-
-// wrapped breaks a text at spaces and indents every line.
-func wrapped(text, indent string, width int) string {
-	if width <= 0 {
-		return indent + text + "\n"
-	}
-	var out strings.Builder
-	line := indent
-	for _, word := range strings.Fields(text) {
-		if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			out.WriteString(line + "\n")
-			line = indent
-		}
-		if line != indent {
-			line += " "
-		}
-		line += word
-	}
-	return out.String() + line + "\n"
-}

@@ -101,11 +101,11 @@ func TestGoldens(t *testing.T) {
 	s := Style{Width: 100, Now: now}
 	free := Style{Now: now}
 	cases := map[string]string{
-		"drives":        Drives(list, free, false),
-		"drives-color":  Drives(list, Style{Color: true, Now: now}, false),
-		"drives-narrow": Drives(list, Style{Width: 80, Now: now}, false),
-		"drives-wide":   Drives(list, s, true),
-		"drives-none":   Drives(nil, s, false),
+		"drives":        Drives(list, nil, free, Layout{}),
+		"drives-color":  Drives(list, nil, Style{Color: true, Now: now}, Layout{}),
+		"drives-narrow": Drives(list, nil, Style{Width: 80, Now: now}, Layout{}),
+		"drives-wide":   Drives(list, nil, s, Layout{Wide: true}),
+		"drives-none":   Drives(nil, nil, s, Layout{}),
 		"show-hdd":      Drive(by["sda"], s),
 		"show-nvme":     Drive(by["nvme0n1"], s),
 		"smart-ata":     Smart(by["sda"], s),
@@ -151,7 +151,7 @@ func TestNothingForATerminalToObey(t *testing.T) {
 		if d.Kernel != nil {
 			d.Kernel.LastLog, d.Kernel.OpenError = evil, evil
 		}
-		for _, text := range []string{Drives(list[i:i+1], Style{}, true), Drive(d, Style{}), Explain(d, Style{}), Smart(d, Style{})} {
+		for _, text := range []string{Drives(list[i:i+1], nil, Style{}, Layout{Wide: true}), Drive(d, Style{}), Explain(d, Style{}), Smart(d, Style{})} {
 			if strings.ContainsAny(text, "\x1b\x07\r\u202e\x7f") || !utf8.ValidString(text) {
 				t.Errorf("%s: control characters came through:\n%q", d.Name, text)
 			}
@@ -165,7 +165,7 @@ func TestNothingForATerminalToObey(t *testing.T) {
 func TestLinesFitTheScreen(t *testing.T) {
 	list := rack()
 	for width := 60; width < 200; width += 7 {
-		for _, line := range strings.Split(Drives(list, Style{Width: width}, false), "\n") {
+		for _, line := range strings.Split(Drives(list, nil, Style{Width: width}, Layout{}), "\n") {
 			if n := utf8.RuneCountInString(line); n > width {
 				t.Errorf("width %d: a line of %d: %q", width, n, line)
 			}

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,38 +57,54 @@ func (v onDrives) each(say func(*drivebay.Drive) string) string {
 	return strings.Join(all, ",")
 }
 
-type volumeColumn struct {
-	column
-	when func(wide bool) bool // nil: always
-	cell func(onDrives) cell
-}
-
-func wideOnly(wide bool) bool   { return wide }
-func narrowOnly(wide bool) bool { return !wide }
-
 func textOfVolume(f func(onDrives) string) func(onDrives) cell {
 	return func(v onDrives) cell { return cell{text: dash(f(v))} }
 }
 
-var volumeColumns = []volumeColumn{
-	{column{head: "ID", drop: 3}, narrowOnly, textOfVolume(func(v onDrives) string { return v.ID[:min(shortID, len(v.ID))] })},
-	{column{head: "ID"}, wideOnly, textOfVolume(func(v onDrives) string { return v.ID })},
-	{column{head: "NAME"}, nil, textOfVolume(func(v onDrives) string { return cut(v.Name, 44) })},
-	{column{head: "NODE"}, wideOnly, textOfVolume(func(v onDrives) string { return v.Node })},
-	{column{head: "SIZE", right: true}, nil, textOfVolume(func(v onDrives) string { return Binary(v.Size) })},
-	{column{head: "MODE", drop: 4}, nil, textOfVolume(func(v onDrives) string { return mode(&v.Volume) })},
-	{column{head: "BACKING", drop: 5}, nil, textOfVolume(func(v onDrives) string { return string(backings[v.Location.Kind]) })},
-	{column{head: "DRIVE", drop: 1}, nil, textOfVolume(func(v onDrives) string { return v.each(func(d *drivebay.Drive) string { return d.Name }) })},
-	{column{head: "BAY", drop: 2}, nil, textOfVolume(func(v onDrives) string { return v.each(func(d *drivebay.Drive) string { return d.Slot.Bay }) })},
-	{column{head: "STATUS"}, nil, func(v onDrives) cell {
+var volumeFields = []field[onDrives]{
+	{column: column{head: "ID", drop: 5}, on: narrowOnly, cell: textOfVolume(func(v onDrives) string { return v.ID[:min(shortID, len(v.ID))] })},
+	{column: column{head: "ID"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.ID })},
+	{column: column{head: "NAME", wrap: 20}, cell: textOfVolume(func(v onDrives) string { return v.Name })},
+	{column: column{head: "NODE"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.Node })},
+	{column: column{head: "SIZE", right: true, drop: 1}, cell: textOfVolume(func(v onDrives) string { return Binary(v.Size) }), rank: func(v onDrives) float64 { return float64(v.Size) }},
+	{column: column{head: "USED", right: true, drop: 4}, cell: textOfVolume(onDrives.used), rank: func(v onDrives) float64 { return v.spaceRank(func(p *drivebay.Space) uint64 { return p.Used }) }},
+	{column: column{head: "FREE", right: true, drop: 3}, cell: textOfVolume(onDrives.free), rank: func(v onDrives) float64 { return v.spaceRank(func(p *drivebay.Space) uint64 { return p.Free }) }},
+	{column: column{head: "MODE", drop: 6}, cell: textOfVolume(func(v onDrives) string { return mode(&v.Volume) })},
+	{column: column{head: "BACKING", drop: 7}, cell: textOfVolume(func(v onDrives) string { return string(backings[v.Location.Kind]) })},
+	{column: column{head: "DRIVE", drop: 2, wrap: 8}, cell: textOfVolume(func(v onDrives) string { return v.each(func(d *drivebay.Drive) string { return d.Name }) })},
+	{column: column{head: "BAY", wrap: 8}, cell: textOfVolume(func(v onDrives) string { return v.each(func(d *drivebay.Drive) string { return d.Slot.Bay }) })},
+	{column: column{head: "STATUS"}, cell: func(v onDrives) cell {
 		return cell{v.OperationalStatus.String(), operationalColor[v.OperationalStatus]}
 	}},
-	{column{head: "CSI"}, wideOnly, textOfVolume(func(v onDrives) string { return v.CSIStatus.String() })},
-	{column{head: "USAGE"}, wideOnly, textOfVolume(func(v onDrives) string { return v.Usage.String() })},
-	{column{head: "PATHS", right: true}, wideOnly, textOfVolume(func(v onDrives) string { return strconv.Itoa(len(v.Publications)) })},
-	{column{head: "WORK"}, wideOnly, textOfVolume(func(v onDrives) string { return v.Work })},
-	{column{head: "HEALTH"}, nil, func(v onDrives) cell { return cell{v.Health.String(), healthColor[v.Health]} }},
-	{column{head: "CONDITION"}, nil, func(v onDrives) cell { return conditionCell(v.Condition) }},
+	{column: column{head: "CSI"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.CSIStatus.String() })},
+	{column: column{head: "USAGE"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.Usage.String() })},
+	{column: column{head: "PATHS", right: true}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return strconv.Itoa(len(v.Publications)) })},
+	{column: column{head: "WORK"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.Work })},
+	{column: column{head: "HEALTH"}, cell: func(v onDrives) cell { return cell{v.Health.String(), healthColor[v.Health]} }, rank: func(v onDrives) float64 { return float64(v.Health.Rank()) }},
+	{column: column{head: "CONDITION", wrap: whyWidth, most: whyLines}, cell: func(v onDrives) cell { return conditionCell(v.Condition) }, rank: func(v onDrives) float64 { return float64(v.Condition.Severity()) }},
+}
+
+// used returns the used part of a mounted filesystem.
+func (v onDrives) used() string {
+	if v.Space == nil {
+		return ""
+	}
+	return Binary(v.Space.Used)
+}
+
+func (v onDrives) free() string {
+	if v.Space == nil {
+		return ""
+	}
+	return Binary(v.Space.Free)
+}
+
+// spaceRank returns a part of the space, and less than any for a volume whose space is not known.
+func (v onDrives) spaceRank(part func(*drivebay.Space) uint64) float64 {
+	if v.Space == nil {
+		return math.Inf(-1)
+	}
+	return float64(part(v.Space))
 }
 
 func conditionCell(c drivebay.Condition) cell {
@@ -109,30 +126,41 @@ func OrderVolumes(list []*drivebay.VolumeView) []*drivebay.VolumeView {
 	return out
 }
 
+// VolumeColumns returns the names of the columns of the list of volumes.
+func VolumeColumns() []string { return names(volumeFields) }
+
+func volumeRows(set *drivebay.VolumeSet) []onDrives {
+	rows := make([]onDrives, len(set.Volumes))
+	for i, v := range set.Volumes {
+		rows[i] = onDrives{v, find(set.Drives, v.Location.Drives)}
+	}
+	return rows
+}
+
+// SortVolumes returns the volumes of a set in the order of a layout; without one, by name.
+func SortVolumes(set *drivebay.VolumeSet, l Layout) []*drivebay.VolumeView {
+	byName := *set
+	byName.Volumes = OrderVolumes(set.Volumes)
+	out := []*drivebay.VolumeView{}
+	for _, row := range sortedBy(volumeFields, volumeRows(&byName), l) {
+		out = append(out, row.VolumeView)
+	}
+	return out
+}
+
 // Volumes lists volumes in the order given, with a summary. Drives have the names that
 // they have in set.Drives.
-func Volumes(set *drivebay.VolumeSet, s Style, wide bool) string {
-	if len(set.Volumes) == 0 {
+func Volumes(set *drivebay.VolumeSet, s Style, l Layout) string {
+	text := tableOf(volumeFields, volumeRows(set), l, s)
+	switch {
+	case l.Bare && len(set.Volumes) == 0:
+		return ""
+	case l.Bare:
+		return text
+	case len(set.Volumes) == 0:
 		return "no volumes\n" + foundVolumes(set.Found)
 	}
-	var t table
-	var cells []func(onDrives) cell
-	for _, c := range volumeColumns {
-		if c.when == nil || c.when(wide) {
-			t.columns, cells = append(t.columns, c.column), append(cells, c.cell)
-		}
-	}
-	if wide {
-		s.Width = 0
-	}
-	for _, v := range set.Volumes {
-		row := make([]cell, len(cells))
-		for i, f := range cells {
-			row[i] = f(onDrives{v, find(set.Drives, v.Location.Drives)})
-		}
-		t.add(row...)
-	}
-	return t.String(s) + volumeSummary(set.Volumes, s) + "\n" + foundVolumes(set.Found)
+	return text + volumeSummary(set.Volumes, s) + "\n" + foundVolumes(set.Found)
 }
 
 // foundVolumes lists volumes on drives that are not claimed, with the commands that

@@ -66,11 +66,11 @@ func TestVolumeGoldens(t *testing.T) {
 	bare := *by["data-9"]
 	bare.Facts = nil
 	for name, got := range map[string]string{
-		"volumes":             Volumes(set, free, false),
-		"volumes-color":       Volumes(set, Style{Color: true, Now: now}, false),
-		"volumes-narrow":      Volumes(set, Style{Width: 80, Now: now}, false),
-		"volumes-wide":        Volumes(set, s, true),
-		"volumes-none":        Volumes(&drivebay.VolumeSet{}, s, false),
+		"volumes":             Volumes(set, free, Layout{}),
+		"volumes-color":       Volumes(set, Style{Color: true, Now: now}, Layout{}),
+		"volumes-narrow":      Volumes(set, Style{Width: 80, Now: now}, Layout{}),
+		"volumes-wide":        Volumes(set, s, Layout{Wide: true}),
+		"volumes-none":        Volumes(&drivebay.VolumeSet{}, s, Layout{}),
 		"volume-mirror":       Volume(by["data-10"], nil, s),
 		"volume-thin":         Volume(by["scratch"], set.Snapshots[:1], s),
 		"volume-lost":         Volume(by["lost"], nil, s),
@@ -95,7 +95,7 @@ func TestNothingAboutVolumesEscapes(t *testing.T) {
 			}
 		}
 	}
-	if text := Volumes(set, Style{Now: now}, true); strings.ContainsRune(text, '\x1b') {
+	if text := Volumes(set, Style{Now: now}, Layout{Wide: true}); strings.ContainsRune(text, '\x1b') {
 		t.Errorf("a terminal would obey this: %q", text)
 	}
 }
@@ -103,7 +103,7 @@ func TestNothingAboutVolumesEscapes(t *testing.T) {
 func TestVolumesFitTheScreen(t *testing.T) {
 	set := shelf()
 	for width := 60; width < 200; width += 7 {
-		for line := range strings.Lines(Volumes(set, Style{Width: width}, false)) {
+		for line := range strings.Lines(Volumes(set, Style{Width: width}, Layout{})) {
 			if strings.HasPrefix(line, "4 volumes") {
 				continue // the sum is broken by the screen
 			}
@@ -118,7 +118,7 @@ func TestVolumesFitTheScreen(t *testing.T) {
 // take it in.
 func TestFoundVolumes(t *testing.T) {
 	found := []drivebay.FoundVolume{{ID: "abc", Name: "data\x1b[2J", Kind: drivebay.LocationLVM, Drives: []string{"d1", "d2"}, Size: 1 << 30}}
-	text := Volumes(&drivebay.VolumeSet{Found: found}, Style{}, false)
+	text := Volumes(&drivebay.VolumeSet{Found: found}, Style{}, Layout{})
 	for _, want := range []string{"no volumes\n", "volume abc", "1 GiB", "`drivebay claim d1 d2`", "`drivebay volume adopt abc`"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)

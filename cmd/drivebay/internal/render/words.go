@@ -145,14 +145,14 @@ func use(d *drivebay.Drive) string {
 	if len(words) == 0 && len(d.Uses) > 0 {
 		words = []string{"partitions"}
 	}
-	text := cut(strings.Join(words, ","), 24)
+	text := strings.Join(words, ", ")
 	if d.System {
 		text = strings.TrimSpace("system " + text)
 	}
 	return text
 }
 
-// holds describes the content of a drive: "foreign gpt,ext4".
+// holds describes the content of a drive: "foreign gpt, ext4".
 func holds(c drivebay.Content) string {
 	var formats []string
 	for _, s := range c.Signatures {
@@ -160,7 +160,7 @@ func holds(c drivebay.Content) string {
 			formats = append(formats, s.Format)
 		}
 	}
-	return strings.TrimSpace(c.Kind.String() + " " + cut(strings.Join(formats, ","), 24))
+	return strings.TrimSpace(c.Kind.String() + " " + strings.Join(formats, ", "))
 }
 
 // why returns the state of a drive that leaves; of others the first finding, or the

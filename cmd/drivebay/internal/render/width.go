@@ -1,0 +1,104 @@
+package render
+
+import (
+	"strings"
+	"unicode"
+)
+
+// wide are the runes that take two columns of a terminal: East Asian Width W and F of
+// Unicode TR 11, and the pictures that terminals draw as wide.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1}, {Lo: 0xac00, Hi: 0xd7a3, Stride: 1},
+		{Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1}, {Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f53d, Stride: 1}, {Lo: 0x1f5fb, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6c5, Stride: 1}, {Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300: // most text
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me): // drawn over the rune before it
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// columnsOf returns how many columns of a terminal a text takes.
+func columnsOf(text string) (n int) {
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// split splits a text after as many runes as fit a width, and after one at least.
+func split(text string, width int) (head, rest string) {
+	n := 0
+	for i, r := range text {
+		if n += runeWidth(r); n > width && i > 0 {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}
+
+// cut shortens a text to a number of columns; 0 is no limit.
+func cut(text string, width int) string {
+	if width <= 0 || columnsOf(text) <= width {
+		return text
+	}
+	if width == 1 {
+		return "…"
+	}
+	head, _ := split(text, width-1)
+	return strings.TrimRight(head, " ") + "…"
+}
+
+// wordEnds are the runes after which a word that is longer than a line is broken.
+const wordEnds = "-_/.,:;@+="
+
+// lines breaks a text at spaces into lines of a width. A word that is longer than a line is
+// broken after one of wordEnds, else where the line ends: no part of it is lost.
+func lines(text string, width int) []string {
+	if width <= 0 || columnsOf(text) <= width {
+		return []string{text}
+	}
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && columnsOf(line)+1+columnsOf(word) <= width {
+			line += " " + word
+			continue
+		}
+		if line != "" {
+			out = append(out, line)
+		}
+		for columnsOf(word) > width {
+			head, _ := split(word, width)
+			if i := strings.LastIndexAny(head, wordEnds); i > 0 {
+				head = head[:i+1]
+			}
+			out = append(out, head)
+			word = word[len(head):]
+		}
+		line = word
+	}
+	if line != "" || len(out) == 0 {
+		out = append(out, line)
+	}
+	return out
+}
+
+// wrapped breaks a text at spaces and indents every line.
+func wrapped(text, indent string, width int) string {
+	if width <= 0 {
+		return indent + text + "\n"
+	}
+	var out strings.Builder
+	for _, line := range lines(strings.Join(strings.Fields(text), " "), max(width-columnsOf(indent), 1)) {
+		out.WriteString(indent + line + "\n")
+	}
+	return out.String()
+}
