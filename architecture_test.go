@@ -59,7 +59,8 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/progress":  {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/jsonpath":  {},
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},
-	"cmd/drivebay/internal/render":    {ours: []string{"."}, theirs: []string{"go.yaml.in/yaml"}},
+	"cmd/drivebay/internal/overview":  {ours: []string{"."}},
+	"cmd/drivebay/internal/render":    {ours: []string{".", "cmd/drivebay/internal/overview"}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
 		"internal/host", "internal/host/hardware", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
 }

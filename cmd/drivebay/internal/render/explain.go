@@ -23,7 +23,7 @@ func Explain(d *drivebay.Drive, s Style) string {
 		out.WriteString(wrapped("in "+Clean(s.Machine.Place(d.Slot)), "", s.Width))
 	}
 	out.WriteString("\n")
-	out.WriteString(nowOfDrive(d, s).text(s))
+	out.WriteString(s.nowOfDrive(d))
 	if d.IdentityIssue != "" {
 		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 )
 
 // Volume describes everything about one volume; its facts name its drives.
@@ -139,7 +140,7 @@ func ExplainVolume(v *drivebay.VolumeView, s Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s  %s  %s, %s, %s\n\n", s.paint(bold, Clean(v.Name)), s.paint(operationalColor[v.OperationalStatus], v.OperationalStatus.String()),
 		s.Health(v.Health), Binary(v.Size), mode(&v.Volume), backing(v.Location))
-	out.WriteString(nowOfVolume(v).text(s) + s.condition(v.Condition))
+	out.WriteString(stepText(overview.OfVolume(v)) + s.condition(v.Condition))
 	var p pairs
 	addFailure(&p, s, v.Failure)
 	addFailure(&p, s, v.UsageFailure)
