@@ -57,10 +57,12 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/named":     {ours: []string{"."}},
 	"cmd/drivebay/internal/plan":      {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/progress":  {ours: []string{".", "cmd/drivebay/internal/render"}},
+	"cmd/drivebay/internal/columns":   {ours: []string{"cmd/drivebay/internal/render", "internal/config"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/jsonpath":  {},
+	"cmd/drivebay/internal/simclient": {ours: []string{"cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},
-	"cmd/drivebay/internal/overview":  {ours: []string{"."}},
-	"cmd/drivebay/internal/render":    {ours: []string{".", "cmd/drivebay/internal/overview"}, theirs: []string{"go.yaml.in/yaml"}},
+	"cmd/drivebay/internal/overview":  {ours: []string{".", "internal/api"}},
+	"cmd/drivebay/internal/render":    {ours: []string{".", "cmd/drivebay/internal/overview", "internal/assess"}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
 		"internal/host", "internal/host/hardware", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
 }
@@ -92,7 +94,7 @@ func init() {
 var only = map[string][]string{
 	"os/exec":  {"internal/host", "internal/notify"},                                                                                   // notify: the command of an operator, which touches no drive of ours
 	"syscall":  {"internal/host", "internal/notify", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals; notify: the process group of a command; api: the user of a connection; store: the errors of a disk that takes no writes
-	"net/http": {"internal/api", "internal/notify", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon"},
+	"net/http": {"internal/api", "internal/notify", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon", "cmd/drivebay/internal/simclient"},
 }
 
 type listed struct {

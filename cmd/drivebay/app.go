@@ -65,7 +65,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	var ends exitError
+	if errors.As(err, &ends) && ends.err == nil {
+		return ends.code
+	}
 	fmt.Fprintf(a.err, "drivebay: %v\n", err)
+	if ends.err != nil {
+		return ends.code
+	}
 	var wrong usageError
 	if errors.As(err, &wrong) {
 		fmt.Fprintf(a.err, "see: `%s --help`\n", cmd.CommandPath())
@@ -81,7 +88,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: "drivebay monitors the drives of a machine, determines their health from the evidence of the\n" +
 			"drives and of the kernel, and reports the reasons. Most commands query the daemon\n" +
 			"(`drivebay serve`). With --local a command reads the drives of this machine itself, with\n" +
-			"--root it reads a recorded machine." + naming,
+			"--root it reads a recorded machine. Without a command drivebay shows the status." + naming,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	api := a.getenv("DRIVEBAY_API")
@@ -98,7 +105,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.serveCommand(), drives.drivesCommand(), drives.driveCommand(), a.explainCommand(), drives.smartCommand(),
 		drives.claimCommand(), drives.unclaimCommand(), volumes.capacityCommand(), volumes.volumesCommand(), volumes.volumeCommand(),
 		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), a.notifyCommand(), drives.selftestCommand(), drives.refreshCommand(),
-		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
+		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), drives.treeCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)
@@ -106,6 +113,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}")
 	complete.Add(root, a.completionClient)
 	usageErrors(root)
+	root.RunE = a.alone
 	return root
 }
 

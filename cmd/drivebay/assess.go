@@ -5,9 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/assess"
@@ -24,13 +23,20 @@ func (a *app) assessCommand() *cobra.Command {
 			"a document of `smartctl -x -j`, a file with one such document per line (.jsonl, .jsonl.gz),\n" +
 			"raw ATA blocks, a recorded machine, or a directory of these. Below it are the problems of the\n" +
 			"evidence, and the next steps for a drive that is not GOOD. The exit status is 0 whatever\n" +
-			"the health of the drives is. Evidence that cannot be read is reported in its line.",
+			"the health of the drives is. Evidence that cannot be read is reported in its line.\n\n" +
+			"With -x only drives that are not GOOD are printed, and the exit status is that of the worst drive:\n" +
+			"0 all are GOOD, 3 SUSPECT, 4 BAD, 5 UNKNOWN or evidence that cannot be read. The worst one\n" +
+			"counts: 4, 3, 5, 0.",
 		Example: "  drivebay assess fleet.jsonl.gz -o json\n  smartctl -x -j /dev/sda > sda.json; drivebay assess sda.json",
 	}
 	out := outputFlag(cmd, "table", "json")
 	count := cmd.Flags().Bool("table", false, "print the number of drives per verdict instead, by type and by kind of evidence")
+	short := cmd.Flags().BoolP("wrong", "x", false, "print only drives that are not GOOD, and set the exit status")
 	file := cmd.Flags().String("thresholds", "", "configuration file that contains the thresholds")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *short && *count {
+			return usage("-x and --table cannot be used together")
+		}
 		style, err := a.style()
 		if err != nil {
 			return err
@@ -43,7 +49,7 @@ func (a *app) assessCommand() *cobra.Command {
 			return recordedDrives(cmd.Context(), dir, loaded.Thresholds)
 		}}
 		w := bufio.NewWriter(a.out)
-		emit := printVerdict(w, style)
+		emit := func(v assess.Verdict) error { _, err := w.WriteString(render.Verdict(v, style)); return err }
 		if out.format == "json" {
 			enc := json.NewEncoder(w)
 			enc.SetEscapeHTML(false)
@@ -53,17 +59,46 @@ func (a *app) assessCommand() *cobra.Command {
 		if *count {
 			emit = func(v assess.Verdict) error { table.Add(v); return nil }
 		}
+		worst := overview.Fine
+		if *short {
+			emit = onlyWrong(emit, &worst)
+		}
 		if err := assess.Files(args, opt, emit); err != nil {
-			return fmt.Errorf("assess: %w", err)
+			if err = fmt.Errorf("assess: %w", err); *short {
+				return cannotTell(err)
+			}
+			return err
 		}
 		if *count {
 			if err := table.Write(w); err != nil {
 				return err
 			}
 		}
-		return w.Flush()
+		if *short && worst == overview.Fine && out.format == "table" {
+			fmt.Fprint(w, render.AllFine("drives"))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		return verdictError(worst)
 	}
 	return cmd
+}
+
+// onlyWrong returns a function that passes on the verdicts on drives that are not GOOD, and keeps the
+// worst one.
+func onlyWrong(emit func(assess.Verdict) error, worst *overview.Verdict) func(assess.Verdict) error {
+	return func(v assess.Verdict) error {
+		is := overview.OfHealth(v.Health)
+		if v.Err != nil {
+			is = overview.CannotTell
+		}
+		if is == overview.Fine {
+			return nil
+		}
+		*worst = max(*worst, is)
+		return emit(v)
+	}
 }
 
 // recordedDrives returns the drives of a recorded machine. They are judged as of the
@@ -87,33 +122,6 @@ func recordedDrives(ctx context.Context, dir string, th health.Thresholds) ([]as
 		})
 	}
 	return out, nil
-}
-
-// printVerdict returns a function that writes a verdict in one line: health, file, drive, reasons.
-func printVerdict(w *bufio.Writer, s render.Style) func(assess.Verdict) error {
-	return func(v assess.Verdict) error {
-		if v.Err != nil {
-			_, err := fmt.Fprintf(w, "%-7s  %s  %s\n", "ERROR", render.Clean(v.File), render.Clean(v.Err.Error()))
-			return err
-		}
-		var why []string
-		for _, r := range v.Reasons {
-			why = append(why, r.Text)
-		}
-		pad := strings.Repeat(" ", max(0, len(drivebay.HealthSuspect.String())-len(v.Health.String())))
-		line := fmt.Sprintf("%s%s  %s  %s  %s  %s", s.Health(v.Health), pad, render.Clean(v.File),
-			render.Clean(orDash(v.Model)), render.Clean(orDash(v.Serial)), render.Clean(strings.Join(why, "; ")))
-		for _, p := range v.Problems {
-			line += "\n         problem: " + render.Clean(strings.TrimPrefix(p.Page+": ", ": ")+p.Text)
-		}
-		for i, r := range v.Reasons {
-			if i == 0 || r.Advice != v.Reasons[i-1].Advice {
-				line += "\n         next: " + render.Clean(r.Advice)
-			}
-		}
-		_, err := fmt.Fprintln(w, strings.TrimRight(line, " "))
-		return err
-	}
 }
 
 func orDash(s string) string {

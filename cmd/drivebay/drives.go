@@ -9,6 +9,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/follow"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
@@ -52,6 +53,8 @@ func (a driveCommands) drivesCommand() *cobra.Command {
 			"  drivebay drives --root ./recording -o json",
 	}
 	out := newListFlags(cmd, render.DriveColumns())
+	cmd.Long = "Lists the drives. With -x it prints only what is wrong with them, one line each, and the exit status is:\n" + exitStatuses
+	short := cmd.Flags().BoolP("wrong", "x", false, "print only what is wrong, one line each, and set the exit status")
 	cmd.Flags().StringSliceVar(&want.health, "health", nil, "show only drives with this health: GOOD, SUSPECT, BAD, UNKNOWN")
 	cmd.Flags().StringSliceVar(&want.types, "type", nil, "show only drives of this type: HDD, SSD, NVME")
 	cmd.Flags().BoolVarP(&again, "watch", "w", false, "print the list again after every change")
@@ -62,6 +65,9 @@ func (a driveCommands) drivesCommand() *cobra.Command {
 		src, err := a.source()
 		if err != nil {
 			return err
+		}
+		if *short {
+			return cannotTell(a.wrongDrives(cmd.Context(), src, want))
 		}
 		s, err := src.Drives(cmd.Context())
 		if err != nil {
@@ -136,6 +142,44 @@ func (a driveCommands) printDrives(ctx context.Context, src source, s *drivebay.
 	})
 	a.notes(s)
 	return err
+}
+
+// wrongDrives prints what is wrong with the drives.
+func (a driveCommands) wrongDrives(ctx context.Context, src source, want filter) error {
+	if _, ok := src.(*api.Client); ok { // reading the drives of this machine takes its time
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, overview.AskTime)
+		defer cancel()
+	}
+	s, err := src.Drives(ctx)
+	if err != nil {
+		return err
+	}
+	volumes, err := volumesOn(ctx, src)
+	if err != nil {
+		return err
+	}
+	shown := *s
+	shown.Drives = slices.DeleteFunc(render.Order(s.Drives), func(d drivebay.Drive) bool { return !want.keep(&d) })
+	return a.printWrong(overview.Of(overview.Input{Drives: &shown, Volumes: volumes}), "drives", func(i overview.Item) bool { return i.Kind != "volume" })
+}
+
+// printWrong prints the items of one kind that are wrong, and returns the exit status.
+func (a *app) printWrong(o overview.Overview, what string, keep func(overview.Item) bool) error {
+	style, err := a.style()
+	if err != nil {
+		return err
+	}
+	wrong, worst := []overview.Item{}, overview.Fine
+	for _, i := range o.Wrong {
+		if keep(i) {
+			wrong, worst = append(wrong, i), max(worst, i.Verdict)
+		}
+	}
+	if err := a.print(shortText(wrong, what, style)); err != nil {
+		return err
+	}
+	return verdictError(worst)
 }
 
 // volumesOn returns the volumes that the source knows; nil: it knows none, because it is no daemon or one

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/columns"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/jsonpath"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
@@ -44,6 +45,27 @@ func (o *output) check() (err error) {
 	}
 	return nil
 }
+
+// listFlags are the flags of a command that prints a list.
+type listFlags struct {
+	*output
+	*columns.Flags
+}
+
+// newListFlags adds -o, --columns, --sort and --no-headers to a command. The command does not run with
+// an unknown column.
+func newListFlags(cmd *cobra.Command, known []string) *listFlags {
+	f := &listFlags{outputFlag(cmd, "table", "wide", "json", "yaml"), columns.Add(cmd, known)}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if err := f.Check(); err != nil {
+			return usageError{err}
+		}
+		return f.check()
+	}
+	return f
+}
+
+func (f *listFlags) layout() render.Layout { return f.Layout(f.format == "wide") }
 
 // printAs writes a value in the format of -o: as JSON, as YAML, by a template, or drawn by draw.
 func (a *app) printAs(o *output, value any, draw func(render.Style) string) error {

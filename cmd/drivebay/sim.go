@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/daemon"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/simclient"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/spf13/cobra"
 )
@@ -24,7 +20,7 @@ func (a simCommands) simCommand() *cobra.Command {
 	drivesOut := outputFlag(drives, "table", "json", "yaml")
 	drives.RunE = func(cmd *cobra.Command, _ []string) error {
 		var list []hostsim.DriveView
-		if err := a.askSim(cmd.Context(), http.MethodGet, "drives", nil, &list); err != nil {
+		if err := simclient.Ask(cmd.Context(), a.api, http.MethodGet, "drives", nil, &list); err != nil {
 			return err
 		}
 		return a.printAs(drivesOut, list, func(s render.Style) string { return simDrives(list, s) })
@@ -81,7 +77,7 @@ func (a simCommands) injectFault(ctx context.Context, args []string) error {
 		f.Args[key] = value
 	}
 	var list []hostsim.DriveView
-	if err := a.askSim(ctx, http.MethodGet, "drives", nil, &list); err != nil {
+	if err := simclient.Ask(ctx, a.api, http.MethodGet, "drives", nil, &list); err != nil {
 		return err
 	}
 	target := strings.TrimPrefix(args[0], "/dev/")
@@ -90,59 +86,8 @@ func (a simCommands) injectFault(ctx context.Context, args []string) error {
 	} else {
 		f.Bay = target
 	}
-	if err := a.askSim(ctx, http.MethodPost, "faults", f, nil); err != nil {
+	if err := simclient.Ask(ctx, a.api, http.MethodPost, "faults", f, nil); err != nil {
 		return err
 	}
 	return a.print(fmt.Sprintf("%s: %s\n", args[0], f.Fault))
-}
-
-// askSim sends a request to the simulator inside the daemon; answer may be nil.
-func (a simCommands) askSim(ctx context.Context, method, what string, question, answer any) error {
-	var transport http.Transport
-	defer transport.CloseIdleConnections()
-	base := a.api
-	if path, ok := strings.CutPrefix(a.api, "unix://"); ok {
-		base = "http://drivebay"
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-	}
-	body, err := json.Marshal(question)
-	if err != nil {
-		return fmt.Errorf("simulator: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, base+"/sim/v1/"+what, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("simulator: %w", err)
-	}
-	resp, err := (&http.Client{Transport: &transport}).Do(req)
-	if err != nil {
-		return fmt.Errorf("simulator at %s: no answer: start a simulated machine with `drivebay serve --sim FILE`: %w", a.api, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
-		return fmt.Errorf("simulator: %w", err)
-	case resp.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("daemon at %s: it manages a real machine: start a simulated one with `drivebay serve --sim FILE`", a.api)
-	case resp.StatusCode != http.StatusOK:
-		return simRefusal(text)
-	case answer == nil:
-		return nil
-	}
-	return json.Unmarshal(text, answer)
-}
-
-// simRefusal returns the error that the simulator, or the API server before it, sent.
-func simRefusal(text []byte) error {
-	var sim struct{ Error string }
-	if json.Unmarshal(text, &sim) == nil && sim.Error != "" {
-		return errors.New(sim.Error)
-	}
-	var edge struct{ Error struct{ Message string } }
-	if json.Unmarshal(text, &edge) == nil && edge.Error.Message != "" {
-		return errors.New(edge.Error.Message)
-	}
-	return fmt.Errorf("simulator: %s", render.Clean(string(text)))
 }

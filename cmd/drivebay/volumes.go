@@ -10,6 +10,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
@@ -23,10 +24,15 @@ func (a volumeCommands) volumesCommand() *cobra.Command {
 	out := newListFlags(cmd, render.VolumeColumns())
 	abnormal := cmd.Flags().Bool("abnormal", false, "show only volumes with an abnormal condition")
 	again := cmd.Flags().BoolP("watch", "w", false, "print the list again after every change")
+	cmd.Long = "Lists the volumes. With -x it prints only what is wrong with them, one line each, and the exit status is:\n" + exitStatuses
+	short := cmd.Flags().BoolP("wrong", "x", false, "print only what is wrong, one line each, and set the exit status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := a.client()
 		if err != nil {
 			return err
+		}
+		if *short {
+			return cannotTell(a.wrongVolumes(cmd.Context(), client))
 		}
 		set, err := client.Volumes(cmd.Context())
 		if err == nil {
@@ -44,6 +50,18 @@ func (a volumeCommands) volumesCommand() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// wrongVolumes prints what is wrong with the volumes, also what is the fault of a drive.
+func (a volumeCommands) wrongVolumes(ctx context.Context, client *api.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, overview.AskTime)
+	defer cancel()
+	set, err := client.Volumes(ctx)
+	if err != nil {
+		return err
+	}
+	o := overview.Of(overview.Input{Drives: &drivebay.Snapshot{Complete: true}, Volumes: set})
+	return a.printWrong(o, "volumes", func(i overview.Item) bool { return true })
 }
 
 // client returns a client of the daemon: only the daemon knows the volumes.

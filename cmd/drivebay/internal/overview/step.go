@@ -1,5 +1,5 @@
 // Package overview says what drivebay does about a drive or a volume, what is wrong with a machine, what
-// is being done about it, and what waits for a person. Its functions are pure.
+// is being done about it, and what waits for a person. Apart from Ask, its functions are pure.
 package overview
 
 import (

@@ -183,7 +183,10 @@ func Summary(drives []drivebay.Drive, s Style) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.Health(h)))
 		}
 	}
-	text := count(len(drives), "drive", "drives") + ": " + strings.Join(parts, ", ")
+	text := count(len(drives), "drive", "drives")
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
 	if offline > 0 {
 		text += fmt.Sprintf("; %d %s", offline, s.paint(red, "OFFLINE"))
 	}

@@ -59,6 +59,26 @@ func cut(text string, width int) string {
 // wordEnds are the runes after which a word that is longer than a line is broken.
 const wordEnds = "-_/.,:;@+="
 
+// words returns the words of a text. A command in backquotes is one word if it fits a width.
+func words(text string, width int) (out []string) {
+	from := -1 // the first word of a command
+	for _, w := range strings.Fields(text) {
+		out = append(out, w)
+		if strings.Count(w, "`")%2 == 0 {
+			continue
+		}
+		if from < 0 {
+			from = len(out) - 1
+			continue
+		}
+		if command := strings.Join(out[from:], " "); columnsOf(command) <= width {
+			out = append(out[:from], command)
+		}
+		from = -1
+	}
+	return out
+}
+
 // lines breaks a text at spaces into lines of a width. A word that is longer than a line is
 // broken after one of wordEnds, else where the line ends: no part of it is lost.
 func lines(text string, width int) []string {
@@ -67,7 +87,7 @@ func lines(text string, width int) []string {
 	}
 	var out []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range words(text, width) {
 		if line != "" && columnsOf(line)+1+columnsOf(word) <= width {
 			line += " " + word
 			continue
