@@ -58,6 +58,8 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/plan":      {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/progress":  {ours: []string{".", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/columns":   {ours: []string{"cmd/drivebay/internal/render", "internal/config"}, theirs: []string{"github.com/spf13"}},
+	"cmd/drivebay/internal/capacity":  {ours: []string{".", "cmd/drivebay/internal/render", "internal/api"}},
+	"cmd/drivebay/internal/local":     {ours: []string{".", "cmd/drivebay/internal/render", "drivemgr", "internal/assess", "internal/health", "internal/host", "internal/host/hardware"}},
 	"cmd/drivebay/internal/jsonpath":  {},
 	"cmd/drivebay/internal/simclient": {ours: []string{"cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/reference": {ours: []string{"."}, theirs: []string{"github.com/spf13"}},

@@ -2,17 +2,14 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/local"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
-	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/assess"
 	"github.com/drivebay/drivebay/internal/config"
-	"github.com/drivebay/drivebay/internal/health"
-	"github.com/drivebay/drivebay/internal/host"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +43,7 @@ func (a *app) assessCommand() *cobra.Command {
 			return err
 		}
 		opt := assess.Options{Thresholds: loaded.Thresholds, Recording: func(dir string) ([]assess.Subject, error) {
-			return recordedDrives(cmd.Context(), dir, loaded.Thresholds)
+			return local.Subjects(cmd.Context(), dir, loaded.Thresholds)
 		}}
 		w := bufio.NewWriter(a.out)
 		emit := func(v assess.Verdict) error { _, err := w.WriteString(render.Verdict(v, style)); return err }
@@ -99,29 +96,6 @@ func onlyWrong(emit func(assess.Verdict) error, worst *overview.Verdict) func(as
 		*worst = max(*worst, is)
 		return emit(v)
 	}
-}
-
-// recordedDrives returns the drives of a recorded machine. They are judged as of the
-// time of the recording.
-func recordedDrives(ctx context.Context, dir string, th health.Thresholds) ([]assess.Subject, error) {
-	machine, err := host.Recorded(dir)
-	if err != nil {
-		return nil, err
-	}
-	opt := drivemgr.DefaultOptions()
-	opt.Thresholds = th
-	s, err := drivemgr.ReadOnce(ctx, machine, opt)
-	if err != nil {
-		return nil, err
-	}
-	var out []assess.Subject
-	for _, d := range render.Order(s.Drives) {
-		out = append(out, assess.Subject{
-			Name: d.Name, Serial: d.Serial, Model: d.Model,
-			Input: health.Input{Evidence: d.Evidence, Kernel: d.Kernel, Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: s.At},
-		})
-	}
-	return out, nil
 }
 
 func orDash(s string) string {

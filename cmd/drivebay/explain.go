@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/local"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -56,8 +57,8 @@ func (a *app) explain(ctx context.Context, what string, out *output) error {
 // machineOf returns the machine that a source has the drives of. An explanation is complete without it, so
 // an error leaves it out.
 func machineOf(ctx context.Context, src source) drivebay.Machine {
-	if l, ok := src.(*local); ok && l.seen != nil {
-		return l.seen.Machine
+	if l, ok := src.(*local.Machine); ok && l.Seen() != nil {
+		return l.Seen().Machine
 	}
 	if src == nil {
 		return drivebay.Machine{}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
@@ -36,7 +35,7 @@ func (a volumeCommands) healCommand() *cobra.Command {
 			return err
 		})
 		if err == nil {
-			err = a.printAs(out, report, func(render.Style) string { return healed(&v.Volume, report) })
+			err = a.printAs(out, report, func(render.Style) string { return render.Healed(&v.Volume, report) })
 		}
 		if err == nil && (!body.DryRun || len(report.Steps) == 0) {
 			err = unhealed(&v.Volume, report)
@@ -44,42 +43,6 @@ func (a volumeCommands) healCommand() *cobra.Command {
 		return err
 	}
 	return cmd
-}
-
-// healed describes what was done, or is to do, for each repair.
-func healed(v *drivebay.Volume, r drivebay.HealReport) string {
-	if len(r.Steps) == 0 && len(r.Remaining) == 0 {
-		return render.CalledVolume(v) + ": nothing to repair\n"
-	}
-	var b strings.Builder
-	if len(r.Steps) == 0 {
-		fmt.Fprintf(&b, "%s: no repair applies\n%s", render.CalledVolume(v), remaining(r))
-		return b.String()
-	}
-	b.WriteString(render.CalledVolume(v) + ":\n")
-	for _, s := range r.Steps {
-		word, then := "done", s.Done
-		switch {
-		case s.Failed != "":
-			word, then = "not done", s.Failed
-		case r.DryRun:
-			word = "to do"
-		}
-		fmt.Fprintf(&b, "  %-8s  %s\n            why: %s\n", word, s.Repair, render.Clean(s.Why))
-		if then != "" {
-			fmt.Fprintf(&b, "            %s\n", render.Clean(then))
-		}
-	}
-	return b.String() + remaining(r)
-}
-
-// remaining lists the findings that no repair ends.
-func remaining(r drivebay.HealReport) string {
-	var b strings.Builder
-	for _, f := range r.Remaining {
-		fmt.Fprintf(&b, "  remains   %v %s\n            %s\n", f.Severity, f.Reason, render.Clean(f.Message))
-	}
-	return b.String()
 }
 
 // unhealed returns an error if something could not be repaired. A finding that only

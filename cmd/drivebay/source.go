@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/local"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
 )
 
@@ -31,14 +32,22 @@ func (a *app) source() (source, error) {
 	case a.local && a.root != "":
 		return nil, usage("--local and --root cannot be used together")
 	case a.local:
-		return lookAtThis()
+		return asSource(local.This())
 	case a.root != "":
-		return lookAtRecorded(a.root)
+		return asSource(local.Recorded(a.root))
 	}
 	return a.dial(), nil
 }
 
-// find returns the drive that what names.
+func asSource(m *local.Machine, err error) (source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// find returns the drive that what names: see Snapshot.Lookup. For work that cannot be undone, whole
+// refuses the beginning of a name. The error of an unknown name lists near matches.
 func find(s *drivebay.Snapshot, what string, whole bool) (*drivebay.Drive, error) {
 	return named.Drive(s, what, whole)
 }
