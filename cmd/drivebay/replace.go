@@ -72,7 +72,7 @@ func (r *replacement) run(ctx context.Context, what string) error {
 		return err
 	}
 	r.drive = d.ID
-	if err := r.print(introduce(s, d)); err != nil {
+	if err := r.print(r.wrapped(introduce(s, d))); err != nil {
 		return err
 	}
 	if err := r.wanted(ctx, d); err != nil {

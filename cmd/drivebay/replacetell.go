@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/progress"
@@ -34,8 +35,19 @@ func (r *replacement) bar() *progress.Meter {
 	return r.meter
 }
 
-// line prints text in a new line.
-func (r *replacement) line(text string) error { return r.bar().Line(text) }
+// line prints text in a new line, broken at words where it is longer than the terminal is wide.
+func (r *replacement) line(text string) error {
+	return r.bar().Line(strings.TrimSuffix(r.wrapped(text), "\n"))
+}
+
+// wrapped breaks lines that are longer than the terminal is wide.
+func (r *replacement) wrapped(text string) string {
+	s, err := r.style()
+	if err != nil {
+		return text + "\n"
+	}
+	return render.Wrap(text, s)
+}
 
 // telling are the events that an operator at the rack has to know, whatever drive they
 // are about.

@@ -229,6 +229,9 @@ func (b *builder) leaves(d *drivebay.Drive, step Step) {
 	}
 	for _, v := range b.on[d.ID] {
 		b.releasing[v.ID] = true
+		if len(v.Publications) > 0 && !v.Location.OnLVM() { // it moves while it is not in use
+			b.wait(Item{Kind: "volume", ID: v.ID, Name: v.Name, Verdict: ofVolume(v), State: "IN USE"}, "", fmt.Sprintf("stop the pod that uses volume %s: it then moves off drive %s", cmp.Or(v.Name, v.ID), cmp.Or(d.Name, d.ID)))
+		}
 	}
 	b.out.Doing = append(b.out.Doing, item)
 }

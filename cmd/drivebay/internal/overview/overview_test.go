@@ -82,6 +82,10 @@ func TestVerdicts(t *testing.T) {
 			d.Usage, d.Leaving = drivebay.UsageReleasing, &drivebay.Leaving{Cause: "volume data moves", Progress: &drivebay.Progress{Done: 1, Total: 2}}
 			in.Volumes.Volumes[0].Work = "move"
 		}, Fine, nil, []string{"drive sd1, bay Slot 1 RELEASING"}, nil, "`drivebay replace 1` shows the progress"},
+		{"releasing, and a volume is in use", func(in *Input) {
+			in.Drives.Drives[0].Usage = drivebay.UsageReleasing
+			in.Volumes.Volumes[0].Work, in.Volumes.Volumes[0].Publications = "move", []drivebay.Publication{{Path: "/pod"}}
+		}, Fine, nil, []string{"drive sd1, bay Slot 1 RELEASING"}, []string{"volume data IN USE"}, "stop the pod that uses volume data: it"},
 		{"released", func(in *Input) { in.Drives.Drives[1].Usage = drivebay.UsageReleased }, Fine, nil, nil, []string{"drive sd2, bay Slot 2 RELEASED"}, "`drivebay replace 2`"},
 		{"removal failed", func(in *Input) {
 			in.Drives.Drives[1].Usage, in.Drives.Drives[1].Leaving = drivebay.UsageFailed, &drivebay.Leaving{Cause: "in use: mount"}

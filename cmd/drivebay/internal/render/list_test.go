@@ -122,6 +122,12 @@ func TestLines(t *testing.T) {
 			t.Errorf("columnsOf(%q) = %d, want %d", text, got, want)
 		}
 	}
+	if got, want := Wrap("one two three\n  four five six\n", Style{Width: 11}), "one two\n  three\n  four\n    five\n    six\n"; got != want {
+		t.Errorf("Wrap: %q, want %q", got, want)
+	}
+	if got := words("run `drivebay drive show x` or `a b` now", 24); !slices.Equal(got, []string{"run", "`drivebay drive show x`", "or", "`a b`", "now"}) {
+		t.Errorf("words: %q", got)
+	}
 	if got := cut("データベース", 5); got != "デー…" {
 		t.Errorf("cut: %q", got)
 	}

@@ -48,13 +48,13 @@ func find(s *drivebay.Snapshot, ids []string) []*drivebay.Drive {
 	return out
 }
 
-// each returns what say returns for every drive, joined by commas.
+// each returns what say returns for every drive, separated by commas.
 func (v onDrives) each(say func(*drivebay.Drive) string) string {
 	var all []string
 	for _, d := range v.drives {
 		all = append(all, dash(say(d)))
 	}
-	return strings.Join(all, ",")
+	return strings.Join(all, ", ")
 }
 
 func textOfVolume(f func(onDrives) string) func(onDrives) cell {

@@ -122,3 +122,24 @@ func wrapped(text, indent string, width int) string {
 	}
 	return out.String()
 }
+
+// Wrap breaks the lines of a text that are longer than the screen is wide. The second and later parts
+// of a line are indented more than its first.
+func Wrap(text string, s Style) string {
+	var out strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if s.Width <= 0 || columnsOf(line) <= s.Width {
+			out.WriteString(line + "\n")
+			continue
+		}
+		content := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(content)]
+		for i, part := range lines(content, max(s.Width-len(indent)-gap, narrowed)) {
+			if i == 1 {
+				indent += strings.Repeat(" ", gap)
+			}
+			out.WriteString(indent + part + "\n")
+		}
+	}
+	return out.String()
+}
