@@ -25,7 +25,7 @@ func textOf(f func(driveRow) string) func(driveRow) cell {
 // text has at least whyWidth columns.
 const (
 	whyLines = 3
-	whyWidth = 28
+	whyWidth = 20
 )
 
 var driveFields = []field[driveRow]{
@@ -43,7 +43,7 @@ var driveFields = []field[driveRow]{
 	{column: column{head: "NUMA", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return number(d.NUMANode) }), rank: func(d driveRow) float64 { return orLowest(d.NUMANode) }},
 	{column: column{head: "PATHS", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return strconv.Itoa(len(d.Paths)) })},
 	{column: column{head: "HEALTH"}, cell: func(d driveRow) cell { return cell{d.Health.String(), healthColor[d.Health]} }, rank: func(d driveRow) float64 { return float64(d.Health.Rank()) }},
-	{column: column{head: "STATUS", drop: 1, wrap: 8}, cell: func(d driveRow) cell { return statusCell(d.Drive) }},
+	{column: column{head: "STATUS", drop: 1, wrap: 14}, cell: func(d driveRow) cell { return statusCell(d.Drive) }},
 	{column: column{head: "TEMP", right: true, drop: 6}, cell: textOf(func(d driveRow) string { return celsius(d.Temperature) }), rank: func(d driveRow) float64 { return orLowest(d.Temperature) }},
 	{column: column{head: "WEAR", right: true, drop: 8}, cell: textOf(func(d driveRow) string { return wear(d.Wear) }), rank: wearRank},
 	{column: column{head: "DAYS LEFT", right: true}, on: wideOnly, cell: textOf(func(d driveRow) string { return daysLeft(d.Drive) })},

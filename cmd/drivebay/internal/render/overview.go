@@ -15,6 +15,8 @@ var verdictColor = map[overview.Verdict]string{
 const (
 	mostItems = 5 // of a part of the overview
 	mostNames = 5 // of volumes on a drive
+
+	itemIndent = 4 // of the text of an item
 )
 
 // AllFine is what a command prints that found nothing wrong with what it was asked about.
@@ -37,8 +39,8 @@ func Overview(o overview.Overview, s Style) string {
 	if len(o.Volumes) > 0 {
 		out.WriteString(volumeSummary(o.Volumes, s) + "\n")
 	}
-	s.part(&out, "Wrong", o.Wrong, "`drivebay status -x` lists all", s.itemText)
-	s.part(&out, "Being done", o.Doing, "`drivebay drives` and `drivebay volumes` list all", s.itemText)
+	s.part(&out, "Wrong", o.Wrong, "`drivebay status -x` lists all", s.shortText)
+	s.part(&out, "Being done", o.Doing, "`drivebay drives` and `drivebay volumes` list all", s.shortText)
 	s.part(&out, "Waits for a person", o.Waits, "`drivebay drives` and `drivebay volumes --abnormal` list all", waitText)
 	out.WriteString("\n" + wrapped(s.paint(bold, "Next")+": "+Clean(o.Next), "", s.Width))
 	return out.String()
@@ -56,7 +58,7 @@ func (s Style) part(out *strings.Builder, title string, items []overview.Item, a
 			return
 		}
 		out.WriteString("  " + s.paint(s.stateColor(i), Clean(i.State)) + "  " + Clean(i.Title()) + "\n")
-		out.WriteString(s.firstLines(wrapped(say(i), "    ", s.Width), whyLines))
+		out.WriteString(wrapped(say(i), strings.Repeat(" ", itemIndent), s.Width))
 	}
 }
 
@@ -75,14 +77,15 @@ func (s Style) stateColor(i overview.Item) string {
 	return verdictColor[i.Verdict]
 }
 
-// firstLines returns the first lines of a text on a screen.
-func (s Style) firstLines(text string, most int) string {
-	all := strings.SplitAfter(text, "\n")
-	if s.Width <= 0 || len(all) <= most+1 { // the last part is empty
+// shortText is itemText, cut where it takes more than whyLines lines of a screen.
+func (s Style) shortText(i overview.Item) string {
+	text := s.itemText(i)
+	all := lines(text, max(s.Width-itemIndent, narrowed))
+	if s.Width <= 0 || len(all) <= whyLines {
 		return text
 	}
-	last := strings.TrimSuffix(all[most-1], "\n")
-	return strings.Join(all[:most-1], "") + cut(last+" …", s.Width) + "\n"
+	all[whyLines-1] = cut(all[whyLines-1]+" …", s.Width-itemIndent)
+	return strings.Join(all[:whyLines], " ")
 }
 
 // itemText says what is wrong with an item or what is done with it, and what depends on it.

@@ -118,7 +118,7 @@ func (f *forest) drive(d *drivebay.Drive) *Node {
 	if d.Type == drivebay.TypeUnknown {
 		kind = ""
 	}
-	n.Text = strings.Join(slices.DeleteFunc([]string{kind, size(d.Size), d.Model, strings.TrimSpace(reason)}, func(s string) bool { return s == "" || s == "-" }), "  ")
+	n.Text = strings.Join(slices.DeleteFunc([]string{kind, size(d.Size), cut(d.Model, 28), strings.TrimSpace(reason)}, func(s string) bool { return s == "" || s == "-" }), "  ")
 	for _, v := range f.volumes[d.ID] {
 		n.Children = append(n.Children, f.volume(v, d.ID))
 	}

@@ -81,7 +81,7 @@ var volumeFields = []field[onDrives]{
 	{column: column{head: "PATHS", right: true}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return strconv.Itoa(len(v.Publications)) })},
 	{column: column{head: "WORK"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.Work })},
 	{column: column{head: "HEALTH"}, cell: func(v onDrives) cell { return cell{v.Health.String(), healthColor[v.Health]} }, rank: func(v onDrives) float64 { return float64(v.Health.Rank()) }},
-	{column: column{head: "CONDITION", wrap: whyWidth, most: whyLines}, cell: func(v onDrives) cell { return conditionCell(v.Condition) }, rank: func(v onDrives) float64 { return float64(v.Condition.Severity()) }},
+	{column: column{head: "CONDITION", wrap: 28, most: whyLines}, cell: func(v onDrives) cell { return conditionCell(v.Condition) }, rank: func(v onDrives) float64 { return float64(v.Condition.Severity()) }},
 }
 
 // used returns the used part of a mounted filesystem.

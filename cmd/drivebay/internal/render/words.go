@@ -185,6 +185,9 @@ func why(d *drivebay.Drive) string {
 		return d.IdentityIssue
 	}
 	text := d.Findings[0].Text
+	if d.Status == drivebay.StatusOffline && d.Findings[0].Severity != drivebay.HealthUnknown {
+		text = "OFFLINE; " + text // a narrow screen has no other column for it
+	}
 	if more := len(d.Findings) - 1; more > 0 {
 		text += fmt.Sprintf(" (+%d more)", more)
 	}
