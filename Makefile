@@ -93,7 +93,7 @@ generate: need-go ## write the generated code and pages anew
 	$(GO) run ./hack/thirdparty >THIRD_PARTY
 	$(GO) test -count=1 -run OpenAPI ./internal/api -update
 	$(GO) test -count=1 -run TestArchitectureDiagrams . -update
-	$(GO) test -count=1 -run TestTour ./cmd/drivebay -update
+	$(GO) test -count=1 -run TestScreens ./cmd/drivebay -update
 
 image: ## build the container image (needs docker, podman or buildah)
 	@engine=$$(command -v docker podman 2>/dev/null | head -n 1); \

@@ -29,9 +29,9 @@ type tour struct {
 // tourTime is the time at which the commands of the tour run.
 var tourTime = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// TestTour runs the commands of docs/cli-tour.md on a simulated machine and compares what they print with
+// TestScreens runs the commands of docs/cli-tour.md on a simulated machine and compares what they print with
 // the page. With -update it writes the page.
-func TestTour(t *testing.T) {
+func TestScreens(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "c.yaml")
 	write(t, config, "replacement: {trigger: off}\npoll: {tick: 200ms}\n")
 	endpoint := "unix://" + shortDir(t) + "/csi"
