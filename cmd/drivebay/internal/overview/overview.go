@@ -311,7 +311,7 @@ func (b *builder) volume(v *drivebay.VolumeView) {
 	item := Item{Kind: "volume", ID: v.ID, Name: v.Name, Verdict: ofVolume(v), State: v.OperationalStatus.String()}
 	if v.Work != "" && !b.releasing[v.ID] {
 		doing := item
-		doing.Text = cmp.Or(works[v.Work], v.Work)
+		doing.Text, doing.Progress = cmp.Or(works[v.Work], v.Work), v.Progress
 		b.out.Doing = append(b.out.Doing, doing)
 	}
 	if item.Verdict == Fine || b.explained[v.ID] {
