@@ -6,12 +6,13 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := grpcnotrace
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+# Not hack/kube/programs: vet would compile Kubernetes, which takes minutes.
 MODULES  := hack/protogen hack/csiaddons hack/packages
 CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages lab lab-volumes lab-long fuzz assess bench lint generate image packages clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages lab lab-volumes lab-long kube fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -63,6 +64,10 @@ lab-long: need-go ## the same as lab-volumes with nothing left out: every backin
 	$(GO) run ./hack/lab build
 	DRIVEBAY_LAB_LONG=1 $(GO) run ./hack/tier -name lab-long -min 5 -- -tags lab -timeout 4h -parallel 2 -run LabVolume ./hack/lab/suite
 
+kube: need-go ## drivebay as the CSI driver of a real Kubernetes node (needs root; builds Kubernetes once: CONTRIBUTING.md)
+	$(GO) run ./hack/kube build
+	$(GO) run ./hack/tier -name kube -min 3 -- -tags kube -timeout 20m -run Kube ./hack/kube/suite
+
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'
 
@@ -74,9 +79,9 @@ bench: build ## the budgets, as a table
 
 lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be reached
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out" >&2; exit 1; fi
-	$(GO) vet ./... && $(GO) vet -tags root,lab,long ./...
+	$(GO) vet ./... && $(GO) vet -tags root,lab,long,kube ./...
 	for m in $(MODULES); do $(GO) -C $$m vet ./... || exit 1; done
-	$(GO) run $(STATICCHECK) -tags root,lab,long ./...
+	$(GO) run $(STATICCHECK) -tags root,lab,long,kube ./...
 	@out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1) || case "$$out" in \
 	*'no such host'*|*'connection refused'*|*'i/o timeout'*) echo 'govulncheck: its database cannot be reached from here: not run' >&2 ;; \
 	*) echo "$$out" >&2; exit 1 ;; esac

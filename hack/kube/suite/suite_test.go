@@ -1,0 +1,142 @@
+//go:build kube
+
+// Package suite tests drivebay as the CSI driver of a real Kubernetes node.
+package suite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay/hack/kube/cluster"
+)
+
+// lab is the cluster of all tests. They run one after the other.
+var lab *cluster.Cluster
+
+var root string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if root, err = filepath.Abs("../../.."); err != nil {
+		return failed(err)
+	}
+	began := time.Now()
+	if err := cluster.Build(ctx, root); err != nil {
+		return failed(err)
+	}
+	fmt.Printf("built in %.1f s\n", time.Since(began).Seconds())
+	began = time.Now()
+	if lab, err = cluster.Up(ctx, root); err != nil {
+		return failed(err)
+	}
+	fmt.Printf("node ready after %.1f s\n", time.Since(began).Seconds())
+	done := make(chan int, 1)
+	go func() { done <- m.Run() }()
+	select {
+	case code = <-done:
+	case <-ctx.Done():
+		code = 1
+	}
+	// Nothing is printed before: after ctrl-c the reader of the output may be gone, and a write would end this process.
+	if err := lab.Down(); err != nil {
+		return failed(err)
+	}
+	return code
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, "kube:", err)
+	return 1
+}
+
+// kubectl runs kubectl and fails the test if it fails.
+func kubectl(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := lab.Kubectl(t.Context(), stdin, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// drivebay runs a command of drivebay on the daemon of the node.
+func drivebay(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".cache/kube/bin/drivebay"), append([]string{"--api", lab.API()}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("drivebay %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// eventually waits until check has no complaint.
+func eventually(t *testing.T, limit time.Duration, check func() string) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for {
+		complaint := check()
+		if complaint == "" {
+			return time.Since(began)
+		}
+		if time.Since(began) > limit {
+			t.Fatalf("after %s: %s", limit, complaint)
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+}
+
+// createVolume creates a volume and a PersistentVolume and a claim for it, all of one name: there is no provisioner.
+func createVolume(t *testing.T, name string) {
+	t.Helper()
+	id := strings.TrimSpace(drivebay(t, "volume", "create", name, "--fs", "xfs"))
+	kubectl(t, fmt.Sprintf(`apiVersion: v1
+kind: PersistentVolume
+metadata: {name: %[1]s}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  storageClassName: ""
+  csi: {driver: drivebay.io, volumeHandle: %[2]s, fsType: xfs}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.drivebay.io/node, operator: In, values: [node1]}]}]}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: %[1]s}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: %[1]s, resources: {requests: {storage: 1Gi}}}
+`, name, id), "apply", "-f", "-")
+	kubectl(t, "", "wait", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s", "pvc/"+name)
+}
+
+// startPod starts a pod that uses the claim of its name and runs a command, and waits until it is ready.
+func startPod(t *testing.T, name, command string) {
+	t.Helper()
+	kubectl(t, fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: c
+    image: drivebay.example/busybox:1
+    command: [sh, -c, %[2]q]
+    volumeMounts: [{name: v, mountPath: /data}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: %[1]s}}]
+`, name, command), "apply", "-f", "-")
+	if _, err := lab.Kubectl(t.Context(), "", "wait", "--for=condition=Ready", "--timeout=120s", "pod/"+name); err != nil {
+		t.Fatalf("%v\n%s", err, kubectl(t, "", "describe", "pod", name))
+	}
+}
