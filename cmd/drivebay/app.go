@@ -11,6 +11,7 @@ import (
 
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/complete"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/spf13/cobra"
 )
@@ -36,6 +37,8 @@ type app struct {
 	local bool   // --local
 	root  string // --root
 	color string // --color
+
+	daemon *api.Client // see dial
 }
 
 // These are the commands by what they are about. Each has the streams, flags and sources of
@@ -56,6 +59,7 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 
 // run runs one command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
+	defer a.hangUp()
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(a.in)
@@ -91,12 +95,12 @@ func (a *app) rootCommand() *cobra.Command {
 			"--root it reads a recorded machine. Without a command drivebay shows the status." + naming,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	api := a.getenv("DRIVEBAY_API")
-	if api == "" {
-		api = a.place().ClientAPI(func(path string) error { _, err := os.Stat(path); return err })
+	address := a.getenv("DRIVEBAY_API")
+	if address == "" {
+		address = a.place().ClientAPI(func(path string) error { _, err := os.Stat(path); return err })
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.api, "api", api, "address of the daemon: unix:///path or http://host:port (also $DRIVEBAY_API)")
+	f.StringVar(&a.api, "api", address, "address of the daemon: unix:///path or http://host:port (also $DRIVEBAY_API)")
 	f.BoolVar(&a.local, "local", false, "read the drives of this machine directly, without the daemon")
 	f.StringVar(&a.root, "root", "", "read the machine that is recorded in this directory, which contains sys/")
 	f.StringVar(&a.color, "color", "auto", "when to print colors: auto, always or never")
