@@ -147,7 +147,8 @@ func (m *tour) quiet() {
 	m.show(80, "", "tree", "mount /var/lib/kubelet/pods/db/mount", "leg 2 of 2")
 	m.show(160, "", "tree", "mount /var/lib/kubelet/pods/db/mount", "leg 2 of 2")
 	m.show(160, "", "volumes", "data-1", "MiB FS ext4")
-	m.show(160, "", "drives", "data-1")
+	m.do("refresh") // or the content of a drive is what was read at some time since the volume was made
+	m.show(160, "", "drives", "data-1", "ours gpt, ext4", "LVM2_member")
 }
 
 // bayOf returns the number of the bay of a volume's first drive.
