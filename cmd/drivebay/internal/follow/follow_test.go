@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,23 @@ import (
 
 // daemon is a store of events that a test stops, restarts and replaces.
 type daemon struct {
+	mu     sync.Mutex // guards all fields
 	events []drivebay.Event
 	down   bool
-	calls  int
 	grew   chan struct{}
 }
 
-func (d *daemon) add(at int, cause string) {
-	d.events = append(d.events, event(uint64(len(d.events)+1), at, cause))
+// change changes the daemon, and wakes calls that wait.
+func (d *daemon) change(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
 	close(d.grew)
 	d.grew = make(chan struct{})
+}
+
+func (d *daemon) add(at int, cause string) {
+	d.change(func() { d.events = append(d.events, event(uint64(len(d.events)+1), at, cause)) })
 }
 
 func event(seq uint64, at int, cause string) drivebay.Event {
@@ -33,7 +41,9 @@ func event(seq uint64, at int, cause string) drivebay.Event {
 var errAway = errors.New("no daemon answers")
 
 func (d *daemon) Events(_ context.Context, after uint64, limit int) ([]drivebay.Event, error) {
-	if d.calls++; d.down {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.down {
 		return nil, errAway
 	}
 	var out []drivebay.Event
@@ -47,21 +57,28 @@ func (d *daemon) Events(_ context.Context, after uint64, limit int) ([]drivebay.
 
 func (d *daemon) WaitEvents(ctx context.Context, after uint64) ([]drivebay.Event, error) {
 	for {
+		d.mu.Lock()
+		grew := d.grew
+		d.mu.Unlock()
 		if list, err := d.Events(ctx, after, page); err != nil || len(list) > 0 {
 			return list, err
 		}
 		select {
-		case <-d.grew:
+		case <-grew:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-func (d *daemon) stop() {
-	d.down = true
-	close(d.grew)
-	d.grew = make(chan struct{})
+func (d *daemon) stop() { d.change(func() { d.down = true }) }
+
+// start starts the daemon with one event more.
+func (d *daemon) start(at int, cause string) {
+	d.change(func() {
+		d.down = false
+		d.events = append(d.events, event(uint64(len(d.events)+1), at, cause))
+	})
 }
 
 // TestFollow: each event that a daemon keeps is returned once, also when the daemon restarts with the
@@ -102,29 +119,28 @@ func TestFollow(t *testing.T) {
 
 		d.stop() // the same store, with an event from before the end and one from after the start
 		rest("a", "b", "c")
-		d.down = false
-		d.add(4, "d")
+		d.start(4, "d")
 		rest("a", "b", "c", "d")
 
 		d.stop() // a backup of the store: the numbers from 3 on are given again
-		d.events = d.events[:2]
+		d.change(func() { d.events = d.events[:2] })
 		rest("a", "b", "c", "d")
-		d.down = false
-		d.add(5, "e")
+		d.start(5, "e")
 		rest("a", "b", "c", "d", "e")
 
-		d.events = nil // a new store, and no call failed
-		d.add(0, "f")  // by a clock that went back
+		d.change(func() { // a new store, and no call failed; by a clock that went back
+			d.events = []drivebay.Event{event(1, 0, "f")}
+		})
 		time.Sleep(pollTime)
 		rest("a", "b", "c", "d", "e", "f")
 
-		for i := range d.events { // the daemon has read its records, and numbers its own events after those
-			d.events[i].Seq += 10
-		}
-		d.events = append([]drivebay.Event{event(9, 1, "a"), event(10, 2, "b")}, d.events...)
-		d.events = append(d.events, event(12, 6, "g"))
-		d.add(7, "h")
-		d.events[len(d.events)-1].Seq = 13
+		d.change(func() { // the daemon has read its records, and numbers its own events after those
+			for i := range d.events {
+				d.events[i].Seq += 10
+			}
+			d.events = append([]drivebay.Event{event(9, 1, "a"), event(10, 2, "b")}, d.events...)
+			d.events = append(d.events, event(12, 6, "g"), event(13, 7, "h"))
+		})
 		rest("a", "b", "c", "d", "e", "f", "g", "h")
 		if want := []string{errAway.Error(), "back", errAway.Error(), "back"}; !slices.Equal(said, want) {
 			t.Errorf("said %v, want %v", said, want)
