@@ -58,9 +58,10 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 		}
 	}
 	drives = joinNVMePaths(s, drives, names)
+	numa := numaNodes{s, map[string]*int{}}
 	for i := range drives {
 		places.setBay(&drives[i])
-		drives[i].NUMANode = numaNode(s, drives[i].Paths[0].SysPath)
+		drives[i].NUMANode = numa.of(drives[i].Paths[0].SysPath)
 	}
 	drives = joinPaths(drives)
 	identity.Assign(drives)
