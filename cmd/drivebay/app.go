@@ -113,11 +113,16 @@ func (a *app) rootCommand() *cobra.Command {
 	)
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)
-	root.Version = versionText()
-	root.SetVersionTemplate("{{.Version}}")
+	// Not cobra's own flag: a template for its text keeps the linker from leaving out unused methods, 4 MB.
+	versionOnly := root.Flags().BoolP("version", "v", false, "print the version")
 	complete.Add(root, a.completionClient)
 	usageErrors(root)
-	root.RunE = a.alone
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *versionOnly {
+			return a.print(versionText())
+		}
+		return a.alone(cmd, args)
+	}
 	return root
 }
 
