@@ -36,10 +36,11 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/host/hardware":     {ours: []string{".", "internal/host"}, theirs: []string{"github.com/jaypipes/ghw"}},
 	"internal/host/hosttest":     {ours: []string{"internal/host"}},
 	"internal/hostsim":           {ours: []string{"internal/host"}, theirs: []string{"go.yaml.in/yaml", "github.com/diskfs/go-diskfs/partition/gpt"}},
+	"internal/backoff":           {},
 	"internal/lane":              {ours: []string{".", "internal/host"}},
-	"drivemgr":                   {ours: []string{".", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
+	"drivemgr":                   {ours: []string{".", "internal/backoff", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
 	"lvm":                        {ours: []string{".", "internal/host"}},
-	"volume":                     {ours: []string{".", "condition", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
+	"volume":                     {ours: []string{".", "condition", "internal/backoff", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
 	"internal/store":             {ours: []string{".", "internal/host"}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest":   {ours: []string{"."}},
 	"internal/api":               {ours: []string{"."}},
@@ -48,7 +49,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"addons":                     {ours: []string{".", "addons/healer", "internal/rpc"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec", "github.com/csi-addons/spec"}},
 	"addons/healer":              {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"csi/csitest":                {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
-	"internal/notify":            {ours: []string{"."}},
+	"internal/notify":            {ours: []string{".", "internal/backoff"}},
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
@@ -72,7 +73,7 @@ var may = map[string]struct{ ours, theirs []string }{
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those
 // before it.
 var rooms = map[string][]string{
-	"volume":   strings.Fields("backoff env ledger steps mounttable capabilities partitions moves groups device instances place inventory erase write mirror luks mounts watch provision snapshots expand copyaway evacuate adopt repair"),
+	"volume":   strings.Fields("env ledger steps mounttable capabilities partitions moves groups device instances place inventory erase write mirror luks mounts watch provision snapshots expand copyaway evacuate adopt repair"),
 	"drivemgr": strings.Fields("sysfs identity inventory kernel kernellog evidence records policy state lights claims selftests poll replacement tracking"),
 
 	"internal/hostsim": strings.Fields("sysfs kernel model pages content block program filesystem crypt lvm faults"),

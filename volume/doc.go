@@ -13,7 +13,6 @@
 // This package is the public surface: each call has a file of its name. The work is done by the
 // packages below internal, each of which knows only those above it in this list:
 //
-//	backoff       how long failed work waits before it is tried again
 //	env           what all of them need
 //	ledger        records, and who works on which volume
 //	steps         plans, and lanes for what may hang

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/backoff"
+	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/drivebay/drivebay/internal/backoff"
 )
 
 const (
-	maxQueue   = 100         // notices that one sink keeps
-	firstDelay = time.Second // between two attempts; doubles up to maxDelay
-	maxDelay   = 5 * time.Minute
-	giveUp     = 24 * time.Hour // age of a notice after which it is not sent any more
+	maxQueue = 100            // notices that one sink keeps
+	giveUp   = 24 * time.Hour // age of a notice after which it is not sent any more
 )
+
+// sendAgain is the wait after an attempt that failed.
+var sendAgain = backoff.Backoff{First: time.Second, Most: 5 * time.Minute}
 
 // errRefused: the receiver has the notice and will never accept it.
 var errRefused = errors.New("refused")
@@ -90,8 +93,7 @@ func (s *sink) count() Count {
 
 // run sends the queued notices, oldest first, until ctx ends.
 func (s *sink) run(ctx context.Context) {
-	delay := firstDelay
-	for {
+	for failed := 0; ; {
 		n := s.head()
 		if n == nil {
 			select {
@@ -101,16 +103,17 @@ func (s *sink) run(ctx context.Context) {
 				return
 			}
 		}
+		delay := sendAgain.Wait(failed + 1)
 		if s.attempt(ctx, n, delay) {
-			delay = firstDelay
+			failed = 0
 			continue
 		}
+		failed++
 		select {
 		case <-s.n.opt.Clock.After(delay):
 		case <-ctx.Done():
 			return
 		}
-		delay = min(2*delay, maxDelay)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/kernellog"
 	"github.com/drivebay/drivebay/drivemgr/internal/policy"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/lane"
 )
@@ -138,7 +139,7 @@ func rereadAfter(failed int) time.Duration {
 	if failed > rereadTries {
 		return rereadLater
 	}
-	return min(RereadFirst<<min(failed-1, 10), rereadSoon)
+	return backoff.Backoff{First: RereadFirst, Most: rereadSoon}.Wait(failed)
 }
 
 // nextReading spreads the readings over the poll interval, so that a hundred drives are not

@@ -7,6 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr/internal/evidence"
 	"github.com/drivebay/drivebay/drivemgr/internal/kernellog"
+	"github.com/drivebay/drivebay/internal/backoff"
 )
 
 // Reading is the request and the result of one reading of a drive.
@@ -53,6 +54,6 @@ func (t *Tracked) TakeProof(r Reading, now time.Time) {
 		t.proofsFailed = 0
 		return
 	}
-	t.NextProof = now.Add(min(kernellog.ProofAgain<<min(t.proofsFailed, 10), kernellog.ProofRarest))
 	t.proofsFailed++
+	t.NextProof = now.Add(backoff.Backoff{First: kernellog.ProofAgain, Most: kernellog.ProofRarest}.Wait(t.proofsFailed))
 }

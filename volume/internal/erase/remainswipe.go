@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/lvm"
-	"github.com/drivebay/drivebay/volume/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/ledger"

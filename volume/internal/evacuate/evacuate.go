@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -25,7 +26,7 @@ func (e *Evacuator) MoveGroups(s *drivebay.Snapshot) map[string]moves.GroupMove 
 	if e.Inventory.UnreadDrives(e.Inventory.UnlistedInUse) != nil || e.LVM == nil {
 		return out
 	}
-	now, drives := e.Machine.Now(), usableDrives(s)
+	now, drives := e.Machine.Now(), sync.OnceValue(func() string { return usableDrives(s) })
 	for vg, h := range e.Groups.GroupsByName() {
 		head, due := h.NextDirection(e.driveStates(s, vg))
 		e.Ledger.Mu.Lock()
@@ -44,7 +45,7 @@ func (e *Evacuator) MoveGroups(s *drivebay.Snapshot) map[string]moves.GroupMove 
 		if d, ok := steps.DriveOf(s, head.From); ok && d.Usage == drivebay.UsageReleasing && d.Leaving != nil && !d.Leaving.Since.Equal(t.Since) { // released again: all is tried again
 			t.Since, t.Lost, t.Failed, t.Next = d.Leaving.Since, nil, 0, time.Time{}
 		}
-		t.Changed(drives + recordsOf(h))
+		t.Changed(drives() + recordsOf(h))
 		begin := !t.Under && !now.Before(t.Next)
 		t.Under, t.From, t.On = t.Under || begin, head.From, h.Drives
 		is := *t

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/drivebay/drivebay/volume/internal/backoff"
+	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drivebay/drivebay/volume/internal/backoff"
+	"github.com/drivebay/drivebay/internal/backoff"
 )
 
 // While they are in use, volume groups move off a drive that has to leave: one logical volume

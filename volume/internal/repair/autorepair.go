@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/backoff"
+	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 

@@ -1,0 +1,2 @@
+// Package backoff decides how long failed work waits before it is tried again.
+package backoff
