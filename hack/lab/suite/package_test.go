@@ -108,11 +108,11 @@ func (p *packaged) installs() {
 	p.says("drivebay drives", "part1", "lvm1", "3 drives") // with the root disk
 }
 
-// shares: a member of the group reads and changes nothing, another user is told what to do.
+// shares: a member of the group reads and changes nothing, the command of another user prints what that user can do.
 func (p *packaged) shares() {
 	p.says("stat -c '%A %U %G' /run/drivebay/drivebay.sock", "srw-rw---- root drivebay")
-	const nobody, member = "setpriv --reuid=65534 --regid=65534 --clear-groups ", "setpriv --reuid=65534 --regid=65534 --groups=drivebay "
-	p.says(nobody+"drivebay drives", "use sudo or join the group drivebay")
+	const stranger, member = "setpriv --reuid=65534 --regid=65534 --clear-groups ", "setpriv --reuid=65534 --regid=65534 --groups=drivebay "
+	p.says(stranger+"drivebay drives", "use sudo or join the group drivebay")
 	p.says(member+"drivebay drives", "part1", "3 drives")
 	p.says(member+"drivebay drive cordon part1", "members of the socket's group may only read: use sudo")
 	p.says("drivebay drive cordon part1 && drivebay drive uncordon part1")

@@ -154,11 +154,7 @@ func place(d *drivebay.Drive) string {
 
 // bayWord returns the shortest word for the bay of a drive that names this drive and no other.
 func bayWord(s *drivebay.Snapshot, d *drivebay.Drive) string {
-	if d.Slot.Bay == "" {
-		return ""
-	}
-	fields := strings.Fields(d.Slot.Bay)
-	number := strings.TrimLeft(fields[len(fields)-1], "0")
+	number := strings.TrimLeft(d.Slot.Bay[strings.LastIndexByte(d.Slot.Bay, ' ')+1:], "0")
 	for _, word := range []string{number, d.Slot.Bay} {
 		if found, ok := s.Find(word); ok && found.ID == d.ID {
 			return word

@@ -39,30 +39,41 @@ func Device(what string) string {
 
 // unknownDrive returns the error of a text that names no drive.
 func unknownDrive(s *drivebay.Snapshot, what string) error {
+	if len(s.FindBays(what)) == 1 {
+		return fmt.Errorf("bay %q: %w: the bay is empty, and no drive that was in it is known", what, drivebay.ErrNotFound)
+	}
 	var near []string
-	word := strings.ToLower(strings.TrimPrefix(what, "/dev/"))
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		text := strings.ToLower(strings.Join([]string{d.ID, d.Name, d.Serial, d.WWN, d.Slot.Bay}, " "))
-		if word != "" && strings.Contains(text, word) {
+		if contains(strings.TrimPrefix(what, "/dev/"), d.ID, d.Name, d.Serial, d.WWN, d.Slot.Bay) {
 			near = append(near, fmt.Sprintf("%s (%s)", d.ID, d.Name))
 		}
 	}
-	switch {
-	case len(s.FindBays(what)) == 1:
-		return fmt.Errorf("bay %q: %w: the bay is empty, and no drive that was in it is known", what, drivebay.ErrNotFound)
-	case len(near) == 0 && len(s.Drives) == 0:
-		return fmt.Errorf("drive %q: %w: this machine has no drives", what, drivebay.ErrNotFound)
-	case len(near) == 0:
-		return fmt.Errorf("drive %q: %w: `drivebay drives` lists the drives; give a bay, a name, a serial number, a WWN or an ID", what, drivebay.ErrNotFound)
-	case len(near) > maxNear:
-		near = append(near[:maxNear], "...")
+	none := "this machine has no drives"
+	if len(s.Drives) > 0 {
+		none = "`drivebay drives` lists the drives; give a bay, a name, a serial number, a WWN or an ID"
 	}
-	return fmt.Errorf("drive %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
+	return unknown("drive", what, near, none)
+}
+
+// contains reports whether one of the names of an object contains a word, in any case.
+func contains(word string, names ...string) bool {
+	return word != "" && strings.Contains(strings.ToLower(strings.Join(names, " ")), strings.ToLower(word))
 }
 
 // maxNear is how many near matches an error lists.
 const maxNear = 8
+
+// unknown returns the error of a text that names no object; none is its end where no object is near.
+func unknown(kind, what string, near []string, none string) error {
+	if len(near) == 0 {
+		return fmt.Errorf("%s %q: %w: %s", kind, what, drivebay.ErrNotFound, none)
+	}
+	if len(near) > maxNear {
+		near = append(near[:maxNear], "...")
+	}
+	return fmt.Errorf("%s %q: %w: did you mean one of these? %s", kind, what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
+}
 
 // Bay returns the bay that what names: by its name or number, or by the drive in it. For a
 // drive it returns the ID of the drive.
@@ -106,17 +117,13 @@ func Volume(set *drivebay.VolumeSet, what string, whole bool) (*drivebay.VolumeV
 	}
 	var near []string
 	for _, v := range set.Volumes {
-		if what != "" && strings.Contains(strings.ToLower(v.ID+" "+v.Name), strings.ToLower(what)) {
+		if contains(what, v.ID, v.Name) {
 			near = append(near, fmt.Sprintf("%s (%s)", v.ID, v.Name))
 		}
 	}
-	switch {
-	case len(near) == 0 && len(set.Volumes) == 0:
-		return nil, fmt.Errorf("volume %q: %w: there are no volumes", what, drivebay.ErrNotFound)
-	case len(near) == 0:
-		return nil, fmt.Errorf("volume %q: %w: `drivebay volumes` lists the volumes; give an ID or a name", what, drivebay.ErrNotFound)
-	case len(near) > maxNear:
-		near = append(near[:maxNear], "...")
+	none := "there are no volumes"
+	if len(set.Volumes) > 0 {
+		none = "`drivebay volumes` lists the volumes; give an ID or a name"
 	}
-	return nil, fmt.Errorf("volume %q: %w: did you mean one of these? %s", what, drivebay.ErrAmbiguous, strings.Join(near, ", "))
+	return nil, unknown("volume", what, near, none)
 }

@@ -36,81 +36,84 @@ func volumeOn(name string, drives ...drivebay.Drive) *drivebay.VolumeView {
 	return &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f)}
 }
 
+// verdictCases are states of a machine with a volume on drive 1 and a mirror on drives 3 and 4.
+var verdictCases = []struct {
+	name string
+	make func(in *Input)
+	want Verdict
+	wrong, doing,
+	waits []string // title and state of each item
+	next string
+}{
+	{"nothing", func(in *Input) {}, Fine, nil, nil, nil, calm},
+	{"suspect", func(in *Input) { in.Drives.Drives[0].Health = drivebay.HealthSuspect }, Degraded,
+		[]string{"drive sd1, bay Slot 1 SUSPECT"}, nil, []string{"drive sd1, bay Slot 1 SUSPECT"}, "`drivebay selftest 1 long`"},
+	{"bad and empty", func(in *Input) { bad(&in.Drives.Drives[1]) }, Degraded,
+		[]string{"drive sd2, bay Slot 2 BAD"}, nil, []string{"drive sd2, bay Slot 2 BAD"}, "`drivebay replace 2`"},
+	{"bad with a volume", func(in *Input) { bad(&in.Drives.Drives[0]) }, AtRisk,
+		[]string{"drive sd1, bay Slot 1 BAD"}, nil, []string{"drive sd1, bay Slot 1 BAD"}, "`drivebay replace 1`"},
+	{"bad below a mirror", func(in *Input) { bad(&in.Drives.Drives[2]) }, Degraded,
+		[]string{"drive sd3, bay Slot 3 BAD"}, nil, []string{"drive sd3, bay Slot 3 BAD"}, "`drivebay replace 3`"},
+	{"bad, and no volumes are known", func(in *Input) { bad(&in.Drives.Drives[1]); in.Volumes = nil }, AtRisk,
+		[]string{"drive sd2, bay Slot 2 BAD"}, nil, []string{"drive sd2, bay Slot 2 BAD"}, ""},
+	{"bad with data of others", func(in *Input) {
+		bad(&in.Drives.Drives[1])
+		in.Drives.Drives[1].Content.Kind = drivebay.ContentForeign
+	}, AtRisk, []string{"drive sd2, bay Slot 2 BAD"}, nil, []string{"drive sd2, bay Slot 2 BAD"}, ""},
+	{"gone with a volume", func(in *Input) { in.Drives.Drives[0].Status = drivebay.StatusOffline }, AtRisk,
+		[]string{"drive sd1, bay Slot 1 OFFLINE"}, nil, []string{"drive sd1, bay Slot 1 OFFLINE"}, "put it back into its bay"},
+	{"half of a mirror is gone", func(in *Input) { in.Drives.Drives[3].Status = drivebay.StatusOffline }, Degraded,
+		[]string{"drive sd4, bay Slot 4 OFFLINE"}, nil, []string{"drive sd4, bay Slot 4 OFFLINE"}, "put it back into its bay"},
+	{"a USB stick was pulled", func(in *Input) {
+		d := &in.Drives.Drives[1]
+		d.Status, d.Removable, d.Claim = drivebay.StatusOffline, true, nil
+	}, Fine, nil, nil, nil, calm},
+	{"unknown", func(in *Input) { in.Drives.Drives[1].Health = drivebay.HealthUnknown }, CannotTell,
+		[]string{"drive sd2, bay Slot 2 UNKNOWN"}, nil, []string{"drive sd2, bay Slot 2 UNKNOWN"}, "`drivebay refresh`"},
+	{"incomplete", func(in *Input) { in.Drives.Complete = false }, CannotTell, []string{"machine INCOMPLETE"}, nil, nil, "`drivebay drives`"},
+	{"not ready", func(in *Input) { in.Drives, in.Volumes, in.NotReady = nil, nil, []string{"starting"} }, CannotTell, []string{"daemon NOT READY"}, nil, nil, "`drivebay status`"},
+	{"a drive was not read", func(in *Input) { in.Unread = []string{"1", "2", "3", "4"} }, CannotTell, []string{"daemon NOT READ"}, nil, nil, "pull the drive"},
+	{"not stored", func(in *Input) { in.Drives.StoreFailing, in.Unwritten = "disk full", []string{"id-data"} }, Degraded, []string{"daemon NOT STORED", "daemon NOT STORED"}, nil, nil, "state directory"},
+	{"unknown and suspect", func(in *Input) {
+		in.Drives.Drives[0].Health, in.Drives.Drives[1].Health = drivebay.HealthUnknown, drivebay.HealthSuspect
+	}, Degraded, []string{"drive sd2, bay Slot 2 SUSPECT", "drive sd1, bay Slot 1 UNKNOWN"}, nil, []string{"drive sd2, bay Slot 2 SUSPECT", "drive sd1, bay Slot 1 UNKNOWN"}, "`drivebay selftest 2"},
+	{"releasing", func(in *Input) {
+		d := &in.Drives.Drives[0]
+		d.Usage, d.Leaving = drivebay.UsageReleasing, &drivebay.Leaving{Cause: "volume data moves", Progress: &drivebay.Progress{Done: 1, Total: 2}}
+		in.Volumes.Volumes[0].Work = "move"
+	}, Fine, nil, []string{"drive sd1, bay Slot 1 RELEASING"}, nil, "`drivebay replace 1` shows the progress"},
+	{"releasing, and a volume is in use", func(in *Input) {
+		in.Drives.Drives[0].Usage = drivebay.UsageReleasing
+		in.Volumes.Volumes[0].Work, in.Volumes.Volumes[0].Publications = "move", []drivebay.Publication{{Path: "/pod"}}
+	}, Fine, nil, []string{"drive sd1, bay Slot 1 RELEASING"}, []string{"volume data IN USE"}, "stop the pod that uses volume data: it"},
+	{"released", func(in *Input) { in.Drives.Drives[1].Usage = drivebay.UsageReleased }, Fine, nil, nil, []string{"drive sd2, bay Slot 2 RELEASED"}, "`drivebay replace 2`"},
+	{"removal failed", func(in *Input) {
+		in.Drives.Drives[1].Usage, in.Drives.Drives[1].Leaving = drivebay.UsageFailed, &drivebay.Leaving{Cause: "in use: mount"}
+	}, Degraded, []string{"drive sd2, bay Slot 2 GOOD"}, nil, []string{"drive sd2, bay Slot 2 FAILED"}, "`drivebay drive retry 2`"},
+	{"removed", func(in *Input) {
+		in.Drives.Drives[1].Usage, in.Drives.Drives[1].Status = drivebay.UsageRemoved, drivebay.StatusOffline
+	}, Fine, nil, nil, []string{"drive sd2, bay Slot 2 REMOVED"}, "`drivebay replace 2` waits for the successor"},
+	{"replaced", func(in *Input) {
+		in.Drives.Drives[1].Usage, in.Drives.Drives[1].Status = drivebay.UsageRemoved, drivebay.StatusOffline
+		in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2", Taken: time.Unix(1, 0)}
+	}, Fine, nil, nil, nil, calm},
+	{"the successor is checked", func(in *Input) { in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2"} }, Fine, nil, []string{"drive sd1, bay Slot 1 GOOD"}, nil, "`drivebay replace 2`"},
+	{"the successor is refused", func(in *Input) {
+		in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2", Against: "it is too small"}
+	}, Fine, nil, nil, []string{"drive sd1, bay Slot 1 GOOD"}, "`drivebay replace 2`"},
+	{"work", func(in *Input) { in.Volumes.Volumes[0].Work = "scrub" }, Fine, nil, []string{"volume data OPERATIVE"}, nil, calm},
+	{"found", func(in *Input) { in.Volumes.Found = []drivebay.FoundVolume{{ID: "abc"}} }, Fine, nil, nil, []string{"volume abc FOUND"}, "`drivebay volume adopt abc`"},
+	{"a fault of a volume alone", func(in *Input) {
+		in.Volumes.Volumes[0].Condition = drivebay.Condition{{Severity: drivebay.SeverityDegraded, Reason: "OutOfCapacity", Message: "full"}}
+	}, Degraded, []string{"volume data DEGRADED"}, nil, []string{"volume data DEGRADED"}, "`drivebay explain id-data`"},
+	{"a fault of a volume on a bad drive", func(in *Input) {
+		in.Drives.Drives[0].Health = drivebay.HealthSuspect
+		in.Volumes.Volumes[0].Condition = drivebay.Condition{{Severity: drivebay.SeverityDataLoss, Reason: "RWIOError", Message: "gone"}}
+	}, AtRisk, []string{"volume data DATA_LOSS", "drive sd1, bay Slot 1 SUSPECT"}, nil, []string{"volume data DATA_LOSS", "drive sd1, bay Slot 1 SUSPECT"}, "`drivebay explain id-data`"},
+}
+
 func TestVerdicts(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		make func(in *Input)
-		want Verdict
-		wrong, doing,
-		waits []string // title and state of each item
-		next string
-	}{
-		{"nothing", func(in *Input) {}, Fine, nil, nil, nil, calm},
-		{"suspect", func(in *Input) { in.Drives.Drives[0].Health = drivebay.HealthSuspect }, Degraded,
-			[]string{"drive sd1, bay Slot 1 SUSPECT"}, nil, []string{"drive sd1, bay Slot 1 SUSPECT"}, "`drivebay selftest 1 long`"},
-		{"bad and empty", func(in *Input) { bad(&in.Drives.Drives[1]) }, Degraded,
-			[]string{"drive sd2, bay Slot 2 BAD"}, nil, []string{"drive sd2, bay Slot 2 BAD"}, "`drivebay replace 2`"},
-		{"bad with a volume", func(in *Input) { bad(&in.Drives.Drives[0]) }, AtRisk,
-			[]string{"drive sd1, bay Slot 1 BAD"}, nil, []string{"drive sd1, bay Slot 1 BAD"}, "`drivebay replace 1`"},
-		{"bad below a mirror", func(in *Input) { bad(&in.Drives.Drives[2]) }, Degraded,
-			[]string{"drive sd3, bay Slot 3 BAD"}, nil, []string{"drive sd3, bay Slot 3 BAD"}, "`drivebay replace 3`"},
-		{"bad, and no volumes are known", func(in *Input) { bad(&in.Drives.Drives[1]); in.Volumes = nil }, AtRisk,
-			[]string{"drive sd2, bay Slot 2 BAD"}, nil, []string{"drive sd2, bay Slot 2 BAD"}, ""},
-		{"bad with data of others", func(in *Input) {
-			bad(&in.Drives.Drives[1])
-			in.Drives.Drives[1].Content.Kind = drivebay.ContentForeign
-		}, AtRisk, []string{"drive sd2, bay Slot 2 BAD"}, nil, []string{"drive sd2, bay Slot 2 BAD"}, ""},
-		{"gone with a volume", func(in *Input) { in.Drives.Drives[0].Status = drivebay.StatusOffline }, AtRisk,
-			[]string{"drive sd1, bay Slot 1 OFFLINE"}, nil, []string{"drive sd1, bay Slot 1 OFFLINE"}, "put it back into its bay"},
-		{"half of a mirror is gone", func(in *Input) { in.Drives.Drives[3].Status = drivebay.StatusOffline }, Degraded,
-			[]string{"drive sd4, bay Slot 4 OFFLINE"}, nil, []string{"drive sd4, bay Slot 4 OFFLINE"}, "put it back into its bay"},
-		{"a USB stick was pulled", func(in *Input) {
-			d := &in.Drives.Drives[1]
-			d.Status, d.Removable, d.Claim = drivebay.StatusOffline, true, nil
-		}, Fine, nil, nil, nil, calm},
-		{"unknown", func(in *Input) { in.Drives.Drives[1].Health = drivebay.HealthUnknown }, CannotTell,
-			[]string{"drive sd2, bay Slot 2 UNKNOWN"}, nil, []string{"drive sd2, bay Slot 2 UNKNOWN"}, "`drivebay refresh`"},
-		{"incomplete", func(in *Input) { in.Drives.Complete = false }, CannotTell, []string{"machine INCOMPLETE"}, nil, nil, "`drivebay drives`"},
-		{"not ready", func(in *Input) { in.Drives, in.Volumes, in.NotReady = nil, nil, []string{"starting"} }, CannotTell, []string{"daemon NOT READY"}, nil, nil, "`drivebay status`"},
-		{"a drive was not read", func(in *Input) { in.Unread = []string{"1", "2", "3", "4"} }, CannotTell, []string{"daemon NOT READ"}, nil, nil, "pull the drive"},
-		{"not stored", func(in *Input) { in.Drives.StoreFailing, in.Unwritten = "disk full", []string{"id-data"} }, Degraded, []string{"daemon NOT STORED", "daemon NOT STORED"}, nil, nil, "state directory"},
-		{"unknown and suspect", func(in *Input) {
-			in.Drives.Drives[0].Health, in.Drives.Drives[1].Health = drivebay.HealthUnknown, drivebay.HealthSuspect
-		}, Degraded, []string{"drive sd2, bay Slot 2 SUSPECT", "drive sd1, bay Slot 1 UNKNOWN"}, nil, []string{"drive sd2, bay Slot 2 SUSPECT", "drive sd1, bay Slot 1 UNKNOWN"}, "`drivebay selftest 2"},
-		{"releasing", func(in *Input) {
-			d := &in.Drives.Drives[0]
-			d.Usage, d.Leaving = drivebay.UsageReleasing, &drivebay.Leaving{Cause: "volume data moves", Progress: &drivebay.Progress{Done: 1, Total: 2}}
-			in.Volumes.Volumes[0].Work = "move"
-		}, Fine, nil, []string{"drive sd1, bay Slot 1 RELEASING"}, nil, "`drivebay replace 1` shows the progress"},
-		{"releasing, and a volume is in use", func(in *Input) {
-			in.Drives.Drives[0].Usage = drivebay.UsageReleasing
-			in.Volumes.Volumes[0].Work, in.Volumes.Volumes[0].Publications = "move", []drivebay.Publication{{Path: "/pod"}}
-		}, Fine, nil, []string{"drive sd1, bay Slot 1 RELEASING"}, []string{"volume data IN USE"}, "stop the pod that uses volume data: it"},
-		{"released", func(in *Input) { in.Drives.Drives[1].Usage = drivebay.UsageReleased }, Fine, nil, nil, []string{"drive sd2, bay Slot 2 RELEASED"}, "`drivebay replace 2`"},
-		{"removal failed", func(in *Input) {
-			in.Drives.Drives[1].Usage, in.Drives.Drives[1].Leaving = drivebay.UsageFailed, &drivebay.Leaving{Cause: "in use: mount"}
-		}, Degraded, []string{"drive sd2, bay Slot 2 GOOD"}, nil, []string{"drive sd2, bay Slot 2 FAILED"}, "`drivebay drive retry 2`"},
-		{"removed", func(in *Input) {
-			in.Drives.Drives[1].Usage, in.Drives.Drives[1].Status = drivebay.UsageRemoved, drivebay.StatusOffline
-		}, Fine, nil, nil, []string{"drive sd2, bay Slot 2 REMOVED"}, "`drivebay replace 2` waits for the successor"},
-		{"replaced", func(in *Input) {
-			in.Drives.Drives[1].Usage, in.Drives.Drives[1].Status = drivebay.UsageRemoved, drivebay.StatusOffline
-			in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2", Taken: time.Unix(1, 0)}
-		}, Fine, nil, nil, nil, calm},
-		{"the successor is checked", func(in *Input) { in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2"} }, Fine, nil, []string{"drive sd1, bay Slot 1 GOOD"}, nil, "`drivebay replace 2`"},
-		{"the successor is refused", func(in *Input) {
-			in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2", Against: "it is too small"}
-		}, Fine, nil, nil, []string{"drive sd1, bay Slot 1 GOOD"}, "`drivebay replace 2`"},
-		{"work", func(in *Input) { in.Volumes.Volumes[0].Work = "scrub" }, Fine, nil, []string{"volume data OPERATIVE"}, nil, calm},
-		{"found", func(in *Input) { in.Volumes.Found = []drivebay.FoundVolume{{ID: "abc"}} }, Fine, nil, nil, []string{"volume abc FOUND"}, "`drivebay volume adopt abc`"},
-		{"a fault of a volume alone", func(in *Input) {
-			in.Volumes.Volumes[0].Condition = drivebay.Condition{{Severity: drivebay.SeverityDegraded, Reason: "OutOfCapacity", Message: "full"}}
-		}, Degraded, []string{"volume data DEGRADED"}, nil, []string{"volume data DEGRADED"}, "`drivebay explain id-data`"},
-		{"a fault of a volume on a bad drive", func(in *Input) {
-			in.Drives.Drives[0].Health = drivebay.HealthSuspect
-			in.Volumes.Volumes[0].Condition = drivebay.Condition{{Severity: drivebay.SeverityDataLoss, Reason: "RWIOError", Message: "gone"}}
-		}, AtRisk, []string{"volume data DATA_LOSS", "drive sd1, bay Slot 1 SUSPECT"}, nil, []string{"volume data DATA_LOSS", "drive sd1, bay Slot 1 SUSPECT"}, "`drivebay explain id-data`"},
-	} {
+	for _, tc := range verdictCases {
 		s := &drivebay.Snapshot{Complete: true, Machine: drivebay.Machine{Name: "box"}, Drives: []drivebay.Drive{sound("1"), sound("2"), sound("3"), sound("4")}}
 		in := Input{Drives: s, Volumes: &drivebay.VolumeSet{}}
 		in.Volumes.Volumes = []*drivebay.VolumeView{volumeOn("data", s.Drives[0]), volumeOn("mirror", s.Drives[2], s.Drives[3])}
