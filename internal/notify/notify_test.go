@@ -420,9 +420,9 @@ func TestCommand(t *testing.T) {
 [ $# = 2 ] && [ "$1" = "--team" ] && [ "$2" = 'a b; $(exit 1)' ] || exit 2
 cat >"`+dir+`/$$.json"
 if [ ! -e "`+dir+`/failed" ]; then touch "`+dir+`/failed"; echo "the pager is busy" >&2; exit 75; fi
-`, 0o755)
+`, 0o600)
 	opt, log, _ := options(t)
-	opt.Command = []string{script, "--team", "a b; $(exit 1)"}
+	opt.Command = []string{"/bin/sh", script, "--team", "a b; $(exit 1)"}
 	n := newNode()
 	notifier, _ := run(t, n, opt)
 	n.happens(turnedBad)
@@ -457,12 +457,13 @@ func TestCommandsMisbehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(t.TempDir(), "c.sh")
-			if row.script != "" {
-				write(t, file, "#!/bin/sh\n"+row.script+"\n", 0o755)
-			}
+			// Not a script of its own: a file that was just written is busy while another test that runs a
+			// program at that moment holds a copy of its descriptor (golang/go issue 22315).
 			opt, _, _ := options(t)
-			opt.Command, opt.Timeout = []string{file}, 20*time.Second
+			opt.Command, opt.Timeout = []string{"/bin/sh", "-c", row.script}, 20*time.Second
+			if row.script == "" {
+				opt.Command = []string{filepath.Join(t.TempDir(), "absent")}
+			}
 			if name == "hangs" {
 				opt.Timeout = 2 * time.Second
 			}
