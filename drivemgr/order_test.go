@@ -219,3 +219,39 @@ func (l listener) Handle(_ context.Context, r slog.Record) error {
 	}
 	return nil
 }
+
+// TestKeepsItsBay: a drive that stays in the kernel keeps its bay while the link from its bay is gone, also after
+// it has left; a missing drive is looked for in that bay.
+func TestKeepsItsBay(t *testing.T) {
+	var bayless *noBays
+	as := func(m *hostsim.Machine) host.Machine { bayless = &noBays{Machine: m}; return bayless }
+	onSeen(t, hostsim.Generate(24), store.Memory(), drivemgr.Options{}, as, func(r *rig) {
+		for _, p := range []drivebay.Protocol{drivebay.ProtocolATA, drivebay.ProtocolNVMe} {
+			d := r.pick(p, 2)
+			bayless.on.Store(true)
+			r.must(r.mgr.Refresh(r.Context()))
+			if is := r.drive(d.ID); is.Slot.Bay != d.Slot.Bay || d.Slot.Bay == "" {
+				r.Errorf("%s: in bay %q, was in %q", is.Name, is.Slot.Bay, d.Slot.Bay)
+			}
+			r.inject(d.Serial, "vanish")
+			r.must(r.mgr.Refresh(r.Context()))
+			if is := r.drive(d.ID); is.Status != drivebay.StatusOffline || is.Slot.Bay != d.Slot.Bay {
+				r.Errorf("%s: %v, last in bay %q, was in %q", is.Name, is.Status, is.Slot.Bay, d.Slot.Bay)
+			}
+			bayless.on.Store(false)
+		}
+	})
+}
+
+// noBays shows no bays while it is on.
+type noBays struct {
+	host.Machine
+	on atomic.Bool
+}
+
+func (n *noBays) ReadDir(name string) ([]string, error) {
+	if n.on.Load() && (name == "sys/class/enclosure" || name == "sys/bus/pci/slots" || name == "sys/class/sas_device") {
+		return nil, nil
+	}
+	return n.Machine.ReadDir(name)
+}

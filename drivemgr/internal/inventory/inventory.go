@@ -52,7 +52,7 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 		if !mayBeDrive(name, opt) {
 			continue
 		}
-		if d, ok := ReadDrive(s, name); ok {
+		if d, ok := readDrive(s, name); ok {
 			uses.addUses(&d)
 			drives = append(drives, d)
 		}
@@ -63,6 +63,8 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 		places.setBay(&drives[i])
 		drives[i].NUMANode = numa.of(drives[i].Paths[0].SysPath)
 	}
+	// The last question about a drive: one that left meanwhile may have been read without its bay.
+	drives = slices.DeleteFunc(drives, func(d drivebay.Drive) bool { return s.BeingRemoved(d.Disks[0].SysPath) })
 	drives = joinPaths(drives)
 	identity.Assign(drives)
 	return Listing{Drives: drives, Bays: places.bays, Complete: len(s.Lost) == 0, EnclosuresSkipped: opt.SkipEnclosures, Problems: s.Problems()}
@@ -105,6 +107,12 @@ var transports = []struct {
 // ReadDrive reads one block device. It returns false for a device that vanished, is being
 // removed, is hidden, has no medium, or is a SCSI device of another type.
 func ReadDrive(s *sysfs.Reader, name string) (drivebay.Drive, bool) {
+	d, ok := readDrive(s, name)
+	return d, ok && !s.BeingRemoved(d.Disks[0].SysPath)
+}
+
+// readDrive is ReadDrive for a caller that asks last whether the device is being removed.
+func readDrive(s *sysfs.Reader, name string) (drivebay.Drive, bool) {
 	dir := s.BlockDir + "/" + name
 	path, err := s.Resolve(dir)
 	if err != nil {
@@ -135,7 +143,7 @@ func ReadDrive(s *sysfs.Reader, name string) (drivebay.Drive, bool) {
 	udev := s.Udev(d.Paths[0].DevNum)
 	udev.Complete(&d)
 	udev.Content(&d)
-	return d, !s.BeingRemoved(path)
+	return d, true
 }
 
 func transportOf(path string) drivebay.Transport {

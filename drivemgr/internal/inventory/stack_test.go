@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/drivebay/drivebay"
@@ -171,6 +173,26 @@ func TestNVMePaths(t *testing.T) {
 	}
 	if k := kernel.Read(w.Machine(t), &d, nil, drives["nvme0n1"].FirstSeen); k.State != "live" {
 		t.Errorf("the better way is %q", k.State)
+	}
+}
+
+// TestLeavesBeforeItsBay: a drive that is removed after its attributes were read, and before its bay, is
+// not listed: it would be a drive in no bay.
+func TestLeavesBeforeItsBay(t *testing.T) {
+	w := hosttest.Tree{}
+	w.NVMe("0000:3b:00.0", 0, map[string]string{"uevent": "x", "block/uevent": "x"})
+	w.NVMe("0000:3c:00.0", 1, map[string]string{"uevent": "x", "block/uevent": "x"})
+	w["sys/bus/pci/slots/7/address"], w["sys/bus/pci/slots/8/address"] = "0000:3b:00\n", "0000:3c:00\n"
+	removed := false
+	leaves := refusing{w.Machine(t), func(name string) error {
+		removed = removed || name == "sys/bus/pci/devices/0000:3c:00.0"
+		if removed && (strings.Contains(name, "0000:3c:00.0") || strings.Contains(name, "nvme1n1")) {
+			return fs.ErrNotExist
+		}
+		return nil
+	}}
+	if l := Observe(leaves, nil, Options{}); !removed || names(l) != "nvme0n1" || l.Drives[0].Slot.Bay != "7" || !l.Complete {
+		t.Errorf("removed %v: %q, complete %v", removed, names(l), l.Complete)
 	}
 }
 

@@ -94,6 +94,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 		m.State.Drives[d.ID] = t
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventAppeared, Drive: d.ID, To: d.Name, Cause: "found: " + state.Describe(d)})
 	} else {
+		keepBay(t, d)
 		m.State.QueueEvents(state.Changes(&t.Drive, d, now)...)
 		m.Replacement.ReportReturn(t, d, now)
 	}
@@ -119,6 +120,15 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 	m.Poll.Assess(t)
 	if before.Status != t.Drive.Status || before.Size != t.Drive.Size || before.IdentityIssue != d.IdentityIssue || before.Slot != d.Slot {
 		m.State.KeepRecord(t)
+	}
+}
+
+// keepBay gives a drive that is still the same device the bay that it had, if the listing shows none: to change
+// its bay, a drive has to leave. The kernel removes the link from an enclosure's bay before the device of a SCSI
+// disk (drivers/scsi/scsi_sysfs.c, __scsi_remove_device), and the bay is where a missing drive is looked for.
+func keepBay(t *state.Tracked, d *drivebay.Drive) {
+	if t.Present && d.Slot.Bay == "" && t.IsDevice(d) {
+		d.Slot = t.Drive.Slot
 	}
 }
 
