@@ -214,6 +214,33 @@ func TestHealReturned(t *testing.T) {
 	}
 }
 
+// TestHealAtOnce: a volume whose drive is back is healed in the moment in which the drive counts as ONLINE, not
+// some seconds later.
+func TestHealAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, r := range some(requests()) {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			v := s.make(name, r)
+			s.must(s.stage(v), s.publish(v, "pod"))
+			var serials []string
+			for _, id := range v.Location.Drives {
+				d, _ := s.mgr.Snapshot().Find(id)
+				serials = append(serials, d.Serial)
+				s.inject(id, "vanish")
+			}
+			time.Sleep(30 * time.Second)
+			for _, serial := range serials {
+				s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
+			}
+			s.must(s.mgr.Refresh(s.Context()))
+			if got := s.heal(v); strings.Contains(got, "!") || !strings.Contains(got, "restore the bind mounts") {
+				s.Errorf("%s: healed by %q", name, got)
+			}
+			s.inUse(v, target(v, "pod"), false)
+		})
+	}
+}
+
 // TestHealRefused: who means another volume, or another path, is told so.
 func TestHealRefused(t *testing.T) {
 	onStand(t, func(s *stand) {

@@ -48,7 +48,8 @@ type diagnosis struct {
 	proved bool // its drive was read, and has answered
 }
 
-// diagnose returns the symptoms of a volume. With afresh, it first reads a new report from LVM.
+// diagnose returns the symptoms of a volume. With afresh, it first lists the partitions of its drives, which may
+// have returned a moment ago, and reads a new report from LVM.
 func (e *Repairer) diagnose(ctx context.Context, id string, r drivebay.HealRequest, afresh bool) (*diagnosis, error) {
 	rec, err := e.Ledger.Record(id)
 	if err != nil {
@@ -56,6 +57,7 @@ func (e *Repairer) diagnose(ctx context.Context, id string, r drivebay.HealReque
 	}
 	v := rec.Volume
 	if afresh {
+		e.listAgain(ctx, &v)
 		e.Mirror.ReportAgain(ctx, &v)
 	}
 	t, err := e.MountTable.FreshTable(ctx)
@@ -63,6 +65,23 @@ func (e *Repairer) diagnose(ctx context.Context, id string, r drivebay.HealReque
 		return nil, fmt.Errorf("volume %s: %w", id, err)
 	}
 	return e.diagnoseIn(t, &rec, r), nil
+}
+
+// listAgain lists the partitions of the drives of a volume that answer.
+func (e *Repairer) listAgain(ctx context.Context, v *drivebay.Volume) {
+	s := e.Drives.Snapshot()
+	for _, id := range v.Location.Drives {
+		d, _ := steps.DriveOf(s, id)
+		if !mirror.DriveHere(s, id) {
+			continue
+		}
+		_, err := steps.Through(ctx, e.Steps, "read "+id, partitions.ListTime, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, e.Partitions.RelistDrive(ctx, d)
+		})
+		if err != nil {
+			e.Log.Warn("partitions not listed", "op", "heal", "volume", v.ID, "err", err)
+		}
+	}
 }
 
 // diagnoseIn derives the symptoms from known state: it asks no drive and no program.
