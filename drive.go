@@ -25,18 +25,18 @@ type Drive struct {
 	SizeIssue string `json:"sizeIssue,omitempty"`
 
 	Identity
-	Name         string    `json:"name"`  // present kernel name, "sda"; of an NVMe drive, the name of its head
-	Namespace    string    `json:"-"`     // the namespace id of an NVMe drive; "": not known
-	Disks        []Disk    `json:"-"`     // the kernel's block devices of the drive, one for each path
-	Paths        []Path    `json:"paths"` // every path over which the kernel reaches it; several are multipath
-	Type         Type      `json:"type"`
-	Transport    Transport `json:"transport"`
-	Protocol     Protocol  `json:"protocol"`
-	LogicalBlock int       `json:"logicalBlockSize,omitempty"`
-	PhysBlock    int       `json:"physicalBlockSize,omitempty"`
-	NUMANode     *int      `json:"numaNode,omitempty"` // of its controller; nil: the machine names none
-	ReadOnly     bool      `json:"readOnly,omitempty"`
-	Removable    bool      `json:"removable,omitempty"`
+	Name         string         `json:"name"`  // present kernel name, "sda"; of an NVMe drive, the name of its head
+	Namespace    string         `json:"-"`     // the namespace id of an NVMe drive; "": not known
+	Disks        []DiskIdentity `json:"-"`     // the kernel's block devices of the drive, one for each path
+	Paths        []Path         `json:"paths"` // every path over which the kernel reaches it; several are multipath
+	Type         Type           `json:"type"`
+	Transport    Transport      `json:"transport"`
+	Protocol     Protocol       `json:"protocol"`
+	LogicalBlock int            `json:"logicalBlockSize,omitempty"`
+	PhysBlock    int            `json:"physicalBlockSize,omitempty"`
+	NUMANode     *int           `json:"numaNode,omitempty"` // of its controller; nil: the machine names none
+	ReadOnly     bool           `json:"readOnly,omitempty"`
+	Removable    bool           `json:"removable,omitempty"`
 
 	Slot    Slot    `json:"slot"`
 	System  bool    `json:"system"`
@@ -86,8 +86,8 @@ type Path struct {
 	State   string `json:"state,omitempty"`   // running, offline, live, dead ...
 }
 
-// Disk is one block device, told apart from all others that have or had its name.
-type Disk struct {
+// DiskIdentity is one block device, told apart from all others that have or had its name.
+type DiskIdentity struct {
 	DevNum  string `json:"devnum"` // "8:0"
 	SysPath string `json:"syspath"`
 	// Seq is the boot id and the number that the kernel gives to each disk that appears,

@@ -110,7 +110,7 @@ type Record struct {
 	// Succeeds names the drive that was in its bay before it, when it was new; nil: there was none.
 	Succeeds *Succession `json:"succeeds,omitempty"`
 	// Disks are the kernel's block devices of the drive when it was last listed.
-	Disks []Disk `json:"disks,omitempty"`
+	Disks []DiskIdentity `json:"disks,omitempty"`
 	// FullSize is the largest size that the drive had, in bytes.
 	FullSize uint64 `json:"fullSize,omitempty"`
 	// Duplicate is true if it was listed together with the drive that has the same serial

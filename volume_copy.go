@@ -18,8 +18,8 @@ type Move struct {
 	// Lost is the data that cannot be read; the move continues once it is Accepted.
 	Lost     *Lost `json:"lost,omitempty"`
 	Accepted bool  `json:"accepted,omitempty"`
-	// Room is the growth for which the volume moves; nil: its drive has to leave.
-	Room *Room `json:"room,omitempty"`
+	// Growth is the growth for which the volume moves; nil: its drive has to leave.
+	Growth *Growth `json:"room,omitempty"`
 	// OldName is the name of the partition at From, if it is not the name of the volume.
 	OldName string `json:"oldName,omitempty"`
 }
@@ -33,9 +33,9 @@ type LeftCopy struct {
 	Unwiped bool `json:"unwiped,omitempty"`
 }
 
-// Room is the growth of a volume for which a partition moves: its own, or the one right
+// Growth is the growth of a volume for which a partition moves: its own, or the one right
 // behind it.
-type Room struct {
+type Growth struct {
 	Volume string `json:"volume"` // id of the volume that grows
 	Size   uint64 `json:"size"`   // its new size in bytes
 }

@@ -22,7 +22,7 @@ type givenUp struct {
 	on, read atomic.Bool // read: the medium can still be read
 }
 
-func (m *givenUp) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (m *givenUp) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
 	d, err := m.Machine.OpenDrive(ctx, dev)
 	if err != nil || !m.on.Load() || dev != m.dev {
 		return d, err
@@ -31,7 +31,7 @@ func (m *givenUp) OpenDrive(ctx context.Context, dev string) (host.Drive, error)
 }
 
 type disabledDrive struct {
-	host.Drive
+	host.OpenDrive
 	of *givenUp
 }
 
@@ -43,7 +43,7 @@ func (d disabledDrive) ReadMedium(p []byte, off int64) (int, error) {
 	if !d.of.read.Load() {
 		return 0, host.ErrUnreadable
 	}
-	return d.Drive.ReadMedium(p, off)
+	return d.OpenDrive.ReadMedium(p, off)
 }
 
 // TestGivenUpByAdapter: a drive that the adapter has given up is BAD; one that only refuses queries is

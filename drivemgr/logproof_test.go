@@ -17,7 +17,7 @@ import (
 
 // badDisk is a drive of 64 MiB, some sectors of which cannot be read.
 type badDisk struct {
-	host.Drive
+	host.OpenDrive
 	bad   map[int64]bool
 	reads int
 }
@@ -111,7 +111,7 @@ func TestErrorsAreProvedGone(t *testing.T) {
 	}
 }
 
-func prove(tr *state.Tracked, d host.Drive, now time.Time) {
+func prove(tr *state.Tracked, d host.OpenDrive, now time.Time) {
 	if p := tr.Kernlog.ProofOf(); p != nil {
 		got := p.Read(context.Background(), d, &tr.Drive)
 		tr.TakeProof(state.Reading{Of: tr, Proof: p, Result: evidence.Result{Proved: &got}}, now)

@@ -115,7 +115,7 @@ type lateWriter struct {
 	before atomic.Pointer[func(dev string)]
 }
 
-func (m *lateWriter) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (m *lateWriter) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
 	d, err := m.Machine.OpenDrive(ctx, dev)
 	return closing{d, func() {
 		if before := m.before.Load(); before != nil {
@@ -125,13 +125,13 @@ func (m *lateWriter) OpenDrive(ctx context.Context, dev string) (host.Drive, err
 }
 
 type closing struct {
-	host.Drive
+	host.OpenDrive
 	before func()
 }
 
 func (c closing) Close() error {
 	c.before()
-	return c.Drive.Close()
+	return c.OpenDrive.Close()
 }
 
 // TestWrittenInMidLook: what is written after a reading has read the content is read by the next reading,

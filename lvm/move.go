@@ -29,8 +29,8 @@ import (
 //   - While a drive of the group is missing, a move can be neither ended nor aborted; the
 //     volume stays usable on the leg that is present.
 
-// Move is a move of one volume, or thin pool, between physical volumes.
-type Move struct{ Group, Volume, From, To string }
+// PVMove is a move of one volume, or thin pool, between physical volumes.
+type PVMove struct{ Group, Volume, From, To string }
 
 // pollInterval is how many seconds pvmove waits between checks of the move that it started:
 // 30 days. With "+" it waits before the first check, too.
@@ -39,7 +39,7 @@ const pollInterval = "+2592000"
 // StartMove starts pvmove. It returns when pvmove fails, or when ctx ends; the caller ends ctx
 // once a report shows the move: LVM has released the lock by then, and killing pvmove loses
 // nothing.
-func (s *System) StartMove(ctx context.Context, devices []string, m Move) error {
+func (s *System) StartMove(ctx context.Context, devices []string, m PVMove) error {
 	r, err := s.Read(ctx, devices)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (g *Group) VolumesOn(pv string) []string {
 	var out []string
 	for i := range g.LVs {
 		lv := &g.LVs[i]
-		if !slices.ContainsFunc(lv.Extents, func(x Extent) bool { return x.PV == pv }) {
+		if !slices.ContainsFunc(lv.Extents, func(x Allocation) bool { return x.PV == pv }) {
 			continue
 		}
 		for top := g.LV(lv.Parent); top != nil; top = g.LV(top.Parent) {
@@ -157,8 +157,8 @@ func (g *Group) VolumesOn(pv string) []string {
 
 // ExtentsOn returns the extents of a volume and its hidden parts on a physical volume;
 // "": on any.
-func (g *Group) ExtentsOn(name, pv string) []Extent {
-	var out []Extent
+func (g *Group) ExtentsOn(name, pv string) []Allocation {
+	var out []Allocation
 	for i := range g.LVs {
 		lv := &g.LVs[i]
 		for top := g.LV(lv.Parent); top != nil; top = g.LV(top.Parent) {
@@ -178,7 +178,7 @@ func (g *Group) ExtentsOn(name, pv string) []Extent {
 
 // DataOn returns the extents of ExtentsOn without the metadata of a mirror: those that a user
 // of the volume writes to.
-func (g *Group) DataOn(name, pv string) []Extent {
+func (g *Group) DataOn(name, pv string) []Allocation {
 	data := Group{LVs: slices.DeleteFunc(slices.Clone(g.LVs), func(lv LV) bool { return lv.Parent == name && strings.Contains(lv.Name, "_rmeta_") })}
 	return data.ExtentsOn(name, pv)
 }

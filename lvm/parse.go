@@ -132,7 +132,7 @@ func (r *Report) add(s section) error {
 	for _, x := range s.Extent {
 		if i, ok := at[string(x["lv_uuid"])]; ok && x["lv_uuid"] != "" {
 			g.LVs[i].Extents = append(g.LVs[i].Extents,
-				Extent{PV: string(x["pv_uuid"]), Start: n.size(x, "pvseg_start"), Count: n.size(x, "pvseg_size")})
+				Allocation{PV: string(x["pv_uuid"]), Start: n.size(x, "pvseg_start"), Count: n.size(x, "pvseg_size")})
 		}
 	}
 	r.Groups = append(r.Groups, g)

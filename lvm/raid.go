@@ -27,8 +27,8 @@ import (
 
 // Leg is a leg of a mirror, or of a volume without one.
 type Leg struct {
-	PV   string  // UUID
-	Meta *Extent // of its superblock; nil: it has none
+	PV   string      // UUID
+	Meta *Allocation // of its superblock; nil: it has none
 }
 
 // Legs returns the legs of a volume, in the kernel's order.

@@ -68,7 +68,7 @@ type LV struct {
 	MovesFrom      string // of a move: UUID of the physical volume that it empties
 
 	Segments []Segment
-	Extents  []Extent
+	Extents  []Allocation
 }
 
 // Segment is a mapped piece of a volume.
@@ -79,8 +79,8 @@ type Segment struct {
 	On           []string // devices of drives, or names of hidden volumes
 }
 
-// Extent is a run of extents of a physical volume that is allocated to a volume.
-type Extent struct {
+// Allocation is a run of extents of a physical volume that is allocated to a volume.
+type Allocation struct {
 	PV           string // UUID
 	Start, Count uint64
 }
@@ -225,7 +225,7 @@ func (g *Group) PhysicalVolumesOf(name string) []string {
 // Uses reports whether any volume has extents on a physical volume.
 func (g *Group) Uses(pv string) bool {
 	return slices.ContainsFunc(g.LVs, func(lv LV) bool {
-		return slices.ContainsFunc(lv.Extents, func(e Extent) bool { return e.PV == pv })
+		return slices.ContainsFunc(lv.Extents, func(e Allocation) bool { return e.PV == pv })
 	})
 }
 

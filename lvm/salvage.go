@@ -32,7 +32,7 @@ func (g *Group) LostWith(pv string) []string {
 			if slices.Contains(move, lv.Name) {
 				continue
 			}
-			on := slices.ContainsFunc(lv.Extents, func(x Extent) bool { return x.PV == pv })
+			on := slices.ContainsFunc(lv.Extents, func(x Allocation) bool { return x.PV == pv })
 			moves := slices.ContainsFunc(lv.Segments, func(s Segment) bool {
 				return len(move) > 0 && slices.Contains(s.On, move[0]) && g.LV(move[0]).MovesFrom == pv
 			})
@@ -156,13 +156,13 @@ func verifyUnchanged(was, is *Group, gone []string) error {
 	if is == nil || len(is.Missing()) > 0 {
 		return fmt.Errorf("volume group %s: %w: physical volumes are missing after the restore", was.Name, drivebay.ErrRefused)
 	}
-	var from []Extent
+	var from []Allocation
 	move := append(was.moving(), "")[0]
 	if leg := was.LV(move + "_mimage_0"); leg != nil {
 		from = leg.Extents
 	}
-	onSource := func(x Extent) bool {
-		return slices.ContainsFunc(from, func(f Extent) bool {
+	onSource := func(x Allocation) bool {
+		return slices.ContainsFunc(from, func(f Allocation) bool {
 			return f.PV == x.PV && f.Start <= x.Start && x.Start+x.Count <= f.Start+f.Count
 		})
 	}
@@ -176,7 +176,7 @@ func verifyUnchanged(was, is *Group, gone []string) error {
 		moved := slices.ContainsFunc(a.Segments, func(s Segment) bool { return move != "" && slices.Contains(s.On, move) })
 		same := b != nil && b.UUID == a.UUID && b.Size == a.Size
 		if moved {
-			same = same && len(b.Extents) > 0 && !slices.ContainsFunc(b.Extents, func(x Extent) bool { return !onSource(x) })
+			same = same && len(b.Extents) > 0 && !slices.ContainsFunc(b.Extents, func(x Allocation) bool { return !onSource(x) })
 		} else {
 			same = same && slices.Equal(a.Extents, b.Extents)
 		}

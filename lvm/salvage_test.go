@@ -107,14 +107,14 @@ func TestLost(t *testing.T) {
 	g := &Group{LVs: []LV{
 		{Name: "moves", Segments: []Segment{{On: []string{"pvmove0"}}}},
 		{Name: "pvmove0", MovesFrom: "old", Segments: []Segment{{On: []string{"pvmove0_mimage_0", "pvmove0_mimage_1"}}}},
-		{Name: "pvmove0_mimage_0", Parent: "pvmove0", Extents: []Extent{{PV: "old"}}},
-		{Name: "pvmove0_mimage_1", Parent: "pvmove0", Extents: []Extent{{PV: "new"}}},
-		{Name: "arrived", Extents: []Extent{{PV: "new"}}, Segments: []Segment{{On: []string{"/dev/sdb"}}}},
-		{Name: "waits", Extents: []Extent{{PV: "old"}}},
-		{Name: "both", Extents: []Extent{{PV: "old"}, {PV: "new"}}},
+		{Name: "pvmove0_mimage_0", Parent: "pvmove0", Extents: []Allocation{{PV: "old"}}},
+		{Name: "pvmove0_mimage_1", Parent: "pvmove0", Extents: []Allocation{{PV: "new"}}},
+		{Name: "arrived", Extents: []Allocation{{PV: "new"}}, Segments: []Segment{{On: []string{"/dev/sdb"}}}},
+		{Name: "waits", Extents: []Allocation{{PV: "old"}}},
+		{Name: "both", Extents: []Allocation{{PV: "old"}, {PV: "new"}}},
 		{Name: "pool", Segments: []Segment{{On: []string{"pool_tdata"}}}},
-		{Name: "pool_tdata", Parent: "pool", Extents: []Extent{{PV: "old"}}},
-		{Name: "pool_tmeta", Parent: "pool", Extents: []Extent{{PV: "new"}}},
+		{Name: "pool_tdata", Parent: "pool", Extents: []Allocation{{PV: "old"}}},
+		{Name: "pool_tmeta", Parent: "pool", Extents: []Allocation{{PV: "new"}}},
 		{Name: "thin", Pool: "pool"},
 	}}
 	if got, want := g.LostWith("old"), []string{"moves", "waits", "both", "pool", "pool_tdata", "pool_tmeta", "thin"}; !slices.Equal(got, want) {

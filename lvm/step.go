@@ -35,7 +35,7 @@ const pvMark = "pv:"
 func pvArg(uuid string) string { return pvMark + uuid }
 
 // extentArgs returns extents in LVM's form: PhysicalVolume:first-last (lvextend(8)).
-func extentArgs(list []Extent) []string {
+func extentArgs(list []Allocation) []string {
 	out := make([]string, len(list))
 	for i, x := range list {
 		out[i] = fmt.Sprintf("%s:%d-%d", pvArg(x.PV), x.Start, x.Start+x.Count-1)

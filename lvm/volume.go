@@ -149,7 +149,7 @@ func Extend(group, name string, size uint64, pvs ...string) []Step {
 }
 
 // ExtendOver plans to grow a volume to at least a size on the given extents only.
-func ExtendOver(group, name string, size uint64, extents []Extent) []Step {
+func ExtendOver(group, name string, size uint64, extents []Allocation) []Step {
 	steps := Extend(group, name, size)
 	steps[0].Argv = append(steps[0].Argv, extentArgs(extents)...)
 	return steps

@@ -35,7 +35,7 @@ func start(binary string, hung int, more ...string) (*daemon, error) {
 	}
 	spec := hostsim.Generate(100)
 	for i := range hung {
-		spec.Script = append(spec.Script, hostsim.Step{Fault: hostsim.Fault{Drive: fmt.Sprintf("sd%c", 'a'+i), Fault: "hang"}})
+		spec.Script = append(spec.Script, hostsim.TimedFault{Fault: hostsim.Fault{Drive: fmt.Sprintf("sd%c", 'a'+i), Fault: "hang"}})
 	}
 	text, err := yaml.Marshal(spec)
 	if err != nil {

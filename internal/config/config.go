@@ -75,7 +75,7 @@ type SelfTests struct {
 	Enabled       bool          `yaml:"enabled" live:"yes" doc:"Start self-tests on this schedule."`
 	Short         time.Duration `yaml:"short" live:"yes" min:"0" max:"365d" doc:"Time between short tests: 7d, weekly, never ..."`
 	Long          time.Duration `yaml:"long" live:"yes" min:"0" max:"365d" doc:"Time between long tests: 30d, monthly, never ..."`
-	Window        Window        `yaml:"window" live:"yes" doc:"Tests start only between these local times. Empty: at any time."`
+	Window        DailyWindow   `yaml:"window" live:"yes" doc:"Tests start only between these local times. Empty: at any time."`
 	MaxConcurrent int           `yaml:"maxConcurrent" live:"yes" min:"1" max:"1000" doc:"Maximum number of drives under test at the same time."`
 }
 
@@ -102,7 +102,7 @@ func Default() Config {
 		},
 		SelfTests: SelfTests{
 			Short: 7 * day, Long: 30 * day, MaxConcurrent: 1,
-			Window: Window{From: time.Hour, To: 5 * time.Hour},
+			Window: DailyWindow{From: time.Hour, To: 5 * time.Hour},
 		},
 		Replacement: Replacement{Trigger: "bad", Throttle: 100},
 		Thresholds:  health.Default(),

@@ -68,13 +68,13 @@ func FormatDuration(d time.Duration) string {
 	return s
 }
 
-// Window is a period of the day in local time. It may cross midnight. The zero Window is the whole
+// DailyWindow is a period of the day in local time. It may cross midnight. The zero DailyWindow is the whole
 // day.
-type Window struct{ From, To time.Duration }
+type DailyWindow struct{ From, To time.Duration }
 
 // MarshalText formats the window as "01:00-05:00".
-func (w Window) MarshalText() ([]byte, error) {
-	if w == (Window{}) {
+func (w DailyWindow) MarshalText() ([]byte, error) {
+	if w == (DailyWindow{}) {
 		return nil, nil
 	}
 	clock := func(d time.Duration) string { return fmt.Sprintf("%02d:%02d", int(d.Hours()), int(d.Minutes())%60) }
@@ -82,8 +82,8 @@ func (w Window) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText parses "01:00-05:00".
-func (w *Window) UnmarshalText(b []byte) error {
-	*w = Window{}
+func (w *DailyWindow) UnmarshalText(b []byte) error {
+	*w = DailyWindow{}
 	if len(b) == 0 {
 		return nil
 	}

@@ -21,7 +21,7 @@ type Machine interface {
 	Describe() Description
 	// OpenDrive opens a drive for queries. dev is a path such as "/dev/sda". It opens read-only and
 	// without waiting for media; ctx bounds the opening where the kernel allows it.
-	OpenDrive(ctx context.Context, dev string) (Drive, error)
+	OpenDrive(ctx context.Context, dev string) (OpenDrive, error)
 	// Run runs a program and returns its output. It never uses a shell.
 	Run(ctx context.Context, argv ...string) ([]byte, error)
 	// Mounts returns the mounts of the machine (of pid 1 where those can be read). Callers share the
@@ -65,10 +65,10 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-// Drive is an open drive that can be queried for pages. Pages are the closed list of queries in
-// page.go, so that no query can write by accident. Calls on one Drive come from one goroutine at a
+// OpenDrive is an open drive that can be queried for pages. Pages are the closed list of queries in
+// page.go, so that no query can write by accident. Calls on one OpenDrive come from one goroutine at a
 // time; the caller must abandon a call that ctx cannot interrupt (the kernel blocks it).
-type Drive interface {
+type OpenDrive interface {
 	io.ReaderAt
 	io.Closer
 	// Page returns one page. Errors wrap ErrUnsupported (the drive reports that it has no such page),

@@ -180,7 +180,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // OpenDrive opens the device node below the root, without O_EXCL and without waiting: with O_NONBLOCK
 // sd_open checks no medium, so that opening wakes no drive. A caller that must not wake a drive reads
 // ATAPowerMode or SCSITestUnitReady first.
-func (r *real) OpenDrive(_ context.Context, dev string) (Drive, error) {
+func (r *real) OpenDrive(_ context.Context, dev string) (OpenDrive, error) {
 	fd, err := r.openat(strings.TrimPrefix(dev, "/"), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, openError(err))

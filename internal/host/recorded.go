@@ -114,7 +114,7 @@ func (r *recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
 	return b, nil
 }
 
-func (r *recorded) OpenDrive(_ context.Context, dev string) (Drive, error) {
+func (r *recorded) OpenDrive(_ context.Context, dev string) (OpenDrive, error) {
 	name := path.Base(dev)
 	if _, err := r.ReadDir("sys/class/block/" + name); err != nil {
 		if _, err := r.ReadDir("sys/block/" + name); err != nil {

@@ -165,7 +165,7 @@ func TestLVMMove(t *testing.T) {
 	b.do(plan(lvm.CreateLinear(b.volume("drivebay-vol", 600<<20, 0))))
 	d := b.open("drivebay-vol")
 	writeAt(t, d, "moves", 500<<20)
-	m := lvm.Move{Group: b.group, Volume: "drivebay-vol", From: b.pvs[0].UUID, To: b.pvs[1].UUID}
+	m := lvm.PVMove{Group: b.group, Volume: "drivebay-vol", From: b.pvs[0].UUID, To: b.pvs[1].UUID}
 	start := func() {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -68,7 +68,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	if len(spec.Script) > 0 {
 		steps := slices.Clone(spec.Script)
-		slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.After, b.After) })
+		slices.SortStableFunc(steps, func(a, b TimedFault) int { return cmp.Compare(a.After, b.After) })
 		m.kernel.Busy.Go(func() { m.play(steps) })
 	}
 	return m, nil
@@ -144,7 +144,7 @@ func (m *Machine) NextBoot() {
 }
 
 // OpenDrive implements host.Machine.
-func (m *Machine) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (m *Machine) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
 	return m.devices.OpenDrive(ctx, dev)
 }
 

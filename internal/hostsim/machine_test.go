@@ -54,7 +54,7 @@ func inject(t testing.TB, m *hostsim.Machine, bay, fault string, args ...string)
 	}
 }
 
-func open(t testing.TB, m *hostsim.Machine, dev string) host.Drive {
+func open(t testing.TB, m *hostsim.Machine, dev string) host.OpenDrive {
 	t.Helper()
 	d, err := m.OpenDrive(context.Background(), dev)
 	if err != nil {

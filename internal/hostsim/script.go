@@ -8,7 +8,7 @@ import (
 )
 
 // play runs the faults of a script, in the order of their times.
-func (m *Machine) play(steps []Step) {
+func (m *Machine) play(steps []TimedFault) {
 	var at time.Duration
 	for i := range steps {
 		if wait := steps[i].After - at; wait > 0 && !m.kernel.Pause(wait) {

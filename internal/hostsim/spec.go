@@ -21,11 +21,11 @@ type Spec struct {
 	Without    []string          `yaml:"without"` // programs that are not installed: lvm, mkfs.xfs ...; dm-crypt: missing in the kernel; udev: its database is missing, as in a container
 	Enclosures []block.Enclosure `yaml:"enclosures"`
 	Drives     []block.Group     `yaml:"drives"`
-	Script     []Step            `yaml:"script"`
+	Script     []TimedFault      `yaml:"script"`
 }
 
-// Step is a fault at a time after the start of the machine.
-type Step struct {
+// TimedFault is a fault at a time after the start of the machine.
+type TimedFault struct {
 	After        time.Duration `yaml:"after"`
 	faults.Fault `yaml:",inline"`
 }

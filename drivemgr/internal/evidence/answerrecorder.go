@@ -15,7 +15,7 @@ type AnswerRecorder struct {
 }
 
 // OpenDrive opens a drive whose answers are reported to the lane.
-func (h AnswerRecorder) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (h AnswerRecorder) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
 	d, err := h.Machine.OpenDrive(ctx, dev)
 	if err != nil {
 		return nil, err
@@ -25,14 +25,14 @@ func (h AnswerRecorder) OpenDrive(ctx context.Context, dev string) (host.Drive, 
 }
 
 type answeringDrive struct {
-	host.Drive
+	host.OpenDrive
 	by AnswerRecorder
 }
 
 // Page counts a refusal as an answer. A timeout and a missing device come from the
 // kernel and not from the drive.
 func (d answeringDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
-	b, err := d.Drive.Page(ctx, p)
+	b, err := d.OpenDrive.Page(ctx, p)
 	if !errors.Is(err, host.ErrTimeout) && !errors.Is(err, host.ErrGone) {
 		d.by.Lane.Heard(d.by.Now())
 	}
@@ -40,7 +40,7 @@ func (d answeringDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
 }
 
 func (d answeringDrive) ReadMedium(b []byte, at int64) (int, error) {
-	n, err := d.Drive.ReadMedium(b, at)
+	n, err := d.OpenDrive.ReadMedium(b, at)
 	if err == nil || n > 0 {
 		d.by.Lane.Heard(d.by.Now())
 	}
@@ -48,7 +48,7 @@ func (d answeringDrive) ReadMedium(b []byte, at int64) (int, error) {
 }
 
 func (d answeringDrive) ReadAt(b []byte, at int64) (int, error) {
-	n, err := d.Drive.ReadAt(b, at)
+	n, err := d.OpenDrive.ReadAt(b, at)
 	if err == nil || n > 0 {
 		d.by.Lane.Heard(d.by.Now())
 	}

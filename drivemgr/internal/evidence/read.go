@@ -119,7 +119,7 @@ func Read(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 	defer h.Close()
 
 	out.Evidence = ev
-	counted := &countingDrive{Drive: h}
+	counted := &countingDrive{OpenDrive: h}
 	defer func() { out.Refused, out.Aborted = counted.refused, counted.aborted }()
 	if ev.Standby = inStandby(ctx, counted, d.Protocol); ev.Standby {
 		return out, nil
@@ -144,7 +144,7 @@ func Read(ctx context.Context, m host.Machine, d *drivebay.Drive, readContent bo
 var errNoPages = errors.New("the drive can be read, but the adapter fails every request for a health page")
 
 // canRead reports whether the first block of a drive can be read.
-func canRead(h host.Drive, d *drivebay.Drive) bool {
+func canRead(h host.OpenDrive, d *drivebay.Drive) bool {
 	b := make([]byte, max(d.LogicalBlock, 512))
 	n, err := h.ReadMedium(b, 0)
 	return err == nil && n == len(b)
@@ -157,12 +157,12 @@ func canRead(h host.Drive, d *drivebay.Drive) bool {
 // drive aborts also raises iotmo_cnt: libata's error handler ends it like one that
 // timed out (seen on Linux 6.1).
 type countingDrive struct {
-	host.Drive
+	host.OpenDrive
 	refused, aborted uint64
 }
 
 func (c *countingDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
-	b, err := c.Drive.Page(ctx, p)
+	b, err := c.OpenDrive.Page(ctx, p)
 	if err != nil || p == host.ATAPowerMode || p == host.ATASmartStatus {
 		c.refused++
 	}
@@ -174,7 +174,7 @@ func (c *countingDrive) Page(ctx context.Context, p host.Page) ([]byte, error) {
 
 // readPages reads the pages one after another. It returns an error when the drive stops
 // answering; any lesser failure becomes a Problem.
-func readPages(ctx context.Context, h host.Drive, pageRequests []pageRequest, ev *drivebay.Evidence) error {
+func readPages(ctx context.Context, h host.OpenDrive, pageRequests []pageRequest, ev *drivebay.Evidence) error {
 	got := answers{}
 	for _, q := range pageRequests {
 		if q.when != nil && !q.when(got) {
@@ -206,7 +206,7 @@ func readPages(ctx context.Context, h host.Drive, pageRequests []pageRequest, ev
 // inStandby reports whether a drive is in standby, by the one command that does not wake
 // it: ATA CHECK POWER MODE (ACS-4 7.4), SCSI TEST UNIT READY (SPC-5 6.47: a stopped
 // unit answers NOT READY and stays stopped). NVMe has no spindle.
-func inStandby(ctx context.Context, h host.Drive, p drivebay.Protocol) bool {
+func inStandby(ctx context.Context, h host.OpenDrive, p drivebay.Protocol) bool {
 	switch p {
 	case drivebay.ProtocolATA:
 		mode, err := h.Page(ctx, host.ATAPowerMode)

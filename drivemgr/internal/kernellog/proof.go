@@ -123,7 +123,7 @@ type Proved struct {
 }
 
 // Read reads the places. A place that fails, or that exceeds the limits, is not proved.
-func (p *Proof) Read(ctx context.Context, r host.Drive, d *drivebay.Drive) Proved {
+func (p *Proof) Read(ctx context.Context, r host.OpenDrive, d *drivebay.Drive) Proved {
 	out := Proved{places: map[uint64]bool{}, All: true}
 	block := uint64(max(d.LogicalBlock, 512))
 	size := d.Size / block * block
@@ -153,7 +153,7 @@ func (p *Proof) Read(ctx context.Context, r host.Drive, d *drivebay.Drive) Prove
 }
 
 // readMedium reads a range of a drive, and returns how many bytes could be read.
-func readMedium(ctx context.Context, r host.Drive, from, to uint64) (uint64, error) {
+func readMedium(ctx context.Context, r host.OpenDrive, from, to uint64) (uint64, error) {
 	b := make([]byte, proofChunk)
 	for at := from; at < to; at += proofChunk {
 		if err := ctx.Err(); err != nil {

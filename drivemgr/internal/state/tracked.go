@@ -89,7 +89,7 @@ func (t *Tracked) BaseOf() string {
 
 // IsDevice reports whether a listed drive is the kernel device that t was listed as.
 func (t *Tracked) IsDevice(d *drivebay.Drive) bool {
-	return slices.ContainsFunc(d.Disks, func(disk drivebay.Disk) bool {
+	return slices.ContainsFunc(d.Disks, func(disk drivebay.DiskIdentity) bool {
 		return slices.Contains(t.Drive.Disks, disk) && (t.Present || disk.Seq != "")
 	})
 }

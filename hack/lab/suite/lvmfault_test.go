@@ -247,7 +247,7 @@ func TestLabLVMMove(t *testing.T) {
 	m.Sh("dd if=/dev/urandom of=/dev/%s/drivebay-vol bs=1M count=20 oflag=direct status=none", b.group)
 	sum := m.Sh("head -c 20M /dev/%s/drivebay-vol | sha256sum", b.group)
 	m.Sh("modprobe dm-mirror; echo 2 >/sys/module/dm_mirror/parameters/raid1_resync_throttle")
-	move := lvm.Move{Group: b.group, Volume: "drivebay-vol", From: b.pv(0), To: b.pv(1)}
+	move := lvm.PVMove{Group: b.group, Volume: "drivebay-vol", From: b.pv(0), To: b.pv(1)}
 	start := func() {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())

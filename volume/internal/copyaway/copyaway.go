@@ -81,7 +81,7 @@ func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
 		})
 	case partitions.MoveOf(r) == nil:
 	case e.Moves.Moves.Of(id) != nil:
-		if room := partitions.MoveOf(r).Room; room != nil && r.Volume.Usage == drivebay.VolumeInUse && !inventory.Moved(r) && !takenBack(r) && !e.Expand.RoomWanted(r) {
+		if room := partitions.MoveOf(r).Growth; room != nil && r.Volume.Usage == drivebay.VolumeInUse && !inventory.Moved(r) && !takenBack(r) && !e.Expand.RoomWanted(r) {
 			e.stopMove(id)
 		}
 	case settled(r):

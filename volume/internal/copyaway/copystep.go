@@ -127,7 +127,7 @@ func (e *Copier) commitMove(ctx context.Context, id string, m *moves.CopyMove, l
 		if lost != nil {
 			r.Volume.Lost = lost
 		}
-		if r.Volume.Usage != drivebay.VolumeInUse || r.Work.Move.Room == nil {
+		if r.Volume.Usage != drivebay.VolumeInUse || r.Work.Move.Growth == nil {
 			if r.Volume, err = r.Volume.UsageMoved(drivebay.VolumeUsageMoved); err != nil {
 				return err
 			}
@@ -145,7 +145,7 @@ func (e *Copier) commitMove(ctx context.Context, id string, m *moves.CopyMove, l
 	if from == to {
 		text = fmt.Sprintf("volume %q was copied to another place on drive %s", r.Volume.Name, from)
 	}
-	if room := r.Work.Move.Room; room != nil {
+	if room := r.Work.Move.Growth; room != nil {
 		text += e.Expand.GrowthText(&r, room)
 	}
 	if lost != nil {

@@ -25,7 +25,7 @@ func (e *Eraser) LeavesData(h *groups.VolumeGroup, g *lvm.Group, lv, drive, pv s
 
 // LeavesExtents records extents of a physical volume that will be freed with data of
 // volumes in them.
-func (e *Eraser) LeavesExtents(g *lvm.Group, wipe drivebay.Wipe, drive, pv string, extents []lvm.Extent) error {
+func (e *Eraser) LeavesExtents(g *lvm.Group, wipe drivebay.Wipe, drive, pv string, extents []lvm.Allocation) error {
 	if wipe == drivebay.WipeNone || drive == "" || len(extents) == 0 {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (e *Eraser) partitionOfPV(drive, pv string) string {
 }
 
 // rangesOf returns the extents on a physical volume as byte ranges of its partition.
-func rangesOf(g *lvm.Group, pv string, wipe drivebay.Wipe, extents []lvm.Extent) ([]drivebay.RemainsRange, error) {
+func rangesOf(g *lvm.Group, pv string, wipe drivebay.Wipe, extents []lvm.Allocation) ([]drivebay.RemainsRange, error) {
 	i := slices.IndexFunc(g.PVs, func(p lvm.PV) bool { return p.UUID == pv })
 	if i < 0 {
 		return nil, fmt.Errorf("physical volume %s: %w: it is not one of group %s", pv, drivebay.ErrNotFound, g.Name)
@@ -157,7 +157,7 @@ func (e *Eraser) LeavesCopy(ctx context.Context, h *groups.VolumeGroup, from str
 // LeavesLost records what stays on the remaining drive when a group loses the other one:
 // data of the lost volumes, and of the move.
 func (e *Eraser) LeavesLost(h *groups.VolumeGroup, r *lvm.Report, g *lvm.Group, gone string) error {
-	var lost []lvm.Extent
+	var lost []lvm.Allocation
 	names := g.LostWith(gone)
 	for _, name := range names {
 		lost = append(lost, g.ExtentsOn(name, "")...)
@@ -171,7 +171,7 @@ func (e *Eraser) LeavesLost(h *groups.VolumeGroup, r *lvm.Report, g *lvm.Group, 
 }
 
 // leavesOthers records extents on all physical volumes of a group but one.
-func (e *Eraser) leavesOthers(h *groups.VolumeGroup, r *lvm.Report, g *lvm.Group, but string, wipe drivebay.Wipe, extents []lvm.Extent) error {
+func (e *Eraser) leavesOthers(h *groups.VolumeGroup, r *lvm.Report, g *lvm.Group, but string, wipe drivebay.Wipe, extents []lvm.Allocation) error {
 	for _, id := range h.Drives {
 		if pv := e.Groups.PVIn(r, g, id); pv != "" && pv != but {
 			if err := e.LeavesExtents(g, wipe, id, pv, extents); err != nil {
@@ -183,7 +183,7 @@ func (e *Eraser) leavesOthers(h *groups.VolumeGroup, r *lvm.Report, g *lvm.Group
 }
 
 // StrikeOut drops extents that were wiped as part of a volume from the records.
-func (e *Eraser) StrikeOut(g *lvm.Group, wipe drivebay.Wipe, drive, pv string, extents []lvm.Extent) error {
+func (e *Eraser) StrikeOut(g *lvm.Group, wipe drivebay.Wipe, drive, pv string, extents []lvm.Allocation) error {
 	ranges, err := rangesOf(g, pv, wipe, extents)
 	if err != nil || drive == "" {
 		return err

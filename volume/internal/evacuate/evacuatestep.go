@@ -89,7 +89,7 @@ func (e *Evacuator) next(ctx context.Context, h *groups.VolumeGroup, head groups
 		if err := e.Erase.LeavesData(h, g, name, head.From, from); err != nil {
 			return false, err
 		}
-		return true, e.moveLogicalVolume(ctx, h, head, lvm.Move{Group: h.VG, Volume: name, From: from, To: to})
+		return true, e.moveLogicalVolume(ctx, h, head, lvm.PVMove{Group: h.VG, Volume: name, From: from, To: to})
 	}
 	return false, nil
 }

@@ -27,7 +27,7 @@ func (e *Evacuator) legs(ctx context.Context, h *groups.VolumeGroup, head groups
 				to = p.UUID
 			}
 		}
-		m := lvm.Move{Group: h.VG, Volume: lv.Name, From: from, To: to}
+		m := lvm.PVMove{Group: h.VG, Volume: lv.Name, From: from, To: to}
 		if err := e.activateLeg(ctx, h, lv.Name); err != nil {
 			return false, err
 		}
@@ -90,7 +90,7 @@ func (e *Evacuator) activateLeg(ctx context.Context, h *groups.VolumeGroup, name
 }
 
 // synced waits until all legs of a mirror that are there hold everything.
-func (e *Evacuator) synced(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.Move) error {
+func (e *Evacuator) synced(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.PVMove) error {
 	for {
 		c, err := e.LVM.CopyProgress(ctx, h.VG, m.Volume)
 		if err != nil {

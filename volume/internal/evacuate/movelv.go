@@ -20,7 +20,7 @@ import (
 const copyTick = 2 * time.Second
 
 // moveLogicalVolume moves one logical volume, even while it is in use.
-func (e *Evacuator) moveLogicalVolume(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.Move) error {
+func (e *Evacuator) moveLogicalVolume(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.PVMove) error {
 	if e.Moves.KernelLogClosed.Load() {
 		return fmt.Errorf("%w: the kernel's log cannot be read, which alone says what cannot be copied", drivebay.ErrRefused)
 	}
@@ -55,7 +55,7 @@ func (e *Evacuator) moveLogicalVolume(ctx context.Context, h *groups.VolumeGroup
 }
 
 // awaitCopy waits until everything is copied, or until something prevents that.
-func (e *Evacuator) awaitCopy(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.Move, name string, began moves.CopyErrors) (done bool, err error) {
+func (e *Evacuator) awaitCopy(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.PVMove, name string, began moves.CopyErrors) (done bool, err error) {
 	for whole := 0; whole < 2; { // by the second time, the engine has read the kernel's log
 		if err := e.LVM.KeepFailedWrites(ctx, h.VG, name); err != nil && !errors.Is(err, lvm.ErrNotFound) {
 			return false, err
@@ -122,7 +122,7 @@ func (e *Evacuator) cancelUnstartedMove(ctx context.Context, vg, name string) er
 }
 
 // startPvmove starts pvmove, and stops the command once the report shows the move.
-func (e *Evacuator) startPvmove(ctx context.Context, h *groups.VolumeGroup, m lvm.Move) (name string, err error) {
+func (e *Evacuator) startPvmove(ctx context.Context, h *groups.VolumeGroup, m lvm.PVMove) (name string, err error) {
 	devices, err := e.Groups.LVMDevices(h.Location)
 	if err == nil {
 		err = e.Device.MayWrite(h.Drives...)
@@ -171,7 +171,7 @@ func cmpErr(err error, otherwise string) error {
 
 // giveUpMove cancels the move of a volume that cannot be read. The volume stays where it is, and its
 // record says why.
-func (e *Evacuator) giveUpMove(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.Move, name string) error {
+func (e *Evacuator) giveUpMove(ctx context.Context, h *groups.VolumeGroup, head groups.Direction, m lvm.PVMove, name string) error {
 	if err := e.cancelMove(ctx, h, name, m.From); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (e *Evacuator) pause(ctx context.Context) error {
 }
 
 // reportProgress records how far a group is while one of its volumes moves.
-func (e *Evacuator) reportProgress(h *groups.VolumeGroup, m lvm.Move, c lvm.Copy) {
+func (e *Evacuator) reportProgress(h *groups.VolumeGroup, m lvm.PVMove, c lvm.Copy) {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
 	g, t := e.Partitions.Index.LVM.Group(h.VG), e.Groups.GroupMoves[h.VG]

@@ -14,7 +14,7 @@ import (
 // GrowsItself reports whether the volume of a record moves to a place where it has room to grow.
 func GrowsItself(r *drivebay.VolumeRecord) bool {
 	m := partitions.MoveOf(r)
-	return m != nil && m.Room != nil && m.Room.Volume == r.Volume.ID
+	return m != nil && m.Growth != nil && m.Growth.Volume == r.Volume.ID
 }
 
 // makeRoom starts the move of v or of the volume behind it so that v can have a size. It returns
@@ -52,7 +52,7 @@ func (e *Expander) makeRoom(s inventory.PlacementView, v *drivebay.Volume, have,
 			return fmt.Errorf("%w: volume %s %w", drivebay.ErrPending, name, err)
 		}
 		r.Work = &drivebay.Work{Op: drivebay.WorkMove, Since: e.Machine.Now(), Size: plan.Size,
-			Move: &drivebay.Move{From: r.Volume.Location, To: to, Name: ledger.NewName(id), Room: &drivebay.Room{Volume: v.ID, Size: size}}}
+			Move: &drivebay.Move{From: r.Volume.Location, To: to, Name: ledger.NewName(id), Growth: &drivebay.Growth{Volume: v.ID, Size: size}}}
 		return nil
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func MovesItself(size uint64) string {
 // makesRoomFor returns the record of a volume that moves to make room for another one.
 func (e *Expander) makesRoomFor(id string) *drivebay.VolumeRecord {
 	for _, r := range e.Ledger.All() {
-		if m := partitions.MoveOf(r); m != nil && m.Room != nil && m.Room.Volume == id && r.Volume.ID != id {
+		if m := partitions.MoveOf(r); m != nil && m.Growth != nil && m.Growth.Volume == id && r.Volume.ID != id {
 			return r
 		}
 	}
@@ -79,7 +79,7 @@ func (e *Expander) makesRoomFor(id string) *drivebay.VolumeRecord {
 // RoomWanted reports whether a move that makes room is still needed: the volume is not in use, and
 // the growth is still due.
 func (e *Expander) RoomWanted(r *drivebay.VolumeRecord) bool {
-	room := partitions.MoveOf(r).Room
+	room := partitions.MoveOf(r).Growth
 	if room == nil || inventory.UsedAt(&r.Volume) != "" {
 		return false
 	}
@@ -131,7 +131,7 @@ func (e *Expander) Grown(v drivebay.Volume, size uint64) (drivebay.Volume, error
 }
 
 // GrowthText describes the growth that a volume has moved for.
-func (e *Expander) GrowthText(r *drivebay.VolumeRecord, room *drivebay.Room) string {
+func (e *Expander) GrowthText(r *drivebay.VolumeRecord, room *drivebay.Growth) string {
 	if GrowsItself(r) {
 		return fmt.Sprintf(": it had no room for %s where it was", partitions.SizeText(room.Size))
 	}

@@ -147,7 +147,7 @@ func (e *Expander) extendOverZeroes(v *drivebay.Volume, size uint64) func(*lvm.R
 	return func(r *lvm.Report) ([]lvm.Step, error) {
 		g := r.Group(v.Location.VG)
 		var plan []lvm.Step
-		var extents []lvm.Extent
+		var extents []lvm.Allocation
 		for _, lv := range provision.ReservationsOf(g, v.ID) {
 			extents = append(extents, lv.Extents...)
 			plan = append(plan, provision.DropVolume(g.Name, lv.Name)...)

@@ -80,7 +80,7 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, 
 		return roomPlan{}, fmt.Errorf("it could have %s without volume %s behind it", partitions.SizeText(have), r.Volume.Name)
 	}
 	s.records = append(slices.Clone(s.records), &drivebay.VolumeRecord{Volume: r.Volume, Work: &drivebay.Work{Op: drivebay.WorkMove,
-		Move: &drivebay.Move{From: r.Volume.Location, Room: &drivebay.Room{Volume: v.ID, Size: size}}}})
+		Move: &drivebay.Move{From: r.Volume.Location, Growth: &drivebay.Growth{Volume: v.ID, Size: size}}}})
 	plan, err := s.planMove(r, (next.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.Overhead(r.Volume.LUKSUUID))
 	if err != nil {
 		return plan, fmt.Errorf("behind it %w", err)
@@ -136,16 +136,16 @@ func RecordIn(all []*drivebay.VolumeRecord, id string) *drivebay.VolumeRecord {
 
 // GrowingBeside returns the volume on the same drive for which the volume of r makes room, and the
 // size it is to have, or nil.
-func GrowingBeside(all []*drivebay.VolumeRecord, r *drivebay.VolumeRecord) (*drivebay.VolumeRecord, *drivebay.Room) {
+func GrowingBeside(all []*drivebay.VolumeRecord, r *drivebay.VolumeRecord) (*drivebay.VolumeRecord, *drivebay.Growth) {
 	m := partitions.MoveOf(r)
-	if m == nil || m.Room == nil || m.Room.Volume == r.Volume.ID {
+	if m == nil || m.Growth == nil || m.Growth.Volume == r.Volume.ID {
 		return nil, nil
 	}
-	g := RecordIn(all, m.Room.Volume)
+	g := RecordIn(all, m.Growth.Volume)
 	if g == nil || g.Volume.Location.Kind != drivebay.LocationPartition || !slices.Equal(g.Volume.Location.Drives, m.From.Drives) {
 		return nil, nil
 	}
-	return g, m.Room
+	return g, m.Growth
 }
 
 // keptFree returns the ranges of a drive that are kept free for volumes that grow after others have

@@ -18,7 +18,7 @@ func (s PlacementView) sites(c drivebay.Class) []place.Site {
 func (s PlacementView) Choose(c drivebay.Class, size uint64, without map[string]bool) (place.Site, error) {
 	most := uint64(0)
 	for _, at := range s.sites(c) {
-		if slices.ContainsFunc(at.Rooms, func(r place.Room) bool { return without[r.Drive.ID] }) {
+		if slices.ContainsFunc(at.Rooms, func(r place.DriveSpace) bool { return without[r.Drive.ID] }) {
 			continue
 		}
 		if at.Most >= size {
@@ -35,11 +35,11 @@ func (s PlacementView) Choose(c drivebay.Class, size uint64, without map[string]
 // limit returns the largest volume of a class that its drives could hold if all of them were empty
 // and GOOD; 0: there is no such drive.
 func (s PlacementView) limit(c drivebay.Class) uint64 {
-	var rooms []place.Room
+	var rooms []place.DriveSpace
 	for i := range s.Drives.Drives {
 		d := &s.Drives.Drives[i]
 		if d.Claim != nil && (c.Drives == drivebay.TypeUnknown || c.Drives == d.Type) {
-			rooms = append(rooms, place.Room{Drive: d, Free: place.FreeSpans(d.Size, d.LogicalBlock, nil)})
+			rooms = append(rooms, place.DriveSpace{Drive: d, Free: place.FreeSpans(d.Size, d.LogicalBlock, nil)})
 		}
 	}
 	out := uint64(0)

@@ -116,7 +116,7 @@ func TestKeptFree(t *testing.T) {
 	at := drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"1"}}
 	a := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: "a", Size: 10 * partitions.GiB, Location: at}}
 	b := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: "b", Size: 10 * partitions.GiB, Location: at}, Work: &drivebay.Work{Op: drivebay.WorkMove,
-		Move: &drivebay.Move{From: at, To: drivebay.Location{Drives: []string{"2"}, Partition: "x"}, Room: &drivebay.Room{Volume: "a", Size: 60 * partitions.GiB}}}}
+		Move: &drivebay.Move{From: at, To: drivebay.Location{Drives: []string{"2"}, Partition: "x"}, Growth: &drivebay.Growth{Volume: "a", Size: 60 * partitions.GiB}}}}
 	b.Volume.Location.Partition = "x" // it has moved
 	one := drive("1")
 	parts := []partitions.Part{{Device: mounttable.Device{Size: 10 * partitions.GiB}, Number: 1, Start: partitions.MiB, Title: ledger.PartitionName("a")}}

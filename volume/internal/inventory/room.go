@@ -36,8 +36,8 @@ type PlacementView struct {
 
 // Rooms returns the room of each drive that a new volume of a class may be put on,
 // best first: with a group that it can join, least worn, least filled, then by id.
-func (s PlacementView) Rooms(c drivebay.Class) []place.Room {
-	var out []place.Room
+func (s PlacementView) Rooms(c drivebay.Class) []place.DriveSpace {
+	var out []place.DriveSpace
 	for i := range s.Drives.Drives {
 		d := &s.Drives.Drives[i]
 		parts, listed := s.Index.Parts[d.ID]
@@ -45,7 +45,7 @@ func (s PlacementView) Rooms(c drivebay.Class) []place.Room {
 			out = append(out, s.room(d, parts))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b place.Room) int {
+	slices.SortStableFunc(out, func(a, b place.DriveSpace) int {
 		return cmp.Or(cmp.Compare(b.Joins(c.Backing), a.Joins(c.Backing)), cmp.Compare(wornBy(a.Drive), wornBy(b.Drive)), cmp.Compare(b.Share(c.Backing), a.Share(c.Backing)), cmp.Compare(a.Drive.ID, b.Drive.ID))
 	})
 	return out
@@ -65,8 +65,8 @@ func wornBy(d *drivebay.Drive) int {
 }
 
 // room computes what is left of one drive.
-func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Room {
-	r := place.Room{Drive: d, Used: len(parts) > 0}
+func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.DriveSpace {
+	r := place.DriveSpace{Drive: d, Used: len(parts) > 0}
 	taken := make([]place.Span, 0, len(parts))
 	for _, p := range parts {
 		end := p.Start + p.Size
@@ -108,7 +108,7 @@ func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Ro
 		if r.PV == nil { // the physical volume will be made
 			r.Free, _ = place.LargestOut(r.Free)
 		}
-		r.PV, r.Used = &place.PVRoom{Group: group}, true
+		r.PV, r.Used = &place.PVSpace{Group: group}, true
 	}
 	return r
 }
@@ -127,8 +127,8 @@ func (s PlacementView) growing(p partitions.Part) *drivebay.VolumeRecord {
 // partition for one without a volume group is free only if it reads back blank, or if
 // the records announce that a group is being made or removed there. Everything else that
 // LVM does not list is unknown, not absent.
-func (s PlacementView) physical(d *drivebay.Drive, p partitions.Part) *place.PVRoom {
-	out := &place.PVRoom{}
+func (s PlacementView) physical(d *drivebay.Drive, p partitions.Part) *place.PVSpace {
+	out := &place.PVSpace{}
 	x := s.Index.LVM
 	if x == nil || x.PVs[d.ID] == "" { // LVM has not been asked since the partition was made
 		if s.announced(d.ID, "") {
@@ -197,13 +197,13 @@ func unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
 }
 
 // promise subtracts the space that a volume that is being made will need.
-func (s PlacementView) promise(r *place.Room, rec *drivebay.VolumeRecord) {
+func (s PlacementView) promise(r *place.DriveSpace, rec *drivebay.VolumeRecord) {
 	l := rec.Volume.Location
 	if r.PV == nil || r.PV.Group == "" { // its group is being made, too
 		if r.PV == nil {
 			var whole place.Span
 			r.Free, whole = place.LargestOut(r.Free)
-			r.PV, r.Used = &place.PVRoom{Extents: place.PVExtents(whole.Size())}, true
+			r.PV, r.Used = &place.PVSpace{Extents: place.PVExtents(whole.Size())}, true
 		}
 		r.PV.Group, r.PV.Kind, r.PV.Members, r.PV.UUID = l.VG, l.Kind, rec.Work.PVs, rec.Work.PVs[r.Drive.ID]
 		if l.Kind == drivebay.LocationThin {

@@ -111,7 +111,7 @@ func (e *Catalog) ReadTitles(ctx context.Context, d *drivebay.Drive) ([]gpt.Part
 			return nil, fmt.Errorf("drive %s: %w", d.ID, err)
 		}
 		defer drive.Close()
-		t, err := gpt.Read(OnlyRead{Drive: drive, D: d})
+		t, err := gpt.Read(OnlyRead{OpenDrive: drive, D: d})
 		if errors.Is(err, gpt.ErrNone) {
 			return nil, nil
 		}
@@ -125,7 +125,7 @@ func (e *Catalog) ReadTitles(ctx context.Context, d *drivebay.Drive) ([]gpt.Part
 
 // OnlyRead is a drive that was opened for reading, as a disk.
 type OnlyRead struct {
-	host.Drive
+	host.OpenDrive
 	D *drivebay.Drive
 }
 

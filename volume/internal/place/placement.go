@@ -10,12 +10,12 @@ import (
 
 // Site is a place where a volume can be made: one drive, or those of a mirror.
 type Site struct {
-	Rooms []Room
+	Rooms []DriveSpace
 	Most  uint64 // bytes that one volume can have
 }
 
 // SitesIn returns the places for volumes of a class.
-func SitesIn(rooms []Room, c drivebay.Class) []Site {
+func SitesIn(rooms []DriveSpace, c drivebay.Class) []Site {
 	if c.Backing == drivebay.BackingMirror {
 		return mirrorSites(rooms, Overhead(c.Encryption))
 	}
@@ -33,7 +33,7 @@ func SitesIn(rooms []Room, c drivebay.Class) []Site {
 			most = r.extents(KindOf(c.Backing)) * lvm.ExtentSize
 		}
 		if most -= min(most, Overhead(c.Encryption)); most >= Smallest(c, true) {
-			out = append(out, Site{[]Room{r}, most})
+			out = append(out, Site{[]DriveSpace{r}, most})
 		}
 	}
 	return out
@@ -41,9 +41,9 @@ func SitesIn(rooms []Room, c drivebay.Class) []Site {
 
 // mirrorSites returns the existing mirrors, then new ones of two drives each: the largest with the
 // largest, which gives the most space.
-func mirrorSites(rooms []Room, over uint64) []Site {
+func mirrorSites(rooms []DriveSpace, over uint64) []Site {
 	var out []Site
-	var single []Room
+	var single []DriveSpace
 	for _, r := range rooms {
 		switch {
 		case r.extents(drivebay.LocationMirror) == 0:
@@ -55,14 +55,14 @@ func mirrorSites(rooms []Room, over uint64) []Site {
 			}
 		}
 	}
-	slices.SortStableFunc(single, func(a, b Room) int {
+	slices.SortStableFunc(single, func(a, b DriveSpace) int {
 		return int(int64(b.extents(drivebay.LocationMirror)) - int64(a.extents(drivebay.LocationMirror)))
 	})
 	for ; len(single) > 1; single = single[1:] {
 		// LVM makes no group of drives whose blocks differ in size (vgcreate 2.03.16, tried).
-		other := 1 + slices.IndexFunc(single[1:], func(r Room) bool { return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock })
+		other := 1 + slices.IndexFunc(single[1:], func(r DriveSpace) bool { return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock })
 		if other > 0 {
-			out = append(out, mirrorOf([]Room{single[0], single[other]}))
+			out = append(out, mirrorOf([]DriveSpace{single[0], single[other]}))
 			single = slices.Delete(single, other, other+1)
 		}
 	}
@@ -73,8 +73,8 @@ func mirrorSites(rooms []Room, over uint64) []Site {
 }
 
 // together returns the mirror that a drive is in, only for the first of its drives.
-func together(rooms []Room, r Room) (Site, bool) {
-	var all []Room
+func together(rooms []DriveSpace, r DriveSpace) (Site, bool) {
+	var all []DriveSpace
 	for _, o := range rooms {
 		if o.PV != nil && o.PV.Group == r.PV.Group {
 			all = append(all, o)
@@ -86,7 +86,7 @@ func together(rooms []Room, r Room) (Site, bool) {
 	return mirrorOf(all), true
 }
 
-func mirrorOf(rooms []Room) Site {
+func mirrorOf(rooms []DriveSpace) Site {
 	most := rooms[0].extents(drivebay.LocationMirror)
 	for _, r := range rooms[1:] {
 		most = min(most, r.extents(drivebay.LocationMirror))

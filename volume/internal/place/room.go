@@ -5,18 +5,18 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 )
 
-// Room is the space that a drive has left, as known without touching it. A volume
+// DriveSpace is the space that a drive has left, as known without touching it. A volume
 // that is being made counts as made.
-type Room struct {
+type DriveSpace struct {
 	Drive *drivebay.Drive
 	Free  []Span // ranges without a partition, by start
 	Used  bool   // there are partitions, or will be
-	PV    *PVRoom
+	PV    *PVSpace
 }
 
-// PVRoom is the physical volume of a drive, and the group that it is in or will
+// PVSpace is the physical volume of a drive, and the group that it is in or will
 // be in.
-type PVRoom struct {
+type PVSpace struct {
 	UUID    string
 	Group   string
 	Kind    drivebay.LocationKind // UNKNOWN: nothing has been made in it yet
@@ -35,7 +35,7 @@ func (s Span) Size() uint64 { return s.End - s.Start }
 
 // Joins returns 1 if a group of the backing's kind has room. A new group gets all free
 // space of its drive, so an unneeded group leaves no room for partitions and whole drives.
-func (r *Room) Joins(b drivebay.Backing) int {
+func (r *DriveSpace) Joins(b drivebay.Backing) int {
 	if r.PV != nil && r.PV.Group != "" && r.PV.Kind == KindOf(b) && r.PV.Extents > 0 {
 		return 1
 	}
@@ -43,7 +43,7 @@ func (r *Room) Joins(b drivebay.Backing) int {
 }
 
 // Share returns how much of the drive is left for a backing, in thousandths.
-func (r *Room) Share(b drivebay.Backing) uint64 {
+func (r *DriveSpace) Share(b drivebay.Backing) uint64 {
 	var left uint64
 	switch b {
 	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:

@@ -135,7 +135,7 @@ func Smallest(c drivebay.Class, block bool) uint64 {
 }
 
 // extents returns the size of the largest volume of a kind for which this drive alone has room.
-func (r *Room) extents(kind drivebay.LocationKind) uint64 {
+func (r *DriveSpace) extents(kind drivebay.LocationKind) uint64 {
 	n := uint64(0)
 	switch {
 	case r.PV == nil || r.PV.Group == "" || r.PV.Kind == drivebay.LocationUnknown:

@@ -56,8 +56,8 @@ func (e *Watcher) RangesOn(v *drivebay.Volume, drive string) []DataRange {
 
 // extentsOn returns the extents of a volume on a physical volume: its own, those of its legs, and those of
 // its pool.
-func extentsOn(g *lvm.Group, l drivebay.Location, pv string) []lvm.Extent {
-	var out []lvm.Extent
+func extentsOn(g *lvm.Group, l drivebay.Location, pv string) []lvm.Allocation {
+	var out []lvm.Allocation
 	for i := range g.LVs {
 		lv := &g.LVs[i]
 		if lv.Name != l.LV && lv.Parent != l.LV && (l.Pool == "" || lv.Parent != l.Pool) {

@@ -34,7 +34,7 @@ func (e *Writer) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 			return partitions.Layout{}, err
 		}
 		defer drive.Close()
-		disk := &partitions.NotedReads{OnlyRead: partitions.OnlyRead{Drive: drive, D: d}}
+		disk := &partitions.NotedReads{OnlyRead: partitions.OnlyRead{OpenDrive: drive, D: d}}
 		t, err := gpt.Read(disk)
 		if errors.Is(err, gpt.ErrNone) {
 			t, err = &gpt.Table{}, nil
@@ -42,7 +42,7 @@ func (e *Writer) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 		switch {
 		case err == nil:
 			return e.Partitions.Differences(d, t, drive)
-		case e.Inventory.TableBegun(d.ID) || e.begunByMove(partitions.OnlyRead{Drive: drive, D: d}, d, d.Content): // no volume was on the drive
+		case e.Inventory.TableBegun(d.ID) || e.begunByMove(partitions.OnlyRead{OpenDrive: drive, D: d}, d, d.Content): // no volume was on the drive
 			return partitions.Layout{}, nil
 		}
 		if disk.Failed { // the drive is at fault; its table is compared when the drive answers again

@@ -19,7 +19,7 @@ type handle struct {
 }
 
 // OpenDrive implements host.Machine.
-func (m *Devices) OpenDrive(ctx context.Context, dev string) (host.Drive, error) {
+func (m *Devices) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dev, err)
 	}
