@@ -96,7 +96,7 @@ func (d *Drive) dawdle(ctx context.Context) error {
 	}
 }
 
-// Page implements host.Drive.
+// Page implements host.OpenDrive.
 func (h *handle) Page(ctx context.Context, p host.Page) ([]byte, error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", h.dev, p, err)
@@ -148,7 +148,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// ReadMedium implements host.Drive.
+// ReadMedium implements host.OpenDrive.
 func (h *handle) ReadMedium(p []byte, off int64) (int, error) {
 	if bs := int64(h.d.Block); off%bs != 0 || int64(len(p))%bs != 0 {
 		return 0, fmt.Errorf("%s: read %d bytes at %d: %w: no whole blocks", h.dev, len(p), off, kernel.ErrInvalid)
@@ -166,7 +166,7 @@ func (h *handle) ReadMedium(p []byte, off int64) (int, error) {
 	return h.ReadAt(p, off)
 }
 
-// SelfTest implements host.Drive.
+// SelfTest implements host.OpenDrive.
 func (h *handle) SelfTest(ctx context.Context, t host.SelfTest) error {
 	if err := h.enter(ctx); err != nil {
 		return fmt.Errorf("%s: self-test: %w", h.dev, err)
