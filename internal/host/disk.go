@@ -26,6 +26,7 @@ type realDisk struct {
 	block  int
 	locks  *udevLocks // nil if the device cannot have partitions
 	direct direct
+	first  firstAccess
 }
 
 // OpenDisk opens the device node below the root. alone is O_EXCL, which a block
@@ -148,7 +149,14 @@ func (d *realDisk) Close() error {
 	return d.file.Close()
 }
 
+func (d *realDisk) forget() error {
+	return d.withFD("access", func(fd int) error { d.first.drop(fd); return nil })
+}
+
 func (d *realDisk) ReadAt(p []byte, off int64) (int, error) {
+	if err := d.forget(); err != nil {
+		return 0, err
+	}
 	n, err := d.file.ReadAt(p, off)
 	if err != nil && err != io.EOF { // io.ReaderAt: EOF is not wrapped
 		err = fmt.Errorf("at byte %d: %w", off, workError(err))
@@ -156,7 +164,11 @@ func (d *realDisk) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
+// WriteAt may have to read the rest of a page first: that must not be an old one either.
 func (d *realDisk) WriteAt(p []byte, off int64) (int, error) {
+	if err := d.forget(); err != nil {
+		return 0, err
+	}
 	n, err := d.file.WriteAt(p, off)
 	if err != nil {
 		err = fmt.Errorf("at byte %d: %w", off, workError(err))

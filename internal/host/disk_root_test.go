@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -220,6 +221,45 @@ func TestRootPartitions(t *testing.T) {
 	b := make([]byte, 3)
 	if _, err := d.ReadAt(b, 32*mib); err != nil || string(b) != "two" {
 		t.Errorf("the drive holds %q, %v", b, err)
+	}
+}
+
+// TestRootReadsWhatOthersWrote: a drive and its partitions have page caches of their own. What a program wrote to
+// a partition past the cache is read through the drive, although the drive's cache has what was there before.
+func TestRootReadsWhatOthersWrote(t *testing.T) {
+	w := worker(t)
+	_, dev := loopdisk.New(t, 64*mib)
+	must(t, openDisk(t, w, dev, false).AddPartition(1, mib, 16*mib))
+	holder, err := os.Open(dev + "p1") // while a partition is open, the kernel keeps the cache of the drive
+	must(t, err)
+	defer holder.Close()
+	old, err := os.Open(dev)
+	must(t, err)
+	defer old.Close()
+	b := make([]byte, 4096)
+	_, err = old.ReadAt(b, mib)
+	must(t, err)
+	written := bytes.Repeat([]byte("written "), 512)
+	fd, err := unix.Open(dev+"p1", unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	must(t, err)
+	aligned := aligned(len(written), 4096)
+	copy(aligned, written)
+	_, err = unix.Pwrite(fd, aligned, 0)
+	must(t, err)
+	must(t, unix.Close(fd))
+	if _, err = old.ReadAt(b, mib); err != nil || bytes.Equal(b, written) {
+		t.Fatalf("the kernel keeps no cache of the drive here: %v", err)
+	}
+	asked, err := w.OpenDrive(t.Context(), dev)
+	must(t, err)
+	defer asked.Close()
+	for name, r := range map[string]io.ReaderAt{"disk": openDisk(t, w, dev, false), "drive": asked} {
+		if _, err := old.ReadAt(b, mib); err != nil { // in the cache again, as after a look of udev
+			t.Fatal(err)
+		}
+		if _, err := r.ReadAt(b, mib); err != nil || !bytes.Equal(b, written) {
+			t.Errorf("%s: %q, %v", name, b[:8], err)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type realDrive struct {
 	fd     int
 	direct direct
+	first  firstAccess
 }
 
 func (d *realDrive) Close() error {
@@ -41,6 +42,7 @@ func (d *realDrive) ReadMedium(p []byte, off int64) (int, error) {
 const directAlign = 4 << 10
 
 func (d *realDrive) ReadAt(p []byte, off int64) (int, error) {
+	d.first.drop(d.fd)
 	done := 0
 	for done < len(p) {
 		n, err := unix.Pread(d.fd, p[done:], off+int64(done))
