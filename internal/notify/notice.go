@@ -71,15 +71,36 @@ var hands = map[drivebay.EventKind]bool{
 // drive, or to decide about a failed step.
 var waiting = map[string]bool{drivebay.UsageReleased.String(): true, drivebay.UsageRemoved.String(): true, drivebay.UsageFailed.String(): true}
 
-// kindOf returns the kind of the notice that an event causes, or "" if it causes none.
-func kindOf(e drivebay.Event) Kind {
+// faults holds the drives whose last known health is BAD or SUSPECT. UNKNOWN says nothing about a fault:
+// a drive that is BAD, then UNKNOWN, then GOOD has recovered.
+type faults map[string]bool
+
+// recovers reports whether an event says that a drive is GOOD after a fault, and takes the event into account.
+func (f faults) recovers(e drivebay.Event) bool {
 	bad, suspect, good := drivebay.HealthBad.String(), drivebay.HealthSuspect.String(), drivebay.HealthGood.String()
 	switch {
-	case e.Kind == drivebay.EventHealth && e.To == bad:
+	case e.Kind == drivebay.EventForgotten:
+		delete(f, e.Drive)
+	case e.Kind != drivebay.EventHealth:
+	case e.To == bad || e.To == suspect:
+		f[e.Drive] = true
+	case e.To == good:
+		was := f[e.Drive] || e.From == bad || e.From == suspect
+		delete(f, e.Drive)
+		return was
+	}
+	return false
+}
+
+// kindOf returns the kind of the notice that an event causes, or "" if it causes none.
+func kindOf(e drivebay.Event, faulty faults) Kind {
+	recovers := faulty.recovers(e)
+	switch {
+	case e.Kind == drivebay.EventHealth && e.To == drivebay.HealthBad.String():
 		return KindBad
-	case e.Kind == drivebay.EventHealth && e.To == suspect:
+	case e.Kind == drivebay.EventHealth && e.To == drivebay.HealthSuspect.String():
 		return KindSuspect
-	case e.Kind == drivebay.EventHealth && e.To == good && (e.From == bad || e.From == suspect), e.Kind == drivebay.EventVolumeRecovered, e.Kind == drivebay.EventStoreRecovered:
+	case recovers, e.Kind == drivebay.EventVolumeRecovered, e.Kind == drivebay.EventStoreRecovered:
 		return KindRecovered
 	case e.Kind == drivebay.EventVolumeAbnormal:
 		return KindAbnormal

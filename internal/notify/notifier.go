@@ -47,6 +47,7 @@ type Notifier struct {
 	opt    Options
 	cursor *cursor
 	sinks  []*sink
+	faulty faults // by all events so far, those before a restart included
 }
 
 // New returns a notifier with the sinks that are configured.
@@ -54,7 +55,7 @@ func New(engine Engine, opt Options) *Notifier {
 	if opt.VolumeName == nil {
 		opt.VolumeName = func(string) string { return "" }
 	}
-	n := &Notifier{engine: engine, opt: opt, cursor: &cursor{file: opt.Cursor, log: opt.Log}}
+	n := &Notifier{engine: engine, opt: opt, cursor: &cursor{file: opt.Cursor, log: opt.Log}, faulty: faults{}}
 	if opt.Webhook != "" {
 		n.sinks = append(n.sinks, newSink("webhook", newWebhook(opt), n))
 	}
@@ -109,7 +110,7 @@ func (n *Notifier) begin(began time.Time) {
 // queue makes the notice of an event, if it causes one that is wanted, and queues it at the sinks that
 // have not handled the event before a restart.
 func (n *Notifier) queue(e drivebay.Event) {
-	kind := kindOf(e)
+	kind := kindOf(e, n.faulty)
 	if kind == "" || len(n.opt.Kinds) > 0 && !slices.Contains(n.opt.Kinds, kind) {
 		return
 	}

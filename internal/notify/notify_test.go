@@ -339,6 +339,32 @@ func TestKindsAreSelected(t *testing.T) {
 	until(t, "the abnormal volumes", func() bool { return slices.Equal(r.ids(), []string{"node-1/2", "node-1/4"}) })
 }
 
+// A drive that was BAD recovers also if it was UNKNOWN in between, and if the daemon was restarted
+// meanwhile. A drive that was only UNKNOWN, or was forgotten, does not.
+func TestRecoversFromUnknown(t *testing.T) {
+	opt, _, _ := options(t)
+	r := &receiver{}
+	serve(t, r, &opt)
+	n := newNode()
+	health := func(drive, from, to string) drivebay.Event {
+		return drivebay.Event{Kind: drivebay.EventHealth, Drive: drive, From: from, To: to}
+	}
+	notifier, stop := run(t, n, opt)
+	n.happens(health("naa-1", "GOOD", "SUSPECT"), health("naa-1", "SUSPECT", "UNKNOWN"),
+		health("naa-2", "GOOD", "BAD"), health("naa-2", "BAD", "UNKNOWN"), drivebay.Event{Kind: drivebay.EventForgotten, Drive: "naa-2"})
+	until(t, "the faults", func() bool {
+		return slices.Equal(r.ids(), []string{"node-1/1", "node-1/3"}) && notifier.Counts()[0].Queued == 0
+	})
+	stop()
+	run(t, n, opt)
+	n.happens(health("naa-1", "UNKNOWN", "GOOD"), health("naa-1", "GOOD", "UNKNOWN"), health("naa-1", "UNKNOWN", "GOOD"),
+		health("naa-2", "UNKNOWN", "GOOD"), health("naa-3", "UNKNOWN", "GOOD"), abnormal)
+	until(t, "the last event", func() bool { return slices.Contains(r.ids(), "node-1/11") })
+	if ids := r.ids(); !slices.Equal(ids, []string{"node-1/1", "node-1/3", "node-1/6", "node-1/11"}) || r.got[2].Kind != KindRecovered {
+		t.Errorf("delivered %v", ids)
+	}
+}
+
 // Over a restart no notice is sent twice and none is lost, also if events have their numbers again.
 func TestRestart(t *testing.T) {
 	opt, _, _ := options(t)
@@ -509,7 +535,7 @@ func TestKindOf(t *testing.T) {
 		{drivebay.Event{Kind: drivebay.EventStoreFailed}, KindHands},
 		{drivebay.Event{Kind: drivebay.EventLocate}, ""},
 	} {
-		if got := kindOf(row.e); got != row.want {
+		if got := kindOf(row.e, faults{}); got != row.want {
 			t.Errorf("%+v: %q, want %q", row.e, got, row.want)
 		}
 	}
