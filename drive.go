@@ -60,9 +60,10 @@ type Drive struct {
 	FirstSeen time.Time `json:"firstSeen"`
 	LastSeen  time.Time `json:"lastSeen"`
 
-	Denied   bool      `json:"denied,omitempty"`   // the daemon lacks the permission to open it
-	Evidence *Evidence `json:"evidence,omitempty"` // what was last read from the drive itself
-	Kernel   *Kernel   `json:"kernel,omitempty"`   // what the kernel knows of it, read without access to the drive
+	Denied   bool         `json:"denied,omitempty"`   // the daemon lacks the permission to open it
+	SelfTest *RunningTest `json:"selfTest,omitempty"` // in progress at the last reading; nil: none was
+	Evidence *Evidence    `json:"evidence,omitempty"` // what was last read from the drive itself
+	Kernel   *Kernel      `json:"kernel,omitempty"`   // what the kernel knows of it, read without access to the drive
 }
 
 // Identity is what a drive reports about itself. Strings are trimmed, valid UTF-8.

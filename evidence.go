@@ -26,6 +26,9 @@ type Evidence struct {
 	SelfTests []SelfTest `json:"selfTests,omitempty"` // newest first; a running one is in SelfTestProgress
 	// SelfTestProgress is the percentage that remains of a running self-test.
 	SelfTestProgress *int `json:"selfTestRemaining,omitempty"`
+	// SelfTestKind is the kind of the running self-test: as the drive reports it, else as the daemon
+	// started it; "": not known.
+	SelfTestKind string `json:"selfTestKind,omitempty"`
 
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -181,6 +184,32 @@ type SelfTest struct {
 	// ShortLBA: the log has room for 32 bits of the address. On a drive of more blocks the address may
 	// be another one.
 	ShortLBA bool `json:"shortLBA,omitempty"`
+}
+
+// RunningTest is a self-test in progress.
+type RunningTest struct {
+	Kind string `json:"kind,omitempty"` // short, long, conveyance, selective, other; "": not known
+	Done *int   `json:"done,omitempty"` // percent; nil: the drive does not report it
+}
+
+// RunningTest returns the self-test that was in progress when the evidence was read; nil: none was.
+func (e *Evidence) RunningTest() *RunningTest {
+	if e == nil || e.Standby { // the rest of the evidence is old then, and a drive that tests itself does not sleep
+		return nil
+	}
+	run := RunningTest{Kind: e.SelfTestKind}
+	logged := len(e.SelfTests) > 0 && e.SelfTests[0].Result == SelfTestRunning
+	if logged {
+		run.Kind = e.SelfTests[0].Kind
+	}
+	if e.SelfTestProgress != nil {
+		done := 100 - *e.SelfTestProgress
+		run.Done = &done
+	}
+	if !logged && run.Done == nil {
+		return nil
+	}
+	return &run
 }
 
 // Kernel is what the kernel knows of a drive; reading it causes no access to the drive.

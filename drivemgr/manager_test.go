@@ -488,6 +488,33 @@ func TestSelfTests(t *testing.T) {
 	})
 }
 
+// TestRunningSelfTest: the snapshot names the kind of a self-test in progress and how much of it is done, of
+// ATA drives by what the daemon started.
+func TestRunningSelfTest(t *testing.T) {
+	onRack(t, 8, nil, drivemgr.Options{}, func(r *rig) {
+		for _, protocol := range []drivebay.Protocol{drivebay.ProtocolATA, drivebay.ProtocolNVMe, drivebay.ProtocolSCSI} {
+			id := r.pick(protocol, 0).ID
+			for _, kind := range []string{"short", "long"} {
+				if err := r.mgr.SelfTest(r.Context(), id, kind); err != nil {
+					r.Fatal(err)
+				}
+				time.Sleep(90 * time.Second) // two readings
+				d, _ := r.mgr.Snapshot().Get(id)
+				if run := d.SelfTest; run == nil || run.Kind != kind || (run.Done == nil) != (protocol == drivebay.ProtocolSCSI) || run.Done != nil && kind == "short" && *run.Done < 50 {
+					r.Errorf("%v, %s: %+v", protocol, kind, run)
+				}
+			}
+			if err := r.mgr.SelfTest(r.Context(), id, "abort"); err != nil {
+				r.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			if d, _ := r.mgr.Snapshot().Get(id); d.SelfTest != nil {
+				r.Errorf("%v: after the end: %+v", protocol, d.SelfTest)
+			}
+		}
+	})
+}
+
 func TestLocate(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
 		first, second, third := r.pick(drivebay.ProtocolATA, 0), r.pick(drivebay.ProtocolATA, 1), r.pick(drivebay.ProtocolATA, 2)

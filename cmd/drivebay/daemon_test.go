@@ -131,14 +131,28 @@ func TestReload(t *testing.T) {
 	reported("a key that needs a restart", func(c api.ConfigStatus) bool {
 		return slices.Equal(c.Changed, []string{"log.level", "poll.evidence"}) && slices.Equal(c.Restart, []string{"listen"}) && c.Error == ""
 	})
+	status := func(what string, want ...string) {
+		t.Helper()
+		out, _, _ := call(t, r.env, "status")
+		for _, w := range want {
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), w) {
+				t.Errorf("%s: %q is not in the status:\n%s", what, w, out)
+			}
+		}
+	}
+	status("a key that needs a restart", "RESTART daemon", "only after a restart: listen: `systemctl restart drivebay`")
 	write(t, config, "log: {lvel: info}\n")
 	hangUp(`did you mean \"log.level\"?`)
 	reported("an invalid file", func(c api.ConfigStatus) bool {
 		return strings.Contains(c.Error, "drivebay config check") && !strings.Contains(c.Error, "lvel") && len(c.Changed) == 0 && slices.Equal(c.Restart, []string{"listen"})
 	})
+	status("an invalid file", "NOT RELOADED daemon", "the configuration was not applied", "RESTART daemon")
 	write(t, config, "log: {level: info}\n")
 	hangUp("changed=log.level,poll.evidence")
 	reported("a valid file again", func(c api.ConfigStatus) bool { return c.Error == "" && len(c.Changed) == 2 && len(c.Restart) == 0 })
+	if out, _, _ := call(t, r.env, "status"); strings.Contains(out, "RESTART") || strings.Contains(out, "RELOADED") {
+		t.Errorf("a valid file again: the status still reports it:\n%s", out)
+	}
 	hangUp("no key changed that takes effect without a restart")
 	if _, errs, code := call(t, r.env, "drives"); code != 0 {
 		t.Errorf("after reloads: %s", errs)

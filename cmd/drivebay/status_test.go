@@ -69,6 +69,20 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestStatusShowsSelfTests: the status names a self-test in progress: its kind, its progress, the drive and
+// the bay.
+func TestStatusShowsSelfTests(t *testing.T) {
+	r, _ := rack(t, 2)
+	if _, errs, code := call(t, r.env, "selftest", "sda", "long"); code != exitOK {
+		t.Fatal(errs)
+	}
+	out := ""
+	eventually(t, patience, func() bool {
+		out, _, _ = call(t, r.env, "status")
+		return strings.Contains(out, "Being done\n  SELF-TEST  drive sda, bay Slot 0") && strings.Contains(out, "long self-test in progress: 0 % done")
+	}, func() string { return out })
+}
+
 // TestStatusForbidden: the command of a user who may not open the socket says so, and scripts get "cannot
 // tell". Root may open every socket: there the test runs the command as another user. No other test of the
 // package runs meanwhile.

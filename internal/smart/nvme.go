@@ -222,9 +222,9 @@ func NVMeSelfTestLog(ev *drivebay.Evidence, b []byte) error {
 		found = append(found, t)
 	}
 	ev.SelfTests = found
-	if b[0]&0xF != 0 {
+	if running := b[0] & 0xF; running != 0 {
 		left := 100 - int(min(b[1]&0x7F, 100))
-		ev.SelfTestProgress = &left
+		ev.SelfTestProgress, ev.SelfTestKind = &left, kind(nvmeKinds, running)
 	}
 	return nil
 }

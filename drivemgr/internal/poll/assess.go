@@ -19,6 +19,7 @@ import (
 // drive that answers nonsense sometimes reports standby, too.
 func (m *Poller) applyEvidence(t *state.Tracked, r evidence.Result, now time.Time) {
 	old := t.Drive.Evidence
+	defer func() { t.Drive.SelfTest = t.Drive.Evidence.RunningTest() }()
 	switch {
 	case r.Err == nil && r.Evidence.Standby:
 		if old != nil {
@@ -47,6 +48,7 @@ func (m *Poller) applyEvidence(t *state.Tracked, r evidence.Result, now time.Tim
 		t.Rec.History = health.Thin(append(t.Rec.History, drivebay.Sample{At: now, Counters: counters}), now)
 	}
 	t.Drive.Wear = health.Forecast(ev, t.Rec.History, now)
+	t.NameSelfTest(old)
 	m.SelfTests.ReportSelfTests(t, old, now)
 }
 

@@ -156,7 +156,7 @@ func (m *Poller) nextReading(t *state.Tracked, r state.Reading, now time.Time) t
 		wait = min(wait, RereadFirst)
 	case r.Err != nil:
 		wait = min(wait, time.Minute)
-	case r.Evidence != nil && r.Evidence.SelfTestProgress != nil:
+	case r.Evidence.RunningTest() != nil:
 		wait = min(wait, time.Minute)
 	case t.Drive.Evidence == nil:
 		h := fnv.New32a()

@@ -66,7 +66,7 @@ func sumOf(t *Tracked) string {
 		f.Text, f.Level = "", 0
 	}
 	d := &r.Drive
-	d.Kernel, d.Temperature, d.PowerOnHours, d.Wear, d.LastSeen = nil, nil, nil, nil, time.Time{}
+	d.Kernel, d.Temperature, d.PowerOnHours, d.Wear, d.SelfTest, d.LastSeen = nil, nil, nil, nil, nil, time.Time{}
 	d.Findings = nil // as in Memory
 	if ev := d.Evidence; ev != nil {
 		d.Evidence = &drivebay.Evidence{Source: ev.Source, Protocol: ev.Protocol, Type: ev.Type, Identity: ev.Identity, Verdict: ev.Verdict, SelfTests: ev.SelfTests}

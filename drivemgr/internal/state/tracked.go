@@ -108,6 +108,29 @@ func (t *Tracked) Testing(now time.Time) bool {
 	return now.Sub(started) < testReportTime && t.ReadingBegan.Before(started.Add(time.Second))
 }
 
+// longestTest is how long a self-test may take: the largest hard disks need two days.
+const longestTest = 3 * 24 * time.Hour
+
+// NameSelfTest sets the kind of a running self-test that the drive does not report, if the daemon started
+// it: since the reading before, which is old, or right before that one. The evidence of a record has no time.
+func (t *Tracked) NameSelfTest(old *drivebay.Evidence) {
+	ev := t.Drive.Evidence
+	if ev.SelfTestProgress == nil || ev.SelfTestKind != "" || old == nil {
+		return
+	}
+	started, since := policy.Later(t.Rec.LastShort, t.Rec.LastLong), policy.Later(old.At.Add(-time.Minute), ev.At.Add(-longestTest))
+	switch {
+	case started.Before(since): // a test of before, if the daemon has one in progress
+		if old.SelfTestProgress != nil {
+			ev.SelfTestKind = old.SelfTestKind
+		}
+	case started.Equal(t.Rec.LastLong):
+		ev.SelfTestKind = string(host.SelfTestLong)
+	default:
+		ev.SelfTestKind = string(host.SelfTestShort)
+	}
+}
+
 // MarkSelfTest records when the daemon started a self-test.
 func (t *Tracked) MarkSelfTest(kind host.SelfTestKind, now time.Time) {
 	switch kind {

@@ -155,7 +155,7 @@ func merge(old, d drivebay.Drive) drivebay.Drive {
 	d.Denied = old.Denied
 	d.Evidence, d.Findings, d.Health = old.Evidence, old.Findings, old.Health
 	d.Kernel = old.Kernel
-	d.Temperature, d.PowerOnHours, d.Wear = old.Temperature, old.PowerOnHours, old.Wear
+	d.Temperature, d.PowerOnHours, d.Wear, d.SelfTest = old.Temperature, old.PowerOnHours, old.Wear, old.SelfTest
 	d.FirstSeen = old.FirstSeen
 	// The content read from the drive is more exact than that of sysfs, until sysfs reports
 	// another kind.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/api"
 )
 
 // Input is what an overview is made from.
@@ -17,6 +18,8 @@ type Input struct {
 	// Of the daemon: why it is not ready, the drives that it has not read yet, and the volumes whose
 	// newest record is only in memory.
 	NotReady, Unread, Unwritten []string
+
+	Config *api.ConfigStatus // the configuration in force; nil: not known
 }
 
 // Overview is the state of a machine in a few lines.
@@ -47,6 +50,7 @@ type Item struct {
 	Volumes  []string           `json:"volumes,omitempty"`
 	Unusable []string           `json:"unusable,omitempty"`
 	Progress *drivebay.Progress `json:"progress,omitempty"`
+	Percent  *int               `json:"percent,omitempty"` // that is done, of a self-test
 }
 
 // Title names the object of an item: "drive sdd, bay Slot 12".
@@ -90,6 +94,7 @@ func Of(in Input) Overview {
 		b.volume(v)
 	}
 	b.found()
+	b.config()
 	worstFirst := func(a, b Item) int { return cmp.Compare(b.Verdict, a.Verdict) }
 	slices.SortStableFunc(out.Wrong, worstFirst)
 	slices.SortStableFunc(out.Waits, worstFirst)
@@ -152,6 +157,22 @@ func (b *builder) daemon() {
 	}
 }
 
+// config adds what the last reload of the configuration left to do. Both are no fault: the daemon works
+// with the configuration that it has.
+func (b *builder) config() {
+	c := b.Config
+	if c == nil {
+		return
+	}
+	if c.Error != "" {
+		b.wait(Item{Kind: "daemon", State: "NOT RELOADED"}, c.Error, "correct the file, then `systemctl reload drivebay`")
+	}
+	if len(c.Restart) > 0 {
+		b.wait(Item{Kind: "daemon", State: "RESTART"}, "changed in the configuration, and in effect only after a restart: "+strings.Join(c.Restart, ", "),
+			"`systemctl restart drivebay`; volumes stay mounted")
+	}
+}
+
 // some joins the first parts of a list.
 func some(list []string, by string) string {
 	const most = 3
@@ -199,7 +220,24 @@ func (b *builder) drive(d *drivebay.Drive) {
 			b.wait(item, "", item.Next)
 		}
 	}
+	b.selfTest(d)
 	b.successor(d)
+}
+
+// selfTest adds a self-test that is in progress.
+func (b *builder) selfTest(d *drivebay.Drive) {
+	run := d.SelfTest
+	if run == nil || d.Status != drivebay.StatusOnline {
+		return
+	}
+	item := driveItem(d)
+	item.State, item.Percent = "SELF-TEST", run.Done
+	item.Text = strings.TrimSpace(run.Kind + " self-test in progress")
+	if run.Done != nil {
+		item.Text += fmt.Sprintf(": %d %% done", *run.Done)
+	}
+	item.Next = fmt.Sprintf("`drivebay smart %s` shows the result of the self-test when it has ended", d.ID)
+	b.out.Doing = append(b.out.Doing, item)
 }
 
 // nextOf returns what to do about a drive on which something is wrong.

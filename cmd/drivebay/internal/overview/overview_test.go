@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/condition"
+	"github.com/drivebay/drivebay/internal/api"
 )
 
 // sound is a drive in use without a fault.
@@ -101,6 +102,16 @@ var verdictCases = []struct {
 	{"the successor is refused", func(in *Input) {
 		in.Drives.Drives[0].Succeeds = &drivebay.Succession{Of: "2", Against: "it is too small"}
 	}, Fine, nil, nil, []string{"drive sd1, bay Slot 1 GOOD"}, "`drivebay replace 2`"},
+	{"a self-test", func(in *Input) {
+		in.Drives.Drives[1].SelfTest = &drivebay.RunningTest{Kind: "long"}
+	}, Fine, nil, []string{"drive sd2, bay Slot 2 SELF-TEST"}, nil, "`drivebay smart 2`"},
+	{"a self-test before the drive was pulled", func(in *Input) {
+		d := &in.Drives.Drives[1]
+		d.SelfTest = &drivebay.RunningTest{Kind: "long"}
+		d.Status, d.Removable, d.Claim = drivebay.StatusOffline, true, nil
+	}, Fine, nil, nil, nil, calm},
+	{"a key needs a restart", func(in *Input) { in.Config = &api.ConfigStatus{Restart: []string{"listen"}} }, Fine, nil, nil, []string{"daemon RESTART"}, "`systemctl restart drivebay`"},
+	{"a reload failed", func(in *Input) { in.Config = &api.ConfigStatus{Error: "not applied"} }, Fine, nil, nil, []string{"daemon NOT RELOADED"}, "`systemctl reload drivebay`"},
 	{"work", func(in *Input) { in.Volumes.Volumes[0].Work = "scrub" }, Fine, nil, []string{"volume data OPERATIVE"}, nil, calm},
 	{"found", func(in *Input) { in.Volumes.Found = []drivebay.FoundVolume{{ID: "abc"}} }, Fine, nil, nil, []string{"volume abc FOUND"}, "`drivebay volume adopt abc`"},
 	{"a fault of a volume alone", func(in *Input) {
@@ -172,5 +183,32 @@ func TestExitStatuses(t *testing.T) {
 		if OfHealth(h) != want || h.Rank() != int(OfHealth(h)) {
 			t.Errorf("%v: %v, rank %d", h, OfHealth(h), h.Rank())
 		}
+	}
+}
+
+// TestSelfTestInProgress: the overview names the kind of a self-test that is in progress, and how much of
+// it is done, as far as they are known.
+func TestSelfTestInProgress(t *testing.T) {
+	left := 60
+	for want, ev := range map[string]*drivebay.Evidence{
+		"long self-test in progress: 40 % done": {SelfTestProgress: &left, SelfTestKind: "long"},
+		"self-test in progress: 40 % done":      {SelfTestProgress: &left},
+		"short self-test in progress":           {SelfTests: []drivebay.SelfTest{{Kind: "short", Result: drivebay.SelfTestRunning}}},
+		"":                                      {SelfTests: []drivebay.SelfTest{{Kind: "short", Result: drivebay.SelfTestPassed}}},
+	} {
+		d := sound("1")
+		d.SelfTest = ev.RunningTest()
+		got := Of(Input{Drives: &drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{d}}})
+		text := ""
+		for _, i := range got.Doing {
+			text += i.Text
+		}
+		if text != want || len(got.Doing) > 0 && (got.Doing[0].Bay != "Slot 1" || (got.Doing[0].Percent != nil) != strings.Contains(want, "%")) {
+			t.Errorf("%q, want %q: %+v", text, want, got.Doing)
+		}
+	}
+	slept := &drivebay.Evidence{SelfTestProgress: &left, Standby: true}
+	if run := slept.RunningTest(); run != nil {
+		t.Errorf("a drive in standby: %+v", run)
 	}
 }

@@ -150,7 +150,7 @@ func smartSCSI(c *drivebay.SCSI, s Style) string {
 func selfTests(ev *drivebay.Evidence, s Style) string {
 	var out string
 	if ev.SelfTestProgress != nil {
-		out = fmt.Sprintf("a self-test is running, %d %% remaining\n", *ev.SelfTestProgress)
+		out = fmt.Sprintf("a %s is running, %d %% remaining\n", strings.TrimSpace(Clean(ev.SelfTestKind)+" self-test"), *ev.SelfTestProgress)
 	}
 	if len(ev.SelfTests) == 0 {
 		return out
