@@ -143,6 +143,19 @@ type Capacity struct {
 	Smallest  uint64 `json:"smallest"`
 }
 
+// RoomQuery asks whether a volume has room: to leave a drive, or else to grow to a size.
+type RoomQuery struct {
+	Leave string // id of one of its drives
+	Size  uint64 // bytes
+}
+
+// VolumeRoom answers a RoomQuery, by the drives and volumes as they are now.
+type VolumeRoom struct {
+	Against string `json:"against,omitempty"` // why there is no room now; empty: there is
+	Target  string `json:"target,omitempty"`  // id of the drive that a volume that leaves would move to
+	Moves   string `json:"moves,omitempty"`   // id of the volume that moves first, so that this one can grow
+}
+
 // VolumeSnapshot is a volume as it was at one moment.
 type VolumeSnapshot struct {
 	ID       string    `json:"id"`

@@ -21,12 +21,15 @@ func (a *app) facts(ctx context.Context) (f plan.Facts, err error) {
 	if err != nil {
 		return f, err
 	}
+	f.Room = func(volume string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error) {
+		return client.Room(ctx, volume, q)
+	}
 	if f.Drives, err = client.Drives(ctx); err != nil {
 		return f, err
 	}
 	f.Volumes, err = client.Volumes(ctx)
 	if errors.Is(err, drivebay.ErrNoSupport) {
-		return plan.Facts{Drives: f.Drives, Volumes: &drivebay.VolumeSet{}}, nil
+		f.Volumes, err = &drivebay.VolumeSet{}, nil
 	}
 	return f, err
 }

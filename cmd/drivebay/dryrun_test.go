@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/drivebay/drivebay"
 )
 
 // TestDryRuns: a dry run prints what the command would do, or why it would be refused, ends with exit
@@ -50,7 +53,7 @@ func TestDryRuns(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"replace " + bay + " --dry-run", []string{"health: GOOD", "would: place no new volumes on the drive", "would: copy volume " + data.ID + " (data-1) of 1 GiB to another drive", "would: have the kernel remove the drive", "in bay Slot 0" + bay + ", which inherits the claim"}},
+		{"replace " + bay + " --dry-run", []string{"health: GOOD", "would: place no new volumes on the drive", "would: copy volume " + data.ID + " (data-1) of 1 GiB to drive ", "would: have the kernel remove the drive", "in bay Slot 0" + bay + ", which inherits the claim"}},
 		{"replace " + bay + " --dry-run --yes", []string{"dry run, nothing is changed"}},
 		{"release " + on.Name + " --dry-run", []string{"would: copy volume " + data.ID}},
 		{"approve " + bay + " --dry-run", []string{"would be refused now: drive usage IN_USE", "would: have the kernel remove the drive"}},
@@ -63,6 +66,7 @@ func TestDryRuns(t *testing.T) {
 		{"volume accept-loss data-1 --dry-run", []string{"would be refused now", "no data loss is awaiting approval"}},
 		{"volume release data-1 --dry-run", []string{"would be refused now", "none of its drives has to leave"}},
 		{"volume expand data-1 2Gi --dry-run", []string{"would: grow the volume from 1 GiB to 2 GiB on drive " + on.ID, "would: leave its filesystem as it is until it is mounted the next time"}},
+		{"volume expand data-1 999Ti --dry-run", []string{"would be refused now: ", "it can have "}},
 		{"volume expand data-1 1 --dry-run", []string{"would: do nothing: the volume has 1 GiB"}},
 	} {
 		out, errs, code := call(t, r.env, strings.Fields(tc.args)...)
@@ -79,6 +83,88 @@ func TestDryRuns(t *testing.T) {
 	if !reflect.DeepEqual(d, drives) || v != volumes || e != events {
 		t.Errorf("a dry run changed something: %v, %v; %d events, %d\n%s\n%s", drives, d, events, e, volumes, v)
 	}
+}
+
+// TestDryRunsKnowTheRoom: where no other drive has room, a dry run says so in the words of the command itself,
+// for volumes of every backing.
+func TestDryRunsKnowTheRoom(t *testing.T) {
+	r, client := rack(t, 3, "--claim", "all")
+	do := func(args string) string {
+		t.Helper()
+		out, errs, code := call(t, r.env, strings.Fields(args)...)
+		if code != exitOK {
+			t.Fatalf("%s: exit %d, %s", args, code, errs)
+		}
+		return strings.TrimSpace(out)
+	}
+	for _, args := range []string{"volume create data-1 --size 1GiB --class hdd", "volume create lv-1 --size 1GiB --backing lvm --class hdd"} {
+		do(args)
+	}
+	volumes := map[string]*drivebay.VolumeView{}
+	dry := func(name string) string { return do("release " + volumes[name].Location.Drives[0] + " --dry-run") }
+	for _, name := range []string{"data-1", "lv-1"} {
+		v, err := client.Volume(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		volumes[name] = &v.VolumeView
+		if out := dry(name); !strings.Contains(out, "volume "+v.ID+" ("+name+") of 1 GiB to drive ") {
+			t.Errorf("%s, with room:\n%s", name, out)
+		}
+	}
+	for i := range 20 { // all space that is left
+		c, err := client.Capacity(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Largest < 1<<30 {
+			break
+		}
+		do(fmt.Sprintf("volume create fill-%d --size %d", i, c.Largest))
+	}
+	released := map[string]int{}
+	for name, v := range volumes {
+		if out := dry(name); !strings.Contains(out, "would: wait for volume "+v.ID+" ("+name+") of 1 GiB, which cannot move now: ") {
+			t.Errorf("%s, without room:\n%s", name, out)
+		}
+		_, refusal, code := call(t, r.env, "volume", "expand", name, "90TiB")
+		if code == exitOK {
+			t.Fatalf("%s was expanded", name)
+		}
+		_, refusal, _ = strings.Cut(strings.TrimSpace(refusal), v.ID+": ")
+		if out := do("volume expand " + name + " 90TiB --dry-run"); refusal == "" || !strings.Contains(out, "would be refused now: "+refusal) {
+			t.Errorf("%s: refused with %q, and the dry run says\n%s", name, refusal, out)
+		}
+		waits := dry(name)
+		if released[v.Location.Drives[0]]++; released[v.Location.Drives[0]] == 1 {
+			do("release " + v.Location.Drives[0])
+		}
+		eventually(t, patience, func() bool {
+			d, err := client.Drive(t.Context(), v.Location.Drives[0])
+			return err == nil && d.Leaving != nil && sameRefusal(waits, d.Leaving.Cause)
+		}, func() string {
+			d, _ := client.Drive(t.Context(), v.Location.Drives[0])
+			return fmt.Sprintf("%s\n%+v", waits, d.Leaving)
+		})
+	}
+	for drive := range released {
+		if out := do("release " + drive + " --dry-run"); !strings.Contains(out, "would be refused now: drive usage RELEASING") {
+			t.Errorf("a drive that is being released:\n%s", out)
+		}
+		if out := do("replace " + drive + " --dry-run"); strings.Contains(out, "refused") {
+			t.Errorf("a replacement that continues:\n%s", out)
+		}
+	}
+}
+
+// sameRefusal reports whether a dry run gives the cause for which a drive waits.
+func sameRefusal(dry, cause string) bool {
+	for _, text := range []string{"no other drive of its class has room for it", "no spare: "} {
+		if strings.Contains(cause, text) {
+			return strings.Contains(dry, text)
+		}
+	}
+	return false
 }
 
 // TestDestructiveCommandsTakeWholeNames: the beginning of a name is enough to look at a drive or a

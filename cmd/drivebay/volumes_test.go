@@ -100,6 +100,9 @@ func (v *volumeEngine) Capacity(_ context.Context, c drivebay.Class) (drivebay.C
 	}
 	return drivebay.Capacity{Available: 3 << 30, Largest: 2 << 30, Smallest: 1 << 20}, nil
 }
+func (v *volumeEngine) Room(context.Context, string, drivebay.RoomQuery) (drivebay.VolumeRoom, error) {
+	return drivebay.VolumeRoom{}, nil
+}
 func (v *volumeEngine) ScrubVolume(_ context.Context, id string) error { return v.work("scrub %s", id) }
 func (v *volumeEngine) Heal(_ context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
 	out := drivebay.HealReport{Volume: r.Volume, DryRun: r.DryRun}

@@ -31,7 +31,7 @@ const (
 var spoken = map[string]any{
 	"Snapshot": drivebay.Snapshot{}, "RawPage": drivebay.RawPage{},
 	"Version": Version{}, "Status": Status{}, "EventList": EventList{}, "BayList": BayList{}, "Refusal": errorBody{}, "Trial": Trial{},
-	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{},
+	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{}, "VolumeRoom": drivebay.VolumeRoom{},
 	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},
 	"HealRequest": HealBody{}, "HealReport": drivebay.HealReport{},
 	"SelfTestRequest": selfTestBody{}, "AcknowledgeRequest": acknowledgeBody{}, "SwitchRequest": switchBody{}, "LeaveRequest": leaveBody{},

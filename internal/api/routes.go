@@ -51,6 +51,7 @@ var routes = []route{
 	{"GET", "/api/v1/volumes/{id}", false, aboutVolumes(volumeHandlers.volume)},
 	{"DELETE", "/api/v1/volumes/{id}", true, aboutVolumes(volumeHandlers.deleteVolume)},
 	{"POST", "/api/v1/volumes/{id}/expand", true, aboutVolumes(volumeHandlers.expandVolume)},
+	{"GET", "/api/v1/volumes/{id}/room", false, aboutVolumes(volumeHandlers.room)},
 	{"POST", "/api/v1/volumes/{id}/scrub", true, aboutVolumes(volumeHandlers.scrubVolume)},
 	{"POST", "/api/v1/volumes/{id}/heal", true, aboutVolumes(volumeHandlers.healVolume)},
 	{"POST", "/api/v1/volumes/{id}/retry", true, aboutVolumes(volumeHandlers.retryVolume)},

@@ -122,6 +122,17 @@ func (c *Client) ForgetSnapshot(ctx context.Context, what string) error {
 	return c.post(ctx, "/api/v1/snapshots/"+url.PathEscape(what)+"/forget", struct{}{})
 }
 
+// Room returns whether a volume has room to grow, or to leave a drive.
+func (c *Client) Room(ctx context.Context, id string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error) {
+	query := url.Values{}
+	if q.Leave != "" {
+		query.Set("leave", q.Leave)
+	} else {
+		query.Set("size", fmt.Sprint(q.Size))
+	}
+	return get[drivebay.VolumeRoom](ctx, c, volumePath(id, "/room"), query)
+}
+
 // Capacity returns the capacity for a class of volumes.
 func (c *Client) Capacity(ctx context.Context, parameters map[string]string) (Capacity, error) {
 	q := url.Values{}

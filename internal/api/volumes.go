@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -32,6 +33,8 @@ type Volumes interface {
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
 	Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
+	// Room returns whether a volume has room to grow, or to leave a drive.
+	Room(ctx context.Context, id string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error)
 	// ScrubVolume starts a check of a filesystem; the facts of the volume have the result.
 	ScrubVolume(ctx context.Context, id string) error
 	// Heal repairs the faults that prevent the use of a volume.
@@ -146,6 +149,27 @@ func (s volumeHandlers) volume(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	writeJSON(w, http.StatusOK, detail)
+	return nil
+}
+
+// room answers with ?leave=DRIVE or ?size=BYTES whether a volume has room.
+func (s volumeHandlers) room(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.findVolume(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	q := drivebay.RoomQuery{Leave: r.FormValue("leave")}
+	if text := r.FormValue("size"); text != "" {
+		q.Size, err = strconv.ParseUint(text, 10, 64)
+	}
+	if err != nil || (q.Leave == "") == (q.Size == 0) {
+		return fmt.Errorf("%w: want leave=DRIVE or size=BYTES", drivebay.ErrInvalid)
+	}
+	room, err := s.opt.Volumes.Room(r.Context(), v.ID, q)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, room)
 	return nil
 }
 

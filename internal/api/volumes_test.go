@@ -118,6 +118,9 @@ func (v *volumes) DeleteSnapshot(ctx context.Context, id string) error {
 func (v *volumes) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
 	return drivebay.Capacity{Available: 3, Largest: 2, Smallest: 1}, v.call(ctx, "capacity %+v", c)
 }
+func (v *volumes) Room(ctx context.Context, id string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error) {
+	return drivebay.VolumeRoom{Against: "no drive has room"}, v.call(ctx, "room of %s %+v", id, q)
+}
 func (v *volumes) ScrubVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "scrub %s", id)
 }
@@ -189,6 +192,10 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-2/expand", `{"size":7}`, 200, `"name":"data-2"`, "expand " + badVolume + " {Required:7 Limit:0}"},
 		{"POST", path + "data-2/expand", `{}`, 400, "size", ""},
 		{"POST", path + "none/expand", `{"size":7}`, 404, "not_found", ""},
+		{"GET", path + "data-1/room?leave=naa-5000a", "", 200, `"against":"no drive has room"`, "room of " + goodVolume + " {Leave:naa-5000a Size:0}"},
+		{"GET", path + "data-1/room?size=7", "", 200, `"against":`, "room of " + goodVolume + " {Leave: Size:7}"},
+		{"GET", path + "data-1/room?size=7&leave=x", "", 400, "want leave=DRIVE or size=BYTES", ""},
+		{"GET", path + "data-1/room?size=-7", "", 400, "want leave=DRIVE or size=BYTES", ""},
 		{"POST", path + "data-1/scrub", ``, 204, "", "scrub " + goodVolume},
 		{"POST", path + "data-1/heal", ``, 200, `"steps":[{"repair":"mount","why":"unmounted"}]`, "heal " + goodVolume + " dry=false fsck=false block=false []"},
 		{"POST", path + "data-1/heal", `{"dryRun":true,"fsck":true,"options":["noatime"]}`, 200, "", "heal " + goodVolume + ` dry=true fsck=true block=false ["noatime"]`},
@@ -269,7 +276,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 18 {
+	if n != 19 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }

@@ -46,7 +46,7 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	case v.CSIStatus == drivebay.CSIResizing: // and no call works on it
 		return false, fmt.Errorf("%w: its growth was cut short, and is taken up when its drives have been listed", drivebay.ErrPending)
 	}
-	size := (max(r.Required, place.Smallest(drivebay.Class{FSType: v.FSType}, !v.HasFilesystem())) + u - 1) / u * u
+	size := sizeFor(v, r.Required, u)
 	if r.Limit > 0 && size > r.Limit {
 		return false, fmt.Errorf("%w: the smallest possible size is %s, larger than the limit %s", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(r.Limit))
 	}
@@ -71,6 +71,46 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 		return nil
 	})
 	return true, err
+}
+
+// sizeFor returns the size in whole units that a volume gets.
+func sizeFor(v *drivebay.Volume, required, unit uint64) uint64 {
+	return (max(required, place.Smallest(drivebay.Class{FSType: v.FSType}, !v.HasFilesystem())) + unit - 1) / unit * unit
+}
+
+// RoomToGrow returns why a volume cannot get a size now, or the id of the volume that moves first to make
+// room; "": none has to. It decides as WantSize does, and changes nothing.
+func (e *Expander) RoomToGrow(id string, required uint64) (moves string, err error) {
+	rec, err := e.Ledger.Record(id)
+	if err != nil {
+		return "", err
+	}
+	v := &rec.Volume
+	piece := e.piece(v)
+	switch why := v.Undecided(); {
+	case why != "":
+		return "", fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
+	case required > place.Most:
+		return "", fmt.Errorf("%w: requested %s, larger than any volume", drivebay.ErrRange, partitions.SizeText(required))
+	case v.Size >= required:
+		return "", nil
+	}
+	if err := groups.RefuseMoving(v.Location); err != nil {
+		return "", err
+	}
+	s, size := e.Inventory.PlacementView(), sizeFor(v, required, piece.unit())
+	have, err := s.GrowsTo(v)
+	switch {
+	case err != nil || have >= size:
+		return "", err
+	case v.Location.OnLVM():
+		return "", piece.noRoom(s, have, size)
+	}
+	plan, err := planRoom(s, v, have, size)
+	if err != nil {
+		return "", err
+	}
+	return plan.Moves.Volume.ID, nil
 }
 
 // Enlarge completes the growth of a volume.

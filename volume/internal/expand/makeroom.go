@@ -17,18 +17,24 @@ func GrowsItself(r *drivebay.VolumeRecord) bool {
 	return m != nil && m.Growth != nil && m.Growth.Volume == r.Volume.ID
 }
 
+// planRoom chooses the volume that moves so that v can have a size; have is what v can have where it is.
+func planRoom(s inventory.PlacementView, v *drivebay.Volume, have, size uint64) (inventory.RoomPlan, error) {
+	plan, err := s.PlanRoom(v, size)
+	if err != nil && !errors.Is(err, drivebay.ErrPending) {
+		err = fmt.Errorf("%w: it can have %s where it is, %s are requested: %w", drivebay.ErrRange, partitions.SizeText(have), partitions.SizeText(size), err)
+	}
+	return plan, err
+}
+
 // makeRoom starts the move of v or of the volume behind it so that v can have a size. It returns
 // ErrPending once the move is recorded, or why v cannot have the size. Provisioner.Placing is held.
 func (e *Expander) makeRoom(s inventory.PlacementView, v *drivebay.Volume, have, size uint64) error {
 	if r := e.makesRoomFor(v.ID); r != nil {
 		return fmt.Errorf("%w: volume %s behind it moves to make room; retry later", drivebay.ErrPending, r.Volume.Name)
 	}
-	plan, err := s.PlanRoom(v, size)
-	switch {
-	case errors.Is(err, drivebay.ErrPending):
+	plan, err := planRoom(s, v, have, size)
+	if err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("%w: it can have %s where it is, %s are requested: %w", drivebay.ErrRange, partitions.SizeText(have), partitions.SizeText(size), err)
 	}
 	id, name := plan.Moves.Volume.ID, plan.Moves.Volume.Name
 	text := MovesItself(size)

@@ -18,8 +18,8 @@ import (
 // itself, to a place with enough room, or the volume right behind it. The move is the one of a volume
 // that leaves its drive (copyaway.go); it may stay on one drive.
 
-// roomPlan names the volume that moves so that a partition can grow.
-type roomPlan struct {
+// RoomPlan names the volume that moves so that a partition can grow.
+type RoomPlan struct {
 	Moves *drivebay.VolumeRecord
 	To    place.Site
 	Size  uint64 // of the moving volume at its new place
@@ -27,10 +27,10 @@ type roomPlan struct {
 
 // PlanRoom chooses the volume that moves so that v can have a size. The error says why none can move;
 // it wraps ErrPending where the cause is temporary.
-func (s PlacementView) PlanRoom(v *drivebay.Volume, size uint64) (roomPlan, error) {
+func (s PlacementView) PlanRoom(v *drivebay.Volume, size uint64) (RoomPlan, error) {
 	rec := s.volume(v.ID)
 	if rec == nil || v.Location.Kind != drivebay.LocationPartition {
-		return roomPlan{}, fmt.Errorf("it has all of drive %s", strings.Join(v.Location.Drives, ", "))
+		return RoomPlan{}, fmt.Errorf("it has all of drive %s", strings.Join(v.Location.Drives, ", "))
 	}
 	itself, alone := s.planMove(rec, size)
 	if alone == nil {
@@ -40,35 +40,35 @@ func (s PlacementView) PlanRoom(v *drivebay.Volume, size uint64) (roomPlan, erro
 	if beside == nil {
 		return behind, nil
 	}
-	return roomPlan{}, fmt.Errorf("%w, and %w", alone, beside)
+	return RoomPlan{}, fmt.Errorf("%w, and %w", alone, beside)
 }
 
 // planMove plans to move a volume to a place where it can have a size, preferably on its own drive.
-func (s PlacementView) planMove(r *drivebay.VolumeRecord, size uint64) (roomPlan, error) {
+func (s PlacementView) planMove(r *drivebay.VolumeRecord, size uint64) (RoomPlan, error) {
 	if err := s.MayMove(r); err != nil {
-		return roomPlan{}, fmt.Errorf("volume %s %w", r.Volume.Name, err)
+		return RoomPlan{}, fmt.Errorf("volume %s %w", r.Volume.Name, err)
 	}
 	sites := slices.DeleteFunc(s.sites(ClassOf(&r.Volume)), func(at place.Site) bool { return at.Most < size })
 	own := func(at place.Site) int { return Btoi(at.Rooms[0].Drive.ID == r.Volume.Location.Drives[0]) }
 	slices.SortStableFunc(sites, func(a, b place.Site) int { return cmp.Compare(own(b), own(a)) })
 	if len(sites) == 0 {
-		return roomPlan{}, fmt.Errorf("no drive that volume %s may move to has %s free in one piece", r.Volume.Name, partitions.SizeText(size))
+		return RoomPlan{}, fmt.Errorf("no drive that volume %s may move to has %s free in one piece", r.Volume.Name, partitions.SizeText(size))
 	}
-	return roomPlan{r, sites[0], size}, nil
+	return RoomPlan{r, sites[0], size}, nil
 }
 
 // planNeighbor plans to move the volume right behind v.
-func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, error) {
+func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (RoomPlan, error) {
 	drive := v.Location.Drives[0]
 	d, known := steps.DriveOf(s.Drives, drive)
 	parts := s.Index.Parts[drive]
 	p, there := partitions.Instanced(parts, ledger.PartitionName(v.ID), v.Location.Partition)
 	if !known || !there {
-		return roomPlan{}, fmt.Errorf("its partition is not listed: %w", drivebay.ErrPending)
+		return RoomPlan{}, fmt.Errorf("its partition is not listed: %w", drivebay.ErrPending)
 	}
 	i := slices.IndexFunc(parts, func(q partitions.Part) bool { return q.Start > p.Start })
 	if i < 0 {
-		return roomPlan{}, errors.New("its drive ends behind it")
+		return RoomPlan{}, errors.New("its drive ends behind it")
 	}
 	next := parts[i]
 	r := s.volume(ledger.IDOfPartition(next.Title))
@@ -77,7 +77,7 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, 
 	}
 	others := slices.Delete(slices.Clone(parts), i, i+1)
 	if have := s.partitionGrowsTo(v, d, others); have < size {
-		return roomPlan{}, fmt.Errorf("it could have %s without volume %s behind it", partitions.SizeText(have), r.Volume.Name)
+		return RoomPlan{}, fmt.Errorf("it could have %s without volume %s behind it", partitions.SizeText(have), r.Volume.Name)
 	}
 	s.records = append(slices.Clone(s.records), &drivebay.VolumeRecord{Volume: r.Volume, Work: &drivebay.Work{Op: drivebay.WorkMove,
 		Move: &drivebay.Move{From: r.Volume.Location, Growth: &drivebay.Growth{Volume: v.ID, Size: size}}}})
@@ -90,14 +90,14 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (roomPlan, 
 
 // behindNoVolume returns the error for a partition behind a volume that is no volume itself. A move
 // leaves such a partition for a while.
-func (s PlacementView) behindNoVolume(p partitions.Part) (roomPlan, error) {
+func (s PlacementView) behindNoVolume(p partitions.Part) (RoomPlan, error) {
 	if slices.ContainsFunc(s.records, func(r *drivebay.VolumeRecord) bool {
 		m := partitions.MoveOf(r)
 		return m != nil && p.GUID != "" && (partitions.SameGUID(m.From.Partition, p.GUID) || partitions.SameGUID(m.To.Partition, p.GUID))
 	}) {
-		return roomPlan{}, fmt.Errorf("a volume moves behind it: %w", drivebay.ErrPending)
+		return RoomPlan{}, fmt.Errorf("a volume moves behind it: %w", drivebay.ErrPending)
 	}
-	return roomPlan{}, fmt.Errorf("partition %d (%s) lies behind it", p.Number, p.Title)
+	return RoomPlan{}, fmt.Errorf("partition %d (%s) lies behind it", p.Number, p.Title)
 }
 
 // MayMove returns why a volume cannot move to make room.

@@ -16,6 +16,7 @@ import (
 type Plan struct {
 	steps   []string
 	refused error
+	note    string
 }
 
 func (p *Plan) add(format string, args ...any) {
@@ -32,6 +33,9 @@ func (p *Plan) Text(head string) string {
 	for _, s := range p.steps {
 		fmt.Fprintf(&b, "  would: %s\n", render.Clean(s))
 	}
+	if p.note != "" {
+		fmt.Fprintf(&b, "  note: %s\n", p.note)
+	}
 	return b.String()
 }
 
@@ -39,6 +43,9 @@ func (p *Plan) Text(head string) string {
 type Facts struct {
 	Drives  *drivebay.Snapshot
 	Volumes *drivebay.VolumeSet // empty if the daemon makes no volumes
+
+	// Room asks the daemon whether a volume has room: only the daemon knows the free space in one piece.
+	Room func(volume string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error)
 }
 
 // Leave returns what a command about the removal of a drive would do. The table of usages decides
@@ -47,6 +54,7 @@ func (f Facts) Leave(d *drivebay.Drive, do drivebay.LeaveVerb) *Plan {
 	p := new(Plan)
 	switch do {
 	case drivebay.LeaveRelease:
+		_, p.refused = d.Usage.Next(drivebay.UsageRelease)
 		f.planRelease(p, d)
 	case drivebay.LeaveApprove:
 		_, p.refused = d.Usage.Next(drivebay.UsageApprove)
@@ -100,9 +108,6 @@ func (f Facts) needed(d *drivebay.Drive) error {
 
 // planRelease adds what the release of a drive does to the volumes on it.
 func (f Facts) planRelease(p *Plan, d *drivebay.Drive) {
-	if d.Usage != drivebay.UsageReleasing {
-		_, p.refused = d.Usage.Next(drivebay.UsageRelease)
-	}
 	p.add("place no new volumes on the drive")
 	for _, v := range f.Volumes.Volumes {
 		if slices.Contains(v.Location.Drives, d.ID) {
@@ -114,47 +119,37 @@ func (f Facts) planRelease(p *Plan, d *drivebay.Drive) {
 			p.add("move snapshot %s (%s) with its thin pool", s.ID, s.Name)
 		}
 	}
+	if len(p.steps) > 2 {
+		p.note = "the room on other drives was checked for each volume alone, as it is now"
+	}
 	if len(p.steps) == 1 {
 		p.add("find nothing that depends on the drive: it becomes RELEASED at once")
 	}
 }
 
-// leaves describes how a volume leaves a drive.
+// leaves describes how a volume leaves a drive, and to which one.
 func (f Facts) leaves(v *drivebay.VolumeView, d *drivebay.Drive) string {
-	to := f.targets(v, d)
-	switch name := fmt.Sprintf("%s of %s", render.CalledVolume(&v.Volume), render.Binary(v.Size)); {
-	case to == 0:
-		return fmt.Sprintf("wait for %s: no other drive can take it now", name)
-	case v.Location.Mirrored():
-		return fmt.Sprintf("give %s a new leg on another drive; it stays in use", name)
-	case v.Location.OnLVM():
-		return fmt.Sprintf("move %s to another drive; it stays in use", name)
-	case len(v.Publications) > 0:
-		return fmt.Sprintf("wait until %s is not in use (it is at %s), then copy it to another drive", name, v.Publications[0].Path)
-	default:
-		return fmt.Sprintf("copy %s to another drive; it cannot be used meanwhile", name)
-	}
-}
-
-// targets counts the other drives that a volume may move to, by what is known of them: claimed,
-// GOOD, in use, of the class of the volume, and large enough.
-func (f Facts) targets(v *drivebay.VolumeView, from *drivebay.Drive) (n int) {
-	class, err := drivebay.ParseClass(v.Parameters)
+	name := fmt.Sprintf("%s of %s", render.CalledVolume(&v.Volume), render.Binary(v.Size))
+	room, err := f.Room(v.ID, drivebay.RoomQuery{Leave: d.ID})
 	if err != nil {
-		return 0
+		return fmt.Sprintf("move %s; whether another drive has room for it is not known: %v", name, err)
 	}
-	for i := range f.Drives.Drives {
-		d := &f.Drives.Drives[i]
-		switch {
-		case d.ID == from.ID || slices.Contains(v.Location.Drives, d.ID):
-		case d.Claim == nil || d.Cordoned || d.Status != drivebay.StatusOnline || d.Health != drivebay.HealthGood || d.Usage != drivebay.UsageInUse:
-		case class.Drives != drivebay.TypeUnknown && class.Drives != d.Type:
-		case d.Size < v.Size:
-		default:
-			n++
-		}
+	to := "another drive"
+	if room.Target != "" {
+		to = "drive " + f.on(drivebay.Location{Drives: []string{room.Target}})
 	}
-	return n
+	switch {
+	case room.Against != "":
+		return fmt.Sprintf("wait for %s, which cannot move now: %s", name, room.Against)
+	case v.Location.Mirrored():
+		return fmt.Sprintf("give %s a new leg on %s; it stays in use", name, to)
+	case v.Location.OnLVM():
+		return fmt.Sprintf("move %s to %s; it stays in use", name, to)
+	case len(v.Publications) > 0:
+		return fmt.Sprintf("wait until %s is not in use (it is at %s), then copy it to %s", name, v.Publications[0].Path, to)
+	default:
+		return fmt.Sprintf("copy %s to %s; it cannot be used meanwhile", name, to)
+	}
 }
 
 // planRemoval adds what the removal of a drive does.
@@ -176,7 +171,9 @@ func (f Facts) Replacement(d *drivebay.Drive) *Plan {
 	p := new(Plan)
 	switch d.Usage {
 	case drivebay.UsageInUse, drivebay.UsageReleasing:
-		p = f.Leave(d, drivebay.LeaveRelease)
+		if p = f.Leave(d, drivebay.LeaveRelease); d.Usage == drivebay.UsageReleasing && !d.System {
+			p.refused = nil // the replacement continues with it
+		}
 	case drivebay.UsageFailed:
 		p = f.Leave(d, drivebay.LeaveRetry)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,10 +113,17 @@ func Expand(size uint64) OfVolume {
 			return
 		}
 		_, p.refused = v.State().Next(drivebay.CSIResize)
-		p.add("grow the volume from %s to %s on drive %s", render.Binary(v.Size), render.Binary(size), f.on(v.Location))
-		if !v.Location.OnLVM() {
-			p.add("move a partition first, if there is no room behind that of the volume")
+		room, err := f.Room(v.ID, drivebay.RoomQuery{Size: size})
+		if err == nil && room.Against != "" {
+			err = errors.New(room.Against)
 		}
+		if p.refused == nil {
+			p.refused = err
+		}
+		if room.Moves != "" {
+			p.add("%s", f.makesRoom(v, room.Moves))
+		}
+		p.add("grow the volume from %s to %s on drive %s", render.Binary(v.Size), render.Binary(size), f.on(v.Location))
 		switch {
 		case !v.HasFilesystem():
 		case len(v.Publications) > 0:
@@ -124,6 +132,14 @@ func Expand(size uint64) OfVolume {
 			p.add("leave its filesystem as it is until it is mounted the next time")
 		}
 	})
+}
+
+// makesRoom describes the move that makes room behind a partition.
+func (f Facts) makesRoom(v *drivebay.VolumeView, moves string) string {
+	if other, ok := f.Volumes.Get(moves); ok && moves != v.ID {
+		return fmt.Sprintf("copy %s, which is behind it, to another place first; it cannot be used meanwhile. The expansion has to be repeated then", render.CalledVolume(&other.Volume))
+	}
+	return "copy the volume to a place with room first; it cannot be used meanwhile. The expansion has to be repeated then"
 }
 
 // Snapshot returns the plan of a command about a snapshot; word says what it does to it.

@@ -1,0 +1,60 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// RoomToLeave returns the drive to which a volume would move now if it had to leave one of its drives. It
+// chooses as the move does, and changes nothing.
+func (s PlacementView) RoomToLeave(v *drivebay.Volume, from string) (to string, err error) {
+	if !slices.Contains(v.Location.Drives, from) {
+		return "", fmt.Errorf("drive %s: %w: the volume is not on it", from, drivebay.ErrInvalid)
+	}
+	if v.Location.OnLVM() {
+		return s.roomForGroup(v, from)
+	}
+	p, ok := partitions.Instanced(s.Index.Parts[from], ledger.PartitionName(v.ID), v.Location.Partition)
+	if !ok {
+		return "", fmt.Errorf("its partition is not listed: %w", drivebay.ErrPending)
+	}
+	size := (p.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB - place.Overhead(v.LUKSUUID)
+	at, err := s.Choose(ClassOf(v), size, map[string]bool{from: true})
+	if err != nil {
+		return "", fmt.Errorf("no other drive of its class has room for it: %w", err)
+	}
+	return at.Rooms[0].Drive.ID, nil
+}
+
+// roomForGroup is RoomToLeave for a volume that moves with its volume group.
+func (s PlacementView) roomForGroup(v *drivebay.Volume, from string) (string, error) {
+	groups := s.Index.LVM.Report.Groups
+	i := slices.IndexFunc(groups, func(g lvm.Group) bool { return g.Name == v.Location.VG })
+	if i < 0 {
+		return "", fmt.Errorf("volume group %s is not listed: %w", v.Location.VG, drivebay.ErrPending)
+	}
+	var w Want
+	for _, id := range v.Location.Drives { // the other drive stands in for one that is gone and forgotten
+		if d, ok := steps.DriveOf(s.Drives, id); ok && (w.Like == nil || id == from) {
+			w.Like, w.Block = d, d.LogicalBlock
+		}
+	}
+	dev := s.Index.LVM.PVs[from]
+	for _, pv := range groups[i].PVs {
+		if dev != "" && pv.Device == dev {
+			w.Taken, w.Whole = groups[i].AllocatedOn(pv.UUID), pv.Size
+		}
+	}
+	d, err := s.Spare(w, v.Location.Drives)
+	if err != nil {
+		return "", err
+	}
+	return d.ID, nil
+}
