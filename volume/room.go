@@ -16,13 +16,12 @@ func (e controllerCalls) Room(_ context.Context, id string, q drivebay.RoomQuery
 		return drivebay.VolumeRoom{}, err
 	}
 	var out drivebay.VolumeRoom
-	if q.Leave != "" {
+	switch err = e.device.MayChange(id); {
+	case err != nil:
+	case q.Leave != "":
 		out.Target, err = e.inventory.PlacementView().RoomToLeave(&rec.Volume, q.Leave)
-	} else {
-		err = e.device.MayChange(id)
-		if err == nil {
-			out.Moves, err = e.expand.RoomToGrow(id, q.Size)
-		}
+	default:
+		out.Moves, err = e.expand.RoomToGrow(id, q.Size)
 	}
 	if errors.Is(err, drivebay.ErrInvalid) {
 		return out, fmt.Errorf("volume %s: %w", id, err)

@@ -54,7 +54,7 @@ func (a volumeCommands) dryRunVolume(ctx context.Context, called, id string, of 
 }
 
 // withDryRun adds --dry-run to a command that takes only a volume.
-func (a volumeCommands) withDryRun(cmd *cobra.Command, of plan.OfVolume) {
+func (a volumeCommands) withDryRun(cmd *cobra.Command, of plan.OfVolume) *cobra.Command {
 	dry, run := dryRunFlag(cmd), cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*dry {
@@ -66,4 +66,5 @@ func (a volumeCommands) withDryRun(cmd *cobra.Command, of plan.OfVolume) {
 		}
 		return a.dryRunVolume(cmd.Context(), render.CalledVolume(&v.Volume), v.ID, of)
 	}
+	return cmd
 }

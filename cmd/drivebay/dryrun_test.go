@@ -14,7 +14,7 @@ import (
 // status 0, and changes neither a drive, nor a volume, nor the events.
 func TestDryRuns(t *testing.T) {
 	r, client := rack(t, 4, "--claim", "all")
-	for _, args := range []string{"volume create data-1 --size 1GiB", "volume create copy-1 --size 1GiB --backing mirror"} {
+	for _, args := range []string{"volume create data-1 --size 1GiB", "volume create copy-1 --size 1GiB --backing mirror", "volume create thin-1 --size 1GiB --backing thin", "volume snapshot thin-1 snap-1"} {
 		if _, errs, code := call(t, r.env, strings.Fields(args)...); code != 0 {
 			t.Fatal(errs)
 		}
@@ -65,6 +65,9 @@ func TestDryRuns(t *testing.T) {
 		{"volume forget data-1 --dry-run", []string{"would be refused now", "is ONLINE", "would: delete the record of the volume; nothing is wiped"}},
 		{"volume accept-loss data-1 --dry-run", []string{"would be refused now", "no data loss is awaiting approval"}},
 		{"volume release data-1 --dry-run", []string{"would be refused now", "none of its drives has to leave"}},
+		{"volume retry data-1 --dry-run", []string{"would be refused now", "no failure to retry"}},
+		{"volume snapshot-delete snap-1 --dry-run", []string{"would: delete the snapshot of volume "}},
+		{"volume snapshot-forget snap-1 --dry-run", []string{"would be refused now", "is ONLINE", "and wipe nothing"}},
 		{"volume expand data-1 2Gi --dry-run", []string{"would: grow the volume from 1 GiB to 2 GiB on drive " + on.ID, "would: leave its filesystem as it is until it is mounted the next time"}},
 		{"volume expand data-1 999Ti --dry-run", []string{"would be refused now: ", "it can have "}},
 		{"volume expand data-1 1 --dry-run", []string{"would: do nothing: the volume has 1 GiB"}},

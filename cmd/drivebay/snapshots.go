@@ -57,7 +57,7 @@ func (a volumeCommands) volumeSnapshotDeleteCommand() *cobra.Command {
 		long:  "Deletes a snapshot, given by its ID or name. Without --yes the command does nothing.",
 		sure:  "confirm the loss of the data of the snapshot",
 		about: a.snapshotAtStake, refusal: "the data of %s would be lost permanently; to delete it, add --yes",
-		do: (*api.Client).DeleteSnapshot, done: "deleted", plan: plan.Snapshot("delete the snapshot"),
+		do: (*api.Client).DeleteSnapshot, done: "deleted", plan: plan.DeleteSnapshot,
 	})
 }
 
@@ -67,7 +67,7 @@ func (a volumeCommands) volumeSnapshotForgetCommand() *cobra.Command {
 		long:  "Deletes the record of a snapshot whose drive is gone permanently. The snapshot is given by its ID\nor name. If the drive comes back, drivebay finds the snapshot again. The command refuses while the\ndrive is ONLINE. Without --yes it does nothing.",
 		sure:  "confirm that its drive is gone permanently",
 		about: a.snapshotAtStake, refusal: "%s would be forgotten; to forget it, add --yes",
-		do: (*api.Client).ForgetSnapshot, done: "forgotten", plan: plan.Snapshot("delete the record of the snapshot, and wipe nothing,"),
+		do: (*api.Client).ForgetSnapshot, done: "forgotten", plan: plan.ForgetSnapshot,
 	})
 }
 

@@ -17,7 +17,7 @@ func (a volumeCommands) volumeCommand() *cobra.Command {
 	cmd.AddCommand(
 		a.volumeShowCommand(), a.volumeCreateCommand(), a.volumeDeleteCommand(), a.volumeExpandCommand(),
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
-		a.onVolume("retry VOLUME", "Retry the failed operation of a volume now", "is retried", (*api.Client).RetryVolume),
+		a.withDryRun(a.onVolume("retry VOLUME", "Retry the failed operation of a volume now", "is retried", (*api.Client).RetryVolume), plan.Retry),
 		a.onVolume("clear VOLUME", "Clear the failure of a volume", "cleared", (*api.Client).ClearVolume),
 		a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(), a.volumeAdoptCommand(),
 	)
@@ -95,8 +95,7 @@ func (a volumeCommands) volumeAdoptCommand() *cobra.Command {
 func (a volumeCommands) volumeReleaseCommand() *cobra.Command {
 	cmd := a.onVolume("release VOLUME", "Release a volume whose drive is leaving", "released: its drive no longer waits for it", (*api.Client).ReleaseVolume)
 	cmd.Long = "Confirms that the data of a volume on a leaving drive is no longer needed: the drive is removed and\nthe volume is not moved. Nothing is wiped. The command refuses while the volume is mounted, and\nwhile none of its drives is leaving. If the drive stays after all, the volume stays too."
-	a.withDryRun(cmd, plan.ReleaseVolume)
-	return cmd
+	return a.withDryRun(cmd, plan.ReleaseVolume)
 }
 
 func (a volumeCommands) volumeAcceptLossCommand() *cobra.Command {

@@ -216,3 +216,114 @@ func TestVersion(t *testing.T) {
 		t.Errorf("a commit without a tag: %s", got)
 	}
 }
+
+// stubs are programs of a scratch root. Those that change something record how they were called.
+var stubs = map[string]string{
+	"systemctl": "echo \"systemctl $*\" >>/calls",
+	"groupadd":  "echo \"groupadd $*\" >>/calls; echo drivebay:x:900: >>/etc/group",
+	"getent":    "while read -r line; do case $line in \"$2\":*) exit 0 ;; esac; done </etc/group; exit 2",
+}
+
+// scratchRoot makes a root for rpm with a shell, the stubs and, if systemd is true, the directory by which
+// the scripts recognize systemd.
+func scratchRoot(t *testing.T, systemd bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	sh, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{sh: "/bin/sh"}
+	for _, lib := range regexp.MustCompile(`/\S+`).FindAllString(output(t, "ldd", sh), -1) {
+		files[lib] = lib
+	}
+	put := func(to string, text []byte) {
+		name := filepath.Join(dir, to)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(to, text)
+	}
+	for name, text := range stubs {
+		put("/usr/bin/"+name, []byte("#!/bin/sh\n"+text+"\n"))
+	}
+	put("/etc/group", []byte("root:x:0:\n"))
+	put("/dev/null", nil) // a file: the scripts only write to it
+	if systemd {
+		put("/run/systemd/system/.keep", nil)
+	}
+	output(t, "rpm", "--root", dir, "--initdb")
+	return dir
+}
+
+// calls returns what the scripts have called since the last time.
+func calls(t *testing.T, dir string) string {
+	t.Helper()
+	name := filepath.Join(dir, "calls")
+	text, err := os.ReadFile(name)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	os.Remove(name)
+	return string(text)
+}
+
+// TestRPMScripts has rpm install, upgrade and remove the package in a scratch root: its scripts call
+// systemd as they should, keep a changed configuration, and fail nowhere.
+func TestRPMScripts(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("rpm changes the root for the scripts, which needs root")
+	}
+	_, one := packages(t)
+	dir, _ := built()
+	b := build{described: "v1.2.4", arch: "amd64"}
+	if err := b.run(filepath.Join(dir, "drivebay"), filepath.Join(dir, "next")); err != nil {
+		t.Fatal(err)
+	}
+	two := filepath.Join(dir, "next", "drivebay-1.2.4-1.x86_64.rpm")
+	for _, row := range []struct {
+		systemd                   bool
+		install, upgrade, removal string
+	}{
+		{true, "groupadd --system drivebay\nsystemctl daemon-reload\nsystemctl --no-reload preset drivebay.service\n",
+			"systemctl daemon-reload\nsystemctl daemon-reload\nsystemctl try-restart drivebay.service\n",
+			"systemctl --no-reload disable --now drivebay.service\nsystemctl daemon-reload\n"},
+		{false, "groupadd --system drivebay\nsystemctl --no-reload preset drivebay.service\n", "", "systemctl --no-reload disable --now drivebay.service\n"},
+	} {
+		root := scratchRoot(t, row.systemd)
+		rpm := func(want string, args ...string) {
+			t.Helper()
+			out := output(t, append([]string{"rpm", "--root", root, "--nodeps", "--define", "_pkgverify_level none"}, args...)...)
+			if got := calls(t, root); got != want || strings.Contains(out, "scriptlet failed") || strings.Contains(out, "warning: %") {
+				t.Errorf("systemd %v, rpm %s called\n%swant\n%s%s", row.systemd, args[0], got, want, out)
+			}
+		}
+		rpm(row.install, "--install", "--force-debian", one)
+		config := filepath.Join(root, "etc/drivebay/drivebay.yaml")
+		if err := os.WriteFile(config, []byte("log: {level: debug}\n"), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		rpm(row.upgrade, "--upgrade", "--force-debian", two)
+		if text, err := os.ReadFile(config); err != nil || string(text) != "log: {level: debug}\n" {
+			t.Errorf("the configuration after the upgrade: %q, %v", text, err)
+		}
+		if got := output(t, "rpm", "--root", root, "-q", "drivebay"); got != "drivebay-1.2.4-1.x86_64\n" {
+			t.Errorf("installed: %s", got)
+		}
+		rpm(row.removal, "--erase", "--force-debian", "drivebay")
+		for name, want := range map[string]bool{"usr/bin/drivebay": false, "usr/lib/systemd/system/drivebay.service": false, "etc/drivebay/drivebay.yaml.rpmsave": true} {
+			if _, err := os.Stat(filepath.Join(root, name)); (err == nil) != want {
+				t.Errorf("after the removal, %s: %v", name, err)
+			}
+		}
+	}
+}

@@ -33,6 +33,7 @@ var (
 	Forget        = volume(planForget)
 	AcceptLoss    = volume(planAcceptLoss)
 	ReleaseVolume = volume(planRelease)
+	Retry         = volume(planRetry)
 )
 
 // on describes the drives of a location.
@@ -52,8 +53,39 @@ func (f Facts) on(l drivebay.Location) string {
 	return strings.Join(out, " and ")
 }
 
+// mayWrite returns why nothing can be written to the drives of a location. A mirror needs one of them.
+func (f Facts) mayWrite(l drivebay.Location) error {
+	var absent error
+	online := 0
+	for _, id := range l.Drives {
+		switch d, ok := f.Drives.Get(id); {
+		case !ok || d.Status != drivebay.StatusOnline:
+			absent = fmt.Errorf("drive %s: %w: it is not ONLINE", id, drivebay.ErrUnavailable)
+		case d.Claim == nil:
+			return fmt.Errorf("drive %s (%s): %w: it is not claimed, and nothing is written to it: `drivebay claim %s`", d.ID, d.Name, drivebay.ErrRefused, d.ID)
+		default:
+			online++
+		}
+	}
+	if l.Mirrored() && online > 0 {
+		return nil
+	}
+	return absent
+}
+
 func planDelete(f Facts, v *drivebay.VolumeView, p *Plan) {
 	_, p.refused = v.State().Next(drivebay.CSIRemove)
+	if len(v.Publications) > 0 {
+		p.refused = fmt.Errorf("%s: %w: it is mounted at %s", render.CalledVolume(&v.Volume), drivebay.ErrBusy, v.Publications[0].Path)
+	}
+	if p.refused == nil {
+		p.refused = f.mayWrite(v.Location)
+	}
+	f.addWipe(v, p)
+}
+
+// addWipe adds the steps of the removal of a volume.
+func (f Facts) addWipe(v *drivebay.VolumeView, p *Plan) {
 	class, err := drivebay.ParseClass(v.Parameters)
 	switch {
 	case err != nil:
@@ -91,6 +123,26 @@ func planRelease(f Facts, v *drivebay.VolumeView, p *Plan) {
 		p.refused = fmt.Errorf("%s: %w: it is mounted at %s", render.CalledVolume(&v.Volume), drivebay.ErrBusy, v.Publications[0].Path)
 	}
 	p.add("let drive %s be removed with the data of the volume on it; nothing is wiped", f.on(v.Location))
+}
+
+func planRetry(f Facts, v *drivebay.VolumeView, p *Plan) {
+	switch failed := v.State().Before; {
+	case v.CSIStatus != drivebay.CSIFailed && v.Usage == drivebay.VolumeUsageFailed:
+		p.add("read again what could not be read on drive %s, and continue the move", f.on(v.Location))
+	case v.CSIStatus != drivebay.CSIFailed:
+		p.add("bind the volume again at paths that lost it")
+		if len(v.Publications) == 0 {
+			p.refused = fmt.Errorf("%s: %w: no failure to retry, its status is %v", render.CalledVolume(&v.Volume), drivebay.ErrInvalid, v.CSIStatus)
+		}
+	case failed == drivebay.CSIRemoving:
+		p.refused = f.mayWrite(v.Location)
+		f.addWipe(v, p)
+	case failed != drivebay.CSICreating && failed != drivebay.CSIResizing && failed != drivebay.CSIResized:
+		p.refused = fmt.Errorf("%s: %w: the mount failed; the kubelet retries it while a pod needs the volume", render.CalledVolume(&v.Volume), drivebay.ErrInvalid)
+	default:
+		p.refused = f.mayWrite(v.Location)
+		p.add("try the failed step again (%v) on drive %s", failed, f.on(v.Location))
+	}
 }
 
 func planAcceptLoss(f Facts, v *drivebay.VolumeView, p *Plan) {
@@ -142,12 +194,30 @@ func (f Facts) makesRoom(v *drivebay.VolumeView, moves string) string {
 	return "copy the volume to a place with room first; it cannot be used meanwhile. The expansion has to be repeated then"
 }
 
-// Snapshot returns the plan of a command about a snapshot; word says what it does to it.
-func Snapshot(word string) OfVolume {
+// These are the plans of commands about a snapshot.
+var (
+	DeleteSnapshot = snapshot("delete the snapshot", Facts.mayWrite)
+	ForgetSnapshot = snapshot("delete the record of the snapshot, and wipe nothing,", Facts.gone)
+)
+
+// gone returns why a record on these drives cannot be deleted: one of them is ONLINE.
+func (f Facts) gone(l drivebay.Location) error {
+	for _, id := range l.Drives {
+		if d, ok := f.Drives.Get(id); ok && d.Status == drivebay.StatusOnline {
+			return fmt.Errorf("%w: drive %s (%s) is ONLINE; unless it does not have the snapshot any more, delete the snapshot instead", drivebay.ErrRefused, d.ID, d.Name)
+		}
+	}
+	return nil
+}
+
+// snapshot returns the plan of a command about a snapshot; word says what the command does to it.
+func snapshot(word string, refused func(Facts, drivebay.Location) error) OfVolume {
 	return func(f Facts, id string) *Plan {
 		p := new(Plan)
 		if i := slices.IndexFunc(f.Volumes.Snapshots, func(s drivebay.VolumeSnapshot) bool { return s.ID == id }); i >= 0 {
-			p.add(word+" of volume %s on drive %s", f.Volumes.Snapshots[i].Source, f.on(f.Volumes.Snapshots[i].Location))
+			s := &f.Volumes.Snapshots[i]
+			p.refused = refused(f, s.Location)
+			p.add(word+" of volume %s on drive %s", s.Source, f.on(s.Location))
 		}
 		return p
 	}
