@@ -125,10 +125,18 @@ func TestLines(t *testing.T) {
 	if got, want := Wrap("one two three\n  four five six\n", Style{Width: 11}), "one two\n  three\n  four\n    five\n    six\n"; got != want {
 		t.Errorf("Wrap: %q, want %q", got, want)
 	}
-	if got := words("run `drivebay drive show x` or `a b` now", 24); !slices.Equal(got, []string{"run", "`drivebay drive show x`", "or", "`a b`", "now"}) {
+	if got := words("run `drivebay drive show x` or `a b` now", 24); !slices.Equal(got, []word{{"", "run"}, {" ", "`drivebay drive show x`"}, {" ", "or"}, {" ", "`a b`"}, {" ", "now"}}) {
 		t.Errorf("words: %q", got)
 	}
 	if got := cut("データベース", 5); got != "デー…" {
 		t.Errorf("cut: %q", got)
+	}
+}
+
+// TestGapsStay: what several spaces keep apart stays apart in a line that is broken elsewhere.
+func TestGapsStay(t *testing.T) {
+	got := Wrap("  volume data-1  GOOD  1 GiB   on a drive\n", Style{Width: 30})
+	if want := "  volume data-1  GOOD  1 GiB\n    on a drive\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -59,11 +59,17 @@ func cut(text string, width int) string {
 // wordEnds are the runes after which a word that is longer than a line is broken.
 const wordEnds = "-_/.,:;@+="
 
+// word is a word of a text, with the spaces before it.
+type word struct{ gap, text string }
+
 // words returns the words of a text. A command in backquotes is one word if it fits a width.
-func words(text string, width int) (out []string) {
+func words(text string, width int) (out []word) {
 	from := -1 // the first word of a command
-	for _, w := range strings.Fields(text) {
-		out = append(out, w)
+	for text = strings.TrimRight(text, " "); text != ""; {
+		rest := strings.TrimLeft(text, " ")
+		w, _, _ := strings.Cut(rest, " ")
+		out = append(out, word{text[:len(text)-len(rest)], w})
+		text = rest[len(w):]
 		if strings.Count(w, "`")%2 == 0 {
 			continue
 		}
@@ -71,7 +77,11 @@ func words(text string, width int) (out []string) {
 			from = len(out) - 1
 			continue
 		}
-		if command := strings.Join(out[from:], " "); columnsOf(command) <= width {
+		command := out[from]
+		for _, w := range out[from+1:] {
+			command.text += w.gap + w.text
+		}
+		if columnsOf(command.text) <= width {
 			out = append(out[:from], command)
 		}
 		from = -1
@@ -80,30 +90,31 @@ func words(text string, width int) (out []string) {
 }
 
 // lines breaks a text at spaces into lines of a width. A word that is longer than a line is
-// broken after one of wordEnds, else where the line ends: no part of it is lost.
+// broken after one of wordEnds, else where the line ends: no part of it is lost. Within a line, columns
+// that several spaces keep apart stay apart.
 func lines(text string, width int) []string {
 	if width <= 0 || columnsOf(text) <= width {
 		return []string{text}
 	}
 	var out []string
 	line := ""
-	for _, word := range words(text, width) {
-		if line != "" && columnsOf(line)+1+columnsOf(word) <= width {
-			line += " " + word
+	for _, w := range words(text, width) {
+		if line != "" && columnsOf(line)+len(w.gap)+columnsOf(w.text) <= width {
+			line += w.gap + w.text
 			continue
 		}
 		if line != "" {
 			out = append(out, line)
 		}
-		for columnsOf(word) > width {
-			head, _ := split(word, width)
+		for columnsOf(w.text) > width {
+			head, _ := split(w.text, width)
 			if i := strings.LastIndexAny(head, wordEnds); i > 0 {
 				head = head[:i+1]
 			}
 			out = append(out, head)
-			word = word[len(head):]
+			w.text = w.text[len(head):]
 		}
-		line = word
+		line = w.text
 	}
 	if line != "" || len(out) == 0 {
 		out = append(out, line)
