@@ -548,6 +548,25 @@ func TestLocate(t *testing.T) {
 
 // What the enclosure says of a bay follows the drive in it, though a listing after a
 // uevent does not ask the enclosure.
+// TestFirstSeenIsNotAfterLastSeen: also of drives that are found in the middle of a minute, and that
+// vanish within it.
+func TestFirstSeenIsNotAfterLastSeen(t *testing.T) {
+	late := func(m *hostsim.Machine) host.Machine {
+		time.Sleep(10*time.Second + 900*time.Millisecond)
+		return m
+	}
+	onSeen(t, hostsim.Generate(8), nil, drivemgr.Options{}, late, func(r *rig) {
+		gone := r.pick(drivebay.ProtocolATA, 0)
+		r.inject(gone.Serial, "vanish")
+		time.Sleep(5 * time.Second)
+		for _, d := range r.mgr.Snapshot().Drives {
+			if d.LastSeen.Before(d.FirstSeen) || d.FirstSeen.Nanosecond() == 0 || (d.ID == gone.ID) != (d.Status == drivebay.StatusOffline) {
+				r.Errorf("%s (%v): first seen %v, last seen %v", d.Name, d.Status, d.FirstSeen, d.LastSeen)
+			}
+		}
+	})
+}
+
 func TestBayStatus(t *testing.T) {
 	onRack(t, 24, nil, drivemgr.Options{}, func(r *rig) {
 		first, second := *r.pick(drivebay.ProtocolATA, 0), *r.pick(drivebay.ProtocolATA, 1)

@@ -80,6 +80,15 @@ func (m *Tracker) ApplyListing(l inventory.Listing) {
 	m.fillBays()
 }
 
+// seenAt returns when a drive was seen last. A rounded time, or one by a clock that was set back, can lie before
+// the time when the drive was seen first: it is not before that one.
+func seenAt(d *drivebay.Drive, at time.Time) time.Time {
+	if at.Before(d.FirstSeen) {
+		return d.FirstSeen
+	}
+	return at
+}
+
 // applyDrive updates the record of one listed drive, or makes one.
 func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.Time) {
 	t := m.State.Drives[d.ID]
@@ -103,7 +112,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 	}
 	before := t.Drive
 	t.Drive = merge(before, *d)
-	t.Drive.LastSeen = now.Truncate(time.Minute)
+	t.Drive.LastSeen = seenAt(&t.Drive, now.Truncate(time.Minute))
 	t.Drive.Usage, t.Drive.Leaving, t.Drive.Cordoned, t.Drive.Claim, t.Drive.Succeeds = t.Rec.Usage, t.Rec.Leaving, t.Rec.Cordoned, t.Rec.Claim, t.Rec.Succeeds
 	_, used := inventory.ForeignUse(t.Drive.Uses)
 	unused := inventory.FromUses(t.Drive.Content) && !used
@@ -178,7 +187,7 @@ func (m *Tracker) SetOffline(id string, t *state.Tracked, now time.Time) bool {
 			t.Drive.IdentityIssue = ""
 		}
 		t.Drive.Kernel, t.Drive.Uses, t.Drive.Slot.Lit, t.Drive.Slot.FaultLit, t.Drive.Slot.Status = nil, nil, false, false, ""
-		t.Drive.LastSeen = now.Truncate(time.Second)
+		t.Drive.LastSeen = seenAt(&t.Drive, now.Truncate(time.Second))
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventVanished, Drive: id,
 			From: was.Status.String(), To: t.Drive.Status.String(),
 			Cause: "absent from the machine: " + state.Describe(&was)})

@@ -198,7 +198,7 @@ func (m *Tracker) setUnidentified(t *state.Tracked, why string, now time.Time) {
 	d := &t.Drive
 	d.Status, d.IdentityIssue = drivebay.StatusUnknown, why
 	d.Kernel, d.Uses, d.Slot.Lit, d.Slot.FaultLit, d.Slot.Status = nil, nil, false, false, ""
-	d.LastSeen = now.Truncate(time.Second)
+	d.LastSeen = seenAt(d, now.Truncate(time.Second))
 	m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventIdentity, Drive: d.ID, From: d.ID, Cause: why})
 	m.Poll.Assess(t)
 	m.State.KeepRecord(t)
