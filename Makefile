@@ -7,12 +7,12 @@ TAGS     := grpcnotrace
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Not hack/kube/programs: vet would compile Kubernetes, which takes minutes.
-MODULES  := hack/protogen hack/csiaddons hack/packages
+MODULES  := hack/protogen hack/csiaddons hack/packages hack/chart
 CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages lab lab-volumes lab-long kube fuzz assess bench lint generate image packages clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -99,6 +99,7 @@ generate: need-go ## write the generated code and pages anew
 	$(GO) test -count=1 -run OpenAPI ./internal/api -update
 	$(GO) test -count=1 -run TestArchitectureDiagrams . -update
 	$(GO) test -count=1 -run TestScreens ./cmd/drivebay -update
+	$(GO) -C hack/chart test -count=1 -run TestGolden . -update
 
 image: ## build the container image (needs docker, podman or buildah)
 	@engine=$$(command -v docker podman 2>/dev/null | head -n 1); \
@@ -111,6 +112,9 @@ packages: build ## build bin/packages/*.deb and *.rpm, the same bytes for the sa
 
 test-packages: need-go ## what the packages contain, byte for byte the same twice; lintian, dpkg and rpm look at them where they are installed
 	$(GO) run ./hack/tier -name packages -dir hack/packages -min 5 -- -timeout 20m .
+
+test-chart: need-go ## the Helm chart: lint, schema, rights, and that what it renders is committed
+	$(GO) run ./hack/tier -name chart -dir hack/chart -min 5 -- -timeout 20m .
 
 clean: ## remove what was built
 	rm -rf bin .cache

@@ -1,0 +1,38 @@
+{{- define "drivebay.image" -}}
+{{- $i := index .root.Values.images .name -}}
+{{- if $i.digest -}}
+{{ $i.repository }}@{{ $i.digest }}
+{{- else -}}
+{{ $i.repository }}:{{ $i.tag | default .root.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "drivebay.selector" -}}
+app.kubernetes.io/name: drivebay
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "drivebay.labels" -}}
+{{ include "drivebay.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end -}}
+
+{{- /* What is the same in each sidecar: the image, and no right but to connect to the socket, which is root's. */ -}}
+{{- define "drivebay.sidecar" -}}
+image: {{ include "drivebay.image" . }}
+imagePullPolicy: {{ .root.Values.imagePullPolicy }}
+resources: {{- toYaml .root.Values.resources.sidecar | nindent 2 }}
+securityContext:
+  runAsUser: 0 # the socket of CSI is 0600, of root
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+  seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- /* Name of the ConfigMap's file and of the sockets' directory on the node. */ -}}
+{{- define "drivebay.pluginDir" -}}
+{{ .Values.kubeletDir }}/plugins/drivebay.io
+{{- end -}}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the rendered charts of testdata")
+
+// sets are the values that the chart is rendered with; each has a file in testdata.
+var sets = map[string]string{
+	"default": "",
+	"single":  "singleNode: true\nstorageClasses: {drivebay: {default: true}, drivebay-mirror: null}\n",
+	"images": "images:\n  drivebay: {repository: registry.example/drivebay, tag: v1.0.0}\n  provisioner: {repository: registry.example/csi-provisioner, digest: 'sha256:" +
+		strings.Repeat("0a", 32) + "'}\nimagePullSecrets: [{name: registry}]\nkubeletDir: /var/lib/k0s/kubelet\n",
+	"small": "healthMonitor: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+}
+
+func renderSet(t *testing.T, values string) rendered {
+	t.Helper()
+	r, err := render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestLint: Helm has nothing to say about the chart but that it has no icon.
+func TestLint(t *testing.T) {
+	for name, values := range sets {
+		var given map[string]any
+		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range lint.All(chartDir, given, namespace, true).Messages {
+			if m.Severity > support.InfoSev || !strings.Contains(m.Err.Error(), "icon is recommended") {
+				t.Errorf("%s: %s", name, m)
+			}
+		}
+	}
+}
+
+// TestGolden compares what the chart renders with testdata, and the manifest with deploy/manifests.
+func TestGolden(t *testing.T) {
+	plain, err := manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"../../deploy/manifests/drivebay.yaml": plain}
+	for name, values := range sets {
+		r := renderSet(t, values)
+		files[filepath.Join("testdata", name+".yaml")] = r.objects
+		files[filepath.Join("testdata", name+".notes.txt")] = r.notes
+	}
+	for file, text := range files {
+		if *update {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(file); err != nil || string(have) != text {
+			t.Errorf("%s is not what the chart renders (%v): run `make generate`", file, err)
+		}
+	}
+}
+
+// TestSchemaRefuses: values that are misspelled or of another type do not render.
+func TestSchemaRefuses(t *testing.T) {
+	for _, row := range [][2]string{
+		{"singelNode: true", "singelNode"},
+		{"singleNode: 'yes'", "singleNode"},
+		{"images: {drivebay: {repository: ''}}", "repository"},
+		{"images: {drivebay: {digest: 'sha256:12'}}", "digest"},
+		{"images: {attacher: {repository: x}}", "attacher"},
+		{"imagePullPolicy: Sometimes", "imagePullPolicy"},
+		{"config: {csiEndpoint: unix:///x}", "csiEndpoint"},
+		{"config: {stateDir: /x}", "stateDir"},
+		{"config: {loop: 1}", "loop"},
+		{"healthMonitor: {interval: 5}", "interval"},
+		{"capacityPollInterval: soon", "capacityPollInterval"},
+		{"storageClasses: {a: {backing: raid5, class: any, wipe: zero, fsType: ext4, reclaimPolicy: Delete}}", "backing"},
+		{"storageClasses: {a: {backing: lvm}}", "fsType"},
+		{"storageClasses: {drivebay: {allowVolumeExpansion: true}}", "allowVolumeExpansion"},
+		{"kubeletDir: var/lib/kubelet", "kubeletDir"},
+		{"resources: {sidecars: {}}", "sidecars"},
+		{"tolerations: {}", "tolerations"},
+	} {
+		if _, err := render(row[0]); err == nil || !strings.Contains(err.Error(), row[1]) {
+			t.Errorf("%s: %v", row[0], err)
+		}
+	}
+}
+
+// kinds are the types that the objects are decoded into: an unknown field is an error.
+var kinds = map[string]func() any{
+	"v1 Namespace":                                    func() any { return &corev1.Namespace{} },
+	"v1 ServiceAccount":                               func() any { return &corev1.ServiceAccount{} },
+	"v1 ConfigMap":                                    func() any { return &corev1.ConfigMap{} },
+	"apps/v1 DaemonSet":                               func() any { return &appsv1.DaemonSet{} },
+	"storage.k8s.io/v1 CSIDriver":                     func() any { return &storagev1.CSIDriver{} },
+	"storage.k8s.io/v1 StorageClass":                  func() any { return &storagev1.StorageClass{} },
+	"rbac.authorization.k8s.io/v1 Role":               func() any { return &rbacv1.Role{} },
+	"rbac.authorization.k8s.io/v1 RoleBinding":        func() any { return &rbacv1.RoleBinding{} },
+	"rbac.authorization.k8s.io/v1 ClusterRole":        func() any { return &rbacv1.ClusterRole{} },
+	"rbac.authorization.k8s.io/v1 ClusterRoleBinding": func() any { return &rbacv1.ClusterRoleBinding{} },
+}
+
+var separator = regexp.MustCompile(`(?m)^---\n`)
+
+// decode decodes a stream of objects strictly, and refuses two of one kind and name.
+func decode(t *testing.T, stream string) (objects []any) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, text := range separator.Split(stream, -1) {
+		var head struct {
+			APIVersion, Kind string
+			Metadata         struct{ Name, Namespace string }
+		}
+		if err := yaml.Unmarshal([]byte(text), &head); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if head.Kind == "" && len(objects) == 0 {
+			continue // the comment above the first object
+		}
+		id := head.APIVersion + " " + head.Kind
+		if kinds[id] == nil {
+			t.Fatalf("there is no type for %q in\n%s", id, text)
+		}
+		object := kinds[id]()
+		if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
+			t.Errorf("%s %s: %v", id, head.Metadata.Name, err)
+		}
+		if name := id + " " + head.Metadata.Name; names[name] || head.Metadata.Name == "" {
+			t.Errorf("%s is there twice, or has no name", name)
+		} else {
+			names[name] = true
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// find returns the objects of one type.
+func find[T any](objects []any) (out []*T) {
+	for _, o := range objects {
+		if x, ok := o.(*T); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// eachSet decodes the chart with each set of values, and the manifest.
+func eachSet(t *testing.T, check func(t *testing.T, name string, objects []any)) {
+	for name, values := range sets {
+		t.Run(name, func(t *testing.T) { check(t, name, decode(t, renderSet(t, values).objects)) })
+	}
+	plain, err := manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("manifest", func(t *testing.T) { check(t, "manifest", decode(t, plain)) })
+}
+
+// TestRights: no role has a wildcard or reads Secrets, each is bound, and what is bound is there.
+func TestRights(t *testing.T) {
+	eachSet(t, func(t *testing.T, name string, objects []any) {
+		rules, bound := map[string][]rbacv1.PolicyRule{}, map[string]bool{}
+		for _, r := range find[rbacv1.ClusterRole](objects) {
+			rules["ClusterRole "+r.Name] = r.Rules
+		}
+		for _, r := range find[rbacv1.Role](objects) {
+			rules["Role "+r.Name] = r.Rules
+		}
+		subjects := []rbacv1.Subject{}
+		for _, b := range find[rbacv1.ClusterRoleBinding](objects) {
+			bound[b.RoleRef.Kind+" "+b.RoleRef.Name] = true
+			subjects = append(subjects, b.Subjects...)
+		}
+		for _, b := range find[rbacv1.RoleBinding](objects) {
+			bound[b.RoleRef.Kind+" "+b.RoleRef.Name] = true
+			subjects = append(subjects, b.Subjects...)
+		}
+		if len(rules) < 2 || len(rules) != len(bound) {
+			t.Errorf("%d roles, %d bound", len(rules), len(bound))
+		}
+		for role, list := range rules {
+			if !bound[role] {
+				t.Errorf("%s is not bound", role)
+			}
+			for _, r := range list {
+				all := slices.Concat(r.APIGroups, r.Resources, r.Verbs)
+				if slices.Contains(all, "*") || slices.Contains(all, "secrets") || len(r.NonResourceURLs) > 0 {
+					t.Errorf("%s: %v", role, r)
+				}
+			}
+		}
+		account := find[corev1.ServiceAccount](objects)[0]
+		for _, s := range subjects {
+			if s.Kind != "ServiceAccount" || s.Name != account.Name || s.Namespace != account.Namespace {
+				t.Errorf("%v is not the account of the pod", s)
+			}
+		}
+	})
+}
+
+// TestPod: each mount has its volume, each sidecar has no rights on the node, and only those that need the
+// API have a token.
+func TestPod(t *testing.T) {
+	withToken := []string{"provisioner", "health-monitor", "resizer"}
+	eachSet(t, func(t *testing.T, name string, objects []any) {
+		set := find[appsv1.DaemonSet](objects)[0]
+		volumes := map[string]bool{}
+		for _, v := range set.Spec.Template.Spec.Volumes {
+			volumes[v.Name] = true
+		}
+		for k, v := range set.Spec.Selector.MatchLabels {
+			if set.Spec.Template.Labels[k] != v {
+				t.Errorf("the pod has not the label %s=%s", k, v)
+			}
+		}
+		for _, c := range set.Spec.Template.Spec.Containers {
+			token := false
+			for _, m := range c.VolumeMounts {
+				token = token || m.Name == "token"
+				if !volumes[m.Name] {
+					t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
+				}
+			}
+			if token != slices.Contains(withToken, c.Name) {
+				t.Errorf("%s: token %v", c.Name, token)
+			}
+			s := c.SecurityContext
+			if c.Name == "drivebay" {
+				if s.Privileged == nil || !*s.Privileged {
+					t.Error("drivebay is not privileged")
+				}
+			} else if s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Drop) != 1 || s.Capabilities.Add != nil {
+				t.Errorf("%s: %v", c.Name, s)
+			}
+			if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
+				t.Errorf("%s has no limit of memory or no request of processors", c.Name)
+			}
+		}
+	})
+}
+
+// TestExpansion: claims can be expanded if and only if there is a resizer, and then one pod in the cluster.
+func TestExpansion(t *testing.T) {
+	eachSet(t, func(t *testing.T, name string, objects []any) {
+		pod := find[appsv1.DaemonSet](objects)[0].Spec.Template.Spec
+		resizer := slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool { return strings.Contains(c.Image, "resizer") })
+		if resizer != (name == "single") {
+			t.Errorf("resizer: %v", resizer)
+		}
+		alone := pod.Affinity != nil && len(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) == 1
+		if alone != resizer {
+			t.Errorf("one pod in the cluster: %v, resizer: %v", alone, resizer)
+		}
+		classes := find[storagev1.StorageClass](objects)
+		if len(classes) < 3 {
+			t.Errorf("%d classes", len(classes))
+		}
+		for _, c := range classes {
+			if *c.AllowVolumeExpansion != resizer || *c.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+				t.Errorf("class %s: expansion %v, binding %s", c.Name, *c.AllowVolumeExpansion, *c.VolumeBindingMode)
+			}
+		}
+	})
+}
