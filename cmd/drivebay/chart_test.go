@@ -23,6 +23,7 @@ type chartObject struct {
 		Template struct {
 			Spec struct {
 				HostPID    bool `yaml:"hostPID"`
+				HostIPC    bool `yaml:"hostIPC"`
 				Containers []chartContainer
 				Volumes    []struct {
 					Name     string
@@ -167,8 +168,8 @@ func TestChartMounts(t *testing.T) {
 				t.Errorf("%s: docs/install.md has no%s", file, option)
 			}
 		}
-		if mounts != strings.Count(string(page), " -v /") || !set.Spec.Template.Spec.HostPID {
-			t.Errorf("%s: %d mounts, hostPID %v", file, mounts, set.Spec.Template.Spec.HostPID)
+		if mounts != strings.Count(string(page), " -v /") || !set.Spec.Template.Spec.HostPID || !set.Spec.Template.Spec.HostIPC {
+			t.Errorf("%s: %d mounts, hostPID %v, hostIPC %v", file, mounts, set.Spec.Template.Spec.HostPID, set.Spec.Template.Spec.HostIPC)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func TestContainerMounts(t *testing.T) {
 	if got := readNomadJob(t).list(t, "volumes"); !slices.Equal(got, mounts) {
 		t.Errorf("the job mounts %v, docs/install.md %v", got, mounts)
 	}
-	if !slices.Contains(run, "--pid=host") || !slices.Contains(run, "--privileged") {
+	if !slices.Contains(run, "--pid=host") || !slices.Contains(run, "--ipc=host") || !slices.Contains(run, "--privileged") {
 		t.Errorf("docs/install.md: %v", run)
 	}
 }

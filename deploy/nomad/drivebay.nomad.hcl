@@ -45,6 +45,7 @@ job "drivebay" {
           image      = var.image
           privileged = true
           pid_mode   = "host"
+          ipc_mode   = "host"
 
           args = [
             "serve",
@@ -56,6 +57,7 @@ job "drivebay" {
           volumes = [
             "/sys:/sys",
             "/run/udev:/run/udev:ro",
+            "/run/lock/lvm:/run/lock/lvm",
             "/var/lib/drivebay:/var/lib/drivebay",
             "/run/drivebay:/run/drivebay",
           ]
