@@ -108,7 +108,8 @@ func claim(t *testing.T, text string) (s drivebay.Selectors) {
 	return s
 }
 
-// waitForRoom waits until the drives are looked at and can carry volumes.
+// waitForRoom waits until the drives can carry volumes and all of them were read: ListVolumes answers UNAVAILABLE
+// before.
 func waitForRoom(t *testing.T, e *volume.Engine) {
 	t.Helper()
 	class, err := drivebay.ParseClass(nil)
@@ -116,7 +117,7 @@ func waitForRoom(t *testing.T, e *volume.Engine) {
 		t.Fatal(err)
 	}
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(20 * time.Millisecond) {
-		if c, err := e.Capacity(t.Context(), class); err == nil && c.Available > 0 && e.Volumes().Seq > 0 {
+		if c, err := e.Capacity(t.Context(), class); err == nil && c.Available > 0 && e.Listed() == nil {
 			return
 		}
 	}
