@@ -152,3 +152,11 @@ func TestAmbiguous(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomToLeaveUnasked: before LVM was asked, whether a group has room on another drive is not known.
+func TestRoomToLeaveUnasked(t *testing.T) {
+	v := drivebay.Volume{Location: drivebay.Location{Kind: drivebay.LocationLVM, VG: "vg", Drives: []string{"a"}}}
+	if to, err := (PlacementView{Drives: &drivebay.Snapshot{}}).RoomToLeave(&v, "a"); !errors.Is(err, drivebay.ErrPending) {
+		t.Errorf("%q, %v", to, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
@@ -35,9 +34,8 @@ func (s PlacementView) RoomToLeave(v *drivebay.Volume, from string) (to string, 
 
 // roomForGroup is RoomToLeave for a volume that moves with its volume group.
 func (s PlacementView) roomForGroup(v *drivebay.Volume, from string) (string, error) {
-	groups := s.Index.LVM.Report.Groups
-	i := slices.IndexFunc(groups, func(g lvm.Group) bool { return g.Name == v.Location.VG })
-	if i < 0 {
+	g := s.Index.LVM.Group(v.Location.VG)
+	if g == nil { // or LVM has not been asked yet
 		return "", fmt.Errorf("volume group %s is not listed: %w", v.Location.VG, drivebay.ErrPending)
 	}
 	var w Want
@@ -47,9 +45,9 @@ func (s PlacementView) roomForGroup(v *drivebay.Volume, from string) (string, er
 		}
 	}
 	dev := s.Index.LVM.PVs[from]
-	for _, pv := range groups[i].PVs {
+	for _, pv := range g.PVs {
 		if dev != "" && pv.Device == dev {
-			w.Taken, w.Whole = groups[i].AllocatedOn(pv.UUID), pv.Size
+			w.Taken, w.Whole = g.AllocatedOn(pv.UUID), pv.Size
 		}
 	}
 	d, err := s.Spare(w, v.Location.Drives)
