@@ -162,6 +162,17 @@ func TestHealMounts(t *testing.T) {
 	}
 }
 
+// vanish removes the drives of a volume, and returns their serial numbers.
+func (s *stand) vanish(v drivebay.Volume) (serials []string) {
+	s.Helper()
+	for _, id := range v.Location.Drives {
+		d, _ := s.mgr.Snapshot().Find(id)
+		serials = append(serials, d.Serial)
+		s.inject(id, "vanish")
+	}
+	return serials
+}
+
 // TestHealReturned: a drive went and is back under another name. Whatever is on it is
 // in use again, where it was.
 func TestHealReturned(t *testing.T) {
@@ -175,12 +186,7 @@ func TestHealReturned(t *testing.T) {
 				}
 				v := s.make(name, r)
 				s.must(s.stage(v, key), s.publish(v, "pod"))
-				var serials []string
-				for _, id := range v.Location.Drives {
-					d, _ := s.mgr.Snapshot().Find(id)
-					serials = append(serials, d.Serial)
-					s.inject(id, "vanish")
-				}
+				serials := s.vanish(v)
 				time.Sleep(10 * time.Second)
 				if got := s.heal(v, keyed); got != "" || len(s.mounts(target(v, "pod"))) != 1 {
 					s.Errorf("%s: without its drive: %q", name, got)
@@ -222,12 +228,7 @@ func TestHealAtOnce(t *testing.T) {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			v := s.make(name, r)
 			s.must(s.stage(v), s.publish(v, "pod"))
-			var serials []string
-			for _, id := range v.Location.Drives {
-				d, _ := s.mgr.Snapshot().Find(id)
-				serials = append(serials, d.Serial)
-				s.inject(id, "vanish")
-			}
+			serials := s.vanish(v)
 			time.Sleep(30 * time.Second)
 			for _, serial := range serials {
 				s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))

@@ -93,12 +93,7 @@ func TestMountsOfReturnedDrive(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 				v := s.make("v", r)
 				s.must(s.stage(v), s.publish(v, "pod"))
-				var serials []string
-				for _, id := range v.Location.Drives {
-					d, _ := s.mgr.Snapshot().Find(id)
-					serials = append(serials, d.Serial)
-					s.inject(id, "vanish")
-				}
+				serials := s.vanish(v)
 				time.Sleep(10 * time.Second)
 				if c := s.of(v).Condition; c.Severity() != drivebay.SeverityInaccessible || !strings.Contains(reasons(c), "DiskRemoved") {
 					s.Errorf("%s: pulled: %s", name, c.Message())
