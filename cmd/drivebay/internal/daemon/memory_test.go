@@ -2,12 +2,15 @@ package daemon
 
 import "testing"
 
-// The limit keeps a small daemon small and never comes near what is alive.
-func TestLimitFor(t *testing.T) {
+// An idle heap gets as much room as it needs to be collected rarely; a busy one may double.
+func TestGCPercent(t *testing.T) {
 	for live := uint64(0); live < 4<<30; live += 1 << 20 {
-		limit := uint64(limitFor(live))
-		if limit < smallLimit || limit < 2*live || (live <= 6<<20 && limit != smallLimit) {
-			t.Fatalf("%d MiB alive: the limit is %d MiB", live>>20, limit>>20)
+		idle, busy := gcPercentFor(live, busyGC), gcPercentFor(live, busyGC+1)
+		if busy != 100 || idle > busy || idle < 49 {
+			t.Fatalf("%d MiB alive: %d %% idle, %d %% busy", live>>20, idle, busy)
+		}
+		if room := live * uint64(idle) / 100; live > leastRoom && room < leastRoom*99/100 {
+			t.Fatalf("%d MiB alive: room for %d bytes", live>>20, room)
 		}
 	}
 }
