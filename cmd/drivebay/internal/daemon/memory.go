@@ -13,17 +13,15 @@ import (
 // collects: that is right while there is much to do, and keeps memory for nothing while
 // there is not.
 const (
-	leastRoom = 4 << 20                  // that an idle heap grows by before it is collected
-	busyGC    = uint64(memoryTick / 1e9) // collections between two ticks: one a second
+	leastRoom = 4 << 20                          // that an idle heap grows by before it is collected
+	busyGC    = uint64(memoryTick / time.Second) // collections between two ticks: one a second
+	overhead  = 24 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
 )
 
 // memoryTick is how often the room is set from the size of the live heap.
 const memoryTick = 10 * time.Second
 
-// gcPercentFor returns by how much of a live heap it may grow before it is collected. A limit
-// of all memory (GOMEMLIMIT) is no substitute: half-empty pages of the heap count towards it and
-// are not returned, so that Go collected twice a second in vain (seen with 500 volumes: 127
-// collections a minute, 2 % of a core).
+// gcPercentFor returns by how much of a live heap it may grow before it is collected.
 func gcPercentFor(live, collections uint64) int {
 	if collections > busyGC || live <= leastRoom {
 		return 100
@@ -31,24 +29,32 @@ func gcPercentFor(live, collections uint64) int {
 	return int(100 * max(leastRoom, live/2) / live)
 }
 
-// boundMemory keeps the room of the heap up to date until ctx ends, unless an
-// administrator has set it (GOMEMLIMIT, GOGC).
+// limitFor returns the limit of all memory, which bounds the peak when every drive is read at once.
+// It must be far above what an idle daemon needs: half-empty pages of the heap count towards it and
+// are not returned, so that Go collects in vain near the limit (seen with 500 volumes and a limit of
+// 23 MB: twice a second, 2 % of a core).
+func limitFor(live uint64) int64 { return int64(2*live + overhead) }
+
+// boundMemory keeps the room of the heap and the limit up to date until ctx ends, unless an
+// administrator has set one (GOMEMLIMIT, GOGC).
 func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) string) {
 	if getenv("GOMEMLIMIT") != "" || getenv("GOGC") != "" {
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // -1 only returns the limit in force
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
-	is, collected := 100, uint64(0)
-	defer debug.SetGCPercent(is)
+	percent, collected := 100, uint64(0)
 	for {
 		metrics.Read(samples)
 		if samples[0].Value.Kind() != metrics.KindUint64 || samples[1].Value.Kind() != metrics.KindUint64 {
 			return // a runtime without these metrics keeps its defaults
 		}
 		live, cycles := samples[0].Value.Uint64(), samples[1].Value.Uint64()
-		if want := gcPercentFor(live, cycles-collected); want != is {
+		debug.SetMemoryLimit(limitFor(live))
+		if want := gcPercentFor(live, cycles-collected); want != percent { // setting it stops the world
 			debug.SetGCPercent(want)
-			is = want
+			percent = want
 		}
 		collected = cycles
 		select {

@@ -12,5 +12,8 @@ func TestGCPercent(t *testing.T) {
 		if room := live * uint64(idle) / 100; live > leastRoom && room < leastRoom*99/100 {
 			t.Fatalf("%d MiB alive: room for %d bytes", live>>20, room)
 		}
+		if limit := uint64(limitFor(live)); limit < live+live*uint64(busy)/100+16<<20 {
+			t.Fatalf("%d MiB alive: the limit is %d MiB", live>>20, limit>>20)
+		}
 	}
 }
