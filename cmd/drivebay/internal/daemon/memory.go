@@ -13,7 +13,7 @@ import (
 // collects: that is right while there is much to do, and keeps memory for nothing while
 // there is not.
 const (
-	leastRoom = 4 << 20                          // that an idle heap grows by before it is collected
+	leastRoom = 3 << 20                          // that an idle heap grows by before it is collected
 	busyGC    = uint64(memoryTick / time.Second) // collections between two ticks: one a second
 	overhead  = 24 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
 )
@@ -54,6 +54,9 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 		debug.SetMemoryLimit(limitFor(live))
 		if want := gcPercentFor(live, cycles-collected); want != percent { // setting it stops the world
 			debug.SetGCPercent(want)
+			if percent == 100 { // what the busy time took is returned at once, not over minutes
+				debug.FreeOSMemory()
+			}
 			percent = want
 		}
 		collected = cycles
