@@ -462,16 +462,25 @@ func TestFlicker(t *testing.T) {
 	})
 }
 
+// quickTests is a rack whose long self-tests take three hours.
+func quickTests(drives int) hostsim.Spec {
+	spec := hostsim.Generate(drives)
+	for i := range spec.Drives {
+		spec.Drives[i].LongTest = 3 * time.Hour
+	}
+	return spec
+}
+
 func TestSelfTests(t *testing.T) {
 	plan := drivemgr.DefaultSelfTestPlan()
 	plan.Enabled, plan.From, plan.To, plan.AtOnce = true, 0, 0, 2
-	onRack(t, 8, nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
+	onSpec(t, quickTests(8), nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
 		most := 0
 		for range 36 * 12 {
 			time.Sleep(5 * time.Minute)
 			running := 0
 			for _, d := range r.mgr.Snapshot().Drives {
-				if d.Evidence.SelfTestProgress != nil {
+				if d.SelfTest != nil {
 					running++
 				}
 			}
@@ -486,6 +495,27 @@ func TestSelfTests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSelfTestsOfAbsentDrives: a drive that was pulled during its self-test takes no turn from the others.
+func TestSelfTestsOfAbsentDrives(t *testing.T) {
+	plan := drivemgr.DefaultSelfTestPlan()
+	plan.Enabled, plan.From, plan.To = true, 0, 0
+	for _, protocol := range []drivebay.Protocol{drivebay.ProtocolATA, drivebay.ProtocolSCSI} {
+		onSpec(t, quickTests(8), nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
+			pulled := r.pick(protocol, 0)
+			for r.drive(pulled.ID).SelfTest == nil {
+				time.Sleep(5 * time.Minute)
+			}
+			r.inject(pulled.Serial, "vanish")
+			time.Sleep(24 * time.Hour)
+			for _, d := range r.mgr.Snapshot().Drives {
+				if d.ID != pulled.ID && len(d.Evidence.SelfTests) == 0 {
+					r.Errorf("%s (%v) was not tested after %s was pulled", d.Name, d.Protocol, pulled.Name)
+				}
+			}
+		})
+	}
 }
 
 // TestRunningSelfTest: the snapshot names the kind of a self-test in progress and how much of it is done, of
