@@ -12,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/health"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
@@ -543,6 +544,66 @@ func TestRunningSelfTest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSelectiveSelfTest: of a drive whose long self-test failed, a selective one that passed over the address
+// of the failure ends the finding, and a test that the daemon starts later does not bring it back. A selective
+// one beside the address or one that was aborted does not end it, and one in progress brings it back.
+func TestSelectiveSelfTest(t *testing.T) {
+	const past = 4 * time.Hour // the end of a long self-test, and of a finding whose cause is gone
+	opt := drivemgr.Options{Tick: 20 * time.Second, Thresholds: health.Default()}
+	opt.Thresholds.ClearAfter = past - time.Hour
+	start := func(args ...string) func(*rig, string, string) {
+		return func(r *rig, _, serial string) { r.inject(serial, "selftest-selective", args...) }
+	}
+	call := func(kind string) func(*rig, string, string) {
+		return func(r *rig, id, _ string) {
+			if err := r.mgr.SelfTest(r.Context(), id, kind); err != nil {
+				r.Fatal(err)
+			}
+		}
+	}
+	wait := func(d time.Duration) func(*rig, string, string) {
+		return func(r *rig, _, _ string) {
+			if err := r.mgr.Refresh(r.Context()); err != nil {
+				r.Fatal(err)
+			}
+			time.Sleep(d)
+		}
+	}
+	over, beside := start("from=4660", "to=4660"), start("from=4661", "to=100000")
+	for name, tc := range map[string]struct {
+		steps []func(*rig, string, string)
+		want  drivebay.Health
+	}{
+		"over the address":                   {[]func(*rig, string, string){over, wait(past)}, drivebay.HealthGood},
+		"beside the address":                 {[]func(*rig, string, string){beside, wait(past)}, drivebay.HealthSuspect},
+		"over the address, then beside it":   {[]func(*rig, string, string){over, wait(past), beside, wait(past)}, drivebay.HealthSuspect},
+		"aborted":                            {[]func(*rig, string, string){over, call("abort"), wait(past)}, drivebay.HealthSuspect},
+		"over the address, the next aborted": {[]func(*rig, string, string){over, wait(past), over, call("abort"), wait(time.Minute)}, drivebay.HealthSuspect},
+		"over the address, one in progress":  {[]func(*rig, string, string){over, wait(past), beside, wait(time.Minute)}, drivebay.HealthSuspect},
+		"over the address, short test":       {[]func(*rig, string, string){over, wait(past), call("short"), wait(time.Minute)}, drivebay.HealthGood},
+		"over the address, long test":        {[]func(*rig, string, string){over, wait(past), call("long"), wait(past / 2)}, drivebay.HealthGood},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSpec(t, quickTests(8), nil, opt, func(r *rig) {
+				d := r.pick(drivebay.ProtocolATA, 0)
+				r.inject(d.Serial, "selftest-fail", "count=0")
+				call("long")(r, d.ID, d.Serial)
+				time.Sleep(past)
+				if got := r.drive(d.ID); got.Health != drivebay.HealthSuspect || len(got.Findings) != 1 || got.Findings[0].Code != "SelfTest" {
+					r.Fatalf("after the failure: %v %+v", got.Health, got.Findings)
+				}
+				r.inject(d.Serial, "selftest-fail", "count=0", "further=false")
+				for _, step := range tc.steps {
+					step(r, d.ID, d.Serial)
+				}
+				if got := r.drive(d.ID); got.Health != tc.want {
+					r.Errorf("%v, want %v: %+v, %+v", got.Health, tc.want, got.Findings, got.Evidence)
+				}
+			})
+		})
+	}
 }
 
 func TestLocate(t *testing.T) {
