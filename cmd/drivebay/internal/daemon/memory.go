@@ -15,7 +15,7 @@ import (
 const (
 	leastRoom = 3 << 20                          // that an idle heap grows by before it is collected
 	busyGC    = uint64(memoryTick / time.Second) // collections between two ticks: one a second
-	overhead  = 24 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
+	overhead  = 16 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
 )
 
 // memoryTick is how often the room is set from the size of the live heap.
@@ -56,6 +56,7 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 			debug.SetGCPercent(want)
 			if percent == 100 { // what the busy time took is returned at once, not over minutes
 				debug.FreeOSMemory()
+				forgetProgram()
 			}
 			percent = want
 		}
