@@ -278,13 +278,11 @@ func selftestFail(x *Injector, d *block.Drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	further := true
-	if a.args["further"] != "" {
-		if further, err = a.flag("further"); err != nil {
-			return err
-		}
+	further, err := a.flag("further")
+	if err != nil {
+		return err
 	}
-	d.Spoilt.TestsFail = further
+	d.Spoilt.TestsFail = further || a.args["further"] == ""
 	for range n {
 		d.LogTest(pages.TestResult{Kind: pages.TestShort, Result: pages.TestFailed, Hours: d.Hours(), Lba: pages.FailingLBA})
 	}
