@@ -80,7 +80,7 @@ func TestLabSelectiveSelfTest(t *testing.T) {
 	failed := disk("SELECTIVE", 0x5000c500d0000000)
 	failed.SelfTests = []emul.SelfTest{{Kind: 2, Status: 7, Hours: 12001, LBA: 123456789}}
 	e := m.Emulate(emul.Spec{Disks: []emul.Disk{failed}})
-	d := m.Daemon(quick + "thresholds: {clearAfter: 1s}\n")
+	d := m.Daemon(quick + "thresholds: {clearAfter: 1s, clearQuick: 1s}\n")
 	d.UntilDrive("SELECTIVE", "failure seen", poll, judged(drivebay.HealthSuspect, "SelfTest"))
 	test := func(span string, tests int) *drivebay.Drive {
 		m.Sh("smartctl -t select,%s /dev/%s", span, m.Name("SELECTIVE"))
