@@ -13,7 +13,7 @@ import (
 // collects: that is right while there is much to do, and keeps memory for nothing while
 // there is not.
 const (
-	leastRoom = 3 << 20                          // that an idle heap grows by before it is collected
+	leastRoom = 2 << 20                          // that an idle heap grows by before it is collected
 	busyGC    = uint64(memoryTick / time.Second) // collections between two ticks: one a second
 	overhead  = 16 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
 )
@@ -26,7 +26,7 @@ func gcPercentFor(live, collections uint64) int {
 	if collections > busyGC || live <= leastRoom {
 		return 100
 	}
-	return int(100 * max(leastRoom, live/2) / live)
+	return int(100 * max(leastRoom, live/4) / live)
 }
 
 // limitFor returns the limit of all memory, which bounds the peak when every drive is read at once.
