@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,8 +92,6 @@ type object struct {
 	began    time.Time // of the call in at
 	failures int       // in a row
 	resume   time.Time
-	// sent is a status that the API server stored differently, as got: its schema is older than this daemon.
-	sent, got *v1alpha1.DriveStatus
 }
 
 // result is that of a call of the engine.
@@ -254,9 +253,6 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 	}
 	want := n.observed(s, d, &o.Status)
 	complete(&want, o, p, now)
-	if k.sent != nil && urgency(k.sent, &want) == pace.None && urgency(k.got, &o.Status) == pace.None {
-		return roundTime, nil
-	}
 	u := urgency(&o.Status, &want)
 	if u != pace.None {
 		if wait := k.pace.Wait(u, now); wait > 0 {
@@ -305,10 +301,6 @@ func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *
 	}
 	if err != nil {
 		return fmt.Errorf("write the status: %w", err)
-	}
-	k.sent, k.got = nil, nil
-	if urgency(&out.Status, want) != pace.None {
-		k.sent, k.got = want.DeepCopy(), out.Status.DeepCopy()
 	}
 	m.objects.Put(out)
 	k.failures = 0
@@ -378,9 +370,10 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 	m.resume = now.Add(spread(apart.Wait(m.failures)))
 }
 
-// refusal reports whether the API server is well, and refuses this object only.
+// refusal reports whether the API server is well, and refuses this object only. A CRD that lacks a field is older than
+// this daemon: server-side apply then answers with an error of the server (seen with 1.36.3).
 func refusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err)
+	return strings.Contains(err.Error(), "field not declared in schema") || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err)
 }
 
 // spread changes a wait by up to a tenth, so that a thousand nodes do not return at the same moment.
