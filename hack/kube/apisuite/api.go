@@ -34,6 +34,7 @@ type API struct {
 	Kubeconfig string // of the administrator
 	Root       string // of the checkout
 
+	t          *testing.T // whose end ends all programs
 	dir, hyper string
 	etcd, url  string // addresses
 	server     *program
@@ -49,7 +50,7 @@ func Up(t *testing.T) *API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &API{Root: root, dir: t.TempDir(), hyper: filepath.Join(root, ".cache/kube/bin/hyper")}
+	a := &API{Root: root, t: t, dir: t.TempDir(), hyper: filepath.Join(root, ".cache/kube/bin/hyper")}
 	a.etcd, a.url = "http://"+freeAddress(t), "https://"+freeAddress(t)
 	a.Kubeconfig = a.file("admin.kubeconfig")
 	peer := "http://" + freeAddress(t)
@@ -212,7 +213,7 @@ func (a *API) startProgram(t *testing.T, name, logFile string, args ...string) *
 		_ = p.cmd.Wait() // it is killed
 		close(p.ended)
 	}()
-	t.Cleanup(p.kill)
+	a.t.Cleanup(p.kill) // not of a subtest that starts a program again
 	return p
 }
 

@@ -261,7 +261,7 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 		if p.first {
 			k.at = &progress{request: *p.call}
 		}
-		if err := m.write(ctx, o, k, &want); err != nil {
+		if err := m.write(ctx, o, k, &want, u); err != nil {
 			return roundTime, err
 		}
 	}
@@ -289,8 +289,8 @@ func (m *Mirror) create(ctx context.Context, name string) (*v1alpha1.Drive, erro
 }
 
 // write writes a status.
-func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *v1alpha1.DriveStatus) error {
-	k.pace.Wrote(m.opt.Clock.Now()) // one that fails may have been made
+func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *v1alpha1.DriveStatus, u pace.Urgency) error {
+	k.pace.Wrote(u, m.opt.Clock.Now()) // one that fails may have been made
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	out, err := m.drives.ApplyStatus(ctx, &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Status: *want}, Owner)
