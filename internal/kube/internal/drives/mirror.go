@@ -210,12 +210,8 @@ func (m *Mirror) round(ctx context.Context) time.Duration {
 			due = min(due, m.pause(k))
 		}
 	}
-	if len(m.opt.Engine.Unready()) == 0 { // else drives may be missing in the snapshot
-		for _, name := range names {
-			if !there[name] {
-				due = min(due, m.forget(ctx, name))
-			}
-		}
+	for _, name := range forgotten(names, there, m.opt.Node, m.opt.Engine.Unready()) {
+		due = min(due, m.forget(ctx, name))
 	}
 	for name := range m.known {
 		if _, exists := m.objects.Get(name); !there[name] && !exists {
@@ -320,6 +316,17 @@ func (m *Mirror) start(ctx context.Context, name string, k *object, r request, d
 		case <-ctx.Done():
 		}
 	}()
+}
+
+// forgotten returns which objects have no drive any more. While the daemon is not ready there are none: the records
+// of absent drives may not be read yet.
+func forgotten(names []string, there map[string]bool, node string, unready []string) (out []string) {
+	for _, name := range names {
+		if _, of, _ := strings.Cut(name, "."); len(unready) == 0 && of == node && !there[name] {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // forget deletes the object of a drive that the engine no longer knows.

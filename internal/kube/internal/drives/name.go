@@ -25,7 +25,7 @@ func ObjectName(id, node string) string {
 	name := strings.Trim(notInID.ReplaceAllString(id, "-"), "-")
 	if room := maxName - len(node) - 1; name != id || len(name) > room {
 		sum := hash(id)
-		name = strings.TrimRight(name[:min(len(name), room-len(sum)-1)], "-") + "-" + sum
+		name = strings.Trim(name[:min(len(name), room-len(sum)-1)]+"-"+sum, "-")
 	}
 	return name + "." + node
 }
