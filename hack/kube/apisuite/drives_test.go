@@ -71,6 +71,13 @@ func TestKubeAPIDrives(t *testing.T) {
 	if w := a.Writes(t, "drives", "drivebay/", since); len(w) > 0 {
 		t.Errorf("%d writes in the steady state: %+v", len(w), w)
 	}
+	since = time.Now()
+	d.Stop(t)
+	d.Start(t)
+	time.Sleep(20 * time.Second)
+	if w := a.Writes(t, "drives", "drivebay/", since); len(w) > 0 {
+		t.Errorf("%d writes after a restart: %+v", len(w), w)
+	}
 }
 
 // answerTime is the time within which a person gets the answer to a request.
