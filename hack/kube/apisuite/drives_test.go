@@ -323,6 +323,24 @@ func TestKubeAPIObjects(t *testing.T) {
 			return ""
 		})
 	})
+	t.Run("a volume takes room", func(t *testing.T) {
+		since := time.Now()
+		d.CLI(t, "volume", "create", "data-1", "--size", "1TB", "--class", "nvme", "--backing", "lvm")
+		took := Eventually(t, 10*time.Second, "less room on one drive", func() string {
+			for _, o := range drives(t, a, d.Node) {
+				if g := o.Status.Capacity.Group; g != nil && g.Kind == "LVM" && o.Status.Capacity.Free == "2.8 TB" {
+					return ""
+				}
+			}
+			return "none"
+		})
+		time.Sleep(5 * time.Second)
+		writes := a.Writes(t, "drives", "drivebay/", since)
+		t.Logf("shown after %v, %d writes", took.Round(time.Millisecond), len(writes))
+		if len(writes) > 2 {
+			t.Errorf("%d writes for one change: %+v", len(writes), writes)
+		}
+	})
 	t.Run("a forgotten drive has no object", func(t *testing.T) {
 		name, id := inBay(t, d, "Slot 23")
 		d.CLI(t, "sim", "fault", "23", "vanish")
