@@ -56,7 +56,7 @@ func newBuilder(root string) builder {
 }
 
 // once makes something unless the stamp says that it was made from the same inputs.
-func (b builder) once(stamp string, make func() error) error {
+func (b builder) once(stamp string, produce func() error) error {
 	key, err := b.key()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (b builder) once(stamp string, make func() error) error {
 	if err := os.RemoveAll(stamp); err != nil {
 		return err
 	}
-	if err := make(); err != nil {
+	if err := produce(); err != nil {
 		return err
 	}
 	return os.WriteFile(stamp, []byte(key), 0o644)

@@ -96,15 +96,14 @@ func (c *Cache[T, P]) Drop(name string) {
 	delete(c.objects, name)
 }
 
-// put keeps the newer version: the stream may be behind an own write. It reports whether the version is new. The
-// fields' owners are most of the size of an object, and no reader of the cache needs them.
-func (c *Cache[T, P]) put(o P) bool {
-	if was, ok := c.objects[o.GetName()]; ok && was.GetUID() == o.GetUID() && version(was) >= max(version(o), 1) {
-		return false
+// put keeps the newer version: the stream may be behind an own write. The fields' owners are most of the
+// size of an object, and no reader of the cache needs them.
+func (c *Cache[T, P]) put(o P) {
+	if was, ok := c.objects[o.GetName()]; ok && was.GetUID() == o.GetUID() && version(was) > version(o) {
+		return
 	}
 	o.SetManagedFields(nil)
 	c.objects[o.GetName()] = o
-	return true
 }
 
 // version is the number of a change of the cluster. It grows within one kind of objects
@@ -121,11 +120,10 @@ func version(o metav1.Object) uint64 {
 func (c *Cache[T, P]) Add(o any) error { return c.Update(o) }
 
 func (c *Cache[T, P]) Update(o any) error {
+	defer c.changed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.put(o.(P)) { // else it is the echo of an own write
-		c.changed()
-	}
+	c.put(o.(P))
 	return nil
 }
 

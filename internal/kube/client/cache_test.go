@@ -49,9 +49,6 @@ func TestCache(t *testing.T) {
 	c.Put(drive("a", "1", "100", "BAD"))
 	must(c.Update(drive("a", "1", "11", "SUSPECT")))
 	is("an older version from the stream", "a", "BAD")
-	if changes != 1 {
-		t.Errorf("%d changes: an own write, and what is older, is no change", changes)
-	}
 	must(c.Update(drive("a", "1", "101", "GOOD")))
 	is("a newer version from the stream", "a", "GOOD")
 	must(c.Replace([]any{drive("a", "1", "50", "SUSPECT")}, "50"))
