@@ -445,3 +445,20 @@ func TestKubeAPIAway(t *testing.T) {
 		})
 	}
 }
+
+// TestKubeAPIOlderCRD: a daemon that is newer than the CRD says so once, keeps trying with growing waits, and goes on when
+// the CRD is updated.
+func TestKubeAPIOlderCRD(t *testing.T) {
+	a := Up(t)
+	a.Kubectl(t, "", "patch", "crd", "drives.drivebay.io", "--type", "json", "-p", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/refusals"}]`)
+	d := a.Daemon(t, "rack24", mixedRack(t, a), a.Kubeconfig)
+	time.Sleep(15 * time.Second)
+	if log := d.Log(); strings.Count(log, "refuses the object of a drive") != 1 || !strings.Contains(log, "field not declared in schema") {
+		t.Errorf("%s", log)
+	}
+	if w := a.Writes(t, "drives", "drivebay/", time.Time{}); len(w) > 24*8 {
+		t.Errorf("%d requests in 15 s", len(w))
+	}
+	a.Kubectl(t, "", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(a.Root, "deploy/chart/drivebay/crds"))
+	mirrored(t, a, d)
+}

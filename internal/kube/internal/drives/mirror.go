@@ -83,7 +83,7 @@ type Mirror struct {
 
 	failures int       // of the API server in a row
 	resume   time.Time // no request to the API server before
-	refusing bool      // it has refused an object and taken none since
+	told     time.Time // when a refused object was last logged
 }
 
 // object is what the mirror remembers about the object of a drive.
@@ -366,10 +366,10 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 	}
 	now, log := m.opt.Clock.Now(), m.opt.Log.With("op", "kube", "drive", name, "err", err)
 	if refusal(err) {
-		if k.failures++; k.failures == 1 && !m.refusing {
+		if k.failures++; k.failures == 1 && now.Sub(m.told) >= pace.Window { // what is wrong with one is wrong with all
+			m.told = now
 			log.Warn("the API server refuses the object of a drive: retrying")
 		}
-		m.refusing = true
 		k.resume = now.Add(spread(refused.Wait(k.failures)))
 		return
 	}
@@ -394,5 +394,5 @@ func (m *Mirror) succeeded() {
 	if m.failures > 0 {
 		m.opt.Log.Info("the API server takes the objects of the drives again", "op", "kube")
 	}
-	m.failures, m.refusing = 0, false
+	m.failures = 0
 }
