@@ -142,7 +142,8 @@ func loadChart(t *testing.T, objects []chartObject, daemon chartContainer) confi
 	return loaded
 }
 
-// TestChartMounts: the daemon gets what the command of docs/install.md mounts, and the kubelet's directory.
+// TestChartMounts: the daemon gets what the command of docs/install.md mounts, the kubelet's directory, and the token for
+// the API server.
 func TestChartMounts(t *testing.T) {
 	page, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
@@ -156,7 +157,7 @@ func TestChartMounts(t *testing.T) {
 		}
 		mounts := 0
 		for _, m := range daemon.VolumeMounts {
-			if m.Name == "kubelet" || m.Name == "config" {
+			if m.Name == "kubelet" || m.Name == "config" || m.Name == "token" {
 				continue
 			}
 			mounts++
