@@ -4,6 +4,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 # Without the tag gRPC brings trace pages, and html/template with them: 3 MB resident that nothing calls (google.golang.org/grpc, trace_withtrace.go).
 TAGS     := grpcnotrace
+CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Not hack/kube/programs: vet would compile Kubernetes, which takes minutes.
@@ -88,6 +89,7 @@ lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be 
 
 generate: need-go ## write the generated code and pages anew
 	$(GO) -C hack/protogen run . ../../addons healer/healer.proto
+	$(GO) run $(CONTROLLER_GEN) object crd paths=./api/... output:crd:dir=deploy/chart/drivebay/crds
 	$(GO) run ./cmd/drivebay docs rules >docs/health-rules.md
 	$(GO) run ./cmd/drivebay docs conditions >docs/volume-conditions.md
 	$(GO) run ./cmd/drivebay docs repairs >docs/repairs.md

@@ -53,6 +53,10 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
+	// The objects of Kubernetes, and the only packages that may import its libraries.
+	"api/v1alpha1":         {theirs: []string{"k8s.io/apimachinery"}},
+	"internal/kube/client": {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
+
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},
 	"cmd/drivebay/internal/named":     {ours: []string{"."}},
