@@ -54,8 +54,10 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
 	// The objects of Kubernetes, and the only packages that may import its libraries.
-	"api/v1alpha1":         {theirs: []string{"k8s.io/apimachinery"}},
-	"internal/kube/client": {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
+	"api/v1alpha1":                     {theirs: []string{"k8s.io/apimachinery"}},
+	"internal/kube/client":             {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
+	"internal/kube/internal/translate": {ours: []string{".", "api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery"}},
+	"internal/kube/volumes":            {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},

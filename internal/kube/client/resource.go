@@ -40,6 +40,12 @@ type Drives = Resource[v1alpha1.Drive, *v1alpha1.Drive, v1alpha1.DriveList, *v1a
 // NewDrives returns the resource of the drives.
 func NewDrives(c rest.Interface) Drives { return Drives{c, "drives", "Drive"} }
 
+// Volumes are the objects of kind Volume.
+type Volumes = Resource[v1alpha1.Volume, *v1alpha1.Volume, v1alpha1.VolumeList, *v1alpha1.VolumeList]
+
+// NewVolumes returns the resource of the volumes.
+func NewVolumes(c rest.Interface) Volumes { return Volumes{c, "volumes", "Volume"} }
+
 // status is the subresource that the writers of a status write to.
 const status = "status"
 
@@ -62,10 +68,10 @@ func (r Resource[T, P, L, PL]) Watch(ctx context.Context, opt metav1.ListOptions
 }
 
 // Create makes an object, and fails if there is one with its name.
-func (r Resource[T, P, L, PL]) Create(ctx context.Context, object P) (P, error) {
+func (r Resource[T, P, L, PL]) Create(ctx context.Context, object P, owner string) (P, error) {
 	r.setKind(object)
 	out := P(new(T))
-	return out, r.rest.Post().Resource(r.name).Body(object).Do(ctx).Into(out)
+	return out, r.rest.Post().Resource(r.name).Param("fieldManager", owner).Body(object).Do(ctx).Into(out)
 }
 
 // Delete deletes an object by its name, if it still has this UID.
