@@ -297,34 +297,40 @@ type DriveCapacity struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Total int64 `json:"total,omitempty"`
-	// Free is the free space for people: of partitions and logical volumes together.
+	// Free is the free space for people.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Free string `json:"free,omitempty"`
-	// Unallocated is the space without a partition.
-	// +kubebuilder:validation:Minimum=0
+	// Backings are the kinds of volumes for which the drive has room.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=backing
 	// +optional
-	Unallocated int64 `json:"unallocated,omitempty"`
-	// Largest is the size of the largest partition that can be made.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	Largest int64 `json:"largest,omitempty"`
-	// Partitioned is true if there are partitions, or will be: no volume can take the whole drive.
-	// +optional
-	Partitioned bool `json:"partitioned,omitempty"`
-	// Group is the volume group on the drive.
+	Backings []BackingCapacity `json:"backings,omitempty"`
+	// Group is the volume group that the drive is in.
 	// +optional
 	Group *DriveGroup `json:"group,omitempty"`
 }
 
-// DriveGroup is the volume group that a drive is part of.
+// BackingCapacity is the room for volumes of one backing (the parameter drivebay.io/backing of a StorageClass).
+type BackingCapacity struct {
+	// Backing is the kind of volumes; the room for a mirror is that for one of its legs.
+	// +kubebuilder:validation:Enum=partition;drive;lvm;thin;mirror
+	Backing string `json:"backing"`
+	// Largest is the size of the largest volume; an encrypted one needs 16 MiB of it for its header.
+	// +kubebuilder:validation:Minimum=0
+	Largest int64 `json:"largest"`
+	// Available is the room for all volumes together.
+	// +kubebuilder:validation:Minimum=0
+	Available int64 `json:"available"`
+}
+
+// DriveGroup is the volume group that a drive is in.
 type DriveGroup struct {
-	// Name of the group; empty: the physical volume is in no group yet.
 	// +kubebuilder:validation:MaxLength=128
-	// +optional
-	Name string `json:"name,omitempty"`
-	// Kind of the volumes in the group; empty: nothing was made in it yet, and any kind can be.
-	// +kubebuilder:validation:Enum=LVM;THIN;MIRROR
+	Name string `json:"name"`
+	// Kind of the volumes in the group; absent: the group has none yet.
+	// +kubebuilder:validation:Enum=LVM;LVM_THIN;LVM_MIRROR
 	// +optional
 	Kind string `json:"kind,omitempty"`
 	// Drives are the ids of all drives of the group.
@@ -333,10 +339,6 @@ type DriveGroup struct {
 	// +listType=set
 	// +optional
 	Drives []string `json:"drives,omitempty"`
-	// Free is the space for volumes of the kind, in bytes.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	Free int64 `json:"free,omitempty"`
 }
 
 // DriveRequest is a field of the spec that the node has acted on.

@@ -189,9 +189,15 @@ type program struct {
 	ended chan struct{}
 }
 
+// start starts a component of Kubernetes.
 func (a *API) start(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{cmd: exec.Command(a.hyper, args...), log: a.file(args[0] + ".log"), ended: make(chan struct{})}
+	return a.startProgram(t, a.hyper, a.file(args[0]+".log"), args...)
+}
+
+func (a *API) startProgram(t *testing.T, name, logFile string, args ...string) *program {
+	t.Helper()
+	p := &program{cmd: exec.Command(name, args...), log: logFile, ended: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,9 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -135,6 +137,31 @@ func ready(s *v1alpha1.VolumeStatus, generation int64, now time.Time) []metav1.C
 	conditions := s.Conditions
 	meta.SetStatusCondition(&conditions, c)
 	return conditions
+}
+
+// urgency returns how soon a status has to be written in place of another.
+func urgency(was, want *v1alpha1.VolumeStatus) pace.Urgency {
+	switch {
+	case was.Phase == "":
+		return pace.Now
+	case equality.Semantic.DeepEqual(was, want):
+		return pace.None
+	case was.ObservedGeneration != want.ObservedGeneration || was.Phase != want.Phase:
+		return pace.Now
+	case equality.Semantic.DeepEqual(withoutNumbers(was), withoutNumbers(want)):
+		return pace.Minor
+	}
+	return pace.Major
+}
+
+// withoutNumbers returns a status without the texts that change while nothing happens: a finding names the used
+// space.
+func withoutNumbers(s *v1alpha1.VolumeStatus) *v1alpha1.VolumeStatus {
+	s = s.DeepCopy()
+	for i := range s.Findings {
+		s.Findings[i].Message = ""
+	}
+	return s
 }
 
 // abandoned reports whether the object of a volume that the engine does not have is to be deleted: an operator

@@ -11,11 +11,10 @@ import (
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -51,10 +50,6 @@ const (
 	// gatherTime is how long changes of a volume are gathered before they are written: a volume that is staged is
 	// published a moment later.
 	gatherTime = 500 * time.Millisecond
-	// A status is written writesAtOnce times in a row, then once in writeEvery. The answer to a request is
-	// written at once.
-	writesAtOnce = 2
-	writeEvery   = 30 * time.Second
 	// apiRetry is how long a failed request to the API server waits for its repetition.
 	apiRetry = 2 * time.Second
 )
@@ -65,7 +60,7 @@ var retries = backoff.Backoff{First: time.Second, Most: 30 * time.Second}
 // Node shows the volumes of an engine as objects and does what the objects request.
 type Node struct {
 	opt     Options
-	objects objects
+	objects *client.Cache[v1alpha1.Volume, *v1alpha1.Volume]
 	queue   workqueue.TypedDelayingInterface[string]
 
 	mu     sync.Mutex
@@ -74,27 +69,26 @@ type Node struct {
 
 // memory is what is remembered of a volume, only to try and write less often.
 type memory struct {
-	failed  int         // attempts in a row that failed
-	next    time.Time   // when the next one is due
-	writes  []time.Time // the last writes of the status, at most writesAtOnce
-	deleted bool        // the engine had the volume in removal, and then no more
-	foreign string      // the node that has the object; reported once
+	failed int       // attempts in a row that failed
+	next   time.Time // when the next one is due
+	pace   pace.Pace
+	// sent is a status that the API server stored differently, as got: its schema is older than this daemon.
+	sent, got *v1alpha1.VolumeStatus
+	deleted   bool   // the engine had the volume in removal, and then no more
+	foreign   string // the node that has the object; reported once
 }
 
 // New returns the part of a node.
 func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory{}}
-	n.objects.byID, n.objects.changed = map[string]*v1alpha1.Volume{}, n.queue.Add
+	n.objects = client.NewCache[v1alpha1.Volume](opt.Log, n.queue.Add)
 	return n
 }
 
 // Run works until ctx ends. Calls of the engine that are under way are canceled.
 func (n *Node) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	lw := n.opt.Objects.ListWatch(translate.NodeSelector(n.opt.Name))
-	all.Go(func() {
-		cache.NewReflectorWithOptions(lw, &v1alpha1.Volume{}, &n.objects, cache.ReflectorOptions{Name: "volumes"}).RunWithContext(ctx)
-	})
+	all.Go(func() { client.Follow(ctx, n.objects, n.opt.Objects, client.Selector(n.opt.Name)) })
 	all.Go(func() { n.follow(ctx) })
 	for range workers {
 		all.Go(func() { n.work(ctx) })
@@ -162,12 +156,12 @@ func (n *Node) report() {
 		return
 	}
 	set := n.opt.Engine.Volumes()
-	mirrored := set.Seq > 0 && n.objects.isSynced() && n.opt.Engine.Listed() == nil
+	mirrored := set.Seq > 0 && n.listed() && n.opt.Engine.Listed() == nil
 	for _, v := range set.Volumes {
 		if !mirrored {
 			break
 		}
-		mirrored = !wants(v) || n.objects.get(v.ID) != nil || n.memoryOf(v.ID).foreign != ""
+		mirrored = !wants(v) || n.object(v.ID) != nil || n.memoryOf(v.ID).foreign != ""
 	}
 	n.opt.Mirrored(mirrored)
 }
@@ -198,6 +192,18 @@ func (n *Node) forget(id string) {
 	delete(n.memory, id)
 }
 
+// object returns the object of a volume, nil if the API server has none.
+func (n *Node) object(id string) *v1alpha1.Volume {
+	o, _ := n.objects.Get(id)
+	return o
+}
+
+// listed reports whether the objects of the node are known.
+func (n *Node) listed() bool {
+	_, listed := n.objects.Names()
+	return listed
+}
+
 // view returns the volume of the engine, nil if it has none.
 func (n *Node) view(id string) *drivebay.VolumeView {
 	v, _ := n.opt.Engine.Volumes().Get(id)
@@ -206,10 +212,10 @@ func (n *Node) view(id string) *drivebay.VolumeView {
 
 // reconcile does the next thing for a volume. after is when to look at it again; 0: after the next change.
 func (n *Node) reconcile(ctx context.Context, id string) (after time.Duration, err error) {
-	if set := n.opt.Engine.Volumes(); set.Seq == 0 || !n.objects.isSynced() {
+	if set := n.opt.Engine.Volumes(); set.Seq == 0 || !n.listed() {
 		return gatherTime, nil
 	}
-	o, v := n.objects.get(id), n.view(id)
+	o, v := n.object(id), n.view(id)
 	switch {
 	case o == nil && (v == nil || !wants(v)):
 		if v == nil {
@@ -252,7 +258,7 @@ func (n *Node) call(ctx context.Context, o *v1alpha1.Volume, do call) (after tim
 		case err != nil:
 			return 0, fmt.Errorf("read: %w", err)
 		case newest.Generation != o.Generation:
-			n.objects.put(newest)
+			n.objects.Put(newest)
 			return 0, nil
 		}
 	}
@@ -306,7 +312,7 @@ func (n *Node) run(ctx context.Context, o *v1alpha1.Volume, do call) error {
 
 // mirror makes the object of a volume that has none.
 func (n *Node) mirror(ctx context.Context, v *drivebay.VolumeView) error {
-	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, Labels: translate.Labels(n.opt.Name)}, Spec: translate.SpecOfVolume(&v.Volume, n.opt.Name)}
+	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, Labels: client.Labels(n.opt.Name)}, Spec: translate.SpecOfVolume(&v.Volume, n.opt.Name)}
 	made, err := n.opt.Objects.Create(ctx, o, Owner)
 	if apierrors.IsAlreadyExists(err) {
 		return n.conflict(ctx, v)
@@ -314,7 +320,7 @@ func (n *Node) mirror(ctx context.Context, v *drivebay.VolumeView) error {
 	if err != nil {
 		return fmt.Errorf("make: %w", err)
 	}
-	n.objects.put(made)
+	n.objects.Put(made)
 	return nil
 }
 
@@ -328,12 +334,12 @@ func (n *Node) conflict(ctx context.Context, v *drivebay.VolumeView) error {
 	case err != nil:
 		return fmt.Errorf("read: %w", err)
 	case o.Spec.Node == n.opt.Name: // it was made a moment ago, or lost its label
-		if o.Labels[translate.NodeLabel] != translate.Labels(n.opt.Name)[translate.NodeLabel] {
-			if o, err = n.opt.Objects.Apply(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, UID: o.UID, Labels: translate.Labels(n.opt.Name)}}, Owner); err != nil {
+		if o.Labels[client.NodeLabel] != client.Labels(n.opt.Name)[client.NodeLabel] {
+			if o, err = n.opt.Objects.Apply(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, UID: o.UID, Labels: client.Labels(n.opt.Name)}}, Owner); err != nil {
 				return fmt.Errorf("label: %w", err)
 			}
 		}
-		n.objects.put(o)
+		n.objects.Put(o)
 		return nil
 	}
 	if n.memoryOf(v.ID).foreign != o.Spec.Node {
@@ -348,23 +354,22 @@ func (n *Node) remove(ctx context.Context, o *v1alpha1.Volume) error {
 	if err := n.opt.Objects.Delete(ctx, o.Name, o.UID); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete: %w", err)
 	}
-	n.objects.drop(o.Name, o.UID)
+	n.objects.Drop(o.Name)
 	n.forget(o.Name)
 	return nil
 }
 
 // write writes a status unless the object has it. A status that is no answer may have to wait: after is how long.
 func (n *Node) write(ctx context.Context, o *v1alpha1.Volume, s v1alpha1.VolumeStatus) (after time.Duration, err error) {
-	if equality.Semantic.DeepEqual(o.Status, s) {
+	m, now := n.memoryOf(o.Name), time.Now()
+	u := urgency(&o.Status, &s)
+	if u == pace.None || m.sent != nil && urgency(m.sent, &s) == pace.None && urgency(m.got, &o.Status) == pace.None {
 		return 0, nil
 	}
-	now := time.Now()
-	m := n.memoryOf(o.Name)
-	if full := len(m.writes) == writesAtOnce; full && s.ObservedGeneration == o.Status.ObservedGeneration && o.Status.Phase != "" {
-		if after := m.writes[0].Add(writesAtOnce * writeEvery).Sub(now); after > 0 {
-			return after, nil
-		}
+	if after := m.pace.Wait(u, now); after > 0 {
+		return after, nil
 	}
+	n.remember(o.Name, func(m *memory) { m.pace.Wrote(now) }) // one that fails may have been made
 	written, err := n.opt.Objects.ApplyStatus(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: s}, Owner)
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // deleted meanwhile
@@ -372,11 +377,9 @@ func (n *Node) write(ctx context.Context, o *v1alpha1.Volume, s v1alpha1.VolumeS
 	case err != nil:
 		return 0, fmt.Errorf("write the status: %w", err)
 	}
-	n.remember(o.Name, func(m *memory) {
-		if m.writes = append(m.writes, now); len(m.writes) > writesAtOnce {
-			m.writes = m.writes[1:]
-		}
-	})
-	n.objects.put(written)
+	if urgency(&written.Status, &s) != pace.None {
+		n.remember(o.Name, func(m *memory) { m.sent, m.got = s.DeepCopy(), written.Status.DeepCopy() })
+	}
+	n.objects.Put(written)
 	return 0, nil
 }
