@@ -23,7 +23,7 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 	if err != nil {
 		return nil, c.unlessExists(req.Name, err)
 	}
-	if c.opt.Cluster != nil {
+	if c.opt.Cluster != nil && req.AccessibilityRequirements != nil {
 		r.Nodes = nodes
 	}
 	v, err := c.volumes.CreateVolume(ctx, r)

@@ -14,10 +14,13 @@ import (
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/heartbeat"
 	"github.com/drivebay/drivebay/internal/kube/volumes"
 	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 )
 
 const (
@@ -80,8 +83,10 @@ func (n *node) startEngine(t *testing.T) {
 func (n *node) startKube(t *testing.T, a *API) {
 	t.Helper()
 	n.calls = &counted{Engine: n.engine}
-	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesOf(t, a), Log: logger(t)})
-	n.stopKube = run(t, part.Run)
+	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, a.Config()), Log: logger(t), Every: beatEvery})
+	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesOf(t, a), Log: logger(t), Mirrored: beat.Mirrored})
+	stopPart, stopBeat := run(t, part.Run), run(t, beat.Run)
+	n.stopKube = func() { stopPart(); stopBeat() }
 }
 
 // restart ends the daemon and starts it again with what its store and its drives have.
@@ -128,6 +133,18 @@ func volumesOf(t *testing.T, a *API) client.Volumes {
 		t.Fatal(err)
 	}
 	return client.NewVolumes(c)
+}
+
+// beatEvery is the time between two renewals of the Lease of a node in these tests.
+const beatEvery = time.Second
+
+func leasesOf(t *testing.T, config *rest.Config) coordinationclient.LeaseInterface {
+	t.Helper()
+	c, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Leases("default")
 }
 
 func logger(t *testing.T) *slog.Logger {

@@ -1,67 +1,25 @@
 package client
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"strconv"
 	"sync"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 // Cache holds the newest known version of each object that a selector selects: from the API server's
 // stream of changes, or from the answer to an own write.
 type Cache[T any, P Object[T]] struct {
 	changed func(name string)
-	log     *slog.Logger
 
 	mu      sync.Mutex
 	objects map[string]P
 	listed  bool
-	failing bool
 }
 
 // NewCache returns an empty cache; changed is called with the name of each object that changed at the API server, and must not block.
-func NewCache[T any, P Object[T]](log *slog.Logger, changed func(name string)) *Cache[T, P] {
-	return &Cache[T, P]{changed: changed, log: log, objects: map[string]P{}}
-}
-
-// Follow keeps the cache up to date until ctx ends. While the API server does not answer, it tries again with
-// growing waits, and the cache stays as it was.
-func Follow[T any, P Object[T], L any, PL List[L]](ctx context.Context, c *Cache[T, P], r Resource[T, P, L, PL], selector string) {
-	lists := r.listWatch(selector)
-	list, follow := lists.ListWithContextFunc, lists.WatchFuncWithContext
-	lists.ListWithContextFunc = func(ctx context.Context, opt metav1.ListOptions) (runtime.Object, error) {
-		out, err := list(ctx, opt)
-		return out, c.heard(r.name, err)
-	}
-	lists.WatchFuncWithContext = func(ctx context.Context, opt metav1.ListOptions) (watch.Interface, error) {
-		out, err := follow(ctx, opt)
-		return out, c.heard(r.name, err)
-	}
-	reflector := cache.NewReflectorWithOptions(lists, P(new(T)), c, cache.ReflectorOptions{Name: r.name})
-	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // it logs each try
-}
-
-// heard logs the first of several failures, and the first success after them.
-func (c *Cache[T, P]) heard(what string, err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err != nil && !c.failing && !errors.Is(err, context.Canceled):
-		c.failing = true
-		c.log.Warn("objects cannot be read from the API server: retrying", "op", "kube", "objects", what, "err", err)
-	case err == nil && c.failing:
-		c.failing = false
-		c.log.Info("objects are read from the API server again", "op", "kube", "objects", what)
-	}
-	return err
+func NewCache[T any, P Object[T]](changed func(name string)) *Cache[T, P] {
+	return &Cache[T, P]{changed: changed, objects: map[string]P{}}
 }
 
 // Get returns an object, which the caller must not change.

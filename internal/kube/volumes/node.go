@@ -35,12 +35,9 @@ type Options struct {
 	Engine  Engine
 	Objects client.Volumes
 	Log     *slog.Logger
-	// Mirrored gets whether all volumes of the node have objects, after each change; it may be nil.
+	// Mirrored gets whether all volumes of the node have objects, once a second; it may be nil.
 	Mirrored func(bool)
 }
-
-// Owner is the field owner of what a node writes.
-const Owner = "drivebay-node"
 
 const (
 	workers = 16
@@ -50,6 +47,8 @@ const (
 	// gatherTime is how long changes of a volume are gathered before they are written: a volume that is staged is
 	// published a moment later.
 	gatherTime = 500 * time.Millisecond
+	// reportTime is the time between two looks at whether all volumes have objects.
+	reportTime = time.Second
 	// apiRetry is how long a failed request to the API server waits for its repetition.
 	apiRetry = 2 * time.Second
 )
@@ -81,19 +80,25 @@ type memory struct {
 // New returns the part of a node.
 func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory{}}
-	n.objects = client.NewCache[v1alpha1.Volume](opt.Log, n.queue.Add)
+	n.objects = client.NewCache[v1alpha1.Volume](n.queue.Add)
 	return n
 }
 
 // Run works until ctx ends. Calls of the engine that are under way are canceled.
 func (n *Node) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	all.Go(func() { client.Follow(ctx, n.objects, n.opt.Objects, client.Selector(n.opt.Name)) })
+	all.Go(func() { client.Follow(ctx, n.opt.Log, n.objects, n.opt.Objects, client.Selector(n.opt.Name)) })
 	all.Go(func() { n.follow(ctx) })
 	for range workers {
 		all.Go(func() { n.work(ctx) })
 	}
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		n.report()
+		select {
+		case <-ctx.Done():
+		case <-time.After(reportTime):
+		}
+	}
 	n.queue.ShutDown()
 	all.Wait()
 	return nil
@@ -127,7 +132,6 @@ func (n *Node) follow(ctx context.Context) {
 			}
 		}
 		was = is
-		n.report()
 	}
 }
 
@@ -146,7 +150,6 @@ func (n *Node) work(ctx context.Context) {
 		if after > 0 {
 			n.queue.AddAfter(id, after)
 		}
-		n.report()
 	}
 }
 
@@ -313,7 +316,7 @@ func (n *Node) run(ctx context.Context, o *v1alpha1.Volume, do call) error {
 // mirror makes the object of a volume that has none.
 func (n *Node) mirror(ctx context.Context, v *drivebay.VolumeView) error {
 	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, Labels: client.Labels(n.opt.Name)}, Spec: translate.SpecOfVolume(&v.Volume, n.opt.Name)}
-	made, err := n.opt.Objects.Create(ctx, o, Owner)
+	made, err := n.opt.Objects.Create(ctx, o, client.NodeOwner)
 	if apierrors.IsAlreadyExists(err) {
 		return n.conflict(ctx, v)
 	}
@@ -335,7 +338,7 @@ func (n *Node) conflict(ctx context.Context, v *drivebay.VolumeView) error {
 		return fmt.Errorf("read: %w", err)
 	case o.Spec.Node == n.opt.Name: // it was made a moment ago, or lost its label
 		if o.Labels[client.NodeLabel] != client.Labels(n.opt.Name)[client.NodeLabel] {
-			if o, err = n.opt.Objects.Apply(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, UID: o.UID, Labels: client.Labels(n.opt.Name)}}, Owner); err != nil {
+			if o, err = n.opt.Objects.Apply(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: v.ID, UID: o.UID, Labels: client.Labels(n.opt.Name)}}, client.NodeOwner); err != nil {
 				return fmt.Errorf("label: %w", err)
 			}
 		}
@@ -370,7 +373,7 @@ func (n *Node) write(ctx context.Context, o *v1alpha1.Volume, s v1alpha1.VolumeS
 		return after, nil
 	}
 	n.remember(o.Name, func(m *memory) { m.pace.Wrote(now) }) // one that fails may have been made
-	written, err := n.opt.Objects.ApplyStatus(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: s}, Owner)
+	written, err := n.opt.Objects.ApplyStatus(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: s}, client.NodeOwner)
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // deleted meanwhile
 		return apiRetry, nil

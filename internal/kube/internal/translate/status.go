@@ -88,9 +88,8 @@ func parse[E any, P interface {
 	*E
 	UnmarshalText([]byte) error
 }](name string) E {
-	var e E
-	if P(&e).UnmarshalText([]byte(name)) != nil {
-		var none E
+	var e, none E
+	if name == "" || P(&e).UnmarshalText([]byte(name)) != nil {
 		return none
 	}
 	return e
