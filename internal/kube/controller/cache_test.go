@@ -142,6 +142,9 @@ func BenchmarkGet(b *testing.B) {
 		all = append(all, numbered(i, i+1, fmt.Sprint("node-", i%100)))
 	}
 	_ = s.Replace(all, "")
+	began := time.Now()
+	s.volumes()
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "first-ms")
 	id := drivebay.VolumeID("7")
 	for i := 0; b.Loop(); i++ {
 		s.put(numbered(i%1000, 200_000+i, "n"))
