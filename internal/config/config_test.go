@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 		{"node without objects", "role: node\n", `f.yaml:1: the role node needs kubernetes.enabled`},
 		{"controller without CSI", "role: controller\n", `f.yaml:1: the role controller needs csiEndpoint`},
 		{"controller with drives", "role: controller\ncsiEndpoint: unix:///csi.sock\nclaim: all\n", `f.yaml:3: claim cannot be used with the role controller`},
-		{"controller with HTTP", "role: controller\ncsiEndpoint: unix:///csi.sock\nlisten: :1\n", `f.yaml:3: listen cannot be used with the role controller`},
+		{"controller with HTTP", "role: controller\ncsiEndpoint: unix:///csi.sock\nlisten: 127.0.0.1:1\n", `f.yaml:3: listen cannot be used with the role controller`},
 		{"syntax", "log:\n\tlevel: x\n", `f.yaml: line 2: found character that cannot start any token`},
 		{"two documents", "root: /\n---\nroot: /\n", `f.yaml: contains more than one YAML document`},
 		{"threshold order", "thresholds:\n  wearUsed: 90\n  hddPendingBad: 2\n", `f.yaml:3: health threshold hddPendingBad: invalid: is below hddPendingSure`},

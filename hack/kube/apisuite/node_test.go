@@ -82,9 +82,14 @@ func (n *node) startEngine(t *testing.T) {
 // startKube starts the part of the node in the objects.
 func (n *node) startKube(t *testing.T, a *API) {
 	t.Helper()
+	n.startKubeAs(t, a.Config())
+}
+
+func (n *node) startKubeAs(t *testing.T, config *rest.Config) {
+	t.Helper()
 	n.calls = &counted{Engine: n.engine}
-	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, a.Config()), Log: logger(t), Every: beatEvery})
-	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesOf(t, a), Log: logger(t), Mirrored: beat.Mirrored})
+	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: logger(t), Every: beatEvery})
+	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Log: logger(t), Mirrored: beat.Mirrored})
 	stopPart, stopBeat := run(t, part.Run), run(t, beat.Run)
 	n.stopKube = func() { stopPart(); stopBeat() }
 }
@@ -128,7 +133,12 @@ func (c *counted) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRa
 
 func volumesOf(t *testing.T, a *API) client.Volumes {
 	t.Helper()
-	c, err := client.New(a.Config())
+	return volumesAs(t, a.Config())
+}
+
+func volumesAs(t *testing.T, config *rest.Config) client.Volumes {
+	t.Helper()
+	c, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
