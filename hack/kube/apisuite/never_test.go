@@ -161,7 +161,7 @@ func TestKubeControllerKilled(t *testing.T) {
 				t.Helper()
 				config, died := killAt(a.Config(), at, sent)
 				c, stop := newController(t, config)
-				ready(t, c, "node-1", "node-2")
+				eventually(t, "the controller knows the nodes", func() bool { return len(c.Nodes()) == len(nodes) && c.Listed() == nil })
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				_ = call(ctx, c)
 				cancel()

@@ -14,6 +14,7 @@ type Cache[T any, P Object[T]] struct {
 
 	mu      sync.Mutex
 	objects map[string]P
+	gone    Gone
 	listed  bool
 }
 
@@ -51,13 +52,17 @@ func (c *Cache[T, P]) Put(o P) {
 func (c *Cache[T, P]) Drop(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.objects, name)
+	if was, ok := c.objects[name]; ok {
+		c.gone.Deleted(name, version(was))
+		delete(c.objects, name)
+	}
 }
 
 // put keeps the newer version: the stream may be behind an own write. The fields' owners are most of the
 // size of an object, and no reader of the cache needs them.
 func (c *Cache[T, P]) put(o P) {
-	if was, ok := c.objects[o.GetName()]; ok && was.GetUID() == o.GetUID() && version(was) > version(o) {
+	was, ok := c.objects[o.GetName()]
+	if ok && version(was) > version(o) || !ok && c.gone.Is(o.GetName(), version(o)) {
 		return
 	}
 	o.SetManagedFields(nil)
@@ -90,28 +95,29 @@ func (c *Cache[T, P]) Delete(o any) error {
 	defer c.changed(gone.GetName())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was, ok := c.objects[gone.GetName()]; ok && was.GetUID() == gone.GetUID() { // else it is there again
+	if was, ok := c.objects[gone.GetName()]; !ok || was.GetUID() == gone.GetUID() { // else it is there again
+		c.gone.Deleted(gone.GetName(), version(gone))
 		delete(c.objects, gone.GetName())
 	}
 	return nil
 }
 
-func (c *Cache[T, P]) Replace(list []any, _ string) error {
-	for name := range c.replace(list) {
+func (c *Cache[T, P]) Replace(list []any, at string) error {
+	for name := range c.replace(list, at) {
 		c.changed(name)
 	}
 	return nil
 }
 
 // replace returns the names of the objects that are or were in the cache.
-func (c *Cache[T, P]) replace(list []any) map[string]bool {
+func (c *Cache[T, P]) replace(list []any, at string) map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was, names := c.objects, map[string]bool{}
 	for name := range was {
 		names[name] = true
 	}
-	c.objects, c.listed = make(map[string]P, len(list)), true
+	c.objects, c.listed, c.gone = make(map[string]P, len(list)), true, Gone{}
 	for _, o := range list {
 		o := o.(P)
 		if old, ok := was[o.GetName()]; ok {
@@ -120,6 +126,7 @@ func (c *Cache[T, P]) replace(list []any) map[string]bool {
 		c.put(o)
 		names[o.GetName()] = true
 	}
+	c.gone.Listed(at)
 	return names
 }
 

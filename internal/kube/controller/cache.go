@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -21,6 +22,7 @@ type objects struct {
 
 	mu      sync.Mutex
 	byID    map[string]*v1alpha1.Volume
+	gone    client.Gone
 	synced  bool
 	waiting map[string]chan struct{} // closed when an object changes
 	// set is the set without the changes of the objects in changed.
@@ -68,7 +70,8 @@ func (s *objects) put(o *v1alpha1.Volume) {
 }
 
 func (s *objects) putLocked(o *v1alpha1.Volume) {
-	if was := s.byID[o.Name]; was != nil && version(was) >= version(o) {
+	was := s.byID[o.Name]
+	if was != nil && version(was) >= version(o) || was == nil && s.gone.Is(o.Name, version(o)) {
 		return
 	}
 	o.ManagedFields = nil
@@ -80,7 +83,13 @@ func (s *objects) putLocked(o *v1alpha1.Volume) {
 func (s *objects) drop(o *v1alpha1.Volume) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := s.byID[o.Name]; was != nil && was.UID == o.UID {
+	was := s.byID[o.Name]
+	if was != nil && was.UID != o.UID { // it is there again
+		return
+	}
+	s.gone.Deleted(o.Name, version(o))
+	if was != nil {
+		s.gone.Deleted(o.Name, version(was))
 		delete(s.byID, o.Name)
 		s.touch(o.Name)
 	}
@@ -174,9 +183,10 @@ func (s *objects) Delete(o any) error { s.drop(o.(*v1alpha1.Volume)); return nil
 func (s *objects) Resync() error      { return nil }
 
 // Replace takes a complete list of the objects.
-func (s *objects) Replace(list []any, _ string) error {
+func (s *objects) Replace(list []any, at string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.gone = client.Gone{}
 	there := make(map[string]bool, len(list))
 	for _, o := range list {
 		o := o.(*v1alpha1.Volume)
@@ -189,6 +199,7 @@ func (s *objects) Replace(list []any, _ string) error {
 			s.touch(id)
 		}
 	}
+	s.gone.Listed(at)
 	s.synced = true
 	return nil
 }

@@ -83,6 +83,29 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestLateAnswer: the answer to an own request that arrives after the deletion does not bring the object back.
+func TestLateAnswer(t *testing.T) {
+	s := newObjects(func(string) string { return "" })
+	id := drivebay.VolumeID("1")
+	there := func() bool { o, _ := s.get(id); return o != nil }
+	s.put(numbered(1, 5, "n"))
+	_ = s.Delete(numbered(1, 8, "n")) // the stream names the version of the deletion
+	if s.put(numbered(1, 7, "n")); there() {
+		t.Error("it is back after its deletion")
+	}
+	_ = s.Replace(nil, "20")
+	if s.put(numbered(1, 19, "n")); there() {
+		t.Error("it is back after a list without it")
+	}
+	if s.put(numbered(1, 21, "n")); !there() {
+		t.Error("a new one is not taken")
+	}
+	s.drop(numbered(1, 21, "n")) // an own deletion
+	if _ = s.Update(numbered(1, 21, "n")); there() {
+		t.Error("it is back from the stream, which is late")
+	}
+}
+
 func lease(node string, renewed time.Time) *coordinationv1.Lease {
 	seconds := int32(40)
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "drivebay-node-" + node, Annotations: map[string]string{"drivebay.io/report": `{"mirrored":true}`}},
