@@ -13,7 +13,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube fuzz assess bench lint generate image packages clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube kube-api fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -68,6 +68,9 @@ lab-long: need-go ## the same as lab-volumes with nothing left out: every backin
 kube: need-go ## drivebay as the CSI driver of a real Kubernetes node (needs root; builds Kubernetes once: CONTRIBUTING.md)
 	$(GO) run ./hack/kube build
 	$(GO) run ./hack/tier -name kube -min 3 -- -tags kube -timeout 20m -run Kube ./hack/kube/suite
+
+kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
+	$(GO) run ./hack/tier -name kube-api -min 6 -- -tags kube -timeout 40m -run KubeAPI ./hack/kube/apisuite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'

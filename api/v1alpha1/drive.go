@@ -85,8 +85,8 @@ type DriveSpec struct {
 // DriveStatus is what the node observes of a drive. It has no telemetry that always changes, such as
 // temperatures: that is in the metrics.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.node) || self.node == oldSelf.node",message="the node of a Drive cannot change"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || self.id == oldSelf.id",message="the id of a Drive cannot change"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.node) || (has(self.node) && self.node == oldSelf.node)",message="the node of a Drive cannot change"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || (has(self.id) && self.id == oldSelf.id)",message="the id of a Drive cannot change"
 type DriveStatus struct {
 	// ObservedGeneration is the generation of the spec that the node has last acted on.
 	// +kubebuilder:validation:Minimum=0

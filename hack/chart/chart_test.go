@@ -11,10 +11,12 @@ import (
 
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -26,7 +28,7 @@ var sets = map[string]string{
 	"single":  "singleNode: true\nstorageClasses: {drivebay: {default: true}, drivebay-mirror: null}\n",
 	"images": "images:\n  drivebay: {repository: registry.example/drivebay, tag: v1.0.0}\n  provisioner: {repository: registry.example/csi-provisioner, digest: 'sha256:" +
 		strings.Repeat("0a", 32) + "'}\nimagePullSecrets: [{name: registry}]\nkubeletDir: /var/lib/k0s/kubelet\n",
-	"small": "healthMonitor: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+	"small": "healthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
 }
 
 func renderSet(t *testing.T, values string) rendered {
@@ -86,6 +88,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"images: {drivebay: {digest: 'sha256:12'}}", "digest"},
 		{"images: {attacher: {repository: x}}", "attacher"},
 		{"imagePullPolicy: Sometimes", "imagePullPolicy"},
+		{"objects: {enabled: 1}", "enabled"},
+		{"config: {kubernetes: {enabled: true}}", "kubernetes"},
 		{"config: {csiEndpoint: unix:///x}", "csiEndpoint"},
 		{"config: {stateDir: /x}", "stateDir"},
 		{"config: {loop: 1}", "loop"},
@@ -116,6 +120,10 @@ var kinds = map[string]func() any{
 	"rbac.authorization.k8s.io/v1 RoleBinding":        func() any { return &rbacv1.RoleBinding{} },
 	"rbac.authorization.k8s.io/v1 ClusterRole":        func() any { return &rbacv1.ClusterRole{} },
 	"rbac.authorization.k8s.io/v1 ClusterRoleBinding": func() any { return &rbacv1.ClusterRoleBinding{} },
+
+	"apiextensions.k8s.io/v1 CustomResourceDefinition":                 func() any { return &apiextensionsv1.CustomResourceDefinition{} },
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        func() any { return &admissionv1.ValidatingAdmissionPolicy{} },
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": func() any { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
 }
 
 var separator = regexp.MustCompile(`(?m)^---\n`)
@@ -220,8 +228,11 @@ func TestRights(t *testing.T) {
 // TestPod: each mount has its volume, each sidecar has no rights on the node, and only those that need the
 // API have a token.
 func TestPod(t *testing.T) {
-	withToken := []string{"provisioner", "health-monitor", "resizer"}
 	eachSet(t, func(t *testing.T, name string, objects []any) {
+		withToken := []string{"provisioner", "health-monitor", "resizer"}
+		if name != "small" {
+			withToken = append(withToken, "drivebay")
+		}
 		set := find[appsv1.DaemonSet](objects)[0]
 		volumes := map[string]bool{}
 		for _, v := range set.Spec.Template.Spec.Volumes {

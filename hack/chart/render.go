@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -61,9 +62,13 @@ func join(files map[string]string) (out rendered) {
 	return out
 }
 
-// manifest is the chart with its default values, for kubectl, and the namespace that Helm creates.
+// manifest is the chart with its default values, for kubectl, the namespace that Helm creates, and its CRDs.
 func manifest() (string, error) {
 	r, err := render("")
+	if err != nil {
+		return "", err
+	}
+	c, err := loader.Load(chartDir)
 	if err != nil {
 		return "", err
 	}
@@ -78,5 +83,13 @@ metadata:
     pod-security.kubernetes.io/enforce: privileged
 `, namespace)
 	// Labels of Helm's would be false here.
-	return head + strings.ReplaceAll(r.objects, "managed-by: Helm", "managed-by: kubectl"), nil
+	return head + crds(c) + strings.ReplaceAll(r.objects, "managed-by: Helm", "managed-by: kubectl"), nil
+}
+
+// crds returns the CRDs of the chart, which Helm does not render.
+func crds(c *chart.Chart) (out string) {
+	for _, crd := range c.CRDObjects() {
+		out += "---\n" + strings.TrimPrefix(strings.TrimSpace(string(crd.File.Data)), "---\n") + "\n"
+	}
+	return out
 }

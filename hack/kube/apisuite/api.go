@@ -34,6 +34,7 @@ type API struct {
 	Kubeconfig string // of the administrator
 	Root       string // of the checkout
 
+	t          *testing.T // whose end ends all programs
 	dir, hyper string
 	etcd, url  string // addresses
 	server     *program
@@ -49,7 +50,7 @@ func Up(t *testing.T) *API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &API{Root: root, dir: t.TempDir(), hyper: filepath.Join(root, ".cache/kube/bin/hyper")}
+	a := &API{Root: root, t: t, dir: t.TempDir(), hyper: filepath.Join(root, ".cache/kube/bin/hyper")}
 	a.etcd, a.url = "http://"+freeAddress(t), "https://"+freeAddress(t)
 	a.Kubeconfig = a.file("admin.kubeconfig")
 	peer := "http://" + freeAddress(t)
@@ -67,7 +68,7 @@ func (a *API) Start(t *testing.T) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(a.url, "https://"))
 	a.server = a.start(t, "kube-apiserver", "--etcd-servers", a.etcd, "--bind-address", "127.0.0.1", "--secure-port", port, "--cert-dir", a.file("certs"),
-		"--service-cluster-ip-range", "10.96.0.0/24", "--authorization-mode", "RBAC", "--token-auth-file", a.file("tokens"), "--endpoint-reconciler-type", "none",
+		"--service-cluster-ip-range", "10.96.0.0/24", "--authorization-mode", "RBAC", "--allow-privileged", "--token-auth-file", a.file("tokens"), "--endpoint-reconciler-type", "none",
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", a.file("accounts.key"), "--service-account-signing-key-file", a.file("accounts.key"),
 		"--audit-policy-file", a.file("audit.yaml"), "--audit-log-path", a.file("audit.log"))
 	limit := time.Now().Add(startTime)
@@ -114,9 +115,13 @@ func (a *API) Kubectl(t *testing.T, stdin string, args ...string) string {
 	return out
 }
 
-// Refused runs kubectl, which has to fail, and returns the error that it printed.
-func (a *API) Refused(t *testing.T, stdin string, args ...string) string {
+// Refused runs kubectl as a user, which has to fail, and returns the error that it printed. An empty kubeconfig is that of
+// the administrator.
+func (a *API) Refused(t *testing.T, kubeconfig, stdin string, args ...string) string {
 	t.Helper()
+	if kubeconfig != "" {
+		args = append([]string{"--kubeconfig", kubeconfig}, args...)
+	}
 	out, err := a.kubectl(t.Context(), stdin, args...)
 	if err == nil {
 		t.Fatalf("kubectl %s was not refused: %s", strings.Join(args, " "), out)
@@ -134,6 +139,22 @@ func (a *API) kubectl(ctx context.Context, stdin string, args ...string) (string
 		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, errs.String())
 	}
 	return out.String(), nil
+}
+
+// Install installs what the chart renders with its default values. No controller runs: no pod is made.
+func (a *API) Install(t *testing.T) {
+	t.Helper()
+	a.Kubectl(t, "", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(a.Root, "deploy/manifests/drivebay.yaml"))
+}
+
+// Node makes a node with a pod of the DaemonSet on it, after Install, and returns the kubeconfig of that pod.
+func (a *API) Node(t *testing.T, name string) string {
+	t.Helper()
+	a.Kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q}}`, name), "apply", "-f", "-")
+	a.Kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"drivebay"},"spec":{"nodeName":%q,"serviceAccountName":"drivebay","containers":[{"name":"drivebay","image":"drivebay"}]}}`,
+		"drivebay-"+name, name), "apply", "-f", "-")
+	token := a.Kubectl(t, "", "--namespace", "drivebay", "create", "token", "drivebay", "--bound-object-kind", "Pod", "--bound-object-name", "drivebay-"+name)
+	return a.WriteKubeconfig(t, "node-"+name, strings.TrimSpace(token))
 }
 
 func (a *API) file(name string) string { return filepath.Join(a.dir, name) }
@@ -212,7 +233,7 @@ func (a *API) startProgram(t *testing.T, name, logFile string, args ...string) *
 		_ = p.cmd.Wait() // it is killed
 		close(p.ended)
 	}()
-	t.Cleanup(p.kill)
+	a.t.Cleanup(p.kill) // not of a subtest that starts a program again
 	return p
 }
 

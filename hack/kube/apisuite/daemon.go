@@ -3,8 +3,11 @@ package apisuite
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +33,7 @@ type Daemon struct {
 func (a *API) Daemon(t *testing.T, node, sim, kubeconfig string, more ...string) *Daemon {
 	t.Helper()
 	d := &Daemon{Node: node, api: a, dir: t.TempDir(), binary: a.file("drivebay"), sim: sim, config: kubeconfig, args: more}
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "grpcnotrace", "-o", d.binary, "./cmd/drivebay")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-tags", "grpcnotrace", "-o", d.binary, "./cmd/drivebay")
 	build.Dir = a.Root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
@@ -71,6 +74,27 @@ func (d *Daemon) Kill() { d.program.kill() }
 
 // PID is the process of the daemon.
 func (d *Daemon) PID() int { return d.program.cmd.Process.Pid }
+
+// Resident returns the memory of the daemon that is in RAM, in MiB, and the most that it was.
+func (d *Daemon) Resident(t *testing.T) (now, most float64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		for name, into := range map[string]*float64{"VmRSS:": &now, "VmHWM:": &most} {
+			if rest, ok := strings.CutPrefix(line, name); ok {
+				kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				*into = kib / 1024
+			}
+		}
+	}
+	return now, most
+}
 
 // Log returns the end of the daemon's log.
 func (d *Daemon) Log() string { return d.program.tail() }

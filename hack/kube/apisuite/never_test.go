@@ -326,8 +326,8 @@ func TestKubeDeleteInUse(t *testing.T) {
 	}
 }
 
-// TestKubeAPIAway: a node works without the API server, and shows afterwards what has happened.
-func TestKubeAPIAway(t *testing.T) {
+// TestKubeVolumesAPIAway: a node works without the API server, and shows afterwards what has happened.
+func TestKubeVolumesAPIAway(t *testing.T) {
 	a := Up(t)
 	n := newNode(t, a, "node-1", 2)
 	c, _ := newController(t, a.Config())

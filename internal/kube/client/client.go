@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -28,9 +27,6 @@ const (
 	defaultQPS   = 10
 	defaultBurst = 50
 )
-
-// dialTime is the time within which a connection to the API server has to be there.
-const dialTime = 10 * time.Second
 
 // Load returns the configuration of a connection.
 func Load(opt Options) (*rest.Config, error) {

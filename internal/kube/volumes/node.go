@@ -372,7 +372,7 @@ func (n *Node) write(ctx context.Context, o *v1alpha1.Volume, s v1alpha1.VolumeS
 	if after := m.pace.Wait(u, now); after > 0 {
 		return after, nil
 	}
-	n.remember(o.Name, func(m *memory) { m.pace.Wrote(now) }) // one that fails may have been made
+	n.remember(o.Name, func(m *memory) { m.pace.Wrote(u, now) }) // one that fails may have been made
 	written, err := n.opt.Objects.ApplyStatus(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: s}, client.NodeOwner)
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // deleted meanwhile

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,6 +80,7 @@ type Mirror struct {
 
 	failures int       // of the API server in a row
 	resume   time.Time // no request to the API server before
+	refusing bool      // it has refused an object and taken none since
 }
 
 // object is what the mirror remembers about the object of a drive.
@@ -88,8 +90,6 @@ type object struct {
 	began    time.Time // of the call in at
 	failures int       // in a row
 	resume   time.Time
-	// sent is a status that the API server stored differently, as got: its schema is older than this daemon.
-	sent, got *v1alpha1.DriveStatus
 }
 
 // result is that of a call of the engine.
@@ -208,12 +208,8 @@ func (m *Mirror) round(ctx context.Context) time.Duration {
 			due = min(due, m.pause(k))
 		}
 	}
-	if len(m.opt.Engine.Unready()) == 0 { // else drives may be missing in the snapshot
-		for _, name := range names {
-			if !there[name] {
-				due = min(due, m.forget(ctx, name))
-			}
-		}
+	for _, name := range forgotten(names, there, m.opt.Node, m.opt.Engine.Unready()) {
+		due = min(due, m.forget(ctx, name))
 	}
 	for name := range m.known {
 		if _, exists := m.objects.Get(name); !there[name] && !exists {
@@ -251,9 +247,6 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 	}
 	want := n.observed(s, d, &o.Status)
 	complete(&want, o, p, now)
-	if k.sent != nil && urgency(k.sent, &want) == pace.None && urgency(k.got, &o.Status) == pace.None {
-		return roundTime, nil
-	}
 	u := urgency(&o.Status, &want)
 	if u != pace.None {
 		if wait := k.pace.Wait(u, now); wait > 0 {
@@ -262,7 +255,7 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 		if p.first {
 			k.at = &progress{request: *p.call}
 		}
-		if err := m.write(ctx, o, k, &want); err != nil {
+		if err := m.write(ctx, o, k, &want, u); err != nil {
 			return roundTime, err
 		}
 	}
@@ -290,8 +283,8 @@ func (m *Mirror) create(ctx context.Context, name string) (*v1alpha1.Drive, erro
 }
 
 // write writes a status.
-func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *v1alpha1.DriveStatus) error {
-	k.pace.Wrote(m.opt.Clock.Now()) // one that fails may have been made
+func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *v1alpha1.DriveStatus, u pace.Urgency) error {
+	k.pace.Wrote(u, m.opt.Clock.Now()) // one that fails may have been made
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	out, err := m.drives.ApplyStatus(ctx, &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Status: *want}, client.NodeOwner)
@@ -302,10 +295,6 @@ func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *
 	}
 	if err != nil {
 		return fmt.Errorf("write the status: %w", err)
-	}
-	k.sent, k.got = nil, nil
-	if urgency(&out.Status, want) != pace.None {
-		k.sent, k.got = want.DeepCopy(), out.Status.DeepCopy()
 	}
 	m.objects.Put(out)
 	k.failures = 0
@@ -325,6 +314,17 @@ func (m *Mirror) start(ctx context.Context, name string, k *object, r request, d
 		case <-ctx.Done():
 		}
 	}()
+}
+
+// forgotten returns which objects have no drive any more. While the daemon is not ready there are none: the records
+// of absent drives may not be read yet.
+func forgotten(names []string, there map[string]bool, node string, unready []string) (out []string) {
+	for _, name := range names {
+		if _, of, _ := strings.Cut(name, "."); len(unready) == 0 && of == node && !there[name] {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // forget deletes the object of a drive that the engine no longer knows.
@@ -363,9 +363,10 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 	}
 	now, log := m.opt.Clock.Now(), m.opt.Log.With("op", "kube", "drive", name, "err", err)
 	if refusal(err) {
-		if k.failures++; k.failures == 1 {
+		if k.failures++; k.failures == 1 && !m.refusing {
 			log.Warn("the API server refuses the object of a drive: retrying")
 		}
+		m.refusing = true
 		k.resume = now.Add(spread(refused.Wait(k.failures)))
 		return
 	}
@@ -375,9 +376,10 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 	m.resume = now.Add(spread(apart.Wait(m.failures)))
 }
 
-// refusal reports whether the API server is well, and refuses this object only.
+// refusal reports whether the API server is well, and refuses this object only. A CRD that lacks a field is older than
+// this daemon: server-side apply then answers with an error of the server (seen with 1.36.3).
 func refusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err)
+	return strings.Contains(err.Error(), "field not declared in schema") || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err)
 }
 
 // spread changes a wait by up to a tenth, so that a thousand nodes do not return at the same moment.
@@ -389,5 +391,5 @@ func (m *Mirror) succeeded() {
 	if m.failures > 0 {
 		m.opt.Log.Info("the API server takes the objects of the drives again", "op", "kube")
 	}
-	m.failures = 0
+	m.failures, m.refusing = 0, false
 }

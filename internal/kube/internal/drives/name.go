@@ -17,9 +17,9 @@ var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 // the first dot is the drive, the rest is the node, which the admission policy relies on.
 func ObjectName(id, node string) string {
 	name := strings.Trim(notInID.ReplaceAllString(id, "-"), "-")
-	if room := maxName - len(node) - 1; name != id || len(name) > room {
+	if room := maxName - len(node) - 1; name == "" || name != id || len(name) > room {
 		sum := client.Hash(id)
-		name = strings.TrimRight(name[:min(len(name), room-len(sum)-1)], "-") + "-" + sum
+		name = strings.Trim(name[:min(len(name), room-len(sum)-1)]+"-"+sum, "-")
 	}
 	return name + "." + node
 }

@@ -182,7 +182,7 @@ func (r request) interrupted(d *drivebay.Drive) v1alpha1.DriveRequest {
 type progress struct {
 	request request
 	running bool                   // its call is under way
-	done    *v1alpha1.DriveRequest // the result of the call; nil: there is none yet
+	done    *v1alpha1.DriveRequest // the result of the call; nil: not yet
 }
 
 // A plan is what is to be done about the spec of a drive.

@@ -116,7 +116,7 @@ func percentUsed(w *drivebay.Wear) *int32 {
 	return &used
 }
 
-// capacity returns the room of a drive. Until the volumes of the machine are listed it stays as it was: a
+// capacity returns the room of a drive, none if nothing may be written to it. Until the volumes of the machine are listed it stays as it was: a
 // restart of the daemon takes no room from the scheduler.
 func (n node) capacity(d *drivebay.Drive, was *v1alpha1.DriveStatus) v1alpha1.DriveCapacity {
 	if n.rooms == nil {
@@ -124,7 +124,7 @@ func (n node) capacity(d *drivebay.Drive, was *v1alpha1.DriveStatus) v1alpha1.Dr
 	}
 	out := v1alpha1.DriveCapacity{Total: int64(d.Size)}
 	room, known := n.rooms[d.ID]
-	if !known {
+	if !known || len(d.Refusals()) > 0 {
 		return out
 	}
 	for _, b := range slices.Sorted(maps.Keys(room.Backings)) {

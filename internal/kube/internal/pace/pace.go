@@ -3,7 +3,8 @@ package pace
 
 import "time"
 
-// Most is how many writes of an object are made within Window, except those that must not wait.
+// Most is how many writes of an object are made within Window, not counting those that must not wait: what a person
+// has requested is no flapping, and its progress is to be seen.
 const (
 	Most   = 2
 	Window = time.Minute
@@ -21,7 +22,7 @@ const (
 	Now                  // a person waits for the answer, or the object was never written
 )
 
-// Pace remembers the last writes of one object.
+// Pace remembers the last writes of one object that could have waited.
 type Pace struct{ at [Most]time.Time }
 
 // Wait returns how long a change has to wait.
@@ -37,7 +38,10 @@ func (p *Pace) Wait(u Urgency, now time.Time) time.Duration {
 }
 
 // Wrote records a write.
-func (p *Pace) Wrote(now time.Time) {
+func (p *Pace) Wrote(u Urgency, now time.Time) {
+	if u == Now {
+		return
+	}
 	copy(p.at[:], p.at[1:])
 	p.at[Most-1] = now
 }
