@@ -32,6 +32,10 @@ type VolumeRequest struct {
 	FSType string // of the capability; empty: that of the class
 	Class  Class
 	Source Source
+	// Nodes are the nodes of a cluster on which it may be made, the best first; nil: any, the one with
+	// the most room first. The engine of a machine
+	// does not read them.
+	Nodes []string
 	// Secrets have the passphrase of an encrypted volume. What is derived from it is only
 	// in the header of the volume.
 	Secrets Secrets

@@ -13,14 +13,14 @@ const (
 
 // pluginLevel returns what every machine of the plugin has. It runs no program.
 func (s *Server) pluginLevel() level {
-	if s.opt.Volumes == nil {
+	if s.sets() == nil {
 		return withDrives
 	}
 	return withVolumes
 }
 
 func (s *Server) level() level {
-	switch v := s.opt.Volumes; {
+	switch v := s.sets(); {
 	case v == nil:
 		return withDrives
 	case v.Capabilities().Snapshots:

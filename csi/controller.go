@@ -12,7 +12,12 @@ type controller struct {
 	volumes ControllerVolumes
 }
 
-func newController(s *Server) *controller { return &controller{Server: s, volumes: s.opt.Volumes} }
+func newController(s *Server) *controller {
+	if s.opt.Cluster != nil {
+		return &controller{Server: s, volumes: s.opt.Cluster}
+	}
+	return &controller{Server: s, volumes: s.opt.Volumes}
+}
 
 func (c *controller) ControllerGetCapabilities(context.Context, *wire.ControllerGetCapabilitiesRequest) (*wire.ControllerGetCapabilitiesResponse, error) {
 	resp := &wire.ControllerGetCapabilitiesResponse{}

@@ -18,8 +18,8 @@ func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityReque
 	}
 	var has drivebay.Capacity
 	_, _, err = parseUses(req.VolumeCapabilities)
-	if err == nil && c.holds(req.AccessibleTopology) {
-		has, err = c.volumes.Capacity(ctx, class)
+	if inside := c.places().inside(req.AccessibleTopology); err == nil && len(inside) > 0 {
+		has, err = c.capacity(ctx, class, inside)
 	}
 	if err != nil && !errors.Is(err, drivebay.ErrNoSupport) {
 		return nil, err
@@ -29,4 +29,11 @@ func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityReque
 		resp.MinimumVolumeSize = wrapperspb.Int64(signed(has.Smallest))
 	}
 	return resp, nil
+}
+
+func (c *controller) capacity(ctx context.Context, class drivebay.Class, nodes []string) (drivebay.Capacity, error) {
+	if c.opt.Cluster != nil {
+		return c.opt.Cluster.CapacityOn(ctx, class, nodes)
+	}
+	return c.volumes.Capacity(ctx, class)
 }

@@ -37,7 +37,7 @@ func (s *Server) usable(id string, c *wire.VolumeCapability) (use, error) {
 	if err != nil {
 		return u, err
 	}
-	if v, ok := s.opt.Volumes.Volumes().Get(id); ok {
+	if v, ok := s.sets().Volumes().Get(id); ok {
 		err = u.fits(&v.Volume)
 	}
 	return u, err

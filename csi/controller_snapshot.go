@@ -13,7 +13,7 @@ func (c *controller) CreateSnapshot(ctx context.Context, req *wire.CreateSnapsho
 	if err := snapshotParameters(req.Parameters); err != nil {
 		return nil, err
 	}
-	if err := c.reaches(req.AccessibilityRequirements); err != nil {
+	if _, err := c.reaches(req.AccessibilityRequirements); err != nil {
 		return nil, err
 	}
 	snap, err := c.volumes.CreateSnapshot(ctx, req.Name, req.SourceVolumeId)

@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,14 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 		return nil, err
 	}
 	if r.Source != (drivebay.Source{}) && c.level() < withSnapshots {
-		return nil, fmt.Errorf("volume_content_source: %w: this machine has no snapshots and clones: these require drivebay.io/backing: thin, which requires LVM and device-mapper", drivebay.ErrNoSupport)
+		return nil, fmt.Errorf("volume_content_source: %w: %s", drivebay.ErrNoSupport, c.whyNoSnapshots())
 	}
-	if err := c.reaches(req.AccessibilityRequirements); err != nil {
+	nodes, err := c.reaches(req.AccessibilityRequirements)
+	if err != nil {
 		return nil, c.unlessExists(req.Name, err)
+	}
+	if c.opt.Cluster != nil && req.AccessibilityRequirements != nil {
+		r.Nodes = nodes
 	}
 	v, err := c.volumes.CreateVolume(ctx, r)
 	if err != nil {
@@ -28,11 +33,12 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 	return &wire.CreateVolumeResponse{Volume: c.volumeAnswer(&v)}, nil
 }
 
-// unlessExists turns ErrNoSpace into ErrExists if this node already has a volume of this name.
+// unlessExists turns ErrNoSpace into ErrExists if another node already has a volume of this name.
 func (c *controller) unlessExists(name string, err error) error {
-	there := slices.ContainsFunc(c.volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Name == name })
-	if errors.Is(err, drivebay.ErrNoSpace) && there {
-		return fmt.Errorf("volume %q: %w: on node %s", name, drivebay.ErrExists, c.opt.NodeID)
+	all := c.volumes.Volumes().Volumes
+	i := slices.IndexFunc(all, func(v *drivebay.VolumeView) bool { return v.Name == name })
+	if errors.Is(err, drivebay.ErrNoSpace) && i >= 0 {
+		return fmt.Errorf("volume %q: %w: on node %s", name, drivebay.ErrExists, cmp.Or(all[i].Node, c.opt.NodeID))
 	}
 	return err
 }

@@ -16,9 +16,17 @@ func (s *Server) admit(method string, req proto.Message) error {
 	case !ok:
 		return status.Errorf(codes.Unimplemented, "%s: not implemented", op)
 	case needs > withVolumes && s.pluginLevel() == withVolumes && s.level() < needs:
-		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: snapshots require drivebay.io/backing: thin, which requires LVM and device-mapper", op)
+		return status.Errorf(codes.Unimplemented, "%s: not available: %s", op, s.whyNoSnapshots())
 	case needs > withDrives && s.level() < needs:
 		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: the daemon manages no volumes here", op)
 	}
 	return checkFields(req.ProtoReflect())
+}
+
+// whyNoSnapshots says why snapshots and clones are not available.
+func (s *Server) whyNoSnapshots() string {
+	if s.opt.Cluster != nil {
+		return "the controller of a cluster has no snapshots and clones yet"
+	}
+	return "this machine has no snapshots and clones: these require drivebay.io/backing: thin, which requires LVM and device-mapper"
 }

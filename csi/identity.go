@@ -36,12 +36,18 @@ func (i *identity) GetPluginCapabilities(context.Context, *wire.GetPluginCapabil
 // Probe answers "not ready" until the first listing of all drives is complete, and fails
 // while the machine lacks something that only an administrator can provide.
 func (i *identity) Probe(context.Context, *wire.ProbeRequest) (*wire.ProbeResponse, error) {
-	if missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...); len(missing) > 0 {
+	ready, missing := true, rpc.Lacking(i.sets())
+	if i.engine != nil {
+		missing = append(i.engine.Unready(), missing...)
+	}
+	if len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
-	ready := i.engine.Snapshot().Seq > 0
+	if i.engine != nil {
+		ready = i.engine.Snapshot().Seq > 0
+	}
 	if ready && i.pluginLevel() != withDrives {
-		_, ready = i.opt.Volumes.Unread()
+		_, ready = i.sets().Unread()
 	}
 	return &wire.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil
 }

@@ -32,7 +32,12 @@ type Options struct {
 	Version string
 	NodeID  string
 	Volumes Volumes // nil: no volumes can be made on this machine
-	Log     *slog.Logger
+	// Cluster serves the controller service for the volumes of all nodes, in place of Volumes. The server then
+	// has no node service and needs no Engine.
+	Cluster Cluster
+	// NodeOnly leaves the controller service to a server with a Cluster.
+	NodeOnly bool
+	Log      *slog.Logger
 	// Latencies counts the calls; nil: not counted.
 	Latencies *rpc.Latencies
 }
@@ -51,7 +56,7 @@ type Server struct {
 	grpc   *grpc.Server
 }
 
-// New returns a server.
+// New returns a server. The engine may be nil for a Cluster.
 func New(engine Engine, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -60,8 +65,12 @@ func New(engine Engine, opt Options) *Server {
 	s.guard = rpc.Guard{What: "csi", Log: opt.Log, Admit: s.admit, Code: codeOf, Ours: []codes.Code{codes.Internal}, Latencies: opt.Latencies}
 	s.grpc = s.guard.NewServer()
 	wire.RegisterIdentityServer(s.grpc, &identity{Server: s})
-	wire.RegisterControllerServer(s.grpc, newController(s))
-	wire.RegisterNodeServer(s.grpc, newNode(s))
+	if !opt.NodeOnly {
+		wire.RegisterControllerServer(s.grpc, newController(s))
+	}
+	if opt.Cluster == nil {
+		wire.RegisterNodeServer(s.grpc, newNode(s))
+	}
 	return s
 }
 

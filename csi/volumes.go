@@ -40,6 +40,15 @@ type ControllerVolumes interface {
 	DeleteSnapshot(ctx context.Context, id string) error
 }
 
+// Cluster is what the controller service of a cluster needs.
+type Cluster interface {
+	ControllerVolumes
+	// Nodes returns the nodes on which volumes can be made, sorted.
+	Nodes() []string
+	// CapacityOn returns the space on some of them.
+	CapacityOn(ctx context.Context, c drivebay.Class, nodes []string) (drivebay.Capacity, error)
+}
+
 // NodeVolumes is what the node service needs.
 type NodeVolumes interface {
 	VolumeSets
@@ -57,11 +66,22 @@ type Volumes interface {
 	NodeVolumes
 }
 
+// sets returns the volumes of the machine or of the cluster; nil: no volumes can be made.
+func (s *Server) sets() VolumeSets {
+	switch {
+	case s.opt.Cluster != nil:
+		return s.opt.Cluster
+	case s.opt.Volumes != nil:
+		return s.opt.Volumes
+	}
+	return nil
+}
+
 // set returns the newest set, an error before the first one.
 func (s *Server) set() (*drivebay.VolumeSet, error) {
-	set := s.opt.Volumes.Volumes()
+	set := s.sets().Volumes()
 	if set.Seq == 0 {
-		return nil, status.Error(codes.Unavailable, "the volumes of this machine are not listed yet")
+		return nil, status.Error(codes.Unavailable, "the volumes are not listed yet")
 	}
 	return set, nil
 }
@@ -71,7 +91,7 @@ func (s *Server) set() (*drivebay.VolumeSet, error) {
 func (s *Server) complete() (*drivebay.VolumeSet, error) {
 	set, err := s.set()
 	if err == nil {
-		err = s.opt.Volumes.Listed()
+		err = s.sets().Listed()
 	}
 	return set, err
 }
@@ -84,7 +104,7 @@ func (s *Server) volume(id string) (*drivebay.VolumeView, error) {
 	}
 	v, ok := set.Get(id)
 	if !ok {
-		return nil, s.opt.Volumes.Missing(id)
+		return nil, s.sets().Missing(id)
 	}
 	return v, nil
 }

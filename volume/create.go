@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/place"
 )
 
@@ -16,11 +15,11 @@ func (e controllerCalls) CreateVolume(ctx context.Context, r drivebay.VolumeRequ
 	if err := e.provision.SourceThere(r); err != nil {
 		return drivebay.Volume{}, err
 	}
-	if err := errors.Join(place.Check(r), e.provision.Can(ctx, r.Class), e.capabilities.CanFormat(place.FSOf(r))); err != nil {
+	if err := errors.Join(place.Check(r), e.provision.Can(ctx, r.Class), e.capabilities.CanFormat(r.Filesystem())); err != nil {
 		return drivebay.Volume{}, err
 	}
-	r.Class.FSType = cmp.Or(place.FSOf(r), r.Class.FSType)
-	id := ledger.VolumeID(r.Name)
+	r.Class.FSType = cmp.Or(r.Filesystem(), r.Class.FSType)
+	id := drivebay.VolumeID(r.Name)
 	if err := e.takeInUnknown(ctx, id); err != nil {
 		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, err)
 	}

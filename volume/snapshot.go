@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -15,7 +14,7 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 	if name == "" || len(name) > 1<<10 {
 		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot: %w: the name must have 1 to 1024 bytes", drivebay.ErrInvalid)
 	}
-	id := ledger.SnapshotID(name)
+	id := drivebay.SnapshotID(name)
 	err := e.ledger.Work(ctx, id, func(ctx context.Context) error {
 		if have, ok := e.ledger.Snapshot(id); ok {
 			_, forgotten := e.instances.WasForgotten(id, have.Snapshot.Location)

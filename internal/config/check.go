@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -58,6 +59,32 @@ func (l *loader) check() {
 	l.checkHTTP()
 	if len(l.bad) == 0 && l.config.Sim != "" && l.config.Root != "/" {
 		l.fail(l.origin["sim"], "sim and root exclude each other: a simulated machine has no root directory")
+	}
+	if len(l.bad) == 0 {
+		l.checkRole()
+	}
+}
+
+// checkRole refuses keys that a role needs, or that it cannot have.
+func (l *loader) checkRole() {
+	c := l.config
+	at := cmp.Or(l.origin["role"], "default")
+	switch c.Role {
+	case RoleNode:
+		if !c.Kubernetes.Enabled {
+			l.fail(at, "the role node needs kubernetes.enabled (--kubernetes): the controller reaches the node through objects")
+		}
+	case RoleController:
+		if c.CSIEndpoint == "" {
+			l.fail(at, "the role controller needs csiEndpoint (--csi-endpoint): it serves nothing else")
+		}
+		for key, set := range map[string]bool{
+			"sim": c.Sim != "", "claim": len(c.Claim) > 0, "addonsEndpoint": c.AddonsEndpoint != "", "listen": c.Listen != "", "notify.webhook": c.Notify.Webhook != "",
+		} {
+			if set {
+				l.fail(cmp.Or(l.origin[key], at), "%s cannot be used with the role controller: it manages no drives", key)
+			}
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 // variables, the flags, the printed example and the checks use them. Keys with the tag "live" take
 // effect on SIGHUP, the others with the next start.
 type Config struct {
+	Role           string             `yaml:"role" flag:"role" oneof:"all node controller" doc:"all: the daemon of a machine, with the CSI controller service for its own volumes. node: the same without the controller service, which the controller of a Kubernetes cluster serves for all nodes. controller: that controller, which manages no drives."`
 	StateDir       string             `yaml:"stateDir" flag:"state-dir" doc:"Directory of the records and events. Empty: /var/lib/drivebay for root, else $XDG_STATE_HOME/drivebay."`
 	API            string             `yaml:"api" flag:"api" doc:"The unix socket of the API, as unix:///path. Empty: /run/drivebay/drivebay.sock for root, else below $XDG_RUNTIME_DIR or the state directory."`
 	SocketGroup    string             `yaml:"socketGroup" flag:"socket-group" doc:"Group whose members may read from the API at its unix socket, which is then 0660 instead of 0600. They may change nothing: that takes root. Empty: only root and the user of the daemon may connect."`
@@ -34,7 +35,7 @@ type Config struct {
 
 	HTTP        HTTP              `yaml:"http" doc:"What the address listen requires of requests. docs/http.md describes it."`
 	Notify      Notify            `yaml:"notify" doc:"Notices of what people have to know. docs/notices.md describes them."`
-	Kubernetes  Kubernetes        `yaml:"kubernetes" doc:"Objects of Kubernetes that show the drives, and by which they are claimed, cordoned, released and removed. docs/kubernetes.md describes them."`
+	Kubernetes  Kubernetes        `yaml:"kubernetes" doc:"Objects of Kubernetes that show the drives and volumes, and by which drives are claimed, cordoned, released and removed, and volumes made and deleted. docs/kubernetes.md describes them."`
 	Log         Log               `yaml:"log" doc:"The log, which is written to standard error."`
 	Volumes     Volumes           `yaml:"volumes" doc:"Filesystems of volumes, and when a volume is full; docs/volume-conditions.md is the table of conditions."`
 	Healing     Healing           `yaml:"healing" doc:"Automatic repairs of volumes; docs/repairs.md is the table of repairs."`
@@ -44,10 +45,18 @@ type Config struct {
 	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Thresholds of the health rules. docs/health-rules.md explains each."`
 }
 
+// The roles of a daemon.
+const (
+	RoleAll        = "all"
+	RoleNode       = "node"
+	RoleController = "controller"
+)
+
 // Kubernetes configures the objects that the daemon keeps in a Kubernetes cluster.
 type Kubernetes struct {
-	Enabled    bool   `yaml:"enabled" flag:"kubernetes" doc:"Mirror the drives to Drive objects, and do what their spec requests. nodeID has to be the name of the node in the cluster."`
+	Enabled    bool   `yaml:"enabled" flag:"kubernetes" doc:"Show the drives and volumes as Drive and Volume objects, and do what their spec requests. nodeID has to be the name of the node in the cluster."`
 	Kubeconfig string `yaml:"kubeconfig" flag:"kubeconfig" doc:"File that says how to reach the API server. Empty: the service account of the pod."`
+	Namespace  string `yaml:"namespace" flag:"kubernetes-namespace" doc:"Namespace of the Leases by which nodes and controllers report that they are alive. Empty: that of the pod, or of the kubeconfig."`
 }
 
 // Log is the configuration of the log.
@@ -97,7 +106,7 @@ type Replacement struct {
 // Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
+		Role: RoleAll, Root: "/", VolumeRoots: []string{"/var/lib/kubelet"},
 		HTTP:    HTTP{Hosts: []string{}},
 		Notify:  Notify{Kinds: slices.Clone(noticeKinds), Command: []string{}, Timeout: 10 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},

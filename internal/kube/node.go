@@ -2,24 +2,34 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/heartbeat"
 	"github.com/drivebay/drivebay/internal/kube/internal/drives"
+	"github.com/drivebay/drivebay/internal/kube/volumes"
 )
 
 // The parts of the daemon that a node needs.
 type (
-	Engine  = drives.Engine
-	Volumes = drives.Volumes
-	Clock   = drives.Clock
+	Engine = drives.Engine
+	Clock  = drives.Clock
+	// Volumes is the volume engine.
+	Volumes interface {
+		drives.Volumes
+		volumes.Engine
+		heartbeat.Volumes
+	}
 )
 
 // Options configure a Node.
 type Options struct {
 	Kubeconfig string // empty: the service account of the pod
+	Namespace  string // of the Lease of the node; empty: that of the pod, or of the kubeconfig
 	UserAgent  string
 	Node       string // name of the node in the cluster
 	Engine     Engine
@@ -29,11 +39,12 @@ type Options struct {
 }
 
 // Node is the edge of a node to Kubernetes.
-type Node struct{ drives *drives.Mirror }
+type Node struct{ parts []func(context.Context) error }
 
 // NewNode returns the edge of a node. It sends no request: the API server may be away.
 func NewNode(opt Options) (*Node, error) {
-	config, err := client.Load(client.Options{Kubeconfig: opt.Kubeconfig, UserAgent: opt.UserAgent})
+	own := client.Options{Kubeconfig: opt.Kubeconfig, UserAgent: opt.UserAgent}
+	config, err := client.Load(own)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +53,29 @@ func NewNode(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{drives.New(client.NewDrives(c), drives.Options{Node: opt.Node, Engine: opt.Engine, Volumes: opt.Volumes, Clock: opt.Clock, Log: opt.Log})}, nil
+	o := drives.Options{Node: opt.Node, Engine: opt.Engine, Clock: opt.Clock, Log: opt.Log}
+	if opt.Volumes == nil {
+		return &Node{[]func(context.Context) error{drives.New(client.NewDrives(c), o).Run}}, nil
+	}
+	o.Volumes = opt.Volumes
+	leases, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Leases: leases.Leases(namespaceOf(opt.Namespace, own)), Log: opt.Log})
+	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Log: opt.Log, Mirrored: beat.Mirrored})
+	return &Node{[]func(context.Context) error{drives.New(client.NewDrives(c), o).Run, part.Run, beat.Run}}, nil
 }
 
 // Run keeps the objects up to date until ctx ends.
-func (n *Node) Run(ctx context.Context) error { return n.drives.Run(ctx) }
+func (n *Node) Run(ctx context.Context) error {
+	ended := make(chan error, len(n.parts))
+	for _, part := range n.parts {
+		go func() { ended <- part(ctx) }()
+	}
+	var errs []error
+	for range n.parts {
+		errs = append(errs, <-ended)
+	}
+	return errors.Join(errs...)
+}

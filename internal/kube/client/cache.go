@@ -1,67 +1,26 @@
 package client
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"strconv"
 	"sync"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 // Cache holds the newest known version of each object that a selector selects: from the API server's
 // stream of changes, or from the answer to an own write.
 type Cache[T any, P Object[T]] struct {
-	changed func()
-	log     *slog.Logger
+	changed func(name string)
 
 	mu      sync.Mutex
 	objects map[string]P
+	gone    Gone
 	listed  bool
-	failing bool
 }
 
-// NewCache returns an empty cache; changed is called after each change from the API server and must not block.
-func NewCache[T any, P Object[T]](log *slog.Logger, changed func()) *Cache[T, P] {
-	return &Cache[T, P]{changed: changed, log: log, objects: map[string]P{}}
-}
-
-// Follow keeps the cache up to date until ctx ends. While the API server does not answer, it tries again with
-// growing waits, and the cache stays as it was.
-func Follow[T any, P Object[T], L any, PL List[L]](ctx context.Context, c *Cache[T, P], r Resource[T, P, L, PL], selector string) {
-	lists := r.listWatch(selector)
-	list, follow := lists.ListWithContextFunc, lists.WatchFuncWithContext
-	lists.ListWithContextFunc = func(ctx context.Context, opt metav1.ListOptions) (runtime.Object, error) {
-		out, err := list(ctx, opt)
-		return out, c.heard(r.name, err)
-	}
-	lists.WatchFuncWithContext = func(ctx context.Context, opt metav1.ListOptions) (watch.Interface, error) {
-		out, err := follow(ctx, opt)
-		return out, c.heard(r.name, err)
-	}
-	reflector := cache.NewReflectorWithOptions(lists, P(new(T)), c, cache.ReflectorOptions{Name: r.name})
-	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // it logs each try
-}
-
-// heard logs the first of several failures, and the first success after them.
-func (c *Cache[T, P]) heard(what string, err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err != nil && !c.failing && !errors.Is(err, context.Canceled):
-		c.failing = true
-		c.log.Warn("objects cannot be read from the API server: retrying", "op", "kube", "objects", what, "err", err)
-	case err == nil && c.failing:
-		c.failing = false
-		c.log.Info("objects are read from the API server again", "op", "kube", "objects", what)
-	}
-	return err
+// NewCache returns an empty cache; changed is called with the name of each object that changed at the API server, and must not block.
+func NewCache[T any, P Object[T]](changed func(name string)) *Cache[T, P] {
+	return &Cache[T, P]{changed: changed, objects: map[string]P{}}
 }
 
 // Get returns an object, which the caller must not change.
@@ -93,13 +52,17 @@ func (c *Cache[T, P]) Put(o P) {
 func (c *Cache[T, P]) Drop(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.objects, name)
+	if was, ok := c.objects[name]; ok {
+		c.gone.Deleted(name, version(was))
+		delete(c.objects, name)
+	}
 }
 
 // put keeps the newer version: the stream may be behind an own write. The fields' owners are most of the
 // size of an object, and no reader of the cache needs them.
 func (c *Cache[T, P]) put(o P) {
-	if was, ok := c.objects[o.GetName()]; ok && was.GetUID() == o.GetUID() && version(was) > version(o) {
+	was, ok := c.objects[o.GetName()]
+	if ok && version(was) > version(o) || !ok && c.gone.Is(o.GetName(), version(o)) {
 		return
 	}
 	o.SetManagedFields(nil)
@@ -120,7 +83,7 @@ func version(o metav1.Object) uint64 {
 func (c *Cache[T, P]) Add(o any) error { return c.Update(o) }
 
 func (c *Cache[T, P]) Update(o any) error {
-	defer c.changed()
+	defer c.changed(o.(P).GetName())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(o.(P))
@@ -129,29 +92,42 @@ func (c *Cache[T, P]) Update(o any) error {
 
 func (c *Cache[T, P]) Delete(o any) error {
 	gone := o.(P)
-	defer c.changed()
+	defer c.changed(gone.GetName())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was, ok := c.objects[gone.GetName()]; ok && was.GetUID() == gone.GetUID() { // else it is there again
+	if was, ok := c.objects[gone.GetName()]; !ok || was.GetUID() == gone.GetUID() { // else it is there again
+		c.gone.Deleted(gone.GetName(), version(gone))
 		delete(c.objects, gone.GetName())
 	}
 	return nil
 }
 
-func (c *Cache[T, P]) Replace(list []any, _ string) error {
-	defer c.changed()
+func (c *Cache[T, P]) Replace(list []any, at string) error {
+	for name := range c.replace(list, at) {
+		c.changed(name)
+	}
+	return nil
+}
+
+// replace returns the names of the objects that are or were in the cache.
+func (c *Cache[T, P]) replace(list []any, at string) map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.objects
-	c.objects, c.listed = make(map[string]P, len(list)), true
+	was, names := c.objects, map[string]bool{}
+	for name := range was {
+		names[name] = true
+	}
+	c.objects, c.listed, c.gone = make(map[string]P, len(list)), true, Gone{}
 	for _, o := range list {
 		o := o.(P)
 		if old, ok := was[o.GetName()]; ok {
 			c.objects[o.GetName()] = old
 		}
 		c.put(o)
+		names[o.GetName()] = true
 	}
-	return nil
+	c.gone.Listed(at)
+	return names
 }
 
 func (c *Cache[T, P]) Resync() error { return nil }

@@ -40,6 +40,12 @@ type Drives = Resource[v1alpha1.Drive, *v1alpha1.Drive, v1alpha1.DriveList, *v1a
 // NewDrives returns the resource of the drives.
 func NewDrives(c rest.Interface) Drives { return Drives{c, "drives", "Drive"} }
 
+// Volumes are the objects of kind Volume.
+type Volumes = Resource[v1alpha1.Volume, *v1alpha1.Volume, v1alpha1.VolumeList, *v1alpha1.VolumeList]
+
+// NewVolumes returns the resource of the volumes.
+func NewVolumes(c rest.Interface) Volumes { return Volumes{c, "volumes", "Volume"} }
+
 // status is the subresource that the writers of a status write to.
 const status = "status"
 
@@ -62,20 +68,46 @@ func (r Resource[T, P, L, PL]) Watch(ctx context.Context, opt metav1.ListOptions
 }
 
 // Create makes an object, and fails if there is one with its name.
-func (r Resource[T, P, L, PL]) Create(ctx context.Context, object P) (P, error) {
+func (r Resource[T, P, L, PL]) Create(ctx context.Context, object P, owner string) (P, error) {
 	r.setKind(object)
 	out := P(new(T))
-	return out, r.rest.Post().Resource(r.name).Body(object).Do(ctx).Into(out)
+	return out, r.rest.Post().Resource(r.name).Param("fieldManager", owner).Body(object).Do(ctx).Into(out)
 }
 
 // Delete deletes an object by its name, if it still has this UID.
 func (r Resource[T, P, L, PL]) Delete(ctx context.Context, name string, uid types.UID) error {
-	opt := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: &metav1.Preconditions{UID: &uid}}
+	return r.delete(ctx, name, metav1.Preconditions{UID: &uid})
+}
+
+func (r Resource[T, P, L, PL]) delete(ctx context.Context, name string, only metav1.Preconditions) error {
+	opt := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: &only}
 	body, err := json.Marshal(opt)
 	if err != nil {
 		return err
 	}
 	return r.rest.Delete().Resource(r.name).Name(name).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Error()
+}
+
+// The owners of the fields of objects.
+const (
+	NodeOwner       = "drivebay-node"
+	ControllerOwner = "drivebay-controller"
+)
+
+// DeleteExact deletes an object if it is still this version.
+func (r Resource[T, P, L, PL]) DeleteExact(ctx context.Context, object P) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return r.delete(ctx, object.GetName(), metav1.Preconditions{UID: &uid, ResourceVersion: &version})
+}
+
+// PatchExact changes the spec of an object if it is still this version: a JSON merge patch.
+func (r Resource[T, P, L, PL]) PatchExact(ctx context.Context, object P, spec any, owner string) (P, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion()}, "spec": spec})
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", r.kind, object.GetName(), err)
+	}
+	out := P(new(T))
+	return out, r.rest.Patch(types.MergePatchType).Resource(r.name).Name(object.GetName()).Param("fieldManager", owner).Body(body).Do(ctx).Into(out)
 }
 
 // Apply makes the metadata and the spec of an object those that the owner wants, and makes the object if there is

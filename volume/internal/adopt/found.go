@@ -336,7 +336,7 @@ func parametersFrom(attributes uint16, v *drivebay.Volume) map[string]string {
 	if wipe == 0 || int(class) >= len(partitions.AttributeClasses) {
 		return nil
 	}
-	out := place.ParametersOf(drivebay.Class{Backing: backingOf(v.Location.Kind), Wipe: partitions.AttributeWipes[wipe], FSType: v.FSType})
+	out := drivebay.Class{Backing: backingOf(v.Location.Kind), Wipe: partitions.AttributeWipes[wipe], FSType: v.FSType}.Parameters()
 	if class > 0 {
 		out[drivebay.ParameterClass] = partitions.AttributeClasses[class]
 	}

@@ -92,7 +92,7 @@ func (e *Adopter) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, 
 	if v.Encrypted() {
 		c.Encryption = drivebay.EncryptionLUKS2
 	}
-	v.Parameters = place.ParametersOf(c)
+	v.Parameters = c.Parameters()
 	if t[groups.KeyClass] != "" {
 		v.Parameters[drivebay.ParameterClass] = t[groups.KeyClass]
 	}
@@ -104,7 +104,7 @@ func (e *Adopter) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, 
 
 func backingOf(k drivebay.LocationKind) drivebay.Backing {
 	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
-		if place.KindOf(b) == k {
+		if b.Location() == k {
 			return b
 		}
 	}

@@ -28,7 +28,7 @@ func worn(percent int) func(*drivebay.Drive) {
 }
 
 func oursAt(start, size uint64) partitions.Part {
-	return partitions.Part{Device: mounttable.Device{Size: size}, Start: start, Title: ledger.PartitionName(ledger.VolumeID("x"))}
+	return partitions.Part{Device: mounttable.Device{Size: size}, Start: start, Title: ledger.PartitionName(drivebay.VolumeID("x"))}
 }
 
 // TestPlacement: who may get a volume, and in which order.
@@ -97,7 +97,7 @@ func TestPending(t *testing.T) {
 	all := s.Capacity(class).Largest
 	record := func(op drivebay.WorkOp, l drivebay.Location, size uint64) *drivebay.VolumeRecord {
 		l.Drives = []string{"a"}
-		return &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: ledger.VolumeID("x"), Location: l}, Work: &drivebay.Work{Op: op, Size: size, PVs: map[string]string{"a": "uuid"}}}
+		return &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: drivebay.VolumeID("x"), Location: l}, Work: &drivebay.Work{Op: op, Size: size, PVs: map[string]string{"a": "uuid"}}}
 	}
 	s.records = []*drivebay.VolumeRecord{record(drivebay.WorkCreate, drivebay.Location{Kind: drivebay.LocationPartition}, 3*partitions.GiB)}
 	if got := s.Capacity(class).Largest; got != all-3*partitions.GiB {
@@ -122,7 +122,7 @@ func TestPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, pvs, err := at.Locate(linear, ledger.VolumeID("y"), ledger.NewUUID()); err != nil || l.VG != lv.VG || pvs["a"] != "uuid" {
+	if l, pvs, err := at.Locate(linear, drivebay.VolumeID("y"), ledger.NewUUID()); err != nil || l.VG != lv.VG || pvs["a"] != "uuid" {
 		t.Errorf("the next one joins it: %+v %v, %v", l, pvs, err)
 	}
 	if got := s.Capacity(drivebay.Class{Backing: drivebay.BackingThin, FSType: "ext4"}).Largest; got != 0 {

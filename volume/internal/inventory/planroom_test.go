@@ -70,7 +70,7 @@ func TestPlanRoom(t *testing.T) {
 			s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{one, two}}, unmoved: map[string]string{}}
 			parts := c.parts
 			volume := func(name string, at uint64, change record) *drivebay.VolumeRecord {
-				r := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: ledger.VolumeID(name), Name: name, Size: 10 * partitions.GiB, Mode: drivebay.ModeRawPart, CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse,
+				r := &drivebay.VolumeRecord{Volume: drivebay.Volume{ID: drivebay.VolumeID(name), Name: name, Size: 10 * partitions.GiB, Mode: drivebay.ModeRawPart, CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse,
 					Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"1"}, Partition: ledger.NewUUID()}}}
 				if change != nil {
 					change(r)

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
 	"strings"
 
@@ -11,26 +9,10 @@ import (
 	"github.com/drivebay/drivebay/internal/content"
 )
 
-// VolumeID derives the id of a volume from its name, so that a repeated request finds the volume,
-// whatever was lost since.
-func VolumeID(name string) string { return idOf("volume\x00" + name) }
-
-// SnapshotID returns the id of the snapshot with that name.
-func SnapshotID(name string) string { return idOf("snapshot\x00" + name) }
-
-func idOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return small(sum[:16])
-}
-
-var base = base32.StdEncoding.WithPadding(base32.NoPadding)
-
-func small(b []byte) string { return strings.ToLower(base.EncodeToString(b)) }
-
 // IsID reports whether a text has the form of our ids: 26 characters of base 32. An id follows from
 // the name alone, and does not name the node.
 func IsID(id string) bool {
-	return len(id) == len(idOf("")) && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+	return len(id) == len(drivebay.ShortHash("")) && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // GPT names of partitions have at most 36 characters (UEFI 2.10, 5.3.3).
@@ -49,14 +31,14 @@ func PartitionName(id string) string { return content.OursPrefix + id }
 // volume or a foreign partition.
 func IDOfPartition(name string) string {
 	id, ours := strings.CutPrefix(name, content.OursPrefix)
-	if !ours || len(id) != len(idOf("")) || strings.Contains(id, "-") {
+	if !ours || len(id) != len(drivebay.ShortHash("")) || strings.Contains(id, "-") {
 		return ""
 	}
 	return id
 }
 
 // PVName returns the name of the partition of a physical volume.
-func PVName(uuid string) string { return PVPrefix + idOf("pv\x00" + uuid)[:8] }
+func PVName(uuid string) string { return PVPrefix + drivebay.ShortHash("pv\x00" + uuid)[:8] }
 
 // NewGroup returns a random id for a volume group.
 func NewGroup() string { return strings.ToLower(rand.Text()[:8]) }

@@ -3,12 +3,12 @@ package mounttable
 import (
 	"testing"
 
-	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay"
 )
 
 // TestNameOfPath has the paths of kubelet for the volume pvc-1 of the driver drivebay.io.
 func TestNameOfPath(t *testing.T) {
-	id := ledger.VolumeID("pvc-1")
+	id := drivebay.VolumeID("pvc-1")
 	for target, want := range map[string]pathName{
 		"/var/lib/kubelet/plugins/kubernetes.io/csi/drivebay.io/" + checksumOf(id) + "/globalmount": {checksumOf(id), true},
 		"/var/lib/kubelet/pods/11/volumes/kubernetes.io~csi/pvc-1/mount":                            {"pvc-1", false},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
@@ -58,7 +59,7 @@ func (s *MountSet) namedMounts() map[string][]host.Mount {
 			if n, ok := NameOfPath(m.Target); ok {
 				key := n.text
 				if !n.OfThis {
-					key = ledger.VolumeID(key)
+					key = drivebay.VolumeID(key)
 				}
 				s.named[key] = append(s.named[key], m)
 			}

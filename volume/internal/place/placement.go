@@ -30,7 +30,7 @@ func SitesIn(rooms []DriveSpace, c drivebay.Class) []Site {
 				most = Largest(r.Free).Size()
 			}
 		default:
-			most = r.extents(KindOf(c.Backing)) * lvm.ExtentSize
+			most = r.extents(c.Backing.Location()) * lvm.ExtentSize
 		}
 		if most -= min(most, Overhead(c.Encryption)); most >= Smallest(c, true) {
 			out = append(out, Site{[]DriveSpace{r}, most})
@@ -123,7 +123,7 @@ func (r DriveSpace) Backings() map[drivebay.Backing]drivebay.BackingRoom {
 
 // Locate returns the location of a new volume at a site, and the physical volumes that it needs.
 func (at Site) Locate(c drivebay.Class, id, instance string) (drivebay.Location, map[string]string, error) {
-	l := drivebay.Location{Kind: KindOf(c.Backing)}
+	l := drivebay.Location{Kind: c.Backing.Location()}
 	for _, r := range at.Rooms {
 		l.Drives = append(l.Drives, r.Drive.ID)
 	}

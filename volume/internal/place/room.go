@@ -36,7 +36,7 @@ func (s Span) Size() uint64 { return s.End - s.Start }
 // Joins returns 1 if a group of the backing's kind has room. A new group gets all free
 // space of its drive, so an unneeded group leaves no room for partitions and whole drives.
 func (r *DriveSpace) Joins(b drivebay.Backing) int {
-	if r.PV != nil && r.PV.Group != "" && r.PV.Kind == KindOf(b) && r.PV.Extents > 0 {
+	if r.PV != nil && r.PV.Group != "" && r.PV.Kind == b.Location() && r.PV.Extents > 0 {
 		return 1
 	}
 	return 0
@@ -47,28 +47,11 @@ func (r *DriveSpace) Share(b drivebay.Backing) uint64 {
 	var left uint64
 	switch b {
 	case drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror:
-		left = r.extents(KindOf(b)) * lvm.ExtentSize
+		left = r.extents(b.Location()) * lvm.ExtentSize
 	default:
 		for _, f := range r.Free {
 			left += f.Size()
 		}
 	}
 	return left / (r.Drive.Size/1000 + 1)
-}
-
-// KindOf returns the kind of location that a backing has.
-func KindOf(b drivebay.Backing) drivebay.LocationKind {
-	switch b {
-	case drivebay.BackingPartition:
-		return drivebay.LocationPartition
-	case drivebay.BackingDrive:
-		return drivebay.LocationDrive
-	case drivebay.BackingLVM:
-		return drivebay.LocationLVM
-	case drivebay.BackingThin:
-		return drivebay.LocationThin
-	case drivebay.BackingMirror:
-		return drivebay.LocationMirror
-	}
-	return drivebay.LocationUnknown
 }

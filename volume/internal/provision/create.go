@@ -23,7 +23,7 @@ import (
 
 // SourceThere refuses a copy whose source is missing, before the request is checked.
 func (e *Provisioner) SourceThere(r drivebay.VolumeRequest) error {
-	if r.Source == (drivebay.Source{}) || e.Instances.Recorded(ledger.VolumeID(r.Name)) {
+	if r.Source == (drivebay.Source{}) || e.Instances.Recorded(drivebay.VolumeID(r.Name)) {
 		return nil
 	}
 	_, err := e.originOf(r.Source)
@@ -43,7 +43,7 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 	if v.Mode == drivebay.ModeUnknown { // found half made: it becomes what this request asks for
 		luks.Encrypt(v, r.Class)
 	}
-	if err := place.Fits(v, r); err != nil {
+	if err := v.Fits(r); err != nil {
 		return err
 	}
 	state := v.State()
@@ -60,9 +60,9 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 		return nil
 	}
 	_, err := e.Ledger.Change(v.ID, func(rec *drivebay.VolumeRecord) (err error) {
-		rec.Volume.Name, rec.Volume.Parameters = r.Name, place.ParametersOf(r.Class)
+		rec.Volume.Name, rec.Volume.Parameters = r.Name, r.Class.Parameters()
 		if half && rec.Volume.CSIStatus == drivebay.CSIFailed {
-			rec.Volume.Mode, rec.Volume.FSType = place.ModeOf(r), place.FSOf(r)
+			rec.Volume.Mode, rec.Volume.FSType = r.Mode(), r.Filesystem()
 			if !r.Block && rec.Volume.FSUUID == "" {
 				rec.Volume.FSUUID = ledger.NewUUID()
 			}
@@ -161,7 +161,7 @@ func (e *Provisioner) place(id string, r drivebay.VolumeRequest, without map[str
 	e.Placing.Lock()
 	defer e.Placing.Unlock()
 	now := e.Machine.Now()
-	v := drivebay.Volume{ID: id, Name: r.Name, Node: e.Opt.Node, Mode: place.ModeOf(r), FSType: place.FSOf(r), Parameters: place.ParametersOf(r.Class), Source: r.Source, Created: now}
+	v := drivebay.Volume{ID: id, Name: r.Name, Node: e.Opt.Node, Mode: r.Mode(), FSType: r.Filesystem(), Parameters: r.Class.Parameters(), Source: r.Source, Created: now}
 	if !r.Block {
 		v.FSUUID = ledger.NewUUID()
 	}

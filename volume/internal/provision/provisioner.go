@@ -60,7 +60,7 @@ func (e *Provisioner) Can(ctx context.Context, c drivebay.Class) error {
 	switch {
 	case c.Encryption != "" && c.Encryption != drivebay.EncryptionLUKS2:
 		return fmt.Errorf("encryption %q: %w", c.Encryption, drivebay.ErrNoSupport)
-	case place.KindOf(c.Backing) == drivebay.LocationUnknown || !slices.Contains(drivebay.FSTypes, c.FSType):
+	case c.Backing.Location() == drivebay.LocationUnknown || !slices.Contains(drivebay.FSTypes, c.FSType):
 		return fmt.Errorf("class: %w: backing %q, filesystem %q", drivebay.ErrInvalid, c.Backing, c.FSType)
 	case place.Unit(c.Backing) != partitions.MiB && !e.Capabilities.HasLVM():
 		return fmt.Errorf("backing %s: %w: this machine has no LVM", c.Backing, drivebay.ErrNoSupport)

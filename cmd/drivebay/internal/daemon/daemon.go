@@ -68,6 +68,9 @@ func Run(ctx context.Context, loaded config.Loaded, opt Options) error {
 	for _, w := range loaded.Warnings {
 		d.log.Warn(w, "op", "config")
 	}
+	if d.config.Role == config.RoleController {
+		return d.control(ctx)
+	}
 	return d.serve(ctx)
 }
 

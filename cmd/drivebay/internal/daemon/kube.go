@@ -7,13 +7,13 @@ import (
 	"github.com/drivebay/drivebay/internal/kube"
 )
 
-// kubernetes returns the part of the daemon that mirrors the drives to Kubernetes, or nil if it is not configured.
+// kubernetes returns the part of the daemon that shows the drives and volumes in Kubernetes, or nil if it is not configured.
 func (d *daemon) kubernetes() (func(context.Context) error, error) {
 	if !d.config.Kubernetes.Enabled {
 		return nil, nil
 	}
 	opt := kube.Options{
-		Kubeconfig: d.config.Kubernetes.Kubeconfig, UserAgent: "drivebay/" + d.opt.Version, Node: d.node(),
+		Kubeconfig: d.config.Kubernetes.Kubeconfig, Namespace: d.config.Kubernetes.Namespace, UserAgent: "drivebay/" + d.opt.Version, Node: d.node(),
 		Engine: d.engine, Clock: d.machine, Log: d.log,
 	}
 	if d.volumes != nil {

@@ -45,7 +45,7 @@ func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
 }
 
 func (d *daemon) csi() plugin {
-	opt := csi.Options{Version: d.opt.Version, NodeID: d.node(), Log: d.log, Latencies: &d.latencies}
+	opt := csi.Options{Version: d.opt.Version, NodeID: d.node(), Log: d.log, Latencies: &d.latencies, NodeOnly: d.config.Role == config.RoleNode}
 	if d.volumes != nil {
 		opt.Volumes = d.volumes
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 )
 
-// Owner is the field owner of what a node writes.
-const Owner = "drivebay-node"
-
 // Engine is the part of the drive manager that the mirror needs.
 type Engine interface {
 	Snapshot() *drivebay.Snapshot
@@ -105,7 +102,7 @@ type result struct {
 // New returns a mirror that writes by a client of the drives.
 func New(drives client.Drives, opt Options) *Mirror {
 	m := &Mirror{opt: opt, drives: drives, wake: make(chan struct{}, 1), results: make(chan result), known: map[string]*object{}}
-	m.objects = client.NewCache[v1alpha1.Drive](opt.Log, m.changed)
+	m.objects = client.NewCache[v1alpha1.Drive](func(string) { m.changed() })
 	return m
 }
 
@@ -122,7 +119,7 @@ func (m *Mirror) Run(ctx context.Context) error {
 	if _, err := m.opt.Engine.Wait(ctx, 0); err != nil {
 		return nil // ctx has ended
 	}
-	go client.Follow(ctx, m.objects, m.drives, Selector(m.opt.Node))
+	go client.Follow(ctx, m.opt.Log, m.objects, m.drives, client.Selector(m.opt.Node))
 	go m.followDrives(ctx)
 	if m.opt.Volumes != nil {
 		go m.followVolumes(ctx)
@@ -276,7 +273,7 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 func (m *Mirror) create(ctx context.Context, name string) (*v1alpha1.Drive, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	o, err := m.drives.Apply(ctx, &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{NodeLabel: labelOf(m.opt.Node)}}}, Owner)
+	o, err := m.drives.Apply(ctx, &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: client.Labels(m.opt.Node)}}, client.NodeOwner)
 	if err != nil {
 		return nil, fmt.Errorf("make the object: %w", err)
 	}
@@ -290,7 +287,7 @@ func (m *Mirror) write(ctx context.Context, o *v1alpha1.Drive, k *object, want *
 	k.pace.Wrote(u, m.opt.Clock.Now()) // one that fails may have been made
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	out, err := m.drives.ApplyStatus(ctx, &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Status: *want}, Owner)
+	out, err := m.drives.ApplyStatus(ctx, &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Status: *want}, client.NodeOwner)
 	if apierrors.IsNotFound(err) { // it was deleted, and is made again in the next round
 		m.objects.Drop(o.Name)
 		m.changed()

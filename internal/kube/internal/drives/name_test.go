@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drivebay/drivebay/internal/kube/client"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -27,7 +28,7 @@ func TestObjectName(t *testing.T) {
 			}
 			seen[name] = id
 		}
-		if errs := validation.IsValidLabelValue(labelOf(node)); errs != nil {
+		if errs := validation.IsValidLabelValue(client.Labels(node)[client.NodeLabel]); errs != nil {
 			t.Errorf("label of %s: %v", node, errs)
 		}
 	}

@@ -1,0 +1,285 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// VolumeReady is the condition of a Volume that is True once the volume was made. The reason of False is the code
+// of the error.
+const VolumeReady = "Ready"
+
+// VolumePhase is how far the requests of a Volume are.
+type VolumePhase string
+
+const (
+	// VolumePending: the node has not answered the request to make the volume.
+	VolumePending VolumePhase = "Pending"
+	// VolumeMade: the volume exists.
+	VolumeMade VolumePhase = "Ready"
+	// VolumeFailed: the node could not make the volume, and parts of it may exist.
+	VolumeFailed VolumePhase = "Failed"
+	// VolumeRefused: the node made nothing of the volume, and will not unless the spec changes.
+	VolumeRefused VolumePhase = "Refused"
+	// VolumeReleasing: the volume is being wiped and removed.
+	VolumeReleasing VolumePhase = "Releasing"
+	// VolumeMissing: the volume was made, and the node does not find it any more.
+	VolumeMissing VolumePhase = "Missing"
+)
+
+// ReleaseDelete in spec.release requests that the volume and its data are deleted.
+const ReleaseDelete = "Delete"
+
+// The modes of a volume.
+const (
+	ModeFilesystem = "Filesystem"
+	ModeBlock      = "Block"
+)
+
+// Volume is a volume of a node. Its name is the id of the volume, which follows from the name in the
+// spec, so there can be only one of that name.
+//
+// Deleting a Volume deletes no data: the node makes the object again. Data are deleted by spec.release.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=drivebay
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.node`
+// +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.size`
+// +kubebuilder:printcolumn:name="Backing",type=string,JSONPath=`.spec.class.backing`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.operationalStatus`
+// +kubebuilder:printcolumn:name="Health",type=string,JSONPath=`.status.health`
+// +kubebuilder:printcolumn:name="CSI",type=string,JSONPath=`.status.csiStatus`
+// +kubebuilder:printcolumn:name="Finding",type=string,JSONPath=`.status.findings[0].reason`
+// +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Usage",type=string,priority=1,JSONPath=`.status.usage`
+// +kubebuilder:printcolumn:name="Drives",type=string,priority=1,JSONPath=`.status.location.drives`
+// +kubebuilder:printcolumn:name="Error",type=string,priority=1,JSONPath=`.status.error.message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z2-7]{26}$')",message="the name of a Volume is the id of the volume: 26 characters of base 32"
+// +kubebuilder:validation:XValidation:rule="self.spec.size.required >= oldSelf.spec.size.required || (has(self.status) && has(self.status.capacity) && self.spec.size.required >= self.status.capacity)",message="a volume never shrinks: spec.size.required cannot become less than the size of the volume"
+type Volume struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// +required
+	Spec VolumeSpec `json:"spec,omitzero"`
+	// +optional
+	Status VolumeStatus `json:"status,omitzero"`
+}
+
+// VolumeList is a list of volumes.
+//
+// +kubebuilder:object:root=true
+type VolumeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []Volume `json:"items"`
+}
+
+// VolumeSpec is what the controller requests of a volume, or what the node found.
+//
+// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node",message="a volume cannot change its node"
+// +kubebuilder:validation:XValidation:rule="has(self.name) == has(oldSelf.name) && (!has(self.name) || self.name == oldSelf.name)",message="the name of a volume cannot change"
+// +kubebuilder:validation:XValidation:rule="has(self.mode) == has(oldSelf.mode) && (!has(self.mode) || self.mode == oldSelf.mode)",message="the mode of a volume cannot change"
+// +kubebuilder:validation:XValidation:rule="has(self.class) == has(oldSelf.class) && (!has(self.class) || self.class == oldSelf.class)",message="the class of a volume cannot change"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="the source of a volume cannot change"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || (has(self.attempt) && self.attempt >= oldSelf.attempt)",message="spec.attempt never decreases"
+type VolumeSpec struct {
+	// Node is the node that has the volume, or is to make it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node"`
+	// Name is the name under which the volume was requested. The id follows from it.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Name string     `json:"name,omitempty"`
+	Size VolumeSize `json:"size"`
+	// Mode says whether pods mount a filesystem or use a block device; absent: not known.
+	// +kubebuilder:validation:Enum=Filesystem;Block
+	// +optional
+	Mode string `json:"mode,omitempty"`
+	// Class is what the StorageClass requires; absent: not known.
+	// +optional
+	Class *VolumeClass `json:"class,omitempty"`
+	// Source is the volume or snapshot that the volume is a copy of.
+	// +optional
+	Source *VolumeSource `json:"source,omitempty"`
+	// Release requests that the node deletes the volume and its data.
+	// +kubebuilder:validation:Enum=Delete
+	// +optional
+	Release string `json:"release,omitempty"`
+	// Attempt counts the requests of the controller: the node answers each, also after it has refused one. 0:
+	// nothing was requested, and the object only shows what the node has.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Attempt int64 `json:"attempt,omitempty"`
+}
+
+// VolumeSize is the size of a volume in bytes.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.limit) || self.limit >= self.required",message="the limit is less than the required size"
+type VolumeSize struct {
+	// Required is the least size; 0: that of the class.
+	// +kubebuilder:validation:Minimum=0
+	Required int64 `json:"required"`
+	// Limit is the largest size; absent: no limit.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Limit int64 `json:"limit,omitempty"`
+}
+
+// VolumeClass has the parameters of the StorageClass, with the defaults filled in.
+type VolumeClass struct {
+	// Drives is the kind of drive.
+	// +kubebuilder:validation:Enum=any;hdd;ssd;nvme
+	Drives string `json:"drives"`
+	// Backing is what the volume is made of.
+	// +kubebuilder:validation:Enum=partition;drive;lvm;thin;mirror
+	Backing string `json:"backing"`
+	// Wipe is how its data are erased when it is deleted.
+	// +kubebuilder:validation:Enum=discard;zero;none
+	Wipe string `json:"wipe"`
+	// +kubebuilder:validation:Enum=ext4;xfs;btrfs
+	FSType string `json:"fsType"`
+	// +kubebuilder:validation:Enum=luks2
+	// +optional
+	Encryption string `json:"encryption,omitempty"`
+}
+
+// VolumeSource is what a volume is a copy of: a snapshot or a volume.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.snapshot) != has(self.volume)",message="a volume is a copy of one snapshot or of one volume"
+type VolumeSource struct {
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Volume string `json:"volume,omitempty"`
+}
+
+// VolumeStatus is what the node observes of a volume, and its answer to the spec. It has no telemetry that
+// always changes, such as the used space: that is in the metrics.
+type VolumeStatus struct {
+	// ObservedGeneration is the generation of the spec that the node has answered.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +kubebuilder:validation:Enum=Pending;Ready;Failed;Refused;Releasing;Missing
+	// +optional
+	Phase VolumePhase `json:"phase,omitempty"`
+	// Error is why the node did not do what the spec requests; absent: it did.
+	// +optional
+	Error *VolumeError `json:"error,omitempty"`
+
+	// Size is the size of the volume for people.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Size string `json:"size,omitempty"`
+	// Capacity is the size of the volume in bytes.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Capacity int64 `json:"capacity,omitempty"`
+	// Created is when the volume was made.
+	// +optional
+	Created metav1.Time `json:"created,omitzero"`
+	// BlockDevice says which kind of block device the volume is.
+	// +kubebuilder:validation:Enum=RAW;RAW_PART
+	// +optional
+	BlockDevice string `json:"blockDevice,omitempty"`
+	// +optional
+	Encrypted bool `json:"encrypted,omitempty"`
+	// +optional
+	Location VolumeLocation `json:"location,omitzero"`
+
+	// Health is the worst health of the drives of the volume.
+	// +kubebuilder:validation:Enum=UNKNOWN;GOOD;SUSPECT;BAD
+	// +optional
+	Health string `json:"health,omitempty"`
+	// OperationalStatus says whether the volume can be used now.
+	// +kubebuilder:validation:Enum=UNKNOWN;OPERATIVE;INOPERATIVE;STAGING;MAINTENANCE;MISSING;REMOVING;REMOVED
+	// +optional
+	OperationalStatus string `json:"operationalStatus,omitempty"`
+	// CSIStatus is the state of the volume by the calls of CSI.
+	// +kubebuilder:validation:Enum=UNKNOWN;CREATING;CREATED;VOLUME_READY;PUBLISHED;RESIZING;RESIZED;REMOVING;REMOVED;FAILED
+	// +optional
+	CSIStatus string `json:"csiStatus,omitempty"`
+	// Usage says where the volume stands while its drive has to leave.
+	// +kubebuilder:validation:Enum=UNKNOWN;IN_USE;RELEASING;RELEASED;FAILED
+	// +optional
+	Usage string `json:"usage,omitempty"`
+	// Findings are what is wrong with the volume, worst first. docs/volume-conditions.md lists the reasons.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Findings []VolumeFinding `json:"findings,omitempty"`
+	// Publications are the paths of the node at which the volume is staged or published.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Publications []VolumePublication `json:"publications,omitempty"`
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// VolumeError is the error of the last attempt to do what the spec requests.
+type VolumeError struct {
+	// Code is the kind of error, from which the code of the CSI answer follows.
+	// +kubebuilder:validation:Enum=NotFound;Ambiguous;Invalid;Busy;Pending;Exists;NoSpace;Range;NoSupport;Permission;Refused;Secret;Timeout;Unavailable;Internal
+	Code string `json:"code"`
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// VolumeLocation is what a volume is made of.
+type VolumeLocation struct {
+	// +kubebuilder:validation:Enum=UNKNOWN;DRIVE;PARTITION;LVM;LVM_THIN;LVM_MIRROR
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// Drives are the ids of the drives; those of a mirror are in the order of its legs.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +optional
+	Drives []string `json:"drives,omitempty"`
+	// Partition is the unique GUID of the partition.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Partition string `json:"partition,omitempty"`
+	// VG and LV are the volume group and the logical volume.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	VG string `json:"vg,omitempty"`
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	LV string `json:"lv,omitempty"`
+	// Instance is the tag of the logical volume, which tells it apart from others that had its name.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Instance string `json:"instance,omitempty"`
+}
+
+// VolumeFinding is one thing that is wrong with a volume.
+type VolumeFinding struct {
+	// +kubebuilder:validation:Enum=NONE;DEGRADED;INACCESSIBLE;DATA_LOSS
+	Severity string `json:"severity"`
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason"`
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// VolumePublication is a path at which a volume is staged or published.
+type VolumePublication struct {
+	// +kubebuilder:validation:MaxLength=4096
+	Path string `json:"path"`
+	// Staging is true for the path to which the other paths are bound.
+	// +optional
+	Staging bool `json:"staging,omitempty"`
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+}

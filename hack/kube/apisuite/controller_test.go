@@ -1,0 +1,109 @@
+//go:build kube
+
+package apisuite
+
+import (
+	"context"
+	"net"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/csi"
+	"github.com/drivebay/drivebay/csi/csitest"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/controller"
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+	"k8s.io/client-go/rest"
+)
+
+// newController returns a controller that leads.
+func newController(t *testing.T, config *rest.Config) (c *controller.Controller, stop func()) {
+	t.Helper()
+	api, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Leases: leasesOf(t, config), Log: logger(t)})
+	c.Lead()
+	return c, run(t, c.Run)
+}
+
+// ready waits until a controller knows all volumes, and the room on some nodes.
+func ready(t *testing.T, c *controller.Controller, nodes ...string) {
+	t.Helper()
+	class, err := drivebay.ParseClass(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("nodes %v, listed: %v", c.Nodes(), c.Listed())
+		}
+	})
+	eventually(t, "the controller knows the nodes", func() bool {
+		for _, n := range nodes {
+			if has, err := c.CapacityOn(t.Context(), class, []string{n}); err != nil || has.Available == 0 {
+				return false
+			}
+		}
+		return c.Listed() == nil
+	})
+}
+
+func serve(t *testing.T, s *csi.Server) (endpoint string) {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "csi.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
+	return "unix://" + socket
+}
+
+// TestKubeSanity runs csi-sanity against the controller of a cluster and the node service of its node.
+func TestKubeSanity(t *testing.T) {
+	a := Up(t)
+	n := newNode(t, a, "node-1", 6)
+	c, _ := newController(t, a.Config())
+	ready(t, c, "node-1")
+	config := csitest.Config(serve(t, csi.New(n.drives, csi.Options{Version: "test", NodeID: n.name, Volumes: n.engine, NodeOnly: true})), kubelet, paths{n.sim})
+	config.ControllerAddress = serve(t, csi.New(nil, csi.Options{Version: "test", Cluster: c}))
+	csitest.Sanity(t, csitest.NewRun(config, false, drivebay.BackingPartition, false), csitest.NewRun(config, false, drivebay.BackingLVM, true))
+}
+
+// paths are the paths of a simulated machine.
+type paths struct{ sim *hostsim.Machine }
+
+func placeOf(p string) host.Place {
+	return host.Place{Root: kubelet, Name: strings.TrimPrefix(p, kubelet+"/")}
+}
+
+func (m paths) MakeFolder(p string) error {
+	if parent := path.Dir(p); parent != kubelet {
+		if err := m.MakeFolder(parent); err != nil {
+			return err
+		}
+	}
+	return m.sim.MakeFolder(placeOf(p))
+}
+
+func (m paths) Remove(p string) error { return m.sim.Remove(placeOf(p)) }
+
+func (m paths) Kind(p string) (sanity.PathKind, error) {
+	kind, err := m.sim.Look(placeOf(p))
+	switch kind {
+	case host.PlaceNothing:
+		return sanity.PathIsNotFound, err
+	case host.PlaceFolder:
+		return sanity.PathIsDir, err
+	case host.PlaceFile:
+		return sanity.PathIsFile, err
+	}
+	return sanity.PathIsOther, err
+}

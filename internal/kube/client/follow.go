@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Follow keeps a store up to date with the objects that a selector selects, until ctx ends. While the API server does
+// not answer, it tries again with growing waits, and the store stays as it was.
+func Follow[T any, P Object[T], L any, PL List[L]](ctx context.Context, log *slog.Logger, store cache.ReflectorStore, r Resource[T, P, L, PL], selector string) {
+	FollowLists(ctx, log, r.name, P(new(T)), store, r.listWatch(selector))
+}
+
+// FollowLists does the same with objects of any kind.
+func FollowLists(ctx context.Context, log *slog.Logger, name string, kind runtime.Object, store cache.ReflectorStore, lists *cache.ListWatch) {
+	h := hearing{name: name, log: log}
+	list, follow := lists.ListWithContextFunc, lists.WatchFuncWithContext
+	heard := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opt metav1.ListOptions) (runtime.Object, error) {
+			out, err := list(ctx, opt)
+			return out, h.heard(err)
+		},
+		WatchFuncWithContext: func(ctx context.Context, opt metav1.ListOptions) (watch.Interface, error) {
+			out, err := follow(ctx, opt)
+			return out, h.heard(err)
+		},
+	}
+	reflector := cache.NewReflectorWithOptions(heard, kind, store, cache.ReflectorOptions{Name: name})
+	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // it logs each try
+}
+
+// hearing logs whether the API server answers.
+type hearing struct {
+	name string
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	failing bool
+}
+
+// heard logs the first of several failures, and the first success after them.
+func (h *hearing) heard(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err != nil && !h.failing && !errors.Is(err, context.Canceled):
+		h.failing = true
+		h.log.Warn("objects cannot be read from the API server: retrying", "op", "kube", "objects", h.name, "err", err)
+	case err == nil && h.failing:
+		h.failing = false
+		h.log.Info("objects are read from the API server again", "op", "kube", "objects", h.name)
+	}
+	return err
+}

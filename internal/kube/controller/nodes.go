@@ -1,0 +1,201 @@
+package controller
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/kube/heartbeat"
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+// nodes are the Leases of the nodes.
+type nodes struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu     sync.Mutex
+	byName map[string]*node
+	synced bool
+}
+
+// node is what the Lease of a node says.
+type node struct {
+	report   heartbeat.Report
+	duration time.Duration
+	renewed  time.Time // by the clock of the node
+	seen     time.Time // when the controller saw that renewal, by its own clock; zero: before its start
+	wasDown  bool      // at the last look
+}
+
+// startSkew is by how much the clocks of a node and the controller may differ at the start of the controller. Later
+// only the controller's clock counts.
+const startSkew = time.Minute
+
+// down returns why the node counts as down, "" if it does not.
+func (n *node) down(name string, now time.Time) string {
+	since := now.Sub(n.seen)
+	limit := n.duration
+	if n.seen.IsZero() { // the renewal may be old
+		since, limit = now.Sub(n.renewed), n.duration+startSkew
+	}
+	if since <= limit {
+		return ""
+	}
+	return fmt.Sprintf("node %s: the daemon has not reported for %v: whether its volumes work is not known", name, since.Round(time.Second))
+}
+
+func newNodes(log *slog.Logger) *nodes {
+	return &nodes{log: log, now: time.Now, byName: map[string]*node{}}
+}
+
+// down returns why a node counts as down, "" if it does not. A node without a Lease does.
+func (s *nodes) down(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.byName[name]
+	switch {
+	case n == nil && s.synced:
+		return fmt.Sprintf("node %s: the daemon has not reported: whether its volumes work is not known", name)
+	case n == nil || !n.wasDown: // look decides, so that all volumes of a node change together
+		return ""
+	}
+	return n.down(name, s.now())
+}
+
+// look returns the nodes that went down or came back since the last look.
+func (s *nodes) look() (changed []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, n := range s.byName {
+		if why := n.down(name, s.now()); (why != "") != n.wasDown {
+			n.wasDown = why != ""
+			changed = append(changed, name)
+			if n.wasDown {
+				s.log.Warn("a node is down", "op", "kube", "node", name, "err", why)
+			} else {
+				s.log.Info("a node is back", "op", "kube", "node", name)
+			}
+		}
+	}
+	return changed
+}
+
+// names returns the names of the known nodes, sorted.
+func (s *nodes) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for name := range s.byName {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// unread returns why volumes may exist that have no objects.
+func (s *nodes) unread() (why []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.synced:
+		return []string{"the nodes of the cluster are not listed yet"}
+	case len(s.byName) == 0:
+		return []string{"no node has reported yet"}
+	}
+	for name, n := range s.byName {
+		if !n.report.Mirrored {
+			why = append(why, fmt.Sprintf("node %s has not shown all of its volumes yet", name))
+		}
+	}
+	slices.Sort(why)
+	return why
+}
+
+// site is a node as a place for a new volume.
+type site struct {
+	name string
+	down string
+	room drivebay.Capacity
+}
+
+// sites returns some of the nodes, in this order, with the room for a class; nil: all.
+func (s *nodes) sites(names []string, c drivebay.Class) []site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if names == nil {
+		for name := range s.byName {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+	}
+	var out []site
+	for _, name := range names {
+		if n := s.byName[name]; n != nil {
+			out = append(out, site{name, n.down(name, s.now()), n.report.Capacity(c)})
+		}
+	}
+	return out
+}
+
+// The methods of cache.ReflectorStore.
+
+func (s *nodes) Add(o any) error    { s.put(o.(*coordinationv1.Lease), true); return nil }
+func (s *nodes) Update(o any) error { s.put(o.(*coordinationv1.Lease), true); return nil }
+func (s *nodes) Resync() error      { return nil }
+
+func (s *nodes) Delete(o any) error {
+	if name, _, err := heartbeat.Read(o.(*coordinationv1.Lease)); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.byName, name)
+	}
+	return nil
+}
+
+// Replace takes a complete list of the Leases. A renewal that it shows for the first time may be old.
+func (s *nodes) Replace(list []any, _ string) error {
+	there := map[string]bool{}
+	for _, o := range list {
+		there[s.put(o.(*coordinationv1.Lease), false)] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.byName {
+		if !there[name] {
+			delete(s.byName, name)
+		}
+	}
+	s.synced = true
+	return nil
+}
+
+// put takes a Lease. live is false for one out of a list, which may have been renewed long ago.
+func (s *nodes) put(l *coordinationv1.Lease, live bool) (name string) {
+	name, report, err := heartbeat.Read(l)
+	if err != nil {
+		s.log.Warn("the Lease of a node is ignored", "op", "kube", "err", err)
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, known := s.byName[name]
+	if !known {
+		n = &node{}
+		s.byName[name] = n
+	}
+	n.report, n.duration = report, 40*time.Second
+	if l.Spec.LeaseDurationSeconds != nil {
+		n.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	}
+	if l.Spec.RenewTime != nil && !l.Spec.RenewTime.Time.Equal(n.renewed) {
+		n.renewed = l.Spec.RenewTime.Time
+		if live || known {
+			n.seen = s.now()
+		}
+	}
+	return name
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/internal/translate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const gib = 1 << 30
+
+func wanted(nodes ...string) drivebay.VolumeRequest {
+	c, _ := drivebay.ParseClass(nil)
+	return drivebay.VolumeRequest{Name: "a", Size: drivebay.SizeRange{Required: gib, Limit: 2 * gib}, Class: c, Nodes: nodes}
+}
+
+// at is the object of wanted on node n, of generation 2: answered with a phase and an error, or not ("").
+func at(phase v1alpha1.VolumePhase, code string, changes ...func(*v1alpha1.Volume)) state {
+	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: drivebay.VolumeID("a"), Generation: 2}, Spec: translate.SpecOf(wanted(), "n")}
+	o.Status.Phase = phase
+	if phase != "" {
+		o.Status.ObservedGeneration = 2
+	}
+	if phase == v1alpha1.VolumeMade {
+		o.Status.Capacity, o.Status.Location.Kind = gib, "PARTITION"
+	}
+	if code != "" {
+		o.Status.Error = &v1alpha1.VolumeError{Code: code}
+	}
+	for _, change := range changes {
+		change(o)
+	}
+	return stateOf(o)
+}
+
+func unanswered(o *v1alpha1.Volume) { o.Generation++ }
+func release(o *v1alpha1.Volume)    { o.Spec.Release = v1alpha1.ReleaseDelete }
+
+func TestCreate(t *testing.T) {
+	other := wanted()
+	other.FSType = "xfs"
+	large := wanted()
+	large.Size = drivebay.SizeRange{Required: 2 * gib}
+	for name, c := range map[string]struct {
+		s     state
+		r     drivebay.VolumeRequest
+		asked int64
+		want  step
+		err   error
+	}{
+		"just requested":               {at("", ""), wanted(), 2, stepWait, nil},
+		"made":                         {at(v1alpha1.VolumeMade, ""), wanted(), 0, stepDone, nil},
+		"made, topology fits":          {at(v1alpha1.VolumeMade, ""), wanted("m", "n"), 0, stepDone, nil},
+		"made on another node":         {at(v1alpha1.VolumeMade, ""), wanted("m"), 0, stepFail, drivebay.ErrExists},
+		"made, another size":           {at(v1alpha1.VolumeMade, ""), large, 0, stepFail, drivebay.ErrExists},
+		"made, another filesystem":     {at(v1alpha1.VolumeMade, ""), other, 0, stepFail, drivebay.ErrExists},
+		"made, another size requested": {at(v1alpha1.VolumeMade, "", unanswered), wanted(), 0, stepDone, nil},
+		"missing":                      {at(v1alpha1.VolumeMissing, ""), wanted(), 0, stepFail, drivebay.ErrUnavailable},
+		"another one is being made":    {at("", ""), other, 0, stepFail, drivebay.ErrExists},
+		"refused now":                  {at(v1alpha1.VolumeRefused, "NoSpace"), wanted(), 2, stepReplace, drivebay.ErrNoSpace},
+		"refused before":               {at(v1alpha1.VolumeRefused, "NoSpace"), wanted(), 0, stepReplace, drivebay.ErrNoSpace},
+		"refused, and asked again":     {at(v1alpha1.VolumeRefused, "NoSpace", unanswered), wanted(), 3, stepWait, nil},
+		"failed now":                   {at(v1alpha1.VolumeFailed, "Internal"), wanted(), 2, stepFail, nil},
+		"failed before":                {at(v1alpha1.VolumeFailed, "Internal"), wanted(), 0, stepRequest, nil},
+		"pending elsewhere":            {at(v1alpha1.VolumePending, "Unavailable"), wanted("m"), 0, stepRequest, nil},
+		"taken back elsewhere":         {at(v1alpha1.VolumePending, "", release, unanswered), wanted("m"), 0, stepWait, nil},
+		"being deleted":                {at(v1alpha1.VolumeReleasing, "", release), wanted(), 0, stepFail, drivebay.ErrPending},
+		"the node resumes it":          {at(v1alpha1.VolumePending, ""), wanted(), 0, stepWait, nil},
+	} {
+		if got, err := c.s.create(c.r, c.asked); got != c.want || c.err != nil && !errors.Is(err, c.err) || c.want == stepFail && err == nil {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	for name, c := range map[string]struct {
+		s     state
+		asked int64
+		want  step
+		err   error
+	}{
+		"made":                     {at(v1alpha1.VolumeMade, ""), 0, stepRequest, nil},
+		"not made":                 {at("", ""), 0, stepRequest, nil},
+		"refused":                  {at(v1alpha1.VolumeRefused, "NoSpace"), 0, stepReplace, nil},
+		"requested":                {at(v1alpha1.VolumeMade, "", release, unanswered), 3, stepWait, nil},
+		"in use":                   {at(v1alpha1.VolumeMade, "Busy", release), 2, stepTakeBack, drivebay.ErrBusy},
+		"was in use before":        {at(v1alpha1.VolumeMade, "Busy", release), 0, stepRequest, nil},
+		"a drive is missing":       {at(v1alpha1.VolumeReleasing, "Unavailable", release), 2, stepFail, drivebay.ErrUnavailable},
+		"a drive was missing":      {at(v1alpha1.VolumeReleasing, "Unavailable", release), 0, stepRequest, nil},
+		"deleted, object is there": {at(v1alpha1.VolumeReleasing, "", release), 2, stepWait, nil},
+	} {
+		if got, err := c.s.delete(c.asked); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	to := func(size int64) func(*v1alpha1.Volume) {
+		return func(o *v1alpha1.Volume) { o.Spec.Size.Required = size }
+	}
+	for name, c := range map[string]struct {
+		s     state
+		r     drivebay.SizeRange
+		asked int64
+		want  step
+		err   error
+	}{
+		"large enough":       {at(v1alpha1.VolumeMade, ""), drivebay.SizeRange{Required: gib}, 0, stepDone, nil},
+		"too large":          {at(v1alpha1.VolumeMade, ""), drivebay.SizeRange{Required: 1, Limit: 2}, 0, stepFail, drivebay.ErrRange},
+		"invalid":            {at(v1alpha1.VolumeMade, ""), drivebay.SizeRange{Required: 3 * gib, Limit: 2}, 0, stepFail, drivebay.ErrInvalid},
+		"larger":             {at(v1alpha1.VolumeMade, ""), drivebay.SizeRange{Required: 2 * gib}, 0, stepRequest, nil},
+		"requested":          {at(v1alpha1.VolumeMade, "", to(2*gib), unanswered), drivebay.SizeRange{Required: 2 * gib}, 3, stepWait, nil},
+		"requested, smaller": {at(v1alpha1.VolumeMade, "", to(2*gib), unanswered), drivebay.SizeRange{Required: 3 * gib}, 3, stepRequest, nil},
+		"no room":            {at(v1alpha1.VolumeMade, "NoSpace", to(2*gib)), drivebay.SizeRange{Required: 2 * gib}, 2, stepTakeBack, drivebay.ErrNoSpace},
+		"had no room":        {at(v1alpha1.VolumeMade, "NoSpace", to(2*gib)), drivebay.SizeRange{Required: 2 * gib}, 0, stepRequest, nil},
+		"moves first":        {at(v1alpha1.VolumeMade, "Pending", to(2*gib)), drivebay.SizeRange{Required: 2 * gib}, 2, stepFail, drivebay.ErrPending},
+		"an older node":      {at(v1alpha1.VolumeMade, "", to(2*gib)), drivebay.SizeRange{Required: 2 * gib}, 2, stepFail, drivebay.ErrUnavailable},
+		"not made":           {at("", ""), drivebay.SizeRange{Required: 2 * gib}, 0, stepFail, drivebay.ErrUnavailable},
+		"being deleted":      {at(v1alpha1.VolumeMade, "", release), drivebay.SizeRange{Required: 2 * gib}, 0, stepFail, drivebay.ErrPending},
+	} {
+		if got, err := c.s.expand(c.r, c.asked); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package heartbeat
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+// Selector selects the Leases of nodes.
+const Selector = component + "=" + componentNode
+
+const (
+	component     = "app.kubernetes.io/component"
+	componentNode = "drivebay-node"
+	// annotation is the annotation of a Lease that has the report.
+	annotation = "drivebay.io/report"
+)
+
+// Report is what a node says about itself.
+type Report struct {
+	// Mirrored is true once all volumes of the node have objects: before, a volume without an object may exist.
+	Mirrored bool `json:"mirrored,omitempty"`
+	// Smallest is the least size of a volume by its filesystem, for those that the node can make.
+	Smallest map[string]uint64 `json:"smallest,omitempty"`
+	// Room is the space by the kind of drive and the backing, "nvme/lvm".
+	Room map[string]Room `json:"room,omitempty"`
+}
+
+// Room is space for volumes, in bytes.
+type Room struct {
+	Available uint64 `json:"available"`
+	Largest   uint64 `json:"largest"` // of one volume
+}
+
+// Capacity returns the space for new volumes of a class. It is zero for a class that the node cannot make.
+func (r *Report) Capacity(c drivebay.Class) drivebay.Capacity {
+	smallest, ok := r.Smallest[c.FSType]
+	room := r.Room[key(c)]
+	if !ok || c.Encryption != "" || room.Largest < smallest {
+		return drivebay.Capacity{Smallest: smallest}
+	}
+	return drivebay.Capacity{Available: room.Available, Largest: room.Largest, Smallest: smallest}
+}
+
+func key(c drivebay.Class) string {
+	return cmp.Or(c.Parameters()[drivebay.ParameterClass], "any") + "/" + string(c.Backing)
+}
+
+// leaseName returns the name of the Lease of a node.
+func leaseName(node string) string {
+	const prefix, limit = "drivebay-node-", 253
+	if len(prefix)+len(node) > limit {
+		return prefix + client.Hash(node)
+	}
+	return prefix + node
+}
+
+// write writes a report into a Lease.
+func (r *Report) write(l *coordinationv1.Lease) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	l.Annotations[annotation] = string(text)
+	return nil
+}
+
+// Read returns the node and the report of a Lease.
+func Read(l *coordinationv1.Lease) (node string, r Report, err error) {
+	if l.Spec.HolderIdentity == nil || leaseName(*l.Spec.HolderIdentity) != l.Name {
+		return "", r, fmt.Errorf("lease %s: %w: its holder is not the node of its name", l.Name, drivebay.ErrInvalid)
+	}
+	if err := json.Unmarshal([]byte(cmp.Or(l.Annotations[annotation], "{}")), &r); err != nil {
+		return "", r, fmt.Errorf("lease %s: report: %w", l.Name, err)
+	}
+	return *l.Spec.HolderIdentity, r, nil
+}

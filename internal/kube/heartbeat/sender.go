@@ -1,0 +1,210 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// Volumes is what the sender needs of the volume engine, Drives of the drive engine.
+type (
+	Volumes interface {
+		WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error)
+		Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error)
+	}
+	Drives interface {
+		Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error)
+	}
+)
+
+// Options are the settings of a Sender.
+type Options struct {
+	Node    string
+	Volumes Volumes
+	Drives  Drives
+	Leases  coordinationclient.LeaseInterface
+	Log     *slog.Logger
+	// Every is the time between two renewals, 0: DefaultEvery. A node counts as down after four times as long.
+	Every time.Duration
+}
+
+// DefaultEvery is the time between two renewals, which is that of the Leases of kubelets.
+const DefaultEvery = 10 * time.Second
+
+// downAfter is how many renewals have to be missing for a node to count as down.
+const downAfter = 4
+
+const (
+	// gatherTime is how long changes of the room are gathered.
+	gatherTime = time.Second
+	// requestTime is how long a renewal may take.
+	requestTime = 5 * time.Second
+)
+
+// Sender renews the Lease of a node.
+type Sender struct {
+	opt      Options
+	mirrored atomic.Bool
+	wake     chan struct{}
+	lease    *coordinationv1.Lease // as it was last written
+	failing  bool
+}
+
+// New returns a sender.
+func New(opt Options) *Sender {
+	if opt.Every == 0 {
+		opt.Every = DefaultEvery
+	}
+	return &Sender{opt: opt, wake: make(chan struct{}, 1)}
+}
+
+// Mirrored sets whether all volumes of the node have objects. Once they had, it stays: an object that was
+// deleted since is written again.
+func (s *Sender) Mirrored(is bool) {
+	if is && !s.mirrored.Swap(true) {
+		s.changed()
+	}
+}
+
+func (s *Sender) changed() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Run renews the Lease until ctx ends: regularly, and when the report changes.
+func (s *Sender) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	all.Go(func() {
+		follow(ctx, s.changed, s.opt.Volumes.WaitVolumes, func(v *drivebay.VolumeSet) uint64 { return v.Seq })
+	})
+	all.Go(func() { follow(ctx, s.changed, s.opt.Drives.Wait, func(v *drivebay.Snapshot) uint64 { return v.Seq }) })
+	defer all.Wait()
+	var sent Report
+	for due := time.Now(); ; {
+		r := s.report(ctx)
+		if now := time.Now(); !reflect.DeepEqual(r, sent) || !now.Before(due) {
+			if s.heard(s.renew(ctx, &r)) {
+				sent = r
+			}
+			due = now.Add(s.opt.Every)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Until(due)):
+		case <-s.wake:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(gatherTime):
+			}
+		}
+	}
+}
+
+// follow calls changed for each new number of what wait returns.
+func follow[V any](ctx context.Context, changed func(), wait func(context.Context, uint64) (V, error), number func(V) uint64) {
+	for after := uint64(0); ; changed() {
+		v, err := wait(ctx, after)
+		if err != nil {
+			return // ctx has ended
+		}
+		after = number(v)
+	}
+}
+
+// report asks the engine for the room of each kind of class.
+func (s *Sender) report(ctx context.Context) Report {
+	r := Report{Mirrored: s.mirrored.Load(), Smallest: map[string]uint64{}, Room: map[string]Room{}}
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	class := drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeDiscard}
+	for _, class.FSType = range drivebay.FSTypes {
+		if has, err := s.opt.Volumes.Capacity(ctx, class); err == nil {
+			r.Smallest[class.FSType] = has.Smallest
+		}
+	}
+	for _, class.FSType = range drivebay.FSTypes { // the room is that of any filesystem that can be made
+		if _, ok := r.Smallest[class.FSType]; ok {
+			break
+		}
+	}
+	for _, class.Drives = range []drivebay.Type{drivebay.TypeUnknown, drivebay.TypeHDD, drivebay.TypeSSD, drivebay.TypeNVMe} {
+		for _, class.Backing = range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
+			if has, err := s.opt.Volumes.Capacity(ctx, class); err == nil && has.Largest > 0 {
+				r.Room[key(class)] = Room{has.Available, has.Largest}
+			}
+		}
+	}
+	return r
+}
+
+// renew writes the Lease.
+func (s *Sender) renew(ctx context.Context, r *Report) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	l, err := s.newest(ctx)
+	if err != nil {
+		return err
+	}
+	l.Labels = map[string]string{component: componentNode}
+	seconds := int32(max(1, downAfter*s.opt.Every/time.Second))
+	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &s.opt.Node, &seconds, &metav1.MicroTime{Time: time.Now()}
+	if err := r.write(l); err != nil {
+		return err
+	}
+	s.lease = nil // after an error it is read again
+	if l.ResourceVersion == "" {
+		l, err = s.opt.Leases.Create(ctx, l, metav1.CreateOptions{FieldManager: client.NodeOwner})
+	} else {
+		l, err = s.opt.Leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: client.NodeOwner})
+	}
+	if err == nil {
+		s.lease = l
+	}
+	return err
+}
+
+// newest returns a copy of the Lease to write: what the last write returned, or else what the API server has.
+func (s *Sender) newest(ctx context.Context) (*coordinationv1.Lease, error) {
+	if s.lease != nil {
+		return s.lease.DeepCopy(), nil
+	}
+	l, err := s.opt.Leases.Get(ctx, leaseName(s.opt.Node), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName(s.opt.Node)}}, nil
+	}
+	if err == nil {
+		if _, had, err := Read(l); err == nil && had.Mirrored {
+			s.Mirrored(true) // by an earlier run of the daemon
+		}
+	}
+	return l, err
+}
+
+// heard logs the first of several failures, and the first success after them.
+func (s *Sender) heard(err error) bool {
+	switch {
+	case err != nil && !s.failing && !errors.Is(err, context.Canceled):
+		s.failing = true
+		s.opt.Log.Warn("the Lease of this node is not renewed: the controller will show its volumes as unreachable", "op", "kube", "err", fmt.Errorf("lease: %w", err))
+	case err == nil && s.failing:
+		s.failing = false
+		s.opt.Log.Info("the Lease of this node is renewed again", "op", "kube")
+	}
+	return err == nil
+}

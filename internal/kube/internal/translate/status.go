@@ -1,0 +1,101 @@
+package translate
+
+import (
+	"math"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Limits of the lists in a status; the CRD has the same.
+const (
+	maxFindings     = 16
+	maxPublications = 64
+	maxReason       = 128
+)
+
+// Observe writes what a node observes of a volume into a status, except the answer to the spec.
+func Observe(s *v1alpha1.VolumeStatus, v *drivebay.VolumeView) {
+	s.Capacity, s.Size = bytes(v.Size), sizeText(v.Size)
+	s.Created = metav1.Time{Time: v.Created.UTC().Truncate(time.Second)} // an object has whole seconds
+	s.BlockDevice = ""
+	if v.Mode == drivebay.ModeRaw || v.Mode == drivebay.ModeRawPart {
+		s.BlockDevice = v.Mode.String()
+	}
+	s.Encrypted = v.Encrypted()
+	s.Location = v1alpha1.VolumeLocation{Kind: v.Location.Kind.String(), Drives: v.Location.Drives, Partition: v.Location.Partition,
+		VG: v.Location.VG, LV: v.Location.LV, Instance: v.Location.Instance}
+	s.Health, s.OperationalStatus, s.CSIStatus, s.Usage = v.Health.String(), v.OperationalStatus.String(), v.CSIStatus.String(), v.Usage.String()
+	s.Findings, s.Publications = findingsOf(v.Condition), nil
+	for _, p := range v.Publications[:min(len(v.Publications), maxPublications)] {
+		s.Publications = append(s.Publications, v1alpha1.VolumePublication{Path: p.Path, Staging: p.Staging, ReadOnly: p.ReadOnly})
+	}
+}
+
+func findingsOf(c drivebay.Condition) []v1alpha1.VolumeFinding {
+	var out []v1alpha1.VolumeFinding
+	for _, f := range c[:min(len(c), maxFindings)] {
+		out = append(out, v1alpha1.VolumeFinding{Severity: f.Severity.String(), Reason: drivebay.Clip(f.Reason, maxReason), Message: drivebay.PlainText(f.Message, maxMessage)})
+	}
+	return out
+}
+
+// View returns the volume in an object, as the CSI services answer it.
+func View(o *v1alpha1.Volume) *drivebay.VolumeView {
+	s := &o.Status
+	v := &drivebay.VolumeView{Volume: drivebay.Volume{
+		ID: o.Name, Name: o.Spec.Name, Node: o.Spec.Node, Size: uint64(max(s.Capacity, 0)), Created: s.Created.Time, Parameters: parametersOf(o.Spec.Class),
+		Location: drivebay.Location{Kind: parse[drivebay.LocationKind](s.Location.Kind), Drives: s.Location.Drives, Partition: s.Location.Partition,
+			VG: s.Location.VG, LV: s.Location.LV, Instance: s.Location.Instance},
+		Health: parse[drivebay.Health](s.Health), OperationalStatus: parse[drivebay.OperationalStatus](s.OperationalStatus),
+		CSIStatus: parse[drivebay.CSIStatus](s.CSIStatus), Usage: parse[drivebay.VolumeUsage](s.Usage),
+	}}
+	if o.Spec.Source != nil {
+		v.Source = drivebay.Source{Snapshot: o.Spec.Source.Snapshot, Volume: o.Spec.Source.Volume}
+	}
+	switch o.Spec.Mode {
+	case v1alpha1.ModeFilesystem:
+		v.Mode = drivebay.ModeFS
+		if o.Spec.Class != nil {
+			v.FSType = o.Spec.Class.FSType
+		}
+	case v1alpha1.ModeBlock:
+		if v.Mode = parse[drivebay.VolumeMode](s.BlockDevice); v.Mode == drivebay.ModeUnknown {
+			v.Mode = drivebay.ModeRaw
+		}
+	}
+	if s.Encrypted {
+		v.LUKSUUID = encrypted
+	}
+	for _, p := range s.Publications {
+		v.Publications = append(v.Publications, drivebay.Publication{Path: p.Path, Staging: p.Staging, ReadOnly: p.ReadOnly})
+	}
+	for _, f := range s.Findings {
+		v.Condition = append(v.Condition, drivebay.VolumeFinding{Severity: parse[drivebay.Severity](f.Severity), Reason: f.Reason, Message: f.Message})
+	}
+	return v
+}
+
+// encrypted stands for the UUID of a LUKS header, which objects do not have: only whether there is a
+// header matters outside of the node.
+const encrypted = "encrypted"
+
+// parse returns a value of an enum by its name; unknown names are the zero value, which promises nothing.
+func parse[E any, P interface {
+	*E
+	UnmarshalText([]byte) error
+}](name string) E {
+	var e, none E
+	if name == "" || P(&e).UnmarshalText([]byte(name)) != nil {
+		return none
+	}
+	return e
+}
+
+// sizeText returns a size in the notation of Kubernetes, "10Gi".
+func sizeText(n uint64) string {
+	return resource.NewQuantity(int64(min(n, math.MaxInt64)), resource.BinarySI).String()
+}

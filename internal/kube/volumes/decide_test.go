@@ -1,0 +1,168 @@
+package volumes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const gib = 1 << 30
+
+func object(attempt int64, phase v1alpha1.VolumePhase, e string) *v1alpha1.Volume {
+	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: drivebay.VolumeID("a"), Generation: attempt + 1}}
+	o.Spec = v1alpha1.VolumeSpec{Node: "n", Name: "a", Attempt: attempt, Size: v1alpha1.VolumeSize{Required: gib}}
+	o.Status.Phase = phase
+	if phase != "" {
+		o.Status.ObservedGeneration = o.Generation
+	}
+	if e != "" {
+		o.Status.Error = &v1alpha1.VolumeError{Code: e}
+	}
+	return o
+}
+
+func volume(s drivebay.CSIStatus) *drivebay.VolumeView {
+	v := &drivebay.VolumeView{Volume: drivebay.Volume{ID: drivebay.VolumeID("a"), Name: "a", Size: gib, CSIStatus: s}}
+	if s == drivebay.CSIFailed {
+		v.Failure = &drivebay.Failure[drivebay.CSIStatus]{Before: drivebay.CSICreating}
+	}
+	return v
+}
+
+func released(o *v1alpha1.Volume) *v1alpha1.Volume {
+	o.Spec.Release = v1alpha1.ReleaseDelete
+	return o
+}
+
+func larger(o *v1alpha1.Volume) *v1alpha1.Volume {
+	o.Spec.Size.Required = 2 * gib
+	return o
+}
+
+// TestRequested: which call an object requests.
+func TestRequested(t *testing.T) {
+	whole := volume(drivebay.CSICreated)
+	for name, c := range map[string]struct {
+		o    *v1alpha1.Volume
+		v    *drivebay.VolumeView
+		want call
+	}{
+		"new": {object(1, "", ""), nil, callCreate},
+		"new, and the daemon was killed after it": {object(1, "", ""), whole, callCreate}, // which is idempotent, and compares
+		"pending":                     {object(1, v1alpha1.VolumePending, "Unavailable"), nil, callCreate},
+		"refused":                     {object(1, v1alpha1.VolumeRefused, "NoSpace"), nil, callCreate}, // wait decides
+		"half made":                   {object(1, v1alpha1.VolumeFailed, "Internal"), volume(drivebay.CSIFailed), callCreate},
+		"made":                        {object(1, v1alpha1.VolumeMade, ""), whole, callNone},
+		"mirrored":                    {object(0, "", ""), whole, callNone},
+		"mirrored, and gone":          {object(0, "", ""), nil, callNone},
+		"made, and gone":              {object(1, v1alpha1.VolumeMade, ""), nil, callNone},
+		"made, and missing":           {object(2, v1alpha1.VolumeMissing, ""), nil, callNone},
+		"being removed, and gone":     {object(1, v1alpha1.VolumeReleasing, ""), nil, callNone},
+		"larger":                      {larger(object(2, v1alpha1.VolumeMade, "")), whole, callExpand},
+		"larger, and gone":            {larger(object(2, v1alpha1.VolumeMade, "")), nil, callNone},
+		"mirrored, larger":            {larger(object(0, v1alpha1.VolumeMade, "")), whole, callExpand},
+		"released":                    {released(object(1, v1alpha1.VolumeMade, "")), whole, callDelete},
+		"released, and gone":          {released(object(1, v1alpha1.VolumeMade, "")), nil, callDelete},
+		"released before it was made": {released(object(1, "", "")), nil, callDelete},
+	} {
+		if got := requested(c.o, c.v); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestWait: a request is tried at once, a failed one again after a while, an answered one never.
+func TestWait(t *testing.T) {
+	now := time.Unix(1000, 0)
+	next := now.Add(5 * time.Second)
+	again := object(1, v1alpha1.VolumeRefused, "NoSpace")
+	again.Generation++
+	for name, c := range map[string]struct {
+		o     *v1alpha1.Volume
+		after time.Duration
+		again bool
+	}{
+		"new":               {object(1, "", ""), 0, true},
+		"requested again":   {again, 0, true},
+		"transient":         {object(1, v1alpha1.VolumePending, "Unavailable"), 5 * time.Second, true},
+		"refused":           {object(1, v1alpha1.VolumeRefused, "NoSpace"), 0, false},
+		"in use":            {released(object(1, v1alpha1.VolumeMade, "Busy")), 0, false},
+		"removed, no error": {released(object(1, v1alpha1.VolumeReleasing, "")), 5 * time.Second, true},
+	} {
+		if after, again := wait(c.o, next, now); after != c.after || again != c.again {
+			t.Errorf("%s: %v %v", name, after, again)
+		}
+	}
+}
+
+// TestAnswer: the status after a look at the engine.
+func TestAnswer(t *testing.T) {
+	now := time.Unix(1000, 0)
+	whole, busy := volume(drivebay.CSICreated), released(object(1, v1alpha1.VolumeMade, ""))
+	withdrawn := object(1, v1alpha1.VolumeMade, "Busy")
+	withdrawn.Generation++
+	for name, c := range map[string]struct {
+		o     *v1alpha1.Volume
+		v     *drivebay.VolumeView
+		out   outcome
+		phase v1alpha1.VolumePhase
+		code  string
+	}{
+		"made":               {object(1, "", ""), whole, outcome{callCreate, nil, true}, v1alpha1.VolumeMade, ""},
+		"no space":           {object(1, "", ""), nil, outcome{callCreate, drivebay.ErrNoSpace, true}, v1alpha1.VolumeRefused, "NoSpace"},
+		"a drive is missing": {object(1, "", ""), nil, outcome{callCreate, drivebay.ErrUnavailable, true}, v1alpha1.VolumePending, "Unavailable"},
+		"mkfs failed":        {object(1, "", ""), volume(drivebay.CSIFailed), outcome{callCreate, drivebay.ErrTimeout, true}, v1alpha1.VolumeFailed, "Timeout"},
+		"another volume":     {object(1, "", ""), whole, outcome{callCreate, drivebay.ErrExists, true}, v1alpha1.VolumeRefused, "Exists"},
+		"not verified":       {object(1, "", ""), whole, outcome{callCreate, drivebay.ErrUnavailable, true}, v1alpha1.VolumePending, "Unavailable"},
+		"in use":             {busy, whole, outcome{callDelete, drivebay.ErrBusy, true}, v1alpha1.VolumeMade, "Busy"},
+		"wiping":             {busy, whole, outcome{callDelete, drivebay.ErrTimeout, true}, v1alpha1.VolumeReleasing, "Timeout"},
+		"withdrawn":          {withdrawn, whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
+		"mirrored":           {object(0, "", ""), whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
+		"gone":               {object(1, v1alpha1.VolumeMade, ""), nil, outcome{listed: true}, v1alpha1.VolumeMissing, ""},
+		"gone, perhaps":      {object(1, v1alpha1.VolumeMade, ""), nil, outcome{listed: false}, v1alpha1.VolumeMade, ""},
+		"cannot grow":        {larger(object(2, v1alpha1.VolumeMade, "")), whole, outcome{callExpand, drivebay.ErrNoSpace, true}, v1alpha1.VolumeMade, "NoSpace"},
+		"still cannot":       {larger(object(2, v1alpha1.VolumeMade, "NoSpace")), whole, outcome{listed: true}, v1alpha1.VolumeMade, "NoSpace"},
+		"grown by hand":      {object(2, v1alpha1.VolumeMade, "NoSpace"), whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
+	} {
+		s := answer(c.o, c.v, c.out, now)
+		code := ""
+		if s.Error != nil {
+			code = s.Error.Code
+		}
+		if s.Phase != c.phase || code != c.code || s.ObservedGeneration != c.o.Generation {
+			t.Errorf("%s: %s, error %q, generation %d of %d", name, s.Phase, code, s.ObservedGeneration, c.o.Generation)
+		}
+		again := c.o.DeepCopy()
+		again.Status = s
+		if c.out.did == callNone {
+			if next := answer(again, c.v, c.out, now.Add(time.Hour)); next.Phase != s.Phase || !next.Conditions[0].LastTransitionTime.Equal(&s.Conditions[0].LastTransitionTime) {
+				t.Errorf("%s: the second look changes the status", name)
+			}
+		}
+	}
+}
+
+// TestAbandoned: an object is deleted only after a deletion on the node.
+func TestAbandoned(t *testing.T) {
+	removing := object(1, v1alpha1.VolumeReleasing, "")
+	removing.Status.CSIStatus = "REMOVING"
+	for name, c := range map[string]struct {
+		o               *v1alpha1.Volume
+		deleted, listed bool
+		want            bool
+	}{
+		"gone":                        {object(1, v1alpha1.VolumeMade, ""), false, true, false},
+		"deleted":                     {object(1, v1alpha1.VolumeMade, ""), true, true, true},
+		"deleted, drives not read":    {object(1, v1alpha1.VolumeMade, ""), true, false, false},
+		"deleted before the restart":  {removing, false, true, true},
+		"requested, not made":         {object(1, "", ""), true, true, false},
+		"the controller waits for it": {released(object(1, v1alpha1.VolumeMade, "")), true, true, false},
+	} {
+		if got := abandoned(c.o, c.deleted, c.listed); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
