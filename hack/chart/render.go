@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -13,24 +14,31 @@ import (
 )
 
 const (
-	chartDir  = "../../deploy/chart/drivebay"
+	root      = "../../"
+	chartDir  = root + "deploy/chart/drivebay"
 	namespace = "drivebay"
 )
 
 // rendered is what the chart writes for some values: the objects as one stream, the notes apart.
 type rendered struct{ objects, notes string }
 
+// install is the release of a chart that is not installed yet.
+var install = chartutil.ReleaseOptions{Name: "drivebay", Namespace: namespace, Revision: 1, IsInstall: true}
+
 // render renders the chart as `helm install drivebay` does in an empty cluster.
 func render(values string) (rendered, error) {
-	c, err := loader.Load(chartDir)
-	if err != nil {
-		return rendered{}, err
-	}
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
 		return rendered{}, err
 	}
-	release := chartutil.ReleaseOptions{Name: "drivebay", Namespace: namespace, Revision: 1, IsInstall: true}
+	return renderRelease(given, install)
+}
+
+func renderRelease(given map[string]any, release chartutil.ReleaseOptions) (rendered, error) {
+	c, err := loader.Load(chartDir)
+	if err != nil {
+		return rendered{}, err
+	}
 	all, err := chartutil.ToRenderValues(c, given, release, chartutil.DefaultCapabilities)
 	if err != nil {
 		return rendered{}, err
@@ -61,9 +69,13 @@ func join(files map[string]string) (out rendered) {
 	return out
 }
 
-// manifest is the chart with its default values, for kubectl, and the namespace that Helm creates.
+// manifest is the chart with its default values, for kubectl, the namespace that Helm creates, and its CRDs.
 func manifest() (string, error) {
 	r, err := render("")
+	if err != nil {
+		return "", err
+	}
+	c, err := loader.Load(chartDir)
 	if err != nil {
 		return "", err
 	}
@@ -78,5 +90,26 @@ metadata:
     pod-security.kubernetes.io/enforce: privileged
 `, namespace)
 	// Labels of Helm's would be false here.
-	return head + strings.ReplaceAll(r.objects, "managed-by: Helm", "managed-by: kubectl"), nil
+	return head + crds(c) + strings.ReplaceAll(r.objects, "managed-by: Helm", "managed-by: kubectl"), nil
+}
+
+// crds returns the CRDs of the chart, which Helm does not render.
+func crds(c *chart.Chart) (out string) {
+	for _, crd := range c.CRDObjects() {
+		out += "---\n" + strings.TrimPrefix(strings.TrimSpace(string(crd.File.Data)), "---\n") + "\n"
+	}
+	return out
+}
+
+// kustomization is the base of Kustomize over the files of deploy/manifests.
+func kustomization(files []string) string {
+	text := `# A base for Kustomize, written by ` + "`make generate`" + `. docs/kubernetes.md shows an overlay.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+`
+	for _, file := range files {
+		text += "- " + file + "\n"
+	}
+	return text
 }
