@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -191,6 +192,7 @@ var kinds = map[string]func() any{
 	"apiextensions.k8s.io/v1 CustomResourceDefinition": func() any { return &apiextensionsv1.CustomResourceDefinition{} },
 	"monitoring.coreos.com/v1 PodMonitor":              func() any { return &monitoringv1.PodMonitor{} },
 	"monitoring.coreos.com/v1 PrometheusRule":          func() any { return &monitoringv1.PrometheusRule{} },
+	"networking.k8s.io/v1 NetworkPolicy":               func() any { return &networkingv1.NetworkPolicy{} },
 	"scheduling.k8s.io/v1 PriorityClass":               func() any { return &schedulingv1.PriorityClass{} },
 	"snapshot.storage.k8s.io/v1 VolumeSnapshotClass":   func() any { return &snapshotv1.VolumeSnapshotClass{} },
 	"v1 Namespace":                                    func() any { return &corev1.Namespace{} },
