@@ -162,6 +162,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"resources: {sidecars: {}}", "sidecars"},
 		{"tolerations: {}", "tolerations"},
 		{"csiAddons: {port: 70000}", "port"},
+		{"csiAddons: {port: 9808}", "port"},
+		{"csiAddons: {enabled: true, port: 10748}\nmetrics: {enabled: true, insecure: true}", "same port"},
 		{"csiAddons: {volumeCondition: true}", "volumeCondition"},
 		{"csiAddons: {secrets: {shop: []}}", "secrets"},
 		{"csiAddons: {secrets: {shop: ['*']}}", "secrets"},

@@ -226,3 +226,21 @@ func TestFlagNames(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestImageTable: docs/kubernetes.md lists the images of the values.
+func TestImageTable(t *testing.T) {
+	page := string(read(t, root+"docs/kubernetes.md"))
+	all := images(t)
+	for name, i := range all {
+		row := "| `images." + name + "` | `" + i.Repository + ":" + i.Tag + "` | "
+		if name == "drivebay" {
+			row = "| `images.drivebay` | `drivebay` with the version of the chart | "
+		}
+		if strings.Count(page, row) != 1 || i.Digest != "" {
+			t.Errorf("docs/kubernetes.md has no row %s, or a digest is set: %q", row, i.Digest)
+		}
+	}
+	if rows := strings.Count(page, "| `images."); rows != len(all) {
+		t.Errorf("docs/kubernetes.md has %d images, the values have %d", rows, len(all))
+	}
+}
