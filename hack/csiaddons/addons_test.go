@@ -155,6 +155,11 @@ func sidecar(t *testing.T, s *station) {
 		args[i] = in.Replace(args[i])
 	}
 	s.cluster.restrict(rights)
+	defer func() {
+		for _, request := range s.cluster.refusals() {
+			t.Errorf("the chart does not allow %s", request)
+		}
+	}()
 	line := s.inPod("sidecar", args...)
 	s.start(t, line[0], line[1:]...)
 
@@ -191,8 +196,5 @@ func sidecar(t *testing.T, s *station) {
 	for _, request := range []string{"POST /apis/authentication.k8s.io/v1/tokenreviews", "GET /api/v1/namespaces/" + secretsNamespace + "/secrets/passphrase",
 		"POST /api/v1/namespaces/" + namespace + "/events"} {
 		eventually(t, request, func() bool { return s.cluster.wasAsked(request) })
-	}
-	for _, request := range s.cluster.refusals() {
-		t.Errorf("the chart does not allow %s", request)
 	}
 }
