@@ -4,6 +4,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 # Without the tag gRPC brings trace pages, and html/template with them: 3 MB resident that nothing calls (google.golang.org/grpc, trace_withtrace.go).
 TAGS     := grpcnotrace
+CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Not hack/kube/programs: vet would compile Kubernetes, which takes minutes.
@@ -12,7 +13,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube fuzz assess bench lint generate image packages clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube kube-api fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -68,6 +69,9 @@ kube: need-go ## drivebay as the CSI driver of a real Kubernetes node (needs roo
 	$(GO) run ./hack/kube build
 	$(GO) run ./hack/tier -name kube -min 3 -- -tags kube -timeout 20m -run Kube ./hack/kube/suite
 
+kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
+	$(GO) run ./hack/tier -name kube-api -min 6 -- -tags kube -timeout 40m -run KubeAPI ./hack/kube/apisuite
+
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'
 
@@ -88,6 +92,7 @@ lint: need-go ## gofmt, vet, staticcheck; govulncheck where its database can be 
 
 generate: need-go ## write the generated code and pages anew
 	$(GO) -C hack/protogen run . ../../addons healer/healer.proto
+	$(GO) run $(CONTROLLER_GEN) object crd paths=./api/... output:crd:dir=deploy/chart/drivebay/crds
 	$(GO) run ./cmd/drivebay docs rules >docs/health-rules.md
 	$(GO) run ./cmd/drivebay docs conditions >docs/volume-conditions.md
 	$(GO) run ./cmd/drivebay docs repairs >docs/repairs.md

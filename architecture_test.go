@@ -53,6 +53,13 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
+	// The objects of Kubernetes, and the only packages that may import its libraries.
+	"api/v1alpha1":                  {theirs: []string{"k8s.io/apimachinery"}},
+	"internal/kube/client":          {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"}},
+	"internal/kube/internal/pace":   {},
+	"internal/kube/internal/drives": {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace"}, theirs: []string{"k8s.io/apimachinery"}},
+	"internal/kube":                 {ours: []string{"internal/kube/client", "internal/kube/internal/drives"}, theirs: []string{"k8s.io/klog/v2"}},
+
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},
 	"cmd/drivebay/internal/named":     {ours: []string{"."}},
@@ -67,7 +74,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/overview":  {ours: []string{".", "internal/api"}},
 	"cmd/drivebay/internal/render":    {ours: []string{".", "cmd/drivebay/internal/overview", "internal/assess"}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
-		"internal/host", "internal/host/hardware", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
+		"internal/host", "internal/host/hardware", "internal/kube", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
 }
 
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those

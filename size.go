@@ -53,3 +53,16 @@ func ParseSize(s string) (uint64, error) {
 func noSize(s, why string) error {
 	return fmt.Errorf("%w: %q %s: write it as 10GiB or 10Gi (10 x 2^30 bytes), 960GB or 960G (960 x 10^9), 1.5TiB, or in bytes", ErrInvalid, s, why)
 }
+
+// DecimalSize formats a size in powers of ten, as printed on drives.
+func DecimalSize(n uint64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
+	value, unit := float64(n), 0
+	for value >= 999.5 && unit < len(units)-1 {
+		value, unit = value/1000, unit+1
+	}
+	if unit == 0 || value >= 99.95 {
+		return fmt.Sprintf("%.0f %s", value, units[unit])
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
+}

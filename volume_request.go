@@ -143,6 +143,21 @@ type Capacity struct {
 	Smallest  uint64 `json:"smallest"`
 }
 
+// DriveRoom is the space that one drive has left for new volumes, whether or not it may get any now.
+type DriveRoom struct {
+	Backings map[Backing]BackingRoom // of BackingMirror: one leg; a backing without space is not in it
+	Group    string                  // the volume group that the drive is in; "": none
+	Kind     LocationKind            // of the volumes in that group; UNKNOWN: it has none yet
+	Members  []string                // ids of the drives of the group, sorted
+}
+
+// BackingRoom is the space of a drive for volumes of one backing in bytes. An encrypted volume needs
+// some of it for its header.
+type BackingRoom struct {
+	Largest   uint64 // of one volume
+	Available uint64 // of all volumes together
+}
+
 // RoomQuery asks whether a volume has room: to leave a drive, or else to grow to a size.
 type RoomQuery struct {
 	Leave string // id of one of its drives

@@ -24,6 +24,15 @@ func (e controllerCalls) Capacity(ctx context.Context, c drivebay.Class) (driveb
 	return has, nil
 }
 
+// DriveRooms returns the space of each drive for new volumes, by id. It has no drive whose space is not known,
+// and no drive before the first listing has ended.
+func (e controllerCalls) DriveRooms() map[string]drivebay.DriveRoom {
+	if _, ready := e.inventory.Unread(); !ready {
+		return nil
+	}
+	return e.inventory.PlacementView().DriveRooms()
+}
+
 // resume continues interrupted work after a listing. After the first listing that is the work
 // of the last run of the daemon. Later it is growth that could not continue then, for example
 // because the claim or the partition table of a drive was missing: every other call for the

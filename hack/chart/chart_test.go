@@ -13,6 +13,7 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -35,7 +36,7 @@ var sets = map[string]string{
 		"snapshotClasses: {drivebay: {deletionPolicy: Delete, default: true}, drivebay-keep: {deletionPolicy: Retain}}\nkubeletDir: /var/lib/k0s/kubelet\n",
 	"metrics": "metrics: {enabled: true, tlsSecret: drivebay-tls, tokenSecret: drivebay-token, podMonitor: {enabled: true, labels: {release: prometheus}}, " +
 		"rules: {enabled: true, labels: {release: prometheus}, runbook: 'https://runbooks.example/alerts.html'}, dashboard: {enabled: true}}\n",
-	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
 }
 
 func renderSet(t *testing.T, values string) rendered {
@@ -150,6 +151,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"images: {drivebay: {digest: 'sha256:12'}}", "digest"},
 		{"images: {attacher: {repository: x}}", "attacher"},
 		{"imagePullPolicy: Sometimes", "imagePullPolicy"},
+		{"objects: {enabled: 1}", "enabled"},
+		{"config: {kubernetes: {enabled: true}}", "kubernetes"},
 		{"config: {csiEndpoint: unix:///x}", "csiEndpoint"},
 		{"config: {stateDir: /x}", "stateDir"},
 		{"config: {loop: 1}", "loop"},
@@ -191,12 +194,11 @@ func TestSchemaRefuses(t *testing.T) {
 
 // kinds are the types that the objects are decoded into: an unknown field is an error.
 var kinds = map[string]func() any{
-	"apiextensions.k8s.io/v1 CustomResourceDefinition": func() any { return &apiextensionsv1.CustomResourceDefinition{} },
-	"monitoring.coreos.com/v1 PodMonitor":              func() any { return &monitoringv1.PodMonitor{} },
-	"monitoring.coreos.com/v1 PrometheusRule":          func() any { return &monitoringv1.PrometheusRule{} },
-	"networking.k8s.io/v1 NetworkPolicy":               func() any { return &networkingv1.NetworkPolicy{} },
-	"scheduling.k8s.io/v1 PriorityClass":               func() any { return &schedulingv1.PriorityClass{} },
-	"snapshot.storage.k8s.io/v1 VolumeSnapshotClass":   func() any { return &snapshotv1.VolumeSnapshotClass{} },
+	"monitoring.coreos.com/v1 PodMonitor":            func() any { return &monitoringv1.PodMonitor{} },
+	"monitoring.coreos.com/v1 PrometheusRule":        func() any { return &monitoringv1.PrometheusRule{} },
+	"networking.k8s.io/v1 NetworkPolicy":             func() any { return &networkingv1.NetworkPolicy{} },
+	"scheduling.k8s.io/v1 PriorityClass":             func() any { return &schedulingv1.PriorityClass{} },
+	"snapshot.storage.k8s.io/v1 VolumeSnapshotClass": func() any { return &snapshotv1.VolumeSnapshotClass{} },
 	"v1 Namespace":                                    func() any { return &corev1.Namespace{} },
 	"v1 ServiceAccount":                               func() any { return &corev1.ServiceAccount{} },
 	"v1 ConfigMap":                                    func() any { return &corev1.ConfigMap{} },
@@ -207,6 +209,10 @@ var kinds = map[string]func() any{
 	"rbac.authorization.k8s.io/v1 RoleBinding":        func() any { return &rbacv1.RoleBinding{} },
 	"rbac.authorization.k8s.io/v1 ClusterRole":        func() any { return &rbacv1.ClusterRole{} },
 	"rbac.authorization.k8s.io/v1 ClusterRoleBinding": func() any { return &rbacv1.ClusterRoleBinding{} },
+
+	"apiextensions.k8s.io/v1 CustomResourceDefinition":                 func() any { return &apiextensionsv1.CustomResourceDefinition{} },
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        func() any { return &admissionv1.ValidatingAdmissionPolicy{} },
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": func() any { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
 }
 
 var separator = regexp.MustCompile(`(?m)^---\n`)
@@ -312,8 +318,11 @@ func TestRights(t *testing.T) {
 // TestPod: each mount has its volume, each sidecar has no rights on the node, and only those that need the
 // API have a token.
 func TestPod(t *testing.T) {
-	withToken := []string{"provisioner", "health-monitor", "resizer", "csi-addons"}
 	eachSet(t, func(t *testing.T, name string, objects []any) {
+		withToken := []string{"provisioner", "health-monitor", "resizer", "csi-addons"}
+		if name != "small" {
+			withToken = append(withToken, "drivebay")
+		}
 		set := find[appsv1.DaemonSet](objects)[0]
 		volumes := map[string]bool{}
 		for _, v := range set.Spec.Template.Spec.Volumes {

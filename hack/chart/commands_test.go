@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,14 +20,16 @@ type commands struct {
 	t        *testing.T
 	files    map[string]string // that the page has the reader write
 	releases map[string]map[string]any
-	kinds    map[string]string   // kind by each name that kubectl knows it by
-	objects  map[string][]string // names of the chart's objects by kind
-	names    []string            // containers of the chart's pods
-	cli      string              // docs/cli.md
+	kinds    map[string]string                          // kind by each name that kubectl knows it by
+	objects  map[string][]string                        // names of the chart's objects by kind
+	names    []string                                   // containers of the chart's pods
+	schemas  map[string]apiextensionsv1.JSONSchemaProps // of the chart's CRDs, by kind
+	cli      string                                     // docs/cli.md
 }
 
 func newCommands(t *testing.T) *commands {
-	c := &commands{t: t, files: map[string]string{}, releases: map[string]map[string]any{}, kinds: map[string]string{}, objects: map[string][]string{}, cli: string(read(t, root+"docs/cli.md"))}
+	c := &commands{t: t, files: map[string]string{}, releases: map[string]map[string]any{}, kinds: map[string]string{}, objects: map[string][]string{},
+		schemas: map[string]apiextensionsv1.JSONSchemaProps{}, cli: string(read(t, root+"docs/cli.md"))}
 	for _, names := range []string{"Pod pod pods po", "Node node nodes no", "Event event events ev", "Namespace namespace namespaces ns", "Secret secret secrets", "CSINode csinode csinodes",
 		"PersistentVolumeClaim persistentvolumeclaim persistentvolumeclaims pvc", "PersistentVolume persistentvolume persistentvolumes pv", "StorageClass storageclass storageclasses sc",
 		"DaemonSet daemonset daemonsets ds", "Deployment deployment deployments deploy", "CSIStorageCapacity csistoragecapacity csistoragecapacities", "ConfigMap configmap configmaps cm",
@@ -42,6 +45,7 @@ func newCommands(t *testing.T) *commands {
 			for _, name := range append([]string{names.Plural, names.Singular}, names.ShortNames...) {
 				c.kinds[name] = names.Kind
 			}
+			c.schemas[names.Kind] = *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 		}
 		for _, o := range objects {
 			var head struct {
@@ -66,7 +70,8 @@ var (
 	file   = regexp.MustCompile(`^# ([a-z]+\.yaml)\n`)
 )
 
-// page checks the command blocks of a page, then the commands in its text, and returns how many there were.
+// page checks the command blocks of a page, then the commands in its text, and returns how many there were. The name of
+// a command alone is no command.
 func (c *commands) page(text string) (count int) {
 	for _, b := range block.FindAllStringSubmatch(text, -1) {
 		switch language, body := b[1], b[2]; language {
@@ -82,13 +87,22 @@ func (c *commands) page(text string) (count int) {
 				count++
 				c.report(line)
 			}
+		case "console":
+			for line := range strings.Lines(body) {
+				if command, found := strings.CutPrefix(line, "$ "); found {
+					count++
+					c.report(strings.TrimSpace(command))
+				}
+			}
 		default:
 			c.t.Errorf("a block of the language %q: commands are in blocks of sh", language)
 		}
 	}
 	for _, m := range inline.FindAllStringSubmatch(block.ReplaceAllString(text, ""), -1) {
-		count++
-		c.report(m[1])
+		if words := strings.Fields(m[1]); len(words) > 2 {
+			count++
+			c.report(m[1])
+		}
 	}
 	return count
 }
@@ -267,6 +281,16 @@ func (c *commands) kubectl(words []string) error {
 			return fmt.Errorf("kubectl logs %v", rest)
 		}
 		return c.pod(rest[0])
+	case "patch":
+		if err := c.named(slices.Clone(rest)); err != nil || len(rest) != 2 || len(given["patch"]) != 1 || !slices.Equal(given["type"], []string{"merge"}) {
+			return fmt.Errorf("kubectl patch %v: %w", rest, err)
+		}
+		return c.patch(c.kinds[rest[0]], given["patch"][0])
+	case "wait":
+		if len(rest) != 2 || len(given["for"]) != 1 {
+			return fmt.Errorf("kubectl wait %v", rest)
+		}
+		return errors.Join(c.condition(c.kinds[rest[0]], given["for"][0]), c.named(rest))
 	case "drain", "uncordon":
 		if len(rest) != 1 {
 			return fmt.Errorf("kubectl %s %v", verb, rest)
@@ -329,9 +353,68 @@ func (c *commands) named(words []string) error {
 		switch {
 		case full == "":
 			return fmt.Errorf("there is no resource %s", kind)
-		case !placeholder.MatchString(name) && !slices.Contains(c.objects[full], name):
+		case !placeholder.MatchString(name) && !slices.Contains(c.objects[full], name) && c.schemas[full].Type == "": // the objects of a CRD have names of their own
 			return fmt.Errorf("the chart has no %s %s", full, name)
 		}
+	}
+	return nil
+}
+
+// patch checks that a merge patch sets fields that the kind has, to values of their types.
+func (c *commands) patch(kind, text string) error {
+	var patch any
+	if err := json.Unmarshal([]byte(text), &patch); err != nil {
+		return err
+	}
+	return fits(kind, patch, c.schemas[kind])
+}
+
+// fits checks a part of an object with its part of the schema.
+func fits(path string, value any, schema apiextensionsv1.JSONSchemaProps) error {
+	types := map[string]bool{"string": false, "boolean": false, "object": false}
+	switch v := value.(type) {
+	case map[string]any:
+		types["object"] = true
+		for key, inner := range v {
+			property, found := schema.Properties[key]
+			if !found {
+				return fmt.Errorf("there is no field %s.%s", path, key)
+			}
+			if err := fits(path+"."+key, inner, property); err != nil {
+				return err
+			}
+		}
+	case string:
+		types["string"] = true
+	case bool:
+		types["boolean"] = true
+	case nil:
+		return nil // removes the field
+	}
+	if !types[schema.Type] {
+		return fmt.Errorf("%s is a %s, not %v", path, schema.Type, value)
+	}
+	return nil
+}
+
+var jsonPath = regexp.MustCompile(`^jsonpath=\{((?:\.\w+)+)\}(=\w+)?$`)
+
+// condition checks the condition that a wait is for.
+func (c *commands) condition(kind, text string) error {
+	if text == "delete" || strings.HasPrefix(text, "condition=") {
+		return nil
+	}
+	m := jsonPath.FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("--for=%s", text)
+	}
+	schema := c.schemas[kind]
+	for _, field := range strings.Split(m[1][1:], ".") {
+		inner, found := schema.Properties[field]
+		if !found {
+			return fmt.Errorf("%s has no field %s", kind, m[1])
+		}
+		schema = inner
 	}
 	return nil
 }
@@ -355,15 +438,24 @@ func (c *commands) create(words []string) error {
 // eachFile checks that files are of the repository or the page, and have objects only.
 func (c *commands) eachFile(names []string) error {
 	for _, name := range names {
-		text, found := c.files[name]
-		if !found {
-			b, err := os.ReadFile(root + name)
-			if err != nil {
-				return err
+		texts := []string{c.files[name]}
+		if texts[0] == "" {
+			files := []string{root + name}
+			if info, err := os.Stat(root + name); err == nil && info.IsDir() {
+				if files, err = filepath.Glob(root + name + "/*.yaml"); err != nil {
+					return err
+				}
 			}
-			text = string(b)
+			texts = nil
+			for _, file := range files {
+				b, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				texts = append(texts, string(b))
+			}
 		}
-		if len(decode(c.t, text)) == 0 {
+		if len(decode(c.t, strings.Join(texts, "\n"))) < max(1, len(texts)) {
 			return fmt.Errorf("%s has no objects", name)
 		}
 	}
@@ -422,8 +514,8 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: %d commands", name, count)
 		}
 	}
-	for _, m := range inline.FindAllStringSubmatch(string(read(t, root+"docs/alerts.md")), -1) {
-		c.report(m[1])
+	if n := c.page(string(read(t, root+"docs/alerts.md"))); n < 2 {
+		t.Errorf("docs/alerts.md: %d commands", n)
 	}
 }
 
@@ -448,6 +540,11 @@ func TestCommandsRefuse(t *testing.T) {
 		{"kubectl label namespace drivebay", "label"},
 		{"kubectl create secret generic other", "Secret other"},
 		{"kubectl scale daemonset/drivebay", "not known"},
+		{`kubectl patch drive x --type merge -p '{"spec":{"claims":true}}'`, "no field Drive.spec.claims"},
+		{`kubectl patch drive x --type merge -p '{"spec":{"claim":"yes"}}'`, "Drive.spec.claim is a boolean"},
+		{`kubectl patch drive x -p '{"spec":{"claim":true}}'`, "kubectl patch"},
+		{"kubectl wait drive x --for=jsonpath='{.status.use}'=RELEASED", "no field .status.use"},
+		{"kubectl wait drive x --for=ready", "--for=ready"},
 		{"helm install drivebay deploy/chart/drivebay --namespace drivebay", "is installed"},
 		{"helm template drivebay deploy/charts/drivebay --namespace drivebay", "chart"},
 		{"helm install drivebay deploy/chart/drivebay", "namespace"},

@@ -28,6 +28,8 @@ var special = map[string]func(string) error{
 
 	"volumes.filesystems": checkFilesystems,
 
+	"kubernetes.kubeconfig": checkFile,
+
 	"http.certFile":     checkFile,
 	"http.keyFile":      checkFile,
 	"http.tokenFile":    checkFile,

@@ -34,6 +34,7 @@ type Config struct {
 
 	HTTP        HTTP              `yaml:"http" doc:"What the address listen requires of requests. docs/http.md describes it."`
 	Notify      Notify            `yaml:"notify" doc:"Notices of what people have to know. docs/notices.md describes them."`
+	Kubernetes  Kubernetes        `yaml:"kubernetes" doc:"Objects of Kubernetes that show the drives, and by which they are claimed, cordoned, released and removed. docs/kubernetes.md describes them."`
 	Log         Log               `yaml:"log" doc:"The log, which is written to standard error."`
 	Volumes     Volumes           `yaml:"volumes" doc:"Filesystems of volumes, and when a volume is full; docs/volume-conditions.md is the table of conditions."`
 	Healing     Healing           `yaml:"healing" doc:"Automatic repairs of volumes; docs/repairs.md is the table of repairs."`
@@ -41,6 +42,12 @@ type Config struct {
 	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
 	Replacement Replacement       `yaml:"replacement" doc:"The removal of drives from the machine. docs/drive-replacement.md is the runbook."`
 	Thresholds  health.Thresholds `yaml:"thresholds" live:"yes" doc:"Thresholds of the health rules. docs/health-rules.md explains each."`
+}
+
+// Kubernetes configures the objects that the daemon keeps in a Kubernetes cluster.
+type Kubernetes struct {
+	Enabled    bool   `yaml:"enabled" flag:"kubernetes" doc:"Mirror the drives to Drive objects, and do what their spec requests. nodeID has to be the name of the node in the cluster."`
+	Kubeconfig string `yaml:"kubeconfig" flag:"kubeconfig" doc:"File that says how to reach the API server. Empty: the service account of the pod."`
 }
 
 // Log is the configuration of the log.

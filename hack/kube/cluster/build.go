@@ -24,30 +24,54 @@ var debianPackages = []string{"containerd", "runc", "containernetworking-plugins
 // Build makes what a cluster runs on: the programs, Debian's packages, the images. What the cache has from
 // the same inputs is not made again. The daemon is always built.
 func Build(ctx context.Context, root string) error {
-	b := builder{root: root, dir: filepath.Join(root, ".cache/kube")}
-	if err := os.MkdirAll(filepath.Join(b.dir, "bin"), 0o755); err != nil {
+	if err := BuildPrograms(ctx, root); err != nil {
 		return err
 	}
-	key, err := b.key()
-	if err != nil {
-		return err
-	}
-	stamp := filepath.Join(b.dir, "key")
-	if made, _ := os.ReadFile(stamp); string(made) != key {
-		if err := os.RemoveAll(stamp); err != nil {
-			return err
-		}
-		if err := errors.Join(b.unpackDebian(ctx), b.buildPrograms(ctx)); err != nil {
+	b := newBuilder(root)
+	if err := b.once("key", func() error {
+		if err := b.unpackDebian(ctx); err != nil {
 			return err
 		}
 		if err := writeImages(filepath.Join(b.dir, "images.tar"), filepath.Join(b.dir, "debian/bin/busybox")); err != nil {
 			return fmt.Errorf("images: %w", err)
 		}
-		if err := os.WriteFile(stamp, []byte(key), 0o644); err != nil {
-			return err
-		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	return b.run(ctx, root, "go", "build", "-buildvcs=false", "-tags", "grpcnotrace", "-o", filepath.Join(b.dir, "bin/drivebay"), "./cmd/drivebay")
+}
+
+// BuildPrograms makes the programs of Kubernetes only, which is all that an API server needs.
+func BuildPrograms(ctx context.Context, root string) error {
+	b := newBuilder(root)
+	if err := os.MkdirAll(filepath.Join(b.dir, "bin"), 0o755); err != nil {
+		return err
+	}
+	return b.once("programs.key", func() error { return b.buildPrograms(ctx) })
+}
+
+func newBuilder(root string) builder {
+	return builder{root: root, dir: filepath.Join(root, ".cache/kube")}
+}
+
+// once makes something unless the stamp says that it was made from the same inputs.
+func (b builder) once(stamp string, make func() error) error {
+	key, err := b.key()
+	if err != nil {
+		return err
+	}
+	stamp = filepath.Join(b.dir, stamp)
+	if made, _ := os.ReadFile(stamp); string(made) == key {
+		return nil
+	}
+	if err := os.RemoveAll(stamp); err != nil {
+		return err
+	}
+	if err := make(); err != nil {
+		return err
+	}
+	return os.WriteFile(stamp, []byte(key), 0o644)
 }
 
 type builder struct{ root, dir string }

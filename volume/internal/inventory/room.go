@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,15 +41,45 @@ func (s PlacementView) Rooms(c drivebay.Class) []place.DriveSpace {
 	var out []place.DriveSpace
 	for i := range s.Drives.Drives {
 		d := &s.Drives.Drives[i]
-		parts, listed := s.Index.Parts[d.ID]
-		if listed && mayTake(d, c) && !slices.ContainsFunc(parts, func(p partitions.Part) bool { return !strings.HasPrefix(p.Title, content.OursPrefix) }) && s.doubt(d, parts) == nil {
-			out = append(out, s.room(d, parts))
+		if !mayTake(d, c) {
+			continue
+		}
+		if r, known := s.roomOf(d); known {
+			out = append(out, r)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b place.DriveSpace) int {
 		return cmp.Or(cmp.Compare(b.Joins(c.Backing), a.Joins(c.Backing)), cmp.Compare(wornBy(a.Drive), wornBy(b.Drive)), cmp.Compare(b.Share(c.Backing), a.Share(c.Backing)), cmp.Compare(a.Drive.ID, b.Drive.ID))
 	})
 	return out
+}
+
+// DriveRooms returns the room of each drive whose space is known, by id.
+func (s PlacementView) DriveRooms() map[string]drivebay.DriveRoom {
+	out := map[string]drivebay.DriveRoom{}
+	for i := range s.Drives.Drives {
+		d := &s.Drives.Drives[i]
+		r, known := s.roomOf(d)
+		if !known {
+			continue
+		}
+		room := drivebay.DriveRoom{Backings: r.Backings()}
+		if r.PV != nil {
+			room.Group, room.Kind, room.Members = r.PV.Group, r.PV.Kind, slices.Sorted(maps.Keys(r.PV.Members))
+		}
+		out[d.ID] = room
+	}
+	return out
+}
+
+// roomOf returns the room of a drive; known is false unless everything on the drive is known and of drivebay.
+func (s PlacementView) roomOf(d *drivebay.Drive) (r place.DriveSpace, known bool) {
+	parts, listed := s.Index.Parts[d.ID]
+	foreign := slices.ContainsFunc(parts, func(p partitions.Part) bool { return !strings.HasPrefix(p.Title, content.OursPrefix) })
+	if !listed || foreign || s.doubt(d, parts) != nil {
+		return r, false
+	}
+	return s.room(d, parts), true
 }
 
 // mayTake reports whether a drive accepts new volumes of a class.

@@ -106,6 +106,21 @@ func (at Site) Available(c drivebay.Class) uint64 {
 	return sum
 }
 
+// Backings returns the space of a drive for volumes of each backing; of a mirror, for one leg.
+func (r DriveSpace) Backings() map[drivebay.Backing]drivebay.BackingRoom {
+	out := map[drivebay.Backing]drivebay.BackingRoom{}
+	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin} {
+		c := drivebay.Class{Backing: b}
+		for _, at := range SitesIn([]DriveSpace{r}, c) {
+			out[b] = drivebay.BackingRoom{Largest: at.Most, Available: at.Available(c)}
+		}
+	}
+	if leg := r.extents(drivebay.LocationMirror) * lvm.ExtentSize; leg > 0 {
+		out[drivebay.BackingMirror] = drivebay.BackingRoom{Largest: leg, Available: leg}
+	}
+	return out
+}
+
 // Locate returns the location of a new volume at a site, and the physical volumes that it needs.
 func (at Site) Locate(c drivebay.Class, id, instance string) (drivebay.Location, map[string]string, error) {
 	l := drivebay.Location{Kind: KindOf(c.Backing)}

@@ -117,6 +117,10 @@ func (d *daemon) run(ctx context.Context) error {
 		return errors.Join(err, st.Close())
 	}
 	d.notices = d.newNotices()
+	kubernetes, err := d.kubernetes()
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
 	edge := d.edge(sim)
 	listeners, err := d.listen(ctx)
 	if err != nil {
@@ -138,6 +142,9 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	if d.volumes != nil {
 		parts = append(parts, func() error { return d.volumes.Run(ctx) })
+	}
+	if kubernetes != nil {
+		parts = append(parts, func() error { return kubernetes(ctx) })
 	}
 	for _, serve := range plugins {
 		parts = append(parts, func() error { return serve(ctx) })

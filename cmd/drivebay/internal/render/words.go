@@ -12,17 +12,7 @@ import (
 )
 
 // Bytes formats a size in powers of ten, as printed on drives.
-func Bytes(n uint64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
-	value, unit := float64(n), 0
-	for value >= 999.5 && unit < len(units)-1 {
-		value, unit = value/1000, unit+1
-	}
-	if unit == 0 || value >= 99.95 {
-		return fmt.Sprintf("%.0f %s", value, units[unit])
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
-}
+func Bytes(n uint64) string { return drivebay.DecimalSize(n) }
 
 // Binary formats a size in powers of two, as used for volumes.
 func Binary(n uint64) string {

@@ -1,0 +1,47 @@
+//go:build kube
+
+package apisuite
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The budget of the daemon of a node with 100 drives and its objects.
+const maxResident = 48 // MiB
+
+// TestKubeAPIMemory measures the daemon without and with the objects of its drives.
+func TestKubeAPIMemory(t *testing.T) {
+	a := Up(t)
+	big := a.write(t, "rack100.yaml", `machine: rack100
+claim: all
+enclosures: [{name: disks, kind: ses, bays: 100, first: 0}]
+drives:
+  - {bays: 0-99, kind: sata-hdd, model: ST16000NM001G-2KK103, size: 16TB, firmware: SN03, serial: "ZL2A{n}"}
+`)
+	for _, rack := range []struct {
+		name, file string
+		drives     int
+	}{{"rack24", filepath.Join(a.Root, "examples/rack24.yaml"), 24}, {"rack100", big, 100}} {
+		for _, kubeconfig := range []string{"", a.Kubeconfig} {
+			t.Run(fmt.Sprintf("%s objects=%v", rack.name, kubeconfig != ""), func(t *testing.T) {
+				d := a.Daemon(t, rack.name, rack.file, kubeconfig)
+				if kubeconfig != "" {
+					mirrored(t, a, d)
+				}
+				time.Sleep(90 * time.Second)
+				if n := len(d.Snapshot(t).Drives); n != rack.drives {
+					t.Errorf("%d drives", n)
+				}
+				now, most := d.Resident(t)
+				t.Logf("resident: %.1f MiB, at most %.1f MiB", now, most)
+				if now > maxResident {
+					t.Errorf("resident: %.1f MiB, at most %d MiB are allowed", now, maxResident)
+				}
+				d.Stop(t)
+			})
+		}
+	}
+}

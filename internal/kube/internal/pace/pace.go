@@ -1,0 +1,47 @@
+// Package pace limits how often an object is written.
+package pace
+
+import "time"
+
+// Most is how many writes of an object are made within Window, not counting those that must not wait: what a person
+// has requested is no flapping, and its progress is to be seen.
+const (
+	Most   = 2
+	Window = time.Minute
+	// Slow is the time between two writes of which each changes only texts with numbers in them.
+	Slow = time.Hour
+)
+
+// Urgency says how long a change of an object may wait.
+type Urgency uint8
+
+const (
+	None  Urgency = iota // nothing has changed
+	Minor                // only a text with numbers has changed
+	Major                // a state has changed
+	Now                  // a person waits for the answer, or the object was never written
+)
+
+// Pace remembers the last writes of one object that could have waited.
+type Pace struct{ at [Most]time.Time }
+
+// Wait returns how long a change has to wait.
+func (p *Pace) Wait(u Urgency, now time.Time) time.Duration {
+	due := now
+	switch u {
+	case Minor:
+		due = p.at[Most-1].Add(Slow)
+	case Major:
+		due = p.at[0].Add(Window)
+	}
+	return max(due.Sub(now), 0)
+}
+
+// Wrote records a write.
+func (p *Pace) Wrote(u Urgency, now time.Time) {
+	if u == Now {
+		return
+	}
+	copy(p.at[:], p.at[1:])
+	p.at[Most-1] = now
+}
