@@ -17,7 +17,7 @@ func TestKubeAPIMemory(t *testing.T) {
 	a := Up(t)
 	big := a.write(t, "rack100.yaml", `machine: rack100
 claim: all
-enclosures: [{name: disks, kind: ses, bays: 100, first: 0}]
+enclosures: [{name: top, kind: ses, bays: 50, first: 0}, {name: bottom, kind: ses, bays: 50, first: 50}]
 drives:
   - {bays: 0-99, kind: sata-hdd, model: ST16000NM001G-2KK103, size: 16TB, firmware: SN03, serial: "ZL2A{n}"}
 `)
