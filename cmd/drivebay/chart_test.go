@@ -204,7 +204,7 @@ func TestChartMounts(t *testing.T) {
 		}
 		mounts := 0
 		for _, m := range daemon.VolumeMounts {
-			if m.Name == "kubelet" || m.Name == "config" || m.Name == "http" {
+			if m.Name == "kubelet" || paths[m.Name] == "" { // configuration, certificate and token are no paths of the machine
 				continue
 			}
 			mounts++
@@ -281,7 +281,7 @@ func TestKubernetesCommands(t *testing.T) {
 				t.Errorf("%s: drivebay %s", page, command)
 			}
 		}
-		if count < 2 {
+		if count < 1 {
 			t.Errorf("%s: %d commands", page, count)
 		}
 	}
