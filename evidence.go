@@ -55,7 +55,8 @@ type ATA struct {
 	ErrorCount     *uint64     `json:"errorCount,omitempty"`     // of the drive's own error log, over its whole life
 	Errors         []DriveLog  `json:"errors,omitempty"`         // newest first
 	// SelectiveSpans are the spans that the selective self-test log names, unless one of them is under
-	// test or was left unfinished. They belong to the last selective test that was started.
+	// test or was left unfinished. They belong to the last selective test that was started. The log is read
+	// from drives only if a selective test passed after another test failed.
 	SelectiveSpans []Span `json:"selectiveSpans,omitempty"`
 }
 

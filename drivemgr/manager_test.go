@@ -12,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/health"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
@@ -462,16 +463,25 @@ func TestFlicker(t *testing.T) {
 	})
 }
 
+// quickTests is a rack whose long self-tests take three hours.
+func quickTests(drives int) hostsim.Spec {
+	spec := hostsim.Generate(drives)
+	for i := range spec.Drives {
+		spec.Drives[i].LongTest = 3 * time.Hour
+	}
+	return spec
+}
+
 func TestSelfTests(t *testing.T) {
 	plan := drivemgr.DefaultSelfTestPlan()
 	plan.Enabled, plan.From, plan.To, plan.AtOnce = true, 0, 0, 2
-	onRack(t, 8, nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
+	onSpec(t, quickTests(8), nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
 		most := 0
 		for range 36 * 12 {
 			time.Sleep(5 * time.Minute)
 			running := 0
 			for _, d := range r.mgr.Snapshot().Drives {
-				if d.Evidence.SelfTestProgress != nil {
+				if d.SelfTest != nil {
 					running++
 				}
 			}
@@ -486,6 +496,27 @@ func TestSelfTests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSelfTestsOfAbsentDrives: a drive that was pulled during its self-test takes no turn from the others.
+func TestSelfTestsOfAbsentDrives(t *testing.T) {
+	plan := drivemgr.DefaultSelfTestPlan()
+	plan.Enabled, plan.From, plan.To = true, 0, 0
+	for _, protocol := range []drivebay.Protocol{drivebay.ProtocolATA, drivebay.ProtocolSCSI} {
+		onSpec(t, quickTests(8), nil, drivemgr.Options{SelfTests: plan, Tick: 5 * time.Minute, Poll: 5 * time.Minute}, func(r *rig) {
+			pulled := r.pick(protocol, 0)
+			for r.drive(pulled.ID).SelfTest == nil {
+				time.Sleep(5 * time.Minute)
+			}
+			r.inject(pulled.Serial, "vanish")
+			time.Sleep(24 * time.Hour)
+			for _, d := range r.mgr.Snapshot().Drives {
+				if d.ID != pulled.ID && len(d.Evidence.SelfTests) == 0 {
+					r.Errorf("%s (%v) was not tested after %s was pulled", d.Name, d.Protocol, pulled.Name)
+				}
+			}
+		})
+	}
 }
 
 // TestRunningSelfTest: the snapshot names the kind of a self-test in progress and how much of it is done, of
@@ -513,6 +544,66 @@ func TestRunningSelfTest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSelectiveSelfTest: of a drive whose long self-test failed, a selective one that passed over the address
+// of the failure ends the finding, and a test that the daemon starts later does not bring it back. A selective
+// one beside the address or one that was aborted does not end it, and one in progress brings it back.
+func TestSelectiveSelfTest(t *testing.T) {
+	const past = 4 * time.Hour // the end of a long self-test, and of a finding whose cause is gone
+	opt := drivemgr.Options{Tick: 20 * time.Second, Thresholds: health.Default()}
+	opt.Thresholds.ClearAfter = past - time.Hour
+	start := func(args ...string) func(*rig, string, string) {
+		return func(r *rig, _, serial string) { r.inject(serial, "selftest-selective", args...) }
+	}
+	call := func(kind string) func(*rig, string, string) {
+		return func(r *rig, id, _ string) {
+			if err := r.mgr.SelfTest(r.Context(), id, kind); err != nil {
+				r.Fatal(err)
+			}
+		}
+	}
+	wait := func(d time.Duration) func(*rig, string, string) {
+		return func(r *rig, _, _ string) {
+			if err := r.mgr.Refresh(r.Context()); err != nil {
+				r.Fatal(err)
+			}
+			time.Sleep(d)
+		}
+	}
+	over, beside := start("from=4660", "to=4660"), start("from=4661", "to=100000")
+	for name, tc := range map[string]struct {
+		steps []func(*rig, string, string)
+		want  drivebay.Health
+	}{
+		"over the address":                   {[]func(*rig, string, string){over, wait(past)}, drivebay.HealthGood},
+		"beside the address":                 {[]func(*rig, string, string){beside, wait(past)}, drivebay.HealthSuspect},
+		"over the address, then beside it":   {[]func(*rig, string, string){over, wait(past), beside, wait(past)}, drivebay.HealthSuspect},
+		"aborted":                            {[]func(*rig, string, string){over, call("abort"), wait(past)}, drivebay.HealthSuspect},
+		"over the address, the next aborted": {[]func(*rig, string, string){over, wait(past), over, call("abort"), wait(time.Minute)}, drivebay.HealthSuspect},
+		"over the address, one in progress":  {[]func(*rig, string, string){over, wait(past), beside, wait(time.Minute)}, drivebay.HealthSuspect},
+		"over the address, short test":       {[]func(*rig, string, string){over, wait(past), call("short"), wait(time.Minute)}, drivebay.HealthGood},
+		"over the address, long test":        {[]func(*rig, string, string){over, wait(past), call("long"), wait(past / 2)}, drivebay.HealthGood},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSpec(t, quickTests(8), nil, opt, func(r *rig) {
+				d := r.pick(drivebay.ProtocolATA, 0)
+				r.inject(d.Serial, "selftest-fail", "count=0")
+				call("long")(r, d.ID, d.Serial)
+				time.Sleep(past)
+				if got := r.drive(d.ID); got.Health != drivebay.HealthSuspect || len(got.Findings) != 1 || got.Findings[0].Code != "SelfTest" {
+					r.Fatalf("after the failure: %v %+v", got.Health, got.Findings)
+				}
+				r.inject(d.Serial, "selftest-fail", "count=0", "further=false")
+				for _, step := range tc.steps {
+					step(r, d.ID, d.Serial)
+				}
+				if got := r.drive(d.ID); got.Health != tc.want {
+					r.Errorf("%v, want %v: %+v, %+v", got.Health, tc.want, got.Findings, got.Evidence)
+				}
+			})
+		})
+	}
 }
 
 func TestLocate(t *testing.T) {

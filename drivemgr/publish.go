@@ -19,7 +19,7 @@ func (m *Manager) publish() {
 	}
 	old := m.state.Snapshot()
 	same := old.Seq > 0 && m.sameDrives(old.Drives)
-	if !same {
+	if !same && !m.sameIdentities(old.Drives) {
 		m.tracking.FindCopies()
 	}
 	next := &drivebay.Snapshot{
@@ -59,6 +59,16 @@ func (m *Manager) sameDrives(was []drivebay.Drive) bool {
 		}
 	}
 	return true
+}
+
+// sameIdentities reports whether everything is equal that FindCopies compares and names: most changes are of
+// counters and temperatures.
+func (m *Manager) sameIdentities(was []drivebay.Drive) bool {
+	return len(was) == len(m.state.Drives) && !slices.ContainsFunc(was, func(d drivebay.Drive) bool {
+		t := m.state.Drives[d.ID]
+		return t == nil || t.Drive.Status != d.Status || t.Drive.Copy != d.Copy || t.Drive.Name != d.Name || t.Drive.Slot.Bay != d.Slot.Bay ||
+			!slices.Equal(t.Drive.Content.Signatures, d.Content.Signatures)
+	})
 }
 
 // listDrives returns all drives in the order of their ids.

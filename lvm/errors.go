@@ -61,6 +61,7 @@ var phrases = []struct {
 	{"while PVs are missing", ErrMissingPV},
 	{"PVs are missing", ErrMissingPV},
 	{"partial activation", ErrMissingPV},
+	{"of partial LV", ErrMissingPV},
 	{"Couldn't find device", ErrMissingPV},
 	{"Can't get lock", ErrLocked},
 	{"Cannot process volume group", ErrNotFound},

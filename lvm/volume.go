@@ -205,6 +205,14 @@ func Activate(group, name string) []Step {
 	}}
 }
 
+// ActivateWhole is Activate for a volume of which LVM has to see all parts. By default LVM activates
+// a mirror without a leg that it does not see (lvmraid(7), "activation mode").
+func ActivateWhole(group, name string) []Step {
+	plan := Activate(group, name)
+	plan[0].Argv = slices.Insert(plan[0].Argv, 1, "--activationmode", "complete")
+	return plan
+}
+
 // Refresh plans to load the tables of an active volume again. When a drive was absent and is
 // back, the tables still refer to the old device, which no report shows. The refresh makes a
 // mirror use the leg on that drive again and copy what the leg missed.

@@ -378,6 +378,10 @@ func (w *world) decide(c *client, err error) error {
 		w.note(0, "clear", id)
 		return errors.Join(w.e.ClearVolume(w.Context(), id), w.use(c))
 	}
+	others, err := w.disuseOn(on)
+	if err != nil {
+		return err
+	}
 	for _, serial := range on {
 		w.must(w.sim.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}))
 	}
@@ -389,7 +393,23 @@ func (w *world) decide(c *client, err error) error {
 		w.putBack(serial, false)
 	}
 	time.Sleep(11 * time.Minute)
+	for _, x := range others {
+		err = errors.Join(err, w.again(x))
+	}
 	return errors.Join(err, w.use(c))
+}
+
+// disuseOn has the pods on drives end before the drives are pulled: the devices of a pool that
+// stay open without their drive keep all volumes of the pool from being used.
+func (w *world) disuseOn(drives []string) (ended []*client, err error) {
+	for _, c := range w.volumes {
+		view, listed := w.e.Volumes().Get(c.volume.ID)
+		if c.used && listed && slices.ContainsFunc(view.Location.Drives, func(id string) bool { return slices.Contains(drives, w.ids[id]) }) {
+			ended = append(ended, c)
+			err = errors.Join(err, w.disuse(c))
+		}
+	}
+	return ended, err
 }
 
 // outdated says whether a drive lacks pages of a volume that another one has.

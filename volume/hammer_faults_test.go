@@ -195,6 +195,9 @@ func (w *world) named(serial string) bool {
 		if on(r.Volume.Location) || r.Work != nil && r.Work.Move != nil && (on(r.Work.Move.From) || on(r.Work.Move.To)) {
 			return true
 		}
+		if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return on(c.Location) }) { // its deletion waits for the wipe of the copy
+			return true
+		}
 	}
 	for _, r := range snaps {
 		if on(r.Snapshot.Location) {

@@ -240,6 +240,72 @@ func TestMirrorFlagged(t *testing.T) {
 	}
 }
 
+// TestMirrorUnseenNewest: LVM stops seeing the leg with the newest data after the report from
+// which the activation is decided. The other leg is not activated, and nothing says later that
+// it was used without the newest one.
+func TestMirrorUnseenNewest(t *testing.T) {
+	t.Parallel()
+	onSplitWith(t, volume.Options{}, func(x *split) {
+		x.newer()
+		x.must(x.unstage(x.v))
+		x.putBack(x.old)
+		if _, _, err := x.e.ExpandVolume(x.Context(), x.v.ID, drivebay.SizeRange{Required: 2 << 30}); !errors.Is(err, drivebay.ErrPending) { // it reads a report
+			x.Fatalf("grown with an old leg: %v", err)
+		}
+		label := firstPartition(x.current)
+		x.flip(label, 512, 32)
+		if err := x.stage(x.v); err == nil {
+			x.Fatal("staged while the newest leg cannot be seen")
+		}
+		if name := x.active(x.v); name != "" {
+			x.Error("the old leg is active")
+		}
+		x.flip(label, 512, 32)
+		time.Sleep(11 * time.Minute) // it was read again
+		x.must(x.stage(x.v))
+		if got := x.word(x.v, ""); got != "second" {
+			x.Errorf("it reads %q", got)
+		}
+		x.pull(x.current)
+		if got := x.word(x.v, ""); got != "second" {
+			x.Errorf("the other leg reads %q", got)
+		}
+	})
+}
+
+// TestMirrorUnseenLeg: both legs hold everything, and LVM stops seeing one after the report from
+// which the activation is decided. The other one serves alone, and the record says so before
+// anything is written to it.
+func TestMirrorUnseenLeg(t *testing.T) {
+	t.Parallel()
+	onSplit(t, func(x *split) {
+		x.must(x.unstage(x.v)) // which reads a report
+		label := firstPartition(x.old)
+		x.flip(label, 512, 32)
+		x.must(x.stage(x.v))
+		x.word(x.v, "second")
+		x.sim.PowerCut()
+		x.flip(label, 512, 32)
+		x.start()
+		time.Sleep(11 * time.Minute)
+		x.serves("second")
+	})
+}
+
+// TestMirrorGrowthRefused: a mirror that is not in use and is asked for a size that no drive has
+// stays as it is: each of its legs can still be used alone.
+func TestMirrorGrowthRefused(t *testing.T) {
+	t.Parallel()
+	onSplit(t, func(x *split) {
+		x.must(x.unstage(x.v))
+		if _, _, err := x.e.ExpandVolume(x.Context(), x.v.ID, drivebay.SizeRange{Required: 1 << 50}); !errors.Is(err, drivebay.ErrRange) {
+			x.Fatalf("grown beyond every drive: %v", err)
+		}
+		x.pull(x.old)
+		x.must(x.stage(x.v))
+	})
+}
+
 // TestMirrorCurrentAlone: the leg that took all writes serves alone, also when only its
 // superblock can say that it has.
 func TestMirrorCurrentAlone(t *testing.T) {

@@ -78,7 +78,7 @@ func (e *Engine) wire(at *env.Env) {
 	e.mirror = &mirror.Mirrors{Env: at, Ledger: e.ledger, Partitions: e.partitions, Groups: e.groups, Device: e.device, Inventory: e.inventory, Erase: e.erase, Write: e.write}
 	e.luks = &luks.Crypt{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, Erase: e.erase, Mirror: e.mirror, Moves: e.moves}
 	e.mounts = &mounts.Mounter{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Mirror: e.mirror, LUKS: e.luks}
-	e.watch = &watch.Watcher{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Device: e.device, Inventory: e.inventory, Mounts: e.mounts}
+	e.watch = &watch.Watcher{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Device: e.device, Inventory: e.inventory, Mounts: e.mounts, Views: map[string]*watch.ShownVolume{}}
 	e.provision = &provision.Provisioner{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts}
 	e.snapshots = &snapshots.Snapshotter{Env: at, Ledger: e.ledger, Steps: e.steps, Instances: e.instances, Inventory: e.inventory, Write: e.write, Provision: e.provision}
 	e.expand = &expand.Expander{Env: at, Ledger: e.ledger, Steps: e.steps, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Provision: e.provision}

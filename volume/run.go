@@ -116,7 +116,7 @@ func (e *Engine) publish() {
 	records, busy, index := e.partitions.AllAndBusy()
 	read := e.watch.LastMounts != nil && e.watch.LastMounts.Changes == e.mounttable.MountChanges.Load()
 	scrubbed := e.watch.Scrubbing()
-	views := make(map[string]*watch.ShownVolume, len(records))
+	views := e.watch.Views
 	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(), Found: e.adopt.FoundNow()}
 	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found)
 	for _, r := range records {
@@ -145,12 +145,16 @@ func (e *Engine) publish() {
 	}
 	if changed {
 		next.Seq++
-		is := func(id string) bool { return views[id] != nil }
+		have := make(map[string]bool, len(records))
+		for _, r := range records {
+			have[r.Volume.ID] = true
+		}
+		is := func(id string) bool { return have[id] }
+		maps.DeleteFunc(views, func(id string, _ *watch.ShownVolume) bool { return !is(id) })
 		e.mounts.Counters.Keep(is)
 		e.watch.Scrubs.Keep(is)
 		e.moves.Moves.Keep(is)
 	}
-	e.watch.Views = views
 	e.ledger.Set.Store(next)
 }
 

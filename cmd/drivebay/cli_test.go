@@ -306,6 +306,33 @@ func TestSelfTestIsAwaited(t *testing.T) {
 	}
 }
 
+// A SAS drive reports that a test is in progress, and no percentage of it.
+func TestSelfTestWithoutPercentageIsAwaited(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		log  []drivebay.SelfTest
+		says string
+		code int
+	}{
+		{"passed", []drivebay.SelfTest{{Kind: "long", Result: drivebay.SelfTestPassed, Text: "the end", Hours: 9}}, "long self-test passed: the end", exitOK},
+		{"nothing logged", nil, "logged no result", exitFailure},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			running, ended := twoDrives(), twoDrives()
+			running.Seq, ended.Seq = 2, 3
+			running.Drives[0].Evidence.SelfTests = []drivebay.SelfTest{{Kind: "long", Result: drivebay.SelfTestRunning, Text: "in progress"}}
+			ended.Drives[0].Evidence.SelfTests = tc.log
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var out, errs safeBuffer
+			code := testApp(daemonFor(t, newEngine(twoDrives(), running, ended)), &out, &errs).run(ctx, []string{"selftest", "sd1", "long", "--wait"})
+			if text := out.String() + errs.String(); code != tc.code || !strings.Contains(text, tc.says) || !strings.Contains(text, "self-test of drive") {
+				t.Errorf("exit status %d, %q", code, text)
+			}
+		})
+	}
+}
+
 func TestWatchDrawsEveryChange(t *testing.T) {
 	later := twoDrives()
 	later.Seq, later.Drives = 2, later.Drives[:1]

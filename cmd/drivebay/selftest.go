@@ -76,14 +76,12 @@ func (a driveCommands) awaitSelfTest(ctx context.Context, src source, id string,
 		if d.Evidence == nil {
 			continue
 		}
-		newest := newestTest(d)
-		left := d.Evidence.SelfTestProgress
+		newest, run, label := newestTest(d), d.Evidence.RunningTest(), "self-test of drive "+id
 		switch {
-		case left != nil:
-			seen = true
-			if err := bar.Percent("self-test of drive "+id, 100-*left); err != nil {
-				return err
-			}
+		case run != nil && run.Done != nil:
+			seen, err = true, bar.Percent(label, *run.Done)
+		case run != nil: // SAS drives report no percentage
+			seen, err = true, bar.Elapsed(label)
 		case newest != before:
 			if err := bar.End(); err != nil {
 				return err
@@ -91,6 +89,9 @@ func (a driveCommands) awaitSelfTest(ctx context.Context, src source, id string,
 			return a.selfTestEnded(id, newest)
 		case seen:
 			return fmt.Errorf("drive %s: the self-test ended, and the drive logged no result", id)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

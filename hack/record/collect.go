@@ -180,7 +180,7 @@ func (r *recording) report(ctx context.Context, m host.Machine, argv ...string) 
 // pages are all pages to read, by the command family of a device node.
 var pages = map[host.Family][]host.Page{
 	host.FamilyATA: {host.ATAPowerMode, host.ATAIdentify, host.ATASmartData, host.ATASmartThresholds, host.ATASmartStatus, host.ATALogDirectory,
-		host.ATASummaryErrorLog, host.ATAExtErrorLog, host.ATASelfTestLog, host.ATAExtSelfTestLog, host.ATADevStats},
+		host.ATASummaryErrorLog, host.ATAExtErrorLog, host.ATASelfTestLog, host.ATAExtSelfTestLog, host.ATASelectiveLog, host.ATADevStats},
 	host.FamilyNVMe: {host.NVMeIdentifyController, host.NVMeIdentifyNamespace, host.NVMeSmartLog, host.NVMeErrorLog, host.NVMeSelfTestLog},
 	host.FamilySCSI: {host.SCSITestUnitReady, host.SCSIInquiry, host.SCSIVPDSupported, host.SCSIVPDSerial, host.SCSIVPDDeviceID, host.SCSIVPDATA,
 		host.SCSIVPDBlockChar, host.SCSICapacity, host.SCSILogSupported, host.SCSILogWrite, host.SCSILogRead, host.SCSILogVerify, host.SCSILogNonMedium,

@@ -46,7 +46,7 @@ var generalRules = []Rule{
 	},
 	{
 		Code:    "SelfTest",
-		Suspect: "a self-test failed or could not be completed, and no long test has passed since. A short test that passed outdates failed short tests; a selective test that passed outdates failures at the addresses that it read, if the document has its spans",
+		Suspect: "a self-test failed or could not be completed, and no long test has passed since. A short test that passed outdates failed short tests; a selective test that passed outdates failures at the addresses that it read, while the drive keeps its spans",
 		Bad:     "a self-test failed, and an earlier one failed too or the drive has pending or uncorrectable sectors",
 		Advice:  "The drive found a fault in itself; a long self-test also reads sectors that no program reads. Make sure that the data has a copy, and replace the drive: `drivebay replace DRIVE`.",
 		Source:  "self-test logs (ACS-4, NVMe, SPC-5): read, servo, electrical or segment failure. A test that the host aborted is no evidence",
@@ -119,11 +119,17 @@ func failedTests(ev *drivebay.Evidence) (failed []drivebay.SelfTest) {
 }
 
 // spansRead returns the spans of the selective self-test log. The drive keeps one set of them, and a
-// new test replaces it: they belong to the newest selective test in the self-test log, unless a test is
-// under way, which has replaced them and is in no log yet.
+// new test replaces it: they belong to the newest selective test in the self-test log, unless one is under
+// way, which is in no log yet. The kind of a test under way is not always known.
 func spansRead(ev *drivebay.Evidence) []drivebay.Span {
-	running := slices.ContainsFunc(ev.SelfTests, func(t drivebay.SelfTest) bool { return t.Result == drivebay.SelfTestRunning })
-	if ev.ATA == nil || ev.SelfTestProgress != nil || running {
+	running, kind := ev.SelfTestProgress != nil, ev.SelfTestKind
+	for _, t := range ev.SelfTests {
+		if t.Result == drivebay.SelfTestRunning {
+			running, kind = true, t.Kind
+			break
+		}
+	}
+	if ev.ATA == nil || running && kind != "short" && kind != "long" {
 		return nil
 	}
 	return ev.ATA.SelectiveSpans

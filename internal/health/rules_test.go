@@ -110,6 +110,13 @@ func (in Input) failedAt(i int, lba uint64, short bool) Input {
 	return in
 }
 
+// underWay has a self-test of a kind in progress that is in no log.
+func (in Input) underWay(kind string) Input {
+	left := 50
+	in.Evidence.SelfTestProgress, in.Evidence.SelfTestKind = &left, kind
+	return in
+}
+
 // past adds a sample of some time ago.
 func (in Input) past(ago time.Duration, counters map[string]uint64) Input {
 	in.History = append(in.History, drivebay.Sample{At: t0.Add(-ago), Counters: counters})
@@ -248,6 +255,9 @@ var judgedATA = []judged{
 	{"selective test passed before the failure", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestFailed, drivebay.SelfTestPassed).kinds("long", "selective").failedAt(0, 1500, false), sus, "SelfTest", ""},
 	{"selective test passed, spans of a later one", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestAborted, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "selective", "long").failedAt(2, 1500, false), sus, "SelfTest", ""},
 	{"selective test passed, spans of one under way", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestRunning, drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "selective", "long").failedAt(2, 1500, false), sus, "SelfTest", ""},
+	{"selective test passed, a test of unknown kind under way", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, false).underWay(""), sus, "SelfTest", ""},
+	{"selective test passed, a short test under way", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, false).underWay("short"), good, "", ""},
+	{"selective test passed, a long test under way", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, false).underWay("long"), good, "", ""},
 	{"selective test passed, no spans", hdd().tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long").failedAt(1, 1500, false), sus, "SelfTest", ""},
 	{"selective test passed, failure without an address", selectiveOver(0, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed).kinds("selective", "long"), sus, "SelfTest", ""},
 	{"selective test passed over one of two failures", selectiveOver(1000, 2000, 1<<20).tests(drivebay.SelfTestPassed, drivebay.SelfTestFailed, drivebay.SelfTestFailed).kinds("selective", "long", "long").failedAt(1, 1500, false).failedAt(2, 3000, false), sus, "SelfTest", "LBA 3000"},

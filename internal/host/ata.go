@@ -36,6 +36,7 @@ var ataCommands = map[Page]ataCommand{
 	ATASmartStatus:     {command: 0xb0, feature: 0xda, lba: smartKey, returns: func(r registers) []byte { return []byte{r.lbaMid, r.lbaHigh} }},
 	ATASummaryErrorLog: {command: 0xb0, feature: 0xd5, count: 1, lba: smartKey | 0x01, sectors: 1},
 	ATASelfTestLog:     {command: 0xb0, feature: 0xd5, count: 1, lba: smartKey | 0x06, sectors: 1},
+	ATASelectiveLog:    {command: 0xb0, feature: 0xd5, count: 1, lba: smartKey | 0x09, sectors: 1},
 	ATALogDirectory:    readLog(0x00, 0),
 	ATAExtErrorLog:     readLog(0x03, 0),
 	ATAExtSelfTestLog:  readLog(0x07, 0),

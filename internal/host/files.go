@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,7 +82,9 @@ func (t *tree) openat(name string, flags int) (int, error) {
 // ReadFile uses plain system calls: an inventory is thousands of small attributes, and os.File would
 // first register each with the poller.
 func (t *tree) ReadFile(name string) ([]byte, error) {
-	return t.readInto(name, nil)
+	var small [512]byte // on the stack: most attributes have some bytes, and a tick reads hundreds
+	b, err := t.readInto(name, small[:])
+	return bytes.Clone(b), err
 }
 
 // readInto reads a file into b, or into a larger buffer where b is too small.

@@ -18,8 +18,9 @@ type mountCache struct {
 }
 
 // mountCacheAge is how long a table is used without changes. The kernel reports no change of a
-// filesystem's own options: it can turn read-only by itself.
-const mountCacheAge = time.Second
+// filesystem's own options: it can turn read-only by itself. Other evidence of that, its error counter and
+// the kernel log, comes sooner.
+const mountCacheAge = 3 * time.Second
 
 // get returns the table. It calls read where the last table may be out of date.
 func (c *mountCache) get(now time.Time, watch func() (int, error), read func() ([]Mount, error)) ([]Mount, error) {

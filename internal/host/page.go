@@ -26,6 +26,7 @@ const (
 	ATAExtErrorLog     Page = "ata-ext-error-log"     // READ LOG EXT 03h, first sector
 	ATASelfTestLog     Page = "ata-selftest-log"      // SMART READ LOG 06h
 	ATAExtSelfTestLog  Page = "ata-ext-selftest-log"  // READ LOG EXT 07h, first sector
+	ATASelectiveLog    Page = "ata-selective-log"     // SMART READ LOG 09h
 	ATADevStats        Page = "ata-device-statistics" // READ LOG EXT 04h, pages 0..7 one after another, 8*512 bytes; missing ones zero
 )
 

@@ -21,7 +21,7 @@ import (
 func TestEveryFault(t *testing.T) {
 	only := map[string]string{"critical-warning": "0", "nvme-dead": "0", "wear": "3"}
 	args := map[string]string{"move": "to=6", "duplicate-serial": "of=3", "swap": "with=3", "replace": "serial=SHELF1 size=20TB"}
-	silent := map[string]bool{"move": true, "swap": true, "overflow": true, "return": true, "heal": true, "fs-fill": true, "fs-unmount": true}
+	silent := map[string]bool{"move": true, "swap": true, "overflow": true, "return": true, "heal": true, "fs-fill": true, "fs-unmount": true, "selftest-selective": true}
 	for _, doc := range hostsim.FaultNames() {
 		t.Run(doc.Name, func(t *testing.T) {
 			m, _ := load(t, small)

@@ -24,6 +24,7 @@ var questions = map[host.Family][]question{
 		{host.ATAIdentify, smart.ATAIdentify}, {host.ATASmartData, smart.ATASmartData}, {host.ATASmartThresholds, smart.ATASmartThresholds},
 		{host.ATASmartStatus, smart.ATASmartStatus}, {host.ATADevStats, smart.ATADevStats}, {host.ATASummaryErrorLog, smart.ATASummaryErrorLog},
 		{host.ATAExtErrorLog, smart.ATAExtErrorLog}, {host.ATASelfTestLog, smart.ATASelfTestLog}, {host.ATAExtSelfTestLog, smart.ATAExtSelfTestLog},
+		{host.ATASelectiveLog, smart.ATASelectiveLog},
 	},
 	host.FamilyNVMe: {
 		{host.NVMeIdentifyController, smart.NVMeIdentifyController}, {host.NVMeIdentifyNamespace, smart.NVMeIdentifyNamespace},

@@ -138,7 +138,7 @@ var generalMetrics = []metric[*drivebay.Drive]{
 	{"host_written_bytes_total", "Bytes written by the host over the life of the drive.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesWritten) })},
 	{"host_read_bytes_total", "Bytes read by the host over the life of the drive.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesRead) })},
 	{"selftest_last_result", "Result of the newest self-test of each kind.", gauge, []string{"kind", "result"}, ofEvidence(lastSelfTests)},
-	{"selftest_remaining_ratio", "Remaining share of the running self-test; absent if no test runs.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
+	{"selftest_remaining_ratio", "Remaining share of the running self-test; absent if no test runs or the drive reports no percentage.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
 		if e.SelfTestProgress != nil {
 			add(float64(*e.SelfTestProgress) / percent)
 		}

@@ -13,6 +13,7 @@ const (
 	pageExtErrorLog    = "ata-ext-error-log"
 	pageSelfTestLog    = "ata-selftest-log"
 	pageExtSelfTestLog = "ata-ext-selftest-log"
+	pageSelectiveLog   = "ata-selective-log"
 )
 
 // ATASummaryErrorLog decodes SMART log 01h: a ring of the last five errors of 90 bytes each; byte
@@ -207,4 +208,30 @@ func addSelfTest(found []drivebay.SelfTest, e []byte, lba, none uint64) []driveb
 		t.LBA, t.ShortLBA = &lba, none == math.MaxUint32
 	}
 	return append(found, t)
+}
+
+// ATASelectiveLog decodes SMART log 09h: five spans of 16 bytes, first and last block; bytes 500..501 are
+// the number of the span under test, 0 before and after the test (ACS-3, A.16). The host writes the spans
+// before it starts the test, so they are those of the last test that was started. A span of 0 to 0 is not
+// in use. While a span is under test, the log is no evidence: it names what the test has still to read.
+func ATASelectiveLog(ev *drivebay.Evidence, b []byte) error {
+	const revision, spans, size, base, current = 1, 5, 16, 2, 500
+	if err := summed(pageSelectiveLog, b); err != nil {
+		return err
+	}
+	if n := le.Uint16(b); n != revision {
+		return ignored(pageSelectiveLog, "its revision is %d, not %d", n, revision)
+	}
+	a := ata(ev)
+	a.SelectiveSpans = nil
+	if n := le.Uint16(b[current:]); n > 0 && n <= spans && ev.SelfTestProgress != nil {
+		return nil
+	}
+	for i := range spans {
+		e := b[base+i*size:]
+		if s := (drivebay.Span{First: le.Uint64(e), Last: le.Uint64(e[8:])}); s.Last > 0 && s.First <= s.Last {
+			a.SelectiveSpans = append(a.SelectiveSpans, s)
+		}
+	}
+	return nil
 }

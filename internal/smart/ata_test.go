@@ -388,6 +388,47 @@ func TestATASelfTestLogs(t *testing.T) {
 	refuse(t, ATAExtSelfTestLog, seal(x), "was not read")
 }
 
+func TestATASelectiveLog(t *testing.T) {
+	const first, current = 2, 500
+	log := func(spans ...uint64) []byte {
+		b := make([]byte, 512)
+		b[0] = 1
+		for i, n := range spans {
+			binary.LittleEndian.PutUint64(b[first+8*i:], n)
+		}
+		return b
+	}
+	large := uint64(1)<<40 + 5
+	ev := decode(t, nil, ATASelectiveLog, seal(log(70, 80, 0, 0, 9, 8, 0, 0, large, large+1)))
+	want := []drivebay.Span{{First: 70, Last: 80}, {First: large, Last: large + 1}}
+	if !reflect.DeepEqual(ev.ATA.SelectiveSpans, want) {
+		t.Errorf("%+v, want %+v", ev.ATA.SelectiveSpans, want)
+	}
+	if decode(t, ev, ATASelectiveLog, seal(log(1, 2))); !reflect.DeepEqual(ev.ATA.SelectiveSpans, []drivebay.Span{{First: 1, Last: 2}}) {
+		t.Errorf("the spans of a later log are %+v", ev.ATA.SelectiveSpans)
+	}
+	left := 50
+	for span, want := range map[byte]int{0: 1, 1: 0, 5: 0, 6: 1} { // 6: all spans were read, and now the rest is
+		b := log(70, 80)
+		b[current] = span
+		ev := decode(t, &drivebay.Evidence{SelfTestProgress: &left}, ATASelectiveLog, seal(b))
+		if got := len(ev.ATA.SelectiveSpans); got != want {
+			t.Errorf("with span %d under test, %d spans, want %d", span, got, want)
+		}
+		if got := len(decode(t, nil, ATASelectiveLog, b).ATA.SelectiveSpans); got != 1 {
+			t.Errorf("with span %d named and no test in progress, %d spans, want 1", span, got)
+		}
+	}
+	wrong := seal(log(70, 80))
+	wrong[2]++
+	refuse(t, ATASelectiveLog, wrong, "ata-selective-log: the checksum is wrong: page ignored")
+	refuse(t, ATASelectiveLog, make([]byte, 512), "all bytes are 00h")
+	other := log(70, 80)
+	other[0] = 0
+	refuse(t, ATASelectiveLog, seal(other), "its revision is 0, not 1")
+	refuse(t, ATASelectiveLog, log(70, 80)[:500], "500 bytes")
+}
+
 func TestAsleep(t *testing.T) {
 	for mode := range 256 {
 		want := mode == 0x00 || mode == 0x01 || mode == 0x40

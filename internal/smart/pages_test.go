@@ -63,7 +63,7 @@ func filled() *drivebay.Evidence {
 		Identity: drivebay.Identity{Model: "M", Serial: "S", Firmware: "F", WWN: "naa.5", Size: 1, RPM: 7200}, Type: drivebay.TypeHDD,
 		Verdict: drivebay.VerdictPassed, Temperature: &warm, PowerOnHours: &n,
 		ATA: &drivebay.ATA{SMARTSupported: true, ErrorCount: &n, Attributes: []drivebay.Attribute{{ID: 5, Value: 100, Worst: 100}},
-			Statistics: []drivebay.Statistic{{Page: 1}}, Errors: []drivebay.DriveLog{{Number: 3}}},
+			Statistics: []drivebay.Statistic{{Page: 1}}, Errors: []drivebay.DriveLog{{Number: 3}}, SelectiveSpans: []drivebay.Span{{First: 1, Last: 2}}},
 		NVMe:      &drivebay.NVMe{TemperatureKelvin: 300, AvailableSpare: 100, Errors: []drivebay.DriveLog{{Number: 3}}},
 		SCSI:      &drivebay.SCSI{HasIE: true, GrownDefects: &n, ErrorCounters: map[string]drivebay.ErrorCounter{"read": {Uncorrected: 2}}},
 		SelfTests: []drivebay.SelfTest{{Kind: "short", Result: drivebay.SelfTestPassed}},
@@ -150,7 +150,7 @@ func allDecoders() map[string]decoder {
 var ataDecoders = map[string]decoder{
 	pageIdentify: ATAIdentify, pageData: ATASmartData, pageThresholds: ATASmartThresholds, pageStatus: ATASmartStatus,
 	pageErrorLog: ATASummaryErrorLog, pageExtErrorLog: ATAExtErrorLog, pageSelfTestLog: ATASelfTestLog,
-	pageExtSelfTestLog: ATAExtSelfTestLog, pageStatistics: ATADevStats,
+	pageExtSelfTestLog: ATAExtSelfTestLog, pageSelectiveLog: ATASelectiveLog, pageStatistics: ATADevStats,
 }
 
 var nvmeDecoders = map[string]decoder{

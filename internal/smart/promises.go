@@ -1,5 +1,11 @@
 package smart
 
+import (
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
 // These functions find out which commands a drive supports. An unsupported command costs an error
 // in the drive's own log, a failed command in the kernel's counters and a line in the kernel's
 // log, each time; so it is not sent.
@@ -31,6 +37,25 @@ func ATAHasErrorLog(identify, data []byte) bool {
 func ATAHasSelfTests(identify, data []byte) bool {
 	w := idWord(identify, 84)
 	return valid(w) && w&2 != 0 || len(data) > 367 && data[367]&(1<<4) != 0
+}
+
+// ATANeedsSelectiveLog reports whether the spans of the selective self-test log can decide about a failed
+// test: the drive has the log (SMART data, byte 367 bit 6), its newest selective test passed, and an earlier
+// test failed. The spans belong to the last selective test that was started, which need not be in the logs
+// yet: they are not read unless the execution status says that the last test completed without error, or that
+// one is in progress, which the rule for self-tests judges.
+func ATANeedsSelectiveLog(data, log, extended []byte) bool {
+	if len(data) < sector || data[367]&(1<<6) == 0 {
+		return false
+	}
+	if last := ataResults[data[selfTestState]>>4]; last != drivebay.SelfTestPassed && last != drivebay.SelfTestRunning {
+		return false
+	}
+	var ev drivebay.Evidence
+	_, _ = ATASelfTestLog(&ev, log), ATAExtSelfTestLog(&ev, extended) // a log that cannot be used has no tests
+	newest := slices.IndexFunc(ev.SelfTests, func(t drivebay.SelfTest) bool { return t.Kind == "selective" })
+	return newest >= 0 && ev.SelfTests[newest].Result == drivebay.SelfTestPassed &&
+		slices.ContainsFunc(ev.SelfTests[newest:], func(t drivebay.SelfTest) bool { return t.Result == drivebay.SelfTestFailed })
 }
 
 // ATAHasGeneralLogs reports whether READ LOG EXT is supported (word 84 bit 5).

@@ -51,3 +51,59 @@ func TestPromises(t *testing.T) {
 		t.Error("self-tests were promised")
 	}
 }
+
+// The selective self-test log is read only where its spans can end a finding.
+func TestATANeedsSelectiveLog(t *testing.T) {
+	const selective, long = 4, 2
+	type test struct{ kind, status byte }
+	logs := func(newestFirst ...test) (log, extended []byte) {
+		log, extended = make([]byte, 512), make([]byte, 512)
+		log[0], extended[0] = 1, 1
+		n := len(newestFirst)
+		for i, e := range newestFirst {
+			copy(log[2+24*(n-1-i):], []byte{e.kind, e.status << 4, 9})
+			copy(extended[4+26*(n-1-i):], []byte{e.kind, e.status << 4, 9})
+		}
+		log[508], extended[2] = byte(n), byte(n)
+		return seal(log), seal(extended)
+	}
+	passedAfterFailed := []test{{selective, 0}, {long, 7}}
+	for _, c := range []struct {
+		name       string
+		tests      []test
+		capability byte
+		status     byte
+		want       bool
+	}{
+		{"passed after a failure", passedAfterFailed, 1 << 6, 0, true},
+		{"and a short test since", append([]test{{1, 0}}, passedAfterFailed...), 1 << 6, 0, true},
+		{"and a test in progress", passedAfterFailed, 1 << 6, 0xF, true},
+		{"and a test aborted that is not logged", passedAfterFailed, 1 << 6, 1, false},
+		{"and a test interrupted", passedAfterFailed, 1 << 6, 2, false},
+		{"reserved status", passedAfterFailed, 1 << 6, 9, false},
+		{"no such log", passedAfterFailed, 0, 0, false},
+		{"nothing failed", []test{{selective, 0}, {long, 0}}, 1 << 6, 0, false},
+		{"failed since", []test{{long, 7}, {selective, 0}}, 1 << 6, 0, false},
+		{"aborted", []test{{selective, 1}, {long, 7}}, 1 << 6, 0, false},
+		{"the newest aborted", append([]test{{selective, 1}}, passedAfterFailed...), 1 << 6, 0, false},
+		{"none selective", []test{{long, 7}}, 1 << 6, 0, false},
+		{"no test", nil, 1 << 6, 0, false},
+	} {
+		data := make([]byte, 512)
+		data[363], data[367] = c.status<<4, c.capability
+		log, extended := logs(c.tests...)
+		if got := ATANeedsSelectiveLog(data, log, nil); got != c.want {
+			t.Errorf("%s: by log 06h %v, want %v", c.name, got, c.want)
+		}
+		if got := ATANeedsSelectiveLog(data, nil, extended); got != c.want {
+			t.Errorf("%s: by log 07h %v, want %v", c.name, got, c.want)
+		}
+		log[5] ^= 0xFF
+		if ATANeedsSelectiveLog(data, log, nil) {
+			t.Errorf("%s: by a log whose checksum is wrong", c.name)
+		}
+	}
+	if log, _ := logs(passedAfterFailed...); ATANeedsSelectiveLog(nil, log, nil) {
+		t.Error("without SMART data")
+	}
+}

@@ -39,8 +39,12 @@ func ata(ev *drivebay.Evidence, root node) {
 	ev.SelfTests = ataSelfTests(root.at("ata_smart_self_test_log"))
 	a.SelectiveSpans = selectiveSpans(root.at("ata_smart_selective_self_test_log"))
 	status := root.at("ata_smart_data", "self_test", "status")
-	if v, ok := status.at("value").within(0xFF); ok && v>>4 == 0xF {
-		ev.SelfTestProgress = ptr(status.at("remaining_percent").int())
+	if v, ok := status.at("value").within(0xFF); ok && ataResults[v>>4] == drivebay.SelfTestRunning {
+		left := min(int(v&0xF)*10, 100)
+		if n, ok := status.at("remaining_percent").within(100); ok {
+			left = int(n)
+		}
+		ev.SelfTestProgress = &left
 	}
 	block, ok := root.at("logical_block_size").within(1 << 20)
 	if !ok {
@@ -203,10 +207,15 @@ func ataSelfTests(log node) []drivebay.SelfTest {
 // selectiveSpans returns the spans of the selective self-test log. It returns none of them if one is
 // under test or was left unfinished: smartctl names the state of the span that the drive names as the
 // current one, and "Not_testing" for all others (ataprint.cpp). The state "Completed" is that of a
-// test that ended in this span. A span of 0 to 0 is not in use (ACS-3, A.16).
+// test that ended in this span. Beside the state is the self-test execution status: if the last test did not
+// complete without error, the spans may be those of a test that is in no log. A span of 0 to 0 is not in use
+// (ACS-3, A.16).
 func selectiveSpans(log node) []drivebay.Span {
 	var spans []drivebay.Span
 	for _, row := range log.at("table").list() {
+		if v, ok := row.at("status", "value").within(0xFF); ok && ataResults[v>>4] != drivebay.SelfTestPassed && ataResults[v>>4] != drivebay.SelfTestRunning {
+			return nil
+		}
 		if state := row.at("status", "string").text(); state != "Not_testing" && state != "Completed" && !strings.HasPrefix(state, "Completed [00% left]") {
 			return nil
 		}

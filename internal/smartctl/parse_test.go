@@ -411,20 +411,43 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The spans of the selective self-test log are those of a completed test only while no span is under test.
+// The spans of the selective self-test log are those of a completed test only while no span is under test, and
+// only if the last test completed without error.
 func TestSelectiveSpans(t *testing.T) {
 	const doc = `{"device":{"name":"/dev/sda","protocol":"ATA"},"model_name":"M","serial_number":"S","ata_smart_self_test_log":{"standard":{"table":[
 	{"type":{"value":4},"status":{"value":0},"lifetime_hours":8},{"type":{"value":2},"status":{"value":112},"lifetime_hours":7,"lba":77}]}},
-	"ata_smart_selective_self_test_log":{"table":[{"lba_min":70,"lba_max":80,"status":{"value":0,"string":%q}},
-	{"lba_min":0,"lba_max":0,"status":{"value":0,"string":"Not_testing"}},{"lba_min":9,"lba_max":8,"status":{"value":0,"string":"Not_testing"}}]}}`
-	for state, want := range map[string]int{"Not_testing": 1, "Completed [00% left] (0-65535)": 1, "Completed": 1, "Completed_read_failure": 0, "Completed_read_failure [90% left] (70-80)": 0,
-		"Self_test_in_progress [90% left] (70-80)": 0, "Aborted_by_host [90% left] (70-80)": 0, "": 0} {
-		ev := parse(t, fmt.Sprintf(doc, state)).Evidence
-		if got := ev.ATA.SelectiveSpans; len(got) != want || want == 1 && got[0] != (drivebay.Span{First: 70, Last: 80}) {
-			t.Errorf("%q: spans %v", state, got)
+	"ata_smart_selective_self_test_log":{"table":[{"lba_min":70,"lba_max":80,"status":{"value":%[1]d,"string":%[2]q}},
+	{"lba_min":0,"lba_max":0,"status":{"value":%[1]d,"string":"Not_testing"}},{"lba_min":9,"lba_max":8,"status":{"value":%[1]d,"string":"Not_testing"}}]}}`
+	for _, c := range []struct {
+		state  string
+		status int
+		want   int
+	}{
+		{"Not_testing", 0, 1}, {"Completed [00% left] (0-65535)", 0, 1}, {"Completed", 0, 1}, {"", 0, 0},
+		{"Not_testing", 0xF4, 1}, {"Self_test_in_progress [90% left] (70-80)", 0xF9, 0},
+		{"Not_testing", 0x19, 0}, {"Not_testing", 0x20, 0}, {"Not_testing", 0x79, 0}, {"Not_testing", 0x90, 0},
+		{"Completed_read_failure", 0x70, 0}, {"Completed_read_failure [90% left] (70-80)", 0x79, 0}, {"Aborted_by_host [90% left] (70-80)", 0x19, 0},
+	} {
+		ev := parse(t, fmt.Sprintf(doc, c.status, c.state)).Evidence
+		if got := ev.ATA.SelectiveSpans; len(got) != c.want || c.want == 1 && got[0] != (drivebay.Span{First: 70, Last: 80}) {
+			t.Errorf("%q, status %02Xh: spans %v", c.state, c.status, got)
 		}
 		if !ev.SelfTests[1].ShortLBA || ev.SelfTests[0].ShortLBA {
 			t.Errorf("%+v", ev.SelfTests)
+		}
+	}
+}
+
+// A self-test in progress is known by its status byte, whose lower half has the tenths that remain; the
+// percentage beside it decides if there is one.
+func TestSelfTestInProgress(t *testing.T) {
+	for status, want := range map[string]int{`{"value":244}`: 40, `{"value":244,"remaining_percent":35}`: 35, `{"value":244,"remaining_percent":-1}`: 40, `{"value":255}`: 100} {
+		ev := parse(t, `{"device":{"protocol":"ATA"},"model_name":"M","ata_smart_data":{"self_test":{"status":`+status+`}}}`).Evidence
+		if got := ev.SelfTestProgress; got == nil || *got != want {
+			t.Errorf("%s: %v, want %d remaining", status, got, want)
+		}
+		if run := ev.RunningTest(); run == nil {
+			t.Errorf("%s: no self-test is in progress", status)
 		}
 	}
 }

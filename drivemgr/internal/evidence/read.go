@@ -40,6 +40,7 @@ var pageRequests = map[drivebay.Protocol][]pageRequest{
 		{host.ATADevStats, smart.ATADevStats, false, hasLog(0x04)},
 		{host.ATAExtErrorLog, smart.ATAExtErrorLog, false, hasLog(0x03)},
 		{host.ATAExtSelfTestLog, smart.ATAExtSelfTestLog, false, hasLog(0x07)},
+		{host.ATASelectiveLog, smart.ATASelectiveLog, false, needsSelectiveLog},
 	},
 	drivebay.ProtocolNVMe: {
 		{host.NVMeSmartLog, smart.NVMeSmartLog, true, nil}, // first: the limits in identify apply to it
@@ -81,6 +82,10 @@ func hasErrorLog(a answers) bool {
 
 func hasSelfTests(a answers) bool {
 	return hasSMART(a) && smart.ATAHasSelfTests(a[host.ATAIdentify], a[host.ATASmartData])
+}
+
+func needsSelectiveLog(a answers) bool {
+	return smart.ATANeedsSelectiveLog(a[host.ATASmartData], a[host.ATASelfTestLog], a[host.ATAExtSelfTestLog])
 }
 
 func hasGeneralLogs(a answers) bool { return smart.ATAHasGeneralLogs(a[host.ATAIdentify]) }

@@ -25,7 +25,7 @@ func Read(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.T
 	k.State = bestState(s, d)
 	for _, name := range kernelNames(d) {
 		way := "sys/class/block/" + name
-		stat := strings.Fields(s.Text(way + "/stat"))
+		stat := s.Text(way + "/stat")
 		k.Completed += requests(stat, statReads, statWrites, statDiscards, statFlushes)
 		k.Changed += requests(stat, statWrites, statDiscards)
 		k.Inflight = max(k.Inflight, inflight(s.Text(way+"/inflight")))
@@ -51,12 +51,14 @@ const (
 	statFlushes  = 15
 )
 
-func requests(stat []string, fields ...int) (sum uint64) {
-	for _, i := range fields {
-		if i < len(stat) {
-			n, _ := strconv.ParseUint(stat[i], 10, 64)
+func requests(stat string, fields ...int) (sum uint64) {
+	i := 0
+	for f := range strings.FieldsSeq(stat) {
+		if slices.Contains(fields, i) {
+			n, _ := strconv.ParseUint(f, 10, 64)
 			sum += n
 		}
+		i++
 	}
 	return sum
 }
@@ -66,7 +68,7 @@ func requests(stat []string, fields ...int) (sum uint64) {
 // with a loop device that hung: "0" there, "3 1" here).
 func inflight(text string) uint64 {
 	var sum uint64
-	for _, f := range strings.Fields(text) {
+	for f := range strings.FieldsSeq(text) {
 		n, _ := strconv.ParseUint(f, 10, 64)
 		sum += n
 	}

@@ -88,7 +88,7 @@ func sameKernel(a, b *drivebay.Kernel) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	x, y := *a, *b
-	x.At, y.At = time.Time{}, time.Time{}
-	return reflect.DeepEqual(x, y)
+	x := *a
+	x.At = b.At
+	return reflect.DeepEqual(&x, b)
 }

@@ -98,10 +98,13 @@ func (t *Tracked) IsDevice(d *drivebay.Drive) bool {
 // itself reports it.
 const testReportTime = time.Hour
 
-// Testing reports whether a self-test is in progress.
+// Testing reports whether a self-test is in progress. SAS drives report no percentage of it. A drive that
+// was pulled tests nothing: its evidence is of before.
 func (t *Tracked) Testing(now time.Time) bool {
-	ev := t.Drive.Evidence
-	if ev != nil && ev.SelfTestProgress != nil {
+	if !t.Present {
+		return false
+	}
+	if t.Drive.Evidence.RunningTest() != nil {
 		return true
 	}
 	started := policy.Later(t.Rec.LastShort, t.Rec.LastLong)

@@ -100,14 +100,14 @@ func (t taskfile) transfer(flags byte) int {
 }
 
 // passThrough carries an ATA command to the drive and its registers back.
-func (d *SATDisk) passThrough(cdb, _ []byte) Reply {
+func (d *SATDisk) passThrough(cdb, out []byte) Reply {
 	t := parsePassThrough(cdb)
 	switch t.protocol {
 	case nonData, dataIn, dataOut, dma, udmaIn:
 	default: // resets, queued DMA
 		return d.refuse(badField)
 	}
-	o := d.ata(t, cdb)
+	o := d.ata(t, cdb, out)
 	o.extended = t.extended
 	if o.status&1 != 0 {
 		return d.refuse(condition{key: keyAborted, ata: &o.registers})
@@ -125,7 +125,7 @@ func (d *SATDisk) passThrough(cdb, _ []byte) Reply {
 }
 
 // ata carries out a command of the drive itself.
-func (d *SATDisk) ata(t taskfile, cdb []byte) outcome {
+func (d *SATDisk) ata(t taskfile, cdb, out []byte) outcome {
 	switch t.command {
 	case ataIdentify:
 		return done(d.identify())
@@ -145,7 +145,7 @@ func (d *SATDisk) ata(t taskfile, cdb []byte) outcome {
 		d.wake(cdb)
 		return pages(d.generalLog(byte(t.lba)), int(t.lba>>8&0xff|t.lba>>24&0xff00), int(t.count))
 	case ataSMART:
-		return d.smartCommand(t, cdb)
+		return d.smartCommand(t, cdb, out)
 	default:
 		return abort()
 	}

@@ -30,6 +30,8 @@ type SATDisk struct {
 	badReads    map[uint64]bool
 	badWrites   map[uint64]bool
 	test        *runningTest
+	spans       [spans]span // of log 09h
+	span        uint16      // the number of the one under test, or in which a test was aborted or failed
 }
 
 // NewDisk makes a disk of its description.

@@ -257,3 +257,66 @@ func TestSelfTest(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A selective self-test reads the spans that the host wrote into log 09h, and no others.
+func TestSelectiveSelfTest(t *testing.T) {
+	desc := testDisk()
+	desc.SelfTests, desc.SelfTestSeconds = nil, 100
+	d := newDisk(t, desc)
+	now := time.Unix(0, 0)
+	d.now = func() time.Time { return now }
+	write := passed(ataSMART, smartWriteLog, smartKey<<8|logSelective, 1, false)
+	write[1] = dataOut << 1
+	log := func(first, last uint64) []byte {
+		b := make([]byte, sectorSize)
+		b[0] = 1
+		le.PutUint64(b[2+16:], first) // the first of the five is not in use
+		le.PutUint64(b[2+16+8:], last)
+		checksum(b)
+		return b
+	}
+	start := passed(ataSMART, smartOffline, smartKey<<8|selective, 0, false)
+	refused := func(what string, r Reply) {
+		t.Helper()
+		if len(r.Sense) < 2 || r.Sense[1] != keyAborted {
+			t.Errorf("%s: status %02x, sense % x", what, r.Status, r.Sense)
+		}
+	}
+	refused("a test without spans", d.Do(start, nil))
+	refused("a span beyond the drive", d.Do(write, log(5, 4<<40)))
+	refused("a wrong checksum", d.Do(write, append(log(5, 6)[:sectorSize-1], 0)))
+	spansNow := func() []drivebay.Span {
+		ev := &drivebay.Evidence{}
+		if err := smart.ATASmartData(ev, ask(t, d, smartRead(smartReadData, 0))); err != nil {
+			t.Fatal(err)
+		}
+		if err := smart.ATASelectiveLog(ev, ask(t, d, smartRead(smartReadLog, logSelective))); err != nil {
+			t.Fatal(err)
+		}
+		return ev.ATA.SelectiveSpans
+	}
+	d.apply(Change{ReadErrors: &[]uint64{1 << 32}})
+	run := func(first, last uint64) {
+		t.Helper()
+		if r := d.Do(write, log(first, last)); r.Status != StatusGood && r.Sense[1] != keyRecovered {
+			t.Fatalf("% x", r.Sense)
+		}
+		if r := d.Do(start, nil); r.Sense[1] != keyRecovered {
+			t.Fatalf("% x", r.Sense)
+		}
+		if got := spansNow(); got != nil {
+			t.Errorf("under test, the spans are %v", got)
+		}
+		refused("spans during a test", d.Do(write, log(1, 2)))
+		now = now.Add(100 * time.Second)
+	}
+	run(1<<32+1, 1<<32+9)
+	if got, want := spansNow(), []drivebay.Span{{First: 1<<32 + 1, Last: 1<<32 + 9}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("spans %v, want %v", got, want)
+	}
+	run(1<<32-1, 1<<32)
+	want := []SelfTest{{Kind: selective, Hours: 12345}, {Kind: selective, Status: testReadFailed, Hours: 12345, LBA: 1 << 32}}
+	if got := d.state().SelfTests; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+}

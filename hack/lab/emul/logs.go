@@ -8,13 +8,14 @@ const (
 	logStatistics   = 0x04
 	logSelfTests    = 0x06
 	logExtSelfTests = 0x07
+	logSelective    = 0x09
 )
 
 // The pages that each log has, in the directories of READ LOG EXT and of SMART
 // READ LOG.
 var (
 	generalLogs = map[byte]uint16{logExtErrors: 1, logStatistics: statisticPages, logExtSelfTests: 1}
-	smartLogs   = map[byte]uint16{logSummary: 1, logSelfTests: 1}
+	smartLogs   = map[byte]uint16{logSummary: 1, logSelfTests: 1, logSelective: 1}
 )
 
 // generalLog is a log of READ LOG EXT; nil: there is none.
@@ -41,6 +42,8 @@ func (d *SATDisk) smartLog(address byte) []byte {
 		return d.summaryErrorLog()
 	case logSelfTests:
 		return d.selfTestLog()
+	case logSelective:
+		return d.selectiveLog()
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ const (
 	smartAutosave   = 0xd2
 	smartOffline    = 0xd4
 	smartReadLog    = 0xd5
+	smartWriteLog   = 0xd6
 	smartEnable     = 0xd8
 	smartDisable    = 0xd9
 	smartStatus     = 0xda
@@ -23,7 +24,7 @@ const (
 	smartBeyond = 0x2cf4
 )
 
-func (d *SATDisk) smartCommand(t taskfile, cdb []byte) outcome {
+func (d *SATDisk) smartCommand(t taskfile, cdb, out []byte) outcome {
 	if t.lba>>8 != smartKey || (!d.smart && t.feature != smartEnable) {
 		return abort()
 	}
@@ -35,6 +36,11 @@ func (d *SATDisk) smartCommand(t taskfile, cdb []byte) outcome {
 		return done(d.thresholds())
 	case smartReadLog:
 		return pages(d.smartLog(byte(t.lba)), 0, int(t.count))
+	case smartWriteLog:
+		if byte(t.lba) != logSelective || t.count != 1 {
+			return abort()
+		}
+		return d.writeSelective(out)
 	case smartOffline:
 		return d.startTest(byte(t.lba))
 	case smartEnable, smartDisable:
@@ -72,7 +78,7 @@ func (d *SATDisk) smartData() []byte {
 	}
 	b[362] = 0x02 // off-line collection completed
 	b[363] = d.testState()
-	b[367] = 0x11 // off-line immediate, self-tests
+	b[367] = 0x51 // off-line immediate, self-tests, selective ones
 	b[368] = 0x03 // attributes are saved
 	b[370] = 0x01 // error log
 	b[372], b[373] = d.testMinutes()
@@ -114,6 +120,9 @@ const (
 	testRunning    = 0xf
 )
 
+// selective is the subcommand of a self-test of the spans in log 09h.
+const selective = 4
+
 // startTest is SMART EXECUTE OFF-LINE IMMEDIATE (ACS-4 7.44.4).
 func (d *SATDisk) startTest(kind byte) outcome {
 	const abortTest, short, long = 0x7f, 1, 2
@@ -124,13 +133,18 @@ func (d *SATDisk) startTest(kind byte) outcome {
 		if d.test != nil {
 			d.logTest(testAborted, 0)
 		}
-	case short, long:
+	case short, long, selective:
 		if d.test != nil {
 			d.logTest(testAborted, 0)
 		}
+		if kind == selective {
+			if d.span = d.firstUsed(); d.span == 0 {
+				return abort()
+			}
+		}
 		d.test = &runningTest{kind, d.now().Add(d.testTime())}
 		d.endTest()
-	default: // captive, conveyance, selective
+	default: // captive, conveyance
 		return abort()
 	}
 	return done(nil)
@@ -146,7 +160,11 @@ func (d *SATDisk) endTest() {
 	if d.test == nil || d.now().Before(d.test.ends) {
 		return
 	}
-	if bad, hit := firstBad(d.badReads, 0, d.desc.blocks()); hit {
+	bad, hit := firstBad(d.badReads, 0, d.desc.blocks())
+	if d.test.kind == selective {
+		bad, hit = d.readSpans()
+	}
+	if hit {
 		d.logTest(testReadFailed, bad)
 		return
 	}

@@ -69,7 +69,7 @@ type LoggedError struct {
 
 // SelfTest is one entry of the self-test log.
 type SelfTest struct {
-	Kind   byte   `json:"kind"`   // 1 short, 2 long (ACS-4 7.44.4)
+	Kind   byte   `json:"kind"`   // 1 short, 2 long, 4 selective (ACS-4 7.44.4)
 	Status byte   `json:"status"` // self-test execution status, 0 passed, 7 read failure
 	Hours  uint16 `json:"hours"`
 	LBA    uint64 `json:"lba,omitempty"` // where it failed

@@ -72,6 +72,42 @@ func TestLabATAHealth(t *testing.T) {
 	d.UntilDrive("ATASSD", "medium error seen", soon, judged(drivebay.HealthSuspect, "KernelMediaErrors"))
 }
 
+// TestLabSelectiveSelfTest: of a disk whose long self-test failed, a selective one that smartctl starts ends the
+// finding if it reads the address of the failure. The disk is asked for its selective log only then.
+func TestLabSelectiveSelfTest(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{})
+	failed := disk("SELECTIVE", 0x5000c500d0000000)
+	failed.SelfTests = []emul.SelfTest{{Kind: 2, Status: 7, Hours: 12001, LBA: 123456789}}
+	e := m.Emulate(emul.Spec{Disks: []emul.Disk{failed}})
+	d := m.Daemon(quick + "thresholds: {clearAfter: 1s, clearQuick: 1s}\n")
+	d.UntilDrive("SELECTIVE", "failure seen", poll, judged(drivebay.HealthSuspect, "SelfTest"))
+	test := func(span string, tests int) *drivebay.Drive {
+		m.Sh("smartctl -t select,%s /dev/%s", span, m.Name("SELECTIVE"))
+		if got := len(e.State("SELECTIVE").Disk.SelfTests); got != tests {
+			t.Fatalf("%d self-tests logged, want %d", got, tests)
+		}
+		x, _ := d.UntilDrive("SELECTIVE", "selective test seen", 2*poll, func(x *drivebay.Drive) error {
+			if n := len(x.Evidence.SelfTests); n != tests {
+				return fmt.Errorf("%d self-tests", n)
+			}
+			return nil
+		})
+		return x
+	}
+	if x := test("123456790-123456799", 2); x.Health != drivebay.HealthSuspect || len(x.Evidence.ATA.SelectiveSpans) != 1 {
+		t.Errorf("beside the address: it is %s, spans %v", x.Health, x.Evidence.ATA.SelectiveSpans)
+	}
+	test("123456780-123456799", 3)
+	d.UntilDrive("SELECTIVE", "finding ended", 2*poll, func(x *drivebay.Drive) error {
+		if x.Health != drivebay.HealthGood {
+			return fmt.Errorf("it is %s: %s, spans %v", x.Health, findings(x), x.Evidence.ATA.SelectiveSpans)
+		}
+		return nil
+	})
+	sameAsSmartctl(t, m, d, "SELECTIVE")
+}
+
 // TestLabStandby: a disk that sleeps is asked for its power mode and for nothing
 // else, so it sleeps on, and what was known of it stays known.
 func TestLabStandby(t *testing.T) {

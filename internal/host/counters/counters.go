@@ -2,6 +2,7 @@
 package counters
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -102,9 +103,9 @@ func (f *openFile) read() ([]byte, error) {
 	if f.fd < 0 {
 		return nil, unix.EBADF
 	}
-	b := make([]byte, 256) // "stat" has 17 numbers
+	var b [256]byte // "stat" has 17 numbers
 	for {
-		n, err := unix.Pread(f.fd, b, 0)
+		n, err := unix.Pread(f.fd, b[:], 0)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -113,7 +114,7 @@ func (f *openFile) read() ([]byte, error) {
 		case n == 0 || n == len(b):
 			return nil, unix.EFBIG
 		}
-		return b[:n], nil
+		return bytes.Clone(b[:n]), nil
 	}
 }
 

@@ -16,8 +16,16 @@ import (
 // Appearing plans the activation of a volume. A device whose drives went is deactivated
 // first, and with such a thin pool all volumes of the pool.
 func (e *Opener) Appearing(v *drivebay.Volume) []lvm.Step {
-	l := v.Location
-	var plan []lvm.Step
+	return append(e.withoutGone(v.Location), lvm.Activate(v.Location.VG, v.Location.LV)...)
+}
+
+// AppearingWhole is Appearing for a volume of which LVM has to see all parts.
+func (e *Opener) AppearingWhole(v *drivebay.Volume) []lvm.Step {
+	return append(e.withoutGone(v.Location), lvm.ActivateWhole(v.Location.VG, v.Location.LV)...)
+}
+
+// withoutGone plans to deactivate devices whose drives went.
+func (e *Opener) withoutGone(l drivebay.Location) (plan []lvm.Step) {
 	for _, name := range e.tied(l) {
 		for _, s := range lvm.Deactivate(l.VG, name) {
 			gone := s.Done
@@ -25,7 +33,7 @@ func (e *Opener) Appearing(v *drivebay.Volume) []lvm.Step {
 			plan = append(plan, s)
 		}
 	}
-	return append(plan, lvm.Activate(l.VG, l.LV)...)
+	return plan
 }
 
 // tied returns the logical volumes to check with one: itself, the others of its pool,

@@ -13,7 +13,8 @@ import (
 
 // reportAge is how long a report is reused. Only the engine changes its groups. Each
 // change stores the newest report here, and reads another one before its first command
-// (lvm.System.Run).
+// (lvm.System.Run). LVM may see less by then: a plan that needs all parts of a volume has LVM refuse
+// it otherwise (lvm.ActivateWhole).
 const reportAge = 5 * time.Second
 
 // Reported is the last LVM report of a group.

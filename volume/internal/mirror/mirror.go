@@ -139,9 +139,9 @@ func (e *Mirrors) changeMirror(id string, f func(drivebay.Mirror) (next drivebay
 	return err
 }
 
-// mirrorReady decides which legs a mirror is activated from, and records that before any of them is
-// used. alone is the drive of the only leg that may be used, even if another one is there.
-func (e *Mirrors) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone string, err error) {
+// sourceNow decides which legs a mirror is to be activated from. alone is the drive of the only leg
+// that may be used, even if another one is there. It records why none may.
+func (e *Mirrors) sourceNow(ctx context.Context, v *drivebay.Volume) (alone string, err error) {
 	r, err := e.Groups.ReportOf(ctx, v.Location)
 	if err != nil {
 		return "", err
@@ -173,17 +173,7 @@ func (e *Mirrors) mirrorReady(ctx context.Context, v *drivebay.Volume) (alone st
 	if err != nil {
 		return "", errors.Join(err, e.doubt(v.ID, err))
 	}
-	boot := e.Boot()
-	e.mirrorDecisions.Add(1)
-	return source, e.changeMirror(v.ID, func(was drivebay.Mirror) (drivebay.Mirror, bool) {
-		next := drivebay.Mirror{Current: source, Boot: boot, Accepted: source != "" && was.Accepted && was.Current == source}
-		for i := range legs {
-			if other := legs[(i+1)%len(legs)]; source == "" && kernelCopies(legs[i], other) {
-				next.Current = legs[i].drive
-			}
-		}
-		return next, true
-	})
+	return source, nil
 }
 
 // BothLegs refuses to grow a mirror while a leg does not hold everything. A growth reloads the table,
@@ -201,7 +191,7 @@ func (e *Mirrors) BothLegs(ctx context.Context, v *drivebay.Volume, size uint64)
 	if lv := partitions.LVOf(r, v.Location); lv != nil && lv.Size >= size+place.Overhead(v.LUKSUUID) {
 		return nil
 	}
-	alone, err := e.mirrorReady(ctx, v)
+	alone, err := e.sourceNow(ctx, v)
 	if err != nil {
 		return e.nameNewest(err)
 	}
@@ -241,23 +231,17 @@ func (e *Mirrors) doubt(id string, why error) error {
 	})
 }
 
-// activateMirror activates a mirror from legs that hold everything, and rebuilds the other ones.
+// activateMirror activates a mirror. While one leg alone holds everything, the kernel gets only that
+// leg, and the other one joins the active mirror. Otherwise it gets all legs, or the activation fails.
+// So no leg serves alone before the record says so, whatever LVM stops seeing in the meantime, and the
+// superblock of an old leg never says that it was used without the newest one.
 func (e *Mirrors) activateMirror(ctx context.Context, v *drivebay.Volume) error {
-	alone, err := e.mirrorReady(ctx, v)
-	if err != nil {
-		return e.nameNewest(err)
+	alone, left, err := e.tryActivate(ctx, v)
+	if left { // the report was too old: the next one decides
+		alone, _, err = e.tryActivate(ctx, v)
 	}
-	from, newest := v.Location, alone
-	if alone != "" {
-		from.Drives = []string{alone}
-	} else if rec, err := e.Ledger.Record(v.ID); err == nil && rec.Volume.Mirror != nil {
-		newest = rec.Volume.Mirror.Current
-	}
-	if err := e.Groups.LVMActivate(ctx, from, e.Device.Appearing(v)); err != nil {
+	if err != nil || alone == "" {
 		return err
-	}
-	if err := e.servesNewest(ctx, v, newest); err != nil || alone == "" {
-		return e.nameNewest(err)
 	}
 	if err := e.Rejoin(ctx, v); err != nil { // the mirror works with one leg, and a repair tries again
 		e.Log.Warn("cannot create a leg of a mirror again", "op", "mirror", "volume", v.ID, "err", err)
@@ -265,28 +249,40 @@ func (e *Mirrors) activateMirror(ctx context.Context, v *drivebay.Volume) error 
 	return nil
 }
 
-// servesNewest deactivates a mirror again, before anything can write to it, if its kernel device
-// leaves out the leg with the newest data. The record keeps naming that leg.
-func (e *Mirrors) servesNewest(ctx context.Context, v *drivebay.Volume, newest string) error {
-	if newest == "" {
-		return nil
+// tryActivate records which legs a mirror is activated from before any of them is used, and activates
+// it. left: LVM refused, and left the mirror inactive; the record is as before.
+func (e *Mirrors) tryActivate(ctx context.Context, v *drivebay.Volume) (alone string, left bool, err error) {
+	if alone, err = e.sourceNow(ctx, v); err != nil {
+		return "", false, e.nameNewest(err)
 	}
-	r, err := e.Groups.ReportOf(ctx, v.Location)
+	rec, err := e.Ledger.Record(v.ID)
 	if err != nil {
-		return err
+		return "", false, err
 	}
-	c, err := e.LVM.CopyProgress(ctx, v.Location.VG, v.Location.LV)
-	if errors.Is(err, lvm.ErrNotFound) || errors.Is(err, drivebay.ErrInvalid) { // a single leg cannot be left out
+	before, boot := rec.Volume.Mirror, e.Boot()
+	e.mirrorDecisions.Add(1)
+	err = e.changeMirror(v.ID, func(was drivebay.Mirror) (drivebay.Mirror, bool) {
+		return drivebay.Mirror{Current: alone, Boot: boot, Accepted: alone != "" && was.Accepted && was.Current == alone}, true
+	})
+	if err != nil {
+		return "", false, err
+	}
+	from, plan := v.Location, e.Device.AppearingWhole(v)
+	if alone != "" {
+		from.Drives, plan = []string{alone}, e.Device.Appearing(v)
+	}
+	err = e.Groups.LVMActivate(ctx, from, plan)
+	if _, ended := errors.AsType[*lvm.Error](err); !ended { // a command that is still running may activate it
+		return alone, false, err
+	}
+	if _, progress := e.LVM.CopyProgress(ctx, v.Location.VG, v.Location.LV); !errors.Is(progress, lvm.ErrNotFound) {
+		return alone, false, err
+	}
+	_, undo := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Mirror = before
 		return nil
-	}
-	_, dropped := liveLegs(e.mirrorLegs(v.Location, r.Group(v.Location.VG), r), c)
-	if err != nil || !slices.Contains(dropped, newest) {
-		return err
-	}
-	stale := staleError{newest: newest, why: "the kernel left it out"}
-	return errors.Join(stale, e.Deactivate(ctx, v), e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		return drivebay.Mirror{Current: newest, Boot: m.Boot, Accepted: m.Accepted}, true
-	}))
+	})
+	return alone, undo == nil, errors.Join(err, undo)
 }
 
 // nameNewest adds the serial and bay of the drive that has to come back to an error.

@@ -25,10 +25,10 @@ func (l mirrorLeg) leftOut(other mirrorLeg) bool {
 // whole reports whether a leg is not known to lack data.
 func (l mirrorLeg) whole() bool { return l.super == nil || l.super.Whole }
 
-// mirrorSource decides what an inactive mirror may be activated from. It returns the drive of one
-// leg: any other leg must then be rebuilt before use. Or it returns "": all legs that are there, as
-// the kernel finds them. The error says that the newest data may be elsewhere, or that nothing proves
-// where it is.
+// mirrorSource decides what an inactive mirror may be activated from. It returns the drive of the leg
+// that alone holds everything: the kernel gets that leg only, and any other leg joins the active
+// mirror. Or it returns "": all legs, which hold the same. The error says that the newest data may be
+// elsewhere, or that nothing proves where it is.
 //
 // The record counts before the superblocks: the superblock of a leg that was activated alone does not
 // say so until it is deactivated, and that of a leg that was left out never does.
@@ -92,16 +92,12 @@ func sourceOfBoth(m *drivebay.Mirror, a, b mirrorLeg) (string, error) {
 			return a.drive, nil
 		case b.leftOut(a):
 			return "", divided(a, b)
-		case kernelCopies(a, b):
-			return "", nil
 		}
 		return a.drive, nil
 	}
 	switch {
 	case a.leftOut(b) && b.leftOut(a):
 		return "", divided(a, b)
-	case kernelCopies(a, b), kernelCopies(b, a):
-		return "", nil
 	case a.leftOut(b) && a.whole():
 		return a.drive, nil
 	case b.leftOut(a) && b.whole():

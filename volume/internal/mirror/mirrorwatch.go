@@ -104,15 +104,7 @@ func (e *Mirrors) settleMirror(ctx context.Context, v *drivebay.Volume) error {
 	if err != nil {
 		return e.doubt(v.ID, err)
 	}
-	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
-		next := drivebay.Mirror{Current: source}
-		for i := range legs {
-			if len(legs) == 2 && source == "" && kernelCopies(legs[i], legs[1-i]) {
-				next.Current = legs[i].drive
-			}
-		}
-		return next, true
-	})
+	return e.changeMirror(v.ID, func(drivebay.Mirror) (drivebay.Mirror, bool) { return drivebay.Mirror{Current: source}, true })
 }
 
 // closed records that a mirror is not active any more. Legs that were equal stay equal.

@@ -10,34 +10,57 @@ import (
 )
 
 // The daemon runs beside the workloads of the machine. Go lets a heap double before it
-// collects, and the memory of the start, when every drive is read at once, stays
-// resident for long. A limit makes Go collect earlier and return memory.
+// collects: that is right while there is much to do, and keeps memory for nothing while
+// there is not.
 const (
-	smallLimit = 18 << 20
-	overhead   = 6 << 20 // stacks and the runtime's own memory
+	leastRoom = 2 << 20                          // that an idle heap grows by before it is collected
+	busyGC    = uint64(memoryTick / time.Second) // collections between two ticks: one a second
+	overhead  = 16 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
 )
 
-// memoryTick is how often the limit is set from the size of the live heap.
+// memoryTick is how often the room is set from the size of the live heap.
 const memoryTick = 10 * time.Second
 
-// limitFor returns the memory limit for a live heap. It is at least twice the heap:
-// a machine with a thousand drives gets as much as without a limit.
-func limitFor(live uint64) int64 { return max(smallLimit, int64(2*live+overhead)) }
+// gcPercentFor returns by how much of a live heap it may grow before it is collected.
+func gcPercentFor(live, collections uint64) int {
+	if collections > busyGC || live <= leastRoom {
+		return 100
+	}
+	return int(100 * max(leastRoom, live/4) / live)
+}
 
-// boundMemory keeps the memory limit up to date until ctx ends, unless an
+// limitFor returns the limit of all memory, which bounds the peak when every drive is read at once.
+// It must be far above what an idle daemon needs: half-empty pages of the heap count towards it and
+// are not returned, so that Go collects in vain near the limit (seen with 500 volumes and a limit of
+// 23 MB: twice a second, 2 % of a core).
+func limitFor(live uint64) int64 { return int64(2*live + overhead) }
+
+// boundMemory keeps the room of the heap and the limit up to date until ctx ends, unless an
 // administrator has set one (GOMEMLIMIT, GOGC).
 func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) string) {
 	if getenv("GOMEMLIMIT") != "" || getenv("GOGC") != "" {
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // -1 only returns the limit in force
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	percent, collected := 100, uint64(0)
 	for {
-		metrics.Read(live)
-		if live[0].Value.Kind() != metrics.KindUint64 {
-			return // a runtime without this metric keeps its defaults
+		metrics.Read(samples)
+		if samples[0].Value.Kind() != metrics.KindUint64 || samples[1].Value.Kind() != metrics.KindUint64 {
+			return // a runtime without these metrics keeps its defaults
 		}
-		debug.SetMemoryLimit(limitFor(live[0].Value.Uint64()))
+		live, cycles := samples[0].Value.Uint64(), samples[1].Value.Uint64()
+		debug.SetMemoryLimit(limitFor(live))
+		if want := gcPercentFor(live, cycles-collected); want != percent { // setting it stops the world
+			debug.SetGCPercent(want)
+			if percent == 100 { // what the busy time took is returned at once, not over minutes
+				debug.FreeOSMemory()
+				forgetProgram()
+			}
+			percent = want
+		}
+		collected = cycles
 		select {
 		case <-ctx.Done():
 			return

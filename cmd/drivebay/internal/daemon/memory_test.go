@@ -2,11 +2,17 @@ package daemon
 
 import "testing"
 
-// The limit keeps a small daemon small and never comes near what is alive.
-func TestLimitFor(t *testing.T) {
+// An idle heap gets as much room as it needs to be collected rarely; a busy one may double.
+func TestGCPercent(t *testing.T) {
 	for live := uint64(0); live < 4<<30; live += 1 << 20 {
-		limit := uint64(limitFor(live))
-		if limit < smallLimit || limit < 2*live || (live <= 6<<20 && limit != smallLimit) {
+		idle, busy := gcPercentFor(live, busyGC), gcPercentFor(live, busyGC+1)
+		if busy != 100 || idle > busy || idle < 24 {
+			t.Fatalf("%d MiB alive: %d %% idle, %d %% busy", live>>20, idle, busy)
+		}
+		if room := live * uint64(idle) / 100; live > leastRoom && room < leastRoom*95/100 {
+			t.Fatalf("%d MiB alive: room for %d bytes", live>>20, room)
+		}
+		if limit := uint64(limitFor(live)); limit < live+live*uint64(busy)/100+16<<20 {
 			t.Fatalf("%d MiB alive: the limit is %d MiB", live>>20, limit>>20)
 		}
 	}

@@ -155,7 +155,8 @@ func heal(x *Injector, d *block.Drive, _ arguments) error {
 	changed := d.Faults.Offline || d.Faults.Dead || d.Faults.ReadOnly
 	d.Release()
 	d.Faults, d.Spoilt = block.Faults{}, pages.Spoilt{}
-	d.Age, d.Asleep, d.Tests, d.Running = d.Born.Age, false, nil, nil
+	d.Age, d.Asleep = d.Born.Age, false
+	d.ForgetTests()
 	if d.Size != d.Born.Size {
 		setSize(d, d.Born.Size)
 	}

@@ -78,7 +78,8 @@ var faultTable = []faultRow{
 	{FaultDoc{"standby", "", "the drive sleeps; a page other than the power mode wakes it, which is counted"}, false, standby, nil},
 	{FaultDoc{"offline", "", "SCSI: the kernel gives the device up: state offline, open fails"}, false, offline, nil},
 	{FaultDoc{"nvme-dead", "", "NVMe: the controller is given up: state dead, size 0"}, false, nvmeDead, nil},
-	{FaultDoc{"selftest-fail", "count=1", "count self-tests ended with a read failure, and further ones will"}, false, selftestFail, nil},
+	{FaultDoc{"selftest-fail", "count=1 further=true", "count self-tests ended with a read failure, and further ones will; further=false: they pass"}, false, selftestFail, nil},
+	{FaultDoc{"selftest-selective", "from=4660 to=4667", "ATA: a program beside the daemon starts a selective self-test of these sectors"}, false, selftestSelective, nil},
 	{FaultDoc{"uevent-storm", "rate=100 seconds=10", "change events for the drive, rate a second"}, false, storm, nil},
 	{FaultDoc{"overflow", "", "uevents are lost, and the receivers get an overflow"}, true, overflow, nil},
 	{FaultDoc{"sysfs-flicker", "", "every third look at an entry of the drive does not find it"}, false, switchOn(func(d *block.Drive) *bool { return &d.Faults.Flicker }), nil},
@@ -277,10 +278,34 @@ func selftestFail(x *Injector, d *block.Drive, a arguments) error {
 	if err != nil {
 		return err
 	}
-	d.Spoilt.TestsFail = true
+	further, err := a.flag("further")
+	if err != nil {
+		return err
+	}
+	d.Spoilt.TestsFail = further || a.args["further"] == ""
 	for range n {
 		d.LogTest(pages.TestResult{Kind: pages.TestShort, Result: pages.TestFailed, Hours: d.Hours(), Lba: pages.FailingLBA})
 	}
+	return nil
+}
+
+func selftestSelective(x *Injector, d *block.Drive, a arguments) error {
+	if err := needFamily(d, "selective self-test", host.FamilyATA); err != nil {
+		return err
+	}
+	last := d.Size/d.Block - 1
+	from, err := a.number("from", pages.FailingLBA, last)
+	if err != nil {
+		return err
+	}
+	to, err := a.number("to", max(from, pages.FailingLBA+7), last)
+	if err != nil {
+		return err
+	}
+	if to < from {
+		return fmt.Errorf("from=%d to=%d: %w: want a range", from, to, kernel.ErrInvalid)
+	}
+	d.StartSelective(pages.Span{First: from, Last: to})
 	return nil
 }
 

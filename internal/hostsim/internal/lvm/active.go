@@ -13,6 +13,9 @@ func (c *command) activate(v *lv) error {
 	if v.dev != nil || v.part == "spare" {
 		return nil
 	}
+	if c.Set["activationmode"] == "complete" && v.kind == "raid1" && c.health(v) == "partial" {
+		return said("Refusing activation of partial LV %s.  Try '--activationmode degraded'.", v.path())
+	}
 	if v.pool != nil {
 		if err := c.activate(v.pool); err != nil {
 			return err

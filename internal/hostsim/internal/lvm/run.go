@@ -50,7 +50,7 @@ func init() {
 		"vgchange":     {"addtag: deltag: setautoactivation:", vgchange},
 		"lvcreate":     {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", lvcreate},
 		"lvremove":     {"", lvremove},
-		"lvchange":     {"activate: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", lvchange},
+		"lvchange":     {"activate: activationmode: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", lvchange},
 		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", lvextend},
 		"lvconvert":    {"repair replace: mirrors: type:", lvconvert},
 		"version":      {"", version},

@@ -20,6 +20,7 @@ var ataPages = map[host.Page]func(ata) []byte{
 	host.ATAExtErrorLog:     ata.extErrorLog,
 	host.ATASelfTestLog:     ata.selfTestLog,
 	host.ATAExtSelfTestLog:  ata.extSelfTestLog,
+	host.ATASelectiveLog:    ata.selectiveLog,
 	host.ATADevStats:        ata.statistics,
 }
 
@@ -257,6 +258,18 @@ func (d ata) extSelfTestLog() []byte {
 		le.PutUint32(e[5:], uint32(lba))
 		le.PutUint16(e[9:], uint16(lba>>32))
 	})))
+	return seal(b)
+}
+
+// selectiveLog returns SMART log 09h: up to five spans, and the one under test (ACS-3, A.16).
+func (d ata) selectiveLog() []byte {
+	b := make([]byte, sector)
+	le.PutUint16(b, 1)
+	for i, s := range d.Spans {
+		le.PutUint64(b[2+16*i:], s.First)
+		le.PutUint64(b[10+16*i:], s.Last)
+	}
+	le.PutUint16(b[500:], d.span)
 	return seal(b)
 }
 

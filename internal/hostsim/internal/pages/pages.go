@@ -28,7 +28,9 @@ type State struct {
 
 	Tests   []TestResult
 	Running *runningTest
-	Started int // self-tests started
+	Started int    // self-tests started
+	Spans   []Span // of the last selective self-test, at most five
+	span    uint16 // the one under test, or the one in which the test was aborted; 0 for none
 }
 
 // Spoilt holds what is wrong with the pages of a drive beyond its age.

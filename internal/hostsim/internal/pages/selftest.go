@@ -3,6 +3,7 @@ package pages
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
@@ -17,11 +18,16 @@ const (
 	testRunning = 0xF
 )
 
-// Kinds of self-tests, as numbered by ATA and NVMe, and by SCSI for background tests.
+// Kinds of self-tests, as numbered by ATA and NVMe, and by SCSI for background tests. Only ATA has
+// selective ones.
 const (
-	TestShort = 1
-	testLong  = 2
+	TestShort     = 1
+	testLong      = 2
+	testSelective = 4
 )
+
+// Span is a range of sectors; both ends are part of it.
+type Span struct{ First, Last uint64 }
 
 // TestResult is an entry of the self-test log.
 type TestResult struct {
@@ -65,16 +71,23 @@ func (s *State) StartTest(kind host.SelfTestKind) error {
 	return nil
 }
 
+// StartSelective starts a selective self-test, as programs beside the daemon do.
+func (s *State) StartSelective(spans ...Span) {
+	s.finishTest()
+	s.Running, s.Spans, s.span = &runningTest{testSelective, s.Clock.Now(), shortTest}, spans, 1
+	s.Started++
+}
+
 // finishTest ends a self-test after its duration.
 func (s *State) finishTest() {
 	if s.Running == nil || s.Clock.Now().Sub(s.Running.begun) < s.Running.takes {
 		return
 	}
 	r := TestResult{Kind: s.Running.kind, Hours: s.Hours()}
-	if s.Spoilt.TestsFail {
+	if s.Spoilt.TestsFail && (r.Kind != testSelective || slices.ContainsFunc(s.Spans, func(p Span) bool { return p.First <= FailingLBA && FailingLBA <= p.Last })) {
 		r.Result, r.Lba = TestFailed, FailingLBA
 	}
-	s.Running = nil
+	s.Running, s.span = nil, 0
 	s.LogTest(r)
 }
 
@@ -85,6 +98,9 @@ func (s *State) LogTest(r TestResult) {
 	s.Tests = append([]TestResult{r}, s.Tests...)
 	s.Tests = s.Tests[:min(len(s.Tests), MaxTests)]
 }
+
+// ForgetTests empties the logs of self-tests.
+func (s *State) ForgetTests() { s.Tests, s.Running, s.Spans, s.span = nil, nil, nil, 0 }
 
 // progress returns the completed percentage of the self-test.
 func (r *runningTest) progress(now time.Time) int {
