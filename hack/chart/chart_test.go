@@ -9,12 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -25,10 +29,14 @@ var update = flag.Bool("update", false, "write the rendered charts of testdata")
 // sets are the values that the chart is rendered with; each has a file in testdata.
 var sets = map[string]string{
 	"default": "",
-	"single":  "singleNode: true\nstorageClasses: {drivebay: {default: true}, drivebay-mirror: null}\n",
+	"single":  "singleNode: true\nstorageClasses: {drivebay: {default: true}, drivebay-mirror: null, big: {backing: drive, class: hdd, wipe: zero, fsType: xfs, reclaimPolicy: Retain}}\n",
 	"images": "images:\n  drivebay: {repository: registry.example/drivebay, tag: v1.0.0}\n  provisioner: {repository: registry.example/csi-provisioner, digest: 'sha256:" +
 		strings.Repeat("0a", 32) + "'}\nimagePullSecrets: [{name: registry}]\nkubeletDir: /var/lib/k0s/kubelet\n",
-	"small": "healthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+	"addons": "csiAddons: {enabled: true, secrets: {shop: [passphrase]}}\npriorityClassName: drivebay\npriorityClass: {create: true}\n" +
+		"snapshotClasses: {drivebay: {deletionPolicy: Delete, default: true}, drivebay-keep: {deletionPolicy: Retain}}\nkubeletDir: /var/lib/k0s/kubelet\n",
+	"metrics": "metrics: {enabled: true, tlsSecret: drivebay-tls, tokenSecret: drivebay-token, podMonitor: {enabled: true, labels: {release: prometheus}}, " +
+		"rules: {enabled: true, labels: {release: prometheus}, runbook: 'https://runbooks.example/alerts.html'}, dashboard: {enabled: true}}\n",
+	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
 }
 
 func renderSet(t *testing.T, values string) rendered {
@@ -55,29 +63,84 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestGolden compares what the chart renders with testdata, and the manifest with deploy/manifests.
+// copies are the files that the chart ships: Helm reads none outside of its directory.
+var copies = map[string]string{
+	"drivebay.rules.yaml":   "deploy/prometheus/drivebay.rules.yaml",
+	"kubernetes.rules.yaml": "deploy/prometheus/kubernetes.rules.yaml",
+	"drivebay.json":         "deploy/grafana/drivebay.json",
+}
+
+// TestGolden compares what the chart renders with testdata, its copies with their sources, and the manifests with
+// deploy/manifests.
 func TestGolden(t *testing.T) {
+	for name, source := range copies {
+		golden(t, chartDir+"/files/"+name, string(read(t, root+source)))
+	}
 	plain, err := manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{"../../deploy/manifests/drivebay.yaml": plain}
+	golden(t, root+"deploy/manifests/drivebay.yaml", plain)
+	golden(t, root+"deploy/manifests/kustomization.yaml", kustomization(manifests(t)))
 	for name, values := range sets {
 		r := renderSet(t, values)
-		files[filepath.Join("testdata", name+".yaml")] = r.objects
-		files[filepath.Join("testdata", name+".notes.txt")] = r.notes
-	}
-	for file, text := range files {
-		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if have, err := os.ReadFile(file); err != nil || string(have) != text {
-			t.Errorf("%s is not what the chart renders (%v): run `make generate`", file, err)
-		}
+		golden(t, filepath.Join("testdata", name+".yaml"), withoutCopies(t, r.objects))
+		golden(t, filepath.Join("testdata", name+".notes.txt"), r.notes)
 	}
 }
+
+// golden compares a file with the text that it must have, or writes it.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(read(t, file)) != text {
+		t.Errorf("%s is not what the chart renders: run `make generate`", file)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// manifests returns the names of the manifests in deploy/manifests.
+func manifests(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(root + "deploy/manifests/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := filepath.Base(file); name != "kustomization.yaml" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// withoutCopies puts the name of a file in place of its text, which is not reviewed twice.
+func withoutCopies(t *testing.T, objects string) string {
+	for name, source := range copies {
+		text := strings.ReplaceAll(strings.TrimSuffix(string(read(t, chartDir+"/files/"+name)), "\n"), runbooks, testRunbooks)
+		for _, indent := range []string{"  ", "    "} {
+			objects = strings.Replace(objects, indent+strings.ReplaceAll(text, "\n", "\n"+indent)+"\n", indent+"# "+source+"\n", 1)
+		}
+	}
+	return objects
+}
+
+const (
+	runbooks     = "https://github.com/drivebay/drivebay/blob/main/docs/alerts.md"
+	testRunbooks = "https://runbooks.example/alerts.html"
+)
 
 // TestSchemaRefuses: values that are misspelled or of another type do not render.
 func TestSchemaRefuses(t *testing.T) {
@@ -101,6 +164,27 @@ func TestSchemaRefuses(t *testing.T) {
 		{"kubeletDir: var/lib/kubelet", "kubeletDir"},
 		{"resources: {sidecars: {}}", "sidecars"},
 		{"tolerations: {}", "tolerations"},
+		{"csiAddons: {port: 70000}", "port"},
+		{"csiAddons: {port: 9808}", "port"},
+		{"csiAddons: {enabled: true, port: 10748}\nmetrics: {enabled: true, insecure: true}", "same port"},
+		{"csiAddons: {volumeCondition: true}", "volumeCondition"},
+		{"csiAddons: {secrets: {shop: []}}", "secrets"},
+		{"csiAddons: {secrets: {shop: ['*']}}", "secrets"},
+		{"csiAddons: {secrets: [shop]}", "secrets"},
+		{"metrics: {enabled: true}", "tlsSecret"},
+		{"metrics: {enabled: true, tlsSecret: a}", "tokenSecret"},
+		{"metrics: {enabled: true, insecure: 'true'}", "insecure"},
+		{"metrics: {podMonitor: {enabled: true}}", "enabled"},
+		{"metrics: {enabled: true, insecure: true, podMonitor: {interval: 30}}", "interval"},
+		{"metrics: {port: 0}", "port"},
+		{"metrics: {rules: {runbook: 'https://x/#a'}}", "runbook"},
+		{"metrics: {dashboard: {labels: {grafana_dashboard: 1}}}", "grafana_dashboard"},
+		{"snapshotClasses: {a: {}}", "deletionPolicy"},
+		{"snapshotClasses: {a: {deletionPolicy: Keep}}", "deletionPolicy"},
+		{"snapshotClasses: {A_b: {deletionPolicy: Delete}}", "A_b"},
+		{"priorityClass: {create: true}", "priorityClassName"},
+		{"priorityClass: {value: 2000000000}", "value"},
+		{"images: {csiAddons: {digest: 'sha512:00'}}", "digest"},
 	} {
 		if _, err := render(row[0]); err == nil || !strings.Contains(err.Error(), row[1]) {
 			t.Errorf("%s: %v", row[0], err)
@@ -110,6 +194,11 @@ func TestSchemaRefuses(t *testing.T) {
 
 // kinds are the types that the objects are decoded into: an unknown field is an error.
 var kinds = map[string]func() any{
+	"monitoring.coreos.com/v1 PodMonitor":            func() any { return &monitoringv1.PodMonitor{} },
+	"monitoring.coreos.com/v1 PrometheusRule":        func() any { return &monitoringv1.PrometheusRule{} },
+	"networking.k8s.io/v1 NetworkPolicy":             func() any { return &networkingv1.NetworkPolicy{} },
+	"scheduling.k8s.io/v1 PriorityClass":             func() any { return &schedulingv1.PriorityClass{} },
+	"snapshot.storage.k8s.io/v1 VolumeSnapshotClass": func() any { return &snapshotv1.VolumeSnapshotClass{} },
 	"v1 Namespace":                                    func() any { return &corev1.Namespace{} },
 	"v1 ServiceAccount":                               func() any { return &corev1.ServiceAccount{} },
 	"v1 ConfigMap":                                    func() any { return &corev1.ConfigMap{} },
@@ -151,7 +240,7 @@ func decode(t *testing.T, stream string) (objects []any) {
 		if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
 			t.Errorf("%s %s: %v", id, head.Metadata.Name, err)
 		}
-		if name := id + " " + head.Metadata.Name; names[name] || head.Metadata.Name == "" {
+		if name := id + " " + head.Metadata.Namespace + "/" + head.Metadata.Name; names[name] || head.Metadata.Name == "" {
 			t.Errorf("%s is there twice, or has no name", name)
 		} else {
 			names[name] = true
@@ -183,7 +272,7 @@ func eachSet(t *testing.T, check func(t *testing.T, name string, objects []any))
 	t.Run("manifest", func(t *testing.T) { check(t, "manifest", decode(t, plain)) })
 }
 
-// TestRights: no role has a wildcard or reads Secrets, each is bound, and what is bound is there.
+// TestRights: no role has a wildcard, Secrets are read by name only, each role is bound, and what is bound is there.
 func TestRights(t *testing.T) {
 	eachSet(t, func(t *testing.T, name string, objects []any) {
 		rules, bound := map[string][]rbacv1.PolicyRule{}, map[string]bool{}
@@ -191,7 +280,7 @@ func TestRights(t *testing.T) {
 			rules["ClusterRole "+r.Name] = r.Rules
 		}
 		for _, r := range find[rbacv1.Role](objects) {
-			rules["Role "+r.Name] = r.Rules
+			rules["Role "+r.Namespace+"/"+r.Name] = r.Rules
 		}
 		subjects := []rbacv1.Subject{}
 		for _, b := range find[rbacv1.ClusterRoleBinding](objects) {
@@ -199,7 +288,7 @@ func TestRights(t *testing.T) {
 			subjects = append(subjects, b.Subjects...)
 		}
 		for _, b := range find[rbacv1.RoleBinding](objects) {
-			bound[b.RoleRef.Kind+" "+b.RoleRef.Name] = true
+			bound[b.RoleRef.Kind+" "+b.Namespace+"/"+b.RoleRef.Name] = true
 			subjects = append(subjects, b.Subjects...)
 		}
 		if len(rules) < 2 || len(rules) != len(bound) {
@@ -211,7 +300,8 @@ func TestRights(t *testing.T) {
 			}
 			for _, r := range list {
 				all := slices.Concat(r.APIGroups, r.Resources, r.Verbs)
-				if slices.Contains(all, "*") || slices.Contains(all, "secrets") || len(r.NonResourceURLs) > 0 {
+				named := strings.HasPrefix(role, "Role ") && len(r.ResourceNames) > 0 && slices.Equal(r.Verbs, []string{"get"})
+				if slices.Contains(all, "*") || slices.Contains(all, "secrets") && !named || len(r.NonResourceURLs) > 0 {
 					t.Errorf("%s: %v", role, r)
 				}
 			}
@@ -229,7 +319,7 @@ func TestRights(t *testing.T) {
 // API have a token.
 func TestPod(t *testing.T) {
 	eachSet(t, func(t *testing.T, name string, objects []any) {
-		withToken := []string{"provisioner", "health-monitor", "resizer"}
+		withToken := []string{"provisioner", "health-monitor", "resizer", "csi-addons"}
 		if name != "small" {
 			withToken = append(withToken, "drivebay")
 		}

@@ -14,24 +14,31 @@ import (
 )
 
 const (
-	chartDir  = "../../deploy/chart/drivebay"
+	root      = "../../"
+	chartDir  = root + "deploy/chart/drivebay"
 	namespace = "drivebay"
 )
 
 // rendered is what the chart writes for some values: the objects as one stream, the notes apart.
 type rendered struct{ objects, notes string }
 
+// install is the release of a chart that is not installed yet.
+var install = chartutil.ReleaseOptions{Name: "drivebay", Namespace: namespace, Revision: 1, IsInstall: true}
+
 // render renders the chart as `helm install drivebay` does in an empty cluster.
 func render(values string) (rendered, error) {
-	c, err := loader.Load(chartDir)
-	if err != nil {
-		return rendered{}, err
-	}
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
 		return rendered{}, err
 	}
-	release := chartutil.ReleaseOptions{Name: "drivebay", Namespace: namespace, Revision: 1, IsInstall: true}
+	return renderRelease(given, install)
+}
+
+func renderRelease(given map[string]any, release chartutil.ReleaseOptions) (rendered, error) {
+	c, err := loader.Load(chartDir)
+	if err != nil {
+		return rendered{}, err
+	}
 	all, err := chartutil.ToRenderValues(c, given, release, chartutil.DefaultCapabilities)
 	if err != nil {
 		return rendered{}, err
@@ -92,4 +99,17 @@ func crds(c *chart.Chart) (out string) {
 		out += "---\n" + strings.TrimPrefix(strings.TrimSpace(string(crd.File.Data)), "---\n") + "\n"
 	}
 	return out
+}
+
+// kustomization is the base of Kustomize over the files of deploy/manifests.
+func kustomization(files []string) string {
+	text := `# A base for Kustomize, written by ` + "`make generate`" + `. docs/kubernetes.md shows an overlay.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+`
+	for _, file := range files {
+		text += "- " + file + "\n"
+	}
+	return text
 }

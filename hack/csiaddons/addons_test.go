@@ -2,6 +2,7 @@ package csiaddons
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -10,7 +11,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -56,12 +58,12 @@ func (s *station) volume(t *testing.T, name string, secrets object) (id string) 
 	csi := object{"driver": driver, "volumeAttributes": object{"storage.kubernetes.io/csiProvisionerIdentity": "x"}}
 	if secrets != nil {
 		request["parameters"], request["secrets"] = object{"drivebay.io/encryption": "luks2"}, object{"passphrase": secrets["passphrase"]}
-		csi["nodeStageSecretRef"] = object{"name": name, "namespace": "default"}
+		csi["nodeStageSecretRef"] = object{"name": "passphrase", "namespace": secretsNamespace}
 		data := object{}
 		for key, word := range secrets {
 			data[key] = []byte(word.(string))
 		}
-		s.cluster.put("/api/v1/namespaces/default/secrets/"+name, object{"kind": "Secret", "apiVersion": "v1", "metadata": object{"name": name}, "data": data})
+		s.cluster.put("/api/v1/namespaces/"+secretsNamespace+"/secrets/passphrase", object{"kind": "Secret", "apiVersion": "v1", "metadata": object{"name": "passphrase"}, "data": data})
 	}
 	var made struct{ Volume struct{ VolumeId string } }
 	eventually(t, "a volume is made", func() bool { return s.csi(t, "CreateVolume", request, &made) == nil })
@@ -134,40 +136,65 @@ func rotate(t *testing.T, s *station, id string) {
 	s.unstage(t, id, at)
 }
 
-// sidecar runs as it does beside a driver, and is called as the manager calls it.
+// sidecar runs with the arguments and the rights that it has in the chart, and is called as the manager calls it.
 func sidecar(t *testing.T, s *station) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	host, port, _ := net.SplitHostPort(address)
+	_, port, _ := net.SplitHostPort(address)
 	l.Close()
 	s.cluster.know("csiaddons.openshift.io", "v1alpha1", "CSIAddonsNode")
-	s.cluster.put("/api/v1/namespaces/default/pods/drivebay-1", object{"kind": "Pod", "apiVersion": "v1", "metadata": object{"name": "drivebay-1", "namespace": "default",
+	s.cluster.put("/api/v1/namespaces/"+namespace+"/pods/drivebay-1", object{"kind": "Pod", "apiVersion": "v1", "metadata": object{"name": "drivebay-1", "namespace": namespace,
 		"ownerReferences": []any{object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "drivebay", "uid": "1"}}}})
-	line := s.inPod("sidecar", "-csi-addons-address", s.socket(), "-node-id", "node-1", "-controller-ip", host, "-controller-port", port,
-		"-pod", "drivebay-1", "-namespace", "default", "-pod-uid", "2", "-leader-election-namespace", "default", "-enable-auth=false")
+	args, rights := sidecarOf(t)
+	in := strings.NewReplacer("$(NODE_NAME)", "node-1", "$(POD_NAME)", "drivebay-1", "$(POD_UID)", "2", "$(NAMESPACE)", namespace,
+		"/csi/addons.sock", s.socket(), "--controller-port=9070", "--controller-port="+port)
+	for i := range args {
+		args[i] = in.Replace(args[i])
+	}
+	s.cluster.restrict(rights)
+	defer func() {
+		for _, request := range s.cluster.refusals() {
+			t.Errorf("the chart does not allow %s", request)
+		}
+	}()
+	line := s.inPod("sidecar", args...)
 	s.start(t, line[0], line[1:]...)
 
 	eventually(t, "the sidecar registers the driver", func() bool {
-		o, ok := s.cluster.get("/apis/csiaddons.openshift.io/v1alpha1/namespaces/default/csiaddonsnodes/")
-		return ok && fmt.Sprint(o["spec"].(object)["driver"].(object)["name"]) == driver
+		o, ok := s.cluster.get("/apis/csiaddons.openshift.io/v1alpha1/namespaces/" + namespace + "/csiaddonsnodes/")
+		if !ok {
+			return false
+		}
+		it := o["spec"].(object)["driver"].(object)
+		return it["name"] == driver && it["nodeID"] == "node-1" && it["endpoint"] == "pod://drivebay-1."+namespace+":"+port
 	})
-	eventually(t, "it finds a controller service, and wants to lead", func() bool {
-		return s.cluster.wasAsked("/apis/coordination.k8s.io/v1/namespaces/default/leases/drivebay-io-csi-addons")
+	eventually(t, "it finds a controller service, and leads", func() bool {
+		_, ok := s.cluster.get("/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/drivebay-io-csi-addons")
+		return ok && s.cluster.wasAsked("PUT /apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/drivebay-io-csi-addons")
 	})
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	// It makes its certificate itself, and asks the API server whose the token is.
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	manager := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer of the manager")
 	// Its own protocol cannot be imported; the request has one string, as this one has.
 	eventually(t, "it passes a call on", func() bool {
-		err = conn.Invoke(t.Context(), "/proto.ReclaimSpace/ControllerReclaimSpace", wrapperspb.String("plain"), &emptypb.Empty{})
+		err = conn.Invoke(manager, "/proto.ReclaimSpace/ControllerReclaimSpace", wrapperspb.String("plain"), &emptypb.Empty{})
 		return err == nil
 	})
-	if err := conn.Invoke(t.Context(), "/proto.ReclaimSpace/ControllerReclaimSpace", wrapperspb.String("sealed"), &emptypb.Empty{}); status.Code(err) != codes.Unimplemented {
+	if err := conn.Invoke(manager, "/proto.ReclaimSpace/ControllerReclaimSpace", wrapperspb.String("sealed"), &emptypb.Empty{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("of one that is encrypted: %v", err)
+	}
+	if err := conn.Invoke(t.Context(), "/proto.ReclaimSpace/ControllerReclaimSpace", wrapperspb.String("plain"), &emptypb.Empty{}); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("without a token: %v", err)
+	}
+	for _, request := range []string{"POST /apis/authentication.k8s.io/v1/tokenreviews", "GET /api/v1/namespaces/" + secretsNamespace + "/secrets/passphrase",
+		"POST /api/v1/namespaces/" + namespace + "/events"} {
+		eventually(t, request, func() bool { return s.cluster.wasAsked(request) })
 	}
 }

@@ -3,6 +3,8 @@ package csiaddons
 import (
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,9 +12,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // cluster answers for an API server: it keeps what is put into it under its path and
@@ -23,7 +28,9 @@ type cluster struct {
 
 	mu      sync.Mutex
 	objects map[string]any
-	asked   map[string]bool // every path that was read
+	asked   map[string]bool // every request, as "GET /path"
+	rights  []right         // of the account, if it is restricted
+	refused []string        // requests that these rights do not allow
 }
 
 type object = map[string]any
@@ -78,28 +85,78 @@ func (c *cluster) get(below string) (object, bool) {
 	return nil, false
 }
 
-func (c *cluster) wasAsked(path string) bool {
+func (c *cluster) wasAsked(request string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.asked[path]
+	return c.asked[request]
+}
+
+// restrict refuses from now on what rights do not allow.
+func (c *cluster) restrict(rights []right) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rights = rights
+}
+
+func (c *cluster) refusals() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.refused)
+}
+
+// admit notes a request, and reports whether it is allowed.
+func (c *cluster) admit(method, path string, watch bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked[method+" "+path] = true
+	if c.rights == nil || allows(c.rights, method, path, watch) {
+		return true
+	}
+	c.refused = append(c.refused, method+" "+path)
+	return false
+}
+
+// decode reads the object of a request: clients send those of Kubernetes itself as protobuf.
+func decode(r *http.Request) (o object, err error) {
+	b, err := io.ReadAll(r.Body)
+	if err == nil && strings.Contains(r.Header.Get("Content-Type"), "protobuf") {
+		typed, _, decodeErr := scheme.Codecs.UniversalDeserializer().Decode(b, nil, nil)
+		if decodeErr != nil {
+			return nil, decodeErr
+		}
+		if b, err = json.Marshal(typed); err == nil {
+			gvk := typed.GetObjectKind().GroupVersionKind()
+			o = object{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind}
+		}
+	}
+	return o, errors.Join(err, json.Unmarshal(b, &o))
+}
+
+func reply(w http.ResponseWriter, code int, o any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(o)
 }
 
 func (c *cluster) answer(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
+	path, watch := r.URL.Path, r.URL.Query().Get("watch") != ""
+	if !c.admit(r.Method, path, watch) {
+		reply(w, http.StatusForbidden, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden, "message": path})
+		return
+	}
 	switch {
-	case r.URL.Query().Get("watch") != "":
+	case watch:
 		<-r.Context().Done() // nothing ever changes
 		return
+	case strings.HasSuffix(path, "/tokenreviews"):
+		reply(w, http.StatusCreated, object{"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": object{}, "spec": object{}, "status": object{"authenticated": true}})
+		return
 	case r.Method == http.MethodPost || r.Method == http.MethodPut:
-		var o object
-		b, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = json.Unmarshal(b, &o)
-		}
+		o, err := decode(r)
 		meta, _ := o["metadata"].(object)
 		name, _ := meta["name"].(string)
 		if err != nil || name == "" {
-			http.Error(w, "only JSON is understood here", http.StatusUnsupportedMediaType)
+			http.Error(w, fmt.Sprintf("object %q: %v", name, err), http.StatusBadRequest)
 			return
 		}
 		if r.Method == http.MethodPost {
@@ -109,12 +166,10 @@ func (c *cluster) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	o, ok := c.objects[path]
-	c.asked[path] = true
 	c.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
 	if !ok {
-		w.WriteHeader(http.StatusNotFound)
-		o = object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound, "message": path}
+		reply(w, http.StatusNotFound, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound, "message": path})
+		return
 	}
-	_ = json.NewEncoder(w).Encode(o)
+	reply(w, http.StatusOK, o)
 }

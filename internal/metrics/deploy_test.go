@@ -51,8 +51,9 @@ func exported() map[string][]string {
 }
 
 var (
-	metricName = regexp.MustCompile(`\bdrivebay_[a-z0-9_]+`)
-	selector   = regexp.MustCompile(`(drivebay_[a-z0-9_]+)\{([^}]*)\}`)
+	metricName = regexp.MustCompile(`\b(?:drivebay|kubelet|csi_node|kube)_[a-z0-9_]+`)
+	selector   = regexp.MustCompile(`((?:drivebay|kubelet|csi_node|kube)_[a-z0-9_]+)\{([^}]*)\}`)
+	quoted     = regexp.MustCompile(`"[^"]*"`)
 	labelName  = regexp.MustCompile(`(\w+)(?:=~|!~|!=|=)"`)
 )
 
@@ -60,7 +61,8 @@ var (
 func known(t *testing.T, where, expr string) {
 	t.Helper()
 	served := exported()
-	for _, name := range metricName.FindAllString(expr, -1) {
+	maps.Copy(served, foreign)
+	for _, name := range metricName.FindAllString(quoted.ReplaceAllString(expr, `""`), -1) {
 		if _, ok := served[name]; !ok {
 			t.Errorf("%s: %s is not served", where, name)
 		}
@@ -82,23 +84,39 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
+// ruleFiles have the alerts on the metrics of the daemon, and on those of the kubelet.
+var ruleFiles = []string{"drivebay", "kubernetes"}
+
 func rules(t *testing.T) (out []rule) {
 	t.Helper()
-	var file struct {
-		Groups []struct {
-			Rules []rule `yaml:"rules"`
-		} `yaml:"groups"`
-	}
-	if err := yaml.Unmarshal(read(t, deploy+"prometheus/drivebay.rules.yaml"), &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range file.Groups {
-		out = append(out, g.Rules...)
-	}
-	if len(out) == 0 {
-		t.Fatal("no rules")
+	for _, name := range ruleFiles {
+		var file struct {
+			Groups []struct {
+				Rules []rule `yaml:"rules"`
+			} `yaml:"groups"`
+		}
+		if err := yaml.Unmarshal(read(t, deploy+"prometheus/"+name+".rules.yaml"), &file); err != nil {
+			t.Fatal(err)
+		}
+		if len(file.Groups) == 0 {
+			t.Fatalf("%s has no rules", name)
+		}
+		for _, g := range file.Groups {
+			out = append(out, g.Rules...)
+		}
 	}
 	return out
+}
+
+// foreign are the metrics of other programs that the alerts use, with their labels: of Prometheus, of the kubelet of
+// Kubernetes 1.36.3 (pkg/kubelet/metrics/collectors/volume_stats.go) and 1.37.1 (volumehealth/metrics.go), and
+// of kube-state-metrics v2 (docs/metrics/storage).
+var foreign = map[string][]string{
+	"up": {},
+	"kubelet_volume_stats_health_status_abnormal": {"namespace", "persistentvolumeclaim"},
+	"csi_node_storage_health_status":              {"driver_name", "status", "reason"},
+	"kube_persistentvolumeclaim_info":             {"namespace", "persistentvolumeclaim", "volumename"},
+	"kube_persistentvolume_info":                  {"persistentvolume", "csi_driver"},
 }
 
 // runbooks is the page that all alerts link. docs/alerts.md says how to replace it with a copy.
@@ -154,24 +172,26 @@ func TestAlertsPage(t *testing.T) {
 
 // TestRulesAreTested: each alert has a case where it fires and one where not.
 func TestRulesAreTested(t *testing.T) {
-	var file struct {
-		Tests []struct {
-			Cases []struct {
-				Alert string `yaml:"alertname"`
-				Want  []any  `yaml:"exp_alerts"`
-			} `yaml:"alert_rule_test"`
-		} `yaml:"tests"`
-	}
-	if err := yaml.Unmarshal(read(t, deploy+"prometheus/drivebay.rules.test.yaml"), &file); err != nil {
-		t.Fatal(err)
-	}
 	fires, quiet := map[string]bool{}, map[string]bool{}
-	for _, test := range file.Tests {
-		for _, c := range test.Cases {
-			if len(c.Want) > 0 {
-				fires[c.Alert] = true
-			} else {
-				quiet[c.Alert] = true
+	for _, name := range ruleFiles {
+		var file struct {
+			Tests []struct {
+				Cases []struct {
+					Alert string `yaml:"alertname"`
+					Want  []any  `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			} `yaml:"tests"`
+		}
+		if err := yaml.Unmarshal(read(t, deploy+"prometheus/"+name+".rules.test.yaml"), &file); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range file.Tests {
+			for _, c := range test.Cases {
+				if len(c.Want) > 0 {
+					fires[c.Alert] = true
+				} else {
+					quiet[c.Alert] = true
+				}
 			}
 		}
 	}
@@ -184,11 +204,13 @@ func TestRulesAreTested(t *testing.T) {
 
 func TestPromtoolRules(t *testing.T) {
 	tool := promtool(t)
-	for _, args := range [][]string{{"check", "rules", "drivebay.rules.yaml"}, {"test", "rules", "drivebay.rules.test.yaml"}} {
-		cmd := exec.Command(tool, args...)
-		cmd.Dir = filepath.FromSlash(deploy + "prometheus")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	for _, name := range ruleFiles {
+		for _, args := range [][]string{{"check", "rules", name + ".rules.yaml"}, {"test", "rules", name + ".rules.test.yaml"}} {
+			cmd := exec.Command(tool, args...)
+			cmd.Dir = filepath.FromSlash(deploy + "prometheus")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+			}
 		}
 	}
 }

@@ -26,10 +26,10 @@ imagePullPolicy: {{ .root.Values.imagePullPolicy }}
 resources: {{- toYaml .root.Values.resources.sidecar | nindent 2 }}
 securityContext:
   runAsUser: 0 # the socket of CSI is 0600, of root
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
-  seccompProfile: {type: RuntimeDefault}
+  allowPrivilegeEscalation: false # no program of the image gains rights that the sidecar does not have
+  readOnlyRootFilesystem: true # the sidecars write to sockets and to the API only
+  capabilities: {drop: [ALL]} # the owner of a socket needs none to connect to it
+  seccompProfile: {type: RuntimeDefault} # the system calls that the container runtime allows by default
 {{- end -}}
 
 {{- /* Name of the ConfigMap's file and of the sockets' directory on the node. */ -}}

@@ -1,0 +1,21 @@
+{{- /* The configuration file of the daemon: the keys of values.config, and where it serves its metrics. */ -}}
+{{- define "drivebay.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- with .Values.metrics -}}
+{{- if .enabled -}}
+{{- $_ := set $config "listen" (printf ":%d" (int .port)) -}}
+{{- if .insecure -}}
+{{- $_ := set $config "http" (dict "insecure" true) -}}
+{{- else -}}
+{{- $dir := include "drivebay.httpDir" $ -}}
+{{- $_ := set $config "http" (dict "certFile" (print $dir "/tls.crt") "keyFile" (print $dir "/tls.key") "tokenFile" (print $dir "/token")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{- /* Directory of the certificate and the token of HTTP in the container of the daemon. */ -}}
+{{- define "drivebay.httpDir" -}}
+/etc/drivebay-http
+{{- end -}}
