@@ -108,7 +108,7 @@ func init() {
 // kernel or other programs.
 var only = map[string][]string{
 	"os/exec":  {"internal/host", "internal/notify"},                                                                                   // notify: the command of an operator, which touches no drive of ours
-	"syscall":  {"internal/host", "internal/notify", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals; notify: the process group of a command; api: the user of a connection; store: the errors of a disk that takes no writes
+	"syscall":  {"internal/host", "internal/notify", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals, and madvise; notify: the process group of a command; api: the user of a connection; store: the errors of a disk that takes no writes
 	"net/http": {"internal/api", "internal/notify", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon", "cmd/drivebay/internal/simclient"},
 }
 

@@ -33,7 +33,7 @@ func newCommands(t *testing.T) *commands {
 	for _, names := range []string{"Pod pod pods po", "Node node nodes no", "Event event events ev", "Namespace namespace namespaces ns", "Secret secret secrets", "CSINode csinode csinodes",
 		"PersistentVolumeClaim persistentvolumeclaim persistentvolumeclaims pvc", "PersistentVolume persistentvolume persistentvolumes pv", "StorageClass storageclass storageclasses sc",
 		"DaemonSet daemonset daemonsets ds", "Deployment deployment deployments deploy", "CSIStorageCapacity csistoragecapacity csistoragecapacities", "ConfigMap configmap configmaps cm",
-		"VolumeSnapshot volumesnapshot volumesnapshots", "VolumeSnapshotClass volumesnapshotclass volumesnapshotclasses"} {
+		"CustomResourceDefinition customresourcedefinition customresourcedefinitions crd crds", "VolumeSnapshot volumesnapshot volumesnapshots", "VolumeSnapshotClass volumesnapshotclass volumesnapshotclasses"} {
 		words := strings.Fields(names)
 		for _, name := range words[1:] {
 			c.kinds[name] = words[0]

@@ -4,8 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // forgetProgram unmaps the pages of the program's own file: the start uses most of them once, the work
@@ -21,7 +20,7 @@ func forgetProgram() {
 		return
 	}
 	for _, m := range pristine(smaps, program) {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED) // an error leaves the pages
+		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.from, m.to-m.from, syscall.MADV_DONTNEED) // an error leaves the pages
 	}
 }
 
