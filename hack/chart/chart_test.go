@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -36,7 +37,8 @@ var sets = map[string]string{
 		"snapshotClasses: {drivebay: {deletionPolicy: Delete, default: true}, drivebay-keep: {deletionPolicy: Retain}}\nkubeletDir: /var/lib/k0s/kubelet\n",
 	"metrics": "metrics: {enabled: true, tlsSecret: drivebay-tls, tokenSecret: drivebay-token, podMonitor: {enabled: true, labels: {release: prometheus}}, " +
 		"rules: {enabled: true, labels: {release: prometheus}, runbook: 'https://runbooks.example/alerts.html'}, dashboard: {enabled: true}}\n",
-	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+	"small":      "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+	"controller": "controller: {enabled: true, replicas: 2}\n",
 }
 
 func renderSet(t *testing.T, values string) rendered {
@@ -205,6 +207,8 @@ var kinds = map[string]func() any{
 	"apps/v1 DaemonSet":                               func() any { return &appsv1.DaemonSet{} },
 	"storage.k8s.io/v1 CSIDriver":                     func() any { return &storagev1.CSIDriver{} },
 	"storage.k8s.io/v1 StorageClass":                  func() any { return &storagev1.StorageClass{} },
+	"apps/v1 Deployment":                              func() any { return &appsv1.Deployment{} },
+	"policy/v1 PodDisruptionBudget":                   func() any { return &policyv1.PodDisruptionBudget{} },
 	"rbac.authorization.k8s.io/v1 Role":               func() any { return &rbacv1.Role{} },
 	"rbac.authorization.k8s.io/v1 RoleBinding":        func() any { return &rbacv1.RoleBinding{} },
 	"rbac.authorization.k8s.io/v1 ClusterRole":        func() any { return &rbacv1.ClusterRole{} },
@@ -306,10 +310,18 @@ func TestRights(t *testing.T) {
 				}
 			}
 		}
-		account := find[corev1.ServiceAccount](objects)[0]
+		accounts := map[string]bool{find[appsv1.DaemonSet](objects)[0].Spec.Template.Spec.ServiceAccountName: true}
+		for _, d := range find[appsv1.Deployment](objects) {
+			accounts[d.Spec.Template.Spec.ServiceAccountName] = true
+		}
+		for _, a := range find[corev1.ServiceAccount](objects) {
+			if !accounts[a.Name] {
+				t.Errorf("no pod has the account %s", a.Name)
+			}
+		}
 		for _, s := range subjects {
-			if s.Kind != "ServiceAccount" || s.Name != account.Name || s.Namespace != account.Namespace {
-				t.Errorf("%v is not the account of the pod", s)
+			if s.Kind != "ServiceAccount" || !accounts[s.Name] || s.Namespace != find[corev1.ServiceAccount](objects)[0].Namespace {
+				t.Errorf("%v is not the account of a pod", s)
 			}
 		}
 	})
@@ -367,6 +379,10 @@ func TestExpansion(t *testing.T) {
 		if resizer != (name == "single") {
 			t.Errorf("resizer: %v", resizer)
 		}
+		central := false
+		for _, d := range find[appsv1.Deployment](objects) {
+			central = slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return strings.Contains(c.Image, "resizer") })
+		}
 		alone := pod.Affinity != nil && len(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) == 1
 		if alone != resizer {
 			t.Errorf("one pod in the cluster: %v, resizer: %v", alone, resizer)
@@ -376,9 +392,56 @@ func TestExpansion(t *testing.T) {
 			t.Errorf("%d classes", len(classes))
 		}
 		for _, c := range classes {
-			if *c.AllowVolumeExpansion != resizer || *c.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+			if *c.AllowVolumeExpansion != (resizer || central) || *c.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
 				t.Errorf("class %s: expansion %v, binding %s", c.Name, *c.AllowVolumeExpansion, *c.VolumeBindingMode)
 			}
 		}
 	})
+}
+
+// TestController: with the controller, the pods of the nodes serve no controller service and have no sidecar that calls one;
+// the sidecars of the controller have no election of their own and no rights on the node.
+func TestController(t *testing.T) {
+	eachSet(t, func(t *testing.T, name string, objects []any) {
+		all := find[appsv1.Deployment](objects)
+		node := find[appsv1.DaemonSet](objects)[0].Spec.Template.Spec
+		if name != "controller" {
+			if len(all) > 0 {
+				t.Error("there is a controller")
+			}
+			return
+		}
+		for _, c := range node.Containers {
+			if c.Name == "drivebay" && !slices.Contains(c.Args, "--role=node") || c.Name == "provisioner" || c.Name == "health-monitor" || c.Name == "resizer" {
+				t.Errorf("the pod of a node has %s %v", c.Name, c.Args)
+			}
+		}
+		pod := all[0].Spec.Template
+		for k, v := range all[0].Spec.Selector.MatchLabels {
+			if pod.Labels[k] != v || find[policyv1.PodDisruptionBudget](objects)[0].Spec.Selector.MatchLabels[k] != v {
+				t.Errorf("the pod or its budget has not the label %s=%s", k, v)
+			}
+		}
+		if s := find[appsv1.DaemonSet](objects)[0].Spec.Selector.MatchLabels; pod.Labels["app.kubernetes.io/name"] == s["app.kubernetes.io/name"] {
+			t.Error("the DaemonSet selects the pods of the controller")
+		}
+		var names []string
+		for _, c := range pod.Spec.Containers {
+			names = append(names, c.Name)
+			if s := c.SecurityContext; s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Drop) != 1 || s.Capabilities.Add != nil {
+				t.Errorf("%s: %v", c.Name, s)
+			}
+			if slices.Contains(c.Args, "--leader-election") || slices.Contains(c.Args, "--leader-election=true") || slices.Contains(c.Args, "--node-deployment=true") {
+				t.Errorf("%s: %v", c.Name, c.Args)
+			}
+		}
+		if want := []string{"drivebay", "provisioner", "resizer", "health-monitor"}; !slices.Equal(names, want) {
+			t.Errorf("containers %v", names)
+		}
+	})
+	for _, values := range []string{"controller: {enabled: true}\nsingleNode: true\n", "controller: {enabled: true}\nobjects: {enabled: false}\n"} {
+		if _, err := render(values); err == nil {
+			t.Errorf("%q is rendered", values)
+		}
+	}
 }

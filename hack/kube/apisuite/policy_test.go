@@ -1,0 +1,90 @@
+//go:build kube
+
+package apisuite
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+)
+
+// TestKubeVolumePolicy: a daemon with the rights of the chart shows its volumes and its Lease. Another node writes nothing of
+// it, and only the controller requests something of a volume.
+func TestKubeVolumePolicy(t *testing.T) {
+	a := Up(t)
+	a.Install(t)
+	a.Kubectl(t, "", "--namespace", "drivebay", "create", "serviceaccount", "drivebay-controller")
+	own, foreign := a.Node(t, "rack24"), a.Node(t, "node2")
+	object := func(node, name, spec string) string {
+		return `{"apiVersion":"drivebay.io/v1alpha1","kind":"Volume","metadata":{"name":"` + drivebay.VolumeID(name) + `"},"spec":{"node":"` + node + `","name":"` + name + `","size":{"required":1}` + spec + `}}`
+	}
+	Eventually(t, 30*time.Second, "the policy is in force", func() string {
+		if out, err := a.kubectl(t.Context(), object("rack24", "x", ""), "--kubeconfig", foreign, "create", "--dry-run=server", "-f", "-"); err == nil || !strings.Contains(err.Error(), "may not write a Volume") {
+			return out
+		}
+		return ""
+	})
+	d := a.Daemon(t, "rack24", a.Root+"/examples/rack24.yaml", own, "--claim", "all", "--kubernetes-namespace", "drivebay")
+	Eventually(t, 60*time.Second, "a volume is made on the node", func() string {
+		out, err := d.cli(t, "volume", "create", "own", "--size", "1GiB")
+		if err != nil {
+			return out
+		}
+		return ""
+	})
+	all := volumesOf(t, a)
+	id := drivebay.VolumeID("own")
+	Eventually(t, 30*time.Second, "the volume is shown", func() string {
+		o, err := all.Get(t.Context(), id)
+		if err != nil {
+			return err.Error() + d.Log()
+		}
+		if o.Status.Phase != v1alpha1.VolumeMade {
+			return string(o.Status.Phase)
+		}
+		return ""
+	})
+	Eventually(t, 30*time.Second, "the node has a Lease", func() string {
+		out, err := a.kubectl(t.Context(), "", "--namespace", "drivebay", "get", "lease", "drivebay-node-rack24", "-o", "yaml")
+		if err != nil || !strings.Contains(out, `"mirrored":true`) {
+			return out + d.Log()
+		}
+		return ""
+	})
+
+	status := `{"apiVersion":"drivebay.io/v1alpha1","kind":"Volume","metadata":{"name":"` + id + `"},"status":{"health":"BAD"}}`
+	apply := []string{"apply", "--server-side", "--force-conflicts", "--field-manager", "drivebay-node", "-f", "-"}
+	for what, c := range map[string]struct {
+		kubeconfig, stdin string
+		args              []string
+		why               string
+	}{
+		"another node makes one":         {foreign, object("rack24", "x", ""), []string{"create", "-f", "-"}, "may not write a Volume"},
+		"another node writes the status": {foreign, status, append(apply, "--subresource", "status"), "may not write a Volume"},
+		"another node deletes":           {foreign, "", []string{"delete", "volumes.drivebay.io", id}, "may not write a Volume"},
+		"another node takes the lease":   {foreign, `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"drivebay-node-rack24","namespace":"drivebay"},"spec":{"holderIdentity":"node2"}}`, []string{"replace", "-f", "-"}, "may write the Lease of its node only"},
+		"the node releases":              {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"release":"Delete"}}`}, "written by the controller only"},
+		"the node requests":              {own, object("rack24", "x", `,"attempt":1`), []string{"create", "-f", "-"}, "requests nothing"},
+		"a person releases":              {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"release":"Delete"}}`}, "written by the controller only"},
+		"a backup is restored":           {"", object("rack24", "x", `,"attempt":1`), []string{"create", "-f", "-"}, "by its node or by the controller only"},
+	} {
+		if out := a.Refused(t, c.kubeconfig, c.stdin, c.args...); !strings.Contains(out, c.why) {
+			t.Errorf("%s: %s", what, out)
+		}
+	}
+
+	// A person may delete the object, which deletes no data.
+	a.Kubectl(t, "", "delete", "volumes.drivebay.io", id)
+	Eventually(t, 30*time.Second, "the volume is shown again", func() string {
+		if _, err := all.Get(t.Context(), id); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	if out := d.CLI(t, "volumes"); !strings.Contains(out, "own") {
+		t.Errorf("the volume is gone: %s", out)
+	}
+}
