@@ -42,7 +42,7 @@ func newCommands(t *testing.T) *commands {
 	eachSet(t, func(t *testing.T, _ string, objects []any) {
 		for _, crd := range find[apiextensionsv1.CustomResourceDefinition](objects) {
 			names := crd.Spec.Names
-			for _, name := range append([]string{names.Plural, names.Singular}, names.ShortNames...) {
+			for _, name := range append([]string{names.Plural, names.Singular, names.Plural + "." + crd.Spec.Group}, names.ShortNames...) {
 				c.kinds[name] = names.Kind
 			}
 			c.schemas[names.Kind] = *crd.Spec.Versions[0].Schema.OpenAPIV3Schema

@@ -29,30 +29,39 @@ func TestNames(t *testing.T) {
 				t.Errorf("%T %s: %v", o, meta.GetName(), wrong)
 			}
 		}
-		ports, names := map[int32]string{}, map[string]bool{}
-		for _, c := range containers(objects) {
-			if wrong := validation.IsDNS1123Label(c.Name); len(wrong) > 0 || names[c.Name] {
-				t.Errorf("container %s: %v", c.Name, wrong)
-			}
-			names[c.Name] = true
-			for _, p := range c.Ports {
-				if wrong := validation.IsValidPortName(p.Name); len(wrong) > 0 || ports[p.ContainerPort] != "" {
-					t.Errorf("port %s: %v, also %s", p.Name, wrong, ports[p.ContainerPort])
-				}
-				ports[p.ContainerPort] = p.Name
-			}
-			known := []string{}
-			for _, e := range c.Env {
-				known = append(known, e.Name)
-			}
-			for _, arg := range c.Args {
-				if _, variable, found := strings.Cut(arg, "$("); found && !slices.Contains(known, strings.TrimSuffix(variable, ")")) {
-					t.Errorf("%s: %s is not in the environment", c.Name, arg)
-				}
-			}
-			checkProbe(t, c, c.ReadinessProbe)
+		for _, pod := range pods(objects) {
+			checkContainers(t, pod)
 		}
 	})
+}
+
+// checkContainers: the names and ports of the containers of a pod are different, and what the arguments name is in the
+// environment.
+func checkContainers(t *testing.T, pod []corev1.Container) {
+	t.Helper()
+	ports, names := map[int32]string{}, map[string]bool{}
+	for _, c := range pod {
+		if wrong := validation.IsDNS1123Label(c.Name); len(wrong) > 0 || names[c.Name] {
+			t.Errorf("container %s: %v", c.Name, wrong)
+		}
+		names[c.Name] = true
+		for _, p := range c.Ports {
+			if wrong := validation.IsValidPortName(p.Name); len(wrong) > 0 || ports[p.ContainerPort] != "" {
+				t.Errorf("port %s: %v, also %s", p.Name, wrong, ports[p.ContainerPort])
+			}
+			ports[p.ContainerPort] = p.Name
+		}
+		known := []string{}
+		for _, e := range c.Env {
+			known = append(known, e.Name)
+		}
+		for _, arg := range c.Args {
+			if _, variable, found := strings.Cut(arg, "$("); found && !slices.Contains(known, strings.TrimSuffix(variable, ")")) {
+				t.Errorf("%s: %s is not in the environment", c.Name, arg)
+			}
+		}
+		checkProbe(t, c, c.ReadinessProbe)
+	}
 }
 
 // checkProbe: a probe asks a port that the container has.

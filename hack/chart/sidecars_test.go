@@ -45,12 +45,15 @@ var commonFlags = []string{"version", "kubeconfig", "csi-address", "leader-elect
 	"leader-election-renew-deadline", "leader-election-retry-period", "leader-election-labels", "kube-api-qps", "kube-api-burst", "http-endpoint", "metrics-address", "metrics-path"}
 
 // containers returns the containers of all pods.
-func containers(objects []any) (out []corev1.Container) {
+func containers(objects []any) []corev1.Container { return slices.Concat(pods(objects)...) }
+
+// pods returns the containers of each kind of pod.
+func pods(objects []any) (out [][]corev1.Container) {
 	for _, o := range find[appsv1.DaemonSet](objects) {
-		out = append(out, o.Spec.Template.Spec.Containers...)
+		out = append(out, o.Spec.Template.Spec.Containers)
 	}
 	for _, o := range find[appsv1.Deployment](objects) {
-		out = append(out, o.Spec.Template.Spec.Containers...)
+		out = append(out, o.Spec.Template.Spec.Containers)
 	}
 	return out
 }
