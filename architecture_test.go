@@ -55,14 +55,14 @@ var may = map[string]struct{ ours, theirs []string }{
 
 	// The objects of Kubernetes, and the only packages that may import its libraries.
 	"api/v1alpha1":                     {theirs: []string{"k8s.io/apimachinery"}},
-	"internal/kube/client":             {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"}},
+	"internal/kube/client":             {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"}},
 	"internal/kube/internal/pace":      {},
 	"internal/kube/internal/drives":    {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace"}, theirs: []string{"k8s.io/apimachinery"}},
-	"internal/kube/election":           {theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"}},
-	"internal/kube":                    {ours: []string{"internal/kube/client", "internal/kube/controller", "internal/kube/election", "internal/kube/heartbeat", "internal/kube/internal/drives", "internal/kube/volumes"}, theirs: []string{"k8s.io/client-go", "k8s.io/klog/v2"}},
+	"internal/kube/election":           {ours: []string{"internal/kube/client"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	"internal/kube":                    {ours: []string{"internal/kube/client", "internal/kube/controller", "internal/kube/election", "internal/kube/heartbeat", "internal/kube/internal/drives", "internal/kube/volumes"}, theirs: []string{"k8s.io/klog/v2"}},
 	"internal/kube/internal/translate": {ours: []string{".", "api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/volumes":            {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
-	"internal/kube/heartbeat":          {ours: []string{".", "internal/kube/client"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"}},
+	"internal/kube/heartbeat":          {ours: []string{".", "internal/kube/client"}, theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery"}},
 	"internal/kube/controller":         {ours: []string{".", "api/v1alpha1", "internal/kube/client", "internal/kube/heartbeat", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"}},
 
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},

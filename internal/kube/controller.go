@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/drivebay/drivebay/internal/kube/client"
@@ -25,9 +24,8 @@ type ControllerOptions struct {
 type Controller struct {
 	*controller.Controller
 
-	leases    coordinationclient.CoordinationV1Interface
-	namespace string
-	opt       ControllerOptions
+	leases client.Leases
+	opt    ControllerOptions
 }
 
 // The controller has the requests of all nodes to make.
@@ -48,14 +46,13 @@ func NewController(opt ControllerOptions) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	leases, err := coordinationclient.NewForConfig(config)
+	leases, err := client.NewLeases(config, namespaceOf(opt.Namespace, own))
 	if err != nil {
 		return nil, err
 	}
-	namespace := namespaceOf(opt.Namespace, own)
 	return &Controller{
-		Controller: controller.New(controller.Options{Objects: client.NewVolumes(c), Leases: leases.Leases(namespace), Log: opt.Log}),
-		leases:     leases, namespace: namespace, opt: opt,
+		Controller: controller.New(controller.Options{Objects: client.NewVolumes(c), Leases: leases, Log: opt.Log}),
+		leases:     leases, opt: opt,
 	}, nil
 }
 
@@ -77,7 +74,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Controller.Run(ctx) }()
 	err := election.Run(ctx, election.Options{
-		Leases: c.leases, Namespace: c.namespace, Name: leaderLease, Identity: c.opt.Identity, Log: c.opt.Log,
+		Leases: c.leases, Name: leaderLease, Identity: c.opt.Identity, Log: c.opt.Log,
 		Lead:   c.Lead,
 		Follow: func(leader string) { c.Follow(leader + " leads") },
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/drivebay/drivebay/internal/kube/client"
@@ -58,11 +57,11 @@ func NewNode(opt Options) (*Node, error) {
 		return &Node{[]func(context.Context) error{drives.New(client.NewDrives(c), o).Run}}, nil
 	}
 	o.Volumes = opt.Volumes
-	leases, err := coordinationclient.NewForConfig(config)
+	leases, err := client.NewLeases(config, namespaceOf(opt.Namespace, own))
 	if err != nil {
 		return nil, err
 	}
-	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Leases: leases.Leases(namespaceOf(opt.Namespace, own)), Log: opt.Log})
+	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Leases: leases, Log: opt.Log})
 	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Log: opt.Log, Mirrored: beat.Mirrored})
 	return &Node{[]func(context.Context) error{drives.New(client.NewDrives(c), o).Run, part.Run, beat.Run}}, nil
 }

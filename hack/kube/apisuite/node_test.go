@@ -19,7 +19,6 @@ import (
 	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -148,13 +147,13 @@ func volumesAs(t *testing.T, config *rest.Config) client.Volumes {
 // beatEvery is the time between two renewals of the Lease of a node in these tests.
 const beatEvery = time.Second
 
-func leasesOf(t *testing.T, config *rest.Config) coordinationclient.LeaseInterface {
+func leasesOf(t *testing.T, config *rest.Config) client.Leases {
 	t.Helper()
-	c, err := coordinationclient.NewForConfig(config)
+	c, err := client.NewLeases(config, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Leases("default")
+	return c
 }
 
 func logger(t *testing.T) *slog.Logger {

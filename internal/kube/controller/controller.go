@@ -17,17 +17,12 @@ import (
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 // Options are the settings of a Controller.
 type Options struct {
 	Objects client.Volumes
-	Leases  coordinationclient.LeaseInterface // in the namespace of the nodes
+	Leases  client.Leases // in the namespace of the nodes
 	Log     *slog.Logger
 }
 
@@ -68,7 +63,9 @@ const (
 func (c *Controller) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { client.Follow(ctx, c.opt.Log, c.objects, c.opt.Objects, "") })
-	all.Go(func() { client.FollowLists(ctx, c.opt.Log, "leases", &coordinationv1.Lease{}, c.nodes, c.leases()) })
+	all.Go(func() {
+		client.FollowLists(ctx, c.opt.Log, "leases", &coordinationv1.Lease{}, c.nodes, c.opt.Leases.ListWatch(heartbeat.Selector))
+	})
 	tick := time.NewTicker(lookTime)
 	defer tick.Stop()
 	since := map[string]time.Time{}
@@ -83,19 +80,6 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 			c.sweep(ctx, since, now)
 		}
-	}
-}
-
-func (c *Controller) leases() *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, opt metav1.ListOptions) (runtime.Object, error) {
-			opt.LabelSelector = heartbeat.Selector
-			return c.opt.Leases.List(ctx, opt)
-		},
-		WatchFuncWithContext: func(ctx context.Context, opt metav1.ListOptions) (watch.Interface, error) {
-			opt.LabelSelector = heartbeat.Selector
-			return c.opt.Leases.Watch(ctx, opt)
-		},
 	}
 }
 

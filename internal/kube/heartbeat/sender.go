@@ -15,7 +15,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
 // Volumes is what the sender needs of the volume engine, Drives of the drive engine.
@@ -34,7 +33,7 @@ type Options struct {
 	Node    string
 	Volumes Volumes
 	Drives  Drives
-	Leases  coordinationclient.LeaseInterface
+	Leases  client.Leases
 	Log     *slog.Logger
 	// Every is the time between two renewals, 0: DefaultEvery. A node counts as down after four times as long.
 	Every time.Duration
@@ -168,12 +167,7 @@ func (s *Sender) renew(ctx context.Context, r *Report) error {
 		return err
 	}
 	s.lease = nil // after an error it is read again
-	if l.ResourceVersion == "" {
-		l, err = s.opt.Leases.Create(ctx, l, metav1.CreateOptions{FieldManager: client.NodeOwner})
-	} else {
-		l, err = s.opt.Leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: client.NodeOwner})
-	}
-	if err == nil {
+	if l, err = s.opt.Leases.Write(ctx, l, client.NodeOwner); err == nil {
 		s.lease = l
 	}
 	return err
@@ -184,7 +178,7 @@ func (s *Sender) newest(ctx context.Context) (*coordinationv1.Lease, error) {
 	if s.lease != nil {
 		return s.lease.DeepCopy(), nil
 	}
-	l, err := s.opt.Leases.Get(ctx, leaseName(s.opt.Node), metav1.GetOptions{})
+	l, err := s.opt.Leases.Get(ctx, leaseName(s.opt.Node))
 	if apierrors.IsNotFound(err) {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName(s.opt.Node)}}, nil
 	}
