@@ -72,8 +72,11 @@ func Run(ctx context.Context, opt Options) error {
 
 // round tries to hold the Lease.
 func (c *candidate) round(ctx context.Context) error {
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, renewTime/2)
+	began, limit := time.Now(), renewTime/2
+	if c.leads {
+		limit = min(limit, renewTime-began.Sub(c.renewed)) // no answer that comes later keeps the lead
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	l, err := c.opt.Leases.Get(ctx, c.opt.Name)
 	if apierrors.IsNotFound(err) {
@@ -93,7 +96,7 @@ func (c *candidate) round(ctx context.Context) error {
 	switch {
 	case c.leads && err == nil:
 		return fmt.Errorf("%w: %s holds the Lease %s", ErrLost, holder(l.Spec), c.opt.Name)
-	case c.leads && time.Since(c.renewed) > renewTime:
+	case c.leads && time.Since(c.renewed) >= renewTime:
 		return fmt.Errorf("%w: the Lease %s cannot be renewed: %w", ErrLost, c.opt.Name, err)
 	}
 	return nil

@@ -1,8 +1,11 @@
 package election
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -59,5 +62,45 @@ func TestTake(t *testing.T) {
 	other.Spec.LeaseTransitions = &one
 	if c.take(other); *other.Spec.LeaseTransitions != 2 || holder(other.Spec) != "me" {
 		t.Errorf("%+v", other.Spec)
+	}
+}
+
+// silent is an API server that answers until it hangs.
+type silent struct {
+	lease coordinationv1.Lease
+	until time.Time
+}
+
+func (s *silent) answer(ctx context.Context) error {
+	if time.Now().Before(s.until) {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *silent) Get(ctx context.Context, _ string) (*coordinationv1.Lease, error) {
+	return s.lease.DeepCopy(), s.answer(ctx)
+}
+
+func (s *silent) Write(ctx context.Context, l *coordinationv1.Lease, _ string) (*coordinationv1.Lease, error) {
+	if err := s.answer(ctx); err != nil {
+		return nil, err
+	}
+	s.lease = *l.DeepCopy()
+	return l, nil
+}
+
+// TestLostInTime: whenever the API server begins to hang, the leader gives up before another process may lead.
+func TestLostInTime(t *testing.T) {
+	for wait := time.Duration(0); wait < 2*retryEvery; wait += 300 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			api := &silent{until: time.Now().Add(20*time.Second + wait)}
+			led := false
+			err := Run(t.Context(), Options{Leases: api, Name: "x", Identity: "me", Log: slog.New(slog.DiscardHandler), Lead: func() { led = true }})
+			if left := leaseTime - time.Since(api.lease.Spec.RenewTime.Time); !led || !errors.Is(err, ErrLost) || left < retryEvery {
+				t.Errorf("hangs after %v: led %v, %v, %v before the Lease expires", wait, led, err, left)
+			}
+		})
 	}
 }
