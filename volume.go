@@ -62,7 +62,8 @@ type Location struct {
 	Instance  string       `json:"instance,omitempty"` // tag of the logical volume: tells it apart from another one with its name
 	Pool      string       `json:"pool,omitempty"`     // the thin pool of a thin volume
 	// Found is true if the volume was adopted from its drives during a move of its group:
-	// the drives are in no order, and it is not known which one the group was leaving.
+	// the drives are in no order, and it is not known which one the group was leaving. A drive
+	// that was away then is added when it returns.
 	Found bool `json:"found,omitempty"`
 }
 

@@ -184,6 +184,9 @@ func (g *Group) Missing() []string {
 	return out
 }
 
+// Whole reports whether no physical volume of the group is lost.
+func (g *Group) Whole() bool { return !g.Partial && len(g.Missing()) == 0 }
+
 // PhysicalVolumesOf returns the UUIDs of the physical volumes that a volume needs: for its own
 // extents, those of its hidden parts and those of its pool.
 func (g *Group) PhysicalVolumesOf(name string) []string {

@@ -119,6 +119,42 @@ func instance(l drivebay.Location) string {
 	return l.Instance
 }
 
+// TestReleaseBesideItsRecord: two drives have a volume of one id, and an operator has to choose. The drive
+// whose volume the record does not name is not released before that.
+func TestReleaseBesideItsRecord(t *testing.T) {
+	t.Parallel()
+	for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
+		onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+			r := rawVolume(backing)
+			r.Size.Required = 64 << 20
+			older := s.make("v", r)
+			records, err := s.st.Volumes()
+			s.must(err)
+			away := s.serialOf(older.Location.Drives[0])
+			s.must(s.sim.Inject(hostsim.Fault{Drive: away, Fault: "vanish"}))
+			time.Sleep(time.Minute)
+			s.must(s.e.ForgetVolume(s.Context(), older.ID))
+			newer := s.make("v", r)
+			s.stop()
+			s.stop = nil
+			s.must(s.st.DeleteForgotten(drivebay.ForgottenVolume{ID: older.ID, Instance: instance(older.Location)}.Key()))
+			s.must(s.st.PutVolume(records[older.ID]))
+			s.must(s.sim.Inject(hostsim.Fault{Drive: away, Fault: "return"}))
+			s.start()
+			time.Sleep(time.Minute)
+			id := newer.Location.Drives[0]
+			s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+			time.Sleep(20 * time.Minute)
+			d, _ := s.mgr.Snapshot().Find(id)
+			if d.Usage != drivebay.UsageReleasing || d.Leaving == nil || !strings.Contains(d.Leaving.Cause, instance(newer.Location)) {
+				s.Fatalf("%s: it is %v, and waits for %+v", backing, d.Usage, d.Leaving)
+			}
+			s.must(s.e.ClearVolume(s.Context(), older.ID))
+			s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+		})
+	}
+}
+
 // TestInstancesInOrder: of two volumes the instance of the later one is the greater one, also when
 // the clock was set back between them.
 func TestInstancesInOrder(t *testing.T) {

@@ -79,11 +79,14 @@ func (e *Engine) followDriveUsage(ctx context.Context, s *drivebay.Snapshot, v *
 
 // release records what a releasing drive waits for, or that nothing depends on it any more.
 func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[string]moves.GroupMove) error {
-	if e.inventory.UnreadDrives(e.inventory.UnlistedInUse) != nil {
-		return nil // not everything was listed yet
+	if err := e.inventory.UnreadDrives(e.inventory.UnlistedInUse); err != nil {
+		return e.waiting(ctx, d, err.Error(), nil)
 	}
 	held, alone, sum := e.heldBy(d)
 	if len(held) == 0 {
+		if why := e.inventory.WhyUnlisted(d.ID); why != "" {
+			return e.waiting(ctx, d, fmt.Sprintf("it is not known what is on it: %s; `drivebay force-remove %s` gives up all that is on it", why, d.ID), nil)
+		}
 		return e.env.Drives.Emptied(ctx, d.ID)
 	}
 	var waits []string
@@ -112,7 +115,11 @@ func (e *Engine) release(ctx context.Context, d *drivebay.Drive, trips map[strin
 	if stuck > 0 && under == 0 && !alone {
 		return e.env.Drives.LeaveFailed(ctx, d.ID, text)
 	}
-	p := sum.Progress()
+	return e.waiting(ctx, d, text, sum.Progress())
+}
+
+// waiting records what a releasing drive waits for, if that has changed.
+func (e *Engine) waiting(ctx context.Context, d *drivebay.Drive, text string, p *drivebay.Progress) error {
 	if l := d.Leaving; l != nil && l.Cause == text && reflect.DeepEqual(l.Progress, p) {
 		return nil
 	}

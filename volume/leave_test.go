@@ -173,3 +173,85 @@ func TestReleaseOfMountedVolume(t *testing.T) {
 		}
 	})
 }
+
+// TestReleaseOfUnreadDrive: the records are lost, and it is not known what is on a drive. It is not
+// released: that would say that nothing depends on it, and its volumes would never be found again. The
+// release goes on by itself once the volumes are known.
+func TestReleaseOfUnreadDrive(t *testing.T) {
+	t.Parallel()
+	flip := func(at int64) func(*stand, drivebay.Volume) {
+		return func(s *stand, v drivebay.Volume) {
+			d := s.driveOf(v)
+			s.flip(firstPartition(&d), at, 4)
+		}
+	}
+	unclaim := func(s *stand, _ drivebay.Volume) { s.claimAll(false) }
+	claim := func(s *stand, v drivebay.Volume) {
+		s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, ""))
+		s.claimAll(true)
+		s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
+	}
+	pull := func(s *stand, v drivebay.Volume) {
+		s.inject(v.Location.Drives[0], "vanish")
+		time.Sleep(10 * time.Second)
+	}
+	putBack := func(s *stand, v drivebay.Volume) { s.comesBack(s.serialOf(v.Location.Drives[0])) }
+	for _, c := range []struct {
+		name, volume string
+		hide, show   func(*stand, drivebay.Volume)
+		waits        string
+	}{
+		{"label", "a linear volume", flip(512), flip(512), "LVM does not see the physical volume"},
+		{"metadata header", "a linear volume", flip(4096 + 20), flip(4096 + 20), "LVM cannot read the metadata"},
+		{"metadata text", "a linear volume", flip(4608 + 10), flip(4608 + 10), "LVM cannot read the metadata"},
+		{"claim, partition", "a partition", unclaim, claim, "is in no record"},
+		{"claim, linear", "a linear volume", unclaim, claim, "is in no record"},
+		{"offline", "a linear volume", pull, putBack, "it is not here"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+				v := s.make("v", requests()[c.volume])
+				id := v.Location.Drives[0]
+				if v.Location.OnLVM() {
+					s.must(s.stage(v))
+					s.word(v, "first")
+					s.must(s.unstage(v))
+				}
+				c.hide(s, v)
+				s.loseRecord(v)
+				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+				time.Sleep(20 * time.Minute)
+				d, _ := s.mgr.Snapshot().Find(id)
+				if d.Usage != drivebay.UsageReleasing || d.Leaving == nil || !strings.Contains(d.Leaving.Cause, c.waits) {
+					s.Fatalf("it is %v, and waits for %+v", d.Usage, d.Leaving)
+				}
+				c.show(s, v)
+				s.usage(id, drivebay.UsageReleased, 30*time.Minute)
+				if is := s.of(v); slices.Contains(is.Location.Drives, id) {
+					t.Errorf("it is on %v", is.Location.Drives)
+				}
+				s.must(s.stage(s.of(v).Volume))
+				if v.Location.OnLVM() && s.word(v, "") != "first" {
+					t.Error("it has other data")
+				}
+			})
+		})
+	}
+}
+
+// TestReleaseOfAbsentDrive: a drive that was read, and pulled afterwards, is released once its leg of a
+// mirror is on another drive: the records name all that was on it.
+func TestReleaseOfAbsentDrive(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["a mirror"])
+		id := v.Location.Drives[0]
+		s.inject(id, "vanish")
+		time.Sleep(10 * time.Second)
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+		s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+		if is := s.of(v); slices.Contains(is.Location.Drives, id) || len(is.Location.Drives) != 2 || is.Condition.Abnormal() {
+			s.Errorf("the mirror is on %v: %s", is.Location.Drives, is.Condition.Message())
+		}
+	})
+}

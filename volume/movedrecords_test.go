@@ -192,3 +192,45 @@ func TestFoundMirrorIsRemoved(t *testing.T) {
 		s.blankDrive(v.Location.Drives[1])
 	})
 }
+
+// TestFoundWithoutItsLeg: a volume group has got one more drive for a move when its records are lost, and
+// a drive with the data of its volume is away. The volume is found on the other drives. When the drive is
+// back, the records name it as well.
+func TestFoundWithoutItsLeg(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		volume       string
+		leaves, away int
+	}{{"a mirror", 0, 1}, {"a mirror", 1, 0}, {"a linear volume", 0, 0}} {
+		k := &killer{}
+		onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
+			v := s.make("v", requests()[c.volume])
+			leaves, away := v.Location.Drives[c.leaves], v.Location.Drives[c.away]
+			serial := s.serialOf(away)
+			s.must(s.stage(v))
+			s.word(v, "first")
+			s.must(s.unstage(v))
+			k.anew(4) // after the join
+			s.must(s.mgr.Operate(s.Context(), leaves, drivebay.LeaveRelease, ""))
+			s.until("killed", k.dead)
+			k.arm(0)
+			s.inject(away, "vanish")
+			time.Sleep(10 * time.Second)
+			s.must(s.mgr.Operate(s.Context(), leaves, drivebay.LeaveCancel, ""))
+			s.loseRecord(v)
+			found := s.of(v).Location.Drives
+			if done := k.steps(); done[len(done)-1] != "join" || slices.Contains(found, away) {
+				s.Fatalf("%s: killed after %q, it is found on %v", c.volume, done, found)
+			}
+			s.comesBack(serial)
+			time.Sleep(11 * time.Minute)
+			if now := s.of(v).Location.Drives; !slices.Contains(now, away) {
+				t.Errorf("%s: it was found on %v, and is on %v", c.volume, found, now)
+			}
+			s.must(s.stage(v))
+			if got := s.word(v, ""); got != "first" {
+				t.Errorf("%s: it reads %q", c.volume, got)
+			}
+		})
+	}
+}

@@ -46,6 +46,8 @@ func TestMovedSince(t *testing.T) {
 				if got := len(s.e.Newer()) > 0; moved && !got {
 					t.Error("that the store is older is not said")
 				}
+				next := s.make("next", requests()["a partition"])
+				s.must(s.e.DeleteVolume(s.Context(), next.ID))
 				s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
 				s.usage(id, drivebay.UsageReleased, 10*time.Minute)
 				for _, v := range []drivebay.Volume{used, idle} {

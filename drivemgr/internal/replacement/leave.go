@@ -127,7 +127,7 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 	var d drivebay.Drive
 	err := m.State.Change(ctx, drive, func(t *state.Tracked) error {
 		if l := t.Rec.Leaving; !forced && t.Rec.Usage == drivebay.UsageReleasing && l != nil {
-			return fmt.Errorf("drive %s (%s): %w: volumes or snapshots still depend on the drive: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "drivebay has not listed them yet; retry later"))
+			return fmt.Errorf("drive %s (%s): %w: the drive is not released yet: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "drivebay has not listed them yet; retry later"))
 		}
 		if err := m.CheckRemovable(t, forced); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.Drive.ID, t.Drive.Name, err)

@@ -29,7 +29,7 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 	if kind == drivebay.LocationThin {
 		l.Pool = place.PoolName
 	}
-	l.Found = ledger.IsMoving(l)
+	l.Found = len(g.PVs) > ledger.DrivesPerGroup(kind) // also if some of them are away
 	if err := e.Evacuate.MovedSince(ctx, g, l, members); err != nil {
 		return err
 	}

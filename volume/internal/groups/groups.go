@@ -135,8 +135,7 @@ func (e *Groups) mayHavePV(vg, drive string) bool {
 	p, has := partitions.PVOn(e.Partitions.Index.Parts[drive])
 	blank, is := e.BlankPVs[drive]
 	g := e.Partitions.Index.LVM.Group(vg)
-	complete := g != nil && !g.Partial && len(g.Missing()) == 0
-	return has && !(complete && is && blank == p)
+	return has && !(g != nil && g.Whole() && is && blank == p)
 }
 
 // Elsewhere reports whether LVM has a volume on drives that its record does not name, for

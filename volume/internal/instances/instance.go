@@ -99,7 +99,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 		}
 		for j := range g.LVs {
 			if lv := &g.LVs[j]; groups.IDOfLV(lv) == id {
-				o := OnDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(lv)}, Drive: "volume group " + g.Name, Half: partitions.TagOf(lv, groups.KeyState) == groups.HalfMade}
+				o := OnDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(lv)}, Drive: inGroup(g), Half: partitions.TagOf(lv, groups.KeyState) == groups.HalfMade}
 				if lv.Active && lv.Major >= 0 {
 					o.At = mounttable.Device{Num: groups.NumOf(lv), Name: fmt.Sprintf("dm-%d", lv.Minor)} // Linux, drivers/md/dm.c, alloc_dev
 				}
@@ -109,6 +109,9 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 	}
 	return out
 }
+
+// inGroup returns what OnDrive.Drive is for a logical volume.
+func inGroup(g *lvm.Group) string { return "volume group " + g.Name }
 
 // LeftBehind reports whether a partition on a released or removed drive could not be wiped after its
 // volume was moved away. A partition that was made after the drive was released is a volume: the record of
@@ -152,6 +155,36 @@ func LocationsOf(r *drivebay.VolumeRecord) []drivebay.Location {
 		out = append(out, c.Location)
 	}
 	return out
+}
+
+// UnrecordedOn returns a complete volume on a drive that no record names and that was not forgotten: it
+// waits for a claim, or for the decision of an operator.
+func (e *Finder) UnrecordedOn(drive string) (OnDrive, bool) {
+	e.Ledger.Mu.Lock()
+	x, group := e.Partitions.Index, ""
+	e.Ledger.Mu.Unlock()
+	var ids []string
+	for _, p := range x.Parts[drive] {
+		ids = append(ids, ledger.IDOfPartition(p.Title))
+	}
+	if x.LVM != nil {
+		if _, g := x.LVM.Report.On(x.LVM.PVs[drive]); g != nil && slices.Contains(g.Tags, lvm.Tag) {
+			group = inGroup(g)
+			for i := range g.LVs {
+				if groups.TagsOf(&g.LVs[i])[groups.KeyWhat] == "volume" {
+					ids = append(ids, groups.IDOfLV(&g.LVs[i]))
+				}
+			}
+		}
+	}
+	for _, id := range ids {
+		for _, o := range e.OthersOf(id, e.RecordedLocations(id)...) {
+			if o.Drive == drive || o.Drive == group && o.Instance != "" {
+				return o, true
+			}
+		}
+	}
+	return OnDrive{}, false
 }
 
 // RecordedLocations returns all locations in the record of an id, if there is one.

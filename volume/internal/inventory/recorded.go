@@ -209,12 +209,19 @@ func (e *Inventory) FindBlankPVs(ctx context.Context, s *drivebay.Snapshot) erro
 
 // ContentOfRange detects what is written in a range of a drive, through the drive's device node.
 func (e *Inventory) ContentOfRange(ctx context.Context, d *drivebay.Drive, start, size uint64) (drivebay.Content, error) {
-	return steps.Through(ctx, e.Steps, "read "+d.ID, steps.TableTime, func(ctx context.Context) (drivebay.Content, error) {
+	return readRange(ctx, e, d, start, size, func(r *io.SectionReader) (drivebay.Content, error) {
+		return content.Detect(r, size, max(d.LogicalBlock, 512)), nil
+	})
+}
+
+// readRange reads a range of a drive through the drive's device node.
+func readRange[T any](ctx context.Context, e *Inventory, d *drivebay.Drive, start, size uint64, read func(*io.SectionReader) (T, error)) (T, error) {
+	return steps.Through(ctx, e.Steps, "read "+d.ID, steps.TableTime, func(ctx context.Context) (none T, err error) {
 		drive, err := e.Machine.OpenDrive(ctx, "/dev/"+d.Name)
 		if err != nil {
-			return drivebay.Content{}, fmt.Errorf("drive %s: %w", d.ID, err)
+			return none, fmt.Errorf("drive %s: %w", d.ID, err)
 		}
 		defer drive.Close()
-		return content.Detect(io.NewSectionReader(drive, int64(start), int64(size)), size, max(d.LogicalBlock, 512)), nil
+		return read(io.NewSectionReader(drive, int64(start), int64(size)))
 	})
 }

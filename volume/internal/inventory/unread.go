@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -68,6 +69,34 @@ func (e *Inventory) UnreadDrives(of func(*drivebay.Drive) bool) error {
 		next += ", or run `drivebay cordon` for one that is not claimed and carries no volume"
 	}
 	return fmt.Errorf("%w: waiting to read %s; retry later; %s", drivebay.ErrUnavailable, strings.Join(said(unread), ", "), next)
+}
+
+// WhyUnlisted returns why it is not proved that the records name all volumes on a drive; "" if it is. A
+// drive that is away was read if it was when it was last here.
+func (e *Inventory) WhyUnlisted(drive string) string {
+	unread, listed := e.unreadOf(func(d *drivebay.Drive) bool { return d.ID == drive })
+	d, known := steps.DriveOf(e.Drives.Snapshot(), drive)
+	e.Ledger.Mu.Lock()
+	notAdopted, read := e.NotAdopted[drive], e.wasRead[drive]
+	e.Ledger.Mu.Unlock()
+	switch {
+	case !listed:
+		return "the drives of this machine are not listed yet"
+	case known && d.Status == drivebay.StatusOffline && !read:
+		return "it is not here, and was not read since the daemon started: put it back"
+	case len(unread) > 0:
+		return unread[0].why
+	case notAdopted != nil:
+		return "the records of its volumes are not restored yet: " + notAdopted.Error()
+	}
+	o, is := e.Instances.UnrecordedOn(drive)
+	switch {
+	case is && e.Instances.Recorded(o.ID):
+		return fmt.Sprintf("it has another volume %s (%s) than the records: `drivebay explain %s` shows the choice", o.ID, o.Instance, o.ID)
+	case is:
+		return fmt.Sprintf("its volume %s (%s) is in no record: `drivebay volume adopt %s` records it", o.ID, o.Instance, o.ID)
+	}
+	return ""
 }
 
 // unreadDrive is a drive whose volumes are not known, and why.
@@ -138,24 +167,26 @@ func readBlank(d *drivebay.Drive) bool {
 // NoteRead records which drives the listing has read. A drive that was read once
 // stays read while it is here: all its volumes have records.
 func (e *Inventory) NoteRead(ctx context.Context, s *drivebay.Snapshot, failed map[string]error, reported bool) {
-	next := map[string]string{}
+	next, read := map[string]string{}, map[string]bool{}
 	for i := range s.Drives {
 		d := &s.Drives[i]
+		e.Ledger.Mu.Lock()
+		was, before := e.unlisted[d.ID]
+		read[d.ID] = e.wasRead[d.ID]
+		e.Ledger.Mu.Unlock()
 		if d.Status != drivebay.StatusOnline {
 			continue
 		}
-		e.Ledger.Mu.Lock()
-		was, before := e.unlisted[d.ID]
-		e.Ledger.Mu.Unlock()
 		if before && was == "" {
 			next[d.ID] = ""
 		} else {
 			next[d.ID] = e.whyUnread(ctx, d, failed[d.ID])
 		}
+		read[d.ID] = next[d.ID] == "" || !mayCarry(d)
 	}
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	e.unlisted, e.complete = next, e.complete || s.Complete && reported
+	e.unlisted, e.wasRead, e.complete = next, read, e.complete || s.Complete && reported
 }
 
 // whyUnread returns why the volumes on a drive are not known; "" if they are.
@@ -179,7 +210,7 @@ func (e *Inventory) whyUnread(ctx context.Context, d *drivebay.Drive, err error)
 		return partitions.NotReadYet(d) // it is not known whether it can be claimed, either
 	}
 	if p, ok := partitions.PVOn(parts); ok {
-		return e.whyUnreadPV(d, p)
+		return e.whyUnreadPV(ctx, d, p)
 	}
 	return ""
 }
@@ -209,7 +240,7 @@ func (e *Inventory) whyHidden(ctx context.Context, d *drivebay.Drive) string {
 	}
 	for _, p := range table {
 		_, whole := ledger.Types[p.Type]
-		if whole && !e.Instances.Recorded(ledger.IDOfPartition(p.Name)) || p.Type == ledger.TypePV && !e.blankRange(ctx, d, p) {
+		if whole && !e.Instances.Recorded(ledger.IDOfPartition(p.Name)) || p.Type == ledger.TypePV && !e.blankRange(ctx, d, p) && !e.hasLeft(ctx, d, p.Start, p.Size) {
 			return fmt.Sprintf("the kernel does not have partition %d of its table", p.Number)
 		}
 	}
@@ -223,17 +254,34 @@ func (e *Inventory) blankRange(ctx context.Context, d *drivebay.Drive, p gpt.Par
 }
 
 // whyUnreadPV is whyUnread for the logical volumes of a drive. A partition that reads
-// back blank was meant for a physical volume and has none.
-func (e *Inventory) whyUnreadPV(d *drivebay.Drive, p partitions.Part) string {
+// back blank was meant for a physical volume and has none. Another one whose physical
+// volume LVM does not see has none if the groups that it was in go on without it.
+func (e *Inventory) whyUnreadPV(ctx context.Context, d *drivebay.Drive, p partitions.Part) string {
 	e.Ledger.Mu.Lock()
 	x := e.Partitions.Index.LVM
 	e.Ledger.Mu.Unlock()
-	if x != nil && x.PVs[d.ID] == p.Dev {
-		if pv, _ := x.Report.On(p.Dev); pv != nil {
-			return ""
-		}
+	if x == nil || x.PVs[d.ID] != p.Dev {
+		return e.whyUnseen(d, p)
 	}
-	return e.whyUnseen(d, p)
+	pv, g := x.Report.On(p.Dev)
+	switch {
+	case pv != nil && pv.Unreadable(g):
+		return "LVM cannot read the metadata of the volume group in its partition " + p.Name
+	case pv != nil:
+		return ""
+	}
+	why := e.whyUnseen(d, p)
+	if why != "" && e.hasLeft(ctx, d, p.Start, p.Size) {
+		return ""
+	}
+	return why
+}
+
+// hasLeft reports whether a range of a drive, in which LVM sees no physical volume, was one of groups
+// that have removed it since.
+func (e *Inventory) hasLeft(ctx context.Context, d *drivebay.Drive, start, size uint64) bool {
+	b, err := readRange(ctx, e, d, start, min(size, lvm.LeftTexts), func(r *io.SectionReader) ([]byte, error) { return io.ReadAll(r) })
+	return err == nil && e.Groups.LVMNow().Reported().HaveLeft(b)
 }
 
 // whyUnseen returns why LVM does not see the physical volume in a partition; "" if it

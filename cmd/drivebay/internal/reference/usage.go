@@ -12,7 +12,7 @@ import (
 var usageWords = map[drivebay.Usage]struct{ means, waits string }{
 	drivebay.UsageUnknown:   {"the drive was not listed yet", "the first listing of the machine"},
 	drivebay.UsageInUse:     {"the drive stays in the machine; if it is claimed, volumes can be created on it", "nothing"},
-	drivebay.UsageReleasing: {"the drive is leaving: it gets no new volumes, and the volumes on it stay in use", "its volumes and snapshots to be moved, released (`drivebay volume release VOLUME`) or deleted; `drivebay drive show DRIVE` lists them"},
+	drivebay.UsageReleasing: {"the drive is leaving: it gets no new volumes, and the volumes on it stay in use", "its volumes and snapshots to be moved, released (`drivebay volume release VOLUME`) or deleted, and the proof that no other volume is on it; `drivebay drive show DRIVE` lists what it waits for"},
 	drivebay.UsageReleased:  {"nothing depends on the drive", "the approval of its removal by an operator"},
 	drivebay.UsageRemoving:  {"the kernel is removing the device, and the light of the bay is on", "the kernel; drivebay requests the removal again after a restart. If the kernel cannot remove the device, pull the drive anyway"},
 	drivebay.UsageRemoved:   {"the drive was removed, or is back and not accepted: drivebay writes nothing to it", "a new drive in the same bay, which inherits the claim; or the return of the drive and `drivebay accept DRIVE`"},
