@@ -29,6 +29,5 @@ type Inventory struct {
 	NotAdopted        map[string]error  // by drive: why volumes on it have no record yet
 	Ready             bool              // the set may be read: the records of an earlier run were compared with the machine
 	unlisted          map[string]string // by drive that is here: why its volumes are not known; "": they are known
-	wasRead           map[string]bool   // by drive: its volumes were known when it was last here
 	ViewMu            sync.Mutex        // guards the fields below: what the last tick found
 }

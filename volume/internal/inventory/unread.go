@@ -72,18 +72,16 @@ func (e *Inventory) UnreadDrives(of func(*drivebay.Drive) bool) error {
 }
 
 // WhyUnlisted returns why it is not proved that the records name all volumes on a drive; "" if it is. A
-// drive that is away was read if it was when it was last here.
+// drive that is away proves nothing, and cannot: the records decide, or a drive that died before a restart
+// could not be released.
 func (e *Inventory) WhyUnlisted(drive string) string {
 	unread, listed := e.unreadOf(func(d *drivebay.Drive) bool { return d.ID == drive })
-	d, known := steps.DriveOf(e.Drives.Snapshot(), drive)
 	e.Ledger.Mu.Lock()
-	notAdopted, read := e.NotAdopted[drive], e.wasRead[drive]
+	notAdopted := e.NotAdopted[drive]
 	e.Ledger.Mu.Unlock()
 	switch {
 	case !listed:
 		return "the drives of this machine are not listed yet"
-	case known && d.Status == drivebay.StatusOffline && !read:
-		return "it is not here, and was not read since the daemon started: put it back"
 	case len(unread) > 0:
 		return unread[0].why
 	case notAdopted != nil:
@@ -167,12 +165,11 @@ func readBlank(d *drivebay.Drive) bool {
 // NoteRead records which drives the listing has read. A drive that was read once
 // stays read while it is here: all its volumes have records.
 func (e *Inventory) NoteRead(ctx context.Context, s *drivebay.Snapshot, failed map[string]error, reported bool) {
-	next, read := map[string]string{}, map[string]bool{}
+	next := map[string]string{}
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		e.Ledger.Mu.Lock()
 		was, before := e.unlisted[d.ID]
-		read[d.ID] = e.wasRead[d.ID]
 		e.Ledger.Mu.Unlock()
 		if d.Status != drivebay.StatusOnline {
 			continue
@@ -182,11 +179,10 @@ func (e *Inventory) NoteRead(ctx context.Context, s *drivebay.Snapshot, failed m
 		} else {
 			next[d.ID] = e.whyUnread(ctx, d, failed[d.ID])
 		}
-		read[d.ID] = next[d.ID] == "" || !mayCarry(d)
 	}
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	e.unlisted, e.wasRead, e.complete = next, read, e.complete || s.Complete && reported
+	e.unlisted, e.complete = next, e.complete || s.Complete && reported
 }
 
 // whyUnread returns why the volumes on a drive are not known; "" if they are.
