@@ -4,6 +4,7 @@ package apisuite
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"path"
 	"path/filepath"
@@ -24,11 +25,16 @@ import (
 // newController returns a controller that leads.
 func newController(t *testing.T, config *rest.Config) (c *controller.Controller, stop func()) {
 	t.Helper()
+	return newLoggedController(t, config, logger(t))
+}
+
+func newLoggedController(t *testing.T, config *rest.Config, log *slog.Logger) (c *controller.Controller, stop func()) {
+	t.Helper()
 	api, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Leases: leasesOf(t, config), Log: logger(t)})
+	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Leases: leasesOf(t, config), Log: log})
 	c.Lead()
 	return c, run(t, c.Run)
 }

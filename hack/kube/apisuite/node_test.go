@@ -36,6 +36,7 @@ type node struct {
 	engine *volume.Engine
 	// calls counts the calls that the objects have caused.
 	calls *counted
+	log   *slog.Logger
 
 	stopEngine, stopKube func()
 }
@@ -43,12 +44,17 @@ type node struct {
 // newNode returns a node with claimed drives, at work.
 func newNode(t *testing.T, a *API, name string, drives int) *node {
 	t.Helper()
+	return newLoggedNode(t, a, name, drives, logger(t))
+}
+
+func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logger) *node {
+	t.Helper()
 	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: drives, Kind: hostsim.KindNVMe, Serial: name + "-{n}", Size: "2TB"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
-	n := &node{name: name, sim: sim, store: store.Memory()}
+	n := &node{name: name, sim: sim, store: store.Memory(), log: log}
 	n.startEngine(t)
 	n.startKube(t, a)
 	return n
@@ -61,9 +67,9 @@ func (n *node) startEngine(t *testing.T) {
 	if err := claim.UnmarshalText([]byte("all")); err != nil {
 		t.Fatal(err)
 	}
-	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim})
+	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim, Log: n.log})
 	var err error
-	if n.engine, err = volume.New(n.sim, n.drives, n.store, lvm.New(n.sim, ""), volume.Options{Node: n.name, Roots: []string{kubelet}}); err != nil {
+	if n.engine, err = volume.New(n.sim, n.drives, n.store, lvm.New(n.sim, ""), volume.Options{Node: n.name, Roots: []string{kubelet}, Log: n.log}); err != nil {
 		t.Fatal(err)
 	}
 	stopDrives, stopVolumes := run(t, n.drives.Run), run(t, n.engine.Run)
@@ -87,8 +93,8 @@ func (n *node) startKube(t *testing.T, a *API) {
 func (n *node) startKubeAs(t *testing.T, config *rest.Config) {
 	t.Helper()
 	n.calls = &counted{Engine: n.engine}
-	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: logger(t), Every: beatEvery})
-	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Log: logger(t), Mirrored: beat.Mirrored})
+	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: n.log, Every: beatEvery})
+	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Log: n.log, Mirrored: beat.Mirrored})
 	stopPart, stopBeat := run(t, part.Run), run(t, beat.Run)
 	n.stopKube = func() { stopPart(); stopBeat() }
 }

@@ -247,15 +247,14 @@ func (c *Controller) newest(ctx context.Context, id string) (*v1alpha1.Volume, e
 	return o, nil
 }
 
-// CreateVolume requests a volume from a node, or returns the existing one.
+// CreateVolume requests a volume from a node, or returns the existing one. It drops the secrets of the request: an
+// object would show them to everyone who may read it, and keep them in the store and the backups of the API server.
 func (c *Controller) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	if err := errors.Join(c.mayWrite(), r.Check()); err != nil {
 		return drivebay.Volume{}, err
 	}
-	switch {
-	case r.Class.Encryption != "":
-		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w: the controller of a cluster makes no encrypted volumes: the passphrase would have to pass through an object", r.Name, drivebay.ErrNoSupport)
-	case r.Source != (drivebay.Source{}):
+	r.Secrets = nil
+	if r.Source != (drivebay.Source{}) {
 		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, errNoSnapshots)
 	}
 	id := drivebay.VolumeID(r.Name)
