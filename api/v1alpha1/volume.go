@@ -20,6 +20,9 @@ const (
 	VolumeRefused VolumePhase = "Refused"
 	// VolumeReleasing: the volume is being wiped and removed.
 	VolumeReleasing VolumePhase = "Releasing"
+	// VolumeReleased: the volume does not exist any more, and the node deletes the object. Only this phase says so:
+	// an object that is gone was perhaps deleted by a person.
+	VolumeReleased VolumePhase = "Released"
 	// VolumeMissing: the volume was made, and the node does not find it any more.
 	VolumeMissing VolumePhase = "Missing"
 )
@@ -164,7 +167,7 @@ type VolumeStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// +kubebuilder:validation:Enum=Pending;Ready;Failed;Refused;Releasing;Missing
+	// +kubebuilder:validation:Enum=Pending;Ready;Failed;Refused;Releasing;Released;Missing
 	// +optional
 	Phase VolumePhase `json:"phase,omitempty"`
 	// Error is why the node did not do what the spec requests; absent: it did.

@@ -34,7 +34,7 @@ func newLoggedController(t *testing.T, config *rest.Config, log *slog.Logger) (c
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Leases: leasesOf(t, config), Log: log})
+	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Snapshots: client.NewSnapshots(api), Leases: leasesOf(t, config), Log: log})
 	c.Lead()
 	return c, run(t, c.Run)
 }
@@ -80,7 +80,8 @@ func TestKubeSanity(t *testing.T) {
 	ready(t, c, "node-1")
 	config := csitest.Config(serve(t, csi.New(n.drives, csi.Options{Version: "test", NodeID: n.name, Volumes: n.engine, NodeOnly: true})), kubelet, paths{n.sim})
 	config.ControllerAddress = serve(t, csi.New(nil, csi.Options{Version: "test", Cluster: c}))
-	csitest.Sanity(t, csitest.NewRun(config, false, drivebay.BackingPartition, false), csitest.NewRun(config, false, drivebay.BackingLVM, true))
+	csitest.Sanity(t, csitest.NewRun(config, false, drivebay.BackingPartition, false), csitest.NewRun(config, false, drivebay.BackingLVM, true),
+		csitest.NewRun(config, true, drivebay.BackingThin, false), csitest.Encrypted(csitest.NewRun(config, false, drivebay.BackingPartition, false), "open, sesame"))
 }
 
 // paths are the paths of a simulated machine.

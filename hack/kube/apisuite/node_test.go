@@ -94,7 +94,7 @@ func (n *node) startKubeAs(t *testing.T, config *rest.Config) {
 	t.Helper()
 	n.calls = &counted{Engine: n.engine}
 	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: n.log, Every: beatEvery})
-	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Log: n.log, Mirrored: beat.Mirrored})
+	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Snapshots: snapshotsAs(t, config), Log: n.log, Mirrored: beat.Mirrored})
 	stopPart, stopBeat := run(t, part.Run), run(t, beat.Run)
 	n.stopKube = func() { stopPart(); stopBeat() }
 }
@@ -148,6 +148,15 @@ func volumesAs(t *testing.T, config *rest.Config) client.Volumes {
 		t.Fatal(err)
 	}
 	return client.NewVolumes(c)
+}
+
+func snapshotsAs(t *testing.T, config *rest.Config) client.Snapshots {
+	t.Helper()
+	c, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.NewSnapshots(c)
 }
 
 // beatEvery is the time between two renewals of the Lease of a node in these tests.

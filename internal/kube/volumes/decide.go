@@ -7,7 +7,6 @@ import (
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -27,23 +26,14 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 	switch {
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
-	case v == nil && wasMade(o): // nothing is ever made in the place of a volume that is missing
+	case v == nil && translate.IsMade(o.Status.Phase): // nothing is ever made in the place of a volume that is missing
 		return callNone
-	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !wasMade(o)):
+	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !translate.IsMade(o.Status.Phase)):
 		return callCreate
 	case v != nil && uint64(max(o.Spec.Size.Required, 0)) > v.Size:
 		return callExpand
 	}
 	return callNone
-}
-
-// wasMade reports whether the node has said before that the volume was made.
-func wasMade(o *v1alpha1.Volume) bool {
-	switch o.Status.Phase {
-	case v1alpha1.VolumeMade, v1alpha1.VolumeMissing, v1alpha1.VolumeReleasing:
-		return true
-	}
-	return false
 }
 
 // isHalfMade reports whether the creation of a volume is under way or has failed.
@@ -54,12 +44,11 @@ func isHalfMade(v *drivebay.VolumeView) bool {
 // wait returns how long the call that an object requests has to wait: 0 for a request without an answer.
 // again is false if the node has answered, and only another request makes it try again. next is when the
 // last failed try is to be repeated.
-func wait(o *v1alpha1.Volume, next, now time.Time) (after time.Duration, again bool) {
-	e := o.Status.Error
+func wait(a translate.Asked, next, now time.Time) (after time.Duration, again bool) {
 	switch {
-	case o.Generation != o.Status.ObservedGeneration:
+	case !a.Answered():
 		return 0, true
-	case e != nil && !translate.Transient(e):
+	case a.Final():
 		return 0, false
 	}
 	return max(next.Sub(now), 0), true
@@ -87,23 +76,27 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	if v != nil {
 		translate.Observe(&s, v)
 	}
-	if s.Phase = phase(o, v, s.Error, out.listed); s.Phase == v1alpha1.VolumeMissing {
+	if s.Phase = phase(o, v, s.Error, out); s.Phase == v1alpha1.VolumeMissing {
 		s.OperationalStatus = drivebay.Missing.String()
 		s.Findings = []v1alpha1.VolumeFinding{{Severity: drivebay.SeverityInaccessible.String(), Reason: "VolumeNotFound",
 			Message: "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good."}}
 	}
-	s.Conditions = ready(&s, o.Generation, now)
+	setReady(&s.Conditions, s.Phase, s.Error, o.Generation, now)
 	return s
 }
 
 // phase returns the phase of an object with the last error of its request.
-func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, listed bool) v1alpha1.VolumePhase {
+func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, out outcome) v1alpha1.VolumePhase {
 	final := e != nil && !translate.Transient(e)
 	switch {
+	case out.did == callDelete && e == nil:
+		return v1alpha1.VolumeReleased
+	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeReleased:
+		return v1alpha1.VolumeReleased
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete:
 		return v1alpha1.VolumeReleasing
-	case v == nil && (wasMade(o) || o.Spec.Attempt == 0):
-		if !listed && o.Status.Phase != "" {
+	case v == nil && (translate.IsMade(o.Status.Phase) || o.Spec.Attempt == 0):
+		if !out.listed && o.Status.Phase != "" {
 			return o.Status.Phase
 		}
 		return v1alpha1.VolumeMissing
@@ -117,41 +110,35 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 		return v1alpha1.VolumePending
 	case isHalfMade(v):
 		return v1alpha1.VolumeFailed
-	case o.Spec.Attempt > 0 && !wasMade(o) && e != nil && final && o.Spec.Release == "": // another volume has the name
+	case o.Spec.Attempt > 0 && !translate.IsMade(o.Status.Phase) && e != nil && final && o.Spec.Release == "": // another volume has the name
 		return v1alpha1.VolumeRefused
-	case o.Spec.Attempt > 0 && !wasMade(o) && e != nil && o.Spec.Release == "": // the engine could not verify it
+	case o.Spec.Attempt > 0 && !translate.IsMade(o.Status.Phase) && e != nil && o.Spec.Release == "": // the engine could not verify it
 		return v1alpha1.VolumePending
 	}
 	return v1alpha1.VolumeMade
 }
 
-// ready returns the conditions of a status.
-func ready(s *v1alpha1.VolumeStatus, generation int64, now time.Time) []metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.VolumeReady, Status: metav1.ConditionFalse, Reason: string(s.Phase), ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now}}
+// setReady sets the condition Ready.
+func setReady(all *[]metav1.Condition, phase v1alpha1.VolumePhase, e *v1alpha1.VolumeError, generation int64, now time.Time) {
+	c := metav1.Condition{Type: v1alpha1.VolumeReady, Status: metav1.ConditionFalse, Reason: string(phase), ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now}}
 	switch {
-	case s.Phase == v1alpha1.VolumeMade:
+	case phase == v1alpha1.VolumeMade:
 		c.Status = metav1.ConditionTrue
-	case s.Error != nil:
-		c.Reason, c.Message = s.Error.Code, s.Error.Message
+	case e != nil:
+		c.Reason, c.Message = e.Code, e.Message
 	}
-	conditions := s.Conditions
-	meta.SetStatusCondition(&conditions, c)
-	return conditions
+	meta.SetStatusCondition(all, c)
 }
 
-// urgency returns how soon a status has to be written in place of another.
-func urgency(was, want *v1alpha1.VolumeStatus) pace.Urgency {
-	switch {
-	case was.Phase == "":
-		return pace.Now
-	case equality.Semantic.DeepEqual(was, want):
-		return pace.None
-	case was.ObservedGeneration != want.ObservedGeneration || was.Phase != want.Phase:
-		return pace.Now
-	case equality.Semantic.DeepEqual(withoutNumbers(was), withoutNumbers(want)):
-		return pace.Minor
-	}
-	return pace.Major
+// volumeStatuses compares statuses of volumes.
+var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
+	Answer: func(s *v1alpha1.VolumeStatus) any {
+		if s.Phase == "" {
+			return nil
+		}
+		return []any{s.ObservedGeneration, s.Phase}
+	},
+	WithoutNumbers: withoutNumbers,
 }
 
 // withoutNumbers returns a status without the texts that change while nothing happens: a finding names the used
@@ -167,7 +154,7 @@ func withoutNumbers(s *v1alpha1.VolumeStatus) *v1alpha1.VolumeStatus {
 // abandoned reports whether the object of a volume that the engine does not have is to be deleted: an operator
 // has deleted the volume on the node. deleted is true if the daemon has seen that.
 func abandoned(o *v1alpha1.Volume, deleted, listed bool) bool {
-	return listed && o.Spec.Release == "" && wasMade(o) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
+	return listed && o.Spec.Release == "" && translate.IsMade(o.Status.Phase) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
 }
 
 // wants reports whether the engine's volume is to have an object. One that is being made or removed gets its

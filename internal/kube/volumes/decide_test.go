@@ -6,6 +6,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -92,7 +93,7 @@ func TestWait(t *testing.T) {
 		"in use":            {released(object(1, v1alpha1.VolumeMade, "Busy")), 0, false},
 		"removed, no error": {released(object(1, v1alpha1.VolumeReleasing, "")), 5 * time.Second, true},
 	} {
-		if after, again := wait(c.o, next, now); after != c.after || again != c.again {
+		if after, again := wait(translate.AskedOfVolume(c.o), next, now); after != c.after || again != c.again {
 			t.Errorf("%s: %v %v", name, after, again)
 		}
 	}
@@ -119,6 +120,8 @@ func TestAnswer(t *testing.T) {
 		"not verified":       {object(1, "", ""), whole, outcome{callCreate, drivebay.ErrUnavailable, true}, v1alpha1.VolumePending, "Unavailable"},
 		"in use":             {busy, whole, outcome{callDelete, drivebay.ErrBusy, true}, v1alpha1.VolumeMade, "Busy"},
 		"wiping":             {busy, whole, outcome{callDelete, drivebay.ErrTimeout, true}, v1alpha1.VolumeReleasing, "Timeout"},
+		"deleted":            {busy, nil, outcome{callDelete, nil, true}, v1alpha1.VolumeReleased, ""},
+		"deleted before":     {released(object(1, v1alpha1.VolumeReleased, "")), nil, outcome{listed: true}, v1alpha1.VolumeReleased, ""},
 		"withdrawn":          {withdrawn, whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
 		"mirrored":           {object(0, "", ""), whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
 		"gone":               {object(1, v1alpha1.VolumeMade, ""), nil, outcome{listed: true}, v1alpha1.VolumeMissing, ""},
