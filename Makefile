@@ -70,7 +70,7 @@ kube: need-go ## drivebay as the CSI driver of a real Kubernetes node (needs roo
 	$(GO) run ./hack/tier -name kube -min 3 -- -tags kube -timeout 20m -run Kube ./hack/kube/suite
 
 kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
-	$(GO) run ./hack/tier -name kube-api -min 18 -- -tags kube -timeout 60m -run Kube ./hack/kube/apisuite
+	$(GO) run ./hack/tier -name kube-api -min 26 -- -tags kube -timeout 60m -run Kube ./hack/kube/apisuite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'

@@ -30,6 +30,7 @@ const (
 // node is a node of the cluster: the engines of a simulated machine, and the part of the node in the objects.
 type node struct {
 	name   string
+	claim  string // the drives
 	sim    *hostsim.Machine
 	store  *store.Mem
 	drives *drivemgr.Manager
@@ -54,7 +55,7 @@ func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logg
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
-	n := &node{name: name, sim: sim, store: store.Memory(), log: log}
+	n := &node{name: name, claim: "all", sim: sim, store: store.Memory(), log: log}
 	n.startEngine(t)
 	n.startKube(t, a)
 	return n
@@ -64,7 +65,7 @@ func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logg
 func (n *node) startEngine(t *testing.T) {
 	t.Helper()
 	var claim drivebay.Selectors
-	if err := claim.UnmarshalText([]byte("all")); err != nil {
+	if err := claim.UnmarshalText([]byte(n.claim)); n.claim != "" && err != nil {
 		t.Fatal(err)
 	}
 	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim, Log: n.log})
@@ -80,7 +81,7 @@ func (n *node) startEngine(t *testing.T) {
 	}
 	eventually(t, "room on node "+n.name, func() bool {
 		c, err := n.engine.Capacity(t.Context(), class)
-		return err == nil && c.Available > 0 && n.engine.Listed() == nil
+		return err == nil && (c.Available > 0 || n.claim == "") && n.engine.Listed() == nil
 	})
 }
 
@@ -113,6 +114,7 @@ type counted struct {
 	*volume.Engine
 	mu                      sync.Mutex
 	create, delete, enlarge int
+	heal                    int
 }
 
 func (c *counted) count(n *int) {
@@ -124,6 +126,11 @@ func (c *counted) count(n *int) {
 func (c *counted) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	c.count(&c.create)
 	return c.Engine.CreateVolume(ctx, r)
+}
+
+func (c *counted) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
+	c.count(&c.heal)
+	return c.Engine.Heal(ctx, r)
 }
 
 func (c *counted) DeleteVolume(ctx context.Context, id string) error {

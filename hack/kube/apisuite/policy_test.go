@@ -75,6 +75,9 @@ func TestKubeVolumePolicy(t *testing.T) {
 		"a person releases":              {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"release":"Delete"}}`}, "written by the controller only"},
 		"another node makes a snapshot":  {foreign, snapshot("rack24", ""), []string{"create", "-f", "-"}, "may not write a Snapshot"},
 		"the node requests a snapshot":   {own, snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "requests nothing"},
+		"a node wishes":                  {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1"}}`}, "written by the controller only"},
+		"a person wishes and requests":   {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","attempt":1}}`}, "written by the controller only"},
+		"a person wishes and grows":      {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","size":{"required":5368709120}}}`}, "written by the controller only"},
 		"a person makes a snapshot":      {"", snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "a Snapshot is made by its node or by the controller only"},
 		"a backup is restored":           {"", object("rack24", "x", `,"attempt":1`), []string{"create", "-f", "-"}, "by its node or by the controller only"},
 	} {
@@ -82,6 +85,19 @@ func TestKubeVolumePolicy(t *testing.T) {
 			t.Errorf("%s: %s", what, out)
 		}
 	}
+
+	// A person may request a repair, which deletes no data.
+	a.Kubectl(t, "", "patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1"}}`)
+	Eventually(t, 30*time.Second, "the repair has an answer", func() string {
+		o, err := all.Get(t.Context(), id)
+		if err != nil {
+			return err.Error()
+		}
+		if o.Status.Healing == nil || o.Status.Healing.Request != "1" {
+			return string(o.Status.Phase)
+		}
+		return ""
+	})
 
 	// A person may delete the object, which deletes no data.
 	a.Kubectl(t, "", "delete", "volumes.drivebay.io", id)

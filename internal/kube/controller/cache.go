@@ -107,7 +107,8 @@ func (s *objects) snapshotViews() (out []drivebay.VolumeSnapshot) {
 
 // view returns the volume of an object, nil if it was not made.
 func (s *objects) view(o *v1alpha1.Volume) *drivebay.VolumeView {
-	if !translate.IsMade(o.Status.Phase) && o.Status.Phase != v1alpha1.VolumeFailed {
+	found := o.Status.Phase == v1alpha1.VolumeFound && o.Spec.Attempt > 0 // it was made once
+	if !translate.IsMade(o.Status.Phase) && o.Status.Phase != v1alpha1.VolumeFailed && !found {
 		return nil
 	}
 	v := translate.View(o)

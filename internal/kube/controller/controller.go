@@ -82,6 +82,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 			c.volumes.sweep(ctx, volumes, now)
 			c.snapshots.sweep(ctx, snapshots, now)
+			c.moveObjects(ctx)
 		}
 	}
 }

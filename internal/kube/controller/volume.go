@@ -215,3 +215,48 @@ func (growth) takeBack(o *v1alpha1.Volume) map[string]any {
 }
 
 func (growth) replacing(*v1alpha1.Volume, error, int64) error { return nil }
+
+// moveObjects gives the objects of volumes to the nodes that are to adopt them, once their own nodes have given up
+// their records or are down. It moves no data: a node adopts only what is on its drives.
+func (c *Controller) moveObjects(ctx context.Context) {
+	if c.follower.Load() != nil {
+		return
+	}
+	for _, o := range c.objects.leaving(c.nodes.down) {
+		end, err := c.begin(o.Name)
+		if err != nil {
+			continue // the next look comes for it
+		}
+		if err := c.moveObject(ctx, o); err != nil {
+			c.opt.Log.Warn("the object of a volume is not moved to the node that is to adopt it", "op", "kube", "volume", o.Name, "node", o.Spec.Adopt, "err", err)
+		}
+		end()
+	}
+}
+
+func (c *Controller) moveObject(ctx context.Context, o *v1alpha1.Volume) error {
+	spec := *o.Spec.DeepCopy()
+	spec.Node, spec.Attempt, spec.Heal = spec.Adopt, 0, ""
+	if err := c.opt.Objects.DeleteExact(ctx, o); err != nil {
+		return err
+	}
+	c.objects.drop(o)
+	made, err := c.opt.Objects.Create(ctx, &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: client.Labels(spec.Node)}, Spec: spec}, client.ControllerOwner)
+	if err != nil {
+		return fmt.Errorf("set spec.adopt again: %w", err) // the node shows the volume as found
+	}
+	c.objects.put(made)
+	return nil
+}
+
+// leaving returns the objects of volumes that another node is to adopt, and can.
+func (s *objects) leaving(down func(node string) string) (out []*v1alpha1.Volume) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.byID {
+		if o.Spec.Adopt != "" && o.Spec.Adopt != o.Spec.Node && o.Spec.Release == "" && (o.Status.Phase == v1alpha1.VolumeMoved || down(o.Spec.Node) != "") {
+			out = append(out, o)
+		}
+	}
+	return out
+}

@@ -19,6 +19,9 @@ const (
 	callCreate
 	callExpand
 	callDelete
+	callHeal
+	callAdopt
+	callForget
 )
 
 // requested returns the call that an object requests, given the volume of the engine; nil: the engine does not have it.
@@ -26,14 +29,39 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 	switch {
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
-	case v == nil && translate.IsMade(o.Status.Phase): // nothing is ever made in the place of a volume that is missing
+	case v != nil && isFound(v):
+		if o.Spec.Adopt == o.Spec.Node {
+			return callAdopt
+		}
+		return callNone
+	case v != nil && givenUp(o):
+		return callForget
+	case v == nil && (wasThere(o) || givenUp(o)): // nothing is ever made in the place of a volume that is missing
 		return callNone
 	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !translate.IsMade(o.Status.Phase)):
 		return callCreate
+	case v != nil && o.Spec.Heal != "" && (o.Status.Healing == nil || o.Status.Healing.Request != o.Spec.Heal):
+		return callHeal
 	case v != nil && uint64(max(o.Spec.Size.Required, 0)) > v.Size:
 		return callExpand
 	}
 	return callNone
+}
+
+// wasThere reports whether the node has had the volume, or has found it.
+func wasThere(o *v1alpha1.Volume) bool {
+	return translate.IsMade(o.Status.Phase) || o.Status.Phase == v1alpha1.VolumeFound || o.Status.Phase == v1alpha1.VolumeMoved
+}
+
+// givenUp reports whether another node is to adopt the volume.
+func givenUp(o *v1alpha1.Volume) bool { return o.Spec.Adopt != "" && o.Spec.Adopt != o.Spec.Node }
+
+// isFound reports whether a volume is on the drives and in no record: each record has a state.
+func isFound(v *drivebay.VolumeView) bool { return v.CSIStatus == drivebay.CSIUnknown }
+
+// viewOf returns a volume that is on the drives and in no record.
+func viewOf(f *drivebay.FoundVolume) *drivebay.VolumeView {
+	return &drivebay.VolumeView{Volume: drivebay.Volume{ID: f.ID, Name: f.Name, Size: f.Size, Location: drivebay.Location{Kind: f.Kind, Drives: f.Drives}}}
 }
 
 // isHalfMade reports whether the creation of a volume is under way or has failed.
@@ -58,6 +86,8 @@ func wait(a translate.Asked, next, now time.Time) (after time.Duration, again bo
 type outcome struct {
 	did call
 	err error
+	// healed is what Heal has reported.
+	healed drivebay.HealReport
 	// listed is true if the engine knows all volumes of the node: one that it does not have is missing.
 	listed bool
 }
@@ -66,20 +96,31 @@ type outcome struct {
 func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Time) v1alpha1.VolumeStatus {
 	s := *o.Status.DeepCopy()
 	due := requested(o, v)
+	setHealed(o, &s, out, now)
 	switch {
+	case out.did == callHeal: // has its own condition
 	case out.did != callNone:
 		s.Error = translate.ErrorOf(out.err)
 	case due == callNone, o.Generation != s.ObservedGeneration:
 		s.Error = nil
 	}
 	s.ObservedGeneration = o.Generation
-	if v != nil {
+	switch {
+	case v != nil && !isFound(v):
+		translate.Observe(&s, v)
+	case v != nil && s.Capacity == 0: // not the size of the volume before: a found volume may have a header
 		translate.Observe(&s, v)
 	}
-	if s.Phase = phase(o, v, s.Error, out); s.Phase == v1alpha1.VolumeMissing {
+	why := ""
+	switch s.Phase = phase(o, v, s.Error, out); s.Phase {
+	case v1alpha1.VolumeMissing:
+		why = "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good. If another machine has the drives, spec.adopt can name it."
+	case v1alpha1.VolumeFound:
+		why = "the volume is on drives of node " + o.Spec.Node + " that are not claimed, and in none of its records. Set spec.adopt to \"" + o.Spec.Node + "\", or claim the drives."
+	}
+	if why != "" {
 		s.OperationalStatus = drivebay.Missing.String()
-		s.Findings = []v1alpha1.VolumeFinding{{Severity: drivebay.SeverityInaccessible.String(), Reason: "VolumeNotFound",
-			Message: "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good."}}
+		s.Findings = []v1alpha1.VolumeFinding{{Severity: drivebay.SeverityInaccessible.String(), Reason: "VolumeNotFound", Message: why}}
 	}
 	setReady(&s.Conditions, s.Phase, s.Error, o.Generation, now)
 	return s
@@ -91,11 +132,15 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 	switch {
 	case out.did == callDelete && e == nil:
 		return v1alpha1.VolumeReleased
+	case v == nil && givenUp(o) && out.listed && o.Spec.Release == "":
+		return v1alpha1.VolumeMoved
+	case v != nil && isFound(v) && o.Spec.Release == "":
+		return v1alpha1.VolumeFound
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeReleased:
 		return v1alpha1.VolumeReleased
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete:
 		return v1alpha1.VolumeReleasing
-	case v == nil && (translate.IsMade(o.Status.Phase) || o.Spec.Attempt == 0):
+	case v == nil && (wasThere(o) || o.Spec.Attempt == 0):
 		if !out.listed && o.Status.Phase != "" {
 			return o.Status.Phase
 		}
@@ -118,6 +163,36 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 	return v1alpha1.VolumeMade
 }
 
+// setHealed writes the result of a repair into a status. An error that ends by itself is shown, and the repair tried again.
+func setHealed(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, out outcome, now time.Time) {
+	if o.Spec.Heal == "" {
+		s.Healing = nil
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.VolumeHealed)
+		return
+	}
+	if out.did != callHeal {
+		return
+	}
+	c := metav1.Condition{Type: v1alpha1.VolumeHealed, Status: metav1.ConditionTrue, Reason: "NothingToRepair", ObservedGeneration: o.Generation, LastTransitionTime: metav1.Time{Time: now}}
+	e := translate.ErrorOf(out.err)
+	if e == nil || !translate.Transient(e) {
+		s.Healing = translate.Healing(o.Spec.Heal, &out.healed)
+	}
+	for _, step := range out.healed.Steps {
+		if c.Reason = "Repaired"; step.Failed != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, "NotRepaired", drivebay.PlainText(step.Repair+": "+step.Failed, 1024)
+			break
+		}
+	}
+	switch left := out.healed.Remaining; {
+	case e != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, e.Code, e.Message
+	case len(left) > 0 && c.Status == metav1.ConditionTrue:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Abnormal", drivebay.PlainText(left[0].Reason+": "+left[0].Message, 1024)
+	}
+	meta.SetStatusCondition(&s.Conditions, c)
+}
+
 // setReady sets the condition Ready.
 func setReady(all *[]metav1.Condition, phase v1alpha1.VolumePhase, e *v1alpha1.VolumeError, generation int64, now time.Time) {
 	c := metav1.Condition{Type: v1alpha1.VolumeReady, Status: metav1.ConditionFalse, Reason: string(phase), ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now}}
@@ -136,7 +211,11 @@ var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
 		if s.Phase == "" {
 			return nil
 		}
-		return []any{s.ObservedGeneration, s.Phase}
+		healed := ""
+		if s.Healing != nil {
+			healed = s.Healing.Request
+		}
+		return []any{s.ObservedGeneration, s.Phase, healed}
 	},
 	WithoutNumbers: withoutNumbers,
 }
@@ -154,6 +233,9 @@ func withoutNumbers(s *v1alpha1.VolumeStatus) *v1alpha1.VolumeStatus {
 // abandoned reports whether the object of a volume that the engine does not have is to be deleted: an operator
 // has deleted the volume on the node. deleted is true if the daemon has seen that.
 func abandoned(o *v1alpha1.Volume, deleted, listed bool) bool {
+	if o.Status.Phase == v1alpha1.VolumeFound && listed && o.Spec.Release == "" { // its drive was taken out again
+		return true
+	}
 	return listed && o.Spec.Release == "" && translate.IsMade(o.Status.Phase) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ type Engine interface {
 	ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error)
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
+	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
+	AdoptVolume(ctx context.Context, id string) error
+	ForgetVolume(ctx context.Context, id string) error
 }
 
 // Options are the settings of a Node.
@@ -72,7 +76,11 @@ func (n *Node) kindOfVolumes() kind[*v1alpha1.Volume, *drivebay.VolumeView] {
 	return kind[*v1alpha1.Volume, *drivebay.VolumeView]{
 		api: n.opt.Objects, asked: translate.AskedOfVolume, requested: requested, run: n.runVolume, shown: wants, abandoned: abandoned,
 		find: func(id string) *drivebay.VolumeView {
-			v, _ := n.opt.Engine.Volumes().Get(id)
+			set := n.opt.Engine.Volumes()
+			v, ok := set.Get(id)
+			if i := slices.IndexFunc(set.Found, func(f drivebay.FoundVolume) bool { return f.ID == id }); !ok && i >= 0 {
+				return viewOf(&set.Found[i])
+			}
 			return v
 		},
 		answer: func(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Time) *v1alpha1.Volume {
@@ -157,6 +165,15 @@ func (n *Node) followVolumes(was map[string]*drivebay.VolumeView, set *drivebay.
 		}
 		n.volumes.queue.AddAfter(v.ID, gatherTime)
 	}
+	for i := range set.Found {
+		f := viewOf(&set.Found[i])
+		if is[f.ID] != nil { // another volume of that id is in the records
+			continue
+		}
+		if is[f.ID] = f; was[f.ID] == nil || !reflect.DeepEqual(was[f.ID].Location, f.Location) {
+			n.volumes.queue.AddAfter(f.ID, gatherTime)
+		}
+	}
 	for id, v := range was {
 		if is[id] == nil {
 			if v.CSIStatus == drivebay.CSIRemoving {
@@ -204,32 +221,46 @@ func (n *Node) mirrored() bool {
 }
 
 // runVolume calls the engine for what the object of a volume requests.
-func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) error {
+func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out outcome) {
+	out.did = do
 	switch do {
 	case callCreate:
-		r, err := translate.RequestOf(&o.Spec)
-		if err == nil && drivebay.VolumeID(r.Name) != o.Name {
-			err = fmt.Errorf("volume %s: %w: the name of the object does not follow from spec.name", o.Name, drivebay.ErrInvalid)
-		}
-		if err == nil {
-			_, err = n.opt.Engine.CreateVolume(ctx, r)
-		}
-		return err
+		out.err = n.create(ctx, o)
 	case callDelete:
-		return n.opt.Engine.DeleteVolume(ctx, o.Name)
+		out.err = n.opt.Engine.DeleteVolume(ctx, o.Name)
+	case callHeal:
+		out.healed, out.err = n.opt.Engine.Heal(ctx, drivebay.HealRequest{Volume: o.Name})
+	case callAdopt:
+		out.err = n.opt.Engine.AdoptVolume(ctx, o.Name)
+	case callForget:
+		out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
+	case callExpand:
+		_, _, out.err = n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
 	}
-	_, _, err := n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
+	return out
+}
+
+func (n *Node) create(ctx context.Context, o *v1alpha1.Volume) error {
+	r, err := translate.RequestOf(&o.Spec)
+	if err == nil && drivebay.VolumeID(r.Name) != o.Name {
+		err = fmt.Errorf("volume %s: %w: the name of the object does not follow from spec.name", o.Name, drivebay.ErrInvalid)
+	}
+	if err == nil {
+		_, err = n.opt.Engine.CreateVolume(ctx, r)
+	}
 	return err
 }
 
 // runSnapshot calls the engine for what the object of a snapshot requests.
-func (n *Node) runSnapshot(ctx context.Context, o *v1alpha1.Snapshot, do call) error {
-	if do == callDelete {
-		return n.opt.Engine.DeleteSnapshot(ctx, o.Name)
+func (n *Node) runSnapshot(ctx context.Context, o *v1alpha1.Snapshot, do call) (out outcome) {
+	out.did = do
+	switch {
+	case do == callDelete:
+		out.err = n.opt.Engine.DeleteSnapshot(ctx, o.Name)
+	case drivebay.SnapshotID(o.Spec.Name) != o.Name:
+		out.err = fmt.Errorf("snapshot %s: %w: the name of the object does not follow from spec.name", o.Name, drivebay.ErrInvalid)
+	default:
+		_, out.err = n.opt.Engine.CreateSnapshot(ctx, o.Spec.Name, o.Spec.Volume)
 	}
-	if drivebay.SnapshotID(o.Spec.Name) != o.Name {
-		return fmt.Errorf("snapshot %s: %w: the name of the object does not follow from spec.name", o.Name, drivebay.ErrInvalid)
-	}
-	_, err := n.opt.Engine.CreateSnapshot(ctx, o.Spec.Name, o.Spec.Volume)
-	return err
+	return out
 }

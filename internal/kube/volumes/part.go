@@ -35,15 +35,15 @@ type kind[P wanted, V comparable] struct {
 		Delete(ctx context.Context, name string, uid types.UID) error
 	}
 	asked     func(P) translate.Asked
-	find      func(id string) V                    // what the engine has
-	shown     func(V) bool                         // whether that is to have an object
-	requested func(P, V) call                      // the call that an object requests
-	run       func(context.Context, P, call) error // calls the engine
-	answer    func(P, V, outcome, time.Time) P     // the object with its status after a look at the engine, and after the call if there was one
-	urgency   func(was, want P) urgency            // how soon a status has to be written in place of another
-	abandoned func(o P, deleted, listed bool) bool // whether the object of what the engine does not have is to be deleted
-	mirror    func(V) P                            // the object of what no object has requested
-	label     func(metav1.ObjectMeta) P            // an object without a spec
+	find      func(id string) V                      // what the engine has
+	shown     func(V) bool                           // whether that is to have an object
+	requested func(P, V) call                        // the call that an object requests
+	run       func(context.Context, P, call) outcome // calls the engine
+	answer    func(P, V, outcome, time.Time) P       // the object with its status after a look at the engine, and after the call if there was one
+	urgency   func(was, want P) urgency              // how soon a status has to be written in place of another
+	abandoned func(o P, deleted, listed bool) bool   // whether the object of what the engine does not have is to be deleted
+	mirror    func(V) P                              // the object of what no object has requested
+	label     func(metav1.ObjectMeta) P              // an object without a spec
 }
 
 // objectsOf are the newest objects of a kind that the node knows.
@@ -211,7 +211,8 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, callTime)
-	failed := p.run(limited, o, do)
+	out := p.run(limited, o, do)
+	failed := out.err
 	cancel()
 	if ctx.Err() != nil {
 		return 0, nil // the next start continues
@@ -224,10 +225,11 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 		m.failed++
 		m.next = time.Now().Add(retries.Wait(m.failed))
 	})
+	out.listed = p.opt.Engine.Listed() == nil
 	if failed != nil {
 		p.opt.Log.Info("the request in the object of a volume or snapshot failed", "op", "kube", "volume", id, "err", failed)
 	}
-	if _, err = p.write(ctx, o, p.answer(o, p.find(id), outcome{do, failed, p.opt.Engine.Listed() == nil}, time.Now())); err != nil {
+	if _, err = p.write(ctx, o, p.answer(o, p.find(id), out, time.Now())); err != nil {
 		return 0, err
 	}
 	switch {
@@ -274,7 +276,7 @@ func (p *part[P, V]) conflict(ctx context.Context, id string) error {
 	}
 	if p.memoryOf(id).foreign != node {
 		p.remember(id, func(m *memory[P]) { m.foreign = node })
-		p.opt.Log.Error("a volume or snapshot of this node has the object of another node, and is not shown in the cluster: find out which of the two is in use", "op", "kube", "volume", id, "node", node)
+		p.opt.Log.Error("a volume or snapshot of this node has the object of another node, and is not shown in the cluster: find out which of the two is in use, and set spec.adopt of the object to this node if its drives are here", "op", "kube", "volume", id, "node", node)
 	}
 	return nil
 }

@@ -33,23 +33,23 @@ func TestSnapshot(t *testing.T) {
 		want  call
 		phase v1alpha1.VolumePhase
 	}{
-		"new":                        {snapshot(1, "", "", ""), nil, outcome{callCreate, nil, true}, callCreate, v1alpha1.VolumePending}, // the set follows
-		"made":                       {snapshot(1, "", "", ""), there, outcome{callCreate, nil, true}, callCreate, v1alpha1.VolumeMade},
-		"no space":                   {snapshot(1, "", "", ""), nil, outcome{callCreate, drivebay.ErrNoSpace, true}, callCreate, v1alpha1.VolumeRefused},
-		"a drive is away":            {snapshot(1, "", "", ""), nil, outcome{callCreate, drivebay.ErrUnavailable, true}, callCreate, v1alpha1.VolumePending},
-		"another has the name":       {snapshot(1, "", "", ""), there, outcome{callCreate, drivebay.ErrExists, true}, callCreate, v1alpha1.VolumeRefused},
-		"not verified":               {snapshot(1, "", "", ""), there, outcome{callCreate, drivebay.ErrUnavailable, true}, callCreate, v1alpha1.VolumePending},
+		"new":                        {snapshot(1, "", "", ""), nil, outcome{did: callCreate, err: nil, listed: true}, callCreate, v1alpha1.VolumePending}, // the set follows
+		"made":                       {snapshot(1, "", "", ""), there, outcome{did: callCreate, err: nil, listed: true}, callCreate, v1alpha1.VolumeMade},
+		"no space":                   {snapshot(1, "", "", ""), nil, outcome{did: callCreate, err: drivebay.ErrNoSpace, listed: true}, callCreate, v1alpha1.VolumeRefused},
+		"a drive is away":            {snapshot(1, "", "", ""), nil, outcome{did: callCreate, err: drivebay.ErrUnavailable, listed: true}, callCreate, v1alpha1.VolumePending},
+		"another has the name":       {snapshot(1, "", "", ""), there, outcome{did: callCreate, err: drivebay.ErrExists, listed: true}, callCreate, v1alpha1.VolumeRefused},
+		"not verified":               {snapshot(1, "", "", ""), there, outcome{did: callCreate, err: drivebay.ErrUnavailable, listed: true}, callCreate, v1alpha1.VolumePending},
 		"at rest":                    {snapshot(1, v1alpha1.VolumeMade, "", ""), there, outcome{listed: true}, callNone, v1alpha1.VolumeMade},
 		"gone":                       {snapshot(1, v1alpha1.VolumeMade, "", ""), nil, outcome{listed: true}, callNone, v1alpha1.VolumeMissing},
 		"gone, perhaps":              {snapshot(1, v1alpha1.VolumeMade, "", ""), nil, outcome{}, callNone, v1alpha1.VolumeMade},
 		"back":                       {snapshot(1, v1alpha1.VolumeMissing, "", ""), there, outcome{listed: true}, callNone, v1alpha1.VolumeMade},
 		"made on the node":           {snapshot(0, "", "", ""), there, outcome{listed: true}, callNone, v1alpha1.VolumeMade},
 		"made on the node, and gone": {snapshot(0, "", "", ""), nil, outcome{listed: true}, callNone, v1alpha1.VolumeMissing},
-		"deleted":                    {snapshot(2, v1alpha1.VolumeMade, "", release), nil, outcome{callDelete, nil, true}, callDelete, v1alpha1.VolumeReleased},
-		"deleted, still in the set":  {snapshot(2, v1alpha1.VolumeMade, "", release), there, outcome{callDelete, nil, true}, callDelete, v1alpha1.VolumeReleased},
+		"deleted":                    {snapshot(2, v1alpha1.VolumeMade, "", release), nil, outcome{did: callDelete, err: nil, listed: true}, callDelete, v1alpha1.VolumeReleased},
+		"deleted, still in the set":  {snapshot(2, v1alpha1.VolumeMade, "", release), there, outcome{did: callDelete, err: nil, listed: true}, callDelete, v1alpha1.VolumeReleased},
 		"deleted before the restart": {snapshot(2, v1alpha1.VolumeReleased, "", release), nil, outcome{listed: true}, callDelete, v1alpha1.VolumeReleased},
-		"cannot be deleted":          {snapshot(2, v1alpha1.VolumeMade, "", release), there, outcome{callDelete, drivebay.ErrRefused, true}, callDelete, v1alpha1.VolumeMade},
-		"deleted later":              {snapshot(2, v1alpha1.VolumeMade, "", release), there, outcome{callDelete, drivebay.ErrUnavailable, true}, callDelete, v1alpha1.VolumeReleasing},
+		"cannot be deleted":          {snapshot(2, v1alpha1.VolumeMade, "", release), there, outcome{did: callDelete, err: drivebay.ErrRefused, listed: true}, callDelete, v1alpha1.VolumeMade},
+		"deleted later":              {snapshot(2, v1alpha1.VolumeMade, "", release), there, outcome{did: callDelete, err: drivebay.ErrUnavailable, listed: true}, callDelete, v1alpha1.VolumeReleasing},
 	} {
 		if got := requestedSnapshot(c.o, c.v); got != c.want {
 			t.Errorf("%s: call %d, want %d", name, got, c.want)

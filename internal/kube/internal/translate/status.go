@@ -50,6 +50,17 @@ func findingsOf(c drivebay.Condition) []v1alpha1.VolumeFinding {
 	return out
 }
 
+// Healing returns the result of a repair as it is in a status.
+func Healing(request string, r *drivebay.HealReport) *v1alpha1.VolumeHealing {
+	const most, length = 16, 512
+	out := &v1alpha1.VolumeHealing{Request: request}
+	for _, s := range r.Steps[:min(len(r.Steps), most)] {
+		out.Repairs = append(out.Repairs, v1alpha1.VolumeRepair{Repair: drivebay.Clip(s.Repair, maxReason), Why: drivebay.PlainText(s.Why, length),
+			Done: drivebay.PlainText(s.Done, length), Failed: drivebay.PlainText(s.Failed, length)})
+	}
+	return out
+}
+
 // View returns the volume in an object, as the CSI services answer it.
 func View(o *v1alpha1.Volume) *drivebay.VolumeView {
 	s := &o.Status
