@@ -254,6 +254,27 @@ func TestKubeObjectDeleted(t *testing.T) {
 		t.Errorf("pvc-1 is still on %v", got)
 	}
 
+	// The daemon of an earlier version deletes the object and says nothing.
+	if _, err := create(t, c, r); err != nil {
+		t.Fatal(err)
+	}
+	one.stopKube()
+	go func() { ended <- c.DeleteVolume(t.Context(), id) }()
+	for range 2 {
+		o := one.object(t, all, "pvc-1", "is released", func(o *v1alpha1.Volume) bool { return o.Spec.Release != "" })
+		if err := all.Delete(t.Context(), o.Name, o.UID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-ended; !errors.Is(err, drivebay.ErrUnavailable) {
+		t.Errorf("the deletion without an answer: %v", err)
+	}
+	one.startKube(t, a)
+	one.object(t, all, "pvc-1", "is shown again", isPhase(v1alpha1.VolumeMade))
+	if err := persist(t, func(ctx context.Context) error { return c.DeleteVolume(ctx, id) }); err != nil {
+		t.Error(err)
+	}
+
 	// A node that is down cannot show its volume again.
 	if _, err := create(t, c, r); err != nil {
 		t.Fatal(err)

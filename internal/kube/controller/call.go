@@ -221,19 +221,24 @@ func isID(id string) bool {
 }
 
 // deletion is DeleteVolume and DeleteSnapshot.
-type deletion[P wanted] struct{ m *requests[P] }
+type deletion[P wanted] struct {
+	m     *requests[P]
+	again bool // the node was asked again because its object was gone
+}
 
-func (k deletion[P]) next(o P, asked int64) (step, error) {
+func (k *deletion[P]) next(o P, asked int64) (step, error) {
 	return stateOf(k.m.asked(o)).delete(asked)
 }
 
 // without returns nil only if the node has said that nothing is left, or if every node could show what it has: an
-// object that a person deletes takes its request with it, so the node is asked again.
-func (k deletion[P]) without(ctx context.Context, id string, seen P) (none P, err error) {
-	if seen != none {
-		if k.m.asked(seen).Phase == v1alpha1.VolumeReleased {
-			return none, nil
-		}
+// object that a person deletes takes its request with it, so the node is asked again. Once: a daemon of an earlier
+// version deletes the object and says nothing.
+func (k *deletion[P]) without(ctx context.Context, id string, seen P) (none P, err error) {
+	if seen != none && k.m.asked(seen).Phase == v1alpha1.VolumeReleased {
+		return none, nil
+	}
+	if seen != none && !k.again {
+		k.again = true
 		return k.m.make(ctx, k.m.released(seen))
 	}
 	if !isID(id) { // no volume or snapshot ever has it
@@ -248,9 +253,9 @@ func (k deletion[P]) without(ctx context.Context, id string, seen P) (none P, er
 	return none, nil
 }
 
-func (deletion[P]) change(P) map[string]any {
+func (*deletion[P]) change(P) map[string]any {
 	return map[string]any{"release": v1alpha1.ReleaseDelete}
 }
 
-func (deletion[P]) takeBack(P) map[string]any       { return map[string]any{"release": nil} }
-func (deletion[P]) replacing(P, error, int64) error { return nil }
+func (*deletion[P]) takeBack(P) map[string]any       { return map[string]any{"release": nil} }
+func (*deletion[P]) replacing(P, error, int64) error { return nil }

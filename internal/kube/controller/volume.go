@@ -66,7 +66,7 @@ func remove[P wanted](ctx context.Context, m *requests[P], id string) error {
 		return err
 	}
 	defer end()
-	_, err = m.drive(ctx, id, deletion[P]{m})
+	_, err = m.drive(ctx, id, &deletion[P]{m: m})
 	return err
 }
 
