@@ -1,7 +1,9 @@
 package mounts
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
@@ -33,6 +35,22 @@ func (s *VolumeMounts) Abandoned() (out []drivebay.PathFacts) {
 		out = append(out, p)
 	}
 	return out
+}
+
+// heldByDead adds to the error of a mount the paths in no record that show a device which is gone: an XFS
+// is mounted once on a machine, and such a path has it mounted still (xfs_uuid_mount, fs/xfs/xfs_mount.c). They are not
+// unmounted here: a container that starts again would find an empty directory there.
+func (s *VolumeMounts) heldByDead(err error) error {
+	var dead []string
+	for _, p := range s.Abandoned() {
+		if p.Dead {
+			dead = append(dead, p.Path)
+		}
+	}
+	if len(dead) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; the device that it had before is still mounted at %s: end the pod that has it, or unmount it there with `umount`", err, strings.Join(dead, ", "))
 }
 
 func (e *Mounter) publishedBySomeVolume(at MountPath) bool {
