@@ -3,7 +3,6 @@ package mounts
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
@@ -37,20 +36,19 @@ func (s *VolumeMounts) Abandoned() (out []drivebay.PathFacts) {
 	return out
 }
 
-// heldByDead adds to the error of a mount the paths in no record that show a device which is gone: an XFS
-// is mounted once on a machine, and such a path has it mounted still (xfs_uuid_mount, fs/xfs/xfs_mount.c). They are not
-// unmounted here: a container that starts again would find an empty directory there.
+// heldByDead adds to the error of a mount the paths in no record whose device is gone: there an XFS is still mounted, and
+// it is mounted once (xfs_uuid_mount, fs/xfs/xfs_mount.c). Unmounted, such a path would be an empty directory for its pod.
 func (s *VolumeMounts) heldByDead(err error) error {
-	var dead []string
+	dead := ""
 	for _, p := range s.Abandoned() {
 		if p.Dead {
-			dead = append(dead, p.Path)
+			dead += ", " + p.Path
 		}
 	}
-	if len(dead) == 0 {
+	if dead == "" {
 		return err
 	}
-	return fmt.Errorf("%w; the device that it had before is still mounted at %s: end the pod that has it, or unmount it there with `umount`", err, strings.Join(dead, ", "))
+	return fmt.Errorf("%w; the device that it had before is still mounted at %s: end the pod that has it, or unmount it there with `umount`", err, dead[2:])
 }
 
 func (e *Mounter) publishedBySomeVolume(at MountPath) bool {
