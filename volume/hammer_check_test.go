@@ -249,6 +249,10 @@ func (w *world) finish(c *client) {
 	for try := 0; try < 30 && err != nil; try++ {
 		if strings.Contains(err.Error(), "`drivebay release DRIVE`") && try < 3 {
 			w.direct()
+		} else if drive := toClaim.FindStringSubmatch(err.Error()); drive != nil && try < 3 {
+			w.note(0, "claim", drive[1])
+			w.locked(func() { w.claimed[w.ids[drive[1]]] = true })
+			w.must(w.mgr.Claim(w.Context(), drive[1], true))
 		} else if try < 10 && errors.Is(err, drivebay.ErrPending) || strings.HasSuffix(err.Error(), "retry later") { // a move goes on by itself, unless it says what prevents it
 			time.Sleep(time.Minute)
 		} else if toClear.MatchString(err.Error()) { // either one is to go
@@ -338,6 +342,8 @@ func (w *world) readsWell(c *client) error {
 	w.readable(c)
 	return nil
 }
+
+var toClaim = regexp.MustCompile("`drivebay claim ([a-z0-9-]+)`")
 
 var toClear = regexp.MustCompile("`drivebay volume clear [a-z0-9]+` uses the copy on drive ([a-z0-9, -]+); to use the other one, pull drive")
 
