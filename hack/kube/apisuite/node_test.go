@@ -61,6 +61,10 @@ func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logg
 	return n
 }
 
+func newNodeOn(sim *hostsim.Machine, name string) *node {
+	return &node{name: name, sim: sim, store: store.Memory()}
+}
+
 // startEngine starts the daemon of the node without Kubernetes.
 func (n *node) startEngine(t *testing.T) {
 	t.Helper()
