@@ -81,7 +81,7 @@ func removal(l *drivebay.Leaving) *v1alpha1.DriveRemoval {
 	out := &v1alpha1.DriveRemoval{Since: second(l.Since), Why: clip(l.Why, maxText), Cause: clip(l.Cause, maxCause)}
 	if p := l.Progress; p != nil {
 		percent := int32(min(p.Percent(), 100))
-		out.Percent = &percent
+		out.Percent, out.Total = &percent, int64(p.Total)
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func replaces(s *drivebay.Succession) *v1alpha1.DriveReplaces {
 	if s == nil {
 		return nil
 	}
-	return &v1alpha1.DriveReplaces{ID: s.Of, Against: clip(s.Against, maxCause)}
+	return &v1alpha1.DriveReplaces{ID: s.Of, Against: clip(s.Against, maxCause), Taken: second(s.Taken)}
 }
 
 func claimedBy(c *drivebay.Claim) string {
