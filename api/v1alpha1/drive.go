@@ -96,6 +96,9 @@ type DriveStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Node string `json:"node,omitempty"`
+	// FirstSeen is since when the node knows the drive. A later time than before says that the node lost its records.
+	// +optional
+	FirstSeen metav1.Time `json:"firstSeen,omitzero"`
 	// ID is the id of the drive, by which the node knows it.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

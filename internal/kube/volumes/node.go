@@ -27,6 +27,8 @@ type Engine interface {
 	CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error)
 	DeleteVolume(ctx context.Context, id string) error
 	ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error)
+	// RestoreName gives a volume that was found without its name what others remember of it.
+	RestoreName(id string, was drivebay.Volume) error
 }
 
 // Options are the settings of a Node.
@@ -231,6 +233,13 @@ func (n *Node) reconcile(ctx context.Context, id string) (after time.Duration, e
 		return 0, nil
 	case v == nil && abandoned(o, n.memoryOf(id).deleted, n.opt.Engine.Listed() == nil):
 		return 0, n.remove(ctx, o)
+	}
+	if was, ok := remembered(o, v); ok {
+		if err := n.opt.Engine.RestoreName(id, was); err != nil {
+			return 0, fmt.Errorf("restore the name %q: %w", was.Name, err)
+		}
+		v = n.view(id)
+		n.opt.Log.Info("a volume that was found on its drives has its name again", "op", "kube", "volume", id, "name", was.Name)
 	}
 	do := requested(o, v)
 	if do == callNone {

@@ -33,7 +33,7 @@ type node struct {
 // status of the object.
 func (n node) observed(s *drivebay.Snapshot, d *drivebay.Drive, was *v1alpha1.DriveStatus) v1alpha1.DriveStatus {
 	return v1alpha1.DriveStatus{
-		Node: n.name, ID: d.ID, Device: clip(d.Name, maxWord),
+		Node: n.name, FirstSeen: second(d.FirstSeen), ID: d.ID, Device: clip(d.Name, maxWord),
 		Identity: v1alpha1.DriveIdentity{
 			Vendor: clip(d.Vendor, maxField), Model: clip(d.Model, maxField), Serial: clip(d.Serial, maxField),
 			Firmware: clip(d.Firmware, maxWord), WWN: clip(d.WWN, maxField), Issue: clip(cmp.Or(d.IdentityIssue, d.Copy, d.SizeIssue), maxText),
