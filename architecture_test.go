@@ -48,7 +48,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"csi":                        {ours: []string{".", "internal/rpc"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"addons":                     {ours: []string{".", "addons/healer", "internal/rpc"}, theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec", "github.com/csi-addons/spec"}},
 	"addons/healer":              {theirs: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
-	"csi/csitest":                {ours: []string{"."}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
+	"csi/csitest":                {ours: []string{".", "internal/host", "internal/hostsim"}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/cursor":            {ours: []string{"."}},
 	"internal/notify":            {ours: []string{".", "internal/backoff", "internal/cursor"}},
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},

@@ -21,6 +21,11 @@ const (
 	ClaimedByConfig   ClaimedBy = "configuration" // a selector of the configuration matches
 )
 
+// TakesVolumes reports whether new volumes may be made on a drive.
+func (d *Drive) TakesVolumes() bool {
+	return d.Claim != nil && !d.Cordoned && d.Health == HealthGood && len(d.Refusals()) == 0
+}
+
 // Refusals returns the reasons why nothing may be written to a drive, whatever
 // was requested: drivebay never overwrites foreign data. The drive may be claimed if the list is
 // empty. An unknown property is a reason.

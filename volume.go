@@ -27,6 +27,10 @@ type Volume struct {
 
 	Publications []Publication `json:"publications,omitempty"`
 
+	// MoveBeforeUse is true if an operator wants a volume whose drive has to leave to be moved before it
+	// is staged again. It ends with the move, or if the drive stays.
+	MoveBeforeUse bool `json:"moveBeforeUse,omitempty"`
+
 	// Lost is the data whose loss an operator accepted, until an operator clears it
 	// (`drivebay volume clear`).
 	Lost *Lost `json:"lost,omitempty"`
@@ -198,7 +202,7 @@ func (v Volume) UsageMoved(e VolumeUsageEvent) (Volume, error) {
 	}
 	v.Usage = to
 	if to != VolumeReleasing {
-		v.UsageFailure = nil
+		v.UsageFailure, v.MoveBeforeUse = nil, false
 	}
 	return v, nil
 }

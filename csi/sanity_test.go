@@ -3,9 +3,7 @@ package csi_test
 import (
 	"context"
 	"net"
-	"path"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +31,7 @@ func TestSanity(t *testing.T) {
 	t.Cleanup(sim.Close)
 	drives, volumes := drive(t, sim, drivemgr.Options{Claim: claim(t, "all")}, kubelet)
 	config := func(v csi.Volumes) sanity.TestConfig {
-		return csitest.Config(serve(t, drives, v), kubelet, places{sim})
+		return csitest.Config(serve(t, drives, v), kubelet, csitest.Simulated{Machine: sim, Root: kubelet})
 	}
 	thin, plain := config(volumes), config(thick{volumes})
 	passes := []csitest.Run{
@@ -122,35 +120,4 @@ func waitForRoom(t *testing.T, e *volume.Engine) {
 		}
 	}
 	t.Fatal("no drive can carry a volume")
-}
-
-// places are the paths of a simulated machine, which are nowhere else.
-type places struct{ sim *hostsim.Machine }
-
-func placeOf(p string) host.Place {
-	return host.Place{Root: kubelet, Name: strings.TrimPrefix(p, kubelet+"/")}
-}
-
-func (m places) MakeFolder(p string) error {
-	if parent := path.Dir(p); parent != kubelet {
-		if err := m.MakeFolder(parent); err != nil {
-			return err
-		}
-	}
-	return m.sim.MakeFolder(placeOf(p))
-}
-
-func (m places) Remove(p string) error { return m.sim.Remove(placeOf(p)) }
-
-func (m places) Kind(p string) (sanity.PathKind, error) {
-	kind, err := m.sim.Look(placeOf(p))
-	switch kind {
-	case host.PlaceNothing:
-		return sanity.PathIsNotFound, err
-	case host.PlaceFolder:
-		return sanity.PathIsDir, err
-	case host.PlaceFile:
-		return sanity.PathIsFile, err
-	}
-	return sanity.PathIsOther, err
 }

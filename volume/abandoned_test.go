@@ -59,6 +59,28 @@ func TestAbandonedMount(t *testing.T) {
 	}
 }
 
+// TestDeadMountHoldsXFS: an XFS whose drive returned cannot be mounted while a path in no record shows its old
+// device. The error names the path, and the volume can be used once that is unpublished.
+func TestDeadMountHoldsXFS(t *testing.T) {
+	t.Parallel()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["xfs on a partition"])
+		serial := s.serialOf(v.Location.Drives[0])
+		s.must(s.stage(v), s.publish(v, "pod"))
+		s.stop()
+		s.stop = nil
+		s.must(s.st.DeleteVolume(v.ID), s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}))
+		time.Sleep(time.Minute)
+		s.start()
+		s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return"}))
+		time.Sleep(11 * time.Minute)
+		if err := s.stage(v); err == nil || !strings.Contains(err.Error(), "still mounted at "+target(v, "pod")) {
+			s.Errorf("staged: %v", err)
+		}
+		s.must(s.unpublish(v, "pod"), s.stage(v), s.publish(v, "pod"))
+	})
+}
+
 // TestPathsOfOthers: a path that is named after a volume and shows another one, because a static
 // PersistentVolume has its name, and a mount inside the volume are no faults of it, and are not
 // unmounted for it.

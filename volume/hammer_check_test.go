@@ -249,13 +249,17 @@ func (w *world) finish(c *client) {
 	for try := 0; try < 30 && err != nil; try++ {
 		if strings.Contains(err.Error(), "`drivebay release DRIVE`") && try < 3 {
 			w.direct()
-		} else if errors.Is(err, drivebay.ErrPending) || strings.HasSuffix(err.Error(), "retry later") { // a move goes on by itself
+		} else if drive := toClaim.FindStringSubmatch(err.Error()); drive != nil && try < 3 {
+			w.note(0, "claim", drive[1])
+			w.locked(func() { w.claimed[w.ids[drive[1]]] = true })
+			w.must(w.mgr.Claim(w.Context(), drive[1], true))
+		} else if try < 10 && errors.Is(err, drivebay.ErrPending) || strings.HasSuffix(err.Error(), "retry later") { // a move goes on by itself, unless it says what prevents it
 			time.Sleep(time.Minute)
 		} else if toClear.MatchString(err.Error()) { // either one is to go
 			w.note(0, "clear", c.name)
 			w.must(w.e.ClearVolume(w.Context(), c.volume.ID))
 		} else if w.givesUp(err) {
-		} else if errors.Is(err, drivebay.ErrUnavailable) {
+		} else if errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPending) {
 			time.Sleep(time.Minute)
 		} else {
 			break
@@ -339,11 +343,16 @@ func (w *world) readsWell(c *client) error {
 	return nil
 }
 
+var toClaim = regexp.MustCompile("`drivebay claim ([a-z0-9-]+)`")
+
 var toClear = regexp.MustCompile("`drivebay volume clear [a-z0-9]+` uses the copy on drive ([a-z0-9, -]+); to use the other one, pull drive")
 
 // decide does what an error of a volume asks of an operator. Between two copies of it, where a
 // move had ended when its records were lost, he chooses by what was acknowledged.
 func (w *world) decide(c *client, err error) error {
+	if strings.Contains(err.Error(), "is still mounted at "+target(c.volume, "pod")) { // older records had it published
+		return errors.Join(w.unpublish(c.volume, "pod"), w.use(c))
+	}
 	said, id := toClear.FindStringSubmatch(err.Error()), c.volume.ID
 	view, _ := w.e.Volumes().Get(id)
 	advised := func(verb string) bool {

@@ -59,6 +59,48 @@ func TestDriveLeaves(t *testing.T) {
 	})
 }
 
+// TestMoveBeforeUse: a volume whose pod starts again at once leaves its drive nevertheless, if an operator
+// wants it to move first.
+func TestMoveBeforeUse(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"ext4 on a partition", "a partition", "a drive"} {
+		t.Run(kind, func(t *testing.T) {
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				v := s.make("v", requests()[kind])
+				old := v.Location.Drives[0]
+				if err := s.e.MoveBeforeUse(s.Context(), v.ID, true); !errors.Is(err, drivebay.ErrInvalid) {
+					s.Errorf("its drive stays: %v", err)
+				}
+				s.must(s.stage(v), s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
+				time.Sleep(time.Minute)
+				s.must(s.unstage(v), s.stage(v)) // a pod that starts again at once
+				time.Sleep(10 * time.Minute)
+				if is := s.of(v).Location.Drives[0]; is != old {
+					s.Fatalf("it moved to %s while it was in use", is)
+				}
+
+				s.must(s.e.MoveBeforeUse(s.Context(), v.ID, true), s.stage(v), s.unstage(v)) // staged it stays so
+				if err := s.stage(v); !errors.Is(err, drivebay.ErrUnavailable) {
+					s.Errorf("before the move: %v", err)
+				}
+				s.until("moved", func() bool { _ = s.stage(v); return s.of(v).Location.Drives[0] != old })
+				if is := s.of(v); is.MoveBeforeUse {
+					s.Error("it is to move once more")
+				}
+				s.must(s.stage(v))
+
+				// The request ends if the drive stays.
+				now := s.of(v).Location.Drives[0]
+				s.must(s.mgr.Operate(s.Context(), now, drivebay.LeaveRelease, ""))
+				time.Sleep(time.Minute)
+				s.must(s.e.MoveBeforeUse(s.Context(), v.ID, true), s.mgr.Operate(s.Context(), now, drivebay.LeaveCancel, ""))
+				time.Sleep(time.Minute)
+				s.must(s.unstage(v), s.stage(v), s.unstage(v))
+			})
+		})
+	}
+}
+
 // TestVolumeIsLetGo: a drive goes without what nobody needs any more, but not while that
 // is mounted; if it stays after all, so does the volume.
 func TestVolumeIsLetGo(t *testing.T) {

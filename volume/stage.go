@@ -18,6 +18,9 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 	if err != nil {
 		return err
 	}
+	if err := e.movesFirst(r.Volume); err != nil { // before the call ends a copy
+		return err
+	}
 	r.Options = mounts.PlainOptions(r.Options)
 	return e.ledger.OnVolume(ctx, "stage", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {

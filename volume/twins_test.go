@@ -121,3 +121,37 @@ func TestTwinsAfterLostStore(t *testing.T) {
 		}
 	}
 }
+
+// TestUndecidedIsNotCopied: while an operator has to decide which of two volumes with one id is the volume, neither a
+// snapshot nor a clone is made of it: it could be that of the other one.
+func TestUndecidedIsNotCopied(t *testing.T) {
+	t.Parallel()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["ext4 on thin"])
+		records, err := s.st.Volumes()
+		s.must(err)
+		r := records[v.ID]
+		r.Volume, err = r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: "another drive has one as well", Since: s.sim.Now(), Retry: drivebay.RetryOperator})
+		s.must(err)
+		s.stop()
+		s.stop = nil
+		s.must(s.st.PutVolume(r))
+		s.start()
+		time.Sleep(3 * time.Minute)
+		clone := requests()["ext4 on thin"]
+		clone.Name, clone.Size.Required, clone.Source = "clone", v.Size, drivebay.Source{Volume: v.ID}
+		copies := map[string]func() error{
+			"snapshot": func() error { _, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID); return err },
+			"clone":    func() error { _, err := s.e.CreateVolume(s.Context(), clone); return err },
+		}
+		for name, copied := range copies {
+			if err := copied(); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "volume clear") {
+				s.Errorf("%s: %v", name, err)
+			}
+		}
+		s.must(s.e.ClearVolume(s.Context(), v.ID))
+		for _, copied := range copies {
+			s.must(copied())
+		}
+	})
+}

@@ -19,7 +19,7 @@ func (a volumeCommands) volumeCommand() *cobra.Command {
 		a.volumeSnapshotCommand(), a.volumeSnapshotsCommand(), a.volumeSnapshotDeleteCommand(), a.volumeSnapshotForgetCommand(),
 		a.withDryRun(a.onVolume("retry VOLUME", "Retry the failed operation of a volume now", "is retried", (*api.Client).RetryVolume), plan.Retry),
 		a.onVolume("clear VOLUME", "Clear the failure of a volume", "cleared", (*api.Client).ClearVolume),
-		a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(), a.volumeAdoptCommand(),
+		a.volumeMoveFirstCommand(), a.volumeReleaseCommand(), a.volumeAcceptLossCommand(), a.volumeForgetCommand(), a.volumeAdoptCommand(),
 	)
 	return cmd
 }
@@ -90,6 +90,14 @@ func (a volumeCommands) volumeAdoptCommand() *cobra.Command {
 			return a.print(fmt.Sprintf("volume %s adopted\n", render.Clean(args[0])))
 		},
 	}
+}
+
+func (a volumeCommands) volumeMoveFirstCommand() *cobra.Command {
+	var off bool
+	cmd := a.onVolume("move-before-use VOLUME", "Move a volume before it is mounted again", "set", func(c *api.Client, ctx context.Context, id string) error { return c.MoveBeforeUse(ctx, id, !off) })
+	cmd.Long = "For a volume on a leaving drive that cannot move while it is in use: once its pod has ended, the volume\nis moved to another drive, and only then mounted again. Until then a new pod waits. If the move fails,\nor the drive stays, the volume can be mounted. The command refuses while none of its drives is leaving."
+	cmd.Flags().BoolVar(&off, "off", false, "let it be mounted again at once")
+	return cmd
 }
 
 func (a volumeCommands) volumeReleaseCommand() *cobra.Command {

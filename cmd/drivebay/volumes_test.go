@@ -126,6 +126,9 @@ func (v *volumeEngine) AdoptVolume(_ context.Context, id string) error {
 func (v *volumeEngine) ForgetVolume(_ context.Context, id string) error {
 	return v.work("forget %s", id)
 }
+func (v *volumeEngine) MoveBeforeUse(_ context.Context, id string, on bool) error {
+	return v.work("move %s before use %v", id, on)
+}
 func (v *volumeEngine) ReleaseVolume(_ context.Context, id string) error {
 	return v.work("release %s", id)
 }

@@ -56,6 +56,7 @@ var routes = []route{
 	{"POST", "/api/v1/volumes/{id}/heal", true, aboutVolumes(volumeHandlers.healVolume)},
 	{"POST", "/api/v1/volumes/{id}/retry", true, aboutVolumes(volumeHandlers.retryVolume)},
 	{"POST", "/api/v1/volumes/{id}/clear", true, aboutVolumes(volumeHandlers.clearVolume)},
+	{"POST", "/api/v1/volumes/{id}/move-before-use", true, aboutVolumes(volumeHandlers.moveBeforeUse)},
 	{"POST", "/api/v1/volumes/{id}/release", true, aboutVolumes(volumeHandlers.releaseVolume)},
 	{"POST", "/api/v1/volumes/{id}/accept-loss", true, aboutVolumes(volumeHandlers.acceptLoss)},
 	{"POST", "/api/v1/volumes/{id}/forget", true, aboutVolumes(volumeHandlers.forgetVolume)},

@@ -76,6 +76,11 @@ func (c *Client) ClearVolume(ctx context.Context, what string) error {
 	return c.post(ctx, volumePath(what, "/clear"), struct{}{})
 }
 
+// MoveBeforeUse sets whether a volume on a drive that has to leave is moved before it is staged again.
+func (c *Client) MoveBeforeUse(ctx context.Context, what string, on bool) error {
+	return c.post(ctx, volumePath(what, "/move-before-use"), switchBody{&on})
+}
+
 // ReleaseVolume releases a volume on a drive that has to leave, so that the drive does not wait
 // for it.
 func (c *Client) ReleaseVolume(ctx context.Context, what string) error {

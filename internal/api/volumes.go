@@ -47,6 +47,8 @@ type Volumes interface {
 	ForgetVolume(ctx context.Context, id string) error
 	// AdoptVolume adopts a volume that was found on a drive that is not claimed.
 	AdoptVolume(ctx context.Context, id string) error
+	// MoveBeforeUse sets whether a volume on a drive that has to leave is moved before it is staged again.
+	MoveBeforeUse(ctx context.Context, id string, on bool) error
 	// ReleaseVolume releases a volume on a drive that has to leave.
 	ReleaseVolume(ctx context.Context, id string) error
 	ForgetSnapshot(ctx context.Context, id string) error

@@ -143,6 +143,9 @@ func (v *volumes) ForgetVolume(ctx context.Context, id string) error {
 func (v *volumes) AdoptVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "adopt %s", id)
 }
+func (v *volumes) MoveBeforeUse(ctx context.Context, id string, on bool) error {
+	return v.call(ctx, "move %s before use %v", id, on)
+}
 func (v *volumes) ReleaseVolume(ctx context.Context, id string) error {
 	return v.call(ctx, "release %s", id)
 }
@@ -204,6 +207,8 @@ func TestVolumeAnswers(t *testing.T) {
 		{"POST", path + "data-1/retry", ``, 204, "", "retry " + goodVolume},
 		{"POST", path + "data-1/clear", ``, 204, "", "clear " + goodVolume},
 		{"POST", path + "data-1/clear", `{"now":true}`, 400, "unknown field", ""},
+		{"POST", path + "data-1/move-before-use", `{"on":true}`, 204, "", "move " + goodVolume + " before use true"},
+		{"POST", path + "data-1/move-before-use", `{}`, 400, "want true or false", ""},
 		{"POST", path + "data-1/release", ``, 204, "", "release " + goodVolume},
 		{"POST", path + "data-1/accept-loss", ``, 204, "", "accept-loss " + goodVolume},
 		{"POST", path + goodVolume[:10] + "/accept-loss", ``, 409, "whole ID or name", ""},
@@ -276,7 +281,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 19 {
+	if n != 20 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }

@@ -184,6 +184,17 @@ func (s volumeHandlers) clearVolume(w http.ResponseWriter, r *http.Request) erro
 	return onVolume(s, w, r, Volumes.ClearVolume)
 }
 
+func (s volumeHandlers) moveBeforeUse(w http.ResponseWriter, r *http.Request) error {
+	return work(s, w, r, func(ctx context.Context, engine Volumes, b switchBody) (any, error) {
+		on, wrong := b.value()
+		v, err := s.findVolume(r.PathValue("id"))
+		if err = errors.Join(wrong, err); err != nil {
+			return nil, err
+		}
+		return nil, engine.MoveBeforeUse(ctx, v.ID, on)
+	})
+}
+
 func (s volumeHandlers) releaseVolume(w http.ResponseWriter, r *http.Request) error {
 	return onVolume(s, w, r, Volumes.ReleaseVolume)
 }

@@ -5,19 +5,14 @@ package apisuite
 import (
 	"context"
 	"net"
-	"path"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/csi/csitest"
-	"github.com/drivebay/drivebay/internal/host"
-	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/controller"
-	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 	"k8s.io/client-go/rest"
 )
 
@@ -72,38 +67,7 @@ func TestKubeSanity(t *testing.T) {
 	n := newNode(t, a, "node-1", 6)
 	c, _ := newController(t, a.Config())
 	ready(t, c, "node-1")
-	config := csitest.Config(serve(t, csi.New(n.drives, csi.Options{Version: "test", NodeID: n.name, Volumes: n.engine, NodeOnly: true})), kubelet, paths{n.sim})
+	config := csitest.Config(serve(t, csi.New(n.drives, csi.Options{Version: "test", NodeID: n.name, Volumes: n.engine, NodeOnly: true})), kubelet, csitest.Simulated{Machine: n.sim, Root: kubelet})
 	config.ControllerAddress = serve(t, csi.New(nil, csi.Options{Version: "test", Cluster: c}))
 	csitest.Sanity(t, csitest.NewRun(config, false, drivebay.BackingPartition, false), csitest.NewRun(config, false, drivebay.BackingLVM, true))
-}
-
-// paths are the paths of a simulated machine.
-type paths struct{ sim *hostsim.Machine }
-
-func placeOf(p string) host.Place {
-	return host.Place{Root: kubelet, Name: strings.TrimPrefix(p, kubelet+"/")}
-}
-
-func (m paths) MakeFolder(p string) error {
-	if parent := path.Dir(p); parent != kubelet {
-		if err := m.MakeFolder(parent); err != nil {
-			return err
-		}
-	}
-	return m.sim.MakeFolder(placeOf(p))
-}
-
-func (m paths) Remove(p string) error { return m.sim.Remove(placeOf(p)) }
-
-func (m paths) Kind(p string) (sanity.PathKind, error) {
-	kind, err := m.sim.Look(placeOf(p))
-	switch kind {
-	case host.PlaceNothing:
-		return sanity.PathIsNotFound, err
-	case host.PlaceFolder:
-		return sanity.PathIsDir, err
-	case host.PlaceFile:
-		return sanity.PathIsFile, err
-	}
-	return sanity.PathIsOther, err
 }

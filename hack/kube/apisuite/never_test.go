@@ -12,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/csi/csitest"
 	"github.com/drivebay/drivebay/internal/kube/controller"
 )
 
@@ -292,7 +293,7 @@ func TestKubeNodeDown(t *testing.T) {
 	}
 }
 
-// TestKubeDeleteInUse: a deletion that is refused does not happen later.
+// TestKubeDeleteInUse checks that a deletion that was refused does not happen later.
 func TestKubeDeleteInUse(t *testing.T) {
 	a := Up(t)
 	n := newNode(t, a, "node-1", 2)
@@ -303,7 +304,7 @@ func TestKubeDeleteInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	staging := kubelet + "/plugins/pvc-1"
-	if err := (paths{n.sim}).MakeFolder(staging); err != nil {
+	if err := (csitest.Simulated{Machine: n.sim, Root: kubelet}).MakeFolder(staging); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.engine.StageVolume(t.Context(), drivebay.StageRequest{Volume: v.ID, Path: staging, Access: drivebay.AccessWriter}); err != nil {

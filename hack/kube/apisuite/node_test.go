@@ -48,10 +48,14 @@ func newNode(t *testing.T, a *API, name string, drives int) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
-	n := &node{name: name, sim: sim, store: store.Memory()}
+	n := newNodeOn(sim, name)
 	n.startEngine(t)
 	n.startKube(t, a)
 	return n
+}
+
+func newNodeOn(sim *hostsim.Machine, name string) *node {
+	return &node{name: name, sim: sim, store: store.Memory()}
 }
 
 // startEngine starts the daemon of the node without Kubernetes.

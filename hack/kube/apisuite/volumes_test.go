@@ -163,7 +163,7 @@ func pull(t *testing.T, n *node, id string) {
 	eventually(t, "drive "+id+" is offline", func() bool { return find().Status == drivebay.StatusOffline })
 }
 
-// TestKubeVolumeRules: what the API server refuses, whoever requests it.
+// TestKubeVolumeRules sends objects that the API server has to refuse, whoever sends them.
 func TestKubeVolumeRules(t *testing.T) {
 	a := Up(t)
 	all := volumesOf(t, a)

@@ -46,7 +46,7 @@ func (d *SATDisk) selectiveLog() []byte {
 	return b
 }
 
-// firstUsed is the number of the first span in use; 0: there is none.
+// firstUsed is the number of the first span in use; 0 if no span is in use.
 func (d *SATDisk) firstUsed() uint16 {
 	for i, s := range d.spans {
 		if s.used() {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -34,9 +36,14 @@ func FollowLists(ctx context.Context, log *slog.Logger, name string, kind runtim
 			return out, h.heard(err)
 		},
 	}
-	reflector := cache.NewReflectorWithOptions(heard, kind, store, cache.ReflectorOptions{Name: name})
+	backoff := again
+	reflector := cache.NewReflectorWithOptions(heard, kind, store, cache.ReflectorOptions{Name: name, Backoff: &backoff})
 	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // it logs each try
 }
+
+// again is the wait before a list or watch is tried again, with its jitter up to 10 s: what a person requests right after
+// the API server is back is seen by then. The usual wait of a reflector is up to a minute (client-go, tools/cache/reflector.go).
+var again = wait.Backoff{Duration: 500 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 
 // hearing logs whether the API server answers.
 type hearing struct {

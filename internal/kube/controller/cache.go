@@ -97,7 +97,7 @@ func (s *objects) drop(o *v1alpha1.Volume) {
 
 // version is the number of a change of the cluster (KEP-5504, comparable resource versions).
 func version(o *v1alpha1.Volume) uint64 {
-	n, _ := strconv.ParseUint(o.ResourceVersion, 10, 64) // 0 if it is none
+	n, _ := strconv.ParseUint(o.ResourceVersion, 10, 64) // 0 if it is not a number
 	return n
 }
 

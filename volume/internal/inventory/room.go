@@ -84,8 +84,7 @@ func (s PlacementView) roomOf(d *drivebay.Drive) (r place.DriveSpace, known bool
 
 // mayTake reports whether a drive accepts new volumes of a class.
 func mayTake(d *drivebay.Drive, c drivebay.Class) bool {
-	return d.Claim != nil && !d.Cordoned && d.Health == drivebay.HealthGood && len(d.Refusals()) == 0 &&
-		(c.Drives == drivebay.TypeUnknown || c.Drives == d.Type)
+	return d.TakesVolumes() && (c.Drives == drivebay.TypeUnknown || c.Drives == d.Type)
 }
 
 func wornBy(d *drivebay.Drive) int {

@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -33,6 +34,21 @@ func (s *VolumeMounts) Abandoned() (out []drivebay.PathFacts) {
 		out = append(out, p)
 	}
 	return out
+}
+
+// heldByDead adds to the error of a mount the paths in no record whose device is gone: there an XFS is still mounted, and
+// it is mounted once (xfs_uuid_mount, fs/xfs/xfs_mount.c). Unmounted, such a path would be an empty directory for its pod.
+func (s *VolumeMounts) heldByDead(err error) error {
+	dead := ""
+	for _, p := range s.Abandoned() {
+		if p.Dead {
+			dead += ", " + p.Path
+		}
+	}
+	if dead == "" {
+		return err
+	}
+	return fmt.Errorf("%w; the device that it had before is still mounted at %s: end the pod that has it, or unmount it there with `umount`", err, dead[2:])
 }
 
 func (e *Mounter) publishedBySomeVolume(at MountPath) bool {

@@ -78,7 +78,7 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 			return err
 		}
 		if _, err := fs.Open(ctx, device.Opening{}); err != nil {
-			return s.Failed(err)
+			return s.Failed(s.heldByDead(err))
 		}
 		news = true
 	}

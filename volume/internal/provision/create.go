@@ -15,6 +15,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/luks"
+	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -306,8 +307,12 @@ func (e *Provisioner) finish(id string) error {
 	return err
 }
 
-// Whole refuses a volume that is half made or half removed.
+// Whole refuses a volume that is half made or half removed, and one of which it is not known where it is: a
+// copy of it could be that of another volume.
 func Whole(v *drivebay.Volume) error {
+	if err := mounts.Undecided(v); err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, err)
+	}
 	doing := v.CSIStatus
 	if doing == drivebay.CSIFailed {
 		doing = v.State().Before

@@ -31,6 +31,9 @@ func Volume(v *drivebay.VolumeView, snapshots []drivebay.VolumeSnapshot, s Style
 	p.add("health", s.Health(v.Health))
 	p.add("CSI status", v.CSIStatus.String())
 	p.add("usage", v.Usage.String())
+	if v.MoveBeforeUse {
+		p.add("", "it is moved before it is mounted again")
+	}
 	p.add("under way", Clean(v.Work))
 	for _, pub := range v.Publications {
 		p.add(publication(pub))

@@ -116,7 +116,7 @@ func percentUsed(w *drivebay.Wear) *int32 {
 	return &used
 }
 
-// capacity returns the room of a drive, none if nothing may be written to it. Until the volumes of the machine are listed it stays as it was: a
+// capacity returns the room of a drive for new volumes, none if it takes none. Until the volumes of the machine are listed it stays as it was: a
 // restart of the daemon takes no room from the scheduler.
 func (n node) capacity(d *drivebay.Drive, was *v1alpha1.DriveStatus) v1alpha1.DriveCapacity {
 	if n.rooms == nil {
@@ -124,22 +124,24 @@ func (n node) capacity(d *drivebay.Drive, was *v1alpha1.DriveStatus) v1alpha1.Dr
 	}
 	out := v1alpha1.DriveCapacity{Total: int64(d.Size)}
 	room, known := n.rooms[d.ID]
-	if !known || len(d.Refusals()) > 0 {
+	if !known {
 		return out
 	}
+	if room.Group != "" {
+		out.Group = &v1alpha1.DriveGroup{Name: clip(room.Group, maxField), Drives: room.Members[:min(len(room.Members), maxMembers)]}
+		if room.Kind != drivebay.LocationUnknown {
+			out.Group.Kind = room.Kind.String()
+		}
+	}
+	if !d.TakesVolumes() {
+		return out
+	}
+	free := room.Backings[drivebay.BackingPartition].Available
 	for _, b := range slices.Sorted(maps.Keys(room.Backings)) {
 		r := room.Backings[b]
 		out.Backings = append(out.Backings, v1alpha1.BackingCapacity{Backing: string(b), Largest: int64(r.Largest), Available: int64(r.Available)})
-	}
-	free := room.Backings[drivebay.BackingPartition].Available
-	if room.Group != "" {
-		group := &v1alpha1.DriveGroup{Name: clip(room.Group, maxField), Drives: room.Members[:min(len(room.Members), maxMembers)]}
-		if room.Kind != drivebay.LocationUnknown {
-			group.Kind = room.Kind.String()
-		}
-		out.Group = group
-		for _, b := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
-			free = max(free, room.Backings[b].Available) // a group is of one kind, and takes all of the drive
+		if room.Group != "" && b != drivebay.BackingDrive { // a group is of one kind, and takes all of the drive
+			free = max(free, r.Available)
 		}
 	}
 	out.Free = drivebay.DecimalSize(free)

@@ -105,7 +105,7 @@ func TestHostileDrive(t *testing.T) {
 		d.Uses = append(d.Uses, drivebay.Use{Kind: long})
 	}
 	s := &drivebay.Snapshot{Machine: drivebay.Machine{Hardware: &drivebay.Hardware{Vendor: long, Product: long, Serial: long, Chassis: drivebay.Chassis{AssetTag: long}}}, Drives: []drivebay.Drive{d}}
-	blank := drivebay.Drive{ID: "naa-1", Status: drivebay.StatusOnline, Usage: drivebay.UsageInUse, Identity: drivebay.Identity{Size: used}, Content: drivebay.Content{Kind: drivebay.ContentBlank}}
+	blank := drivebay.Drive{ID: "naa-1", Claim: &drivebay.Claim{By: drivebay.ClaimedByOperator}, Health: drivebay.HealthGood, Status: drivebay.StatusOnline, Usage: drivebay.UsageInUse, Identity: drivebay.Identity{Size: used}, Content: drivebay.Content{Kind: drivebay.ContentBlank}}
 	room := drivebay.DriveRoom{Group: long, Kind: drivebay.LocationThin, Backings: map[drivebay.Backing]drivebay.BackingRoom{}}
 	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
 		room.Backings[b] = drivebay.BackingRoom{Largest: used, Available: used}
@@ -133,6 +133,18 @@ func TestHostileDrive(t *testing.T) {
 	}
 	if status := n.observed(s, &blank, &v1alpha1.DriveStatus{}); len(status.Capacity.Backings) != 5 || status.Capacity.Group.Kind != "LVM_THIN" || status.Capacity.Free != "4.6 EB" {
 		t.Errorf("%+v", status.Capacity)
+	}
+	for name, change := range map[string]func(*drivebay.Drive){
+		"BAD":       func(d *drivebay.Drive) { d.Health = drivebay.HealthBad },
+		"cordoned":  func(d *drivebay.Drive) { d.Cordoned = true },
+		"unclaimed": func(d *drivebay.Drive) { d.Claim = nil },
+		"foreign":   func(d *drivebay.Drive) { d.Content.Kind = drivebay.ContentForeign },
+	} {
+		takesNone := blank
+		change(&takesNone)
+		if c := n.observed(s, &takesNone, &v1alpha1.DriveStatus{}).Capacity; len(c.Backings) != 0 || c.Free != "" || c.Group == nil {
+			t.Errorf("a drive that is %s: %+v", name, c)
+		}
 	}
 }
 
