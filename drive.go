@@ -24,6 +24,9 @@ type Drive struct {
 	// or its partition table is that of a larger drive. The ends of its volumes may be missing.
 	SizeIssue string `json:"sizeIssue,omitempty"`
 
+	// Node is the node of the cluster that has the drive; empty: the drives are those of one machine.
+	Node string `json:"node,omitempty"`
+
 	Identity
 	Name         string         `json:"name"`  // present kernel name, "sda"; of an NVMe drive, the name of its head
 	Namespace    string         `json:"-"`     // the namespace id of an NVMe drive; "": not known

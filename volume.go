@@ -91,6 +91,14 @@ type Publication struct {
 	Device   string    `json:"device,omitempty"`  // "8:1 sda1": the device that was mounted; its name may change later
 	Since    time.Time `json:"since,omitzero"`
 	Boot     string    `json:"boot,omitempty"` // boot id of the machine: no mount survives a boot
+	Pod      Pod       `json:"pod,omitzero"`   // for which Kubernetes publishes the volume
+}
+
+// Pod is a pod of Kubernetes.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
 }
 
 // Failure says what failed, in which state, and what tries again, so that FAILED is not

@@ -237,6 +237,7 @@ type PublishRequest struct {
 	Options  []string
 	Access   Access
 	ReadOnly bool
+	Pod      Pod // that uses the path; zero: not known
 }
 
 // Secrets are the secrets of one call. They are not stored and cannot be printed.

@@ -19,7 +19,7 @@ func (n *node) NodePublishVolume(ctx context.Context, req *wire.NodePublishVolum
 	}
 	return &wire.NodePublishVolumeResponse{}, n.volumes.PublishVolume(ctx, drivebay.PublishRequest{
 		Volume: req.VolumeId, Staging: req.StagingTargetPath, Target: req.TargetPath, Block: u.block, FSType: u.fsType, Options: u.flags,
-		Access: u.access, ReadOnly: req.Readonly || u.access == drivebay.AccessReader})
+		Access: u.access, ReadOnly: req.Readonly || u.access == drivebay.AccessReader, Pod: podOf(req.VolumeContext)})
 }
 
 func (n *node) NodeUnpublishVolume(ctx context.Context, req *wire.NodeUnpublishVolumeRequest) (*wire.NodeUnpublishVolumeResponse, error) {

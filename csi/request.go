@@ -118,6 +118,13 @@ func volumeRequest(req *wire.CreateVolumeRequest) (r drivebay.VolumeRequest, err
 // (external-provisioner; CSIDriver.spec.podInfoOnMount and tokenRequests).
 var contextOfOthers = []string{"csi.storage.k8s.io/", "storage.kubernetes.io/"}
 
+// podOf returns the pod in a volume_context (CSIDriver.spec.podInfoOnMount).
+func podOf(context map[string]string) drivebay.Pod {
+	const most = 253 // of each in Kubernetes
+	at := func(key string) string { return drivebay.PlainText(context["csi.storage.k8s.io/pod."+key], most) }
+	return drivebay.Pod{Namespace: at("namespace"), Name: at("name"), UID: at("uid")}
+}
+
 const ephemeralKey = "csi.storage.k8s.io/ephemeral"
 
 // checkContext refuses a volume_context with keys other than those of Kubernetes: our

@@ -96,6 +96,9 @@ type DriveStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Node string `json:"node,omitempty"`
+	// FirstSeen is since when the node knows the drive. A later time than before says that the node lost its records.
+	// +optional
+	FirstSeen metav1.Time `json:"firstSeen,omitzero"`
 	// ID is the id of the drive, by which the node knows it.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -278,6 +281,10 @@ type DriveRemoval struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Percent *int32 `json:"percent,omitempty"`
+	// Total is how much data there was to move, in bytes.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Total int64 `json:"total,omitempty"`
 }
 
 // DriveReplaces names the drive that was in the bay before a new one.
@@ -288,6 +295,9 @@ type DriveReplaces struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Against string `json:"against,omitempty"`
+	// Taken is when the new drive took its place; absent: it is being checked.
+	// +optional
+	Taken metav1.Time `json:"taken,omitzero"`
 }
 
 // DriveCapacity is the room of a drive for new volumes, in bytes. Whether the drive takes any follows from its

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/complete"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/plugin"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
@@ -38,7 +39,8 @@ type app struct {
 	root  string // --root
 	color string // --color
 
-	daemon *api.Client // see dial
+	daemon *api.Client    // see dial
+	plugin *plugin.Plugin // nil: this is no plugin of kubectl
 }
 
 // These are the commands by what they are about. Each has the streams, flags and sources of
@@ -59,6 +61,7 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 
 // run runs one command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
+	defer a.plugin.Close()
 	defer a.hangUp()
 	root := a.rootCommand()
 	root.SetArgs(args)
@@ -116,6 +119,7 @@ func (a *app) rootCommand() *cobra.Command {
 	// Not cobra's own flag: a template for its text keeps the linker from leaving out unused methods, 4 MB.
 	versionOnly := root.Flags().BoolP("version", "v", false, "print the version")
 	complete.Add(root, a.completionClient)
+	a.plugin.Adapt(root, &a.api)
 	usageErrors(root)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *versionOnly {

@@ -31,7 +31,7 @@ func TestLists(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"drives --columns bay,helth":           `--columns: no column "helth": did you mean "health"?`,
-		"drives --sort -xyz123":                `--sort: no column "xyz123": want enclosure, bay, `,
+		"drives --sort -xyz123":                `--sort: no column "xyz123": want node, enclosure, bay, `,
 		"drives -o jsonpath={.drives[0,1].id}": "[0,1]: not supported",
 		"events -o jsonpath=.id":               "want text, json",
 		"drives -o xml":                        "want table, wide, json, yaml, jsonpath=TEMPLATE",

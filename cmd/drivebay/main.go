@@ -7,13 +7,15 @@ import (
 	"os"
 	"time"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/plugin"
 	"github.com/drivebay/drivebay/internal/host"
 )
 
 func main() {
 	ctx := untilSignal(context.Background())
+	p := plugin.New(os.Args[0], version)
 	a := &app{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		in: os.Stdin, out: p.Output(os.Stdout), err: p.Output(os.Stderr), plugin: p,
 		getenv: os.Getenv, environ: os.Environ(), now: time.Now,
 		tty: isTerminal(os.Stdout), columns: func() int { return host.TerminalColumns(os.Stdout) },
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/events"
 	"github.com/drivebay/drivebay/internal/kube/heartbeat"
 	"github.com/drivebay/drivebay/internal/kube/internal/drives"
 	"github.com/drivebay/drivebay/internal/kube/volumes"
@@ -15,8 +16,12 @@ import (
 
 // The parts of the daemon that a node needs.
 type (
-	Engine = drives.Engine
-	Clock  = drives.Clock
+	// Engine is the drive engine.
+	Engine interface {
+		drives.Engine
+		events.Engine
+	}
+	Clock = drives.Clock
 	// Volumes is the volume engine.
 	Volumes interface {
 		drives.Volumes
@@ -33,6 +38,8 @@ type Options struct {
 	Node       string // name of the node in the cluster
 	Engine     Engine
 	Volumes    Volumes // nil: the machine has no volumes
+	Driver     string  // name of the CSI driver
+	Cursor     string  // file that remembers which events of the machine were shown
 	Clock      Clock
 	Log        *slog.Logger
 }
@@ -52,9 +59,12 @@ func NewNode(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	seen := events.Options{Node: opt.Node, Driver: opt.Driver, Engine: opt.Engine, Events: client.NewEvents(c), Cursor: opt.Cursor, Clock: opt.Clock, Log: opt.Log}
 	o := drives.Options{Node: opt.Node, Engine: opt.Engine, Clock: opt.Clock, Log: opt.Log}
 	if opt.Volumes == nil {
-		return &Node{[]func(context.Context) error{drives.New(client.NewDrives(c), o).Run}}, nil
+		mirror := drives.New(client.NewDrives(c), o)
+		seen.Drive = mirror.Object
+		return &Node{[]func(context.Context) error{mirror.Run, events.New(seen).Run}}, nil
 	}
 	o.Volumes = opt.Volumes
 	leases, err := client.NewLeases(config, namespaceOf(opt.Namespace, own))
@@ -63,7 +73,9 @@ func NewNode(opt Options) (*Node, error) {
 	}
 	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Leases: leases, Log: opt.Log})
 	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Log: opt.Log, Mirrored: beat.Mirrored})
-	return &Node{[]func(context.Context) error{drives.New(client.NewDrives(c), o).Run, part.Run, beat.Run}}, nil
+	mirror := drives.New(client.NewDrives(c), o)
+	seen.Drive, seen.Volume, seen.Volumes = mirror.Object, part.Object, opt.Volumes.Volumes
+	return &Node{[]func(context.Context) error{mirror.Run, part.Run, beat.Run, events.New(seen).Run}}, nil
 }
 
 // Run keeps the objects up to date until ctx ends.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/cursor"
 )
 
 // Engine is the part of the drive manager that the notifier needs.
@@ -45,7 +46,7 @@ type Options struct {
 type Notifier struct {
 	engine Engine
 	opt    Options
-	cursor *cursor
+	cursor *cursor.Cursor
 	sinks  []*sink
 	faulty faults // by all events so far, those before a restart included
 }
@@ -55,7 +56,7 @@ func New(engine Engine, opt Options) *Notifier {
 	if opt.VolumeName == nil {
 		opt.VolumeName = func(string) string { return "" }
 	}
-	n := &Notifier{engine: engine, opt: opt, cursor: &cursor{file: opt.Cursor, log: opt.Log}, faulty: faults{}}
+	n := &Notifier{engine: engine, opt: opt, cursor: cursor.New(opt.Cursor, opt.Log.With("op", "notify")), faulty: faults{}}
 	if opt.Webhook != "" {
 		n.sinks = append(n.sinks, newSink("webhook", newWebhook(opt), n))
 	}
@@ -96,14 +97,14 @@ func (n *Notifier) Run(ctx context.Context) error {
 // begin sets the event with which each sink continues. A sink that is new begins with the events of
 // this run.
 func (n *Notifier) begin(began time.Time) {
-	known := n.cursor.load()
+	known := n.cursor.Load()
 	for _, s := range n.sinks {
 		last, ok := known[s.name]
 		if !ok {
-			last = mark{math.MaxUint64, began.Add(-1)}
+			last = cursor.Mark{Seq: math.MaxUint64, At: began.Add(-1)}
 		}
 		s.last = last
-		n.cursor.set(s.name, last)
+		n.cursor.Set(s.name, last)
 	}
 }
 
@@ -116,7 +117,7 @@ func (n *Notifier) queue(e drivebay.Event) {
 	}
 	notice := noticeOf(e, kind, n.engine.Snapshot(), n.opt.VolumeName)
 	for _, s := range n.sinks {
-		if !s.last.covers(e) {
+		if !s.last.Covers(e) {
 			s.push(notice)
 		}
 	}

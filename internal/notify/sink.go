@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/backoff"
+	"github.com/drivebay/drivebay/internal/cursor"
 )
 
 const (
@@ -31,7 +32,7 @@ type sink struct {
 	name    string
 	channel channel
 	n       *Notifier
-	last    mark // the event that was handled last before this run
+	last    cursor.Mark // the event that was handled last before this run
 
 	mu    sync.Mutex
 	queue []*Notice // oldest first; the first one is being sent
@@ -80,7 +81,7 @@ func (s *sink) finish(n *Notice, counter *uint64) {
 		*counter++
 	}
 	s.mu.Unlock()
-	s.n.cursor.set(s.name, mark{n.seq, n.At})
+	s.n.cursor.Set(s.name, cursor.Mark{Seq: n.seq, At: n.At})
 }
 
 func (s *sink) count() Count {

@@ -159,14 +159,14 @@ func (a *API) Node(t *testing.T, name string) string {
 
 func (a *API) file(name string) string { return filepath.Join(a.dir, name) }
 
-// auditPolicy records each request that changes objects of drivebay, and no bodies.
+// auditPolicy records each request that changes objects of drivebay or Events, and no bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
-  resources: [{group: drivebay.io}]
+  resources: [{group: drivebay.io}, {group: events.k8s.io}]
 - level: None
 `
 

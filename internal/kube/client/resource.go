@@ -116,6 +116,16 @@ func (r Resource[T, P, L, PL]) PatchExact(ctx context.Context, object P, spec an
 	return out, r.rest.Patch(types.MergePatchType).Resource(r.name).Name(object.GetName()).Param("fieldManager", owner).Body(body).Do(ctx).Into(out)
 }
 
+// PatchSpec changes fields of the spec of an object if it is still the same one: a JSON merge patch.
+func (r Resource[T, P, L, PL]) PatchSpec(ctx context.Context, name string, uid types.UID, spec any, owner string) (P, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": spec})
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", r.kind, name, err)
+	}
+	out := P(new(T))
+	return out, r.rest.Patch(types.MergePatchType).Resource(r.name).Name(name).Param("fieldManager", owner).Body(body).Do(ctx).Into(out)
+}
+
 // Apply makes the metadata and the spec of an object those that the owner wants, and makes the object if there is
 // none (server-side apply). What the owner had set and no longer sets is removed; the fields of other
 // owners stay, unless they contradict.

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -64,6 +65,40 @@ func viewOf(f *drivebay.FoundVolume) *drivebay.VolumeView {
 	return &drivebay.VolumeView{Volume: drivebay.Volume{ID: f.ID, Name: f.Name, Size: f.Size, Location: drivebay.Location{Kind: f.Kind, Drives: f.Drives}}}
 }
 
+// instanceOf returns what tells a volume apart from others that had its id: the GUID of its partition, or the tag of its
+// logical volume.
+func instanceOf(l v1alpha1.VolumeLocation) string {
+	if l.VG != "" {
+		return l.Instance
+	}
+	return strings.ToLower(l.Partition)
+}
+
+// nameless reports whether a volume was found on its drives without its name, which the object has.
+func nameless(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
+	return v != nil && v.Name == "" && o.Spec.Name != "" && drivebay.VolumeID(o.Spec.Name) == o.Name && !isFound(v) && translate.IsMade(o.Status.Phase)
+}
+
+// contradicts reports whether a volume without its name is not the one that the object shows.
+func contradicts(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
+	if !nameless(o, v) {
+		return false
+	}
+	var found v1alpha1.VolumeStatus
+	translate.Observe(&found, v)
+	was, is := instanceOf(o.Status.Location), instanceOf(found.Location)
+	return was != "" && was != is || o.Spec.Mode != "" && v.Mode != drivebay.ModeUnknown && (o.Spec.Mode == v1alpha1.ModeFilesystem) != v.HasFilesystem()
+}
+
+// remembered returns what the object knows of a volume that was found without its name: the records of the node were
+// lost, and the drives do not have all of it.
+func remembered(o *v1alpha1.Volume, v *drivebay.VolumeView) (was drivebay.Volume, ok bool) {
+	if !nameless(o, v) || contradicts(o, v) || instanceOf(o.Status.Location) == "" || v.Undecided() != "" {
+		return was, false
+	}
+	return translate.View(o).Volume, true
+}
+
 // isHalfMade reports whether the creation of a volume is under way or has failed.
 func isHalfMade(v *drivebay.VolumeView) bool {
 	return v.CSIStatus == drivebay.CSICreating || v.CSIStatus == drivebay.CSIFailed && v.Failure != nil && v.Failure.Before == drivebay.CSICreating
@@ -110,6 +145,13 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 		translate.Observe(&s, v)
 	case v != nil && s.Capacity == 0: // not the size of the volume before: a found volume may have a header
 		translate.Observe(&s, v)
+		if contradicts(o, v) { // what the object remembers stays, so that it contradicts tomorrow as well
+			found := s.Location
+			s.Location = *o.Status.Location.DeepCopy()
+			s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: "AnotherInstance",
+				Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
+					"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
+		}
 	}
 	why := ""
 	switch s.Phase = phase(o, v, s.Error, out); s.Phase {

@@ -44,6 +44,57 @@ func larger(o *v1alpha1.Volume) *v1alpha1.Volume {
 	return o
 }
 
+// TestRemembered: a volume that was found on its drives gets its name from the object of the same volume, and from no other.
+func TestRemembered(t *testing.T) {
+	found := func(change func(*drivebay.VolumeView)) *drivebay.VolumeView {
+		v := volume(drivebay.CSICreated)
+		v.Name, v.Mode, v.Location = "", drivebay.ModeFS, drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"d"}, Partition: "AB-1"}
+		if change != nil {
+			change(v)
+		}
+		return v
+	}
+	had := func(change func(*v1alpha1.Volume)) *v1alpha1.Volume {
+		o := object(1, v1alpha1.VolumeMissing, "")
+		o.Spec.Mode, o.Status.Location = v1alpha1.ModeFilesystem, v1alpha1.VolumeLocation{Kind: "PARTITION", Drives: []string{"d"}, Partition: "ab-1"}
+		if change != nil {
+			change(o)
+		}
+		return o
+	}
+	for name, c := range map[string]struct {
+		o                   *v1alpha1.Volume
+		v                   *drivebay.VolumeView
+		restored, different bool
+	}{
+		"the same":                {had(nil), found(nil), true, false},
+		"it is not found":         {had(nil), nil, false, false},
+		"it has its name":         {had(nil), volume(drivebay.CSICreated), false, false},
+		"another partition":       {had(func(o *v1alpha1.Volume) { o.Status.Location.Partition = "cd-2" }), found(nil), false, true},
+		"another mode":            {had(func(o *v1alpha1.Volume) { o.Spec.Mode = v1alpha1.ModeBlock }), found(nil), false, true},
+		"the name has another id": {had(func(o *v1alpha1.Volume) { o.Spec.Name = "b" }), found(nil), false, false},
+		"it was never made":       {had(func(o *v1alpha1.Volume) { o.Status.Phase = v1alpha1.VolumePending }), found(nil), false, false},
+		"its place is unknown":    {had(func(o *v1alpha1.Volume) { o.Status.Location = v1alpha1.VolumeLocation{} }), found(nil), false, false},
+		"an operator decides": {had(nil), found(func(v *drivebay.VolumeView) {
+			v.CSIStatus, v.Failure = drivebay.CSIFailed, &drivebay.Failure[drivebay.CSIStatus]{Before: drivebay.CSICreated, Retry: drivebay.RetryOperator, Cause: "two copies"}
+		}), false, false},
+	} {
+		was, ok := remembered(c.o, c.v)
+		if ok != c.restored || ok && was.Name != "a" || contradicts(c.o, c.v) != c.different {
+			t.Errorf("%s: %v %q, contradicts %v", name, ok, was.Name, contradicts(c.o, c.v))
+		}
+	}
+
+	// The contradiction is shown, and does not vanish because it was shown.
+	o, v := had(func(o *v1alpha1.Volume) { o.Status.Location.Partition = "cd-2" }), found(nil)
+	for range 2 {
+		o.Status = answer(o, v, outcome{listed: true}, time.Now())
+		if _, ok := remembered(o, v); ok || len(o.Status.Findings) != 1 || o.Status.Findings[0].Reason != "AnotherInstance" {
+			t.Errorf("%v: %+v", ok, o.Status)
+		}
+	}
+}
+
 // TestRequested: which call an object requests.
 func TestRequested(t *testing.T) {
 	whole := volume(drivebay.CSICreated)

@@ -30,6 +30,8 @@ type Engine interface {
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
 	AdoptVolume(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
+	// RestoreName gives a volume that was found without its name what others remember of it.
+	RestoreName(id string, was drivebay.Volume) error
 }
 
 // Options are the settings of a Node.
@@ -75,14 +77,7 @@ func New(opt Options) *Node {
 func (n *Node) kindOfVolumes() kind[*v1alpha1.Volume, *drivebay.VolumeView] {
 	return kind[*v1alpha1.Volume, *drivebay.VolumeView]{
 		api: n.opt.Objects, asked: translate.AskedOfVolume, requested: requested, run: n.runVolume, shown: wants, abandoned: abandoned,
-		find: func(id string) *drivebay.VolumeView {
-			set := n.opt.Engine.Volumes()
-			v, ok := set.Get(id)
-			if i := slices.IndexFunc(set.Found, func(f drivebay.FoundVolume) bool { return f.ID == id }); !ok && i >= 0 {
-				return viewOf(&set.Found[i])
-			}
-			return v
-		},
+		find: n.find, restore: n.restore,
 		answer: func(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Time) *v1alpha1.Volume {
 			return &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: answer(o, v, out, now)}
 		},
@@ -94,10 +89,39 @@ func (n *Node) kindOfVolumes() kind[*v1alpha1.Volume, *drivebay.VolumeView] {
 	}
 }
 
+// find returns the volume of the engine, or one that it has found on drives that are not claimed; nil: it has none.
+func (n *Node) find(id string) *drivebay.VolumeView {
+	set := n.opt.Engine.Volumes()
+	v, ok := set.Get(id)
+	if i := slices.IndexFunc(set.Found, func(f drivebay.FoundVolume) bool { return f.ID == id }); !ok && i >= 0 {
+		return viewOf(&set.Found[i])
+	}
+	return v
+}
+
+// restore gives a volume that was found without its name what its object remembers of it.
+func (n *Node) restore(o *v1alpha1.Volume, v *drivebay.VolumeView) (*drivebay.VolumeView, error) {
+	if v == nil {
+		return v, nil
+	}
+	was, ok := remembered(o, v)
+	if !ok {
+		return v, nil
+	}
+	if err := n.opt.Engine.RestoreName(o.Name, was); err != nil {
+		return v, fmt.Errorf("restore the name %q: %w", was.Name, err)
+	}
+	n.opt.Log.Info("a volume that was found on its drives has its name again", "op", "kube", "volume", o.Name, "name", was.Name)
+	return n.find(o.Name), nil
+}
+
 func (n *Node) kindOfSnapshots() kind[*v1alpha1.Snapshot, *drivebay.VolumeSnapshot] {
 	return kind[*v1alpha1.Snapshot, *drivebay.VolumeSnapshot]{
 		api: n.opt.Snapshots, asked: translate.AskedOfSnapshot, requested: requestedSnapshot, run: n.runSnapshot,
-		shown:     func(*drivebay.VolumeSnapshot) bool { return true },
+		shown: func(*drivebay.VolumeSnapshot) bool { return true },
+		restore: func(_ *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot) (*drivebay.VolumeSnapshot, error) {
+			return v, nil
+		},
 		abandoned: func(*v1alpha1.Snapshot, bool, bool) bool { return false }, // the engine does not say why one is gone
 		find: func(id string) *drivebay.VolumeSnapshot {
 			v, _ := n.opt.Engine.Volumes().GetSnapshot(id)

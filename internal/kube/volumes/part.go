@@ -39,6 +39,7 @@ type kind[P wanted, V comparable] struct {
 	shown     func(V) bool                           // whether that is to have an object
 	requested func(P, V) call                        // the call that an object requests
 	run       func(context.Context, P, call) outcome // calls the engine
+	restore   func(P, V) (V, error)                  // gives the engine what it lost and the object has
 	answer    func(P, V, outcome, time.Time) P       // the object with its status after a look at the engine, and after the call if there was one
 	urgency   func(was, want P) urgency              // how soon a status has to be written in place of another
 	abandoned func(o P, deleted, listed bool) bool   // whether the object of what the engine does not have is to be deleted
@@ -178,6 +179,9 @@ func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Durat
 		return 0, nil
 	case v == none && p.abandoned(o, p.memoryOf(id).deleted, listed):
 		return 0, p.remove(ctx, o)
+	}
+	if v, err = p.restore(o, v); err != nil {
+		return 0, err
 	}
 	if do := p.requested(o, v); do != callNone {
 		due, again := wait(p.asked(o), p.memoryOf(id).next, time.Now())

@@ -29,7 +29,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	if err != nil {
 		return err
 	}
-	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(),
+	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(), Pod: r.Pod,
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
 	staged := s.Staging()
 	if staged == nil || staged.Path != from.String() || s.D.Num == "" || !s.stagedAsBlock(*staged) && !s.live(from) {

@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
+	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/internal/kube"
 )
 
@@ -14,7 +16,7 @@ func (d *daemon) kubernetes() (func(context.Context) error, error) {
 	}
 	opt := kube.Options{
 		Kubeconfig: d.config.Kubernetes.Kubeconfig, Namespace: d.config.Kubernetes.Namespace, UserAgent: "drivebay/" + d.opt.Version, Node: d.node(),
-		Engine: d.engine, Clock: d.machine, Log: d.log,
+		Engine: d.engine, Driver: csi.Name, Cursor: filepath.Join(d.config.StateDir, "kubernetes.json"), Clock: d.machine, Log: d.log,
 	}
 	if d.volumes != nil {
 		opt.Volumes = d.volumes

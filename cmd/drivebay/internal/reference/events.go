@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/kube/events"
 )
 
 // eventWords holds, for each kind of event, what happened and what to do about it.
@@ -75,9 +76,15 @@ func Events(w io.Writer) error {
 	b.WriteString("# Events\n\nThis page is generated from the table of events in the program: change the table, not the page.\n\n" +
 		"`drivebay events` lists the events, `drivebay events --watch` also prints new events, `--since`, `--kind`, `--drive` and `--volume` select some, and programs read them from GET /api/v1/events.\n" +
 		"Each event names its drive or volume and has its cause as a sentence. drivebay keeps the last 10000 events.\n\n" +
-		"| kind | what happened | what to do |\n|---|---|---|\n")
+		"In Kubernetes the daemon of a node writes them as Events with the kind as reason (docs/kubernetes.md): the third column names the objects, and ! marks warnings.\n\n" +
+		"| kind | what happened | in Kubernetes | what to do |\n|---|---|---|---|\n")
 	for _, e := range eventWords {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.kind, e.means, e.todo)
+		row, _ := events.RowOf(e.kind)
+		on := strings.Join(row.On.Words(), ", ")
+		if row.Warning {
+			on += " !"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", e.kind, e.means, on, e.todo)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"testing"
+
+	"github.com/drivebay/drivebay/internal/kube/events"
 )
 
 // Every kind of event is explained, once.
@@ -18,6 +20,9 @@ func TestEveryEventIsExplained(t *testing.T) {
 		explained[`"`+string(e.kind)+`"`]++
 		if e.means == "" {
 			t.Errorf("%s is explained with nothing", e.kind)
+		}
+		if _, known := events.RowOf(e.kind); !known {
+			t.Errorf("whether %s is shown in Kubernetes is not decided", e.kind)
 		}
 	}
 	kinds := 0

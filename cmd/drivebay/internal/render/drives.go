@@ -29,6 +29,7 @@ const (
 )
 
 var driveFields = []field[driveRow]{
+	{column: column{head: "NODE"}, on: inCluster, cell: textOf(func(d driveRow) string { return d.Node })},
 	{column: column{head: "ENCLOSURE"}, on: wideOnly, cell: textOf(func(d driveRow) string { return d.Slot.Enclosure })},
 	{column: column{head: "BAY", wrap: 8}, cell: func(d driveRow) cell { return bayCell(d.Drive) }},
 	{column: column{head: "NAME"}, cell: textOf(func(d driveRow) string { return d.Name })},
@@ -155,6 +156,9 @@ func Drives(drives []drivebay.Drive, volumes *drivebay.VolumeSet, s Style, l Lay
 	fields := driveFields
 	if volumes == nil && len(l.Columns) == 0 {
 		fields = slices.DeleteFunc(slices.Clone(fields), func(f field[driveRow]) bool { return f.head == "VOLUMES" })
+	}
+	if slices.ContainsFunc(drives, func(d drivebay.Drive) bool { return d.Node != "" }) {
+		fields = ofCluster(fields)
 	}
 	text := tableOf(fields, rowsOf(drives, volumes), l, s)
 	switch {

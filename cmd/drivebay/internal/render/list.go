@@ -26,14 +26,27 @@ type field[T any] struct {
 type shownWhere uint8
 
 const (
-	always     shownWhere = iota
-	wideOnly              // with -o wide
-	narrowOnly            // without -o wide
-	onRequest             // only if the caller names it
+	always        shownWhere = iota
+	wideOnly                 // with -o wide
+	narrowOnly               // without -o wide
+	onRequest                // only if the caller names it
+	inCluster                // in a list of several machines
+	wideOrCluster            // in such a list, and with -o wide
 )
 
 func (w shownWhere) shown(wide bool) bool {
-	return w == always || w == wideOnly && wide || w == narrowOnly && !wide
+	return w == always || (w == wideOnly || w == wideOrCluster) && wide || w == narrowOnly && !wide
+}
+
+// ofCluster returns the columns of a list of several machines.
+func ofCluster[T any](fields []field[T]) []field[T] {
+	out := slices.Clone(fields)
+	for i := range out {
+		if out[i].on == inCluster || out[i].on == wideOrCluster {
+			out[i].on = always
+		}
+	}
+	return out
 }
 
 // name is the name of a column on the command line.

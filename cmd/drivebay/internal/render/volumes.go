@@ -65,7 +65,7 @@ var volumeFields = []field[onDrives]{
 	{column: column{head: "ID", drop: 5}, on: narrowOnly, cell: textOfVolume(func(v onDrives) string { return v.ID[:min(shortID, len(v.ID))] })},
 	{column: column{head: "ID"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.ID })},
 	{column: column{head: "NAME", wrap: 20}, cell: textOfVolume(func(v onDrives) string { return v.Name })},
-	{column: column{head: "NODE"}, on: wideOnly, cell: textOfVolume(func(v onDrives) string { return v.Node })},
+	{column: column{head: "NODE"}, on: wideOrCluster, cell: textOfVolume(func(v onDrives) string { return v.Node })},
 	{column: column{head: "SIZE", right: true, drop: 1}, cell: textOfVolume(func(v onDrives) string { return Binary(v.Size) }), rank: func(v onDrives) float64 { return float64(v.Size) }},
 	{column: column{head: "USED", right: true, drop: 4}, cell: textOfVolume(onDrives.used), rank: func(v onDrives) float64 { return v.spaceRank(func(p *drivebay.Space) uint64 { return p.Used }) }},
 	{column: column{head: "FREE", right: true, drop: 3}, cell: textOfVolume(onDrives.free), rank: func(v onDrives) float64 { return v.spaceRank(func(p *drivebay.Space) uint64 { return p.Free }) }},
@@ -151,7 +151,11 @@ func SortVolumes(set *drivebay.VolumeSet, l Layout) []*drivebay.VolumeView {
 // Volumes lists volumes in the order given, with a summary. Drives have the names that
 // they have in set.Drives.
 func Volumes(set *drivebay.VolumeSet, s Style, l Layout) string {
-	text := tableOf(volumeFields, volumeRows(set), l, s)
+	fields := volumeFields
+	if set.Drives != nil && slices.ContainsFunc(set.Drives.Drives, func(d drivebay.Drive) bool { return d.Node != "" }) {
+		fields = ofCluster(fields)
+	}
+	text := tableOf(fields, volumeRows(set), l, s)
 	switch {
 	case l.Bare && len(set.Volumes) == 0:
 		return ""

@@ -197,9 +197,10 @@ type plan struct {
 // on no request of the drive.
 func decide(o *v1alpha1.Drive, d *drivebay.Drive, at *progress) plan {
 	var p plan
+	lost := recordLost(o, d)
 	for _, r := range requests(&o.Spec) {
 		was, mine := recorded(o.Status.Requests, r.field), at != nil && at.request == r
-		if was != nil && was.Value != r.value {
+		if was != nil && (was.Value != r.value || lost && !r.once() && !mine) {
 			was = nil
 		}
 		switch {
@@ -230,6 +231,13 @@ func decide(o *v1alpha1.Drive, d *drivebay.Drive, at *progress) plan {
 	}
 	slices.SortFunc(p.requests, func(a, b v1alpha1.DriveRequest) int { return strings.Compare(a.Field, b.Field) })
 	return p
+}
+
+// recordLost reports whether the node has lost the record of a drive since it wrote the status: it was reinstalled. What
+// people want of the drive, and what can be repeated, is then applied again. The two times are of one clock.
+func recordLost(o *v1alpha1.Drive, d *drivebay.Drive) bool {
+	was := o.Status.FirstSeen.Time
+	return !was.IsZero() && second(d.FirstSeen).Time.After(was)
 }
 
 func applying(r request) v1alpha1.DriveRequest {

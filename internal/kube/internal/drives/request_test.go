@@ -19,15 +19,18 @@ func on(b bool) *bool { return &b }
 
 // known is the status of an object that the node has written.
 func known(requests ...v1alpha1.DriveRequest) v1alpha1.DriveStatus {
-	return v1alpha1.DriveStatus{Node: "node1", ID: "naa-1", Requests: requests}
+	return v1alpha1.DriveStatus{Node: "node1", FirstSeen: metav1.NewTime(firstSeen), ID: "naa-1", Requests: requests}
 }
 
 func was(field, value, state string) v1alpha1.DriveRequest {
 	return v1alpha1.DriveRequest{Field: field, Value: value, State: state}
 }
 
+// firstSeen is when the node of these tests saw its drive first.
+var firstSeen = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func TestDecide(t *testing.T) {
-	online := drivebay.Drive{ID: "naa-1", Status: drivebay.StatusOnline, Usage: drivebay.UsageInUse, Content: drivebay.Content{Kind: drivebay.ContentBlank}}
+	online := drivebay.Drive{ID: "naa-1", FirstSeen: firstSeen.Add(time.Millisecond), Status: drivebay.StatusOnline, Usage: drivebay.UsageInUse, Content: drivebay.Content{Kind: drivebay.ContentBlank}}
 	with := func(change func(*drivebay.Drive)) drivebay.Drive {
 		d := online
 		change(&d)
@@ -37,6 +40,7 @@ func TestDecide(t *testing.T) {
 	claimed := with(func(d *drivebay.Drive) { d.Claim = &drivebay.Claim{By: drivebay.ClaimedByOperator} })
 	configured := with(func(d *drivebay.Drive) { d.Claim = &drivebay.Claim{By: drivebay.ClaimedByConfig} })
 	unread := with(func(d *drivebay.Drive) { d.Content = drivebay.Content{Reason: drivebay.NotRead} })
+	reinstalled := with(func(d *drivebay.Drive) { d.FirstSeen = firstSeen.Add(time.Hour) })
 	removed := with(func(d *drivebay.Drive) { d.Usage = drivebay.UsageRemoved })
 	done := was(fieldRelease, "true", stateApplied)
 	mine := &progress{request: request{fieldRelease, "true"}}
@@ -59,6 +63,8 @@ func TestDecide(t *testing.T) {
 		"a claim of what the configuration claims": {spec: v1alpha1.DriveSpec{Claim: on(true)}, status: known(), drive: configured, call: "claim=true", requests: "claim=true Applying"},
 		"a claim of a drive that was not read":     {spec: v1alpha1.DriveSpec{Claim: on(true)}, status: known(), drive: unread},
 		"a claim that was applied, and withdrawn":  {spec: v1alpha1.DriveSpec{Claim: on(true)}, status: known(was(fieldClaim, "true", stateApplied)), drive: online, requests: "claim=true Applied", settled: true},
+		"a claim, and the node was reinstalled":    {spec: v1alpha1.DriveSpec{Claim: on(true)}, status: known(was(fieldClaim, "true", stateApplied)), drive: reinstalled, call: "claim=true", requests: "claim=true Applying"},
+		"a release, and the node was reinstalled":  {spec: v1alpha1.DriveSpec{Release: on(true)}, status: known(was(fieldRelease, "true", stateApplied)), drive: reinstalled, requests: "release=true Applied", settled: true},
 		"a claim that was refused is not repeated": {spec: v1alpha1.DriveSpec{Claim: on(true)}, status: known(was(fieldClaim, "true", stateRefused)), drive: online, requests: "claim=true Refused", settled: true},
 		"another value":                              {spec: v1alpha1.DriveSpec{Claim: on(false)}, status: known(was(fieldClaim, "true", stateApplied)), drive: claimed, call: "claim=false", requests: "claim=false Applying"},
 		"a removed field is forgotten":               {status: known(was(fieldClaim, "true", stateApplied)), drive: claimed, settled: true},

@@ -33,7 +33,7 @@ type node struct {
 // status of the object.
 func (n node) observed(s *drivebay.Snapshot, d *drivebay.Drive, was *v1alpha1.DriveStatus) v1alpha1.DriveStatus {
 	return v1alpha1.DriveStatus{
-		Node: n.name, ID: d.ID, Device: clip(d.Name, maxWord),
+		Node: n.name, FirstSeen: second(d.FirstSeen), ID: d.ID, Device: clip(d.Name, maxWord),
 		Identity: v1alpha1.DriveIdentity{
 			Vendor: clip(d.Vendor, maxField), Model: clip(d.Model, maxField), Serial: clip(d.Serial, maxField),
 			Firmware: clip(d.Firmware, maxWord), WWN: clip(d.WWN, maxField), Issue: clip(cmp.Or(d.IdentityIssue, d.Copy, d.SizeIssue), maxText),
@@ -81,7 +81,7 @@ func removal(l *drivebay.Leaving) *v1alpha1.DriveRemoval {
 	out := &v1alpha1.DriveRemoval{Since: second(l.Since), Why: clip(l.Why, maxText), Cause: clip(l.Cause, maxCause)}
 	if p := l.Progress; p != nil {
 		percent := int32(min(p.Percent(), 100))
-		out.Percent = &percent
+		out.Percent, out.Total = &percent, int64(p.Total)
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func replaces(s *drivebay.Succession) *v1alpha1.DriveReplaces {
 	if s == nil {
 		return nil
 	}
-	return &v1alpha1.DriveReplaces{ID: s.Of, Against: clip(s.Against, maxCause)}
+	return &v1alpha1.DriveReplaces{ID: s.Of, Against: clip(s.Against, maxCause), Taken: second(s.Taken)}
 }
 
 func claimedBy(c *drivebay.Claim) string {
