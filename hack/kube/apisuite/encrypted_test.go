@@ -16,6 +16,7 @@ import (
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/csi"
+	"github.com/drivebay/drivebay/csi/csitest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -92,7 +93,7 @@ func TestKubeEncrypted(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	const path = kubelet + "/plugins/pvc-encrypted"
-	if err := (paths{n.sim}).MakeFolder(path); err != nil {
+	if err := (csitest.Simulated{Machine: n.sim, Root: kubelet}).MakeFolder(path); err != nil {
 		t.Fatal(err)
 	}
 	stage := func(passphrase string) error {

@@ -30,14 +30,15 @@ const (
 // node is a node of the cluster: the engines of a simulated machine, and the part of the node in the objects.
 type node struct {
 	name   string
-	claim  string // the drives
 	sim    *hostsim.Machine
 	store  *store.Mem
 	drives *drivemgr.Manager
 	engine *volume.Engine
 	// calls counts the calls that the objects have caused.
 	calls *counted
-	log   *slog.Logger
+	log   *slog.Logger // nil: that of the test
+	// unclaimed is true if the configuration of the node claims no drives.
+	unclaimed bool
 
 	stopEngine, stopKube func()
 }
@@ -45,7 +46,7 @@ type node struct {
 // newNode returns a node with claimed drives, at work.
 func newNode(t *testing.T, a *API, name string, drives int) *node {
 	t.Helper()
-	return newLoggedNode(t, a, name, drives, logger(t))
+	return newLoggedNode(t, a, name, drives, nil)
 }
 
 func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logger) *node {
@@ -55,7 +56,8 @@ func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logg
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
-	n := &node{name: name, claim: "all", sim: sim, store: store.Memory(), log: log}
+	n := newNodeOn(sim, name)
+	n.log = log
 	n.startEngine(t)
 	n.startKube(t, a)
 	return n
@@ -69,8 +71,13 @@ func newNodeOn(sim *hostsim.Machine, name string) *node {
 func (n *node) startEngine(t *testing.T) {
 	t.Helper()
 	var claim drivebay.Selectors
-	if err := claim.UnmarshalText([]byte(n.claim)); n.claim != "" && err != nil {
-		t.Fatal(err)
+	if !n.unclaimed {
+		if err := claim.UnmarshalText([]byte("all")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.log == nil {
+		n.log = logger(t)
 	}
 	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim, Log: n.log})
 	var err error
@@ -85,7 +92,7 @@ func (n *node) startEngine(t *testing.T) {
 	}
 	eventually(t, "room on node "+n.name, func() bool {
 		c, err := n.engine.Capacity(t.Context(), class)
-		return err == nil && (c.Available > 0 || n.claim == "") && n.engine.Listed() == nil
+		return err == nil && (c.Available > 0 || n.unclaimed) && n.engine.Listed() == nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/csi/csitest"
 	"github.com/drivebay/drivebay/internal/store"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,7 @@ func TestKubeHeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const path = kubelet + "/plugins/v"
-	if err := (paths{n.sim}).MakeFolder(path); err != nil {
+	if err := (csitest.Simulated{Machine: n.sim, Root: kubelet}).MakeFolder(path); err != nil {
 		t.Fatal(err)
 	}
 	stage := func(options ...string) {
@@ -111,7 +112,7 @@ func TestKubeAdopt(t *testing.T) {
 	// The records and the claims are lost.
 	stop := func() { n.stopKube(); n.stopEngine() }
 	stop()
-	n.store, n.claim = store.Memory(), ""
+	n.store, n.unclaimed = store.Memory(), true
 	n.startEngine(t)
 	n.startKube(t, a)
 	o = n.object(t, all, "pvc-1", "is found", isPhase(v1alpha1.VolumeFound))

@@ -132,7 +132,7 @@ func (s *store[P]) drop(o P) {
 
 // version is the number of a change of the cluster (KEP-5504, comparable resource versions).
 func version[P wanted](o P) uint64 {
-	n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64) // 0 if it is none
+	n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64) // 0 if it is not a number
 	return n
 }
 

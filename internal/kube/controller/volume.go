@@ -175,8 +175,8 @@ func (k *creation) change(o *v1alpha1.Volume) map[string]any {
 
 func (k *creation) takeBack(*v1alpha1.Volume) map[string]any { return nil } // create has no such step
 
-// replacing lets another node be asked if this one has no room. Any other refusal is the answer; one that is older than
-// the call is none.
+// replacing lets another node be asked if this one has no room. Any other refusal is the answer, unless it is
+// older than the call.
 func (k *creation) replacing(o *v1alpha1.Volume, err error, asked int64) error {
 	if asked != o.Generation {
 		return nil
