@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// mountPoints are the folders into which the kubelet, containerd and CNI write. The node mounts its own over them.
-var mountPoints = []string{"/var/lib/kubelet", "/var/lib/cni", "/run/containerd", "/run/netns", "/var/log/pods", "/var/log/containers"}
+// mountPoints are the folders into which the kubelet, containerd, CNI and the pods of drivebay write. The node mounts its own over them.
+var mountPoints = []string{"/var/lib/kubelet", "/var/lib/cni", "/run/containerd", "/run/netns", "/var/log/pods", "/var/log/containers",
+	"/var/lib/drivebay", "/run/drivebay", "/run/udev", "/run/lock/lvm"}
 
 // makeMountPoints makes the folders that are missing. A machine with a kubelet of its own is refused: the
 // cgroups of its pods have the names of ours.
