@@ -145,13 +145,13 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 		translate.Observe(&s, v)
 	case v != nil && s.Capacity == 0: // not the size of the volume before: a found volume may have a header
 		translate.Observe(&s, v)
-		if contradicts(o, v) { // what the object remembers stays, so that it contradicts tomorrow as well
-			found := s.Location
-			s.Location = *o.Status.Location.DeepCopy()
-			s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: "AnotherInstance",
-				Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
-					"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
-		}
+	}
+	if contradicts(o, v) { // what the object remembers stays, so that it contradicts tomorrow as well
+		found := s.Location
+		s.Location = *o.Status.Location.DeepCopy()
+		s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: "AnotherInstance",
+			Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
+				"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
 	}
 	why := ""
 	switch s.Phase = phase(o, v, s.Error, out); s.Phase {
