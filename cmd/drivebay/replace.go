@@ -119,15 +119,7 @@ func introduce(s *drivebay.Snapshot, d *drivebay.Drive) string {
 	if len(d.Findings) > 0 {
 		text += ": " + d.Findings[0].Text
 	}
-	return cleanLines(text)
-}
-
-func cleanLines(text string) string {
-	var b strings.Builder
-	for line := range strings.SplitSeq(text, "\n") {
-		b.WriteString(render.Clean(line) + "\n")
-	}
-	return b.String()
+	return render.CleanLines(text)
 }
 
 // lead does one step after another until the successor is in use. With --detach it ends

@@ -33,13 +33,19 @@ type Daemon struct {
 func (a *API) Daemon(t *testing.T, node, sim, kubeconfig string, more ...string) *Daemon {
 	t.Helper()
 	d := &Daemon{Node: node, api: a, dir: t.TempDir(), binary: a.file("drivebay"), sim: sim, config: kubeconfig, args: more}
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-tags", "grpcnotrace", "-o", d.binary, "./cmd/drivebay")
+	a.buildDaemon(t)
+	d.Start(t)
+	return d
+}
+
+// buildDaemon builds the program, as it is released.
+func (a *API) buildDaemon(t *testing.T) {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-tags", "grpcnotrace", "-o", a.file("drivebay"), "./cmd/drivebay")
 	build.Dir = a.Root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	d.Start(t)
-	return d
 }
 
 // Start starts the daemon, with what it kept in its state directory, and waits until it answers.
@@ -78,7 +84,13 @@ func (d *Daemon) PID() int { return d.program.cmd.Process.Pid }
 // Resident returns the memory of the daemon that is in RAM, in MiB, and the most that it was.
 func (d *Daemon) Resident(t *testing.T) (now, most float64) {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.PID()))
+	return d.program.resident(t)
+}
+
+// resident returns the memory of a program that is in RAM, in MiB, and the most that it was.
+func (p *program) resident(t *testing.T) (now, most float64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}

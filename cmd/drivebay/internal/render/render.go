@@ -60,3 +60,12 @@ func Clean(text string) string {
 		return r
 	}, text)
 }
+
+// CleanLines does the same with each line of a text.
+func CleanLines(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		b.WriteString(Clean(line) + "\n")
+	}
+	return b.String()
+}
