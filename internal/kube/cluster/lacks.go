@@ -69,9 +69,6 @@ func (nodeOnly) ForgetVolume(context.Context, string) error {
 	return onNode("forget a volume", "")
 }
 func (nodeOnly) AdoptVolume(context.Context, string) error { return onNode("adopt a volume", "") }
-func (nodeOnly) MoveBeforeUse(context.Context, string, bool) error {
-	return onNode("move a volume before it is used", "")
-}
 func (nodeOnly) ReleaseVolume(context.Context, string) error {
 	return onNode("release a volume", "")
 }
