@@ -79,10 +79,10 @@ func scaleName(i int) string { return fmt.Sprintf("pvc-%08x-0000-4000-8000-%012x
 // owners are the owners of the fields of an object, which are half of its size.
 func owners(fields string) []metav1.ManagedFieldsEntry {
 	now := metav1.Now()
-	return []metav1.ManagedFieldsEntry{{Manager: client.NodeOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "drivebay.io/v1alpha1", Time: &now, Subresource: "status", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}}
+	return []metav1.ManagedFieldsEntry{{Manager: client.NodeOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "drivebay.io/v1alpha1", Time: &now, Subresource: "status", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}
 }
 
-func meta(name, node string, i int, fields string) metav1.ObjectMeta {
+func metaOf(name, node string, i int, fields string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", i, i)), Generation: 1, CreationTimestamp: metav1.Now(), Labels: client.Labels(node), ManagedFields: owners(fields)}
 }
 
@@ -90,7 +90,7 @@ func scaleVolume(i int) (string, any) {
 	name, node := scaleName(i), scaleNode(i)
 	id := drivebay.VolumeID(name)
 	o := v1alpha1.Volume{TypeMeta: metav1.TypeMeta{APIVersion: "drivebay.io/v1alpha1", Kind: "Volume"},
-		ObjectMeta: meta(id, node, i, `{"f:status":{"f:blockDevice":{},"f:capacity":{},"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:created":{},"f:csiStatus":{},"f:health":{},"f:location":{"f:drives":{},"f:kind":{},"f:partition":{}},"f:observedGeneration":{},"f:operationalStatus":{},"f:phase":{},"f:publications":{},"f:size":{},"f:usage":{}}}`),
+		ObjectMeta: metaOf(id, node, i, `{"f:status":{"f:blockDevice":{},"f:capacity":{},"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:created":{},"f:csiStatus":{},"f:health":{},"f:location":{"f:drives":{},"f:kind":{},"f:partition":{}},"f:observedGeneration":{},"f:operationalStatus":{},"f:phase":{},"f:publications":{},"f:size":{},"f:usage":{}}}`),
 		Spec: v1alpha1.VolumeSpec{Node: node, Name: name, Mode: v1alpha1.ModeFilesystem, Attempt: 1, Size: v1alpha1.VolumeSize{Required: gib},
 			Class: &v1alpha1.VolumeClass{Drives: "any", Backing: "partition", Wipe: "discard", FSType: "ext4"}},
 		Status: v1alpha1.VolumeStatus{ObservedGeneration: 1, Phase: v1alpha1.VolumeMade, Size: "1Gi", Capacity: gib, Created: metav1.Now(), Health: "GOOD", OperationalStatus: "OPERATIVE", CSIStatus: "PUBLISHED", Usage: "IN_USE",
@@ -106,7 +106,7 @@ func scaleDrive(i int) (string, any) {
 	node := scaleNode(i)
 	id := fmt.Sprintf("naa-%016x", i)
 	o := v1alpha1.Drive{TypeMeta: metav1.TypeMeta{APIVersion: "drivebay.io/v1alpha1", Kind: "Drive"},
-		ObjectMeta: meta(id+"."+node, node, i, `{"f:status":{"f:bay":{},"f:capacity":{},"f:conditions":{},"f:health":{},"f:id":{},"f:identity":{},"f:node":{},"f:state":{},"f:usage":{}}}`),
+		ObjectMeta: metaOf(id+"."+node, node, i, `{"f:status":{"f:bay":{},"f:capacity":{},"f:conditions":{},"f:health":{},"f:id":{},"f:identity":{},"f:node":{},"f:state":{},"f:usage":{}}}`),
 		Status: v1alpha1.DriveStatus{ObservedGeneration: 1, Node: node, ID: id, Device: "sda", Type: "HDD", Size: "16 TB", State: "ONLINE", Health: "GOOD", Usage: "IN_USE", ClaimedBy: "operator", Content: "ours",
 			Identity: v1alpha1.DriveIdentity{Vendor: "SEAGATE", Model: "ST16000NM001G-2KK103", Serial: fmt.Sprintf("ZL2A%06d", i), WWN: "naa." + id[4:]}, Bay: v1alpha1.DriveBay{Name: fmt.Sprintf("Slot %02d", i/scaleNodes)},
 			Capacity: v1alpha1.DriveCapacity{Total: 16e12, Free: "15 TB", Backings: []v1alpha1.BackingCapacity{{Backing: "partition", Largest: 15e12, Available: 15e12}}}}}

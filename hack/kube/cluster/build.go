@@ -204,7 +204,7 @@ func (b builder) makeBase(ctx context.Context) error {
 	_, list, _ := strings.Cut(strings.ReplaceAll(string(text), "\\\n", " "), "--no-install-recommends ")
 	list, _, found := strings.Cut(list, "&&")
 	if !found {
-		return errors.New("Dockerfile: no list of packages")
+		return errors.New("no list of packages in Dockerfile")
 	}
 	sources, err := image.AptSources(ctx)
 	if err != nil {
