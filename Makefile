@@ -65,12 +65,14 @@ lab-long: need-go ## the same as lab-volumes with nothing left out: every backin
 	$(GO) run ./hack/lab build
 	DRIVEBAY_LAB_LONG=1 $(GO) run ./hack/tier -name lab-long -min 5 -- -tags lab -timeout 4h -parallel 2 -run LabVolume ./hack/lab/suite
 
-kube: need-go ## drivebay as the CSI driver of a real Kubernetes node (needs root; builds Kubernetes once: CONTRIBUTING.md)
+# SHORT=1 leaves out the specs of Kubernetes that it calls slow or of a feature.
+kube: need-go ## the chart in a real Kubernetes cluster of one node, with Kubernetes' own storage tests (needs root; builds Kubernetes once: CONTRIBUTING.md)
 	$(GO) run ./hack/kube build
-	$(GO) run ./hack/tier -name kube -min 3 -- -tags kube -timeout 20m -run Kube ./hack/kube/suite
+	$(GO) run ./hack/tier -name kube -min 6 -- -tags kube -timeout 40m $(if $(SHORT),-short) -run Kube ./hack/kube/suite
 
+# SHORT=1 leaves out measurements, and waits that are long.
 kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
-	$(GO) run ./hack/tier -name kube-api -min 18 -- -tags kube -timeout 60m -run Kube ./hack/kube/apisuite
+	$(GO) run ./hack/tier -name kube-api -min $(if $(SHORT),34,40) -- -tags kube -timeout 60m -run Kube $(if $(SHORT),-skip 'KubeAPIMemory|KubeAPIObjects/a_drive_that_comes_and_goes|KubeAPIRequests/replace') ./hack/kube/apisuite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'

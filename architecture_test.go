@@ -57,7 +57,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	// The objects of Kubernetes, and the only packages that may import its libraries.
 	"api/v1alpha1":                     {theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/client":             {ours: []string{"api/v1alpha1"}, theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"}},
-	"internal/kube/internal/pace":      {},
+	"internal/kube/internal/pace":      {theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/events":             {ours: []string{".", "internal/backoff", "internal/cursor", "internal/kube/client", "internal/kube/internal/pace"}, theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/internal/drives":    {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace"}, theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/election":           {ours: []string{"internal/kube/client"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery"}},

@@ -14,7 +14,10 @@ type Volume struct {
 	FSUUID string     `json:"fsUUID,omitempty"` // chosen before the filesystem is made
 	// LUKSUUID is the UUID of its LUKS2 header, chosen before the header is made; empty:
 	// the volume is not encrypted.
-	LUKSUUID   string            `json:"luksUUID,omitempty"`
+	LUKSUUID string `json:"luksUUID,omitempty"`
+	// AwaitsKey is true for an encrypted volume that was made without a passphrase, until it is staged
+	// first: it has its place, and no header and no filesystem.
+	AwaitsKey  bool              `json:"awaitsKey,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Source     Source            `json:"source,omitzero"`
 	Created    time.Time         `json:"created,omitzero"`

@@ -39,6 +39,9 @@ type VolumeRequest struct {
 	// Secrets have the passphrase of an encrypted volume. What is derived from it is only
 	// in the header of the volume.
 	Secrets Secrets
+	// KeyAtStage requests an encrypted volume without its passphrase: the first StageVolume brings it,
+	// and writes the header and the filesystem.
+	KeyAtStage bool
 }
 
 // Class is what a StorageClass requires of its volumes.

@@ -113,10 +113,11 @@ type Work struct {
 type WorkOp string
 
 const (
-	WorkCreate WorkOp = "create"
-	WorkExpand WorkOp = "expand"
-	WorkRemove WorkOp = "remove"
-	WorkMove   WorkOp = "move"
+	WorkCreate  WorkOp = "create"
+	WorkExpand  WorkOp = "expand"
+	WorkRemove  WorkOp = "remove"
+	WorkMove    WorkOp = "move"
+	WorkEncrypt WorkOp = "encrypt" // of a volume that was made without a passphrase
 )
 
 // ForgottenVolume is a volume or snapshot whose record was deleted although it was not

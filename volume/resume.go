@@ -42,6 +42,8 @@ func (e *Engine) resume(first bool) {
 		var again func(context.Context, string) error
 		switch {
 		case r.Work == nil || !first && r.Volume.CSIStatus != drivebay.CSIResizing:
+		case r.Work.Op == drivebay.WorkEncrypt:
+			again = e.provision.DropEncryption
 		case r.Volume.CSIStatus == drivebay.CSICreating:
 			again = e.provision.MakeKeyless
 		case r.Volume.CSIStatus == drivebay.CSIResizing:

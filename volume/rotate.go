@@ -18,6 +18,9 @@ func (e nodeCalls) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 		if !v.Encrypted() {
 			return fmt.Errorf("%w: it is not encrypted", drivebay.ErrNoSupport)
 		}
+		if v.AwaitsKey {
+			return fmt.Errorf("%w: it has no passphrase before it is staged first", drivebay.ErrRefused)
+		}
 		if err := mounts.CanUse(&v, !v.HasFilesystem(), "", nil); err != nil {
 			return err
 		}

@@ -26,6 +26,20 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}
+		if v.AwaitsKey {
+			err := e.copyaway.EndMoveFirst(ctx, v.ID, false)
+			if err == nil {
+				err = e.provision.Encrypt(ctx, v.ID, r.Secrets)
+			}
+			if err != nil {
+				return err
+			}
+			have, err := e.ledger.Record(v.ID)
+			if err != nil {
+				return err
+			}
+			v = have.Volume
+		}
 		if mirror.StagedAt(&v) == nil { // e2fsck opens an unmounted device exclusively
 			e.watch.StopScrub(ctx, v.ID)
 		}

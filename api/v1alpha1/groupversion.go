@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "drivebay.io", Version: "v1alpha1"
 
 // AddToScheme registers the objects.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Drive{}, &DriveList{}, &Volume{}, &VolumeList{})
+	s.AddKnownTypes(GroupVersion, &Drive{}, &DriveList{}, &Volume{}, &VolumeList{}, &Snapshot{}, &SnapshotList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

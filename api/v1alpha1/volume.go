@@ -6,6 +6,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // of the error.
 const VolumeReady = "Ready"
 
+// VolumeHealed is the condition of a Volume that says how the repair that spec.heal requests has ended.
+const VolumeHealed = "Healed"
+
 // VolumePhase is how far the requests of a Volume are.
 type VolumePhase string
 
@@ -20,8 +23,16 @@ const (
 	VolumeRefused VolumePhase = "Refused"
 	// VolumeReleasing: the volume is being wiped and removed.
 	VolumeReleasing VolumePhase = "Releasing"
+	// VolumeReleased: the volume does not exist any more, and the node deletes the object. Only this phase says so:
+	// an object that is gone was perhaps deleted by a person.
+	VolumeReleased VolumePhase = "Released"
 	// VolumeMissing: the volume was made, and the node does not find it any more.
 	VolumeMissing VolumePhase = "Missing"
+	// VolumeFound: the volume is on drives of the node that are not claimed, and in none of its records. It is only
+	// shown, until spec.adopt names the node.
+	VolumeFound VolumePhase = "Found"
+	// VolumeMoved: the node has given up its record, because spec.adopt names another node.
+	VolumeMoved VolumePhase = "Moved"
 )
 
 // ReleaseDelete in spec.release requests that the volume and its data are deleted.
@@ -107,6 +118,16 @@ type VolumeSpec struct {
 	// +kubebuilder:validation:Enum=Delete
 	// +optional
 	Release string `json:"release,omitempty"`
+	// Heal requests a repair of the volume where it is used, as `drivebay heal` does. Each new text requests one, for
+	// example the time.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Heal string `json:"heal,omitempty"`
+	// Adopt is the node that is to adopt a volume that is in none of its records, because its drives come from
+	// another machine. A node that has the volume in its records, and whose drives are gone, gives up its record first.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Adopt string `json:"adopt,omitempty"`
 	// Attempt counts the requests of the controller: the node answers each, also after it has refused one. 0:
 	// nothing was requested, and the object only shows what the node has.
 	// +kubebuilder:validation:Minimum=0
@@ -164,12 +185,15 @@ type VolumeStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// +kubebuilder:validation:Enum=Pending;Ready;Failed;Refused;Releasing;Missing
+	// +kubebuilder:validation:Enum=Pending;Ready;Failed;Refused;Releasing;Released;Missing;Found;Moved
 	// +optional
 	Phase VolumePhase `json:"phase,omitempty"`
 	// Error is why the node did not do what the spec requests; absent: it did.
 	// +optional
 	Error *VolumeError `json:"error,omitempty"`
+	// Healing is the result of the last repair that spec.heal has requested.
+	// +optional
+	Healing *VolumeHealing `json:"healing,omitempty"`
 
 	// Size is the size of the volume for people.
 	// +kubebuilder:validation:MaxLength=32
@@ -232,6 +256,34 @@ type VolumeError struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// VolumeHealing is the result of a repair.
+type VolumeHealing struct {
+	// Request is the text of spec.heal.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Request string `json:"request,omitempty"`
+	// Repairs are what was necessary, in that order.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Repairs []VolumeRepair `json:"repairs,omitempty"`
+}
+
+// VolumeRepair is one repair that was necessary. docs/repairs.md lists them.
+type VolumeRepair struct {
+	// +kubebuilder:validation:MaxLength=128
+	Repair string `json:"repair"`
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Why string `json:"why,omitempty"`
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Done string `json:"done,omitempty"`
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Failed string `json:"failed,omitempty"`
 }
 
 // VolumeLocation is what a volume is made of.

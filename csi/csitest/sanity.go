@@ -45,7 +45,7 @@ type Paths interface {
 func Config(endpoint, root string, at Paths) sanity.TestConfig {
 	c := sanity.NewTestConfig()
 	c.Address = endpoint
-	c.DialOptions = append(c.DialOptions, grpc.WithChainUnaryInterceptor(measureAnswer))
+	intercept(&c, measureAnswer)
 	c.TargetPath, c.StagingPath = root+"/pods/sanity", root+"/plugins/sanity"
 	if at != nil {
 		c.CreateTargetDir = func(path string) (string, error) { return path, at.MakeFolder(path) }
@@ -67,7 +67,7 @@ func NewRun(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block
 	}
 	c.TestVolumeParameters = map[string]string{drivebay.ParameterBacking: string(backing)}
 	if !snapshots {
-		c.DialOptions = append(slices.Clone(c.DialOptions), grpc.WithChainUnaryInterceptor(hideSnapshots))
+		intercept(&c, hideSnapshots)
 	}
 	return Run{Name: name, Config: c, Snapshots: snapshots}
 }
@@ -77,20 +77,25 @@ func NewRun(c sanity.TestConfig, snapshots bool, backing drivebay.Backing, block
 func Encrypted(r Run, passphrase string) Run {
 	r.Name += ", encrypted"
 	r.Config.TestVolumeParameters[drivebay.ParameterEncryption] = drivebay.EncryptionLUKS2
-	r.Config.DialOptions = append(slices.Clone(r.Config.DialOptions), grpc.WithChainUnaryInterceptor(
-		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-			secrets := map[string]string{drivebay.SecretPassphrase: passphrase}
-			switch r := req.(type) {
-			case *csi.CreateVolumeRequest:
-				r.Secrets = secrets
-			case *csi.NodeStageVolumeRequest:
-				r.Secrets = secrets
-			case *csi.NodeExpandVolumeRequest:
-				r.Secrets = secrets
-			}
-			return call(ctx, method, req, reply, conn, opts...)
-		}))
+	intercept(&r.Config, func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		secrets := map[string]string{drivebay.SecretPassphrase: passphrase}
+		switch r := req.(type) {
+		case *csi.CreateVolumeRequest:
+			r.Secrets = secrets
+		case *csi.NodeStageVolumeRequest:
+			r.Secrets = secrets
+		case *csi.NodeExpandVolumeRequest:
+			r.Secrets = secrets
+		}
+		return call(ctx, method, req, reply, conn, opts...)
+	})
 	return r
+}
+
+// intercept adds an interceptor to the connections to both services.
+func intercept(c *sanity.TestConfig, f grpc.UnaryClientInterceptor) {
+	c.DialOptions = append(slices.Clone(c.DialOptions), grpc.WithChainUnaryInterceptor(f))
+	c.ControllerDialOptions = append(slices.Clone(c.ControllerDialOptions), grpc.WithChainUnaryInterceptor(f))
 }
 
 // measureAnswer computes the size of every answer, which the message caches. The suite compares a

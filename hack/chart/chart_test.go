@@ -37,8 +37,9 @@ var sets = map[string]string{
 		"snapshotClasses: {drivebay: {deletionPolicy: Delete, default: true}, drivebay-keep: {deletionPolicy: Retain}}\nkubeletDir: /var/lib/k0s/kubelet\n",
 	"metrics": "metrics: {enabled: true, tlsSecret: drivebay-tls, tokenSecret: drivebay-token, podMonitor: {enabled: true, labels: {release: prometheus}}, " +
 		"rules: {enabled: true, labels: {release: prometheus}, runbook: 'https://runbooks.example/alerts.html'}, dashboard: {enabled: true}}\n",
-	"small":      "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
-	"controller": "controller: {enabled: true, replicas: 2}\n",
+	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
+	"controller": "controller: {enabled: true, replicas: 2}\nsnapshotClasses: {drivebay: {deletionPolicy: Delete}}\n" +
+		"storageClasses: {drivebay-encrypted: {backing: lvm, class: any, wipe: discard, fsType: ext4, reclaimPolicy: Delete, secret: {name: '${pvc.name}', namespace: '${pvc.namespace}'}}}\n",
 }
 
 func renderSet(t *testing.T, values string) rendered {
@@ -163,6 +164,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"storageClasses: {a: {backing: raid5, class: any, wipe: zero, fsType: ext4, reclaimPolicy: Delete}}", "backing"},
 		{"storageClasses: {a: {backing: lvm}}", "fsType"},
 		{"storageClasses: {drivebay: {allowVolumeExpansion: true}}", "allowVolumeExpansion"},
+		{"storageClasses: {drivebay: {secret: {name: key}}}", "namespace"},
+		{"storageClasses: {drivebay: {secret: {name: key, namespace: storage}}}", "needs controller.enabled"},
 		{"kubeletDir: var/lib/kubelet", "kubeletDir"},
 		{"resources: {sidecars: {}}", "sidecars"},
 		{"tolerations: {}", "tolerations"},
@@ -435,7 +438,7 @@ func TestController(t *testing.T) {
 				t.Errorf("%s: %v", c.Name, c.Args)
 			}
 		}
-		if want := []string{"drivebay", "provisioner", "resizer", "health-monitor"}; !slices.Equal(names, want) {
+		if want := []string{"drivebay", "provisioner", "resizer", "snapshotter", "health-monitor"}; !slices.Equal(names, want) {
 			t.Errorf("containers %v", names)
 		}
 	})

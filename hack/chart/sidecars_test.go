@@ -32,6 +32,7 @@ type sidecar struct {
 var sidecars = map[string]sidecar{
 	"provisioner": {module: "github.com/kubernetes-csi/external-provisioner/v6", dir: "cmd/csi-provisioner"},
 	"resizer":     {module: "github.com/kubernetes-csi/external-resizer/v2", dir: "cmd/csi-resizer"},
+	"snapshotter": {module: "github.com/kubernetes-csi/external-snapshotter/v8", dir: "cmd/csi-snapshotter"},
 	"csiAddons":   {module: "github.com/csi-addons/kubernetes-csi-addons", dir: "sidecar"},
 	"registrar": {tag: "v2.17.0", flags: []string{"timeout", "csi-address", "plugin-registration-path", "kubelet-registration-path",
 		"http-endpoint", "version", "enable-pprof"}},

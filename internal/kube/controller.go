@@ -51,7 +51,7 @@ func NewController(opt ControllerOptions) (*Controller, error) {
 		return nil, err
 	}
 	return &Controller{
-		Controller: controller.New(controller.Options{Objects: client.NewVolumes(c), Leases: leases, Log: opt.Log}),
+		Controller: controller.New(controller.Options{Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Leases: leases, Log: opt.Log}),
 		leases:     leases, opt: opt,
 	}, nil
 }

@@ -72,7 +72,7 @@ func NewNode(opt Options) (*Node, error) {
 		return nil, err
 	}
 	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Leases: leases, Log: opt.Log})
-	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Log: opt.Log, Mirrored: beat.Mirrored})
+	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Log: opt.Log, Mirrored: beat.Mirrored})
 	mirror := drives.New(client.NewDrives(c), o)
 	seen.Drive, seen.Volume, seen.Volumes = mirror.Object, part.Object, opt.Volumes.Volumes
 	return &Node{[]func(context.Context) error{mirror.Run, part.Run, beat.Run, events.New(seen).Run}}, nil

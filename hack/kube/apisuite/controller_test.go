@@ -4,6 +4,7 @@ package apisuite
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"testing"
@@ -19,11 +20,16 @@ import (
 // newController returns a controller that leads.
 func newController(t *testing.T, config *rest.Config) (c *controller.Controller, stop func()) {
 	t.Helper()
+	return newLoggedController(t, config, logger(t))
+}
+
+func newLoggedController(t *testing.T, config *rest.Config, log *slog.Logger) (c *controller.Controller, stop func()) {
+	t.Helper()
 	api, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Leases: leasesOf(t, config), Log: logger(t)})
+	c = controller.New(controller.Options{Objects: client.NewVolumes(api), Snapshots: client.NewSnapshots(api), Leases: leasesOf(t, config), Log: log})
 	c.Lead()
 	return c, run(t, c.Run)
 }
@@ -69,5 +75,6 @@ func TestKubeSanity(t *testing.T) {
 	ready(t, c, "node-1")
 	config := csitest.Config(serve(t, csi.New(n.drives, csi.Options{Version: "test", NodeID: n.name, Volumes: n.engine, NodeOnly: true})), kubelet, csitest.Simulated{Machine: n.sim, Root: kubelet})
 	config.ControllerAddress = serve(t, csi.New(nil, csi.Options{Version: "test", Cluster: c}))
-	csitest.Sanity(t, csitest.NewRun(config, false, drivebay.BackingPartition, false), csitest.NewRun(config, false, drivebay.BackingLVM, true))
+	csitest.Sanity(t, csitest.NewRun(config, false, drivebay.BackingPartition, false), csitest.NewRun(config, false, drivebay.BackingLVM, true),
+		csitest.NewRun(config, true, drivebay.BackingThin, false), csitest.Encrypted(csitest.NewRun(config, false, drivebay.BackingPartition, false), "open, sesame"))
 }

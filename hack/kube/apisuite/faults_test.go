@@ -66,7 +66,7 @@ func (k *killed) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func isVolumeWrite(r *http.Request) bool {
-	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/volumes")
+	return r.Method != http.MethodGet && (strings.Contains(r.URL.Path, "/volumes") || strings.Contains(r.URL.Path, "/snapshots"))
 }
 
 // flaky is a slow connection that loses requests and answers.

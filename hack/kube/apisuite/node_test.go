@@ -36,6 +36,9 @@ type node struct {
 	engine *volume.Engine
 	// calls counts the calls that the objects have caused.
 	calls *counted
+	log   *slog.Logger // nil: that of the test
+	// unclaimed is true if the configuration of the node claims no drives.
+	unclaimed bool
 
 	stopEngine, stopKube func()
 }
@@ -43,12 +46,18 @@ type node struct {
 // newNode returns a node with claimed drives, at work.
 func newNode(t *testing.T, a *API, name string, drives int) *node {
 	t.Helper()
+	return newLoggedNode(t, a, name, drives, nil)
+}
+
+func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logger) *node {
+	t.Helper()
 	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: drives, Kind: hostsim.KindNVMe, Serial: name + "-{n}", Size: "2TB"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Close)
 	n := newNodeOn(sim, name)
+	n.log = log
 	n.startEngine(t)
 	n.startKube(t, a)
 	return n
@@ -62,12 +71,17 @@ func newNodeOn(sim *hostsim.Machine, name string) *node {
 func (n *node) startEngine(t *testing.T) {
 	t.Helper()
 	var claim drivebay.Selectors
-	if err := claim.UnmarshalText([]byte("all")); err != nil {
-		t.Fatal(err)
+	if !n.unclaimed {
+		if err := claim.UnmarshalText([]byte("all")); err != nil {
+			t.Fatal(err)
+		}
 	}
-	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim})
+	if n.log == nil {
+		n.log = logger(t)
+	}
+	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim, Log: n.log})
 	var err error
-	if n.engine, err = volume.New(n.sim, n.drives, n.store, lvm.New(n.sim, ""), volume.Options{Node: n.name, Roots: []string{kubelet}}); err != nil {
+	if n.engine, err = volume.New(n.sim, n.drives, n.store, lvm.New(n.sim, ""), volume.Options{Node: n.name, Roots: []string{kubelet}, Log: n.log}); err != nil {
 		t.Fatal(err)
 	}
 	stopDrives, stopVolumes := run(t, n.drives.Run), run(t, n.engine.Run)
@@ -78,7 +92,7 @@ func (n *node) startEngine(t *testing.T) {
 	}
 	eventually(t, "room on node "+n.name, func() bool {
 		c, err := n.engine.Capacity(t.Context(), class)
-		return err == nil && c.Available > 0 && n.engine.Listed() == nil
+		return err == nil && (c.Available > 0 || n.unclaimed) && n.engine.Listed() == nil
 	})
 }
 
@@ -91,8 +105,8 @@ func (n *node) startKube(t *testing.T, a *API) {
 func (n *node) startKubeAs(t *testing.T, config *rest.Config) {
 	t.Helper()
 	n.calls = &counted{Engine: n.engine}
-	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: logger(t), Every: beatEvery})
-	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Log: logger(t), Mirrored: beat.Mirrored})
+	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: n.log, Every: beatEvery})
+	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Snapshots: snapshotsAs(t, config), Log: n.log, Mirrored: beat.Mirrored})
 	stopPart, stopBeat := run(t, part.Run), run(t, beat.Run)
 	n.stopKube = func() { stopPart(); stopBeat() }
 }
@@ -111,6 +125,7 @@ type counted struct {
 	*volume.Engine
 	mu                      sync.Mutex
 	create, delete, enlarge int
+	heal                    int
 }
 
 func (c *counted) count(n *int) {
@@ -122,6 +137,11 @@ func (c *counted) count(n *int) {
 func (c *counted) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	c.count(&c.create)
 	return c.Engine.CreateVolume(ctx, r)
+}
+
+func (c *counted) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error) {
+	c.count(&c.heal)
+	return c.Engine.Heal(ctx, r)
 }
 
 func (c *counted) DeleteVolume(ctx context.Context, id string) error {
@@ -146,6 +166,15 @@ func volumesAs(t *testing.T, config *rest.Config) client.Volumes {
 		t.Fatal(err)
 	}
 	return client.NewVolumes(c)
+}
+
+func snapshotsAs(t *testing.T, config *rest.Config) client.Snapshots {
+	t.Helper()
+	c, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.NewSnapshots(c)
 }
 
 // beatEvery is the time between two renewals of the Lease of a node in these tests.

@@ -55,6 +55,10 @@ func TestKubeVolumePolicy(t *testing.T) {
 		return ""
 	})
 
+	snapshot := func(node, spec string) string {
+		return `{"apiVersion":"drivebay.io/v1alpha1","kind":"Snapshot","metadata":{"name":"` + drivebay.SnapshotID("s") + `"},"spec":{"node":"` + node + `","name":"s","volume":"` + id + `"` + spec + `}}`
+	}
+	a.Kubectl(t, snapshot("rack24", ""), "--kubeconfig", own, "create", "--dry-run=server", "-f", "-")
 	status := `{"apiVersion":"drivebay.io/v1alpha1","kind":"Volume","metadata":{"name":"` + id + `"},"status":{"health":"BAD"}}`
 	apply := []string{"apply", "--server-side", "--force-conflicts", "--field-manager", "drivebay-node", "-f", "-"}
 	for what, c := range map[string]struct {
@@ -69,12 +73,31 @@ func TestKubeVolumePolicy(t *testing.T) {
 		"the node releases":              {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"release":"Delete"}}`}, "written by the controller only"},
 		"the node requests":              {own, object("rack24", "x", `,"attempt":1`), []string{"create", "-f", "-"}, "requests nothing"},
 		"a person releases":              {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"release":"Delete"}}`}, "written by the controller only"},
+		"another node makes a snapshot":  {foreign, snapshot("rack24", ""), []string{"create", "-f", "-"}, "may not write a Snapshot"},
+		"the node requests a snapshot":   {own, snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "requests nothing"},
+		"a node wishes":                  {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1"}}`}, "written by the controller only"},
+		"a person wishes and requests":   {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","attempt":1}}`}, "written by the controller only"},
+		"a person wishes and grows":      {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","size":{"required":5368709120}}}`}, "written by the controller only"},
+		"a person makes a snapshot":      {"", snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "a Snapshot is made by its node or by the controller only"},
 		"a backup is restored":           {"", object("rack24", "x", `,"attempt":1`), []string{"create", "-f", "-"}, "by its node or by the controller only"},
 	} {
 		if out := a.Refused(t, c.kubeconfig, c.stdin, c.args...); !strings.Contains(out, c.why) {
 			t.Errorf("%s: %s", what, out)
 		}
 	}
+
+	// A person may request a repair, which deletes no data.
+	a.Kubectl(t, "", "patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1"}}`)
+	Eventually(t, 30*time.Second, "the repair has an answer", func() string {
+		o, err := all.Get(t.Context(), id)
+		if err != nil {
+			return err.Error()
+		}
+		if o.Status.Healing == nil || o.Status.Healing.Request != "1" {
+			return string(o.Status.Phase)
+		}
+		return ""
+	})
 
 	// A person may delete the object, which deletes no data.
 	a.Kubectl(t, "", "delete", "volumes.drivebay.io", id)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,57 +12,119 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/drivebay/drivebay/hack/lab/image"
 )
 
-const kubernetesVersion = "v1.36.3"
+// Versions of Kubernetes. They differ in what the kubelet says of a volume's health (docs/kubernetes.md).
+const (
+	Version136 = "v1.36.3"
+	Version137 = "v1.37.1"
+)
 
-// programs are the packages of the module hack/kube/programs.
-var programs = []string{"hyper", "registrar"}
+// Version is the version of Kubernetes that the environment asks for.
+func Version() string { return cmp.Or(os.Getenv("KUBERNETES"), Version136) }
+
+// product is a program that is built from a module of this repository.
+type product struct {
+	name, module, pkg string
+	test              bool   // a program of tests
+	version           string // of Kubernetes, in a program that knows it
+}
+
+// kubernetes is etcd, kubectl and the components of Kubernetes in one program: all that an API server needs.
+func kubernetes(version string) product {
+	return product{name: program(version), module: "hack/kube/programs", pkg: "./hyper", version: version}
+}
+
+// program is the name of the program of a version of Kubernetes.
+func program(version string) string {
+	if version == Version136 {
+		return "hyper"
+	}
+	return "hyper-" + version
+}
+
+// products are what a node and its tests need beside.
+var products = []product{
+	{name: "sidecar", module: "hack/kube/programs", pkg: "./sidecar", version: Version136},
+	{name: "csi-provisioner", module: "hack/kube/programs", pkg: "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner", version: Version136},
+	{name: "csi-resizer", module: "hack/kube/tools", pkg: "github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer"},
+	{name: "helm", module: "hack/kube/tools", pkg: "helm.sh/helm/v3/cmd/helm"},
+	{name: "agnhost", module: "hack/kube/programs", pkg: "./agnhost", version: Version136},
+	{name: "ginkgo", module: "hack/kube/programs", pkg: "github.com/onsi/ginkgo/v2/ginkgo", version: Version136},
+	{name: "e2e.test", module: "hack/kube/programs", pkg: "./e2e", test: true, version: Version136},
+}
 
 // debianPackages are unpacked, not installed: containerd's package starts a service.
-var debianPackages = []string{"containerd", "runc", "containernetworking-plugins", "busybox-static"}
+var debianPackages = []string{"containerd", "runc", "containernetworking-plugins", "busybox-static", "dash", "coreutils", "libc6"}
 
 // Build makes what a cluster runs on: the programs, Debian's packages, the images. What the cache has from
-// the same inputs is not made again. The daemon is always built.
-func Build(ctx context.Context, root string) error {
-	if err := BuildPrograms(ctx, root); err != nil {
+// the same inputs is not made again. The daemon is always built, and its image.
+func Build(ctx context.Context, root, version string) error {
+	b := newBuilder(root)
+	if err := b.buildKubernetes(ctx, version); err != nil {
 		return err
 	}
-	b := newBuilder(root)
 	if err := b.once("key", func() error {
+		for _, p := range products {
+			if err := b.build(ctx, p); err != nil {
+				return err
+			}
+		}
 		if err := b.unpackDebian(ctx); err != nil {
 			return err
 		}
-		if err := writeImages(filepath.Join(b.dir, "images.tar"), filepath.Join(b.dir, "debian/bin/busybox")); err != nil {
-			return fmt.Errorf("images: %w", err)
-		}
-		return nil
-	}); err != nil {
+		return b.writeImages()
+	}, "hack/kube/programs", "hack/kube/tools", "hack/kube/cluster/build.go", "hack/kube/cluster/image.go", "deploy/chart/drivebay/values.yaml"); err != nil {
 		return err
 	}
-	return b.run(ctx, root, "go", "build", "-buildvcs=false", "-tags", "grpcnotrace", "-o", filepath.Join(b.dir, "bin/drivebay"), "./cmd/drivebay")
+	if err := b.once("base.key", func() error { return b.makeBase(ctx) }, "hack/kube/cluster/build.go", "Dockerfile"); err != nil {
+		return err
+	}
+	if err := b.run(ctx, root, "go", "build", "-buildvcs=false", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", b.file("bin/drivebay"), "./cmd/drivebay"); err != nil {
+		return err
+	}
+	return b.writeDaemonImage()
 }
 
 // BuildPrograms makes the programs of Kubernetes only, which is all that an API server needs.
 func BuildPrograms(ctx context.Context, root string) error {
-	b := newBuilder(root)
-	if err := os.MkdirAll(filepath.Join(b.dir, "bin"), 0o755); err != nil {
+	return newBuilder(root).buildKubernetes(ctx, Version136)
+}
+
+func (b builder) buildKubernetes(ctx context.Context, version string) error {
+	if err := os.MkdirAll(b.file("bin"), 0o755); err != nil {
 		return err
 	}
-	return b.once("programs.key", func() error { return b.buildPrograms(ctx) })
+	p := kubernetes(version)
+	return b.once(p.name+".key", func() error { return b.build(ctx, p) }, "hack/kube/programs/"+modfile(version), "hack/kube/programs/hyper")
+}
+
+// modfile is the file of the modules of a version of Kubernetes.
+func modfile(version string) string {
+	if version == Version136 {
+		return "go.mod"
+	}
+	return version + ".mod"
 }
 
 func newBuilder(root string) builder {
 	return builder{root: root, dir: filepath.Join(root, ".cache/kube")}
 }
 
+type builder struct{ root, dir string }
+
+// file is the path of a file in the cache.
+func (b builder) file(name string) string { return filepath.Join(b.dir, name) }
+
 // once makes something unless the stamp says that it was made from the same inputs.
-func (b builder) once(stamp string, produce func() error) error {
-	key, err := b.key()
+func (b builder) once(stamp string, produce func() error, inputs ...string) error {
+	key, err := b.key(inputs)
 	if err != nil {
 		return err
 	}
-	stamp = filepath.Join(b.dir, stamp)
+	stamp = b.file(stamp)
 	if made, _ := os.ReadFile(stamp); string(made) == key {
 		return nil
 	}
@@ -74,16 +137,13 @@ func (b builder) once(stamp string, produce func() error) error {
 	return os.WriteFile(stamp, []byte(key), 0o644)
 }
 
-type builder struct{ root, dir string }
-
-// key is a hash of all inputs: the sources of the module, those of this package, the version of Go.
-func (b builder) key() (string, error) {
+// key is a hash of the inputs, which are files and folders, and of the version of Go.
+func (b builder) key(inputs []string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOARCH)
-	for _, dir := range []string{"hack/kube/programs", "hack/kube/cluster"} {
-		err := filepath.WalkDir(filepath.Join(b.root, dir), func(path string, e fs.DirEntry, err error) error {
-			name := filepath.Base(path)
-			if err != nil || e.IsDir() || dir == "hack/kube/cluster" && name != "build.go" && name != "image.go" {
+	for _, input := range inputs {
+		err := filepath.WalkDir(filepath.Join(b.root, input), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
 				return err
 			}
 			content, err := os.ReadFile(path)
@@ -97,23 +157,24 @@ func (b builder) key() (string, error) {
 	return fmt.Sprintf("%x\n", sum.Sum(nil)), nil
 }
 
-// buildPrograms links one program after the other: two linkers of this size at once need 4 GiB.
-func (b builder) buildPrograms(ctx context.Context) error {
-	module := filepath.Join(b.root, "hack/kube/programs")
+// build builds a program. Programs are linked one after the other: two linkers of this size at once need 4 GiB.
+func (b builder) build(ctx context.Context, p product) error {
 	flags := "-s -w"
-	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags += fmt.Sprintf(" -X %s.gitVersion=%s", pkg, kubernetesVersion)
+	command := []string{"build"}
+	if p.test {
+		command = []string{"test", "-c"}
 	}
-	for _, p := range programs {
-		if err := b.run(ctx, module, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", flags, "-o", filepath.Join(b.dir, "bin", p), "./"+p); err != nil {
-			return err
+	if p.version != "" {
+		command = append(command, "-modfile", modfile(p.version))
+		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+			flags += fmt.Sprintf(" -X %s.gitVersion=%s", pkg, p.version)
 		}
 	}
-	return nil
+	return b.run(ctx, filepath.Join(b.root, p.module), "go", append(command, "-buildvcs=false", "-trimpath", "-ldflags", flags, "-o", b.file("bin/"+p.name), p.pkg)...)
 }
 
 func (b builder) unpackDebian(ctx context.Context) error {
-	archives, unpacked := filepath.Join(b.dir, "archives"), filepath.Join(b.dir, "debian")
+	archives, unpacked := b.file("archives"), b.file("debian")
 	if err := errors.Join(os.RemoveAll(archives), os.RemoveAll(unpacked), os.MkdirAll(archives, 0o755)); err != nil {
 		return err
 	}
@@ -129,6 +190,34 @@ func (b builder) unpackDebian(ctx context.Context) error {
 		if err := b.run(ctx, b.dir, "dpkg-deb", "--extract", f, unpacked); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// makeBase makes the layer below the daemon: the packages that the Dockerfile installs and those that they depend on, unpacked.
+// So a program that the daemon needs and the Dockerfile does not name is missing here too.
+func (b builder) makeBase(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(b.root, "Dockerfile"))
+	if err != nil {
+		return err
+	}
+	_, list, _ := strings.Cut(strings.ReplaceAll(string(text), "\\\n", " "), "--no-install-recommends ")
+	list, _, found := strings.Cut(list, "&&")
+	if !found {
+		return errors.New("Dockerfile: no list of packages")
+	}
+	sources, err := image.AptSources(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"--quiet", "--mode=root", "--variant=extract", "--include=" + strings.Join(strings.Fields(list), ","), `--aptopt=APT::Install-Recommends "false"`}
+	for _, dir := range []string{"doc", "man", "info", "locale", "lintian"} {
+		args = append(args, "--dpkgopt=path-exclude=/usr/share/"+dir+"/*")
+	}
+	cmd := exec.CommandContext(ctx, "mmdebstrap", append(args, "", b.file("base.tar"), "-")...)
+	cmd.Stdin = strings.NewReader(strings.Join(sources, "\n") + "\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mmdebstrap: %w\n%s", err, out)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package cluster runs a Kubernetes cluster of one node on this machine, with drivebay as the CSI driver of
-// the node. The node has a network, mount and PID namespace of its own: all of it ends with one process.
+// Package cluster runs a Kubernetes cluster of one node on this machine, in which the chart of drivebay is installed. The
+// node has a network, mount and PID namespace of its own: all of it ends with one process.
 package cluster
 
 import (
@@ -30,7 +30,7 @@ const (
 	serviceIP = "10.96.0.1"
 )
 
-//go:embed config node.sh daemon.sh
+//go:embed config node.sh drives.sh kubelet.sh
 var files embed.FS
 
 // Cluster is a running cluster.
@@ -38,10 +38,11 @@ type Cluster struct {
 	// Disk is under a drive that can fail and hang.
 	Disk *fusedisk.Disk
 
-	dir, run, logs string
-	lock           *os.File
-	node           *exec.Cmd
-	alive          *os.File // the node ends when it is closed
+	root, dir, run, logs string
+	version              string // of Kubernetes
+	lock                 *os.File
+	node                 *exec.Cmd
+	alive                *os.File // the node ends when it is closed
 
 	mu    sync.Mutex
 	ended []string // programs that ended
@@ -49,11 +50,12 @@ type Cluster struct {
 
 // Up starts a cluster, from what Build made, and waits until its node is ready. It first removes
 // what a run left that was killed.
-func Up(ctx context.Context, root string) (*Cluster, error) {
+func Up(ctx context.Context, root, version string) (*Cluster, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("a cluster needs root")
 	}
 	c := newCluster(root)
+	c.version = version
 	if err := c.takeLock(ctx); err != nil {
 		return nil, err
 	}
@@ -65,11 +67,11 @@ func Up(ctx context.Context, root string) (*Cluster, error) {
 
 func newCluster(root string) *Cluster {
 	dir := filepath.Join(root, ".cache/kube")
-	return &Cluster{dir: dir, run: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs")}
+	return &Cluster{root: root, dir: dir, run: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs")}
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	if err := errors.Join(c.removeLeftovers(), os.RemoveAll(c.logs), os.MkdirAll(c.logs, 0o755), c.writeConfig()); err != nil {
+	if err := errors.Join(c.removeLeftovers(), os.RemoveAll(c.logs), os.MkdirAll(c.logs, 0o755), c.writeConfig(), c.linkCommands()); err != nil {
 		return err
 	}
 	if err := c.startNode(ctx); err != nil {
@@ -78,13 +80,13 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startControlPlane(ctx); err != nil {
 		return err
 	}
+	if err := c.showDrives(ctx); err != nil {
+		return err
+	}
 	if err := c.startKubelet(ctx); err != nil {
 		return err
 	}
-	if err := c.startDaemon(ctx); err != nil {
-		return err
-	}
-	return c.registerDriver(ctx)
+	return c.installChart(ctx)
 }
 
 // takeLock takes the lock of this machine's only cluster: the folders over which a node mounts, and the cgroups of
@@ -116,7 +118,7 @@ func (c *Cluster) writeConfig() error {
 	if err := os.MkdirAll(c.run, 0o755); err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("@RUN@", c.run, "@DEBIAN@", filepath.Join(c.dir, "debian"))
+	fill := strings.NewReplacer("@RUN@", c.run, "@DEBIAN@", filepath.Join(c.dir, "debian"), "@RACK@", c.rack(), "@IMAGE@", daemonImage, "@TAG@", daemonTag)
 	for _, e := range entries {
 		text, err := files.ReadFile("config/" + e.Name())
 		if err != nil {
@@ -132,6 +134,9 @@ func (c *Cluster) writeConfig() error {
 func (c *Cluster) pki(name ...string) string {
 	return filepath.Join(append([]string{c.run, "pki"}, name...)...)
 }
+
+// hyper is the program of Kubernetes.
+func (c *Cluster) hyper() string { return c.bin(program(c.version)) }
 
 func (c *Cluster) bin(name string) string { return filepath.Join(c.dir, "bin", name) }
 
@@ -220,7 +225,7 @@ func (c *Cluster) Command(ctx context.Context, name string, args ...string) *exe
 
 // Kubectl runs kubectl and returns what it printed.
 func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
-	cmd := c.Command(ctx, c.bin("hyper"), append([]string{"kubectl"}, args...)...)
+	cmd := c.Command(ctx, c.hyper(), append([]string{"kubectl"}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -261,13 +266,13 @@ func poll(ctx context.Context, what string, check func() error) error {
 
 // startControlPlane starts etcd, the API server, the controllers and the scheduler.
 func (c *Cluster) startControlPlane(ctx context.Context) error {
-	hyper := c.bin("hyper")
+	hyper := c.hyper()
 	const client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
 	err := errors.Join(
 		c.startProgram("etcd", hyper, "etcd", "--data-dir", filepath.Join(c.run, "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer, "--unsafe-no-fsync"),
 		c.startProgram("containerd", "containerd", "-c", filepath.Join(c.run, "containerd.toml")),
-		c.startProgram("apiserver", hyper, "kube-apiserver", "--etcd-servers", client, "--bind-address", "0.0.0.0", "--advertise-address", nodeIP,
+		c.startProgram("apiserver", hyper, "kube-apiserver", "--etcd-servers", client, "--bind-address", "0.0.0.0", "--secure-port", "443", "--advertise-address", nodeIP,
 			"--service-cluster-ip-range", "10.96.0.0/16", "--client-ca-file", c.pki("ca.crt"), "--tls-cert-file", c.pki("apiserver.crt"), "--tls-private-key-file", c.pki("apiserver.key"),
 			"--service-account-key-file", c.pki("accounts.pub"), "--service-account-signing-key-file", c.pki("accounts.key"), "--service-account-issuer", "https://kubernetes.default.svc",
 			"--authorization-mode", "Node,RBAC", "--allow-privileged", "--kubelet-client-certificate", c.pki("apiserver-kubelet.crt"), "--kubelet-client-key", c.pki("apiserver-kubelet.key"),
@@ -293,18 +298,17 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 
 // startKubelet loads the images, starts the kubelet and waits until the node is ready and pods may be made.
 func (c *Cluster) startKubelet(ctx context.Context) error {
-	ctr := filepath.Join(c.dir, "debian/usr/bin/ctr")
-	if err := c.wait(ctx, time.Minute, "images", func() error {
-		cmd := exec.CommandContext(ctx, "nsenter", "--target", fmt.Sprint(c.node.Process.Pid), "--mount", "--", ctr, "--namespace", "k8s.io", "images", "import", filepath.Join(c.dir, "images.tar"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: %s", err, out)
+	for _, archive := range []string{"images.tar", "daemon.tar"} {
+		if err := c.wait(ctx, 2*time.Minute, archive, func() error { return c.importImages(ctx, archive) }); err != nil {
+			return err
 		}
-		return nil
-	}); err != nil {
+	}
+	script, err := files.ReadFile("kubelet.sh")
+	if err != nil {
 		return err
 	}
-	if err := c.startProgram("kubelet", c.bin("hyper"), "kubelet", "--config", filepath.Join(c.run, "kubelet.yaml"), "--kubeconfig", c.pki("kubelet.kubeconfig"),
-		"--hostname-override", NodeName, "--node-ip", nodeIP); err != nil {
+	if err := c.startProgram("kubelet", "unshare", "--mount", "--propagation", "unchanged", "bash", "-c", string(script), "kubelet", c.hyper(), "kubelet",
+		"--config", filepath.Join(c.run, "kubelet.yaml"), "--kubeconfig", c.pki("kubelet.kubeconfig"), "--hostname-override", NodeName, "--node-ip", nodeIP); err != nil {
 		return err
 	}
 	return c.wait(ctx, 3*time.Minute, "node", func() error {
@@ -314,6 +318,15 @@ func (c *Cluster) startKubelet(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+func (c *Cluster) importImages(ctx context.Context, archive string) error {
+	cmd := exec.CommandContext(ctx, "nsenter", "--target", fmt.Sprint(c.node.Process.Pid), "--mount", "--", filepath.Join(c.dir, "debian/usr/bin/ctr"),
+		"--namespace", "k8s.io", "images", "import", filepath.Join(c.dir, archive))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // Down ends the cluster and removes what it made, except the logs. A program that ended before is an error.
@@ -328,6 +341,9 @@ func (c *Cluster) Down() error {
 	}
 	if c.node != nil {
 		_ = c.node.Wait() // it ends with its input; the kernel ends the others before
+	}
+	if err := os.Rename(filepath.Join(c.run, "node/var/log/pods"), filepath.Join(c.logs, "pods")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, err)
 	}
 	errs = append(errs, c.detachLoops())
 	if c.Disk != nil {

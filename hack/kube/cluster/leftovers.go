@@ -11,10 +11,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// mountPoints are the folders into which the kubelet, containerd and CNI write. The node mounts its own over them.
-var mountPoints = []string{"/var/lib/kubelet", "/var/lib/cni", "/run/containerd", "/run/netns", "/var/log/pods", "/var/log/containers"}
+// mountPoints are the folders into which the kubelet, containerd, CNI and the pods of drivebay write. The node mounts its own over them.
+var mountPoints = []string{"/var/lib/kubelet", "/var/lib/cni", "/run/containerd", "/run/netns", "/var/log/pods", "/var/log/containers",
+	"/var/lib/drivebay", "/run/drivebay", "/run/udev", "/run/lock/lvm"}
 
 // makeMountPoints makes the folders that are missing. A machine with a kubelet of its own is refused: the
 // cgroups of its pods have the names of ours.
@@ -58,24 +61,50 @@ func (c *Cluster) removeLeftovers() error {
 	return os.RemoveAll(c.run)
 }
 
-// loops returns the loop devices of the cluster. Those that the kubelet makes for volumes of mode Block
-// are first: they are over partitions of the others.
+// loops returns the loop devices of the cluster. Those that the kubelet makes for volumes of mode Block are first: they are over
+// partitions of the others. They are known by that, because their names end with the namespaces of the node.
 func (c *Cluster) loops() (devices []string, err error) {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	own, over := map[string]bool{}, map[string]string{}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
 			continue // detached meanwhile
 		}
-		device, backing := "/dev/"+filepath.Base(filepath.Dir(filepath.Dir(f))), string(text)
-		switch {
-		case strings.Contains(backing, "kubernetes.io/csi/volumeDevices/"):
+		dir := filepath.Dir(filepath.Dir(f))
+		device := "/dev/" + filepath.Base(dir)
+		if !strings.HasPrefix(string(text), c.run+"/") {
+			over[device] = backingDevice(device)
+			continue
+		}
+		devices = append(devices, device)
+		numbers, _ := filepath.Glob(dir + "/" + filepath.Base(dir) + "p*/dev")
+		for _, file := range append(numbers, dir+"/dev") {
+			if number, err := os.ReadFile(file); err == nil {
+				own[strings.TrimSpace(string(number))] = true
+			}
+		}
+	}
+	for device, number := range over {
+		if own[number] {
 			devices = slices.Insert(devices, 0, device)
-		case strings.HasPrefix(backing, c.run+"/"):
-			devices = append(devices, device)
 		}
 	}
 	return devices, err
+}
+
+// backingDevice is the number of the block device that a loop device is over, "" if it is over a file (loop(4), LOOP_GET_STATUS64).
+func backingDevice(device string) string {
+	f, err := os.Open(device)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
+	if err != nil || info.Rdevice == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", unix.Major(info.Rdevice), unix.Minor(info.Rdevice))
 }
 
 // detachLoops detaches them and waits for the kernel, which detaches a device at its last close.

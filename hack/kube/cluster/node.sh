@@ -15,6 +15,7 @@ mount --make-rshared /var/lib/kubelet
 ip link set lo up
 ip link add node type veth peer name peer
 ip addr add 10.123.0.1/24 dev node
+ip addr add 10.96.0.1/32 dev lo # the Service kubernetes, without a kube-proxy
 ip link set node up
 ip link set peer up
 ip route add default dev node

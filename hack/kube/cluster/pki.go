@@ -90,7 +90,7 @@ func writePEM(file, kind string, content []byte) error {
 func writeKubeconfig(dir, name string) error {
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
-clusters: [{name: lab, cluster: {server: "https://127.0.0.1:6443", certificate-authority: %[1]s/ca.crt}}]
+clusters: [{name: lab, cluster: {server: "https://127.0.0.1", certificate-authority: %[1]s/ca.crt}}]
 users: [{name: %[2]s, user: {client-certificate: %[1]s/%[2]s.crt, client-key: %[1]s/%[2]s.key}}]
 contexts: [{name: lab, context: {cluster: lab, user: %[2]s}}]
 current-context: lab

@@ -39,8 +39,13 @@ func startAndWait(root string) error {
 	if err := c.startProgram("sleep", "sleep", "infinity"); err != nil {
 		return err
 	}
-	if _, err := c.attachDrives(ctx); err != nil {
+	devices, err := c.attachDrives(ctx)
+	if err != nil {
 		return err
+	}
+	// What the kubelet does for a volume of mode Block.
+	if out, err := exec.Command("losetup", "--find", "/dev/"+devices[0]).CombinedOutput(); err != nil {
+		return fmt.Errorf("loop device over a loop device: %w: %s", err, out)
 	}
 	fmt.Println(c.node.Process.Pid)
 	select {}
@@ -70,7 +75,7 @@ func TestRootKilledRun(t *testing.T) {
 		t.Fatalf("%v (the child printed %q)", err, line)
 	}
 
-	if len(before) != bays+1 {
+	if len(before) != bays+2 {
 		t.Errorf("the run had the loop devices %v", before)
 	}
 	if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(text) > 0 { // a zombie has none

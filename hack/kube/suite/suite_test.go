@@ -1,13 +1,12 @@
 //go:build kube
 
-// Package suite tests drivebay as the CSI driver of a real Kubernetes node.
+// Package suite tests the chart of drivebay in a real Kubernetes cluster of one node.
 package suite
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -33,15 +32,15 @@ func run(m *testing.M) (code int) {
 		return failed(err)
 	}
 	began := time.Now()
-	if err := cluster.Build(ctx, root); err != nil {
+	if err := cluster.Build(ctx, root, cluster.Version()); err != nil {
 		return failed(err)
 	}
 	fmt.Printf("built in %.1f s\n", time.Since(began).Seconds())
 	began = time.Now()
-	if lab, err = cluster.Up(ctx, root); err != nil {
+	if lab, err = cluster.Up(ctx, root, cluster.Version()); err != nil {
 		return failed(err)
 	}
-	fmt.Printf("node ready after %.1f s\n", time.Since(began).Seconds())
+	fmt.Printf("chart installed after %.1f s\n", time.Since(began).Seconds())
 	done := make(chan int, 1)
 	go func() { done <- m.Run() }()
 	select {
@@ -74,8 +73,7 @@ func kubectl(t *testing.T, stdin string, args ...string) string {
 // drivebay runs a command of drivebay on the daemon of the node.
 func drivebay(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".cache/kube/bin/drivebay"), append([]string{"--api", lab.API()}, args...)...)
-	out, err := cmd.CombinedOutput()
+	out, err := lab.Drivebay(t.Context(), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("drivebay %s: %v: %s", strings.Join(args, " "), err, out)
 	}
@@ -98,27 +96,27 @@ func eventually(t *testing.T, limit time.Duration, check func() string) time.Dur
 	}
 }
 
-// createVolume creates a volume and a PersistentVolume and a claim for it, all of one name: there is no provisioner.
-func createVolume(t *testing.T, name string) {
+// createClaim creates a claim of 1 GiB. It is bound when its first pod is scheduled.
+func createClaim(t *testing.T, name string) {
 	t.Helper()
-	id := strings.TrimSpace(drivebay(t, "volume", "create", name, "--fs", "xfs"))
 	kubectl(t, fmt.Sprintf(`apiVersion: v1
-kind: PersistentVolume
-metadata: {name: %[1]s}
-spec:
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  persistentVolumeReclaimPolicy: Retain
-  storageClassName: ""
-  csi: {driver: drivebay.io, volumeHandle: %[2]s, fsType: xfs}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.drivebay.io/node, operator: In, values: [node1]}]}]}}
----
-apiVersion: v1
 kind: PersistentVolumeClaim
-metadata: {name: %[1]s}
-spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: %[1]s, resources: {requests: {storage: 1Gi}}}
-`, name, id), "apply", "-f", "-")
-	kubectl(t, "", "wait", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s", "pvc/"+name)
+metadata: {name: %s}
+spec: {accessModes: [ReadWriteOnce], storageClassName: drivebay-xfs, resources: {requests: {storage: 1Gi}}}
+`, name), "apply", "-f", "-")
+	t.Cleanup(func() {
+		// Those that a test deleted are gone. The context of the test has ended.
+		if _, err := lab.Kubectl(context.Background(), "", "delete", "--ignore-not-found", "--timeout=60s", "pod/"+name, "pvc/"+name); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// volumeOf returns the name of the Volume object of a claim, which is also the id of the volume on its node.
+func volumeOf(t *testing.T, claim string) string {
+	t.Helper()
+	pv := kubectl(t, "", "get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
+	return kubectl(t, "", "get", "pv", pv, "-o", "jsonpath={.spec.csi.volumeHandle}")
 }
 
 // startPod starts a pod that uses the claim of its name and runs a command, and waits until it is ready.

@@ -18,7 +18,7 @@ import (
 // makeBase makes the parts that come from Debian: vmlinux, root.img and
 // boot-modules/, the modules that reach the root disk in the order to load them.
 func makeBase(ctx context.Context, cache string, log io.Writer) (string, error) {
-	sources, err := aptSources(ctx)
+	sources, err := AptSources(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -179,9 +179,9 @@ func quiet(cmd *exec.Cmd) error {
 	return nil
 }
 
-// aptSources are the lines of this machine's Debian sources: the lab takes its
+// AptSources are the lines of this machine's Debian sources: the lab takes its
 // packages from where the machine takes its own.
-func aptSources(ctx context.Context) ([]string, error) {
+func AptSources(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(ORIGIN)\t$(SIGNED_BY)\t$(SITE)\t$(RELEASE)\t$(COMPONENT)", "Created-By: Packages").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask apt for its sources: %w", err)

@@ -46,6 +46,12 @@ type Volumes = Resource[v1alpha1.Volume, *v1alpha1.Volume, v1alpha1.VolumeList, 
 // NewVolumes returns the resource of the volumes.
 func NewVolumes(c rest.Interface) Volumes { return Volumes{c, "volumes", "Volume"} }
 
+// Snapshots are the objects of kind Snapshot.
+type Snapshots = Resource[v1alpha1.Snapshot, *v1alpha1.Snapshot, v1alpha1.SnapshotList, *v1alpha1.SnapshotList]
+
+// NewSnapshots returns the resource of the snapshots.
+func NewSnapshots(c rest.Interface) Snapshots { return Snapshots{c, "snapshots", "Snapshot"} }
+
 // status is the subresource that the writers of a status write to.
 const status = "status"
 

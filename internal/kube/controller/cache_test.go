@@ -25,9 +25,16 @@ func numbered(i, version int, node string) *v1alpha1.Volume {
 	}
 }
 
+// listedObjects are objects of a cluster without snapshots.
+func listedObjects(down func(string) string) *objects {
+	s := newObjects(down)
+	_ = s.snapshots.Replace(nil, "")
+	return s
+}
+
 // TestSet: the set is that of the objects after any changes, sorted, and never changes after it was returned.
 func TestSet(t *testing.T) {
-	s := newObjects(func(string) string { return "" })
+	s := listedObjects(func(string) string { return "" })
 	if s.volumes().Seq != 0 {
 		t.Error("there is a set before the first list")
 	}
@@ -70,7 +77,7 @@ func TestSet(t *testing.T) {
 // TestVersions: an older version from the stream does not replace the answer to an own write, nor a new object the
 // deleted one.
 func TestVersions(t *testing.T) {
-	s := newObjects(func(string) string { return "" })
+	s := listedObjects(func(string) string { return "" })
 	s.put(numbered(1, 10, "n"))
 	_ = s.Update(numbered(1, 9, "old"))
 	newer := numbered(1, 12, "m")
@@ -85,7 +92,7 @@ func TestVersions(t *testing.T) {
 
 // TestLateAnswer: the answer to an own request that arrives after the deletion does not bring the object back.
 func TestLateAnswer(t *testing.T) {
-	s := newObjects(func(string) string { return "" })
+	s := listedObjects(func(string) string { return "" })
 	id := drivebay.VolumeID("1")
 	there := func() bool { o, _ := s.get(id); return o != nil }
 	s.put(numbered(1, 5, "n"))
@@ -117,7 +124,7 @@ func TestNodeDown(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	n := newNodes(slog.New(slog.DiscardHandler))
 	n.now = func() time.Time { return now }
-	s := newObjects(n.down)
+	s := listedObjects(n.down)
 	look := func() { s.nodesChanged(n.look()) }
 	condition := func(i int) string {
 		v, _ := s.volumes().Get(drivebay.VolumeID(strconv.Itoa(i)))
@@ -159,7 +166,7 @@ func TestNodeDown(t *testing.T) {
 
 // BenchmarkGet is a call for one volume of 100,000 after another one has changed.
 func BenchmarkGet(b *testing.B) {
-	s := newObjects(func(string) string { return "" })
+	s := listedObjects(func(string) string { return "" })
 	var all []any
 	for i := range 100_000 {
 		all = append(all, numbered(i, i+1, fmt.Sprint("node-", i%100)))

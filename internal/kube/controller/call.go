@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,74 +12,94 @@ import (
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// call is one of the calls that change a volume.
-type call interface {
+// requests are the calls that change the objects of a kind.
+type requests[P wanted] struct {
+	c   *Controller
+	api interface {
+		Get(ctx context.Context, name string) (P, error)
+		Create(ctx context.Context, object P, owner string) (P, error)
+		PatchExact(ctx context.Context, object P, spec any, owner string) (P, error)
+		DeleteExact(ctx context.Context, object P) error
+	}
+	store *store[P]
+	kind  string
+	asked func(P) translate.Asked
+	// released returns a new object that requests the deletion of what an object has, from the same node.
+	released func(P) P
+}
+
+// call is one of the calls that change a volume or snapshot.
+type call[P wanted] interface {
 	// next decides about the object; asked is the generation whose answer is the answer to this call.
-	next(s state, asked int64) (step, error)
-	// without decides about a volume without an object: it makes one, or returns what the call returns.
-	without(ctx context.Context, c *Controller, id string) (made *v1alpha1.Volume, err error)
+	next(o P, asked int64) (step, error)
+	// without decides about an id without an object: it makes one, or returns what the call returns. seen is the last
+	// version of an object that was deleted during the call, by its node or by a person; nil: there was none.
+	without(ctx context.Context, id string, seen P) (made P, err error)
 	// change is the change of the spec by which the node is asked.
-	change(o *v1alpha1.Volume) map[string]any
+	change(o P) map[string]any
 	// takeBack is the change that takes the request back.
-	takeBack(o *v1alpha1.Volume) map[string]any
+	takeBack(o P) map[string]any
 	// replacing notes that an object that its node has refused is being deleted.
-	replacing(o *v1alpha1.Volume, err error, asked int64) error
+	replacing(o P, err error, asked int64) error
 }
 
 // drive does the steps of a call until it is done, or ctx ends. What happened before, also in another controller,
 // is in the object.
-func (c *Controller) drive(ctx context.Context, id string, k call) (*v1alpha1.Volume, error) {
+func (m *requests[P]) drive(ctx context.Context, id string, k call[P]) (P, error) {
+	var none, seen P
 	var asked request
-	if o, _ := c.objects.get(id); o == nil && isID(id) { // the cache may be behind
-		if _, err := c.newest(ctx, id); err != nil {
-			return nil, err
+	if o, _ := m.store.get(id); o == none && isID(id) { // the cache may be behind
+		if _, err := m.newest(ctx, id); err != nil {
+			return none, err
 		}
 	}
 	for {
-		if err := c.mayWrite(); err != nil {
-			return nil, err // another controller leads, and goes on
+		if err := m.c.mayWrite(); err != nil {
+			return none, err // another controller leads, and goes on
 		}
-		o, changed := c.objects.get(id)
-		if o == nil {
-			made, err := k.without(ctx, c, id)
-			if made == nil {
-				return nil, err
+		o, changed := m.store.get(id)
+		if o == none {
+			if seen != none {
+				seen = m.store.final(seen)
 			}
-			c.objects.put(made)
+			made, err := k.without(ctx, id, seen)
+			if made == none {
+				return none, err
+			}
+			m.store.put(made)
 			continue
 		}
-		s := stateOf(o)
-		if asked.uid != o.UID {
-			if asked = (request{uid: o.UID}); !s.answered() {
-				asked.generation = o.Generation // the answer will come after this call began
+		seen = o
+		if s := m.asked(o); asked.uid != o.GetUID() {
+			if asked = (request{uid: o.GetUID()}); !s.Answered() {
+				asked.generation = o.GetGeneration() // the answer will come after this call began
 			}
 		}
-		next, err := k.next(s, asked.generation)
+		next, err := k.next(o, asked.generation)
 		switch next {
 		case stepDone:
 			return o, nil
 		case stepFail:
-			return nil, err
+			return none, err
 		case stepTakeBack:
-			if back, failed := c.opt.Objects.PatchExact(ctx, o, k.takeBack(o), client.ControllerOwner); failed == nil {
-				c.objects.put(back)
+			if back, failed := m.api.PatchExact(ctx, o, k.takeBack(o), client.ControllerOwner); failed == nil {
+				m.store.put(back)
 			}
-			return nil, err // a request that is answered and stays is not tried again
+			return none, err // a request that is answered and stays is not tried again
 		case stepReplace:
-			if err := c.replace(ctx, o, k, err, asked.generation); err != nil {
-				return nil, err
+			if seen, err = none, m.replace(ctx, o, k, err, asked.generation); err != nil {
+				return none, err
 			}
 		case stepRequest:
-			if err := c.request(ctx, o, k, &asked); err != nil {
-				return nil, err
+			if err := m.request(ctx, o, k, &asked); err != nil {
+				return none, err
 			}
 		case stepWait:
-			if err := c.await(ctx, o, changed); err != nil {
-				return nil, err
+			if err := m.await(ctx, o, changed); err != nil {
+				return none, err
 			}
 		}
 	}
@@ -93,160 +112,150 @@ type request struct {
 }
 
 // replace deletes an object that its node has refused, if it is still that version.
-func (c *Controller) replace(ctx context.Context, o *v1alpha1.Volume, k call, refusal error, asked int64) error {
+func (m *requests[P]) replace(ctx context.Context, o P, k call[P], refusal error, asked int64) error {
 	answer := k.replacing(o, refusal, asked)
-	err := c.opt.Objects.DeleteExact(ctx, o)
+	err := m.api.DeleteExact(ctx, o)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
-		c.objects.drop(o)
+		m.store.drop(o)
 	case apierrors.IsConflict(err):
-		return c.reread(ctx, o)
+		return m.reread(ctx, o)
 	default:
-		return apiError("delete its refused object", o.Name, err)
+		return m.apiError("delete its refused object", o.GetName(), err)
 	}
 	return answer
 }
 
 // request changes the spec of an object, if it is still that version.
-func (c *Controller) request(ctx context.Context, o *v1alpha1.Volume, k call, asked *request) error {
+func (m *requests[P]) request(ctx context.Context, o P, k call[P], asked *request) error {
 	change := k.change(o)
-	change["attempt"] = o.Spec.Attempt + 1
-	changed, err := c.opt.Objects.PatchExact(ctx, o, change, client.ControllerOwner)
+	change["attempt"] = m.asked(o).Attempt + 1
+	changed, err := m.api.PatchExact(ctx, o, change, client.ControllerOwner)
 	switch {
 	case err == nil:
-		c.objects.put(changed)
-		asked.generation = changed.Generation
+		m.store.put(changed)
+		asked.generation = changed.GetGeneration()
 		return nil
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return c.reread(ctx, o)
+		return m.reread(ctx, o)
 	}
-	return apiError("request", o.Name, err)
+	return m.apiError("request", o.GetName(), err)
+}
+
+// make makes an object, or returns the one that is there by now: made by another controller, by its node, or by a
+// request whose answer was lost.
+func (m *requests[P]) make(ctx context.Context, o P) (P, error) {
+	var none P
+	made, err := m.api.Create(ctx, o, client.ControllerOwner)
+	switch {
+	case err == nil:
+		return made, nil
+	case !apierrors.IsAlreadyExists(err):
+		return none, m.apiError("request it from node "+m.asked(o).Node, o.GetName(), err)
+	}
+	if made, err = m.newest(ctx, o.GetName()); err == nil && made == none {
+		err = fmt.Errorf("%s %s: %w: its object was deleted", m.kind, o.GetName(), drivebay.ErrUnavailable)
+	}
+	return made, err
+}
+
+// newest returns an object as the API server has it, nil if it has none.
+func (m *requests[P]) newest(ctx context.Context, id string) (none P, err error) {
+	o, err := m.api.Get(ctx, id)
+	switch {
+	case apierrors.IsNotFound(err):
+		return none, nil
+	case err != nil:
+		return none, m.apiError("read its object", id, err)
+	}
+	m.store.put(o)
+	return o, nil
 }
 
 // reread brings the cache up to date with an object that has changed.
-func (c *Controller) reread(ctx context.Context, o *v1alpha1.Volume) error {
-	newer, err := c.newest(ctx, o.Name)
-	if newer == nil && err == nil {
-		c.objects.drop(o)
+func (m *requests[P]) reread(ctx context.Context, o P) error {
+	var none P
+	newer, err := m.newest(ctx, o.GetName())
+	if newer == none && err == nil {
+		m.store.drop(o)
 	}
 	return err
 }
 
 // await waits until an object changes.
-func (c *Controller) await(ctx context.Context, o *v1alpha1.Volume, changed <-chan struct{}) error {
-	if why := c.nodes.down(o.Spec.Node); why != "" {
-		return errorf(o, drivebay.ErrUnavailable, "%s", why)
+func (m *requests[P]) await(ctx context.Context, o P, changed <-chan struct{}) error {
+	s := stateOf(m.asked(o))
+	if why := m.c.nodes.down(s.Node); why != "" {
+		return s.errorf(drivebay.ErrUnavailable, "%s", why)
 	}
 	select {
 	case <-changed:
 	case <-time.After(lookTime): // whether the node is down, and this controller leads
 	case <-ctx.Done():
-		if s := stateOf(o); s.err != nil {
+		if s.err != nil {
 			return fmt.Errorf("%w: the node tries again: %w", ctx.Err(), s.err)
 		}
-		return errorf(o, ctx.Err(), "node %s has not answered yet", o.Spec.Node)
+		return s.errorf(ctx.Err(), "node %s has not answered yet", s.Node)
 	}
 	return nil
 }
 
-// isID reports whether a text can be the id of a volume.
+// apiError translates an error of the API server: a call may try again after any of them.
+func (m *requests[P]) apiError(what, id string, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s %s: %s: %w", m.kind, id, what, err)
+	}
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("%s %s: %s: %w: %w", m.kind, id, what, drivebay.ErrRefused, err)
+	}
+	return fmt.Errorf("%s %s: %s: %w: %w", m.kind, id, what, drivebay.ErrUnavailable, err)
+}
+
+func (s *state) errorf(kind error, format string, args ...any) error {
+	return fmt.Errorf("%s %s: %w: %s", s.Kind, s.ID, kind, fmt.Sprintf(format, args...))
+}
+
+// isID reports whether a text can be the id of a volume or snapshot.
 func isID(id string) bool {
 	return len(id) == len(drivebay.ShortHash("")) && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// creation is CreateVolume.
-type creation struct {
-	request drivebay.VolumeRequest
-	refused map[string]bool // nodes that have refused it in this call
-	last    error           // the last refusal
+// deletion is DeleteVolume and DeleteSnapshot.
+type deletion[P wanted] struct {
+	m     *requests[P]
+	again bool // the node was asked again because its object was gone
 }
 
-func (k *creation) next(s state, asked int64) (step, error) { return s.create(k.request, asked) }
-
-func (k *creation) without(ctx context.Context, c *Controller, id string) (*v1alpha1.Volume, error) {
-	node, err := choose(c.nodes.sites(k.request.Nodes, k.request.Class), k.request, k.refused)
-	if err != nil {
-		if k.last != nil {
-			return nil, k.last // what a node says is more exact than what it has reported before
-		}
-		return nil, err
-	}
-	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: client.Labels(node)}, Spec: translate.SpecOf(k.request, node)}
-	o.Spec.Attempt = 1
-	made, err := c.opt.Objects.Create(ctx, o, client.ControllerOwner)
-	if apierrors.IsAlreadyExists(err) { // by another controller, or by a request whose answer was lost
-		if made, err = c.newest(ctx, id); err == nil && made == nil {
-			err = fmt.Errorf("volume %s: %w: its object was deleted", id, drivebay.ErrUnavailable)
-		}
-		return made, err
-	}
-	if err != nil {
-		return nil, apiError("request it from node "+node, id, err)
-	}
-	return made, nil
+func (k *deletion[P]) next(o P, asked int64) (step, error) {
+	return stateOf(k.m.asked(o)).delete(asked)
 }
 
-// change asks the node again, or to take back what the call does not want there: CreateVolume has never returned it.
-func (k *creation) change(o *v1alpha1.Volume) map[string]any {
-	if len(k.request.Nodes) > 0 && !slices.Contains(k.request.Nodes, o.Spec.Node) {
-		return map[string]any{"release": v1alpha1.ReleaseDelete}
+// without returns nil only if the node has said that nothing is left, or if every node could show what it has: an
+// object that a person deletes takes its request with it, so the node is asked again. Once: a daemon of an earlier
+// version deletes the object and says nothing.
+func (k *deletion[P]) without(ctx context.Context, id string, seen P) (none P, err error) {
+	if seen != none && k.m.asked(seen).Phase == v1alpha1.VolumeReleased {
+		return none, nil
 	}
-	return map[string]any{}
+	if seen != none && !k.again {
+		k.again = true
+		return k.m.make(ctx, k.m.released(seen))
+	}
+	if !isID(id) { // no volume or snapshot ever has it
+		return none, nil
+	}
+	if err := k.m.c.Missing(id); !errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrUnavailable) {
+		return none, err
+	}
+	if why := k.m.c.nodes.silent(k.m.store.lostAt(id)); why != "" {
+		return none, fmt.Errorf("%s %s: %w: it has no object, and may exist: %s", k.m.kind, id, drivebay.ErrUnavailable, why)
+	}
+	return none, nil
 }
 
-func (k *creation) takeBack(*v1alpha1.Volume) map[string]any { return nil } // create has no such step
-
-// replacing lets another node be asked if this one has no room. Any other refusal is the answer, unless it is
-// older than the call.
-func (k *creation) replacing(o *v1alpha1.Volume, err error, asked int64) error {
-	if asked != o.Generation {
-		return nil
-	}
-	k.refused[o.Spec.Node], k.last = true, err
-	if errors.Is(err, drivebay.ErrNoSpace) || errors.Is(err, drivebay.ErrRange) {
-		return nil
-	}
-	return err
-}
-
-// deletion is DeleteVolume.
-type deletion struct{}
-
-func (deletion) next(s state, asked int64) (step, error) { return s.delete(asked) }
-
-func (deletion) without(_ context.Context, c *Controller, id string) (*v1alpha1.Volume, error) {
-	if err := c.Missing(id); !errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrUnavailable) {
-		return nil, err
-	}
-	return nil, nil
-}
-
-func (deletion) change(*v1alpha1.Volume) map[string]any {
+func (*deletion[P]) change(P) map[string]any {
 	return map[string]any{"release": v1alpha1.ReleaseDelete}
 }
 
-func (deletion) takeBack(*v1alpha1.Volume) map[string]any       { return map[string]any{"release": nil} }
-func (deletion) replacing(*v1alpha1.Volume, error, int64) error { return nil }
-
-// growth is ExpandVolume.
-type growth struct{ size drivebay.SizeRange }
-
-func (k growth) next(s state, asked int64) (step, error) { return s.expand(k.size, asked) }
-
-func (growth) without(_ context.Context, c *Controller, id string) (*v1alpha1.Volume, error) {
-	return nil, c.Missing(id)
-}
-
-func (k growth) change(*v1alpha1.Volume) map[string]any {
-	size := map[string]any{"required": k.size.Required, "limit": nil}
-	if k.size.Limit > 0 {
-		size["limit"] = k.size.Limit
-	}
-	return map[string]any{"size": size}
-}
-
-func (growth) takeBack(o *v1alpha1.Volume) map[string]any {
-	return map[string]any{"size": map[string]any{"required": o.Status.Capacity, "limit": nil}}
-}
-
-func (growth) replacing(*v1alpha1.Volume, error, int64) error { return nil }
+func (*deletion[P]) takeBack(P) map[string]any       { return map[string]any{"release": nil} }
+func (*deletion[P]) replacing(P, error, int64) error { return nil }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -14,23 +13,24 @@ import (
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/heartbeat"
-	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Options are the settings of a Controller.
 type Options struct {
-	Objects client.Volumes
-	Leases  client.Leases // in the namespace of the nodes
-	Log     *slog.Logger
+	Objects   client.Volumes
+	Snapshots client.Snapshots
+	Leases    client.Leases // in the namespace of the nodes
+	Log       *slog.Logger
 }
 
 // Controller is the volumes of a cluster.
 type Controller struct {
-	opt     Options
-	objects *objects
-	nodes   *nodes
+	opt       Options
+	objects   *objects
+	volumes   requests[*v1alpha1.Volume]
+	snapshots requests[*v1alpha1.Snapshot]
+	nodes     *nodes
 	// follower is why this controller must not write; nil: it may.
 	follower atomic.Pointer[string]
 
@@ -42,6 +42,7 @@ type Controller struct {
 func New(opt Options) *Controller {
 	c := &Controller{opt: opt, nodes: newNodes(opt.Log), busy: map[string]bool{}}
 	c.objects = newObjects(c.nodes.down)
+	c.volumes, c.snapshots = c.volumeRequests(), c.snapshotRequests()
 	c.Follow("no leader is elected yet")
 	return c
 }
@@ -62,13 +63,14 @@ const (
 // Run follows the objects until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	all.Go(func() { client.Follow(ctx, c.opt.Log, c.objects, c.opt.Objects, "") })
+	all.Go(func() { client.Follow(ctx, c.opt.Log, c.objects.store, c.opt.Objects, "") })
+	all.Go(func() { client.Follow(ctx, c.opt.Log, c.objects.snapshots, c.opt.Snapshots, "") })
 	all.Go(func() {
 		client.FollowLists(ctx, c.opt.Log, "leases", &coordinationv1.Lease{}, c.nodes, c.opt.Leases.ListWatch(heartbeat.Selector))
 	})
 	tick := time.NewTicker(lookTime)
 	defer tick.Stop()
-	since := map[string]time.Time{}
+	volumes, snapshots := map[string]time.Time{}, map[string]time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -78,20 +80,22 @@ func (c *Controller) Run(ctx context.Context) error {
 			if changed := c.nodes.look(); len(changed) > 0 {
 				c.objects.nodesChanged(changed)
 			}
-			c.sweep(ctx, since, now)
+			c.volumes.sweep(ctx, volumes, now)
+			c.snapshots.sweep(ctx, snapshots, now)
+			c.moveObjects(ctx)
 		}
 	}
 }
 
 // sweep deletes refused objects that no call has come for: their claims are gone.
-func (c *Controller) sweep(ctx context.Context, since map[string]time.Time, now time.Time) {
-	if c.follower.Load() != nil {
+func (m *requests[P]) sweep(ctx context.Context, since map[string]time.Time, now time.Time) {
+	if m.c.follower.Load() != nil {
 		return
 	}
-	for _, o := range c.objects.refused(since, now) {
-		if end, err := c.begin(o.Name); err == nil {
-			if err := c.opt.Objects.DeleteExact(ctx, o); err == nil {
-				c.opt.Log.Info("the object of a volume that was refused is deleted: nothing was made", "op", "kube", "volume", o.Name, "name", o.Spec.Name)
+	for _, o := range m.refused(since, now) {
+		if end, err := m.c.begin(o.GetName()); err == nil {
+			if err := m.api.DeleteExact(ctx, o); err == nil {
+				m.c.opt.Log.Info("the object of a "+m.kind+" that was refused is deleted: nothing was made", "op", "kube", m.kind, o.GetName())
 			}
 			end()
 		}
@@ -100,15 +104,15 @@ func (c *Controller) sweep(ctx context.Context, since map[string]time.Time, now 
 
 // refused returns the objects that were refused and have not changed for sweepTime. since is what earlier calls
 // saw.
-func (s *objects) refused(since map[string]time.Time, now time.Time) (out []*v1alpha1.Volume) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (m *requests[P]) refused(since map[string]time.Time, now time.Time) (out []P) {
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
 	seen := map[string]bool{}
-	for _, o := range s.byID {
-		if o.Status.Phase != v1alpha1.VolumeRefused || !stateOf(o).refused() {
+	for _, o := range m.store.byID {
+		if s := stateOf(m.asked(o)); !s.refused() {
 			continue
 		}
-		key := string(o.UID) + o.ResourceVersion
+		key := string(o.GetUID()) + o.GetResourceVersion()
 		if seen[key] = true; since[key].IsZero() {
 			since[key] = now
 		} else if now.Sub(since[key]) > sweepTime {
@@ -180,9 +184,10 @@ func (c *Controller) Listed() error {
 	return nil
 }
 
-// Capabilities returns what the nodes can do besides plain volumes, through the controller: nothing yet.
+// Capabilities returns what nodes can do besides plain volumes. A sidecar asks once, before it is known what nodes there
+// will be: a node without LVM refuses the call.
 func (c *Controller) Capabilities() drivebay.VolumeCapabilities {
-	return drivebay.VolumeCapabilities{}
+	return drivebay.VolumeCapabilities{Snapshots: true}
 }
 
 // Nodes returns the nodes that have reported, sorted.
@@ -206,101 +211,4 @@ func (c *Controller) CapacityOn(_ context.Context, class drivebay.Class, names [
 		}
 	}
 	return out, nil
-}
-
-// errNoSnapshots is the error for what the controller does not do yet.
-var errNoSnapshots = fmt.Errorf("%w: the controller of a cluster has no snapshots and clones yet", drivebay.ErrNoSupport)
-
-// CreateSnapshot refuses.
-func (c *Controller) CreateSnapshot(context.Context, string, string) (drivebay.VolumeSnapshot, error) {
-	return drivebay.VolumeSnapshot{}, errNoSnapshots
-}
-
-// DeleteSnapshot refuses.
-func (c *Controller) DeleteSnapshot(context.Context, string) error { return errNoSnapshots }
-
-func errorf(o *v1alpha1.Volume, kind error, format string, args ...any) error {
-	return fmt.Errorf("volume %s: %w: %s", o.Name, kind, fmt.Sprintf(format, args...))
-}
-
-// apiError translates an error of the API server: a call may try again after any of them.
-func apiError(what, id string, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fmt.Errorf("volume %s: %s: %w", id, what, err)
-	}
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsUnauthorized(err) {
-		return fmt.Errorf("volume %s: %s: %w: %w", id, what, drivebay.ErrRefused, err)
-	}
-	return fmt.Errorf("volume %s: %s: %w: %w", id, what, drivebay.ErrUnavailable, err)
-}
-
-// newest returns the object of a volume as the API server has it, nil if it has none.
-func (c *Controller) newest(ctx context.Context, id string) (*v1alpha1.Volume, error) {
-	o, err := c.opt.Objects.Get(ctx, id)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, apiError("read its object", id, err)
-	}
-	c.objects.put(o)
-	return o, nil
-}
-
-// CreateVolume requests a volume from a node, or returns the existing one.
-func (c *Controller) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
-	if err := errors.Join(c.mayWrite(), r.Check()); err != nil {
-		return drivebay.Volume{}, err
-	}
-	switch {
-	case r.Class.Encryption != "":
-		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w: the controller of a cluster makes no encrypted volumes: the passphrase would have to pass through an object", r.Name, drivebay.ErrNoSupport)
-	case r.Source != (drivebay.Source{}):
-		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, errNoSnapshots)
-	}
-	id := drivebay.VolumeID(r.Name)
-	end, err := c.begin(id)
-	if err != nil {
-		return drivebay.Volume{}, err
-	}
-	defer end()
-	call := creation{request: r, refused: map[string]bool{}}
-	o, err := c.drive(ctx, id, &call)
-	if err != nil {
-		return drivebay.Volume{}, err
-	}
-	return translate.View(o).Volume, nil
-}
-
-// DeleteVolume requests that a node deletes a volume.
-func (c *Controller) DeleteVolume(ctx context.Context, id string) error {
-	if err := c.mayWrite(); err != nil {
-		return err
-	}
-	end, err := c.begin(id)
-	if err != nil {
-		return err
-	}
-	defer end()
-	_, err = c.drive(ctx, id, deletion{})
-	return err
-}
-
-// ExpandVolume requests that a node grows a volume.
-func (c *Controller) ExpandVolume(ctx context.Context, id string, r drivebay.SizeRange) (v drivebay.Volume, node bool, err error) {
-	if err := c.mayWrite(); err != nil {
-		return v, false, err
-	}
-	end, err := c.begin(id)
-	if err != nil {
-		return v, false, err
-	}
-	defer end()
-	o, err := c.drive(ctx, id, growth{r})
-	if err != nil {
-		return v, false, err
-	}
-	v = translate.View(o).Volume
-	// The size of a filesystem and of an open LUKS device follows on the node (volume/internal/device, GrowsInUse).
-	return v, v.HasFilesystem() || v.Encrypted(), nil
 }

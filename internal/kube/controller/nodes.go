@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -65,6 +66,26 @@ func (s *nodes) down(name string) string {
 	}
 	return n.down(name, s.now())
 }
+
+// silent returns why a node may have a volume without an object, "" if none may: it is down, or has not reported since
+// the object was deleted. A node that reports has shown its volumes again by then.
+func (s *nodes) silent(since time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		n := s.byName[name]
+		if why := n.down(name, s.now()); why != "" {
+			return why
+		}
+		if !since.IsZero() && n.seen.Before(since.Add(showTime)) {
+			return fmt.Sprintf("node %s: the daemon has not reported since the object was deleted", name)
+		}
+	}
+	return ""
+}
+
+// showTime is how long a node takes at most to show a volume again whose object was deleted.
+const showTime = 2 * time.Second
 
 // look returns the nodes that went down or came back since the last look.
 func (s *nodes) look() (changed []string) {

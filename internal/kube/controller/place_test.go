@@ -31,7 +31,7 @@ func TestChoose(t *testing.T) {
 		"full":                    {[]site{fragmented}, nil, "", "", drivebay.ErrNoSpace},
 		"no nodes":                {nil, nil, "", "", drivebay.ErrUnavailable},
 	} {
-		got, err := choose(c.sites, wanted(c.nodes...), map[string]bool{c.refused: true})
+		got, err := choose(c.sites, requested(c.nodes...), map[string]bool{c.refused: true})
 		if got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}

@@ -12,14 +12,14 @@ import (
 
 const gib = 1 << 30
 
-func wanted(nodes ...string) drivebay.VolumeRequest {
+func requested(nodes ...string) drivebay.VolumeRequest {
 	c, _ := drivebay.ParseClass(nil)
 	return drivebay.VolumeRequest{Name: "a", Size: drivebay.SizeRange{Required: gib, Limit: 2 * gib}, Class: c, Nodes: nodes}
 }
 
 // at is the object of wanted on node n, of generation 2: answered with a phase and an error, or not ("").
-func at(phase v1alpha1.VolumePhase, code string, changes ...func(*v1alpha1.Volume)) state {
-	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: drivebay.VolumeID("a"), Generation: 2}, Spec: translate.SpecOf(wanted(), "n")}
+func at(phase v1alpha1.VolumePhase, code string, changes ...func(*v1alpha1.Volume)) volumeState {
+	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: drivebay.VolumeID("a"), Generation: 2}, Spec: translate.SpecOf(requested(), "n")}
 	o.Status.Phase = phase
 	if phase != "" {
 		o.Status.ObservedGeneration = 2
@@ -33,42 +33,42 @@ func at(phase v1alpha1.VolumePhase, code string, changes ...func(*v1alpha1.Volum
 	for _, change := range changes {
 		change(o)
 	}
-	return stateOf(o)
+	return volumeStateOf(o)
 }
 
 func unanswered(o *v1alpha1.Volume) { o.Generation++ }
 func release(o *v1alpha1.Volume)    { o.Spec.Release = v1alpha1.ReleaseDelete }
 
 func TestCreate(t *testing.T) {
-	other := wanted()
+	other := requested()
 	other.FSType = "xfs"
-	large := wanted()
+	large := requested()
 	large.Size = drivebay.SizeRange{Required: 2 * gib}
 	for name, c := range map[string]struct {
-		s     state
+		s     volumeState
 		r     drivebay.VolumeRequest
 		asked int64
 		want  step
 		err   error
 	}{
-		"just requested":               {at("", ""), wanted(), 2, stepWait, nil},
-		"made":                         {at(v1alpha1.VolumeMade, ""), wanted(), 0, stepDone, nil},
-		"made, topology fits":          {at(v1alpha1.VolumeMade, ""), wanted("m", "n"), 0, stepDone, nil},
-		"made on another node":         {at(v1alpha1.VolumeMade, ""), wanted("m"), 0, stepFail, drivebay.ErrExists},
+		"just requested":               {at("", ""), requested(), 2, stepWait, nil},
+		"made":                         {at(v1alpha1.VolumeMade, ""), requested(), 0, stepDone, nil},
+		"made, topology fits":          {at(v1alpha1.VolumeMade, ""), requested("m", "n"), 0, stepDone, nil},
+		"made on another node":         {at(v1alpha1.VolumeMade, ""), requested("m"), 0, stepFail, drivebay.ErrExists},
 		"made, another size":           {at(v1alpha1.VolumeMade, ""), large, 0, stepFail, drivebay.ErrExists},
 		"made, another filesystem":     {at(v1alpha1.VolumeMade, ""), other, 0, stepFail, drivebay.ErrExists},
-		"made, another size requested": {at(v1alpha1.VolumeMade, "", unanswered), wanted(), 0, stepDone, nil},
-		"missing":                      {at(v1alpha1.VolumeMissing, ""), wanted(), 0, stepFail, drivebay.ErrUnavailable},
+		"made, another size requested": {at(v1alpha1.VolumeMade, "", unanswered), requested(), 0, stepDone, nil},
+		"missing":                      {at(v1alpha1.VolumeMissing, ""), requested(), 0, stepFail, drivebay.ErrUnavailable},
 		"another one is being made":    {at("", ""), other, 0, stepFail, drivebay.ErrExists},
-		"refused now":                  {at(v1alpha1.VolumeRefused, "NoSpace"), wanted(), 2, stepReplace, drivebay.ErrNoSpace},
-		"refused before":               {at(v1alpha1.VolumeRefused, "NoSpace"), wanted(), 0, stepReplace, drivebay.ErrNoSpace},
-		"refused, and asked again":     {at(v1alpha1.VolumeRefused, "NoSpace", unanswered), wanted(), 3, stepWait, nil},
-		"failed now":                   {at(v1alpha1.VolumeFailed, "Internal"), wanted(), 2, stepFail, nil},
-		"failed before":                {at(v1alpha1.VolumeFailed, "Internal"), wanted(), 0, stepRequest, nil},
-		"pending elsewhere":            {at(v1alpha1.VolumePending, "Unavailable"), wanted("m"), 0, stepRequest, nil},
-		"taken back elsewhere":         {at(v1alpha1.VolumePending, "", release, unanswered), wanted("m"), 0, stepWait, nil},
-		"being deleted":                {at(v1alpha1.VolumeReleasing, "", release), wanted(), 0, stepFail, drivebay.ErrPending},
-		"the node resumes it":          {at(v1alpha1.VolumePending, ""), wanted(), 0, stepWait, nil},
+		"refused now":                  {at(v1alpha1.VolumeRefused, "NoSpace"), requested(), 2, stepReplace, drivebay.ErrNoSpace},
+		"refused before":               {at(v1alpha1.VolumeRefused, "NoSpace"), requested(), 0, stepReplace, drivebay.ErrNoSpace},
+		"refused, and asked again":     {at(v1alpha1.VolumeRefused, "NoSpace", unanswered), requested(), 3, stepWait, nil},
+		"failed now":                   {at(v1alpha1.VolumeFailed, "Internal"), requested(), 2, stepFail, nil},
+		"failed before":                {at(v1alpha1.VolumeFailed, "Internal"), requested(), 0, stepRequest, nil},
+		"pending elsewhere":            {at(v1alpha1.VolumePending, "Unavailable"), requested("m"), 0, stepRequest, nil},
+		"taken back elsewhere":         {at(v1alpha1.VolumePending, "", release, unanswered), requested("m"), 0, stepWait, nil},
+		"being deleted":                {at(v1alpha1.VolumeReleasing, "", release), requested(), 0, stepFail, drivebay.ErrPending},
+		"the node resumes it":          {at(v1alpha1.VolumePending, ""), requested(), 0, stepWait, nil},
 	} {
 		if got, err := c.s.create(c.r, c.asked); got != c.want || c.err != nil && !errors.Is(err, c.err) || c.want == stepFail && err == nil {
 			t.Errorf("%s: %d, %v", name, got, err)
@@ -78,7 +78,7 @@ func TestCreate(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	for name, c := range map[string]struct {
-		s     state
+		s     volumeState
 		asked int64
 		want  step
 		err   error
@@ -91,9 +91,33 @@ func TestDelete(t *testing.T) {
 		"was in use before":        {at(v1alpha1.VolumeMade, "Busy", release), 0, stepRequest, nil},
 		"a drive is missing":       {at(v1alpha1.VolumeReleasing, "Unavailable", release), 2, stepFail, drivebay.ErrUnavailable},
 		"a drive was missing":      {at(v1alpha1.VolumeReleasing, "Unavailable", release), 0, stepRequest, nil},
+		"nothing is left":          {at(v1alpha1.VolumeReleased, "", release), 2, stepWait, nil},
 		"deleted, object is there": {at(v1alpha1.VolumeReleasing, "", release), 2, stepWait, nil},
 	} {
 		if got, err := c.s.delete(c.asked); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+	}
+}
+
+func TestCreateSnapshot(t *testing.T) {
+	for name, c := range map[string]struct {
+		s     volumeState
+		of    string
+		asked int64
+		want  step
+		err   error
+	}{
+		"just requested":    {at("", ""), "v", 2, stepWait, nil},
+		"made":              {at(v1alpha1.VolumeMade, ""), "v", 0, stepDone, nil},
+		"of another volume": {at(v1alpha1.VolumeMade, ""), "w", 0, stepFail, drivebay.ErrExists},
+		"missing":           {at(v1alpha1.VolumeMissing, ""), "v", 0, stepFail, drivebay.ErrUnavailable},
+		"refused now":       {at(v1alpha1.VolumeRefused, "NoSpace"), "v", 2, stepReplace, drivebay.ErrNoSpace},
+		"pending now":       {at(v1alpha1.VolumePending, "Unavailable"), "v", 2, stepFail, drivebay.ErrUnavailable},
+		"pending before":    {at(v1alpha1.VolumePending, "Unavailable"), "v", 0, stepRequest, nil},
+		"being deleted":     {at(v1alpha1.VolumeReleasing, "", release), "v", 0, stepFail, drivebay.ErrPending},
+	} {
+		if got, err := c.s.createSnapshot(c.of, "v", c.asked); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %d, %v", name, got, err)
 		}
 	}
@@ -104,7 +128,7 @@ func TestExpand(t *testing.T) {
 		return func(o *v1alpha1.Volume) { o.Spec.Size.Required = size }
 	}
 	for name, c := range map[string]struct {
-		s     state
+		s     volumeState
 		r     drivebay.SizeRange
 		asked int64
 		want  step

@@ -26,7 +26,7 @@ type Report struct {
 	Mirrored bool `json:"mirrored,omitempty"`
 	// Smallest is the least size of a volume by its filesystem, for those that the node can make.
 	Smallest map[string]uint64 `json:"smallest,omitempty"`
-	// Room is the space by the kind of drive and the backing, "nvme/lvm".
+	// Room is the space by the kind of drive, the backing and the encryption, "nvme/lvm" or "nvme/lvm/luks2".
 	Room map[string]Room `json:"room,omitempty"`
 }
 
@@ -40,14 +40,18 @@ type Room struct {
 func (r *Report) Capacity(c drivebay.Class) drivebay.Capacity {
 	smallest, ok := r.Smallest[c.FSType]
 	room := r.Room[key(c)]
-	if !ok || c.Encryption != "" || room.Largest < smallest {
+	if !ok || room.Largest < smallest {
 		return drivebay.Capacity{Smallest: smallest}
 	}
 	return drivebay.Capacity{Available: room.Available, Largest: room.Largest, Smallest: smallest}
 }
 
 func key(c drivebay.Class) string {
-	return cmp.Or(c.Parameters()[drivebay.ParameterClass], "any") + "/" + string(c.Backing)
+	key := cmp.Or(c.Parameters()[drivebay.ParameterClass], "any") + "/" + string(c.Backing)
+	if c.Encryption != "" {
+		key += "/" + c.Encryption
+	}
+	return key
 }
 
 // leaseName returns the name of the Lease of a node.

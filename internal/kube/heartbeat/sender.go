@@ -144,8 +144,10 @@ func (s *Sender) report(ctx context.Context) Report {
 	}
 	for _, class.Drives = range []drivebay.Type{drivebay.TypeUnknown, drivebay.TypeHDD, drivebay.TypeSSD, drivebay.TypeNVMe} {
 		for _, class.Backing = range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
-			if has, err := s.opt.Volumes.Capacity(ctx, class); err == nil && has.Largest > 0 {
-				r.Room[key(class)] = Room{has.Available, has.Largest}
+			for _, class.Encryption = range []string{"", drivebay.EncryptionLUKS2} {
+				if has, err := s.opt.Volumes.Capacity(ctx, class); err == nil && has.Largest > 0 {
+					r.Room[key(class)] = Room{has.Available, has.Largest}
+				}
 			}
 		}
 	}
@@ -160,6 +162,7 @@ func (s *Sender) renew(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
+	r.Mirrored = s.mirrored.Load() // the Lease may have it from an earlier run
 	l.Labels = map[string]string{component: componentNode}
 	seconds := int32(max(1, downAfter*s.opt.Every/time.Second))
 	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &s.opt.Node, &seconds, &metav1.MicroTime{Time: time.Now()}

@@ -8,7 +8,6 @@ import (
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -21,6 +20,9 @@ const (
 	callCreate
 	callExpand
 	callDelete
+	callHeal
+	callAdopt
+	callForget
 )
 
 // requested returns the call that an object requests, given the volume of the engine; nil: the engine does not have it.
@@ -28,23 +30,39 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 	switch {
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
-	case v == nil && wasMade(o): // nothing is ever made in the place of a volume that is missing
+	case v != nil && isFound(v):
+		if o.Spec.Adopt == o.Spec.Node {
+			return callAdopt
+		}
 		return callNone
-	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !wasMade(o)):
+	case v != nil && givenUp(o):
+		return callForget
+	case v == nil && (wasThere(o) || givenUp(o)): // nothing is ever made in the place of a volume that is missing
+		return callNone
+	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !translate.IsMade(o.Status.Phase)):
 		return callCreate
+	case v != nil && o.Spec.Heal != "" && (o.Status.Healing == nil || o.Status.Healing.Request != o.Spec.Heal):
+		return callHeal
 	case v != nil && uint64(max(o.Spec.Size.Required, 0)) > v.Size:
 		return callExpand
 	}
 	return callNone
 }
 
-// wasMade reports whether the node has said before that the volume was made.
-func wasMade(o *v1alpha1.Volume) bool {
-	switch o.Status.Phase {
-	case v1alpha1.VolumeMade, v1alpha1.VolumeMissing, v1alpha1.VolumeReleasing:
-		return true
-	}
-	return false
+// wasThere reports whether the node has had the volume, or has found it.
+func wasThere(o *v1alpha1.Volume) bool {
+	return translate.IsMade(o.Status.Phase) || o.Status.Phase == v1alpha1.VolumeFound || o.Status.Phase == v1alpha1.VolumeMoved
+}
+
+// givenUp reports whether another node is to adopt the volume.
+func givenUp(o *v1alpha1.Volume) bool { return o.Spec.Adopt != "" && o.Spec.Adopt != o.Spec.Node }
+
+// isFound reports whether a volume is on the drives and in no record: each record has a state.
+func isFound(v *drivebay.VolumeView) bool { return v.CSIStatus == drivebay.CSIUnknown }
+
+// viewOf returns a volume that is on the drives and in no record.
+func viewOf(f *drivebay.FoundVolume) *drivebay.VolumeView {
+	return &drivebay.VolumeView{Volume: drivebay.Volume{ID: f.ID, Name: f.Name, Size: f.Size, Location: drivebay.Location{Kind: f.Kind, Drives: f.Drives}}}
 }
 
 // instanceOf returns what tells a volume apart from others that had its id: the GUID of its partition, or the tag of its
@@ -58,7 +76,7 @@ func instanceOf(l v1alpha1.VolumeLocation) string {
 
 // nameless reports whether a volume was found on its drives without its name, which the object has.
 func nameless(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
-	return v != nil && v.Name == "" && o.Spec.Name != "" && drivebay.VolumeID(o.Spec.Name) == o.Name && wasMade(o)
+	return v != nil && v.Name == "" && o.Spec.Name != "" && drivebay.VolumeID(o.Spec.Name) == o.Name && !isFound(v) && translate.IsMade(o.Status.Phase)
 }
 
 // contradicts reports whether a volume without its name is not the one that the object shows.
@@ -89,12 +107,11 @@ func isHalfMade(v *drivebay.VolumeView) bool {
 // wait returns how long the call that an object requests has to wait: 0 for a request without an answer.
 // again is false if the node has answered, and only another request makes it try again. next is when the
 // last failed try is to be repeated.
-func wait(o *v1alpha1.Volume, next, now time.Time) (after time.Duration, again bool) {
-	e := o.Status.Error
+func wait(a translate.Asked, next, now time.Time) (after time.Duration, again bool) {
 	switch {
-	case o.Generation != o.Status.ObservedGeneration:
+	case !a.Answered():
 		return 0, true
-	case e != nil && !translate.Transient(e):
+	case a.Final():
 		return 0, false
 	}
 	return max(next.Sub(now), 0), true
@@ -104,6 +121,8 @@ func wait(o *v1alpha1.Volume, next, now time.Time) (after time.Duration, again b
 type outcome struct {
 	did call
 	err error
+	// healed is what Heal has reported.
+	healed drivebay.HealReport
 	// listed is true if the engine knows all volumes of the node: one that it does not have is missing.
 	listed bool
 }
@@ -112,40 +131,59 @@ type outcome struct {
 func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Time) v1alpha1.VolumeStatus {
 	s := *o.Status.DeepCopy()
 	due := requested(o, v)
+	setHealed(o, &s, out, now)
 	switch {
+	case out.did == callHeal: // has its own condition
 	case out.did != callNone:
 		s.Error = translate.ErrorOf(out.err)
 	case due == callNone, o.Generation != s.ObservedGeneration:
 		s.Error = nil
 	}
 	s.ObservedGeneration = o.Generation
-	if v != nil {
+	switch {
+	case v != nil && !isFound(v):
 		translate.Observe(&s, v)
-		if contradicts(o, v) { // what the object remembers stays, so that it contradicts tomorrow as well
-			found := s.Location
-			s.Location = *o.Status.Location.DeepCopy()
-			s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: "AnotherInstance",
-				Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
-					"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
-		}
+	case v != nil && s.Capacity == 0: // not the size of the volume before: a found volume may have a header
+		translate.Observe(&s, v)
 	}
-	if s.Phase = phase(o, v, s.Error, out.listed); s.Phase == v1alpha1.VolumeMissing {
+	if contradicts(o, v) { // what the object remembers stays, so that it contradicts tomorrow as well
+		found := s.Location
+		s.Location = *o.Status.Location.DeepCopy()
+		s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: "AnotherInstance",
+			Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
+				"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
+	}
+	why := ""
+	switch s.Phase = phase(o, v, s.Error, out); s.Phase {
+	case v1alpha1.VolumeMissing:
+		why = "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good. If another machine has the drives, spec.adopt can name it."
+	case v1alpha1.VolumeFound:
+		why = "the volume is on drives of node " + o.Spec.Node + " that are not claimed, and in none of its records. Set spec.adopt to \"" + o.Spec.Node + "\", or claim the drives."
+	}
+	if why != "" {
 		s.OperationalStatus = drivebay.Missing.String()
-		s.Findings = []v1alpha1.VolumeFinding{{Severity: drivebay.SeverityInaccessible.String(), Reason: "VolumeNotFound",
-			Message: "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good."}}
+		s.Findings = []v1alpha1.VolumeFinding{{Severity: drivebay.SeverityInaccessible.String(), Reason: "VolumeNotFound", Message: why}}
 	}
-	s.Conditions = ready(&s, o.Generation, now)
+	setReady(&s.Conditions, s.Phase, s.Error, o.Generation, now)
 	return s
 }
 
 // phase returns the phase of an object with the last error of its request.
-func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, listed bool) v1alpha1.VolumePhase {
+func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, out outcome) v1alpha1.VolumePhase {
 	final := e != nil && !translate.Transient(e)
 	switch {
+	case out.did == callDelete && e == nil:
+		return v1alpha1.VolumeReleased
+	case v == nil && givenUp(o) && out.listed && o.Spec.Release == "":
+		return v1alpha1.VolumeMoved
+	case v != nil && isFound(v) && o.Spec.Release == "":
+		return v1alpha1.VolumeFound
+	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeReleased:
+		return v1alpha1.VolumeReleased
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete:
 		return v1alpha1.VolumeReleasing
-	case v == nil && (wasMade(o) || o.Spec.Attempt == 0):
-		if !listed && o.Status.Phase != "" {
+	case v == nil && (wasThere(o) || o.Spec.Attempt == 0):
+		if !out.listed && o.Status.Phase != "" {
 			return o.Status.Phase
 		}
 		return v1alpha1.VolumeMissing
@@ -159,41 +197,69 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 		return v1alpha1.VolumePending
 	case isHalfMade(v):
 		return v1alpha1.VolumeFailed
-	case o.Spec.Attempt > 0 && !wasMade(o) && e != nil && final && o.Spec.Release == "": // another volume has the name
+	case o.Spec.Attempt > 0 && !translate.IsMade(o.Status.Phase) && e != nil && final && o.Spec.Release == "": // another volume has the name
 		return v1alpha1.VolumeRefused
-	case o.Spec.Attempt > 0 && !wasMade(o) && e != nil && o.Spec.Release == "": // the engine could not verify it
+	case o.Spec.Attempt > 0 && !translate.IsMade(o.Status.Phase) && e != nil && o.Spec.Release == "": // the engine could not verify it
 		return v1alpha1.VolumePending
 	}
 	return v1alpha1.VolumeMade
 }
 
-// ready returns the conditions of a status.
-func ready(s *v1alpha1.VolumeStatus, generation int64, now time.Time) []metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.VolumeReady, Status: metav1.ConditionFalse, Reason: string(s.Phase), ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now}}
-	switch {
-	case s.Phase == v1alpha1.VolumeMade:
-		c.Status = metav1.ConditionTrue
-	case s.Error != nil:
-		c.Reason, c.Message = s.Error.Code, s.Error.Message
+// setHealed writes the result of a repair into a status. An error that ends by itself is shown, and the repair tried again.
+func setHealed(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, out outcome, now time.Time) {
+	if o.Spec.Heal == "" {
+		s.Healing = nil
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.VolumeHealed)
+		return
 	}
-	conditions := s.Conditions
-	meta.SetStatusCondition(&conditions, c)
-	return conditions
+	if out.did != callHeal {
+		return
+	}
+	c := metav1.Condition{Type: v1alpha1.VolumeHealed, Status: metav1.ConditionTrue, Reason: "NothingToRepair", ObservedGeneration: o.Generation, LastTransitionTime: metav1.Time{Time: now}}
+	e := translate.ErrorOf(out.err)
+	if e == nil || !translate.Transient(e) {
+		s.Healing = translate.Healing(o.Spec.Heal, &out.healed)
+	}
+	for _, step := range out.healed.Steps {
+		if c.Reason = "Repaired"; step.Failed != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, "NotRepaired", drivebay.PlainText(step.Repair+": "+step.Failed, 1024)
+			break
+		}
+	}
+	switch left := out.healed.Remaining; {
+	case e != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, e.Code, e.Message
+	case len(left) > 0 && c.Status == metav1.ConditionTrue:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Abnormal", drivebay.PlainText(left[0].Reason+": "+left[0].Message, 1024)
+	}
+	meta.SetStatusCondition(&s.Conditions, c)
 }
 
-// urgency returns how soon a status has to be written in place of another.
-func urgency(was, want *v1alpha1.VolumeStatus) pace.Urgency {
+// setReady sets the condition Ready.
+func setReady(all *[]metav1.Condition, phase v1alpha1.VolumePhase, e *v1alpha1.VolumeError, generation int64, now time.Time) {
+	c := metav1.Condition{Type: v1alpha1.VolumeReady, Status: metav1.ConditionFalse, Reason: string(phase), ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now}}
 	switch {
-	case was.Phase == "":
-		return pace.Now
-	case equality.Semantic.DeepEqual(was, want):
-		return pace.None
-	case was.ObservedGeneration != want.ObservedGeneration || was.Phase != want.Phase:
-		return pace.Now
-	case equality.Semantic.DeepEqual(withoutNumbers(was), withoutNumbers(want)):
-		return pace.Minor
+	case phase == v1alpha1.VolumeMade:
+		c.Status = metav1.ConditionTrue
+	case e != nil:
+		c.Reason, c.Message = e.Code, e.Message
 	}
-	return pace.Major
+	meta.SetStatusCondition(all, c)
+}
+
+// volumeStatuses compares statuses of volumes.
+var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
+	Answer: func(s *v1alpha1.VolumeStatus) any {
+		if s.Phase == "" {
+			return nil
+		}
+		healed := ""
+		if s.Healing != nil {
+			healed = s.Healing.Request
+		}
+		return []any{s.ObservedGeneration, s.Phase, healed}
+	},
+	WithoutNumbers: withoutNumbers,
 }
 
 // withoutNumbers returns a status without the texts that change while nothing happens: a finding names the used
@@ -209,7 +275,10 @@ func withoutNumbers(s *v1alpha1.VolumeStatus) *v1alpha1.VolumeStatus {
 // abandoned reports whether the object of a volume that the engine does not have is to be deleted: an operator
 // has deleted the volume on the node. deleted is true if the daemon has seen that.
 func abandoned(o *v1alpha1.Volume, deleted, listed bool) bool {
-	return listed && o.Spec.Release == "" && wasMade(o) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
+	if o.Status.Phase == v1alpha1.VolumeFound && listed && o.Spec.Release == "" { // its drive was taken out again
+		return true
+	}
+	return listed && o.Spec.Release == "" && translate.IsMade(o.Status.Phase) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
 }
 
 // wants reports whether the engine's volume is to have an object. One that is being made or removed gets its

@@ -6,6 +6,8 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/internal/translate"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -125,6 +127,93 @@ func TestRequested(t *testing.T) {
 	}
 }
 
+func healing(text, done string, o *v1alpha1.Volume) *v1alpha1.Volume {
+	if o.Spec.Heal = text; done != "" {
+		o.Status.Healing = &v1alpha1.VolumeHealing{Request: done}
+	}
+	return o
+}
+
+func adopting(node string, o *v1alpha1.Volume) *v1alpha1.Volume {
+	o.Spec.Adopt = node
+	return o
+}
+
+// TestAdopt: a volume that was found is adopted only by the node that a person names, and one that another node is to
+// adopt is given up. In no case a volume is made in the place of one that was there.
+func TestAdopt(t *testing.T) {
+	found, whole := viewOf(&drivebay.FoundVolume{ID: drivebay.VolumeID("a"), Size: gib, Drives: []string{"naa-1"}, Kind: drivebay.LocationPartition}), volume(drivebay.CSICreated)
+	for name, c := range map[string]struct {
+		o     *v1alpha1.Volume
+		v     *drivebay.VolumeView
+		want  call
+		phase v1alpha1.VolumePhase
+	}{
+		"found":                        {object(0, "", ""), found, callNone, v1alpha1.VolumeFound},
+		"found, was made here":         {object(1, v1alpha1.VolumeMade, ""), found, callNone, v1alpha1.VolumeFound},
+		"found, and requested":         {object(1, "", ""), found, callNone, v1alpha1.VolumeFound},
+		"to be adopted":                {adopting("n", object(0, v1alpha1.VolumeFound, "")), found, callAdopt, v1alpha1.VolumeFound},
+		"adopted":                      {adopting("n", object(0, v1alpha1.VolumeFound, "")), whole, callNone, v1alpha1.VolumeMade},
+		"found, and pulled":            {object(1, v1alpha1.VolumeFound, ""), nil, callNone, v1alpha1.VolumeMissing},
+		"expected":                     {adopting("n", object(0, "", "")), nil, callNone, v1alpha1.VolumeMissing},
+		"another node is to adopt it":  {adopting("m", object(1, v1alpha1.VolumeMade, "")), whole, callForget, v1alpha1.VolumeMade},
+		"another node, found here":     {adopting("m", object(0, v1alpha1.VolumeFound, "")), found, callNone, v1alpha1.VolumeFound},
+		"given up":                     {adopting("m", object(1, v1alpha1.VolumeMade, "")), nil, callNone, v1alpha1.VolumeMoved},
+		"given up before it was made":  {adopting("m", object(1, "", "")), nil, callNone, v1alpha1.VolumeMoved},
+		"given up, and taken back":     {object(1, v1alpha1.VolumeMoved, ""), nil, callNone, v1alpha1.VolumeMissing},
+		"given up, and to be released": {released(adopting("m", object(1, v1alpha1.VolumeMade, ""))), whole, callDelete, v1alpha1.VolumeReleasing},
+	} {
+		if got := requested(c.o, c.v); got != c.want {
+			t.Errorf("%s: call %d, want %d", name, got, c.want)
+		}
+		if s := answer(c.o, c.v, outcome{listed: true}, time.Unix(1000, 0)); s.Phase != c.phase {
+			t.Errorf("%s: %s, want %s", name, s.Phase, c.phase)
+		}
+	}
+}
+
+// TestHeal: each text requests one repair, whatever became of it; what ends by itself is tried again.
+func TestHeal(t *testing.T) {
+	whole, now := volume(drivebay.CSICreated), time.Unix(1000, 0)
+	repaired := drivebay.HealReport{Steps: []drivebay.HealStep{{Repair: "mount it again", Why: "it was unmounted", Done: "it was mounted"}}}
+	failed := drivebay.HealReport{Steps: []drivebay.HealStep{{Repair: "mount it again", Failed: "its options are not known"}}}
+	left := drivebay.HealReport{Remaining: []drivebay.VolumeFinding{{Reason: "DriveBad"}}}
+	for name, c := range map[string]struct {
+		out    outcome
+		reason string
+		again  bool
+	}{
+		"nothing to do":  {outcome{}, "NothingToRepair", false},
+		"repaired":       {outcome{healed: repaired}, "Repaired", false},
+		"not repaired":   {outcome{healed: failed}, "NotRepaired", false},
+		"still abnormal": {outcome{healed: left}, "Abnormal", false},
+		"refused":        {outcome{err: drivebay.ErrRefused}, "Refused", false},
+		"busy now":       {outcome{err: drivebay.ErrPending}, "Pending", true},
+	} {
+		o := healing("2", "1", larger(object(2, v1alpha1.VolumeMade, "NoSpace")))
+		if got := requested(o, whole); got != callHeal {
+			t.Fatalf("%s: call %d", name, got)
+		}
+		c.out.did, c.out.listed = callHeal, true
+		s := answer(o, whole, c.out, now)
+		condition := meta.FindStatusCondition(s.Conditions, v1alpha1.VolumeHealed)
+		if condition == nil || condition.Reason != c.reason || (condition.Status == metav1.ConditionTrue) != (c.reason == "NothingToRepair" || c.reason == "Repaired") {
+			t.Errorf("%s: %+v", name, condition)
+		}
+		if s.Error == nil || s.Error.Code != "NoSpace" {
+			t.Errorf("%s: the error of another request is %v", name, s.Error)
+		}
+		o.Status = s
+		if again := requested(o, whole) == callHeal; again != c.again {
+			t.Errorf("%s: again %v", name, again)
+		}
+		o.Spec.Heal = ""
+		if s := answer(o, whole, outcome{listed: true}, now); s.Healing != nil || meta.FindStatusCondition(s.Conditions, v1alpha1.VolumeHealed) != nil {
+			t.Errorf("%s: without the request: %+v", name, s)
+		}
+	}
+}
+
 // TestWait: a request is tried at once, a failed one again after a while, an answered one never.
 func TestWait(t *testing.T) {
 	now := time.Unix(1000, 0)
@@ -143,7 +232,7 @@ func TestWait(t *testing.T) {
 		"in use":            {released(object(1, v1alpha1.VolumeMade, "Busy")), 0, false},
 		"removed, no error": {released(object(1, v1alpha1.VolumeReleasing, "")), 5 * time.Second, true},
 	} {
-		if after, again := wait(c.o, next, now); after != c.after || again != c.again {
+		if after, again := wait(translate.AskedOfVolume(c.o), next, now); after != c.after || again != c.again {
 			t.Errorf("%s: %v %v", name, after, again)
 		}
 	}
@@ -162,19 +251,21 @@ func TestAnswer(t *testing.T) {
 		phase v1alpha1.VolumePhase
 		code  string
 	}{
-		"made":               {object(1, "", ""), whole, outcome{callCreate, nil, true}, v1alpha1.VolumeMade, ""},
-		"no space":           {object(1, "", ""), nil, outcome{callCreate, drivebay.ErrNoSpace, true}, v1alpha1.VolumeRefused, "NoSpace"},
-		"a drive is missing": {object(1, "", ""), nil, outcome{callCreate, drivebay.ErrUnavailable, true}, v1alpha1.VolumePending, "Unavailable"},
-		"mkfs failed":        {object(1, "", ""), volume(drivebay.CSIFailed), outcome{callCreate, drivebay.ErrTimeout, true}, v1alpha1.VolumeFailed, "Timeout"},
-		"another volume":     {object(1, "", ""), whole, outcome{callCreate, drivebay.ErrExists, true}, v1alpha1.VolumeRefused, "Exists"},
-		"not verified":       {object(1, "", ""), whole, outcome{callCreate, drivebay.ErrUnavailable, true}, v1alpha1.VolumePending, "Unavailable"},
-		"in use":             {busy, whole, outcome{callDelete, drivebay.ErrBusy, true}, v1alpha1.VolumeMade, "Busy"},
-		"wiping":             {busy, whole, outcome{callDelete, drivebay.ErrTimeout, true}, v1alpha1.VolumeReleasing, "Timeout"},
+		"made":               {object(1, "", ""), whole, outcome{did: callCreate, err: nil, listed: true}, v1alpha1.VolumeMade, ""},
+		"no space":           {object(1, "", ""), nil, outcome{did: callCreate, err: drivebay.ErrNoSpace, listed: true}, v1alpha1.VolumeRefused, "NoSpace"},
+		"a drive is missing": {object(1, "", ""), nil, outcome{did: callCreate, err: drivebay.ErrUnavailable, listed: true}, v1alpha1.VolumePending, "Unavailable"},
+		"mkfs failed":        {object(1, "", ""), volume(drivebay.CSIFailed), outcome{did: callCreate, err: drivebay.ErrTimeout, listed: true}, v1alpha1.VolumeFailed, "Timeout"},
+		"another volume":     {object(1, "", ""), whole, outcome{did: callCreate, err: drivebay.ErrExists, listed: true}, v1alpha1.VolumeRefused, "Exists"},
+		"not verified":       {object(1, "", ""), whole, outcome{did: callCreate, err: drivebay.ErrUnavailable, listed: true}, v1alpha1.VolumePending, "Unavailable"},
+		"in use":             {busy, whole, outcome{did: callDelete, err: drivebay.ErrBusy, listed: true}, v1alpha1.VolumeMade, "Busy"},
+		"wiping":             {busy, whole, outcome{did: callDelete, err: drivebay.ErrTimeout, listed: true}, v1alpha1.VolumeReleasing, "Timeout"},
+		"deleted":            {busy, nil, outcome{did: callDelete, err: nil, listed: true}, v1alpha1.VolumeReleased, ""},
+		"deleted before":     {released(object(1, v1alpha1.VolumeReleased, "")), nil, outcome{listed: true}, v1alpha1.VolumeReleased, ""},
 		"withdrawn":          {withdrawn, whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
 		"mirrored":           {object(0, "", ""), whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
 		"gone":               {object(1, v1alpha1.VolumeMade, ""), nil, outcome{listed: true}, v1alpha1.VolumeMissing, ""},
 		"gone, perhaps":      {object(1, v1alpha1.VolumeMade, ""), nil, outcome{listed: false}, v1alpha1.VolumeMade, ""},
-		"cannot grow":        {larger(object(2, v1alpha1.VolumeMade, "")), whole, outcome{callExpand, drivebay.ErrNoSpace, true}, v1alpha1.VolumeMade, "NoSpace"},
+		"cannot grow":        {larger(object(2, v1alpha1.VolumeMade, "")), whole, outcome{did: callExpand, err: drivebay.ErrNoSpace, listed: true}, v1alpha1.VolumeMade, "NoSpace"},
 		"still cannot":       {larger(object(2, v1alpha1.VolumeMade, "NoSpace")), whole, outcome{listed: true}, v1alpha1.VolumeMade, "NoSpace"},
 		"grown by hand":      {object(2, v1alpha1.VolumeMade, "NoSpace"), whole, outcome{listed: true}, v1alpha1.VolumeMade, ""},
 	} {

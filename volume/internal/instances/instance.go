@@ -342,9 +342,10 @@ func (e *Finder) UnmarkForgotten(key string) error {
 	return nil
 }
 
-// OwnIsThere reports whether the volume that a record names is complete on its drive.
+// OwnIsThere reports whether the volume that a record names is complete on its drive, or awaits its
+// passphrase there.
 func (e *Finder) OwnIsThere(v *drivebay.Volume) bool {
-	return slices.ContainsFunc(e.InstancesOf(v.ID), func(o OnDrive) bool { return o.Is(v.Location) && !o.Half })
+	return slices.ContainsFunc(e.InstancesOf(v.ID), func(o OnDrive) bool { return o.Is(v.Location) && (!o.Half || v.AwaitsKey) })
 }
 
 // Supersede marks the other volumes with a record's id as forgotten that are older than the volume which

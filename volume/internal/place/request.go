@@ -40,7 +40,7 @@ var ErrNoPassphrase = fmt.Errorf("%w: the secrets have no %q", drivebay.ErrInval
 
 // Check refuses a request for a volume that no machine can satisfy.
 func Check(r drivebay.VolumeRequest) error {
-	if r.Class.Encryption != "" && r.Secrets[drivebay.SecretPassphrase] == "" {
+	if r.Class.Encryption != "" && !r.KeyAtStage && r.Secrets[drivebay.SecretPassphrase] == "" {
 		return fmt.Errorf("volume %q: %w", r.Name, ErrNoPassphrase)
 	}
 	return r.Check()

@@ -67,7 +67,7 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 			if !r.Block && rec.Volume.FSUUID == "" {
 				rec.Volume.FSUUID = ledger.NewUUID()
 			}
-			rec.Volume.LUKSUUID, rec.Volume.Size = v.LUKSUUID, v.Size
+			rec.Volume.LUKSUUID, rec.Volume.Size, rec.Volume.AwaitsKey = v.LUKSUUID, v.Size, awaitsKey(r)
 			if rec.Work == nil {
 				rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.Machine.Now()}
 			}
@@ -167,7 +167,7 @@ func (e *Provisioner) place(id string, r drivebay.VolumeRequest, without map[str
 		v.FSUUID = ledger.NewUUID()
 	}
 	if r.Class.Encryption != "" {
-		v.LUKSUUID = ledger.NewUUID()
+		v.LUKSUUID, v.AwaitsKey = ledger.NewUUID(), awaitsKey(r)
 	}
 	v.CSIStatus, _ = drivebay.CSIState{}.Next(drivebay.CSICreate)
 	v.Usage, _ = drivebay.VolumeUsageUnknown.Next(drivebay.VolumeUsageMade)
@@ -254,13 +254,7 @@ func (e *Provisioner) runCreatePlan(ctx context.Context, id string, secrets driv
 	v := &rec.Volume
 	switch v.Location.Kind {
 	case drivebay.LocationPartition, drivebay.LocationDrive:
-		n := write.OfVolume(&rec)
-		half := func(ctx context.Context) (bool, error) { return e.Write.OfType(ctx, n, ledger.TypeMaking) }
-		plan := e.Write.AddEntry(n, wrote)
-		for _, s := range e.filled(v, secrets) {
-			plan = append(plan, write.When(half, s))
-		}
-		return e.Steps.Run(ctx, id, append(plan, e.Write.Retype("finish", n, write.FinalType(v))))
+		return e.Steps.Run(ctx, id, append(e.Write.AddEntry(write.OfVolume(&rec), wrote), e.completePartition(&rec, secrets)...))
 	}
 	if source := v.Source.Volume; source != "" { // a removal would wipe it meanwhile
 		end, err := e.Ledger.BeginAfter(ctx, source)
@@ -276,9 +270,24 @@ func (e *Provisioner) runCreatePlan(ctx context.Context, id string, secrets driv
 	return e.Steps.Run(ctx, id, plan)
 }
 
-// filled returns the steps that give a new volume a filesystem, or zeros.
+// completePartition returns the steps that fill a new volume on a partition, and then the step that marks it
+// as finished. Only an unfinished partition is filled.
+func (e *Provisioner) completePartition(rec *drivebay.VolumeRecord, secrets drivebay.Secrets) (plan []steps.Step) {
+	n := write.OfVolume(rec)
+	half := func(ctx context.Context) (bool, error) { return e.Write.OfType(ctx, n, ledger.TypeMaking) }
+	for _, s := range e.filled(&rec.Volume, secrets) {
+		plan = append(plan, write.When(half, s))
+	}
+	return append(plan, e.Write.Retype("finish", n, write.FinalType(&rec.Volume)))
+}
+
+// filled returns the steps that give a new volume a filesystem, or zeros; none for a volume that awaits its
+// passphrase.
 func (e *Provisioner) filled(v *drivebay.Volume, secrets drivebay.Secrets) []steps.Step {
 	var plan []steps.Step
+	if v.AwaitsKey {
+		return nil
+	}
 	if v.HasFilesystem() {
 		plan = []steps.Step{e.LUKS.Cleared(v), e.LUKS.Formatted(v)}
 	} else {
@@ -320,6 +329,9 @@ func Whole(v *drivebay.Volume) error {
 	switch doing {
 	case drivebay.CSICreating, drivebay.CSIRemoving, drivebay.CSIRemoved, drivebay.CSIUnknown:
 		return fmt.Errorf("volume %s: %w: it is %v", v.ID, drivebay.ErrPending, doing)
+	}
+	if v.AwaitsKey {
+		return fmt.Errorf("volume %s: %w: it is empty: it is encrypted when it is staged first", v.ID, drivebay.ErrRefused)
 	}
 	return nil
 }

@@ -31,6 +31,12 @@ func (e *Provisioner) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.S
 		return nil, err
 	}
 	plan = append(plan, e.Write.LVMStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil }))
+	complete, err := e.completeLogical(v, secrets, wrote)
+	return append(plan, complete...), err
+}
+
+// completeLogical does the same for a new logical volume.
+func (e *Provisioner) completeLogical(v *drivebay.Volume, secrets drivebay.Secrets, wrote *atomic.Bool) (plan []steps.Step, err error) {
 	copied := v.Source != (drivebay.Source{})
 	zeroed := v.Location.Kind == drivebay.LocationThin && v.RawBlocks() // by the pool itself
 	if !copied && !zeroed {
@@ -38,7 +44,10 @@ func (e *Provisioner) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.S
 			plan = append(plan, write.When(e.Write.HalfMade(v), s))
 		}
 	}
-	finish, err := lvm.TagVolume(v.Location.VG, v.Location.LV, nil, []string{groups.StateTag()})
+	var finish []lvm.Step
+	if !v.AwaitsKey {
+		finish, err = lvm.TagVolume(v.Location.VG, v.Location.LV, nil, []string{groups.StateTag()})
+	}
 	finish = append(finish, lvm.Deactivate(v.Location.VG, v.Location.LV)...)
 	return append(plan, e.Write.LVMStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
 }

@@ -62,8 +62,12 @@ func EntryOfPV(owner, drive, uuid string) Entry {
 	return Entry{Drive: drive, Guid: partitions.PVGUID(uuid), Name: ledger.PVName(uuid), Kind: ledger.TypePV, owner: owner}
 }
 
-// FinalType returns the type of a volume's partition once the volume is finished.
+// FinalType returns the type of a volume's partition once the volume is finished. A volume that awaits its
+// passphrase stays unfinished: only such a partition is ever formatted.
 func FinalType(v *drivebay.Volume) string {
+	if v.AwaitsKey {
+		return ledger.TypeMaking
+	}
 	for kind, is := range ledger.Types {
 		if is.Mode == v.Mode && is.Encrypted == v.Encrypted() {
 			return kind

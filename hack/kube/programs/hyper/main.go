@@ -1,11 +1,12 @@
 // Command hyper is etcd, kubectl and the components of Kubernetes in one program: linked once, they
-// take a fifth of the room. The first argument selects the component.
+// take a fifth of the room. The name of the program selects the component, or the first argument.
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -21,13 +22,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: hyper COMPONENT [ARGUMENTS]")
-		os.Exit(2)
+	component := filepath.Base(os.Args[0])
+	if component == "hyper" {
+		if len(os.Args) < 2 {
+			fmt.Fprintln(os.Stderr, "usage: hyper COMPONENT [ARGUMENTS]")
+			os.Exit(2)
+		}
+		os.Args = os.Args[1:]
+		component = os.Args[0]
 	}
-	os.Args = os.Args[1:]
 	var c *cobra.Command
-	switch os.Args[0] {
+	switch component {
 	case "etcd":
 		etcdmain.Main(os.Args)
 		return
@@ -45,7 +50,7 @@ func main() {
 	case "kubelet":
 		c = kubelet.NewKubeletCommand(context.Background())
 	default:
-		fmt.Fprintf(os.Stderr, "hyper: no component %q\n", os.Args[0])
+		fmt.Fprintf(os.Stderr, "hyper: no component %q\n", component)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(c))

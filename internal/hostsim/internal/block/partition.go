@@ -42,7 +42,8 @@ func (d *Drive) addPartition(number int, start, size uint64) *Device {
 }
 
 // partitionNum returns a device number after the disk's own while there are free ones, then an
-// extended one (block/genhd.c, blk_alloc_ext_minor).
+// extended one (block/genhd.c, blk_alloc_ext_minor). One that is mounted is not given away again, though the drive is
+// gone (block/bdev.c, bdev_free_inode): here none is.
 func (d *Drive) partitionNum(number int) string {
 	major, minor, _ := strings.Cut(d.Disks[0].Num, ":")
 	own := 15
@@ -50,7 +51,8 @@ func (d *Drive) partitionNum(number int) string {
 		own = maxNVMeParts
 	}
 	if number > own {
-		return fmt.Sprintf("259:%d", 1<<19+256*d.number+number)
+		d.Devices.extended++
+		return fmt.Sprintf("259:%d", 1<<19+d.Devices.extended)
 	}
 	first, _ := strconv.Atoi(minor) // it was printed from a number
 	return fmt.Sprintf("%s:%d", major, first+number)

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -50,19 +49,15 @@ func health(s *v1alpha1.DriveStatus) (status metav1.ConditionStatus, reason stri
 	return status, reason
 }
 
-// urgency returns how soon a status has to be written in place of another.
-func urgency(was, want *v1alpha1.DriveStatus) pace.Urgency {
-	switch {
-	case was.Node == "":
-		return pace.Now
-	case equality.Semantic.DeepEqual(was, want):
-		return pace.None
-	case was.ObservedGeneration != want.ObservedGeneration || !equality.Semantic.DeepEqual(was.Requests, want.Requests):
-		return pace.Now
-	case equality.Semantic.DeepEqual(withoutNumbers(was), withoutNumbers(want)):
-		return pace.Minor
-	}
-	return pace.Major
+// statuses compares statuses.
+var statuses = pace.Status[v1alpha1.DriveStatus]{
+	Answer: func(s *v1alpha1.DriveStatus) any {
+		if s.Node == "" {
+			return nil
+		}
+		return []any{s.ObservedGeneration, s.Requests}
+	},
+	WithoutNumbers: withoutNumbers,
 }
 
 // withoutNumbers returns a status without the texts and numbers that change while nothing happens: a finding names

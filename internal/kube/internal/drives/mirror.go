@@ -247,7 +247,7 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 	}
 	want := n.observed(s, d, &o.Status)
 	complete(&want, o, p, now)
-	u := urgency(&o.Status, &want)
+	u := statuses.Urgency(&o.Status, &want)
 	if u != pace.None {
 		if wait := k.pace.Wait(u, now); wait > 0 {
 			return wait, nil

@@ -183,7 +183,7 @@ func TestUrgency(t *testing.T) {
 		if c.change(want); name == "the first write" {
 			was = &v1alpha1.DriveStatus{}
 		}
-		if got := urgency(was, want); got != c.want {
+		if got := statuses.Urgency(was, want); got != c.want {
 			t.Errorf("%s: %d, not %d", name, got, c.want)
 		}
 	}

@@ -1,7 +1,11 @@
 // Package pace limits how often an object is written.
 package pace
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+)
 
 // Most is how many writes of an object are made within Window, not counting those that must not wait: what a person
 // has requested is no flapping, and its progress is to be seen.
@@ -21,6 +25,31 @@ const (
 	Major                // a state has changed
 	Now                  // a person waits for the answer, or the object was never written
 )
+
+// Status says how the statuses of a kind of objects are compared.
+type Status[S any] struct {
+	// Answer is what answers a request of the spec; nil: the status was never written.
+	Answer func(*S) any
+	// WithoutNumbers returns a copy without the texts and numbers that change while nothing happens.
+	WithoutNumbers func(*S) *S
+}
+
+// Urgency returns how soon a status has to be written in place of another.
+func (c Status[S]) Urgency(was, want *S) Urgency {
+	equal := equality.Semantic.DeepEqual
+	answered := c.Answer(was)
+	switch {
+	case answered == nil:
+		return Now
+	case equal(was, want):
+		return None
+	case !equal(answered, c.Answer(want)):
+		return Now
+	case equal(c.WithoutNumbers(was), c.WithoutNumbers(want)):
+		return Minor
+	}
+	return Major
+}
 
 // Pace remembers the last writes of one object that could have waited.
 type Pace struct{ at [Most]time.Time }

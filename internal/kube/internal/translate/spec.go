@@ -22,7 +22,8 @@ func SpecOf(r drivebay.VolumeRequest, node string) v1alpha1.VolumeSpec {
 	}
 }
 
-// RequestOf returns the request in a spec.
+// RequestOf returns the request in a spec. An object has no secrets: an encrypted volume gets its passphrase when
+// it is staged first.
 func RequestOf(s *v1alpha1.VolumeSpec) (drivebay.VolumeRequest, error) {
 	r := drivebay.VolumeRequest{Name: s.Name, Block: s.Mode == v1alpha1.ModeBlock, Size: SizeOf(s.Size)}
 	if s.Name == "" || s.Mode == "" || s.Class == nil {
@@ -33,6 +34,7 @@ func RequestOf(s *v1alpha1.VolumeSpec) (drivebay.VolumeRequest, error) {
 	}
 	var err error
 	r.Class, err = drivebay.ParseClass(parametersOf(s.Class))
+	r.KeyAtStage = r.Class.Encryption != ""
 	return r, err
 }
 

@@ -26,13 +26,20 @@ func Observe(s *v1alpha1.VolumeStatus, v *drivebay.VolumeView) {
 		s.BlockDevice = v.Mode.String()
 	}
 	s.Encrypted = v.Encrypted()
-	s.Location = v1alpha1.VolumeLocation{Kind: v.Location.Kind.String(), Drives: v.Location.Drives, Partition: v.Location.Partition,
-		VG: v.Location.VG, LV: v.Location.LV, Instance: v.Location.Instance}
+	s.Location = locationOf(v.Location)
 	s.Health, s.OperationalStatus, s.CSIStatus, s.Usage = v.Health.String(), v.OperationalStatus.String(), v.CSIStatus.String(), v.Usage.String()
 	s.Findings, s.Publications = findingsOf(v.Condition), nil
 	for _, p := range v.Publications[:min(len(v.Publications), maxPublications)] {
 		s.Publications = append(s.Publications, v1alpha1.VolumePublication{Path: p.Path, Staging: p.Staging, ReadOnly: p.ReadOnly})
 	}
+}
+
+func locationOf(l drivebay.Location) v1alpha1.VolumeLocation {
+	return v1alpha1.VolumeLocation{Kind: l.Kind.String(), Drives: l.Drives, Partition: l.Partition, VG: l.VG, LV: l.LV, Instance: l.Instance}
+}
+
+func location(l v1alpha1.VolumeLocation) drivebay.Location {
+	return drivebay.Location{Kind: parse[drivebay.LocationKind](l.Kind), Drives: l.Drives, Partition: l.Partition, VG: l.VG, LV: l.LV, Instance: l.Instance}
 }
 
 func findingsOf(c drivebay.Condition) []v1alpha1.VolumeFinding {
@@ -43,14 +50,24 @@ func findingsOf(c drivebay.Condition) []v1alpha1.VolumeFinding {
 	return out
 }
 
+// Healing returns the result of a repair as it is in a status.
+func Healing(request string, r *drivebay.HealReport) *v1alpha1.VolumeHealing {
+	const most, length = 16, 512
+	out := &v1alpha1.VolumeHealing{Request: request}
+	for _, s := range r.Steps[:min(len(r.Steps), most)] {
+		out.Repairs = append(out.Repairs, v1alpha1.VolumeRepair{Repair: drivebay.Clip(s.Repair, maxReason), Why: drivebay.PlainText(s.Why, length),
+			Done: drivebay.PlainText(s.Done, length), Failed: drivebay.PlainText(s.Failed, length)})
+	}
+	return out
+}
+
 // View returns the volume in an object, as the CSI services answer it.
 func View(o *v1alpha1.Volume) *drivebay.VolumeView {
 	s := &o.Status
 	v := &drivebay.VolumeView{Volume: drivebay.Volume{
 		ID: o.Name, Name: o.Spec.Name, Node: o.Spec.Node, Size: uint64(max(s.Capacity, 0)), Created: s.Created.Time, Parameters: parametersOf(o.Spec.Class),
-		Location: drivebay.Location{Kind: parse[drivebay.LocationKind](s.Location.Kind), Drives: s.Location.Drives, Partition: s.Location.Partition,
-			VG: s.Location.VG, LV: s.Location.LV, Instance: s.Location.Instance},
-		Health: parse[drivebay.Health](s.Health), OperationalStatus: parse[drivebay.OperationalStatus](s.OperationalStatus),
+		Location: location(s.Location),
+		Health:   parse[drivebay.Health](s.Health), OperationalStatus: parse[drivebay.OperationalStatus](s.OperationalStatus),
 		CSIStatus: parse[drivebay.CSIStatus](s.CSIStatus), Usage: parse[drivebay.VolumeUsage](s.Usage),
 	}}
 	if o.Spec.Source != nil {

@@ -1,9 +1,7 @@
-# Starts the daemon in a mount namespace of its own that propagates mounts as a container with Bidirectional
-# does. There /sys/block holds no loop devices but the given ones: the kubelet and other programs have some too.
+# Hides from the node the loop devices of the machine, but for its drives: the machine and the kubelet have some too, and the daemon
+# shows every one. The links of /sys/block are relative, and lead to the same devices from here.
 set -e
 devices=$1
-shift
-mount --make-rprivate /sys
 declare -A target
 for link in /sys/block/*; do
   case ${link##*/} in loop*) [[ " $devices " == *" ${link##*/} "* ]] || continue ;; esac
@@ -13,4 +11,3 @@ mount -t tmpfs -o mode=755 tmpfs /sys/block
 for link in "${!target[@]}"; do
   ln -s "${target[$link]}" "$link"
 done
-exec "$@"

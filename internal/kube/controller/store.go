@@ -1,0 +1,178 @@
+package controller
+
+import (
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/internal/translate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// wanted is a pointer to an object of Kubernetes.
+type wanted interface {
+	comparable
+	metav1.Object
+}
+
+// store holds the newest objects of a kind. A reflector writes them, and the answers of the API server to the
+// controller's own writes.
+type store[P wanted] struct {
+	mu *sync.Mutex // shared by the kinds: the set is made of both
+	// changed notes that an object has changed. The lock is held.
+	changed func(id string)
+
+	byID    map[string]P
+	gone    client.Gone
+	synced  bool
+	waiting map[string]chan struct{} // closed when an object changes
+	last    map[string]P             // the last versions of deleted objects for which a call waits
+	// lost is when objects were deleted that may come back: their nodes have not said that nothing is left.
+	lost   map[string]time.Time
+	isLast func(P) bool // whether a node has said so
+}
+
+func newStore[P wanted](mu *sync.Mutex, changed func(string), asked func(P) translate.Asked) *store[P] {
+	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]chan struct{}{}, last: map[string]P{}, lost: map[string]time.Time{},
+		isLast: func(o P) bool { s := stateOf(asked(o)); return s.Phase == v1alpha1.VolumeReleased || s.refused() }}
+}
+
+// get returns an object, nil if it is not known, and a channel that is closed when it changes.
+func (s *store[P]) get(id string) (P, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[id] == nil {
+		s.waiting[id] = make(chan struct{})
+	}
+	return s.byID[id], s.waiting[id]
+}
+
+// final returns the last version of an object that was deleted, and the object itself if that version is not known.
+func (s *store[P]) final(o P) P {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, is := s.last[o.GetName()]; is && last.GetUID() == o.GetUID() {
+		return last
+	}
+	return o
+}
+
+// lostAt returns when an object was deleted that may come back; zero: it is not known to have been.
+func (s *store[P]) lostAt(id string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost[id]
+}
+
+// keepLost is how long it is remembered that an object was deleted: its node shows it again, or is down, long before.
+const keepLost = 10 * time.Minute
+
+// lose notes that an object is gone. The lock is held.
+func (s *store[P]) lose(o P) {
+	now := time.Now()
+	maps.DeleteFunc(s.lost, func(_ string, at time.Time) bool { return now.Sub(at) > keepLost })
+	if !s.isLast(o) {
+		s.lost[o.GetName()] = now
+	}
+}
+
+// touch notes that an object has changed. The lock is held.
+func (s *store[P]) touch(id string) {
+	s.changed(id)
+	if c := s.waiting[id]; c != nil {
+		close(c)
+		delete(s.waiting, id)
+	}
+}
+
+// put keeps an object unless a newer version is there.
+func (s *store[P]) put(o P) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.putLocked(o)
+}
+
+func (s *store[P]) putLocked(o P) {
+	id := o.GetName()
+	was, is := s.byID[id]
+	if is && version(was) >= version(o) || !is && s.gone.Is(id, version(o)) {
+		return
+	}
+	o.SetManagedFields(nil)
+	s.byID[id] = o
+	delete(s.last, id)
+	delete(s.lost, id)
+	s.touch(id)
+}
+
+// drop removes an object that the API server does not have.
+func (s *store[P]) drop(o P) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := o.GetName()
+	was, is := s.byID[id]
+	if is && was.GetUID() != o.GetUID() { // it is there again
+		return
+	}
+	s.gone.Deleted(id, version(o))
+	if is {
+		if s.waiting[id] != nil {
+			s.last[id] = o
+		}
+		s.lose(o)
+		s.gone.Deleted(id, version(was))
+		delete(s.byID, id)
+		s.touch(id)
+	}
+}
+
+// version is the number of a change of the cluster (KEP-5504, comparable resource versions).
+func version[P wanted](o P) uint64 {
+	n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64) // 0 if it is not a number
+	return n
+}
+
+// The methods of cache.ReflectorStore.
+
+func (s *store[P]) Add(o any) error    { s.put(o.(P)); return nil }
+func (s *store[P]) Update(o any) error { s.put(o.(P)); return nil }
+func (s *store[P]) Delete(o any) error { s.drop(o.(P)); return nil }
+func (s *store[P]) Resync() error      { return nil }
+
+// Replace takes a complete list of the objects.
+func (s *store[P]) Replace(list []any, at string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = client.Gone{}
+	there := make(map[string]bool, len(list))
+	for _, o := range list {
+		o := o.(P)
+		there[o.GetName()] = true
+		s.putLocked(o)
+	}
+	for id, o := range s.byID {
+		if !there[id] {
+			s.lose(o)
+			delete(s.byID, id)
+			s.touch(id)
+		}
+	}
+	s.gone.Listed(at)
+	s.synced = true
+	return nil
+}
+
+// Transformer drops what the controller does not read before a list is complete: the owners of the fields are
+// half of an object.
+func (s *store[P]) Transformer() cache.TransformFunc {
+	return func(o any) (any, error) {
+		if m, ok := o.(metav1.Object); ok {
+			m.SetManagedFields(nil)
+		}
+		return o, nil
+	}
+}

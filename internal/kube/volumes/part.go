@@ -1,0 +1,323 @@
+package volumes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/backoff"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
+	"github.com/drivebay/drivebay/internal/kube/internal/translate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+)
+
+type urgency = pace.Urgency
+
+// wanted is a pointer to an object of Kubernetes.
+type wanted interface {
+	comparable
+	metav1.Object
+}
+
+// kind is what differs between the objects of volumes and of snapshots: P is the object, V what the engine has; its
+// zero value is nothing.
+type kind[P wanted, V comparable] struct {
+	api interface {
+		Get(ctx context.Context, name string) (P, error)
+		Create(ctx context.Context, object P, owner string) (P, error)
+		Apply(ctx context.Context, object P, owner string) (P, error)
+		ApplyStatus(ctx context.Context, object P, owner string) (P, error)
+		Delete(ctx context.Context, name string, uid types.UID) error
+	}
+	asked     func(P) translate.Asked
+	find      func(id string) V                      // what the engine has
+	shown     func(V) bool                           // whether that is to have an object
+	requested func(P, V) call                        // the call that an object requests
+	run       func(context.Context, P, call) outcome // calls the engine
+	restore   func(P, V) (V, error)                  // gives the engine what it lost and the object has
+	answer    func(P, V, outcome, time.Time) P       // the object with its status after a look at the engine, and after the call if there was one
+	urgency   func(was, want P) urgency              // how soon a status has to be written in place of another
+	abandoned func(o P, deleted, listed bool) bool   // whether the object of what the engine does not have is to be deleted
+	mirror    func(V) P                              // the object of what no object has requested
+	label     func(metav1.ObjectMeta) P              // an object without a spec
+}
+
+// objectsOf are the newest objects of a kind that the node knows.
+type objectsOf[P wanted] interface {
+	Get(name string) (P, bool)
+	Names() (names []string, listed bool)
+	Put(P)
+	Drop(name string)
+}
+
+// part does the work for one kind of objects.
+type part[P wanted, V comparable] struct {
+	kind[P, V]
+	opt     *Options
+	objects objectsOf[P]
+	queue   workqueue.TypedDelayingInterface[string]
+
+	mu     sync.Mutex
+	memory map[string]*memory[P] // by id
+}
+
+func newPart[P wanted, V comparable](opt *Options, k kind[P, V]) *part[P, V] {
+	return &part[P, V]{kind: k, opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory[P]{}}
+}
+
+const (
+	workers = 16
+	// callTime is how long a call of the engine may take before the node looks at the object again. The
+	// engine continues its work after that, and the next call finds it.
+	callTime = time.Minute
+	// gatherTime is how long changes of a volume are gathered before they are written: a volume that is staged is
+	// published a moment later.
+	gatherTime = 500 * time.Millisecond
+	// apiRetry is how long a failed request to the API server waits for its repetition.
+	apiRetry = 2 * time.Second
+)
+
+// retries is the wait between two attempts of a call that failed for a cause that ends by itself.
+var retries = backoff.Backoff{First: time.Second, Most: 30 * time.Second}
+
+// memory is what is remembered of an object, only to try and write less often.
+type memory[P wanted] struct {
+	failed int       // attempts in a row that failed
+	next   time.Time // when the next one is due
+	pace   pace.Pace
+	// sent is an object whose status the API server stored differently, as got: its schema is older than this daemon.
+	sent, got P
+	deleted   bool   // the engine had the volume in removal, and then no more
+	foreign   string // the node that has the object; reported once
+}
+
+// start starts the workers.
+func (p *part[P, V]) start(ctx context.Context, all *sync.WaitGroup) {
+	for range workers {
+		all.Go(func() { p.work(ctx) })
+	}
+}
+
+func (p *part[P, V]) work(ctx context.Context) {
+	for {
+		id, ended := p.queue.Get()
+		if ended {
+			return
+		}
+		after, err := p.reconcile(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			p.opt.Log.Warn("the object of a volume or snapshot is not up to date", "op", "kube", "volume", id, "err", err)
+			after = apiRetry
+		}
+		p.queue.Done(id)
+		if after > 0 {
+			p.queue.AddAfter(id, after)
+		}
+	}
+}
+
+func (p *part[P, V]) remember(id string, f func(*memory[P])) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.memory[id]
+	if m == nil {
+		m = &memory[P]{}
+		p.memory[id] = m
+	}
+	f(m)
+}
+
+func (p *part[P, V]) memoryOf(id string) (out memory[P]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.memory[id]; m != nil {
+		out = *m
+	}
+	return out
+}
+
+func (p *part[P, V]) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.memory, id)
+}
+
+// listed reports whether the objects of the node are known.
+func (p *part[P, V]) listed() bool {
+	_, listed := p.objects.Names()
+	return listed
+}
+
+// isShown reports whether something has an object. That of another node counts: this node can make none.
+func (p *part[P, V]) isShown(id string) bool {
+	_, is := p.objects.Get(id)
+	return is || p.memoryOf(id).foreign != ""
+}
+
+// reconcile does the next thing for a volume or snapshot. after is when to look at it again; 0: after the next change.
+func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Duration, err error) {
+	if set := p.opt.Engine.Volumes(); set.Seq == 0 || !p.listed() {
+		return gatherTime, nil
+	}
+	o, is := p.objects.Get(id)
+	var none V
+	v, listed := p.find(id), p.opt.Engine.Listed() == nil
+	switch {
+	case !is && (v == none || !p.shown(v)):
+		if v == none {
+			p.forget(id)
+		}
+		return 0, nil
+	case !is:
+		return 0, p.show(ctx, id, v)
+	case p.asked(o).Node != p.opt.Name: // its label is wrong
+		return 0, nil
+	case v == none && p.abandoned(o, p.memoryOf(id).deleted, listed):
+		return 0, p.remove(ctx, o)
+	}
+	if v, err = p.restore(o, v); err != nil {
+		return 0, err
+	}
+	if do := p.requested(o, v); do != callNone {
+		due, again := wait(p.asked(o), p.memoryOf(id).next, time.Now())
+		if again && due == 0 {
+			return p.call(ctx, o, do)
+		}
+		if again {
+			defer func() {
+				if after == 0 || due < after {
+					after = due
+				}
+			}()
+		}
+	}
+	return p.write(ctx, o, p.answer(o, v, outcome{listed: listed}, time.Now()))
+}
+
+// call does what an object requests and writes the answer.
+func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duration, err error) {
+	id := o.GetName()
+	if do != callExpand { // the object may have been deleted or changed a moment ago: ask rather than make or delete for nothing
+		newest, err := p.api.Get(ctx, id)
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && newest.GetUID() != o.GetUID():
+			return apiRetry, nil // the reflector delivers it
+		case err != nil:
+			return 0, fmt.Errorf("read: %w", err)
+		case newest.GetGeneration() != o.GetGeneration():
+			p.objects.Put(newest)
+			return 0, nil
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, callTime)
+	out := p.run(limited, o, do)
+	failed := out.err
+	cancel()
+	if ctx.Err() != nil {
+		return 0, nil // the next start continues
+	}
+	p.remember(id, func(m *memory[P]) {
+		if failed == nil {
+			m.failed, m.next = 0, time.Time{}
+			return
+		}
+		m.failed++
+		m.next = time.Now().Add(retries.Wait(m.failed))
+	})
+	out.listed = p.opt.Engine.Listed() == nil
+	if failed != nil {
+		p.opt.Log.Info("the request in the object of a volume or snapshot failed", "op", "kube", "volume", id, "err", failed)
+	}
+	if _, err = p.write(ctx, o, p.answer(o, p.find(id), out, time.Now())); err != nil {
+		return 0, err
+	}
+	switch {
+	case do == callDelete && failed == nil:
+		return 0, p.remove(ctx, o)
+	case failed != nil && translate.Transient(translate.ErrorOf(failed)):
+		return retries.Wait(p.memoryOf(id).failed), nil
+	}
+	return 0, nil
+}
+
+// show makes the object of something that has none.
+func (p *part[P, V]) show(ctx context.Context, id string, v V) error {
+	made, err := p.api.Create(ctx, p.mirror(v), client.NodeOwner)
+	if apierrors.IsAlreadyExists(err) {
+		return p.conflict(ctx, id)
+	}
+	if err != nil {
+		return fmt.Errorf("make: %w", err)
+	}
+	p.objects.Put(made)
+	return nil
+}
+
+// conflict finds out why something has an object that the node does not see.
+func (p *part[P, V]) conflict(ctx context.Context, id string) error {
+	o, err := p.api.Get(ctx, id)
+	switch {
+	case apierrors.IsNotFound(err):
+		p.queue.Add(id)
+		return nil
+	case err != nil:
+		return fmt.Errorf("read: %w", err)
+	}
+	node := p.asked(o).Node
+	if node == p.opt.Name { // it was made a moment ago, or lost its label
+		if labels := client.Labels(node); o.GetLabels()[client.NodeLabel] != labels[client.NodeLabel] {
+			if o, err = p.api.Apply(ctx, p.label(metav1.ObjectMeta{Name: id, UID: o.GetUID(), Labels: labels}), client.NodeOwner); err != nil {
+				return fmt.Errorf("label: %w", err)
+			}
+		}
+		p.objects.Put(o)
+		return nil
+	}
+	if p.memoryOf(id).foreign != node {
+		p.remember(id, func(m *memory[P]) { m.foreign = node })
+		p.opt.Log.Error("a volume or snapshot of this node has the object of another node, and is not shown in the cluster: find out which of the two is in use, and set spec.adopt of the object to this node if its drives are here", "op", "kube", "volume", id, "node", node)
+	}
+	return nil
+}
+
+// remove deletes the object of something that is gone.
+func (p *part[P, V]) remove(ctx context.Context, o P) error {
+	if err := p.api.Delete(ctx, o.GetName(), o.GetUID()); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete: %w", err)
+	}
+	p.objects.Drop(o.GetName())
+	p.forget(o.GetName())
+	return nil
+}
+
+// write writes a status unless the object has it. A status that is no answer may have to wait: after is how long.
+func (p *part[P, V]) write(ctx context.Context, o, want P) (after time.Duration, err error) {
+	id := o.GetName()
+	m, now := p.memoryOf(id), time.Now()
+	u := p.urgency(o, want)
+	var none P
+	if u == pace.None || m.sent != none && p.urgency(m.sent, want) == pace.None && p.urgency(m.got, o) == pace.None {
+		return 0, nil
+	}
+	if after := m.pace.Wait(u, now); after > 0 {
+		return after, nil
+	}
+	p.remember(id, func(m *memory[P]) { m.pace.Wrote(u, now) }) // one that fails may have been made
+	written, err := p.api.ApplyStatus(ctx, want, client.NodeOwner)
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // deleted meanwhile
+		return apiRetry, nil
+	case err != nil:
+		return 0, fmt.Errorf("write the status: %w", err)
+	}
+	if p.urgency(written, want) != pace.None {
+		p.remember(id, func(m *memory[P]) { m.sent, m.got = want, written })
+	}
+	p.objects.Put(written)
+	return 0, nil
+}
