@@ -182,8 +182,8 @@ func (p *program) processor(t *testing.T) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// TestKubeScale: a controller of 100,000 objects is ready soon, needs little memory, and answers as fast as one of few.
-func TestKubeScale(t *testing.T) {
+// TestScaleController: a controller of 100,000 objects is ready soon, needs little memory, and answers as fast as one of few.
+func TestScaleController(t *testing.T) {
 	a := Up(t)
 	a.Stop()
 	began := time.Now()
