@@ -81,7 +81,7 @@ func scaleName(i int) string { return fmt.Sprintf("pvc-%08x-0000-4000-8000-%012x
 // owners are the owners of the fields of an object, which are half of its size.
 func owners(fields string) []metav1.ManagedFieldsEntry {
 	now := metav1.Now()
-	return []metav1.ManagedFieldsEntry{{Manager: client.NodeOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "drivebay.io/v1alpha1", Time: &now, Subresource: "status", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}}
+	return []metav1.ManagedFieldsEntry{{Manager: client.NodeOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "drivebay.io/v1alpha1", Time: &now, Subresource: "status", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}
 }
 
 func scaleMeta(name, node string, i int, fields string) metav1.ObjectMeta {
