@@ -13,7 +13,7 @@ CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube kube-api fuzz assess bench lint generate image packages clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube kube-api kube-scale fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -73,6 +73,9 @@ kube: need-go ## the chart in a real Kubernetes cluster of one node, with Kubern
 # SHORT=1 leaves out measurements, and waits that are long.
 kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
 	$(GO) run ./hack/tier -name kube-api -min $(if $(SHORT),34,40) -- -tags kube -timeout 60m -run Kube $(if $(SHORT),-skip 'KubeAPIMemory|KubeAPIObjects/a_drive_that_comes_and_goes|KubeAPIRequests/replace') ./hack/kube/apisuite
+
+kube-scale: need-go ## the controller with 100,000 objects against a real API server: time and memory (needs 8 GiB)
+	$(GO) run ./hack/tier -name kube-scale -min 1 -- -tags kube -timeout 30m -v -run TestScale ./hack/kube/apisuite
 
 fuzz: need-go ## a short run of every fuzz target (FUZZTIME=5000x, or 30s; FUZZ=FuzzDriver for one)
 	$(GO) run ./hack/fuzz -time $(or $(FUZZTIME),5000x) -target '$(FUZZ)'

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -25,12 +26,30 @@ drives:
 	for _, rack := range []struct {
 		name, file string
 		drives     int
-	}{{"rack24", filepath.Join(a.Root, "examples/rack24.yaml"), 24}, {"rack100", big, 100}} {
+		volumes    int
+	}{{"rack24", filepath.Join(a.Root, "examples/rack24.yaml"), 24, 0}, {"rack100", big, 100, 0}, {"rack100", big, 100, 500}} {
 		for _, kubeconfig := range []string{"", a.Kubeconfig} {
-			t.Run(fmt.Sprintf("%s objects=%v", rack.name, kubeconfig != ""), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s volumes=%d objects=%v", rack.name, rack.volumes, kubeconfig != ""), func(t *testing.T) {
 				d := a.Daemon(t, rack.name, rack.file, kubeconfig)
 				if kubeconfig != "" {
 					mirrored(t, a, d)
+				}
+				for i := range rack.volumes {
+					Eventually(t, time.Minute, "a volume is made", func() string { // the first ones wait until the drives are read
+						out, err := d.cli(t, "volume", "create", fmt.Sprint("pvc-", i), "--size", "1GiB")
+						if err != nil {
+							return out
+						}
+						return ""
+					})
+				}
+				if rack.volumes > 0 && kubeconfig != "" {
+					Eventually(t, 5*time.Minute, "all volumes have objects", func() string {
+						if n := strings.Count(a.Kubectl(t, "", "get", "volumes.drivebay.io", "-o", "jsonpath={.items[*].status.phase}"), "Ready"); n != rack.volumes {
+							return fmt.Sprint(n)
+						}
+						return ""
+					})
 				}
 				time.Sleep(time.Minute)
 				if n := len(d.Snapshot(t).Drives); n != rack.drives {

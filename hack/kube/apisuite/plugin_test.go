@@ -139,6 +139,15 @@ func TestKubePlugin(t *testing.T) {
 		}
 		a.ran(t, a.Kubeconfig, []string{"uncordon", drive + ".rack24"})
 	})
+	t.Run("heal", func(t *testing.T) {
+		a.ran(t, a.Kubeconfig, []string{"heal", "data-1"}, "data-1")
+		if out := a.Kubectl(t, "", "get", "volumes.drivebay.io", id, "-o", "jsonpath={.status.conditions[?(@.type==\"Healed\")].reason}"); out != "NothingToRepair" {
+			t.Errorf("the node says %q", out)
+		}
+		if out, err := a.plugin(t, a.Kubeconfig, "heal", "data-1", "--fsck"); err == nil || !strings.Contains(out, "in the pod of the node") {
+			t.Errorf("with fsck: %s", out)
+		}
+	})
 	t.Run("replace", func(t *testing.T) {
 		var set drivebay.VolumeSet
 		if err := json.Unmarshal([]byte(d.CLI(t, "volumes", "-o", "json")), &set); err != nil {

@@ -110,7 +110,7 @@ func TestKubeReinstallClaims(t *testing.T) {
 		t.Error("a restart repeats a claim that was withdrawn on the node")
 	}
 	d.CLI(t, "claim", id)
-	Eventually(t, 20*time.Second, "the object shows the claim", func() string {
+	Eventually(t, 90*time.Second, "the object shows the claim", func() string { // a change on the node may wait for the pace of writes
 		return map[bool]string{true: "", false: "no"}[drives(t, a, d.Node)[id].Status.ClaimedBy != ""]
 	})
 	d.Stop(t)

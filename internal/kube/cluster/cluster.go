@@ -39,6 +39,7 @@ type Cluster struct {
 	set      *drivebay.VolumeSet
 	changed  chan struct{} // closed at the next change
 	seen     eventLog
+	healing  map[string]wished // repairs that were requested and have not ended, by id
 }
 
 const (

@@ -57,9 +57,6 @@ func (nodeOnly) Room(context.Context, string, drivebay.RoomQuery) (drivebay.Volu
 	return drivebay.VolumeRoom{}, onNode("the room of a volume", "")
 }
 func (nodeOnly) ScrubVolume(context.Context, string) error { return onNode("scrub", "") }
-func (nodeOnly) Heal(context.Context, drivebay.HealRequest) (drivebay.HealReport, error) {
-	return drivebay.HealReport{}, onNode("heal", "")
-}
 func (nodeOnly) RetryVolume(context.Context, string) error { return onNode("retry a volume", "") }
 func (nodeOnly) ClearVolume(context.Context, string) error { return onNode("clear a volume", "") }
 func (nodeOnly) AcceptLoss(context.Context, string) error {

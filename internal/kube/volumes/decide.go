@@ -76,7 +76,7 @@ func instanceOf(l v1alpha1.VolumeLocation) string {
 
 // nameless reports whether a volume was found on its drives without its name, which the object has.
 func nameless(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
-	return v != nil && v.Name == "" && o.Spec.Name != "" && drivebay.VolumeID(o.Spec.Name) == o.Name && !isFound(v) && translate.IsMade(o.Status.Phase)
+	return v != nil && v.Name == "" && o.Spec.Name != "" && drivebay.VolumeID(o.Spec.Name) == o.Name && !isFound(v) && wasThere(o)
 }
 
 // contradicts reports whether a volume without its name is not the one that the object shows.

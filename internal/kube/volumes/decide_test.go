@@ -73,8 +73,10 @@ func TestRemembered(t *testing.T) {
 		"another partition":       {had(func(o *v1alpha1.Volume) { o.Status.Location.Partition = "cd-2" }), found(nil), false, true},
 		"another mode":            {had(func(o *v1alpha1.Volume) { o.Spec.Mode = v1alpha1.ModeBlock }), found(nil), false, true},
 		"the name has another id": {had(func(o *v1alpha1.Volume) { o.Spec.Name = "b" }), found(nil), false, false},
-		"it was never made":       {had(func(o *v1alpha1.Volume) { o.Status.Phase = v1alpha1.VolumePending }), found(nil), false, false},
-		"its place is unknown":    {had(func(o *v1alpha1.Volume) { o.Status.Location = v1alpha1.VolumeLocation{} }), found(nil), false, false},
+		"it was found before its drives were claimed": {had(func(o *v1alpha1.Volume) { o.Status.Phase = v1alpha1.VolumeFound }), found(nil), true, false},
+		"its drives are not claimed":                  {had(nil), found(func(v *drivebay.VolumeView) { v.CSIStatus = drivebay.CSIUnknown }), false, false},
+		"it was never made":                           {had(func(o *v1alpha1.Volume) { o.Status.Phase = v1alpha1.VolumePending }), found(nil), false, false},
+		"its place is unknown":                        {had(func(o *v1alpha1.Volume) { o.Status.Location = v1alpha1.VolumeLocation{} }), found(nil), false, false},
 		"an operator decides": {had(nil), found(func(v *drivebay.VolumeView) {
 			v.CSIStatus, v.Failure = drivebay.CSIFailed, &drivebay.Failure[drivebay.CSIStatus]{Before: drivebay.CSICreated, Retry: drivebay.RetryOperator, Cause: "two copies"}
 		}), false, false},
