@@ -30,7 +30,7 @@ type commands struct {
 func newCommands(t *testing.T) *commands {
 	c := &commands{t: t, files: map[string]string{}, releases: map[string]map[string]any{}, kinds: map[string]string{}, objects: map[string][]string{},
 		schemas: map[string]apiextensionsv1.JSONSchemaProps{}, cli: string(read(t, root+"docs/cli.md"))}
-	for _, names := range []string{"Pod pod pods po", "Node node nodes no", "Event event events ev", "Namespace namespace namespaces ns", "Secret secret secrets", "CSINode csinode csinodes",
+	for _, names := range []string{"Pod pod pods po", "Node node nodes no", "Event event events ev", "Namespace namespace namespaces ns", "Secret secret secrets", "Lease lease leases", "CSINode csinode csinodes",
 		"PersistentVolumeClaim persistentvolumeclaim persistentvolumeclaims pvc", "PersistentVolume persistentvolume persistentvolumes pv", "StorageClass storageclass storageclasses sc",
 		"DaemonSet daemonset daemonsets ds", "Deployment deployment deployments deploy", "CSIStorageCapacity csistoragecapacity csistoragecapacities", "ConfigMap configmap configmaps cm",
 		"CustomResourceDefinition customresourcedefinition customresourcedefinitions crd crds", "VolumeSnapshot volumesnapshot volumesnapshots", "VolumeSnapshotClass volumesnapshotclass volumesnapshotclasses"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/csi/csitest"
 	"github.com/drivebay/drivebay/internal/store"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -42,7 +42,7 @@ func TestKubeHeal(t *testing.T) {
 		o := n.object(t, all, "v", "has an answer to "+text, func(o *v1alpha1.Volume) bool {
 			return o.Status.Healing != nil && o.Status.Healing.Request == text && o.Status.ObservedGeneration == o.Generation
 		})
-		return meta.FindStatusCondition(o.Status.Conditions, v1alpha1.VolumeHealed)
+		return apimeta.FindStatusCondition(o.Status.Conditions, v1alpha1.VolumeHealed)
 	}
 	n.object(t, all, "v", "is shown", isPhase(v1alpha1.VolumeMade))
 	stage()

@@ -57,7 +57,7 @@ var products = []product{
 }
 
 // debianPackages are unpacked, not installed: containerd's package starts a service.
-var debianPackages = []string{"containerd", "runc", "containernetworking-plugins", "busybox-static", "dash", "coreutils", "libc6"}
+var debianPackages = []string{"containerd", "runc", "containernetworking-plugins", "busybox-static", "bash-static", "coreutils", "libc6"}
 
 // Build makes what a cluster runs on: the programs, Debian's packages, the images. What the cache has from
 // the same inputs is not made again. The daemon is always built, and its image.
@@ -204,7 +204,7 @@ func (b builder) makeBase(ctx context.Context) error {
 	_, list, _ := strings.Cut(strings.ReplaceAll(string(text), "\\\n", " "), "--no-install-recommends ")
 	list, _, found := strings.Cut(list, "&&")
 	if !found {
-		return errors.New("Dockerfile: no list of packages")
+		return errors.New("list of packages: the Dockerfile installs none in the known form")
 	}
 	sources, err := image.AptSources(ctx)
 	if err != nil {

@@ -144,8 +144,9 @@ func (b builder) writeProgram(layer, program, path string) error {
 	return os.WriteFile(b.file(layer), out.Bytes(), 0o644)
 }
 
-// writeShell writes the layer of busybox. Its dd knows no oflag=nocache, which Kubernetes' tests use: that of coreutils does. Its shell
-// starts the dd of busybox, whatever the path has: so the shell is dash.
+// writeShell writes the layer of busybox, with two programs in place of its own, because of what Kubernetes' tests use: the dd of
+// coreutils, which knows oflag=nocache, and bash as the shell. That of busybox starts the dd of busybox, whatever the path has, and
+// dash has no let.
 func (b builder) writeShell() error {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
@@ -158,7 +159,7 @@ func (b builder) writeShell() error {
 		errs = append(errs, w.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: mode}))
 	}
 	busybox := b.file("debian/bin/busybox")
-	files := map[string]string{"bin/busybox": busybox, "bin/sh": b.file("debian/bin/dash"), "bin/dd": b.file("debian/bin/dd")}
+	files := map[string]string{"bin/busybox": busybox, "bin/sh": b.file("debian/bin/bash-static"), "bin/dd": b.file("debian/bin/dd")}
 	for _, library := range []string{"lib/*-linux-gnu/libc.so.6", "lib64/ld-linux-*.so.*", "lib/ld-linux-*.so.*"} { // the last is that of arm64
 		found, err := filepath.Glob(b.file("debian/" + library))
 		errs = append(errs, err)
