@@ -298,8 +298,15 @@ type ghost struct {
 	devices []*Device
 }
 
-func (g ghost) haunts() bool {
-	return slices.ContainsFunc(g.devices, func(d *Device) bool { return d.Handles > 0 || d.Mounted || len(d.Above) > 0 })
+func (g ghost) haunts() bool { return slices.ContainsFunc(g.devices, (*Device).held) }
+
+func (d *Device) held() bool { return d.Handles > 0 || d.Mounted || len(d.Above) > 0 }
+
+// haunted reports whether a device that is gone still has a device number.
+func (m *Devices) haunted(num string) bool {
+	return slices.ContainsFunc(m.ghosts, func(g ghost) bool {
+		return slices.ContainsFunc(g.devices, func(d *Device) bool { return d.Num == num && d.held() })
+	})
 }
 
 // Stack returns a drive's devices and all devices mapped onto them.

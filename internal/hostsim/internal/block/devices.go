@@ -15,7 +15,6 @@ type Devices struct {
 	Drives         []*Drive
 	Bays           []*Bay
 	hosts          int // SCSI hosts allocated
-	extended       int // extended device numbers allocated
 	byName         map[string]*Drive
 	highest        map[string]int // kernel name letters -> the lowest index that was never used
 	System         system

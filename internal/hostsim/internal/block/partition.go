@@ -42,8 +42,8 @@ func (d *Drive) addPartition(number int, start, size uint64) *Device {
 }
 
 // partitionNum returns a device number after the disk's own while there are free ones, then an
-// extended one (block/genhd.c, blk_alloc_ext_minor). One that is mounted is not given away again, though the drive is
-// gone (block/bdev.c, bdev_free_inode): here none is.
+// extended one (block/genhd.c, blk_alloc_ext_minor). One that is still mounted or open is not given away again, though
+// the drive is gone (block/bdev.c, bdev_free_inode).
 func (d *Drive) partitionNum(number int) string {
 	major, minor, _ := strings.Cut(d.Disks[0].Num, ":")
 	own := 15
@@ -51,8 +51,12 @@ func (d *Drive) partitionNum(number int) string {
 		own = maxNVMeParts
 	}
 	if number > own {
-		d.Devices.extended++
-		return fmt.Sprintf("259:%d", 1<<19+d.Devices.extended)
+		num := func(n int) string { return fmt.Sprintf("259:%d", n) }
+		n := 1<<19 + 256*d.number + number
+		for d.Devices.haunted(num(n)) {
+			n += 1 << 14
+		}
+		return num(n)
 	}
 	first, _ := strconv.Atoi(minor) // it was printed from a number
 	return fmt.Sprintf("%s:%d", major, first+number)
