@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/hack/loopdisk"
 	"github.com/drivebay/drivebay/volume"
@@ -123,6 +125,10 @@ func newRootVolume(t *testing.T, e *volume.Engine, root, name string, r drivebay
 	if out.file = out.target; !r.Block {
 		out.file = filepath.Join(out.target, "file")
 	}
+	t.Cleanup(func() { // after a failure: the next test would find the drive in use
+		unix.Unmount(out.target, unix.MNT_DETACH)
+		unix.Unmount(out.staging, unix.MNT_DETACH)
+	})
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -294,6 +295,54 @@ func TestMakeRoomKilled(t *testing.T) {
 					t.Logf("killed after step %d, %q", n, steps[n-1])
 				}
 			}
+		})
+	}
+}
+
+// TestMakeRoomBetween asks for a growth after each step of what gives it the room: the move, or the removal,
+// of the volume behind. The old partition leaves the kernel before it leaves the table, and its range is
+// not free in between.
+func TestMakeRoomBetween(t *testing.T) {
+	t.Parallel()
+	c := roomCases["the one behind it moves on the drive"]
+	for name, begin := range map[string]func(s *stand, a, b drivebay.Volume) error{
+		"move":    func(s *stand, a, _ drivebay.Volume) error { return s.askRoom(a) },
+		"removal": func(s *stand, _, b drivebay.Volume) error { return s.e.DeleteVolume(s.Context(), b.ID) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asks sync.Mutex // a call has steps of its own: not asked after
+			var ask func() error
+			asked := map[string]error{}
+			opt := volume.Options{Headers: t.TempDir(), After: func(_, step string) error {
+				if asks.TryLock() {
+					defer asks.Unlock()
+					asked[step] = errors.Join(asked[step], ask())
+				}
+				return nil
+			}}
+			asks.Lock()
+			onMachine(t, c.spec(), opt, func(s *stand) {
+				a, b := c.prep(s, requests()["a partition"])
+				s.must(s.stage(a), s.publish(a, "pod"))
+				ask = func() error { return s.askRoom(a) }
+				asks.Unlock()
+				if err := begin(s, a, b); err != nil && !errors.Is(err, drivebay.ErrPending) {
+					s.Fatal(err)
+				}
+				s.until("at rest", s.allRest)
+				asks.Lock()
+				if a = s.grows(a, c.size); a.CSIStatus == drivebay.CSIFailed {
+					s.Errorf("it is %+v", a)
+				}
+				for step, err := range asked {
+					if err != nil && !errors.Is(err, drivebay.ErrPending) {
+						s.Errorf("asked for after step %q: %v", step, err)
+					}
+				}
+				if steps := slices.Sorted(maps.Keys(asked)); len(steps) < 3 {
+					s.Errorf("asked after these steps only: %q", steps)
+				}
+			})
 		})
 	}
 }

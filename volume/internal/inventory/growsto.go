@@ -27,6 +27,7 @@ func (s PlacementView) GrowsTo(v *drivebay.Volume) (uint64, error) {
 		if err := s.doubt(d, parts); err != nil {
 			return 0, err
 		}
+		parts = s.taken(id, parts)
 		if !v.Location.OnLVM() {
 			return s.partitionGrowsTo(v, d, parts), nil
 		}

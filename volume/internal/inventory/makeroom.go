@@ -61,7 +61,7 @@ func (s PlacementView) planMove(r *drivebay.VolumeRecord, size uint64) (RoomPlan
 func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (RoomPlan, error) {
 	drive := v.Location.Drives[0]
 	d, known := steps.DriveOf(s.Drives, drive)
-	parts := s.Index.Parts[drive]
+	parts := s.taken(drive, s.Index.Parts[drive])
 	p, there := partitions.Instanced(parts, ledger.PartitionName(v.ID), v.Location.Partition)
 	if !known || !there {
 		return RoomPlan{}, fmt.Errorf("its partition is not listed: %w", drivebay.ErrPending)

@@ -8,8 +8,10 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 )
@@ -29,6 +31,7 @@ type PlacementView struct {
 	Moving  map[string]string // drive -> the group that moves to it or from it
 	uses    map[string][]recordedUse
 	layouts map[string]string // how table and kernel differ, by drive
+	tables  map[string][]gpt.Partition
 	grows   string            // id of the volume that may use the space kept free for it
 	unmoved map[string]string // why a volume could not be moved a short time ago, by id
 	// blankPVs are partitions for a physical volume that read back blank, by drive.
@@ -79,7 +82,7 @@ func (s PlacementView) roomOf(d *drivebay.Drive) (r place.DriveSpace, known bool
 	if !listed || foreign || s.doubt(d, parts) != nil {
 		return r, false
 	}
-	return s.room(d, parts), true
+	return s.room(d, s.taken(d.ID, parts)), true
 }
 
 // mayTake reports whether a drive accepts new volumes of a class.
@@ -94,18 +97,47 @@ func wornBy(d *drivebay.Drive) int {
 	return d.Wear.PercentUsed
 }
 
-// room computes what is left of one drive.
+// taken adds to the kernel's partitions of a drive those that only its table has, as it was last read, and
+// that a record names: a partition is told to the kernel after it is in the table, and leaves the kernel
+// before the table. Its range is free in neither moment.
+func (s PlacementView) taken(drive string, parts []partitions.Part) []partitions.Part {
+	out := slices.Clone(parts)
+	for _, p := range s.tables[drive] {
+		if i := slices.IndexFunc(out, func(k partitions.Part) bool { return k.Number == p.Number && k.Start == p.Start }); i >= 0 {
+			out[i].Size = max(out[i].Size, p.Size)
+		} else if s.named(drive, p) { // else it was begun and its record is lost: the next creation may remove it
+			out = append(out, partitions.Part{Device: mounttable.Device{Size: p.Size}, Number: p.Number, Start: p.Start, Title: p.Name, GUID: p.GUID, Kind: p.Type})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b partitions.Part) int { return cmp.Compare(a.Start, b.Start) })
+	return out
+}
+
+// named reports whether the record of a volume names a partition of a drive.
+func (s PlacementView) named(drive string, p gpt.Partition) bool {
+	return slices.ContainsFunc(s.volumes, func(r *drivebay.VolumeRecord) bool {
+		at := []drivebay.Location{r.Volume.Location}
+		if m := partitions.MoveOf(r); m != nil {
+			at = append(at, m.From, m.To)
+		}
+		return slices.ContainsFunc(at, func(l drivebay.Location) bool {
+			return slices.Contains(l.Drives, drive) && (l.OnLVM() && p.Type == ledger.TypePV || strings.EqualFold(l.Partition, p.GUID))
+		})
+	})
+}
+
+// room computes what is left of one drive on which these partitions are taken.
 func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.DriveSpace {
 	r := place.DriveSpace{Drive: d, Used: len(parts) > 0}
-	taken := make([]place.Span, 0, len(parts))
+	spans := make([]place.Span, 0, len(parts))
 	for _, p := range parts {
 		end := p.Start + p.Size
 		if rec := s.growing(p); rec != nil {
 			end = max(end, p.Start+SizeOfWork(rec))
 		}
-		taken = append(taken, place.Span{Start: p.Start, End: end})
+		spans = append(spans, place.Span{Start: p.Start, End: end})
 	}
-	r.Free = place.FreeSpans(d.Size, d.LogicalBlock, append(taken, s.keptFree(d.ID, parts)...))
+	r.Free = place.FreeSpans(d.Size, d.LogicalBlock, append(spans, s.keptFree(d.ID, parts)...))
 	if p, ok := partitions.PVOn(parts); ok {
 		r.PV = s.physical(d, p)
 	}

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"maps"
+
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
 
@@ -9,7 +11,7 @@ func (e *Inventory) PlacementView() PlacementView {
 	records := e.Ledger.All()
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	s := PlacementView{Drives: e.Drives.Snapshot(), Index: e.Partitions.Index, blankPVs: e.Groups.BlankPVs, Moving: map[string]string{}, volumes: records, unmoved: e.Moves.Moves.Unmoved(e.Machine.Now())}
+	s := PlacementView{Drives: e.Drives.Snapshot(), Index: e.Partitions.Index, blankPVs: e.Groups.BlankPVs, Moving: map[string]string{}, volumes: records, tables: maps.Clone(e.Partitions.Tables), unmoved: e.Moves.Moves.Unmoved(e.Machine.Now())}
 	for _, r := range records {
 		if l := r.Volume.Location; ledger.IsMoving(l) {
 			for _, id := range l.Drives {

@@ -24,6 +24,7 @@ func (e *Writer) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 	switch {
 	case !ours:
 		e.Partitions.KeepLayout(d.ID, partitions.Layout{})
+		e.Partitions.KeepTable(d.ID, nil)
 		return nil
 	case partitions.Stuck(*d), known && last.Same && last.Sum == d.Content.TableSum && slices.EqualFunc(last.Parts, parts, partitions.SamePlace):
 		return nil
@@ -41,6 +42,7 @@ func (e *Writer) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 		}
 		switch {
 		case err == nil:
+			e.Partitions.KeepTable(d.ID, t.Partitions)
 			return e.Partitions.Differences(d, t, drive)
 		case e.Inventory.TableBegun(d.ID) || e.begunByMove(partitions.OnlyRead{OpenDrive: drive, D: d}, d, d.Content): // no volume was on the drive
 			return partitions.Layout{}, nil
