@@ -98,8 +98,8 @@ func wornBy(d *drivebay.Drive) int {
 }
 
 // taken adds to the kernel's partitions of a drive those that only its table has, as it was last read, and
-// that a record names: a partition is told to the kernel after it is in the table, and leaves the kernel
-// before the table. Its range is free in neither moment.
+// that a record names: a partition comes to the table before the kernel, and leaves the kernel before
+// the table. Its range is free in neither moment.
 func (s PlacementView) taken(drive string, parts []partitions.Part) []partitions.Part {
 	out := slices.Clone(parts)
 	for _, p := range s.tables[drive] {
