@@ -111,7 +111,7 @@ func (m *model) wrong(format string, args ...any) {
 func (m *model) wrote(w hostsim.Write) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ours := w.By == "" || w.By == hostsim.WriterMirror
+	ours := w.By == "" || w.By == hostsim.WriterMirror || w.By == hostsim.WriterMove
 	if ours {
 		m.allowed(w)
 	}
@@ -134,9 +134,10 @@ func (m *model) wrote(w hostsim.Write) {
 }
 
 // allowed: drivebay and what it runs write to claimed drives alone, and never to bytes of
-// others. Staging asks for no claim, and the kernel completes the legs of a mirror then.
+// others. Staging asks for no claim, and the kernel completes the legs of a mirror then. A copy of the
+// kernel goes on when the records are lost, and the claims with them: to stop it takes another write.
 func (m *model) allowed(w hostsim.Write) {
-	if !m.claimed[w.Drive] && w.By != hostsim.WriterMirror {
+	if !m.claimed[w.Drive] && w.By != hostsim.WriterMirror && w.By != hostsim.WriterMove {
 		m.wrong("%d bytes at %d were written to drive %s, which is not claimed", w.N, w.Off, w.Drive)
 	}
 	for _, k := range m.keep[w.Drive] {

@@ -24,6 +24,9 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 			case have.Snapshot.Source != volume:
 				return fmt.Errorf("%w: the name is used by a snapshot of volume %s", drivebay.ErrExists, have.Snapshot.Source)
 			case have.Work == nil:
+				if err := e.instances.RefuseSecondSnapshot(&have.Snapshot); err != nil {
+					return err
+				}
 				return e.provision.VerifyThere("snapshot", &drivebay.Volume{ID: id, Location: have.Snapshot.Location}, "drivebay volume snapshot-forget "+id)
 			case have.Work.Op == drivebay.WorkRemove:
 				return fmt.Errorf("%w: it is being removed", drivebay.ErrPending)
@@ -57,6 +60,11 @@ func (e snapshotCalls) DeleteSnapshot(ctx context.Context, id string) error {
 		r, ok := e.ledger.Snapshot(id)
 		if !ok {
 			return nil
+		}
+		if r.Work == nil {
+			if err := e.instances.RefuseSecondSnapshot(&r.Snapshot); err != nil {
+				return err
+			}
 		}
 		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
 			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.env.Machine.Now()}

@@ -62,10 +62,12 @@ type PageChange = block.PageChange
 const PageSize = block.PageSize
 
 // WriterFilesystem is the kernel as the writer of a mounted filesystem, WriterMirror as the writer of a
-// mirror's legs: superblocks, and the copy from one leg to another.
+// mirror's legs (superblocks, and the copy from one leg to another), WriterMove as the writer of the copy
+// that pvmove has begun.
 const (
 	WriterFilesystem = block.WriterFilesystem
 	WriterMirror     = block.WriterMirror
+	WriterMove       = block.WriterMove
 )
 
 // As names the writer for disks that are opened with the context.

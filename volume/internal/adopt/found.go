@@ -90,6 +90,9 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 		}
 		r, err := e.Ledger.Record(f.ID)
 		if err != nil {
+			if s, is := e.Ledger.Snapshot(f.ID); is {
+				errs = append(errs, e.Instances.SupersedeSnapshot(&s.Snapshot))
+			}
 			mine[f.ID] = !e.Instances.Recorded(f.ID)
 			continue
 		}
@@ -116,7 +119,8 @@ func (e *Adopter) recordNames(f drivebay.ForgottenVolume) bool {
 	if r := e.Ledger.Records[f.ID]; r != nil {
 		return f.Instance == "" || forgotten || slices.ContainsFunc(instances.LocationsOf(r), o.Is)
 	}
-	return e.Ledger.Snapshots[f.ID] != nil
+	r := e.Ledger.Snapshots[f.ID]
+	return r != nil && (f.Instance == "" || forgotten || o.Is(r.Snapshot.Location))
 }
 
 // replaced reports whether a new volume has the name of a forgotten one, or the volume was

@@ -361,13 +361,18 @@ func (e *Finder) Supersede(r *drivebay.VolumeRecord) error {
 // MarkOthersForgotten marks the selected other volumes with a record's id as forgotten: they are never
 // used.
 func (e *Finder) MarkOthersForgotten(r *drivebay.VolumeRecord, which func(OnDrive) bool) error {
+	return e.markOthers(e.OthersOf(r.Volume.ID, LocationsOf(r)...), which, &r.Volume, fmt.Sprintf("another volume %q", r.Volume.Name))
+}
+
+// markOthers marks the selected ones as forgotten; an event of v reports each.
+func (e *Finder) markOthers(others []OnDrive, which func(OnDrive) bool, v *drivebay.Volume, what string) error {
 	var errs []error
-	for _, o := range e.OthersOf(r.Volume.ID, LocationsOf(r)...) {
+	for _, o := range others {
 		if o.Instance == "" || !which(o) {
 			continue
 		}
 		errs = append(errs, e.MarkForgotten(o.ForgottenVolume))
-		e.Ledger.Note(drivebay.EventVolumeLeft, &r.Volume, fmt.Sprintf("%s has another volume with the id of this one (%s): it comes from before, is not used, and is never what a request for volume %q gets", o.Drive, o.Instance, r.Volume.Name))
+		e.Ledger.Note(drivebay.EventVolumeLeft, v, fmt.Sprintf("%s has %s (%s): it comes from before, is not used, and is never what a request for that name gets", o.Drive, what, o.Instance))
 	}
 	return errors.Join(errs...)
 }

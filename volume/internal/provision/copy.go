@@ -33,6 +33,9 @@ func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 		case r.Work != nil:
 			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
 		}
+		if err := e.Instances.RefuseSecondSnapshot(&r.Snapshot); err != nil {
+			return origin{}, err
+		}
 		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType, luks: r.Snapshot.LUKSUUID}
 		e.Ledger.Mu.Lock()
 		defer e.Ledger.Mu.Unlock()

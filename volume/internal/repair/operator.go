@@ -80,7 +80,7 @@ func (e *Repairer) ClearVolume(ctx context.Context, id string) error {
 		}
 		r, err := e.Ledger.Record(id)
 		if err == nil && r.Volume.Undecided() != "" { // the operator chose this one
-			err = e.Instances.MarkOthersForgotten(&r, func(instances.OnDrive) bool { return true })
+			err = errors.Join(e.Instances.MarkOthersForgotten(&r, func(instances.OnDrive) bool { return true }), e.Instances.ChooseSnapshots(id))
 		}
 		if err != nil || (forgotten || len(r.Volume.Publications) < was) && v.Lost == nil && r.Volume.CSIStatus != drivebay.CSIFailed {
 			return err

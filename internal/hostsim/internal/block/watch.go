@@ -17,9 +17,12 @@ const WriterFilesystem = "filesystem"
 // to another.
 const WriterMirror = "mirror"
 
+// WriterMove is the kernel as the writer of the copy that pvmove has begun.
+const WriterMove = "move"
+
 // Write is a change of the bytes of a drive, by any writer.
 type Write struct {
-	By     string // the writer that As named, WriterFilesystem or WriterMirror; empty: programs of the machine, and callers of its interfaces
+	By     string // the writer that As named, WriterFilesystem, WriterMirror or WriterMove; empty: programs of the machine, and callers of its interfaces
 	Drive  string // serial number of the drive when the machine was made
 	Off, N uint64
 	Pages  []PageChange // pages that changed
@@ -51,10 +54,10 @@ func writerOf(ctx context.Context) string {
 	return name
 }
 
-// AsMirror runs work with the kernel's mirror as the writer.
-func (m *Devices) AsMirror(work func()) {
+// AsKernel runs work with a part of the kernel as the writer: WriterMirror or WriterMove.
+func (m *Devices) AsKernel(writer string, work func()) {
 	was := m.Writer
-	m.Writer = WriterMirror
+	m.Writer = writer
 	work()
 	m.Writer = was
 }

@@ -194,7 +194,9 @@ func (c *scan) copyExtents(g *group, x *relocation, at uint64, from *pv, start, 
 		}
 		some := min(n, a.n-at)
 		if dev := c.on[a.pv.uuid]; dev != nil && !fails(dev, block.Access{Write: true, N: 4096}) {
-			block.CopyDevice(dev, a.pv.start+(a.start+at)*g.extent, c.on[from.uuid], from.start+start*g.extent, some*g.extent)
+			c.m.AsKernel(block.WriterMove, func() {
+				block.CopyDevice(dev, a.pv.start+(a.start+at)*g.extent, c.on[from.uuid], from.start+start*g.extent, some*g.extent)
+			})
 		}
 		if start, n, at = start+some, n-some, 0; n == 0 {
 			return

@@ -86,7 +86,7 @@ func (v *lv) assemble() {
 			if _, err := image.dev.Ask(block.Access{Write: true}); err != nil {
 				continue
 			}
-			v.group.m.AsMirror(func() { block.CopyDevice(image.dev, 0, v.images[source].dev, 0, v.size()) })
+			v.group.m.AsKernel(block.WriterMirror, func() { block.CopyDevice(image.dev, 0, v.images[source].dev, 0, v.size()) })
 			changed, v.fresh[i] = true, false
 		}
 		v.failed[i] = false
@@ -112,7 +112,7 @@ func (v *lv) writeSuperblocks() {
 			continue
 		}
 		if _, err := dev.Ask(block.Access{Write: true, N: 512}); err == nil {
-			v.group.m.AsMirror(func() { _ = dev.Write(s.encode(i, len(v.images)), 0) })
+			v.group.m.AsKernel(block.WriterMirror, func() { _ = dev.Write(s.encode(i, len(v.images)), 0) })
 		}
 	}
 }
