@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/drivebay/drivebay"
@@ -31,6 +32,9 @@ func (e controllerCalls) ExpandVolume(ctx context.Context, id string, r drivebay
 			}
 		}
 		due, err := e.expand.WantSize(id, r)
+		if errors.Is(err, drivebay.ErrRange) && e.provision.AwaitReread(ctx) {
+			due, err = e.expand.WantSize(id, r)
+		}
 		switch {
 		case err != nil:
 			return err

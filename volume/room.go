@@ -10,7 +10,8 @@ import (
 
 // Room returns whether a volume has room to grow, or to leave a drive, as it is now. It asks no drive and
 // changes nothing.
-func (e controllerCalls) Room(_ context.Context, id string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error) {
+func (e controllerCalls) Room(ctx context.Context, id string, q drivebay.RoomQuery) (drivebay.VolumeRoom, error) {
+	e.provision.AwaitReread(ctx)
 	rec, err := e.ledger.Record(id)
 	if err != nil {
 		return drivebay.VolumeRoom{}, err
