@@ -571,3 +571,45 @@ func TestExpandAndSnapshotOfWhatIsGone(t *testing.T) {
 		})
 	}
 }
+
+// TestOlderRecordOfABarePV: a record of an older store names a logical volume on a drive that has only an
+// empty partition for a physical volume by now. What a drive has of its id, and is newer, takes its place.
+func TestOlderRecordOfABarePV(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		r := rawVolume(drivebay.BackingLVM)
+		r.Size.Required = 64 << 20
+		older := s.make("v", r)
+		records, err := s.st.Volumes()
+		s.must(err)
+		old := s.driveOf(older)
+		s.must(s.e.DeleteVolume(s.Context(), older.ID), s.mgr.Cordon(s.Context(), old.ID, true))
+		time.Sleep(10 * time.Second)
+		newer := s.make("v", r)
+		s.must(s.mgr.Cordon(s.Context(), newer.Location.Drives[0], true), s.mgr.Cordon(s.Context(), old.ID, false))
+		time.Sleep(10 * time.Second)
+		bare := s.make("bare", r)
+		s.must(s.mgr.Cordon(s.Context(), newer.Location.Drives[0], false))
+		if newer.Location.Drives[0] == old.ID || bare.Location.Drives[0] != old.ID {
+			s.Fatalf("they are on other drives: %+v, %+v", newer.Location, bare.Location)
+		}
+		s.stop()
+		s.stop = nil
+		disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+old.Name+"p1", true)
+		s.must(err)
+		s.must(disk.Zero(s.Context(), 0, disk.Size()), disk.Close())
+		s.must(s.st.DeleteVolume(bare.ID), s.st.PutVolume(records[older.ID]))
+		all, err := s.st.Forgotten()
+		s.must(err)
+		for key, f := range all {
+			if f.ID == older.ID {
+				s.must(s.st.DeleteForgotten(key))
+			}
+		}
+		s.start()
+		time.Sleep(11 * time.Minute)
+		if is := s.of(newer); is.Location.VG != newer.Location.VG || is.Condition.Abnormal() {
+			s.Errorf("it is %+v, %v", is.Location, is.Condition)
+		}
+	})
+}

@@ -88,7 +88,10 @@ func (e *Groups) LVMLate() string {
 }
 
 // Gone reports whether a complete listing of the volume's drives lacks it.
-func (e *Groups) Gone(v *drivebay.Volume) bool {
+func (e *Groups) Gone(v *drivebay.Volume) bool { return e.Lacks(v, false) }
+
+// Lacks is Gone; with made, a newer volume was made with the id of this one (see MayHavePV).
+func (e *Groups) Lacks(v *drivebay.Volume, made bool) bool {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
 	for _, id := range v.Location.Drives {
@@ -100,7 +103,7 @@ func (e *Groups) Gone(v *drivebay.Volume) bool {
 		return false
 	}
 	if v.Location.OnLVM() {
-		return e.lvGone(v.Location)
+		return e.lvGone(v.Location, made)
 	}
 	if len(v.Location.Drives) == 0 {
 		return false
@@ -111,31 +114,33 @@ func (e *Groups) Gone(v *drivebay.Volume) bool {
 
 // lvGone reports whether LVM's report lacks a logical volume. Each of its drives is in the report and can
 // be read, for damage hides a volume and removes none, or has no physical volume. Ledger.Mu is held.
-func (e *Groups) lvGone(l drivebay.Location) bool {
+func (e *Groups) lvGone(l drivebay.Location, made bool) bool {
 	x := e.Partitions.Index.LVM
 	if len(l.Drives) == 0 || x != nil && partitions.LVOf(x.Report, l) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Drives, func(id string) bool {
-		return e.mayHavePV(l.VG, id) && (x == nil || x.PVs[id] == "" || x.Unreadable(id) != "")
+		return e.mayHavePV(l.VG, id, made) && (x == nil || x.PVs[id] == "" || x.Unreadable(id) != "")
 	})
 }
 
 // MayHavePV reports whether a drive may have a physical volume of a group: it has a partition for one. A
 // partition that reads back blank has none, if LVM shows every physical volume of the group on other
-// drives: a move that has only begun leaves such a partition.
-func (e *Groups) MayHavePV(vg, drive string) bool {
+// drives: a move that has only begun leaves such a partition. With made, a newer volume was made with the id
+// of the one that is looked for, and such a partition has none anyway: a record of an older store had held
+// it when the group was removed.
+func (e *Groups) MayHavePV(vg, drive string, made bool) bool {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	return e.mayHavePV(vg, drive)
+	return e.mayHavePV(vg, drive, made)
 }
 
 // mayHavePV is MayHavePV with Ledger.Mu held.
-func (e *Groups) mayHavePV(vg, drive string) bool {
+func (e *Groups) mayHavePV(vg, drive string, made bool) bool {
 	p, has := partitions.PVOn(e.Partitions.Index.Parts[drive])
 	blank, is := e.BlankPVs[drive]
 	g := e.Partitions.Index.LVM.Group(vg)
-	return has && !(g != nil && g.Whole() && is && blank == p)
+	return has && !((made || g != nil && g.Whole()) && is && blank == p)
 }
 
 // Elsewhere reports whether LVM has a volume on drives that its record does not name, for

@@ -204,8 +204,8 @@ func (e *Finder) NotInRecord(id string) []OnDrive {
 
 // LogicalVolumeGone reports whether the logical volume of a location is gone from each of its
 // drives: LVM reads the physical volume there and reports another volume group, or this one
-// complete and without the volume; or the drive has no physical volume.
-func (e *Finder) LogicalVolumeGone(ctx context.Context, l drivebay.Location) (bool, error) {
+// complete and without the volume; or the drive has no physical volume (Groups.MayHavePV, also for made).
+func (e *Finder) LogicalVolumeGone(ctx context.Context, l drivebay.Location, made bool) (bool, error) {
 	x := e.Groups.LVMNow()
 	r := x.Reported()
 	if g := r.Group(l.VG); g != nil && (g.Partial || partitions.LVIn(g, l) != nil) {
@@ -213,7 +213,7 @@ func (e *Finder) LogicalVolumeGone(ctx context.Context, l drivebay.Location) (bo
 	}
 	for _, id := range l.Drives {
 		if p, has := e.Groups.PVPart(id); has {
-			if _, g := r.On(p.Dev); (g == nil || x.Unreadable(id) != "") && e.Groups.MayHavePV(l.VG, id) {
+			if _, g := r.On(p.Dev); (g == nil || x.Unreadable(id) != "") && e.Groups.MayHavePV(l.VG, id, made) {
 				return false, nil
 			}
 			continue

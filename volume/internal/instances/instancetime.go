@@ -91,6 +91,11 @@ func isOlderInstance(one, other string) bool {
 	return known && known2 && a.Before(b)
 }
 
+// Newer reports whether one of the others was certainly made after a volume.
+func Newer(v *drivebay.Volume, others []OnDrive) bool {
+	return slices.ContainsFunc(others, func(o OnDrive) bool { return isOlderInstance(InstanceOf(v.Location), o.Instance) })
+}
+
 // DetectConflict fails a volume until an operator decides, while the drives have a second
 // complete volume with its id that may be newer. The engine never makes a second one, so the
 // records are older than the drives. Neither volume is used before the decision.

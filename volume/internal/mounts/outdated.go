@@ -17,14 +17,14 @@ import (
 // use, and a drive has another one of its id.
 func (e *Mounter) Outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool, error) {
 	v, others := &r.Volume, e.Instances.OthersOf(r.Volume.ID, instances.LocationsOf(r)...)
-	if len(v.Location.Drives) == 0 || len(others) == 0 || !e.Groups.Gone(v) {
+	if len(v.Location.Drives) == 0 || len(others) == 0 || !e.Groups.Lacks(v, instances.Newer(v, others)) {
 		return false, nil
 	}
 	if used, err := e.seenUsed(ctx, v, others); err != nil || used {
 		return false, err
 	}
 	if v.Location.OnLVM() {
-		return e.Instances.LogicalVolumeGone(ctx, v.Location)
+		return e.Instances.LogicalVolumeGone(ctx, v.Location, instances.Newer(v, others))
 	}
 	d, err := e.Partitions.Drive(v.Location.Drives[0])
 	if err != nil {
