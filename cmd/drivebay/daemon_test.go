@@ -24,7 +24,8 @@ type running struct {
 	ended    chan int
 }
 
-// serve starts a daemon and waits until it has said where it is.
+// serve starts a daemon and waits until it has said where it is, and until it has listed volumes: a call for
+// one is refused before that.
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
 	dir := shortDir(t)
@@ -38,6 +39,13 @@ func serve(t *testing.T, args ...string) *running {
 		<-r.ended
 	})
 	eventually(t, patience, func() bool { return strings.Contains(r.out.String(), "try: drivebay drives") || len(r.ended) > 0 }, func() string { return r.out.String() + r.err.String() })
+	client := api.Dial(r.env["DRIVEBAY_API"])
+	defer client.Close()
+	for end := time.Now().Add(patience); slices.Contains(args, "--sim") && time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+		if st, err := client.Status(ctx); err != nil || st.Ready() { // it has ended, or its socket is another one
+			break
+		}
+	}
 	return r
 }
 
