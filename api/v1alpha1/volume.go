@@ -128,6 +128,10 @@ type VolumeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Adopt string `json:"adopt,omitempty"`
+	// MoveBeforeUse requests that the volume moves before it is staged again whenever its drive has to leave: a pod that
+	// starts again at once leaves no time for the copy. Absent: what was set on the node counts.
+	// +optional
+	MoveBeforeUse *bool `json:"moveBeforeUse,omitempty"`
 	// Attempt counts the requests of the controller: the node answers each, also after it has refused one. 0:
 	// nothing was requested, and the object only shows what the node has.
 	// +kubebuilder:validation:Minimum=0
@@ -231,6 +235,9 @@ type VolumeStatus struct {
 	// +kubebuilder:validation:Enum=UNKNOWN;IN_USE;RELEASING;RELEASED;FAILED
 	// +optional
 	Usage string `json:"usage,omitempty"`
+	// MoveBeforeUse is true while the volume waits for its move and is not staged before.
+	// +optional
+	MoveBeforeUse bool `json:"moveBeforeUse,omitempty"`
 	// Findings are what is wrong with the volume, worst first. docs/volume-conditions.md lists the reasons.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic

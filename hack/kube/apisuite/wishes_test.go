@@ -3,6 +3,7 @@
 package apisuite
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -80,6 +81,51 @@ func TestKubeHeal(t *testing.T) {
 	}
 	a.Kubectl(t, "", "patch", "volumes.drivebay.io", v.ID, "--type=merge", "-p", `{"spec":{"heal":null}}`)
 	n.object(t, all, "v", "has no request", func(o *v1alpha1.Volume) bool { return o.Status.Healing == nil })
+}
+
+// TestKubeMoveBeforeUse: with spec.moveBeforeUse a volume whose drive leaves is not staged again before it has moved, also if the
+// wish was there before the release; after the move the node has no wish any more, and the field stays for the next time.
+func TestKubeMoveBeforeUse(t *testing.T) {
+	a := Up(t)
+	n := newNode(t, a, "node-1", 3)
+	all := volumesOf(t, a)
+	v, err := n.engine.CreateVolume(t.Context(), requestFor("v", 64<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = kubelet + "/plugins/v"
+	if err := (csitest.Simulated{Machine: n.sim, Root: kubelet}).MakeFolder(path); err != nil {
+		t.Fatal(err)
+	}
+	stage := func() error {
+		return n.engine.StageVolume(t.Context(), drivebay.StageRequest{Volume: v.ID, Path: path, Access: drivebay.AccessWriter})
+	}
+	if err := stage(); err != nil {
+		t.Fatal(err)
+	}
+	n.object(t, all, "v", "is shown", isPhase(v1alpha1.VolumeMade))
+	a.Kubectl(t, "", "patch", "volumes.drivebay.io", v.ID, "--type=merge", "-p", `{"spec":{"moveBeforeUse":true}}`)
+	n.object(t, all, "v", "has no error while nothing leaves", func(o *v1alpha1.Volume) bool {
+		return o.Status.ObservedGeneration == o.Generation && o.Status.Error == nil && !o.Status.MoveBeforeUse
+	})
+	old := v.Location.Drives[0]
+	if err := n.drives.Operate(t.Context(), old, drivebay.LeaveRelease, ""); err != nil {
+		t.Fatal(err)
+	}
+	n.object(t, all, "v", "is to move first", func(o *v1alpha1.Volume) bool { return o.Status.MoveBeforeUse && o.Status.Usage == "RELEASING" })
+	if err := n.engine.UnstageVolume(t.Context(), v.ID, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage(); !errors.Is(err, drivebay.ErrUnavailable) {
+		t.Errorf("staged before it has moved: %v", err)
+	}
+	o := n.object(t, all, "v", "has moved", func(o *v1alpha1.Volume) bool {
+		return !o.Status.MoveBeforeUse && o.Status.Usage == "IN_USE" && !slices.Contains(o.Status.Location.Drives, old)
+	})
+	if o.Status.Error != nil || o.Spec.MoveBeforeUse == nil || !*o.Spec.MoveBeforeUse {
+		t.Errorf("%+v, %+v", o.Spec, o.Status)
+	}
+	eventually(t, "it can be staged", func() bool { return stage() == nil })
 }
 
 func adopt(t *testing.T, a *API, id, node string) {

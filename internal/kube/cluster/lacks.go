@@ -75,6 +75,3 @@ func (nodeOnly) ForgetSnapshot(context.Context, string) error {
 func (nodeOnly) ForgetDrive(_ context.Context, id, _ string) error {
 	return onNode("forget drive "+id, "")
 }
-func (nodeOnly) MoveBeforeUse(context.Context, string, bool) error {
-	return onNode("move a volume before its use", "")
-}

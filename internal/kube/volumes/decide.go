@@ -21,6 +21,7 @@ const (
 	callExpand
 	callDelete
 	callHeal
+	callMoveFirst
 	callAdopt
 	callForget
 )
@@ -43,6 +44,8 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 		return callCreate
 	case v != nil && o.Spec.Heal != "" && (o.Status.Healing == nil || o.Status.Healing.Request != o.Spec.Heal):
 		return callHeal
+	case v != nil && movesFirst(o, v):
+		return callMoveFirst
 	case v != nil && uint64(max(o.Spec.Size.Required, 0)) > v.Size:
 		return callExpand
 	}
@@ -52,6 +55,13 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 // wasThere reports whether the node has had the volume, or has found it.
 func wasThere(o *v1alpha1.Volume) bool {
 	return translate.IsMade(o.Status.Phase) || o.Status.Phase == v1alpha1.VolumeFound || o.Status.Phase == v1alpha1.VolumeMoved
+}
+
+// movesFirst reports whether spec.moveBeforeUse requests something else of a volume than what counts on its node. It
+// requests nothing while no drive of the volume has to leave.
+func movesFirst(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
+	want := o.Spec.MoveBeforeUse
+	return want != nil && *want != v.MoveBeforeUse && (!*want || v.Usage == drivebay.VolumeReleasing)
 }
 
 // givenUp reports whether another node is to adopt the volume.

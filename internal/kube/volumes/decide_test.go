@@ -216,6 +216,36 @@ func TestHeal(t *testing.T) {
 	}
 }
 
+// TestMoveFirst: spec.moveBeforeUse counts whenever a drive of the volume has to leave, and is no error before that; without it,
+// what was set on the node stays.
+func TestMoveFirst(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		wish  *bool
+		usage drivebay.VolumeUsage
+		is    bool
+		want  call
+	}{
+		"its drive leaves":            {&yes, drivebay.VolumeReleasing, false, callMoveFirst},
+		"it is set":                   {&yes, drivebay.VolumeReleasing, true, callNone},
+		"no drive leaves":             {&yes, drivebay.VolumeInUse, false, callNone},
+		"the move has failed":         {&yes, drivebay.VolumeUsageFailed, false, callNone},
+		"withdrawn":                   {&no, drivebay.VolumeReleasing, true, callMoveFirst},
+		"no wish, set on the node":    {nil, drivebay.VolumeReleasing, true, callNone},
+		"no wish and nothing is set":  {nil, drivebay.VolumeReleasing, false, callNone},
+		"withdrawn, and it is not so": {&no, drivebay.VolumeInUse, false, callNone},
+	} {
+		o, v := object(1, v1alpha1.VolumeMade, ""), volume(drivebay.CSICreated)
+		o.Spec.MoveBeforeUse, v.Usage, v.MoveBeforeUse = c.wish, c.usage, c.is
+		if got := requested(o, v); got != c.want {
+			t.Errorf("%s: call %d, want %d", name, got, c.want)
+		}
+		if s := answer(o, v, outcome{listed: true}, time.Unix(1000, 0)); s.MoveBeforeUse != c.is {
+			t.Errorf("%s: the status has %v", name, s.MoveBeforeUse)
+		}
+	}
+}
+
 // TestWait: a request is tried at once, a failed one again after a while, an answered one never.
 func TestWait(t *testing.T) {
 	now := time.Unix(1000, 0)

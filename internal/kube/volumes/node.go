@@ -28,6 +28,7 @@ type Engine interface {
 	CreateSnapshot(ctx context.Context, name, volume string) (drivebay.VolumeSnapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) error
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
+	MoveBeforeUse(ctx context.Context, id string, on bool) error
 	AdoptVolume(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
 	// RestoreName gives a volume that was found without its name what others remember of it.
@@ -254,6 +255,8 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 		out.err = n.opt.Engine.DeleteVolume(ctx, o.Name)
 	case callHeal:
 		out.healed, out.err = n.opt.Engine.Heal(ctx, drivebay.HealRequest{Volume: o.Name})
+	case callMoveFirst:
+		out.err = n.opt.Engine.MoveBeforeUse(ctx, o.Name, *o.Spec.MoveBeforeUse)
 	case callAdopt:
 		out.err = n.opt.Engine.AdoptVolume(ctx, o.Name)
 	case callForget:

@@ -48,7 +48,7 @@ func New(program, version string) *Plugin {
 var served = map[string][]string{
 	"status": nil, "drives": nil, "volumes": nil, "tree": nil, "explain": nil, "replace": nil, "locate": nil, "events": nil, "heal": nil,
 	"claim": nil, "unclaim": nil, "cordon": nil, "uncordon": nil, "release": nil, "approve": nil, "cancel": nil, "accept": nil,
-	"drive": {"show"}, "volume": {"show"}, "version": nil, "help": nil,
+	"drive": {"show"}, "volume": {"show", "move-before-use"}, "version": nil, "help": nil,
 }
 
 // unconnected are the commands that ask no cluster.

@@ -28,6 +28,7 @@ func Observe(s *v1alpha1.VolumeStatus, v *drivebay.VolumeView) {
 	s.Encrypted = v.Encrypted()
 	s.Location = locationOf(v.Location)
 	s.Health, s.OperationalStatus, s.CSIStatus, s.Usage = v.Health.String(), v.OperationalStatus.String(), v.CSIStatus.String(), v.Usage.String()
+	s.MoveBeforeUse = v.MoveBeforeUse
 	s.Findings, s.Publications = findingsOf(v.Condition), nil
 	for _, p := range v.Publications[:min(len(v.Publications), maxPublications)] {
 		s.Publications = append(s.Publications, v1alpha1.VolumePublication{Path: p.Path, Staging: p.Staging, ReadOnly: p.ReadOnly})
@@ -68,7 +69,7 @@ func View(o *v1alpha1.Volume) *drivebay.VolumeView {
 		ID: o.Name, Name: o.Spec.Name, Node: o.Spec.Node, Size: uint64(max(s.Capacity, 0)), Created: s.Created.Time, Parameters: parametersOf(o.Spec.Class),
 		Location: location(s.Location),
 		Health:   parse[drivebay.Health](s.Health), OperationalStatus: parse[drivebay.OperationalStatus](s.OperationalStatus),
-		CSIStatus: parse[drivebay.CSIStatus](s.CSIStatus), Usage: parse[drivebay.VolumeUsage](s.Usage),
+		CSIStatus: parse[drivebay.CSIStatus](s.CSIStatus), Usage: parse[drivebay.VolumeUsage](s.Usage), MoveBeforeUse: s.MoveBeforeUse,
 	}}
 	if o.Spec.Source != nil {
 		v.Source = drivebay.Source{Snapshot: o.Spec.Source.Snapshot, Volume: o.Spec.Source.Volume}
