@@ -41,6 +41,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"drivemgr":                   {ours: []string{".", "internal/backoff", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
 	"lvm":                        {ours: []string{".", "internal/host"}},
 	"volume":                     {ours: []string{".", "condition", "internal/backoff", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
+	"internal/history":           {ours: []string{".", "internal/health"}},
 	"internal/store":             {ours: []string{".", "internal/host"}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest":   {ours: []string{"."}},
 	"internal/api":               {ours: []string{"."}},
@@ -84,7 +85,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/overview":  {ours: []string{".", "internal/api"}},
 	"cmd/drivebay/internal/render":    {ours: []string{".", "cmd/drivebay/internal/overview", "internal/assess"}, theirs: []string{"go.yaml.in/yaml"}},
 	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
-		"internal/host", "internal/host/hardware", "internal/kube", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
+		"internal/history", "internal/host", "internal/host/hardware", "internal/kube", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
 }
 
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those

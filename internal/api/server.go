@@ -48,6 +48,8 @@ type Options struct {
 	Volumes Volumes      // nil: the daemon has no volume engine
 	Metrics http.Handler // GET /metrics
 	OpenAPI []byte       // GET /api/v1/openapi.yaml
+	// History returns what was measured of a drive in the last 90 days; nil: it is not kept.
+	History func(drive string) ([]drivebay.HistoryPoint, error)
 	// Trial sends a trial notice to every sink; nil: none is configured.
 	Trial  func(ctx context.Context) []TrialResult
 	Ready  func() []string // more reasons why the daemon is not ready; empty: none
