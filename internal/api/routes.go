@@ -96,6 +96,10 @@ func (s *Server) restricted(refusal *Error) http.Handler {
 		mux.Handle(path, s.answer(wrongMethod(methods)))
 	}
 	for pattern, h := range s.mounts {
+		if s.local[pattern] && refusal == errReadOnly {
+			mux.Handle(pattern, s.answer(refuse(refusal)))
+			continue
+		}
 		mux.Handle(pattern, s.answer(mounted(h, refusal)))
 	}
 	if _, taken := s.mounts["/"]; !taken {

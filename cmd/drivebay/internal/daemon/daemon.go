@@ -125,7 +125,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	edge := d.edge(sim, recorder)
+	edge := d.edge(ctx, sim, recorder)
 	listeners, err := d.listen(ctx)
 	if err != nil {
 		return errors.Join(err, st.Close())
