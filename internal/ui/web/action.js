@@ -13,6 +13,8 @@ export function ask(drive, action, done) {
     el("dl", { class: "confirm" }, fact("bay", drive.bay), fact("serial", drive.serial), fact("drive", `${drive.name} · ${drive.model}`)),
     el("p", {}, action.effect), error,
     el("div", { class: "buttons" }, el("button", { type: "button", class: "button", onclick: () => dialog.close(), autofocus: true }, "Do nothing"), go));
+  // The button may have been built again meanwhile: the focus returns to the one in its place.
+  dialog.onclose = () => document.querySelector(`#drive [data-do="${action.do}"]`)?.focus();
   dialog.showModal();
 
   async function send() {

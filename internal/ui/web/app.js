@@ -1,6 +1,6 @@
 import { el, rich, badge, bar, paint, repaint, ago, clock } from "./dom.js";
 import { rack, legend } from "./rack.js";
-import { detail } from "./drive.js";
+import { parts } from "./drive.js";
 
 const at = (id) => document.getElementById(id);
 let state = null;
@@ -64,9 +64,12 @@ function now() {
   const o = state.overview;
   const holds = (i) => [i.text, i.unusable?.length && `cannot be used: ${i.unusable.join(", ")}`, i.volumes?.length && `holds ${i.volumes.join(", ")}`].filter(Boolean).join("; ");
   const waits = (i) => [i.text, i.next].filter(Boolean).join(": ");
+  const same = (a) => (b) => a.kind === b.kind && a.id === b.id && a.state === b.state;
+  const wrong = (i) => [holds(i), i.next].filter(Boolean).join(". Next: ");
+  const others = o.waitsFor.filter((i) => i.text || !o.wrong.some(same(i))); // what is wrong shows its next step itself
   return [
     o.verdict === "FINE" && el("p", { class: "fine" }, "All drives and volumes are fine."),
-    items("Wrong", o.wrong, holds), items("Being done", o.doing, holds), items("Waits for a person", o.waitsFor, waits),
+    items("Wrong", o.wrong, wrong), items("Being done", o.doing, holds), items("Waits for a person", others, waits),
     state.problems?.map((p) => el("p", { class: "muted" }, rich(p))),
     el("p", { class: "next" }, el("b", {}, "Next: "), rich(o.next)),
   ].flat();
@@ -75,7 +78,7 @@ function now() {
 function volumes() {
   if (!state.volumes.length) return el("p", { class: "muted" }, rich("There are no volumes. `drivebay volume create NAME --size 10GiB` makes one on a claimed drive."));
   const names = new Map(state.drives.map((d) => [d.id, d]));
-  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Volumes" }, el("table", {},
+  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table of the volumes" }, el("table", {},
     el("thead", {}, el("tr", {}, ["volume", "size", "state", "health", "drives", "used by"].map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, state.volumes.map((v) => el("tr", {}, el("th", { scope: "row" }, v.name), el("td", {}, v.size),
       el("td", {}, v.work ? `${v.state}, ${v.work}` : v.state, v.percent !== undefined && bar(v.percent, v.work)), el("td", {}, badge(v.health)),
@@ -85,7 +88,7 @@ function volumes() {
 
 function events() {
   if (!state.events.length) return el("p", { class: "muted" }, "Nothing has happened yet.");
-  return el("ol", { class: "events" }, state.events.map((e) => el("li", {}, el("time", { datetime: e.at }, clock(e.at)), el("div", {}, el("b", {}, e.kind), el("p", {}, rich(e.text))))));
+  return el("ol", { class: "events", tabindex: "0", "aria-label": "The newest events first" }, state.events.map((e) => el("li", {}, el("time", { datetime: e.at }, clock(e.at)), el("div", {}, el("b", {}, e.kind), el("p", {}, rich(e.text))))));
 }
 
 // --- the selected drive
@@ -152,9 +155,16 @@ function show() {
   const box = at("drive");
   box.hidden = !drive;
   document.body.classList.toggle("has-drive", Boolean(drive));
-  if (drive) {
-    const age = drive.findings?.length ? Math.floor(new Date(state.now) / 60000) : 0; // "since 3 min" changes
-    paint(box, [drive, more, state.volumes.filter((v) => drive.volumes?.includes(v.id)), age], () => detail(state, drive, more, { close: () => choose(null), choose, done: (said) => { at("spoken").textContent = said; } }));
+  if (!drive) return;
+  if (box.dataset.drive !== drive.id) {
+    box.dataset.drive = drive.id;
+    box.replaceChildren();
+    box.scrollTop = 0;
+  }
+  for (const [key, data, build] of parts(state, drive, more, { close: () => choose(null), choose, done: (said) => { at("spoken").textContent = said; } })) {
+    let part = box.querySelector(`:scope > [data-part=${key}]`);
+    if (!part) box.append(part = el("div", { "data-part": key }));
+    paint(part, data, build);
   }
 }
 

@@ -15,7 +15,7 @@ function fill(node, attrs, children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   return node;
 }
 
@@ -24,7 +24,7 @@ export function rich(text) {
   return String(text ?? "").split("`").map((part, i) => (i % 2 ? el("code", {}, part) : part));
 }
 
-const painted = new Map();
+const painted = new WeakMap();
 
 // paint builds the content of an element again if its data have changed. The focus stays on the element with
 // the same data-key.
@@ -34,7 +34,7 @@ export function paint(node, data, build) {
   painted.set(node, text);
   const inside = node.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const open = new Set([...node.querySelectorAll("details[open]")].map((d) => d.dataset.key));
-  node.replaceChildren(...[build()].flat().filter(Boolean));
+  node.replaceChildren(...[build()].flat(Infinity).filter(Boolean));
   for (const d of node.querySelectorAll("details")) if (open.has(d.dataset.key)) d.open = true;
   if (inside) node.querySelector(`[data-key="${CSS.escape(inside)}"]`)?.focus();
 }

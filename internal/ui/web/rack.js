@@ -21,13 +21,13 @@ function tile(bay, d, selected, choose, first) {
   const lights = el("span", { class: "lights", "aria-hidden": "true" }, bay.lit && el("i", { class: "light locate" }), bay.fault && el("i", { class: "light fault" }));
   const head = el("span", { class: "tile-head" }, el("span", { class: "tile-bay" }, short(bay.name) || "–"), lights, d && badge(d.health, false));
   if (!d) return el("li", {}, el("span", { class: "tile empty", "aria-label": words(bay), role: "img" }, head, el("span", { class: "tile-name" }, "empty")));
-  const facts = [d.size, d.temperature !== undefined ? `${d.temperature} °C` : ""].filter(Boolean).join(" · ");
+  const facts = [d.size, d.temperature !== undefined ? `${d.temperature} °C` : "–"].map((text) => el("span", { class: "tile-fact" }, text));
   const mark = gone ? "OFFLINE" : d.usage !== "IN_USE" ? d.usage : d.cordoned ? "cordoned" : d.system ? "system" : "";
   const button = el("button", {
     type: "button", class: `tile h-${d.health}${gone ? " gone" : ""}`, "data-key": `tile-${id}-${bay.name ?? ""}`, "data-drive": id,
-    "aria-label": words(bay, d), "aria-current": id === selected ? "true" : null, tabindex: id === selected || first ? "0" : "-1", onclick: () => choose(id),
-  }, head, el("span", { class: "tile-name" }, d.name || "–"), el("span", { class: "tile-facts" }, facts), el("span", { class: "tile-mark" }, mark),
-  d.percent !== undefined && bar(d.percent, "done"));
+    "data-words": words(bay, d), "aria-current": id === selected ? "true" : null, tabindex: id === selected || first ? "0" : "-1", onclick: () => choose(id),
+  }, el("span", { class: "spoken" }, words(bay, d)), el("span", { class: "tile-body", "aria-hidden": "true" }, head, el("span", { class: "tile-name" }, d.name || "–"), facts, el("span", { class: "tile-mark" }, mark),
+    d.percent !== undefined && bar(d.percent, "done")));
   return el("li", {}, button);
 }
 
@@ -47,7 +47,7 @@ export function rack(state, selected, choose) {
       return t;
     });
     const list = el("ul", { class: "bays", onkeydown: move }, tiles);
-    return el("div", { class: "chassis" }, el("h3", {}, g.title, el("span", { class: "muted" }, ` ${g.bays.filter((b) => b.drive).length} of ${g.bays.length}`)), list);
+    return el("div", { class: "chassis" }, el("h3", {}, g.title, " ", el("span", { class: "muted" }, ` ${g.bays.filter((b) => b.drive).length} of ${g.bays.length}`)), list);
   });
 }
 

@@ -164,7 +164,7 @@ func groupsOf(s *drivebay.Snapshot) (out []Group) {
 		if !known {
 			n = len(out)
 			index[b.Enclosure] = n
-			out = append(out, Group{Title: cmp.Or(b.Enclosure, "PCI Express slots")})
+			out = append(out, Group{Title: title(b.Enclosure)})
 		}
 		at[drivebay.Slot{Enclosure: b.Enclosure, Bay: b.Bay}] = true
 		out[n].Bays = append(out[n].Bays, Bay{Name: b.Bay, Drive: b.Drive, Gone: goneFrom(s, b), Lit: b.Lit, Fault: b.FaultLit})
@@ -184,6 +184,13 @@ func groupsOf(s *drivebay.Snapshot) (out []Group) {
 		out = append(out, Group{Title: "in no bay", Bays: others})
 	}
 	return out
+}
+
+func title(enclosure string) string {
+	if enclosure == "" {
+		return "PCI Express slots"
+	}
+	return "enclosure " + enclosure
 }
 
 // goneFrom returns the drive that was in an empty bay last and has no successor.
