@@ -26,7 +26,7 @@ function tile(bay, d, selected, choose, first) {
   const button = el("button", {
     type: "button", class: `tile h-${d.health}${gone ? " gone" : ""}`, "data-key": `tile-${id}-${bay.name ?? ""}`, "data-drive": id,
     "data-words": words(bay, d), "aria-current": id === selected ? "true" : null, tabindex: id === selected || first ? "0" : "-1", onclick: () => choose(id),
-  }, el("span", { class: "spoken" }, words(bay, d)), el("span", { class: "tile-body", "aria-hidden": "true" }, head, el("span", { class: "tile-name" }, d.name || "–"), facts, el("span", { class: "tile-mark" }, mark),
+  }, el("span", { class: "spoken" }, words(bay, d)), el("span", { class: "tile-body", "aria-hidden": "true" }, head, el("span", { class: `tile-name${d.name?.length > 6 ? " long" : ""}` }, d.name || "–"), facts, el("span", { class: "tile-mark" }, mark),
     d.percent !== undefined && bar(d.percent, "done")));
   return el("li", {}, button);
 }

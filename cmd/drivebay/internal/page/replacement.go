@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
@@ -26,7 +25,7 @@ type Action struct {
 }
 
 // titles are the steps of a replacement in their order.
-var titles = []string{"Move the volumes off the drive", "Approve the removal", "The kernel removes the drive", "Pull the drive", "Insert the new drive", "The new drive is in use"}
+var titles = []string{"Move the volumes off the drive", "Approve the removal", "The kernel removes the drive", "Pull the drive and insert the new one", "The new drive is in use"}
 
 // successor returns the drive that has taken, or is to take, the place of another.
 func successor(s *drivebay.Snapshot, d *drivebay.Drive) *drivebay.Drive {
@@ -85,7 +84,7 @@ func stepsOf(s *drivebay.Snapshot, d *drivebay.Drive) []Step {
 
 // removed returns the step of a drive that was removed, and its text.
 func removed(s *drivebay.Snapshot, d *drivebay.Drive) (int, string) {
-	const pull, insert, inUse = 3, 4, 5
+	const pull, inUse = 3, 4
 	o := successor(s, d)
 	switch {
 	case o != nil && !o.Succeeds.Taken.IsZero():
@@ -100,20 +99,8 @@ func removed(s *drivebay.Snapshot, d *drivebay.Drive) (int, string) {
 		return inUse, "Drive " + o.Name + " is in the bay and is being checked."
 	case d.Status == drivebay.StatusOnline:
 		return pull, "The drive is back in the machine: nothing is written to it. Pull it: " + s.Where(d)
-	case bayEmpty(s, d):
-		return insert, "SAFE TO PULL, if it is still in the bay: " + s.Where(d) + "; " + s.Light(d) + ". The next drive in that bay is the successor."
 	}
-	return pull, "SAFE TO PULL: " + s.Where(d) + "; " + s.Light(d)
-}
-
-// bayEmpty reports whether the enclosure says that nothing is in the bay of a drive.
-func bayEmpty(s *drivebay.Snapshot, d *drivebay.Drive) bool {
-	for i := range s.Bays {
-		if b := &s.Bays[i]; d.Slot.Bay != "" && b.Bay == d.Slot.Bay && b.Enclosure == d.Slot.Enclosure {
-			return strings.EqualFold(b.Status, "not installed")
-		}
-	}
-	return false
+	return pull, "SAFE TO PULL: " + s.Where(d) + "; " + s.Light(d) + ". The next drive in that bay is the successor."
 }
 
 // actionsOf returns what an operator may do about a drive now. What destroys data is left to the command line.
