@@ -73,7 +73,7 @@ var may = map[string]struct{ ours, theirs []string }{
 
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/browser":   {ours: []string{"internal/ui"}, theirs: []string{"github.com/spf13"}},
-	"cmd/drivebay/internal/demo":      {ours: []string{".", "cmd/drivebay/internal/browser", "cmd/drivebay/internal/daemon", "internal/api", "internal/config", "internal/hostsim"}, theirs: []string{"github.com/spf13"}},
+	"cmd/drivebay/internal/demo":      {ours: []string{".", "cmd/drivebay/internal/browser", "cmd/drivebay/internal/daemon", "cmd/drivebay/internal/simclient", "internal/api", "internal/config"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/page":      {ours: []string{".", "cmd/drivebay/internal/overview", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},
 	"cmd/drivebay/internal/named":     {ours: []string{"."}},

@@ -114,7 +114,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.serveCommand(), drives.drivesCommand(), drives.driveCommand(), a.explainCommand(), drives.smartCommand(),
 		drives.claimCommand(), drives.unclaimCommand(), volumes.capacityCommand(), volumes.volumesCommand(), volumes.volumeCommand(),
 		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), a.notifyCommand(), drives.selftestCommand(), drives.refreshCommand(),
-		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), drives.treeCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(), browser.Command(&a.api, a.out), demo.Command(a.out),
+		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), drives.treeCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(), browser.Command(&a.api, a.out), demo.Command(a.out, simulated),
 	)
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)

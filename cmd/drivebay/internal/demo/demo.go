@@ -15,17 +15,20 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/browser"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/daemon"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/simclient"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
-	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/spf13/cobra"
 )
 
 //go:embed rack.yaml
 var rack []byte
 
+// Simulate makes a simulated machine from the file that describes it.
+type Simulate func(path string) (daemon.Simulated, error)
+
 // Command returns `drivebay demo`.
-func Command(out io.Writer) *cobra.Command {
+func Command(out io.Writer, simulate Simulate) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Watch a simulated drive age, fail and be replaced, in a browser", Args: cobra.NoArgs,
 		Long: "Runs a daemon with a simulated rack in a temporary directory, and prints a link to its page. In two\n" +
@@ -37,19 +40,20 @@ func Command(out io.Writer) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithCancel(cmd.Context())
 		defer cancel()
-		return (&demo{out: out, pace: time.Second}).run(ctx, *port)
+		return (&demo{out: out, simulate: simulate, pace: time.Second}).run(ctx, *port)
 	}
 	return cmd
 }
 
 // demo is one run of the demonstration.
 type demo struct {
-	out     io.Writer
-	pace    time.Duration // a second of the story
-	machine *hostsim.Machine
-	client  *api.Client
-	drive   string // id of the drive that fails
-	serial  string // of it
+	out      io.Writer
+	pace     time.Duration // a second of the story
+	simulate Simulate
+	address  string // of the daemon
+	client   *api.Client
+	drive    string // id of the drive that fails
+	serial   string // of it
 }
 
 func (d *demo) run(ctx context.Context, port int) (err error) {
@@ -58,13 +62,13 @@ func (d *demo) run(ctx context.Context, port int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	address := "unix://" + filepath.Join(dir, "api.sock")
-	file := filepath.Join(dir, "drivebay.yaml")
-	text := fmt.Sprintf("sim: rack.yaml\napi: %q\nstateDir: %q\npoll: {tick: 500ms}\nreplacement: {trigger: bad}\n", address, filepath.Join(dir, "state"))
+	d.address = "unix://" + filepath.Join(dir, "api.sock")
+	file, spec := filepath.Join(dir, "drivebay.yaml"), filepath.Join(dir, "rack.yaml")
+	text := fmt.Sprintf("sim: %q\napi: %q\nstateDir: %q\npoll: {tick: 500ms}\nreplacement: {trigger: bad}\n", spec, d.address, filepath.Join(dir, "state"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if d.machine, err = hostsim.Load(rack); err != nil {
+	if err := os.WriteFile(spec, rack, 0o600); err != nil {
 		return err
 	}
 	load := func() (config.Loaded, error) { return config.Load(config.Sources{File: file}) }
@@ -76,19 +80,19 @@ func (d *demo) run(ctx context.Context, port int) (err error) {
 	stopped := make(chan error, 1)
 	go func() {
 		defer cancel() // without a daemon there is no demonstration
-		stopped <- daemon.Run(ctx, loaded, daemon.Options{Load: load, Simulate: func(string) (daemon.Simulated, error) { return d.machine, nil },
+		stopped <- daemon.Run(ctx, loaded, daemon.Options{Load: load, Simulate: d.simulate,
 			Place: config.Place{Getenv: func(string) string { return "" }}, Out: io.Discard, Err: io.Discard, Version: "demo"})
 	}()
 	defer func() {
 		cancel()
 		err = errors.Join(err, <-stopped)
 	}()
-	d.client = api.Dial(address)
+	d.client = api.Dial(d.address)
 	defer d.client.Close()
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	forward, err := browser.Listen(ctx, address, port)
+	forward, err := browser.Listen(ctx, d.address, port)
 	if err != nil {
 		return err
 	}
@@ -139,13 +143,13 @@ var story = []struct {
 	at    int
 	text  string
 	fault string
-	args  hostsim.Args
+	args  map[string]string
 }{
-	{8, "the drive gets warmer", "heat", hostsim.Args{"celsius": "44"}},
-	{16, "sectors wait for reallocation", "pending", hostsim.Args{"n": "4"}},
-	{24, "the drive has replaced sectors by spare ones", "reallocate", hostsim.Args{"n": "40"}},
-	{32, "and more of them", "reallocate", hostsim.Args{"n": "320"}},
-	{40, "the drive fails: drivebay releases it, and its volume moves to another drive", "reallocate", hostsim.Args{"n": "1800"}},
+	{8, "the drive gets warmer", "heat", map[string]string{"celsius": "44"}},
+	{16, "sectors wait for reallocation", "pending", map[string]string{"n": "4"}},
+	{24, "the drive has replaced sectors by spare ones", "reallocate", map[string]string{"n": "40"}},
+	{32, "and more of them", "reallocate", map[string]string{"n": "320"}},
+	{40, "the drive fails: drivebay releases it, and its volume moves to another drive", "reallocate", map[string]string{"n": "1800"}},
 }
 
 // Seconds that a person has for a step, before the demonstration does it.
@@ -163,7 +167,7 @@ func (d *demo) tell(ctx context.Context) error {
 		}
 		at = s.at
 		d.say("%3d s: %s", at, s.text)
-		if err := d.machine.Inject(hostsim.Fault{Drive: d.serial, Fault: s.fault, Args: s.args}); err != nil {
+		if err := d.inject(ctx, s.fault, s.args); err != nil {
 			return err
 		}
 		if err := d.client.Refresh(ctx); err != nil {
@@ -181,7 +185,7 @@ func (d *demo) tell(ctx context.Context) error {
 	if err := d.wait(ctx, replaceAfter); err != nil {
 		return err
 	}
-	if err := d.machine.Inject(hostsim.Fault{Drive: d.serial, Fault: "replace", Args: hostsim.Args{"serial": "ZL2ANEW1"}}); err != nil {
+	if err := d.inject(ctx, "replace", map[string]string{"serial": "ZL2ANEW1"}); err != nil {
 		return err
 	}
 	for {
@@ -199,6 +203,11 @@ func (d *demo) tell(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// inject breaks the drive.
+func (d *demo) inject(ctx context.Context, fault string, args map[string]string) error {
+	return simclient.Ask(ctx, d.address, "POST", "faults", map[string]any{"drive": d.serial, "fault": fault, "args": args}, nil)
 }
 
 // approve waits for a person who approves the removal, and approves it after approveAfter seconds.

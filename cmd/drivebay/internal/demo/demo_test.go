@@ -7,6 +7,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/daemon"
+	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
 // buffer is output that is read while it is written.
@@ -27,6 +30,8 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
+func simulate(path string) (daemon.Simulated, error) { return hostsim.LoadFile(path) }
+
 // The story reaches its end by itself, and nothing of it is left.
 func TestDemo(t *testing.T) {
 	t.Setenv("TMPDIR", shortDir(t))
@@ -34,7 +39,7 @@ func TestDemo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- (&demo{out: &out, pace: 20 * time.Millisecond}).run(ctx, 0) }()
+	go func() { ended <- (&demo{out: &out, simulate: simulate, pace: 20 * time.Millisecond}).run(ctx, 0) }()
 	for end := time.Now().Add(time.Minute); !strings.Contains(out.String(), "is the successor"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the demonstration does not end:\n%s", &out)
