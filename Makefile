@@ -8,12 +8,12 @@ CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Not hack/kube/programs: vet would compile Kubernetes, which takes minutes.
-MODULES  := hack/protogen hack/csiaddons hack/packages hack/chart
+MODULES  := hack/ui hack/protogen hack/csiaddons hack/packages hack/chart
 CORPUS   ?= $(or $(DRIVEBAY_CORPUS),../shared/corpus)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := build
-.PHONY: help build run test test-long test-race hammer test-root test-addons test-packages test-chart lab lab-volumes lab-long kube kube-api kube-scale fuzz assess bench lint generate image packages clean need-go
+.PHONY: help build run test test-long test-race hammer test-root test-addons test-ui test-packages test-chart lab lab-volumes lab-long kube kube-api kube-scale fuzz assess bench lint generate image packages clean need-go
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
@@ -48,6 +48,10 @@ hammer: need-go ## random operations against a model of every acknowledged byte:
 # One package after the other: an engine finds the volumes of every loop device that there is.
 test-root: need-go ## tests on loop devices and the real kernel (needs root)
 	$(GO) run ./hack/tier -name root -min 5 -- -tags root -p 1 -timeout 20m -run Root ./...
+
+# DRIVEBAY_PICTURES=$$PWD/docs writes the pictures of docs/page.md; DRIVEBAY_AXE=FILE checks the page with that axe-core.
+test-ui: need-go ## the page in headless Chromium, on a simulated rack (needs chromium)
+	$(GO) run ./hack/tier -name ui -dir hack/ui -min 9 -- -timeout 5m $(if $(DRIVEBAY_AXE),-tags axe) .
 
 test-addons: need-go ## the daemon against the released programs of CSI-Addons (needs root; builds them from their modules)
 	$(GO) run ./hack/tier -name addons -dir hack/csiaddons -min 6 -- -timeout 30m .

@@ -41,6 +41,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"drivemgr":                   {ours: []string{".", "internal/backoff", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
 	"lvm":                        {ours: []string{".", "internal/host"}},
 	"volume":                     {ours: []string{".", "condition", "internal/backoff", "internal/host", "lvm", "internal/gpt", "internal/content", "internal/lane"}},
+	"internal/history":           {ours: []string{".", "internal/health"}},
 	"internal/store":             {ours: []string{".", "internal/host"}, theirs: []string{"go.etcd.io/bbolt"}},
 	"internal/store/storetest":   {ours: []string{"."}},
 	"internal/api":               {ours: []string{"."}},
@@ -51,6 +52,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"csi/csitest":                {ours: []string{".", "internal/host", "internal/hostsim"}, theirs: []string{"github.com/kubernetes-csi/csi-test", "github.com/onsi", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/container-storage-interface/spec"}},
 	"internal/cursor":            {ours: []string{"."}},
 	"internal/notify":            {ours: []string{".", "internal/backoff", "internal/cursor"}},
+	"internal/ui":                {ours: []string{"."}},
 	"internal/metrics":           {ours: []string{"."}, theirs: []string{"github.com/prometheus"}},
 	"internal/config":            {ours: []string{".", "internal/health"}, theirs: []string{"go.yaml.in/yaml"}},
 
@@ -70,6 +72,9 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/kube/controller": {ours: []string{".", "api/v1alpha1", "internal/kube/client", "internal/kube/heartbeat", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"}},
 
 	"cmd/drivebay/internal/complete":  {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},
+	"cmd/drivebay/internal/browser":   {ours: []string{"internal/ui"}, theirs: []string{"github.com/spf13"}},
+	"cmd/drivebay/internal/demo":      {ours: []string{".", "cmd/drivebay/internal/browser", "cmd/drivebay/internal/daemon", "cmd/drivebay/internal/simclient", "internal/api", "internal/config"}, theirs: []string{"github.com/spf13"}},
+	"cmd/drivebay/internal/page":      {ours: []string{".", "cmd/drivebay/internal/overview", "cmd/drivebay/internal/render"}},
 	"cmd/drivebay/internal/follow":    {ours: []string{"."}},
 	"cmd/drivebay/internal/named":     {ours: []string{"."}},
 	"cmd/drivebay/internal/plugin":    {ours: []string{"internal/api", "internal/kube/cluster"}, theirs: []string{"github.com/spf13"}},
@@ -83,8 +88,8 @@ var may = map[string]struct{ ours, theirs []string }{
 	"cmd/drivebay/internal/reference": {ours: []string{".", "internal/kube/events"}, theirs: []string{"github.com/spf13"}},
 	"cmd/drivebay/internal/overview":  {ours: []string{".", "internal/api"}},
 	"cmd/drivebay/internal/render":    {ours: []string{".", "cmd/drivebay/internal/overview", "internal/assess"}, theirs: []string{"go.yaml.in/yaml"}},
-	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
-		"internal/host", "internal/host/hardware", "internal/kube", "internal/metrics", "internal/notify", "internal/rpc", "internal/store"}},
+	"cmd/drivebay/internal/daemon": {ours: []string{".", "addons", "cmd/drivebay/internal/overview", "cmd/drivebay/internal/page", "csi", "docs/api", "drivemgr", "lvm", "volume", "internal/api", "internal/config",
+		"internal/history", "internal/host", "internal/host/hardware", "internal/kube", "internal/metrics", "internal/notify", "internal/rpc", "internal/store", "internal/ui"}},
 }
 
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those
@@ -114,7 +119,7 @@ func init() {
 var only = map[string][]string{
 	"os/exec":  {"internal/host", "internal/notify"},                                                                                   // notify: the command of an operator, which touches no drive of ours
 	"syscall":  {"internal/host", "internal/notify", "cmd/drivebay", "cmd/drivebay/internal/daemon", "internal/store", "internal/api"}, // cmd and daemon: the names of signals, and madvise; notify: the process group of a command; api: the user of a connection; store: the errors of a disk that takes no writes
-	"net/http": {"internal/api", "internal/notify", "internal/metrics", "internal/hostsim", "cmd/drivebay", "cmd/drivebay/internal/daemon", "cmd/drivebay/internal/simclient"},
+	"net/http": {"internal/api", "internal/notify", "internal/metrics", "internal/hostsim", "internal/ui", "cmd/drivebay", "cmd/drivebay/internal/browser", "cmd/drivebay/internal/daemon", "cmd/drivebay/internal/simclient"},
 }
 
 type listed struct {

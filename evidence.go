@@ -228,6 +228,7 @@ type Kernel struct {
 	Inflight   uint64        `json:"inflight"`
 	Completed  uint64        `json:"completed"` // reads+writes+discards+flushes that completed
 	Changed    uint64        `json:"-"`         // writes and discards of those
+	Waited     uint64        `json:"-"`         // milliseconds that all of those took together
 	// Frozen is for how long requests have waited while none completed.
 	Frozen time.Duration `json:"frozen,omitempty"`
 	// LaneStuck is for how long the daemon's own request to the drive has had no answer.

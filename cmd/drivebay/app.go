@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/browser"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/complete"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/demo"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/plugin"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
 	"github.com/drivebay/drivebay/internal/api"
@@ -112,7 +114,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.serveCommand(), drives.drivesCommand(), drives.driveCommand(), a.explainCommand(), drives.smartCommand(),
 		drives.claimCommand(), drives.unclaimCommand(), volumes.capacityCommand(), volumes.volumesCommand(), volumes.volumeCommand(),
 		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), a.notifyCommand(), drives.selftestCommand(), drives.refreshCommand(),
-		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), drives.treeCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
+		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), drives.treeCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(), browser.Command(&a.api, a.out), demo.Command(a.out, simulated),
 	)
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)

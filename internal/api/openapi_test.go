@@ -29,7 +29,7 @@ const (
 
 // spoken is every type that crosses the wire at the top of an answer or a body.
 var spoken = map[string]any{
-	"Snapshot": drivebay.Snapshot{}, "RawPage": drivebay.RawPage{},
+	"Snapshot": drivebay.Snapshot{}, "DriveHistory": DriveHistory{}, "RawPage": drivebay.RawPage{},
 	"Version": Version{}, "Status": Status{}, "EventList": EventList{}, "BayList": BayList{}, "Refusal": errorBody{}, "Trial": Trial{},
 	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{}, "VolumeRoom": drivebay.VolumeRoom{},
 	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},

@@ -38,6 +38,7 @@ var routes = []route{
 	{"GET", "/api/v1/snapshot", false, aboutDrives(driveHandlers.snapshot)},
 	{"GET", "/api/v1/drives", false, aboutDrives(driveHandlers.drives)},
 	{"GET", "/api/v1/drives/{id}", false, aboutDrives(driveHandlers.drive)},
+	{"GET", "/api/v1/drives/{id}/history", false, aboutDrives(driveHandlers.history)},
 	{"GET", "/api/v1/drives/{id}/pages", true, aboutDrives(driveHandlers.pages)},
 	{"POST", "/api/v1/drives/{id}/selftest", true, aboutDrives(driveHandlers.selfTest)},
 	{"POST", "/api/v1/drives/{id}/acknowledge", true, aboutDrives(driveHandlers.acknowledge)},
@@ -95,6 +96,10 @@ func (s *Server) restricted(refusal *Error) http.Handler {
 		mux.Handle(path, s.answer(wrongMethod(methods)))
 	}
 	for pattern, h := range s.mounts {
+		if s.local[pattern] && refusal == errReadOnly {
+			mux.Handle(pattern, s.answer(refuse(refusal)))
+			continue
+		}
 		mux.Handle(pattern, s.answer(mounted(h, refusal)))
 	}
 	if _, taken := s.mounts["/"]; !taken {

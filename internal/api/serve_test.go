@@ -350,3 +350,21 @@ func BenchmarkDrives100(b *testing.B) {
 		}
 	}
 }
+
+// A handler that is mounted for the unix socket is on no TCP address, for reading neither.
+func TestPageIsLocal(t *testing.T) {
+	e := newEngine(1)
+	s := full(e)
+	s.MountLocal("/ui/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = e.call(r.Context(), "ui") }))
+	for _, path := range []string{"/ui/", "/ui/state", "/ui/app.js"} {
+		if w := ask(s.Handler(true), "GET", path, ""); w.Code != http.StatusForbidden || len(e.asked()) != 0 {
+			t.Errorf("%s over TCP: %d, asked %v", path, w.Code, e.asked())
+		}
+	}
+	if w := ask(s.restricted(errMember), "GET", "/ui/state", ""); w.Code != http.StatusOK || len(e.asked()) != 1 {
+		t.Errorf("a member of the group reads: %d", w.Code)
+	}
+	if w := ask(s.restricted(errMember), "POST", "/ui/actions", "{}"); w.Code != http.StatusForbidden || len(e.asked()) != 1 {
+		t.Errorf("a member of the group acts: %d", w.Code)
+	}
+}

@@ -48,6 +48,8 @@ type Options struct {
 	Volumes Volumes      // nil: the daemon has no volume engine
 	Metrics http.Handler // GET /metrics
 	OpenAPI []byte       // GET /api/v1/openapi.yaml
+	// History returns what was measured of a drive in the last 90 days; nil: it is not kept.
+	History func(drive string) ([]drivebay.HistoryPoint, error)
 	// Trial sends a trial notice to every sink; nil: none is configured.
 	Trial  func(ctx context.Context) []TrialResult
 	Ready  func() []string // more reasons why the daemon is not ready; empty: none
@@ -73,6 +75,7 @@ type Server struct {
 	engine Engine
 	opt    Options
 	mounts map[string]http.Handler
+	local  map[string]bool // the mounted patterns that no TCP address serves
 
 	stopping context.Context // ends the long polls when the daemon stops
 	stop     context.CancelFunc
@@ -91,7 +94,7 @@ func New(engine Engine, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{engine: engine, opt: opt, mounts: map[string]http.Handler{}, cache: map[string]encoded{}}
+	s := &Server{engine: engine, opt: opt, mounts: map[string]http.Handler{}, local: map[string]bool{}, cache: map[string]encoded{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -99,6 +102,12 @@ func New(engine Engine, opt Options) *Server {
 // Mount adds a handler under a pattern of net/http ("/sim/"), before Serve. On a read-only address
 // the handler gets GET and HEAD requests only.
 func (s *Server) Mount(pattern string, h http.Handler) { s.mounts[pattern] = h }
+
+// MountLocal adds a handler that only the unix socket serves.
+func (s *Server) MountLocal(pattern string, h http.Handler) {
+	s.Mount(pattern, h)
+	s.local[pattern] = true
+}
 
 // Serve answers on all listeners until ctx ends or one of them fails. It then waits for running
 // requests and closes the listeners.

@@ -20,12 +20,36 @@ const (
 	keyDefects     = "scsi.pendingDefects"
 	keyIOErrors    = "kernel.ioErrors"
 	keyIOTimeouts  = "kernel.ioTimeouts"
+
+	// Of the attributes that are counted (see counted).
+	keyReallocated   = "ata.5"
+	keyUncorrectable = "ata.187"
 )
 
 // Counters returns the counters that the history keeps of one reading. Either argument may be nil.
 func Counters(ev *drivebay.Evidence, k *drivebay.Kernel) map[string]uint64 {
 	l := newLook(Input{Evidence: ev, Kernel: k}, Thresholds{})
 	return l.counters
+}
+
+// Reallocated returns the sectors that a drive has replaced by spare ones, from the counters of a reading.
+func Reallocated(counters map[string]uint64) (uint64, bool) {
+	return first(counters, keyReallocated, keyGrown)
+}
+
+// MediaErrors returns how often a drive could not read its data, from the counters of a reading.
+func MediaErrors(counters map[string]uint64) (uint64, bool) {
+	return first(counters, keyNVMeMedia, keyUncorrectable, keyUncorrected, keyReported)
+}
+
+// first returns the first of some counters that the drive has.
+func first(counters map[string]uint64, keys ...string) (uint64, bool) {
+	for _, key := range keys {
+		if n, ok := counters[key]; ok {
+			return n, true
+		}
+	}
+	return 0, false
 }
 
 func counters(ev *drivebay.Evidence, k *drivebay.Kernel, kind drivebay.Type) map[string]uint64 {

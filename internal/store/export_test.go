@@ -39,3 +39,10 @@ func OpenReadOnly(path string, cause error) *Bolt {
 	_ = b.openReadOnly()
 	return b
 }
+
+// Written returns how many bytes of pages the store has written since it was opened, without the one page of
+// metadata of each transaction (bbolt, Tx.Commit).
+func Written(b *Bolt) int64 {
+	stats := b.db.Stats().TxStats
+	return stats.GetPageAlloc()
+}

@@ -16,12 +16,13 @@ type Mem struct {
 	mu                                              sync.Mutex
 	records, volumes, snapshots, forgotten, remains shelf
 	events                                          map[uint64][]byte
+	history                                         map[string][]byte // by key of the bolt store
 	last                                            uint64
 }
 
 // Memory returns a store that lasts until the process ends.
 func Memory() *Mem {
-	return &Mem{records: shelf{}, volumes: shelf{}, snapshots: shelf{}, forgotten: shelf{}, remains: shelf{}, events: map[uint64][]byte{}}
+	return &Mem{records: shelf{}, volumes: shelf{}, snapshots: shelf{}, forgotten: shelf{}, remains: shelf{}, events: map[uint64][]byte{}, history: map[string][]byte{}}
 }
 
 // Records returns the records of all drives.

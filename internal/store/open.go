@@ -215,7 +215,7 @@ func (b *database) prepare() error {
 }
 
 func prepareSchema(tx *bolt.Tx) error {
-	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, forgottenBucket, remainsBucket, quarantineBucket} {
+	for _, name := range [][]byte{metaBucket, recordsBucket, eventsBucket, volumesBucket, snapshotsBucket, forgottenBucket, remainsBucket, historyBucket, quarantineBucket} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}

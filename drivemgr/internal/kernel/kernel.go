@@ -28,6 +28,7 @@ func Read(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.T
 		stat := s.Text(way + "/stat")
 		k.Completed += requests(stat, statReads, statWrites, statDiscards, statFlushes)
 		k.Changed += requests(stat, statWrites, statDiscards)
+		k.Waited += requests(stat, statReadTime, statWriteTime, statDiscardTime, statFlushTime)
 		k.Inflight = max(k.Inflight, inflight(s.Text(way+"/inflight")))
 		if isSCSI(name) {
 			k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
@@ -42,15 +43,21 @@ func Read(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.T
 	return k
 }
 
-// Fields of stat that count completed requests (Documentation/admin-guide/iostats.rst; the
-// later ones came with 4.18 and 5.5).
+// Fields of stat that count completed requests, and the milliseconds that they took, from the queue to the
+// completion (Documentation/admin-guide/iostats.rst; the later ones came with 4.18 and 5.5).
 const (
 	statReads    = 0
 	statWrites   = 4
 	statDiscards = 11
 	statFlushes  = 15
+
+	statReadTime    = 3
+	statWriteTime   = 7
+	statDiscardTime = 14
+	statFlushTime   = 16
 )
 
+// requests sums fields of stat.
 func requests(stat string, fields ...int) (sum uint64) {
 	i := 0
 	for f := range strings.FieldsSeq(stat) {

@@ -120,11 +120,12 @@ func (d *daemon) run(ctx context.Context) error {
 		return errors.Join(err, st.Close())
 	}
 	d.notices = d.newNotices()
+	recorder, tick := d.newHistory(st)
 	kubernetes, err := d.kubernetes()
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	edge := d.edge(sim)
+	edge := d.edge(ctx, sim, recorder)
 	listeners, err := d.listen(ctx)
 	if err != nil {
 		return errors.Join(err, st.Close())
@@ -142,6 +143,7 @@ func (d *daemon) run(ctx context.Context) error {
 		func() error { return d.engine.Run(ctx) },
 		func() error { return edge.Serve(ctx, listeners...) },
 		func() error { return d.notices.Run(ctx) },
+		func() error { return d.record(ctx, recorder, tick) },
 	}
 	if d.volumes != nil {
 		parts = append(parts, func() error { return d.volumes.Run(ctx) })

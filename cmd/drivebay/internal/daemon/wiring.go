@@ -12,6 +12,7 @@ import (
 	apidoc "github.com/drivebay/drivebay/docs/api"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
+	"github.com/drivebay/drivebay/internal/history"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/metrics"
 	"github.com/drivebay/drivebay/lvm"
@@ -66,11 +67,12 @@ func (d *daemon) node() string {
 }
 
 // edge returns the server of the API, the metrics and the simulator.
-func (d *daemon) edge(sim http.Handler) *api.Server {
+func (d *daemon) edge(ctx context.Context, sim http.Handler, recorder *history.Recorder) *api.Server {
 	opt := api.Options{
 		Version: api.Version{Version: d.opt.Version, Commit: d.opt.Commit, Go: runtime.Version(), Started: d.machine.Now()},
 		Metrics: metrics.Handler(d.engine, nil, d.counted(), d.opt.Version, d.opt.Commit),
 		Trial:   d.trial(),
+		History: recorder.Of,
 		OpenAPI: apidoc.OpenAPI,
 		Ready:   d.engine.Unready,
 		Config:  d.report.Load,
@@ -80,6 +82,7 @@ func (d *daemon) edge(sim http.Handler) *api.Server {
 		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, d.counted(), d.opt.Version, d.opt.Commit)
 	}
 	server := api.New(d.engine, opt)
+	server.MountLocal("/ui/", d.newPage(ctx, opt.Version.Started))
 	if sim != nil {
 		server.Mount("/sim/", sim)
 	}
