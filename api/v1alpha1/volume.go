@@ -9,6 +9,9 @@ const VolumeReady = "Ready"
 // VolumeHealed is the condition of a Volume that says how the repair that spec.heal requests has ended.
 const VolumeHealed = "Healed"
 
+// VolumeReleasedFrom is the condition of a Volume that has the answer to spec.releaseFrom.
+const VolumeReleasedFrom = "ReleasedFromDrive"
+
 // VolumePhase is how far the requests of a Volume are.
 type VolumePhase string
 
@@ -67,6 +70,7 @@ const (
 // +kubebuilder:printcolumn:name="Error",type=string,priority=1,JSONPath=`.status.error.message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z2-7]{26}$')",message="the name of a Volume is the id of the volume: 26 characters of base 32"
 // +kubebuilder:validation:XValidation:rule="self.spec.size.required >= oldSelf.spec.size.required || (has(self.status) && has(self.status.capacity) && self.spec.size.required >= self.status.capacity)",message="a volume never shrinks: spec.size.required cannot become less than the size of the volume"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.releaseFrom) || (has(oldSelf.spec.releaseFrom) && self.spec.releaseFrom == oldSelf.spec.releaseFrom) || (has(self.status) && has(self.status.location) && has(self.status.location.drives) && self.spec.releaseFrom in self.status.location.drives)",message="spec.releaseFrom has to be the id of a drive that the volume is on: one of status.location.drives"
 type Volume struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -132,6 +136,12 @@ type VolumeSpec struct {
 	// starts again at once leaves no time for the copy. Absent: what was set on the node counts.
 	// +optional
 	MoveBeforeUse *bool `json:"moveBeforeUse,omitempty"`
+	// ReleaseFrom is the id of a drive that has to leave and does not wait for the volume: the data leave with the drive. The
+	// node acts on it once, as soon as no pod uses the volume.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ReleaseFrom string `json:"releaseFrom,omitempty"`
 	// Attempt counts the requests of the controller: the node answers each, also after it has refused one. 0:
 	// nothing was requested, and the object only shows what the node has.
 	// +kubebuilder:validation:Minimum=0
@@ -198,6 +208,10 @@ type VolumeStatus struct {
 	// Healing is the result of the last repair that spec.heal has requested.
 	// +optional
 	Healing *VolumeHealing `json:"healing,omitempty"`
+	// ReleaseFrom is the text of spec.releaseFrom that the node has answered. The condition has the answer.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ReleaseFrom string `json:"releaseFrom,omitempty"`
 
 	// Size is the size of the volume for people.
 	// +kubebuilder:validation:MaxLength=32

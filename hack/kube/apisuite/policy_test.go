@@ -55,6 +55,11 @@ func TestKubeVolumePolicy(t *testing.T) {
 		return ""
 	})
 
+	made, err := all.Get(t.Context(), id)
+	if err != nil || len(made.Status.Location.Drives) == 0 {
+		t.Fatalf("%v: %+v", err, made)
+	}
+	drive := made.Status.Location.Drives[0] // the schema refuses another one, before the policy
 	snapshot := func(node, spec string) string {
 		return `{"apiVersion":"drivebay.io/v1alpha1","kind":"Snapshot","metadata":{"name":"` + drivebay.SnapshotID("s") + `"},"spec":{"node":"` + node + `","name":"s","volume":"` + id + `"` + spec + `}}`
 	}
@@ -76,6 +81,8 @@ func TestKubeVolumePolicy(t *testing.T) {
 		"another node makes a snapshot":  {foreign, snapshot("rack24", ""), []string{"create", "-f", "-"}, "may not write a Snapshot"},
 		"the node requests a snapshot":   {own, snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "requests nothing"},
 		"a node wishes":                  {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1"}}`}, "written by the controller only"},
+		"a node releases from a drive":   {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"releaseFrom":"` + drive + `"}}`}, "written by the controller only"},
+		"a node makes one released":      {own, strings.Replace(object("rack24", "x", ""), `"size"`, `"releaseFrom":"x","size"`, 1), []string{"create", "-f", "-"}, "requests nothing"},
 		"a person wishes and requests":   {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","attempt":1}}`}, "written by the controller only"},
 		"a person wishes and grows":      {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","size":{"required":5368709120}}}`}, "written by the controller only"},
 		"a person makes a snapshot":      {"", snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "a Snapshot is made by its node or by the controller only"},

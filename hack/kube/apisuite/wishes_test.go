@@ -119,8 +119,15 @@ func TestKubeMoveBeforeUse(t *testing.T) {
 	if err := stage(); !errors.Is(err, drivebay.ErrUnavailable) {
 		t.Errorf("staged before it has moved: %v", err)
 	}
-	o := n.object(t, all, "v", "has moved", func(o *v1alpha1.Volume) bool {
-		return !o.Status.MoveBeforeUse && o.Status.Usage == "IN_USE" && !slices.Contains(o.Status.Location.Drives, old)
+	var o *v1alpha1.Volume
+	Eventually(t, 90*time.Second, "the volume has moved", func() (why string) { // a status that is no answer is written twice a minute
+		if o, err = all.Get(t.Context(), v.ID); err != nil {
+			return err.Error()
+		}
+		if o.Status.MoveBeforeUse || o.Status.Usage != "IN_USE" || slices.Contains(o.Status.Location.Drives, old) {
+			return fmt.Sprintf("%s on %v, to move first: %v", o.Status.Usage, o.Status.Location.Drives, o.Status.MoveBeforeUse)
+		}
+		return ""
 	})
 	if o.Status.Error != nil || o.Spec.MoveBeforeUse == nil || !*o.Spec.MoveBeforeUse {
 		t.Errorf("%+v, %+v", o.Spec, o.Status)

@@ -22,6 +22,7 @@ const (
 	callDelete
 	callHeal
 	callMoveFirst
+	callReleaseFrom
 	callAdopt
 	callForget
 )
@@ -46,6 +47,8 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 		return callHeal
 	case v != nil && movesFirst(o, v):
 		return callMoveFirst
+	case v != nil && releasesFrom(o, v):
+		return callReleaseFrom
 	case v != nil && uint64(max(o.Spec.Size.Required, 0)) > v.Size:
 		return callExpand
 	}
@@ -142,8 +145,9 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	s := *o.Status.DeepCopy()
 	due := requested(o, v)
 	setHealed(o, &s, out, now)
+	setReleasedFrom(o, &s, v, out, now)
 	switch {
-	case out.did == callHeal: // has its own condition
+	case out.did == callHeal || out.did == callReleaseFrom: // each has its own condition
 	case out.did != callNone:
 		s.Error = translate.ErrorOf(out.err)
 	case due == callNone, o.Generation != s.ObservedGeneration:
@@ -267,7 +271,7 @@ var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
 		if s.Healing != nil {
 			healed = s.Healing.Request
 		}
-		return []any{s.ObservedGeneration, s.Phase, healed}
+		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom}
 	},
 	WithoutNumbers: withoutNumbers,
 }

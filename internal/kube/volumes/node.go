@@ -29,6 +29,7 @@ type Engine interface {
 	DeleteSnapshot(ctx context.Context, id string) error
 	Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.HealReport, error)
 	MoveBeforeUse(ctx context.Context, id string, on bool) error
+	ReleaseVolume(ctx context.Context, id string) error
 	AdoptVolume(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
 	// RestoreName gives a volume that was found without its name what others remember of it.
@@ -261,6 +262,8 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 		out.err = n.opt.Engine.AdoptVolume(ctx, o.Name)
 	case callForget:
 		out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
+	case callReleaseFrom:
+		out.err = n.releaseFrom(ctx, o)
 	case callExpand:
 		_, _, out.err = n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
 	}
@@ -276,6 +279,15 @@ func (n *Node) create(ctx context.Context, o *v1alpha1.Volume) error {
 		_, err = n.opt.Engine.CreateVolume(ctx, r)
 	}
 	return err
+}
+
+// releaseFrom releases a volume from the drive that a person has named. The volume may have moved since.
+func (n *Node) releaseFrom(ctx context.Context, o *v1alpha1.Volume) error {
+	v, ok := n.opt.Engine.Volumes().Get(o.Name)
+	if !ok || !slices.Contains(v.Location.Drives, o.Spec.ReleaseFrom) {
+		return fmt.Errorf("release volume %s: %w: it is not on drive %s", o.Name, drivebay.ErrInvalid, o.Spec.ReleaseFrom)
+	}
+	return n.opt.Engine.ReleaseVolume(ctx, o.Name)
 }
 
 // runSnapshot calls the engine for what the object of a snapshot requests.
