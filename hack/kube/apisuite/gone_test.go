@@ -1,0 +1,118 @@
+//go:build kube
+
+package apisuite
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/csi/csitest"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// TestKubeDriveIsGone follows docs/kubernetes.md, "A pod whose drive is gone for good": without its drive a volume is not
+// staged and not made again. A pod gets an empty volume only with a new claim, and the old volume can be deleted once it is
+// forgotten on its node.
+func TestKubeDriveIsGone(t *testing.T) {
+	a := Up(t)
+	n := newNode(t, a, "node-1", 2)
+	c, _ := newController(t, a.Config())
+	ready(t, c, "node-1")
+	all := volumesOf(t, a)
+	path := func(v drivebay.Volume) string { return kubelet + "/plugins/" + v.ID }
+	stage := func(v drivebay.Volume) error {
+		if err := (csitest.Simulated{Machine: n.sim, Root: kubelet}).MakeFolder(path(v)); err != nil {
+			t.Fatal(err)
+		}
+		return n.engine.StageVolume(t.Context(), drivebay.StageRequest{Volume: v.ID, Path: path(v), Access: drivebay.AccessWriter})
+	}
+	old, err := create(t, c, requestFor("pvc-1", gib))
+	if err == nil {
+		err = stage(old)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	drive := old.Location.Drives[0]
+	d, _ := n.drives.Snapshot().Get(drive)
+	pull(t, n, drive)
+
+	// The volume is MISSING, and its pod ends but does not start again.
+	n.object(t, all, "pvc-1", "is MISSING", func(o *v1alpha1.Volume) bool {
+		return o.Status.OperationalStatus == "MISSING" && o.Status.Phase == v1alpha1.VolumeMade && len(o.Status.Findings) > 0
+	})
+	if out := a.Kubectl(t, "", "get", "volumes.drivebay.io", old.ID); !strings.Contains(out, "MISSING") {
+		t.Error(out)
+	}
+	if err := n.engine.UnstageVolume(t.Context(), old.ID, path(old)); err != nil {
+		t.Errorf("the pod does not end: %v", err)
+	}
+	if err := stage(old); err == nil {
+		t.Error("a volume without its drive is staged")
+	} else {
+		t.Logf("the pod waits: %v", err)
+	}
+
+	// The provisioner repeats its request, and the node starts again: nothing is made in place of the volume.
+	made := n.calls.create
+	if v, err := c.CreateVolume(t.Context(), requestFor("pvc-1", gib)); err == nil && v.Location.Partition != old.Location.Partition {
+		t.Errorf("a request for the claim makes %+v", v)
+	}
+	if n.calls.create != made {
+		t.Error("the node was asked to make the volume again")
+	}
+	n.restart(t, a)
+	n.object(t, all, "pvc-1", "is still MISSING", func(o *v1alpha1.Volume) bool { return o.Status.OperationalStatus == "MISSING" })
+	if err := stage(old); err == nil {
+		t.Error("after a restart, a volume without its drive is staged")
+	}
+
+	// The claim is deleted: the next claim has a volume on another drive, and the old volume waits.
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	err = c.DeleteVolume(short, old.ID)
+	if !errors.Is(err, drivebay.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("deleted without its drive: %v", err)
+	}
+	t.Logf("the deletion waits: %v", err)
+	n.object(t, all, "pvc-1", "waits for its drive", func(o *v1alpha1.Volume) bool {
+		return o.Status.Phase == v1alpha1.VolumeReleasing && o.Status.Error != nil && o.Status.Error.Code == "Unavailable"
+	})
+	fresh, err := create(t, c, requestFor("pvc-2", gib))
+	if err == nil {
+		err = stage(fresh)
+	}
+	if err != nil || fresh.ID == old.ID || slices.Contains(fresh.Location.Drives, drive) {
+		t.Fatalf("the next claim: %+v, %v", fresh, err)
+	}
+
+	// Forgotten on its node, the old volume is deleted.
+	if err := n.engine.ForgetVolume(t.Context(), old.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := persist(t, func(ctx context.Context) error { return c.DeleteVolume(ctx, old.ID) }); err != nil {
+		t.Errorf("forgotten, it is not deleted: %v", err)
+	}
+	eventually(t, "the object is gone", func() bool {
+		_, err := all.Get(t.Context(), old.ID)
+		return apierrors.IsNotFound(err)
+	})
+
+	// The drive is back after all: what is on it is shown, and the new volume stays as it is.
+	inject(t, n, hostsim.Fault{Drive: d.Serial, Fault: "return"})
+	o := n.object(t, all, "pvc-1", "is shown again", func(o *v1alpha1.Volume) bool { return o.Status.Phase != "" })
+	if o.Status.Location.Partition != old.Location.Partition || o.Spec.Release != "" {
+		t.Errorf("the drive is back: %+v, %+v", o.Spec, o.Status)
+	}
+	t.Logf("the drive is back: %s %s %+v", o.Status.Phase, o.Status.OperationalStatus, o.Status.Findings)
+	n.object(t, all, "pvc-2", "is unchanged", func(o *v1alpha1.Volume) bool {
+		return o.Status.Location.Partition == fresh.Location.Partition && isPhase(v1alpha1.VolumeMade)(o)
+	})
+}
