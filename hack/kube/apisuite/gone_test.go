@@ -5,6 +5,10 @@ package apisuite
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +79,21 @@ func TestKubeDriveIsGone(t *testing.T) {
 	}
 
 	// The claim is deleted: the next claim has a volume on another drive, and the old volume waits.
+	lines := guide(t, a, "A pod whose drive is gone for good", map[string]string{"NAMESPACE": "default", "PV": "pvc-1", "CLAIM": "data-web-0", "POD": "web-0", "NODE": n.name, "VOLUME": old.ID, "DAEMON": "drivebay-x"})
+	a.Kubectl(t, appOf(old), "apply", "-f", "-")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "kubectl") && !strings.Contains(line, " exec ") { // nothing runs pods here
+			a.shell(t, line)
+		}
+	}
+	for _, what := range []string{"pvc/data-web-0", "pod/web-0"} {
+		if out, err := a.kubectl(t.Context(), "", "get", what, "--output", "jsonpath={.metadata.deletionTimestamp}"); err == nil && out == "" {
+			t.Errorf("%s is not deleted", what)
+		}
+	}
+	if out := a.Kubectl(t, "", "get", "pv", "pvc-1", "--output", "jsonpath={.spec.persistentVolumeReclaimPolicy} {.spec.csi.volumeHandle}"); out != "Retain "+old.ID {
+		t.Error(out)
+	}
 	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err = c.DeleteVolume(short, old.ID)
@@ -94,6 +113,9 @@ func TestKubeDriveIsGone(t *testing.T) {
 	}
 
 	// Forgotten on its node, the old volume is deleted.
+	if want := "kubectl --namespace drivebay exec drivebay-x -- drivebay volume forget " + old.ID + " --yes"; !slices.Contains(lines, want) {
+		t.Errorf("the guide lacks %q: %q", want, lines)
+	}
 	if err := n.engine.ForgetVolume(t.Context(), old.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -115,4 +137,61 @@ func TestKubeDriveIsGone(t *testing.T) {
 	n.object(t, all, "pvc-2", "is unchanged", func(o *v1alpha1.Volume) bool {
 		return o.Status.Location.Partition == fresh.Location.Partition && isPhase(v1alpha1.VolumeMade)(o)
 	})
+	if err := n.engine.DeleteVolume(t.Context(), old.ID); err != nil {
+		t.Errorf("delete what is back: %v", err)
+	}
+	eventually(t, "its object is gone", func() bool {
+		_, err := all.Get(t.Context(), old.ID)
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// appOf returns the objects of a pod of a StatefulSet with a volume, as the API server of a cluster has them.
+func appOf(v drivebay.Volume) string {
+	return `{"apiVersion":"v1","kind":"List","items":[
+{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default","namespace":"default"}},
+{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"` + v.Name + `"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"persistentVolumeReclaimPolicy":"Delete",
+ "claimRef":{"namespace":"default","name":"data-web-0"},"csi":{"driver":"drivebay.io","volumeHandle":"` + v.ID + `"}}},
+{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data-web-0","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"volumeName":"` + v.Name + `","resources":{"requests":{"storage":"1Gi"}}}},
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"default"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"web"}],
+ "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}}]}}]}`
+}
+
+// guide returns the commands of a section of docs/kubernetes.md, with values in place of the words in capitals.
+func guide(t *testing.T, a *API, title string, values map[string]string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(a.Root, "docs/kubernetes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("docs/kubernetes.md has no section %q", title)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	for i, block := range strings.Split(section, "```") {
+		commands, is := strings.CutPrefix(block, "sh\n")
+		if i%2 == 0 || !is {
+			continue
+		}
+		for line := range strings.Lines(commands) {
+			lines = append(lines, regexp.MustCompile(`\b[A-Z]{2,}\b`).ReplaceAllStringFunc(strings.TrimSpace(line), func(word string) string {
+				if values[word] == "" {
+					t.Fatalf("%s: the test has no value for %s", strings.TrimSpace(line), word)
+				}
+				return values[word]
+			}))
+		}
+	}
+	return lines
+}
+
+// shell runs a command of a reader with kubectl, as the administrator.
+func (a *API) shell(t *testing.T, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-ec", `kubectl() { "$HYPER" kubectl "$@"; }`+"\n"+line)
+	cmd.Env = append(os.Environ(), "HOME="+a.dir, "HYPER="+a.hyper, "KUBECONFIG="+a.Kubeconfig)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v: %s", line, err, out)
+	}
 }
