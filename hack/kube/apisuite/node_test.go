@@ -134,6 +134,13 @@ func (c *counted) count(n *int) {
 	*n++
 }
 
+// creations is how often the engine was asked to make a volume.
+func (c *counted) creations() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.create
+}
+
 func (c *counted) CreateVolume(ctx context.Context, r drivebay.VolumeRequest) (drivebay.Volume, error) {
 	c.count(&c.create)
 	return c.Engine.CreateVolume(ctx, r)
