@@ -152,7 +152,7 @@ func TestPeerFields(t *testing.T) {
 	for _, f := range fields {
 		got[f.number] = f.value
 	}
-	if string(got[2]) != "hmac(sha256)\x00" || string(got[1]) != "hunter2\x00" || native.Uint32(got[6]) != 3 || got[25][0] != 0 {
+	if string(got[2]) != "sha256\x00" || string(got[1]) != "hunter2\x00" || native.Uint32(got[6]) != 3 || got[25][0] != 0 {
 		t.Errorf("%v", got)
 	}
 	for _, number := range []uint16{17, 18, 19} { // after_sb_*: DRBD must not choose a loser by itself
@@ -217,10 +217,25 @@ func TestDecodeMetadata(t *testing.T) {
 }
 
 func TestMetadataBytes(t *testing.T) {
-	for disk, want := range map[uint64]uint64{0: 36 << 10, 1: 40 << 10, 128 << 20: 40 << 10, 128<<20 + 1: 44 << 10, 1 << 40: 36<<10 + 32<<20, 1<<64 - 1: 36<<10 + 1<<49} {
+	for disk, want := range map[uint64]uint64{0: 1 << 20, 1: 1 << 20, 1 << 30: 1 << 20, 32 << 30: 36<<10 + 1<<20, 32<<30 + 1: 40<<10 + 1<<20, 1 << 40: 36<<10 + 32<<20, 1<<64 - 1: 36<<10 + 1<<49} {
 		if got := MetadataBytes(disk); got != want {
 			t.Errorf("%d: %d, want %d", disk, got, want)
 		}
+	}
+}
+
+func TestValidSize(t *testing.T) {
+	for bytes, want := range map[uint64]bool{0: false, 4096: true, 4097: false, 256 << 10: false, 256<<10 + 4096: true, 96 << 20: false, 96<<20 - 4096: true} {
+		if ValidSize(bytes) != want || (checkSize(bytes) == nil) != want {
+			t.Errorf("%d: %v", bytes, !want)
+		}
+	}
+	c := &Client{fd: -1}
+	if err := c.Attach(context.Background(), 1, Backing{Bytes: 96 << 20}); err == nil || !strings.Contains(err.Error(), "256 KiB") {
+		t.Error(err)
+	}
+	if err := c.Resize(context.Background(), 1, 96<<20); err == nil || !strings.Contains(err.Error(), "256 KiB") {
+		t.Error(err)
 	}
 }
 

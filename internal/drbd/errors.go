@@ -20,8 +20,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrUnclean: the disk was attached since its activity log was applied (ApplyActivityLog).
 	ErrUnclean = errors.New("the activity log has to be applied first")
-	// ErrConnected: the addresses have a connection already.
-	ErrConnected = errors.New("already connected")
+	// ErrAddressInUse: a connection of this or of another resource has the address. Each connection needs a local and a
+	// remote port of its own (drbd_adm_connect).
+	ErrAddressInUse = errors.New("address in use")
 )
 
 // CodeError is a request that the kernel refused.
@@ -52,8 +53,8 @@ var codes = map[int32]struct {
 	text  string
 	class error
 }{
-	102: {"local address is in use by another connection", nil},
-	103: {"peer address is in use by another connection", nil},
+	102: {"a connection has the local address", ErrAddressInUse},
+	103: {"a connection has the peer address", ErrAddressInUse},
 	104: {"cannot open the backing device", nil},
 	105: {"cannot open the metadata device", nil},
 	107: {"the backing device is not a block device", nil},
@@ -70,7 +71,7 @@ var codes = map[int32]struct {
 	122: {"out of memory", nil},
 	123: {"cannot discard the local data: the device is primary", nil},
 	124: {"a disk is attached already", nil},
-	125: {"connected already", ErrConnected},
+	125: {"connected already", nil},
 	126: {"a required attribute is missing or unknown to the kernel", nil},
 	127: {"no such minor", ErrNotFound},
 	129: {"interrupted", nil},

@@ -32,10 +32,11 @@ const bitmapOffset = 36 << 10
 const SuperblockBytes = 4096
 
 // MetadataBytes is how large the metadata device of a disk has to be: one bit for every 4 KiB. The kernel
-// takes the bitmap in units of 4 KiB.
+// takes the bitmap in units of 4 KiB, and refuses a device below 1 MiB ("refusing attach: md-device too small, at least
+// 2048 sectors needed", min_md_device_sectors in drbd_adm_attach).
 func MetadataBytes(disk uint64) uint64 {
 	bits := disk/bitBytes + min(disk%bitBytes, 1)
-	return bitmapOffset + ((bits+7)/8+4095)/4096*4096
+	return max(1<<20, bitmapOffset+((bits+7)/8+4095)/4096*4096)
 }
 
 // Magic numbers of include/linux/drbd.h. DRBD 9 has metadata of its own.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,8 @@ type Backing struct {
 	Disk string
 	// Metadata is another block device, all of which holds the metadata: the disk keeps its content and size.
 	Metadata string
+	// Bytes is the size of the device, at most that of the disk. It must be one of ValidSize.
+	Bytes uint64
 	// MaxResyncRate limits the resynchronization, in KiB/s; 0 leaves the kernel's default.
 	MaxResyncRate uint32
 }
@@ -36,10 +39,32 @@ type Backing struct {
 // flexibleExternal is DRBD_MD_INDEX_FLEX_EXT.
 const flexibleExternal = -2
 
+// bitmapWord is the part of a device that one word of the bitmap stands for.
+const bitmapWord = 64 * bitBytes
+
+// ValidSize reports whether DRBD replicates a device of that size as a whole. The kernel counts the bits of the bitmap
+// at each attach and masks the last word, so that the bits beyond the device do not count; when the last
+// word is in use to its end, the mask is 0, and the kernel forgets which of the last 256 KiB differ from the peer
+// (bm_count_bits of drivers/block/drbd/drbd_bitmap.c, Linux 6.1). TestLabDRBDBitmap shows it. A device of such a size
+// has to be made 4 KiB larger.
+func ValidSize(bytes uint64) bool {
+	return bytes >= bitBytes && bytes%bitBytes == 0 && bytes%bitmapWord != 0
+}
+
+func checkSize(bytes uint64) error {
+	if !ValidSize(bytes) {
+		return fmt.Errorf("size of %d bytes: must be a multiple of 4 KiB, and not one of 256 KiB, of which the kernel does not replicate the end", bytes)
+	}
+	return nil
+}
+
 // Attach gives the device its local disk.
 func (c *Client) Attach(ctx context.Context, minor uint32, b Backing) error {
+	if err := checkSize(b.Bytes); err != nil {
+		return fmt.Errorf("drbd: attach to minor %d: %w", minor, err)
+	}
 	index := int32(flexibleExternal)
-	fields := []attribute{text(1, b.Disk), text(2, b.Metadata), u32(3, uint32(index))}
+	fields := []attribute{text(1, b.Disk), text(2, b.Metadata), u32(3, uint32(index)), u64(4, b.Bytes/sectorBytes)}
 	if b.MaxResyncRate != 0 {
 		fields = append(fields, u32(14, b.MaxResyncRate)) // c_max_rate
 	}
@@ -69,7 +94,7 @@ type Peer struct {
 	// Secret and its keyed hash authenticate both sides to each other. Neither is optional: without them,
 	// whatever connects from the peer's address gets all data.
 	Secret Secret
-	// Hash is a keyed hash algorithm of the kernel, "sha256" by default.
+	// Hash is a hash algorithm of the kernel, "sha256" by default. The kernel makes "hmac(sha256)" of it.
 	Hash string
 	// DiscardMyData declares the local data to be the loser of a split brain. DRBD ignores it while there is none, and
 	// forgets it when the local side becomes primary.
@@ -105,7 +130,7 @@ func (p Peer) fields() ([]attribute, error) {
 		hash = "sha256"
 	}
 	const disconnect = 0 // ASB_DISCONNECT
-	return []attribute{text(1, p.Secret.text), text(2, "hmac("+hash+")"), u32(6, uint32(p.Protocol)),
+	return []attribute{text(1, p.Secret.text), text(2, hash), u32(6, uint32(p.Protocol)),
 		u32(17, disconnect), u32(18, disconnect), u32(19, disconnect), u8(24, false), u8(25, p.DiscardMyData)}, nil
 }
 
@@ -132,12 +157,20 @@ func sockaddr(a netip.AddrPort) []byte {
 	return append(b, 0, 0, 0, 0)
 }
 
-// Disconnect ends the connection between two addresses. The kernel refuses a request that names the resource
-// beside them ("no resource name expected", drbd_adm_prepare). Force does not tell the peer.
+// Disconnect ends the connection between two addresses, if there is one. The kernel refuses a request that names the
+// resource beside them ("no resource name expected", drbd_adm_prepare), and forgets the addresses of a connection that
+// became StandAlone, by itself too, as after a split brain. Force does not tell the peer.
 func (c *Client) Disconnect(ctx context.Context, local, remote netip.AddrPort, force bool) error {
-	return c.do(ctx, fmt.Sprintf("disconnect %s", remote), request{command: cmdDisconnect, minor: noMinor,
+	err := c.do(ctx, fmt.Sprintf("disconnect %s", remote), request{command: cmdDisconnect, minor: noMinor,
 		groups: []group{{groupContext, Peer{Local: local, Remote: remote}.addresses()}, {groupDisconnect, []attribute{u8(1, force)}}}})
+	if refused := (*CodeError)(nil); errors.As(err, &refused) && refused.Code == invalidRequest && slices.Contains(refused.Info, "unknown connection") {
+		return nil
+	}
+	return err
 }
+
+// invalidRequest is ERR_INVALID_REQUEST.
+const invalidRequest = 162
 
 // Primary makes the device readable and writable. Force declares local data that are not known to be current to be
 // so: they win over the peer's. Only an operator decides that.
@@ -152,10 +185,13 @@ func (c *Client) Secondary(ctx context.Context, minor uint32) error {
 		groups: []group{{groupContext, nil}, {groupRole, []attribute{u8(1, false)}}}})
 }
 
-// Resize takes all of the local disk, or of the smaller one of the two sides.
-func (c *Client) Resize(ctx context.Context, minor uint32) error {
+// Resize changes the size of the device, after the disks of both sides have grown.
+func (c *Client) Resize(ctx context.Context, minor uint32, bytes uint64) error {
+	if err := checkSize(bytes); err != nil {
+		return fmt.Errorf("drbd: resize minor %d: %w", minor, err)
+	}
 	return c.do(ctx, fmt.Sprintf("resize minor %d", minor), request{command: cmdResize, minor: minor,
-		groups: []group{{groupContext, nil}, {groupResize, []attribute{u64(1, 0)}}}})
+		groups: []group{{groupContext, nil}, {groupResize, []attribute{u64(1, bytes/sectorBytes)}}}})
 }
 
 // Invalidate declares the local data to be worthless: the peer's replace all of them. The package has no command for the
