@@ -8,4 +8,12 @@
 // drbd.h (states and return codes), genl_magic_struct.h (types of attributes), drivers/block/drbd/drbd_nl.c
 // (the order of checks, what each command needs) and drbd_main.c (struct meta_data_on_disk).
 // DRBD 9, which is not part of Linux, has the same family name with another API version: Open refuses it.
+//
+// TestLabDRBD shows on the kernel of Debian 12 (8.4.11):
+//   - After a split brain the connection becomes StandAlone, and its addresses are forgotten. A peer with a wrong secret has
+//     the same effect, on both sides: StandAlone alone proves no split brain, and who reaches the port can end a
+//     connection that waits. The caller has to connect again.
+//   - A second connect of a resource fails with the code of an address in use: the caller has to look at the
+//     status first.
+//   - A status that root asks for contains the secret. The client does not decode it, and clears its buffer.
 package drbd

@@ -96,7 +96,7 @@ type Peer struct {
 	Secret Secret
 	// Hash is a hash algorithm of the kernel, "sha256" by default. The kernel makes "hmac(sha256)" of it.
 	Hash string
-	// DiscardMyData declares the local data to be the loser of a split brain. DRBD ignores it while there is none, and
+	// DiscardMyData declares the local data to be the loser of a split brain. DRBD ignores it without a split brain, and
 	// forgets it when the local side becomes primary.
 	DiscardMyData bool
 }

@@ -14,7 +14,7 @@ const (
 
 func (r Role) String() string { return name(int(r), "Unknown", "Primary", "Secondary") }
 
-// Connection is enum drbd_conns. Their order matters: below WFReportParams there is no socket to the peer.
+// Connection is enum drbd_conns. Their order matters: below WFReportParams the peer is not connected.
 type Connection uint8
 
 // The states of a connection.

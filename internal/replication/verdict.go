@@ -127,8 +127,8 @@ func Judge(v View) (Verdict, string) {
 	case s.Disk < drbd.Consistent:
 		return NeedsResync, fmt.Sprintf("the local disk is %s", s.Disk)
 	case s.Connection == drbd.StandAlone:
-		// DRBD ends here by itself after a split brain, and also when the peer has another secret: without the peer's
-		// generations the two cannot be told apart.
+		// DRBD ends here by itself after a split brain, and also when the peer has another secret: the state is the
+		// same. Only the peer's generations show the difference.
 		return Degraded, "not connected, and not trying to: the peer refused, or the connection was ended"
 	}
 	return Degraded, "the peer does not answer"
