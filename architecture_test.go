@@ -37,6 +37,8 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/host/hosttest":     {ours: []string{"internal/host"}},
 	"internal/hostsim":           {ours: []string{"internal/host"}, theirs: []string{"go.yaml.in/yaml", "github.com/diskfs/go-diskfs/partition/gpt"}},
 	"internal/backoff":           {},
+	"internal/drbd":              {theirs: []string{"golang.org/x/sys"}},
+	"internal/replication":       {ours: []string{".", "internal/drbd"}},
 	"internal/lane":              {ours: []string{".", "internal/host"}},
 	"drivemgr":                   {ours: []string{".", "internal/backoff", "internal/health", "internal/smart", "internal/content", "internal/host", "internal/lane"}},
 	"lvm":                        {ours: []string{".", "internal/host"}},

@@ -1,0 +1,7 @@
+// Package replication decides what a replicated volume's state means, and which call of the CSI-Addons replication
+// contract is allowed in it. It is pure: package drbd reports the state and carries a decision out.
+//
+// The direction of a resynchronization comes from DRBD's generation identifiers and from the operator. No
+// decision of this package discards local data, except in a split brain that both sides' identifiers prove, on the
+// side that the operator names.
+package replication

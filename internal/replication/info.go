@@ -1,0 +1,44 @@
+package replication
+
+import (
+	"time"
+
+	"github.com/drivebay/drivebay/internal/drbd"
+)
+
+// Info is what GetVolumeReplicationInfo reports of the last synchronization.
+type Info struct {
+	// LastSync is when both sides were last known to be in sync, zero if never.
+	LastSync time.Time
+	// Bytes and Duration are those of the last resync that came to its end.
+	Bytes    uint64
+	Duration time.Duration
+
+	// Started and Total are those of the resync that runs. A clock that is set meanwhile spoils a duration, and
+	// cannot make it negative.
+	Started time.Time
+	Total   uint64
+}
+
+// Observe returns the info after one more look at the volume.
+func (i Info) Observe(v View, now time.Time) Info {
+	verdict, _ := Judge(v)
+	switch c := v.State.Connection; {
+	case verdict == Ready:
+		if !i.Started.IsZero() {
+			i.Bytes, i.Duration = i.Total, max(0, now.Sub(i.Started))
+			i.Started, i.Total = time.Time{}, 0
+		}
+		i.LastSync = now
+	case verdict != Resyncing:
+		i.Started, i.Total = time.Time{}, 0
+	default:
+		if i.Started.IsZero() {
+			i.Started = now
+		}
+		if c >= drbd.SyncSource {
+			i.Total = max(i.Total, v.ResyncTotal)
+		}
+	}
+	return i
+}

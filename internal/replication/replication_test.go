@@ -1,0 +1,222 @@
+package replication
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+)
+
+func generations(g ...uint64) drbd.Generations {
+	return drbd.Generations{Current: g[0], Bitmap: g[1], History: [2]uint64{g[2], g[3]}}
+}
+
+// TestCompare: each rule in both directions. The identifiers of the split brain are those that two kernels printed
+// (uuid_compare()=100 by rule 90).
+func TestCompare(t *testing.T) {
+	opposite := map[Relation]Relation{RelationOlder: RelationNewer, RelationNewer: RelationOlder}
+	for name, c := range map[string]struct {
+		local, peer drbd.Generations
+		want        Relation
+	}{
+		"both new":                  {generations(4, 0, 0, 0), generations(4, 0, 0, 0), RelationSame},
+		"new here":                  {generations(4, 0, 0, 0), generations(8, 4, 0, 0), RelationOlder},
+		"same, one primary":         {generations(0x11, 0, 0, 0), generations(0x10, 0x20, 0, 0), RelationSame},
+		"peer wrote alone":          {generations(0x10, 0, 0, 0), generations(0x20, 0x10, 0, 0), RelationOlder},
+		"peer is generations ahead": {generations(0x10, 0, 0, 0), generations(0x40, 0, 0x30, 0x11), RelationOlder},
+		"split brain": {generations(0xE81A7E73B8B7EFBB, 0x1052D66BC091C152, 0x510981765FFD4012, 4),
+			generations(0xDCBB324800B3CCD3, 0x1052D66BC091C153, 0x510981765FFD4012, 4), RelationSplitBrain},
+		"old split brain":         {generations(0x10, 0x20, 0x50, 0), generations(0x30, 0x40, 0x60, 0x51), RelationSplitBrain},
+		"unrelated":               {generations(0x10, 0x20, 0, 0), generations(0x30, 0x40, 0, 0), RelationUnrelated},
+		"only new data in common": {generations(0x10, 4, 0, 0), generations(0x30, 4, 0, 4), RelationUnrelated},
+	} {
+		back := c.want
+		if o, ok := opposite[c.want]; ok {
+			back = o
+		}
+		if got := Compare(c.local, c.peer); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		if got := Compare(c.peer, c.local); got != back {
+			t.Errorf("%s, from the peer: %d, want %d", name, got, back)
+		}
+	}
+}
+
+func view(role drbd.Role, c drbd.Connection, disk, peer drbd.Disk) *View {
+	g := generations(0x10, 0x20, 0, 0)
+	return &View{Status: drbd.Status{Generations: &g, State: drbd.State{Role: role, Connection: c, Disk: disk, PeerDisk: peer}}}
+}
+
+func (v *View) with(peer drbd.Role, g ...uint64) *View {
+	v.State.Peer = peer
+	if g != nil {
+		p := generations(g...)
+		v.Peer = &p
+	}
+	return v
+}
+
+const (
+	pri = drbd.RolePrimary
+	sec = drbd.RoleSecondary
+)
+
+func TestJudge(t *testing.T) {
+	for name, c := range map[string]struct {
+		view *View
+		want Verdict
+	}{
+		"in sync":                 {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Ready},
+		"verifying":               {view(pri, drbd.VerifyS, drbd.UpToDate, drbd.UpToDate), Ready},
+		"source":                  {view(pri, drbd.SyncSource, drbd.UpToDate, drbd.Inconsistent), Resyncing},
+		"target":                  {view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), Resyncing},
+		"paused":                  {view(sec, drbd.PausedSyncT, drbd.Inconsistent, drbd.UpToDate), Resyncing},
+		"peer gone":               {view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown), Degraded},
+		"peer without disk":       {view(pri, drbd.Connected, drbd.UpToDate, drbd.Diskless), Degraded},
+		"disk lost":               {view(pri, drbd.Connected, drbd.Diskless, drbd.UpToDate), Degraded},
+		"behind":                  {view(sec, drbd.Behind, drbd.Inconsistent, drbd.UpToDate), Degraded},
+		"outdated, peer gone":     {view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), NeedsResync},
+		"new, not chosen":         {view(sec, drbd.Connected, drbd.Inconsistent, drbd.Inconsistent), NeedsResync},
+		"stand-alone, no word":    {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown), Degraded},
+		"stand-alone, older peer": {view(pri, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x20, 0, 0, 0), Degraded},
+		"split brain":             {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x20, 0, 0), SplitBrain},
+		"split brain, waiting":    {view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x20, 0, 0), SplitBrain},
+		"unrelated":               {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x40, 0, 0), SplitBrain},
+	} {
+		got, why := Judge(*c.view)
+		if got != c.want || (why == "") != (got == Ready) {
+			t.Errorf("%s: %v (%s), want %v", name, got, why, c.want)
+		}
+	}
+}
+
+// TestErrorTables follows the tables of the contract, row by row, for each RPC that has the row.
+func TestErrorTables(t *testing.T) {
+	all := []Verb{Enable, Disable, Promote, Demote, Resync}
+	for _, row := range []struct {
+		condition string
+		verbs     []Verb
+		change    func(*Call)
+		want      error
+	}{
+		{"Missing required field", all, func(c *Call) { c.VolumeID = "" }, drivebay.ErrInvalid},
+		{"Volume does not exist", all, func(c *Call) { c.Exists = false }, drivebay.ErrNotFound},
+		{"Volume is not replicated", []Verb{Promote, Demote, Resync}, func(c *Call) { c.View = nil }, drivebay.ErrRefused},
+		{"cannot be promoted without force option", []Verb{Promote}, func(c *Call) { c.View = view(sec, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown) }, drivebay.ErrRefused},
+		{"image is not demoted", []Verb{Resync}, func(c *Call) { c.View = view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate) }, drivebay.ErrRefused},
+		{"Operation pending for volume", all, func(c *Call) { c.Pending = true }, drivebay.ErrPending},
+		{"Call not implemented", all, func(c *Call) { c.Group = true }, drivebay.ErrNoSupport},
+		{"Not authenticated", all, func(c *Call) { c.Secret = false }, drivebay.ErrSecret},
+	} {
+		for _, verb := range row.verbs {
+			c := Call{Verb: verb, VolumeID: "v", Exists: true, Secret: true, View: view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate)}
+			if _, err := Decide(c); err != nil {
+				t.Errorf("verb %d: %v", verb, err)
+			}
+			row.change(&c)
+			if plan, err := Decide(c); !errors.Is(err, row.want) || plan != Nothing {
+				t.Errorf("%s, verb %d: %d, %v", row.condition, verb, plan, err)
+			}
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	fresh := func(peer drbd.Connection) *View {
+		v := view(sec, peer, drbd.Inconsistent, drbd.Inconsistent)
+		v.Generations.Current = justCreated
+		return v
+	}
+	split := func() *View {
+		return view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x20, 0, 0)
+	}
+	for name, c := range map[string]struct {
+		verb    Verb
+		force   bool
+		view    *View
+		want    Plan
+		refused bool
+	}{
+		"enable":                       {Enable, false, nil, SetUp, false},
+		"enable again":                 {Enable, false, split(), Nothing, false},
+		"disable":                      {Disable, false, split(), TakeDown, false},
+		"disable again":                {Disable, false, nil, Nothing, false},
+		"promote":                      {Promote, false, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate).with(sec), BecomePrimary, false},
+		"promote again":                {Promote, false, view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown), Nothing, false},
+		"promote, peer primary, force": {Promote, true, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate).with(pri), Nothing, true},
+		"promote, peer gone, force":    {Promote, true, view(sec, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown), BecomePrimaryByForce, false},
+		"promote, outdated":            {Promote, false, view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), Nothing, true},
+		"promote, half copied, force":  {Promote, true, view(sec, drbd.WFConnection, drbd.Inconsistent, drbd.DiskUnknown), Nothing, true},
+		"promote, no disk, force":      {Promote, true, view(sec, drbd.WFConnection, drbd.Diskless, drbd.DiskUnknown), Nothing, true},
+		"promote, new":                 {Promote, false, fresh(drbd.Connected), Nothing, true},
+		"promote, new, force":          {Promote, true, fresh(drbd.Connected), BecomePrimaryByForce, false},
+		"demote":                       {Demote, false, view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate), BecomeSecondary, false},
+		"demote again":                 {Demote, false, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Nothing, false},
+		"resync, ready":                {Resync, true, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Nothing, false},
+		"resync, runs":                 {Resync, true, view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), Wait, false},
+		"resync, waiting, force":       {Resync, true, view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), Wait, false},
+		"resync, split brain":          {Resync, false, split(), Nothing, true},
+		"resync, split brain, force":   {Resync, true, split(), DiscardLocal, false},
+		"resync, unrelated, force":     {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x40, 0, 0), Nothing, true},
+		"resync, no word, force":       {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown), Reconnect, false},
+		"resync, newer here, force":    {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x20, 0, 0, 0), Reconnect, false},
+	} {
+		plan, err := Decide(Call{Verb: c.verb, VolumeID: "v", Exists: true, Secret: true, Force: c.force, View: c.view})
+		if plan != c.want || c.refused != errors.Is(err, drivebay.ErrRefused) || !c.refused && err != nil {
+			t.Errorf("%s: %d, %v; want %d", name, plan, err, c.want)
+		}
+	}
+}
+
+// TestDiscard: of all states, local data are discarded only in a proven split brain, by force, on a secondary.
+func TestDiscard(t *testing.T) {
+	discards := 0
+	for role := drbd.RoleUnknown; role <= sec; role++ {
+		for c := drbd.StandAlone; c <= drbd.Behind; c++ {
+			for disk := drbd.Diskless; disk <= drbd.UpToDate; disk++ {
+				for _, peer := range [][]uint64{nil, {0x10, 0, 0, 0}, {0x20, 0, 0, 0}, {0x30, 0x10, 0, 0}, {0x30, 0x20, 0, 0}, {0x30, 0x40, 0, 0}, {4, 0, 0, 0}} {
+					for verb := Enable; verb <= Resync; verb++ {
+						for _, force := range []bool{false, true} {
+							v := view(role, c, disk, drbd.DiskUnknown).with(0, peer...)
+							plan, _ := Decide(Call{Verb: verb, VolumeID: "v", Exists: true, Secret: true, Force: force, View: v})
+							if plan != DiscardLocal {
+								continue
+							}
+							if discards++; verb != Resync || !force || role == pri || v.relation() != RelationSplitBrain || c >= drbd.Connected {
+								t.Errorf("verb %d discards data in %+v", verb, v.State)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if discards == 0 {
+		t.Error("no split brain can be resolved")
+	}
+}
+
+func TestInfo(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
+	syncing, ready, gone := view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate), view(sec, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown)
+	syncing.ResyncTotal = 1 << 20
+	i := Info{}.Observe(*gone, at(0))
+	if i != (Info{}) {
+		t.Errorf("never in sync: %+v", i)
+	}
+	i = i.Observe(*syncing, at(1)).Observe(*syncing, at(5)).Observe(*ready, at(11))
+	if want := (Info{LastSync: at(11), Bytes: 1 << 20, Duration: 10 * time.Second}); i != want {
+		t.Errorf("after a resync: %+v", i)
+	}
+	i = i.Observe(*ready, at(20)).Observe(*syncing, at(21)).Observe(*gone, at(22)).Observe(*ready, at(60))
+	if want := (Info{LastSync: at(60), Bytes: 1 << 20, Duration: 10 * time.Second}); i != want {
+		t.Errorf("after a resync that was cut off: %+v", i)
+	}
+	if i = i.Observe(*syncing, at(70)).Observe(*ready, at(-100)); i.Duration != 0 {
+		t.Errorf("after the clock was set back: %+v", i)
+	}
+}
