@@ -30,6 +30,9 @@ type Call struct {
 	Exists, Pending bool
 	// Secret: the call has the secrets that it needs.
 	Secret bool
+	// HoldsData: by the record of this side, the volume had its data here when it was enabled, or was primary here
+	// since. The metadata do not say that before they are in use.
+	HoldsData bool
 	// View is nil while the volume is not replicated.
 	View *View
 }
@@ -41,7 +44,11 @@ type Plan int
 const (
 	// Nothing: the volume is in the wanted state.
 	Nothing Plan = iota
+	// SetUp: this side has no data of the volume, and waits for a copy.
 	SetUp
+	// SetUpWithData: this side gets a generation of its own, as primary by force, before its first connection: else
+	// the first peer with a generation would replace its data (Compare, rule 20).
+	SetUpWithData
 	TakeDown
 	BecomePrimary
 	// BecomePrimaryByForce: the operator declares the local data to be the current ones.
@@ -66,6 +73,9 @@ func Decide(c Call) (Plan, error) {
 	case Enable:
 		if c.View != nil {
 			return Nothing, nil
+		}
+		if c.HoldsData {
+			return SetUpWithData, nil
 		}
 		return SetUp, nil
 	case Disable:
@@ -113,7 +123,6 @@ func (c Call) refuse(why string) error {
 
 func (c Call) promote() (Plan, error) {
 	v, s := c.View, c.View.State
-	unused := v.Generations != nil && v.Generations.Current&^1 == justCreated
 	switch {
 	case s.Role == drbd.RolePrimary:
 		return Nothing, nil
@@ -123,7 +132,11 @@ func (c Call) promote() (Plan, error) {
 		return BecomePrimary, nil
 	case s.Disk <= drbd.Negotiating:
 		return Nothing, c.refuse("the local disk is missing")
-	case s.Disk == drbd.Inconsistent && !unused:
+	case v.unused() && !c.HoldsData:
+		return Nothing, c.refuse("no copy of the data was ever made here") // by force too: an empty disk would become the volume
+	case v.unused() && v.relation() == RelationOlder:
+		return Nothing, c.refuse("the peer has data, and the local side no generation of its own: disable the replication on the side whose data are to be discarded, and enable it again")
+	case s.Disk == drbd.Inconsistent && !v.unused():
 		return Nothing, c.refuse("the local data are incomplete: a resync did not come to its end")
 	case !c.Force && v.connected():
 		return Nothing, c.refuse(fmt.Sprintf("the local disk is %s; promote with force to make its data the current ones", s.Disk))
@@ -147,6 +160,8 @@ func (c Call) resync() (Plan, error) {
 		return Nothing, c.refuse(why)
 	case verdict == SplitBrain:
 		return DiscardLocal, nil
+	case v.unused() && c.HoldsData:
+		return Nothing, c.refuse("the local data have no generation of their own, and the peer's would replace them: promote with force first, or disable the replication")
 	case v.State.Connection == drbd.StandAlone:
 		return Reconnect, nil
 	}

@@ -3,5 +3,6 @@
 //
 // The direction of a resynchronization comes from DRBD's generation identifiers and from the operator. No
 // decision of this package discards local data, except in a split brain that both sides' identifiers prove, on the
-// side that the operator names.
+// side that the operator names. Metadata that were never in use cannot defend data: the record of the side says that
+// it holds data, and no decision connects such a side, or declares an empty one to be the volume.
 package replication

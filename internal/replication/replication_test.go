@@ -152,7 +152,7 @@ func TestDecide(t *testing.T) {
 		"promote, half copied, force":  {Promote, true, view(sec, drbd.WFConnection, drbd.Inconsistent, drbd.DiskUnknown), Nothing, true},
 		"promote, no disk, force":      {Promote, true, view(sec, drbd.WFConnection, drbd.Diskless, drbd.DiskUnknown), Nothing, true},
 		"promote, new":                 {Promote, false, fresh(drbd.Connected), Nothing, true},
-		"promote, new, force":          {Promote, true, fresh(drbd.Connected), BecomePrimaryByForce, false},
+		"promote, new, force":          {Promote, true, fresh(drbd.Connected), Nothing, true},
 		"demote":                       {Demote, false, view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate), BecomeSecondary, false},
 		"demote again":                 {Demote, false, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Nothing, false},
 		"resync, ready":                {Resync, true, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Nothing, false},
@@ -196,6 +196,39 @@ func TestDiscard(t *testing.T) {
 	}
 	if discards == 0 {
 		t.Error("no split brain can be resolved")
+	}
+}
+
+// TestDataWithoutGeneration: while the metadata of a side were never in use, only the record of the side says whether it has the
+// data. With data it is never connected to a peer that would replace them, and without data it is never the volume.
+func TestDataWithoutGeneration(t *testing.T) {
+	fresh := func(c drbd.Connection, peer ...uint64) *View {
+		v := view(sec, c, drbd.Inconsistent, drbd.DiskUnknown)
+		v.Generations.Current = justCreated
+		return v.with(0, peer...)
+	}
+	for name, c := range map[string]struct {
+		verb    Verb
+		holds   bool
+		view    *View
+		want    Plan
+		refused bool
+	}{
+		"enabled with data":                          {Enable, true, nil, SetUpWithData, false},
+		"enabled without data":                       {Enable, false, nil, SetUp, false},
+		"promoted with data":                         {Promote, true, fresh(drbd.StandAlone), BecomePrimaryByForce, false},
+		"promoted with data, the peer has some too":  {Promote, true, fresh(drbd.StandAlone, 0x30, 0, 0, 0), Nothing, true},
+		"promoted without data, alone":               {Promote, false, fresh(drbd.WFConnection), Nothing, true},
+		"promoted without data, connected":           {Promote, false, fresh(drbd.Connected), Nothing, true},
+		"resynced with data":                         {Resync, true, fresh(drbd.StandAlone), Nothing, true},
+		"resynced with data, the peer has some too":  {Resync, true, fresh(drbd.StandAlone, 0x30, 0, 0, 0), Nothing, true},
+		"resynced without data, the peer has them":   {Resync, false, fresh(drbd.StandAlone, 0x30, 0, 0, 0), Reconnect, false},
+		"resynced without data, nothing of the peer": {Resync, false, fresh(drbd.StandAlone), Reconnect, false},
+	} {
+		plan, err := Decide(Call{Verb: c.verb, VolumeID: "v", Exists: true, Secret: true, Force: true, HoldsData: c.holds, View: c.view})
+		if plan != c.want || c.refused != errors.Is(err, drivebay.ErrRefused) || !c.refused && err != nil {
+			t.Errorf("%s: %d, %v; want %d", name, plan, err, c.want)
+		}
 	}
 }
 

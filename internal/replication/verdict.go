@@ -28,7 +28,8 @@ const justCreated = 4
 
 // Compare follows drbd_uuid_compare of drivers/block/drbd/drbd_receiver.c (Linux 6.1), rules 10 to 100, by the numbers in the
 // comments. Bit 0 marks a primary and does not count. Of two equal current identifiers the kernel also looks at who crashed; that
-// makes no split brain.
+// makes no split brain. One thing differs: identifiers that stand for nothing (0, and those of new metadata) prove no common origin
+// here. Where the kernel takes equal ones for a split brain, whose loser can be discarded, the data count as unrelated.
 func Compare(local, peer drbd.Generations) Relation {
 	mine, theirs := list(local), list(peer)
 	isNew := func(current uint64) bool { return current == justCreated || current == 0 }
@@ -83,6 +84,9 @@ func (v View) relation() Relation {
 	return Compare(*v.Generations, *v.Peer)
 }
 
+// unused reports whether the local metadata were never in use: they say nothing of the data.
+func (v View) unused() bool { return v.Generations != nil && v.Generations.Current&^1 == justCreated }
+
 func (v View) connected() bool { return v.State.Connection >= drbd.Connected }
 
 // Verdict is the state of the replication of a volume.
@@ -123,7 +127,7 @@ func Judge(v View) (Verdict, string) {
 	case !v.connected() && v.relation() == RelationSplitBrain:
 		return SplitBrain, "both sides were written without the other one: resync with force on the side whose data are to be discarded"
 	case !v.connected() && v.relation() == RelationUnrelated:
-		return SplitBrain, "the data of the two sides have no common history"
+		return SplitBrain, "the data of the two sides have no common history: disable the replication on the side whose data are to be discarded, and enable it again"
 	case s.Disk < drbd.Consistent:
 		return NeedsResync, fmt.Sprintf("the local disk is %s", s.Disk)
 	case s.Connection == drbd.StandAlone:
