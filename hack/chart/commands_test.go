@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -366,6 +367,11 @@ func (c *commands) patch(kind, text string) error {
 	if err := json.Unmarshal([]byte(text), &patch); err != nil {
 		return err
 	}
+	if kind == "PersistentVolume" { // Kubernetes' own: its types are the schema
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.DisallowUnknownFields()
+		return dec.Decode(&corev1.PersistentVolume{})
+	}
 	return fits(kind, patch, c.schemas[kind])
 }
 
@@ -542,6 +548,7 @@ func TestCommandsRefuse(t *testing.T) {
 		{"kubectl scale daemonset/drivebay", "not known"},
 		{`kubectl patch drive x --type merge -p '{"spec":{"claims":true}}'`, "no field Drive.spec.claims"},
 		{`kubectl patch drive x --type merge -p '{"spec":{"claim":"yes"}}'`, "Drive.spec.claim is a boolean"},
+		{`kubectl patch pv PV --type merge --patch '{"spec":{"reclaimPolicy":"Retain"}}'`, "unknown field"},
 		{`kubectl patch drive x -p '{"spec":{"claim":true}}'`, "kubectl patch"},
 		{"kubectl wait drive x --for=jsonpath='{.status.use}'=RELEASED", "no field .status.use"},
 		{"kubectl wait drive x --for=ready", "--for=ready"},
