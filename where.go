@@ -65,14 +65,40 @@ func (s *Snapshot) content(b *Bay) string {
 	return b.Bay + " (serial " + cmp.Or(s.Drives[i].Serial, "unknown") + ")"
 }
 
-// Light describes which LED of the drive's bay is lit now.
-func (s *Snapshot) Light(d *Drive) string {
-	slot := d.Slot
+// BayOf returns the bay of a drive with its lights as they are now.
+func (s *Snapshot) BayOf(d *Drive) Slot {
 	for i := range s.Bays {
-		if b := &s.Bays[i]; b.Bay == slot.Bay && b.Enclosure == slot.Enclosure {
-			slot = b.Slot
+		if b := &s.Bays[i]; b.Bay == d.Slot.Bay && b.Enclosure == d.Slot.Enclosure {
+			return b.Slot
 		}
 	}
+	return d.Slot
+}
+
+// Successor returns the drive that has taken the place of a removed one, else the drive that is in its bay and may take it;
+// nil: no drive has or may.
+func (s *Snapshot) Successor(d *Drive) (out *Drive) {
+	for i := range s.Drives {
+		switch o := &s.Drives[i]; {
+		case o.Succeeds == nil || o.Succeeds.Of != d.ID:
+		case !o.Succeeds.Taken.IsZero():
+			return o
+		case out == nil && o.Status == StatusOnline:
+			out = o
+		}
+	}
+	return out
+}
+
+// Replaced reports whether another drive has taken the place of a removed one.
+func (s *Snapshot) Replaced(d *Drive) bool {
+	o := s.Successor(d)
+	return o != nil && !o.Succeeds.Taken.IsZero()
+}
+
+// Light describes which LED of the drive's bay is lit now.
+func (s *Snapshot) Light(d *Drive) string {
+	slot := s.BayOf(d)
 	switch {
 	case slot.FaultLit && slot.Lit:
 		return "its light and its fault light are lit"

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -48,17 +47,15 @@ func stepOf(s *drivebay.Snapshot, d *drivebay.Drive) step {
 // removedStep returns the step of a drive that was removed: the operator pulls it, then
 // its successor takes its place.
 func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
-	i := slices.IndexFunc(s.Drives, func(o drivebay.Drive) bool {
-		return o.Succeeds != nil && o.Succeeds.Of == d.ID && (o.Status == drivebay.StatusOnline || !o.Succeeds.Taken.IsZero())
-	})
+	o := s.Successor(d)
 	pull := "SAFE TO PULL: " + s.Where(d) + "; " + s.Light(d)
 	switch {
-	case i >= 0 && !s.Drives[i].Succeeds.Taken.IsZero():
-		return step{text: inherited(&s.Drives[i]), done: true}
-	case i >= 0 && s.Drives[i].Succeeds.Against != "":
-		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is not accepted as the successor: %s", s.Drives[i].ID, s.Drives[i].Name, s.Drives[i].Succeeds.Against)}
-	case i >= 0:
-		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is being checked", s.Drives[i].ID, s.Drives[i].Name)}
+	case o != nil && !o.Succeeds.Taken.IsZero():
+		return step{text: inherited(o), done: true}
+	case o != nil && o.Succeeds.Against != "":
+		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is not accepted as the successor: %s", o.ID, o.Name, o.Succeeds.Against)}
+	case o != nil:
+		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is being checked", o.ID, o.Name)}
 	case d.Slot.Bay == "":
 		return step{text: pull + "; the machine reports no bays, so no drive can be recognized as the successor: claim the new drive with `drivebay claim DRIVE`", done: true}
 	case d.Status == drivebay.StatusOnline:
@@ -112,10 +109,7 @@ const justReplaced = 24 * time.Hour
 func leaving(s *drivebay.Snapshot, b *drivebay.Bay) (last *drivebay.Drive, ok bool) {
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		taken := slices.ContainsFunc(s.Drives, func(o drivebay.Drive) bool {
-			return o.Succeeds != nil && o.Succeeds.Of == d.ID && !o.Succeeds.Taken.IsZero()
-		})
-		if d.Leaving == nil || taken || d.Slot.Bay != b.Bay || d.Slot.Enclosure != b.Enclosure {
+		if d.Leaving == nil || s.Replaced(d) || d.Slot.Bay != b.Bay || d.Slot.Enclosure != b.Enclosure {
 			continue
 		}
 		if last == nil || d.Leaving.Since.After(last.Leaving.Since) {

@@ -127,82 +127,118 @@ func TestLabDRBDBitmap(t *testing.T) {
 func TestLabDRBD(t *testing.T) {
 	t.Parallel()
 	cable := machine.NewLink()
-	a, b := newDRBDSite(t, cable, 1), newDRBDSite(t, cable, 2)
+	p := drbdPair{t, newDRBDSite(t, cable, 1), newDRBDSite(t, cable, 2)}
+	p.connect()
+	p.failover()
+	kept := p.splitBrain()
+	p.attachAgain()
+	p.wrongSecret()
+	for _, s := range p.sites() {
+		s.do("down")
+		s.refused(14, "status")
+		if all := s.do("list"); strings.TrimSpace(all) != "null" {
+			t.Errorf("after down: %s", all)
+		}
+	}
+	if p.a.content(p.a.disk) != kept {
+		t.Error("the plain disk does not hold the data")
+	}
+}
+
+// drbdPair is the two machines of TestLabDRBD. Its methods build on each other in their order.
+type drbdPair struct {
+	*testing.T
+	a, b *drbdSite
+}
+
+func (p drbdPair) sites() []*drbdSite { return []*drbdSite{p.a, p.b} }
+
+// connect gives both sides metadata, connects them, and copies all from a, whose disk holds a file system.
+func (p drbdPair) connect() {
+	a, b := p.a, p.b
 	a.refused(10, "list")
-	for _, s := range []*drbdSite{a, b} {
+	for _, s := range p.sites() {
 		s.Sh("modprobe drbd usermode_helper=/bin/true")
 	}
 	a.Sh("mkfs.ext4 -q %s && mount %[1]s /mnt && dd if=/dev/urandom of=/mnt/old bs=1M count=4 status=none && umount /mnt", a.disk)
 	before := a.Sh("md5sum <%s", a.disk)
 
-	for _, s := range []*drbdSite{a, b} {
+	for _, s := range p.sites() {
 		s.do("new")
 		s.do("new") // changes nothing
 		s.command(drbd.CreateMetadata(7, s.meta))
 		if m := s.metadata(); !m.New() || m.Primary || m.Bytes != 0 {
-			t.Errorf("new metadata: %+v", m)
+			p.Errorf("new metadata: %+v", m)
 		}
 		s.attach()
 		if x := s.status(); x.State.Disk != drbd.Inconsistent || x.Resource != "lab" || x.Bytes != drbdSize || x.OutOfSync != x.Bytes {
-			t.Errorf("a new disk: %+v", x)
+			p.Errorf("a new disk: %+v", x)
 		}
-		s.refused(12, "primary") // nobody said whose data are the good ones
+		s.refused(12, "primary") // no side was declared to have the current data
 		s.do("connect", s.local, s.remote)
 		s.refused(16, "connect", s.local, s.remote)
 	}
 	if is := a.Sh("md5sum <%s", a.disk); is != before {
-		t.Error("external metadata changed the disk")
+		p.Error("external metadata changed the disk")
 	}
 	x := a.until("connected", func(x drbd.Status) bool { return x.State.Connection == drbd.Connected })
 	if x.State.Disk != drbd.Inconsistent || x.State.PeerDisk != drbd.Inconsistent {
-		t.Errorf("two new disks: %+v", x)
+		p.Errorf("two new disks: %+v", x)
 	}
 	a.do("primary", "force")
 	a.until("in sync", inSync)
 	b.refused(11, "primary")
 	if m := b.Sh("md5sum <%s", b.disk); m != before {
-		t.Error("the peer has other data")
+		p.Error("the peer has other data")
 	}
+}
+
+// failover makes b primary in place of a. The secret is in no argument of a process, no log and no status of the
+// program, though the kernel has it.
+func (p drbdPair) failover() {
+	a, b := p.a, p.b
 	a.Sh("mount /dev/drbd7 /mnt && md5sum /mnt/old && echo new >/mnt/new && sync")
 	a.refused(13, "secondary")
 	a.Sh("umount /mnt")
 	a.do("secondary")
 	b.do("primary")
 	if got := b.Sh("mount /dev/drbd7 /mnt && cat /mnt/new && umount /mnt"); got != "new" {
-		t.Errorf("after the failover the file holds %q", got)
+		p.Errorf("after the failover the file holds %q", got)
 	}
 	ga, gb := a.status().Generations, b.status().Generations
 	if ga == nil || gb == nil || ga.Current&^1 != gb.Current&^1 {
-		t.Errorf("generations of two sides in sync: %+v %+v", ga, gb)
+		p.Errorf("generations of two sides in sync: %+v %+v", ga, gb)
 	}
 
-	// The secret: in no argument of a process, no log and no status of the program, though the kernel has it.
-	for _, s := range []*drbdSite{a, b} {
+	for _, s := range p.sites() {
 		if all := s.Output("dmesg; cat /proc/drbd; "+s.program+" status; "+s.program+" list") + s.Output("cat /proc/[0-9]*/cmdline | tr '\\0' ' '"); strings.Contains(all, drbdSecret) {
-			t.Error("the secret is readable")
+			p.Error("the secret is readable")
 		}
 	}
+}
 
-	// Split brain: both sides write without the other one. Neither loses anything by itself.
-	for _, s := range []*drbdSite{a, b} {
+// splitBrain has both sides write without the other one: neither loses anything by itself. Then b gives its data up. It
+// returns the content that both sides have in the end.
+func (p drbdPair) splitBrain() (kept string) {
+	a, b := p.a, p.b
+	for _, s := range p.sites() {
 		s.do("disconnect", s.local, s.remote, "force")
 		s.until("alone", standAlone)
 	}
 	a.do("primary")
-	for _, s := range []*drbdSite{a, b} {
+	for _, s := range p.sites() {
 		s.Sh("dd if=/dev/urandom of=/dev/drbd7 bs=1M count=4 oflag=direct status=none")
 	}
 	mine, theirs := a.content("/dev/drbd7"), b.content("/dev/drbd7")
-	for _, s := range []*drbdSite{a, b} {
+	for _, s := range p.sites() {
 		s.do("connect", s.local, s.remote)
 	}
 	a.until("alone after a split brain", standAlone)
 	b.until("alone or waiting after a split brain", func(x drbd.Status) bool { return x.State.Connection <= drbd.WFConnection })
 	if a.content("/dev/drbd7") != mine || b.content("/dev/drbd7") != theirs || mine == theirs {
-		t.Fatal("a split brain changed data without an operator")
+		p.Fatal("a split brain changed data without an operator")
 	}
-	// b loses: secondary, and it gives its data up.
-	for _, s := range []*drbdSite{a, b} {
+	for _, s := range p.sites() {
 		s.do("disconnect", s.local, s.remote, "force")
 		s.until("alone", standAlone)
 	}
@@ -211,40 +247,37 @@ func TestLabDRBD(t *testing.T) {
 	a.do("connect", a.local, a.remote)
 	a.until("in sync after the resync", inSync)
 	if a.content("/dev/drbd7") != mine || b.content(b.disk) != mine {
-		t.Error("after the resync the sides do not hold the data of the winner")
+		p.Error("after the resync the sides do not hold the data of the winner")
 	}
+	return mine
+}
 
-	// A disk that was in use has to be prepared before it is attached again.
+// attachAgain prepares a disk that was in use, and attaches it again. Then the operator declares b worthless, and all is
+// copied from a.
+func (p drbdPair) attachAgain() {
+	a, b := p.a, p.b
 	a.do("secondary")
 	a.do("detach")
 	a.refused(15, "attach", a.disk, a.meta, drbdSize)
 	if m := a.metadata(); m.Clean || m.New() {
-		t.Errorf("after use: %+v", m)
+		p.Errorf("after use: %+v", m)
 	}
 	a.attach()
 	a.until("in sync after it was attached again", inSync)
-	// The operator declares one side worthless: all is copied from the other one.
 	b.do("invalidate")
 	b.until("in sync after it was invalidated", inSync)
+}
 
-	// A peer without the secret gets nothing.
+// wrongSecret: a peer without the secret gets nothing.
+func (p drbdPair) wrongSecret() {
+	a, b := p.a, p.b
 	b.do("disconnect", b.local, b.remote)
 	a.until("waiting", func(x drbd.Status) bool { return x.State.Connection < drbd.Connected })
 	b.Sh("SECRET=wrong %s connect %s %s", b.program, b.local, b.remote)
 	time.Sleep(5 * time.Second)
 	if x, y := a.status(), b.status(); x.State.Connection >= drbd.Connected || y.State.Connection >= drbd.Connected {
-		t.Errorf("a wrong secret connects: %v, %v", x.State, y.State)
+		p.Errorf("a wrong secret connects: %v, %v", x.State, y.State)
 	} else {
-		t.Logf("after a wrong secret: %v, %v", x.State, y.State)
-	}
-	for _, s := range []*drbdSite{a, b} {
-		s.do("down")
-		s.refused(14, "status")
-		if all := s.do("list"); strings.TrimSpace(all) != "null" {
-			t.Errorf("after down: %s", all)
-		}
-	}
-	if a.content(a.disk) != mine {
-		t.Error("the plain disk does not hold the data")
+		p.Logf("after a wrong secret: %v, %v", x.State, y.State)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/lvm"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
@@ -116,11 +117,7 @@ func (s PlacementView) taken(drive string, parts []partitions.Part) []partitions
 // named reports whether the record of a volume names a partition of a drive.
 func (s PlacementView) named(drive string, p gpt.Partition) bool {
 	return slices.ContainsFunc(s.volumes, func(r *drivebay.VolumeRecord) bool {
-		at := []drivebay.Location{r.Volume.Location}
-		if m := partitions.MoveOf(r); m != nil {
-			at = append(at, m.From, m.To)
-		}
-		return slices.ContainsFunc(at, func(l drivebay.Location) bool {
+		return slices.ContainsFunc(instances.LocationsOf(r), func(l drivebay.Location) bool {
 			return slices.Contains(l.Drives, drive) && (l.OnLVM() && p.Type == ledger.TypePV || strings.EqualFold(l.Partition, p.GUID))
 		})
 	})

@@ -35,10 +35,8 @@ func (p *pageSource) version() uint64 {
 	return v
 }
 
-const (
-	pageEvents = 40
-	mostEvents = 10_000
-)
+// mostEvents bounds how many events are looked through at once: more than the log holds.
+const mostEvents = 10_000
 
 // newest returns the newest events.
 func (p *pageSource) newest() []drivebay.Event {
@@ -49,7 +47,7 @@ func (p *pageSource) newest() []drivebay.Event {
 		after = p.events[n-1].Seq
 	}
 	all := append(p.events[:len(p.events):len(p.events)], p.engine.Events(after, mostEvents)...)
-	p.events = append([]drivebay.Event(nil), all[max(0, len(all)-pageEvents):]...)
+	p.events = append([]drivebay.Event(nil), all[max(0, len(all)-page.MostEvents):]...)
 	return p.events
 }
 

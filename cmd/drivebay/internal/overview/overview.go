@@ -188,9 +188,7 @@ func driveItem(d *drivebay.Drive) Item {
 
 // replaced reports whether another drive has taken the place of a drive that was removed.
 func (b *builder) replaced(d *drivebay.Drive) bool {
-	return d.Usage == drivebay.UsageRemoved && slices.ContainsFunc(b.Drives.Drives, func(o drivebay.Drive) bool {
-		return o.Succeeds != nil && o.Succeeds.Of == d.ID && !o.Succeeds.Taken.IsZero()
-	})
+	return d.Usage == drivebay.UsageRemoved && b.Drives.Replaced(d)
 }
 
 // drive adds what is wrong with a drive, what is done about it, and what it waits for.

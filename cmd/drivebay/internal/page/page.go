@@ -109,15 +109,15 @@ type Event struct {
 	Drive string    `json:"drive,omitempty"`
 }
 
-// mostEvents is how many events the page shows.
-const mostEvents = 40
+// MostEvents is how many events the page shows.
+const MostEvents = 40
 
 // Of makes the page.
 func Of(in Input) State {
 	s := State{Started: in.Started, Version: in.Version, Now: in.Now, Overview: overview.Of(in.Input), Groups: []Group{}, Drives: []Drive{}, Volumes: []Volume{}, Events: []Event{}}
 	for i := range slices.Backward(in.Events) {
 		e := &in.Events[i]
-		if len(s.Events) == mostEvents {
+		if len(s.Events) == MostEvents {
 			break
 		}
 		s.Events = append(s.Events, Event{Seq: e.Seq, At: e.At, Kind: string(e.Kind), Text: eventText(e), Drive: e.Drive})
@@ -201,7 +201,7 @@ func goneFrom(s *drivebay.Snapshot, b *drivebay.Bay) string {
 	var last *drivebay.Drive
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		if d.Slot.Bay == b.Bay && d.Slot.Enclosure == b.Enclosure && d.Status == drivebay.StatusOffline && successor(s, d) == nil && (last == nil || d.LastSeen.After(last.LastSeen)) {
+		if d.Slot.Bay == b.Bay && d.Slot.Enclosure == b.Enclosure && d.Status == drivebay.StatusOffline && s.Successor(d) == nil && (last == nil || d.LastSeen.After(last.LastSeen)) {
 			last = d
 		}
 	}

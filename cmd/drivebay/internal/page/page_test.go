@@ -139,7 +139,7 @@ func TestEvents(t *testing.T) {
 		all = append(all, drivebay.Event{Seq: i + 1, From: "GOOD", To: "BAD", Cause: "it died"})
 	}
 	s := Of(Input{Events: all})
-	if len(s.Events) != mostEvents || s.Events[0].Seq != 60 || s.Events[0].Text != "GOOD → BAD: it died" {
+	if len(s.Events) != MostEvents || s.Events[0].Seq != 60 || s.Events[0].Text != "GOOD → BAD: it died" {
 		t.Errorf("%d, %+v", len(s.Events), s.Events[0])
 	}
 }

@@ -27,17 +27,6 @@ type Action struct {
 // titles are the steps of a replacement in their order.
 var titles = []string{"Move the volumes off the drive", "Approve the removal", "The kernel removes the drive", "Pull the drive and insert the new one", "The new drive is in use"}
 
-// successor returns the drive that has taken, or is to take, the place of another.
-func successor(s *drivebay.Snapshot, d *drivebay.Drive) *drivebay.Drive {
-	for i := range s.Drives {
-		o := &s.Drives[i]
-		if o.Succeeds != nil && o.Succeeds.Of == d.ID && (o.Status == drivebay.StatusOnline || !o.Succeeds.Taken.IsZero()) {
-			return o
-		}
-	}
-	return nil
-}
-
 // stepsOf returns the steps of the replacement of a drive, or none if it is not replaced.
 func stepsOf(s *drivebay.Snapshot, d *drivebay.Drive) []Step {
 	if d.Usage == drivebay.UsageInUse || d.Usage == drivebay.UsageUnknown {
@@ -85,7 +74,7 @@ func stepsOf(s *drivebay.Snapshot, d *drivebay.Drive) []Step {
 // removed returns the step of a drive that was removed, and its text.
 func removed(s *drivebay.Snapshot, d *drivebay.Drive) (int, string) {
 	const pull, inUse = 3, 4
-	o := successor(s, d)
+	o := s.Successor(d)
 	switch {
 	case o != nil && !o.Succeeds.Taken.IsZero():
 		text := "Drive " + o.Name + ", serial " + cmp.Or(o.Serial, "unknown") + ", is the successor: " + o.Usage.String() + ", " + o.Health.String()
@@ -97,6 +86,8 @@ func removed(s *drivebay.Snapshot, d *drivebay.Drive) (int, string) {
 		return inUse, "Drive " + o.Name + " is not accepted as the successor: " + o.Succeeds.Against
 	case o != nil:
 		return inUse, "Drive " + o.Name + " is in the bay and is being checked."
+	case d.Slot.Bay == "":
+		return pull, "SAFE TO PULL: " + s.Where(d) + ". The machine reports no bays, so no drive can be recognized as the successor: claim the new drive with `drivebay claim DRIVE`."
 	case d.Status == drivebay.StatusOnline:
 		return pull, "The drive is back in the machine: nothing is written to it. Pull it: " + s.Where(d)
 	}
@@ -136,19 +127,10 @@ func actionsOf(s *drivebay.Snapshot, d *drivebay.Drive) (out []Action) {
 	if d.Slot.Locate == "" {
 		return out
 	}
-	if lit(s, d) {
+	if s.BayOf(d).Lit {
 		add("locate", false, false, "Light off", "The light of the bay is switched off.")
 	} else {
 		add("locate", true, false, "Light on", "The light of the bay is switched on.")
 	}
 	return out
-}
-
-func lit(s *drivebay.Snapshot, d *drivebay.Drive) bool {
-	for i := range s.Bays {
-		if b := &s.Bays[i]; b.Bay == d.Slot.Bay && b.Enclosure == d.Slot.Enclosure {
-			return b.Lit
-		}
-	}
-	return d.Slot.Lit
 }
